@@ -1,0 +1,101 @@
+# Keywright. A machine needs Rust (through rustup), Python >= 3.11 with venv, make and a C compiler.
+# Every recipe makes what it needs first; `make help` lists them.
+
+PYTHON ?= python3
+DENY_VERSION := 0.20.2
+BARE_TARGETS := thumbv7em-none-eabi wasm32-unknown-unknown
+BARE_CRATES := keywright-ring
+
+VENV := .venv
+BIN := $(CURDIR)/$(VENV)/bin
+DENY := target/tools/bin/cargo-deny
+RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name '*.md' -o -name Cargo.toml)
+PYTHON_SOURCES := $(wildcard python scripts examples benchmarks)
+PAGES := $(wildcard README.md docs/*.md)
+
+export PYO3_PYTHON := $(BIN)/python
+export VIRTUAL_ENV := $(CURDIR)/$(VENV)
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: help demo build test check format-check lint types deny bare docs fuzz bench fmt lock advisories clean
+.DELETE_ON_ERROR:
+
+help: ## List the recipes
+	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1|\2/p' Makefile | column -t -s '|'
+
+demo: build ## Classify encrypted digits: keys, encryption, evaluation, decryption, under a minute
+	$(BIN)/keywright demo
+
+build: $(VENV)/.extension ## Build the extension (release) and install the package into .venv
+
+test: build ## Run the Rust and the Python tests
+	cargo test --locked --workspace --exclude keywright-python
+	$(BIN)/pytest
+
+check: format-check lint types deny bare docs ## Run every check that is not a test: what CI asks for beside `test`
+
+format-check: $(VENV)/.installed
+	cargo fmt --all --check
+	$(BIN)/ruff format --check
+
+lint: $(VENV)/.installed
+	cargo clippy --locked --workspace --all-targets -- -D warnings
+	$(BIN)/ruff check
+
+types: build
+	$(BIN)/mypy $(filter-out benchmarks,$(PYTHON_SOURCES))
+	$(BIN)/mypy benchmarks
+	MYPYPATH=python $(BIN)/stubtest keywright._core --mypy-config-file pyproject.toml
+
+deny: $(DENY)
+	$(DENY) --locked check --hide-inclusion-graph bans licenses sources
+
+bare:
+	@for target in $(BARE_TARGETS); do \
+	  rustup target list --installed | grep -qx $$target || rustup target add $$target || exit 1; \
+	  for crate in $(BARE_CRATES); do \
+	    echo "cargo check -p $$crate --no-default-features --target $$target"; \
+	    cargo check --locked -p $$crate --no-default-features --target $$target || exit 1; \
+	  done; \
+	done
+
+docs: build ## Build the Rust documentation and run every snippet of README.md and docs/
+	RUSTDOCFLAGS="-D warnings" cargo doc --locked --no-deps --workspace --exclude keywright-python
+	$(BIN)/python scripts/run_snippets.py $(PAGES)
+
+fuzz: ## Run the fuzz targets for a minute in all, on stable Rust
+	cargo run --locked --release --manifest-path fuzz/Cargo.toml -- --seconds 60
+
+bench: build ## Measure Keywright beside its peers (needs a quiet machine; see benchmarks/README.md)
+	cd benchmarks && $(BIN)/python -m compare
+
+fmt: $(VENV)/.installed ## Format the Rust and the Python sources
+	cargo fmt --all
+	$(BIN)/ruff format
+	$(BIN)/ruff check --fix
+
+lock: $(VENV)/.installed ## Pin the newest versions that pyproject.toml allows, with hashes, in requirements/dev.txt
+	$(BIN)/uv pip compile pyproject.toml --group dev --all-extras --universal --python-version 3.11 \
+	  --generate-hashes --no-emit-index-url --upgrade --quiet --custom-compile-command "make lock" \
+	  --output-file requirements/dev.txt
+
+advisories: $(DENY) ## Check the dependencies against the RustSec advisories (fetches their git repository)
+	$(DENY) --locked check advisories
+
+clean: ## Remove everything that was built
+	rm -rf target fuzz/target $(VENV) python/keywright/_core.abi3.so .mypy_cache .ruff_cache .pytest_cache
+
+# The stamps are written last, so an interrupted recipe is run again from its start.
+$(VENV)/.installed: requirements/dev.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and \
+	  f"Keywright needs Python 3.11 or later, $(PYTHON) is {sys.version.split()[0]}: make PYTHON=python3.12 ...")'
+	$(PYTHON) -m venv --clear $(VENV)
+	$(BIN)/pip install --quiet --no-deps --require-hashes -r requirements/dev.txt
+	touch $@
+
+$(VENV)/.extension: $(VENV)/.installed pyproject.toml $(RUST_SOURCES)
+	$(BIN)/maturin develop --release --locked
+	touch $@
+
+$(DENY):
+	cargo install --locked --quiet --root target/tools --version $(DENY_VERSION) cargo-deny
