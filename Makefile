@@ -75,7 +75,7 @@ fmt: $(VENV)/.installed ## Format the Rust and the Python sources
 	$(BIN)/ruff check --fix
 
 lock: $(VENV)/.installed ## Pin the newest versions that pyproject.toml allows, with hashes, in requirements/dev.txt
-	$(BIN)/uv pip compile pyproject.toml --group dev --all-extras --universal --python-version 3.11 \
+	$(BIN)/uv pip compile pyproject.toml --group tools --all-extras --universal --python-version 3.11 \
 	  --generate-hashes --no-emit-index-url --upgrade --quiet --custom-compile-command "make lock" \
 	  --output-file requirements/dev.txt
 

@@ -1,0 +1,1 @@
+"""Programs that measure other libraries at the parameter sets of `sets.json`."""

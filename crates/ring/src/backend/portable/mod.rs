@@ -1,0 +1,83 @@
+//! Plain Rust, on any target: the definition that the other back ends are compared with.
+
+pub(crate) mod kernels;
+pub(crate) mod ntt;
+
+use alloc::boxed::Box;
+
+use super::{Backend, BackendKind, NttPlan, UniformRow};
+use crate::conversion::{Column, Decomposer};
+use crate::{Automorphism, Modulus, Seed, ShoupFactor, StreamId, expander};
+
+#[derive(Debug)]
+pub(super) struct Portable;
+
+impl Backend for Portable {
+    fn kind(&self) -> BackendKind {
+        BackendKind::Portable
+    }
+
+    fn plan_ntt(&self, log_n: u32, modulus: &Modulus, psi: u64) -> Box<dyn NttPlan> {
+        ntt::ScalarPlan::new(log_n, modulus, psi)
+    }
+
+    fn add_assign(&self, m: &Modulus, a: &mut [u64], b: &[u64]) {
+        a.iter_mut().zip(b).for_each(|(x, &y)| *x = m.add(*x, y));
+    }
+
+    fn sub_assign(&self, m: &Modulus, a: &mut [u64], b: &[u64]) {
+        a.iter_mut().zip(b).for_each(|(x, &y)| *x = m.sub(*x, y));
+    }
+
+    fn neg_assign(&self, m: &Modulus, a: &mut [u64]) {
+        a.iter_mut().for_each(|x| *x = m.neg(*x));
+    }
+
+    fn mul(&self, m: &Modulus, a: &[u64], b: &[u64], out: &mut [u64]) {
+        kernels::mul(m, a, b, out);
+    }
+
+    fn mul_add_assign(&self, m: &Modulus, acc: &mut [u64], a: &[u64], b: &[u64]) {
+        kernels::mul_add_assign(m, acc, a, b);
+    }
+
+    fn mul_scalar_assign(&self, m: &Modulus, a: &mut [u64], w: ShoupFactor) {
+        a.iter_mut().for_each(|x| *x = m.mul_shoup(*x, w));
+    }
+
+    fn mul_scalar_add_assign(&self, m: &Modulus, acc: &mut [u64], a: &[u64], w: ShoupFactor) {
+        acc.iter_mut().zip(a).for_each(|(x, &y)| *x = m.add(*x, m.mul_shoup(y, w)));
+    }
+
+    fn sub_mul_scalar(&self, m: &Modulus, a: &[u64], b: &[u64], w: ShoupFactor, out: &mut [u64]) {
+        kernels::sub_mul_scalar(m, a, b, w, out);
+    }
+
+    fn permute(&self, automorphism: &Automorphism, input: &[u64], out: &mut [u64]) {
+        kernels::permute(automorphism, input, out);
+    }
+
+    fn digit_rows(&self, decomposer: &Decomposer, limbs: &[&[u64]], rows: &mut [u64]) {
+        kernels::digit_rows(decomposer, limbs, rows);
+    }
+
+    fn convert(&self, column: &Column, rows: &[&[u64]], out: &mut [u64]) {
+        kernels::convert(column, rows, out);
+    }
+
+    fn inner_product(
+        &self,
+        m: &Modulus,
+        digits: &[&[u64]],
+        b: &[&[u64]],
+        a: &[UniformRow<'_>],
+        out_b: &mut [u64],
+        out_a: &mut [u64],
+    ) {
+        kernels::inner_product(m, digits, b, a, out_b, out_a);
+    }
+
+    fn expand_uniform(&self, seed: &Seed, id: StreamId, m: &Modulus, out: &mut [u64]) {
+        expander::fill_uniform(seed, id, m, out);
+    }
+}

@@ -1,0 +1,184 @@
+//! The one expander of public seeds: ChaCha8 in counter mode, laid out for vector registers.
+//!
+//! # Definition
+//! A *stream* is a 256-bit seed and a [`StreamId`]. Its ChaCha state has the seed as key, the block number in word 12,
+//! the object in words 13 and 14, and `digit << 24 | attempt << 16 | limb` in word 15. Blocks are taken sixteen at a time
+//! (a *chunk*, 128 words of 64 bits) and read across: word `8 w + k` of a chunk is output word `w` of block `2k` in
+//! its low half and of block `2k + 1` in its high half. A register that holds word `w` of sixteen blocks is thus eight
+//! consecutive outputs, without a transposition.
+//!
+//! Residue `i` of a uniform limb modulo `q` (of `b` bits) is the low `b` bits of word `i` of attempt 0, or of attempt 1 if
+//! that is not below `q`, and so on: exact rejection sampling, every residue independent of all others, so any limb,
+//! and any part of one, can be made alone.
+//!
+//! ChaCha8 serves public data only (the uniform half of keys and ciphertexts). Secrets come from ChaCha20, see
+//! [`crate::sampling`].
+
+use crate::Modulus;
+use zeroize::Zeroize;
+
+/// Words of one chunk of sixteen blocks.
+pub const CHUNK_WORDS: usize = 128;
+/// Attempts after which a residue is reduced instead of rejected; reached with probability below `2^-255`.
+pub const MAX_ATTEMPTS: u8 = 255;
+
+/// A 256-bit public seed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Zeroize)]
+pub struct Seed(pub [u8; 32]);
+
+/// Which stream of a seed: independent for every object, digit and limb.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct StreamId {
+    /// Object the stream belongs to; a domain separator chosen by the user of the seed.
+    pub object: u64,
+    /// Gadget digit.
+    pub digit: u8,
+    /// Index of the prime in its parameter set.
+    pub limb: u16,
+}
+
+const CONSTANTS: [u32; 4] = [0x6170_7865, 0x3320_646e, 0x7962_2d32, 0x6b20_6574];
+
+/// The sixteen input words of the block function for block 0; word 12 is the block number.
+pub(crate) fn initial_state(seed: &Seed, id: StreamId, attempt: u8) -> [u32; 16] {
+    let mut state = [0u32; 16];
+    state[..4].copy_from_slice(&CONSTANTS);
+    for (word, bytes) in state[4..12].iter_mut().zip(seed.0.as_chunks::<4>().0) {
+        *word = u32::from_le_bytes(*bytes);
+    }
+    state[13] = id.object as u32;
+    state[14] = (id.object >> 32) as u32;
+    state[15] = u32::from(id.digit) << 24 | u32::from(attempt) << 16 | u32::from(id.limb);
+    state
+}
+
+#[inline(always)]
+fn quarter_round(s: &mut [u32; 16], a: usize, b: usize, c: usize, d: usize) {
+    s[a] = s[a].wrapping_add(s[b]);
+    s[d] = (s[d] ^ s[a]).rotate_left(16);
+    s[c] = s[c].wrapping_add(s[d]);
+    s[b] = (s[b] ^ s[c]).rotate_left(12);
+    s[a] = s[a].wrapping_add(s[b]);
+    s[d] = (s[d] ^ s[a]).rotate_left(8);
+    s[c] = s[c].wrapping_add(s[d]);
+    s[b] = (s[b] ^ s[c]).rotate_left(7);
+}
+
+/// One ChaCha8 block (RFC 8439's block function with four double rounds).
+fn block(input: &[u32; 16], number: u32) -> [u32; 16] {
+    let mut start = *input;
+    start[12] = number;
+    let mut s = start;
+    for _ in 0..4 {
+        quarter_round(&mut s, 0, 4, 8, 12);
+        quarter_round(&mut s, 1, 5, 9, 13);
+        quarter_round(&mut s, 2, 6, 10, 14);
+        quarter_round(&mut s, 3, 7, 11, 15);
+        quarter_round(&mut s, 0, 5, 10, 15);
+        quarter_round(&mut s, 1, 6, 11, 12);
+        quarter_round(&mut s, 2, 7, 8, 13);
+        quarter_round(&mut s, 3, 4, 9, 14);
+    }
+    for (word, add) in s.iter_mut().zip(start) {
+        *word = word.wrapping_add(add);
+    }
+    s
+}
+
+/// Chunk `number` of a stream, in the order of the module's definition.
+pub(crate) fn chunk(state: &[u32; 16], number: u32, out: &mut [u64; CHUNK_WORDS]) {
+    for pair in 0..8 {
+        let low = block(state, number * 16 + 2 * pair);
+        let high = block(state, number * 16 + 2 * pair + 1);
+        for w in 0..16 {
+            out[8 * w + pair as usize] = u64::from(low[w]) | u64::from(high[w]) << 32;
+        }
+    }
+}
+
+/// Residue `index` from attempt 1 on: the rare path of every back end.
+#[cold]
+pub(crate) fn retry(seed: &Seed, id: StreamId, modulus: &Modulus, index: usize) -> u64 {
+    let mask = u64::MAX >> (64 - modulus.bits());
+    let (number, position) = ((index / CHUNK_WORDS) as u32, index % CHUNK_WORDS);
+    let (word, pair) = (position / 8, (position % 8) as u32);
+    let mut candidate = 0;
+    for attempt in 1..=MAX_ATTEMPTS {
+        let state = initial_state(seed, id, attempt);
+        let low = block(&state, number * 16 + 2 * pair)[word];
+        let high = block(&state, number * 16 + 2 * pair + 1)[word];
+        candidate = (u64::from(low) | u64::from(high) << 32) & mask;
+        if candidate < modulus.value() {
+            return candidate;
+        }
+    }
+    modulus.reduce(candidate)
+}
+
+/// Turns words `start..` of attempt 0 into residues.
+pub(crate) fn accept(seed: &Seed, id: StreamId, modulus: &Modulus, start: usize, words: &mut [u64]) {
+    let mask = u64::MAX >> (64 - modulus.bits());
+    for (offset, word) in words.iter_mut().enumerate() {
+        *word &= mask;
+        if *word >= modulus.value() {
+            *word = retry(seed, id, modulus, start + offset);
+        }
+    }
+}
+
+/// The residues of a uniform limb: the definition, used by the portable back end.
+pub(crate) fn fill_uniform(seed: &Seed, id: StreamId, modulus: &Modulus, out: &mut [u64]) {
+    let state = initial_state(seed, id, 0);
+    let mut words = [0; CHUNK_WORDS];
+    for (number, part) in out.chunks_mut(CHUNK_WORDS).enumerate() {
+        chunk(&state, number as u32, &mut words);
+        part.copy_from_slice(&words[..part.len()]);
+        accept(seed, id, modulus, number * CHUNK_WORDS, part);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use chacha20::ChaCha8Rng;
+    use rand_core::{Rng, SeedableRng};
+
+    /// The block function against an independent implementation.
+    #[test]
+    fn blocks_are_chacha8() {
+        let seed = Seed(core::array::from_fn(|i| i as u8 * 7 + 3));
+        let state = initial_state(&seed, StreamId { object: 0, digit: 0, limb: 0 }, 0);
+        let mut reference = ChaCha8Rng::from_seed(seed.0);
+        for number in 0..40 {
+            for word in block(&state, number) {
+                assert_eq!(word, reference.next_u32());
+            }
+        }
+    }
+
+    #[test]
+    fn rejection_is_exact_and_streams_differ() {
+        let seed = Seed([9; 32]);
+        let id = StreamId { object: 5, digit: 1, limb: 2 };
+        // Just above a power of two: nearly half of the candidates are rejected, and retried.
+        let m = Modulus::new((1 << 49) + 21).unwrap();
+        let mut a = [0; 1000];
+        fill_uniform(&seed, id, &m, &mut a);
+        assert!(a.iter().all(|&x| x < m.value()));
+        let mean = a.iter().map(|&x| x as f64 / m.value() as f64).sum::<f64>() / 1000.0;
+        assert!((mean - 0.5).abs() < 6.0 * (1.0f64 / 12000.0).sqrt(), "mean {mean}");
+        for other in [
+            StreamId { object: 6, ..id },
+            StreamId { object: 5 | 1 << 40, ..id },
+            StreamId { digit: 2, ..id },
+            StreamId { limb: 3, ..id },
+        ] {
+            let mut b = [0; 1000];
+            fill_uniform(&seed, other, &m, &mut b);
+            assert!(a.iter().zip(b).filter(|(x, y)| **x == *y).count() == 0);
+        }
+        let mut prefix = [0; 130];
+        fill_uniform(&seed, id, &m, &mut prefix);
+        assert_eq!(prefix, a[..130]);
+    }
+}

@@ -1,0 +1,33 @@
+//! Ring arithmetic of Keywright: everything below keys and schemes.
+//!
+//! Polynomials of `Z_Q[X]/(X^N + 1)` are kept as residues modulo word-sized primes (RNS), one contiguous *limb* per
+//! prime. The heavy kernels exist in several [`Backend`]s that give the same bits; one is chosen at run time.
+//! Conventions (order of the NTT, Galois elements, widths) are those of `docs/conventions.md`.
+#![no_std]
+
+extern crate alloc;
+#[cfg(feature = "std")]
+extern crate std;
+
+pub mod automorphism;
+pub mod backend;
+mod buffer;
+pub mod conversion;
+mod error;
+pub mod expander;
+pub mod modulus;
+pub mod poly;
+pub mod primes;
+mod ring;
+pub mod sampling;
+
+pub use automorphism::{Automorphism, galois_inverse, rotation_element};
+pub use backend::{Backend, BackendKind};
+pub use buffer::{Buffer, trim_pool};
+pub use conversion::{Conversion, Decomposer};
+pub use error::RingError;
+pub use expander::{Seed, StreamId};
+pub use modulus::{Modulus, ShoupFactor};
+pub use poly::{Coefficient, Domain, Evaluation, Poly};
+pub use primes::ntt_primes;
+pub use ring::{MAX_LOG_N, MIN_LOG_N, Ring};

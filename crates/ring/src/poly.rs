@@ -1,0 +1,115 @@
+//! Polynomials in RNS form, with the domain of their entries in the type.
+
+use core::marker::PhantomData;
+use zeroize::Zeroize;
+
+use crate::Buffer;
+
+/// Entries are coefficients.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Coefficient {}
+
+/// Entries are values at the roots of `X^N + 1` (NTT form).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Evaluation {}
+
+/// Which of the two forms a [`Poly`] is in.
+pub trait Domain: Copy + Send + Sync + 'static {}
+impl Domain for Coefficient {}
+impl Domain for Evaluation {}
+
+/// `limbs` residue polynomials of degree below `n`, limb-major and contiguous. Which primes the limbs belong to is the
+/// holder's knowledge: limb `i` is prime `i` of a [`crate::Ring`] unless said otherwise.
+#[derive(Clone)]
+pub struct Poly<D: Domain> {
+    n: usize,
+    data: Buffer,
+    domain: PhantomData<D>,
+}
+
+impl<D: Domain> Poly<D> {
+    /// The zero polynomial.
+    pub fn zero(n: usize, limbs: usize) -> Self {
+        Self { n, data: Buffer::zeroed(n * limbs), domain: PhantomData }
+    }
+
+    /// Words of unspecified value, for a result that is written whole. They need not be canonical residues.
+    pub fn unspecified(n: usize, limbs: usize) -> Self {
+        Self { n, data: Buffer::unspecified(n * limbs), domain: PhantomData }
+    }
+
+    /// Ring degree.
+    #[inline]
+    pub fn n(&self) -> usize {
+        self.n
+    }
+
+    /// Number of limbs.
+    #[inline]
+    pub fn limb_count(&self) -> usize {
+        self.data.len() / self.n
+    }
+
+    /// Residues modulo one prime.
+    #[inline]
+    pub fn limb(&self, i: usize) -> &[u64] {
+        &self.data[i * self.n..(i + 1) * self.n]
+    }
+
+    /// Residues modulo one prime, to write.
+    #[inline]
+    pub fn limb_mut(&mut self, i: usize) -> &mut [u64] {
+        &mut self.data[i * self.n..(i + 1) * self.n]
+    }
+
+    /// All limbs in order.
+    pub fn limbs(&self) -> core::slice::ChunksExact<'_, u64> {
+        self.data.chunks_exact(self.n)
+    }
+
+    /// All limbs in order, to write.
+    pub fn limbs_mut(&mut self) -> core::slice::ChunksExactMut<'_, u64> {
+        self.data.chunks_exact_mut(self.n)
+    }
+
+    /// All words, limb-major.
+    pub fn words(&self) -> &[u64] {
+        &self.data
+    }
+
+    /// All words, limb-major, to write.
+    pub fn words_mut(&mut self) -> &mut [u64] {
+        &mut self.data
+    }
+
+    /// A copy of the first `limbs` limbs.
+    pub fn prefix(&self, limbs: usize) -> Self {
+        let mut copy = Self::unspecified(self.n, limbs);
+        copy.data.copy_from_slice(&self.data[..limbs * self.n]);
+        copy
+    }
+
+    /// The same words read as the other domain: after an in-place transform.
+    pub(crate) fn retype<E: Domain>(self) -> Poly<E> {
+        Poly { n: self.n, data: self.data, domain: PhantomData }
+    }
+}
+
+impl<D: Domain> PartialEq for Poly<D> {
+    fn eq(&self, other: &Self) -> bool {
+        self.n == other.n && self.data[..] == other.data[..]
+    }
+}
+
+impl<D: Domain> core::fmt::Debug for Poly<D> {
+    /// Shape only: a polynomial may be a secret.
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "Poly(n = {}, limbs = {})", self.n, self.limb_count())
+    }
+}
+
+impl<D: Domain> Zeroize for Poly<D> {
+    fn zeroize(&mut self) {
+        self.data.zeroize();
+    }
+}

@@ -1,0 +1,127 @@
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use crate::backend::NttPlan;
+use crate::primes::{is_prime, primitive_root};
+use crate::{Backend, Coefficient, Evaluation, Modulus, Poly, RingError};
+
+/// Smallest supported `log2(N)`.
+pub const MIN_LOG_N: u32 = 10;
+/// Largest supported `log2(N)`.
+pub const MAX_LOG_N: u32 = 17;
+
+/// `Z[X]/(X^N + 1)` modulo a list of distinct primes, with their transforms, on one back end.
+///
+/// # Invariant
+/// Every modulus is a distinct prime, 1 modulo `2N`; `plans[i]` transforms modulo `moduli[i]`.
+pub struct Ring {
+    log_n: u32,
+    moduli: Vec<Modulus>,
+    plans: Vec<Box<dyn NttPlan>>,
+    backend: &'static dyn Backend,
+}
+
+impl Ring {
+    /// Precomputes the transforms of a list of primes. Takes about `2 N` words of memory per prime and direction.
+    ///
+    /// # Errors
+    /// [`RingError::Degree`], [`RingError::ModulusRange`], [`RingError::NotPrime`], [`RingError::NoRoot`],
+    /// [`RingError::Repeated`].
+    pub fn new(log_n: u32, primes: &[u64], backend: &'static dyn Backend) -> Result<Self, RingError> {
+        if !(MIN_LOG_N..=MAX_LOG_N).contains(&log_n) {
+            return Err(RingError::Degree(log_n));
+        }
+        let mut moduli = Vec::with_capacity(primes.len());
+        let mut plans = Vec::with_capacity(primes.len());
+        for (i, &q) in primes.iter().enumerate() {
+            let modulus = Modulus::new(q)?;
+            if !is_prime(q) {
+                return Err(RingError::NotPrime(q));
+            }
+            if primes[..i].contains(&q) {
+                return Err(RingError::Repeated(q));
+            }
+            let psi = primitive_root(&modulus, log_n)?;
+            moduli.push(modulus);
+            plans.push(backend.plan_ntt(log_n, &modulus, psi));
+        }
+        Ok(Self { log_n, moduli, plans, backend })
+    }
+
+    /// `log2` of the degree.
+    pub fn log_n(&self) -> u32 {
+        self.log_n
+    }
+
+    /// Degree `N`.
+    pub fn n(&self) -> usize {
+        1 << self.log_n
+    }
+
+    /// The primes, in order.
+    pub fn moduli(&self) -> &[Modulus] {
+        &self.moduli
+    }
+
+    /// Prime `i`.
+    #[inline]
+    pub fn modulus(&self, i: usize) -> &Modulus {
+        &self.moduli[i]
+    }
+
+    /// The kernels this ring computes with.
+    #[inline]
+    pub fn backend(&self) -> &'static dyn Backend {
+        self.backend
+    }
+
+    /// Transforms one limb to evaluation form modulo prime `i`, in place; canonical in, canonical out.
+    #[inline]
+    pub fn forward_limb(&self, i: usize, limb: &mut [u64]) {
+        self.plans[i].forward(limb);
+    }
+
+    /// Transforms one limb to coefficient form modulo prime `i`, in place; canonical in, canonical out.
+    #[inline]
+    pub fn inverse_limb(&self, i: usize, limb: &mut [u64]) {
+        self.plans[i].inverse(limb);
+    }
+
+    /// The transforms of prime `i`, for kernels that fuse them with other work.
+    #[inline]
+    pub fn plan(&self, i: usize) -> &dyn NttPlan {
+        &*self.plans[i]
+    }
+
+    /// A polynomial modulo the first primes to evaluation form.
+    pub fn forward(&self, mut poly: Poly<Coefficient>) -> Poly<Evaluation> {
+        for (i, limb) in poly.limbs_mut().enumerate() {
+            self.forward_limb(i, limb);
+        }
+        poly.retype()
+    }
+
+    /// A polynomial modulo the first primes to coefficient form.
+    pub fn inverse(&self, mut poly: Poly<Evaluation>) -> Poly<Coefficient> {
+        for (i, limb) in poly.limbs_mut().enumerate() {
+            self.inverse_limb(i, limb);
+        }
+        poly.retype()
+    }
+
+    /// Residues of small signed coefficients modulo prime `i`. Constant time in the values.
+    pub fn lift_small(&self, i: usize, coefficients: &[i64], limb: &mut [u64]) {
+        let m = &self.moduli[i];
+        debug_assert!(coefficients.iter().all(|c| c.unsigned_abs() < m.value()));
+        for (residue, &c) in limb.iter_mut().zip(coefficients) {
+            // c + q for negative c, without a branch.
+            *residue = (c as u64).wrapping_add(m.value() & ((c >> 63) as u64));
+        }
+    }
+}
+
+impl core::fmt::Debug for Ring {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "Ring(log_n = {}, primes = {}, {:?})", self.log_n, self.moduli.len(), self.backend.kind())
+    }
+}

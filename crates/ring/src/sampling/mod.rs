@@ -1,0 +1,61 @@
+//! Secret randomness: a seedable cryptographic generator and the distributions of secrets and errors.
+//!
+//! All samplers write small signed integers; [`crate::Ring::lift_small`] takes them into a residue basis. Branches,
+//! memory addresses and running time do not depend on the sampled values.
+
+mod gaussian;
+mod ternary;
+
+pub use gaussian::{GAUSSIAN_BOUND, SIGMA, gaussian};
+pub use ternary::{sparse_ternary, ternary};
+
+use chacha20::ChaCha20Rng;
+use rand_core::{Rng, SeedableRng};
+use zeroize::{Zeroize, Zeroizing};
+
+use crate::Seed;
+
+/// ChaCha20 as a generator of secrets. Its state is wiped on drop and never shown.
+pub struct SecretRng(ChaCha20Rng);
+
+impl SecretRng {
+    /// A generator from 32 bytes of entropy. The same bytes give the same secrets: only for tests and vectors, or for
+    /// a platform that hands in its own entropy.
+    pub fn from_entropy(entropy: &Zeroizing<[u8; 32]>) -> Self {
+        let mut key = **entropy;
+        let rng = Self(ChaCha20Rng::from_seed(key));
+        key.zeroize();
+        rng
+    }
+
+    /// Next 64 uniform bits.
+    #[inline]
+    pub fn next_word(&mut self) -> u64 {
+        self.0.next_u64()
+    }
+
+    /// Fills a slice with uniform bytes.
+    pub fn fill_bytes(&mut self, out: &mut [u8]) {
+        self.0.fill_bytes(out);
+    }
+
+    /// A fresh seed for public, expandable data.
+    pub fn public_seed(&mut self) -> Seed {
+        let mut bytes = [0; 32];
+        self.fill_bytes(&mut bytes);
+        Seed(bytes)
+    }
+
+    /// An independent generator, for a parallel worker.
+    pub fn split(&mut self) -> Self {
+        let mut entropy = Zeroizing::new([0; 32]);
+        self.fill_bytes(&mut *entropy);
+        Self::from_entropy(&entropy)
+    }
+}
+
+impl core::fmt::Debug for SecretRng {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str("SecretRng(..)")
+    }
+}

@@ -1,0 +1,145 @@
+"""What the command line prints: tables and JSON lines on standard output, progress and notes on standard error.
+
+Standard output carries results only, so it can be piped: a table for people, or with ``json=True`` one JSON object
+per line. Bars appear on a terminal only. Tables and bars are drawn by ``rich``.
+"""
+
+import json
+import math
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Literal
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
+
+Value = str | int | float | bool | None
+Kind = Literal["text", "number", "seconds", "bytes", "ratio"]
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table: the key of its values in each row, its heading, and the quantity it holds.
+
+    ``seconds`` and ``bytes`` are shown with a unit that suits their size, ``ratio`` as ``2.5x``.
+    """
+
+    key: str
+    heading: str
+    kind: Kind = "text"
+
+
+class Terminal:
+    """The two streams of a command. Make one per command and pass it to what prints.
+
+    Args:
+        json: print JSON lines instead of tables; suppresses notes.
+        output: the console of results; standard output unless given.
+        notes: the console of progress, notes and errors; standard error unless given.
+    """
+
+    def __init__(
+        self, *, json: bool = False, output: Console | None = None, notes: Console | None = None
+    ) -> None:
+        self.json = json
+        self._output = output or Console(highlight=False)
+        self._notes = notes or Console(stderr=True, highlight=False)
+
+    def table(self, columns: Sequence[Column], rows: Iterable[Mapping[str, Value]], *, title: str = "") -> None:
+        """Print rows as one table, or as one JSON object per row with every key of the row.
+
+        A missing key or ``None`` shows as a dash.
+        """
+        if self.json:
+            for row in rows:
+                self.record(row)
+            return
+        table = Table(title=title or None, title_justify="left", title_style="bold", box=None, pad_edge=False)
+        for column in columns:
+            table.add_column(column.heading, justify="left" if column.kind == "text" else "right", overflow="fold")
+        for row in rows:
+            table.add_row(*(Text(format_value(row.get(column.key), column.kind)) for column in columns))
+        self._output.print(table)
+
+    def record(self, values: Mapping[str, object]) -> None:
+        """Print one object as a line of JSON and flush, so that a reader sees it at once.
+
+        Raises:
+            ValueError: a float is not finite, which JSON cannot say.
+            TypeError: a value is not a JSON type; convert numpy scalars with ``.item()``.
+        """
+        self._output.file.write(json.dumps(values, allow_nan=False) + "\n")
+        self._output.file.flush()
+
+    def note(self, text: str) -> None:
+        """Tell a person what goes on, on standard error; nothing in JSON mode."""
+        if not self.json:
+            self._notes.print(Text(text))
+
+    def error(self, error: Exception) -> None:
+        """Print why the command failed: the text of a typed error, on standard error."""
+        self._notes.print(Text.assemble(("error: ", "bold red"), str(error) or type(error).__name__))
+
+    @contextmanager
+    def progress(self, description: str, total: int) -> Iterator[Callable[[int], None]]:
+        """Show a bar of ``total`` steps while the block runs; yields ``advance(steps)``.
+
+        The bar is drawn on a terminal only and disappears when the block ends.
+        """
+        columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+        disable = self.json or not self._notes.is_terminal
+        with Progress(*columns, console=self._notes, transient=True, disable=disable) as progress:
+            task = progress.add_task(Text(description).markup, total=total)
+            yield lambda steps: progress.advance(task, steps)
+
+
+def format_value(value: Value, kind: Kind) -> str:
+    """Format a value of a column for people; ``None`` is a dash."""
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, str):
+        return value
+    if kind == "seconds":
+        return format_seconds(value)
+    if kind == "bytes":
+        return format_bytes(value)
+    if kind == "ratio":
+        return f"{value:.3g}x"
+    return f"{value:,}" if isinstance(value, int) else f"{value:.4g}"
+
+
+def format_bytes(count: float) -> str:
+    """Format a number of bytes with a binary unit (KiB = 1024 bytes) and three significant digits."""
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if abs(count) < 999.5:
+            return f"{_three_digits(count)} {unit}"
+        count /= 1024
+    return f"{_three_digits(count)} TiB"
+
+
+def format_seconds(seconds: float) -> str:
+    """Format a time with ns, us, ms, s or min and three significant digits."""
+    if abs(seconds) >= 99.95:
+        minutes, rest = divmod(round(seconds), 60)
+        return f"{minutes} min {rest:02d} s"
+    for factor, unit in ((1e9, "ns"), (1e6, "us"), (1e3, "ms")):
+        if abs(seconds) * factor < 999.5:
+            return f"{_three_digits(seconds * factor)} {unit}"
+    return f"{_three_digits(seconds)} s"
+
+
+def _three_digits(value: float) -> str:
+    if value == 0 or not math.isfinite(value) or float(value).is_integer():
+        return f"{value:.0f}"
+    return f"{value:.{max(0, 2 - math.floor(math.log10(abs(value))))}f}"
+
+
+def stdout_is_terminal() -> bool:
+    """Whether a person reads standard output."""
+    return sys.stdout.isatty()
