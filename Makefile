@@ -10,7 +10,6 @@ VENV := .venv
 BIN := $(CURDIR)/$(VENV)/bin
 DENY := target/tools/bin/cargo-deny
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name '*.md' -o -name Cargo.toml)
-PYTHON_SOURCES := $(wildcard python scripts examples benchmarks)
 PAGES := $(wildcard README.md docs/*.md)
 
 export PYO3_PYTHON := $(BIN)/python
@@ -43,7 +42,7 @@ lint: $(VENV)/.installed
 	$(BIN)/ruff check
 
 types: build
-	$(BIN)/mypy $(filter-out benchmarks,$(PYTHON_SOURCES))
+	$(BIN)/mypy python scripts examples
 	$(BIN)/mypy benchmarks
 	MYPYPATH=python $(BIN)/stubtest keywright._core --mypy-config-file pyproject.toml
 

@@ -1,7 +1,7 @@
-"""What the command line prints: tables and JSON lines on standard output, progress and notes on standard error.
+"""What the command line prints: results on standard output, progress, notes and errors on standard error.
 
-Standard output carries results only, so it can be piped: a table for people, or with ``json=True`` one JSON object
-per line. Bars appear on a terminal only. Tables and bars are drawn by ``rich``.
+Standard output can be piped: it carries tables for people or, with ``json=True``, one JSON object per line.
+Bars appear on a terminal only. Tables and bars are drawn by ``rich``.
 """
 
 import json
@@ -19,6 +19,8 @@ from rich.text import Text
 
 Value = str | int | float | bool | None
 Kind = Literal["text", "number", "seconds", "bytes", "ratio"]
+
+PIPE_WIDTH = 1000
 
 
 @dataclass(frozen=True)
@@ -46,10 +48,14 @@ class Terminal:
         self, *, json: bool = False, output: Console | None = None, notes: Console | None = None
     ) -> None:
         self.json = json
-        self._output = output or Console(highlight=False)
+        # Into a pipe a table is as wide as it needs to be, instead of the 80 columns that rich assumes.
+        width = None if sys.stdout.isatty() else PIPE_WIDTH
+        self._output = output or Console(highlight=False, width=width)
         self._notes = notes or Console(stderr=True, highlight=False)
 
-    def table(self, columns: Sequence[Column], rows: Iterable[Mapping[str, Value]], *, title: str = "") -> None:
+    def table(
+        self, columns: Sequence[Column], rows: Iterable[Mapping[str, Value]], *, title: str = ""
+    ) -> None:
         """Print rows as one table, or as one JSON object per row with every key of the row.
 
         A missing key or ``None`` shows as a dash.
@@ -60,7 +66,8 @@ class Terminal:
             return
         table = Table(title=title or None, title_justify="left", title_style="bold", box=None, pad_edge=False)
         for column in columns:
-            table.add_column(column.heading, justify="left" if column.kind == "text" else "right", overflow="fold")
+            justify: Literal["left", "right"] = "left" if column.kind == "text" else "right"
+            table.add_column(column.heading, justify=justify, overflow="fold")
         for row in rows:
             table.add_row(*(Text(format_value(row.get(column.key), column.kind)) for column in columns))
         self._output.print(table)
@@ -90,10 +97,18 @@ class Terminal:
 
         The bar is drawn on a terminal only and disappears when the block ends.
         """
-        columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+        label = TextColumn("{task.description}", markup=False)
         disable = self.json or not self._notes.is_terminal
-        with Progress(*columns, console=self._notes, transient=True, disable=disable) as progress:
-            task = progress.add_task(Text(description).markup, total=total)
+        with Progress(
+            label,
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(),
+            console=self._notes,
+            transient=True,
+            disable=disable,
+        ) as progress:
+            task = progress.add_task(description, total=total)
             yield lambda steps: progress.advance(task, steps)
 
 
@@ -135,11 +150,7 @@ def format_seconds(seconds: float) -> str:
 
 
 def _three_digits(value: float) -> str:
-    if value == 0 or not math.isfinite(value) or float(value).is_integer():
+    if not math.isfinite(value) or float(value).is_integer():
         return f"{value:.0f}"
-    return f"{value:.{max(0, 2 - math.floor(math.log10(abs(value))))}f}"
-
-
-def stdout_is_terminal() -> bool:
-    """Whether a person reads standard output."""
-    return sys.stdout.isatty()
+    rounded = float(f"{value:.3g}")
+    return f"{rounded:.{max(0, 2 - math.floor(math.log10(abs(rounded))))}f}"

@@ -1,0 +1,102 @@
+import io
+import json
+
+import pytest
+from keywright._terminal import Column, Terminal, Value, format_bytes, format_seconds
+from rich.console import Console
+
+COLUMNS = [Column("name", "Name"), Column("size", "Size", "bytes"), Column("time", "Time", "seconds")]
+ROWS: list[dict[str, Value]] = [
+    {"name": "rotation [5]", "size": 3 * 2**20, "time": 0.0271, "level": 3},
+    {"name": "relinearisation", "size": None, "time": 12e-6, "level": 9},
+]
+
+
+def make(*, json: bool, interactive: bool = False) -> tuple[Terminal, io.StringIO, io.StringIO]:
+    """A terminal that writes to two strings."""
+    output, notes = io.StringIO(), io.StringIO()
+    terminal = Terminal(
+        json=json,
+        output=Console(file=output, width=100),
+        notes=Console(file=notes, width=100, force_terminal=interactive),
+    )
+    return terminal, output, notes
+
+
+def test_table_shows_units_dashes_and_brackets_as_written() -> None:
+    terminal, output, _ = make(json=False)
+    terminal.table(COLUMNS, ROWS)
+    lines = [line.split() for line in output.getvalue().splitlines()]
+    assert lines == [
+        ["Name", "Size", "Time"],
+        ["rotation", "[5]", "3", "MiB", "27.1", "ms"],
+        ["relinearisation", "-", "12", "us"],
+    ]
+
+
+def test_json_has_every_key_of_every_row_and_nothing_else() -> None:
+    terminal, output, notes = make(json=True, interactive=True)
+    terminal.note("not for machines")
+    with terminal.progress("rows", 2) as advance:
+        terminal.table(COLUMNS, ROWS, title="Keys")
+        advance(2)
+    assert [json.loads(line) for line in output.getvalue().splitlines()] == ROWS
+    assert notes.getvalue() == ""
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_json_refuses_what_json_cannot_say(value: float) -> None:
+    terminal, output, _ = make(json=True)
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        terminal.record({"median_s": value})
+    assert output.getvalue() == ""
+
+
+def test_progress_is_drawn_on_a_terminal_only() -> None:
+    for interactive in (True, False):
+        terminal, output, notes = make(json=False, interactive=interactive)
+        with terminal.progress("keys [0/2]", 2) as advance:
+            advance(2)
+        assert ("keys [0/2]" in notes.getvalue()) is interactive
+        assert output.getvalue() == ""
+
+
+def test_errors_go_to_standard_error_also_in_json_mode() -> None:
+    terminal, output, notes = make(json=True)
+    terminal.error(ValueError("level 9 is above the top level 7"))
+    assert notes.getvalue() == "error: level 9 is above the top level 7\n"
+    assert output.getvalue() == ""
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [
+        (0, "0 B"),
+        (999, "999 B"),
+        (1000, "0.977 KiB"),
+        (1024, "1 KiB"),
+        (1536, "1.50 KiB"),
+        (128.4 * 2**20, "128 MiB"),
+        (2.5 * 2**30, "2.50 GiB"),
+        (5000 * 2**40, "5000 TiB"),
+    ],
+)
+def test_bytes(count: float, text: str) -> None:
+    assert format_bytes(count) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0, "0 ns"),
+        (48.8e-6, "48.8 us"),
+        (0.9994, "999 ms"),
+        (0.9996, "1.00 s"),
+        (9.996e-3, "10.0 ms"),
+        (59.96, "60.0 s"),
+        (99.96, "1 min 40 s"),
+        (3725, "62 min 05 s"),
+    ],
+)
+def test_seconds(seconds: float, text: str) -> None:
+    assert format_seconds(seconds) == text
