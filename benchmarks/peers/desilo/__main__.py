@@ -50,8 +50,8 @@ class Scheme:
         return float(np.abs(self.engine.decrypt(ciphertext, self.secret) - wanted).max())
 
     def rotation_error(self, ciphertext: Any, by: int) -> float:
-        """Largest slot error of a rotated ciphertext. This library rotates to the right."""
-        return self.error(ciphertext, np.roll(self.values, by))
+        """Largest slot error of a ciphertext that should hold the values rotated left."""
+        return self.error(ciphertext, np.roll(self.values, -by))
 
 
 def measure_keys(bench: Bench, scheme: Scheme, top: int) -> None:
