@@ -96,5 +96,6 @@ $(VENV)/.extension: $(VENV)/.installed pyproject.toml $(RUST_SOURCES)
 	$(BIN)/maturin develop --release --locked
 	touch $@
 
+# Unoptimised: it compiles in a third of the time (under a minute on two cores) and still runs in a second.
 $(DENY):
-	cargo install --locked --quiet --root target/tools --version $(DENY_VERSION) cargo-deny
+	cargo install --locked --quiet --debug --root target/tools --version $(DENY_VERSION) cargo-deny
