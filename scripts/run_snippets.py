@@ -109,7 +109,8 @@ def run_python(block: Block, page: Path, namespace: dict[str, object]) -> None:
     except (Exception, SystemExit) as error:
         frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(page)]
         line = (frames[-1].lineno if frames else None) or block.line
-        raise SnippetError(line, f"{type(error).__name__}: {error}") from error
+        reason = f"{type(error).__name__}: {error}\n    {source.splitlines()[line - 1].strip()}"
+        raise SnippetError(line, reason) from error
 
 
 def run_console(block: Block) -> None:

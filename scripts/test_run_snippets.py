@@ -54,7 +54,10 @@ def test_other_languages_are_left_alone(
 @pytest.mark.parametrize(
     ("markdown", "failure"),
     [
-        ("text\n\n```python\nx = 1\nassert x == 2, 'not two'\n```\n", "page.md:5: AssertionError: not two"),
+        (
+            "text\n\n```python\nx = 1\nassert x == 2, 'not two'\n```\n",
+            "page.md:5: AssertionError: not two\n    assert x",
+        ),
         ("```python\nx = = 1\n```\n", "page.md:2: SyntaxError"),
         ("```python\nimport sys\nsys.exit(0)\n```\n", "page.md:3: SystemExit"),
         ("* item\n\n  ```python\n  1 / 0\n  ```\n", "page.md:4: ZeroDivisionError"),
