@@ -1,0 +1,120 @@
+use alloc::string::String;
+use keywright_ring::RingError;
+use thiserror::Error;
+
+use crate::KeyElement;
+
+/// What can go wrong between parameters and key switching.
+#[derive(Debug, Clone, PartialEq, Error)]
+#[non_exhaustive]
+pub enum RlweError {
+    /// The ring refused the primes.
+    #[error(transparent)]
+    Ring(#[from] RingError),
+    /// The modulus is too large for the ring degree at 128 bits.
+    #[error(
+        "{object} has a modulus of {log_qp:.1} bits; 128-bit security at N = 2^{log_n} with {secret} allows at most \
+         {bound}. Use fewer or smaller primes, a larger ring, or a lower level"
+    )]
+    Insecure {
+        /// What would be insecure: a key or the parameters.
+        object: String,
+        /// Its modulus, bits.
+        log_qp: f64,
+        /// log2 of the ring degree.
+        log_n: u32,
+        /// Secret distribution, in words.
+        secret: String,
+        /// Largest modulus allowed, bits.
+        bound: u32,
+    },
+    /// No bound is known for this secret distribution at this degree.
+    #[error("no 128-bit bound is pinned for {secret} at N = 2^{log_n}; use a ternary secret, or weight 192 at 2^15..2^17")]
+    NoBound {
+        /// Secret distribution, in words.
+        secret: String,
+        /// log2 of the ring degree.
+        log_n: u32,
+    },
+    /// A parameter list is empty or too long.
+    #[error("{what}: {count} is outside {min}..={max}")]
+    Count {
+        /// Which list or number.
+        what: &'static str,
+        /// Offending count.
+        count: usize,
+        /// Smallest legal count.
+        min: usize,
+        /// Largest legal count.
+        max: usize,
+    },
+    /// A level above what the object has.
+    #[error("level {level} is above {max}, the highest level of {object}")]
+    Level {
+        /// Offending level.
+        level: usize,
+        /// Highest level.
+        max: usize,
+        /// What has that highest level.
+        object: &'static str,
+    },
+    /// A special prime that cannot serve.
+    #[error("prime index {index} cannot be a special prime of a key at level {level}: {reason}")]
+    SpecialPrime {
+        /// Index among the parameters' primes.
+        index: usize,
+        /// Level of the key.
+        level: usize,
+        /// Why not.
+        reason: &'static str,
+    },
+    /// A single ciphertext prime is larger than the special modulus.
+    #[error("prime q_{index} has {prime_bits:.1} bits, more than the special modulus of {special_bits:.1}; add special primes")]
+    SpecialTooSmall {
+        /// Index of the ciphertext prime.
+        index: usize,
+        /// Its bits.
+        prime_bits: f64,
+        /// Bits of the special modulus.
+        special_bits: f64,
+    },
+    /// No key serves this element at this level.
+    #[error("no key for {element} (rotation by {rotation}) at level {level}; nearest keys: {nearest}")]
+    MissingKey {
+        /// Element that was asked for.
+        element: KeyElement,
+        /// Rotation steps of the element, or a word for what it is.
+        rotation: String,
+        /// Level that was asked for.
+        level: usize,
+        /// The nearest keys there are.
+        nearest: String,
+    },
+    /// A key cannot be used as asked.
+    #[error("key for {element} at level {key_level}, alpha {alpha}, cannot serve level {level} with {coalesce} rows per digit: {reason}")]
+    KeyUse {
+        /// Element of the key.
+        element: KeyElement,
+        /// Its level.
+        key_level: usize,
+        /// Its alpha.
+        alpha: usize,
+        /// Level asked for.
+        level: usize,
+        /// Rows per coarse digit asked for.
+        coalesce: usize,
+        /// Why not.
+        reason: &'static str,
+    },
+    /// Objects of different parameters were mixed.
+    #[error("{left} and {right} belong to different parameters")]
+    MixedParameters {
+        /// One object.
+        left: &'static str,
+        /// The other.
+        right: &'static str,
+    },
+    /// The operating system gave no randomness.
+    #[error("the operating system gave no randomness: {0}")]
+    Randomness(String),
+}

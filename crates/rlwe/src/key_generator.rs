@@ -1,0 +1,141 @@
+use alloc::vec::Vec;
+
+use keywright_ring::{Buffer, Poly, sampling};
+use zeroize::{Zeroize, Zeroizing};
+
+use crate::parallel::for_each_item;
+use crate::switching_key::stream_id;
+use crate::{KeyElement, KeySpec, Parameters, PublicKey, RlweError, SecretKey, SwitchingKey, UniformPart};
+
+/// Makes keys for one secret, from one generator of randomness.
+pub struct KeyGenerator<'s> {
+    secret: &'s SecretKey,
+    rng: sampling::SecretRng,
+}
+
+/// The secrets of one switching key modulo one prime, in evaluation form.
+struct SecretLimbs {
+    /// `-s`, the negated secret switched to.
+    negated_target: Buffer,
+    /// `P s'` for the secret switched from.
+    scaled_source: Buffer,
+}
+
+impl Drop for SecretLimbs {
+    fn drop(&mut self) {
+        self.negated_target.zeroize();
+        self.scaled_source.zeroize();
+    }
+}
+
+impl<'s> KeyGenerator<'s> {
+    /// A generator for one secret.
+    pub fn new(secret: &'s SecretKey, rng: sampling::SecretRng) -> Self {
+        Self { secret, rng }
+    }
+
+    fn parameters(&self) -> &'s Parameters {
+        self.secret.parameters()
+    }
+
+    /// A public key over all ciphertext primes.
+    pub fn public_key(&mut self) -> PublicKey {
+        PublicKey::generate(self.secret, &mut self.rng)
+    }
+
+    /// A relinearisation or Galois key.
+    ///
+    /// # Errors
+    /// What [`KeySpec::validate`] says; [`RlweError::Ring`] for an even Galois element; [`RlweError::MissingKey`] never.
+    /// A spec that switches from another secret needs [`Self::switching_key_from`] and is refused.
+    pub fn switching_key(&mut self, spec: &KeySpec) -> Result<SwitchingKey, RlweError> {
+        if let KeyElement::Secret(_) = spec.element {
+            return Err(RlweError::MixedParameters { left: "a spec that switches from another secret", right: "the generator's secret" });
+        }
+        self.generate(spec, self.secret)
+    }
+
+    /// A key that switches ciphertexts under `source` to this generator's secret.
+    ///
+    /// # Errors
+    /// What [`KeySpec::validate`] says; [`RlweError::MixedParameters`].
+    pub fn switching_key_from(&mut self, source: &SecretKey, id: u64, spec: &KeySpec) -> Result<SwitchingKey, RlweError> {
+        self.parameters().require_same(source.parameters(), "the generator", "the source secret")?;
+        self.generate(&KeySpec { element: KeyElement::Secret(id), ..spec.clone() }, source)
+    }
+
+    fn generate(&mut self, spec: &KeySpec, source: &SecretKey) -> Result<SwitchingKey, RlweError> {
+        let parameters = self.parameters();
+        let (ring, n) = (parameters.ring(), parameters.n());
+        let digits = spec.validate(parameters)?;
+        let primes: Vec<usize> = spec.primes().collect();
+        let seed = self.rng.public_seed();
+        let errors: Vec<Zeroizing<Vec<i64>>> = digits
+            .iter()
+            .map(|_| {
+                let mut error = Zeroizing::new(alloc::vec![0; n]);
+                sampling::gaussian(&mut self.rng, &mut error);
+                error
+            })
+            .collect();
+        let rows = |count| (0..count).map(|_| Poly::unspecified(n, primes.len())).collect::<Vec<_>>();
+        let mut b = rows(digits.len());
+        let mut a = rows(if spec.seeded { 0 } else { digits.len() });
+
+        // One task per prime: it owns that limb of every row.
+        let mut b_limbs: Vec<_> = b.iter_mut().map(|row| row.limbs_mut()).collect();
+        let mut a_limbs: Vec<_> = a.iter_mut().map(|row| row.limbs_mut()).collect();
+        let tasks: Vec<_> = primes
+            .iter()
+            .map(|&prime| {
+                let b: Vec<&mut [u64]> = b_limbs.iter_mut().filter_map(Iterator::next).collect();
+                let a: Vec<&mut [u64]> = a_limbs.iter_mut().filter_map(Iterator::next).collect();
+                Ok((prime, self.secret_limbs(spec, source, prime)?, b, a))
+            })
+            .collect::<Result<_, RlweError>>()?;
+        for_each_item(tasks, |_, (prime, secrets, mut b, mut a)| {
+            let (m, backend) = (ring.modulus(prime), ring.backend());
+            let mut scratch = Buffer::unspecified(n);
+            for (j, digit) in digits.iter().enumerate() {
+                let uniform: &mut [u64] = if spec.seeded { &mut scratch } else { a[j] };
+                backend.expand_uniform(&seed, stream_id(spec.element, j, prime), m, uniform);
+                ring.lift_small(prime, &errors[j], b[j]);
+                ring.forward_limb(prime, b[j]);
+                backend.mul_add_assign(m, b[j], uniform, &secrets.negated_target);
+                if digit.contains(&prime) {
+                    backend.add_assign(m, b[j], &secrets.scaled_source);
+                }
+            }
+        });
+        drop((b_limbs, a_limbs));
+        let uniform = if spec.seeded { UniformPart::Seeded(seed) } else { UniformPart::Stored(a) };
+        SwitchingKey::from_parts(parameters, spec.clone(), b, uniform)
+    }
+
+    fn secret_limbs(&self, spec: &KeySpec, source: &SecretKey, prime: usize) -> Result<SecretLimbs, RlweError> {
+        let parameters = self.parameters();
+        let (ring, n) = (parameters.ring(), parameters.n());
+        let (m, backend) = (ring.modulus(prime), ring.backend());
+        let mut limbs =
+            SecretLimbs { negated_target: Buffer::unspecified(n), scaled_source: Buffer::unspecified(n) };
+        match spec.element {
+            KeyElement::Galois(g) => {
+                self.secret.inverse_image(g, prime, &mut limbs.negated_target)?;
+                limbs.scaled_source.copy_from_slice(source.limb(prime));
+            }
+            KeyElement::Relinearization => {
+                limbs.negated_target.copy_from_slice(self.secret.limb(prime));
+                let s = source.limb(prime);
+                backend.mul(m, s, s, &mut limbs.scaled_source);
+            }
+            KeyElement::Secret(_) => {
+                limbs.negated_target.copy_from_slice(self.secret.limb(prime));
+                limbs.scaled_source.copy_from_slice(source.limb(prime));
+            }
+        }
+        backend.neg_assign(m, &mut limbs.negated_target);
+        let p = spec.special.iter().fold(1, |acc, &i| m.mul(acc, m.reduce(parameters.modulus(i).value())));
+        backend.mul_scalar_assign(m, &mut limbs.scaled_source, m.shoup(p));
+        Ok(limbs)
+    }
+}

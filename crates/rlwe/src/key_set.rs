@@ -1,0 +1,150 @@
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use keywright_ring::rotation_element;
+
+use crate::{KeyElement, Parameters, RlweError, SwitchPlan, SwitchingKey};
+
+/// A way to use one key at one level.
+#[derive(Debug, Clone)]
+pub struct KeyUse {
+    /// The key.
+    pub key: Arc<SwitchingKey>,
+    /// Key rows per digit; 1 is the key's own digits.
+    pub coalesce: usize,
+    /// The arithmetic of it.
+    pub plan: Arc<SwitchPlan>,
+}
+
+/// The switching keys a server holds: any number per element.
+#[derive(Debug, Clone)]
+pub struct EvaluationKeys {
+    parameters: Parameters,
+    keys: BTreeMap<KeyElement, Vec<Arc<SwitchingKey>>>,
+}
+
+/// How many nearest keys an error lists.
+const NEAREST: usize = 4;
+
+impl EvaluationKeys {
+    /// An empty set.
+    pub fn new(parameters: &Parameters) -> Self {
+        Self { parameters: parameters.clone(), keys: BTreeMap::new() }
+    }
+
+    /// The parameters of its keys.
+    pub fn parameters(&self) -> &Parameters {
+        &self.parameters
+    }
+
+    /// Adds a key.
+    ///
+    /// # Errors
+    /// [`RlweError::MixedParameters`].
+    pub fn insert(&mut self, key: impl Into<Arc<SwitchingKey>>) -> Result<(), RlweError> {
+        let key = key.into();
+        self.parameters.require_same(key.parameters(), "the key set", "the key")?;
+        self.keys.entry(key.spec().element).or_default().push(key);
+        Ok(())
+    }
+
+    /// All keys, by element.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<SwitchingKey>> {
+        self.keys.values().flatten()
+    }
+
+    /// Number of keys.
+    pub fn len(&self) -> usize {
+        self.keys.values().map(Vec::len).sum()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.keys.is_empty()
+    }
+
+    /// Bytes of all keys.
+    pub fn bytes(&self) -> usize {
+        self.iter().map(|key| key.bytes()).sum()
+    }
+
+    /// The cheapest way to switch `element` at `level`: over all keys of the element that reach the level and all
+    /// numbers of rows per digit, the one with the fewest transforms (then the fewest key rows).
+    ///
+    /// # Errors
+    /// [`RlweError::MissingKey`] naming element, rotation and level, and the nearest keys there are.
+    pub fn best(&self, element: KeyElement, level: usize, rescale: bool) -> Result<KeyUse, RlweError> {
+        self.keys
+            .get(&element)
+            .into_iter()
+            .flatten()
+            .filter(|key| key.spec().level >= level)
+            .flat_map(|key| {
+                let rows = key.digits().iter().filter(|row| row.start <= level).count();
+                (1..=rows).filter_map(move |coalesce| {
+                    let plan = self.parameters.switch_plan(key.spec(), level, coalesce, rescale).ok()?;
+                    Some(((plan.transforms(), rows), KeyUse { key: key.clone(), coalesce, plan }))
+                })
+            })
+            .min_by_key(|(cost, _)| *cost)
+            .map(|(_, found)| found)
+            .ok_or_else(|| self.missing(element, level))
+    }
+
+    fn missing(&self, element: KeyElement, level: usize) -> RlweError {
+        let order = 1i64 << (self.parameters.log_n() - 1);
+        let steps = self.steps(element);
+        let mut candidates: Vec<_> = self
+            .iter()
+            .map(|key| {
+                let distance = match (steps, self.steps(key.spec().element)) {
+                    _ if key.spec().element == element => -1,
+                    (Some(a), Some(b)) => {
+                        let d = (a - b).rem_euclid(order);
+                        d.min(order - d)
+                    }
+                    _ => order,
+                };
+                (distance, key.spec())
+            })
+            .collect();
+        candidates.sort_by_key(|&(distance, spec)| (distance, spec.level.abs_diff(level)));
+        let nearest: Vec<String> = candidates
+            .iter()
+            .take(NEAREST)
+            .map(|(_, spec)| format!("{} at level {}", self.describe(spec.element), spec.level))
+            .collect();
+        RlweError::MissingKey {
+            element,
+            rotation: steps.map_or_else(|| "none".to_string(), |k| k.to_string()),
+            level,
+            nearest: if nearest.is_empty() { "none, the set is empty".into() } else { nearest.join(", ") },
+        }
+    }
+
+    /// Rotation steps of an element, in `-N/4..N/4`, if it is a rotation.
+    fn steps(&self, element: KeyElement) -> Option<i64> {
+        let KeyElement::Galois(g) = element else { return None };
+        let log_n = self.parameters.log_n();
+        let (two_n, order) = (2u64 << log_n, 1i64 << (log_n - 1));
+        let mut power = 1;
+        for k in 0..order {
+            if power == g {
+                return Some(if k > order / 2 { k - order } else { k });
+            }
+            power = power * rotation_element(log_n, 1) % two_n;
+        }
+        None
+    }
+
+    fn describe(&self, element: KeyElement) -> String {
+        match (self.steps(element), element) {
+            (Some(k), _) => format!("rotation by {k}"),
+            (None, KeyElement::Galois(g)) if g == (2 << self.parameters.log_n()) - 1 => "conjugation".into(),
+            _ => element.to_string(),
+        }
+    }
+}

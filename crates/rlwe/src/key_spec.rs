@@ -1,0 +1,154 @@
+//! What a switching key is.
+
+use alloc::format;
+use alloc::vec::Vec;
+use core::fmt;
+use core::ops::Range;
+
+use crate::{Parameters, RlweError, Security, require_secure};
+
+/// What a switching key switches from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum KeyElement {
+    /// From `s(X^g)` to `s`: rotations and conjugation.
+    Galois(u64),
+    /// From `s^2` to `s`.
+    Relinearization,
+    /// From another secret, told apart by a number that the owner chooses.
+    Secret(u64),
+}
+
+impl fmt::Display for KeyElement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Galois(g) => write!(f, "Galois element {g}"),
+            Self::Relinearization => f.write_str("relinearization"),
+            Self::Secret(id) => write!(f, "secret {id}"),
+        }
+    }
+}
+
+/// Description of one switching key: all that decides its size, its noise and where it can be used.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct KeySpec {
+    /// What it switches from.
+    pub element: KeyElement,
+    /// Highest ciphertext level it serves.
+    pub level: usize,
+    /// Most primes per digit.
+    pub alpha: usize,
+    /// Indices of its special primes: special primes of the parameters, or ciphertext primes above `level`.
+    pub special: Vec<usize>,
+    /// Whether the uniform half is a 32-byte seed, expanded where it is used.
+    pub seeded: bool,
+}
+
+/// Bits by which a digit may exceed the special modulus: none. Logarithms are compared with this slack for their own
+/// rounding.
+const LOG_SLACK: f64 = 1e-9;
+
+/// The digits of levels `0..=level`: runs of at most `alpha` primes, each closed early if one prime more would make its
+/// product larger than the special modulus.
+///
+/// # Errors
+/// [`RlweError::SpecialTooSmall`] if one prime alone is larger.
+pub fn digit_ranges(
+    parameters: &Parameters,
+    level: usize,
+    alpha: usize,
+    special_bits: f64,
+) -> Result<Vec<Range<usize>>, RlweError> {
+    let mut ranges = Vec::new();
+    let mut start = 0;
+    while start <= level {
+        let mut end = start;
+        let mut bits = 0.0;
+        while end <= level && end - start < alpha {
+            bits += parameters.log2_prime(end);
+            if bits > special_bits + LOG_SLACK {
+                break;
+            }
+            end += 1;
+        }
+        if end == start {
+            return Err(RlweError::SpecialTooSmall { index: start, prime_bits: bits, special_bits });
+        }
+        ranges.push(start..end);
+        start = end;
+    }
+    Ok(ranges)
+}
+
+impl KeySpec {
+    /// A key at `level` with digits of `alpha` primes and the fewest special primes of the parameters whose product is
+    /// not below the product of any `alpha` consecutive primes; if `alpha` digits do not fit all special primes, all of
+    /// them are used and digits are shorter where they must be.
+    pub fn new(parameters: &Parameters, element: KeyElement, level: usize, alpha: usize, seeded: bool) -> Self {
+        let last = level.min(parameters.max_level());
+        let widest = (0..=last)
+            .map(|i| (i..(i + alpha).min(last + 1)).map(|k| parameters.log2_prime(k)).sum::<f64>())
+            .fold(0.0, f64::max);
+        let mut special = Vec::new();
+        let mut bits = 0.0;
+        for index in parameters.special_primes() {
+            if bits + LOG_SLACK >= widest {
+                break;
+            }
+            bits += parameters.log2_prime(index);
+            special.push(index);
+        }
+        Self { element, level, alpha, special, seeded }
+    }
+
+    /// `log2` of the special modulus.
+    pub fn special_bits(&self, parameters: &Parameters) -> f64 {
+        self.special.iter().map(|&i| parameters.log2_prime(i)).sum()
+    }
+
+    /// Checks everything that can be wrong, security included, and gives the digits.
+    ///
+    /// # Errors
+    /// [`RlweError::Level`], [`RlweError::Count`], [`RlweError::SpecialPrime`], [`RlweError::SpecialTooSmall`],
+    /// [`RlweError::Insecure`], [`RlweError::NoBound`].
+    pub fn validate(&self, parameters: &Parameters) -> Result<Vec<Range<usize>>, RlweError> {
+        parameters.require_level(self.level)?;
+        let count = self.level + 1;
+        if self.alpha == 0 || self.alpha > count.max(self.special.len()) {
+            return Err(RlweError::Count { what: "alpha", count: self.alpha, min: 1, max: count });
+        }
+        for (k, &index) in self.special.iter().enumerate() {
+            let refuse = |reason| Err(RlweError::SpecialPrime { index, level: self.level, reason });
+            if index >= parameters.prime_count() {
+                return refuse("the parameters have no such prime");
+            }
+            if index <= self.level {
+                return refuse("it is a prime of the ciphertexts that the key serves");
+            }
+            if self.special[..k].contains(&index) {
+                return refuse("it is listed twice");
+            }
+        }
+        let digits = digit_ranges(parameters, self.level, self.alpha, self.special_bits(parameters))?;
+        if parameters.security() == Security::Classical128 {
+            let log_qp = parameters.log2_q(self.level) + self.special_bits(parameters);
+            let object = || format!("the key for {} at level {}", self.element, self.level);
+            require_secure(object, parameters.log_n(), log_qp, parameters.secret())?;
+        }
+        Ok(digits)
+    }
+
+    /// Indices of all primes that a row has a limb for: `0..=level`, then the special primes.
+    pub fn primes(&self) -> impl Iterator<Item = usize> + '_ {
+        (0..=self.level).chain(self.special.iter().copied())
+    }
+
+    /// Bytes of the residues it stores: `(1 or 2) * N * 8 * dnum * (level + 1 + |P|)`.
+    ///
+    /// # Errors
+    /// As [`KeySpec::validate`].
+    pub fn bytes(&self, parameters: &Parameters) -> Result<usize, RlweError> {
+        let digits = self.validate(parameters)?.len();
+        let halves = if self.seeded { 1 } else { 2 };
+        Ok(halves * parameters.n() * 8 * digits * (self.level + 1 + self.special.len()))
+    }
+}

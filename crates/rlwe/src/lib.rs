@@ -1,0 +1,39 @@
+//! RLWE layer of Keywright: parameters and their security, keys, gadget decomposition and key switching.
+//!
+//! Nothing here knows a scheme: CKKS and BFV use it through RLWE ciphertexts. The maths of key switching is written in
+//! [`plan`]; keys are described by [`KeySpec`] and found by [`EvaluationKeys::best`].
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+#[cfg(feature = "std")]
+extern crate std;
+
+mod encryption;
+mod error;
+mod key_generator;
+mod key_set;
+mod key_spec;
+pub mod noise;
+mod parallel;
+mod parameters;
+pub mod plan;
+mod public_key;
+mod secret;
+mod security;
+mod switch;
+mod switching_key;
+
+pub use encryption::{RlweCiphertext, SeededCiphertext, decrypt, encrypt_zero, encrypt_zero_symmetric};
+pub use error::RlweError;
+pub use key_generator::KeyGenerator;
+pub use key_set::{EvaluationKeys, KeyUse};
+pub use key_spec::{KeyElement, KeySpec, digit_ranges};
+pub use parallel::{for_each_index, for_each_item, threads};
+pub use parameters::{Parameters, ParametersLiteral, Security};
+pub use plan::SwitchPlan;
+pub use public_key::PublicKey;
+pub use secret::{SecretDistribution, SecretKey};
+pub use security::{maximum_log_qp, require_secure};
+pub use switch::{Decomposed, Finish, RaisedDigits};
+pub use switching_key::{SwitchingKey, UniformPart};

@@ -1,0 +1,98 @@
+//! Derived bounds on decryption errors.
+//!
+//! Errors are described by the variance of one coefficient. A bound holds for all coefficients at once except with
+//! probability below `2^-40`: for a sum of many independent terms, `N` coefficients and [`TAIL`] standard deviations,
+//! `N erfc(9 / sqrt 2) < 2^17 * 2^-61`.
+
+use keywright_ring::sampling::SIGMA;
+
+use crate::{Parameters, SwitchPlan, SwitchingKey};
+
+/// Standard deviations in a bound.
+pub const TAIL: f64 = 9.0;
+
+/// Variance of the error of a fresh symmetric encryption.
+pub fn fresh_symmetric() -> f64 {
+    SIGMA * SIGMA
+}
+
+/// Variance of the error of a fresh public-key encryption: `e u + e_0 + e_1 s`, with ternary `u`.
+pub fn fresh_public(parameters: &Parameters) -> f64 {
+    let n = parameters.n() as f64;
+    SIGMA * SIGMA * (1.0 + 2.0 * n / 3.0 + parameters.secret().expected_norm2(parameters.n()))
+}
+
+/// Variance of the rounding of a division: each half is off by a uniform value in `[-1/2, 1/2]`, the second one meets the
+/// secret.
+pub fn division(parameters: &Parameters) -> f64 {
+    (1.0 + parameters.secret().expected_norm2(parameters.n())) / 12.0
+}
+
+/// Variance that one key switch adds, before the division by `q_level` if it is merged with a rescaling (the rounding
+/// then counts for the rescaled ciphertext, see [`division`]).
+///
+/// Digit `j` is uniform in `[-Q_j/2, Q_j/2]`, and meets the sum of the errors of the key rows that serve it:
+/// `N sum_j r_j Q_j^2 / 12 sigma^2 / (P D)^2`, plus the rounding of the division.
+pub fn key_switch(parameters: &Parameters, plan: &SwitchPlan, key: &SwitchingKey) -> f64 {
+    let bits = |list: &mut dyn Iterator<Item = usize>| list.map(|i| parameters.log2_prime(i)).sum::<f64>();
+    let rescale = plan.kept <= plan.level;
+    let divisor = bits(&mut plan.removed.iter().copied().filter(|&i| !rescale || i != plan.level));
+    let rows = plan.rows(key);
+    let digits: f64 = plan
+        .digits
+        .iter()
+        .enumerate()
+        .map(|(j, digit)| {
+            let count = rows.iter().filter(|&&row| row == j).count() as f64;
+            count * exp2(2.0 * (bits(&mut digit.clone()) - divisor)) / 12.0
+        })
+        .sum();
+    let inner = parameters.n() as f64 * digits * SIGMA * SIGMA;
+    if rescale { inner } else { inner + division(parameters) }
+}
+
+/// The largest error of any coefficient for a given variance, except with probability below `2^-40`.
+pub fn bound(variance: f64) -> f64 {
+    TAIL * sqrt(variance)
+}
+
+/// `2^x`, for a `core` without a floating-point library; good to about `2^-45`.
+fn exp2(x: f64) -> f64 {
+    let whole = x as i32 - i32::from(x < 0.0);
+    let fraction = (x - f64::from(whole)) * core::f64::consts::LN_2;
+    // Taylor series of e^y for y in [0, ln 2).
+    let (mut term, mut sum) = (1.0, 1.0);
+    for k in 1..20 {
+        term *= fraction / f64::from(k);
+        sum += term;
+    }
+    let biased = (1023 + whole).clamp(1, 2046) as u64;
+    sum * f64::from_bits(biased << 52)
+}
+
+/// Newton's square root, for a `core` without one.
+fn sqrt(x: f64) -> f64 {
+    if x <= 0.0 {
+        return 0.0;
+    }
+    let mut y = f64::from_bits((x.to_bits() >> 1) + (1023 << 51));
+    for _ in 0..6 {
+        y = 0.5 * (y + x / y);
+    }
+    y
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn elementary_functions() {
+        for x in [-300.5, -1.0, -0.25, 0.0, 0.5, 1.0, 49.999, 250.3] {
+            assert!((exp2(x) / x.exp2() - 1.0).abs() < 1e-12, "{x}");
+        }
+        for x in [0.0, 1e-30, 0.5, 2.0, 1e5, 3.7e40] {
+            assert!((sqrt(x) - x.sqrt()).abs() <= 1e-12 * x.sqrt());
+        }
+    }
+}

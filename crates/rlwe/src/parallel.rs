@@ -1,0 +1,38 @@
+//! Work shared among threads, limb by limb.
+//!
+//! With the feature `parallel` the current rayon pool is used (`RAYON_NUM_THREADS`, or a pool that the caller installs);
+//! without it, or on a pool of one thread, loops run in place. Results never depend on the number of threads.
+
+use alloc::vec::Vec;
+
+/// Number of threads that loops are shared among.
+pub fn threads() -> usize {
+    #[cfg(feature = "parallel")]
+    return rayon::current_num_threads();
+    #[cfg(not(feature = "parallel"))]
+    1
+}
+
+/// Calls `f(i, item)` for every item.
+pub fn for_each_item<T: Send>(items: Vec<T>, f: impl Fn(usize, T) + Sync + Send) {
+    #[cfg(feature = "parallel")]
+    if threads() > 1 && items.len() > 1 {
+        use rayon::prelude::*;
+        items.into_par_iter().with_max_len(1).enumerate().for_each(|(i, item)| f(i, item));
+        return;
+    }
+    for (i, item) in items.into_iter().enumerate() {
+        f(i, item);
+    }
+}
+
+/// Calls `f(i)` for every `i` below `count`.
+pub fn for_each_index(count: usize, f: impl Fn(usize) + Sync + Send) {
+    #[cfg(feature = "parallel")]
+    if threads() > 1 && count > 1 {
+        use rayon::prelude::*;
+        (0..count).into_par_iter().with_max_len(1).for_each(f);
+        return;
+    }
+    (0..count).for_each(f);
+}

@@ -1,0 +1,237 @@
+use alloc::format;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use keywright_ring::{Backend, Modulus, Ring, backend, ntt_primes};
+
+use crate::{RlweError, SecretDistribution, require_secure};
+
+/// Whether 128-bit security is enforced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Security {
+    /// Every key and the ciphertext modulus are checked against the 128-bit bound.
+    Classical128,
+    /// Nothing is checked: for experiments on parameters that protect nobody. Shows in every report.
+    InsecureForExperiments,
+}
+
+/// At most this many ciphertext or special primes.
+const MAX_PRIMES: usize = 64;
+
+/// Plain description of parameters, not yet checked.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct ParametersLiteral {
+    /// `log2(N)`.
+    pub log_n: u32,
+    /// Ciphertext primes `q_0 .. q_L`.
+    pub q: Vec<u64>,
+    /// Special primes that are never part of a ciphertext.
+    pub p: Vec<u64>,
+    /// Distribution of the secret.
+    pub secret: SecretDistribution,
+    /// Whether the bound is enforced.
+    pub security: Security,
+}
+
+impl ParametersLiteral {
+    /// Chooses the largest primes of the given widths: special primes first, so that they are not below ciphertext
+    /// primes of the same width, then `q_0, q_1, ...` in order.
+    ///
+    /// # Errors
+    /// [`RlweError::Ring`] if there are not enough primes of a width.
+    pub fn from_bits(log_n: u32, q_bits: &[u32], p_bits: &[u32]) -> Result<Self, RlweError> {
+        for (what, list, min) in [("ciphertext primes", q_bits, 1), ("special primes", p_bits, 0)] {
+            if list.len() < min || list.len() > MAX_PRIMES {
+                return Err(RlweError::Count { what, count: list.len(), min, max: MAX_PRIMES });
+            }
+        }
+        let mut taken: Vec<u64> = Vec::new();
+        let mut choose = |widths: &[u32]| -> Result<Vec<u64>, RlweError> {
+            let mut chosen = Vec::with_capacity(widths.len());
+            for &bits in widths {
+                let prime = ntt_primes(log_n, bits, 1, &taken)?[0];
+                taken.push(prime);
+                chosen.push(prime);
+            }
+            Ok(chosen)
+        };
+        let p = choose(p_bits)?;
+        let q = choose(q_bits)?;
+        Ok(Self { log_n, q, p, secret: SecretDistribution::Ternary, security: Security::Classical128 })
+    }
+}
+
+struct Inner {
+    literal: ParametersLiteral,
+    ring: Ring,
+    log2: Vec<f64>,
+    plans: crate::plan::PlanCache,
+}
+
+/// Checked, immutable parameters with every precomputed table. Cheap to clone.
+///
+/// Primes have one numbering: index `i <= L` is `q_i`, index `L + 1 + j` is special prime `p_j`.
+#[derive(Clone)]
+pub struct Parameters(Arc<Inner>);
+
+impl Parameters {
+    /// Checks a literal and precomputes its tables on the back end of this process.
+    ///
+    /// # Errors
+    /// [`RlweError::Ring`], [`RlweError::Count`], [`RlweError::Insecure`] if the ciphertext modulus alone is above the
+    /// bound, [`RlweError::NoBound`].
+    pub fn new(literal: ParametersLiteral) -> Result<Self, RlweError> {
+        Self::with_backend(literal, backend::default()?)
+    }
+
+    /// The same on a given back end.
+    ///
+    /// # Errors
+    /// As [`Parameters::new`].
+    pub fn with_backend(literal: ParametersLiteral, backend: &'static dyn Backend) -> Result<Self, RlweError> {
+        for (what, list, min) in [("ciphertext primes", &literal.q, 1), ("special primes", &literal.p, 0)] {
+            if list.len() < min || list.len() > MAX_PRIMES {
+                return Err(RlweError::Count { what, count: list.len(), min, max: MAX_PRIMES });
+            }
+        }
+        if let SecretDistribution::Sparse { weight } = literal.secret {
+            let max = 1usize.checked_shl(literal.log_n).unwrap_or(usize::MAX);
+            if weight == 0 || weight > max {
+                return Err(RlweError::Count { what: "Hamming weight of the secret", count: weight, min: 1, max });
+            }
+        }
+        let primes: Vec<u64> = literal.q.iter().chain(&literal.p).copied().collect();
+        let log2: Vec<f64> = primes.iter().map(|&q| log2(q)).collect();
+        if literal.security == Security::Classical128 {
+            let log_q = log2[..literal.q.len()].iter().sum();
+            require_secure(|| "the ciphertext modulus".into(), literal.log_n, log_q, literal.secret)?;
+        }
+        let ring = Ring::new(literal.log_n, &primes, backend)?;
+        Ok(Self(Arc::new(Inner { literal, ring, log2, plans: crate::plan::PlanCache::default() })))
+    }
+
+    /// The literal these parameters were made from.
+    pub fn literal(&self) -> &ParametersLiteral {
+        &self.0.literal
+    }
+
+    /// Ring over all primes, ciphertext primes first.
+    #[inline]
+    pub fn ring(&self) -> &Ring {
+        &self.0.ring
+    }
+
+    /// `log2(N)`.
+    pub fn log_n(&self) -> u32 {
+        self.0.literal.log_n
+    }
+
+    /// Ring degree.
+    pub fn n(&self) -> usize {
+        self.0.ring.n()
+    }
+
+    /// Highest level `L`.
+    pub fn max_level(&self) -> usize {
+        self.0.literal.q.len() - 1
+    }
+
+    /// Number of primes of both kinds.
+    pub fn prime_count(&self) -> usize {
+        self.0.log2.len()
+    }
+
+    /// Prime `index` as a modulus.
+    #[inline]
+    pub fn modulus(&self, index: usize) -> &Modulus {
+        self.0.ring.modulus(index)
+    }
+
+    /// Indices of the special primes.
+    pub fn special_primes(&self) -> core::ops::Range<usize> {
+        self.0.literal.q.len()..self.prime_count()
+    }
+
+    /// `log2` of prime `index`.
+    pub fn log2_prime(&self, index: usize) -> f64 {
+        self.0.log2[index]
+    }
+
+    /// `log2(q_0 ... q_level)`.
+    pub fn log2_q(&self, level: usize) -> f64 {
+        self.0.log2[..=level].iter().sum()
+    }
+
+    /// Secret distribution.
+    pub fn secret(&self) -> SecretDistribution {
+        self.0.literal.secret
+    }
+
+    /// Whether the bound is enforced.
+    pub fn security(&self) -> Security {
+        self.0.literal.security
+    }
+
+    /// Whether two values stand for the same parameters.
+    pub fn same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0) || self.0.literal == other.0.literal
+    }
+
+    /// Refuses objects of other parameters.
+    ///
+    /// # Errors
+    /// [`RlweError::MixedParameters`].
+    pub fn require_same(&self, other: &Self, left: &'static str, right: &'static str) -> Result<(), RlweError> {
+        if self.same(other) { Ok(()) } else { Err(RlweError::MixedParameters { left, right }) }
+    }
+
+    /// Refuses a level above the highest.
+    ///
+    /// # Errors
+    /// [`RlweError::Level`].
+    pub fn require_level(&self, level: usize) -> Result<(), RlweError> {
+        if level > self.max_level() {
+            return Err(RlweError::Level { level, max: self.max_level(), object: "the parameters" });
+        }
+        Ok(())
+    }
+
+    pub(crate) fn plans(&self) -> &crate::plan::PlanCache {
+        &self.0.plans
+    }
+}
+
+impl core::fmt::Debug for Parameters {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        let l = self.literal();
+        let text = format!(
+            "Parameters(N = 2^{}, log Q = {:.1} in {} primes, log P = {:.1} in {}, secret {}{}, {})",
+            l.log_n,
+            self.log2_q(self.max_level()),
+            l.q.len(),
+            self.special_primes().map(|i| self.log2_prime(i)).sum::<f64>(),
+            l.p.len(),
+            l.secret,
+            if l.security == Security::InsecureForExperiments { ", INSECURE" } else { "" },
+            self.ring().backend().kind().name(),
+        );
+        f.write_str(&text)
+    }
+}
+
+/// `log2` of a word, to about `2^-40`, without a floating-point library (none is in `core`): repeated squaring of the
+/// mantissa.
+pub(crate) fn log2(value: u64) -> f64 {
+    let exponent = 63 - value.leading_zeros();
+    let mut mantissa = value as f64 / (1u64 << exponent) as f64;
+    let (mut result, mut bit) = (f64::from(exponent), 0.5);
+    for _ in 0..44 {
+        mantissa *= mantissa;
+        if mantissa >= 2.0 {
+            mantissa /= 2.0;
+            result += bit;
+        }
+        bit /= 2.0;
+    }
+    result
+}

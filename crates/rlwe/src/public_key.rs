@@ -1,0 +1,78 @@
+use core::fmt;
+
+use keywright_ring::{Buffer, Evaluation, Poly, Seed, StreamId, sampling};
+use zeroize::{Zeroize, Zeroizing};
+
+use crate::parallel::for_each_item;
+use crate::{Parameters, SecretKey};
+
+/// Stream object of public keys.
+const PUBLIC_KEY_STREAM: u64 = 3 << 40;
+
+/// An encryption of zero `(b, a)` over all ciphertext primes, `b = -a s + e`; `a` is expanded from a seed.
+#[derive(Clone)]
+pub struct PublicKey {
+    parameters: Parameters,
+    seed: Seed,
+    b: Poly<Evaluation>,
+    a: Poly<Evaluation>,
+}
+
+impl PublicKey {
+    pub(crate) fn generate(secret: &SecretKey, rng: &mut sampling::SecretRng) -> Self {
+        let parameters = secret.parameters();
+        let (ring, n) = (parameters.ring(), parameters.n());
+        let mut error = Zeroizing::new(alloc::vec![0; n]);
+        sampling::gaussian(rng, &mut error);
+        let mut key = Self::expand(parameters, rng.public_seed(), Poly::unspecified(n, parameters.max_level() + 1));
+        let a = &key.a;
+        for_each_item(key.b.limbs_mut().collect(), |i, limb: &mut [u64]| {
+            let (m, backend) = (ring.modulus(i), ring.backend());
+            let mut negated = Buffer::unspecified(n);
+            negated.copy_from_slice(secret.limb(i));
+            backend.neg_assign(m, &mut negated);
+            ring.lift_small(i, &error, limb);
+            ring.forward_limb(i, limb);
+            backend.mul_add_assign(m, limb, a.limb(i), &negated);
+            negated.zeroize();
+        });
+        key
+    }
+
+    /// A public key from its stored half and its seed. `b` has one limb per ciphertext prime.
+    pub fn expand(parameters: &Parameters, seed: Seed, b: Poly<Evaluation>) -> Self {
+        let ring = parameters.ring();
+        let mut a = Poly::unspecified(parameters.n(), parameters.max_level() + 1);
+        for_each_item(a.limbs_mut().collect(), |i, limb: &mut [u64]| {
+            let id = StreamId { object: PUBLIC_KEY_STREAM, digit: 0, limb: i as u16 };
+            ring.backend().expand_uniform(&seed, id, ring.modulus(i), limb);
+        });
+        Self { parameters: parameters.clone(), seed, b, a }
+    }
+
+    /// The parameters it belongs to.
+    pub fn parameters(&self) -> &Parameters {
+        &self.parameters
+    }
+
+    /// Seed of the uniform half.
+    pub fn seed(&self) -> &Seed {
+        &self.seed
+    }
+
+    /// The stored half.
+    pub fn b(&self) -> &Poly<Evaluation> {
+        &self.b
+    }
+
+    /// The uniform half.
+    pub fn a(&self) -> &Poly<Evaluation> {
+        &self.a
+    }
+}
+
+impl fmt::Debug for PublicKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "PublicKey({:?})", self.parameters)
+    }
+}

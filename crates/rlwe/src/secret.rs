@@ -1,0 +1,122 @@
+use alloc::vec::Vec;
+use core::fmt;
+
+use keywright_ring::{Automorphism, Evaluation, Poly, galois_inverse, sampling};
+use zeroize::{Zeroize, Zeroizing};
+
+use crate::{Parameters, RlweError};
+
+/// Distribution of secrets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum SecretDistribution {
+    /// Coefficients independent and uniform in `{-1, 0, 1}`.
+    Ternary,
+    /// Exactly `weight` coefficients are `+-1`.
+    Sparse {
+        /// Hamming weight.
+        weight: usize,
+    },
+}
+
+impl SecretDistribution {
+    /// Expected squared Euclidean norm in a ring of degree `n`.
+    pub fn expected_norm2(self, n: usize) -> f64 {
+        match self {
+            Self::Ternary => 2.0 * n as f64 / 3.0,
+            Self::Sparse { weight } => weight as f64,
+        }
+    }
+}
+
+impl fmt::Display for SecretDistribution {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ternary => f.write_str("a uniform ternary secret"),
+            Self::Sparse { weight } => write!(f, "a ternary secret of weight {weight}"),
+        }
+    }
+}
+
+/// A secret, wiped when dropped, never shown.
+pub struct SecretKey {
+    parameters: Parameters,
+    coefficients: Zeroizing<Vec<i64>>,
+    /// Over all primes of the parameters.
+    evaluations: Poly<Evaluation>,
+}
+
+impl SecretKey {
+    /// Samples a secret of the parameters' distribution.
+    pub fn sample(parameters: &Parameters, rng: &mut sampling::SecretRng) -> Result<Self, RlweError> {
+        let mut coefficients = Zeroizing::new(alloc::vec![0; parameters.n()]);
+        match parameters.secret() {
+            SecretDistribution::Ternary => sampling::ternary(rng, &mut coefficients),
+            SecretDistribution::Sparse { weight } => sampling::sparse_ternary(rng, weight, &mut coefficients)?,
+        }
+        Ok(Self::from_coefficients(parameters, coefficients))
+    }
+
+    /// A secret from its ternary coefficients, as stored in a file.
+    ///
+    /// # Errors
+    /// [`RlweError::Count`] if their number is not `N` or a coefficient is not in `{-1, 0, 1}`.
+    pub fn from_ternary(parameters: &Parameters, coefficients: Zeroizing<Vec<i64>>) -> Result<Self, RlweError> {
+        let n = parameters.n();
+        if coefficients.len() != n {
+            return Err(RlweError::Count { what: "coefficients of a secret", count: coefficients.len(), min: n, max: n });
+        }
+        let outside = coefficients.iter().filter(|c| c.unsigned_abs() > 1).count();
+        if outside > 0 {
+            return Err(RlweError::Count { what: "non-ternary coefficients of a secret", count: outside, min: 0, max: 0 });
+        }
+        Ok(Self::from_coefficients(parameters, coefficients))
+    }
+
+    fn from_coefficients(parameters: &Parameters, coefficients: Zeroizing<Vec<i64>>) -> Self {
+        let ring = parameters.ring();
+        let mut evaluations = Poly::unspecified(parameters.n(), parameters.prime_count());
+        for (i, limb) in evaluations.limbs_mut().enumerate() {
+            ring.lift_small(i, &coefficients, limb);
+            ring.forward_limb(i, limb);
+        }
+        Self { parameters: parameters.clone(), coefficients, evaluations }
+    }
+
+    /// The parameters it belongs to.
+    pub fn parameters(&self) -> &Parameters {
+        &self.parameters
+    }
+
+    /// Coefficients in `{-1, 0, 1}`. Secret: for storage by the owner.
+    pub fn coefficients(&self) -> &[i64] {
+        &self.coefficients
+    }
+
+    /// Residues modulo prime `index` in evaluation form. Secret.
+    #[inline]
+    pub fn limb(&self, index: usize) -> &[u64] {
+        self.evaluations.limb(index)
+    }
+
+    /// `s(X^(1/g))` modulo prime `index` in evaluation form, into `out`. Secret: the caller wipes it.
+    pub(crate) fn inverse_image(&self, element: u64, index: usize, out: &mut [u64]) -> Result<(), RlweError> {
+        let log_n = self.parameters.log_n();
+        // Check the element before inverting it: only odd ones have an inverse.
+        Automorphism::new(log_n, element)?;
+        let inverse = Automorphism::new(log_n, galois_inverse(log_n, element))?;
+        self.parameters.ring().backend().permute(&inverse, self.limb(index), out);
+        Ok(())
+    }
+}
+
+impl Drop for SecretKey {
+    fn drop(&mut self) {
+        self.evaluations.zeroize();
+    }
+}
+
+impl fmt::Debug for SecretKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SecretKey(..)")
+    }
+}

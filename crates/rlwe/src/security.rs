@@ -1,0 +1,73 @@
+//! Which moduli are safe: every key is checked by itself.
+
+use alloc::string::{String, ToString};
+
+use crate::{RlweError, SecretDistribution};
+
+/// Largest `log2(QP)` for 128-bit classical security with a uniform ternary secret and error of deviation 3.19:
+/// Bossuat et al., *Security Guidelines for Implementing Homomorphic Encryption* (2024), table 5.2. `(log_n, bits)`.
+const TERNARY: [(u32, u32); 8] =
+    [(10, 26), (11, 53), (12, 106), (13, 214), (14, 430), (15, 868), (16, 1747), (17, 3523)];
+
+/// The same for secrets of Hamming weight 192: sizes of published, estimated bootstrapping sets (Bossuat,
+/// Troncoso-Pastoriza and Hubaux, ePrint 2022/024, table of parameters; the sets that Lattigo ships).
+const WEIGHT_192: [(u32, u32); 3] = [(15, 767), (16, 1553), (17, 3104)];
+
+/// Largest `log2(QP)` that keeps 128 bits of classical security.
+///
+/// # Errors
+/// [`RlweError::NoBound`] if none is pinned for this distribution and degree.
+pub fn maximum_log_qp(log_n: u32, secret: SecretDistribution) -> Result<u32, RlweError> {
+    let table: &[(u32, u32)] = match secret {
+        SecretDistribution::Ternary => &TERNARY,
+        // More nonzero coefficients are not easier to find.
+        SecretDistribution::Sparse { weight } if weight >= 192 => &WEIGHT_192,
+        SecretDistribution::Sparse { .. } => &[],
+    };
+    table
+        .iter()
+        .find(|entry| entry.0 == log_n)
+        .map(|entry| entry.1)
+        .ok_or_else(|| RlweError::NoBound { secret: secret.to_string(), log_n })
+}
+
+/// Refuses a modulus above the bound.
+///
+/// # Errors
+/// [`RlweError::Insecure`] naming `object`, the modulus and the bound, [`RlweError::NoBound`] if there is none.
+pub fn require_secure(
+    object: impl FnOnce() -> String,
+    log_n: u32,
+    log_qp: f64,
+    secret: SecretDistribution,
+) -> Result<(), RlweError> {
+    let bound = maximum_log_qp(log_n, secret)?;
+    // The table counts whole bits of a product; a modulus a hair above 2^bound is refused.
+    if log_qp > f64::from(bound) {
+        return Err(RlweError::Insecure { object: object(), log_qp, log_n, secret: secret.to_string(), bound });
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bound_is_inclusive_and_named() {
+        let check = |bits| require_secure(|| "a key".into(), 13, bits, SecretDistribution::Ternary);
+        assert!(check(214.0).is_ok());
+        let error = check(214.5).unwrap_err();
+        let text = error.to_string();
+        assert!(text.contains("214.5") && text.contains("at most 214"), "{text}");
+        assert!(matches!(
+            maximum_log_qp(13, SecretDistribution::Sparse { weight: 192 }),
+            Err(RlweError::NoBound { .. })
+        ));
+        assert!(matches!(
+            maximum_log_qp(16, SecretDistribution::Sparse { weight: 64 }),
+            Err(RlweError::NoBound { .. })
+        ));
+        assert_eq!(maximum_log_qp(16, SecretDistribution::Sparse { weight: 192 }), Ok(1553));
+    }
+}

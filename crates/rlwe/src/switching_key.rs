@@ -1,0 +1,173 @@
+use alloc::vec::Vec;
+use core::fmt;
+use core::ops::Range;
+
+use keywright_ring::backend::UniformRow;
+use keywright_ring::{Evaluation, Poly, Seed, StreamId};
+
+use crate::{KeyElement, KeySpec, Parameters, RlweError};
+
+/// The uniform half of a key.
+#[derive(Clone)]
+pub enum UniformPart {
+    /// One polynomial per digit, over the key's primes.
+    Stored(Vec<Poly<Evaluation>>),
+    /// Expanded from a seed where it is used; never in memory as a whole.
+    Seeded(Seed),
+}
+
+/// A switching key: `dnum` rows `(b_j, a_j)` with `b_j = -a_j s + e_j + P g_j s'`.
+///
+/// `g_j` is 1 modulo the primes of digit `j` and 0 modulo the other ciphertext primes; `s'` is the secret switched
+/// from. For a Galois element `g` the roles are `s' = s` and `s = s(X^(1/g))`: the automorphism is applied after
+/// the switch, so that rotations of one ciphertext share everything before it.
+#[derive(Clone)]
+pub struct SwitchingKey {
+    parameters: Parameters,
+    spec: KeySpec,
+    digits: Vec<Range<usize>>,
+    b: Vec<Poly<Evaluation>>,
+    a: UniformPart,
+}
+
+/// Domain separation of the streams of keys of different elements under one seed.
+pub(crate) fn stream_object(element: KeyElement) -> u64 {
+    match element {
+        KeyElement::Galois(g) => g,
+        KeyElement::Relinearization => 1 << 40,
+        KeyElement::Secret(id) => 2 << 40 | id & ((1 << 40) - 1),
+    }
+}
+
+impl SwitchingKey {
+    /// Puts a key together from its parts, as read from a file.
+    ///
+    /// # Errors
+    /// What [`KeySpec::validate`] says of the spec; [`RlweError::Count`] if rows or limbs are missing or left over.
+    pub fn from_parts(
+        parameters: &Parameters,
+        spec: KeySpec,
+        b: Vec<Poly<Evaluation>>,
+        a: UniformPart,
+    ) -> Result<Self, RlweError> {
+        let digits = spec.validate(parameters)?;
+        let limbs = spec.level + 1 + spec.special.len();
+        let stored: &[Poly<Evaluation>] = match &a {
+            UniformPart::Stored(rows) => rows,
+            UniformPart::Seeded(_) => &[],
+        };
+        let expected = if spec.seeded { 0 } else { digits.len() };
+        for (what, count, wanted) in
+            [("rows of a key", b.len(), digits.len()), ("uniform rows of a key", stored.len(), expected)]
+        {
+            if count != wanted {
+                return Err(RlweError::Count { what, count, min: wanted, max: wanted });
+            }
+        }
+        for row in b.iter().chain(stored) {
+            let count = row.limb_count();
+            if count != limbs || row.n() != parameters.n() {
+                return Err(RlweError::Count { what: "limbs of a key row", count, min: limbs, max: limbs });
+            }
+        }
+        Ok(Self { parameters: parameters.clone(), spec, digits, b, a })
+    }
+
+    /// What the key is.
+    pub fn spec(&self) -> &KeySpec {
+        &self.spec
+    }
+
+    /// The parameters it belongs to.
+    pub fn parameters(&self) -> &Parameters {
+        &self.parameters
+    }
+
+    /// The primes of each digit.
+    pub fn digits(&self) -> &[Range<usize>] {
+        &self.digits
+    }
+
+    /// Bytes of the residues and the seed it holds.
+    pub fn bytes(&self) -> usize {
+        let stored = self.b.iter().map(|p| p.words().len() * 8).sum::<usize>();
+        match &self.a {
+            UniformPart::Stored(_) => 2 * stored,
+            UniformPart::Seeded(_) => stored + 32,
+        }
+    }
+
+    /// Rows of the half that depends on the secrets, over [`KeySpec::primes`].
+    pub fn b_rows(&self) -> &[Poly<Evaluation>] {
+        &self.b
+    }
+
+    /// The uniform half.
+    pub fn uniform(&self) -> &UniformPart {
+        &self.a
+    }
+
+    /// Position of prime `index` among the limbs of a row.
+    pub(crate) fn limb_position(&self, index: usize) -> Option<usize> {
+        if index <= self.spec.level {
+            return Some(index);
+        }
+        self.spec.special.iter().position(|&i| i == index).map(|i| i + self.spec.level + 1)
+    }
+
+    /// Residues of `b_digit` modulo the prime at a limb position.
+    #[inline]
+    pub(crate) fn b_limb(&self, digit: usize, position: usize) -> &[u64] {
+        self.b[digit].limb(position)
+    }
+
+    /// Residues of `a_digit` modulo prime `index`, at a limb position, stored or as a stream.
+    #[inline]
+    pub(crate) fn a_row(&self, digit: usize, position: usize, index: usize) -> UniformRow<'_> {
+        match &self.a {
+            UniformPart::Stored(rows) => UniformRow::Stored(rows[digit].limb(position)),
+            UniformPart::Seeded(seed) => UniformRow::Seeded(seed, stream_id(self.spec.element, digit, index)),
+        }
+    }
+
+    /// The same key for ciphertexts of at most `level`: fewer limbs and digits, so fewer bytes. It can no longer be
+    /// coalesced into the primes that were cut off.
+    ///
+    /// # Errors
+    /// [`RlweError::Level`] if `level` is above the key's.
+    pub fn truncate(&self, level: usize) -> Result<Self, RlweError> {
+        if level > self.spec.level {
+            return Err(RlweError::Level { level, max: self.spec.level, object: "the key" });
+        }
+        let spec = KeySpec { level, ..self.spec.clone() };
+        let digits = spec.validate(&self.parameters)?;
+        let cut = |rows: &[Poly<Evaluation>]| -> Vec<Poly<Evaluation>> {
+            rows[..digits.len()]
+                .iter()
+                .map(|row| {
+                    let mut out = Poly::unspecified(row.n(), level + 1 + spec.special.len());
+                    let kept = (0..=level).chain(self.spec.level + 1..row.limb_count());
+                    out.limbs_mut().zip(kept).for_each(|(limb, i)| limb.copy_from_slice(row.limb(i)));
+                    out
+                })
+                .collect()
+        };
+        let b = cut(&self.b);
+        let a = match &self.a {
+            UniformPart::Stored(rows) => UniformPart::Stored(cut(rows)),
+            UniformPart::Seeded(seed) => UniformPart::Seeded(*seed),
+        };
+        Ok(Self { parameters: self.parameters.clone(), spec, digits, b, a })
+    }
+}
+
+/// The stream of one limb of one digit. Digits are below 256: a key has at most 64 primes.
+pub(crate) fn stream_id(element: KeyElement, digit: usize, prime: usize) -> StreamId {
+    StreamId { object: stream_object(element), digit: digit as u8, limb: prime as u16 }
+}
+
+impl fmt::Debug for SwitchingKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SwitchingKey({:?}, {} digits, {} bytes)", self.spec, self.digits.len(), self.bytes())
+    }
+}

@@ -1,0 +1,294 @@
+//! Every kind of key switch against its definition, with the error inside the derived bound.
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+use keywright_ring::{Evaluation, Poly, Seed, StreamId, galois_inverse, rotation_element, sampling::SecretRng};
+use keywright_rlwe::{
+    Decomposed, EvaluationKeys, Finish, KeyElement, KeyGenerator, KeySpec, Parameters, ParametersLiteral, RlweCiphertext,
+    RlweError, SecretKey, Security, SwitchingKey, decrypt, noise,
+};
+use zeroize::Zeroizing;
+
+fn rng(byte: u8) -> SecretRng {
+    SecretRng::from_entropy(&Zeroizing::new([byte; 32]))
+}
+
+/// A wide q_0, narrow primes, three special primes; small enough in bits per level to be quick, not secure.
+fn parameters(log_n: u32) -> Parameters {
+    let mut literal = ParametersLiteral::from_bits(log_n, &[58, 45, 45, 45, 45, 45, 45, 45], &[50, 50, 50]).unwrap();
+    literal.security = Security::InsecureForExperiments;
+    Parameters::new(literal).unwrap()
+}
+
+fn uniform(parameters: &Parameters, level: usize, byte: u8) -> Poly<Evaluation> {
+    let mut poly = Poly::unspecified(parameters.n(), level + 1);
+    for (i, limb) in poly.limbs_mut().enumerate() {
+        let id = StreamId { object: 99, digit: 0, limb: i as u16 };
+        parameters.ring().backend().expand_uniform(&Seed([byte; 32]), id, parameters.modulus(i), limb);
+    }
+    poly
+}
+
+/// `c s'` modulo the first primes, where `s'` is what the element switches from, after the element's automorphism.
+fn expected(secret: &SecretKey, element: KeyElement, c: &Poly<Evaluation>, source: Option<&SecretKey>) -> Poly<Evaluation> {
+    let parameters = secret.parameters();
+    let backend = parameters.ring().backend();
+    let mut out = Poly::unspecified(c.n(), c.limb_count());
+    for (i, limb) in out.limbs_mut().enumerate() {
+        let m = parameters.modulus(i);
+        let s = source.unwrap_or(secret).limb(i);
+        backend.mul(m, c.limb(i), s, limb);
+        match element {
+            KeyElement::Galois(g) => {
+                let input = limb.to_vec();
+                backend.permute(&parameters.automorphism(g).unwrap(), &input, limb);
+            }
+            KeyElement::Relinearization => {
+                let input = limb.to_vec();
+                backend.mul(m, &input, s, limb);
+            }
+            KeyElement::Secret(_) => {}
+        }
+    }
+    out
+}
+
+/// Largest centred coefficient of `decrypt(switched) - expected`, which must be small at every prime alike.
+fn error(secret: &SecretKey, switched: &RlweCiphertext, expected: &Poly<Evaluation>) -> f64 {
+    let parameters = secret.parameters();
+    let mut difference = switched.clone();
+    for (i, limb) in difference.polys[0].limbs_mut().enumerate() {
+        parameters.ring().backend().sub_assign(parameters.modulus(i), limb, expected.limb(i));
+    }
+    let limbs = difference.level() + 1;
+    let coefficients = decrypt(secret, &difference, limbs);
+    let first: Vec<i64> = coefficients.limb(0).iter().map(|&c| parameters.modulus(0).centered(c)).collect();
+    for i in 1..limbs {
+        let m = parameters.modulus(i);
+        assert!(coefficients.limb(i).iter().zip(&first).all(|(&c, &f)| m.centered(c) == f), "prime {i} disagrees");
+    }
+    first.iter().map(|c| c.unsigned_abs()).max().unwrap() as f64
+}
+
+fn switch(key: &SwitchingKey, c: &Poly<Evaluation>, coalesce: usize) -> Result<RlweCiphertext, RlweError> {
+    let parameters = key.parameters();
+    let plan = parameters.switch_plan(key.spec(), c.limb_count() - 1, coalesce, false)?;
+    let decomposed = Decomposed::new(parameters, plan, c)?;
+    let automorphism = match key.spec().element {
+        KeyElement::Galois(g) => Some(parameters.automorphism(g)?),
+        _ => None,
+    };
+    let finish = [Finish { addend: [None, None], automorphism: automorphism.as_deref() }];
+    let rows = decomposed.rows_of(key, coalesce)?;
+    Ok(decomposed.switch(&[(key, rows)], &finish).remove(0))
+}
+
+fn check(secret: &SecretKey, key: &SwitchingKey, level: usize, coalesce: usize, source: Option<&SecretKey>) -> (f64, f64) {
+    let parameters = secret.parameters();
+    let c = uniform(parameters, level, level as u8 + 1);
+    let switched = switch(key, &c, coalesce).unwrap();
+    let plan = parameters.switch_plan(key.spec(), level, coalesce, false).unwrap();
+    let seen = error(secret, &switched, &expected(secret, key.spec().element, &c, source));
+    let bound = noise::bound(noise::key_switch(parameters, &plan, key));
+    assert!(seen <= bound, "{:?} level {level} coalesce {coalesce}: error {seen} above {bound}", key.spec());
+    // The bound is not vacuous: a typical maximum over N coefficients is 4 to 5 deviations of 9.
+    assert!(seen >= bound / 6.0, "{:?}: error {seen} suspiciously below {bound}", key.spec());
+    (seen, bound)
+}
+
+#[test]
+fn every_level_alpha_and_special() {
+    let parameters = parameters(11);
+    let secret = SecretKey::sample(&parameters, &mut rng(1)).unwrap();
+    let mut generator = KeyGenerator::new(&secret, rng(2));
+    let rotation = KeyElement::Galois(rotation_element(11, 3));
+    let mut cases = 0;
+    for key_level in [0, 1, 3, 4, 7] {
+        for alpha in 1..=4 {
+            // Special primes of the parameters, and dropped ciphertext primes beside or instead of them.
+            let mut specials: Vec<Vec<usize>> = vec![vec![8, 9], vec![8, 9, 10]];
+            specials.extend((key_level < 7).then(|| vec![8, 9, 7]));
+            specials.extend((key_level < 5).then(|| vec![6, 7]));
+            for special in specials {
+                for (element, seeded) in [(rotation, true), (KeyElement::Relinearization, false)] {
+                    let spec = KeySpec { element, level: key_level, alpha, special: special.clone(), seeded };
+                    if spec.alpha > (key_level + 1).max(special.len()) {
+                        assert!(matches!(spec.validate(&parameters), Err(RlweError::Count { .. })));
+                        continue;
+                    }
+                    let key = generator.switching_key(&spec).unwrap();
+                    assert_eq!(key.bytes() - if seeded { 32 } else { 0 }, spec.bytes(&parameters).unwrap());
+                    for level in 0..=key_level {
+                        check(&secret, &key, level, 1, None);
+                        cases += 1;
+                    }
+                }
+            }
+        }
+    }
+    assert!(cases > 200, "{cases}");
+}
+
+#[test]
+fn coalesced_rows_serve_coarser_digits() {
+    let parameters = parameters(11);
+    let secret = SecretKey::sample(&parameters, &mut rng(3)).unwrap();
+    let mut generator = KeyGenerator::new(&secret, rng(4));
+    for element in [KeyElement::Galois(rotation_element(11, -7)), KeyElement::Relinearization] {
+        let spec = KeySpec { element, level: 7, alpha: 1, special: vec![8, 9], seeded: true };
+        let key = generator.switching_key(&spec).unwrap();
+        let mut used = 0;
+        for level in 0..=7 {
+            for coalesce in 2..=8 {
+                let plan = parameters.switch_plan(&spec, level, coalesce, false);
+                let Ok(plan) = plan else { continue };
+                assert_eq!(plan.digits.len(), (level + 1).div_ceil(coalesce));
+                check(&secret, &key, level, coalesce, None);
+                used += usize::from(plan.removed.len() > 2);
+            }
+        }
+        assert!(used >= 4, "only {used} uses merged dropped primes");
+        // Nothing is dropped at the top, so three primes do not fit two special ones.
+        assert!(matches!(parameters.switch_plan(&spec, 7, 3, false), Err(RlweError::KeyUse { .. })));
+    }
+}
+
+#[test]
+fn truncation_is_generation_at_the_lower_level() {
+    let parameters = parameters(11);
+    let secret = SecretKey::sample(&parameters, &mut rng(5)).unwrap();
+    let mut generator = KeyGenerator::new(&secret, rng(6));
+    for seeded in [false, true] {
+        let spec = KeySpec { element: KeyElement::Relinearization, level: 7, alpha: 2, special: vec![8, 9, 10], seeded };
+        let key = generator.switching_key(&spec).unwrap();
+        for level in 0..7 {
+            let cut = key.truncate(level).unwrap();
+            assert_eq!(cut.bytes(), cut.spec().bytes(&parameters).unwrap() + if seeded { 32 } else { 0 });
+            let c = uniform(&parameters, level, 77);
+            assert_eq!(switch(&cut, &c, 1).unwrap(), switch(&key, &c, 1).unwrap());
+        }
+        assert!(matches!(key.truncate(8), Err(RlweError::Level { level: 8, max: 7, .. })));
+    }
+}
+
+#[test]
+fn hoisted_is_the_same_as_one_by_one() {
+    let parameters = parameters(12);
+    let secret = SecretKey::sample(&parameters, &mut rng(7)).unwrap();
+    let mut generator = KeyGenerator::new(&secret, rng(8));
+    let keys: Vec<_> = [1, 2, -5]
+        .iter()
+        .map(|&k| {
+            let element = KeyElement::Galois(rotation_element(12, k));
+            generator.switching_key(&KeySpec::new(&parameters, element, 7, 3, k > 0)).unwrap()
+        })
+        .collect();
+    let c = uniform(&parameters, 6, 9);
+    let plan = parameters.switch_plan(keys[0].spec(), 6, 1, false).unwrap();
+    let decomposed = Decomposed::new(&parameters, plan, &c).unwrap();
+    let rows: Vec<_> = keys.iter().map(|k| (k, decomposed.rows_of(k, 1).unwrap())).collect();
+    let automorphisms: Vec<_> = keys
+        .iter()
+        .map(|k| match k.spec().element {
+            KeyElement::Galois(g) => parameters.automorphism(g).unwrap(),
+            _ => unreachable!(),
+        })
+        .collect();
+    let finish: Vec<_> =
+        automorphisms.iter().map(|a| Finish { addend: [None, None], automorphism: Some(a) }).collect();
+    for (key, out) in keys.iter().zip(decomposed.switch(&rows, &finish)) {
+        assert_eq!(out, switch(key, &c, 1).unwrap());
+    }
+    let other = generator.switching_key(&KeySpec::new(&parameters, KeyElement::Relinearization, 7, 2, true)).unwrap();
+    assert!(matches!(decomposed.rows_of(&other, 1), Err(RlweError::KeyUse { .. })));
+}
+
+#[test]
+fn secret_to_secret_and_full_size() {
+    let mut literal =
+        ParametersLiteral::from_bits(16, &[60, 50, 50, 50, 50, 50, 50, 50], &[50, 50, 50, 50, 50]).unwrap();
+    literal.security = Security::Classical128;
+    let parameters = Parameters::new(literal).unwrap();
+    let (secret, other) =
+        (SecretKey::sample(&parameters, &mut rng(9)).unwrap(), SecretKey::sample(&parameters, &mut rng(10)).unwrap());
+    let mut generator = KeyGenerator::new(&secret, rng(11));
+    let spec = KeySpec::new(&parameters, KeyElement::Secret(1), 7, 5, true);
+    let key = generator.switching_key_from(&other, 1, &spec).unwrap();
+    // q_0 has 60 bits, so the first digit holds four primes.
+    assert_eq!(key.digits(), &[0..4, 4..8]);
+    check(&secret, &key, 7, 1, Some(&other));
+    check(&secret, &key, 2, 1, Some(&other));
+    assert!(generator.switching_key(&spec).is_err());
+}
+
+#[test]
+fn rescaling_can_be_merged() {
+    let parameters = parameters(11);
+    let secret = SecretKey::sample(&parameters, &mut rng(12)).unwrap();
+    let mut generator = KeyGenerator::new(&secret, rng(13));
+    let spec = KeySpec::new(&parameters, KeyElement::Relinearization, 7, 3, false);
+    let key = generator.switching_key(&spec).unwrap();
+    let ring = parameters.ring();
+    for level in [1, 4, 7] {
+        let c = uniform(&parameters, level, 21);
+        let addend = [uniform(&parameters, level, 22), uniform(&parameters, level, 23)];
+        let plan = parameters.switch_plan(&spec, level, 1, true).unwrap();
+        let decomposed = Decomposed::new(&parameters, plan.clone(), &c).unwrap();
+        let rows = decomposed.rows_of(&key, 1).unwrap();
+        let finish = [Finish { addend: [Some(&addend[0]), Some(&addend[1])], automorphism: None }];
+        let merged = decomposed.switch(&[(&key, rows)], &finish).remove(0);
+        assert_eq!(merged.level(), level - 1);
+        // q_level * merged - (switched + addend) is the rounding and the switch's own error.
+        let mut whole = switch(&key, &c, 1).unwrap();
+        let mut difference = RlweCiphertext { polys: merged.polys.clone() };
+        for half in 0..2 {
+            for i in 0..level {
+                let m = parameters.modulus(i);
+                let w = m.shoup(m.reduce(parameters.modulus(level).value()));
+                let out = difference.polys[half].limb_mut(i);
+                ring.backend().mul_scalar_assign(m, out, w);
+                ring.backend().add_assign(m, whole.polys[half].limb_mut(i), addend[half].limb(i));
+                ring.backend().sub_assign(m, out, whole.polys[half].limb(i));
+            }
+        }
+        let coefficients = decrypt(&secret, &difference, 1);
+        let seen =
+            coefficients.limb(0).iter().map(|&x| parameters.modulus(0).centered(x).unsigned_abs()).max().unwrap() as f64;
+        let q = parameters.modulus(level).value() as f64;
+        let plain = parameters.switch_plan(&spec, level, 1, false).unwrap();
+        let bound = q * noise::bound(noise::division(&parameters))
+            + 2.0 * noise::bound(noise::key_switch(&parameters, &plain, &key));
+        assert!(seen <= bound && seen >= bound / 6.0, "level {level}: {seen} against {bound}");
+    }
+}
+
+#[test]
+fn insecure_keys_are_refused() {
+    let literal = ParametersLiteral::from_bits(13, &[50, 40, 40, 40], &[50]).unwrap();
+    let parameters = Parameters::new(literal).unwrap();
+    let spec = KeySpec::new(&parameters, KeyElement::Relinearization, 3, 1, true);
+    let error = spec.validate(&parameters).unwrap_err();
+    assert!(matches!(error, RlweError::Insecure { bound: 214, .. }), "{error}");
+    assert!(error.to_string().contains("220.0"), "{error}");
+    assert!(KeySpec { level: 2, ..spec }.validate(&parameters).is_ok());
+    let too_big = ParametersLiteral::from_bits(13, &[50, 50, 50, 50, 50], &[50]).unwrap();
+    assert!(matches!(Parameters::new(too_big), Err(RlweError::Insecure { .. })));
+}
+
+#[test]
+fn missing_keys_are_named() {
+    let parameters = parameters(11);
+    let secret = SecretKey::sample(&parameters, &mut rng(14)).unwrap();
+    let mut generator = KeyGenerator::new(&secret, rng(15));
+    let mut keys = EvaluationKeys::new(&parameters);
+    let element = |k| KeyElement::Galois(rotation_element(11, k));
+    for (k, level) in [(1, 7), (4, 2), (-3, 5)] {
+        keys.insert(generator.switching_key(&KeySpec::new(&parameters, element(k), level, 2, true)).unwrap()).unwrap();
+    }
+    let error = keys.best(element(4), 3, false).unwrap_err();
+    let text = error.to_string();
+    assert!(text.contains("rotation by 4) at level 3") && text.contains("rotation by 4 at level 2"), "{text}");
+    assert!(text.contains("rotation by 1 at level 7"), "{text}");
+    assert!(keys.best(element(4), 2, false).is_ok());
+    assert!(keys.best(KeyElement::Relinearization, 0, false).is_err());
+    assert_eq!(galois_inverse(11, rotation_element(11, 3)), rotation_element(11, -3));
+}
