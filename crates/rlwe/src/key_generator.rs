@@ -134,8 +134,8 @@ impl<'s> KeyGenerator<'s> {
             }
         }
         backend.neg_assign(m, &mut limbs.negated_target);
-        let p = spec.special.iter().fold(1, |acc, &i| m.mul(acc, m.reduce(parameters.modulus(i).value())));
-        backend.mul_scalar_assign(m, &mut limbs.scaled_source, m.shoup(p));
+        let p = m.shoup(parameters.product(&spec.special, m));
+        backend.mul_scalar_assign(m, &mut limbs.scaled_source, p);
         Ok(limbs)
     }
 }

@@ -9,6 +9,7 @@ extern crate alloc;
 #[cfg(feature = "std")]
 extern crate std;
 
+mod division;
 mod encryption;
 mod error;
 mod key_generator;
@@ -24,6 +25,7 @@ mod security;
 mod switch;
 mod switching_key;
 
+pub use division::Division;
 pub use encryption::{RlweCiphertext, SeededCiphertext, decrypt, encrypt_zero, encrypt_zero_symmetric};
 pub use error::RlweError;
 pub use key_generator::KeyGenerator;

@@ -35,8 +35,8 @@ pub fn division(parameters: &Parameters) -> f64 {
 /// `N sum_j r_j Q_j^2 / 12 sigma^2 / (P D)^2`, plus the rounding of the division.
 pub fn key_switch(parameters: &Parameters, plan: &SwitchPlan, key: &SwitchingKey) -> f64 {
     let bits = |list: &mut dyn Iterator<Item = usize>| list.map(|i| parameters.log2_prime(i)).sum::<f64>();
-    let rescale = plan.kept <= plan.level;
-    let divisor = bits(&mut plan.removed.iter().copied().filter(|&i| !rescale || i != plan.level));
+    let rescale = plan.division.kept <= plan.level;
+    let divisor = bits(&mut plan.division.removed.iter().copied().filter(|&i| !rescale || i != plan.level));
     let rows = plan.rows(key);
     let digits: f64 = plan
         .digits

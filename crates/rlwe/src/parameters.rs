@@ -172,6 +172,11 @@ impl Parameters {
         self.0.literal.security
     }
 
+    /// Product of some primes modulo `m`.
+    pub(crate) fn product(&self, primes: &[usize], m: &Modulus) -> u64 {
+        primes.iter().fold(1, |acc, &i| m.mul(acc, m.reduce(self.modulus(i).value())))
+    }
+
     /// Whether two values stand for the same parameters.
     pub fn same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0) || self.0.literal == other.0.literal

@@ -25,7 +25,7 @@ use core::ops::Range;
 
 use keywright_ring::{Automorphism, Conversion, Modulus, RingError, ShoupFactor};
 
-use crate::{KeySpec, Parameters, RlweError, SwitchingKey, digit_ranges};
+use crate::{Division, KeySpec, Parameters, RlweError, SwitchingKey, digit_ranges};
 
 /// All constants of one kind of key switch; shared by every key and ciphertext it fits.
 #[derive(Debug)]
@@ -34,18 +34,12 @@ pub struct SwitchPlan {
     pub level: usize,
     /// Coarse digits, ranges of ciphertext primes.
     pub digits: Vec<Range<usize>>,
-    /// Indices of the primes divided by: the key's special primes, merged primes, and `q_level` when rescaling.
-    pub removed: Vec<usize>,
-    /// Primes of the result: `0..kept`.
-    pub kept: usize,
+    /// The division at the end: by the key's special primes, merged primes, and `q_level` when rescaling.
+    pub division: Division,
     /// Per ciphertext prime, `D mod q_i`, when primes are merged.
     pub(crate) input_factor: Option<Vec<ShoupFactor>>,
     /// Per digit, the conversion to every target (kept, then removed).
     pub(crate) raise: Vec<Conversion>,
-    /// From the removed primes to the kept ones.
-    pub(crate) down: Conversion,
-    /// Per kept prime, the inverse of the product of the removed primes.
-    pub(crate) down_factor: Vec<ShoupFactor>,
     /// When rescaling: per kept prime `q_level^-1`, by which an addend of the ciphertext's own modulus is scaled.
     pub(crate) addend_factor: Option<Vec<ShoupFactor>>,
     /// When rescaling: `P D mod q_level`, by which the addend enters before the division.
@@ -130,42 +124,36 @@ impl SwitchPlan {
             .iter()
             .map(|digit| Conversion::new(&digit.clone().map(modulus).collect::<Vec<_>>(), &targets))
             .collect();
-        let removed_moduli: Vec<Modulus> = removed.iter().copied().map(modulus).collect();
-        let product = |list: &[usize], m: &Modulus| {
-            list.iter().fold(1, |acc, &i| m.mul(acc, m.reduce(parameters.modulus(i).value())))
-        };
         let last = parameters.modulus(id.level);
-        let inverse = |m: Modulus, list: &[usize]| m.shoup(m.inv(product(list, &m)));
         Self {
             level: id.level,
             input_factor: (!id.merged.is_empty())
-                .then(|| (0..=id.level).map(modulus).map(|m| m.shoup(product(&id.merged, &m))).collect()),
+                .then(|| (0..=id.level).map(modulus).map(|m| m.shoup(parameters.product(&id.merged, &m))).collect()),
             raise,
-            down: Conversion::new(&removed_moduli, &targets[..kept]),
-            down_factor: (0..kept).map(modulus).map(|m| inverse(m, &removed)).collect(),
-            addend_factor: id.rescale.then(|| (0..kept).map(modulus).map(|m| inverse(m, &[id.level])).collect()),
-            addend_lift: id.rescale.then(|| last.shoup(product(&special, last))),
+            addend_factor: id
+                .rescale
+                .then(|| (0..kept).map(modulus).map(|m| m.shoup(m.inv(m.reduce(last.value())))).collect()),
+            addend_lift: id.rescale.then(|| last.shoup(parameters.product(&special, last))),
+            division: Division::new(parameters, kept, removed),
             digits,
-            removed,
-            kept,
         }
     }
 
     /// Primes that digits are raised to: the kept ones, then the removed ones.
     pub fn target(&self, position: usize) -> usize {
-        if position < self.kept { position } else { self.removed[position - self.kept] }
+        self.division.prime(position)
     }
 
     /// Number of targets.
     pub fn target_count(&self) -> usize {
-        self.kept + self.removed.len()
+        self.division.kept + self.division.removed.len()
     }
 
     /// Transforms of one switch: inverse ones of the input, of every raised digit, and of the division.
     pub fn transforms(&self) -> usize {
         let inputs = self.level + 1;
         let raised = self.digits.len() * self.target_count() - inputs;
-        inputs + raised + 2 * (self.removed.len() + self.kept)
+        inputs + raised + 2 * self.target_count()
     }
 
     /// Key rows that serve a coarse digit: for each used row of the key, which coarse digit.
@@ -184,6 +172,8 @@ pub(crate) struct PlanCache {
     #[cfg(feature = "std")]
     plans: std::sync::Mutex<alloc::collections::BTreeMap<PlanId, Arc<SwitchPlan>>>,
     #[cfg(feature = "std")]
+    divisions: std::sync::Mutex<alloc::collections::BTreeMap<usize, Arc<Division>>>,
+    #[cfg(feature = "std")]
     automorphisms: std::sync::Mutex<alloc::collections::BTreeMap<u64, Arc<Automorphism>>>,
 }
 
@@ -197,6 +187,17 @@ impl PlanCache {
     #[cfg(not(feature = "std"))]
     fn plan(&self, parameters: &Parameters, id: PlanId) -> Arc<SwitchPlan> {
         Arc::new(SwitchPlan::build(parameters, &id))
+    }
+
+    #[cfg(feature = "std")]
+    fn rescaling(&self, parameters: &Parameters, level: usize) -> Arc<Division> {
+        let mut list = self.divisions.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        list.entry(level).or_insert_with(|| Arc::new(Division::new(parameters, level, alloc::vec![level]))).clone()
+    }
+
+    #[cfg(not(feature = "std"))]
+    fn rescaling(&self, parameters: &Parameters, level: usize) -> Arc<Division> {
+        Arc::new(Division::new(parameters, level, alloc::vec![level]))
     }
 
     #[cfg(feature = "std")]
@@ -230,6 +231,18 @@ impl Parameters {
     ) -> Result<Arc<SwitchPlan>, RlweError> {
         let id = PlanId::new(self, spec, level, coalesce, rescale)?;
         Ok(self.plans().plan(self, id))
+    }
+
+    /// The division by `q_level`, precomputed once.
+    ///
+    /// # Errors
+    /// [`RlweError::Level`] at level 0, where no prime is left to divide by, or above the highest level.
+    pub fn rescaling(&self, level: usize) -> Result<Arc<Division>, RlweError> {
+        self.require_level(level)?;
+        if level == 0 {
+            return Err(RlweError::Level { level, max: 0, object: "a ciphertext that can no longer be rescaled" });
+        }
+        Ok(self.plans().rescaling(self, level))
     }
 
     /// The automorphism `X -> X^element`, precomputed once.

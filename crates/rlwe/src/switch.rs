@@ -106,7 +106,7 @@ impl<'c> Decomposed<'c> {
         self.parameters.require_same(key.parameters(), "the ciphertext", "the key")?;
         let rescale = self.plan.addend_lift.is_some();
         let plan = self.parameters.switch_plan(key.spec(), self.plan.level, coalesce, rescale)?;
-        if !Arc::ptr_eq(&plan, &self.plan) && (plan.digits != self.plan.digits || plan.removed != self.plan.removed) {
+        if !Arc::ptr_eq(&plan, &self.plan) && (plan.digits != self.plan.digits || plan.division.removed != self.plan.division.removed) {
             return Err(RlweError::KeyUse {
                 element: key.spec().element,
                 key_level: key.spec().level,
@@ -138,14 +138,15 @@ impl<'c> Decomposed<'c> {
         let (ring, n, plan) = (self.parameters.ring(), self.parameters.n(), &*self.plan);
         let backend = ring.backend();
         let halves = 2 * keys.len();
-        let removed = plan.removed.len();
+        let division = &plan.division;
+        let removed = division.removed.len();
 
         // The primes to divide by: both halves of every key, in coefficient form.
         let mut remainders: Vec<Poly<Evaluation>> = (0..halves).map(|_| Poly::unspecified(n, removed)).collect();
         let tasks = transpose(&mut remainders);
         for_each_item(tasks, |i, mut limbs| {
             let mut scratch = Buffer::unspecified(self.scratch_words());
-            let raised = self.raise(plan.kept + i, &mut scratch);
+            let raised = self.raise(division.kept + i, &mut scratch);
             let prime = raised.prime;
             for (((key, rows), finish), out) in keys.iter().zip(finish).zip(limbs.as_chunks_mut::<2>().0) {
                 let [out_b, out_a] = out;
@@ -159,16 +160,10 @@ impl<'c> Decomposed<'c> {
                 }
             }
         });
-        let down = &plan.down;
-        let row_words = n * down.decomposer().row_count();
-        let mut down_rows: Vec<Buffer> = (0..halves).map(|_| Buffer::unspecified(row_words)).collect();
-        for_each_item(down_rows.iter_mut().zip(&remainders).collect(), |_, (rows, remainder): (&mut Buffer, _)| {
-            let limbs: Vec<&[u64]> = remainder.limbs().collect();
-            down.decomposer().rows(backend, &limbs, rows);
-        });
+        let down_rows = division.rows(&self.parameters, &remainders);
 
         // The kept primes, each finished in one visit.
-        let mut out: Vec<Poly<Evaluation>> = (0..halves).map(|_| Poly::unspecified(n, plan.kept)).collect();
+        let mut out: Vec<Poly<Evaluation>> = (0..halves).map(|_| Poly::unspecified(n, division.kept)).collect();
         for_each_item(transpose(&mut out), |i, mut limbs| {
             let m = ring.modulus(i);
             let mut scratch = Buffer::unspecified(self.scratch_words());
@@ -180,11 +175,9 @@ impl<'c> Decomposed<'c> {
                 let (product_b, product_a) = products.split_at_mut(n);
                 self.multiply(&raised, key, rows, product_b, product_a);
                 for (half, product) in [product_b, product_a].into_iter().enumerate() {
-                    let rows: Vec<&[u64]> = down_rows[2 * k + half].chunks_exact(n).collect();
-                    ring.plan(i).convert_forward(down.column(i), &rows, quotient);
                     let out = &mut *limbs[2 * k + half];
                     let result = if finish.automorphism.is_some() { &mut *unpermuted } else { &mut *out };
-                    backend.sub_mul_scalar(m, product, quotient, plan.down_factor[i], result);
+                    division.finish_limb(&self.parameters, i, &down_rows[2 * k + half], product, quotient, result);
                     match (finish.addend[half], &plan.addend_factor) {
                         (Some(addend), None) => backend.add_assign(m, result, addend.limb(i)),
                         (Some(addend), Some(w)) => backend.mul_scalar_add_assign(m, result, addend.limb(i), w[i]),

@@ -143,7 +143,7 @@ fn coalesced_rows_serve_coarser_digits() {
                 let Ok(plan) = plan else { continue };
                 assert_eq!(plan.digits.len(), (level + 1).div_ceil(coalesce));
                 check(&secret, &key, level, coalesce, None);
-                used += usize::from(plan.removed.len() > 2);
+                used += usize::from(plan.division.removed.len() > 2);
             }
         }
         assert!(used >= 4, "only {used} uses merged dropped primes");
