@@ -89,7 +89,10 @@ def peak_rss_bytes() -> int:
 
 @dataclass(frozen=True)
 class Bench:
-    """Times calls of one library and prints the records. `alpha` is None where the library picks its own digits."""
+    """Times calls of one library and prints the records.
+
+    `alpha` is None where the library chooses its own digits.
+    """
 
     library: str
     version: str

@@ -1,4 +1,4 @@
-"""DESILO FHE from its PyPI wheel (closed source): it chooses ring, primes and digits from the number of levels."""
+"""DESILO FHE from its PyPI wheel (closed source): ring, primes and digits follow from the levels."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def measure_keys(bench: Bench, scheme: Scheme, top: int) -> None:
 
 
 def measure_level(bench: Bench, scheme: Scheme, level: int) -> None:
-    """Measure every operation on fresh ciphertexts of one level. Its products are rescaled within the call."""
+    """Measure every operation on fresh ciphertexts of one level. A product is rescaled within the call."""
     engine, values = scheme.engine, scheme.values
     x = engine.encrypt(values, scheme.public, level)
     y = engine.encrypt(values, scheme.public, level)

@@ -1,4 +1,4 @@
-"""OpenFHE from its PyPI wheel (no HEXL inside): hybrid key switching, manual rescaling, uniform ternary secret."""
+"""OpenFHE from its PyPI wheel, without HEXL: hybrid key switching, manual rescaling, ternary secret."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Scheme:
     def plaintext_error(self, plaintext: Any, wanted: list[float]) -> float:
         """Largest slot error of a decoded plaintext."""
         plaintext.SetLength(self.parameters.slots)
-        found = plaintext.GetRealPackedValue()
+        found: list[float] = plaintext.GetRealPackedValue()
         return max(abs(f - w) for f, w in zip(found, wanted, strict=True))
 
     def error(self, ciphertext: Any, wanted: list[float]) -> float:
@@ -114,21 +114,15 @@ def measure_level(bench: Bench, scheme: Scheme, level: int) -> None:
     bench.measure(
         "decrypt", level, lambda: scheme.decrypt(x), lambda plain: scheme.plaintext_error(plain, values)
     )
-    bench.measure(
-        "rotate", level, lambda: context.EvalRotate(x, 1), lambda c: scheme.rotation_error(c, 1)
-    )
+    bench.measure("rotate", level, lambda: context.EvalRotate(x, 1), lambda c: scheme.rotation_error(c, 1))
     bench.measure("rotate_hoisted", level, hoisted, hoisted_error, operations=len(HOISTED_ROTATIONS))
     bench.measure(
         "multiply", level, lambda: context.Rescale(context.EvalMult(x, y)), lambda c: scheme.error(c, squares)
     )
-    bench.measure(
-        "multiply_relin", level, lambda: context.EvalMult(x, y), lambda c: scheme.error(c, squares)
-    )
+    bench.measure("multiply_relin", level, lambda: context.EvalMult(x, y), lambda c: scheme.error(c, squares))
     if bench.wants("rescale"):
         product = context.EvalMult(x, y)
-        bench.measure(
-            "rescale", level, lambda: context.Rescale(product), lambda c: scheme.error(c, squares)
-        )
+        bench.measure("rescale", level, lambda: context.Rescale(product), lambda c: scheme.error(c, squares))
 
 
 if __name__ == "__main__":

@@ -150,9 +150,7 @@ def measure_level(bench: Bench, scheme: Scheme, level: int) -> None:
         lambda c: scheme.error(c, squares),
     )
     product = scheme.multiply(x, y)
-    bench.measure(
-        "multiply_relin", level, lambda: scheme.multiply(x, y), lambda c: scheme.error(c, squares)
-    )
+    bench.measure("multiply_relin", level, lambda: scheme.multiply(x, y), lambda c: scheme.error(c, squares))
     bench.measure("rescale", level, lambda: scheme.rescale(product), lambda c: scheme.error(c, squares))
 
 

@@ -1,0 +1,1 @@
+"""Runs Keywright and its peers interleaved at equal parameters and threads, and writes the comparison."""

@@ -1,0 +1,39 @@
+"""What the measurements ran on."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+from pathlib import Path
+
+
+def describe() -> list[str]:
+    """Processor, memory and commit, one fact per line."""
+    return [
+        f"{processor()}, {os.cpu_count()} processors, {memory_gib():.0f} GiB, {platform.release()}",
+        commit(),
+    ]
+
+
+def processor() -> str:
+    """Model name as the kernel reports it."""
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            return line.partition(":")[2].strip()
+    return platform.machine()
+
+
+def memory_gib() -> float:
+    """Physical memory."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+
+
+def commit() -> str:
+    """The commit that is checked out, and whether files differ from it."""
+    git = ["git", "describe", "--always", "--dirty", "--abbrev=12"]
+    try:
+        found = subprocess.run(git, capture_output=True, text=True, check=False)
+    except OSError:
+        return "Keywright commit unknown: no git"
+    return f"Keywright commit {found.stdout.strip()}" if found.returncode == 0 else "Keywright commit unknown"
