@@ -64,7 +64,8 @@ class Terminal:
             for row in rows:
                 self.record(row)
             return
-        table = Table(title=title or None, title_justify="left", title_style="bold", box=None, pad_edge=False)
+        heading = Text(title, style="bold") if title else None
+        table = Table(title=heading, title_justify="left", title_style="", box=None, pad_edge=False)
         for column in columns:
             justify: Literal["left", "right"] = "left" if column.kind == "text" else "right"
             table.add_column(column.heading, justify=justify, overflow="fold")
@@ -85,11 +86,12 @@ class Terminal:
     def note(self, text: str) -> None:
         """Tell a person what goes on, on standard error; nothing in JSON mode."""
         if not self.json:
-            self._notes.print(Text(text))
+            self._notes.print(Text(text), soft_wrap=True)
 
     def error(self, error: Exception) -> None:
         """Print why the command failed: the text of a typed error, on standard error."""
-        self._notes.print(Text.assemble(("error: ", "bold red"), str(error) or type(error).__name__))
+        text = Text.assemble(("error: ", "bold red"), str(error) or type(error).__name__)
+        self._notes.print(text, soft_wrap=True)
 
     @contextmanager
     def progress(self, description: str, total: int) -> Iterator[Callable[[int], None]]:

@@ -25,9 +25,10 @@ def make(*, json: bool, interactive: bool = False) -> tuple[Terminal, io.StringI
 
 def test_table_shows_units_dashes_and_brackets_as_written() -> None:
     terminal, output, _ = make(json=False)
-    terminal.table(COLUMNS, ROWS)
+    terminal.table(COLUMNS, ROWS, title="Keys [all]")
     lines = [line.split() for line in output.getvalue().splitlines()]
     assert lines == [
+        ["Keys", "[all]"],
         ["Name", "Size", "Time"],
         ["rotation", "[5]", "3", "MiB", "27.1", "ms"],
         ["relinearisation", "-", "12", "us"],
@@ -63,8 +64,9 @@ def test_progress_is_drawn_on_a_terminal_only() -> None:
 
 def test_errors_go_to_standard_error_also_in_json_mode() -> None:
     terminal, output, notes = make(json=True)
-    terminal.error(ValueError("level 9 is above the top level 7"))
-    assert notes.getvalue() == "error: level 9 is above the top level 7\n"
+    reason = "level 9 is above the top level 7; " + "nearest keys: [3], [5], " * 10
+    terminal.error(ValueError(reason))
+    assert notes.getvalue() == f"error: {reason}\n"  # in one line and with its brackets
     assert output.getvalue() == ""
 
 
