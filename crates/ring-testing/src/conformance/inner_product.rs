@@ -1,0 +1,92 @@
+use keywright_ring::backend::UniformRow;
+use keywright_ring::{Backend, Modulus, Seed, StreamId};
+
+use super::{assert_limb, portable};
+use crate::oracle;
+use crate::samples::{SplitMix64, edge_limbs, edge_primes};
+
+/// Digit counts around the points where accumulators are reduced.
+const COUNTS: [usize; 18] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 70];
+const SEED: Seed = Seed([42; 32]);
+
+fn stream(digit: usize) -> StreamId {
+    StreamId { object: 77, digit: digit as u8, limb: 5 }
+}
+
+/// `rows` of which every second is seeded when `seeded`.
+fn uniform_rows(rows: &[Vec<u64>], seeded: bool) -> Vec<UniformRow<'_>> {
+    let row = |(j, row)| match (seeded, j % 2) {
+        (true, 0) => UniformRow::Seeded(&SEED, stream(j)),
+        _ => UniformRow::Stored(row),
+    };
+    rows.iter().map(Vec::as_slice).enumerate().map(row).collect()
+}
+
+/// The sums of 1 to 70 products at `N = 2^10`, modulo every edge prime, of random and of largest residues, with stored
+/// rows and with seeded and stored rows mixed.
+pub fn inner_product_is_the_sum(backend: &'static dyn Backend) {
+    let n = 1024;
+    for q in edge_primes(10) {
+        #[expect(clippy::unwrap_used, reason = "edge primes are moduli")]
+        let m = &Modulus::new(q).unwrap();
+        let mut random = SplitMix64(q);
+        for count in COUNTS {
+            for largest in [false, true] {
+                let mut limbs = || -> Vec<Vec<u64>> {
+                    let limb = |_| if largest { vec![q - 1; n] } else { random.residues(q, n) };
+                    (0..count).map(limb).collect()
+                };
+                let (digits, b, stored) = (limbs(), limbs(), limbs());
+                for seeded in [false, true] {
+                    let a = uniform_rows(&stored, seeded);
+                    let mut rows = stored.clone();
+                    for (row, form) in rows.iter_mut().zip(&a) {
+                        if let UniformRow::Seeded(seed, id) = form {
+                            portable().expand_uniform(seed, *id, m, row);
+                        }
+                    }
+                    let sum = |rows: &[Vec<u64>]| -> Vec<u64> {
+                        let entry = |i: usize| {
+                            let terms = digits.iter().zip(rows).map(|(x, y)| oracle::mul(x[i], y[i], q));
+                            terms.fold(0, |sum, term| oracle::add(sum, term, q))
+                        };
+                        (0..n).map(entry).collect()
+                    };
+                    let (mut out_b, mut out_a) = (vec![u64::MAX; n], vec![u64::MAX; n]);
+                    backend.inner_product(m, &slices(&digits), &slices(&b), &a, &mut out_b, &mut out_a);
+                    let what = |half| format!("{half} of {count} digits, seeded = {seeded}, mod {q}");
+                    assert_limb(&out_b, &sum(&b), || what("b"));
+                    assert_limb(&out_a, &sum(&rows), || what("a"));
+                }
+            }
+        }
+    }
+}
+
+/// The bits of the portable back end at `N = 2^13` and `2^16`, narrow and wide, with seeded rows whose every second
+/// candidate is rejected.
+pub fn inner_product_equals_portable(backend: &'static dyn Backend) {
+    for log_n in [13, 16] {
+        let n = 1 << log_n;
+        for q in edge_primes(log_n) {
+            #[expect(clippy::unwrap_used, reason = "edge primes are moduli")]
+            let m = &Modulus::new(q).unwrap();
+            let limbs = edge_limbs(q, n);
+            let digits: Vec<_> = limbs.iter().take(6).cloned().collect();
+            let b: Vec<_> = limbs.iter().rev().take(6).cloned().collect();
+            let a = uniform_rows(&b, true);
+            let run = |tested: &dyn Backend| {
+                let (mut out_b, mut out_a) = (vec![u64::MAX; n], vec![u64::MAX; n]);
+                tested.inner_product(m, &slices(&digits), &slices(&b), &a, &mut out_b, &mut out_a);
+                (out_b, out_a)
+            };
+            let (seen, expected) = (run(backend), run(portable()));
+            assert_limb(&seen.0, &expected.0, || format!("b, N = 2^{log_n}, mod {q}"));
+            assert_limb(&seen.1, &expected.1, || format!("a, N = 2^{log_n}, mod {q}"));
+        }
+    }
+}
+
+fn slices(limbs: &[Vec<u64>]) -> Vec<&[u64]> {
+    limbs.iter().map(Vec::as_slice).collect()
+}

@@ -1,0 +1,59 @@
+use keywright_ring::{Backend, Modulus};
+
+use super::assert_limb;
+use crate::oracle;
+use crate::samples::{edge_limbs, edge_primes};
+
+/// Addition, subtraction, negation, products and scalar products against `u128` remainders, on every pair of edge
+/// limbs, modulo every edge prime.
+pub fn pointwise_is_modular_arithmetic(backend: &'static dyn Backend) {
+    let n = 1024;
+    for q in edge_primes(10) {
+        #[expect(clippy::unwrap_used, reason = "edge primes are moduli")]
+        let m = &Modulus::new(q).unwrap();
+        let limbs = edge_limbs(q, n);
+        let c = &limbs[9];
+        for a in &limbs {
+            for b in &limbs {
+                let zip = |f: &dyn Fn(u64, u64, u64) -> u64| -> Vec<u64> {
+                    (0..n).map(|i| f(a[i], b[i], c[i])).collect()
+                };
+                let check = |name: &str, seen: &[u64], f: &dyn Fn(u64, u64, u64) -> u64| {
+                    assert_limb(seen, &zip(f), || format!("{name} mod {q}"));
+                };
+                let mut x = a.clone();
+                backend.add_assign(m, &mut x, b);
+                check("add_assign", &x, &|a, b, _| oracle::add(a, b, q));
+                x.clone_from(a);
+                backend.sub_assign(m, &mut x, b);
+                check("sub_assign", &x, &|a, b, _| oracle::sub(a, b, q));
+                x.clone_from(a);
+                backend.neg_assign(m, &mut x);
+                check("neg_assign", &x, &|a, _, _| oracle::sub(0, a, q));
+                backend.mul(m, a, b, &mut x);
+                check("mul", &x, &|a, b, _| oracle::mul(a, b, q));
+                x.clone_from(c);
+                backend.mul_add_assign(m, &mut x, a, b);
+                check("mul_add_assign", &x, &|a, b, c| oracle::add(c, oracle::mul(a, b, q), q));
+            }
+            for w in [0, 1, 2, q / 2, q - 1, limbs[8][0]] {
+                let factor = m.shoup(w);
+                let check = |name: &str, seen: &[u64], f: &dyn Fn(u64, u64) -> u64| {
+                    let expected: Vec<u64> = (0..n).map(|i| f(a[i], c[i])).collect();
+                    assert_limb(seen, &expected, || format!("{name} by {w} mod {q}"));
+                };
+                let mut x = a.clone();
+                backend.mul_scalar_assign(m, &mut x, factor);
+                check("mul_scalar_assign", &x, &|a, _| oracle::mul(a, w, q));
+                x.clone_from(c);
+                backend.mul_scalar_add_assign(m, &mut x, a, factor);
+                check("mul_scalar_add_assign", &x, &|a, c| oracle::add(c, oracle::mul(a, w, q), q));
+                backend.sub_mul_scalar(m, a, c, factor, &mut x);
+                check("sub_mul_scalar", &x, &|a, c| oracle::mul(oracle::sub(a, c, q), w, q));
+                // The operands of a division may be at the extremes together.
+                backend.sub_mul_scalar(m, c, a, factor, &mut x);
+                check("sub_mul_scalar reversed", &x, &|a, c| oracle::mul(oracle::sub(c, a, q), w, q));
+            }
+        }
+    }
+}
