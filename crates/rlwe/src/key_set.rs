@@ -19,6 +19,13 @@ pub struct KeyUse {
     pub plan: Arc<SwitchPlan>,
 }
 
+impl KeyUse {
+    /// What orders the ways to switch: the number of transforms, then that of key rows read.
+    pub fn cost(&self) -> (usize, usize) {
+        (self.plan.transforms(), self.key.digits().iter().filter(|row| row.start <= self.plan.level).count())
+    }
+}
+
 /// The switching keys a server holds: any number per element.
 #[derive(Debug, Clone)]
 pub struct EvaluationKeys {
@@ -71,27 +78,24 @@ impl EvaluationKeys {
         self.iter().map(|key| key.bytes()).sum()
     }
 
-    /// The cheapest way to switch `element` at `level`: over all keys of the element that reach the level and all
-    /// numbers of rows per digit, the one with the fewest transforms (then the fewest key rows).
+    /// Every way to switch `element` at `level`: all keys of the element that reach the level, with all numbers of rows
+    /// per digit that are legal.
+    pub fn uses(&self, element: KeyElement, level: usize, rescale: bool) -> impl Iterator<Item = KeyUse> + '_ {
+        self.keys.get(&element).into_iter().flatten().filter(move |key| key.spec().level >= level).flat_map(move |key| {
+            let rows = key.digits().iter().filter(|row| row.start <= level).count();
+            (1..=rows).filter_map(move |coalesce| {
+                let plan = self.parameters.switch_plan(key.spec(), level, coalesce, rescale).ok()?;
+                Some(KeyUse { key: key.clone(), coalesce, plan })
+            })
+        })
+    }
+
+    /// The cheapest way to switch `element` at `level`: the one of [`Self::uses`] with the least [`KeyUse::cost`].
     ///
     /// # Errors
     /// [`RlweError::MissingKey`] naming element, rotation and level, and the nearest keys there are.
     pub fn best(&self, element: KeyElement, level: usize, rescale: bool) -> Result<KeyUse, RlweError> {
-        self.keys
-            .get(&element)
-            .into_iter()
-            .flatten()
-            .filter(|key| key.spec().level >= level)
-            .flat_map(|key| {
-                let rows = key.digits().iter().filter(|row| row.start <= level).count();
-                (1..=rows).filter_map(move |coalesce| {
-                    let plan = self.parameters.switch_plan(key.spec(), level, coalesce, rescale).ok()?;
-                    Some(((plan.transforms(), rows), KeyUse { key: key.clone(), coalesce, plan }))
-                })
-            })
-            .min_by_key(|(cost, _)| *cost)
-            .map(|(_, found)| found)
-            .ok_or_else(|| self.missing(element, level))
+        self.uses(element, level, rescale).min_by_key(KeyUse::cost).ok_or_else(|| self.missing(element, level))
     }
 
     fn missing(&self, element: KeyElement, level: usize) -> RlweError {

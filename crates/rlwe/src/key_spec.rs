@@ -80,24 +80,29 @@ pub fn digit_ranges(
 }
 
 impl KeySpec {
-    /// A key at `level` with digits of `alpha` primes and the fewest special primes of the parameters whose product is
-    /// not below the product of any `alpha` consecutive primes; if `alpha` digits do not fit all special primes, all of
-    /// them are used and digits are shorter where they must be.
+    /// A key at `level` with digits of at most `alpha` primes, and as many of the parameters' special primes as make the
+    /// fewest transforms: more of them allow fuller digits, fewer of them are fewer targets. All of them, if no number
+    /// is legal: [`KeySpec::validate`] then says why.
     pub fn new(parameters: &Parameters, element: KeyElement, level: usize, alpha: usize, seeded: bool) -> Self {
-        let last = level.min(parameters.max_level());
-        let widest = (0..=last)
-            .map(|i| (i..(i + alpha).min(last + 1)).map(|k| parameters.log2_prime(k)).sum::<f64>())
-            .fold(0.0, f64::max);
-        let mut special = Vec::new();
-        let mut bits = 0.0;
-        for index in parameters.special_primes() {
-            if bits + LOG_SLACK >= widest {
-                break;
-            }
-            bits += parameters.log2_prime(index);
-            special.push(index);
-        }
-        Self { element, level, alpha, special, seeded }
+        let all = parameters.special_primes();
+        let spec = |count: usize| Self {
+            element,
+            level,
+            alpha,
+            special: (all.start..all.start + count).collect(),
+            seeded,
+        };
+        let transforms = |candidate: &Self| {
+            let bits = candidate.special_bits(parameters);
+            let level = level.min(parameters.max_level());
+            let targets = level + 1 + candidate.special.len();
+            digit_ranges(parameters, level, alpha, bits).ok().map(|digits| (digits.len() + 2) * targets)
+        };
+        (1..=all.len())
+            .map(spec)
+            .filter_map(|candidate| Some((transforms(&candidate)?, candidate)))
+            .min_by_key(|(cost, _)| *cost)
+            .map_or_else(|| spec(all.len()), |(_, best)| best)
     }
 
     /// `log2` of the special modulus.

@@ -29,11 +29,20 @@ pub fn division(parameters: &Parameters) -> f64 {
 }
 
 /// Variance that one key switch adds, before the division by `q_level` if it is merged with a rescaling (the rounding
-/// then counts for the rescaled ciphertext, see [`division`]).
+/// then counts for the rescaled ciphertext, see [`division`]): that of [`key_switch_raised`] and the rounding of the
+/// division.
+pub fn key_switch(parameters: &Parameters, plan: &SwitchPlan, key: &SwitchingKey) -> f64 {
+    let inner = key_switch_raised(parameters, plan, key);
+    let rescale = plan.division.kept <= plan.level;
+    if rescale { inner } else { inner + division(parameters) }
+}
+
+/// Variance that one key switch adds when its result stays in the raised basis: the inner product with the key alone,
+/// in units of a ciphertext modulo `Q` (its error modulo `Q P D`, divided by `P D`).
 ///
 /// Digit `j` is uniform in `[-Q_j/2, Q_j/2]`, and meets the sum of the errors of the key rows that serve it:
-/// `N sum_j r_j Q_j^2 / 12 sigma^2 / (P D)^2`, plus the rounding of the division.
-pub fn key_switch(parameters: &Parameters, plan: &SwitchPlan, key: &SwitchingKey) -> f64 {
+/// `N sum_j r_j Q_j^2 / 12 sigma^2 / (P D)^2`.
+pub fn key_switch_raised(parameters: &Parameters, plan: &SwitchPlan, key: &SwitchingKey) -> f64 {
     let bits = |list: &mut dyn Iterator<Item = usize>| list.map(|i| parameters.log2_prime(i)).sum::<f64>();
     let rescale = plan.division.kept <= plan.level;
     let divisor = bits(&mut plan.division.removed.iter().copied().filter(|&i| !rescale || i != plan.level));
@@ -47,8 +56,7 @@ pub fn key_switch(parameters: &Parameters, plan: &SwitchPlan, key: &SwitchingKey
             count * exp2(2.0 * (bits(&mut digit.clone()) - divisor)) / 12.0
         })
         .sum();
-    let inner = parameters.n() as f64 * digits * SIGMA * SIGMA;
-    if rescale { inner } else { inner + division(parameters) }
+    parameters.n() as f64 * digits * SIGMA * SIGMA
 }
 
 /// The largest error of any coefficient for a given variance, except with probability below `2^-40`.

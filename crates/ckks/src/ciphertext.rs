@@ -1,0 +1,142 @@
+use core::fmt;
+
+use keywright_rlwe::{RlweCiphertext, noise};
+
+use crate::CkksParameters;
+
+/// Where the values of a message are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Packing {
+    /// `2^log_slots` complex values in the slots of the canonical embedding (of a subring, if fewer than `N/2`).
+    Slots {
+        /// `log2` of their number.
+        log_slots: u32,
+    },
+    /// Real values in the coefficients.
+    Coefficients,
+}
+
+impl Packing {
+    /// How many coefficient errors meet in one value: the degree of the subring for slots, one for coefficients.
+    pub fn spread(self) -> f64 {
+        match self {
+            Self::Slots { log_slots } => f64::from(2u32 << log_slots),
+            Self::Coefficients => 1.0,
+        }
+    }
+}
+
+impl fmt::Display for Packing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Slots { log_slots } => write!(f, "{} slots", 1u64 << log_slots),
+            Self::Coefficients => f.write_str("coefficients"),
+        }
+    }
+}
+
+/// What is known of a ciphertext's values without decrypting, in units of the message.
+///
+/// Deviations of dependent errors are added, not their squares, so the estimate is an upper bound whatever the
+/// dependencies are; magnitudes multiply and add in the worst case.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ErrorEstimate {
+    /// Standard deviation of the error of one value.
+    pub deviation: f64,
+    /// Bound on the absolute value of every value.
+    pub magnitude: f64,
+}
+
+impl ErrorEstimate {
+    /// Bound on the error of all values at once, except with probability below `2^-40`: [`noise::TAIL`] deviations.
+    pub fn bound(&self) -> f64 {
+        noise::TAIL * self.deviation
+    }
+
+    /// Bits of precision after the point that the bound leaves.
+    pub fn precision_bits(&self) -> f64 {
+        -self.bound().log2()
+    }
+
+    /// The estimate of a sum.
+    pub fn plus(self, other: Self) -> Self {
+        Self { deviation: self.deviation + other.deviation, magnitude: self.magnitude + other.magnitude }
+    }
+
+    /// The estimate of a product.
+    pub fn times(self, other: Self) -> Self {
+        Self {
+            deviation: self.magnitude * other.deviation
+                + other.magnitude * self.deviation
+                + self.deviation * other.deviation,
+            magnitude: self.magnitude * other.magnitude,
+        }
+    }
+
+    /// With an independent error of the given deviation added.
+    pub fn with_noise(self, deviation: f64) -> Self {
+        Self { deviation: self.deviation.hypot(deviation), ..self }
+    }
+}
+
+/// An encrypted message.
+#[derive(Clone)]
+pub struct Ciphertext {
+    /// Parameters it belongs to.
+    pub parameters: CkksParameters,
+    /// The RLWE ciphertext.
+    pub rlwe: RlweCiphertext,
+    /// Factor by which the message is scaled.
+    pub scale: f64,
+    /// Where its values are.
+    pub packing: Packing,
+    /// What is known of its error.
+    pub estimate: ErrorEstimate,
+}
+
+impl Ciphertext {
+    /// Level: the number of rescalings it still admits.
+    pub fn level(&self) -> usize {
+        self.rlwe.level()
+    }
+
+    /// Degree in the secret: 1, or 2 after a product that was not relinearised.
+    pub fn degree(&self) -> usize {
+        self.rlwe.degree()
+    }
+
+    /// Bytes of its residues.
+    pub fn bytes(&self) -> usize {
+        self.rlwe.bytes()
+    }
+
+    /// Everything but the polynomials, for a result that brings its own.
+    pub(crate) fn clone_header(&self) -> Self {
+        Self {
+            parameters: self.parameters.clone(),
+            rlwe: RlweCiphertext { polys: Vec::new() },
+            scale: self.scale,
+            packing: self.packing,
+            estimate: self.estimate,
+        }
+    }
+
+    /// A coefficient error of this variance as a deviation in units of the message.
+    pub fn deviation_of(&self, variance: f64) -> f64 {
+        (variance * self.packing.spread()).sqrt() / self.scale
+    }
+}
+
+impl fmt::Debug for Ciphertext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "Ciphertext(level {}, degree {}, scale 2^{:.3}, {}, {:.1} bits)",
+            self.level(),
+            self.degree(),
+            self.scale.log2(),
+            self.packing,
+            self.estimate.precision_bits()
+        )
+    }
+}

@@ -1,0 +1,264 @@
+use std::fmt;
+
+use keywright_ring::{Buffer, sampling::SecretRng};
+use keywright_rlwe::{
+    PublicKey, RlweCiphertext, SecretKey, SeededCiphertext, decrypt, encrypt_zero, encrypt_zero_symmetric, noise,
+};
+use num_complex::Complex64;
+
+use crate::encoder::{Integers, centred};
+use crate::{Ciphertext, CkksError, CkksParameters, ErrorEstimate, Packing};
+
+/// Encrypts under a public key.
+pub struct Encryptor<'k> {
+    parameters: CkksParameters,
+    key: &'k PublicKey,
+    rng: SecretRng,
+}
+
+/// What is to be encrypted, in integer coefficients.
+struct Message {
+    integers: Integers,
+    packing: Packing,
+    level: usize,
+    scale: f64,
+    magnitude: f64,
+}
+
+impl Message {
+    fn slots(p: &CkksParameters, values: &[Complex64], log_slots: u32, level: usize, scale: f64) -> Result<Self, CkksError> {
+        let magnitude = values.iter().map(|v| v.norm()).fold(0.0, f64::max);
+        let integers = Integers::slots(p.embedding(), values, log_slots, scale)?;
+        Ok(Self { integers, packing: Packing::Slots { log_slots }, level, scale, magnitude })
+    }
+
+    fn coefficients(p: &CkksParameters, values: &[f64], level: usize, scale: f64) -> Result<Self, CkksError> {
+        let magnitude = values.iter().map(|v| v.abs()).fold(0.0, f64::max);
+        let integers = Integers::coefficients(p.embedding(), values, scale)?;
+        Ok(Self { integers, packing: Packing::Coefficients, level, scale, magnitude })
+    }
+
+    /// Adds the message to limb `i` in coefficient form.
+    fn add_to(&self, parameters: &CkksParameters, i: usize, limb: &mut [u64]) {
+        let ring = parameters.rlwe().ring();
+        let mut residues = Buffer::unspecified(ring.n());
+        self.integers.residues(ring.modulus(i), &mut residues);
+        ring.backend().add_assign(ring.modulus(i), limb, &residues);
+        zeroize::Zeroize::zeroize(&mut residues);
+    }
+
+    fn ciphertext(&self, parameters: &CkksParameters, rlwe: RlweCiphertext, variance: f64) -> Ciphertext {
+        let estimate = ErrorEstimate { deviation: 0.0, magnitude: self.magnitude };
+        let mut out =
+            Ciphertext { parameters: parameters.clone(), rlwe, scale: self.scale, packing: self.packing, estimate };
+        // Encoding rounds every coefficient to an integer.
+        out.estimate.deviation = out.deviation_of(variance + 1.0 / 12.0);
+        out
+    }
+}
+
+impl<'k> Encryptor<'k> {
+    /// An encryptor with its own generator of randomness.
+    ///
+    /// # Errors
+    /// [`CkksError::Rlwe`] if the key belongs to other parameters.
+    pub fn new(parameters: &CkksParameters, key: &'k PublicKey, rng: SecretRng) -> Result<Self, CkksError> {
+        parameters.rlwe().require_same(key.parameters(), "the encryptor", "the public key")?;
+        Ok(Self { parameters: parameters.clone(), key, rng })
+    }
+
+    /// Encrypts complex values in `2^log_slots` slots at a level, at the parameters' scale.
+    ///
+    /// # Errors
+    /// [`CkksError::Encode`] for values that cannot be encoded, [`CkksError::Rlwe`] for a level that does not exist.
+    pub fn encrypt(&mut self, values: &[Complex64], log_slots: u32, level: usize) -> Result<Ciphertext, CkksError> {
+        let message = Message::slots(&self.parameters, values, log_slots, level, self.parameters.scale())?;
+        self.encrypt_message(&message)
+    }
+
+    /// Encrypts real values in the given packing at a level, at the parameters' scale.
+    ///
+    /// # Errors
+    /// As [`Self::encrypt`].
+    pub fn encrypt_real(&mut self, values: &[f64], packing: Packing, level: usize) -> Result<Ciphertext, CkksError> {
+        let scale = self.parameters.scale();
+        let message = match packing {
+            Packing::Coefficients => Message::coefficients(&self.parameters, values, level, scale)?,
+            Packing::Slots { log_slots } => {
+                let complex: Vec<_> = values.iter().map(|&re| Complex64::new(re, 0.0)).collect();
+                Message::slots(&self.parameters, &complex, log_slots, level, scale)?
+            }
+        };
+        self.encrypt_message(&message)
+    }
+
+    fn encrypt_message(&mut self, message: &Message) -> Result<Ciphertext, CkksError> {
+        let parameters = &self.parameters;
+        let rlwe =
+            encrypt_zero(self.key, message.level, &mut self.rng, |i, limb| message.add_to(parameters, i, limb))?;
+        Ok(message.ciphertext(parameters, rlwe, noise::fresh_public(parameters.rlwe())))
+    }
+}
+
+/// A ciphertext made with the secret key, whose uniform half is a seed: half the bytes to send.
+#[derive(Clone)]
+pub struct SymmetricCiphertext {
+    /// Parameters it belongs to.
+    pub parameters: CkksParameters,
+    /// Seed and first half.
+    pub seeded: SeededCiphertext,
+    /// Factor by which the message is scaled.
+    pub scale: f64,
+    /// Where its values are.
+    pub packing: Packing,
+    /// What is known of its error.
+    pub estimate: ErrorEstimate,
+}
+
+impl SymmetricCiphertext {
+    /// The ciphertext to compute with.
+    pub fn expand(&self) -> Ciphertext {
+        Ciphertext {
+            parameters: self.parameters.clone(),
+            rlwe: self.seeded.expand(self.parameters.rlwe()),
+            scale: self.scale,
+            packing: self.packing,
+            estimate: self.estimate,
+        }
+    }
+
+    /// Bytes of its residues and seed.
+    pub fn bytes(&self) -> usize {
+        self.seeded.c0.words().len() * 8 + 32
+    }
+}
+
+/// Decrypts and decodes, and encrypts symmetrically: what the owner of the secret does.
+pub struct Decryptor<'k> {
+    parameters: CkksParameters,
+    secret: &'k SecretKey,
+}
+
+/// Bits that values may have above the scale before [`Decryptor::coefficients`] uses more primes.
+const HEADROOM_BITS: f64 = 20.0;
+/// Further bits by which a wrapped value is told from a small one: a coefficient that exceeds the primes looks small
+/// with probability `2^-40`.
+const DETECTION_BITS: f64 = 40.0;
+
+impl<'k> Decryptor<'k> {
+    /// A decryptor for one secret.
+    ///
+    /// # Errors
+    /// [`CkksError::Rlwe`] if the secret belongs to other parameters.
+    pub fn new(parameters: &CkksParameters, secret: &'k SecretKey) -> Result<Self, CkksError> {
+        parameters.rlwe().require_same(secret.parameters(), "the decryptor", "the secret key")?;
+        Ok(Self { parameters: parameters.clone(), secret })
+    }
+
+    /// Encrypts real values symmetrically in the given packing at a level, at the parameters' scale.
+    ///
+    /// # Errors
+    /// As [`Encryptor::encrypt`].
+    pub fn encrypt_real(
+        &self,
+        values: &[f64],
+        packing: Packing,
+        level: usize,
+        rng: &mut SecretRng,
+    ) -> Result<SymmetricCiphertext, CkksError> {
+        let scale = self.parameters.scale();
+        let message = match packing {
+            Packing::Coefficients => Message::coefficients(&self.parameters, values, level, scale)?,
+            Packing::Slots { log_slots } => {
+                let complex: Vec<_> = values.iter().map(|&re| Complex64::new(re, 0.0)).collect();
+                Message::slots(&self.parameters, &complex, log_slots, level, scale)?
+            }
+        };
+        let parameters = &self.parameters;
+        let seeded =
+            encrypt_zero_symmetric(self.secret, level, rng, |i, limb| message.add_to(parameters, i, limb))?;
+        let empty = RlweCiphertext { polys: Vec::new() };
+        let header = message.ciphertext(parameters, empty, noise::fresh_symmetric());
+        Ok(SymmetricCiphertext {
+            parameters: parameters.clone(),
+            seeded,
+            scale: message.scale,
+            packing: message.packing,
+            estimate: header.estimate,
+        })
+    }
+
+    /// The decrypted coefficients, centred, not yet divided by the scale.
+    ///
+    /// Only as many primes are decrypted as the scale needs with [`HEADROOM_BITS`] to spare; if a coefficient turns out
+    /// to be larger, all of them are.
+    fn coefficients(&self, ciphertext: &Ciphertext) -> Result<Vec<f64>, CkksError> {
+        let rlwe = self.parameters.rlwe();
+        rlwe.require_same(ciphertext.parameters.rlwe(), "the decryptor", "the ciphertext")?;
+        let all = ciphertext.level() + 1;
+        let wanted = ciphertext.scale.log2() + HEADROOM_BITS + DETECTION_BITS;
+        let enough = (1..=all).find(|&k| rlwe.log2_q(k - 1) >= wanted).unwrap_or(all);
+        let first = self.decrypt_with(ciphertext, enough);
+        if enough == all {
+            return Ok(first);
+        }
+        let limit = (rlwe.log2_q(enough - 1) - DETECTION_BITS).exp2();
+        if first.iter().all(|c| c.abs() < limit) { Ok(first) } else { Ok(self.decrypt_with(ciphertext, all)) }
+    }
+
+    fn decrypt_with(&self, ciphertext: &Ciphertext, limbs: usize) -> Vec<f64> {
+        let poly = decrypt(self.secret, &ciphertext.rlwe, limbs);
+        let moduli = &self.parameters.rlwe().ring().moduli()[..limbs];
+        centred(moduli, &poly.limbs().collect::<Vec<_>>())
+    }
+
+    /// Decrypts complex values from slots.
+    ///
+    /// # Errors
+    /// [`CkksError::Rlwe`] for foreign parameters, [`CkksError::PackingMismatch`] if the values are in coefficients.
+    pub fn decrypt(&self, ciphertext: &Ciphertext) -> Result<Vec<Complex64>, CkksError> {
+        let Packing::Slots { log_slots } = ciphertext.packing else {
+            let right = Packing::Slots { log_slots: self.parameters.max_log_slots() };
+            return Err(CkksError::PackingMismatch { left: ciphertext.packing, right });
+        };
+        let coefficients = self.coefficients(ciphertext)?;
+        let n = 1usize << log_slots;
+        let gap = coefficients.len() / (2 * n);
+        let mut slots: Vec<Complex64> = (0..n)
+            .map(|i| Complex64::new(coefficients[i * gap], coefficients[(i + n) * gap]) / ciphertext.scale)
+            .collect();
+        self.parameters.embedding().to_slots(log_slots, &mut slots);
+        Ok(slots)
+    }
+
+    /// Decrypts real values: the real parts of slots, or coefficients.
+    ///
+    /// # Errors
+    /// [`CkksError::Rlwe`] for foreign parameters.
+    pub fn decrypt_real(&self, ciphertext: &Ciphertext) -> Result<Vec<f64>, CkksError> {
+        match ciphertext.packing {
+            Packing::Slots { .. } => Ok(self.decrypt(ciphertext)?.into_iter().map(|v| v.re).collect()),
+            Packing::Coefficients => {
+                Ok(self.coefficients(ciphertext)?.into_iter().map(|c| c / ciphertext.scale).collect())
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Encryptor<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Encryptor({:?})", self.parameters)
+    }
+}
+
+impl fmt::Debug for Decryptor<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Decryptor({:?})", self.parameters)
+    }
+}
+
+impl fmt::Debug for SymmetricCiphertext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SymmetricCiphertext(scale 2^{:.3}, {})", self.scale.log2(), self.packing)
+    }
+}

@@ -1,0 +1,76 @@
+use keywright_rlwe::RlweError;
+use thiserror::Error;
+
+use crate::encoder::EncoderError;
+
+/// What can go wrong in the scheme.
+#[derive(Debug, Clone, PartialEq, Error)]
+#[non_exhaustive]
+pub enum CkksError {
+    /// Keys, levels, parameters.
+    #[error(transparent)]
+    Rlwe(#[from] RlweError),
+    /// Values that cannot be encoded.
+    #[error(transparent)]
+    Encode(#[from] EncoderError),
+    /// Scales of two operands differ.
+    #[error(
+        "scales differ: 2^{left:.6} and 2^{right:.6}; rescale, or bring one operand to the other's scale with set_scale"
+    )]
+    ScaleMismatch {
+        /// `log2` of the left scale.
+        left: f64,
+        /// `log2` of the right scale.
+        right: f64,
+    },
+    /// Packings of two operands differ.
+    #[error("packings differ: {left} and {right}")]
+    PackingMismatch {
+        /// Left operand.
+        left: crate::Packing,
+        /// Right operand.
+        right: crate::Packing,
+    },
+    /// An operation needs more levels than there are.
+    #[error("{operation} needs {needed} levels, the ciphertext has {available}; use deeper parameters or bootstrap")]
+    LevelsExhausted {
+        /// The operation.
+        operation: &'static str,
+        /// Levels it consumes.
+        needed: usize,
+        /// Level of the ciphertext.
+        available: usize,
+    },
+    /// A ciphertext of the wrong degree.
+    #[error("{operation} takes ciphertexts of degree 1, this one has degree {degree}; relinearise it first")]
+    Degree {
+        /// The operation.
+        operation: &'static str,
+        /// Offending degree.
+        degree: usize,
+    },
+    /// A scale outside the range where messages survive.
+    #[error("scale 2^{log_scale:.1} does not fit the modulus of {log_q:.1} bits at level {level}")]
+    Scale {
+        /// `log2` of the scale.
+        log_scale: f64,
+        /// `log2` of the modulus.
+        log_q: f64,
+        /// Level.
+        level: usize,
+    },
+    /// A factor that is not a finite number.
+    #[error("the constant {0} is not a finite number")]
+    NotFinite(f64),
+    /// A number of summands that is not a power of two.
+    #[error("{0} slots cannot be summed by doubling; use a power of two, with zeros in the slots left over")]
+    NotPowerOfTwo(usize),
+    /// No preset of that name.
+    #[error("there is no preset `{name}`; there are {known}")]
+    UnknownPreset {
+        /// The name asked for.
+        name: String,
+        /// All names.
+        known: String,
+    },
+}

@@ -1,0 +1,132 @@
+use keywright_ring::Modulus;
+use keywright_rlwe::for_each_item;
+
+use super::Evaluator;
+use crate::{Ciphertext, CkksError, ErrorEstimate};
+
+/// `round(value)` modulo `m`, for any finite value: the mantissa and the exponent are reduced apart.
+fn reduce_f64(m: &Modulus, value: f64) -> u64 {
+    let rounded = value.round_ties_even();
+    let magnitude = rounded.abs();
+    let bits = magnitude.to_bits();
+    let exponent = (bits >> 52) as i32 - 1075;
+    let residue = if exponent <= 0 {
+        // Below 2^53: exact as a word.
+        m.reduce(magnitude as u64)
+    } else {
+        let mantissa = (bits & ((1 << 52) - 1)) | 1 << 52;
+        m.mul(m.reduce(mantissa), m.pow(2, exponent as u64))
+    };
+    if rounded < 0.0 { m.neg(residue) } else { residue }
+}
+
+impl Evaluator<'_> {
+    fn require_finite(value: f64) -> Result<(), CkksError> {
+        if value.is_finite() { Ok(()) } else { Err(CkksError::NotFinite(value)) }
+    }
+
+    /// `a + c` for the same real constant in every value. Costs one pass over one polynomial.
+    ///
+    /// # Errors
+    /// [`CkksError::NotFinite`], mixed parameters.
+    pub fn add_constant(&self, a: &Ciphertext, c: f64) -> Result<Ciphertext, CkksError> {
+        self.require(a)?;
+        Self::require_finite(c)?;
+        let ring = self.parameters.rlwe().ring();
+        let mut out = a.clone();
+        let coefficients = a.packing == crate::Packing::Coefficients;
+        if coefficients {
+            // The constant polynomial is a constant in slots; in coefficients every coefficient gets it.
+            let values = vec![c; ring.n()];
+            return self.add_plain(a, &self.parameters.encode_coefficients(&values, a.level(), a.scale)?);
+        }
+        for_each_item(out.rlwe.polys[0].limbs_mut().collect(), |i, limb: &mut [u64]| {
+            let m = ring.modulus(i);
+            let residue = reduce_f64(m, c * a.scale);
+            limb.iter_mut().for_each(|x| *x = m.add(*x, residue));
+        });
+        out.estimate.magnitude += c.abs();
+        // The constant is rounded once, to a multiple of 1/scale.
+        out.estimate = out.estimate.with_noise(0.5 / a.scale);
+        Ok(out)
+    }
+
+    /// `c a` for a real constant, without rescaling: the constant enters at `constant_scale`, which multiplies the scale.
+    ///
+    /// # Errors
+    /// [`CkksError::NotFinite`], [`CkksError::Scale`] if the new scale does not fit the modulus, mixed parameters.
+    pub fn mul_constant_lazy(&self, a: &Ciphertext, c: f64, constant_scale: f64) -> Result<Ciphertext, CkksError> {
+        self.require(a)?;
+        Self::require_finite(c)?;
+        let rlwe = self.parameters.rlwe();
+        let (scale, log_q) = (a.scale * constant_scale, rlwe.log2_q(a.level()));
+        if !(constant_scale > 0.0 && scale.log2() < log_q) {
+            return Err(CkksError::Scale { log_scale: scale.log2(), log_q, level: a.level() });
+        }
+        let ring = rlwe.ring();
+        let mut out = a.clone();
+        let limbs = out.rlwe.polys.iter_mut().flat_map(|poly| poly.limbs_mut().enumerate()).collect();
+        for_each_item(limbs, |_, (i, limb)| {
+            let m = ring.modulus(i);
+            ring.backend().mul_scalar_assign(m, limb, m.shoup(reduce_f64(m, c * constant_scale)));
+        });
+        out.scale = scale;
+        // The constant is off by at most half a unit of its scale.
+        let factor = ErrorEstimate { deviation: 0.5 / constant_scale, magnitude: c.abs() };
+        out.estimate = a.estimate.times(factor);
+        Ok(out)
+    }
+
+    /// `c a` for a real constant, rescaled: same scale, one level less. An integer constant below `2^31` is exact and
+    /// costs no level, see [`Self::mul_integer`].
+    ///
+    /// # Errors
+    /// [`CkksError::LevelsExhausted`] at level 0, [`CkksError::NotFinite`], mixed parameters.
+    pub fn mul_constant(&self, a: &Ciphertext, c: f64) -> Result<Ciphertext, CkksError> {
+        if a.level() == 0 {
+            return Err(CkksError::LevelsExhausted { operation: "mul_constant", needed: 1, available: 0 });
+        }
+        let q = self.parameters.rlwe().modulus(a.level()).value() as f64;
+        let product = self.mul_constant_lazy(a, c, q)?;
+        Ok(Ciphertext { scale: a.scale, ..self.rescale(&product)? })
+    }
+
+    /// `k a` for an integer: exact, no level.
+    ///
+    /// # Errors
+    /// Mixed parameters.
+    pub fn mul_integer(&self, a: &Ciphertext, k: i64) -> Result<Ciphertext, CkksError> {
+        self.require(a)?;
+        let ring = self.parameters.rlwe().ring();
+        let mut out = a.clone();
+        let limbs = out.rlwe.polys.iter_mut().flat_map(|poly| poly.limbs_mut().enumerate()).collect();
+        for_each_item(limbs, |_, (i, limb)| {
+            let m = ring.modulus(i);
+            ring.backend().mul_scalar_assign(m, limb, m.shoup(m.reduce_i64(k)));
+        });
+        out.estimate = a.estimate.times(ErrorEstimate { deviation: 0.0, magnitude: (k as f64).abs() });
+        Ok(out)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn large_constants_reduce_exactly() {
+        let m = Modulus::new((1 << 50) - 27).unwrap_or_else(|e| panic!("{e}"));
+        for (value, expected) in [
+            (0.0, 0),
+            (0.4, 0),
+            (-1.0, (1 << 50) - 28),
+            (3.7, 4),
+            (2f64.powi(50), 27),
+            (2f64.powi(100), 27 * 27),
+            (-(2f64.powi(150)), (1 << 50) - 27 - 27 * 27 * 27),
+            (9_007_199_254_740_993.0, 9_007_199_254_740_992 % ((1 << 50) - 27)),
+        ] {
+            assert_eq!(reduce_f64(&m, value), expected, "{value}");
+        }
+    }
+}

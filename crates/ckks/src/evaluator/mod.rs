@@ -1,0 +1,86 @@
+//! Operations on ciphertexts, one file per family.
+
+mod add;
+mod constant;
+mod multiply;
+mod rescale;
+mod rotate;
+
+use keywright_ring::{Evaluation, Poly};
+use keywright_rlwe::{EvaluationKeys, RlweCiphertext, for_each_item};
+
+use crate::{Ciphertext, CkksError, CkksParameters, Plaintext};
+
+/// Relative difference of scales that operands of an addition may have: it perturbs a message by less than `2^-30` of it.
+pub const SCALE_TOLERANCE: f64 = 1.0 / (1u64 << 30) as f64;
+
+/// Computes on ciphertexts, with the keys it was given and no others.
+#[derive(Debug, Clone)]
+pub struct Evaluator<'k> {
+    parameters: CkksParameters,
+    keys: &'k EvaluationKeys,
+}
+
+impl<'k> Evaluator<'k> {
+    /// An evaluator for parameters and the keys of the owner of the data.
+    ///
+    /// # Errors
+    /// [`CkksError::Rlwe`] if the keys belong to other parameters.
+    pub fn new(parameters: &CkksParameters, keys: &'k EvaluationKeys) -> Result<Self, CkksError> {
+        parameters.rlwe().require_same(keys.parameters(), "the evaluator", "the key set")?;
+        Ok(Self { parameters: parameters.clone(), keys })
+    }
+
+    /// The parameters it computes with.
+    pub fn parameters(&self) -> &CkksParameters {
+        &self.parameters
+    }
+
+    /// The keys it may use.
+    pub fn keys(&self) -> &'k EvaluationKeys {
+        self.keys
+    }
+
+    fn require(&self, ciphertext: &Ciphertext) -> Result<(), CkksError> {
+        Ok(self.parameters.require_same(&ciphertext.parameters, "the evaluator", "the ciphertext")?)
+    }
+
+    fn require_plain(&self, plaintext: &Plaintext) -> Result<(), CkksError> {
+        Ok(self.parameters.require_same(&plaintext.parameters, "the evaluator", "the plaintext")?)
+    }
+
+    fn require_degree_one(operation: &'static str, ciphertext: &Ciphertext) -> Result<(), CkksError> {
+        match ciphertext.degree() {
+            1 => Ok(()),
+            degree => Err(CkksError::Degree { operation, degree }),
+        }
+    }
+
+    fn require_packing(left: &Ciphertext, right: crate::Packing) -> Result<(), CkksError> {
+        if left.packing == right {
+            Ok(())
+        } else {
+            Err(CkksError::PackingMismatch { left: left.packing, right })
+        }
+    }
+
+    fn require_scales(left: f64, right: f64) -> Result<(), CkksError> {
+        if (left / right - 1.0).abs() <= SCALE_TOLERANCE {
+            Ok(())
+        } else {
+            Err(CkksError::ScaleMismatch { left: left.log2(), right: right.log2() })
+        }
+    }
+
+    /// A polynomial made limb by limb at a level: `f(prime, limb)` writes each limb whole.
+    fn make_poly(&self, level: usize, f: impl Fn(usize, &mut [u64]) + Sync + Send) -> Poly<Evaluation> {
+        let mut poly = Poly::unspecified(self.parameters.rlwe().n(), level + 1);
+        for_each_item(poly.limbs_mut().collect(), |i, limb: &mut [u64]| f(i, limb));
+        poly
+    }
+
+    /// The same polynomials at a lower level.
+    fn lowered(rlwe: &RlweCiphertext, level: usize) -> RlweCiphertext {
+        RlweCiphertext { polys: rlwe.polys.iter().map(|poly| poly.prefix(level + 1)).collect() }
+    }
+}

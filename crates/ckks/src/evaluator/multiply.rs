@@ -1,0 +1,212 @@
+use keywright_ring::Buffer;
+use keywright_rlwe::{Decomposed, Finish, KeyElement, RlweCiphertext, for_each_item, noise};
+
+use super::Evaluator;
+use crate::{Ciphertext, CkksError, Plaintext};
+
+impl Evaluator<'_> {
+    /// `a b`, relinearised and rescaled: one level less than the lower of the two. The division by the special primes
+    /// and the rescaling are one division.
+    ///
+    /// # Errors
+    /// [`CkksError::LevelsExhausted`], [`CkksError::Degree`], [`CkksError::PackingMismatch`], a missing key, mixed parameters.
+    pub fn multiply(&self, a: &Ciphertext, b: &Ciphertext) -> Result<Ciphertext, CkksError> {
+        self.relinearize_product(self.multiply_lazy(a, b)?, true)
+    }
+
+    /// `a^2`, relinearised and rescaled. Two products instead of three.
+    ///
+    /// # Errors
+    /// As [`Self::multiply`].
+    pub fn square(&self, a: &Ciphertext) -> Result<Ciphertext, CkksError> {
+        self.multiply(a, a)
+    }
+
+    /// `a b` of degree 2: neither relinearised nor rescaled, so that sums of products need one key switch in all.
+    ///
+    /// # Errors
+    /// [`CkksError::Degree`], [`CkksError::PackingMismatch`], [`CkksError::Scale`] if the product's scale does not fit
+    /// the modulus, mixed parameters.
+    pub fn multiply_lazy(&self, a: &Ciphertext, b: &Ciphertext) -> Result<Ciphertext, CkksError> {
+        self.require(a)?;
+        self.require(b)?;
+        Self::require_packing(a, b.packing)?;
+        Self::require_degree_one("multiply", a)?;
+        Self::require_degree_one("multiply", b)?;
+        let (rlwe, level) = (self.parameters.rlwe(), a.level().min(b.level()));
+        let scale = a.scale * b.scale;
+        let log_q = rlwe.log2_q(level);
+        if scale.log2() >= log_q {
+            return Err(CkksError::Scale { log_scale: scale.log2(), log_q, level });
+        }
+        let ring = rlwe.ring();
+        let backend = ring.backend();
+        let (a0, a1) = (&a.rlwe.polys[0], &a.rlwe.polys[1]);
+        let (b0, b1) = (&b.rlwe.polys[0], &b.rlwe.polys[1]);
+        let squaring = std::ptr::eq(a, b);
+        let c0 = self.make_poly(level, |i, out| backend.mul(ring.modulus(i), a0.limb(i), b0.limb(i), out));
+        let c1 = self.make_poly(level, |i, out| {
+            let m = ring.modulus(i);
+            if squaring {
+                backend.mul(m, a0.limb(i), a1.limb(i), out);
+                backend.mul_scalar_assign(m, out, m.shoup(2));
+            } else {
+                backend.mul(m, a0.limb(i), b1.limb(i), out);
+                backend.mul_add_assign(m, out, a1.limb(i), b0.limb(i));
+            }
+        });
+        let c2 = self.make_poly(level, |i, out| backend.mul(ring.modulus(i), a1.limb(i), b1.limb(i), out));
+        Ok(Ciphertext {
+            parameters: self.parameters.clone(),
+            rlwe: RlweCiphertext { polys: vec![c0, c1, c2] },
+            scale,
+            packing: a.packing,
+            estimate: a.estimate.times(b.estimate),
+        })
+    }
+
+    /// A ciphertext of degree 2 back to degree 1. One of degree 1 is returned as it is.
+    ///
+    /// # Errors
+    /// A missing key, mixed parameters.
+    pub fn relinearize(&self, a: &Ciphertext) -> Result<Ciphertext, CkksError> {
+        self.require(a)?;
+        if a.degree() == 1 {
+            return Ok(a.clone());
+        }
+        self.relinearize_product(a.clone(), false)
+    }
+
+    /// A ciphertext of degree 2 back to degree 1 and one level lower, with one division for both.
+    ///
+    /// # Errors
+    /// [`CkksError::LevelsExhausted`] at level 0, a missing key, mixed parameters.
+    pub fn relinearize_rescale(&self, a: &Ciphertext) -> Result<Ciphertext, CkksError> {
+        self.require(a)?;
+        if a.degree() == 1 {
+            return self.rescale(a);
+        }
+        self.relinearize_product(a.clone(), true)
+    }
+
+    fn relinearize_product(&self, product: Ciphertext, rescale: bool) -> Result<Ciphertext, CkksError> {
+        let (rlwe, level) = (self.parameters.rlwe(), product.level());
+        if rescale && level == 0 {
+            return Err(CkksError::LevelsExhausted { operation: "multiply", needed: 1, available: 0 });
+        }
+        let found = self.keys.best(KeyElement::Relinearization, level, rescale)?;
+        let polys = &product.rlwe.polys;
+        let decomposed = Decomposed::new(rlwe, found.plan.clone(), &polys[2])?;
+        let rows = decomposed.rows_of(&found.key, found.coalesce)?;
+        let finish = [Finish { addend: [Some(&polys[0]), Some(&polys[1])], automorphism: None }];
+        let switched = decomposed.switch(&[(&found.key, rows)], &finish).remove(0);
+        let added = product.deviation_of(noise::key_switch(rlwe, &found.plan, &found.key));
+        let mut out = Ciphertext { rlwe: switched, ..product.clone_header() };
+        out.estimate = out.estimate.with_noise(added);
+        if rescale {
+            self.account_for_rescaling(&mut out, level);
+        }
+        Ok(out)
+    }
+
+    /// `a p`, not rescaled: the scale is the product of both.
+    ///
+    /// # Errors
+    /// [`CkksError::PackingMismatch`], [`CkksError::Scale`] if the product's scale does not fit the modulus, mixed parameters.
+    pub fn multiply_plain_lazy(&self, a: &Ciphertext, p: &Plaintext) -> Result<Ciphertext, CkksError> {
+        self.require(a)?;
+        self.require_plain(p)?;
+        Self::require_packing(a, p.packing)?;
+        let (rlwe, level) = (self.parameters.rlwe(), a.level().min(p.level()));
+        let scale = a.scale * p.scale;
+        let log_q = rlwe.log2_q(level);
+        if scale.log2() >= log_q {
+            return Err(CkksError::Scale { log_scale: scale.log2(), log_q, level });
+        }
+        let ring = rlwe.ring();
+        let polys = a
+            .rlwe
+            .polys
+            .iter()
+            .map(|poly| {
+                self.make_poly(level, |i, out| {
+                    ring.backend().mul(ring.modulus(i), poly.limb(i), p.poly.limb(i), out);
+                })
+            })
+            .collect();
+        Ok(Ciphertext {
+            rlwe: RlweCiphertext { polys },
+            scale,
+            estimate: a.estimate.times(p.estimate()),
+            ..a.clone_header()
+        })
+    }
+
+    /// `a` times a vector of real values, rescaled: the vector is encoded at scale `q_level`, so the scale stays exactly
+    /// what it was. One level less.
+    ///
+    /// # Errors
+    /// [`CkksError::LevelsExhausted`] at level 0, [`CkksError::Encode`], mixed parameters.
+    pub fn multiply_values(&self, a: &Ciphertext, values: &[f64]) -> Result<Ciphertext, CkksError> {
+        self.require(a)?;
+        if a.level() == 0 {
+            return Err(CkksError::LevelsExhausted { operation: "multiply_values", needed: 1, available: 0 });
+        }
+        let q = self.parameters.rlwe().modulus(a.level()).value() as f64;
+        let plain = self.parameters.encode_real(values, a.packing, a.level(), q)?;
+        let product = self.multiply_plain_lazy(a, &plain)?;
+        Ok(Ciphertext { scale: a.scale, ..self.rescale(&product)? })
+    }
+
+    /// `acc += a p` in place, for sums of plaintext products. Scales and packings are the caller's concern within this
+    /// crate family; they are checked in debug builds.
+    pub fn multiply_plain_add_assign(&self, acc: &mut Ciphertext, a: &Ciphertext, p: &Plaintext) -> Result<(), CkksError> {
+        self.require(acc)?;
+        self.require(a)?;
+        self.require_plain(p)?;
+        Self::require_packing(acc, a.packing)?;
+        Self::require_packing(a, p.packing)?;
+        Self::require_scales(acc.scale, a.scale * p.scale)?;
+        let ring = self.parameters.rlwe().ring();
+        let level = acc.level().min(a.level()).min(p.level());
+        if level < acc.level() {
+            acc.rlwe = Self::lowered(&acc.rlwe, level);
+        }
+        let limbs = acc
+            .rlwe
+            .polys
+            .iter_mut()
+            .zip(&a.rlwe.polys)
+            .flat_map(|(x, y)| x.limbs_mut().zip(y.limbs()).enumerate())
+            .collect();
+        for_each_item(limbs, |_, (i, (x, y)): (usize, (&mut [u64], &[u64]))| {
+            ring.backend().mul_add_assign(ring.modulus(i), x, y, p.poly.limb(i));
+        });
+        acc.estimate = acc.estimate.plus(a.estimate.times(p.estimate()));
+        Ok(())
+    }
+
+    /// Multiplies by the imaginary unit: exact, no level. The monomial `X^(N/2)` is `i` in every slot.
+    ///
+    /// # Errors
+    /// [`CkksError::PackingMismatch`] for coefficient packing, where the product is another permutation of values.
+    pub fn multiply_by_i(&self, a: &Ciphertext) -> Result<Ciphertext, CkksError> {
+        self.require(a)?;
+        if let crate::Packing::Coefficients = a.packing {
+            let right = crate::Packing::Slots { log_slots: self.parameters.max_log_slots() };
+            return Err(CkksError::PackingMismatch { left: a.packing, right });
+        }
+        let ring = self.parameters.rlwe().ring();
+        let mut out = a.clone();
+        for i in 0..=a.level() {
+            let m = ring.modulus(i);
+            let mut unit = Buffer::zeroed(ring.n());
+            unit[ring.n() / 2] = 1;
+            ring.forward_limb(i, &mut unit);
+            for (poly, input) in out.rlwe.polys.iter_mut().zip(&a.rlwe.polys) {
+                ring.backend().mul(m, input.limb(i), &unit, poly.limb_mut(i));
+            }
+        }
+        Ok(out)
+    }
+}

@@ -1,0 +1,178 @@
+use std::fmt;
+use std::sync::Arc;
+
+use keywright_ring::{Backend, backend};
+use keywright_rlwe::{Parameters, ParametersLiteral, RlweError, SecretDistribution, Security};
+
+use crate::CkksError;
+use crate::encoder::Embedding;
+
+/// Plain description of CKKS parameters.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CkksLiteral {
+    /// Ring, primes, secret.
+    pub rlwe: ParametersLiteral,
+    /// `log2` of the scale of fresh messages.
+    pub log_scale: f64,
+}
+
+/// A named parameter set.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Preset {
+    /// What it is called: ring degree, bits of the largest key modulus, bits of the scale.
+    pub name: &'static str,
+    /// `log2(N)`.
+    pub log_n: u32,
+    /// Widths of `q_0, q_1, ...`; runs as `(bits, count)`.
+    pub q: &'static [(u32, usize)],
+    /// Widths of the special primes.
+    pub p: &'static [(u32, usize)],
+    /// `log2` of the scale.
+    pub log_scale: u32,
+}
+
+/// The shipped leveled parameter sets: 128-bit secure for every key that uses all special primes at the top level, or
+/// less. Precision and failure probability follow from the error estimate ([`crate::ErrorEstimate`]): errors stay within
+/// nine deviations except with probability below `2^-40` per operation.
+pub const PRESETS: [Preset; 5] = [
+    Preset { name: "N13_QP214_S38", log_n: 13, q: &[(50, 1), (38, 3)], p: &[(50, 1)], log_scale: 38 },
+    Preset { name: "N14_QP415_S45", log_n: 14, q: &[(50, 1), (45, 7)], p: &[(50, 1)], log_scale: 45 },
+    Preset { name: "N14_QP430_S40", log_n: 14, q: &[(50, 1), (40, 8)], p: &[(60, 1)], log_scale: 40 },
+    Preset { name: "N15_QP830_S45", log_n: 15, q: &[(50, 1), (45, 14)], p: &[(50, 3)], log_scale: 45 },
+    Preset { name: "N16_QP1660_S50", log_n: 16, q: &[(60, 1), (50, 26)], p: &[(50, 6)], log_scale: 50 },
+];
+
+/// The preset of that name.
+///
+/// # Errors
+/// [`CkksError::UnknownPreset`] listing all names.
+pub fn preset(name: &str) -> Result<Preset, CkksError> {
+    PRESETS.iter().find(|p| p.name == name).copied().ok_or_else(|| CkksError::UnknownPreset {
+        name: name.into(),
+        known: PRESETS.map(|p| p.name).join(", "),
+    })
+}
+
+impl Preset {
+    /// The literal with the primes chosen.
+    ///
+    /// # Errors
+    /// [`RlweError::Ring`] if there are not enough primes.
+    pub fn literal(&self) -> Result<CkksLiteral, RlweError> {
+        let widths = |runs: &[(u32, usize)]| -> Vec<u32> {
+            runs.iter().flat_map(|&(bits, count)| std::iter::repeat_n(bits, count)).collect()
+        };
+        Ok(CkksLiteral {
+            rlwe: ParametersLiteral::from_bits(self.log_n, &widths(self.q), &widths(self.p))?,
+            log_scale: f64::from(self.log_scale),
+        })
+    }
+}
+
+impl CkksLiteral {
+    /// Uniform ternary secret, 128 bits enforced, largest primes of the given widths.
+    ///
+    /// # Errors
+    /// [`RlweError`] if there are not enough primes or too many widths.
+    pub fn from_bits(log_n: u32, q_bits: &[u32], p_bits: &[u32], log_scale: f64) -> Result<Self, RlweError> {
+        Ok(Self { rlwe: ParametersLiteral::from_bits(log_n, q_bits, p_bits)?, log_scale })
+    }
+}
+
+struct Inner {
+    rlwe: Parameters,
+    log_scale: f64,
+    embedding: Embedding,
+}
+
+/// Checked CKKS parameters with every precomputed table. Cheap to clone.
+#[derive(Clone)]
+pub struct CkksParameters(Arc<Inner>);
+
+impl CkksParameters {
+    /// Checks a literal and precomputes its tables on the back end of this process.
+    ///
+    /// # Errors
+    /// [`CkksError::Rlwe`]; [`CkksError::Scale`] if a value of 1 at that scale does not fit `q_0`.
+    pub fn new(literal: CkksLiteral) -> Result<Self, CkksError> {
+        Self::with_backend(literal, backend::default().map_err(RlweError::from)?)
+    }
+
+    /// The same on a given back end.
+    ///
+    /// # Errors
+    /// As [`CkksParameters::new`].
+    pub fn with_backend(literal: CkksLiteral, backend: &'static dyn Backend) -> Result<Self, CkksError> {
+        let log_scale = literal.log_scale;
+        let rlwe = Parameters::with_backend(literal.rlwe, backend)?;
+        let log_q = rlwe.log2_q(0);
+        if !(log_scale > 0.0 && log_scale < log_q) {
+            return Err(CkksError::Scale { log_scale, log_q, level: 0 });
+        }
+        let embedding = Embedding::new(rlwe.log_n());
+        Ok(Self(Arc::new(Inner { rlwe, log_scale, embedding })))
+    }
+
+    /// A preset by name.
+    ///
+    /// # Errors
+    /// [`CkksError::UnknownPreset`].
+    pub fn preset(name: &str) -> Result<Self, CkksError> {
+        Self::new(preset(name)?.literal()?)
+    }
+
+    /// The literal these parameters were made from.
+    pub fn literal(&self) -> CkksLiteral {
+        CkksLiteral { rlwe: self.0.rlwe.literal().clone(), log_scale: self.0.log_scale }
+    }
+
+    /// The scheme-agnostic part.
+    #[inline]
+    pub fn rlwe(&self) -> &Parameters {
+        &self.0.rlwe
+    }
+
+    /// Scale of fresh messages.
+    pub fn scale(&self) -> f64 {
+        self.0.log_scale.exp2()
+    }
+
+    /// `log2(N/2)`: slots of a full packing.
+    pub fn max_log_slots(&self) -> u32 {
+        self.0.rlwe.log_n() - 1
+    }
+
+    /// Highest level.
+    pub fn max_level(&self) -> usize {
+        self.0.rlwe.max_level()
+    }
+
+    /// The canonical embedding of the ring.
+    pub fn embedding(&self) -> &Embedding {
+        &self.0.embedding
+    }
+
+    /// Refuses objects of other parameters.
+    ///
+    /// # Errors
+    /// [`RlweError::MixedParameters`].
+    pub fn require_same(&self, other: &Self, left: &'static str, right: &'static str) -> Result<(), RlweError> {
+        self.0.rlwe.require_same(&other.0.rlwe, left, right)
+    }
+
+    /// Distribution of the secret.
+    pub fn secret(&self) -> SecretDistribution {
+        self.0.rlwe.secret()
+    }
+
+    /// Whether the 128-bit bound is enforced.
+    pub fn security(&self) -> Security {
+        self.0.rlwe.security()
+    }
+}
+
+impl fmt::Debug for CkksParameters {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Ckks{:?} at scale 2^{}", self.0.rlwe, self.0.log_scale)
+    }
+}
