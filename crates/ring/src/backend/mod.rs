@@ -4,6 +4,8 @@
 //! (`portable`, `avx2`, `avx512`) forces one. Every kernel takes canonical residues and gives canonical residues; lazy
 //! ranges live inside kernels.
 
+#[cfg(target_arch = "x86_64")]
+mod avx512;
 mod portable;
 
 use alloc::boxed::Box;
@@ -99,7 +101,11 @@ pub trait Backend: Send + Sync + Debug {
 
 /// All back ends that this CPU can run, slowest first.
 pub fn available() -> Vec<&'static dyn Backend> {
-    alloc::vec![&portable::Portable as &dyn Backend]
+    #[cfg_attr(not(target_arch = "x86_64"), expect(unused_mut, reason = "nothing to add"))]
+    let mut list = alloc::vec![&portable::Portable as &dyn Backend];
+    #[cfg(target_arch = "x86_64")]
+    list.extend(avx512::Avx512::detect());
+    list
 }
 
 /// The back end with a given name (see [`BackendKind::name`]).

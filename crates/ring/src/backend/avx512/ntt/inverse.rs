@@ -1,0 +1,220 @@
+//! Coefficients from evaluations.
+
+use core::arch::x86_64::*;
+
+use super::super::lanes::{Lanes, broadcast_factor};
+use super::passes::{butterfly_inverse, layer_inverse};
+use super::tables::{HEAD, TAIL_WORDS, pass_words};
+use super::{TAIL, pass_log_radix, tail};
+use crate::Modulus;
+
+/// Transforms `length` canonical words in place, canonical out.
+///
+/// # Safety
+/// `x` addresses `length` words, `table` is that of [`super::tables::inverse`] for this length, and the CPU has the
+/// enabled features.
+#[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512ifma")]
+pub(super) unsafe fn transform<L: Lanes>(m: &Modulus, x: *mut u64, length: usize, table: &[u64]) {
+    // SAFETY: by contract; the traversal reads the table as it was written.
+    unsafe {
+        let head = table.as_ptr();
+        let end = block::<L, true>(L::new(m), x, length, head, head.add(HEAD));
+        debug_assert_eq!(end, table.as_ptr_range().end);
+    }
+}
+
+/// Transforms a block: its children, then a pass, whose output is canonical if `CANONICAL`. Gives the position in the
+/// stream after the block.
+///
+/// # Safety
+/// As for [`transform`]; `stream` is the block's part of the table.
+#[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512ifma")]
+unsafe fn block<L: Lanes, const CANONICAL: bool>(
+    l: L,
+    x: *mut u64,
+    length: usize,
+    head: *const u64,
+    mut stream: *const u64,
+) -> *const u64 {
+    // SAFETY: children are disjoint parts of the block, and the stream advances as the table was written.
+    unsafe {
+        if length == TAIL {
+            tail::inverse::<L>(l, x, head, stream);
+            return stream.add(TAIL_WORDS);
+        }
+        let log_radix = pass_log_radix(length);
+        let part = length >> log_radix;
+        for child in 0..1 << log_radix {
+            stream = block::<L, false>(l, x.add(child * part), part, head, stream);
+        }
+        match log_radix {
+            2 => radix_4::<L, CANONICAL>(l, x, part, stream),
+            3 => radix_8::<L, CANONICAL>(l, x, part, stream),
+            _ => radix_16::<L, CANONICAL>(l, x, part, stream),
+        }
+        stream.add(pass_words(log_radix))
+    }
+}
+
+/// Two layers over four rows of `stride` words. Output canonical if `CANONICAL`, else below `2q`.
+///
+/// # Safety
+/// `x` addresses 4 rows, `w` addresses 3 factors; the CPU has the enabled features.
+#[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512ifma")]
+unsafe fn radix_4<L: Lanes, const CANONICAL: bool>(l: L, x: *mut u64, stride: usize, w: *const u64) {
+    // SAFETY: rows and factors by contract.
+    unsafe {
+        for column in (0..stride).step_by(8) {
+            let at = |row: usize| x.add(row * stride + column).cast::<__m512i>();
+            let mut v = [
+                at(0).read_unaligned(),
+                at(1).read_unaligned(),
+                at(2).read_unaligned(),
+                at(3).read_unaligned(),
+            ];
+            layer_inverse!(l, v, broadcast_factor(w.add(2)); 0 1);
+            layer_inverse!(l, v, broadcast_factor(w.add(4)); 2 3);
+            layer_inverse!(l, v, broadcast_factor(w.add(0)); 0 2, 1 3);
+            if CANONICAL {
+                v[0] = l.canonical(v[0]);
+                v[1] = l.canonical(v[1]);
+                v[2] = l.canonical(v[2]);
+                v[3] = l.canonical(v[3]);
+            }
+            at(0).write_unaligned(v[0]);
+            at(1).write_unaligned(v[1]);
+            at(2).write_unaligned(v[2]);
+            at(3).write_unaligned(v[3]);
+        }
+    }
+}
+
+/// Three layers over eight rows of `stride` words. Output canonical if `CANONICAL`, else below `2q`.
+///
+/// # Safety
+/// `x` addresses 8 rows, `w` addresses 7 factors; the CPU has the enabled features.
+#[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512ifma")]
+unsafe fn radix_8<L: Lanes, const CANONICAL: bool>(l: L, x: *mut u64, stride: usize, w: *const u64) {
+    // SAFETY: rows and factors by contract.
+    unsafe {
+        for column in (0..stride).step_by(8) {
+            let at = |row: usize| x.add(row * stride + column).cast::<__m512i>();
+            let mut v = [
+                at(0).read_unaligned(),
+                at(1).read_unaligned(),
+                at(2).read_unaligned(),
+                at(3).read_unaligned(),
+                at(4).read_unaligned(),
+                at(5).read_unaligned(),
+                at(6).read_unaligned(),
+                at(7).read_unaligned(),
+            ];
+            layer_inverse!(l, v, broadcast_factor(w.add(6)); 0 1);
+            layer_inverse!(l, v, broadcast_factor(w.add(8)); 2 3);
+            layer_inverse!(l, v, broadcast_factor(w.add(10)); 4 5);
+            layer_inverse!(l, v, broadcast_factor(w.add(12)); 6 7);
+            layer_inverse!(l, v, broadcast_factor(w.add(2)); 0 2, 1 3);
+            layer_inverse!(l, v, broadcast_factor(w.add(4)); 4 6, 5 7);
+            layer_inverse!(l, v, broadcast_factor(w.add(0)); 0 4, 1 5, 2 6, 3 7);
+            if CANONICAL {
+                v[0] = l.canonical(v[0]);
+                v[1] = l.canonical(v[1]);
+                v[2] = l.canonical(v[2]);
+                v[3] = l.canonical(v[3]);
+                v[4] = l.canonical(v[4]);
+                v[5] = l.canonical(v[5]);
+                v[6] = l.canonical(v[6]);
+                v[7] = l.canonical(v[7]);
+            }
+            at(0).write_unaligned(v[0]);
+            at(1).write_unaligned(v[1]);
+            at(2).write_unaligned(v[2]);
+            at(3).write_unaligned(v[3]);
+            at(4).write_unaligned(v[4]);
+            at(5).write_unaligned(v[5]);
+            at(6).write_unaligned(v[6]);
+            at(7).write_unaligned(v[7]);
+        }
+    }
+}
+
+/// Four layers over sixteen rows of `stride` words. Output canonical if `CANONICAL`, else below `2q`.
+///
+/// # Safety
+/// `x` addresses 16 rows, `w` addresses 15 factors; the CPU has the enabled features.
+#[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512ifma")]
+unsafe fn radix_16<L: Lanes, const CANONICAL: bool>(l: L, x: *mut u64, stride: usize, w: *const u64) {
+    // SAFETY: rows and factors by contract.
+    unsafe {
+        for column in (0..stride).step_by(8) {
+            let at = |row: usize| x.add(row * stride + column).cast::<__m512i>();
+            let mut v = [
+                at(0).read_unaligned(),
+                at(1).read_unaligned(),
+                at(2).read_unaligned(),
+                at(3).read_unaligned(),
+                at(4).read_unaligned(),
+                at(5).read_unaligned(),
+                at(6).read_unaligned(),
+                at(7).read_unaligned(),
+                at(8).read_unaligned(),
+                at(9).read_unaligned(),
+                at(10).read_unaligned(),
+                at(11).read_unaligned(),
+                at(12).read_unaligned(),
+                at(13).read_unaligned(),
+                at(14).read_unaligned(),
+                at(15).read_unaligned(),
+            ];
+            layer_inverse!(l, v, broadcast_factor(w.add(14)); 0 1);
+            layer_inverse!(l, v, broadcast_factor(w.add(16)); 2 3);
+            layer_inverse!(l, v, broadcast_factor(w.add(18)); 4 5);
+            layer_inverse!(l, v, broadcast_factor(w.add(20)); 6 7);
+            layer_inverse!(l, v, broadcast_factor(w.add(22)); 8 9);
+            layer_inverse!(l, v, broadcast_factor(w.add(24)); 10 11);
+            layer_inverse!(l, v, broadcast_factor(w.add(26)); 12 13);
+            layer_inverse!(l, v, broadcast_factor(w.add(28)); 14 15);
+            layer_inverse!(l, v, broadcast_factor(w.add(6)); 0 2, 1 3);
+            layer_inverse!(l, v, broadcast_factor(w.add(8)); 4 6, 5 7);
+            layer_inverse!(l, v, broadcast_factor(w.add(10)); 8 10, 9 11);
+            layer_inverse!(l, v, broadcast_factor(w.add(12)); 12 14, 13 15);
+            layer_inverse!(l, v, broadcast_factor(w.add(2)); 0 4, 1 5, 2 6, 3 7);
+            layer_inverse!(l, v, broadcast_factor(w.add(4)); 8 12, 9 13, 10 14, 11 15);
+            layer_inverse!(l, v, broadcast_factor(w.add(0)); 0 8, 1 9, 2 10, 3 11, 4 12, 5 13, 6 14, 7 15);
+            if CANONICAL {
+                v[0] = l.canonical(v[0]);
+                v[1] = l.canonical(v[1]);
+                v[2] = l.canonical(v[2]);
+                v[3] = l.canonical(v[3]);
+                v[4] = l.canonical(v[4]);
+                v[5] = l.canonical(v[5]);
+                v[6] = l.canonical(v[6]);
+                v[7] = l.canonical(v[7]);
+                v[8] = l.canonical(v[8]);
+                v[9] = l.canonical(v[9]);
+                v[10] = l.canonical(v[10]);
+                v[11] = l.canonical(v[11]);
+                v[12] = l.canonical(v[12]);
+                v[13] = l.canonical(v[13]);
+                v[14] = l.canonical(v[14]);
+                v[15] = l.canonical(v[15]);
+            }
+            at(0).write_unaligned(v[0]);
+            at(1).write_unaligned(v[1]);
+            at(2).write_unaligned(v[2]);
+            at(3).write_unaligned(v[3]);
+            at(4).write_unaligned(v[4]);
+            at(5).write_unaligned(v[5]);
+            at(6).write_unaligned(v[6]);
+            at(7).write_unaligned(v[7]);
+            at(8).write_unaligned(v[8]);
+            at(9).write_unaligned(v[9]);
+            at(10).write_unaligned(v[10]);
+            at(11).write_unaligned(v[11]);
+            at(12).write_unaligned(v[12]);
+            at(13).write_unaligned(v[13]);
+            at(14).write_unaligned(v[14]);
+            at(15).write_unaligned(v[15]);
+        }
+    }
+}

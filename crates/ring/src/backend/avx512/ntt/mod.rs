@@ -1,0 +1,79 @@
+//! Negacyclic transforms.
+//!
+//! Layers between vectors run depth first in passes of radix 4, 8 or 16 held in registers, so that a limb passes through
+//! the second-level cache once and the rest stays in the first. The last seven layers of a forward transform are one
+//! visit to 128 words, see [`tail`]. Twiddle factors lie in the order in which they are read ([`tables`]).
+
+mod forward;
+mod inverse;
+mod passes;
+mod tables;
+mod tail;
+
+use alloc::boxed::Box;
+use core::marker::PhantomData;
+
+use super::lanes::Lanes;
+use crate::backend::{NttPlan, portable};
+use crate::conversion::Column;
+use crate::{Buffer, Modulus};
+
+/// Words that are transformed without leaving registers.
+const TAIL: usize = 128;
+
+/// `log2` of the radix of the pass over a block of `length` words. From limbs of `2^10` to `2^17` words the lengths that
+/// occur are `TAIL` times a power of two that is at least 4.
+const fn pass_log_radix(length: usize) -> u32 {
+    match (length / TAIL).trailing_zeros() {
+        2 => 2,
+        3 | 5 | 6 => 3,
+        _ => 4,
+    }
+}
+
+/// Transforms modulo one prime.
+///
+/// # Invariant
+/// The tables are those of [`tables`] for `length` and `L`; a value exists only where the CPU has the features of
+/// [`super::Avx512`].
+pub(super) struct Plan<L> {
+    modulus: Modulus,
+    length: usize,
+    forward: Buffer,
+    inverse: Buffer,
+    lanes: PhantomData<fn() -> L>,
+}
+
+impl<L: Lanes + 'static> Plan<L> {
+    /// # Safety
+    /// The CPU has the features of [`super::Avx512`].
+    pub(super) unsafe fn new(log_n: u32, modulus: &Modulus, psi: u64) -> Box<Self> {
+        let length = 1 << log_n;
+        Box::new(Self {
+            modulus: *modulus,
+            length,
+            forward: tables::forward::<L>(modulus, log_n, psi),
+            inverse: tables::inverse::<L>(modulus, log_n, psi),
+            lanes: PhantomData,
+        })
+    }
+}
+
+impl<L: Lanes + 'static> NttPlan for Plan<L> {
+    fn forward(&self, limb: &mut [u64]) {
+        assert_eq!(limb.len(), self.length, "a limb of this plan's degree");
+        // SAFETY: length and tables agree, and the CPU features are there, by the invariant.
+        unsafe { forward::transform::<L>(&self.modulus, limb.as_mut_ptr(), limb.len(), &self.forward) }
+    }
+
+    fn inverse(&self, limb: &mut [u64]) {
+        assert_eq!(limb.len(), self.length, "a limb of this plan's degree");
+        // SAFETY: length and tables agree, and the CPU features are there, by the invariant.
+        unsafe { inverse::transform::<L>(&self.modulus, limb.as_mut_ptr(), limb.len(), &self.inverse) }
+    }
+
+    fn convert_forward(&self, column: &Column, rows: &[&[u64]], out: &mut [u64]) {
+        portable::kernels::convert(column, rows, out);
+        self.forward(out);
+    }
+}

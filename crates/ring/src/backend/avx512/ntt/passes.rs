@@ -1,0 +1,81 @@
+//! Radix 2, 4, 8 and 16 in registers.
+//!
+//! # Invariant
+//! Forward: lazy words below `4q` in and out. Within a pass the outputs of a butterfly whose next use is as a
+//! multiplicand are below `4q`; those whose next use is to be added to are a sum below `4q` and a difference in
+//! `(-2q, 2q)`, which saves the addition of `2q`. Inverse: lazy words below `2q` in and out.
+
+use core::arch::x86_64::*;
+
+use super::super::lanes::{Factor, Lanes};
+
+/// `(x + t, x - t + 2q)` with `t = y w`, for `x` below `2q`: both below `4q`.
+///
+/// # Safety
+/// As for [`Lanes`].
+#[inline(always)]
+pub(super) unsafe fn butterfly<L: Lanes>(l: L, x: __m512i, y: __m512i, w: Factor) -> (__m512i, __m512i) {
+    // SAFETY: the caller has the CPU features.
+    unsafe {
+        let t = l.product(y, w);
+        (_mm512_add_epi64(x, t), l.difference(x, t))
+    }
+}
+
+/// `(x + t, x - t)` with `t = y w`, for `x` below `2q`: a sum below `4q` and a difference in `(-2q, 2q)`.
+///
+/// # Safety
+/// As for [`Lanes`].
+#[inline(always)]
+pub(super) unsafe fn butterfly_signed<L: Lanes>(
+    l: L,
+    x: __m512i,
+    y: __m512i,
+    w: Factor,
+) -> (__m512i, __m512i) {
+    // SAFETY: the caller has the CPU features.
+    unsafe {
+        let t = l.product(y, w);
+        (_mm512_add_epi64(x, t), _mm512_sub_epi64(x, t))
+    }
+}
+
+/// `(x + y, (x - y) w)` for `x` and `y` below `2q`: both below `2q`.
+///
+/// # Safety
+/// As for [`Lanes`].
+#[inline(always)]
+pub(super) unsafe fn butterfly_inverse<L: Lanes>(
+    l: L,
+    x: __m512i,
+    y: __m512i,
+    w: Factor,
+) -> (__m512i, __m512i) {
+    // SAFETY: the caller has the CPU features.
+    unsafe { (l.reduce(_mm512_add_epi64(x, y)), l.product(l.difference(x, y), w)) }
+}
+
+/// One layer's butterflies with one factor: for each pair of indices, reduces the first word as said (`sum`,
+/// `difference` or `reduced`: nothing) and applies the butterfly.
+macro_rules! layer {
+    ($l:ident, $v:ident, $w:expr; $($x:literal $y:literal $reduce:ident $butterfly:ident),*) => {{
+        let w = $w;
+        $(
+            let x = layer!(@ $reduce $l $v[$x]);
+            ($v[$x], $v[$y]) = $butterfly($l, x, $v[$y], w);
+        )*
+    }};
+    (@ sum $l:ident $x:expr) => { $l.reduce($x) };
+    (@ difference $l:ident $x:expr) => { $l.reduce_difference($x) };
+    (@ reduced $l:ident $x:expr) => { $x };
+}
+pub(super) use layer;
+
+/// One layer of an inverse pass with one factor.
+macro_rules! layer_inverse {
+    ($l:ident, $v:ident, $w:expr; $($x:literal $y:literal),*) => {{
+        let w = $w;
+        $( ($v[$x], $v[$y]) = butterfly_inverse($l, $v[$x], $v[$y], w); )*
+    }};
+}
+pub(super) use layer_inverse;
