@@ -1,0 +1,105 @@
+use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::process;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Files being written by this process, for distinct names.
+static COUNT: AtomicU64 = AtomicU64::new(0);
+
+/// A file that appears under its name when it is committed, whole, and not before: it is written beside it under a
+/// temporary name, brought to the disk, and renamed. Dropped without a commit, it leaves nothing.
+#[derive(Debug)]
+pub struct AtomicFile {
+    /// `None` only while it is committed.
+    writer: Option<BufWriter<File>>,
+    temporary: PathBuf,
+    target: PathBuf,
+}
+
+impl AtomicFile {
+    /// Starts a file that will replace `path`.
+    ///
+    /// # Errors
+    /// What the operating system says.
+    pub fn create(path: impl AsRef<Path>) -> io::Result<Self> {
+        Self::open(path.as_ref(), false)
+    }
+
+    /// The same, readable by its owner only where the system knows owners.
+    ///
+    /// # Errors
+    /// What the operating system says.
+    pub fn create_private(path: impl AsRef<Path>) -> io::Result<Self> {
+        Self::open(path.as_ref(), true)
+    }
+
+    fn open(target: &Path, private: bool) -> io::Result<Self> {
+        let Some(name) = target.file_name() else {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                format!("{} names no file", target.display()),
+            ));
+        };
+        let mut temporary_name = OsString::from(".");
+        temporary_name.push(name);
+        temporary_name.push(format!(".{}-{}.partial", process::id(), COUNT.fetch_add(1, Ordering::Relaxed)));
+        let temporary = target.with_file_name(temporary_name);
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true);
+        #[cfg(unix)]
+        if private {
+            use std::os::unix::fs::OpenOptionsExt;
+            options.mode(0o600);
+        }
+        #[cfg(not(unix))]
+        let _ = private;
+        let file = options.open(&temporary)?;
+        // A secret does not linger in a buffer: it is written at once.
+        let capacity = if private { 0 } else { 1 << 16 };
+        let writer = Some(BufWriter::with_capacity(capacity, file));
+        Ok(Self { writer, temporary, target: target.to_path_buf() })
+    }
+
+    /// Makes the file appear.
+    ///
+    /// # Errors
+    /// What the operating system says; the target is then what it was.
+    pub fn commit(mut self) -> io::Result<()> {
+        if let Some(writer) = self.writer.take() {
+            writer.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
+        }
+        fs::rename(&self.temporary, &self.target)?;
+        self.temporary.clear();
+        // The new name must survive a power failure too.
+        #[cfg(unix)]
+        {
+            let parent = self.target.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+            File::open(parent)?.sync_all()?;
+        }
+        Ok(())
+    }
+}
+
+impl Write for AtomicFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.writer
+            .as_mut()
+            .map_or_else(|| Err(io::ErrorKind::BrokenPipe.into()), |writer| writer.write(bytes))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.writer.as_mut().map_or(Ok(()), Write::flush)
+    }
+}
+
+impl Drop for AtomicFile {
+    fn drop(&mut self) {
+        if !self.temporary.as_os_str().is_empty() {
+            // Close first, for systems that do not remove open files. A failure leaves a file that is named partial.
+            drop(self.writer.take());
+            let _ = fs::remove_file(&self.temporary);
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! What some bytes are, without the parameters they belong to.
+
+use std::io::Read;
+
+use keywright_ring::Seed;
+use keywright_rlwe::ParametersLiteral;
+
+use crate::fields::FieldReader;
+use crate::header::Header;
+use crate::key_set::{Directory, KeyEntry};
+use crate::object::Descriptor;
+use crate::rlwe::ciphertext::{CiphertextDescriptor, SeededDescriptor};
+use crate::rlwe::polynomial::PolynomialDescriptor;
+use crate::rlwe::secret_key::SecretKeyDescriptor;
+use crate::rlwe::switching_key::KeyDescriptor;
+use crate::{Identity, Kind, WireError};
+
+/// What a header says.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Info {
+    /// What the object is.
+    pub kind: Kind,
+    /// Format version it was written in.
+    pub version: u16,
+    /// The parameters it belongs to.
+    pub identity: Identity,
+    /// Bytes of the whole object.
+    pub bytes: u64,
+    /// What kind-specific fields say.
+    pub content: Content,
+}
+
+/// The kind-specific part of [`Info`].
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Content {
+    /// The parameters themselves.
+    Parameters(ParametersLiteral),
+    /// A secret: nothing is shown.
+    SecretKey,
+    /// A public key.
+    PublicKey {
+        /// Seed of its uniform half.
+        seed: Seed,
+    },
+    /// One switching key.
+    SwitchingKey(KeyDescriptor),
+    /// The keys of a set, in stored order.
+    KeySet(Vec<KeyEntry>),
+    /// An RLWE ciphertext.
+    RlweCiphertext(CiphertextDescriptor),
+    /// A seeded RLWE ciphertext.
+    SeededRlweCiphertext(SeededDescriptor),
+    /// A polynomial.
+    Polynomial(PolynomialDescriptor),
+}
+
+/// Says what an object is from its header alone, whose checksum is verified. The body is not read; whether it is intact
+/// and fits its parameters shows when it is loaded.
+///
+/// # Errors
+/// [`WireError`] if the header is not one that this version can have written.
+pub fn inspect(reader: &mut impl Read) -> Result<Info, WireError> {
+    let header = Header::read(reader)?;
+    let mut fields = FieldReader::new(&header.descriptor);
+    let f = &mut fields;
+    let content = match header.kind {
+        Kind::Parameters => {
+            let literal = ParametersLiteral::decode(f)?;
+            let (found, expected) = (header.identity.fingerprint, Identity::of(&literal)?);
+            if header.identity != expected {
+                return Err(WireError::ForeignParameters { found, expected: expected.fingerprint });
+            }
+            Content::Parameters(literal)
+        }
+        Kind::SecretKey => {
+            SecretKeyDescriptor::decode(f)?;
+            Content::SecretKey
+        }
+        Kind::PublicKey => Content::PublicKey { seed: Seed::decode(f)? },
+        Kind::SwitchingKey => Content::SwitchingKey(KeyDescriptor::decode(f)?),
+        Kind::KeySet => {
+            let directory = Directory::decode(f)?;
+            let expected = directory.body_len()?;
+            if header.body_len != expected {
+                return Err(WireError::Length { what: "the body", found: header.body_len, expected });
+            }
+            Content::KeySet(directory.entries)
+        }
+        Kind::RlweCiphertext => Content::RlweCiphertext(CiphertextDescriptor::decode(f)?),
+        Kind::SeededRlweCiphertext => Content::SeededRlweCiphertext(SeededDescriptor::decode(f)?),
+        Kind::Polynomial => Content::Polynomial(PolynomialDescriptor::decode(f)?),
+    };
+    fields.finish()?;
+    let bytes = header.object_len()?;
+    Ok(Info { kind: header.kind, version: header.version, identity: header.identity, bytes, content })
+}

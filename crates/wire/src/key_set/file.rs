@@ -1,0 +1,81 @@
+use std::fs::File;
+use std::io::{BufReader, Read, Seek, SeekFrom};
+use std::path::Path;
+
+use keywright_rlwe::{EvaluationKeys, KeyElement, Parameters, SwitchingKey};
+
+use super::{Directory, KeyEntry, require_spec};
+use crate::header::Header;
+use crate::object::open;
+use crate::{Wire, WireError};
+
+/// A stored key set from which single keys are read, at one seek each.
+pub struct KeySetFile<R: Read + Seek> {
+    parameters: Parameters,
+    directory: Directory,
+    reader: R,
+    /// Where the keys start.
+    start: u64,
+}
+
+impl KeySetFile<BufReader<File>> {
+    /// Opens a file and reads its directory.
+    ///
+    /// # Errors
+    /// As [`KeySetFile::new`].
+    pub fn open(path: impl AsRef<Path>, parameters: &Parameters) -> Result<Self, WireError> {
+        Self::new(BufReader::with_capacity(1 << 16, File::open(path)?), parameters)
+    }
+}
+
+impl<R: Read + Seek> KeySetFile<R> {
+    /// Reads the directory of the set that starts where the reader stands and ends where it ends.
+    ///
+    /// # Errors
+    /// Any [`WireError`] that the header and the directory can show; [`WireError::Truncated`] or
+    /// [`WireError::Trailing`] if the length is not that of the set.
+    pub fn new(mut reader: R, parameters: &Parameters) -> Result<Self, WireError> {
+        let begin = reader.stream_position()?;
+        let header = Header::read(&mut reader)?;
+        let directory = open::<EvaluationKeys>(&header, parameters)?;
+        let start = reader.stream_position()?;
+        let available = reader.seek(SeekFrom::End(0))?.saturating_sub(begin);
+        let needed = header.object_len()?;
+        if available < needed {
+            return Err(WireError::Truncated { what: "the key set", needed, missing: needed - available });
+        }
+        if available > needed {
+            return Err(WireError::Trailing { what: "the key set", extra: available - needed });
+        }
+        Ok(Self { parameters: parameters.clone(), directory, reader, start })
+    }
+
+    /// The keys of the set, in the order in which they are stored.
+    pub fn entries(&self) -> &[KeyEntry] {
+        &self.directory.entries
+    }
+
+    /// Place of the shortest key of an element that serves a level.
+    ///
+    /// # Errors
+    /// [`WireError::NoSuchKey`].
+    pub fn find(&self, element: KeyElement, level: usize) -> Result<usize, WireError> {
+        self.directory.find(element, level).ok_or(WireError::NoSuchKey { element, level })
+    }
+
+    /// Reads one key, verified by its own checksum. No other key is touched.
+    ///
+    /// # Errors
+    /// [`WireError::KeyCount`] if there is no such place; as [`Wire::read_from`].
+    pub fn read(&mut self, index: usize) -> Result<SwitchingKey, WireError> {
+        let entries = &self.directory.entries;
+        let Some(entry) = entries.get(index) else {
+            return Err(WireError::KeyCount { found: index.saturating_add(1), expected: entries.len() });
+        };
+        let before: u64 = entries[..index].iter().map(|entry| entry.bytes).sum();
+        self.reader.seek(SeekFrom::Start(self.start + before))?;
+        let key = SwitchingKey::read_from(&mut self.reader, &self.parameters)?;
+        require_spec(index, key.spec(), &entry.spec)?;
+        Ok(key)
+    }
+}

@@ -1,0 +1,77 @@
+//! Sets of switching keys, whole or key by key.
+//!
+//! The directory, in the header, names every key and its length; the body is the keys, each an object of its own with its
+//! own checksum. What comes first decides where everything is, so a set can be written as its keys are generated, read as
+//! it arrives, and a single key can be read from a file, each time with one key in memory.
+
+mod directory;
+mod file;
+mod reader;
+mod writer;
+
+use std::io::{Read, Write};
+
+use keywright_rlwe::{EvaluationKeys, KeySpec, Parameters, SwitchingKey};
+
+pub(crate) use directory::Directory;
+pub use directory::KeyEntry;
+pub use file::KeySetFile;
+pub use reader::KeySetReader;
+pub use writer::KeySetWriter;
+
+use crate::body::{BodyReader, BodyWriter};
+use crate::object::Record;
+use crate::{Identity, Kind, Wire, WireError};
+
+/// Refuses a key that is not the one of its place in the directory.
+fn require_spec(index: usize, found: &KeySpec, expected: &KeySpec) -> Result<(), WireError> {
+    if found == expected {
+        return Ok(());
+    }
+    Err(WireError::KeyOrder { index, found: Box::new(found.clone()), expected: Box::new(expected.clone()) })
+}
+
+/// All keys, in the order of the set.
+impl Record for EvaluationKeys {
+    type Context = Parameters;
+    type Descriptor = Directory;
+    const KIND: Kind = Kind::KeySet;
+
+    fn identity(_: &Directory, parameters: &Parameters) -> Result<Identity, WireError> {
+        Identity::of(parameters.literal())
+    }
+
+    fn descriptor(&self, parameters: &Parameters) -> Result<Directory, WireError> {
+        self.parameters().require_same(parameters, "the key set", "the parameters it is written for")?;
+        Directory::new(self.iter().map(|key| key.spec().clone()), parameters)
+    }
+
+    fn body_len(directory: &Directory, parameters: &Parameters) -> Result<u64, WireError> {
+        directory.require_lengths(parameters)?;
+        directory.body_len()
+    }
+
+    fn write_body<W: Write>(
+        &self,
+        body: &mut BodyWriter<W>,
+        parameters: &Parameters,
+    ) -> Result<(), WireError> {
+        self.iter().try_for_each(|key| key.write_to(body, parameters))
+    }
+
+    fn read_body<R: Read>(
+        directory: Directory,
+        body: &mut BodyReader<R>,
+        parameters: &Parameters,
+    ) -> Result<Self, WireError> {
+        let mut keys = Self::new(parameters);
+        for (index, entry) in directory.entries.iter().enumerate() {
+            let key = SwitchingKey::read_from(body, parameters)?;
+            require_spec(index, key.spec(), &entry.spec)?;
+            keys.insert(key)?;
+        }
+        Ok(keys)
+    }
+}
+
+impl Wire for EvaluationKeys {}

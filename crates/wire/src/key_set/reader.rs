@@ -1,0 +1,57 @@
+use std::io::Read;
+
+use keywright_rlwe::{EvaluationKeys, Parameters, SwitchingKey};
+
+use super::{Directory, KeyEntry, require_spec};
+use crate::body::BodyReader;
+use crate::header::Header;
+use crate::object::open;
+use crate::{Wire, WireError};
+
+/// Reads a key set key by key, from any source. An iterator of keys, which ends after the first error.
+pub struct KeySetReader<R: Read> {
+    parameters: Parameters,
+    directory: Directory,
+    /// `None` after the end or an error.
+    body: Option<BodyReader<R>>,
+    read: usize,
+}
+
+impl<R: Read> KeySetReader<R> {
+    /// Reads the directory.
+    ///
+    /// # Errors
+    /// Any [`WireError`] that the header and the directory can show.
+    pub fn new(mut reader: R, parameters: &Parameters) -> Result<Self, WireError> {
+        let header = Header::read(&mut reader)?;
+        let directory = open::<EvaluationKeys>(&header, parameters)?;
+        let body = Some(BodyReader::new(reader, &header));
+        Ok(Self { parameters: parameters.clone(), directory, body, read: 0 })
+    }
+
+    /// The keys of the set, in the order in which they come.
+    pub fn entries(&self) -> &[KeyEntry] {
+        &self.directory.entries
+    }
+
+    fn step(&mut self, mut body: BodyReader<R>) -> Result<Option<SwitchingKey>, WireError> {
+        let Some(entry) = self.directory.entries.get(self.read) else {
+            body.finish()?;
+            return Ok(None);
+        };
+        let key = SwitchingKey::read_from(&mut body, &self.parameters)?;
+        require_spec(self.read, key.spec(), &entry.spec)?;
+        self.read += 1;
+        self.body = Some(body);
+        Ok(Some(key))
+    }
+}
+
+impl<R: Read> Iterator for KeySetReader<R> {
+    type Item = Result<SwitchingKey, WireError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let body = self.body.take()?;
+        self.step(body).transpose()
+    }
+}

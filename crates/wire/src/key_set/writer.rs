@@ -1,0 +1,67 @@
+use std::io::Write;
+
+use keywright_rlwe::{EvaluationKeys, KeySpec, Parameters, SwitchingKey};
+
+use super::{Directory, KeyEntry, require_spec};
+use crate::body::BodyWriter;
+use crate::object::header;
+use crate::{Wire, WireError};
+
+/// Writes a key set key by key: the specs first, then every key as soon as it exists.
+pub struct KeySetWriter<W: Write> {
+    parameters: Parameters,
+    directory: Directory,
+    body: BodyWriter<W>,
+    written: usize,
+}
+
+impl<W: Write> KeySetWriter<W> {
+    /// Writes the directory of a set that will hold a key for each of `specs`, in that order.
+    ///
+    /// # Errors
+    /// What [`KeySpec::validate`] says of a spec; [`WireError::Field`] for more than [`crate::MAX_KEYS`] keys;
+    /// [`WireError::Io`].
+    pub fn new(writer: W, specs: &[KeySpec], parameters: &Parameters) -> Result<Self, WireError> {
+        let directory = Directory::new(specs.iter().cloned(), parameters)?;
+        let body = BodyWriter::start(writer, header::<EvaluationKeys>(&directory, parameters)?)?;
+        Ok(Self { parameters: parameters.clone(), directory, body, written: 0 })
+    }
+
+    /// What the next key must be, `None` after the last.
+    pub fn next_spec(&self) -> Option<&KeySpec> {
+        self.directory.entries.get(self.written).map(|entry| &entry.spec)
+    }
+
+    /// The keys of the set and their lengths.
+    pub fn entries(&self) -> &[KeyEntry] {
+        &self.directory.entries
+    }
+
+    /// Writes the next key.
+    ///
+    /// # Errors
+    /// [`WireError::KeyOrder`] if it is not the one that the directory names next, [`WireError::KeyCount`] if there is
+    /// none left; as [`Wire::write_to`].
+    pub fn write(&mut self, key: &SwitchingKey) -> Result<(), WireError> {
+        let expected = self.directory.entries.len();
+        let Some(spec) = self.next_spec() else {
+            return Err(WireError::KeyCount { found: self.written + 1, expected });
+        };
+        require_spec(self.written, key.spec(), spec)?;
+        key.write_to(&mut self.body, &self.parameters)?;
+        self.written += 1;
+        Ok(())
+    }
+
+    /// Ends the set and gives the writer back. Without it the bytes are a truncated set, which no reader accepts.
+    ///
+    /// # Errors
+    /// [`WireError::KeyCount`] if keys are missing; [`WireError::Io`].
+    pub fn finish(self) -> Result<W, WireError> {
+        let expected = self.directory.entries.len();
+        if self.written != expected {
+            return Err(WireError::KeyCount { found: self.written, expected });
+        }
+        self.body.finish()
+    }
+}

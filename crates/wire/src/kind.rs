@@ -1,0 +1,69 @@
+use core::fmt;
+
+use crate::WireError;
+
+/// What an object is. Codes with the top bit set are secrets: no method that a server calls reads them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(u16)]
+#[non_exhaustive]
+pub enum Kind {
+    /// [`keywright_rlwe::ParametersLiteral`].
+    Parameters = 0x0001,
+    /// [`keywright_rlwe::PublicKey`].
+    PublicKey = 0x0002,
+    /// [`keywright_rlwe::SwitchingKey`].
+    SwitchingKey = 0x0003,
+    /// [`keywright_rlwe::EvaluationKeys`]: a directory and switching keys.
+    KeySet = 0x0004,
+    /// [`keywright_rlwe::RlweCiphertext`].
+    RlweCiphertext = 0x0005,
+    /// [`keywright_rlwe::SeededCiphertext`].
+    SeededRlweCiphertext = 0x0006,
+    /// A [`keywright_ring::Poly`] in either form.
+    Polynomial = 0x0007,
+    /// [`keywright_rlwe::SecretKey`].
+    SecretKey = 0x8001,
+}
+
+impl Kind {
+    /// All kinds, by code.
+    pub const ALL: [Self; 8] = [
+        Self::Parameters,
+        Self::PublicKey,
+        Self::SwitchingKey,
+        Self::KeySet,
+        Self::RlweCiphertext,
+        Self::SeededRlweCiphertext,
+        Self::Polynomial,
+        Self::SecretKey,
+    ];
+
+    /// Code in the header.
+    pub const fn code(self) -> u16 {
+        self as u16
+    }
+
+    /// Whether the object must stay with its owner.
+    pub const fn is_secret(self) -> bool {
+        self.code() >> 15 == 1
+    }
+
+    pub(crate) fn from_code(code: u16) -> Result<Self, WireError> {
+        Self::ALL.into_iter().find(|kind| kind.code() == code).ok_or(WireError::UnknownKind(code))
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Parameters => "parameters",
+            Self::PublicKey => "a public key",
+            Self::SwitchingKey => "a switching key",
+            Self::KeySet => "a set of switching keys",
+            Self::RlweCiphertext => "an RLWE ciphertext",
+            Self::SeededRlweCiphertext => "a seeded RLWE ciphertext",
+            Self::Polynomial => "a polynomial",
+            Self::SecretKey => "a secret key",
+        })
+    }
+}

@@ -1,0 +1,48 @@
+use std::io::{Read, Write};
+
+use keywright_rlwe::ParametersLiteral;
+
+use crate::body::{BodyReader, BodyWriter};
+use crate::fields::{FieldReader, FieldWriter};
+use crate::fingerprint::{decode_literal, encode_literal};
+use crate::object::{Descriptor, Record};
+use crate::{Identity, Kind, Wire, WireError};
+
+impl Descriptor for ParametersLiteral {
+    fn encode(&self, out: &mut FieldWriter) -> Result<(), WireError> {
+        encode_literal(self, out)
+    }
+
+    fn decode(fields: &mut FieldReader<'_>) -> Result<Self, WireError> {
+        decode_literal(fields)
+    }
+}
+
+/// A literal is all descriptor. It comes back as unchecked as it was: `Parameters::new` is what checks it.
+impl Record for ParametersLiteral {
+    type Context = ();
+    type Descriptor = Self;
+    const KIND: Kind = Kind::Parameters;
+
+    fn identity(descriptor: &Self, (): &()) -> Result<Identity, WireError> {
+        Identity::of(descriptor)
+    }
+
+    fn descriptor(&self, (): &()) -> Result<Self, WireError> {
+        Ok(self.clone())
+    }
+
+    fn body_len(_: &Self, (): &()) -> Result<u64, WireError> {
+        Ok(0)
+    }
+
+    fn write_body<W: Write>(&self, _: &mut BodyWriter<W>, (): &()) -> Result<(), WireError> {
+        Ok(())
+    }
+
+    fn read_body<R: Read>(descriptor: Self, _: &mut BodyReader<R>, (): &()) -> Result<Self, WireError> {
+        Ok(descriptor)
+    }
+}
+
+impl Wire for ParametersLiteral {}

@@ -1,0 +1,311 @@
+//! Damaged, truncated, foreign and hostile bytes: an error each, never another object.
+#![expect(clippy::unwrap_used, reason = "tests")]
+#![expect(dead_code, reason = "the samples are shared with other tests")]
+
+mod samples;
+
+use keywright_ring::{Coefficient, Evaluation, Poly};
+use keywright_rlwe::{
+    EvaluationKeys, KeyElement, Parameters, ParametersLiteral, PublicKey, RlweCiphertext, RlweError,
+    SecretDistribution, SecretKey, Security, SwitchingKey,
+};
+use keywright_wire::{FORMAT_VERSION, Kind, Wire, WireError, WireSecret, inspect};
+use samples::{all, literal, parameters};
+
+/// Offsets of the header's fields, as in `docs/format.md`.
+const VERSION: usize = 8;
+const KIND: usize = 10;
+const LOG_N: usize = 12;
+const DESCRIPTOR_LEN: usize = 32;
+const BODY_LEN: usize = 36;
+const DESCRIPTOR: usize = 44;
+
+/// Writes both checksums anew, so that what is behind them is reached.
+fn reseal(bytes: &mut [u8]) {
+    let descriptor_len = u32::from_le_bytes(bytes[DESCRIPTOR_LEN..][..4].try_into().unwrap()) as usize;
+    let end = (DESCRIPTOR + descriptor_len).min(bytes.len() - 8);
+    let mut checksum = crc32fast::Hasher::new();
+    checksum.update(&bytes[..end]);
+    bytes[end..end + 4].copy_from_slice(&checksum.clone().finalize().to_le_bytes());
+    let last = bytes.len() - 4;
+    checksum.update(&bytes[end + 4..last]);
+    bytes[last..].copy_from_slice(&checksum.finalize().to_le_bytes());
+}
+
+#[test]
+fn a_flipped_bit_at_any_offset_is_an_error() {
+    let p = parameters();
+    for sample in all(&p) {
+        let mut bytes = sample.bytes.clone();
+        for offset in 0..bytes.len() {
+            let bit = 1 << (offset % 8);
+            bytes[offset] ^= bit;
+            assert!((sample.reload)(&bytes, &p).is_err(), "{} at {offset}", sample.name);
+            bytes[offset] ^= bit;
+        }
+        assert!((sample.reload)(&bytes, &p).unwrap() == sample.bytes);
+    }
+}
+
+#[test]
+fn every_truncation_is_named() {
+    let p = parameters();
+    for sample in all(&p) {
+        for len in 0..sample.bytes.len() {
+            let error = (sample.reload)(&sample.bytes[..len], &p).unwrap_err();
+            assert!(matches!(error, WireError::Truncated { .. }), "{} at {len}: {error}", sample.name);
+        }
+    }
+}
+
+/// A stream does not know its length beforehand: truncation shows when the bytes run out.
+#[test]
+fn truncated_streams_are_named() {
+    let p = parameters();
+    let bytes = samples::seeded_key(&p).to_bytes(&p).unwrap();
+    for len in (0..bytes.len()).step_by(97).chain([bytes.len() - 1]) {
+        let error = SwitchingKey::read_from(&mut &bytes[..len], &p).unwrap_err();
+        assert!(matches!(error, WireError::Truncated { .. }), "at {len}: {error}");
+    }
+    let mut reader = &[bytes.clone(), b"next".to_vec()].concat()[..];
+    SwitchingKey::read_from(&mut reader, &p).unwrap();
+    assert_eq!(reader, b"next");
+}
+
+#[test]
+fn bytes_after_the_end_are_refused() {
+    let p = parameters();
+    for sample in all(&p) {
+        let longer = [&sample.bytes[..], &[0]].concat();
+        assert!(
+            matches!((sample.reload)(&longer, &p), Err(WireError::Trailing { extra: 1, .. })),
+            "{}",
+            sample.name
+        );
+    }
+}
+
+#[test]
+fn foreign_parameters_are_named() {
+    let p = parameters();
+    let others = [
+        ParametersLiteral {
+            security: Security::Classical128,
+            ..ParametersLiteral::from_bits(12, &[50], &[50]).unwrap()
+        },
+        ParametersLiteral { q: literal().q[..2].to_vec(), ..literal() },
+        ParametersLiteral { p: vec![], ..literal() },
+        ParametersLiteral { secret: SecretDistribution::Sparse { weight: 64 }, ..literal() },
+    ];
+    for other in others {
+        let other = Parameters::new(other).unwrap();
+        for sample in all(&p).into_iter().filter(|sample| !sample.name.starts_with("parameters")) {
+            let error = (sample.reload)(&sample.bytes, &other).unwrap_err();
+            let WireError::ForeignParameters { found, expected } = error else {
+                panic!("{}: {error}", sample.name)
+            };
+            assert_ne!(found, expected);
+        }
+        // And writing for other parameters than the object's.
+        assert!(samples::public_key(&p).to_bytes(&other).is_err());
+        assert!(samples::seeded_key(&p).to_bytes(&other).is_err());
+        assert!(samples::key_set(&p).to_bytes(&other).is_err());
+        assert!(samples::secret_key(&p).to_secret_bytes(&other).is_err());
+    }
+}
+
+#[test]
+fn every_other_kind_is_refused_by_name() {
+    let p = parameters();
+    let samples = all(&p);
+    for (i, sample) in samples.iter().enumerate() {
+        for (k, other) in samples.iter().enumerate() {
+            let same =
+                inspect(&mut &sample.bytes[..]).unwrap().kind == inspect(&mut &other.bytes[..]).unwrap().kind;
+            if i != k && !same {
+                let error = (sample.reload)(&other.bytes, &p).unwrap_err();
+                assert!(
+                    matches!(error, WireError::WrongKind { .. }),
+                    "{} as {}: {error}",
+                    other.name,
+                    sample.name
+                );
+            }
+        }
+    }
+}
+
+/// A server that loads what a client sent refuses a secret whatever it expects.
+#[test]
+fn a_secret_is_not_loaded_by_accident() {
+    let p = parameters();
+    let secret = samples::secret_key(&p).to_secret_bytes(&p).unwrap();
+    let refused = |error: Option<WireError>| matches!(error, Some(WireError::WrongKind { found, expected }) if found.is_secret() && !expected.is_secret());
+    assert!(refused(PublicKey::from_bytes(&secret, &p).err()));
+    assert!(refused(SwitchingKey::from_bytes(&secret, &p).err()));
+    assert!(refused(EvaluationKeys::from_bytes(&secret, &p).err()));
+    assert!(refused(RlweCiphertext::from_bytes(&secret, &p).err()));
+    assert_eq!(inspect(&mut &secret[..]).unwrap().kind, Kind::SecretKey);
+}
+
+#[test]
+fn the_form_of_a_polynomial_is_checked() {
+    let p = parameters();
+    let coefficients = samples::coefficients(&p).to_bytes(&p).unwrap();
+    assert!(matches!(
+        Poly::<Evaluation>::from_bytes(&coefficients, &p),
+        Err(WireError::Field { value: 0, .. })
+    ));
+    let evaluations = samples::evaluations(&p).to_bytes(&p).unwrap();
+    assert!(matches!(
+        Poly::<Coefficient>::from_bytes(&evaluations, &p),
+        Err(WireError::Field { value: 1, .. })
+    ));
+}
+
+#[test]
+fn headers_name_what_they_refuse() {
+    let p = parameters();
+    let good = samples::ciphertext(&p).to_bytes(&p).unwrap();
+    let load = |edit: &dyn Fn(&mut Vec<u8>)| {
+        let mut bytes = good.clone();
+        edit(&mut bytes);
+        reseal(&mut bytes);
+        RlweCiphertext::from_bytes(&bytes, &p).unwrap_err()
+    };
+    assert!(matches!(load(&|b| b[0] = b'P'), WireError::Magic { found } if found[0] == b'P'));
+    assert!(matches!(load(&|b| b[VERSION] = 2), WireError::Version { found: 2, supported: FORMAT_VERSION }));
+    assert!(matches!(load(&|b| b[VERSION] = 0), WireError::Version { found: 0, .. }));
+    assert!(matches!(load(&|b| b[KIND] = 99), WireError::UnknownKind(99)));
+    assert!(matches!(load(&|b| b[KIND] = 2), WireError::WrongKind { found: Kind::PublicKey, .. }));
+    assert!(matches!(load(&|b| b[LOG_N] = 11), WireError::ForeignParameters { .. }));
+    // Level 2 and degree 2 exist, but the length is not theirs; level 3 and 8 polynomials do not.
+    assert!(matches!(load(&|b| b[DESCRIPTOR] = 2), WireError::Length { .. }));
+    assert!(matches!(
+        load(&|b| b[DESCRIPTOR] = 3),
+        WireError::Rlwe(RlweError::Level { level: 3, max: 2, .. })
+    ));
+    assert!(matches!(load(&|b| b[DESCRIPTOR + 1] = 3), WireError::Length { .. }));
+    assert!(matches!(load(&|b| b[DESCRIPTOR + 1] = 8), WireError::Field { value: 8, min: 2, max: 7, .. }));
+    assert!(matches!(load(&|b| b[DESCRIPTOR + 1] = 1), WireError::Field { value: 1, .. }));
+}
+
+#[test]
+fn hostile_lengths_are_refused_before_anything_is_read() {
+    let p = parameters();
+    let good = samples::ciphertext(&p).to_bytes(&p).unwrap();
+    for body_len in [0, 1, u64::from(u32::MAX), 1 << 40, u64::MAX - 60, u64::MAX] {
+        let mut bytes = good.clone();
+        bytes[BODY_LEN..][..8].copy_from_slice(&body_len.to_le_bytes());
+        reseal(&mut bytes);
+        assert!(
+            matches!(RlweCiphertext::read_from(&mut &bytes[..], &p), Err(WireError::Length { found, .. }) if found == body_len)
+        );
+        assert!(RlweCiphertext::from_bytes(&bytes, &p).is_err());
+    }
+    for descriptor_len in [4097, u32::MAX] {
+        let mut bytes = good.clone();
+        bytes[DESCRIPTOR_LEN..][..4].copy_from_slice(&descriptor_len.to_le_bytes());
+        let error = RlweCiphertext::from_bytes(&bytes, &p).unwrap_err();
+        assert!(
+            matches!(error, WireError::Field { value, max: 4096, .. } if value == u64::from(descriptor_len))
+        );
+    }
+}
+
+#[test]
+fn residues_must_be_canonical() {
+    let p = parameters();
+    let mut bytes = samples::evaluations(&p).to_bytes(&p).unwrap();
+    let body = bytes.len() - 4 - 1024 * 50 / 8;
+    // Residue 1 has bits 50..100: set them to q_0, the smallest value that is not canonical.
+    let q = p.modulus(0).value();
+    let mut group = u128::from_le_bytes(bytes[body..][..16].try_into().unwrap());
+    group = group & !((u128::from(u64::MAX) >> 14) << 50) | u128::from(q) << 50;
+    bytes[body..][..16].copy_from_slice(&group.to_le_bytes());
+    reseal(&mut bytes);
+    let error = Poly::<Evaluation>::from_bytes(&bytes, &p).unwrap_err();
+    assert!(
+        matches!(error, WireError::Residue { value, modulus, index: 1 } if value == q && modulus == q),
+        "{error}"
+    );
+    // One less is legal.
+    group -= 1 << 50;
+    bytes[body..][..16].copy_from_slice(&group.to_le_bytes());
+    reseal(&mut bytes);
+    assert_eq!(Poly::<Evaluation>::from_bytes(&bytes, &p).unwrap().limb(0)[1], q - 1);
+    // Nor can they be written.
+    let mut poly = samples::evaluations(&p);
+    poly.limb_mut(0)[1000] = q;
+    assert!(matches!(poly.to_bytes(&p), Err(WireError::Residue { index: 1000, .. })));
+}
+
+#[test]
+fn secrets_must_be_ternary_and_of_their_weight() {
+    let p = parameters();
+    let good = samples::secret_key(&p).to_secret_bytes(&p).unwrap();
+    let mut bytes = good.to_vec();
+    bytes[DESCRIPTOR + 4] = 0b10_00_10_01;
+    reseal(&mut bytes);
+    let error = SecretKey::from_secret_bytes(&bytes, &p).unwrap_err();
+    assert!(matches!(error, WireError::SecretCoefficient { count: 2 }));
+
+    let sparse = ParametersLiteral { secret: SecretDistribution::Sparse { weight: 64 }, ..literal() };
+    let sparse = Parameters::new(sparse).unwrap();
+    let dense =
+        SecretKey::from_ternary(&sparse, samples::secret_key(&p).coefficients().to_vec().into()).unwrap();
+    let bytes = dense.to_secret_bytes(&sparse).unwrap();
+    let error = SecretKey::from_secret_bytes(&bytes, &sparse).unwrap_err();
+    assert!(matches!(error, WireError::Field { min: 64, max: 64, .. }), "{error}");
+}
+
+#[test]
+fn keys_are_checked_as_key_generation_checks_them() {
+    let p = parameters();
+    let good = samples::seeded_key(&p).to_bytes(&p).unwrap();
+    let load = |edit: &dyn Fn(&mut Vec<u8>)| {
+        let mut bytes = good.clone();
+        edit(&mut bytes);
+        reseal(&mut bytes);
+        SwitchingKey::from_bytes(&bytes, &p).unwrap_err()
+    };
+    // Type, element (8 bytes), level, alpha, seeded, number of special primes, their indices, digits.
+    assert!(matches!(load(&|b| b[DESCRIPTOR] = 3), WireError::Field { value: 3, max: 2, .. }));
+    assert!(matches!(load(&|b| b[DESCRIPTOR] = 1), WireError::Field { value: 5, max: 0, .. }));
+    assert!(matches!(load(&|b| b[DESCRIPTOR + 1] = 4), WireError::Rlwe(RlweError::Ring(_))));
+    assert!(matches!(load(&|b| b[DESCRIPTOR + 3] = 8), WireError::Rlwe(RlweError::Ring(_))));
+    assert!(matches!(load(&|b| b[DESCRIPTOR + 9] = 9), WireError::Rlwe(RlweError::Level { level: 9, .. })));
+    assert!(matches!(load(&|b| b[DESCRIPTOR + 10] = 0), WireError::Rlwe(RlweError::Count { count: 0, .. })));
+    assert!(matches!(load(&|b| b[DESCRIPTOR + 11] = 2), WireError::Field { value: 2, .. }));
+    assert!(matches!(
+        load(&|b| b[DESCRIPTOR + 13] = 0),
+        WireError::Rlwe(RlweError::SpecialPrime { index: 0, .. })
+    ));
+    assert!(matches!(
+        load(&|b| b[DESCRIPTOR + 13] = 4),
+        WireError::Rlwe(RlweError::SpecialPrime { index: 4, .. })
+    ));
+    assert!(matches!(load(&|b| b[DESCRIPTOR + 14] = 3), WireError::Field { value: 3, min: 2, max: 2, .. }));
+
+    // A key above the security bound: 101 bits for ciphertexts are legal at N = 2^12, 151 for a key are not.
+    let secure = ParametersLiteral::from_bits(12, &[50], &[50]).unwrap();
+    let wide = ParametersLiteral::from_bits(12, &[50], &[60]).unwrap();
+    let key = |literal: &ParametersLiteral| {
+        let open = ParametersLiteral { security: Security::InsecureForExperiments, ..literal.clone() };
+        let open = Parameters::new(open).unwrap();
+        samples::switching_key(&open, KeyElement::Galois(5), 0, true, 1).to_bytes(&open).unwrap()
+    };
+    for (literal, legal) in [(secure, true), (wide, false)] {
+        let strict = Parameters::new(literal.clone()).unwrap();
+        let mut bytes = key(&literal);
+        // Claim the strict parameters: their summary and fingerprint.
+        let public = samples::public_key(&strict).to_bytes(&strict).unwrap();
+        bytes[LOG_N..DESCRIPTOR_LEN].copy_from_slice(&public[LOG_N..DESCRIPTOR_LEN]);
+        reseal(&mut bytes);
+        match SwitchingKey::from_bytes(&bytes, &strict) {
+            Ok(_) => assert!(legal),
+            Err(WireError::Rlwe(RlweError::Insecure { bound: 106, .. })) => assert!(!legal),
+            Err(other) => panic!("{other}"),
+        }
+    }
+}
