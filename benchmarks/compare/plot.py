@@ -50,7 +50,7 @@ def draw(table: Table, targets: Sequence[str], title: str, path: Path) -> None:
     axes.grid(axis="x", which="both", alpha=0.3)
     axes.set_xlabel("seconds per operation (lower is better)")
     axes.set_title(title)
-    axes.legend(fontsize="small")
+    figure.legend(loc="outside lower center", ncols=4, fontsize="small")
     figure.savefig(path, dpi=150)
 
 

@@ -81,10 +81,15 @@ def facts(
     """What a reader needs to judge the table."""
     return [
         chosen.describe(),
-        f"{threads} {'thread' if threads == 1 else 'threads'}, {rounds} rounds of {runs} runs, interleaved",
+        f"{counted(threads, 'thread')}, {counted(rounds, 'round')} of {counted(runs, 'run')}, interleaved",
         *machine,
         *versions,
     ]
+
+
+def counted(number: int, thing: str) -> str:
+    """A number with its noun: `1 round`, `5 rounds`."""
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
 
 
 def row_text(row: Row) -> list[str]:

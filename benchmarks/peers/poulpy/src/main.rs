@@ -4,23 +4,30 @@
 //! `dsize` limbs. The level `l` of a set stands for `k` less the primes above `l`.
 
 mod options;
+mod parallel;
 mod record;
-mod scheme;
+mod serial;
 
 use std::error::Error;
+use std::process::ExitCode;
 
 use options::Options;
-use record::Bench;
-use scheme::Scheme;
 
-fn main() -> Result<(), Box<dyn Error>> {
-    let options = Options::parse(std::env::args().skip(1))?;
-    rayon::ThreadPoolBuilder::new().num_threads(options.threads).build_global()?;
-    let bench = Bench::new(&options);
-    let mut scheme = Scheme::new(&options.set);
-    scheme.measure_keys(&bench)?;
-    for &level in &options.set.levels {
-        scheme.measure_level(&bench, level)?;
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("poulpy: {error}");
+            ExitCode::FAILURE
+        }
     }
-    Ok(())
+}
+
+fn run() -> Result<(), Box<dyn Error>> {
+    let options = Options::parse(std::env::args().skip(1))?;
+    if options.threads == 1 {
+        return serial::scheme::measure(&options);
+    }
+    rayon::ThreadPoolBuilder::new().num_threads(options.threads).build_global()?;
+    parallel::scheme::measure(&options)
 }

@@ -52,6 +52,7 @@ impl Options {
             [
                 ("--sets", "sets.json"),
                 ("--set", "quick"),
+                ("--alpha", "1"),
                 ("--work", ""),
                 ("--runs", "5"),
                 ("--threads", "1"),
@@ -60,13 +61,15 @@ impl Options {
         );
         let mut arguments = arguments;
         while let Some(name) = arguments.next() {
-            let value = arguments.next().ok_or_else(|| format!("{name} needs a value"))?;
-            *given.get_mut(&name).ok_or_else(|| format!("unknown option {name}"))? = value;
+            let place = given.get_mut(&name).ok_or_else(|| format!("unknown option {name}"))?;
+            *place = arguments.next().ok_or_else(|| format!("{name} needs a value"))?;
         }
+        let path = &given["--sets"];
+        let text = std::fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))?;
         let mut sets: HashMap<String, ParameterSet> =
-            serde_json::from_str(&std::fs::read_to_string(&given["--sets"])?)?;
+            serde_json::from_str(&text).map_err(|error| format!("{path}: {error}"))?;
         let name = &given["--set"];
-        let set = sets.remove(name).ok_or_else(|| format!("{} has no set {name:?}", given["--sets"]))?;
+        let set = sets.remove(name).ok_or_else(|| format!("{path} has no set {name:?}"))?;
         let works = given["--work"].split(',').filter(|work| !work.is_empty()).map(str::to_owned).collect();
         let (runs, threads) = (given["--runs"].parse()?, given["--threads"].parse()?);
         if runs == 0 || threads == 0 {

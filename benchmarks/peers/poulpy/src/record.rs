@@ -23,15 +23,17 @@ pub struct Bench {
     pub runs: usize,
     log_n: usize,
     threads: usize,
+    backend: &'static str,
     works: HashSet<String>,
 }
 
 impl Bench {
-    pub fn new(options: &Options) -> Self {
+    pub fn new(options: &Options, backend: &'static str) -> Self {
         Self {
             runs: options.runs,
             log_n: options.set.log_n,
             threads: options.threads,
+            backend,
             works: options.works.clone(),
         }
     }
@@ -65,7 +67,7 @@ impl Bench {
             "level": subject.level,
             "alpha": null,
             "threads": self.threads,
-            "backend": "ntt3x42-ifma",
+            "backend": self.backend,
             "median_s": (seconds[(n - 1) / 2] + seconds[n / 2]) / 2.0,
             "min_s": seconds[0],
             "max_s": seconds[n - 1],

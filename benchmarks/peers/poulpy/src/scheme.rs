@@ -16,23 +16,33 @@ use poulpy_core::layouts::{
     GLWETensorKeyLayout, GLWETensorKeyPrepared, Rank,
 };
 use poulpy_core::{GLWEAutomorphismKeyEncryptSk, GLWETensorKeyEncryptSk};
-use poulpy_cpu_avx512::NTT3x42IfmaRayon;
 use poulpy_hal::AlignedBuf;
 use poulpy_hal::api::{ScratchOwnedAlloc, ScratchOwnedBorrow};
 use poulpy_hal::layouts::{Module, ScratchOwned, Standard};
 use poulpy_hal::source::Source;
 
-use crate::options::ParameterSet;
+use super::{BACKEND, Engine};
+use crate::options::{Options, ParameterSet};
 use crate::record::{Bench, Subject};
 
-type Engine = NTT3x42IfmaRayon;
 type Ciphertext = CKKSCiphertext<AlignedBuf, i64, Standard>;
+
+/// Makes the keys, then measures every level.
+pub fn measure(options: &Options) -> Result<(), Box<dyn Error>> {
+    let bench = Bench::new(options, BACKEND);
+    let mut scheme = Scheme::new(&options.set);
+    scheme.measure_keys(&bench)?;
+    for &level in &options.set.levels {
+        scheme.measure_level(&bench, level)?;
+    }
+    Ok(())
+}
 
 /// Bits above the scale of a decrypted plaintext, whose slots are at most 1 and whose decoder takes at most 127 bits.
 const HEADROOM_BITS: usize = 12;
 
 /// One parameter set with its secret, its keys and the values that every ciphertext holds.
-pub struct Scheme<'a> {
+struct Scheme<'a> {
     set: &'a ParameterSet,
     module: Module<Engine>,
     secret: GLWESecret<AlignedBuf, i64>,
@@ -46,7 +56,7 @@ pub struct Scheme<'a> {
 }
 
 impl<'a> Scheme<'a> {
-    pub fn new(set: &'a ParameterSet) -> Self {
+    fn new(set: &'a ParameterSet) -> Self {
         let n = 1usize << set.log_n;
         let module = Module::<Engine>::new(n as u64);
         let layout = GLWELayout {
@@ -77,7 +87,7 @@ impl<'a> Scheme<'a> {
     }
 
     /// Makes the keys that the wanted works need. A key's time includes its preparation: no operation takes it without.
-    pub fn measure_keys(&mut self, bench: &Bench) -> Result<(), Box<dyn Error>> {
+    fn measure_keys(&mut self, bench: &Bench) -> Result<(), Box<dyn Error>> {
         if bench.wants(&["multiply"]) {
             let layout = tensor_layout(self.set);
             let mut key = self.module.glwe_tensor_key_alloc_from_infos(&layout);
@@ -132,7 +142,7 @@ impl<'a> Scheme<'a> {
     }
 
     /// Measures every operation on fresh ciphertexts of one level.
-    pub fn measure_level(&mut self, bench: &Bench, level: usize) -> Result<(), Box<dyn Error>> {
+    fn measure_level(&mut self, bench: &Bench, level: usize) -> Result<(), Box<dyn Error>> {
         let bits = self.set.bits(level);
         let x = self.fresh(level)?;
         if bench.wants(&["rotate"]) {
