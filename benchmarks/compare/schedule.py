@@ -114,7 +114,8 @@ class Schedule:
                     raise
             errors.seek(0)
             if process.returncode != 0:
-                raise RunFailed(last_line(errors.read()) or f"exit status {process.returncode}")
+                reason = last_line(errors.read()).removeprefix(f"{target.name}: ")
+                raise RunFailed(reason or f"exit status {process.returncode}")
         self.console.line(f"{label}: {time.monotonic() - start:.0f} s")
 
     def take(self, line: str, target: Target, turn: int, label: str) -> None:

@@ -137,7 +137,7 @@ def step(
             environment={**os.environ, **(environment or {})},
         )
     except StepFailed as failure:
-        raise Unavailable(f"{text} failed: {failure} (log: {log})") from failure
+        raise Unavailable(f"{text} failed: {failure} (log: {os.path.relpath(log, HERE)})") from failure
 
 
 def this_python() -> Path:

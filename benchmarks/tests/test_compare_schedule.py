@@ -66,7 +66,7 @@ def test_the_arguments_name_the_case(line: Line) -> None:
 
 
 def test_a_failure_leaves_its_reason_and_the_others_run(line: Line) -> None:
-    failing = program("import sys; print('warming up', file=sys.stderr); sys.exit('out of memory')")
+    failing = program("import sys; print('warming up', file=sys.stderr); sys.exit('a: out of memory')")
     outcome, kept = run({target("a"): failing, target("b"): printing(line())})
     assert outcome.reasons == {"a": "out of memory"}
     assert [m.target for m in kept] == ["b", "b"]
