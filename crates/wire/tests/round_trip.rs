@@ -1,0 +1,179 @@
+//! What is written is what is read.
+#![expect(clippy::unwrap_used, reason = "tests")]
+#![expect(dead_code, reason = "the samples are shared with other tests")]
+
+mod samples;
+
+use keywright_ring::sampling::SecretRng;
+use keywright_ring::{Coefficient, Poly};
+use keywright_rlwe::{
+    EvaluationKeys, KeyElement, KeyGenerator, KeySpec, Parameters, ParametersLiteral, PublicKey, RlweCiphertext,
+    SecretDistribution, SecretKey, Security, SeededCiphertext, SwitchingKey, UniformPart, encrypt_zero_symmetric,
+};
+use keywright_wire::{Content, Kind, Wire, WireError, WireSecret, inspect};
+use proptest::prelude::*;
+use samples::parameters;
+use zeroize::Zeroizing;
+
+/// Writes, checks the announced length, inspects, reads.
+fn round_trip<T: Wire>(object: &T, context: &T::Context) -> T {
+    let bytes = object.to_bytes(context).unwrap();
+    assert_eq!(bytes.len() as u64, object.encoded_len(context).unwrap());
+    let info = inspect(&mut &bytes[..]).unwrap();
+    assert_eq!((info.kind, info.bytes), (T::KIND, bytes.len() as u64));
+    T::from_bytes(&bytes, context).unwrap()
+}
+
+fn assert_same_key(left: &SwitchingKey, right: &SwitchingKey) {
+    assert_eq!(left.spec(), right.spec());
+    assert!(left.b_rows() == right.b_rows());
+    match (left.uniform(), right.uniform()) {
+        (UniformPart::Seeded(a), UniformPart::Seeded(b)) => assert_eq!(a, b),
+        (UniformPart::Stored(a), UniformPart::Stored(b)) => assert!(a == b),
+        _ => panic!("one key is seeded and the other is not"),
+    }
+}
+
+#[test]
+fn public_objects() {
+    let p = parameters();
+    let public = samples::public_key(&p);
+    let back = round_trip(&public, &p);
+    assert!(back.seed() == public.seed() && back.b() == public.b() && back.a() == public.a());
+    assert_same_key(&round_trip(&samples::seeded_key(&p), &p), &samples::seeded_key(&p));
+    assert_same_key(&round_trip(&samples::stored_key(&p), &p), &samples::stored_key(&p));
+    assert!(round_trip(&samples::ciphertext(&p), &p) == samples::ciphertext(&p));
+    let seeded = samples::seeded_ciphertext(&p);
+    let back = round_trip(&seeded, &p);
+    assert!(back.seed == seeded.seed && back.c0 == seeded.c0);
+    assert!(round_trip(&samples::coefficients(&p), &p) == samples::coefficients(&p));
+    assert!(round_trip(&samples::evaluations(&p), &p) == samples::evaluations(&p));
+    assert_eq!(round_trip(&samples::literal(), &()), samples::literal());
+    assert_eq!(round_trip(&samples::sparse_literal(), &()), samples::sparse_literal());
+}
+
+#[test]
+fn a_secret_key() {
+    let p = parameters();
+    let secret = samples::secret_key(&p);
+    let bytes = secret.to_secret_bytes(&p).unwrap();
+    // Header, two checksums, two bits per coefficient.
+    assert_eq!(bytes.len(), 44 + 4 + 1024 / 4 + 4);
+    let info = inspect(&mut &bytes[..]).unwrap();
+    assert_eq!((info.kind, info.content), (Kind::SecretKey, Content::SecretKey));
+    assert_eq!(SecretKey::from_secret_bytes(&bytes, &p).unwrap().coefficients(), secret.coefficients());
+}
+
+/// Keys that really are keys, at a size that is used, work after a round trip.
+#[test]
+fn generated_keys_and_encryptions() {
+    let p = Parameters::new(ParametersLiteral::from_bits(13, &[50, 40, 40], &[50]).unwrap()).unwrap();
+    let mut rng = SecretRng::from_entropy(&Zeroizing::new([3; 32]));
+    let secret = SecretKey::sample(&p, &mut rng).unwrap();
+    let message = encrypt_zero_symmetric(&secret, 2, &mut rng, |_, _| {}).unwrap();
+    let back: SeededCiphertext = round_trip(&message, &p);
+    assert!(back.expand(&p) == message.expand(&p));
+    let mut generator = KeyGenerator::new(&secret, rng);
+    let spec = KeySpec::new(&p, KeyElement::Galois(25), 2, 1, true);
+    let key = generator.switching_key(&spec).unwrap();
+    assert_same_key(&round_trip(&key, &p), &key);
+    // 3 digits of 4 limbs, packed to their widths, and 99 bytes besides: header 44, spec 14, digits 1, seed 32,
+    // checksums 8.
+    assert_eq!(key.encoded_len(&p).unwrap(), 3 * (8192 / 8) * (50 + 40 + 40 + 50) + 99);
+    let public: PublicKey = round_trip(&generator.public_key(), &p);
+    assert_eq!(public.b().limb_count(), 3);
+}
+
+#[test]
+fn an_empty_key_set_and_one_with_several_keys_of_an_element() {
+    let p = parameters();
+    assert!(round_trip(&EvaluationKeys::new(&p), &p).is_empty());
+    let mut keys = samples::key_set(&p);
+    keys.insert(samples::seeded_key(&p)).unwrap();
+    keys.insert(samples::switching_key(&p, KeyElement::Galois(5), 0, false, 3)).unwrap();
+    let back = round_trip(&keys, &p);
+    assert_eq!(back.len(), 4);
+    back.iter().zip(keys.iter()).for_each(|(left, right)| assert_same_key(left, right));
+}
+
+#[test]
+fn inspection_shows_what_there_is() {
+    let p = parameters();
+    let info = |bytes: &[u8]| inspect(&mut &bytes[..]).unwrap();
+    let shown = info(&samples::literal().to_bytes(&()).unwrap());
+    assert_eq!(shown.content, Content::Parameters(samples::literal()));
+    assert_eq!((shown.identity.log_n, shown.identity.q_count, shown.identity.p_count), (10, 3, 1));
+    assert_eq!(shown.identity.security, Security::InsecureForExperiments);
+    let Content::SwitchingKey(key) = info(&samples::seeded_key(&p).to_bytes(&p).unwrap()).content else { panic!() };
+    assert_eq!((&key.spec, key.digits, key.seed), (samples::seeded_key(&p).spec(), 2, Some(samples::HALF)));
+    let Content::KeySet(entries) = info(&samples::key_set(&p).to_bytes(&p).unwrap()).content else { panic!() };
+    let elements: Vec<_> = entries.iter().map(|entry| entry.spec.element).collect();
+    assert_eq!(elements, [KeyElement::Galois(2047), KeyElement::Secret(9)]);
+    let Content::RlweCiphertext(shape) = info(&samples::ciphertext(&p).to_bytes(&p).unwrap()).content else { panic!() };
+    assert_eq!((shape.level, shape.polynomials), (1, 2));
+}
+
+#[test]
+fn ciphertexts_of_a_shape_that_cannot_be_are_not_written() {
+    let p = parameters();
+    let ciphertext = samples::ciphertext(&p);
+    let lone = RlweCiphertext { polys: ciphertext.polys[..1].to_vec() };
+    assert!(matches!(lone.to_bytes(&p), Err(WireError::Field { value: 1, min: 2, .. })));
+    let uneven = RlweCiphertext { polys: vec![ciphertext.polys[0].clone(), ciphertext.polys[1].prefix(1)] };
+    assert!(matches!(uneven.to_bytes(&p), Err(WireError::Field { value: 1, min: 2, max: 2, .. })));
+    let long = RlweCiphertext { polys: vec![Poly::zero(1024, 4), Poly::zero(1024, 4)] };
+    assert!(matches!(long.to_bytes(&p), Err(WireError::Field { value: 4, max: 3, .. })));
+    let small = RlweCiphertext { polys: vec![Poly::zero(512, 2), Poly::zero(512, 2)] };
+    assert!(matches!(small.to_bytes(&p), Err(WireError::Field { value: 512, min: 1024, .. })));
+}
+
+/// Any literal, also one that no ring accepts.
+fn any_literal() -> impl Strategy<Value = ParametersLiteral> {
+    let secret = prop_oneof![
+        Just(SecretDistribution::Ternary),
+        (1..=u32::MAX as usize).prop_map(|weight| SecretDistribution::Sparse { weight }),
+    ];
+    let security = prop_oneof![Just(Security::Classical128), Just(Security::InsecureForExperiments)];
+    let primes = || proptest::collection::vec(any::<u64>(), 0..=64);
+    (0..=255u32, primes(), primes(), secret, security)
+        .prop_map(|(log_n, q, p, secret, security)| ParametersLiteral { log_n, q, p, secret, security })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn any_literal_round_trips(literal in any_literal()) {
+        prop_assert_eq!(round_trip(&literal, &()), literal);
+    }
+
+    #[test]
+    fn different_literals_have_different_fingerprints(left in any_literal(), right in any_literal()) {
+        let identity = |literal: &ParametersLiteral| inspect(&mut &literal.to_bytes(&()).unwrap()[..]).unwrap().identity;
+        prop_assert_eq!(left == right, identity(&left) == identity(&right));
+    }
+
+    /// Any residues at any width of prime.
+    #[test]
+    fn any_polynomial_round_trips(bits in 18u32..=61, limbs in 1usize..=3, words in proptest::collection::vec(any::<u64>(), 64)) {
+        let literal = ParametersLiteral::from_bits(10, &[bits; 3], &[])?;
+        let literal = ParametersLiteral { security: Security::InsecureForExperiments, ..literal };
+        let p = Parameters::new(literal)?;
+        let mut poly = Poly::<Coefficient>::zero(1024, limbs);
+        for (i, limb) in poly.limbs_mut().enumerate() {
+            let q = p.modulus(i).value();
+            // Extremes beside arbitrary values.
+            limb.iter_mut().zip(words.iter().cycle()).enumerate().for_each(|(k, (residue, word))| {
+                *residue = match k % 5 { 0 => q - 1, 1 => 0, _ => word.rotate_left(k as u32) % q };
+            });
+        }
+        prop_assert!(round_trip(&poly, &p) == poly);
+    }
+
+    /// Arbitrary bytes are refused; they have no magic.
+    #[test]
+    fn arbitrary_bytes_are_refused(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        prop_assert!(inspect(&mut &bytes[..]).is_err());
+        prop_assert!(RlweCiphertext::from_bytes(&bytes, &parameters()).is_err());
+    }
+}
