@@ -5,6 +5,8 @@
 //! ranges live inside kernels.
 
 #[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
 mod avx512;
 mod portable;
 
@@ -104,7 +106,7 @@ pub fn available() -> Vec<&'static dyn Backend> {
     #[cfg_attr(not(target_arch = "x86_64"), expect(unused_mut, reason = "nothing to add"))]
     let mut list = alloc::vec![&portable::Portable as &dyn Backend];
     #[cfg(target_arch = "x86_64")]
-    list.extend(avx512::Avx512::detect());
+    list.extend(avx2::Avx2::detect().into_iter().chain(avx512::Avx512::detect()));
     list
 }
 

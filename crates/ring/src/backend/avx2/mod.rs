@@ -1,0 +1,152 @@
+//! AVX2 and FMA: primes below `2^50` in double precision, the expander in 32-bit lanes. Products modulo wider primes have
+//! no fast instruction there and stay with the portable kernels.
+
+mod chacha;
+mod digit_rows;
+mod dot;
+mod ntt;
+mod pointwise;
+mod residues;
+
+use alloc::boxed::Box;
+
+use super::portable::Portable;
+use super::{Backend, BackendKind, NttPlan, UniformRow};
+use crate::conversion::{Column, Decomposer};
+use crate::{Automorphism, Modulus, Seed, ShoupFactor, StreamId};
+
+/// Kernels for CPUs with AVX2 and FMA.
+///
+/// # Invariant
+/// A reference to a value of this type is only given out by [`Avx2::detect`], so it proves that the CPU has both.
+#[derive(Debug)]
+pub(super) struct Avx2(());
+
+static INSTANCE: Avx2 = Avx2(());
+
+impl Avx2 {
+    /// The back end, if this CPU and operating system have its instructions.
+    pub(super) fn detect() -> Option<&'static dyn Backend> {
+        #[cfg(feature = "std")]
+        let present = std::is_x86_feature_detected!("avx2") && std::is_x86_feature_detected!("fma");
+        #[cfg(not(feature = "std"))]
+        let present = cfg!(all(target_feature = "avx2", target_feature = "fma"));
+        present.then_some(&INSTANCE as &dyn Backend)
+    }
+}
+
+/// Calls a kernel where the modulus is narrow, the portable one elsewhere.
+macro_rules! narrow_or_portable {
+    ($m:expr, $narrow:expr, $portable:expr) => {
+        if $m.is_narrow() {
+            // SAFETY: by the invariant of `Avx2` the CPU has the kernel's features.
+            unsafe { $narrow }
+        } else {
+            $portable
+        }
+    };
+}
+
+impl Backend for Avx2 {
+    fn kind(&self) -> BackendKind {
+        BackendKind::Avx2
+    }
+
+    fn plan_ntt(&self, log_n: u32, modulus: &Modulus, psi: u64) -> Box<dyn NttPlan> {
+        if modulus.is_narrow() {
+            ntt::NarrowPlan::new(log_n, modulus, psi)
+        } else {
+            Portable.plan_ntt(log_n, modulus, psi)
+        }
+    }
+
+    fn add_assign(&self, m: &Modulus, a: &mut [u64], b: &[u64]) {
+        // SAFETY: by the invariant of `Avx2` the CPU has the kernel's features; so below.
+        unsafe { pointwise::add_assign(m, a, b) }
+    }
+
+    fn sub_assign(&self, m: &Modulus, a: &mut [u64], b: &[u64]) {
+        // SAFETY: as above.
+        unsafe { pointwise::sub_assign(m, a, b) }
+    }
+
+    fn neg_assign(&self, m: &Modulus, a: &mut [u64]) {
+        // SAFETY: as above.
+        unsafe { pointwise::neg_assign(m, a) }
+    }
+
+    fn mul(&self, m: &Modulus, a: &[u64], b: &[u64], out: &mut [u64]) {
+        narrow_or_portable!(m, pointwise::mul(m, a, b, out), Portable.mul(m, a, b, out));
+    }
+
+    fn mul_add_assign(&self, m: &Modulus, acc: &mut [u64], a: &[u64], b: &[u64]) {
+        narrow_or_portable!(
+            m,
+            pointwise::mul_add_assign(m, acc, a, b),
+            Portable.mul_add_assign(m, acc, a, b)
+        );
+    }
+
+    fn mul_scalar_assign(&self, m: &Modulus, a: &mut [u64], w: ShoupFactor) {
+        narrow_or_portable!(m, pointwise::mul_scalar_assign(m, a, w), Portable.mul_scalar_assign(m, a, w));
+    }
+
+    fn mul_scalar_add_assign(&self, m: &Modulus, acc: &mut [u64], a: &[u64], w: ShoupFactor) {
+        narrow_or_portable!(
+            m,
+            pointwise::mul_scalar_add_assign(m, acc, a, w),
+            Portable.mul_scalar_add_assign(m, acc, a, w)
+        );
+    }
+
+    fn sub_mul_scalar(&self, m: &Modulus, a: &[u64], b: &[u64], w: ShoupFactor, out: &mut [u64]) {
+        narrow_or_portable!(
+            m,
+            pointwise::sub_mul_scalar(m, a, b, w, out),
+            Portable.sub_mul_scalar(m, a, b, w, out)
+        );
+    }
+
+    fn permute(&self, automorphism: &Automorphism, input: &[u64], out: &mut [u64]) {
+        // Loads and stores: already as fast as memory in the portable form.
+        Portable.permute(automorphism, input, out);
+    }
+
+    fn digit_rows(&self, decomposer: &Decomposer, limbs: &[&[u64]], rows: &mut [u64]) {
+        if digit_rows::applies(decomposer) {
+            // SAFETY: by the invariant of `Avx2` the CPU has the kernel's features.
+            unsafe { digit_rows::digit_rows(decomposer, limbs, rows) }
+        } else {
+            Portable.digit_rows(decomposer, limbs, rows);
+        }
+    }
+
+    fn convert(&self, column: &Column, rows: &[&[u64]], out: &mut [u64]) {
+        narrow_or_portable!(
+            column.modulus,
+            dot::convert::<true>(column, rows, out),
+            Portable.convert(column, rows, out)
+        );
+    }
+
+    fn inner_product(
+        &self,
+        m: &Modulus,
+        digits: &[&[u64]],
+        b: &[&[u64]],
+        a: &[UniformRow<'_>],
+        out_b: &mut [u64],
+        out_a: &mut [u64],
+    ) {
+        narrow_or_portable!(
+            m,
+            dot::inner_product(m, digits, b, a, out_b, out_a),
+            Portable.inner_product(m, digits, b, a, out_b, out_a)
+        );
+    }
+
+    fn expand_uniform(&self, seed: &Seed, id: StreamId, m: &Modulus, out: &mut [u64]) {
+        // SAFETY: by the invariant of `Avx2` the CPU has the kernel's features.
+        unsafe { chacha::fill_uniform(seed, id, m, out) }
+    }
+}
