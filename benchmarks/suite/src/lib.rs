@@ -1,0 +1,12 @@
+//! What `keywright bench` measures: each work on real keys and ciphertexts, its result decrypted and compared, its time
+//! beside the limit that the machine's own rates set.
+
+mod limit;
+mod record;
+mod set;
+mod works;
+
+pub use limit::{Machine, Operations};
+pub use record::Record;
+pub use set::{BenchSet, SETS};
+pub use works::{BenchError, Request, WORKS, run};

@@ -1,0 +1,77 @@
+//! One measured figure.
+
+use std::fmt::Write;
+
+/// One line of `keywright bench --json`. Times are seconds per operation.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Record {
+    /// What was measured.
+    pub work: &'static str,
+    /// `log2(N)`.
+    pub log_n: u32,
+    /// Ciphertext level; 0 for transforms.
+    pub level: usize,
+    /// Primes per digit; `None` where digits play no part.
+    pub alpha: Option<usize>,
+    /// Whether keys were seeded.
+    pub seeded: bool,
+    /// Threads shared among.
+    pub threads: usize,
+    /// Back end.
+    pub backend: &'static str,
+    /// Times of every run, sorted.
+    pub times: Vec<f64>,
+    /// What the machine's own rates allow at best.
+    pub limit_s: f64,
+    /// Bytes of the key, or of the ciphertext where no key is used.
+    pub bytes: usize,
+    /// Whether the result was decrypted and found right.
+    pub checked: bool,
+    /// Peak resident memory of the process so far; `None` where the system does not tell.
+    pub peak_rss_bytes: Option<usize>,
+}
+
+impl Record {
+    /// Median time.
+    pub fn median(&self) -> f64 {
+        self.times.get(self.times.len() / 2).copied().unwrap_or(f64::NAN)
+    }
+
+    /// The record as one JSON object.
+    pub fn json(&self) -> String {
+        let mut out = String::new();
+        let number = |value: f64| if value.is_finite() { format!("{value:e}") } else { "null".into() };
+        let (min, max) = (self.times.first().copied(), self.times.last().copied());
+        let _ = write!(
+            out,
+            "{{\"library\":\"keywright\",\"version\":\"{}\",\"work\":\"{}\",\"log_n\":{},\"level\":{},\"alpha\":{},\
+             \"seeded\":{},\"threads\":{},\"backend\":\"{}\",\"median_s\":{},\"min_s\":{},\"max_s\":{},\"runs\":{},\
+             \"limit_s\":{},\"bytes\":{},\"checked\":{},\"peak_rss_bytes\":{}}}",
+            env!("CARGO_PKG_VERSION"),
+            self.work,
+            self.log_n,
+            self.level,
+            self.alpha.map_or("null".into(), |a| a.to_string()),
+            self.seeded,
+            self.threads,
+            self.backend,
+            number(self.median()),
+            number(min.unwrap_or(f64::NAN)),
+            number(max.unwrap_or(f64::NAN)),
+            self.times.len(),
+            number(self.limit_s),
+            self.bytes,
+            self.checked,
+            self.peak_rss_bytes.map_or("null".into(), |b| b.to_string()),
+        );
+        out
+    }
+}
+
+/// Peak resident memory of this process, from the kernel's accounting.
+pub(crate) fn peak_rss() -> Option<usize> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
+    let kilobytes: usize = line.split_whitespace().nth(1)?.parse().ok()?;
+    Some(kilobytes * 1024)
+}

@@ -1,0 +1,71 @@
+//! Named parameter sets: those of `benchmarks/sets.json`, with Keywright's own special primes.
+
+use keywright_ckks::{CkksError, CkksLiteral, CkksParameters};
+use keywright_rlwe::Security;
+
+/// One parameter set.
+#[derive(Debug, Clone, Copy)]
+pub struct BenchSet {
+    /// Name in `sets.json`.
+    pub name: &'static str,
+    /// `log2(N)`.
+    pub log_n: u32,
+    /// Bits of `q_0` and of every further ciphertext prime.
+    pub widths: (u32, u32),
+    /// Number of ciphertext primes.
+    pub primes: usize,
+    /// Bits of each of the `alpha` special primes. Peers use 60; narrow ones make the same digits with faster limbs.
+    pub special: u32,
+    /// Primes per digit that are measured.
+    pub alphas: &'static [usize],
+    /// Levels that are measured.
+    pub levels: &'static [usize],
+    /// Ring degrees of the transforms.
+    pub ntt_log_n: &'static [u32],
+    /// Whether the set is above the 128-bit bound (a set of the peers' own choice).
+    pub insecure: bool,
+}
+
+/// All sets.
+pub const SETS: [BenchSet; 2] = [
+    BenchSet {
+        name: "main",
+        log_n: 16,
+        widths: (60, 50),
+        primes: 27,
+        special: 50,
+        alphas: &[5, 3],
+        levels: &[26, 13, 3],
+        ntt_log_n: &[13, 14, 15, 16],
+        insecure: false,
+    },
+    BenchSet {
+        name: "quick",
+        log_n: 14,
+        widths: (60, 45),
+        primes: 8,
+        special: 60,
+        alphas: &[1],
+        levels: &[7, 3],
+        ntt_log_n: &[13, 14],
+        insecure: true,
+    },
+];
+
+impl BenchSet {
+    /// Parameters with as many special primes as a digit has primes (two, where one cannot hold `q_0`).
+    ///
+    /// # Errors
+    /// [`CkksError`] if the primes do not exist.
+    pub fn parameters(&self, alpha: usize) -> Result<CkksParameters, CkksError> {
+        let q: Vec<u32> =
+            std::iter::once(self.widths.0).chain(std::iter::repeat_n(self.widths.1, self.primes - 1)).collect();
+        let count = alpha.max(self.widths.0.div_ceil(self.special) as usize);
+        let mut literal =
+            CkksLiteral::from_bits(self.log_n, &q, &vec![self.special; count], f64::from(self.widths.1))?;
+        if self.insecure {
+            literal.rlwe.security = Security::InsecureForExperiments;
+        }
+        CkksParameters::new(literal)
+    }
+}
