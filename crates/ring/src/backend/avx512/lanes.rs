@@ -11,13 +11,40 @@
 
 use core::arch::x86_64::*;
 
-use crate::Modulus;
+use crate::conversion::Column;
+use crate::{Modulus, ShoupFactor};
 
 /// A vector of factors `w` with `floor(w * 2^WORD / q)`.
 #[derive(Clone, Copy)]
 pub(super) struct Factor {
     pub(super) value: __m512i,
     pub(super) quotient: __m512i,
+}
+
+/// A sum of products, `high * 2^WORD + low`.
+///
+/// # Invariant
+/// At most [`LAZY_TERMS`] products of canonical residues (or of a row and a constant, see [`crate::conversion`]), and at
+/// most one canonical residue in `low`.
+#[derive(Clone, Copy)]
+pub(super) struct Sum {
+    pub(super) high: __m512i,
+    pub(super) low: __m512i,
+}
+
+/// Products that a [`Sum`] holds. Narrow: a product is below `2^50 q = 2^52 q / 4`, so twelve of them are below
+/// `3q 2^52`, and reduced by 52 bits they are below `4q`. Wide: below `12 * 2^122 < 2^126`.
+pub(super) const LAZY_TERMS: usize = 12;
+
+/// `q^-1` modulo `2^64` for odd `q`, by Newton iteration from three correct bits.
+pub(super) const fn inverse_of_odd(q: u64) -> u64 {
+    let mut x = q;
+    let mut i = 0;
+    while i < 5 {
+        x = x.wrapping_mul(2u64.wrapping_sub(q.wrapping_mul(x)));
+        i += 1;
+    }
+    x
 }
 
 /// Arithmetic modulo one prime on eight lanes.
@@ -38,14 +65,24 @@ pub(super) trait Lanes: Copy {
     unsafe fn reduce_difference(self, x: __m512i) -> __m512i;
     /// A lazy word below `2q` to the canonical residue.
     unsafe fn canonical(self, x: __m512i) -> __m512i;
+    /// `q` in every lane.
+    fn q(self) -> __m512i;
     /// `2q` in every lane.
-    unsafe fn two_q(self) -> __m512i;
+    fn two_q(self) -> __m512i;
     /// `a - b + 2q`, a lazy word below `4q` for lazy words below `2q`.
     #[inline(always)]
     unsafe fn difference(self, a: __m512i, b: __m512i) -> __m512i {
         // SAFETY: the caller has the CPU features.
         unsafe { _mm512_add_epi64(_mm512_sub_epi64(a, b), self.two_q()) }
     }
+    /// `sum + a b`.
+    unsafe fn accumulate(self, sum: Sum, a: __m512i, b: __m512i) -> Sum;
+    /// The value of a sum modulo q: a lazy word below `2q`.
+    unsafe fn value(self, sum: Sum) -> __m512i;
+    /// The constants that [`Lanes::converted`] expects rows to have been multiplied by.
+    fn constants(column: &Column) -> &[u64];
+    /// The value modulo q of an inner product of rows with [`Lanes::constants`]: a lazy word below `4q`.
+    unsafe fn converted(self, sum: Sum) -> __m512i;
     /// Whether every lane is a lazy word below `multiple * q`.
     unsafe fn is_below(self, x: __m512i, multiple: u64) -> bool;
 }
@@ -53,6 +90,20 @@ pub(super) trait Lanes: Copy {
 /// The quotient of a canonical factor for [`Lanes::product`].
 pub(super) fn quotient<L: Lanes>(m: &Modulus, w: u64) -> u64 {
     ((u128::from(w) << L::WORD) / u128::from(m.value())) as u64
+}
+
+/// A factor in every lane.
+///
+/// # Safety
+/// The CPU has AVX-512 F.
+#[inline(always)]
+pub(super) unsafe fn splat_factor<L: Lanes>(w: ShoupFactor) -> Factor {
+    // floor(floor(w 2^64 / q) / 2^(64 - WORD)) = floor(w 2^WORD / q).
+    let quotient = w.quotient >> (64 - L::WORD);
+    // SAFETY: the caller has the CPU features.
+    unsafe {
+        Factor { value: _mm512_set1_epi64(w.value as i64), quotient: _mm512_set1_epi64(quotient as i64) }
+    }
 }
 
 /// Loads a factor and, 8 words on, its quotient.
@@ -73,177 +124,4 @@ pub(super) unsafe fn load_factor(p: *const u64) -> Factor {
 pub(super) unsafe fn broadcast_factor(p: *const u64) -> Factor {
     // SAFETY: 2 words by contract.
     unsafe { Factor { value: _mm512_set1_epi64(*p as i64), quotient: _mm512_set1_epi64(*p.add(1) as i64) } }
-}
-
-/// Primes below `2^50`, on 52-bit multiply-add.
-#[derive(Clone, Copy)]
-pub(super) struct Narrow {
-    pub(super) q: __m512i,
-    two_q: __m512i,
-    /// `2^52 - q`: adding its product subtracts `q`'s, modulo `2^52`.
-    minus_q: __m512i,
-    minus_two_q: __m512i,
-    /// `2q - 2^52`.
-    wrap: __m512i,
-    one: __m512i,
-    pub(super) mask: __m512i,
-}
-
-impl Lanes for Narrow {
-    const WORD: u32 = 52;
-
-    #[inline(always)]
-    unsafe fn new(m: &Modulus) -> Self {
-        debug_assert!(m.is_narrow());
-        let q = m.value() as i64;
-        // SAFETY: the caller has the CPU features.
-        unsafe {
-            Self {
-                q: _mm512_set1_epi64(q),
-                two_q: _mm512_set1_epi64(2 * q),
-                minus_q: _mm512_set1_epi64((1 << 52) - q),
-                minus_two_q: _mm512_set1_epi64(-2 * q),
-                wrap: _mm512_set1_epi64(2 * q - (1 << 52)),
-                one: _mm512_set1_epi64(1),
-                mask: _mm512_set1_epi64((1 << 52) - 1),
-            }
-        }
-    }
-
-    #[inline(always)]
-    unsafe fn product(self, y: __m512i, w: Factor) -> __m512i {
-        // With y < 2^52 the true value y w - h q is in [0, 2q); it is computed modulo 2^52, its carry is not masked.
-        // SAFETY: the caller has the CPU features.
-        unsafe {
-            let zero = _mm512_setzero_si512();
-            let h = _mm512_madd52hi_epu64(zero, y, w.quotient);
-            _mm512_madd52lo_epu64(_mm512_madd52lo_epu64(zero, y, w.value), h, self.minus_q)
-        }
-    }
-
-    #[inline(always)]
-    unsafe fn reduce(self, x: __m512i) -> __m512i {
-        // The multiplication by one masks x: `low = x mod 2^52 - 2q`. If that is negative it is, unsigned, above
-        // every x whose low bits are below 2q, since 2q < 2^52; so the minimum is x itself, arbitrary bits and all.
-        // SAFETY: the caller has the CPU features.
-        unsafe {
-            debug_assert!(self.is_below(x, 4));
-            _mm512_min_epu64(x, _mm512_madd52lo_epu64(self.minus_two_q, x, self.one))
-        }
-    }
-
-    #[inline(always)]
-    unsafe fn reduce_difference(self, x: __m512i) -> __m512i {
-        // Low bits at or above 2^52 - 2q mean a negative difference: then `x mod 2^52 + 2q - 2^52` is in [0, 2q).
-        // SAFETY: the caller has the CPU features.
-        unsafe { _mm512_min_epu64(x, _mm512_madd52lo_epu64(self.wrap, x, self.one)) }
-    }
-
-    #[inline(always)]
-    unsafe fn canonical(self, x: __m512i) -> __m512i {
-        // SAFETY: the caller has the CPU features.
-        unsafe {
-            debug_assert!(self.is_below(x, 2));
-            let x = _mm512_and_si512(x, self.mask);
-            _mm512_min_epu64(x, _mm512_sub_epi64(x, self.q))
-        }
-    }
-
-    #[inline(always)]
-    unsafe fn two_q(self) -> __m512i {
-        self.two_q
-    }
-
-    #[inline(always)]
-    unsafe fn is_below(self, x: __m512i, multiple: u64) -> bool {
-        // SAFETY: the caller has the CPU features.
-        unsafe {
-            let bound = _mm512_mullo_epi64(self.q, _mm512_set1_epi64(multiple as i64));
-            _mm512_cmplt_epu64_mask(_mm512_and_si512(x, self.mask), bound) == 0xFF
-        }
-    }
-}
-
-/// Primes below `2^61`, on 32-bit products.
-#[derive(Clone, Copy)]
-pub(super) struct Wide {
-    pub(super) q: __m512i,
-    two_q: __m512i,
-}
-
-/// High halves of the 128-bit products of all lanes.
-///
-/// # Safety
-/// The CPU has AVX-512 F.
-#[inline(always)]
-pub(super) unsafe fn mul_high(a: __m512i, b: __m512i) -> __m512i {
-    // SAFETY: the caller has the CPU features.
-    unsafe {
-        let (a1, b1) = (_mm512_srli_epi64::<32>(a), _mm512_srli_epi64::<32>(b));
-        let low = _mm512_srli_epi64::<32>(_mm512_mul_epu32(a, b));
-        // Each sum is below 2^64: (2^32 - 1)^2 + 2 (2^32 - 1) = 2^64 - 1.
-        let cross = _mm512_add_epi64(_mm512_mul_epu32(a1, b), low);
-        let carry = _mm512_and_si512(cross, _mm512_set1_epi64(0xFFFF_FFFF));
-        let other = _mm512_add_epi64(_mm512_mul_epu32(a, b1), carry);
-        let high = _mm512_add_epi64(_mm512_mul_epu32(a1, b1), _mm512_srli_epi64::<32>(cross));
-        _mm512_add_epi64(high, _mm512_srli_epi64::<32>(other))
-    }
-}
-
-impl Lanes for Wide {
-    const WORD: u32 = 64;
-
-    #[inline(always)]
-    unsafe fn new(m: &Modulus) -> Self {
-        let q = m.value() as i64;
-        // SAFETY: the caller has the CPU features.
-        unsafe { Self { q: _mm512_set1_epi64(q), two_q: _mm512_set1_epi64(2 * q) } }
-    }
-
-    #[inline(always)]
-    unsafe fn product(self, y: __m512i, w: Factor) -> __m512i {
-        // SAFETY: the caller has the CPU features.
-        unsafe {
-            let h = mul_high(y, w.quotient);
-            _mm512_sub_epi64(_mm512_mullo_epi64(y, w.value), _mm512_mullo_epi64(h, self.q))
-        }
-    }
-
-    #[inline(always)]
-    unsafe fn reduce(self, x: __m512i) -> __m512i {
-        // SAFETY: the caller has the CPU features.
-        unsafe {
-            debug_assert!(self.is_below(x, 4));
-            _mm512_min_epu64(x, _mm512_sub_epi64(x, self.two_q))
-        }
-    }
-
-    #[inline(always)]
-    unsafe fn reduce_difference(self, x: __m512i) -> __m512i {
-        // SAFETY: the caller has the CPU features.
-        unsafe { _mm512_min_epu64(x, _mm512_add_epi64(x, self.two_q)) }
-    }
-
-    #[inline(always)]
-    unsafe fn canonical(self, x: __m512i) -> __m512i {
-        // SAFETY: the caller has the CPU features.
-        unsafe {
-            debug_assert!(self.is_below(x, 2));
-            _mm512_min_epu64(x, _mm512_sub_epi64(x, self.q))
-        }
-    }
-
-    #[inline(always)]
-    unsafe fn two_q(self) -> __m512i {
-        self.two_q
-    }
-
-    #[inline(always)]
-    unsafe fn is_below(self, x: __m512i, multiple: u64) -> bool {
-        // SAFETY: the caller has the CPU features.
-        unsafe {
-            let bound = _mm512_mullo_epi64(self.q, _mm512_set1_epi64(multiple as i64));
-            _mm512_cmplt_epu64_mask(x, bound) == 0xFF
-        }
-    }
 }

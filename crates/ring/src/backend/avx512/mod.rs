@@ -2,14 +2,23 @@
 //!
 //! Narrow primes use the 52-bit instructions, wide ones 32-bit products. Lazy ranges are those of [`lanes`].
 
+mod chacha;
+mod conversion;
+mod inner_product;
 mod lanes;
+mod narrow;
 mod ntt;
+mod pointwise;
+mod wide;
 
 use alloc::boxed::Box;
 
+use self::narrow::Narrow;
+use self::wide::Wide;
 use super::portable::Portable;
 use super::{Backend, BackendKind, NttPlan, UniformRow};
 use crate::conversion::{Column, Decomposer};
+use crate::expander::CHUNK_WORDS;
 use crate::{Automorphism, Modulus, Seed, ShoupFactor, StreamId};
 
 /// The back end for CPUs with AVX-512 F, DQ, VL and IFMA.
@@ -35,6 +44,23 @@ impl Avx512 {
     }
 }
 
+/// Calls a kernel with the arithmetic of the modulus's width, having checked that slices are as long as the first, a
+/// multiple of eight words.
+macro_rules! by_width {
+    ($m:expr, $n:expr, [$($length:expr),*]; $module:ident::$kernel:ident($($argument:expr),*)) => {{
+        let n: usize = $n;
+        assert!(n % 8 == 0 $(&& $length == n)*, "limbs of one length, a multiple of 8; here {n}");
+        // SAFETY: the lengths agree, and a value of `Avx512` proves the CPU features.
+        unsafe {
+            if $m.is_narrow() {
+                $module::$kernel::<Narrow>($($argument),*);
+            } else {
+                $module::$kernel::<Wide>($($argument),*);
+            }
+        }
+    }};
+}
+
 impl Backend for Avx512 {
     fn kind(&self) -> BackendKind {
         BackendKind::Avx512
@@ -44,55 +70,71 @@ impl Backend for Avx512 {
         // SAFETY: `self` proves the CPU features.
         unsafe {
             if modulus.is_narrow() {
-                ntt::Plan::<lanes::Narrow>::new(log_n, modulus, psi)
+                ntt::Plan::<Narrow>::new(log_n, modulus, psi)
             } else {
-                ntt::Plan::<lanes::Wide>::new(log_n, modulus, psi)
+                ntt::Plan::<Wide>::new(log_n, modulus, psi)
             }
         }
     }
 
     fn add_assign(&self, m: &Modulus, a: &mut [u64], b: &[u64]) {
-        Portable.add_assign(m, a, b);
+        by_width!(m, a.len(), [b.len()]; pointwise::add_assign(m, a, b));
     }
 
     fn sub_assign(&self, m: &Modulus, a: &mut [u64], b: &[u64]) {
-        Portable.sub_assign(m, a, b);
+        by_width!(m, a.len(), [b.len()]; pointwise::sub_assign(m, a, b));
     }
 
     fn neg_assign(&self, m: &Modulus, a: &mut [u64]) {
-        Portable.neg_assign(m, a);
+        by_width!(m, a.len(), []; pointwise::neg_assign(m, a));
     }
 
     fn mul(&self, m: &Modulus, a: &[u64], b: &[u64], out: &mut [u64]) {
-        Portable.mul(m, a, b, out);
+        by_width!(m, out.len(), [a.len(), b.len()]; pointwise::mul(m, out, a, b));
     }
 
     fn mul_add_assign(&self, m: &Modulus, acc: &mut [u64], a: &[u64], b: &[u64]) {
-        Portable.mul_add_assign(m, acc, a, b);
+        by_width!(m, acc.len(), [a.len(), b.len()]; pointwise::mul_add_assign(m, acc, a, b));
     }
 
     fn mul_scalar_assign(&self, m: &Modulus, a: &mut [u64], w: ShoupFactor) {
-        Portable.mul_scalar_assign(m, a, w);
+        by_width!(m, a.len(), []; pointwise::mul_scalar_assign(m, a, w));
     }
 
     fn mul_scalar_add_assign(&self, m: &Modulus, acc: &mut [u64], a: &[u64], w: ShoupFactor) {
-        Portable.mul_scalar_add_assign(m, acc, a, w);
+        by_width!(m, acc.len(), [a.len()]; pointwise::mul_scalar_add_assign(m, acc, a, w));
     }
 
     fn sub_mul_scalar(&self, m: &Modulus, a: &[u64], b: &[u64], w: ShoupFactor, out: &mut [u64]) {
-        Portable.sub_mul_scalar(m, a, b, w, out);
+        by_width!(m, out.len(), [a.len(), b.len()]; pointwise::sub_mul_scalar(m, out, a, b, w));
     }
 
     fn permute(&self, automorphism: &Automorphism, input: &[u64], out: &mut [u64]) {
-        Portable.permute(automorphism, input, out);
+        let n = 8 * automorphism.groups.len();
+        assert!(input.len() == n && out.len() == n, "limbs of the automorphism's degree, {n}");
+        // SAFETY: the lengths agree; `self` proves the CPU features.
+        unsafe { pointwise::permute(automorphism, input, out) }
     }
 
     fn digit_rows(&self, decomposer: &Decomposer, limbs: &[&[u64]], rows: &mut [u64]) {
-        Portable.digit_rows(decomposer, limbs, rows);
+        if !conversion::fractions_fit(decomposer) {
+            return Portable.digit_rows(decomposer, limbs, rows);
+        }
+        let n = limbs.first().map_or(0, |limb| limb.len());
+        assert!(
+            n % 8 == 0 && limbs.iter().all(|limb| limb.len() == n),
+            "limbs of one length, a multiple of 8"
+        );
+        assert_eq!(rows.len(), n * decomposer.row_count(), "room for every row");
+        // SAFETY: the lengths agree; `self` proves the CPU features.
+        unsafe { conversion::digit_rows(decomposer, limbs, n, rows) }
     }
 
     fn convert(&self, column: &Column, rows: &[&[u64]], out: &mut [u64]) {
-        Portable.convert(column, rows, out);
+        assert_eq!(rows.len(), column.constants.len(), "a constant for every row");
+        assert!(rows.iter().all(|row| row.len() == out.len()), "rows as long as the result");
+        assert!(out.len() % 32 == 0, "a multiple of 32 words");
+        by_width!(&column.modulus, 0, []; conversion::convert(column, rows, out));
     }
 
     fn inner_product(
@@ -104,11 +146,21 @@ impl Backend for Avx512 {
         out_b: &mut [u64],
         out_a: &mut [u64],
     ) {
-        Portable.inner_product(m, digits, b, a, out_b, out_a);
+        let n = out_b.len();
+        assert!(digits.len() == b.len() && digits.len() == a.len(), "a row of each half for every digit");
+        assert!(
+            n % CHUNK_WORDS == 0 && out_a.len() == n,
+            "results of one length, a multiple of {CHUNK_WORDS}"
+        );
+        assert!(digits.iter().chain(b).all(|row| row.len() == n), "rows as long as the result");
+        let stored = |row: &UniformRow<'_>| !matches!(row, UniformRow::Stored(words) if words.len() != n);
+        assert!(a.iter().all(stored), "rows as long as the result");
+        by_width!(m, 0, []; inner_product::inner_product(m, digits, b, a, out_b, out_a));
     }
 
     fn expand_uniform(&self, seed: &Seed, id: StreamId, m: &Modulus, out: &mut [u64]) {
-        Portable.expand_uniform(seed, id, m, out);
+        // SAFETY: `self` proves the CPU features.
+        unsafe { chacha::expand_uniform(seed, id, m, out) }
     }
 }
 

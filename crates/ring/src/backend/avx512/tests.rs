@@ -67,3 +67,158 @@ fn transforms_agree() {
         }
     }
 }
+
+#[test]
+fn pointwise_kernels_agree() {
+    let Some(fast) = backend() else { return };
+    for q in edge_primes(10) {
+        let m = Modulus::new(q).unwrap();
+        let all = samples(&m, 1024);
+        for (x, y) in all.iter().flat_map(|x| all.iter().map(move |y| (x, y))) {
+            for w in [0, 1, q - 1, q / 3].map(|w| m.shoup(w)) {
+                let run = |backend: &dyn Backend| {
+                    let mut results = alloc::vec![x.clone(); 8];
+                    backend.add_assign(&m, &mut results[0], y);
+                    backend.sub_assign(&m, &mut results[1], y);
+                    backend.neg_assign(&m, &mut results[2]);
+                    backend.mul(&m, x, y, &mut results[3]);
+                    backend.mul_add_assign(&m, &mut results[4], y, y);
+                    backend.mul_scalar_assign(&m, &mut results[5], w);
+                    backend.mul_scalar_add_assign(&m, &mut results[6], y, w);
+                    backend.sub_mul_scalar(&m, x, y, w, &mut results[7]);
+                    results
+                };
+                assert!(run(fast) == run(&Portable), "prime {q}, factor {}", w.value);
+            }
+        }
+    }
+}
+
+#[test]
+fn permutations_agree() {
+    let Some(fast) = backend() else { return };
+    let input: Vec<u64> = (0..4096).collect();
+    for element in [1, 3, 5, 25, 8191, 4097] {
+        let automorphism = Automorphism::new(12, element).unwrap();
+        let (mut a, mut b) = (alloc::vec![0; 4096], alloc::vec![0; 4096]);
+        fast.permute(&automorphism, &input, &mut a);
+        Portable.permute(&automorphism, &input, &mut b);
+        assert_eq!(a, b);
+    }
+}
+
+/// One source of each kind up to more rows than one lazy sum holds, to narrow and wide targets.
+#[test]
+fn conversions_agree() {
+    let Some(fast) = backend() else { return };
+    let log_n = 11;
+    let targets: Vec<u64> = edge_primes(log_n);
+    let mut others = ntt_primes(log_n, 50, 30, &targets).unwrap();
+    others.extend(ntt_primes(log_n, 60, 2, &targets).unwrap());
+    others.reverse();
+    for sources in [&others[..1], &others[1..4], &others[2..7], &others[..14], &others[..32], &[12289]] {
+        let sources: Vec<_> = sources.iter().map(|&q| Modulus::new(q).unwrap()).collect();
+        let ring = Ring::new(log_n, &targets, fast).unwrap();
+        let plain = Ring::new(log_n, &targets, &Portable).unwrap();
+        let conversion = crate::Conversion::new(&sources, ring.moduli());
+        let decomposer = conversion.decomposer();
+        let n = ring.n();
+        for k in 0..4 {
+            let limbs: Vec<_> = sources.iter().map(|m| samples(m, n).swap_remove(k)).collect();
+            let limbs: Vec<_> = limbs.iter().map(|limb| &limb[..]).collect();
+            let (mut rows, mut expected) =
+                (alloc::vec![0; n * decomposer.row_count()], alloc::vec![0; n * decomposer.row_count()]);
+            decomposer.rows(fast, &limbs, &mut rows);
+            decomposer.rows(&Portable, &limbs, &mut expected);
+            assert!(rows == expected, "{} sources, sample {k}", sources.len());
+            let rows: Vec<_> = rows.chunks(n).collect();
+            for (i, column) in conversion.columns().iter().enumerate() {
+                let (mut a, mut b) = (alloc::vec![0; n], alloc::vec![1; n]);
+                fast.convert(column, &rows, &mut a);
+                Portable.convert(column, &rows, &mut b);
+                assert!(a == b, "convert, {} sources, prime {}", sources.len(), column.modulus.value());
+                ring.plan(i).convert_forward(column, &rows, &mut a);
+                plain.plan(i).convert_forward(column, &rows, &mut b);
+                assert!(
+                    a == b,
+                    "convert_forward, {} sources, prime {}",
+                    sources.len(),
+                    column.modulus.value()
+                );
+            }
+        }
+    }
+}
+
+/// All rows at the largest value that the contract allows, at every count up to past two lazy sums.
+#[test]
+fn largest_rows_are_converted() {
+    let Some(fast) = backend() else { return };
+    let row = alloc::vec![(1 << 50) - 1; 1024];
+    for q in edge_primes(10) {
+        let m = Modulus::new(q).unwrap();
+        for count in [1, 11, 12, 13, 24, 25, 255] {
+            let constants = alloc::vec![q - 1; count];
+            let montgomery = if m.is_narrow() { constants.clone() } else { Vec::new() };
+            // Montgomery constants q - 1 stand for plain constants (q - 1) 2^-52.
+            let plain = if m.is_narrow() { m.mul(q - 1, m.inv(m.reduce(1 << 52))) } else { q - 1 };
+            let column = Column { modulus: m, constants: alloc::vec![plain; count], montgomery };
+            let rows = alloc::vec![&row[..]; count];
+            let (mut a, mut b) = (alloc::vec![0; 1024], alloc::vec![1; 1024]);
+            fast.convert(&column, &rows, &mut a);
+            Portable.convert(&column, &rows, &mut b);
+            assert!(a == b, "{count} rows, prime {q}");
+        }
+    }
+}
+
+#[test]
+fn inner_products_agree() {
+    let Some(fast) = backend() else { return };
+    for q in edge_primes(10) {
+        let m = Modulus::new(q).unwrap();
+        let all = samples(&m, 1024);
+        for count in [0, 1, 6, 12, 13, 30] {
+            for seeded in [false, true] {
+                for shift in [0, 3] {
+                    let pick = |k: usize| if shift == 3 { &all[3][..] } else { &all[k % all.len()][..] };
+                    let seed = Seed([count as u8; 32]);
+                    let digits: Vec<_> = (0..count).map(pick).collect();
+                    let b: Vec<_> = (0..count).map(|k| pick(3 * k + 1)).collect();
+                    let a: Vec<_> = (0..count)
+                        .map(|k| {
+                            let id = StreamId { object: 9, digit: k as u8, limb: 7 };
+                            if seeded {
+                                UniformRow::Seeded(&seed, id)
+                            } else {
+                                UniformRow::Stored(pick(2 * k))
+                            }
+                        })
+                        .collect();
+                    let run = |backend: &dyn Backend| {
+                        let (mut out_b, mut out_a) = (alloc::vec![7; 1024], alloc::vec![7; 1024]);
+                        backend.inner_product(&m, &digits, &b, &a, &mut out_b, &mut out_a);
+                        (out_b, out_a)
+                    };
+                    assert!(run(fast) == run(&Portable), "prime {q}, {count} digits, seeded {seeded}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn expansion_agrees() {
+    let Some(fast) = backend() else { return };
+    let seed = Seed(core::array::from_fn(|i| i as u8));
+    for q in edge_primes(10).into_iter().chain([(1 << 49) + 21, 3]) {
+        let m = Modulus::new(q).unwrap();
+        for length in [1024, 4096, 1000] {
+            let id = StreamId { object: u64::MAX - 5, digit: 200, limb: 65_000 };
+            let (mut a, mut b) = (alloc::vec![0; length], alloc::vec![1; length]);
+            fast.expand_uniform(&seed, id, &m, &mut a);
+            Portable.expand_uniform(&seed, id, &m, &mut b);
+            assert!(a == b, "prime {q}, length {length}");
+        }
+    }
+}

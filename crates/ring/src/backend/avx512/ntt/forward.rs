@@ -2,11 +2,60 @@
 
 use core::arch::x86_64::*;
 
+use super::super::conversion;
 use super::super::lanes::{Lanes, broadcast_factor};
 use super::passes::{butterfly, butterfly_signed, layer};
 use super::tables::{HEAD, TAIL_WORDS, pass_words};
 use super::{TAIL, pass_log_radix, tail};
 use crate::Modulus;
+use crate::conversion::Column;
+
+/// Rows of words, `stride` words apart.
+#[derive(Clone, Copy)]
+struct Rows<P> {
+    start: P,
+    stride: usize,
+}
+
+/// Columns that are converted before they are transformed: sixteen rows of as many words are 8 KiB.
+const TILE: usize = 64;
+
+/// The inner product of rows with a column, transformed: the first pass takes its operands from a tile that is converted
+/// just before, so that the converted limb is written once.
+///
+/// # Safety
+/// As for [`transform`], with `length` words in every row.
+#[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512ifma")]
+pub(super) unsafe fn convert<L: Lanes>(
+    column: &Column,
+    rows: &[&[u64]],
+    x: *mut u64,
+    length: usize,
+    table: &[u64],
+) {
+    #[repr(align(64))]
+    struct Tile([u64; 16 * TILE]);
+    let mut tile = Tile([0; 16 * TILE]);
+    // SAFETY: tiles and their columns lie within rows of `part` words, a multiple of a tile's.
+    unsafe {
+        let l = L::new(&column.modulus);
+        let log_radix = pass_log_radix(length);
+        let part = length >> log_radix;
+        let head = table.as_ptr();
+        let stream = head.add(HEAD);
+        for start in (0..part).step_by(TILE) {
+            for row in 0..1 << log_radix {
+                let words = tile.0.as_mut_ptr().add(row * TILE);
+                conversion::words::<L>(l, column, rows, row * part + start, TILE, words);
+            }
+            let from = Rows { start: tile.0.as_ptr(), stride: TILE };
+            let to = Rows { start: x.add(start), stride: part };
+            pass::<L, false>(l, log_radix, from, to, TILE, stream);
+        }
+        let end = children(l, x, log_radix, part, head, stream.add(pass_words(log_radix)));
+        debug_assert_eq!(end, table.as_ptr_range().end);
+    }
+}
 
 /// Transforms `length` canonical words in place, canonical out.
 ///
@@ -33,22 +82,61 @@ unsafe fn block<L: Lanes, const CANONICAL: bool>(
     x: *mut u64,
     length: usize,
     head: *const u64,
-    mut stream: *const u64,
+    stream: *const u64,
 ) -> *const u64 {
-    // SAFETY: children are disjoint parts of the block, and the stream advances as the table was written.
+    // SAFETY: the rows are the parts of the block.
     unsafe {
         if length == TAIL {
             tail::forward::<L>(l, x, head, stream);
             return stream.add(TAIL_WORDS);
         }
         let log_radix = pass_log_radix(length);
-        match log_radix {
-            2 => radix_4::<L, CANONICAL>(l, x, length / 4, stream),
-            3 => radix_8::<L, CANONICAL>(l, x, length / 8, stream),
-            _ => radix_16::<L, CANONICAL>(l, x, length / 16, stream),
-        }
-        stream = stream.add(pass_words(log_radix));
         let part = length >> log_radix;
+        let (from, to) = (Rows { start: x.cast_const(), stride: part }, Rows { start: x, stride: part });
+        pass::<L, CANONICAL>(l, log_radix, from, to, part, stream);
+        children(l, x, log_radix, part, head, stream.add(pass_words(log_radix)))
+    }
+}
+
+/// One pass of a given radix over `columns` words of each row.
+///
+/// # Safety
+/// `from` and `to` address as many rows as the radix, the same or disjoint; `stream` is the pass's part of the table; the CPU
+/// has the enabled features.
+#[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512ifma")]
+unsafe fn pass<L: Lanes, const CANONICAL: bool>(
+    l: L,
+    log_radix: u32,
+    from: Rows<*const u64>,
+    to: Rows<*mut u64>,
+    columns: usize,
+    stream: *const u64,
+) {
+    // SAFETY: by contract.
+    unsafe {
+        match log_radix {
+            2 => radix_4::<L, CANONICAL>(l, from, to, columns, stream),
+            3 => radix_8::<L, CANONICAL>(l, from, to, columns, stream),
+            _ => radix_16::<L, CANONICAL>(l, from, to, columns, stream),
+        }
+    }
+}
+
+/// The blocks below a pass. Gives the position in the stream after them.
+///
+/// # Safety
+/// As for [`transform`]; `x` addresses `2^log_radix` blocks of `part` words.
+#[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512ifma")]
+unsafe fn children<L: Lanes>(
+    l: L,
+    x: *mut u64,
+    log_radix: u32,
+    part: usize,
+    head: *const u64,
+    mut stream: *const u64,
+) -> *const u64 {
+    // SAFETY: children are disjoint parts of the block, and the stream advances as the table was written.
+    unsafe {
         for child in 0..1 << log_radix {
             stream = block::<L, false>(l, x.add(child * part), part, head, stream);
         }
@@ -56,21 +144,28 @@ unsafe fn block<L: Lanes, const CANONICAL: bool>(
     }
 }
 
-/// Two layers over four rows of `stride` words. Input canonical if `CANONICAL`, else below `4q`.
+/// Two layers from four rows of `columns` words to as many. Input canonical if `CANONICAL`, else below `4q`.
 ///
 /// # Safety
-/// `x` addresses 4 rows, `w` addresses 3 factors; the CPU has the enabled features.
+/// `from` and `to` address 4 rows, which are the same or disjoint; `w` addresses 3 factors; the CPU has the enabled features.
 #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512ifma")]
-unsafe fn radix_4<L: Lanes, const CANONICAL: bool>(l: L, x: *mut u64, stride: usize, w: *const u64) {
+unsafe fn radix_4<L: Lanes, const CANONICAL: bool>(
+    l: L,
+    from: Rows<*const u64>,
+    to: Rows<*mut u64>,
+    columns: usize,
+    w: *const u64,
+) {
     // SAFETY: rows and factors by contract.
     unsafe {
-        for column in (0..stride).step_by(8) {
-            let at = |row: usize| x.add(row * stride + column).cast::<__m512i>();
+        for column in (0..columns).step_by(8) {
+            let source = |row: usize| from.start.add(row * from.stride + column).cast::<__m512i>();
+            let at = |row: usize| to.start.add(row * to.stride + column).cast::<__m512i>();
             let mut v = [
-                at(0).read_unaligned(),
-                at(1).read_unaligned(),
-                at(2).read_unaligned(),
-                at(3).read_unaligned(),
+                source(0).read_unaligned(),
+                source(1).read_unaligned(),
+                source(2).read_unaligned(),
+                source(3).read_unaligned(),
             ];
             if !CANONICAL {
                 v[0] = l.reduce(v[0]);
@@ -87,25 +182,32 @@ unsafe fn radix_4<L: Lanes, const CANONICAL: bool>(l: L, x: *mut u64, stride: us
     }
 }
 
-/// Three layers over eight rows of `stride` words. Input canonical if `CANONICAL`, else below `4q`.
+/// Three layers from eight rows of `columns` words to as many. Input canonical if `CANONICAL`, else below `4q`.
 ///
 /// # Safety
-/// `x` addresses 8 rows, `w` addresses 7 factors; the CPU has the enabled features.
+/// `from` and `to` address 8 rows, which are the same or disjoint; `w` addresses 7 factors; the CPU has the enabled features.
 #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512ifma")]
-unsafe fn radix_8<L: Lanes, const CANONICAL: bool>(l: L, x: *mut u64, stride: usize, w: *const u64) {
+unsafe fn radix_8<L: Lanes, const CANONICAL: bool>(
+    l: L,
+    from: Rows<*const u64>,
+    to: Rows<*mut u64>,
+    columns: usize,
+    w: *const u64,
+) {
     // SAFETY: rows and factors by contract.
     unsafe {
-        for column in (0..stride).step_by(8) {
-            let at = |row: usize| x.add(row * stride + column).cast::<__m512i>();
+        for column in (0..columns).step_by(8) {
+            let source = |row: usize| from.start.add(row * from.stride + column).cast::<__m512i>();
+            let at = |row: usize| to.start.add(row * to.stride + column).cast::<__m512i>();
             let mut v = [
-                at(0).read_unaligned(),
-                at(1).read_unaligned(),
-                at(2).read_unaligned(),
-                at(3).read_unaligned(),
-                at(4).read_unaligned(),
-                at(5).read_unaligned(),
-                at(6).read_unaligned(),
-                at(7).read_unaligned(),
+                source(0).read_unaligned(),
+                source(1).read_unaligned(),
+                source(2).read_unaligned(),
+                source(3).read_unaligned(),
+                source(4).read_unaligned(),
+                source(5).read_unaligned(),
+                source(6).read_unaligned(),
+                source(7).read_unaligned(),
             ];
             if !CANONICAL {
                 v[0] = l.reduce(v[0]);
@@ -132,33 +234,40 @@ unsafe fn radix_8<L: Lanes, const CANONICAL: bool>(l: L, x: *mut u64, stride: us
     }
 }
 
-/// Four layers over sixteen rows of `stride` words. Input canonical if `CANONICAL`, else below `4q`.
+/// Four layers from sixteen rows of `columns` words to as many. Input canonical if `CANONICAL`, else below `4q`.
 ///
 /// # Safety
-/// `x` addresses 16 rows, `w` addresses 15 factors; the CPU has the enabled features.
+/// `from` and `to` address 16 rows, which are the same or disjoint; `w` addresses 15 factors; the CPU has the enabled features.
 #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512ifma")]
-unsafe fn radix_16<L: Lanes, const CANONICAL: bool>(l: L, x: *mut u64, stride: usize, w: *const u64) {
+unsafe fn radix_16<L: Lanes, const CANONICAL: bool>(
+    l: L,
+    from: Rows<*const u64>,
+    to: Rows<*mut u64>,
+    columns: usize,
+    w: *const u64,
+) {
     // SAFETY: rows and factors by contract.
     unsafe {
-        for column in (0..stride).step_by(8) {
-            let at = |row: usize| x.add(row * stride + column).cast::<__m512i>();
+        for column in (0..columns).step_by(8) {
+            let source = |row: usize| from.start.add(row * from.stride + column).cast::<__m512i>();
+            let at = |row: usize| to.start.add(row * to.stride + column).cast::<__m512i>();
             let mut v = [
-                at(0).read_unaligned(),
-                at(1).read_unaligned(),
-                at(2).read_unaligned(),
-                at(3).read_unaligned(),
-                at(4).read_unaligned(),
-                at(5).read_unaligned(),
-                at(6).read_unaligned(),
-                at(7).read_unaligned(),
-                at(8).read_unaligned(),
-                at(9).read_unaligned(),
-                at(10).read_unaligned(),
-                at(11).read_unaligned(),
-                at(12).read_unaligned(),
-                at(13).read_unaligned(),
-                at(14).read_unaligned(),
-                at(15).read_unaligned(),
+                source(0).read_unaligned(),
+                source(1).read_unaligned(),
+                source(2).read_unaligned(),
+                source(3).read_unaligned(),
+                source(4).read_unaligned(),
+                source(5).read_unaligned(),
+                source(6).read_unaligned(),
+                source(7).read_unaligned(),
+                source(8).read_unaligned(),
+                source(9).read_unaligned(),
+                source(10).read_unaligned(),
+                source(11).read_unaligned(),
+                source(12).read_unaligned(),
+                source(13).read_unaligned(),
+                source(14).read_unaligned(),
+                source(15).read_unaligned(),
             ];
             if !CANONICAL {
                 v[0] = l.reduce(v[0]);

@@ -14,7 +14,7 @@ use alloc::boxed::Box;
 use core::marker::PhantomData;
 
 use super::lanes::Lanes;
-use crate::backend::{NttPlan, portable};
+use crate::backend::NttPlan;
 use crate::conversion::Column;
 use crate::{Buffer, Modulus};
 
@@ -73,7 +73,11 @@ impl<L: Lanes + 'static> NttPlan for Plan<L> {
     }
 
     fn convert_forward(&self, column: &Column, rows: &[&[u64]], out: &mut [u64]) {
-        portable::kernels::convert(column, rows, out);
-        self.forward(out);
+        assert_eq!(out.len(), self.length, "a limb of this plan's degree");
+        assert_eq!(column.modulus, self.modulus, "a column of this plan's prime");
+        assert_eq!(rows.len(), column.constants.len(), "a constant for every row");
+        assert!(rows.iter().all(|row| row.len() == self.length), "rows of this plan's degree");
+        // SAFETY: lengths and tables agree, and the CPU features are there, by the invariant.
+        unsafe { forward::convert::<L>(column, rows, out.as_mut_ptr(), out.len(), &self.forward) }
     }
 }

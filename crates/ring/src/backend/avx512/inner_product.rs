@@ -1,0 +1,91 @@
+//! Inner products of digits with a switching key: both components in one visit to the digits, one reduction per sum.
+
+use core::arch::x86_64::*;
+
+use super::chacha::{self, Chunk};
+use super::lanes::{LAZY_TERMS, Lanes, Sum};
+use crate::Modulus;
+use crate::backend::UniformRow;
+use crate::expander::{self, CHUNK_WORDS};
+
+/// Rows of one group of digits at one chunk: digits, `b` rows and `a` rows.
+type Pointers = [[*const u64; 3]; LAZY_TERMS];
+
+/// `out_b = sum_j digits[j] * b[j]` and `out_a = sum_j digits[j] * a[j]`. Seeded rows are expanded a chunk at a time into
+/// the first-level cache.
+///
+/// # Safety
+/// There are as many rows in `b` and in `a` as digits, all slices have the length of `out_b`, a multiple of
+/// [`CHUNK_WORDS`], and the CPU has the enabled features.
+#[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512ifma")]
+pub(super) unsafe fn inner_product<L: Lanes>(
+    m: &Modulus,
+    digits: &[&[u64]],
+    b: &[&[u64]],
+    a: &[UniformRow<'_>],
+    out_b: &mut [u64],
+    out_a: &mut [u64],
+) {
+    let n = out_b.len();
+    let mut expanded = [Chunk([0; CHUNK_WORDS]); LAZY_TERMS];
+    let mut states = [[0; 16]; LAZY_TERMS];
+    if digits.is_empty() {
+        out_b.fill(0);
+        out_a.fill(0);
+    }
+    // SAFETY: by contract.
+    let l = unsafe { L::new(m) };
+    for first in (0..digits.len()).step_by(LAZY_TERMS) {
+        let count = LAZY_TERMS.min(digits.len() - first);
+        for (state, row) in states.iter_mut().zip(&a[first..first + count]) {
+            if let UniformRow::Seeded(seed, id) = row {
+                *state = expander::initial_state(seed, *id, 0);
+            }
+        }
+        for start in (0..n).step_by(CHUNK_WORDS) {
+            let mut pointers: Pointers = [[core::ptr::null(); 3]; LAZY_TERMS];
+            for j in 0..count {
+                let row = match a[first + j] {
+                    UniformRow::Stored(words) => words[start..].as_ptr(),
+                    UniformRow::Seeded(seed, id) => {
+                        let words = expanded[j].0.as_mut_ptr();
+                        // SAFETY: a chunk; the CPU features are there by contract.
+                        unsafe {
+                            chacha::residues(&states[j], seed, id, m, (start / CHUNK_WORDS) as u32, words)
+                        };
+                        words.cast_const()
+                    }
+                };
+                pointers[j] = [digits[first + j][start..].as_ptr(), b[first + j][start..].as_ptr(), row];
+            }
+            let (part_b, part_a) = (out_b[start..].as_mut_ptr(), out_a[start..].as_mut_ptr());
+            // SAFETY: `count` rows of a chunk each, and the outputs' chunks.
+            unsafe { chunk::<L>(l, &pointers[..count], first > 0, part_b, part_a) };
+        }
+    }
+}
+
+/// The sums of one chunk, added to the outputs if `resume`.
+///
+/// # Safety
+/// All pointers address a chunk, there are at most [`LAZY_TERMS`] rows, and the CPU has the enabled features.
+#[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512ifma")]
+unsafe fn chunk<L: Lanes>(l: L, rows: &[[*const u64; 3]], resume: bool, out_b: *mut u64, out_a: *mut u64) {
+    // SAFETY: by contract.
+    unsafe {
+        let zero = _mm512_setzero_si512();
+        for i in (0..CHUNK_WORDS).step_by(8) {
+            let (to_b, to_a) = (out_b.add(i).cast::<__m512i>(), out_a.add(i).cast::<__m512i>());
+            let start =
+                |p: *mut __m512i| Sum { high: zero, low: if resume { p.read_unaligned() } else { zero } };
+            let (mut sum_b, mut sum_a) = (start(to_b), start(to_a));
+            for &[digit, b, a] in rows {
+                let digit = digit.add(i).cast::<__m512i>().read_unaligned();
+                sum_b = l.accumulate(sum_b, digit, b.add(i).cast::<__m512i>().read_unaligned());
+                sum_a = l.accumulate(sum_a, digit, a.add(i).cast::<__m512i>().read_unaligned());
+            }
+            to_b.write_unaligned(l.canonical(l.value(sum_b)));
+            to_a.write_unaligned(l.canonical(l.value(sum_a)));
+        }
+    }
+}

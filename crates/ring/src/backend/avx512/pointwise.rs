@@ -1,0 +1,95 @@
+//! Operations on residues at one index, and the permutation of automorphisms.
+
+use core::arch::x86_64::*;
+
+use super::lanes::{Lanes, Sum, splat_factor};
+use crate::{Automorphism, Modulus, ShoupFactor};
+
+/// A kernel over equally long slices, a multiple of eight words: `out[i] = f(out[i], a[i], ...)`, eight at a time.
+macro_rules! kernel {
+    ($(#[$doc:meta])* $name:ident($l:ident, $out:ident $(, $input:ident)*; $($constant:ident: $type:ty),*) $body:expr) => {
+        $(#[$doc])*
+        ///
+        /// # Safety
+        /// All slices have the same length, a multiple of 8, and the CPU has the enabled features.
+        #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512ifma")]
+        pub(super) unsafe fn $name<L: Lanes>(m: &Modulus, $out: &mut [u64] $(, $input: &[u64])* $(, $constant: $type)*) {
+            debug_assert!($out.len() % 8 == 0 $(&& $input.len() == $out.len())*);
+            // SAFETY: indices stay below the common length.
+            unsafe {
+                let $l = L::new(m);
+                $(let $constant = splat_factor::<L>($constant);)*
+                for i in (0..$out.len()).step_by(8) {
+                    let to = $out.as_mut_ptr().add(i).cast::<__m512i>();
+                    let $out = to.read_unaligned();
+                    $(let $input = $input.as_ptr().add(i).cast::<__m512i>().read_unaligned();)*
+                    to.write_unaligned($body);
+                }
+            }
+        }
+    };
+}
+
+kernel! {
+    /// `x += y`.
+    add_assign(l, x, y;) l.canonical(_mm512_add_epi64(x, y))
+}
+kernel! {
+    /// `x -= y`.
+    sub_assign(l, x, y;) l.canonical(_mm512_sub_epi64(_mm512_add_epi64(x, l.q()), y))
+}
+kernel! {
+    /// `x = -x`.
+    neg_assign(l, x;) l.canonical(_mm512_sub_epi64(l.q(), x))
+}
+kernel! {
+    /// `out = x * y`.
+    mul(l, out, x, y;) {
+        let _ = out;
+        let zero = _mm512_setzero_si512();
+        l.canonical(l.value(l.accumulate(Sum { high: zero, low: zero }, x, y)))
+    }
+}
+kernel! {
+    /// `acc += x * y`.
+    mul_add_assign(l, acc, x, y;) {
+        let sum = Sum { high: _mm512_setzero_si512(), low: acc };
+        l.canonical(l.value(l.accumulate(sum, x, y)))
+    }
+}
+kernel! {
+    /// `x = x * w`.
+    mul_scalar_assign(l, x; w: ShoupFactor) l.canonical(l.product(x, w))
+}
+kernel! {
+    /// `acc += x * w`.
+    mul_scalar_add_assign(l, acc, x; w: ShoupFactor) {
+        l.canonical(l.reduce(_mm512_add_epi64(acc, l.product(x, w))))
+    }
+}
+kernel! {
+    /// `out = (x - y) * w`.
+    sub_mul_scalar(l, out, x, y; w: ShoupFactor) {
+        let _ = out;
+        l.canonical(l.product(_mm512_sub_epi64(_mm512_add_epi64(x, l.q()), y), w))
+    }
+}
+
+/// `out[i] = input[source(i)]`: one load and one permutation for eight words.
+///
+/// # Safety
+/// `input` and `out` have the automorphism's degree; the CPU has the enabled features.
+#[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512ifma")]
+pub(super) unsafe fn permute(automorphism: &Automorphism, input: &[u64], out: &mut [u64]) {
+    let shifts = _mm512_setr_epi64(0, 3, 6, 9, 12, 15, 18, 21);
+    let tables = automorphism.groups.iter().zip(&automorphism.lanes);
+    for (eight, (&group, &lanes)) in out.as_chunks_mut::<8>().0.iter_mut().zip(tables) {
+        // The permutation reads the low three bits of each index.
+        let indices = _mm512_srlv_epi64(_mm512_set1_epi64(i64::from(lanes)), shifts);
+        // SAFETY: groups are below a eighth of the degree.
+        unsafe {
+            let words = input.as_ptr().add(8 * group as usize).cast::<__m512i>().read_unaligned();
+            eight.as_mut_ptr().cast::<__m512i>().write_unaligned(_mm512_permutexvar_epi64(indices, words));
+        }
+    }
+}
