@@ -1,5 +1,6 @@
 //! Plain Rust, on any target: the definition that the other back ends are compared with.
 
+mod dot;
 pub(crate) mod kernels;
 pub(crate) mod ntt;
 
@@ -62,7 +63,7 @@ impl Backend for Portable {
     }
 
     fn convert(&self, column: &Column, rows: &[&[u64]], out: &mut [u64]) {
-        kernels::convert(column, rows, out);
+        dot::convert::<true>(column, rows, out);
     }
 
     fn inner_product(
@@ -74,7 +75,7 @@ impl Backend for Portable {
         out_b: &mut [u64],
         out_a: &mut [u64],
     ) {
-        kernels::inner_product(m, digits, b, a, out_b, out_a);
+        dot::inner_product(m, digits, b, a, out_b, out_a);
     }
 
     fn expand_uniform(&self, seed: &Seed, id: StreamId, m: &Modulus, out: &mut [u64]) {

@@ -1,16 +1,25 @@
-//! Harvey's lazy butterflies on 64-bit words.
+//! Harvey's lazy butterflies on 64-bit words, two layers to a pass (radix 4), block by block once a block fits the
+//! first-level cache.
 //!
 //! # Invariant
-//! With `q < 2^61`: forward butterflies take words below `4q` and give words below `4q`; inverse butterflies take words
-//! below `2q` and give words below `2q`. Both fit a word, as `4q < 2^63`.
+//! Products by Shoup factors take any word and are below `2q`. Inputs are below `4q`.
+//!
+//! * Forward, `q < 2^57` (`LAZY`): a layer adds at most `2q`, so 17 layers stay below `(4 + 2 * 17) q = 38q < 2^63`.
+//! * Forward, wider: the sum's operand is reduced below `2q` first, so words stay below `4q < 2^63`.
+//! * Inverse: words below `2q` in, sums reduced below `2q`, differences below `4q` before the product.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use super::kernels;
+use super::dot;
 use crate::backend::NttPlan;
 use crate::conversion::Column;
 use crate::{Modulus, ShoupFactor};
+
+/// Primes of at most this width need no reduction between layers.
+const LAZY_BITS: u32 = 57;
+/// Words of a block that is finished in the first-level cache (32 KiB).
+const LOCAL: usize = 4096;
 
 /// Twiddle factors in bit-reversed order with their Shoup quotients.
 pub(crate) struct ScalarPlan {
@@ -48,68 +57,174 @@ impl ScalarPlan {
             scale: modulus.shoup(n_inverse),
         })
     }
+
+    /// Words below `4q` to canonical words.
+    fn forward_passes<const LAZY: bool>(&self, x: &mut [u64]) {
+        let (m, t) = (&self.modulus, &self.forward[..]);
+        let (mut size, mut first) = (x.len(), 1);
+        if size.trailing_zeros() % 2 == 1 {
+            let (low, high) = x.split_at_mut(size / 2);
+            for (u, v) in low.iter_mut().zip(high) {
+                (*u, *v) = butterfly::<LAZY>(m, *u, *v, t[1]);
+            }
+            (size, first) = (size / 2, 2);
+        }
+        while size > LOCAL {
+            radix4_forward::<LAZY>(m, t, first, size, x);
+            (size, first) = (size / 4, 4 * first);
+        }
+        for (block, index) in x.chunks_exact_mut(size).zip(first..) {
+            let (mut size, mut first) = (size, index);
+            while size > 4 {
+                radix4_forward::<LAZY>(m, t, first, size, block);
+                (size, first) = (size / 4, 4 * first);
+            }
+            last_layers_forward::<LAZY>(m, t, first, block);
+        }
+    }
 }
 
 impl NttPlan for ScalarPlan {
     fn forward(&self, x: &mut [u64]) {
-        let m = &self.modulus;
-        let (q, two_q) = (m.value(), 2 * m.value());
-        let mut half = x.len() / 2;
-        let mut blocks = 1;
-        while half >= 1 {
-            for (block, &w) in x.chunks_exact_mut(2 * half).zip(&self.forward[blocks..2 * blocks]) {
-                let (low, high) = block.split_at_mut(half);
-                for (u, v) in low.iter_mut().zip(high) {
-                    debug_assert!(*u < 4 * q && *v < 4 * q);
-                    let a = (*u).min((*u).wrapping_sub(two_q));
-                    let t = m.mul_shoup_lazy(*v, w);
-                    *u = a + t;
-                    *v = a + two_q - t;
-                }
-            }
-            blocks *= 2;
-            half /= 2;
-        }
-        for word in x {
-            let r = (*word).min((*word).wrapping_sub(two_q));
-            *word = r.min(r.wrapping_sub(q));
+        if self.modulus.bits() <= LAZY_BITS {
+            self.forward_passes::<true>(x);
+        } else {
+            self.forward_passes::<false>(x);
         }
     }
 
     fn inverse(&self, x: &mut [u64]) {
-        let m = &self.modulus;
-        let (q, two_q) = (m.value(), 2 * m.value());
+        let (m, t) = (&self.modulus, &self.inverse[..]);
         let n = x.len();
-        let mut half = 1;
-        let mut blocks = n / 2;
-        while blocks > 1 {
-            for (block, &w) in x.chunks_exact_mut(2 * half).zip(&self.inverse[blocks..2 * blocks]) {
-                let (low, high) = block.split_at_mut(half);
-                for (u, v) in low.iter_mut().zip(high) {
-                    debug_assert!(*u < two_q && *v < two_q);
-                    let (a, b) = (*u, *v);
-                    let s = a + b;
-                    *u = s.min(s.wrapping_sub(two_q));
-                    *v = m.mul_shoup_lazy(a + two_q - b, w);
-                }
+        let odd = n.trailing_zeros() % 2 == 1;
+        let end = if odd { n / 2 } else { n / 4 };
+        let local = LOCAL.min(end);
+        for (index, block) in x.chunks_exact_mut(local).enumerate() {
+            let block_number = n / local + index;
+            let mut size = 4;
+            while size <= local {
+                radix4_inverse::<false>(m, t, block_number * (local / size), size, block, self.scale);
+                size *= 4;
             }
-            blocks /= 2;
-            half *= 2;
         }
-        // Last layer, with N^-1 folded in and full reduction.
-        let (low, high) = x.split_at_mut(half);
-        let w = self.inverse[1];
-        for (u, v) in low.iter_mut().zip(high) {
-            let (a, b) = (*u, *v);
-            let s = m.mul_shoup_lazy(a + b, self.scale);
-            let d = m.mul_shoup_lazy(a + two_q - b, w);
-            *u = s.min(s.wrapping_sub(q));
-            *v = d.min(d.wrapping_sub(q));
+        let mut size = local;
+        while size < end {
+            size *= 4;
+            radix4_inverse::<false>(m, t, n / size, size, x, self.scale);
+        }
+        if odd {
+            let (low, high) = x.split_at_mut(n / 2);
+            for (u, v) in low.iter_mut().zip(high) {
+                (*u, *v) = last_butterfly(m, *u, *v, t[1], self.scale);
+            }
+        } else {
+            radix4_inverse::<true>(m, t, 1, n, x, self.scale);
         }
     }
 
     fn convert_forward(&self, column: &Column, rows: &[&[u64]], out: &mut [u64]) {
-        kernels::convert(column, rows, out);
+        dot::convert::<false>(column, rows, out);
         self.forward(out);
+    }
+}
+
+/// Below `4q` to canonical.
+#[inline(always)]
+pub(super) fn canonical(q: u64, x: u64) -> u64 {
+    debug_assert!(x < 4 * q);
+    let r = x.min(x.wrapping_sub(2 * q));
+    r.min(r.wrapping_sub(q))
+}
+
+/// The four quarters of a block.
+#[inline(always)]
+fn quarters(block: &mut [u64]) -> impl Iterator<Item = [&mut u64; 4]> {
+    let (low, high) = block.split_at_mut(block.len() / 2);
+    let (a, b) = low.split_at_mut(low.len() / 2);
+    let (c, d) = high.split_at_mut(high.len() / 2);
+    a.iter_mut().zip(b).zip(c.iter_mut().zip(d)).map(|((a, b), (c, d))| [a, b, c, d])
+}
+
+#[inline(always)]
+fn butterfly<const LAZY: bool>(m: &Modulus, u: u64, v: u64, w: ShoupFactor) -> (u64, u64) {
+    let two_q = 2 * m.value();
+    debug_assert!(u.max(v) < if LAZY { 18 * two_q } else { 2 * two_q });
+    let a = if LAZY { u } else { u.min(u.wrapping_sub(two_q)) };
+    let t = m.mul_shoup_lazy(v, w);
+    (a + t, a + two_q - t)
+}
+
+#[inline(always)]
+fn radix4<const LAZY: bool>(m: &Modulus, x: [u64; 4], w: [ShoupFactor; 3]) -> [u64; 4] {
+    let [a, b, c, d] = x;
+    let (a, c) = butterfly::<LAZY>(m, a, c, w[0]);
+    let (b, d) = butterfly::<LAZY>(m, b, d, w[0]);
+    let (a, b) = butterfly::<LAZY>(m, a, b, w[1]);
+    let (c, d) = butterfly::<LAZY>(m, c, d, w[2]);
+    [a, b, c, d]
+}
+
+/// Two layers over blocks of `size` words, of which the first has twiddle `first`.
+fn radix4_forward<const LAZY: bool>(
+    m: &Modulus,
+    t: &[ShoupFactor],
+    first: usize,
+    size: usize,
+    x: &mut [u64],
+) {
+    for (block, i) in x.chunks_exact_mut(size).zip(first..) {
+        let w = [t[i], t[2 * i], t[2 * i + 1]];
+        for [a, b, c, d] in quarters(block) {
+            [*a, *b, *c, *d] = radix4::<LAZY>(m, [*a, *b, *c, *d], w);
+        }
+    }
+}
+
+/// The layers of distances 2 and 1, and the reduction to canonical words.
+fn last_layers_forward<const LAZY: bool>(m: &Modulus, t: &[ShoupFactor], first: usize, x: &mut [u64]) {
+    let count = x.len() / 4;
+    let pairs = t[2 * first..2 * (first + count)].as_chunks::<2>().0;
+    for ((four, &w), &[w_low, w_high]) in x.as_chunks_mut::<4>().0.iter_mut().zip(&t[first..]).zip(pairs) {
+        let words = radix4::<LAZY>(m, *four, [w, w_low, w_high]);
+        *four = words.map(|word| if LAZY { m.reduce(word) } else { canonical(m.value(), word) });
+    }
+}
+
+#[inline(always)]
+fn inverse_butterfly(m: &Modulus, u: u64, v: u64, w: ShoupFactor) -> (u64, u64) {
+    let two_q = 2 * m.value();
+    debug_assert!(u.max(v) < two_q);
+    let sum = u + v;
+    (sum.min(sum.wrapping_sub(two_q)), m.mul_shoup_lazy(u + two_q - v, w))
+}
+
+/// The last layer, with `N^-1` in both factors: canonical.
+#[inline(always)]
+fn last_butterfly(m: &Modulus, u: u64, v: u64, w: ShoupFactor, scale: ShoupFactor) -> (u64, u64) {
+    (m.mul_shoup(u + v, scale), m.mul_shoup(u + 2 * m.value() - v, w))
+}
+
+/// Two layers, from distance `size / 4` to `size / 2`; the `LAST` ones also multiply by `scale` and give canonical words.
+fn radix4_inverse<const LAST: bool>(
+    m: &Modulus,
+    t: &[ShoupFactor],
+    first: usize,
+    size: usize,
+    x: &mut [u64],
+    scale: ShoupFactor,
+) {
+    for (block, i) in x.chunks_exact_mut(size).zip(first..) {
+        let [w, w_low, w_high] = [t[i], t[2 * i], t[2 * i + 1]];
+        for [pa, pb, pc, pd] in quarters(block) {
+            let (a, b) = inverse_butterfly(m, *pa, *pb, w_low);
+            let (c, d) = inverse_butterfly(m, *pc, *pd, w_high);
+            if LAST {
+                (*pa, *pc) = last_butterfly(m, a, c, w, scale);
+                (*pb, *pd) = last_butterfly(m, b, d, w, scale);
+            } else {
+                (*pa, *pc) = inverse_butterfly(m, a, c, w);
+                (*pb, *pd) = inverse_butterfly(m, b, d, w);
+            }
+        }
     }
 }
