@@ -1,0 +1,10 @@
+//! Circuits of CKKS operations: [`linear_transform`]s by diagonals and [`polynomial`] evaluation.
+//!
+//! Each has a plan that is plain data and needs no keys, so that a planner can count levels, rotations and
+//! relinearisations before anything runs, and an evaluation that does exactly what the plan lists.
+#![forbid(unsafe_code)]
+
+mod error;
+pub mod linear_transform;
+
+pub use error::CircuitError;

@@ -1,0 +1,243 @@
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use keywright_ckks::encoder::Integers;
+use keywright_ckks::{CkksError, CkksParameters, Complex64};
+use keywright_ring::{Evaluation, Poly, ShoupFactor};
+use keywright_rlwe::{Division, RlweError, for_each_item};
+
+use super::BsgsPlan;
+use crate::CircuitError;
+
+/// Error of an encoded value that comes from computing the embedding in `f64`, in units of `2^-53` times the largest value
+/// of the diagonal, per `log2` of the slots and two more: each butterfly stage adds at most about two roundings to a
+/// value, each value is the mean of those before it, and the transform back, which evaluation performs exactly, keeps the
+/// maximum of the spectrum within the root of the number of slots, which random roundings do not reach.
+pub const ENCODING_UNITS: f64 = 4.0;
+
+/// The diagonals that share a giant step.
+pub(super) struct GiantStep {
+    /// The giant step.
+    pub(super) step: usize,
+    /// Position among the baby steps, and the diagonal rotated by `-step`, over the primes of the transform.
+    pub(super) terms: Vec<(usize, Poly<Evaluation>)>,
+}
+
+/// A matrix on the slots, encoded by diagonals for one level and one list of special primes.
+///
+/// A diagonal takes `8 N (level + 1 + |special|)` bytes.
+pub struct LinearTransform {
+    parameters: CkksParameters,
+    plan: BsgsPlan,
+    log_slots: u32,
+    level: usize,
+    special: Vec<usize>,
+    pub(super) giants: Vec<GiantStep>,
+    /// By `P q_level`.
+    pub(super) division: Arc<Division>,
+    /// `P` modulo each ciphertext prime.
+    pub(super) lift: Vec<ShoupFactor>,
+    row_sum: f64,
+    rotated_row_sum: f64,
+    pub(super) deviation: f64,
+}
+
+impl LinearTransform {
+    /// Encodes diagonals: `diagonals[r][k]` is `M[k, (k + r) mod 2^log_slots]`. Indices are taken modulo the number of
+    /// slots; those that coincide are summed. `special` are the primes that key switches of the transform remove, in
+    /// their order: usually [`keywright_rlwe::KeySpec::special`] of the keys.
+    ///
+    /// # Errors
+    /// [`CircuitError::LogSlots`], [`CircuitError::DiagonalLength`], [`CircuitError::NotFinite`], [`CircuitError::BabySteps`],
+    /// [`CircuitError::Empty`]; [`CkksError::LevelsExhausted`] at level 0; [`RlweError::Level`] and
+    /// [`RlweError::SpecialPrime`] for primes that do not exist or belong to the ciphertext; [`CkksError::Encode`].
+    pub fn new(
+        parameters: &CkksParameters,
+        diagonals: &BTreeMap<usize, Vec<Complex64>>,
+        log_slots: u32,
+        level: usize,
+        special: &[usize],
+        n1: usize,
+    ) -> Result<Self, CircuitError> {
+        let rlwe = parameters.rlwe();
+        rlwe.require_level(level)?;
+        if level == 0 {
+            let operation = "a linear transform";
+            return Err(CkksError::LevelsExhausted { operation, needed: 1, available: 0 }.into());
+        }
+        require_special(rlwe.prime_count(), level, special)?;
+        let max = parameters.max_log_slots();
+        if log_slots > max {
+            return Err(CircuitError::LogSlots { log_slots, max });
+        }
+        let slots = 1usize << log_slots;
+        let diagonals = checked(diagonals, slots)?;
+        let plan = BsgsPlan::new(diagonals.keys().copied(), slots, n1)?;
+
+        let scale = rlwe.modulus(level).value() as f64;
+        let mut giants: Vec<GiantStep> = plan
+            .giants
+            .iter()
+            .map(|&step| GiantStep {
+                step,
+                terms: (0..plan.babies.len())
+                    .filter(|&b| diagonals.contains_key(&(step + plan.babies[b])))
+                    .map(|b| (b, Poly::unspecified(rlwe.n(), level + 1 + special.len())))
+                    .collect(),
+            })
+            .collect();
+        let mut limbs = Vec::new();
+        for giant in &mut giants {
+            for (baby, poly) in &mut giant.terms {
+                let diagonal = &diagonals[&(giant.step + plan.babies[*baby])];
+                // Rotation by -step: out[k] = in[k - step].
+                let rotated: Vec<Complex64> =
+                    (0..slots).map(|k| diagonal[(k + slots - giant.step) % slots]).collect();
+                let integers = Integers::slots(parameters.embedding(), &rotated, log_slots, scale)?;
+                // Limbs of one diagonal at a time: its integers are dropped before the next.
+                limbs.extend(poly.limbs_mut());
+                for_each_item(std::mem::take(&mut limbs), |position, limb: &mut [u64]| {
+                    let prime = if position <= level { position } else { special[position - level - 1] };
+                    integers.residues(rlwe.modulus(prime), limb);
+                    rlwe.ring().forward_limb(prime, limb);
+                });
+            }
+        }
+
+        let row_sum = |with: &dyn Fn(usize) -> bool| {
+            let rows = diagonals.iter().filter(|&(&r, _)| with(r));
+            let mut sums = vec![0.0f64; slots];
+            rows.for_each(|(_, d)| sums.iter_mut().zip(d).for_each(|(s, v)| *s += v.norm()));
+            sums.into_iter().fold(0.0, f64::max)
+        };
+        let largest = diagonals.values().flatten().map(|v| v.norm()).fold(0.0, f64::max);
+        let embedding = ENCODING_UNITS * f64::from(log_slots + 2) * largest * 2f64.powi(-53);
+        let rounding = (f64::from(2u32 << log_slots) / 12.0).sqrt() / scale;
+        let removed = std::iter::once(level).chain(special.iter().copied()).collect();
+        let lift = (0..=level)
+            .map(|i| rlwe.modulus(i))
+            .map(|m| {
+                m.shoup(
+                    special.iter().fold(1, |product, &p| m.mul(product, m.reduce(rlwe.modulus(p).value()))),
+                )
+            })
+            .collect();
+        Ok(Self {
+            parameters: parameters.clone(),
+            log_slots,
+            level,
+            special: special.to_vec(),
+            giants,
+            division: Arc::new(Division::new(rlwe, level, removed)),
+            lift,
+            row_sum: row_sum(&|_| true),
+            rotated_row_sum: row_sum(&|r| r % n1 != 0),
+            deviation: (diagonals.len() as f64).sqrt() * rounding.hypot(embedding),
+            plan,
+        })
+    }
+
+    /// Its baby and giant steps.
+    pub fn plan(&self) -> &BsgsPlan {
+        &self.plan
+    }
+
+    /// The parameters it is encoded for.
+    pub fn parameters(&self) -> &CkksParameters {
+        &self.parameters
+    }
+
+    /// `log2` of the number of slots.
+    pub fn log_slots(&self) -> u32 {
+        self.log_slots
+    }
+
+    /// The level of ciphertexts that it takes; the result is one lower.
+    pub fn level(&self) -> usize {
+        self.level
+    }
+
+    /// Indices of the primes that its key switches remove.
+    pub fn special(&self) -> &[usize] {
+        &self.special
+    }
+
+    /// `max_k sum_r |diag_r[k]|`: by how much the transform can enlarge values.
+    pub fn row_sum(&self) -> f64 {
+        self.row_sum
+    }
+
+    /// The same over the diagonals whose baby step needs a key switch.
+    pub(super) fn rotated_row_sum(&self) -> f64 {
+        self.rotated_row_sum
+    }
+
+    /// Bytes of its encoded diagonals.
+    pub fn bytes(&self) -> usize {
+        self.giants.iter().flat_map(|giant| &giant.terms).map(|(_, poly)| poly.words().len() * 8).sum()
+    }
+
+    /// Index of the prime of a limb: ciphertext primes, then special primes.
+    pub(super) fn prime(&self, position: usize) -> usize {
+        if position <= self.level { position } else { self.special[position - self.level - 1] }
+    }
+
+    /// Number of limbs of its polynomials.
+    pub(super) fn limb_count(&self) -> usize {
+        self.level + 1 + self.special.len()
+    }
+}
+
+/// The diagonals with indices reduced and coinciding ones summed.
+fn checked(
+    diagonals: &BTreeMap<usize, Vec<Complex64>>,
+    slots: usize,
+) -> Result<BTreeMap<usize, Vec<Complex64>>, CircuitError> {
+    let mut out: BTreeMap<usize, Vec<Complex64>> = BTreeMap::new();
+    for (&index, values) in diagonals {
+        if values.len() != slots {
+            return Err(CircuitError::DiagonalLength { index, found: values.len(), expected: slots });
+        }
+        if let Some(value) = values.iter().flat_map(|v| [v.re, v.im]).find(|x| !x.is_finite()) {
+            return Err(CircuitError::NotFinite { what: "diagonal", index, value });
+        }
+        match out.get_mut(&(index % slots)) {
+            Some(sum) => sum.iter_mut().zip(values).for_each(|(s, v)| *s += v),
+            None => {
+                out.insert(index % slots, values.clone());
+            }
+        }
+    }
+    Ok(out)
+}
+
+fn require_special(prime_count: usize, level: usize, special: &[usize]) -> Result<(), RlweError> {
+    for (k, &index) in special.iter().enumerate() {
+        let refuse = |reason| Err(RlweError::SpecialPrime { index, level, reason });
+        if index >= prime_count {
+            return refuse("the parameters have no such prime");
+        }
+        if index <= level {
+            return refuse("it is a prime of the ciphertexts that the transform takes");
+        }
+        if special[..k].contains(&index) {
+            return refuse("it is listed twice");
+        }
+    }
+    Ok(())
+}
+
+impl fmt::Debug for LinearTransform {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "LinearTransform({} diagonals, 2^{} slots, level {}, n1 = {}, {} bytes)",
+            self.plan.diagonals,
+            self.log_slots,
+            self.level,
+            self.plan.n1,
+            self.bytes()
+        )
+    }
+}

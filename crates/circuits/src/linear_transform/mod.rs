@@ -1,0 +1,41 @@
+//! Linear transforms of slots by diagonals: baby-step giant-step with double hoisting (Bossuat, Mouchet,
+//! Troncoso-Pastoriza and Hubaux, Eurocrypt 2021, algorithm 6).
+//!
+//! For `n` slots, `diag_r[k] = M[k, (k + r) mod n]`. With `r = i + j`, baby step `i = r mod n1` and giant step `j`,
+//!
+//! ```text
+//! M v = sum_j rot( sum_i rot(diag_{i+j}, -j) * rot(v, i), j ).
+//! ```
+//!
+//! 1. *Baby steps.* The ciphertext is decomposed once. `u_i = P rot(v, i)` is left modulo `Q P`: no division.
+//! 2. *Products.* `w_j = sum_i rot(diag_{i+j}, -j) u_i` modulo `Q P`, with diagonals encoded at scale `q_level` over the
+//!    primes of `Q` and `P`; one lazily reduced inner product for each giant step and prime.
+//! 3. *Giant steps.* Only the second half of `w_j` is divided by `P`, and switched; the result stays modulo `Q P`. The
+//!    first half joins it there, the rotation is applied and the sum over `j` is taken modulo `Q P`.
+//! 4. One division by `P q_level` for the sum: the division by `P` and the rescaling are one. The scale is the input's.
+//!
+//! `P` is the product of all primes that a key switch removes: special primes and, for keys used with coarser digits,
+//! dropped ciphertext primes.
+//!
+//! # Error
+//! All deviations are in units of the message, `D` the scale, `V` a variance of coefficients (see
+//! [`keywright_rlwe::noise`]) and `s` the number of coefficients that meet in a slot. `|M| = max_k sum_r |diag_r[k]|`.
+//!
+//! * The input's own error: at most `|M|` times its deviation, whatever the dependencies between slots.
+//! * Encoding rounds the coefficients of each of the `d` diagonals by at most 1/2, independently: each slot of a diagonal is off
+//!   by `sqrt(s/12) / q_level`, and the sum of `d` of them times the input's values by `sqrt(d s/12) / q_level` times their
+//!   magnitude. The embedding is computed in `f64`: [`ENCODING_UNITS`].
+//! * Every baby step adds `sqrt(V_b s) / D`, `V_b` of a switch without the rounding of its division, to a term that is then
+//!   multiplied by its diagonals: at most `|M'| sqrt(V_b s) / D` in sum, `M'` without the diagonals that need no rotation.
+//! * Every giant step switches at scale `D q_level`: `sqrt((V_g + |S|^2/12) s) / (D q_level)`, `|S|^2/12` for the rounding of the
+//!   second half alone, the norm being that of the secret. The steps' deviations are added.
+//! * The division at the end rounds once, independently: `sqrt(V_d s) / D`.
+
+mod diagonals;
+mod evaluate;
+mod keys;
+mod plan;
+
+pub use diagonals::{ENCODING_UNITS, LinearTransform};
+pub use evaluate::evaluate;
+pub use plan::{BsgsPlan, Cost, SwitchShape};

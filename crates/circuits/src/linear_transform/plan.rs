@@ -1,0 +1,170 @@
+use std::collections::BTreeSet;
+
+use crate::CircuitError;
+
+/// Numbers that decide what one key switch costs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SwitchShape {
+    /// Ciphertext level.
+    pub level: usize,
+    /// Digits of the keys at that level.
+    pub digits: usize,
+    /// Special primes.
+    pub special: usize,
+}
+
+/// Work on limbs of `N` words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Cost {
+    /// Number-theoretic transforms, forward and inverse.
+    pub transforms: usize,
+    /// Products of one limb with another, accumulated.
+    pub products: usize,
+}
+
+impl Cost {
+    /// In multiplications per coefficient, for a ring of degree `2^log_n`: a transform takes `log_n / 2`.
+    pub fn multiplications(self, log_n: u32) -> f64 {
+        self.transforms as f64 * f64::from(log_n) / 2.0 + self.products as f64
+    }
+}
+
+/// How the diagonals of one transform are split into baby and giant steps. Plain data: no keys, no parameters.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BsgsPlan {
+    /// Number of possible baby steps: diagonal `r` has baby step `r mod n1`.
+    pub n1: usize,
+    /// Number of diagonals.
+    pub diagonals: usize,
+    /// Baby steps that occur, ascending; 0 needs no key.
+    pub babies: Vec<usize>,
+    /// Giant steps that occur, ascending; 0 needs no key.
+    pub giants: Vec<usize>,
+}
+
+impl BsgsPlan {
+    /// Splits diagonals, whose indices are taken modulo the number of slots.
+    ///
+    /// # Errors
+    /// [`CircuitError::BabySteps`] unless `1 <= n1 <= slots`; [`CircuitError::Empty`] without diagonals.
+    pub fn new(
+        diagonals: impl IntoIterator<Item = usize>,
+        slots: usize,
+        n1: usize,
+    ) -> Result<Self, CircuitError> {
+        if n1 == 0 || n1 > slots {
+            return Err(CircuitError::BabySteps { n1, slots });
+        }
+        let indices: BTreeSet<usize> = diagonals.into_iter().map(|r| r % slots).collect();
+        if indices.is_empty() {
+            return Err(CircuitError::Empty("the set of diagonals"));
+        }
+        let babies: BTreeSet<usize> = indices.iter().map(|r| r % n1).collect();
+        let giants: BTreeSet<usize> = indices.iter().map(|r| r - r % n1).collect();
+        Ok(Self {
+            n1,
+            diagonals: indices.len(),
+            babies: babies.into_iter().collect(),
+            giants: giants.into_iter().collect(),
+        })
+    }
+
+    /// The plan of least [`Cost::multiplications`] over `n1 = g 2^k`, `g` the greatest common divisor of the indices.
+    ///
+    /// # Errors
+    /// [`CircuitError::Empty`] without diagonals.
+    pub fn optimal(
+        diagonals: impl IntoIterator<Item = usize>,
+        slots: usize,
+        log_n: u32,
+        shape: SwitchShape,
+    ) -> Result<Self, CircuitError> {
+        let indices: BTreeSet<usize> = diagonals.into_iter().map(|r| r % slots).collect();
+        let gcd = indices.iter().fold(0, |a, &b| greatest_common_divisor(a, b)).max(1);
+        let mut best = Self::new(indices.iter().copied(), slots, gcd)?;
+        let mut n1 = 2 * gcd;
+        while n1 <= slots {
+            let plan = Self::new(indices.iter().copied(), slots, n1)?;
+            if plan.cost(shape).multiplications(log_n) < best.cost(shape).multiplications(log_n) {
+                best = plan;
+            }
+            n1 *= 2;
+        }
+        Ok(best)
+    }
+
+    /// Rotations that need a key, ascending: those of the input (baby steps) and of the sums (giant steps). A rotation that is
+    /// both is listed once.
+    pub fn rotations(&self) -> Vec<usize> {
+        let steps: BTreeSet<usize> =
+            self.babies.iter().chain(&self.giants).copied().filter(|&k| k != 0).collect();
+        steps.into_iter().collect()
+    }
+
+    /// Key switches: one per baby and giant step other than 0.
+    pub fn key_switches(&self) -> usize {
+        self.babies.iter().chain(&self.giants).filter(|&&k| k != 0).count()
+    }
+
+    /// Work of one evaluation on one ciphertext.
+    pub fn cost(&self, shape: SwitchShape) -> Cost {
+        let SwitchShape { level, digits, special } = shape;
+        let kept = level + 1;
+        let targets = kept + special;
+        let rotated = |steps: &[usize]| steps.iter().filter(|&&k| k != 0).count();
+        let (babies, giants) = (rotated(&self.babies), rotated(&self.giants));
+        // An inverse transform of each limb, a forward one of each digit at each target but the digit's own primes.
+        let decomposition = kept + digits * targets - kept;
+        let division = special + kept;
+        let last = 2 * (special + 1 + level);
+        Cost {
+            transforms: usize::from(babies > 0) * decomposition + giants * (division + decomposition) + last,
+            products: 2 * targets * (digits * (babies + giants) + self.diagonals),
+        }
+    }
+}
+
+fn greatest_common_divisor(a: usize, b: usize) -> usize {
+    if b == 0 { a } else { greatest_common_divisor(b, a % b) }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+
+    const SHAPE: SwitchShape = SwitchShape { level: 9, digits: 4, special: 3 };
+
+    #[test]
+    fn steps_of_a_dense_matrix() {
+        let plan = BsgsPlan::new(0..64, 64, 8).unwrap();
+        assert_eq!(plan.babies, (0..8).collect::<Vec<_>>());
+        assert_eq!(plan.giants, (0..64).step_by(8).collect::<Vec<_>>());
+        assert_eq!((plan.key_switches(), plan.rotations().len()), (14, 14));
+        let cost = plan.cost(SHAPE);
+        // Decomposition 52, seven giant steps of 13 + 52, the last division 2 (4 + 9).
+        assert_eq!(cost.transforms, 52 + 7 * 65 + 26);
+        assert_eq!(cost.products, 26 * (4 * 14 + 64));
+    }
+
+    #[test]
+    fn the_optimum_uses_strides_and_prefers_babies() {
+        let strided = BsgsPlan::optimal((0..16).map(|k| 96 * k), 1 << 14, 15, SHAPE).unwrap();
+        assert_eq!(strided.n1 % 96, 0);
+        assert!(strided.babies.len() > strided.giants.len(), "{strided:?}");
+        for n1 in [1, 7, 96, 1024] {
+            let other = BsgsPlan::new((0..16).map(|k| 96 * k), 1 << 14, n1).unwrap();
+            assert!(other.cost(SHAPE).multiplications(15) >= strided.cost(SHAPE).multiplications(15));
+        }
+        let identity = BsgsPlan::optimal([0], 1, 15, SHAPE).unwrap();
+        assert_eq!((identity.n1, identity.key_switches()), (1, 0));
+    }
+
+    #[test]
+    fn indices_wrap_and_bad_counts_are_refused() {
+        assert_eq!(BsgsPlan::new([3, 11], 8, 2).unwrap(), BsgsPlan::new([3], 8, 2).unwrap());
+        assert_eq!(BsgsPlan::new([3], 8, 0), Err(CircuitError::BabySteps { n1: 0, slots: 8 }));
+        assert_eq!(BsgsPlan::new([3], 8, 9), Err(CircuitError::BabySteps { n1: 9, slots: 8 }));
+        assert!(matches!(BsgsPlan::new([], 8, 2), Err(CircuitError::Empty(_))));
+    }
+}
