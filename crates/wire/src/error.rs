@@ -99,6 +99,14 @@ pub enum WireError {
         /// Largest legal value.
         max: u64,
     },
+    /// A real number without a meaning in its place.
+    #[error("{what} is {value}; a finite number that is not negative is needed, and a scale is not 0")]
+    Number {
+        /// Which number.
+        what: &'static str,
+        /// Offending value.
+        value: f64,
+    },
     /// A residue that is not below its prime.
     #[error("residue {index} of a limb modulo {modulus} is {value}: not canonical")]
     Residue {

@@ -2,9 +2,11 @@
 
 use std::io::Read;
 
+use keywright_ckks::CkksLiteral;
 use keywright_ring::Seed;
 use keywright_rlwe::ParametersLiteral;
 
+use crate::ckks::{CkksCiphertextDescriptor, CkksSeededDescriptor, PlaintextDescriptor};
 use crate::fields::FieldReader;
 use crate::header::Header;
 use crate::key_set::{Directory, KeyEntry};
@@ -53,6 +55,14 @@ pub enum Content {
     SeededRlweCiphertext(SeededDescriptor),
     /// A polynomial.
     Polynomial(PolynomialDescriptor),
+    /// CKKS parameters.
+    CkksParameters(CkksLiteral),
+    /// A CKKS plaintext.
+    CkksPlaintext(PlaintextDescriptor),
+    /// A CKKS ciphertext.
+    CkksCiphertext(CkksCiphertextDescriptor),
+    /// A seeded CKKS ciphertext.
+    CkksSeededCiphertext(CkksSeededDescriptor),
 }
 
 /// Says what an object is from its header alone, whose checksum is verified. The body is not read; whether it is intact
@@ -67,11 +77,13 @@ pub fn inspect(reader: &mut impl Read) -> Result<Info, WireError> {
     let content = match header.kind {
         Kind::Parameters => {
             let literal = ParametersLiteral::decode(f)?;
-            let (found, expected) = (header.identity.fingerprint, Identity::of(&literal)?);
-            if header.identity != expected {
-                return Err(WireError::ForeignParameters { found, expected: expected.fingerprint });
-            }
+            require_identity(&header, &literal)?;
             Content::Parameters(literal)
+        }
+        Kind::CkksParameters => {
+            let literal = CkksLiteral::decode(f)?;
+            require_identity(&header, &literal.rlwe)?;
+            Content::CkksParameters(literal)
         }
         Kind::SecretKey => {
             SecretKeyDescriptor::decode(f)?;
@@ -90,8 +102,20 @@ pub fn inspect(reader: &mut impl Read) -> Result<Info, WireError> {
         Kind::RlweCiphertext => Content::RlweCiphertext(CiphertextDescriptor::decode(f)?),
         Kind::SeededRlweCiphertext => Content::SeededRlweCiphertext(SeededDescriptor::decode(f)?),
         Kind::Polynomial => Content::Polynomial(PolynomialDescriptor::decode(f)?),
+        Kind::CkksPlaintext => Content::CkksPlaintext(PlaintextDescriptor::decode(f)?),
+        Kind::CkksCiphertext => Content::CkksCiphertext(CkksCiphertextDescriptor::decode(f)?),
+        Kind::CkksSeededCiphertext => Content::CkksSeededCiphertext(CkksSeededDescriptor::decode(f)?),
     };
     fields.finish()?;
     let bytes = header.object_len()?;
     Ok(Info { kind: header.kind, version: header.version, identity: header.identity, bytes, content })
+}
+
+/// Refuses parameters that are not those of their header.
+fn require_identity(header: &Header, literal: &ParametersLiteral) -> Result<(), WireError> {
+    let expected = Identity::of(literal)?;
+    if header.identity == expected {
+        return Ok(());
+    }
+    Err(WireError::ForeignParameters { found: header.identity.fingerprint, expected: expected.fingerprint })
 }

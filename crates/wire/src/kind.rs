@@ -21,13 +21,21 @@ pub enum Kind {
     SeededRlweCiphertext = 0x0006,
     /// A [`keywright_ring::Poly`] in either form.
     Polynomial = 0x0007,
+    /// [`keywright_ckks::CkksLiteral`].
+    CkksParameters = 0x0101,
+    /// [`keywright_ckks::Plaintext`].
+    CkksPlaintext = 0x0102,
+    /// [`keywright_ckks::Ciphertext`].
+    CkksCiphertext = 0x0103,
+    /// [`keywright_ckks::SymmetricCiphertext`].
+    CkksSeededCiphertext = 0x0104,
     /// [`keywright_rlwe::SecretKey`].
     SecretKey = 0x8001,
 }
 
 impl Kind {
     /// All kinds, by code.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 12] = [
         Self::Parameters,
         Self::PublicKey,
         Self::SwitchingKey,
@@ -35,6 +43,10 @@ impl Kind {
         Self::RlweCiphertext,
         Self::SeededRlweCiphertext,
         Self::Polynomial,
+        Self::CkksParameters,
+        Self::CkksPlaintext,
+        Self::CkksCiphertext,
+        Self::CkksSeededCiphertext,
         Self::SecretKey,
     ];
 
@@ -63,6 +75,10 @@ impl fmt::Display for Kind {
             Self::RlweCiphertext => "an RLWE ciphertext",
             Self::SeededRlweCiphertext => "a seeded RLWE ciphertext",
             Self::Polynomial => "a polynomial",
+            Self::CkksParameters => "CKKS parameters",
+            Self::CkksPlaintext => "a CKKS plaintext",
+            Self::CkksCiphertext => "a CKKS ciphertext",
+            Self::CkksSeededCiphertext => "a seeded CKKS ciphertext",
             Self::SecretKey => "a secret key",
         })
     }

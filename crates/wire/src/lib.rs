@@ -10,6 +10,7 @@
 #![forbid(unsafe_code)]
 
 mod body;
+mod ckks;
 mod error;
 mod fields;
 mod file;
@@ -22,6 +23,7 @@ mod object;
 mod packing;
 mod rlwe;
 
+pub use ckks::{CkksCiphertextDescriptor, CkksSeededDescriptor, MessageDescriptor, PlaintextDescriptor};
 pub use error::WireError;
 pub use file::AtomicFile;
 pub use fingerprint::{Fingerprint, Identity};

@@ -1,16 +1,16 @@
 //! Damaged, truncated, foreign and hostile bytes: an error each, never another object.
 #![expect(clippy::unwrap_used, reason = "tests")]
-#![expect(dead_code, reason = "the samples are shared with other tests")]
 
 mod samples;
 
+use keywright_ckks::{Ciphertext, CkksLiteral, CkksParameters, Packing};
 use keywright_ring::{Coefficient, Evaluation, Poly};
 use keywright_rlwe::{
     EvaluationKeys, KeyElement, Parameters, ParametersLiteral, PublicKey, RlweCiphertext, RlweError,
     SecretDistribution, SecretKey, Security, SwitchingKey,
 };
 use keywright_wire::{FORMAT_VERSION, Kind, Wire, WireError, WireSecret, inspect};
-use samples::{all, literal, parameters};
+use samples::{all, ckks_parameters, literal, parameters};
 
 /// Offsets of the header's fields, as in `docs/format.md`.
 const VERSION: usize = 8;
@@ -34,7 +34,7 @@ fn reseal(bytes: &mut [u8]) {
 
 #[test]
 fn a_flipped_bit_at_any_offset_is_an_error() {
-    let p = parameters();
+    let p = ckks_parameters();
     for sample in all(&p) {
         let mut bytes = sample.bytes.clone();
         for offset in 0..bytes.len() {
@@ -49,7 +49,7 @@ fn a_flipped_bit_at_any_offset_is_an_error() {
 
 #[test]
 fn every_truncation_is_named() {
-    let p = parameters();
+    let p = ckks_parameters();
     for sample in all(&p) {
         for len in 0..sample.bytes.len() {
             let error = (sample.reload)(&sample.bytes[..len], &p).unwrap_err();
@@ -74,7 +74,7 @@ fn truncated_streams_are_named() {
 
 #[test]
 fn bytes_after_the_end_are_refused() {
-    let p = parameters();
+    let p = ckks_parameters();
     for sample in all(&p) {
         let longer = [&sample.bytes[..], &[0]].concat();
         assert!(
@@ -87,19 +87,16 @@ fn bytes_after_the_end_are_refused() {
 
 #[test]
 fn foreign_parameters_are_named() {
-    let p = parameters();
+    let (c, p) = (ckks_parameters(), parameters());
     let others = [
-        ParametersLiteral {
-            security: Security::Classical128,
-            ..ParametersLiteral::from_bits(12, &[50], &[50]).unwrap()
-        },
+        ParametersLiteral::from_bits(12, &[50], &[50]).unwrap(),
         ParametersLiteral { q: literal().q[..2].to_vec(), ..literal() },
         ParametersLiteral { p: vec![], ..literal() },
         ParametersLiteral { secret: SecretDistribution::Sparse { weight: 64 }, ..literal() },
     ];
-    for other in others {
-        let other = Parameters::new(other).unwrap();
-        for sample in all(&p).into_iter().filter(|sample| !sample.name.starts_with("parameters")) {
+    for rlwe in others {
+        let other = CkksParameters::new(CkksLiteral { rlwe, log_scale: 37.5 }).unwrap();
+        for sample in all(&c).into_iter().filter(|sample| !sample.name.contains("parameters")) {
             let error = (sample.reload)(&sample.bytes, &other).unwrap_err();
             let WireError::ForeignParameters { found, expected } = error else {
                 panic!("{}: {error}", sample.name)
@@ -107,16 +104,28 @@ fn foreign_parameters_are_named() {
             assert_ne!(found, expected);
         }
         // And writing for other parameters than the object's.
-        assert!(samples::public_key(&p).to_bytes(&other).is_err());
-        assert!(samples::seeded_key(&p).to_bytes(&other).is_err());
-        assert!(samples::key_set(&p).to_bytes(&other).is_err());
-        assert!(samples::secret_key(&p).to_secret_bytes(&other).is_err());
+        assert!(samples::ckks_ciphertext(&c).to_bytes(&other).is_err());
+        let other = other.rlwe();
+        assert!(samples::public_key(&p).to_bytes(other).is_err());
+        assert!(samples::seeded_key(&p).to_bytes(other).is_err());
+        assert!(samples::key_set(&p).to_bytes(other).is_err());
+        assert!(samples::secret_key(&p).to_secret_bytes(other).is_err());
+    }
+}
+
+/// Keys and ciphertexts serve every default scale.
+#[test]
+fn the_default_scale_is_not_part_of_the_identity() {
+    let c = ckks_parameters();
+    let other = CkksParameters::new(CkksLiteral { log_scale: 20.0, ..samples::ckks_literal() }).unwrap();
+    for sample in all(&c) {
+        assert!((sample.reload)(&sample.bytes, &other).unwrap() == sample.bytes, "{}", sample.name);
     }
 }
 
 #[test]
 fn every_other_kind_is_refused_by_name() {
-    let p = parameters();
+    let p = ckks_parameters();
     let samples = all(&p);
     for (i, sample) in samples.iter().enumerate() {
         for (k, other) in samples.iter().enumerate() {
@@ -306,6 +315,47 @@ fn keys_are_checked_as_key_generation_checks_them() {
             Ok(_) => assert!(legal),
             Err(WireError::Rlwe(RlweError::Insecure { bound: 106, .. })) => assert!(!legal),
             Err(other) => panic!("{other}"),
+        }
+    }
+}
+
+#[test]
+fn messages_must_have_a_meaning() {
+    let c = ckks_parameters();
+    let refused = |edit: &dyn Fn(&mut Ciphertext)| {
+        let mut ciphertext = samples::ckks_ciphertext(&c);
+        edit(&mut ciphertext);
+        ciphertext.to_bytes(&c).unwrap_err()
+    };
+    for value in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+        assert!(matches!(refused(&|ct| ct.scale = value), WireError::Number { what: "scale", .. }));
+    }
+    for value in [-0.0, -1.0, f64::NAN, f64::INFINITY] {
+        assert!(matches!(refused(&|ct| ct.estimate.deviation = value), WireError::Number { .. }));
+        assert!(matches!(refused(&|ct| ct.estimate.magnitude = value), WireError::Number { .. }));
+    }
+    let packing = Packing::Slots { log_slots: 10 };
+    assert!(matches!(refused(&|ct| ct.packing = packing), WireError::Field { value: 10, max: 9, .. }));
+
+    // The same in bytes: level, polynomials, form, log_slots, scale, deviation, magnitude.
+    let good = samples::ckks_ciphertext(&c).to_bytes(&c).unwrap();
+    let load = |edit: &dyn Fn(&mut [u8])| {
+        let mut bytes = good.clone();
+        edit(&mut bytes[DESCRIPTOR..]);
+        reseal(&mut bytes);
+        Ciphertext::from_bytes(&bytes, &c).unwrap_err()
+    };
+    assert!(matches!(load(&|d| d[2] = 2), WireError::Field { value: 2, max: 1, .. }));
+    assert!(matches!(load(&|d| d[2] = 1), WireError::Field { value: 9, max: 0, .. }));
+    assert!(matches!(load(&|d| d[3] = 10), WireError::Field { value: 10, max: 9, .. }));
+    for (offset, allowed_zero) in [(4, false), (12, true), (20, true)] {
+        for value in [f64::NAN, -1.0, f64::INFINITY, -0.0] {
+            let error = load(&|d| d[offset..][..8].copy_from_slice(&value.to_le_bytes()));
+            assert!(matches!(error, WireError::Number { .. }), "{error}");
+        }
+        if !allowed_zero {
+            let error = load(&|d| d[offset..][..8].fill(0));
+            assert!(matches!(error, WireError::Number { value: 0.0, .. }));
         }
     }
 }

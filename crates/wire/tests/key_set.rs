@@ -65,7 +65,8 @@ fn a_set_as_a_whole_is_the_same_format() {
     let p = parameters();
     let whole = key_set(&p);
     let mut writer =
-        KeySetWriter::new(Vec::new(), &whole.iter().map(|key| key.spec().clone()).collect::<Vec<_>>(), &p).unwrap();
+        KeySetWriter::new(Vec::new(), &whole.iter().map(|key| key.spec().clone()).collect::<Vec<_>>(), &p)
+            .unwrap();
     whole.iter().for_each(|key| writer.write(key).unwrap());
     assert!(writer.finish().unwrap() == whole.to_bytes(&p).unwrap());
     let loaded = EvaluationKeys::from_bytes(&written(&p), &p).unwrap();
@@ -190,8 +191,10 @@ fn a_damaged_key_ends_the_stream() {
 #[test]
 fn keys_must_be_where_the_directory_says() {
     let p = parameters();
-    let twins: Vec<_> =
-        [3, 5].map(|g| samples::switching_key(&p, KeyElement::Galois(g), 0, true, 20 + g)).into_iter().collect();
+    let twins: Vec<_> = [3, 5]
+        .map(|g| samples::switching_key(&p, KeyElement::Galois(g), 0, true, 20 + g))
+        .into_iter()
+        .collect();
     let mut writer = KeySetWriter::new(Vec::new(), &specs(&twins), &p).unwrap();
     twins.iter().for_each(|key| writer.write(key).unwrap());
     let set = writer.finish().unwrap();

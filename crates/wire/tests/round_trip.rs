@@ -7,8 +7,9 @@ mod samples;
 use keywright_ring::sampling::SecretRng;
 use keywright_ring::{Coefficient, Poly};
 use keywright_rlwe::{
-    EvaluationKeys, KeyElement, KeyGenerator, KeySpec, Parameters, ParametersLiteral, PublicKey, RlweCiphertext,
-    SecretDistribution, SecretKey, Security, SeededCiphertext, SwitchingKey, UniformPart, encrypt_zero_symmetric,
+    EvaluationKeys, KeyElement, KeyGenerator, KeySpec, Parameters, ParametersLiteral, PublicKey,
+    RlweCiphertext, SecretDistribution, SecretKey, Security, SeededCiphertext, SwitchingKey, UniformPart,
+    encrypt_zero_symmetric,
 };
 use keywright_wire::{Content, Kind, Wire, WireError, WireSecret, inspect};
 use proptest::prelude::*;
@@ -50,6 +51,21 @@ fn public_objects() {
     assert!(round_trip(&samples::evaluations(&p), &p) == samples::evaluations(&p));
     assert_eq!(round_trip(&samples::literal(), &()), samples::literal());
     assert_eq!(round_trip(&samples::sparse_literal(), &()), samples::sparse_literal());
+}
+
+#[test]
+fn ckks_objects() {
+    let c = samples::ckks_parameters();
+    assert_eq!(round_trip(&samples::ckks_literal(), &()), samples::ckks_literal());
+    let (plain, back) = (samples::plaintext(&c), round_trip(&samples::plaintext(&c), &c));
+    assert!(back.poly == plain.poly);
+    assert_eq!((back.scale, back.packing, back.magnitude), (plain.scale, plain.packing, plain.magnitude));
+    let (ct, back) = (samples::ckks_ciphertext(&c), round_trip(&samples::ckks_ciphertext(&c), &c));
+    assert!(back.rlwe == ct.rlwe);
+    assert_eq!((back.scale, back.packing, back.estimate), (ct.scale, ct.packing, ct.estimate));
+    let (seeded, back) = (samples::ckks_seeded(&c), round_trip(&samples::ckks_seeded(&c), &c));
+    assert!(back.expand().rlwe == seeded.expand().rlwe);
+    assert_eq!((back.scale, back.packing, back.estimate), (seeded.scale, seeded.packing, seeded.estimate));
 }
 
 #[test]
@@ -104,12 +120,18 @@ fn inspection_shows_what_there_is() {
     assert_eq!(shown.content, Content::Parameters(samples::literal()));
     assert_eq!((shown.identity.log_n, shown.identity.q_count, shown.identity.p_count), (10, 3, 1));
     assert_eq!(shown.identity.security, Security::InsecureForExperiments);
-    let Content::SwitchingKey(key) = info(&samples::seeded_key(&p).to_bytes(&p).unwrap()).content else { panic!() };
+    let Content::SwitchingKey(key) = info(&samples::seeded_key(&p).to_bytes(&p).unwrap()).content else {
+        panic!()
+    };
     assert_eq!((&key.spec, key.digits, key.seed), (samples::seeded_key(&p).spec(), 2, Some(samples::HALF)));
-    let Content::KeySet(entries) = info(&samples::key_set(&p).to_bytes(&p).unwrap()).content else { panic!() };
+    let Content::KeySet(entries) = info(&samples::key_set(&p).to_bytes(&p).unwrap()).content else {
+        panic!()
+    };
     let elements: Vec<_> = entries.iter().map(|entry| entry.spec.element).collect();
     assert_eq!(elements, [KeyElement::Galois(2047), KeyElement::Secret(9)]);
-    let Content::RlweCiphertext(shape) = info(&samples::ciphertext(&p).to_bytes(&p).unwrap()).content else { panic!() };
+    let Content::RlweCiphertext(shape) = info(&samples::ciphertext(&p).to_bytes(&p).unwrap()).content else {
+        panic!()
+    };
     assert_eq!((shape.level, shape.polynomials), (1, 2));
 }
 

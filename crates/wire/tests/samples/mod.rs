@@ -1,5 +1,8 @@
 //! Objects with contents that anybody can compute: see `vectors/wire/README.md`.
 
+use keywright_ckks::{
+    Ciphertext, CkksLiteral, CkksParameters, ErrorEstimate, Packing, Plaintext, SymmetricCiphertext,
+};
 use keywright_ring::{Coefficient, Domain, Evaluation, Poly, Seed, StreamId};
 use keywright_rlwe::{
     EvaluationKeys, KeyElement, KeySpec, Parameters, ParametersLiteral, PublicKey, RlweCiphertext,
@@ -11,38 +14,41 @@ use zeroize::Zeroizing;
 /// Seed of all residues that stand for stored halves.
 const FILLER: Seed = Seed([0x5A; 32]);
 /// Seed of all halves that are expanded from a seed.
-pub const HALF: Seed = Seed([0xA5; 32]);
+pub(crate) const HALF: Seed = Seed([0xA5; 32]);
 
 /// Stream objects of the fillers.
-pub mod object {
-    pub const PUBLIC_KEY: u64 = 1;
-    pub const SEEDED_KEY: u64 = 2;
-    pub const STORED_KEY_B: u64 = 3;
-    pub const STORED_KEY_A: u64 = 4;
-    pub const KEY_SET: u64 = 5;
-    pub const CIPHERTEXT: u64 = 7;
-    pub const SEEDED_CIPHERTEXT: u64 = 8;
-    pub const POLYNOMIAL: u64 = 9;
+pub(crate) mod object {
+    pub(crate) const PUBLIC_KEY: u64 = 1;
+    pub(crate) const SEEDED_KEY: u64 = 2;
+    pub(crate) const STORED_KEY_B: u64 = 3;
+    pub(crate) const STORED_KEY_A: u64 = 4;
+    pub(crate) const KEY_SET: u64 = 5;
+    pub(crate) const CIPHERTEXT: u64 = 7;
+    pub(crate) const SEEDED_CIPHERTEXT: u64 = 8;
+    pub(crate) const POLYNOMIAL: u64 = 9;
+    pub(crate) const PLAINTEXT: u64 = 10;
+    pub(crate) const CKKS_CIPHERTEXT: u64 = 11;
+    pub(crate) const CKKS_SEEDED: u64 = 12;
 }
 
 /// The smallest ring, primes of 50, 40 and 61 bits, one special prime of 61 bits. Insecure by design.
-pub fn literal() -> ParametersLiteral {
+pub(crate) fn literal() -> ParametersLiteral {
     let bits = ParametersLiteral::from_bits(10, &[50, 40, 61], &[61]).unwrap();
     ParametersLiteral { security: Security::InsecureForExperiments, ..bits }
 }
 
 /// A literal that uses every field.
-pub fn sparse_literal() -> ParametersLiteral {
+pub(crate) fn sparse_literal() -> ParametersLiteral {
     let bits = ParametersLiteral::from_bits(15, &[60, 50, 50], &[60, 60]).unwrap();
     ParametersLiteral { secret: SecretDistribution::Sparse { weight: 192 }, ..bits }
 }
 
-pub fn parameters() -> Parameters {
+pub(crate) fn parameters() -> Parameters {
     Parameters::new(literal()).unwrap()
 }
 
 /// Uniform residues modulo the given primes, from a stream.
-pub fn filler<D: Domain>(
+pub(crate) fn filler<D: Domain>(
     parameters: &Parameters,
     object: u64,
     digit: usize,
@@ -58,17 +64,17 @@ pub fn filler<D: Domain>(
     poly
 }
 
-pub fn secret_key(p: &Parameters) -> SecretKey {
+pub(crate) fn secret_key(p: &Parameters) -> SecretKey {
     let coefficients = (0..p.n() as i64).map(|i| (i * i + i / 7) % 3 - 1).collect();
     SecretKey::from_ternary(p, Zeroizing::new(coefficients)).unwrap()
 }
 
-pub fn public_key(p: &Parameters) -> PublicKey {
+pub(crate) fn public_key(p: &Parameters) -> PublicKey {
     PublicKey::expand(p, HALF, filler(p, object::PUBLIC_KEY, 0, 0..=p.max_level()))
 }
 
 /// A key whose row `j` of `b` is the filler `(object_b, j)`, and of `a`, if stored, the filler `(STORED_KEY_A, j)`.
-pub fn switching_key(
+pub(crate) fn switching_key(
     p: &Parameters,
     element: KeyElement,
     level: usize,
@@ -83,15 +89,15 @@ pub fn switching_key(
     SwitchingKey::from_parts(p, spec.clone(), rows(object_b), uniform).unwrap()
 }
 
-pub fn seeded_key(p: &Parameters) -> SwitchingKey {
+pub(crate) fn seeded_key(p: &Parameters) -> SwitchingKey {
     switching_key(p, KeyElement::Galois(5), 1, true, object::SEEDED_KEY)
 }
 
-pub fn stored_key(p: &Parameters) -> SwitchingKey {
+pub(crate) fn stored_key(p: &Parameters) -> SwitchingKey {
     switching_key(p, KeyElement::Relinearization, 0, false, object::STORED_KEY_B)
 }
 
-pub fn key_set(p: &Parameters) -> EvaluationKeys {
+pub(crate) fn key_set(p: &Parameters) -> EvaluationKeys {
     let mut keys = EvaluationKeys::new(p);
     for (k, element) in [KeyElement::Galois(2047), KeyElement::Secret(9)].into_iter().enumerate() {
         keys.insert(switching_key(p, element, 0, true, object::KEY_SET + k as u64)).unwrap();
@@ -99,67 +105,99 @@ pub fn key_set(p: &Parameters) -> EvaluationKeys {
     keys
 }
 
-pub fn ciphertext(p: &Parameters) -> RlweCiphertext {
+pub(crate) fn ciphertext(p: &Parameters) -> RlweCiphertext {
     RlweCiphertext { polys: (0..2).map(|j| filler(p, object::CIPHERTEXT, j, 0..2)).collect() }
 }
 
-pub fn seeded_ciphertext(p: &Parameters) -> SeededCiphertext {
+pub(crate) fn seeded_ciphertext(p: &Parameters) -> SeededCiphertext {
     SeededCiphertext { seed: HALF, c0: filler(p, object::SEEDED_CIPHERTEXT, 0, 0..2) }
 }
 
-pub fn coefficients(p: &Parameters) -> Poly<Coefficient> {
+pub(crate) fn coefficients(p: &Parameters) -> Poly<Coefficient> {
     filler(p, object::POLYNOMIAL, 0, 0..p.prime_count())
 }
 
-pub fn evaluations(p: &Parameters) -> Poly<Evaluation> {
+pub(crate) fn evaluations(p: &Parameters) -> Poly<Evaluation> {
     filler(p, object::POLYNOMIAL, 1, 0..1)
 }
 
+pub(crate) fn ckks_literal() -> CkksLiteral {
+    CkksLiteral { rlwe: literal(), log_scale: 37.5 }
+}
+
+pub(crate) fn ckks_parameters() -> CkksParameters {
+    CkksParameters::new(ckks_literal()).unwrap()
+}
+
+/// Numbers that no computation made, all exact in binary.
+const SCALE: f64 = 184_717_954_048.5;
+const ESTIMATE: ErrorEstimate = ErrorEstimate { deviation: 1.0 / 1024.0, magnitude: 3.25 };
+
+pub(crate) fn plaintext(c: &CkksParameters) -> Plaintext {
+    let poly = filler(c.rlwe(), object::PLAINTEXT, 0, 0..1);
+    let packing = Packing::Slots { log_slots: 3 };
+    Plaintext { parameters: c.clone(), poly, scale: SCALE, packing, magnitude: ESTIMATE.magnitude }
+}
+
+pub(crate) fn ckks_ciphertext(c: &CkksParameters) -> Ciphertext {
+    let polys = (0..3).map(|j| filler(c.rlwe(), object::CKKS_CIPHERTEXT, j, 0..1)).collect();
+    let (rlwe, packing) = (RlweCiphertext { polys }, Packing::Slots { log_slots: 9 });
+    Ciphertext { parameters: c.clone(), rlwe, scale: SCALE, packing, estimate: ESTIMATE }
+}
+
+pub(crate) fn ckks_seeded(c: &CkksParameters) -> SymmetricCiphertext {
+    let seeded = SeededCiphertext { seed: HALF, c0: filler(c.rlwe(), object::CKKS_SEEDED, 0, 0..1) };
+    let packing = Packing::Coefficients;
+    SymmetricCiphertext { parameters: c.clone(), seeded, scale: SCALE, packing, estimate: ESTIMATE }
+}
+
 /// One object as bytes, and a function that loads such bytes and writes them again.
-pub struct Sample {
-    pub name: &'static str,
-    pub bytes: Vec<u8>,
-    pub reload: fn(&[u8], &Parameters) -> Result<Vec<u8>, WireError>,
+pub(crate) struct Sample {
+    pub(crate) name: &'static str,
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) reload: fn(&[u8], &CkksParameters) -> Result<Vec<u8>, WireError>,
 }
 
-fn reload<T: Wire<Context = Parameters>>(bytes: &[u8], p: &Parameters) -> Result<Vec<u8>, WireError> {
-    T::from_bytes(bytes, p)?.to_bytes(p)
+fn rlwe<T: Wire<Context = Parameters>>(name: &'static str, object: &T, c: &CkksParameters) -> Sample {
+    let reload = |bytes: &[u8], c: &CkksParameters| T::from_bytes(bytes, c.rlwe())?.to_bytes(c.rlwe());
+    Sample { name, bytes: object.to_bytes(c.rlwe()).unwrap(), reload }
 }
 
-fn reload_literal(bytes: &[u8], _: &Parameters) -> Result<Vec<u8>, WireError> {
-    ParametersLiteral::from_bytes(bytes, &())?.to_bytes(&())
+fn ckks<T: Wire<Context = CkksParameters>>(name: &'static str, object: &T, c: &CkksParameters) -> Sample {
+    let reload = |bytes: &[u8], c: &CkksParameters| T::from_bytes(bytes, c)?.to_bytes(c);
+    Sample { name, bytes: object.to_bytes(c).unwrap(), reload }
 }
 
-fn reload_secret(bytes: &[u8], p: &Parameters) -> Result<Vec<u8>, WireError> {
-    Ok(SecretKey::from_secret_bytes(bytes, p)?.to_secret_bytes(p)?.to_vec())
+fn literals<T: Wire<Context = ()>>(name: &'static str, object: &T) -> Sample {
+    let reload = |bytes: &[u8], _: &CkksParameters| T::from_bytes(bytes, &())?.to_bytes(&());
+    Sample { name, bytes: object.to_bytes(&()).unwrap(), reload }
 }
 
-fn sample<T: Wire<Context = Parameters>>(name: &'static str, object: &T, p: &Parameters) -> Sample {
-    Sample { name, bytes: object.to_bytes(p).unwrap(), reload: reload::<T> }
+fn secret<T: WireSecret<Context = Parameters>>(name: &'static str, object: &T, c: &CkksParameters) -> Sample {
+    let reload = |bytes: &[u8], c: &CkksParameters| {
+        Ok(T::from_secret_bytes(bytes, c.rlwe())?.to_secret_bytes(c.rlwe())?.to_vec())
+    };
+    Sample { name, bytes: object.to_secret_bytes(c.rlwe()).unwrap().to_vec(), reload }
 }
 
 /// Every kind of object.
-pub fn all(p: &Parameters) -> Vec<Sample> {
-    let literal = |name, literal: ParametersLiteral| Sample {
-        name,
-        bytes: literal.to_bytes(&()).unwrap(),
-        reload: reload_literal,
-    };
+pub(crate) fn all(c: &CkksParameters) -> Vec<Sample> {
+    let p = c.rlwe();
     vec![
-        literal("parameters", self::literal()),
-        literal("parameters_sparse", sparse_literal()),
-        Sample {
-            name: "secret_key",
-            bytes: secret_key(p).to_secret_bytes(p).unwrap().to_vec(),
-            reload: reload_secret,
-        },
-        sample("public_key", &public_key(p), p),
-        sample("switching_key_seeded", &seeded_key(p), p),
-        sample("switching_key_stored", &stored_key(p), p),
-        sample("key_set", &key_set(p), p),
-        sample("rlwe_ciphertext", &ciphertext(p), p),
-        sample("rlwe_ciphertext_seeded", &seeded_ciphertext(p), p),
-        sample("polynomial_coefficients", &coefficients(p), p),
-        sample("polynomial_evaluations", &evaluations(p), p),
+        literals("parameters", &literal()),
+        literals("parameters_sparse", &sparse_literal()),
+        secret("secret_key", &secret_key(p), c),
+        rlwe("public_key", &public_key(p), c),
+        rlwe("switching_key_seeded", &seeded_key(p), c),
+        rlwe("switching_key_stored", &stored_key(p), c),
+        rlwe("key_set", &key_set(p), c),
+        rlwe("rlwe_ciphertext", &ciphertext(p), c),
+        rlwe("rlwe_ciphertext_seeded", &seeded_ciphertext(p), c),
+        rlwe("polynomial_coefficients", &coefficients(p), c),
+        rlwe("polynomial_evaluations", &evaluations(p), c),
+        literals("ckks_parameters", &ckks_literal()),
+        ckks("ckks_plaintext", &plaintext(c), c),
+        ckks("ckks_ciphertext", &ckks_ciphertext(c), c),
+        ckks("ckks_ciphertext_seeded", &ckks_seeded(c), c),
     ]
 }

@@ -1,0 +1,69 @@
+use keywright_ckks::{CkksParameters, ErrorEstimate, Packing};
+
+use crate::fields::{FieldReader, FieldWriter};
+use crate::object::Descriptor;
+use crate::{WireError, error::in_range};
+
+/// How to read a message: scale, packing and what its maker says about its size and error.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct MessageDescriptor {
+    /// Factor by which the message is scaled.
+    pub scale: f64,
+    /// Where its values are.
+    pub packing: Packing,
+    /// Deviation and magnitude as the maker knew them: a claim, when the maker is somebody else.
+    pub estimate: ErrorEstimate,
+}
+
+/// Refuses numbers without a meaning: what is not a number, infinities, negative ones (and negative zero, so that every
+/// number has one encoding), and a scale of zero.
+fn require_meaning(what: &'static str, value: f64, zero_allowed: bool) -> Result<(), WireError> {
+    let legal = value.is_finite() && value.is_sign_positive() && (zero_allowed || value > 0.0);
+    if legal { Ok(()) } else { Err(WireError::Number { what, value }) }
+}
+
+impl MessageDescriptor {
+    fn require_legal(&self) -> Result<(), WireError> {
+        require_meaning("scale", self.scale, false)?;
+        require_meaning("deviation of the error estimate", self.estimate.deviation, true)?;
+        require_meaning("magnitude of the message", self.estimate.magnitude, true)
+    }
+
+    /// Refuses more slots than the ring has.
+    pub(crate) fn require_fit(&self, parameters: &CkksParameters) -> Result<(), WireError> {
+        let Packing::Slots { log_slots } = self.packing else { return Ok(()) };
+        in_range("log2 of the number of slots", log_slots.into(), 0, parameters.max_log_slots().into())
+    }
+}
+
+impl Descriptor for MessageDescriptor {
+    fn encode(&self, out: &mut FieldWriter) -> Result<(), WireError> {
+        self.require_legal()?;
+        let (form, log_slots) = match self.packing {
+            Packing::Slots { log_slots } => (0, log_slots),
+            Packing::Coefficients => (1, 0),
+        };
+        out.u8(form);
+        out.small("log2 of the number of slots", log_slots as usize)?;
+        for number in [self.scale, self.estimate.deviation, self.estimate.magnitude] {
+            out.u64(number.to_bits());
+        }
+        Ok(())
+    }
+
+    fn decode(fields: &mut FieldReader<'_>) -> Result<Self, WireError> {
+        let coefficients = fields.flag("form of the packing")?;
+        let log_slots = fields.u8()?;
+        let packing = if coefficients {
+            in_range("log2 of the number of slots of a coefficient packing", log_slots.into(), 0, 0)?;
+            Packing::Coefficients
+        } else {
+            Packing::Slots { log_slots: log_slots.into() }
+        };
+        let mut number = || fields.u64().map(f64::from_bits);
+        let (scale, deviation, magnitude) = (number()?, number()?, number()?);
+        let message = Self { scale, packing, estimate: ErrorEstimate { deviation, magnitude } };
+        message.require_legal()?;
+        Ok(message)
+    }
+}

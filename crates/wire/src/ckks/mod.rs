@@ -1,0 +1,10 @@
+//! Objects of `keywright-ckks`: those of RLWE with what says how to read the message.
+
+mod ciphertext;
+mod message;
+mod parameters;
+mod plaintext;
+
+pub use ciphertext::{CkksCiphertextDescriptor, CkksSeededDescriptor};
+pub use message::MessageDescriptor;
+pub use plaintext::PlaintextDescriptor;
