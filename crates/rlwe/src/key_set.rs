@@ -4,8 +4,6 @@ use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use keywright_ring::rotation_element;
-
 use crate::{KeyElement, Parameters, RlweError, SwitchPlan, SwitchingKey};
 
 /// A way to use one key at one level.
@@ -100,11 +98,11 @@ impl EvaluationKeys {
 
     fn missing(&self, element: KeyElement, level: usize) -> RlweError {
         let order = 1i64 << (self.parameters.log_n() - 1);
-        let steps = self.steps(element);
+        let steps = element.rotation_steps(self.parameters.log_n());
         let mut candidates: Vec<_> = self
             .iter()
             .map(|key| {
-                let distance = match (steps, self.steps(key.spec().element)) {
+                let distance = match (steps, key.spec().element.rotation_steps(self.parameters.log_n())) {
                     _ if key.spec().element == element => -1,
                     (Some(a), Some(b)) => {
                         let d = (a - b).rem_euclid(order);
@@ -129,23 +127,8 @@ impl EvaluationKeys {
         }
     }
 
-    /// Rotation steps of an element, in `-N/4..N/4`, if it is a rotation.
-    fn steps(&self, element: KeyElement) -> Option<i64> {
-        let KeyElement::Galois(g) = element else { return None };
-        let log_n = self.parameters.log_n();
-        let (two_n, order) = (2u64 << log_n, 1i64 << (log_n - 1));
-        let mut power = 1;
-        for k in 0..order {
-            if power == g {
-                return Some(if k > order / 2 { k - order } else { k });
-            }
-            power = power * rotation_element(log_n, 1) % two_n;
-        }
-        None
-    }
-
     fn describe(&self, element: KeyElement) -> String {
-        match (self.steps(element), element) {
+        match (element.rotation_steps(self.parameters.log_n()), element) {
             (Some(k), _) => format!("rotation by {k}"),
             (None, KeyElement::Galois(g)) if g == (2 << self.parameters.log_n()) - 1 => "conjugation".into(),
             _ => element.to_string(),

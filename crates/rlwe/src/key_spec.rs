@@ -5,6 +5,8 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::ops::Range;
 
+use keywright_ring::rotation_element;
+
 use crate::{Parameters, RlweError, Security, require_secure};
 
 /// What a switching key switches from.
@@ -16,6 +18,23 @@ pub enum KeyElement {
     Relinearization,
     /// From another secret, told apart by a number that the owner chooses.
     Secret(u64),
+}
+
+impl KeyElement {
+    /// Steps of the rotation that this element is, in `-N/4+1..=N/4`; `None` if it is not a rotation.
+    pub fn rotation_steps(self, log_n: u32) -> Option<i64> {
+        let Self::Galois(g) = self else { return None };
+        let (two_n, order) = (2u64 << log_n, 1i64 << (log_n - 1));
+        let generator = rotation_element(log_n, 1);
+        let mut power = 1;
+        for k in 0..order {
+            if power == g {
+                return Some(if k > order / 2 { k - order } else { k });
+            }
+            power = power * generator % two_n;
+        }
+        None
+    }
 }
 
 impl fmt::Display for KeyElement {
@@ -92,17 +111,32 @@ impl KeySpec {
             special: (all.start..all.start + count).collect(),
             seeded,
         };
-        let transforms = |candidate: &Self| {
-            let bits = candidate.special_bits(parameters);
-            let level = level.min(parameters.max_level());
-            let targets = level + 1 + candidate.special.len();
-            digit_ranges(parameters, level, alpha, bits).ok().map(|digits| (digits.len() + 2) * targets)
-        };
         (1..=all.len())
             .map(spec)
-            .filter_map(|candidate| Some((transforms(&candidate)?, candidate)))
+            .filter_map(|candidate| Some((candidate.transforms(parameters)?, candidate)))
             .min_by_key(|(cost, _)| *cost)
             .map_or_else(|| spec(all.len()), |(_, best)| best)
+    }
+
+    /// The alpha whose key at `level`, made by [`KeySpec::new`], is legal and makes the fewest transforms; the smallest of
+    /// several. 1 if none is legal: [`KeySpec::validate`] then says why.
+    pub fn best_alpha(parameters: &Parameters, level: usize) -> usize {
+        (1..=level.min(parameters.max_level()) + 1)
+            .filter_map(|alpha| {
+                let spec = Self::new(parameters, KeyElement::Relinearization, level, alpha, true);
+                spec.validate(parameters).ok()?;
+                Some((spec.transforms(parameters)?, alpha))
+            })
+            .min()
+            .map_or(1, |(_, alpha)| alpha)
+    }
+
+    /// What orders specs by time: transforms of one use at the key's level, `None` if its digits are not legal.
+    fn transforms(&self, parameters: &Parameters) -> Option<usize> {
+        let level = self.level.min(parameters.max_level());
+        let targets = level + 1 + self.special.len();
+        let digits = digit_ranges(parameters, level, self.alpha, self.special_bits(parameters)).ok()?;
+        Some((digits.len() + 2) * targets)
     }
 
     /// `log2` of the special modulus.

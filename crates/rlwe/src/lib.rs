@@ -20,6 +20,8 @@ mod parallel;
 mod parameters;
 pub mod plan;
 mod public_key;
+#[cfg(feature = "std")]
+mod randomness;
 mod secret;
 mod security;
 mod switch;
@@ -35,6 +37,8 @@ pub use parallel::{for_each_index, for_each_item, threads};
 pub use parameters::{Parameters, ParametersLiteral, Security};
 pub use plan::SwitchPlan;
 pub use public_key::PublicKey;
+#[cfg(feature = "std")]
+pub use randomness::system_rng;
 pub use secret::{SecretDistribution, SecretKey};
 pub use security::{maximum_log_qp, require_secure};
 pub use switch::{Decomposed, Finish, RaisedDigits};
