@@ -6,7 +6,8 @@ use keywright_rlwe::{
 };
 use num_complex::Complex64;
 
-use crate::encoder::{Integers, centred};
+use crate::encoder::centred;
+use crate::plaintext::Message;
 use crate::{Ciphertext, CkksError, CkksParameters, ErrorEstimate, Packing};
 
 /// Encrypts under a public key.
@@ -16,28 +17,7 @@ pub struct Encryptor<'k> {
     rng: SecretRng,
 }
 
-/// What is to be encrypted, in integer coefficients.
-struct Message {
-    integers: Integers,
-    packing: Packing,
-    level: usize,
-    scale: f64,
-    magnitude: f64,
-}
-
 impl Message {
-    fn slots(p: &CkksParameters, values: &[Complex64], log_slots: u32, level: usize, scale: f64) -> Result<Self, CkksError> {
-        let magnitude = values.iter().map(|v| v.norm()).fold(0.0, f64::max);
-        let integers = Integers::slots(p.embedding(), values, log_slots, scale)?;
-        Ok(Self { integers, packing: Packing::Slots { log_slots }, level, scale, magnitude })
-    }
-
-    fn coefficients(p: &CkksParameters, values: &[f64], level: usize, scale: f64) -> Result<Self, CkksError> {
-        let magnitude = values.iter().map(|v| v.abs()).fold(0.0, f64::max);
-        let integers = Integers::coefficients(p.embedding(), values, scale)?;
-        Ok(Self { integers, packing: Packing::Coefficients, level, scale, magnitude })
-    }
-
     /// Adds the message to limb `i` in coefficient form.
     fn add_to(&self, parameters: &CkksParameters, i: usize, limb: &mut [u64]) {
         let ring = parameters.rlwe().ring();
@@ -72,7 +52,7 @@ impl<'k> Encryptor<'k> {
     /// # Errors
     /// [`CkksError::Encode`] for values that cannot be encoded, [`CkksError::Rlwe`] for a level that does not exist.
     pub fn encrypt(&mut self, values: &[Complex64], log_slots: u32, level: usize) -> Result<Ciphertext, CkksError> {
-        let message = Message::slots(&self.parameters, values, log_slots, level, self.parameters.scale())?;
+        let message = Message::complex(&self.parameters, values, log_slots, level, self.parameters.scale())?;
         self.encrypt_message(&message)
     }
 
@@ -81,14 +61,7 @@ impl<'k> Encryptor<'k> {
     /// # Errors
     /// As [`Self::encrypt`].
     pub fn encrypt_real(&mut self, values: &[f64], packing: Packing, level: usize) -> Result<Ciphertext, CkksError> {
-        let scale = self.parameters.scale();
-        let message = match packing {
-            Packing::Coefficients => Message::coefficients(&self.parameters, values, level, scale)?,
-            Packing::Slots { log_slots } => {
-                let complex: Vec<_> = values.iter().map(|&re| Complex64::new(re, 0.0)).collect();
-                Message::slots(&self.parameters, &complex, log_slots, level, scale)?
-            }
-        };
+        let message = Message::real(&self.parameters, values, packing, level, self.parameters.scale())?;
         self.encrypt_message(&message)
     }
 
@@ -166,14 +139,7 @@ impl<'k> Decryptor<'k> {
         level: usize,
         rng: &mut SecretRng,
     ) -> Result<SymmetricCiphertext, CkksError> {
-        let scale = self.parameters.scale();
-        let message = match packing {
-            Packing::Coefficients => Message::coefficients(&self.parameters, values, level, scale)?,
-            Packing::Slots { log_slots } => {
-                let complex: Vec<_> = values.iter().map(|&re| Complex64::new(re, 0.0)).collect();
-                Message::slots(&self.parameters, &complex, log_slots, level, scale)?
-            }
-        };
+        let message = Message::real(&self.parameters, values, packing, level, self.parameters.scale())?;
         let parameters = &self.parameters;
         let seeded =
             encrypt_zero_symmetric(self.secret, level, rng, |i, limb| message.add_to(parameters, i, limb))?;

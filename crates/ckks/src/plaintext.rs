@@ -40,13 +40,75 @@ impl fmt::Debug for Plaintext {
     }
 }
 
+/// A message as integer coefficients, before it is encoded or encrypted.
+pub(crate) struct Message {
+    pub(crate) integers: Integers,
+    pub(crate) packing: Packing,
+    pub(crate) level: usize,
+    pub(crate) scale: f64,
+    pub(crate) magnitude: f64,
+}
+
+impl Message {
+    /// Complex values in slots.
+    pub(crate) fn complex(
+        parameters: &CkksParameters,
+        values: &[Complex64],
+        log_slots: u32,
+        level: usize,
+        scale: f64,
+    ) -> Result<Self, CkksError> {
+        let magnitude = values.iter().map(|v| v.norm()).fold(0.0, f64::max);
+        let integers = Integers::slots(parameters.embedding(), values, log_slots, scale)?;
+        Self { integers, packing: Packing::Slots { log_slots }, level, scale, magnitude }.checked(parameters)
+    }
+
+    /// Real values in either packing.
+    pub(crate) fn real(
+        parameters: &CkksParameters,
+        values: &[f64],
+        packing: Packing,
+        level: usize,
+        scale: f64,
+    ) -> Result<Self, CkksError> {
+        let magnitude = values.iter().map(|v| v.abs()).fold(0.0, f64::max);
+        let integers = match packing {
+            Packing::Slots { log_slots } => Integers::slots(parameters.embedding(), values, log_slots, scale)?,
+            Packing::Coefficients => Integers::coefficients(parameters.embedding(), values, scale)?,
+        };
+        Self { integers, packing, level, scale, magnitude }.checked(parameters)
+    }
+
+    fn checked(self, parameters: &CkksParameters) -> Result<Self, CkksError> {
+        parameters.rlwe().require_level(self.level)?;
+        self.integers.check_fits(&parameters.rlwe().ring().moduli()[..=self.level])?;
+        Ok(self)
+    }
+
+    fn encode(&self, parameters: &CkksParameters) -> Plaintext {
+        let ring = parameters.rlwe().ring();
+        let mut poly = Poly::unspecified(ring.n(), self.level + 1);
+        for_each_item(poly.limbs_mut().collect(), |i, limb: &mut [u64]| {
+            self.integers.residues(ring.modulus(i), limb);
+            ring.forward_limb(i, limb);
+        });
+        Plaintext {
+            parameters: parameters.clone(),
+            poly,
+            scale: self.scale,
+            packing: self.packing,
+            magnitude: self.magnitude,
+        }
+    }
+}
+
 impl CkksParameters {
-    /// Encodes complex values into slots or real ones into coefficients, for a level and at a scale. Fewer values than
-    /// places are followed by zeros.
+    /// Encodes complex values into `2^log_slots` slots, for a level and at a scale. Fewer values than slots are followed
+    /// by zeros.
     ///
     /// # Errors
-    /// [`CkksError::Encode`] for values that are not finite, too many or too large; [`CkksError::Rlwe`] for a level that
-    /// does not exist.
+    /// [`CkksError::Encode`] for values that are not finite, too many or too large for the level's modulus;
+    /// [`CkksError::Rlwe`] for a level that does not exist.
     pub fn encode(
         &self,
         values: &[Complex64],
@@ -54,50 +116,14 @@ impl CkksParameters {
         level: usize,
         scale: f64,
     ) -> Result<Plaintext, CkksError> {
-        let magnitude = values.iter().map(|v| v.norm()).fold(0.0, f64::max);
-        let integers = Integers::slots(self.embedding(), values, log_slots, scale)?;
-        self.plaintext(&integers, Packing::Slots { log_slots }, level, scale, magnitude)
+        Ok(Message::complex(self, values, log_slots, level, scale)?.encode(self))
     }
 
-    /// Encodes real values into the given packing.
+    /// Encodes real values into slots or coefficients, otherwise as [`Self::encode`].
     ///
     /// # Errors
     /// As [`Self::encode`].
     pub fn encode_real(&self, values: &[f64], packing: Packing, level: usize, scale: f64) -> Result<Plaintext, CkksError> {
-        match packing {
-            Packing::Coefficients => self.encode_coefficients(values, level, scale),
-            Packing::Slots { log_slots } => {
-                let complex: Vec<_> = values.iter().map(|&re| Complex64::new(re, 0.0)).collect();
-                self.encode(&complex, log_slots, level, scale)
-            }
-        }
-    }
-
-    /// Encodes real values into coefficients: no transform on the client's side.
-    ///
-    /// # Errors
-    /// As [`Self::encode`].
-    pub fn encode_coefficients(&self, values: &[f64], level: usize, scale: f64) -> Result<Plaintext, CkksError> {
-        let magnitude = values.iter().map(|v| v.abs()).fold(0.0, f64::max);
-        let integers = Integers::coefficients(self.embedding(), values, scale)?;
-        self.plaintext(&integers, Packing::Coefficients, level, scale, magnitude)
-    }
-
-    fn plaintext(
-        &self,
-        integers: &Integers,
-        packing: Packing,
-        level: usize,
-        scale: f64,
-        magnitude: f64,
-    ) -> Result<Plaintext, CkksError> {
-        self.rlwe().require_level(level)?;
-        let ring = self.rlwe().ring();
-        let mut poly = Poly::unspecified(ring.n(), level + 1);
-        for_each_item(poly.limbs_mut().collect(), |i, limb: &mut [u64]| {
-            integers.residues(ring.modulus(i), limb);
-            ring.forward_limb(i, limb);
-        });
-        Ok(Plaintext { parameters: self.clone(), poly, scale, packing, magnitude })
+        Ok(Message::real(self, values, packing, level, scale)?.encode(self))
     }
 }

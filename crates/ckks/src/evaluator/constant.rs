@@ -2,7 +2,7 @@ use keywright_ring::Modulus;
 use keywright_rlwe::for_each_item;
 
 use super::Evaluator;
-use crate::{Ciphertext, CkksError, ErrorEstimate};
+use crate::{Ciphertext, CkksError, ErrorEstimate, Packing};
 
 /// `round(value)` modulo `m`, for any finite value: the mantissa and the exponent are reduced apart.
 fn reduce_f64(m: &Modulus, value: f64) -> u64 {
@@ -33,13 +33,12 @@ impl Evaluator<'_> {
         self.require(a)?;
         Self::require_finite(c)?;
         let ring = self.parameters.rlwe().ring();
-        let mut out = a.clone();
-        let coefficients = a.packing == crate::Packing::Coefficients;
-        if coefficients {
+        if a.packing == Packing::Coefficients {
             // The constant polynomial is a constant in slots; in coefficients every coefficient gets it.
             let values = vec![c; ring.n()];
-            return self.add_plain(a, &self.parameters.encode_coefficients(&values, a.level(), a.scale)?);
+            return self.add_plain(a, &self.parameters.encode_real(&values, a.packing, a.level(), a.scale)?);
         }
+        let mut out = a.clone();
         for_each_item(out.rlwe.polys[0].limbs_mut().collect(), |i, limb: &mut [u64]| {
             let m = ring.modulus(i);
             let residue = reduce_f64(m, c * a.scale);

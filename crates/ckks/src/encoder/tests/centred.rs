@@ -37,8 +37,8 @@ fn check(moduli: &[Modulus], integers: &[BigInt]) {
         for (got, x) in centred_with(isa, moduli, &limbs).into_iter().zip(integers) {
             let error: BigInt = exact(got) - (x << 60);
             // 2^-52.9 = 0.5359 * 2^-52.
-            let scaled: BigInt = BigInt::from(error.magnitude().clone()) * 10_000 << 52;
-            let allowed: BigInt = BigInt::from(x.magnitude().clone()) * 5_359 << 60;
+            let scaled: BigInt = (BigInt::from(error.magnitude().clone()) * 10_000) << 52;
+            let allowed: BigInt = (BigInt::from(x.magnitude().clone()) * 5_359) << 60;
             assert!(scaled <= allowed, "{} primes: {x} came out as {got:e}", moduli.len());
         }
     }
