@@ -1,0 +1,86 @@
+//! The files of `vectors/wire`: this version writes the same bytes, and reads what every version wrote.
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+mod samples;
+
+use std::env;
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use keywright_ring::Poly;
+use keywright_wire::FORMAT_VERSION;
+use sha2::{Digest, Sha256};
+
+fn vectors() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../vectors/wire")
+}
+
+fn hex(digest: impl AsRef<[u8]>) -> String {
+    digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// `sha256sum` lines: digest, two spaces, name.
+fn lines(list: Vec<(String, String)>) -> String {
+    list.into_iter().map(|(name, digest)| format!("{digest}  {name}\n")).collect()
+}
+
+fn digest_of_words<D: keywright_ring::Domain>(poly: &Poly<D>) -> String {
+    let bytes: Vec<u8> = poly.words().iter().flat_map(|word| word.to_le_bytes()).collect();
+    hex(Sha256::digest(bytes))
+}
+
+/// Digests of uniform halves as this crate's user gets them, expanded from their seeds.
+fn expanded() -> String {
+    let c = samples::ckks_parameters();
+    let p = c.rlwe();
+    let list = [
+        ("public_key.kw", digest_of_words(samples::public_key(p).a())),
+        ("rlwe_ciphertext_seeded.kw", digest_of_words(&samples::seeded_ciphertext(p).expand(p).polys[1])),
+        ("ckks_ciphertext_seeded.kw", digest_of_words(&samples::ckks_seeded(&c).expand().rlwe.polys[1])),
+    ];
+    lines(list.map(|(name, digest)| (name.into(), digest)).into())
+}
+
+/// With `KEYWRIGHT_WRITE_VECTORS` set the files are written, for a new format version; else they are compared.
+#[test]
+fn files_of_this_version_have_not_changed() {
+    let directory = vectors().join(format!("v{FORMAT_VERSION}"));
+    let samples = samples::all(&samples::ckks_parameters());
+    let sums = lines(samples.iter().map(|s| (format!("{}.kw", s.name), hex(Sha256::digest(&s.bytes)))).collect());
+    let mut files: Vec<(String, Vec<u8>)> =
+        samples.into_iter().map(|sample| (format!("{}.kw", sample.name), sample.bytes)).collect();
+    files.push(("SHA256SUMS".into(), sums.into_bytes()));
+    files.push(("EXPANDED_SHA256SUMS".into(), expanded().into_bytes()));
+    for (name, bytes) in files {
+        let path = directory.join(&name);
+        if env::var_os("KEYWRIGHT_WRITE_VECTORS").is_some() {
+            fs::write(&path, &bytes).unwrap();
+        }
+        assert!(fs::read(&path).unwrap() == bytes, "{name} differs from what this version writes");
+    }
+}
+
+/// Whatever the version: a file loads as the object of its name.
+#[test]
+fn files_of_every_version_load() {
+    let c = samples::ckks_parameters();
+    let versions: Vec<PathBuf> =
+        (1..=FORMAT_VERSION).map(|version| vectors().join(format!("v{version}"))).collect();
+    for directory in versions {
+        for sample in samples::all(&c) {
+            let bytes = fs::read(directory.join(format!("{}.kw", sample.name))).unwrap();
+            assert!((sample.reload)(&bytes, &c).unwrap() == sample.bytes, "{}", sample.name);
+        }
+    }
+}
+
+/// `vectors/wire/decode.py`, written from `docs/format.md` with nothing of this project, reads the same values.
+#[test]
+fn an_independent_decoder_agrees() {
+    let python = env::var_os("PYO3_PYTHON").unwrap_or_else(|| "python3".into());
+    let output = Command::new(&python).arg(vectors().join("decode.py")).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
+    assert!(text.ends_with("15 files agree\n"), "{text}");
+}

@@ -1,0 +1,353 @@
+"""Read every file of v1/ from the description in docs/format.md and compare its contents with their definition.
+
+Standard library only, nothing of Keywright. The definition of the contents is in README.md beside this file.
+"""
+
+import hashlib
+import struct
+import sys
+import zlib
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+N = 1024
+FILLER = bytes([0x5A]) * 32
+HALF = bytes([0xA5]) * 32
+PUBLIC_KEY_STREAM, ENCRYPTION_STREAM = 3 << 40, 4 << 40
+MASK = 0xFFFFFFFF
+FIXED = struct.Struct("<8sHHBBBB16sIQ")
+
+# ---- the expander ----------------------------------------------------------------------------------------------
+
+
+def quarter_round(s: list[int], a: int, b: int, c: int, d: int) -> None:
+    """ChaCha's quarter round (RFC 8439, section 2.1)."""
+    for x, y, z, bits in ((a, b, d, 16), (c, d, b, 12), (a, b, d, 8), (c, d, b, 7)):
+        s[x] = (s[x] + s[y]) & MASK
+        mixed = s[z] ^ s[x]
+        s[z] = (mixed << bits | mixed >> (32 - bits)) & MASK
+
+
+def block(seed: bytes, number: int, object_: int, digit: int, attempt: int, limb: int) -> list[int]:
+    """One ChaCha8 block."""
+    last = digit << 24 | attempt << 16 | limb
+    start = [*struct.unpack("<4I", b"expand 32-byte k"), *struct.unpack("<8I", seed)]
+    start += [number, object_ & MASK, object_ >> 32, last]
+    state = list(start)
+    for _ in range(4):
+        for k in range(4):
+            quarter_round(state, k, 4 + k, 8 + k, 12 + k)
+        for k in range(4):
+            quarter_round(state, k, 4 + (k + 1) % 4, 8 + (k + 2) % 4, 12 + (k + 3) % 4)
+    return [(x + y) & MASK for x, y in zip(state, start, strict=True)]
+
+
+def uniform(seed: bytes, object_: int, digit: int, limb: int, q: int) -> list[int]:
+    """N residues modulo q: rejection sampling, position by position."""
+    mask = (1 << q.bit_length()) - 1
+    residues: list[int | None] = [None] * N
+    for attempt in range(256):
+        missing = [i for i, value in enumerate(residues) if value is None]
+        if not missing:
+            break
+        blocks: dict[int, list[int]] = {}
+        for i in missing:
+            chunk, position = divmod(i, 128)
+            word, pair = divmod(position, 8)
+            halves = []
+            for number in (16 * chunk + 2 * pair, 16 * chunk + 2 * pair + 1):
+                if number not in blocks:
+                    blocks[number] = block(seed, number, object_, digit, attempt, limb)
+                halves.append(blocks[number][word])
+            candidate = (halves[0] | halves[1] << 32) & mask
+            if candidate < q:
+                residues[i] = candidate
+    return [value for value in residues if value is not None]
+
+
+# ---- the format ------------------------------------------------------------------------------------------------
+
+
+class Fields:
+    """Little-endian fields, taken in order."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        self.at = 0
+
+    def take(self, layout: str) -> list:
+        """The next fields of a struct layout."""
+        values = struct.unpack_from("<" + layout, self.data, self.at)
+        self.at += struct.calcsize("<" + layout)
+        return list(values)
+
+    def end(self) -> None:
+        """All of the data was taken."""
+        assert self.at == len(self.data), "left-over bytes"
+
+
+@dataclass
+class Object:
+    """One decoded frame."""
+
+    kind: int
+    summary: tuple[int, int, int, int]
+    fingerprint: bytes
+    descriptor: Fields
+    body: bytes
+
+
+def frame(data: bytes) -> tuple[Object, bytes]:
+    """One object and what follows it."""
+    magic, version, kind, log_n, q, p, security, fingerprint, descriptor_len, body_len = FIXED.unpack_from(data)
+    assert magic == b"\x89KWRT\r\n\x1a"
+    assert version == 1
+    end = FIXED.size + descriptor_len
+    assert struct.unpack_from("<I", data, end)[0] == zlib.crc32(data[:end]), "header checksum"
+    body = data[end + 4 : end + 4 + body_len]
+    (stored,) = struct.unpack_from("<I", data, end + 4 + body_len)
+    assert stored == zlib.crc32(body, zlib.crc32(data[:end])), "body checksum"
+    descriptor = Fields(data[FIXED.size : end])
+    return Object(kind, (log_n, q, p, security), fingerprint, descriptor, body), data[end + 8 + body_len :]
+
+
+@dataclass
+class Literal:
+    """Decoded parameters."""
+
+    log_n: int
+    security: int
+    weight: int
+    q: list[int]
+    p: list[int]
+
+    @property
+    def primes(self) -> list[int]:
+        """Ciphertext primes, then special primes."""
+        return self.q + self.p
+
+
+def literal(fields: Fields) -> tuple[Literal, bytes]:
+    """Parameters and their fingerprint."""
+    start = fields.at
+    log_n, security, weight, q_count, p_count = fields.take("BBIBB")
+    decoded = Literal(log_n, security, weight, fields.take(f"{q_count}Q"), fields.take(f"{p_count}Q"))
+    encoding = fields.data[start : fields.at]
+    return decoded, hashlib.sha256(b"keywright parameters" + encoding).digest()[:16]
+
+
+class Body:
+    """Packed limbs, taken in order."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        self.at = 0
+
+    def limb(self, q: int) -> list[int]:
+        """N residues modulo q."""
+        width = q.bit_length()
+        size = N * width // 8
+        bits = int.from_bytes(self.data[self.at : self.at + size], "little")
+        self.at += size
+        residues = [bits >> (width * i) & ((1 << width) - 1) for i in range(N)]
+        assert max(residues) < q, "not canonical"
+        return residues
+
+    def end(self) -> None:
+        """All of the data was taken."""
+        assert self.at == len(self.data), "left-over body"
+
+
+# ---- the contents ----------------------------------------------------------------------------------------------
+
+
+class Checker:
+    """Compares decoded objects with their definition."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        parameters, rest = frame((directory / "parameters.kw").read_bytes())
+        assert rest == b""
+        self.literal, self.fingerprint = literal(parameters.descriptor)
+        assert parameters.kind == 1
+        assert parameters.fingerprint == self.fingerprint
+        assert self.literal.log_n == 10
+        assert [q.bit_length() for q in self.literal.primes] == [50, 40, 61, 61]
+        assert (len(self.literal.q), self.literal.security, self.literal.weight) == (3, 1, 0)
+        for q in self.literal.primes:
+            assert q % (2 * N) == 1
+            assert pow(2, q - 1, q) == 1
+        sums = (directory / "EXPANDED_SHA256SUMS").read_text().split("\n")
+        self.expanded = {line.split("  ")[1]: line.split("  ")[0] for line in sums if line}
+
+    def open(self, name: str, kind: int, *, private: bool = False) -> Object:
+        """One file, with the header checked."""
+        found, rest = frame((self.directory / name).read_bytes())
+        assert rest == b""
+        self.owned(found, kind)
+        assert found.kind >> 15 == private
+        return found
+
+    def owned(self, found: Object, kind: int) -> None:
+        """The object is of the kind and belongs to the parameters."""
+        assert found.kind == kind
+        assert found.summary == (10, 3, 1, 1)
+        assert found.fingerprint == self.fingerprint
+
+    def fillers(self, body: Body, object_: int, digit: int, primes: list[int]) -> None:
+        """A polynomial of the body is the filler of a stream."""
+        for index in primes:
+            q = self.literal.primes[index]
+            assert body.limb(q) == uniform(FILLER, object_, digit, index, q), "contents"
+
+    def half(self, name: str, seed: bytes, stream: int, limbs: int) -> None:
+        """The digest of the half that is expanded from a seed."""
+        assert seed == HALF
+        digest = hashlib.sha256()
+        for index in range(limbs):
+            digest.update(struct.pack(f"<{N}Q", *uniform(seed, stream, 0, index, self.literal.q[index])))
+        assert digest.hexdigest() == self.expanded[name], "expanded half"
+
+    def switching_key(self, found: Object, element: tuple[int, int], level: int, objects: list[int]) -> None:
+        """A switching key whose rows are fillers: of `objects[0]` for b and, if stored, of `objects[1]` for a."""
+        self.owned(found, 3)
+        fields = found.descriptor
+        tag, value, key_level, alpha, seeded, special_count = fields.take("BQBBBB")
+        special = fields.take(f"{special_count}B")
+        (digits,) = fields.take("B")
+        assert (tag, value, key_level, alpha) == (*element, level, 1)
+        assert special == [3]
+        assert digits == level + 1
+        assert seeded == (len(objects) == 1)
+        if seeded:
+            assert bytes(fields.take("32B")) == HALF
+        fields.end()
+        body = Body(found.body)
+        for digit in range(digits):
+            for object_ in objects:
+                self.fillers(body, object_, digit, [*range(level + 1), *special])
+        body.end()
+
+    def message(self, fields: Fields, packing: tuple[int, int], deviation: float) -> None:
+        """Packing, scale, deviation, magnitude."""
+        assert fields.take("BBddd") == [*packing, 184_717_954_048.5, deviation, 3.25]
+        fields.end()
+
+    def run(self) -> int:
+        """Check all files and count them."""
+        parameters, _ = frame((self.directory / "parameters_sparse.kw").read_bytes())
+        sparse, fingerprint = literal(parameters.descriptor)
+        parameters.descriptor.end()
+        assert parameters.summary == (15, 3, 2, 0)
+        assert parameters.fingerprint == fingerprint
+        assert (sparse.log_n, sparse.weight, sparse.security) == (15, 192, 0)
+        assert [q.bit_length() for q in sparse.primes] == [60, 50, 50, 60, 60]
+
+        ckks, _ = frame((self.directory / "ckks_parameters.kw").read_bytes())
+        self.owned(ckks, 0x101)
+        assert literal(ckks.descriptor)[0] == self.literal
+        assert ckks.descriptor.take("d") == [37.5]
+        ckks.descriptor.end()
+
+        secret = self.open("secret_key.kw", 0x8001, private=True)
+        secret.descriptor.end()
+        codes = [byte >> shift & 3 for byte in secret.body for shift in (0, 2, 4, 6)]
+        assert [(code ^ 2) - 2 for code in codes] == [(i * i + i // 7) % 3 - 1 for i in range(N)]
+
+        public = self.open("public_key.kw", 2)
+        seed = bytes(public.descriptor.take("32B"))
+        body = Body(public.body)
+        self.fillers(body, 1, 0, [0, 1, 2])
+        body.end()
+        self.half("public_key.kw", seed, PUBLIC_KEY_STREAM, 3)
+
+        self.switching_key(self.open("switching_key_seeded.kw", 3), (0, 5), 1, [2])
+        self.switching_key(self.open("switching_key_stored.kw", 3), (1, 0), 0, [3, 4])
+        self.key_set()
+
+        ciphertext = self.open("rlwe_ciphertext.kw", 5)
+        assert ciphertext.descriptor.take("BB") == [1, 2]
+        body = Body(ciphertext.body)
+        for digit in range(2):
+            self.fillers(body, 7, digit, [0, 1])
+        body.end()
+
+        seeded = self.open("rlwe_ciphertext_seeded.kw", 6)
+        level, *seed_bytes = seeded.descriptor.take("B32B")
+        assert level == 1
+        body = Body(seeded.body)
+        self.fillers(body, 8, 0, [0, 1])
+        body.end()
+        self.half("rlwe_ciphertext_seeded.kw", bytes(seed_bytes), ENCRYPTION_STREAM, 2)
+
+        for name, form, digit, limbs in (("coefficients", 0, 0, 4), ("evaluations", 1, 1, 1)):
+            polynomial = self.open(f"polynomial_{name}.kw", 7)
+            assert polynomial.descriptor.take("BB") == [form, limbs]
+            body = Body(polynomial.body)
+            self.fillers(body, 9, digit, list(range(limbs)))
+            body.end()
+
+        plaintext = self.open("ckks_plaintext.kw", 0x102)
+        assert plaintext.descriptor.take("B") == [0]
+        self.message(plaintext.descriptor, (0, 3), 0.0)
+        body = Body(plaintext.body)
+        self.fillers(body, 10, 0, [0])
+        body.end()
+
+        ciphertext = self.open("ckks_ciphertext.kw", 0x103)
+        assert ciphertext.descriptor.take("BB") == [0, 3]
+        self.message(ciphertext.descriptor, (0, 9), 1 / 1024)
+        body = Body(ciphertext.body)
+        for digit in range(3):
+            self.fillers(body, 11, digit, [0])
+        body.end()
+
+        seeded = self.open("ckks_ciphertext_seeded.kw", 0x104)
+        level, *seed_bytes = seeded.descriptor.take("B32B")
+        assert level == 0
+        self.message(seeded.descriptor, (1, 0), 1 / 1024)
+        body = Body(seeded.body)
+        self.fillers(body, 12, 0, [0])
+        body.end()
+        self.half("ckks_ciphertext_seeded.kw", bytes(seed_bytes), ENCRYPTION_STREAM, 1)
+        return 15
+
+    def key_set(self) -> None:
+        """A directory of two keys, and the keys."""
+        found = self.open("key_set.kw", 4)
+        (count,) = found.descriptor.take("I")
+        entries = []
+        for _ in range(count):
+            *spec, special_count = found.descriptor.take("BQBBBB")
+            spec.append(found.descriptor.take(f"{special_count}B"))
+            entries.append((spec, found.descriptor.take("Q")[0]))
+        found.descriptor.end()
+        elements = [(0, 2 * N - 1), (2, 9)]
+        assert [spec for spec, _ in entries] == [[*element, 0, 1, 1, [3]] for element in elements]
+        ends = [0]
+        for _, length in entries:
+            ends.append(ends[-1] + length)
+        assert ends[-1] == len(found.body)
+        for k, (start, end) in enumerate(pairwise(ends)):
+            key, rest = frame(found.body[start:end])
+            assert rest == b""
+            self.switching_key(key, elements[k], 0, [5 + k])
+
+
+def main() -> None:
+    """Check the digests of all files, then their contents."""
+    directory = Path(__file__).parent / "v1"
+    names = set()
+    for line in (directory / "SHA256SUMS").read_text().splitlines():
+        digest, name = line.split("  ")
+        assert hashlib.sha256((directory / name).read_bytes()).hexdigest() == digest, name
+        names.add(name)
+    assert names == {path.name for path in directory.glob("*.kw")}
+    count = Checker(directory).run()
+    assert count == len(names)
+    sys.stdout.write(f"{count} files agree\n")
+
+
+if __name__ == "__main__":
+    main()
