@@ -10,6 +10,9 @@ use crate::conversion::{Column, Decomposer, FRACTION_BITS, SPLIT_BITS, Source};
 /// Vectors that are summed side by side.
 const SIDE: usize = 4;
 
+/// Vectors ahead of the sums at which rows are prefetched: the tile of [`super::ntt`] that comes next.
+const AHEAD: usize = 8;
+
 /// Inner products of words `start..start + count` of the rows with a column: lazy words below `4q`.
 ///
 /// # Safety
@@ -36,6 +39,7 @@ pub(super) unsafe fn words<L: Lanes>(
                     let constant = _mm512_set1_epi64(constant as i64);
                     let row = row.as_ptr().add(start + at).cast::<__m512i>();
                     for k in 0..SIDE {
+                        _mm_prefetch::<_MM_HINT_T0>(row.wrapping_add(k + AHEAD).cast());
                         sums[k] = l.accumulate(sums[k], row.add(k).read_unaligned(), constant);
                     }
                 }

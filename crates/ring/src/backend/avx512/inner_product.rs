@@ -65,6 +65,9 @@ pub(super) unsafe fn inner_product<L: Lanes>(
     }
 }
 
+/// Words ahead of the sums at which rows are prefetched: eighteen streams are more than the hardware follows.
+const AHEAD: usize = 2 * CHUNK_WORDS;
+
 /// The sums of one chunk, added to the outputs if `resume`.
 ///
 /// # Safety
@@ -80,6 +83,9 @@ unsafe fn chunk<L: Lanes>(l: L, rows: &[[*const u64; 3]], resume: bool, out_b: *
                 |p: *mut __m512i| Sum { high: zero, low: if resume { p.read_unaligned() } else { zero } };
             let (mut sum_b, mut sum_a) = (start(to_b), start(to_a));
             for &[digit, b, a] in rows {
+                for row in [digit, b, a] {
+                    _mm_prefetch::<_MM_HINT_T0>(row.wrapping_add(i + AHEAD).cast());
+                }
                 let digit = digit.add(i).cast::<__m512i>().read_unaligned();
                 sum_b = l.accumulate(sum_b, digit, b.add(i).cast::<__m512i>().read_unaligned());
                 sum_a = l.accumulate(sum_a, digit, a.add(i).cast::<__m512i>().read_unaligned());
