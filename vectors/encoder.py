@@ -80,7 +80,7 @@ def case(log_slots: int, log_scale: int, state: int) -> str:
         for part in (0, 1):
             total = sum(c * p[part] for c, p in zip(coefficients, points, strict=True))
             decoded.append(rounded(total << 20, ONE))
-    rows = [["case", log_slots, log_scale, state], encoded, decoded]
+    rows: list[list[object]] = [["case", log_slots, log_scale, state], [*encoded], [*decoded]]
     return "".join(" ".join(map(str, row)) + "\n" for row in rows)
 
 

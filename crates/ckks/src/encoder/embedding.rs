@@ -1,5 +1,6 @@
 //! The canonical embedding restricted to the orbit of 5, and its inverse.
 
+use std::cell::RefCell;
 use std::mem::swap;
 
 use keywright_ring::{BackendKind, MAX_LOG_N, MIN_LOG_N, backend};
@@ -81,16 +82,16 @@ impl Embedding {
             "{n} values are not the 2^{log_slots} slots of N = 2^{}",
             self.log_n
         );
-        let mut memory = [Vec::new(), Vec::new()];
-        let [first, second] = buffers(&mut memory, 2 * n);
-        let (re, im) = first.split_at_mut(n);
-        for ((re, im), z) in re.iter_mut().zip(im).zip(values.iter()) {
-            (*re, *im) = (z.re * factor, z.im * factor);
-        }
-        let (re, im) = transform(self, first, second).split_at(n);
-        for ((re, im), z) in re.iter().zip(im).zip(values) {
-            *z = Complex64::new(*re, *im);
-        }
+        with_buffers(2 * n, |[first, second]| {
+            let (re, im) = first.split_at_mut(n);
+            for ((re, im), z) in re.iter_mut().zip(im).zip(values.iter()) {
+                (*re, *im) = (z.re * factor, z.im * factor);
+            }
+            let (re, im) = transform(self, first, second).split_at(n);
+            for ((re, im), z) in re.iter().zip(im).zip(values) {
+                *z = Complex64::new(*re, *im);
+            }
+        });
     }
 
     pub(super) fn isa(&self) -> Isa {
@@ -173,14 +174,22 @@ pub(super) fn default_isa() -> Isa {
     Isa::at_most(backend::default().map_or(BackendKind::Portable, |b| b.kind()))
 }
 
-/// Two buffers of zeros that begin at a cache line: a vector that straddles two lines costs twice.
-pub(super) fn buffers(memory: &mut [Vec<f64>; 2], length: usize) -> [&mut [f64]; 2] {
+/// Runs `f` on two buffers of unspecified contents that begin at a cache line: a vector that straddles two lines costs
+/// twice. They belong to the thread and are kept, as touching fresh memory costs more than a transform.
+pub(super) fn with_buffers<T>(length: usize, f: impl FnOnce([&mut [f64]; 2]) -> T) -> T {
     const LINE: usize = 64;
-    let slack = LINE / size_of::<f64>();
-    memory.each_mut().map(|memory| {
-        *memory = vec![0.0; length + slack];
-        let start = memory.as_ptr().align_offset(LINE).min(slack);
-        &mut memory[start..start + length]
+    const SLACK: usize = LINE / size_of::<f64>();
+    thread_local! {
+        static MEMORY: RefCell<[Vec<f64>; 2]> = const { RefCell::new([Vec::new(), Vec::new()]) };
+    }
+    MEMORY.with_borrow_mut(|memory| {
+        f(memory.each_mut().map(|memory| {
+            if memory.len() < length + SLACK {
+                memory.resize(length + SLACK, 0.0);
+            }
+            let start = memory.as_ptr().align_offset(LINE).min(SLACK);
+            &mut memory[start..start + length]
+        }))
     })
 }
 

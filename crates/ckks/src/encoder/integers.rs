@@ -4,7 +4,7 @@ use keywright_ring::Modulus;
 use num_complex::Complex64;
 
 use super::dispatch::{Isa, dispatched};
-use super::embedding::buffers;
+use super::embedding::with_buffers;
 use super::magnitude::{MAX_BITS, half_modulus, max_magnitude};
 use super::{Embedding, EncoderError};
 
@@ -58,20 +58,22 @@ impl Integers {
         if values.len() > slots {
             return Err(EncoderError::TooManyValues { count: values.len(), room: slots, what: "slots" });
         }
-        let mut memory = [Vec::new(), Vec::new()];
-        let [first, second] = buffers(&mut memory, 2 * slots);
-        let (re, im) = first.split_at_mut(slots);
-        // The division is exact: the number of slots is a power of two.
-        let factor = scale / slots as f64;
-        for ((re, im), &value) in re.iter_mut().zip(im.iter_mut()).zip(values) {
-            let value: Complex64 = value.into();
-            (*re, *im) = (value.re * factor, value.im * factor);
-        }
-        if max_magnitude(embedding.isa(), first).is_above(MAX_BITS) {
-            let parts = values.iter().map(|&v| v.into()).enumerate();
-            return Err(refused(parts.flat_map(|(i, v)| [(i, v.re), (i, v.im)]), scale));
-        }
-        Self::round(embedding, embedding.slots_to_coefficients(first, second))
+        with_buffers(2 * slots, |[first, second]| {
+            let (re, im) = first.split_at_mut(slots);
+            // The division is exact: the number of slots is a power of two.
+            let factor = scale / slots as f64;
+            for ((re, im), &value) in re.iter_mut().zip(im.iter_mut()).zip(values) {
+                let value: Complex64 = value.into();
+                (*re, *im) = (value.re * factor, value.im * factor);
+            }
+            re[values.len()..].fill(0.0);
+            im[values.len()..].fill(0.0);
+            if max_magnitude(embedding.isa(), first).is_above(MAX_BITS) {
+                let parts = values.iter().map(|&v| v.into()).enumerate();
+                return Err(refused(parts.flat_map(|(i, v)| [(i, v.re), (i, v.im)]), scale));
+            }
+            Self::round(embedding, embedding.slots_to_coefficients(first, second))
+        })
     }
 
     /// The integer polynomial whose first coefficients are `values * scale`, rounded, and whose others are zero.

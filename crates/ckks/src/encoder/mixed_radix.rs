@@ -96,21 +96,21 @@ impl MixedRadix {
         digits.places.clear();
         for (t, (step, limb)) in self.steps.iter().zip(limbs).enumerate() {
             let residues = &limb[start..start + count];
+            let m = &step.modulus;
             if t == 0 {
-                known.fill(0);
-            } else {
-                reduce_signed(isa, digits.row(0, count), &step.modulus, known);
-                for k in 1..digits.places.len() {
-                    add_digit(&step.modulus, digits.row(k, count), step.products[digits.places[k]], known);
-                }
+                digits.places.push(0);
+                digits.rows.resize(count, 0);
+                centre(isa, residues, m.value(), &mut digits.rows);
+                continue;
             }
-            if t == 0 || differ(isa, residues, known) {
+            reduce_signed(isa, digits.row(0, count), m, known);
+            for k in 1..digits.places.len() {
+                add_digit(m, digits.row(k, count), step.products[digits.places[k]], known);
+            }
+            if differ(isa, residues, known) {
                 digits.places.push(t);
-                let m = &step.modulus;
-                digits.rows.extend(residues.iter().zip(known.iter()).map(|(&r, &k)| {
-                    let difference = m.sub(r, k);
-                    m.centered(if t == 0 { difference } else { m.mul_shoup(difference, step.inverse) })
-                }));
+                let digit = |(&r, &k): (&u64, &u64)| m.centered(m.mul_shoup(m.sub(r, k), step.inverse));
+                digits.rows.extend(residues.iter().zip(known.iter()).map(digit));
             }
         }
     }
@@ -156,6 +156,15 @@ fn add_digit(m: &Modulus, digits: &[i64], w: ShoupFactor, known: &mut [u64]) {
     for (k, &d) in known.iter_mut().zip(digits) {
         let product = m.mul_shoup((d as u64).wrapping_add(OFFSET), w);
         *k = m.add(m.add(*k, correction), product);
+    }
+}
+
+dispatched! {
+    /// The representatives in `-q/2..q/2`, for `q < 2^61`.
+    fn centre(residues: &[u64], q: u64, digits: &mut [i64]) {
+        for (d, &r) in digits.iter_mut().zip(residues) {
+            *d = r as i64 - if r > q / 2 { q as i64 } else { 0 };
+        }
     }
 }
 
