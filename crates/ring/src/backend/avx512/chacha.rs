@@ -40,8 +40,12 @@ pub(super) unsafe fn residues(
 ) {
     let lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
     let counters = _mm512_add_epi32(_mm512_set1_epi32((number * 16) as i32), lanes);
-    let mut s = state.map(|word| _mm512_set1_epi32(word as i32));
-    s[12] = counters;
+    let start = |w: usize| if w == 12 { counters } else { _mm512_set1_epi32(state[w] as i32) };
+    // A loop: `array::map` stays a call, to code without the CPU features.
+    let mut s = [counters; 16];
+    for w in 0..16 {
+        s[w] = start(w);
+    }
     for _ in 0..4 {
         quarter_rounds!(s; 0 4 8 12, 1 5 9 13, 2 6 10 14, 3 7 11 15);
         quarter_rounds!(s; 0 5 10 15, 1 6 11 12, 2 7 8 13, 3 4 9 14);
@@ -50,8 +54,7 @@ pub(super) unsafe fn residues(
     let q = _mm512_set1_epi64(m.value() as i64);
     let mut rejected = 0;
     for w in 0..16 {
-        let start = if w == 12 { counters } else { _mm512_set1_epi32(state[w] as i32) };
-        let words = _mm512_and_si512(_mm512_add_epi32(s[w], start), mask);
+        let words = _mm512_and_si512(_mm512_add_epi32(s[w], start(w)), mask);
         // SAFETY: a chunk is sixteen vectors.
         unsafe { out.cast::<__m512i>().add(w).write_unaligned(words) };
         rejected |= _mm512_cmpge_epu64_mask(words, q);

@@ -20,15 +20,21 @@ struct Rows<P> {
 /// Columns that are converted before they are transformed: sixteen rows of as many words are 8 KiB.
 const TILE: usize = 64;
 
-/// The inner product of rows with a column, transformed: the first pass takes its operands from a tile that is converted
-/// just before, so that the converted limb is written once.
+/// Number of tiles of a limb.
+pub(super) const fn parts(length: usize) -> usize {
+    (length >> pass_log_radix(length)) / TILE
+}
+
+/// The inner product of rows with a column, for the columns of one tile, and the first pass over it: its operands are
+/// converted just before, so that the converted limb is written once.
 ///
 /// # Safety
-/// As for [`transform`], with `length` words in every row.
+/// As for [`transform`], with `length` words in every row and `part` below [`parts`].
 #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512ifma")]
-pub(super) unsafe fn convert<L: Lanes>(
+pub(super) unsafe fn convert_part<L: Lanes>(
     column: &Column,
     rows: &[&[u64]],
+    part: usize,
     x: *mut u64,
     length: usize,
     table: &[u64],
@@ -36,23 +42,33 @@ pub(super) unsafe fn convert<L: Lanes>(
     #[repr(align(64))]
     struct Tile([u64; 16 * TILE]);
     let mut tile = Tile([0; 16 * TILE]);
-    // SAFETY: tiles and their columns lie within rows of `part` words, a multiple of a tile's.
+    // SAFETY: tiles and their columns lie within rows of `stride` words, a multiple of a tile's.
     unsafe {
         let l = L::new(&column.modulus);
         let log_radix = pass_log_radix(length);
-        let part = length >> log_radix;
-        let head = table.as_ptr();
-        let stream = head.add(HEAD);
-        for start in (0..part).step_by(TILE) {
-            for row in 0..1 << log_radix {
-                let words = tile.0.as_mut_ptr().add(row * TILE);
-                conversion::words::<L>(l, column, rows, row * part + start, TILE, words);
-            }
-            let from = Rows { start: tile.0.as_ptr(), stride: TILE };
-            let to = Rows { start: x.add(start), stride: part };
-            pass::<L, false>(l, log_radix, from, to, TILE, stream);
+        let (stride, start) = (length >> log_radix, part * TILE);
+        for row in 0..1 << log_radix {
+            let words = tile.0.as_mut_ptr().add(row * TILE);
+            conversion::words::<L>(l, column, rows, row * stride + start, TILE, words);
         }
-        let end = children(l, x, log_radix, part, head, stream.add(pass_words(log_radix)));
+        let from = Rows { start: tile.0.as_ptr(), stride: TILE };
+        let to = Rows { start: x.add(start), stride };
+        pass::<L, false>(l, log_radix, from, to, TILE, table.as_ptr().add(HEAD));
+    }
+}
+
+/// The passes after the first, over a limb whose tiles are all converted.
+///
+/// # Safety
+/// As for [`transform`].
+#[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512ifma")]
+pub(super) unsafe fn finish<L: Lanes>(m: &Modulus, x: *mut u64, length: usize, table: &[u64]) {
+    // SAFETY: by contract; the stream continues after the first pass.
+    unsafe {
+        let log_radix = pass_log_radix(length);
+        let head = table.as_ptr();
+        let stream = head.add(HEAD + pass_words(log_radix));
+        let end = children(L::new(m), x, log_radix, length >> log_radix, head, stream);
         debug_assert_eq!(end, table.as_ptr_range().end);
     }
 }

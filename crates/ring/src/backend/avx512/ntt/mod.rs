@@ -72,12 +72,23 @@ impl<L: Lanes + 'static> NttPlan for Plan<L> {
         unsafe { inverse::transform::<L>(&self.modulus, limb.as_mut_ptr(), limb.len(), &self.inverse) }
     }
 
-    fn convert_forward(&self, column: &Column, rows: &[&[u64]], out: &mut [u64]) {
+    fn parts(&self) -> usize {
+        forward::parts(self.length)
+    }
+
+    fn convert_part(&self, column: &Column, rows: &[&[u64]], part: usize, out: &mut [u64]) {
         assert_eq!(out.len(), self.length, "a limb of this plan's degree");
+        assert!(part < self.parts(), "a part of this plan's limbs");
         assert_eq!(column.modulus, self.modulus, "a column of this plan's prime");
         assert_eq!(rows.len(), column.constants.len(), "a constant for every row");
         assert!(rows.iter().all(|row| row.len() == self.length), "rows of this plan's degree");
         // SAFETY: lengths and tables agree, and the CPU features are there, by the invariant.
-        unsafe { forward::convert::<L>(column, rows, out.as_mut_ptr(), out.len(), &self.forward) }
+        unsafe { forward::convert_part::<L>(column, rows, part, out.as_mut_ptr(), out.len(), &self.forward) }
+    }
+
+    fn finish_converted(&self, out: &mut [u64]) {
+        assert_eq!(out.len(), self.length, "a limb of this plan's degree");
+        // SAFETY: lengths and tables agree, and the CPU features are there, by the invariant.
+        unsafe { forward::finish::<L>(&self.modulus, out.as_mut_ptr(), out.len(), &self.forward) }
     }
 }
