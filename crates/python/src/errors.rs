@@ -1,0 +1,234 @@
+//! Every error of the engine as its exception of `keywright.errors`, with the offending value and its bound as attributes.
+
+use keywright_ckks::CkksError;
+use keywright_ring::RingError;
+use keywright_rlwe::{KeyElement, RlweError};
+use keywright_wire::WireError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+/// What a method of this crate can fail with.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    Ckks(CkksError),
+    Wire(WireError),
+    /// Raised by Python code that was called, or by an argument of the wrong type.
+    Python(PyErr),
+    /// Values that are not a vector of numbers.
+    Values(String),
+    /// A number of slots that is not a power of two up to `N/2`.
+    Slots { slots: usize, max: usize },
+    Threads { count: usize, reason: String },
+    /// A class that refuses to be pickled.
+    Pickle(&'static str),
+}
+
+macro_rules! from {
+    ($($source:ty => $make:expr),* $(,)?) => {
+        $(impl From<$source> for Failure {
+            fn from(error: $source) -> Self {
+                let make: fn($source) -> Self = $make;
+                make(error)
+            }
+        })*
+    };
+}
+
+from! {
+    CkksError => Self::Ckks,
+    RlweError => |error| Self::Ckks(error.into()),
+    RingError => |error| Self::Ckks(RlweError::from(error).into()),
+    WireError => Self::Wire,
+    PyErr => Self::Python,
+}
+
+/// Class and attributes of an exception.
+type Described<'py> = (&'static str, Bound<'py, PyDict>);
+
+macro_rules! described {
+    ($py:expr, $class:literal $(, $name:ident = $value:expr)* $(,)?) => {{
+        let details = PyDict::new($py);
+        $(details.set_item(stringify!($name), $value)?;)*
+        Ok(($class, details))
+    }};
+}
+
+fn ring<'py>(py: Python<'py>, error: &RingError) -> PyResult<Described<'py>> {
+    match error {
+        RingError::Degree(log_n) => described!(
+            py, "ParameterError", what = "log_n", value = log_n,
+            minimum = keywright_ring::MIN_LOG_N, maximum = keywright_ring::MAX_LOG_N
+        ),
+        RingError::ModulusRange(modulus) => {
+            described!(py, "ParameterError", what = "modulus", value = modulus, minimum = 3, maximum = (1u64 << 61) - 1)
+        }
+        RingError::NotPrime(modulus) => described!(py, "ParameterError", what = "modulus", value = modulus),
+        RingError::NoRoot { prime, two_n } => {
+            described!(py, "ParameterError", what = "modulus", value = prime, two_n = two_n)
+        }
+        RingError::NotEnoughPrimes { bits, found, wanted, .. } => described!(
+            py, "ParameterError", what = "number of primes", value = wanted, maximum = found, bits = bits
+        ),
+        RingError::Repeated(prime) => described!(py, "ParameterError", what = "modulus", value = prime),
+        RingError::GaloisElement { element, two_n } => {
+            described!(py, "ParameterError", what = "Galois element", value = element, minimum = 1, maximum = two_n - 1)
+        }
+        RingError::BackendUnavailable(name, available) => {
+            described!(py, "BackendError", backend = name, available = available)
+        }
+        RingError::HammingWeight { weight, n } => {
+            described!(py, "ParameterError", what = "Hamming weight", value = weight, minimum = 1, maximum = n)
+        }
+        _ => described!(py, "ParameterError"),
+    }
+}
+
+fn element_name(element: &KeyElement) -> String {
+    match element {
+        KeyElement::Galois(g) => format!("galois {g}"),
+        KeyElement::Relinearization => "relinearization".into(),
+        KeyElement::Secret(id) => format!("secret {id}"),
+    }
+}
+
+fn rlwe<'py>(py: Python<'py>, error: &RlweError) -> PyResult<Described<'py>> {
+    match error {
+        RlweError::Ring(error) => ring(py, error),
+        RlweError::Insecure { object, log_qp, log_n, secret, bound } => described!(
+            py, "SecurityError", object = object, modulus_bits = log_qp, bound = bound, log_n = log_n, secret = secret
+        ),
+        RlweError::NoBound { secret, log_n } => described!(
+            py, "SecurityError", object = py.None(), modulus_bits = py.None(), bound = py.None(),
+            log_n = log_n, secret = secret
+        ),
+        RlweError::Count { what, count, min, max } => {
+            described!(py, "ParameterError", what = what, value = count, minimum = min, maximum = max)
+        }
+        RlweError::Level { level, max, object } => {
+            described!(py, "LevelError", level = level, maximum = max, object = object)
+        }
+        RlweError::SpecialPrime { index, level, .. } => {
+            described!(py, "ParameterError", what = "special prime", value = index, level = level)
+        }
+        RlweError::SpecialTooSmall { index, prime_bits, special_bits } => described!(
+            py, "ParameterError", what = "bits of a prime", value = prime_bits, maximum = special_bits, index = index
+        ),
+        RlweError::MissingKey { element, rotation, level, nearest } => described!(
+            py, "MissingKeyError", element = element_name(element), rotation = rotation.parse::<i64>().ok(),
+            level = level, nearest = nearest
+        ),
+        RlweError::KeyUse { element, key_level, alpha, level, coalesce, .. } => described!(
+            py, "KeyUseError", element = element_name(element), key_level = key_level, alpha = alpha, level = level,
+            coalesce = coalesce
+        ),
+        RlweError::MixedParameters { left, right } => described!(py, "MixedParametersError", left = left, right = right),
+        RlweError::Randomness(_) => described!(py, "RandomnessError"),
+        _ => described!(py, "KeywrightError"),
+    }
+}
+
+fn ckks<'py>(py: Python<'py>, error: &CkksError) -> PyResult<Described<'py>> {
+    match error {
+        CkksError::Rlwe(error) => rlwe(py, error),
+        CkksError::Encode(_) => described!(py, "EncodeError"),
+        CkksError::ScaleMismatch { left, right } => {
+            described!(py, "ScaleError", left_log_scale = left, right_log_scale = right)
+        }
+        CkksError::PackingMismatch { left, right } => {
+            described!(py, "PackingError", left = left.to_string(), right = right.to_string())
+        }
+        CkksError::LevelsExhausted { operation, needed, available } => {
+            described!(py, "LevelError", operation = operation, needed = needed, available = available)
+        }
+        CkksError::Degree { operation, degree } => {
+            described!(py, "DegreeError", operation = operation, degree = degree)
+        }
+        CkksError::Scale { log_scale, log_q, level } => {
+            described!(py, "ScaleError", log_scale = log_scale, log_q = log_q, level = level)
+        }
+        CkksError::NotFinite(value) => described!(py, "EncodeError", value = value),
+        CkksError::NotPowerOfTwo(count) => described!(py, "ParameterError", what = "number of slots", value = count),
+        CkksError::UnknownPreset { name, known } => {
+            described!(py, "ParameterError", what = "preset", value = name, known = known)
+        }
+        _ => described!(py, "KeywrightError"),
+    }
+}
+
+fn wire<'py>(py: Python<'py>, error: &WireError) -> PyResult<Described<'py>> {
+    match error {
+        WireError::Rlwe(error) => rlwe(py, error),
+        WireError::ForeignParameters { found, expected } => described!(
+            py, "MixedParametersError", left = found.to_string(), right = expected.to_string()
+        ),
+        WireError::NoSuchKey { element, level } => described!(
+            py, "MissingKeyError", element = element_name(element), rotation = py.None(), level = level,
+            nearest = py.None()
+        ),
+        WireError::Truncated { needed, missing, .. } => {
+            described!(py, "FormatError", reason = "truncated", found = needed - missing, expected = needed)
+        }
+        WireError::Trailing { extra, .. } => {
+            described!(py, "FormatError", reason = "trailing", found = extra, expected = 0)
+        }
+        WireError::Magic { found } => described!(
+            py, "FormatError", reason = "foreign", found = found.to_vec(), expected = keywright_wire::MAGIC.to_vec()
+        ),
+        WireError::Version { found, supported } => {
+            described!(py, "FormatError", reason = "version", found = found, expected = supported)
+        }
+        WireError::UnknownKind(kind) => described!(py, "FormatError", reason = "kind", found = kind),
+        WireError::WrongKind { found, expected } => described!(
+            py, "FormatError", reason = "kind", found = found.to_string(), expected = expected.to_string()
+        ),
+        WireError::Checksum { stored, computed, .. } => {
+            described!(py, "FormatError", reason = "checksum", found = computed, expected = stored)
+        }
+        WireError::Length { found, expected, .. } => {
+            described!(py, "FormatError", reason = "length", found = found, expected = expected)
+        }
+        WireError::Field { value, .. } => described!(py, "FormatError", reason = "field", found = value),
+        WireError::Residue { value, modulus, .. } => {
+            described!(py, "FormatError", reason = "residue", found = value, expected = modulus)
+        }
+        WireError::SecretCoefficient { count } => described!(py, "FormatError", reason = "secret", found = count),
+        WireError::KeyCount { found, expected } => {
+            described!(py, "FormatError", reason = "number of keys", found = found, expected = expected)
+        }
+        _ => described!(py, "FormatError", reason = "contents"),
+    }
+}
+
+fn exception(py: Python<'_>, message: &str, described: PyResult<Described<'_>>) -> PyResult<PyErr> {
+    let (class, details) = described?;
+    let class = py.import("keywright.errors")?.getattr(class)?;
+    Ok(PyErr::from_value(class.call((message,), Some(&details))?))
+}
+
+impl From<Failure> for PyErr {
+    fn from(failure: Failure) -> Self {
+        Python::attach(|py| {
+            let (message, described) = match failure {
+                Failure::Python(error) => return error,
+                Failure::Wire(WireError::Io(error)) => return error.into(),
+                Failure::Pickle(class) => {
+                    return pyo3::exceptions::PyTypeError::new_err(format!(
+                        "{class} is not pickled, because unpickling runs code; send its to_bytes(), which from_bytes() checks"
+                    ));
+                }
+                Failure::Ckks(error) => (error.to_string(), ckks(py, &error)),
+                Failure::Wire(error) => (error.to_string(), wire(py, &error)),
+                Failure::Values(reason) => (reason, (|| described!(py, "EncodeError"))()),
+                Failure::Slots { slots, max } => (
+                    format!("{slots} slots: the number of slots is a power of two from 1 to {max}"),
+                    (|| described!(py, "ParameterError", what = "slots", value = slots, minimum = 1, maximum = max))(),
+                ),
+                Failure::Threads { count, reason } => (
+                    format!("{count} threads: {reason}"),
+                    (|| described!(py, "ParameterError", what = "threads", value = count, minimum = 1))(),
+                ),
+            };
+            exception(py, &message, described).unwrap_or_else(|error| error)
+        })
+    }
+}

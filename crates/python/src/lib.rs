@@ -1,0 +1,57 @@
+//! `keywright._core`: the Rust engine under the names of the Python package. An adapter: one file per class, no logic.
+//!
+//! Objects are immutable or guarded by a lock, so they can be used from any thread. The interpreter lock is released
+//! while anything is computed, which runs on the pool of [`pool`].
+#![forbid(unsafe_code)]
+
+mod array;
+mod ciphertext;
+mod decryptor;
+mod encryptor;
+mod errors;
+mod evaluation_keys;
+mod evaluator;
+mod key_generator;
+mod key_spec;
+mod operand;
+mod parameters;
+mod pool;
+mod public_key;
+mod secret_key;
+mod seeded_ciphertext;
+mod switching_key;
+
+/// Keywright's compiled engine. Import it as `keywright`.
+#[pyo3::pymodule(gil_used = false)]
+mod _core {
+    #[pymodule_export]
+    use crate::ciphertext::PyCiphertext;
+    #[pymodule_export]
+    use crate::decryptor::PyDecryptor;
+    #[pymodule_export]
+    use crate::encryptor::PyEncryptor;
+    #[pymodule_export]
+    use crate::evaluation_keys::PyEvaluationKeys;
+    #[pymodule_export]
+    use crate::evaluator::PyEvaluator;
+    #[pymodule_export]
+    use crate::key_generator::PyKeyGenerator;
+    #[pymodule_export]
+    use crate::key_spec::PyKeySpec;
+    #[pymodule_export]
+    use crate::parameters::{PyParameters, presets};
+    #[pymodule_export]
+    use crate::pool::{set_threads, threads};
+    #[pymodule_export]
+    use crate::public_key::PyPublicKey;
+    #[pymodule_export]
+    use crate::secret_key::PySecretKey;
+    #[pymodule_export]
+    use crate::seeded_ciphertext::PySeededCiphertext;
+    #[pymodule_export]
+    use crate::switching_key::PySwitchingKey;
+
+    #[pymodule_export]
+    #[expect(non_upper_case_globals, reason = "the name that Python expects")]
+    const __version__: &str = env!("CARGO_PKG_VERSION");
+}

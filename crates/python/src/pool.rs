@@ -1,0 +1,75 @@
+//! The threads that everything is computed on.
+
+use std::process;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use pyo3::prelude::*;
+use rayon::{ThreadPool, ThreadPoolBuilder};
+
+use crate::errors::Failure;
+
+/// A pool and the process it was started in: a forked child has the pool's memory but not its threads.
+struct Started {
+    process: u32,
+    pool: Arc<ThreadPool>,
+}
+
+static POOL: RwLock<Option<Started>> = RwLock::new(None);
+
+/// `count` threads, or with 0 as many as `RAYON_NUM_THREADS` says or the machine has.
+fn start(count: usize) -> Result<Arc<ThreadPool>, Failure> {
+    let builder = ThreadPoolBuilder::new().num_threads(count).thread_name(|i| format!("keywright-{i}"));
+    let pool = Arc::new(builder.build().map_err(|error| Failure::Threads { count, reason: error.to_string() })?);
+    let started = Started { process: process::id(), pool: pool.clone() };
+    let before = POOL.write().unwrap_or_else(PoisonError::into_inner).replace(started);
+    if let Some(before) = before.filter(|before| before.process != process::id()) {
+        // Its threads do not exist here: nothing can be asked of them, not even to end.
+        std::mem::forget(before);
+    }
+    Ok(pool)
+}
+
+fn current() -> Result<Arc<ThreadPool>, Failure> {
+    if let Some(started) = &*POOL.read().unwrap_or_else(PoisonError::into_inner)
+        && started.process == process::id()
+    {
+        return Ok(started.pool.clone());
+    }
+    start(0)
+}
+
+/// Computes on the pool, with the interpreter lock released.
+pub(crate) fn compute<T: Send, E: Send>(
+    py: Python<'_>,
+    work: impl FnOnce() -> Result<T, E> + Send,
+) -> Result<T, Failure>
+where
+    Failure: From<E>,
+{
+    py.detach(|| Ok(current()?.install(work)?))
+}
+
+/// Sets the number of threads that operations are shared among, for the whole process.
+///
+/// Results do not depend on it. Operations already running finish on the threads they have.
+///
+/// Args:
+///     n: number of threads, at least 1; None for the default, which is RAYON_NUM_THREADS if set, else all cores.
+///
+/// Raises:
+///     ParameterError: n is 0 or the system cannot start so many.
+#[pyfunction]
+#[pyo3(signature = (n=None))]
+pub(crate) fn set_threads(py: Python<'_>, n: Option<usize>) -> Result<(), Failure> {
+    if n == Some(0) {
+        return Err(Failure::Threads { count: 0, reason: "at least one thread is needed".into() });
+    }
+    py.detach(|| start(n.unwrap_or(0)))?;
+    Ok(())
+}
+
+/// The number of threads that operations are shared among.
+#[pyfunction]
+pub(crate) fn threads(py: Python<'_>) -> Result<usize, Failure> {
+    Ok(py.detach(current)?.current_num_threads())
+}

@@ -1,0 +1,90 @@
+use std::sync::Arc;
+
+use keywright_ring::sampling::SecretRng;
+use keywright_rlwe::{SecretKey, system_rng};
+use keywright_wire::WireSecret;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use zeroize::Zeroizing;
+
+use crate::errors::Failure;
+use crate::parameters::PyParameters;
+use crate::pool::compute;
+
+/// The secret of the owner of the data. Wiped from memory when dropped, never shown, never given to a server.
+#[pyclass(name = "SecretKey", module = "keywright", frozen)]
+pub(crate) struct PySecretKey {
+    pub(crate) parameters: PyParameters,
+    pub(crate) key: Arc<SecretKey>,
+}
+
+/// A generator of secrets from the operating system, or from given entropy.
+pub(crate) fn rng(entropy: Option<[u8; 32]>) -> Result<SecretRng, Failure> {
+    match entropy {
+        None => Ok(system_rng()?),
+        Some(bytes) => Ok(SecretRng::from_entropy(&Zeroizing::new(bytes))),
+    }
+}
+
+#[pymethods]
+impl PySecretKey {
+    /// A new secret.
+    ///
+    /// Args:
+    ///     parameters: what it is for.
+    ///     entropy: 32 bytes that decide the secret, for tests only: who knows them knows the secret. The operating
+    ///         system's randomness by default.
+    ///
+    /// Raises:
+    ///     RandomnessError: the operating system gives no randomness.
+    #[staticmethod]
+    #[pyo3(signature = (parameters, entropy=None))]
+    fn generate(py: Python<'_>, parameters: &PyParameters, entropy: Option<[u8; 32]>) -> Result<Self, Failure> {
+        let key = compute(py, || -> Result<_, Failure> {
+            Ok(SecretKey::sample(parameters.0.rlwe(), &mut rng(entropy)?)?)
+        })?;
+        Ok(Self { parameters: parameters.clone(), key: Arc::new(key) })
+    }
+
+    /// The parameters it belongs to.
+    #[getter]
+    fn parameters(&self) -> PyParameters {
+        self.parameters.clone()
+    }
+
+    /// The secret as bytes, unencrypted: keep them as you keep a password. Python does not wipe them.
+    fn to_bytes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>, Failure> {
+        Ok(PyBytes::new(py, &self.key.to_secret_bytes(self.parameters.0.rlwe())?))
+    }
+
+    /// A secret from the bytes of `to_bytes`.
+    ///
+    /// Raises:
+    ///     FormatError: the bytes are not a whole, intact secret.
+    ///     MixedParametersError: it belongs to other parameters.
+    #[staticmethod]
+    fn from_bytes(py: Python<'_>, data: &[u8], parameters: &PyParameters) -> Result<Self, Failure> {
+        let key = compute(py, || SecretKey::from_secret_bytes(data, parameters.0.rlwe()))?;
+        Ok(Self { parameters: parameters.clone(), key: Arc::new(key) })
+    }
+
+    /// Writes the secret, unencrypted, to a file that only its owner can read and that appears whole or not at all.
+    fn save(&self, py: Python<'_>, path: std::path::PathBuf) -> Result<(), Failure> {
+        Ok(py.detach(|| self.key.save_secret(path, self.parameters.0.rlwe()))?)
+    }
+
+    /// Reads the secret of a file; errors as of `from_bytes`.
+    #[staticmethod]
+    fn load(py: Python<'_>, path: std::path::PathBuf, parameters: &PyParameters) -> Result<Self, Failure> {
+        let key = compute(py, || SecretKey::load_secret(path, parameters.0.rlwe()))?;
+        Ok(Self { parameters: parameters.clone(), key: Arc::new(key) })
+    }
+
+    fn __reduce__(&self) -> Result<(), Failure> {
+        Err(Failure::Pickle("SecretKey"))
+    }
+
+    fn __repr__(&self) -> &'static str {
+        "SecretKey(..)"
+    }
+}

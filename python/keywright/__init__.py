@@ -1,0 +1,83 @@
+"""Keywright: private inference on encrypted data, with RNS-CKKS and keys that are planned.
+
+>>> import keywright as kw
+>>> parameters = kw.Parameters.preset("N13_QP214_S38")
+>>> secret = kw.SecretKey.generate(parameters)
+>>> generator = kw.KeyGenerator(secret)
+>>> encryptor = kw.Encryptor(generator.public_key())
+>>> evaluator = kw.Evaluator(parameters, generator.evaluation_keys(rotations=[1]))
+>>> x = evaluator(encryptor.encrypt([1.0, 2.0, 3.0, 4.0], slots=4))
+>>> y = x * x + 2 * (x << 1)
+>>> kw.Decryptor(secret).decrypt(y.ciphertext).round(3).tolist()
+[5.0, 10.0, 17.0, 18.0]
+"""
+
+from keywright._core import (
+    Ciphertext,
+    Decryptor,
+    Encryptor,
+    EvaluationKeys,
+    Evaluator,
+    KeyGenerator,
+    KeySpec,
+    Parameters,
+    PublicKey,
+    SecretKey,
+    SeededCiphertext,
+    SwitchingKey,
+    __version__,
+    presets,
+    set_threads,
+    threads,
+)
+from keywright.errors import (
+    BackendError,
+    DegreeError,
+    EncodeError,
+    FormatError,
+    KeyUseError,
+    KeywrightError,
+    LevelError,
+    MissingKeyError,
+    MixedParametersError,
+    PackingError,
+    ParameterError,
+    RandomnessError,
+    ScaleError,
+    SecurityError,
+)
+from keywright.values import Encrypted
+
+__all__ = [
+    "BackendError",
+    "Ciphertext",
+    "Decryptor",
+    "DegreeError",
+    "EncodeError",
+    "Encrypted",
+    "Encryptor",
+    "EvaluationKeys",
+    "Evaluator",
+    "FormatError",
+    "KeyGenerator",
+    "KeySpec",
+    "KeyUseError",
+    "KeywrightError",
+    "LevelError",
+    "MissingKeyError",
+    "MixedParametersError",
+    "PackingError",
+    "ParameterError",
+    "Parameters",
+    "PublicKey",
+    "RandomnessError",
+    "ScaleError",
+    "SecretKey",
+    "SecurityError",
+    "SeededCiphertext",
+    "SwitchingKey",
+    "__version__",
+    "presets",
+    "set_threads",
+    "threads",
+]

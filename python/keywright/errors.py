@@ -1,0 +1,201 @@
+"""What Keywright can raise: one class per kind of mistake, with the offending value and its bound as attributes.
+
+Every message says what to do next. File-system errors stay `OSError`, wrong Python types stay `TypeError`.
+"""
+
+
+class KeywrightError(Exception):
+    """Base of every error of Keywright."""
+
+    def __init__(self, message: str, **details: object) -> None:
+        super().__init__(message)
+        self.__dict__.update(details)
+
+
+class ParameterError(KeywrightError, ValueError):
+    """A number outside its range: ring degrees, primes, alpha, slots, threads, names of parameter sets.
+
+    Attributes:
+        what: which number.
+        value: the offending value.
+        minimum: smallest legal value, None if there is no such bound.
+        maximum: largest legal value, None if there is no such bound.
+    """
+
+    what: str = ""
+    value: int | float | str | None = None
+    minimum: int | float | None = None
+    maximum: int | float | None = None
+
+
+class SecurityError(KeywrightError, ValueError):
+    """A key or parameters below 128 bits of security, or a secret for which no bound is known.
+
+    Attributes:
+        object: what would be insecure; None if no bound is known.
+        modulus_bits: its modulus, bits.
+        bound: largest modulus allowed, bits.
+        log_n: log2 of the ring degree.
+        secret: distribution of the secret.
+    """
+
+    object: str | None
+    modulus_bits: float | None
+    bound: int | None
+    log_n: int
+    secret: str
+
+
+class LevelError(KeywrightError, ValueError):
+    """A level that does not exist, or an operation that needs more levels than there are.
+
+    Attributes:
+        level: the offending level, if one was asked for.
+        maximum: the highest level of `object`.
+        object: what has that highest level.
+        operation: what needs levels.
+        needed: levels that it needs.
+        available: levels that there are.
+    """
+
+    level: int | None = None
+    maximum: int | None = None
+    object: str | None = None
+    operation: str | None = None
+    needed: int | None = None
+    available: int | None = None
+
+
+class ScaleError(KeywrightError, ValueError):
+    """Operands of different scale, or a scale that does not fit the modulus.
+
+    Attributes:
+        left_log_scale: log2 of the left operand's scale.
+        right_log_scale: log2 of the right operand's scale.
+        log_scale: log2 of the scale that does not fit.
+        log_q: log2 of the modulus.
+        level: level of that modulus.
+    """
+
+    left_log_scale: float | None = None
+    right_log_scale: float | None = None
+    log_scale: float | None = None
+    log_q: float | None = None
+    level: int | None = None
+
+
+class PackingError(KeywrightError, ValueError):
+    """Operands with different numbers of slots, or coefficients where slots are needed.
+
+    Attributes:
+        left: packing of the left operand.
+        right: packing of the right operand, or the one that is needed.
+    """
+
+    left: str
+    right: str
+
+
+class DegreeError(KeywrightError, ValueError):
+    """A ciphertext of degree 2 where degree 1 is needed.
+
+    Attributes:
+        operation: what needs degree 1.
+        degree: the offending degree.
+    """
+
+    operation: str
+    degree: int
+
+
+class MissingKeyError(KeywrightError, LookupError):
+    """No key serves an operation at its level.
+
+    Attributes:
+        element: "galois g", "relinearization" or "secret n".
+        rotation: steps of the rotation, None if it is none.
+        level: level that was asked for.
+        nearest: the nearest keys there are, in words.
+    """
+
+    element: str
+    rotation: int | None
+    level: int
+    nearest: str | None
+
+
+class KeyUseError(KeywrightError, ValueError):
+    """A key cannot be used as asked.
+
+    Attributes:
+        element: as of `MissingKeyError`.
+        key_level: highest level that the key serves.
+        alpha: its primes per digit.
+        level: level asked for.
+        coalesce: rows per digit asked for.
+    """
+
+    element: str
+    key_level: int
+    alpha: int
+    level: int
+    coalesce: int
+
+
+class EncodeError(KeywrightError, ValueError):
+    """Numbers that cannot be encoded: not finite, too many, too large, of the wrong shape or dtype.
+
+    Attributes:
+        value: the offending number, if one number is at fault.
+        index: its place.
+        count: number of values, if there are too many.
+        bound: what the value or the count may be at most.
+    """
+
+    value: float | complex | None = None
+    index: int | None = None
+    count: int | None = None
+    bound: float | None = None
+
+
+class MixedParametersError(KeywrightError, ValueError):
+    """Objects of different parameters in one operation, or a file of other parameters.
+
+    Attributes:
+        left: one object, or the fingerprint found.
+        right: the other object, or the fingerprint expected.
+    """
+
+    left: str
+    right: str
+
+
+class FormatError(KeywrightError, ValueError):
+    """Bytes that are not the object that was asked for: truncated, damaged, foreign, of another kind or version.
+
+    Attributes:
+        reason: "truncated", "trailing", "foreign", "version", "kind", "checksum", "length", "field", "residue", "secret",
+            "number of keys" or "contents".
+        found: what the bytes say.
+        expected: what they should say.
+    """
+
+    reason: str
+    found: object = None
+    expected: object = None
+
+
+class BackendError(KeywrightError):
+    """KEYWRIGHT_BACKEND names a back end that cannot run here.
+
+    Attributes:
+        backend: its name.
+        available: names of those that can.
+    """
+
+    backend: str
+    available: str
+
+
+class RandomnessError(KeywrightError, OSError):
+    """The operating system gave no randomness."""
