@@ -1,8 +1,8 @@
 """The cumulative table of the discrete Gaussian of deviation 3.19, with 60 digits, and samples drawn with it.
 
-Each line: a byte that fills the 32 bytes of entropy, the number of samples, their fold, the first sixteen. The
-generator is ChaCha20 (RFC 8439's block with a 64-bit counter from 0), read in words of 64 bits; of each, 63 bits
-select the magnitude and the lowest the sign. The table of the Rust source must be the one computed here.
+Each line: a byte that fills the 32 bytes of entropy, the number of samples, their fold, the first sixteen.
+The generator is ChaCha20 (RFC 8439's block with a 64-bit counter from 0), read in words of 64 bits; of each,
+63 bits select the magnitude and the lowest the sign. The table in the Rust source must be the one made here.
 """
 
 import re

@@ -1,6 +1,7 @@
 //! Sums of products in 128 bits: basis conversion and key inner product, a chunk at a time, reduced once per sum.
 
 use alloc::vec::Vec;
+use core::array::from_fn;
 
 use super::ntt::canonical;
 use crate::backend::UniformRow;
@@ -8,11 +9,12 @@ use crate::conversion::Column;
 use crate::expander::{self, CHUNK_WORDS};
 use crate::{Modulus, Seed, StreamId};
 
-/// Products of canonical residues that a 128-bit sum holds: `64 * 2^122 = 2^128`, less one for the remainder.
-const LAZY_TERMS: usize = 63;
+/// Products summed in registers.
+const GROUP: usize = 6;
+/// Products of canonical residues between reductions, a multiple of [`GROUP`]: `60 q^2 + q < 61 * 2^122 < 2^128`.
+const LAZY_TERMS: usize = 60;
 
 type Chunk = [u64; CHUNK_WORDS];
-type Sums = [u128; CHUNK_WORDS];
 
 /// Barrett reduction with one high product.
 ///
@@ -41,12 +43,82 @@ impl LazyBarrett {
     }
 }
 
+/// The second factors of a row of products: one for all, or one each.
+trait Factors: Copy {
+    fn at(self, i: usize) -> u64;
+}
+
+impl Factors for u64 {
+    #[inline(always)]
+    fn at(self, _: usize) -> u64 {
+        self
+    }
+}
+
+impl Factors for &Chunk {
+    #[inline(always)]
+    fn at(self, i: usize) -> u64 {
+        self[i]
+    }
+}
+
+/// Gives `finish` the sum of `x(j)[i] * y(j)[i]` over `j < terms`, modulo `m` where there are more than [`LAZY_TERMS`], for
+/// each `i`. Few terms are summed in registers.
 #[inline(always)]
-fn accumulate<const J: usize>(sums: &mut Sums, x: [&Chunk; J], y: impl Fn(usize, usize) -> u64) {
-    for (i, sum) in sums.iter_mut().enumerate() {
-        for (j, words) in x.iter().enumerate() {
-            *sum += u128::from(words[i]) * u128::from(y(j, i));
+fn sum_products<'a, Y: Factors>(
+    m: &Modulus,
+    terms: usize,
+    x: impl Fn(usize) -> &'a Chunk,
+    y: impl Fn(usize) -> Y,
+    mut finish: impl FnMut(usize, u128),
+) {
+    if terms <= GROUP {
+        return sum_group(terms, x, y, finish);
+    }
+    let mut sums = [0u128; CHUNK_WORDS];
+    for first in (0..terms).step_by(GROUP) {
+        if first > 0 && first.is_multiple_of(LAZY_TERMS) {
+            sums.iter_mut().for_each(|sum| *sum = u128::from(m.reduce_u128(*sum)));
         }
+        let count = GROUP.min(terms - first);
+        sum_group(count, |k| x(first + k), |k| y(first + k), |i, sum| sums[i] += sum);
+    }
+    for (i, sum) in sums.into_iter().enumerate() {
+        finish(i, sum);
+    }
+}
+
+/// [`sum_products`] of at most [`GROUP`] terms.
+#[inline(always)]
+fn sum_group<'a, Y: Factors>(
+    terms: usize,
+    x: impl Fn(usize) -> &'a Chunk,
+    y: impl Fn(usize) -> Y,
+    finish: impl FnMut(usize, u128),
+) {
+    match terms {
+        1 => sum_exactly::<1, Y>(x, y, finish),
+        2 => sum_exactly::<2, Y>(x, y, finish),
+        3 => sum_exactly::<3, Y>(x, y, finish),
+        4 => sum_exactly::<4, Y>(x, y, finish),
+        5 => sum_exactly::<5, Y>(x, y, finish),
+        _ => sum_exactly::<GROUP, Y>(x, y, finish),
+    }
+}
+
+#[inline(always)]
+fn sum_exactly<'a, const J: usize, Y: Factors>(
+    x: impl Fn(usize) -> &'a Chunk,
+    y: impl Fn(usize) -> Y,
+    mut finish: impl FnMut(usize, u128),
+) {
+    let (x, y): ([&Chunk; J], [Y; J]) = (from_fn(x), from_fn(y));
+    for i in 0..CHUNK_WORDS {
+        let mut sum = 0;
+        for j in 0..J {
+            sum += u128::from(x[j][i]) * u128::from(y[j].at(i));
+        }
+        finish(i, sum);
     }
 }
 
@@ -56,29 +128,30 @@ fn chunk(limb: &[u64], number: usize) -> &Chunk {
     &limb.as_chunks::<CHUNK_WORDS>().0[number]
 }
 
-/// Inner product of rows with a column: canonical, or with `CANONICAL` false below `4p`. Rows are below `2^50`, so a sum of
-/// at most [`crate::conversion::MAX_ROWS`] products is below `2^58 p < 2^(64 + shift)`.
+/// Inner product of rows with a column: canonical, or with `CANONICAL` false below `2p`.
+///
+/// Montgomery reduction, with `2^64` in the constants: as rows are below `2^50`, a sum `S` of at most
+/// [`crate::conversion::MAX_ROWS`] products is below `2^58 p`. With `k = S p^-1 mod 2^64`, `S - k p` is a multiple of `2^64`
+/// in `(-2^64 p, 2^58 p)`, so its quotient plus `p` is in `(0, 2p)`.
 pub(crate) fn convert<const CANONICAL: bool>(column: &Column, rows: &[&[u64]], out: &mut [u64]) {
     debug_assert_eq!(rows.len(), column.constants.len());
-    let (barrett, c) = (LazyBarrett::new(&column.modulus), &column.constants);
+    let (m, p) = (&column.modulus, column.modulus.value());
+    let constants: Vec<u64> = column.constants.iter().map(|&c| m.reduce_u128(u128::from(c) << 64)).collect();
+    // Newton: p is its own inverse modulo 8, each step doubles the bits.
+    let inverse = (0..5).fold(p, |x, _| x.wrapping_mul(2u64.wrapping_sub(p.wrapping_mul(x))));
     for (number, part) in out.as_chunks_mut::<CHUNK_WORDS>().0.iter_mut().enumerate() {
-        let mut sums = [0; CHUNK_WORDS];
-        let row = |j: usize| chunk(rows[j], number);
-        let mut j = 0;
-        while j < rows.len() {
-            match rows.len() - j {
-                1 => accumulate(&mut sums, [row(j)], |_, _| c[j]),
-                2 => accumulate(&mut sums, [row(j), row(j + 1)], |k, _| [c[j], c[j + 1]][k]),
-                _ => accumulate(&mut sums, [row(j), row(j + 1), row(j + 2)], |k, _| {
-                    [c[j], c[j + 1], c[j + 2]][k]
-                }),
-            }
-            j += 3;
-        }
-        for (word, sum) in part.iter_mut().zip(sums) {
-            let lazy = barrett.reduce(sum);
-            *word = if CANONICAL { canonical(barrett.q, lazy) } else { lazy };
-        }
+        sum_products(
+            m,
+            rows.len(),
+            |j| chunk(rows[j], number),
+            |j| constants[j],
+            |i, sum| {
+                let k = (sum as u64).wrapping_mul(inverse);
+                let lazy = ((sum >> 64) as u64) + p - ((u128::from(k) * u128::from(p)) >> 64) as u64;
+                debug_assert!(lazy < 2 * p);
+                part[i] = if CANONICAL { lazy.min(lazy.wrapping_sub(p)) } else { lazy };
+            },
+        );
     }
 }
 
@@ -92,33 +165,21 @@ fn dot_chunk<'a>(
     number: usize,
     out: &mut Chunk,
 ) {
-    let mut sums = [0; CHUNK_WORDS];
-    let digit = |j: usize| chunk(digits[j], number);
-    let mut j = 0;
-    while j < digits.len() {
-        match digits.len() - j {
-            1 => accumulate(&mut sums, [digit(j)], |_, i| row(j)[i]),
-            2 => {
-                let y = [row(j), row(j + 1)];
-                accumulate(&mut sums, [digit(j), digit(j + 1)], |k, i| y[k][i]);
-            }
-            _ => {
-                let y = [row(j), row(j + 1), row(j + 2)];
-                accumulate(&mut sums, [digit(j), digit(j + 1), digit(j + 2)], |k, i| y[k][i]);
-            }
-        }
-        j += 3;
-        if j % LAZY_TERMS == 0 {
-            sums.iter_mut().for_each(|sum| *sum = u128::from(m.reduce_u128(*sum)));
-        }
-    }
-    for (word, sum) in out.iter_mut().zip(sums) {
-        // Narrow: 63 q^2 + q < 2^(56 + b) < 2^(64 + shift).
-        *word = if m.is_narrow() { canonical(barrett.q, barrett.reduce(sum)) } else { m.reduce_u128(sum) };
-    }
+    sum_products(
+        m,
+        digits.len(),
+        |j| chunk(digits[j], number),
+        row,
+        |i, sum| {
+            // Narrow: 61 q^2 < 2^(56 + b) < 2^(64 + shift).
+            out[i] =
+                if m.is_narrow() { canonical(barrett.q, barrett.reduce(sum)) } else { m.reduce_u128(sum) };
+        },
+    );
 }
 
 /// Where the rows of a key's uniform half come from, chunk by chunk.
+#[expect(clippy::large_enum_variant, reason = "one per digit, made once per limb")]
 enum Source<'a> {
     Stored(&'a [u64]),
     Expanded { seed: &'a Seed, id: StreamId, state: [u32; 16], words: Chunk },
