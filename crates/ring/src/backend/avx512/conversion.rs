@@ -121,6 +121,8 @@ pub(super) unsafe fn digit_rows(decomposer: &Decomposer, limbs: &[&[u64]], n: us
     }
 }
 
+/// The row of a narrow source, and its share of the quotients.
+///
 /// # Safety
 /// `row` and `quotient` address as many words as `limb` has, a multiple of 8; the CPU has the enabled features.
 #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512ifma")]
@@ -139,6 +141,8 @@ unsafe fn narrow_row(source: &Source, limb: &[u64], row: *mut u64, quotient: *mu
     }
 }
 
+/// The two rows of a wide source, and their share of the quotients.
+///
 /// # Safety
 /// `low`, `high` and `quotient` address as many words as `limb` has, a multiple of 8; the CPU has the enabled features.
 #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512ifma")]

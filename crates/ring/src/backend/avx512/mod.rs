@@ -49,7 +49,7 @@ impl Avx512 {
 macro_rules! by_width {
     ($m:expr, $n:expr, [$($length:expr),*]; $module:ident::$kernel:ident($($argument:expr),*)) => {{
         let n: usize = $n;
-        assert!(n % 8 == 0 $(&& $length == n)*, "limbs of one length, a multiple of 8; here {n}");
+        assert!(n.is_multiple_of(8) $(&& $length == n)*, "limbs of one length, a multiple of 8; here {n}");
         // SAFETY: the lengths agree, and a value of `Avx512` proves the CPU features.
         unsafe {
             if $m.is_narrow() {
@@ -122,7 +122,7 @@ impl Backend for Avx512 {
         }
         let n = limbs.first().map_or(0, |limb| limb.len());
         assert!(
-            n % 8 == 0 && limbs.iter().all(|limb| limb.len() == n),
+            n.is_multiple_of(8) && limbs.iter().all(|limb| limb.len() == n),
             "limbs of one length, a multiple of 8"
         );
         assert_eq!(rows.len(), n * decomposer.row_count(), "room for every row");
@@ -133,7 +133,7 @@ impl Backend for Avx512 {
     fn convert(&self, column: &Column, rows: &[&[u64]], out: &mut [u64]) {
         assert_eq!(rows.len(), column.constants.len(), "a constant for every row");
         assert!(rows.iter().all(|row| row.len() == out.len()), "rows as long as the result");
-        assert!(out.len() % 32 == 0, "a multiple of 32 words");
+        assert!(out.len().is_multiple_of(32), "a multiple of 32 words");
         by_width!(&column.modulus, 0, []; conversion::convert(column, rows, out));
     }
 
@@ -149,7 +149,7 @@ impl Backend for Avx512 {
         let n = out_b.len();
         assert!(digits.len() == b.len() && digits.len() == a.len(), "a row of each half for every digit");
         assert!(
-            n % CHUNK_WORDS == 0 && out_a.len() == n,
+            n.is_multiple_of(CHUNK_WORDS) && out_a.len() == n,
             "results of one length, a multiple of {CHUNK_WORDS}"
         );
         assert!(digits.iter().chain(b).all(|row| row.len() == n), "rows as long as the result");

@@ -14,7 +14,7 @@ macro_rules! kernel {
         /// All slices have the same length, a multiple of 8, and the CPU has the enabled features.
         #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512ifma")]
         pub(super) unsafe fn $name<L: Lanes>(m: &Modulus, $out: &mut [u64] $(, $input: &[u64])* $(, $constant: $type)*) {
-            debug_assert!($out.len() % 8 == 0 $(&& $input.len() == $out.len())*);
+            debug_assert!($out.len().is_multiple_of(8) $(&& $input.len() == $out.len())*);
             // SAFETY: indices stay below the common length.
             unsafe {
                 let $l = L::new(m);
@@ -86,7 +86,7 @@ pub(super) unsafe fn permute(automorphism: &Automorphism, input: &[u64], out: &m
     for (eight, (&group, &lanes)) in out.as_chunks_mut::<8>().0.iter_mut().zip(tables) {
         // The permutation reads the low three bits of each index.
         let indices = _mm512_srlv_epi64(_mm512_set1_epi64(i64::from(lanes)), shifts);
-        // SAFETY: groups are below a eighth of the degree.
+        // SAFETY: groups are below an eighth of the degree.
         unsafe {
             let words = input.as_ptr().add(8 * group as usize).cast::<__m512i>().read_unaligned();
             eight.as_mut_ptr().cast::<__m512i>().write_unaligned(_mm512_permutexvar_epi64(indices, words));

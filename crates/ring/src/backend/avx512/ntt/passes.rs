@@ -1,4 +1,4 @@
-//! Radix 2, 4, 8 and 16 in registers.
+//! Butterflies, and layers of them on vectors in registers.
 //!
 //! # Invariant
 //! Forward: lazy words below `4q` in and out. Within a pass the outputs of a butterfly whose next use is as a
@@ -17,6 +17,7 @@ use super::super::lanes::{Factor, Lanes};
 pub(super) unsafe fn butterfly<L: Lanes>(l: L, x: __m512i, y: __m512i, w: Factor) -> (__m512i, __m512i) {
     // SAFETY: the caller has the CPU features.
     unsafe {
+        debug_assert!(l.is_below(x, 2));
         let t = l.product(y, w);
         (_mm512_add_epi64(x, t), l.difference(x, t))
     }
@@ -35,6 +36,7 @@ pub(super) unsafe fn butterfly_signed<L: Lanes>(
 ) -> (__m512i, __m512i) {
     // SAFETY: the caller has the CPU features.
     unsafe {
+        debug_assert!(l.is_below(x, 2));
         let t = l.product(y, w);
         (_mm512_add_epi64(x, t), _mm512_sub_epi64(x, t))
     }
@@ -52,7 +54,10 @@ pub(super) unsafe fn butterfly_inverse<L: Lanes>(
     w: Factor,
 ) -> (__m512i, __m512i) {
     // SAFETY: the caller has the CPU features.
-    unsafe { (l.reduce(_mm512_add_epi64(x, y)), l.product(l.difference(x, y), w)) }
+    unsafe {
+        debug_assert!(l.is_below(x, 2) && l.is_below(y, 2));
+        (l.reduce(_mm512_add_epi64(x, y)), l.product(l.difference(x, y), w))
+    }
 }
 
 /// One layer's butterflies with one factor: for each pair of indices, reduces the first word as said (`sum`,

@@ -36,10 +36,11 @@ struct Builder<'a> {
     powers: Vec<u64>,
     root: u64,
     log_n: u32,
-    /// `z` of a tail is multiplied by this power of the root's index: `scale` multiplies every twist.
+    /// Multiplies every twist.
     scale: u64,
     words: Vec<u64>,
-    word_bits: fn(&Modulus, u64) -> u64,
+    /// [`quotient`] of the width.
+    quotient: fn(&Modulus, u64) -> u64,
 }
 
 impl Builder<'_> {
@@ -49,11 +50,11 @@ impl Builder<'_> {
 
     fn push_lanes(&mut self, lanes: [u64; 8]) {
         self.words.extend_from_slice(&lanes);
-        self.words.extend(lanes.map(|w| (self.word_bits)(self.modulus, w)));
+        self.words.extend(lanes.map(|w| (self.quotient)(self.modulus, w)));
     }
 
     fn push(&mut self, w: u64) {
-        self.words.extend_from_slice(&[w, (self.word_bits)(self.modulus, w)]);
+        self.words.extend_from_slice(&[w, (self.quotient)(self.modulus, w)]);
     }
 
     /// `root^(exponent j)` for `j < 8`, times `factor`.
@@ -123,7 +124,7 @@ impl Builder<'_> {
 fn build<L: Lanes>(m: &Modulus, log_n: u32, root: u64, scale: u64, post_order: bool) -> Buffer {
     let powers = reversed_powers(m, log_n, root);
     let mut builder =
-        Builder { modulus: m, powers, root, log_n, scale, words: Vec::new(), word_bits: quotient::<L> };
+        Builder { modulus: m, powers, root, log_n, scale, words: Vec::new(), quotient: quotient::<L> };
     builder.head();
     builder.stream(1, 0, post_order);
     let mut buffer = Buffer::unspecified(builder.words.len());

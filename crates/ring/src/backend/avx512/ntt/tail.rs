@@ -13,6 +13,8 @@ use super::tables::LANE_FACTORS;
 /// Words of a factor by lane with its quotient.
 const FACTOR: usize = 16;
 
+/// The last seven layers.
+///
 /// # Safety
 /// `x` addresses 128 words below `4q`, which become canonical; `head` and `w` are parts of a forward table; the CPU has the enabled
 /// features.
@@ -65,23 +67,23 @@ pub(super) unsafe fn forward<L: Lanes>(l: L, x: *mut u64, head: *const u64, w: *
         layer!(l, v, broadcast_factor(w.add(56)); 12 13 sum butterfly);
         layer!(l, v, broadcast_factor(w.add(58)); 14 15 difference butterfly);
         // The other part, by group. Any word is good as a multiplicand, and products are below 2q.
-        let group = head.add(FACTOR * LANE_FACTORS);
-        v[0] = l.product(v[0], load_factor(group.add(0 * FACTOR)));
-        v[1] = l.product(v[1], load_factor(group.add(1 * FACTOR)));
-        v[2] = l.product(v[2], load_factor(group.add(2 * FACTOR)));
-        v[3] = l.product(v[3], load_factor(group.add(3 * FACTOR)));
-        v[4] = l.product(v[4], load_factor(group.add(4 * FACTOR)));
-        v[5] = l.product(v[5], load_factor(group.add(5 * FACTOR)));
-        v[6] = l.product(v[6], load_factor(group.add(6 * FACTOR)));
-        v[7] = l.product(v[7], load_factor(group.add(7 * FACTOR)));
-        v[8] = l.product(v[8], load_factor(group.add(8 * FACTOR)));
-        v[9] = l.product(v[9], load_factor(group.add(9 * FACTOR)));
-        v[10] = l.product(v[10], load_factor(group.add(10 * FACTOR)));
-        v[11] = l.product(v[11], load_factor(group.add(11 * FACTOR)));
-        v[12] = l.product(v[12], load_factor(group.add(12 * FACTOR)));
-        v[13] = l.product(v[13], load_factor(group.add(13 * FACTOR)));
-        v[14] = l.product(v[14], load_factor(group.add(14 * FACTOR)));
-        v[15] = l.product(v[15], load_factor(group.add(15 * FACTOR)));
+        let group = |g: usize| load_factor(head.add(FACTOR * (LANE_FACTORS + g)));
+        v[0] = l.product(v[0], group(0));
+        v[1] = l.product(v[1], group(1));
+        v[2] = l.product(v[2], group(2));
+        v[3] = l.product(v[3], group(3));
+        v[4] = l.product(v[4], group(4));
+        v[5] = l.product(v[5], group(5));
+        v[6] = l.product(v[6], group(6));
+        v[7] = l.product(v[7], group(7));
+        v[8] = l.product(v[8], group(8));
+        v[9] = l.product(v[9], group(9));
+        v[10] = l.product(v[10], group(10));
+        v[11] = l.product(v[11], group(11));
+        v[12] = l.product(v[12], group(12));
+        v[13] = l.product(v[13], group(13));
+        v[14] = l.product(v[14], group(14));
+        v[15] = l.product(v[15], group(15));
         (v[0], v[1]) = within(l, v[0], v[1], head);
         (v[2], v[3]) = within(l, v[2], v[3], head);
         (v[4], v[5]) = within(l, v[4], v[5], head);
@@ -133,6 +135,8 @@ unsafe fn within<L: Lanes>(l: L, a: __m512i, b: __m512i, head: *const u64) -> (_
     }
 }
 
+/// The first seven layers of an inverse.
+///
 /// # Safety
 /// `x` addresses 128 words below `2q`, and stays so; `head` and `w` are parts of an inverse table; the CPU has the enabled
 /// features.
@@ -167,23 +171,23 @@ pub(super) unsafe fn inverse<L: Lanes>(l: L, x: *mut u64, head: *const u64, w: *
         (v[10], v[11]) = within_inverse(l, v[10], v[11], head);
         (v[12], v[13]) = within_inverse(l, v[12], v[13], head);
         (v[14], v[15]) = within_inverse(l, v[14], v[15], head);
-        let group = head.add(FACTOR * LANE_FACTORS);
-        v[0] = l.product(v[0], load_factor(group.add(0 * FACTOR)));
-        v[1] = l.product(v[1], load_factor(group.add(1 * FACTOR)));
-        v[2] = l.product(v[2], load_factor(group.add(2 * FACTOR)));
-        v[3] = l.product(v[3], load_factor(group.add(3 * FACTOR)));
-        v[4] = l.product(v[4], load_factor(group.add(4 * FACTOR)));
-        v[5] = l.product(v[5], load_factor(group.add(5 * FACTOR)));
-        v[6] = l.product(v[6], load_factor(group.add(6 * FACTOR)));
-        v[7] = l.product(v[7], load_factor(group.add(7 * FACTOR)));
-        v[8] = l.product(v[8], load_factor(group.add(8 * FACTOR)));
-        v[9] = l.product(v[9], load_factor(group.add(9 * FACTOR)));
-        v[10] = l.product(v[10], load_factor(group.add(10 * FACTOR)));
-        v[11] = l.product(v[11], load_factor(group.add(11 * FACTOR)));
-        v[12] = l.product(v[12], load_factor(group.add(12 * FACTOR)));
-        v[13] = l.product(v[13], load_factor(group.add(13 * FACTOR)));
-        v[14] = l.product(v[14], load_factor(group.add(14 * FACTOR)));
-        v[15] = l.product(v[15], load_factor(group.add(15 * FACTOR)));
+        let group = |g: usize| load_factor(head.add(FACTOR * (LANE_FACTORS + g)));
+        v[0] = l.product(v[0], group(0));
+        v[1] = l.product(v[1], group(1));
+        v[2] = l.product(v[2], group(2));
+        v[3] = l.product(v[3], group(3));
+        v[4] = l.product(v[4], group(4));
+        v[5] = l.product(v[5], group(5));
+        v[6] = l.product(v[6], group(6));
+        v[7] = l.product(v[7], group(7));
+        v[8] = l.product(v[8], group(8));
+        v[9] = l.product(v[9], group(9));
+        v[10] = l.product(v[10], group(10));
+        v[11] = l.product(v[11], group(11));
+        v[12] = l.product(v[12], group(12));
+        v[13] = l.product(v[13], group(13));
+        v[14] = l.product(v[14], group(14));
+        v[15] = l.product(v[15], group(15));
         layer_inverse!(l, v, broadcast_factor(w.add(44)); 0 1);
         layer_inverse!(l, v, broadcast_factor(w.add(46)); 2 3);
         layer_inverse!(l, v, broadcast_factor(w.add(48)); 4 5);
