@@ -157,9 +157,7 @@ class Dense(Layer):
         return gradient @ self.parameters[0]
 
     def node(self, name: str, source: str, target: str) -> onnx.NodeProto:
-        return helper.make_node(
-            "Gemm", [source, f"{name}.weight", f"{name}.bias"], [target], name, transB=1
-        )
+        return helper.make_node("Gemm", [source, f"{name}.weight", f"{name}.bias"], [target], name, transB=1)
 
 
 def predict(layers: Sequence[Layer], images: Array, batch: int = 512) -> Array:

@@ -34,7 +34,7 @@ def network(rng: np.random.Generator) -> list[Layer]:
 def main() -> None:
     """Train, print the test accuracy, write the model and the test images."""
     parser = argparse.ArgumentParser(description="Train the network that the package ships.")
-    parser.add_argument("--epochs", type=int, default=60)
+    parser.add_argument("--epochs", type=int, default=150)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--output", type=Path, default=OUTPUT)
     arguments = parser.parse_args()
@@ -53,7 +53,17 @@ def main() -> None:
             score = accuracy(layers, test_images, test_labels)
             print(f"epoch {epoch + 1}: loss {loss:.4f}, test accuracy {score:.4f} of {len(test_labels)}")
 
-    train(layers, train_images, train_labels, rng, epochs=arguments.epochs, batch=32, report=report)
+    train(
+        layers,
+        train_images,
+        train_labels,
+        rng,
+        epochs=arguments.epochs,
+        batch=32,
+        decay=1e-3,
+        reach=1,
+        report=report,
+    )
     save_onnx(layers, (1, 8, 8), 10, arguments.output / "digits.onnx")
     np.savez_compressed(
         arguments.output / "digits_test.npz", images=test_images[:SHIPPED], labels=test_labels[:SHIPPED]

@@ -23,7 +23,9 @@ def read_idx(path: Path) -> NDArray[np.uint8]:
     data = gzip.decompress(path.read_bytes())
     zeros, kind, dimensions = struct.unpack_from(">HBB", data)
     if zeros != 0 or kind != 8:
-        raise ValueError(f"{path}: not an idx file of unsigned bytes (magic {data[:4].hex()}, expected 000008..)")
+        raise ValueError(
+            f"{path}: not an idx file of unsigned bytes (magic {data[:4].hex()}, expected 000008..)"
+        )
     shape = struct.unpack_from(f">{dimensions}I", data, 4)
     return np.frombuffer(data, np.uint8, offset=4 + 4 * dimensions).reshape(shape)
 
@@ -64,7 +66,9 @@ def main() -> None:
     layers = network(rng)
 
     def report(epoch: int, loss: float) -> None:
-        print(f"epoch {epoch + 1}: loss {loss:.4f}, test accuracy {accuracy(layers, test_images, test_labels):.4f}")
+        print(
+            f"epoch {epoch + 1}: loss {loss:.4f}, test accuracy {accuracy(layers, test_images, test_labels):.4f}"
+        )
 
     train(layers, images, labels, rng, epochs=arguments.epochs, batch=64, reach=1, report=report)
     save_onnx(layers, (1, 28, 28), 10, arguments.output)

@@ -1,0 +1,86 @@
+"""A program against onnxruntime, on clear data."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import onnx
+
+from .clear import ClearBackend
+from .errors import InvalidSamples, OnnxruntimeMissing
+from .importer import load_model
+from .sparse import Vector
+
+if TYPE_CHECKING:
+    from .program import Program
+
+
+@dataclass(frozen=True)
+class CheckReport:
+    """How a program compares with the model it was compiled from.
+
+    Attributes:
+        samples: how many were compared.
+        max_abs_error: largest absolute difference of any output value.
+        agreement: share of samples with the same largest output.
+        outputs: the program's outputs, (samples, *output_shape).
+        expected: the model's.
+    """
+
+    samples: int
+    max_abs_error: float
+    agreement: float
+    outputs: Vector
+    expected: Vector
+
+
+def run_clear(program: "Program", sample: Vector) -> Vector:
+    """The program's output for one sample, evaluated without encryption by `ClearBackend`."""
+    backend = ClearBackend(program.slots)
+    inputs = [backend.encrypt(row, program.input_level) for row in program.pack(sample)]
+    outputs = program.run(backend, inputs)
+    return program.unpack(np.asarray([ct.values for ct in outputs]))
+
+
+def run_onnxruntime(model: onnx.ModelProto, samples: Vector) -> Vector:
+    """The model's outputs for samples (count, *input_shape), one at a time.
+
+    Raises:
+        OnnxruntimeMissing: onnxruntime is not installed.
+    """
+    try:
+        import onnxruntime
+    except ImportError as error:
+        raise OnnxruntimeMissing from error
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.log_severity_level = 3
+    session = onnxruntime.InferenceSession(
+        model.SerializeToString(), options, providers=["CPUExecutionProvider"]
+    )
+    source = session.get_inputs()[0]
+    kind = np.float64 if source.type == "tensor(double)" else np.float32
+    outputs = [session.run(None, {source.name: sample[None].astype(kind)})[0][0] for sample in samples]
+    return np.asarray(outputs, np.float64)
+
+
+def check(program: "Program", samples: Vector, model: onnx.ModelProto | str | Path | bytes) -> CheckReport:
+    """Compare a program, evaluated in clear, with its model, evaluated by onnxruntime.
+
+    Args:
+        samples: (count, *input_shape).
+        model: what the program was compiled from.
+
+    Raises:
+        InvalidSamples: no samples, or of another shape than the program takes.
+        OnnxruntimeMissing: onnxruntime is not installed.
+    """
+    samples = np.asarray(samples, np.float64)
+    if samples.ndim == 0 or len(samples) == 0 or samples.shape[1:] != program.input_shape:
+        raise InvalidSamples(f"samples have shape (count, {program.input_shape}), got {samples.shape}")
+    outputs = np.asarray([run_clear(program, sample) for sample in samples])
+    expected = run_onnxruntime(load_model(model), samples).reshape(outputs.shape)
+    flat, reference = outputs.reshape(len(samples), -1), expected.reshape(len(samples), -1)
+    agreement = float((flat.argmax(1) == reference.argmax(1)).mean())
+    return CheckReport(len(samples), float(np.abs(flat - reference).max()), agreement, outputs, expected)

@@ -1,0 +1,144 @@
+"""What compiling, checking, storing and running a network can raise."""
+
+from collections.abc import Sequence
+from typing import Self
+
+
+class NnError(Exception):
+    """Base of every error of `keywright.nn`."""
+
+
+class RefusalReason(NnError):
+    """One reason why a model cannot be compiled; raised together with all others in `ModelRefused`."""
+
+
+class UnsupportedOperator(RefusalReason):
+    """An ONNX operator that has no encrypted form here.
+
+    Attributes:
+        node: name of the node in the model.
+        operator: ONNX operator type.
+    """
+
+    def __init__(self, node: str, operator: str, advice: str) -> None:
+        super().__init__(f"node {node!r}: operator {operator} is not supported; {advice}")
+        self.node, self.operator = node, operator
+
+
+class UnsupportedAttribute(RefusalReason):
+    """An attribute or operand of a supported operator that has no encrypted form here.
+
+    Attributes:
+        node: name of the node in the model.
+        operator: ONNX operator type.
+        attribute: name of the attribute or operand.
+    """
+
+    def __init__(self, node: str, operator: str, attribute: str, value: object, allowed: str) -> None:
+        super().__init__(
+            f"node {node!r}: {operator} with {attribute} = {value} is not supported; needs {allowed}"
+        )
+        self.node, self.operator, self.attribute = node, operator, attribute
+
+
+class DynamicShape(RefusalReason):
+    """A dimension other than the batch is not a number; a program is compiled for one shape."""
+
+    def __init__(self, name: str, shape: Sequence[object]) -> None:
+        shown = ", ".join(str(size) for size in shape)
+        super().__init__(
+            f"value {name!r} has shape ({shown}); fix every dimension except the first in the model"
+        )
+        self.name = name
+
+
+class InvalidModel(RefusalReason):
+    """The model contradicts itself: shapes that do not fit, values that nothing computes, non-finite weights."""
+
+
+class TooDeep(RefusalReason):
+    """The network needs more levels than there are.
+
+    Attributes:
+        needed: levels that the network consumes from input to output.
+        available: levels that the parameters have above the output level.
+    """
+
+    def __init__(self, needed: int, available: int) -> None:
+        super().__init__(
+            f"the network consumes {needed} levels and {available} are available; use parameters with more levels, "
+            "activations of lower degree, or fewer layers"
+        )
+        self.needed, self.available = needed, available
+
+
+class TooWide(RefusalReason):
+    """A layer's plaintext diagonals would need more memory than allowed.
+
+    Attributes:
+        needed: bytes of the diagonals.
+        allowed: the bound that was given.
+    """
+
+    def __init__(self, needed: int, allowed: int) -> None:
+        super().__init__(
+            f"the network's diagonals take {needed} bytes and {allowed} are allowed; raise max_plaintext_bytes or "
+            "use smaller layers"
+        )
+        self.needed, self.allowed = needed, allowed
+
+
+class CalibrationMissing(RefusalReason):
+    """Activations whose input range is unknown because no calibration data were given."""
+
+    def __init__(self, functions: Sequence[str]) -> None:
+        super().__init__(
+            f"{', '.join(functions)} must be fitted on measured ranges; pass calibration=samples, an array of typical "
+            "inputs"
+        )
+        self.functions = tuple(functions)
+
+
+class ModelRefused(ExceptionGroup[RefusalReason], NnError):
+    """The model cannot be compiled. Its ``exceptions`` are all the reasons; `except*` selects among them."""
+
+    def __new__(cls, reasons: Sequence[RefusalReason]) -> Self:
+        lines = "".join(f"\n  - {reason}" for reason in reasons)
+        return super().__new__(cls, f"the model cannot be compiled:{lines}\n", reasons)
+
+    def __init__(self, reasons: Sequence[RefusalReason]) -> None:
+        """See `ModelRefused.exceptions` for the reasons."""
+
+
+class InvalidSamples(NnError, ValueError):
+    """Input data of the wrong shape, without samples, or with values that are not finite."""
+
+
+class OutOfLevels(NnError):
+    """An operation needs more levels than its operand has.
+
+    Attributes:
+        level: the operand's level.
+        needed: levels that the operation consumes.
+    """
+
+    def __init__(self, operation: str, level: int, needed: int) -> None:
+        super().__init__(
+            f"{operation} consumes {needed} levels and its operand is at level {level}; start higher"
+        )
+        self.level, self.needed = level, needed
+
+
+class BackendMisuse(NnError, ValueError):
+    """Operands that do not belong together: different levels, different slot counts, unknown steps."""
+
+
+class ProgramFormatError(NnError, ValueError):
+    """A program file is damaged, foreign, of an unknown version or larger than allowed."""
+
+
+class OnnxruntimeMissing(NnError, ImportError):
+    """The comparison with the clear model needs onnxruntime."""
+
+    def __init__(self) -> None:
+        super().__init__("onnxruntime is not installed; install it with: pip install 'keywright[check]'")

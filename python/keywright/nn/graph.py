@@ -1,0 +1,197 @@
+"""The network as it is compiled: linear maps, sums, products and scalar functions of flattened tensors.
+
+Nodes are values in static single assignment: a node's index is its name, operands come before it. Shapes are without the
+batch dimension; elements are numbered in row-major order, so a reshape is no node at all.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from .sparse import SparseMatrix, Vector
+
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Input:
+    """The tensor that the client encrypts."""
+
+    shape: Shape
+
+
+@dataclass(frozen=True, eq=False)
+class Linear:
+    """bias + sum of matrices[k] @ operands[k]; consumes one level.
+
+    Attributes:
+        stride: how many pixels of the operands one pixel of the result stands for, a hint for its layout.
+    """
+
+    shape: Shape
+    operands: tuple[int, ...]
+    matrices: tuple[SparseMatrix, ...]
+    bias: Vector
+    stride: int = 1
+
+
+@dataclass(frozen=True, eq=False)
+class Shift:
+    """The operand plus a constant vector; free of levels."""
+
+    shape: Shape
+    operands: tuple[int]
+    vector: Vector
+
+
+@dataclass(frozen=True, eq=False)
+class Add:
+    """The sum of two values."""
+
+    shape: Shape
+    operands: tuple[int, int]
+
+
+@dataclass(frozen=True, eq=False)
+class Multiply:
+    """The elementwise product of two values; consumes one level."""
+
+    shape: Shape
+    operands: tuple[int, int]
+
+
+@dataclass(frozen=True, eq=False)
+class Activation:
+    """An elementwise function that is not a polynomial.
+
+    Attributes:
+        function: numpy function, array to array.
+        label: for messages: function and ONNX node.
+        degree: degree of the polynomial that will stand for it.
+    """
+
+    shape: Shape
+    operands: tuple[int]
+    function: Callable[[Vector], Vector]
+    label: str
+    degree: int
+
+
+@dataclass(frozen=True, eq=False)
+class Polynomial:
+    """An elementwise polynomial in the Chebyshev basis on [-1, 1]; coefficients by ascending degree."""
+
+    shape: Shape
+    operands: tuple[int]
+    coefficients: Vector
+
+
+Node = Input | Linear | Shift | Add | Multiply | Activation | Polynomial
+
+
+def operands(node: Node) -> tuple[int, ...]:
+    """The values that a node reads."""
+    return () if isinstance(node, Input) else node.operands
+
+
+def with_operands(node: Node, new: Sequence[int]) -> Node:
+    """The same node reading other values."""
+    return node if isinstance(node, Input) else replace(node, operands=tuple(new))  # type: ignore[arg-type]
+
+
+def levels_consumed(node: Node) -> int:
+    """Levels between a node's operands and its result; an activation of degree 2 is one product."""
+    match node:
+        case Linear() | Multiply():
+            return 1
+        case Activation(degree=degree):
+            return 1 if degree == 2 else degree.bit_length()
+        case Polynomial(coefficients=coefficients):
+            return (len(coefficients) - 1).bit_length()
+        case _:
+            return 0
+
+
+@dataclass
+class Graph:
+    """A network with one input and one output.
+
+    Attributes:
+        nodes: by value number; operands of a node are numbered below it.
+        output: number of the value that the client decrypts.
+    """
+
+    nodes: dict[int, Node] = field(default_factory=dict)
+    output: int = -1
+
+    def add(self, node: Node) -> int:
+        """Append a node and return its number."""
+        number = max(self.nodes, default=-1) + 1
+        self.nodes[number] = node
+        return number
+
+    def consumers(self) -> dict[int, list[int]]:
+        """The numbers of the nodes that read each value, once per use."""
+        found: dict[int, list[int]] = {number: [] for number in self.nodes}
+        for number, node in self.nodes.items():
+            for operand in operands(node):
+                found[operand].append(number)
+        return found
+
+    def renumbered(self) -> "Graph":
+        """The graph in topological order with consecutive numbers, without the nodes that the output does not need."""
+        order: list[int] = []
+        state: dict[int, bool] = {}
+        stack = [self.output]
+        while stack:
+            number = stack[-1]
+            waiting = [o for o in operands(self.nodes[number]) if o not in state]
+            if waiting:
+                stack.extend(waiting)
+                continue
+            stack.pop()
+            if number not in state:
+                state[number] = True
+                order.append(number)
+        place = {number: index for index, number in enumerate(order)}
+        nodes = {
+            place[number]: with_operands(self.nodes[number], [place[o] for o in operands(self.nodes[number])])
+            for number in order
+        }
+        return Graph(nodes, place[self.output])
+
+    def depth(self) -> int:
+        """Levels consumed on the longest path to the output."""
+        depth: dict[int, int] = {}
+        for number, node in self.nodes.items():
+            depth[number] = max((depth[o] for o in operands(node)), default=0) + levels_consumed(node)
+        return depth[self.output]
+
+    def evaluate(self, sample: Vector) -> dict[int, Vector]:
+        """Every value for one flattened input, computed in clear."""
+        values: dict[int, Vector] = {}
+        for number, node in self.nodes.items():
+            values[number] = _evaluate(node, sample, values)
+        return values
+
+
+def _evaluate(node: Node, sample: Vector, values: dict[int, Vector]) -> Vector:
+    match node:
+        case Input():
+            return sample
+        case Linear():
+            out = node.bias.copy()
+            for operand, matrix in zip(node.operands, node.matrices, strict=True):
+                out += matrix.apply(values[operand])
+            return out
+        case Shift():
+            return values[node.operands[0]] + node.vector
+        case Add():
+            return values[node.operands[0]] + values[node.operands[1]]
+        case Multiply():
+            return values[node.operands[0]] * values[node.operands[1]]
+        case Activation():
+            return node.function(values[node.operands[0]])
+        case Polynomial():
+            return np.polynomial.chebyshev.chebval(values[node.operands[0]], node.coefficients)

@@ -1,0 +1,147 @@
+"""A compiled network: instructions on ciphertexts, and what they need."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from .backend import Backend, Ciphertext, LinearTransform, PolynomialSpec
+from .errors import InvalidSamples
+from .fitting import FittedActivation
+from .graph import Shape
+from .key_switches import KeySwitch, RequiredKey, list_key_switches, required_keys
+from .layout import Layout
+from .sparse import Vector
+
+if TYPE_CHECKING:
+    import onnx
+
+    from .checking import CheckReport
+
+Operation = Literal[
+    "input", "linear_transform", "rotate", "add", "add_plain", "mul", "polynomial", "drop_level"
+]
+OPERATIONS: tuple[Operation, ...] = (
+    "input",
+    "linear_transform",
+    "rotate",
+    "add",
+    "add_plain",
+    "mul",
+    "polynomial",
+    "drop_level",
+)
+
+
+@dataclass(frozen=True)
+class Instruction:
+    """One step of a program. Ciphertexts are numbered; each number is written once, before it is read.
+
+    Attributes:
+        operation: method of `Backend`, or "input".
+        result: number of the ciphertext that it makes.
+        operands: numbers of the ciphertexts that it reads.
+        level: level of the result.
+        argument: index of the input ciphertext, transform, vector or polynomial; step of a rotation; otherwise 0.
+    """
+
+    operation: Operation
+    result: int
+    operands: tuple[int, ...]
+    level: int
+    argument: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """An encrypted network, ready to run on any `Backend`.
+
+    Attributes:
+        slots: slots per ciphertext; rotations are modulo this number.
+        input_shape, output_shape: tensors of one sample, without the batch dimension.
+        input_layout, output_layout: where their elements are.
+        input_level, output_level: levels at which ciphertexts enter and leave.
+        instructions: in order of execution.
+        outputs: numbers of the ciphertexts that hold the result.
+        transforms, vectors, polynomials: the plaintext operands that instructions refer to.
+        fitted: how well each activation's polynomial fits.
+    """
+
+    slots: int
+    input_shape: Shape
+    output_shape: Shape
+    input_layout: Layout
+    output_layout: Layout
+    input_level: int
+    output_level: int
+    instructions: tuple[Instruction, ...]
+    outputs: tuple[int, ...]
+    transforms: tuple[LinearTransform, ...]
+    vectors: tuple[Vector, ...]
+    polynomials: tuple[PolynomialSpec, ...]
+    fitted: tuple[FittedActivation, ...] = ()
+
+    @property
+    def depth(self) -> int:
+        """Levels from the input to the result."""
+        return self.input_level - self.output_level
+
+    @cached_property
+    def key_switches(self) -> tuple[KeySwitch, ...]:
+        """Every key switch, in order of execution."""
+        return list_key_switches(self)
+
+    @cached_property
+    def required_keys(self) -> tuple[RequiredKey, ...]:
+        """Each key with the highest level at which it is used: relinearisation first, then rotations by step."""
+        return required_keys(self.key_switches)
+
+    def pack(self, sample: Vector) -> Vector:
+        """One sample as slot vectors of shape (ciphertexts, slots), to be encrypted at ``input_level``.
+
+        Raises:
+            InvalidSamples: another shape than ``input_shape`` (a batch dimension of 1 is allowed), or values that are not
+                finite.
+        """
+        values = np.asarray(sample, np.float64)
+        if values.shape not in (self.input_shape, (1, *self.input_shape)):
+            raise InvalidSamples(f"a sample has shape {self.input_shape}, got {values.shape}")
+        if not np.isfinite(values).all():
+            raise InvalidSamples(
+                f"the sample holds {int((~np.isfinite(values)).sum())} values that are not finite"
+            )
+        return self.input_layout.pack(values.ravel())
+
+    def unpack(self, slots: Vector) -> Vector:
+        """The result tensor in decrypted slot vectors of shape (ciphertexts, slots)."""
+        expected = (self.output_layout.ciphertexts, self.slots)
+        if np.shape(slots) != expected:
+            raise InvalidSamples(f"the decrypted result has shape {expected}, got {np.shape(slots)}")
+        return self.output_layout.unpack(slots).reshape(self.output_shape)
+
+    def run(self, backend: Backend[Ciphertext], inputs: list[Ciphertext]) -> list[Ciphertext]:
+        """Evaluate on encrypted inputs; see `keywright.nn.executor.execute`."""
+        from .executor import execute
+
+        return execute(self, backend, inputs)
+
+    def check(self, samples: Vector, model: "onnx.ModelProto | str | Path | bytes") -> "CheckReport":
+        """Compare with onnxruntime on clear data; see `keywright.nn.checking.check`."""
+        from .checking import check
+
+        return check(self, samples, model)
+
+    def save(self, path: str | Path) -> None:
+        """Write to one file, whole or not at all; see `keywright.nn.storage.save`."""
+        from .storage import save
+
+        save(self, path)
+
+    @staticmethod
+    def load(path: str | Path) -> "Program":
+        """Read what `save` wrote; see `keywright.nn.storage.load`."""
+        from .storage import load
+
+        return load(path)

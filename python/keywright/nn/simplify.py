@@ -1,0 +1,216 @@
+"""Exact rewriting that saves levels: functions fused, linear maps merged, constants folded.
+
+Each rule returns whether it changed the graph; `simplify` applies them until none does.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from .graph import Activation, Add, Graph, Linear, Multiply, Node, Polynomial, Shift
+from .sparse import SparseMatrix, Vector
+
+MERGE_GROWTH = 8
+"""A merged map may have this many times the entries of its parts; beyond, the saved level costs too many diagonals."""
+
+Function = Callable[[Vector], Vector]
+
+
+def simplify(graph: Graph) -> Graph:
+    """An equal graph that consumes as few levels as these rules reach, in topological order without dead nodes."""
+    graph = _fuse_functions(graph.renumbered()).renumbered()
+    rules = (_fold_shift, _merge_linear, _sum_linear)
+    while any(rule(graph) for rule in rules):
+        graph = graph.renumbered()
+    return graph
+
+
+def _fuse_functions(graph: Graph) -> Graph:
+    """Products and compositions of elementwise functions of one value, such as x * sigmoid(x), become one activation."""
+    chains: dict[int, tuple[int, Function, Activation | None]] = {}
+    for number, node in list(graph.nodes.items()):
+        chain = _chain(node, chains)
+        chains[number] = chain or (number, lambda x: x, None)
+        if chain is None:
+            continue
+        base, function, first = chain
+        if first is not None and isinstance(node, Activation | Multiply | Linear | Shift | Add):
+            graph.nodes[number] = replace(first, operands=(base,), function=function)
+    return graph
+
+
+def _chain(
+    node: Node, chains: dict[int, tuple[int, Function, Activation | None]]
+) -> tuple[int, Function, Activation | None] | None:
+    """Base value, function of it, and the first activation inside, if a node is an elementwise function of one value."""
+    match node:
+        case Activation(operands=(source,), function=outer):
+            base, inner, first = chains[source]
+            return base, (lambda x: outer(inner(x))), first or node
+        case Linear(operands=(source,), matrices=(matrix,), bias=bias):
+            factor = matrix.scalar()
+            if factor is None or (bias != bias[0]).any():
+                return None
+            base, inner, first = chains[source]
+            offset = bias[0]
+            return base, (lambda x: factor * inner(x) + offset), first
+        case Shift(operands=(source,), vector=vector):
+            if (vector != vector[0]).any():
+                return None
+            base, inner, first = chains[source]
+            constant = vector[0]
+            return base, (lambda x: inner(x) + constant), first
+        case Multiply(operands=(left, right)) | Add(operands=(left, right)):
+            base, f, first = chains[left]
+            other, g, second = chains[right]
+            if base != other or (first or second) is None:
+                return None
+            if isinstance(node, Multiply):
+                return base, (lambda x: f(x) * g(x)), first or second
+            return base, (lambda x: f(x) + g(x)), first or second
+        case _:
+            return None
+
+
+def _fold_shift(graph: Graph) -> bool:
+    """A constant added before or after a linear map becomes part of its bias; two constants become one."""
+    consumers = graph.consumers()
+    for number, node in graph.nodes.items():
+        if isinstance(node, Linear):
+            for index, operand in enumerate(node.operands):
+                source = graph.nodes[operand]
+                if isinstance(source, Shift):
+                    bias = node.bias + node.matrices[index].apply(source.vector)
+                    new = [*node.operands[:index], source.operands[0], *node.operands[index + 1 :]]
+                    graph.nodes[number] = replace(node, bias=bias, operands=tuple(new))
+                    return True
+        elif isinstance(node, Shift):
+            source = graph.nodes[node.operands[0]]
+            if isinstance(source, Linear) and len(consumers[node.operands[0]]) == 1:
+                graph.nodes[number] = replace(source, bias=source.bias + node.vector, shape=source.shape)
+                return True
+            if isinstance(source, Shift):
+                graph.nodes[number] = replace(source, vector=source.vector + node.vector)
+                return True
+    return False
+
+
+def _merge_linear(graph: Graph) -> bool:
+    """A linear map that only linear maps read is multiplied into them."""
+    consumers = graph.consumers()
+    for number, inner in graph.nodes.items():
+        readers = consumers[number]
+        if not isinstance(inner, Linear) or number == graph.output or not readers:
+            continue
+        if all(_can_merge(graph.nodes[reader], number, inner) for reader in readers):
+            for reader in set(readers):
+                outer = graph.nodes[reader]
+                if isinstance(outer, Linear):
+                    graph.nodes[reader] = _merged(outer, number, inner)
+            return True
+    return False
+
+
+def _can_merge(outer: Node, number: int, inner: Linear) -> bool:
+    if not isinstance(outer, Linear):
+        return False
+    for operand, matrix in zip(outer.operands, outer.matrices, strict=True):
+        if operand == number:
+            parts = len(matrix.values) + sum(len(m.values) for m in inner.matrices)
+            if sum(matrix.product_entries(m) for m in inner.matrices) > MERGE_GROWTH * parts:
+                return False
+    return True
+
+
+def _merged(outer: Linear, number: int, inner: Linear) -> Linear:
+    bias = outer.bias.copy()
+    terms: list[tuple[int, SparseMatrix]] = []
+    for operand, matrix in zip(outer.operands, outer.matrices, strict=True):
+        if operand == number:
+            bias += matrix.apply(inner.bias)
+            terms += [(o, matrix @ m) for o, m in zip(inner.operands, inner.matrices, strict=True)]
+        else:
+            terms.append((operand, matrix))
+    return _linear(outer, bias, terms, outer.stride * inner.stride)
+
+
+def _linear(like: Linear, bias: Vector, terms: list[tuple[int, SparseMatrix]], stride: int) -> Linear:
+    """The sum of matrix times operand over the terms, with one matrix per operand."""
+    sums: dict[int, SparseMatrix] = {}
+    for operand, matrix in terms:
+        sums[operand] = sums[operand] + matrix if operand in sums else matrix
+    return Linear(like.shape, tuple(sums), tuple(sums.values()), bias, stride)
+
+
+def _sum_linear(graph: Graph) -> bool:
+    """The sum of two linear maps that nothing else reads is one linear map of both operands."""
+    consumers = graph.consumers()
+    for number, node in graph.nodes.items():
+        if not isinstance(node, Add):
+            continue
+        left, right = (graph.nodes[operand] for operand in node.operands)
+        single = all(len(set(consumers[operand])) == 1 for operand in node.operands)
+        if single and isinstance(left, Linear) and isinstance(right, Linear):
+            terms = [
+                *zip(left.operands, left.matrices, strict=True),
+                *zip(right.operands, right.matrices, strict=True),
+            ]
+            graph.nodes[number] = _linear(left, left.bias + right.bias, terms, max(left.stride, right.stride))
+            return True
+    return False
+
+
+def scale_value(graph: Graph, number: int, factor: float, reader: int) -> bool:
+    """Multiply a value by a constant without spending a level, if its producer and all its readers but one allow it.
+
+    The producer takes the factor into its weights; other readers must be linear maps, which take the inverse.
+
+    Returns:
+        Whether the graph was changed. If not, it is untouched.
+    """
+    changes: dict[int, Node] = {}
+    if not _scale(graph, graph.consumers(), number, factor, {reader}, changes):
+        return False
+    graph.nodes.update(changes)
+    return True
+
+
+def _scale(
+    graph: Graph,
+    consumers: dict[int, list[int]],
+    number: int,
+    factor: float,
+    readers: set[int],
+    changes: dict[int, Node],
+) -> bool:
+    if number == graph.output:
+        return False
+    for other in set(consumers[number]) - readers:
+        node = changes.get(other, graph.nodes[other])
+        if not isinstance(node, Linear):
+            return False
+        matrices = tuple(
+            m.scaled(1.0 / factor) if o == number else m
+            for o, m in zip(node.operands, node.matrices, strict=True)
+        )
+        changes[other] = replace(node, matrices=matrices)
+    node = changes.get(number, graph.nodes[number])
+    match node:
+        case Linear():
+            scaled = tuple(matrix.scaled(factor) for matrix in node.matrices)
+            changes[number] = replace(node, matrices=scaled, bias=node.bias * factor)
+            return True
+        case Polynomial():
+            changes[number] = replace(node, coefficients=node.coefficients * factor)
+            return True
+        case Shift():
+            changes[number] = replace(node, vector=node.vector * factor)
+            return _scale(graph, consumers, node.operands[0], factor, {number}, changes)
+        case Multiply(operands=(left, right)):
+            root = factor**0.5 if left == right else factor
+            return factor > 0 and _scale(graph, consumers, left, root, {number}, changes)
+        case Add(operands=(left, right)):
+            return left != right and all(
+                _scale(graph, consumers, operand, factor, {number}, changes) for operand in (left, right)
+            )
+        case _:
+            return False
