@@ -4,7 +4,9 @@
 //! relinearisations before anything runs, and an evaluation that does exactly what the plan lists.
 #![forbid(unsafe_code)]
 
+pub mod approximate;
 mod error;
 pub mod linear_transform;
+pub mod polynomial;
 
 pub use error::CircuitError;

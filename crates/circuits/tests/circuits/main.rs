@@ -3,3 +3,4 @@
 
 mod fixture;
 mod linear_transform;
+mod polynomial;

@@ -1,0 +1,180 @@
+use std::collections::BTreeMap;
+
+use keywright_ckks::{Ciphertext, CkksError, Evaluator, Packing};
+use keywright_rlwe::KeyElement;
+
+use super::Basis;
+use super::plan::{Node, PolynomialPlan, Power};
+use crate::CircuitError;
+
+/// Powers of the variable made so far, for one input.
+struct Powers<'e, 'k> {
+    evaluator: &'e Evaluator<'k>,
+    basis: Basis,
+    /// Level of the variable.
+    top: usize,
+    by_exponent: BTreeMap<usize, Ciphertext>,
+}
+
+/// Evaluates a planned polynomial on every slot. The result is [`PolynomialPlan::depth`] levels below the input and has
+/// exactly the given scale, or the input's if none is given.
+///
+/// # Errors
+/// Before anything is computed: [`CkksError::LevelsExhausted`], a missing relinearisation key, [`CkksError::Degree`],
+/// [`CkksError::PackingMismatch`] for coefficient packing, mixed parameters. [`CkksError::Scale`] if scales, which drift with
+/// the ratio of the input's scale to the primes, leave the modulus.
+pub fn evaluate(
+    evaluator: &Evaluator<'_>,
+    plan: &PolynomialPlan,
+    input: &Ciphertext,
+    scale: Option<f64>,
+) -> Result<Ciphertext, CircuitError> {
+    const OPERATION: &str = "polynomial evaluation";
+    let parameters = evaluator.parameters();
+    parameters.require_same(&input.parameters, "the evaluator", "the ciphertext")?;
+    if input.degree() != 1 {
+        return Err(CkksError::Degree { operation: OPERATION, degree: input.degree() }.into());
+    }
+    if input.packing == Packing::Coefficients {
+        let right = Packing::Slots { log_slots: parameters.max_log_slots() };
+        return Err(CkksError::PackingMismatch { left: input.packing, right }.into());
+    }
+    let (needed, available) = (plan.depth(), input.level());
+    if needed > available {
+        return Err(CkksError::LevelsExhausted { operation: OPERATION, needed, available }.into());
+    }
+    let scale = scale.unwrap_or(input.scale);
+    let log_q = parameters.rlwe().log2_q(available - needed);
+    if !(scale >= 1.0 && scale.log2() < log_q) {
+        return Err(CkksError::Scale { log_scale: scale.log2(), log_q, level: available - needed }.into());
+    }
+    for offset in plan.relinearizations() {
+        evaluator.keys().best(KeyElement::Relinearization, available - offset, true)?;
+    }
+
+    let Some(root) = plan.root() else {
+        let mut zero = evaluator.mul_integer(input, 0)?;
+        zero.scale = scale;
+        return Ok(evaluator.add_constant(&zero, plan.constant())?);
+    };
+    let variable = change_variable(evaluator, plan, input)?;
+    let mut powers = Powers {
+        evaluator,
+        basis: plan.basis(),
+        top: variable.level(),
+        by_exponent: BTreeMap::from([(1, variable)]),
+    };
+    for power in plan.powers() {
+        powers.make(power)?;
+    }
+    powers.node(root, scale)
+}
+
+/// `y = w x + t`, at the scale of `x`. In the Chebyshev basis `|y| <= 1` is assumed from here on.
+fn change_variable(
+    evaluator: &Evaluator<'_>,
+    plan: &PolynomialPlan,
+    input: &Ciphertext,
+) -> Result<Ciphertext, CircuitError> {
+    let (factor, shift) = plan.basis().change_of_variable();
+    let mut variable =
+        if plan.change_depth() == 0 { input.clone() } else { evaluator.mul_constant(input, factor)? };
+    if shift != 0.0 {
+        variable = evaluator.add_constant(&variable, shift)?;
+    }
+    if plan.basis() != Basis::Monomial {
+        variable.estimate.magnitude = 1.0;
+    }
+    Ok(variable)
+}
+
+impl Powers<'_, '_> {
+    fn get(&self, exponent: usize) -> &Ciphertext {
+        // Plans list every power before its first use; a plan is only made by PolynomialPlan::new.
+        &self.by_exponent[&exponent]
+    }
+
+    /// `|X^k|` or `|T_k|` at most.
+    fn magnitude(&self, exponent: usize) -> f64 {
+        match self.basis {
+            Basis::Monomial => self.get(1).estimate.magnitude.powi(exponent as i32),
+            Basis::Chebyshev { .. } => 1.0,
+        }
+    }
+
+    fn make(&mut self, power: &Power) -> Result<(), CircuitError> {
+        let (a, b) = power.factors;
+        let mut product = self.evaluator.multiply_lazy(self.get(a), self.get(b))?;
+        let chebyshev = self.basis != Basis::Monomial;
+        if chebyshev {
+            product = self.evaluator.mul_integer(&product, 2)?;
+            if a != b {
+                let (level, scale) = (product.level(), product.scale);
+                let term = self.term(a - b, -1.0, level, scale)?;
+                self.evaluator.add_assign(&mut product, &term)?;
+            }
+        }
+        let mut out = self.rescale(&product, power.relinearize)?;
+        if chebyshev && a == b {
+            out = self.evaluator.add_constant(&out, -1.0)?;
+        }
+        out.estimate.magnitude = out.estimate.magnitude.min(self.magnitude(power.exponent));
+        self.by_exponent.insert(power.exponent, out);
+        Ok(())
+    }
+
+    fn rescale(&self, sum: &Ciphertext, relinearize: bool) -> Result<Ciphertext, CircuitError> {
+        Ok(if relinearize {
+            self.evaluator.relinearize_rescale(sum)?
+        } else {
+            self.evaluator.rescale(sum)?
+        })
+    }
+
+    /// `c X^k` at a level and exactly at a scale, not rescaled.
+    fn term(&self, exponent: usize, c: f64, level: usize, scale: f64) -> Result<Ciphertext, CircuitError> {
+        let power = self.evaluator.drop_to_level(self.get(exponent), level)?;
+        let constant_scale = scale / power.scale;
+        if constant_scale < 1.0 {
+            // The constant would be rounded to nothing.
+            let log_q = self.evaluator.parameters().rlwe().log2_q(level);
+            return Err(CkksError::Scale { log_scale: constant_scale.log2(), log_q, level }.into());
+        }
+        let mut term = self.evaluator.mul_constant_lazy(&power, c, constant_scale)?;
+        term.scale = scale;
+        Ok(term)
+    }
+
+    /// A node's polynomial, `node.depth` levels below the variable, exactly at a scale.
+    fn node(&self, node: &Node, scale: f64) -> Result<Ciphertext, CircuitError> {
+        let evaluator = self.evaluator;
+        let level = self.top + 1 - node.depth;
+        let before = scale * evaluator.parameters().rlwe().modulus(level).value() as f64;
+        let mut sum: Option<Ciphertext> = None;
+        let mut add = |part: Ciphertext| match &mut sum {
+            Some(sum) => evaluator.add_assign(sum, &part),
+            None => {
+                sum = Some(part);
+                Ok(())
+            }
+        };
+        for (quotient, exponent) in &node.products {
+            let power = self.get(*exponent);
+            let quotient = self.node(quotient, before / power.scale)?;
+            add(evaluator.multiply_lazy(&quotient, power)?)?;
+        }
+        for &(exponent, c) in &node.terms {
+            add(self.term(exponent, c, level, before)?)?;
+        }
+        let Some(sum) = sum else { return Err(CircuitError::Empty("a node of the plan")) };
+        let mut out = self.rescale(&sum, node.relinearize)?;
+        // By construction, up to the rounding of f64.
+        out.scale = scale;
+        if node.constant != 0.0 {
+            out = evaluator.add_constant(&out, node.constant)?;
+        }
+        let bound: f64 = node.coefficients.iter().enumerate().map(|(k, c)| c.abs() * self.magnitude(k)).sum();
+        out.estimate.magnitude = out.estimate.magnitude.min(bound);
+        Ok(out)
+    }
+}

@@ -1,0 +1,128 @@
+//! Polynomial evaluation in the fewest levels: `ceil(log2(degree + 1))`.
+//!
+//! The coefficients are divided recursively by powers `X^g`, `g` a power of two (Paterson and Stockmeyer 1973; in the Chebyshev
+//! basis by `T_g`, with `2 T_a T_b = T_{a+b} + T_{|a-b|}`). All quotients at one depth of the recursion are summed before the sum is
+//! relinearised and rescaled:
+//!
+//! ```text
+//! node_D = rescale( relinearise( sum_i node_{D-1,i} X^{g_i} + sum_k c_k X^k ) ) + c_0,
+//! ```
+//!
+//! so that a node costs one key switch however many products it sums, or none if it has only terms `c_k X^k`. A power that
+//! is never a factor stays a ciphertext of degree 2 where that saves key switches.
+//!
+//! # Scales
+//! `X^k` has the scale that its products give it. A node is asked for a scale `S`; with `q` the prime that its rescaling removes, each
+//! of its products must have scale `S q`, so the quotient `node_i` is asked for scale `S q / scale(X^{g_i})`, and the constant `c_k`
+//! is encoded at scale `S q / scale(X^k)`. The result has the scale asked for, and nothing is spent on adjusting scales
+//! (the target scales of Bossuat et al. 2021, section 5). The primes should be close to the scale of the input:
+//! `X^k` is at scale `D (D/q)^(k-1)` for an input at scale `D`.
+//!
+//! # Error
+//! The estimate follows every operation with deviations added in the worst case. Magnitudes are replaced by what is known of
+//! polynomials: `|T_k| <= 1` on the interval, and a node is bounded by the sum of its coefficients' absolute values, times those of
+//! their powers.
+
+mod evaluate;
+mod plan;
+
+pub use evaluate::evaluate;
+pub use plan::{Node, PolynomialPlan, Power};
+
+use crate::CircuitError;
+
+/// What coefficients multiply.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Basis {
+    /// Powers `x^k`.
+    Monomial,
+    /// `T_k(y)` for `y = (2 x - a - b) / (b - a)`. All values must be in `[a, b]`: outside it Chebyshev polynomials
+    /// grow fast, and error estimates assume that they do not. The change of variable costs a level unless `b - a = 2`.
+    Chebyshev {
+        /// Lower end.
+        a: f64,
+        /// Upper end.
+        b: f64,
+    },
+}
+
+impl Basis {
+    /// The Chebyshev basis of an interval.
+    ///
+    /// # Errors
+    /// [`CircuitError::Interval`] unless `a < b` are finite.
+    pub fn chebyshev(a: f64, b: f64) -> Result<Self, CircuitError> {
+        let basis = Self::Chebyshev { a, b };
+        basis.check().map(|()| basis)
+    }
+
+    fn check(self) -> Result<(), CircuitError> {
+        match self {
+            Self::Chebyshev { a, b } if !(a < b && (b - a).is_finite()) => {
+                Err(CircuitError::Interval { a, b })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// `(w, t)` of the change of variable `y = w x + t`.
+    fn change_of_variable(self) -> (f64, f64) {
+        match self {
+            Self::Monomial => (1.0, 0.0),
+            Self::Chebyshev { a, b } => (2.0 / (b - a), -(a + b) / (b - a)),
+        }
+    }
+}
+
+/// A real polynomial.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Polynomial {
+    basis: Basis,
+    coefficients: Vec<f64>,
+}
+
+impl Polynomial {
+    /// From coefficients, the constant first. Zeros at the end are dropped.
+    ///
+    /// # Errors
+    /// [`CircuitError::NotFinite`] for a coefficient, [`CircuitError::Interval`].
+    pub fn new(basis: Basis, mut coefficients: Vec<f64>) -> Result<Self, CircuitError> {
+        basis.check()?;
+        if let Some((index, &value)) = coefficients.iter().enumerate().find(|(_, c)| !c.is_finite()) {
+            return Err(CircuitError::NotFinite { what: "coefficient", index, value });
+        }
+        while coefficients.last() == Some(&0.0) {
+            coefficients.pop();
+        }
+        Ok(Self { basis, coefficients })
+    }
+
+    /// The basis.
+    pub fn basis(&self) -> Basis {
+        self.basis
+    }
+
+    /// Coefficients, the constant first, without zeros at the end.
+    pub fn coefficients(&self) -> &[f64] {
+        &self.coefficients
+    }
+
+    /// Degree; 0 for the zero polynomial.
+    pub fn degree(&self) -> usize {
+        self.coefficients.len().saturating_sub(1)
+    }
+
+    /// The value at `x`, by Horner's or Clenshaw's scheme.
+    pub fn value(&self, x: f64) -> f64 {
+        match self.basis {
+            Basis::Monomial => self.coefficients.iter().rev().fold(0.0, |sum, c| sum * x + c),
+            Basis::Chebyshev { .. } => {
+                let (w, t) = self.basis.change_of_variable();
+                let y = w * x + t;
+                let Some((constant, rest)) = self.coefficients.split_first() else { return 0.0 };
+                let (b1, b2) = rest.iter().rev().fold((0.0, 0.0), |(b1, b2), c| (c + 2.0 * y * b1 - b2, b1));
+                constant + y * b1 - b2
+            }
+        }
+    }
+}

@@ -1,0 +1,335 @@
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Basis, Polynomial};
+
+/// How one power is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Power {
+    /// The exponent (the index, in the Chebyshev basis): at least 2.
+    pub exponent: usize,
+    /// Exponents of its two factors, the larger first.
+    pub factors: (usize, usize),
+    /// Levels below the (changed) variable.
+    pub depth: usize,
+    /// Whether it is relinearised, or left at degree 2.
+    pub relinearize: bool,
+}
+
+/// A sum of products with powers and of scaled powers, rescaled once.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Node {
+    /// Levels of the result below the (changed) variable.
+    pub depth: usize,
+    /// Quotients and the exponents of the powers that multiply them.
+    pub products: Vec<(Node, usize)>,
+    /// Exponents and coefficients.
+    pub terms: Vec<(usize, f64)>,
+    /// Added at the end.
+    pub constant: f64,
+    /// Whether the sum has degree 2 and is relinearised.
+    pub relinearize: bool,
+    /// The polynomial that it evaluates, in the basis of the plan.
+    pub coefficients: Vec<f64>,
+}
+
+/// Everything that the evaluation of a polynomial does, before anything runs: no keys, no parameters.
+///
+/// Of all baby-step sizes, with powers left at degree 2 or not, the plan has the fewest relinearisations, then the fewest
+/// ciphertext products, then the fewest scaled powers.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PolynomialPlan {
+    basis: Basis,
+    powers: Vec<Power>,
+    root: Option<Node>,
+    constant: f64,
+}
+
+/// `ceil(log2(k))`: levels that `X^k` needs.
+pub(super) fn power_depth(k: usize) -> usize {
+    k.next_power_of_two().trailing_zeros() as usize
+}
+
+impl PolynomialPlan {
+    /// Plans the evaluation of a polynomial.
+    pub fn new(polynomial: &Polynomial) -> Self {
+        let (basis, coefficients) = (polynomial.basis(), polynomial.coefficients());
+        let degree = polynomial.degree();
+        let depth = power_depth(degree + 1);
+        let constant = coefficients.first().copied().unwrap_or(0.0);
+        let candidates = (1..=depth).flat_map(|log| [(1 << log, false), (1 << log, true)]);
+        candidates
+            .map(|(babies, lazy)| {
+                let mut root = Node::build(basis, coefficients.to_vec(), depth, babies);
+                let powers = powers(basis, &root, lazy);
+                let unrelinearized = powers.iter().filter(|p| !p.relinearize).map(|p| p.exponent).collect();
+                root.mark(&unrelinearized);
+                Self { basis, powers, root: Some(root), constant }
+            })
+            .min_by_key(|plan| {
+                let (products, terms) = plan.root.as_ref().map_or((0, 0), Node::work);
+                (plan.relinearizations().len(), products + plan.powers.len(), terms)
+            })
+            .unwrap_or(Self { basis, powers: Vec::new(), root: None, constant })
+    }
+
+    /// The basis of the coefficients.
+    pub fn basis(&self) -> Basis {
+        self.basis
+    }
+
+    /// Powers in the order in which they are made.
+    pub fn powers(&self) -> &[Power] {
+        &self.powers
+    }
+
+    /// The whole polynomial; `None` for a constant.
+    pub fn root(&self) -> Option<&Node> {
+        self.root.as_ref()
+    }
+
+    /// The constant coefficient.
+    pub fn constant(&self) -> f64 {
+        self.constant
+    }
+
+    /// Levels that the change of variable takes: 1 if it multiplies, else 0.
+    pub fn change_depth(&self) -> usize {
+        usize::from(self.root.is_some() && self.basis.change_of_variable().0 != 1.0)
+    }
+
+    /// Levels from the input to the result: `ceil(log2(degree + 1))`, and those of [`Self::change_depth`].
+    pub fn depth(&self) -> usize {
+        self.change_depth() + self.root.as_ref().map_or(0, |root| root.depth)
+    }
+
+    /// For each relinearisation, how far below the input's level it is done, ascending. All of them are merged with a
+    /// rescaling.
+    pub fn relinearizations(&self) -> Vec<usize> {
+        let mut offsets: Vec<usize> =
+            self.powers.iter().filter(|p| p.relinearize).map(|p| p.depth - 1).collect();
+        if let Some(root) = &self.root {
+            root.collect(&mut offsets);
+        }
+        offsets.iter_mut().for_each(|offset| *offset += self.change_depth());
+        offsets.sort_unstable();
+        offsets
+    }
+}
+
+impl Node {
+    /// A node of at most this depth for coefficients of degree 1 to `2^depth - 1`, whose terms are below `babies` unless
+    /// they are single.
+    fn build(basis: Basis, coefficients: Vec<f64>, depth: usize, babies: usize) -> Self {
+        let mut node = Self {
+            depth,
+            products: Vec::new(),
+            terms: Vec::new(),
+            constant: 0.0,
+            relinearize: false,
+            coefficients: coefficients.clone(),
+        };
+        let mut rest = coefficients;
+        loop {
+            while rest.len() > 1 && rest.last() == Some(&0.0) {
+                rest.pop();
+            }
+            let degree = rest.len() - 1;
+            let shallow = |(k, &c): (usize, &f64)| c == 0.0 || power_depth(k) < depth;
+            if degree < babies && rest.iter().enumerate().skip(1).all(shallow) {
+                break;
+            }
+            let exponent = 1 << degree.ilog2();
+            if degree == exponent {
+                node.terms.push((exponent, rest[exponent]));
+                rest[exponent] = 0.0;
+                continue;
+            }
+            let (quotient, remainder) = divide(basis, &rest, exponent);
+            node.products.push((Self::build(basis, quotient, depth - 1, babies), exponent));
+            rest = remainder;
+        }
+        node.terms.extend(rest.iter().copied().enumerate().skip(1).filter(|&(_, c)| c != 0.0));
+        node.constant = rest[0];
+        node
+    }
+
+    /// Notes where sums have degree 2, given the powers that have.
+    fn mark(&mut self, unrelinearized: &BTreeSet<usize>) {
+        self.relinearize = !self.products.is_empty()
+            || self.terms.iter().any(|(exponent, _)| unrelinearized.contains(exponent));
+        self.products.iter_mut().for_each(|(quotient, _)| quotient.mark(unrelinearized));
+    }
+
+    /// Offsets of relinearisations below the (changed) variable.
+    fn collect(&self, offsets: &mut Vec<usize>) {
+        offsets.extend(self.relinearize.then(|| self.depth - 1));
+        self.products.iter().for_each(|(quotient, _)| quotient.collect(offsets));
+    }
+
+    /// Ciphertext products and scaled powers.
+    fn work(&self) -> (usize, usize) {
+        self.products.iter().fold(
+            (self.products.len(), self.terms.len()),
+            |(products, terms), (quotient, _)| {
+                let (p, t) = quotient.work();
+                (products + p, terms + t)
+            },
+        )
+    }
+
+    fn exponents(&self, factors: &mut BTreeSet<usize>, scaled: &mut BTreeSet<usize>) {
+        scaled.extend(self.terms.iter().map(|&(exponent, _)| exponent));
+        for (quotient, exponent) in &self.products {
+            factors.insert(*exponent);
+            quotient.exponents(factors, scaled);
+        }
+    }
+}
+
+/// Quotient and remainder by `X^g` or `T_g`, for a degree in `g..2g`.
+fn divide(basis: Basis, coefficients: &[f64], g: usize) -> (Vec<f64>, Vec<f64>) {
+    let (low, high) = coefficients.split_at(g);
+    let (mut quotient, mut remainder) = (high.to_vec(), low.to_vec());
+    if let Basis::Chebyshev { .. } = basis {
+        // T_{g+i} = 2 T_g T_i - T_{g-i}.
+        for (i, c) in high.iter().enumerate().skip(1) {
+            quotient[i] = 2.0 * c;
+            remainder[g - i] -= c;
+        }
+    }
+    (quotient, remainder)
+}
+
+/// All powers that a tree needs, each from two that need fewer levels, adding as few others as a greedy choice from the
+/// highest power down finds.
+fn powers(basis: Basis, root: &Node, lazy: bool) -> Vec<Power> {
+    let (mut factors, mut needed) = (BTreeSet::new(), BTreeSet::new());
+    root.exponents(&mut factors, &mut needed);
+    needed.extend(&factors);
+    let mut made = BTreeMap::new();
+    while let Some(exponent) = needed.pop_last().filter(|&k| k > 1) {
+        let depth = power_depth(exponent);
+        let largest = 1 << (depth - 1);
+        let others = |larger: usize| {
+            let smaller = exponent - larger;
+            let difference = if basis == Basis::Monomial { 0 } else { larger - smaller };
+            [larger, smaller, difference].into_iter().filter(|&k| k > 1).collect::<BTreeSet<_>>()
+        };
+        let absent = |larger: &usize| others(*larger).iter().filter(|k| !needed.contains(k)).count();
+        let larger = (exponent.div_ceil(2)..=largest).min_by_key(absent).unwrap_or(largest);
+        needed.extend(others(larger));
+        factors.extend([larger, exponent - larger]);
+        made.insert(exponent, (larger, exponent - larger));
+    }
+    made.into_iter()
+        .map(|(exponent, pair)| Power {
+            exponent,
+            factors: pair,
+            depth: power_depth(exponent),
+            relinearize: !lazy || factors.contains(&exponent),
+        })
+        .collect()
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+
+    fn random(basis: Basis, degree: usize, step: usize) -> Polynomial {
+        let mut state = degree as u64 + 1;
+        let coefficients = (0..=degree)
+            .map(|k| {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                let value = (state >> 11) as f64 / (1u64 << 52) as f64 - 1.0;
+                if (degree - k).is_multiple_of(step) { value } else { 0.0 }
+            })
+            .collect();
+        Polynomial::new(basis, coefficients).unwrap()
+    }
+
+    /// Runs the plan on a number, checking depths and degrees on the way.
+    fn run(plan: &PolynomialPlan, x: f64) -> f64 {
+        let (w, t) = plan.basis.change_of_variable();
+        // Value, depth, degree as a ciphertext.
+        let mut powers = BTreeMap::from([(1, (w * x + t, 0, 1))]);
+        for power in &plan.powers {
+            let (a, b) = power.factors;
+            let ((va, da, degree_a), (vb, db, degree_b)) = (powers[&a], powers[&b]);
+            assert_eq!((a + b, degree_a, degree_b), (power.exponent, 1, 1), "{power:?}");
+            assert_eq!(da.max(db) + 1, power.depth);
+            let value = match plan.basis {
+                Basis::Monomial => va * vb,
+                Basis::Chebyshev { .. } => 2.0 * va * vb - if a == b { 1.0 } else { powers[&(a - b)].0 },
+            };
+            powers.insert(power.exponent, (value, power.depth, if power.relinearize { 1 } else { 2 }));
+        }
+        fn node_value(node: &Node, powers: &BTreeMap<usize, (f64, usize, usize)>) -> f64 {
+            let mut degree = 1;
+            let mut sum = node.constant;
+            for (quotient, exponent) in &node.products {
+                let (value, depth, power_degree) = powers[exponent];
+                assert!(quotient.depth < node.depth && depth < node.depth && power_degree == 1);
+                sum += node_value(quotient, powers) * value;
+                degree = 2;
+            }
+            for (exponent, c) in &node.terms {
+                let (value, depth, power_degree) = powers[exponent];
+                assert!(depth < node.depth && *c != 0.0);
+                sum += c * value;
+                degree = degree.max(power_degree);
+            }
+            assert_eq!(node.relinearize, degree == 2, "exactly sums of degree 2 are relinearised");
+            sum
+        }
+        plan.root.as_ref().map_or(plan.constant, |root| node_value(root, &powers))
+    }
+
+    #[test]
+    fn plans_evaluate_their_polynomial_in_the_fewest_levels() {
+        for basis in
+            [Basis::Monomial, Basis::Chebyshev { a: -1.0, b: 1.0 }, Basis::Chebyshev { a: -3.0, b: 2.0 }]
+        {
+            for degree in 0..=255 {
+                for step in [1, 2, 3] {
+                    let polynomial = random(basis, degree, step);
+                    let plan = PolynomialPlan::new(&polynomial);
+                    let levels = (degree as f64 + 1.0).log2().ceil() as usize;
+                    assert_eq!(plan.depth() - plan.change_depth(), levels);
+                    for x in [-1.0, -0.3, 0.7] {
+                        let (found, expected) = (run(&plan, x), polynomial.value(x));
+                        // Recursion by doubling loses at most about degree^2 units of every T_k.
+                        let slack = 1e-15 * (degree * degree + 10) as f64 * (degree + 1) as f64;
+                        assert!(
+                            (found - expected).abs() <= slack,
+                            "{basis:?} {degree} {step}: {found} {expected}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn relinearisations_are_few_and_counted() {
+        let count = |degree, step| {
+            let basis = Basis::Chebyshev { a: -1.0, b: 1.0 };
+            PolynomialPlan::new(&random(basis, degree, step)).relinearizations()
+        };
+        assert_eq!(count(1, 1), []);
+        assert_eq!(count(2, 1), [0]);
+        // T_2, and the root.
+        assert_eq!(count(3, 1), [0, 1]);
+        // The leading coefficients of degree 2^d - 1 leave no choice but d - 1 powers and d - 1 sums.
+        for (degree, found) in [(7, 4), (15, 7), (31, 10), (63, 15), (127, 20)] {
+            assert_eq!(count(degree, 1).len(), found, "degree {degree}");
+        }
+        // Odd polynomials need no even powers but those that others are made of.
+        for (degree, found) in [(31, 10), (63, 14), (127, 19)] {
+            assert_eq!(count(degree, 2).len(), found, "odd, degree {degree}");
+        }
+        let lazy = PolynomialPlan::new(&random(Basis::Chebyshev { a: -1.0, b: 1.0 }, 31, 2));
+        let left: Vec<_> = lazy.powers().iter().filter(|p| !p.relinearize).map(|p| p.exponent).collect();
+        assert_eq!(left, [5, 7], "used in sums that are relinearised anyway");
+    }
+}
