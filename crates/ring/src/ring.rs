@@ -2,6 +2,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use crate::backend::NttPlan;
+use crate::conversion::Column;
 use crate::primes::{is_prime, primitive_root};
 use crate::{Backend, Coefficient, Evaluation, Modulus, Poly, RingError};
 
@@ -91,6 +92,23 @@ impl Ring {
     #[inline]
     pub fn plan(&self, i: usize) -> &dyn NttPlan {
         &*self.plans[i]
+    }
+
+    /// The same rows converted to several primes, each with its column, and transformed: `outs[k]` modulo prime
+    /// `targets[k].0`. The rows come from memory once, part by part.
+    pub fn convert_forward(&self, targets: &[(usize, &Column)], rows: &[&[u64]], outs: &mut [&mut [u64]]) {
+        assert_eq!(targets.len(), outs.len(), "one output per target");
+        let parts = targets.iter().map(|&(i, _)| self.plans[i].parts()).max().unwrap_or(0);
+        for part in 0..parts {
+            for (&(i, column), out) in targets.iter().zip(&mut *outs) {
+                if part < self.plans[i].parts() {
+                    self.plans[i].convert_part(column, rows, part, out);
+                }
+            }
+        }
+        for (&(i, _), out) in targets.iter().zip(outs) {
+            self.plans[i].finish_converted(out);
+        }
     }
 
     /// A polynomial modulo the first primes to evaluation form.

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use keywright_ring::{Buffer, Conversion, Evaluation, Modulus, Poly, ShoupFactor};
 
 use crate::Parameters;
-use crate::parallel::for_each_item;
+use crate::parallel::{for_each_item, groups};
 
 /// `x -> round(x / R)`, `R` the product of the removed primes, from the primes `0..kept` and the removed ones to `0..kept`.
 ///
@@ -48,20 +48,17 @@ impl Division {
         rows
     }
 
-    /// Limb `i` of the result from that of the dividend and the rows of the remainder; `scratch` is one limb.
-    pub(crate) fn finish_limb(
-        &self,
-        parameters: &Parameters,
-        i: usize,
-        rows: &Buffer,
-        dividend: &[u64],
-        scratch: &mut [u64],
-        out: &mut [u64],
-    ) {
-        let ring = parameters.ring();
+    /// The remainder, given by its rows, modulo the kept primes from `first` on, in evaluation form.
+    pub(crate) fn convert(&self, parameters: &Parameters, first: usize, rows: &Buffer, outs: &mut [&mut [u64]]) {
         let rows: Vec<&[u64]> = rows.chunks_exact(parameters.n()).collect();
-        ring.plan(i).convert_forward(self.conversion.column(i), &rows, scratch);
-        ring.backend().sub_mul_scalar(ring.modulus(i), dividend, scratch, self.factor[i], out);
+        let targets: Vec<_> = (first..first + outs.len()).map(|i| (i, self.conversion.column(i))).collect();
+        parameters.ring().convert_forward(&targets, &rows, outs);
+    }
+
+    /// Limb `i` of the quotient from those of the dividend and of the remainder.
+    pub(crate) fn finish(&self, parameters: &Parameters, i: usize, dividend: &[u64], remainder: &[u64], out: &mut [u64]) {
+        let ring = parameters.ring();
+        ring.backend().sub_mul_scalar(ring.modulus(i), dividend, remainder, self.factor[i], out);
     }
 
     /// Divides polynomials whose limbs are those of the kept primes, then of the removed ones.
@@ -85,12 +82,16 @@ impl Division {
             .zip(dividends)
             .zip(&rows)
             .flat_map(|((out, poly), rows)| {
-                out.limbs_mut().enumerate().map(move |(i, limb)| (i, limb, poly.limb(i), rows))
+                groups(out.limbs_mut().collect()).into_iter().map(move |(first, outs)| (first, outs, poly, rows))
             })
             .collect();
-        for_each_item(tasks, |_, (i, out, dividend, rows)| {
-            let mut scratch = Buffer::unspecified(n);
-            self.finish_limb(parameters, i, rows, dividend, &mut scratch, out);
+        for_each_item(tasks, |_, (first, outs, dividend, rows): (usize, Vec<&mut [u64]>, &&Poly<_>, _)| {
+            let mut scratch = Buffer::unspecified(outs.len() * n);
+            let mut remainders: Vec<&mut [u64]> = scratch.chunks_exact_mut(n).collect();
+            self.convert(parameters, first, rows, &mut remainders);
+            for ((i, out), remainder) in (first..).zip(outs).zip(remainders) {
+                self.finish(parameters, i, dividend.limb(i), remainder, out);
+            }
         });
         quotients
     }

@@ -101,7 +101,9 @@ impl Parameters {
             }
         }
         let primes: Vec<u64> = literal.q.iter().chain(&literal.p).copied().collect();
-        let log2: Vec<f64> = primes.iter().map(|&q| log2(q)).collect();
+        // Moduli are checked before their logarithms are taken: zero has none.
+        let logarithm = |&q: &u64| Ok(log2(Modulus::new(q)?.value()));
+        let log2: Vec<f64> = primes.iter().map(logarithm).collect::<Result<_, RlweError>>()?;
         if literal.security == Security::Classical128 {
             let log_q = log2[..literal.q.len()].iter().sum();
             require_secure(|| "the ciphertext modulus".into(), literal.log_n, log_q, literal.secret)?;

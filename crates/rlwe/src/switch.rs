@@ -7,10 +7,11 @@
 use alloc::borrow::Cow;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::ops::Range;
 
 use keywright_ring::{Automorphism, Buffer, Evaluation, Poly};
 
-use crate::parallel::for_each_item;
+use crate::parallel::{for_each_item, groups};
 use crate::{Parameters, RlweCiphertext, RlweError, SwitchPlan, SwitchingKey};
 
 /// A polynomial cut into digits, ready to be raised to any target: what hoisted switches share.
@@ -73,29 +74,37 @@ impl<'c> Decomposed<'c> {
         &self.plan
     }
 
-    /// Words of scratch that [`Self::raise`] needs.
+    /// Words of scratch that [`Self::raise`] needs for each target.
     pub fn scratch_words(&self) -> usize {
         self.plan.digits.len() * self.parameters.n()
     }
 
-    /// All digits modulo the target at `position`, in evaluation form.
-    pub fn raise<'r>(&'r self, position: usize, scratch: &'r mut [u64]) -> RaisedDigits<'r> {
+    /// All digits modulo each of the targets at `positions`, in evaluation form. The conversion rows of a digit come from
+    /// memory once for all of them.
+    pub fn raise<'r>(&'r self, positions: Range<usize>, scratch: &'r mut [u64]) -> Vec<RaisedDigits<'r>> {
         let (ring, n) = (self.parameters.ring(), self.parameters.n());
-        let prime = self.plan.target(position);
-        let digits = scratch
-            .chunks_exact_mut(n)
-            .zip(&self.plan.digits)
-            .enumerate()
-            .map(|(j, (out, digit))| {
-                if digit.contains(&prime) {
-                    return self.own.limb(prime);
-                }
-                let rows: Vec<&[u64]> = self.rows[j].chunks_exact(n).collect();
-                ring.plan(prime).convert_forward(self.plan.raise[j].column(position), &rows, out);
-                &*out
-            })
+        let primes: Vec<usize> = positions.clone().map(|position| self.plan.target(position)).collect();
+        let mut raised: Vec<_> = primes
+            .iter()
+            .map(|&prime| RaisedDigits { digits: Vec::with_capacity(self.plan.digits.len()), prime })
             .collect();
-        RaisedDigits { digits, prime }
+        let mut limbs = scratch.chunks_exact_mut(n);
+        for (j, digit) in self.plan.digits.iter().enumerate() {
+            let rows: Vec<&[u64]> = self.rows[j].chunks_exact(n).collect();
+            let foreign: Vec<usize> = (0..primes.len()).filter(|&k| !digit.contains(&primes[k])).collect();
+            let mut outs: Vec<&mut [u64]> = limbs.by_ref().take(foreign.len()).collect();
+            let targets: Vec<_> = foreign
+                .iter()
+                .map(|&k| (primes[k], self.plan.raise[j].column(positions.start + k)))
+                .collect();
+            ring.convert_forward(&targets, &rows, &mut outs);
+            let mut outs = outs.into_iter();
+            for (k, target) in raised.iter_mut().enumerate() {
+                let converted = if foreign.contains(&k) { outs.next() } else { None };
+                target.digits.push(converted.map_or_else(|| self.own.limb(target.prime), |limb| &*limb));
+            }
+        }
+        raised
     }
 
     /// Checks that a key can be multiplied with these digits, and says which digit each of its rows takes.
@@ -143,20 +152,21 @@ impl<'c> Decomposed<'c> {
 
         // The primes to divide by: both halves of every key, in coefficient form.
         let mut remainders: Vec<Poly<Evaluation>> = (0..halves).map(|_| Poly::unspecified(n, removed)).collect();
-        let tasks = transpose(&mut remainders);
-        for_each_item(tasks, |i, mut limbs| {
-            let mut scratch = Buffer::unspecified(self.scratch_words());
-            let raised = self.raise(division.kept + i, &mut scratch);
-            let prime = raised.prime;
-            for (((key, rows), finish), out) in keys.iter().zip(finish).zip(limbs.as_chunks_mut::<2>().0) {
-                let [out_b, out_a] = out;
-                self.multiply(&raised, key, rows, out_b, out_a);
-                for (addend, out) in finish.addend.iter().zip([out_b, out_a]) {
-                    // Only q_level, when rescaling: P D is zero modulo all other removed primes.
-                    if let (Some(addend), Some(lift), true) = (addend, plan.addend_lift, prime == plan.level) {
-                        backend.mul_scalar_add_assign(ring.modulus(prime), out, addend.limb(prime), lift);
+        for_each_item(groups(transpose(&mut remainders)), |_, (first, mut outs)| {
+            let mut scratch = Buffer::unspecified(outs.len() * self.scratch_words());
+            let start = division.kept + first;
+            for (raised, limbs) in self.raise(start..start + outs.len(), &mut scratch).iter().zip(&mut outs) {
+                let prime = raised.prime;
+                for (((key, rows), finish), out) in keys.iter().zip(finish).zip(limbs.as_chunks_mut::<2>().0) {
+                    let [out_b, out_a] = out;
+                    self.multiply(raised, key, rows, out_b, out_a);
+                    for (addend, out) in finish.addend.iter().zip([out_b, out_a]) {
+                        // Only q_level, when rescaling: P D is zero modulo all other removed primes.
+                        if let (Some(addend), Some(lift), true) = (addend, plan.addend_lift, prime == plan.level) {
+                            backend.mul_scalar_add_assign(ring.modulus(prime), out, addend.limb(prime), lift);
+                        }
+                        ring.inverse_limb(prime, out);
                     }
-                    ring.inverse_limb(prime, out);
                 }
             }
         });
@@ -164,27 +174,35 @@ impl<'c> Decomposed<'c> {
 
         // The kept primes, each finished in one visit.
         let mut out: Vec<Poly<Evaluation>> = (0..halves).map(|_| Poly::unspecified(n, division.kept)).collect();
-        for_each_item(transpose(&mut out), |i, mut limbs| {
-            let m = ring.modulus(i);
-            let mut scratch = Buffer::unspecified(self.scratch_words());
-            let raised = self.raise(i, &mut scratch);
-            let mut work = Buffer::unspecified(4 * n);
-            let (products, rest) = work.split_at_mut(2 * n);
-            let (quotient, unpermuted) = rest.split_at_mut(n);
+        for_each_item(groups(transpose(&mut out)), |_, (first, mut outs)| {
+            let count = outs.len();
+            let mut scratch = Buffer::unspecified(count * self.scratch_words());
+            let raised = self.raise(first..first + count, &mut scratch);
+            let mut work = Buffer::unspecified((3 * count + 1) * n);
+            let (products, rest) = work.split_at_mut(2 * count * n);
+            let (quotients, unpermuted) = rest.split_at_mut(count * n);
             for (k, ((key, rows), finish)) in keys.iter().zip(finish).enumerate() {
-                let (product_b, product_a) = products.split_at_mut(n);
-                self.multiply(&raised, key, rows, product_b, product_a);
-                for (half, product) in [product_b, product_a].into_iter().enumerate() {
-                    let out = &mut *limbs[2 * k + half];
-                    let result = if finish.automorphism.is_some() { &mut *unpermuted } else { &mut *out };
-                    division.finish_limb(&self.parameters, i, &down_rows[2 * k + half], product, quotient, result);
-                    match (finish.addend[half], &plan.addend_factor) {
-                        (Some(addend), None) => backend.add_assign(m, result, addend.limb(i)),
-                        (Some(addend), Some(w)) => backend.mul_scalar_add_assign(m, result, addend.limb(i), w[i]),
-                        (None, _) => {}
-                    }
-                    if let Some(automorphism) = finish.automorphism {
-                        backend.permute(automorphism, unpermuted, out);
+                for (raised, product) in raised.iter().zip(products.chunks_exact_mut(2 * n)) {
+                    let (product_b, product_a) = product.split_at_mut(n);
+                    self.multiply(raised, key, rows, product_b, product_a);
+                }
+                for half in 0..2 {
+                    let mut converted: Vec<&mut [u64]> = quotients.chunks_exact_mut(n).collect();
+                    division.convert(&self.parameters, first, &down_rows[2 * k + half], &mut converted);
+                    for (position, limbs) in outs.iter_mut().enumerate() {
+                        let (i, m) = (first + position, ring.modulus(first + position));
+                        let product = &products[(2 * position + half) * n..][..n];
+                        let out = &mut *limbs[2 * k + half];
+                        let result = if finish.automorphism.is_some() { &mut *unpermuted } else { &mut *out };
+                        division.finish(&self.parameters, i, product, &quotients[position * n..][..n], result);
+                        match (finish.addend[half], &plan.addend_factor) {
+                            (Some(addend), None) => backend.add_assign(m, result, addend.limb(i)),
+                            (Some(addend), Some(w)) => backend.mul_scalar_add_assign(m, result, addend.limb(i), w[i]),
+                            (None, _) => {}
+                        }
+                        if let Some(automorphism) = finish.automorphism {
+                            backend.permute(automorphism, unpermuted, out);
+                        }
                     }
                 }
             }

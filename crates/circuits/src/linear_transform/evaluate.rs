@@ -193,7 +193,7 @@ fn products(
                 }
             }
             for group in hoisted.iter().filter(|group| group.input == index) {
-                let raised = group.decomposed.raise(position, &mut scratch);
+                let raised = group.decomposed.raise(position..position + 1, &mut scratch).remove(0);
                 for (baby, rotation, rows) in &group.rotations {
                     group.decomposed.multiply(&raised, &rotation.found.key, rows, product_b, product_a);
                     if of_ciphertext {
@@ -265,7 +265,7 @@ fn giant_steps(
         let (product, permuted) = work.split_at_mut(2 * n);
         let (product_b, product_a) = product.split_at_mut(n);
         for (rotation, decomposed, rows, first_half) in &steps {
-            let raised = decomposed.raise(position, &mut scratch);
+            let raised = decomposed.raise(position..position + 1, &mut scratch).remove(0);
             decomposed.multiply(&raised, &rotation.found.key, rows, product_b, product_a);
             backend.add_assign(m, product_b, first_half.limb(position));
             for (product, sum) in [&*product_b, &*product_a].into_iter().zip(&mut limbs) {

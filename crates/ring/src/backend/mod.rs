@@ -45,9 +45,28 @@ pub trait NttPlan: Send + Sync {
     fn forward(&self, limb: &mut [u64]);
     /// Evaluations to coefficients, in place; canonical in, canonical out.
     fn inverse(&self, limb: &mut [u64]);
+    /// Number of parts in which [`Self::convert_part`] goes through a limb; it depends on the degree alone.
+    fn parts(&self) -> usize;
+    /// Converts one part of the rows with a column ([`Backend::convert`]) and begins its transform, into `out`.
+    fn convert_part(&self, column: &Column, rows: &[&[u64]], part: usize, out: &mut [u64]);
+    /// Ends the transform of a limb all of whose parts are converted: canonical evaluations.
+    fn finish_converted(&self, out: &mut [u64]);
     /// Evaluations of the polynomial whose residues are the inner product of `rows` with a column:
     /// [`Backend::convert`] followed by [`NttPlan::forward`].
-    fn convert_forward(&self, column: &Column, rows: &[&[u64]], out: &mut [u64]);
+    fn convert_forward(&self, column: &Column, rows: &[&[u64]], out: &mut [u64]) {
+        for part in 0..self.parts() {
+            self.convert_part(column, rows, part, out);
+        }
+        self.finish_converted(out);
+    }
+}
+
+/// Words of a part that a plan without a first pass of its own converts at once: eight rows of 16 KiB.
+const PART_WORDS: usize = 2048;
+
+/// The words of a part of a limb.
+fn part_range(length: usize, part: usize) -> core::ops::Range<usize> {
+    part * PART_WORDS..length.min((part + 1) * PART_WORDS)
 }
 
 /// One row of the uniform half of a key, for one digit and one prime.

@@ -22,7 +22,7 @@ use core::arch::x86_64::*;
 
 use super::dot;
 use super::residues::{Factor, Field, Words, load, load_words, store, store_words};
-use crate::backend::NttPlan;
+use crate::backend::{NttPlan, PART_WORDS, part_range};
 use crate::backend::portable::ntt::reversed_powers;
 use crate::conversion::Column;
 use crate::{Modulus, ShoupFactor};
@@ -177,12 +177,20 @@ impl NttPlan for NarrowPlan {
         unsafe { self.inverse_passes(limb) }
     }
 
-    fn convert_forward(&self, column: &Column, rows: &[&[u64]], out: &mut [u64]) {
+    fn parts(&self) -> usize {
+        self.forward.values.len().div_ceil(PART_WORDS)
+    }
+
+    fn convert_part(&self, column: &Column, rows: &[&[u64]], part: usize, out: &mut [u64]) {
+        let words = part_range(out.len(), part);
+        let rows: Vec<&[u64]> = rows.iter().map(|row| &row[words.clone()]).collect();
         // SAFETY: as above.
-        unsafe {
-            dot::convert::<false>(column, rows, out);
-            self.forward_passes::<false>(out);
-        }
+        unsafe { dot::convert::<false>(column, &rows, &mut out[words]) }
+    }
+
+    fn finish_converted(&self, out: &mut [u64]) {
+        // SAFETY: as above.
+        unsafe { self.forward_passes::<false>(out) }
     }
 }
 

@@ -12,7 +12,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use super::dot;
-use crate::backend::NttPlan;
+use crate::backend::{NttPlan, PART_WORDS, part_range};
 use crate::conversion::Column;
 use crate::{Modulus, ShoupFactor};
 
@@ -122,8 +122,17 @@ impl NttPlan for ScalarPlan {
         }
     }
 
-    fn convert_forward(&self, column: &Column, rows: &[&[u64]], out: &mut [u64]) {
-        dot::convert::<false>(column, rows, out);
+    fn parts(&self) -> usize {
+        self.forward.len().div_ceil(PART_WORDS)
+    }
+
+    fn convert_part(&self, column: &Column, rows: &[&[u64]], part: usize, out: &mut [u64]) {
+        let words = part_range(out.len(), part);
+        let rows: Vec<&[u64]> = rows.iter().map(|row| &row[words.clone()]).collect();
+        dot::convert::<false>(column, &rows, &mut out[words]);
+    }
+
+    fn finish_converted(&self, out: &mut [u64]) {
         self.forward(out);
     }
 }
