@@ -7,6 +7,33 @@
 //! Reading trusts nothing: lengths are compared with what the parameters imply before anything is allocated, every
 //! residue is checked to be canonical, every key is checked for security, and an object comes back only if its checksum
 //! matches. The checksum finds damage, not forgery: authenticate the channel if that is needed.
+//!
+//! ```
+//! use keywright_rlwe::{KeyElement, KeyGenerator, KeySpec, Parameters, ParametersLiteral, SecretKey};
+//! use keywright_ring::sampling::SecretRng;
+//! use keywright_wire::{KeySetReader, KeySetWriter, Wire};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! // The client writes its parameters, and every key as soon as it is made.
+//! let parameters = Parameters::new(ParametersLiteral::from_bits(12, &[36, 30], &[36])?)?;
+//! # let rng = &mut SecretRng::from_entropy(&zeroize::Zeroizing::new([7; 32]));
+//! let secret = SecretKey::sample(&parameters, rng)?;
+//! let specs = [5, 25].map(|g| KeySpec::new(&parameters, KeyElement::Galois(g), 1, 1, true));
+//! let mut generator = KeyGenerator::new(&secret, rng.split());
+//! let mut writer = KeySetWriter::new(Vec::new(), &specs, &parameters)?;
+//! for spec in &specs {
+//!     writer.write(&generator.switching_key(spec)?)?;
+//! }
+//! let (parameter_bytes, key_bytes) = (parameters.literal().to_bytes(&())?, writer.finish()?);
+//!
+//! // The server reads them, one key in memory at a time.
+//! let parameters = Parameters::new(ParametersLiteral::from_bytes(&parameter_bytes, &())?)?;
+//! for key in KeySetReader::new(&key_bytes[..], &parameters)? {
+//!     println!("{:?}", key?.spec());
+//! }
+//! # Ok(())
+//! # }
+//! ```
 #![forbid(unsafe_code)]
 
 mod body;

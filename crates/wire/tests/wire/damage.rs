@@ -1,16 +1,13 @@
 //! Damaged, truncated, foreign and hostile bytes: an error each, never another object.
-#![expect(clippy::unwrap_used, reason = "tests")]
 
-mod samples;
-
+use crate::samples::{self, all, ckks_parameters, literal, parameters};
 use keywright_ckks::{Ciphertext, CkksLiteral, CkksParameters, Packing};
-use keywright_ring::{Coefficient, Evaluation, Poly};
+use keywright_ring::{Coefficient, Evaluation, Poly, RingError};
 use keywright_rlwe::{
     EvaluationKeys, KeyElement, Parameters, ParametersLiteral, PublicKey, RlweCiphertext, RlweError,
     SecretDistribution, SecretKey, Security, SwitchingKey,
 };
 use keywright_wire::{FORMAT_VERSION, Kind, Wire, WireError, WireSecret, inspect};
-use samples::{all, ckks_parameters, literal, parameters};
 
 /// Offsets of the header's fields, as in `docs/format.md`.
 const VERSION: usize = 8;
@@ -357,5 +354,16 @@ fn messages_must_have_a_meaning() {
             let error = load(&|d| d[offset..][..8].fill(0));
             assert!(matches!(error, WireError::Number { value: 0.0, .. }));
         }
+    }
+}
+
+/// A literal comes back as it was; what it says is checked where it is used.
+#[test]
+fn parameters_that_cannot_be_are_refused_by_name() {
+    for q in [0, 1, 2, 1 << 61, u64::MAX] {
+        let bytes = ParametersLiteral { q: vec![q], ..literal() }.to_bytes(&()).unwrap();
+        let loaded = ParametersLiteral::from_bytes(&bytes, &()).unwrap();
+        let error = Parameters::new(loaded).unwrap_err();
+        assert_eq!(error, RlweError::Ring(RingError::ModulusRange(q)));
     }
 }

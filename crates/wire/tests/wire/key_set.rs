@@ -1,16 +1,12 @@
 //! Key sets key by key, from streams and from files.
-#![expect(clippy::unwrap_used, reason = "tests")]
-#![expect(dead_code, reason = "the samples are shared with other tests")]
-
-mod samples;
 
 use std::fs;
 use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
 use std::path::PathBuf;
 
+use crate::samples::{self, key_set, parameters, seeded_key, stored_key};
 use keywright_rlwe::{EvaluationKeys, KeyElement, KeySpec, Parameters, RlweError, SwitchingKey};
 use keywright_wire::{AtomicFile, KeySetFile, KeySetReader, KeySetWriter, Wire, WireError, WireSecret};
-use samples::{key_set, parameters, seeded_key, stored_key};
 
 /// Several keys of one element, not in the order of elements: the order of a program.
 fn keys(p: &Parameters) -> Vec<SwitchingKey> {

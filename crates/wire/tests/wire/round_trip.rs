@@ -1,9 +1,6 @@
 //! What is written is what is read.
-#![expect(clippy::unwrap_used, reason = "tests")]
-#![expect(dead_code, reason = "the samples are shared with other tests")]
 
-mod samples;
-
+use crate::samples::{self, parameters};
 use keywright_ring::sampling::SecretRng;
 use keywright_ring::{Coefficient, Poly};
 use keywright_rlwe::{
@@ -13,7 +10,6 @@ use keywright_rlwe::{
 };
 use keywright_wire::{Content, Kind, Wire, WireError, WireSecret, inspect};
 use proptest::prelude::*;
-use samples::parameters;
 use zeroize::Zeroizing;
 
 /// Writes, checks the announced length, inspects, reads.

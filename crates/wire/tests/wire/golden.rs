@@ -1,7 +1,4 @@
 //! The files of `vectors/wire`: this version writes the same bytes, and reads what every version wrote.
-#![expect(clippy::unwrap_used, reason = "tests")]
-
-mod samples;
 
 use std::env;
 use std::fs;
@@ -11,6 +8,8 @@ use std::process::Command;
 use keywright_ring::Poly;
 use keywright_wire::FORMAT_VERSION;
 use sha2::{Digest, Sha256};
+
+use crate::samples;
 
 fn vectors() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../vectors/wire")
@@ -47,7 +46,8 @@ fn expanded() -> String {
 fn files_of_this_version_have_not_changed() {
     let directory = vectors().join(format!("v{FORMAT_VERSION}"));
     let samples = samples::all(&samples::ckks_parameters());
-    let sums = lines(samples.iter().map(|s| (format!("{}.kw", s.name), hex(Sha256::digest(&s.bytes)))).collect());
+    let sums =
+        lines(samples.iter().map(|s| (format!("{}.kw", s.name), hex(Sha256::digest(&s.bytes)))).collect());
     let mut files: Vec<(String, Vec<u8>)> =
         samples.into_iter().map(|sample| (format!("{}.kw", sample.name), sample.bytes)).collect();
     files.push(("SHA256SUMS".into(), sums.into_bytes()));

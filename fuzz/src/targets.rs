@@ -1,0 +1,134 @@
+//! What is fuzzed: every reader, as a function of bytes.
+//!
+//! A target says whether it accepted its input. It panics if an accepted input is not written back as it was: there is one
+//! encoding of every object.
+
+use std::io::Cursor;
+use std::sync::OnceLock;
+
+use keywright_ckks::{Ciphertext, CkksLiteral, CkksParameters, Plaintext, SymmetricCiphertext};
+use keywright_ring::{Coefficient, Evaluation, Poly};
+use keywright_rlwe::{
+    EvaluationKeys, Parameters, ParametersLiteral, PublicKey, RlweCiphertext, SecretKey, Security,
+    SeededCiphertext, SwitchingKey,
+};
+use keywright_wire::{KeySetFile, KeySetReader, KeySetWriter, Wire, WireSecret, inspect};
+
+/// A reader under test.
+pub type Target = fn(&[u8]) -> bool;
+
+/// All targets.
+pub const TARGETS: [(&str, Target); 16] = [
+    ("inspect", inspect_object),
+    ("parameters", parameters),
+    ("public_key", rlwe::<PublicKey>),
+    ("switching_key", rlwe::<SwitchingKey>),
+    ("key_set", key_set),
+    ("key_set_stream", key_set_stream),
+    ("key_set_file", key_set_file),
+    ("rlwe_ciphertext", rlwe::<RlweCiphertext>),
+    ("rlwe_ciphertext_seeded", rlwe::<SeededCiphertext>),
+    ("polynomial_coefficients", rlwe::<Poly<Coefficient>>),
+    ("polynomial_evaluations", rlwe::<Poly<Evaluation>>),
+    ("secret_key", secret_key),
+    ("ckks_parameters", ckks_parameters),
+    ("ckks_plaintext", ckks::<Plaintext>),
+    ("ckks_ciphertext", ckks::<Ciphertext>),
+    ("ckks_ciphertext_seeded", ckks::<SymmetricCiphertext>),
+];
+
+/// The parameters of `vectors/wire`.
+pub fn context() -> &'static CkksParameters {
+    static CONTEXT: OnceLock<CkksParameters> = OnceLock::new();
+    CONTEXT.get_or_init(|| {
+        let bits = ParametersLiteral::from_bits(10, &[50, 40, 61], &[61]).expect("the primes exist");
+        let rlwe = ParametersLiteral { security: Security::InsecureForExperiments, ..bits };
+        CkksParameters::new(CkksLiteral { rlwe, log_scale: 37.5 })
+            .expect("the parameters are those of the vectors")
+    })
+}
+
+/// Reads from a slice and from a stream; both must agree, and what is accepted must be written back as it was.
+fn round_trip<T: Wire>(bytes: &[u8], context: &T::Context) -> bool {
+    let mut stream = bytes;
+    let streamed = T::read_from(&mut stream, context);
+    if let Ok(object) = &streamed {
+        let consumed = &bytes[..bytes.len() - stream.len()];
+        assert!(
+            object.to_bytes(context).expect("what loads can be written") == consumed,
+            "another encoding loads"
+        );
+    }
+    let whole = T::from_bytes(bytes, context);
+    assert_eq!(whole.is_ok(), streamed.is_ok() && stream.is_empty(), "slice and stream disagree");
+    whole.is_ok()
+}
+
+fn rlwe<T: Wire<Context = Parameters>>(bytes: &[u8]) -> bool {
+    round_trip::<T>(bytes, context().rlwe())
+}
+
+fn ckks<T: Wire<Context = CkksParameters>>(bytes: &[u8]) -> bool {
+    round_trip::<T>(bytes, context())
+}
+
+/// Literals that load are checked by `Parameters::new`, which must refuse or accept, not panic. Large ones are left out:
+/// their tables are slow to make, not different.
+fn parameters(bytes: &[u8]) -> bool {
+    let accepted = round_trip::<ParametersLiteral>(bytes, &());
+    if let Ok(literal) = ParametersLiteral::from_bytes(bytes, &())
+        && literal.log_n <= 11
+    {
+        let _ = Parameters::new(literal);
+    }
+    accepted
+}
+
+fn ckks_parameters(bytes: &[u8]) -> bool {
+    let accepted = round_trip::<CkksLiteral>(bytes, &());
+    if let Ok(literal) = CkksLiteral::from_bytes(bytes, &())
+        && literal.rlwe.log_n <= 11
+    {
+        let _ = CkksParameters::new(literal);
+    }
+    accepted
+}
+
+fn secret_key(bytes: &[u8]) -> bool {
+    let Ok(secret) = SecretKey::from_secret_bytes(bytes, context().rlwe()) else { return false };
+    assert!(secret.to_secret_bytes(context().rlwe()).expect("what loads can be written")[..] == *bytes);
+    true
+}
+
+fn inspect_object(bytes: &[u8]) -> bool {
+    inspect(&mut &bytes[..]).is_ok()
+}
+
+/// The set as a whole. It may hold its keys in another order than the file, so only the length is compared.
+fn key_set(bytes: &[u8]) -> bool {
+    let Ok(keys) = EvaluationKeys::from_bytes(bytes, context().rlwe()) else { return false };
+    assert_eq!(keys.encoded_len(context().rlwe()).expect("what loads can be written"), bytes.len() as u64);
+    true
+}
+
+/// Key by key: written again in the same order, the same bytes.
+fn key_set_stream(bytes: &[u8]) -> bool {
+    let parameters = context().rlwe();
+    let Ok(reader) = KeySetReader::new(bytes, parameters) else { return false };
+    let specs: Vec<_> = reader.entries().iter().map(|entry| entry.spec.clone()).collect();
+    let mut writer = KeySetWriter::new(Vec::new(), &specs, parameters).expect("the directory was accepted");
+    for key in reader {
+        let Ok(key) = key else { return false };
+        writer.write(&key).expect("the key is the one of the directory");
+    }
+    let written = writer.finish().expect("all keys were written");
+    assert!(bytes.starts_with(&written), "another encoding loads");
+    true
+}
+
+/// One key at a time, the last first.
+fn key_set_file(bytes: &[u8]) -> bool {
+    let Ok(mut file) = KeySetFile::new(Cursor::new(bytes), context().rlwe()) else { return false };
+    let count = file.entries().len();
+    (0..count).rev().filter(|&index| file.read(index).is_ok()).count() == count
+}
