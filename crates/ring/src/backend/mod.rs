@@ -106,7 +106,7 @@ pub trait Backend: Send + Sync + Debug {
     fn digit_rows(&self, decomposer: &Decomposer, limbs: &[&[u64]], rows: &mut [u64]);
     /// Inner product of rows with a column: residues modulo the column's prime.
     fn convert(&self, column: &Column, rows: &[&[u64]], out: &mut [u64]);
-    /// `out_b = sum_j digits[j] * b[j]` and `out_a = sum_j digits[j] * a[j]`, reduced once per sum.
+    /// `out_b = sum_j digits[j] * b[j]` and `out_a = sum_j digits[j] * a[j]`, reduced once per sum; at least one digit.
     fn inner_product(
         &self,
         m: &Modulus,
