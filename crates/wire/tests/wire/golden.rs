@@ -5,9 +5,12 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use keywright_ring::Poly;
+use keywright_ring::sampling::SecretRng;
+use keywright_ring::{Poly, StreamId};
+use keywright_rlwe::{KeyElement, KeyGenerator, KeySpec, UniformPart};
 use keywright_wire::FORMAT_VERSION;
 use sha2::{Digest, Sha256};
+use zeroize::Zeroizing;
 
 use crate::samples;
 
@@ -71,6 +74,43 @@ fn files_of_every_version_load() {
         for sample in samples::all(&c) {
             let bytes = fs::read(directory.join(format!("{}.kw", sample.name))).unwrap();
             assert!((sample.reload)(&bytes, &c).unwrap() == sample.bytes, "{}", sample.name);
+        }
+    }
+}
+
+/// The streams of switching keys are those of `docs/format.md`: a stored twin of a seeded key shows its uniform half.
+#[test]
+fn seeded_keys_expand_as_described() {
+    let p = samples::parameters();
+    let secret = samples::secret_key(&p);
+    let key = |element, seeded| {
+        let rng = SecretRng::from_entropy(&Zeroizing::new([4; 32]));
+        let spec = KeySpec::new(&p, element, 1, 1, seeded);
+        match element {
+            KeyElement::Secret(id) => {
+                KeyGenerator::new(&secret, rng).switching_key_from(&secret, id, &spec).unwrap()
+            }
+            _ => KeyGenerator::new(&secret, rng).switching_key(&spec).unwrap(),
+        }
+    };
+    for (element, object) in [
+        (KeyElement::Galois(5), 5),
+        (KeyElement::Relinearization, 1 << 40),
+        (KeyElement::Secret(1 << 40 | 9), 2 << 40 | 9),
+    ] {
+        let (seeded, stored) = (key(element, true), key(element, false));
+        assert!(seeded.b_rows() == stored.b_rows());
+        let (UniformPart::Seeded(seed), UniformPart::Stored(rows)) = (seeded.uniform(), stored.uniform())
+        else {
+            panic!("the keys are not what was asked for");
+        };
+        for (digit, row) in rows.iter().enumerate() {
+            for (limb, prime) in row.limbs().zip(seeded.spec().primes()) {
+                let id = StreamId { object, digit: digit as u8, limb: prime as u16 };
+                let mut expected = vec![0; p.n()];
+                p.ring().backend().expand_uniform(seed, id, p.modulus(prime), &mut expected);
+                assert!(limb == expected, "{element}, digit {digit}, prime {prime}");
+            }
         }
     }
 }
