@@ -1,7 +1,8 @@
 """Train small convolutional networks with numpy alone and write them as ONNX.
 
-The activation is the square, which CKKS evaluates exactly in one level (CryptoNets, ICML 2016). Layers work on batches
-of shape (batch, channels, height, width) or (batch, features), in single precision. Needs numpy and onnx.
+The activation is the square, which CKKS evaluates exactly in one level (CryptoNets, ICML 2016). Layers work
+on batches of shape (batch, channels, height, width) or (batch, features), in single precision. Needs numpy
+and onnx.
 """
 
 from collections.abc import Callable, Sequence
@@ -37,12 +38,14 @@ class Layer:
         raise NotImplementedError
 
     def node(self, name: str, source: str, target: str) -> onnx.NodeProto:
-        """The ONNX node that computes ``target`` from ``source``; parameters are called name.weight and name.bias."""
+        """The ONNX node that computes ``target`` from ``source``; parameters are called name.weight and
+        name.bias."""
         raise NotImplementedError
 
 
 class Convolution(Layer):
-    """A convolution of square kernels: weights (outputs, inputs, kernel, kernel), zero padding on every side."""
+    """A convolution of square kernels: weights (outputs, inputs, kernel, kernel), zero padding on every
+    side."""
 
     def __init__(
         self, inputs: int, outputs: int, kernel: int, stride: int, padding: int, rng: np.random.Generator
@@ -72,7 +75,7 @@ class Convolution(Layer):
         self.gradients = [(flat.T @ self.columns).reshape(weight.shape), flat.sum(0)]
         k, s, p = self.kernel, self.stride, self.padding
         columns = (flat @ weight.reshape(outputs, -1)).reshape(batch, height, width, -1, k, k)
-        padded = np.zeros(self.padded_shape, np.float32)
+        padded: Array = np.zeros(self.padded_shape, np.float32)
         for y in range(k):
             for x in range(k):
                 target = padded[:, :, y : y + s * height : s, x : x + s * width : s]
@@ -102,7 +105,8 @@ class AveragePool(Layer):
     def forward(self, x: Array) -> Array:
         batch, channels, height, width = x.shape
         size = self.size
-        return x.reshape(batch, channels, height // size, size, width // size, size).mean((3, 5))
+        pixels = x.reshape(batch, channels, height // size, size, width // size, size)
+        return np.asarray(pixels.mean((3, 5)), np.float32)
 
     def backward(self, gradient: Array) -> Array:
         return gradient.repeat(self.size, 2).repeat(self.size, 3) / np.float32(self.size**2)
@@ -245,7 +249,8 @@ def train(
 
 
 def save_onnx(layers: Sequence[Layer], shape: Sequence[int], classes: int, path: Path) -> None:
-    """Write the network as ONNX: input ``image`` of (batch, *shape), output ``scores`` of (batch, classes)."""
+    """Write the network as ONNX: input ``image`` of (batch, *shape), output ``scores`` of (batch,
+    classes)."""
     nodes, initializers = [], []
     value = "image"
     for index, layer in enumerate(layers):

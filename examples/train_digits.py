@@ -1,9 +1,10 @@
-"""Train the network that the package ships: scikit-learn's handwritten digits, two convolutions, two squares, 5 levels.
+"""Train the network that the package ships: scikit-learn's handwritten digits, two convolutions, two squares,
+5 levels.
 
     python examples/train_digits.py
 
-Writes digits.onnx and digits_test.npz (64 images of the test split, with labels) into python/keywright/data. Under a
-minute on one core. Needs numpy, onnx and scikit-learn.
+Writes digits.onnx and digits_test.npz (64 images of the test split, with labels) into python/keywright/data.
+Under a minute on one core. Needs numpy, onnx and scikit-learn.
 """
 
 import argparse

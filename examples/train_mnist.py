@@ -66,9 +66,8 @@ def main() -> None:
     layers = network(rng)
 
     def report(epoch: int, loss: float) -> None:
-        print(
-            f"epoch {epoch + 1}: loss {loss:.4f}, test accuracy {accuracy(layers, test_images, test_labels):.4f}"
-        )
+        score = accuracy(layers, test_images, test_labels)
+        print(f"epoch {epoch + 1}: loss {loss:.4f}, test accuracy {score:.4f}")
 
     train(layers, images, labels, rng, epochs=arguments.epochs, batch=64, reach=1, report=report)
     save_onnx(layers, (1, 28, 28), 10, arguments.output)

@@ -3,7 +3,7 @@
 from .backend import Backend, LinearTransform, PolynomialSpec
 from .checking import CheckReport
 from .clear import ClearBackend, ClearCiphertext
-from .compiler import compile  # noqa: A004
+from .compiler import compile  # noqa: A004 (read as keywright.nn.compile)
 from .errors import (
     BackendMisuse,
     CalibrationMissing,

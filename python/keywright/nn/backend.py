@@ -15,14 +15,14 @@ Ciphertext = TypeVar("Ciphertext")
 class LinearTransform:
     """A block row of matrices by their diagonals: the sum over inputs k of M_k v_k.
 
-    Diagonal r of M is ``M[i, (i + r) mod slots]``. Diagonals are evaluated by baby and giant steps: r = i + j with the
-    baby step i = r mod n1, a rotation of the input, and the giant step j = r - i, a rotation of the sum over inputs and
-    baby steps.
+    Diagonal r of M is ``M[i, (i + r) mod slots]``. Diagonals are evaluated by baby and giant steps: r = i + j
+    with the baby step i = r mod n1, a rotation of the input, and the giant step j = r - i, a rotation of the
+    sum over inputs and baby steps.
 
     Attributes:
         slots: slots of the ciphertexts; a power of two.
-        diagonals: for each input, the nonzero diagonals by r in [0, slots); each of length ``slots``, or of a smaller
-            power of two, which then repeats.
+        diagonals: for each input, the nonzero diagonals by r in [0, slots); each of length ``slots``, or of a
+            smaller power of two, which then repeats.
         n1: number of possible baby steps.
     """
 
@@ -60,7 +60,8 @@ class PolynomialSpec:
 class Backend(Protocol[Ciphertext]):
     """Ciphertexts are vectors of ``slots`` reals at a level; rotation by k is ``numpy.roll(v, -k)``.
 
-    Operands of `add` and `mul` are at the same level: programs drop levels explicitly. Scales are the engine's affair.
+    Operands of `add` and `mul` are at the same level: programs drop levels explicitly. Scales are the
+    engine's affair.
     """
 
     def level(self, ct: Ciphertext) -> int:

@@ -1,6 +1,6 @@
-"""A back end without encryption that keeps the rules of the encrypted one: levels, slots, steps, key switches."""
+"""A back end without encryption that keeps the rules of the encrypted one: levels, slots, steps, key
+switches."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -55,8 +55,8 @@ class ClearBackend:
         level = self._common_level("linear_transform", cts)
         if transform.slots != self.slots or len(transform.diagonals) != len(cts):
             raise BackendMisuse(
-                f"a transform of {len(transform.diagonals)} inputs with {transform.slots} slots cannot take {len(cts)} "
-                f"ciphertexts of {self.slots}"
+                f"a transform of {len(transform.diagonals)} inputs with {transform.slots} slots cannot take "
+                f"{len(cts)} ciphertexts of {self.slots}"
             )
         self._spend("linear_transform", level, 1)
         babies = [
@@ -101,11 +101,11 @@ class ClearBackend:
         self._spend("polynomial", ct.level, depth)
         for offset in polynomial_relinearisations(polynomial.degree, polynomial.basis):
             self.log.append(PerformedSwitch("relinearisation", 0, ct.level - offset))
-        evaluate: Callable[[Vector, Vector], Vector] = {
-            "chebyshev": np.polynomial.chebyshev.chebval,
-            "monomial": np.polynomial.polynomial.polyval,
-        }[polynomial.basis]
-        return ClearCiphertext(evaluate(ct.values, polynomial.coefficients), ct.level - depth)
+        if polynomial.basis == "chebyshev":
+            values = np.polynomial.chebyshev.chebval(ct.values, polynomial.coefficients)
+        else:
+            values = np.polynomial.polynomial.polyval(ct.values, polynomial.coefficients)
+        return ClearCiphertext(np.asarray(values, np.float64), ct.level - depth)
 
     def drop_level(self, ct: ClearCiphertext, level: int) -> ClearCiphertext:
         """See `Backend.drop_level`."""

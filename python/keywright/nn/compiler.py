@@ -21,7 +21,7 @@ from .sparse import Vector
 MAX_DEGREE = 63
 
 
-def compile(  # noqa: A001 (the field's name for it, read as keywright.nn.compile)
+def compile(  # noqa: A001 (read as keywright.nn.compile)
     model: onnx.ModelProto | str | Path | bytes,
     *,
     slots: int,
@@ -35,16 +35,17 @@ def compile(  # noqa: A001 (the field's name for it, read as keywright.nn.compil
 ) -> Program:
     """Compile an ONNX model into a program on ciphertexts.
 
-    Linear layers that follow each other are merged, batch normalisation and the mapping of activation ranges disappear in
-    the layers around them, activations of degree 2 become one product. Every value is as low in levels as possible.
+    Linear layers that follow each other are merged, batch normalisation and the mapping of activation ranges
+    disappear in the layers around them, activations of degree 2 become one product. Every value is as low in
+    levels as possible.
 
     Args:
         model: the model, its bytes, or its path.
         slots: most slots per ciphertext, N/2 at full packing; fewer are used if the network fits.
         levels: highest level of the parameters.
         calibration: typical inputs, (count, *input_shape), on which activation ranges are measured.
-        degrees: degree of the polynomial that stands for each ONNX activation ("Relu": 15); 7 where not given.
-            Degree 2 takes one level, degree d otherwise ceil(log2(d + 1)).
+        degrees: degree of the polynomial that stands for each ONNX activation ("Relu": 15); 7 where not
+            given. Degree 2 takes one level, degree d otherwise ceil(log2(d + 1)).
         margin: by which share of its width each measured range is widened on both sides.
         input_level: at which ciphertexts enter; the lowest possible where not given.
         output_level: at which the result leaves.

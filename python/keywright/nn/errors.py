@@ -53,7 +53,8 @@ class DynamicShape(RefusalReason):
 
 
 class InvalidModel(RefusalReason):
-    """The model contradicts itself: shapes that do not fit, values that nothing computes, non-finite weights."""
+    """The model contradicts itself: shapes that do not fit, values that nothing computes, non-finite
+    weights."""
 
 
 class TooDeep(RefusalReason):
@@ -66,8 +67,8 @@ class TooDeep(RefusalReason):
 
     def __init__(self, needed: int, available: int) -> None:
         super().__init__(
-            f"the network consumes {needed} levels and {available} are available; use parameters with more levels, "
-            "activations of lower degree, or fewer layers"
+            f"the network consumes {needed} levels and {available} are available; use parameters with more "
+            "levels, activations of lower degree, or fewer layers"
         )
         self.needed, self.available = needed, available
 
@@ -82,8 +83,8 @@ class TooWide(RefusalReason):
 
     def __init__(self, needed: int, allowed: int) -> None:
         super().__init__(
-            f"the network's diagonals take {needed} bytes and {allowed} are allowed; raise max_plaintext_bytes or "
-            "use smaller layers"
+            f"the network's diagonals take {needed} bytes and {allowed} are allowed; raise "
+            "max_plaintext_bytes or use smaller layers"
         )
         self.needed, self.allowed = needed, allowed
 
@@ -92,9 +93,9 @@ class CalibrationMissing(RefusalReason):
     """Activations whose input range is unknown because no calibration data were given."""
 
     def __init__(self, functions: Sequence[str]) -> None:
+        shown = ", ".join(functions[:3]) + (f" and {len(functions) - 3} more" if len(functions) > 3 else "")
         super().__init__(
-            f"{', '.join(functions)} must be fitted on measured ranges; pass calibration=samples, an array of typical "
-            "inputs"
+            f"{shown} must be fitted on measured ranges; pass calibration=samples, an array of typical inputs"
         )
         self.functions = tuple(functions)
 

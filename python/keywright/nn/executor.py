@@ -32,6 +32,7 @@ def execute(program: "Program", backend: Backend[Ciphertext], inputs: list[Ciphe
     live: dict[int, Ciphertext] = {}
     for index, step in enumerate(program.instructions):
         cts = [live[operand] for operand in step.operands]
+        result: Ciphertext
         match step.operation:
             case "input":
                 result = inputs[step.argument]
@@ -49,7 +50,7 @@ def execute(program: "Program", backend: Backend[Ciphertext], inputs: list[Ciphe
                 result = backend.mul(cts[0], cts[1])
             case "polynomial":
                 result = backend.polynomial(cts[0], program.polynomials[step.argument])
-            case "drop_level":
+            case _:
                 result = backend.drop_level(cts[0], step.level)
         live[step.result] = result
         for operand in set(step.operands):

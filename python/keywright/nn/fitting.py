@@ -1,4 +1,5 @@
-"""Activations become polynomials: ranges measured on calibration data, Chebyshev coefficients by weighted least squares."""
+"""Activations become polynomials: ranges measured on calibration data, Chebyshev coefficients by weighted
+least squares."""
 
 import math
 from dataclasses import dataclass
@@ -14,8 +15,8 @@ GRID = 2048
 """Points of the range at which a fit is made and its error measured, beside the calibration data."""
 
 MAX_CENTRE = 64.0
-"""A quadratic whose vertex is further from the range than this many half-widths is replaced by a line: squaring would
-lose its linear part in cancellation."""
+"""A quadratic whose vertex is further from the range than this many half-widths is replaced by a line:
+squaring would lose its linear part in cancellation."""
 
 
 @dataclass(frozen=True)
@@ -41,8 +42,8 @@ class FittedActivation:
 def fit(function: Function, low: float, high: float, degree: int, data: Vector) -> Vector:
     """Chebyshev coefficients on [low, high] mapped to [-1, 1].
 
-    Least squares over Chebyshev nodes, which makes the largest error close to the best possible, and over the data, which
-    makes it small where values are; both count the same.
+    Least squares over Chebyshev nodes, which makes the largest error close to the best possible, and over the
+    data, which makes it small where values are; both count the same.
     """
     nodes = np.cos(np.pi * (np.arange(GRID) + 0.5) / GRID)
     seen = (data - (low + high) / 2) / ((high - low) / 2)
@@ -57,8 +58,8 @@ def fit(function: Function, low: float, high: float, degree: int, data: Vector) 
 def replace_activations(graph: Graph, samples: Vector, margin: float) -> tuple[Graph, list[FittedActivation]]:
     """The graph with polynomials in place of activations, and how well each fits.
 
-    Each value that enters a polynomial is mapped to [-1, 1] (or, for degree 2, to the argument of one square) by the
-    layer before, where that is possible without a level.
+    Each value that enters a polynomial is mapped to [-1, 1] (or, for degree 2, to the argument of one square)
+    by the layer before, where that is possible without a level.
 
     Args:
         samples: (count, features), flattened inputs.
@@ -74,18 +75,18 @@ def replace_activations(graph: Graph, samples: Vector, margin: float) -> tuple[G
 
 def _measure(graph: Graph, samples: Vector) -> dict[int, Vector]:
     """What enters each activation: all values of all samples."""
-    seen: dict[int, list[Vector]] = {n: [] for n, node in graph.nodes.items() if isinstance(node, Activation)}
+    active = {number: node for number, node in graph.nodes.items() if isinstance(node, Activation)}
+    seen: dict[int, list[Vector]] = {number: [] for number in active}
     for sample in samples if seen else []:
         values = graph.evaluate(sample)
         for number, collected in seen.items():
-            node = graph.nodes[number]
-            assert isinstance(node, Activation)
-            collected.append(values[node.operands[0]])
+            collected.append(values[active[number].operands[0]])
     data = {number: np.concatenate(collected) for number, collected in seen.items()}
-    for number, values in data.items():
-        if not np.isfinite(values).all():
-            node = graph.nodes[number]
-            raise InvalidSamples(f"calibration data drive the input of {node} out of the finite numbers")
+    for number, entering in data.items():
+        if not np.isfinite(entering).all():
+            raise InvalidSamples(
+                f"calibration data drive the input of {active[number].label} out of the finite numbers"
+            )
     return data
 
 
@@ -100,7 +101,7 @@ def _replace(graph: Graph, number: int, node: Activation, data: Vector, margin: 
     degree = len(coefficients) - 1
 
     def approximate(x: Vector) -> Vector:
-        return np.polynomial.chebyshev.chebval((x - centre) / half, coefficients)
+        return np.asarray(np.polynomial.chebyshev.chebval((x - centre) / half, coefficients), np.float64)
 
     grid = np.linspace(low, high, GRID)
     max_error = float(np.abs(approximate(grid) - node.function(grid)).max())

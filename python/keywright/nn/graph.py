@@ -1,7 +1,7 @@
 """The network as it is compiled: linear maps, sums, products and scalar functions of flattened tensors.
 
-Nodes are values in static single assignment: a node's index is its name, operands come before it. Shapes are without the
-batch dimension; elements are numbered in row-major order, so a reshape is no node at all.
+Nodes are values in static single assignment: a node's index is its name, operands come before it. Shapes are
+without the batch dimension; elements are numbered in row-major order, so a reshape is no node at all.
 """
 
 from collections.abc import Callable, Sequence
@@ -140,7 +140,8 @@ class Graph:
         return found
 
     def renumbered(self) -> "Graph":
-        """The graph in topological order with consecutive numbers, without the nodes that the output does not need."""
+        """The graph in topological order with consecutive numbers, without the nodes that the output does not
+        need."""
         order: list[int] = []
         state: dict[int, bool] = {}
         stack = [self.output]
@@ -194,4 +195,6 @@ def _evaluate(node: Node, sample: Vector, values: dict[int, Vector]) -> Vector:
         case Activation():
             return node.function(values[node.operands[0]])
         case Polynomial():
-            return np.polynomial.chebyshev.chebval(values[node.operands[0]], node.coefficients)
+            return np.asarray(
+                np.polynomial.chebyshev.chebval(values[node.operands[0]], node.coefficients), np.float64
+            )

@@ -38,7 +38,7 @@ def load_model(model: onnx.ModelProto | str | Path | bytes) -> onnx.ModelProto:
         onnx.checker.check_model(loaded)
     except FileNotFoundError:
         raise
-    except Exception as error:  # noqa: BLE001 (protobuf and onnx raise their own unrelated classes)
+    except Exception as error:
         raise InvalidModel(f"not a valid ONNX model: {error}") from error
     return loaded
 
@@ -46,8 +46,8 @@ def load_model(model: onnx.ModelProto | str | Path | bytes) -> onnx.ModelProto:
 def import_model(model: onnx.ModelProto, degrees: dict[str, int]) -> tuple[Graph, list[RefusalReason]]:
     """The model's graph and every reason why it cannot be compiled.
 
-    A node that is refused is replaced by a layer without weights of the shape that ONNX infers, so that what follows is
-    still examined; a graph with reasons is good for counting levels only.
+    A node that is refused is replaced by a layer without weights of the shape that ONNX infers, so that what
+    follows is still examined; a graph with reasons is good for counting levels only.
 
     Args:
         degrees: polynomial degree by ONNX operator type.
@@ -72,7 +72,7 @@ class _Importer:
         if len(inputs) != 1 or len(body.output) != 1:
             self.reasons.append(
                 InvalidModel(
-                    f"the model has {len(inputs)} inputs and {len(body.output)} outputs; one of each is needed"
+                    f"the model has {len(inputs)} inputs and {len(body.output)} outputs, not one each"
                 )
             )
         self.inferred = self._inferred_shapes()
@@ -176,7 +176,7 @@ class _Importer:
         }
         try:
             results = ReferenceEvaluator(onnx.helper.make_model(body, opset_imports=opsets)).run(None, feeds)
-        except Exception as error:  # noqa: BLE001 (the evaluator raises whatever numpy does)
+        except Exception as error:
             raise UnsupportedAttribute(
                 node.name or node.op_type,
                 node.op_type,

@@ -23,8 +23,9 @@ class KeySwitch:
         step: slots to the left, in [1, slots), of a rotation; 0 otherwise.
         level: level of the ciphertext that is switched.
         count: how many times.
-        source: what is switched: "c7" is ciphertext 7; "c7/64" is the partial sum of giant step 64 of the transform that
-            makes ciphertext 7; "c7/p" a product inside the polynomial that makes it. Equal sources share a decomposition.
+        source: what is switched: "c7" is ciphertext 7; "c7/64" is the partial sum of giant step 64 of the
+            transform that makes ciphertext 7; "c7/p" a product inside the polynomial that makes it. Equal
+            sources share a decomposition.
     """
 
     order: int
@@ -45,7 +46,8 @@ class RequiredKey:
     level: int
 
     def galois_element(self, log_n: int) -> int | None:
-        """5^step modulo 2N for a rotation in the ring of degree N = 2^log_n; None for a relinearisation key."""
+        """5^step modulo 2N for a rotation in the ring of degree N = 2^log_n; None for a relinearisation
+        key."""
         two_n = 2 << log_n
         if self.kind == "relinearisation":
             return None

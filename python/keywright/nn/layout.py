@@ -1,23 +1,26 @@
 """Where the elements of a tensor are: multiplexed packing in the slots of one or several ciphertexts.
 
-An image with gap g keeps g^2 channels interleaved on one grid of pixels: a strided convolution leaves its result spread
-over the grid of its input instead of compacting it (Lee et al., ICML 2022, section 4). Content smaller than a ciphertext
-repeats with a period, so that rotations wrap around inside the period.
+An image with gap g keeps g^2 channels interleaved on one grid of pixels: a strided convolution leaves its
+result spread over the grid of its input instead of compacting it (Lee et al., ICML 2022, section 4). Content
+smaller than a ciphertext repeats with a period, so that rotations wrap around inside the period.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .graph import Shape
-from .sparse import Indices, Vector
+from .sparse import Vector
+
+Positions = NDArray[np.int32]
 
 
 @dataclass(frozen=True)
 class Grid:
-    """The pixels of an image: channel c is at row y * gap + (c mod gap^2) // gap, column x * gap + c mod gap, grid
-    c // gap^2; grids are ``height * width`` slots or the next power of two."""
+    """The pixels of an image: channel c is at row y * gap + (c mod gap^2) // gap, column x * gap + c mod gap,
+    grid c // gap^2; grids are ``height * width`` slots or the next power of two."""
 
     gap: int
     height: int
@@ -29,12 +32,12 @@ class Grid:
         """Slots from one grid to the next."""
         return next_power_of_two(self.height * self.width) if self.aligned else self.height * self.width
 
-    def positions(self, shape: tuple[int, int, int]) -> tuple[Indices, Indices]:
+    def positions(self, shape: tuple[int, int, int]) -> tuple[Positions, Positions]:
         """Grid number and slot inside the grid of every element of an image, in row-major order."""
         c, y, x = (axis.ravel() for axis in np.indices(shape))
         within = c % self.gap**2
         slot = (y * self.gap + within // self.gap) * self.width + x * self.gap + within % self.gap
-        return c // self.gap**2, slot
+        return (c // self.gap**2).astype(np.int32), slot.astype(np.int32)
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,14 +46,15 @@ class Layout:
 
     Attributes:
         slots: slots per ciphertext, a power of two.
-        period: the content of a single ciphertext repeats after this many slots; equal to ``slots`` if there are several.
+        period: the content of a single ciphertext repeats after this many slots; equal to ``slots`` if there
+            are several.
         positions: for each element, ciphertext number times slots plus slot; slots below ``period``.
         grid: of an image; None for a vector.
     """
 
     slots: int
     period: int
-    positions: Indices
+    positions: Positions
     grid: Grid | None = None
 
     @property
@@ -59,7 +63,8 @@ class Layout:
         return int(self.positions.max()) // self.slots + 1
 
     def pack(self, values: Vector) -> Vector:
-        """Flattened values to slot vectors of shape (ciphertexts, slots), repeated over the periods, zero elsewhere."""
+        """Flattened values to slot vectors of shape (ciphertexts, slots), repeated over the periods, zero
+        elsewhere."""
         flat = np.zeros(self.ciphertexts * self.slots)
         flat[self.positions] = values
         if self.period < self.slots:
@@ -130,7 +135,7 @@ def _image_layouts(shape: tuple[int, int, int], slots: int, grid: Grid) -> Itera
 
 
 def _vector_layouts(size: int, slots: int) -> Iterator[Layout]:
-    index = np.arange(size, dtype=np.int64)
+    index = np.arange(size, dtype=np.int32)
     if size > slots:
         yield Layout(slots, slots, index)
         return

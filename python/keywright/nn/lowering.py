@@ -1,12 +1,16 @@
 """A sparse matrix between two layouts as diagonals and foldings."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .backend import LinearTransform
 from .layout import Layout
-from .sparse import Indices, SparseMatrix, Vector
+from .sparse import SparseMatrix, Vector
+
+Steps = NDArray[np.signedinteger[Any]]
 
 BABY_COST = 0.45
 """Time of a hoisted rotation relative to one that is not: its decomposition is shared."""
@@ -22,51 +26,55 @@ class Placement:
     Attributes:
         tile: the diagonals repeat after this many slots.
         folds: rotations whose sums complete the result, in order; the result is then periodic.
-        terms: for each output ciphertext and each input (operand, ciphertext): diagonal, slot and value of every entry.
+        terms: for each output ciphertext and each input (operand, ciphertext): diagonal, slot and value of
+            every entry.
     """
 
     tile: int
     folds: tuple[int, ...]
-    terms: list[list[tuple[Indices, Indices, Vector]]]
+    terms: list[list[tuple[Steps, Steps, Vector]]]
 
 
 def place(matrices: list[SparseMatrix], sources: list[Layout], target: Layout) -> Placement:
     """Assign every entry of the matrices to a diagonal and a slot.
 
-    Let the sources have periods p_k and the target period t. An entry from slot s to slot o is on a diagonal congruent to
-    s - o modulo min(p_k, t). Where p_k > t, partial sums land at slots congruent to o modulo t and are added up
-    afterwards by rotations t, 2t, ... (rotate-and-sum; Juvekar et al., USENIX Security 2018, section 4.3): at most t
-    diagonals for any number of inputs.
+    Let the sources have periods p_k and the target period t. An entry from slot s to slot o is on a diagonal
+    congruent to s - o modulo min(p_k, t). Where p_k > t, partial sums land at slots congruent to o modulo t
+    and are added up afterwards by rotations t, 2t, ... (rotate-and-sum; Juvekar et al., USENIX Security 2018,
+    section 4.3): at most t diagonals for any number of inputs.
     """
     slots = target.slots
     tile = max(target.period, *(source.period for source in sources))
-    folds = []
-    step = target.period
-    while step < tile:
-        folds.append(step)
-        step *= 2
-    terms: list[list[tuple[Indices, Indices, Vector]]] = [[] for _ in range(target.ciphertexts)]
+    terms: list[list[tuple[Steps, Steps, Vector]]] = [[] for _ in range(target.ciphertexts)]
     for matrix, source in zip(matrices, sources, strict=True):
-        into = target.positions[matrix.rows]
-        origin = source.positions[matrix.columns]
-        modulus = min(source.period, target.period)
-        shift = (origin - into) % modulus
-        shift = np.where(
-            shift > modulus // 2, shift - modulus, shift
-        )  # short steps are common to many layers
-        slot = (origin - shift) % source.period if source.period > target.period else into % slots
-        shift %= slots
+        into, origin, shift = _shifts(matrix, source, target)
+        slot = (origin - shift) & (source.period - 1) if source.period > target.period else into & (slots - 1)
+        shift &= slots - 1
         for block_out in range(target.ciphertexts):
             for block_in in range(source.ciphertexts):
                 if target.ciphertexts == source.ciphertexts == 1:
-                    chosen: slice | Indices = slice(None)
+                    chosen: slice | Steps = slice(None)
                 else:
                     chosen = np.flatnonzero((into // slots == block_out) & (origin // slots == block_in))
                 terms[block_out].append((shift[chosen], slot[chosen], matrix.values[chosen]))
-    return Placement(tile, tuple(folds), terms)
+    return Placement(tile, _folds(target.period, tile), terms)
 
 
-def steps_cost(diagonals: list[Indices], n1: int) -> float:
+def _shifts(matrix: SparseMatrix, source: Layout, target: Layout) -> tuple[Steps, Steps, Steps]:
+    """Target position, source position and diagonal of every entry; diagonals as short steps of either sign,
+    which are then common to many layers."""
+    into = target.positions[matrix.rows]
+    origin = source.positions[matrix.columns]
+    modulus = min(source.period, target.period)
+    half = modulus // 2
+    return into, origin, ((origin - into + half) & (modulus - 1)) - half
+
+
+def _folds(period: int, tile: int) -> tuple[int, ...]:
+    return tuple(period << k for k in range((tile // period).bit_length() - 1))
+
+
+def steps_cost(diagonals: list[Steps], n1: int) -> float:
     """Time of a block row in rotations: baby steps of each input, common giant steps, plaintext products."""
     giants: set[int] = set()
     cost = 0.0
@@ -77,9 +85,9 @@ def steps_cost(diagonals: list[Indices], n1: int) -> float:
     return cost + len(giants - {0})
 
 
-def best_n1(diagonals: list[Indices], slots: int) -> tuple[int, float]:
-    """The number of baby steps of least cost, g times a power of two with g the greatest common divisor of the
-    diagonals, and that cost."""
+def best_n1(diagonals: list[Steps], slots: int) -> tuple[int, float]:
+    """The number of baby steps of least cost, g times a power of two with g the greatest common divisor of
+    the diagonals, and that cost."""
     step = int(np.gcd.reduce(np.concatenate([*diagonals, np.asarray([slots])])))
     options = []
     while step <= slots:
@@ -89,14 +97,23 @@ def best_n1(diagonals: list[Indices], slots: int) -> tuple[int, float]:
     return n1, cost
 
 
-def placement_cost(placement: Placement, slots: int) -> float:
-    """Time of all block rows with their foldings, in rotations."""
-    cost = 0.0
-    for row in placement.terms:
-        seen = np.zeros((len(row), slots), bool)
-        for index, (shift, _, _) in enumerate(row):
-            seen[index, shift] = True
-        cost += best_n1([np.flatnonzero(used) for used in seen], slots)[1] + len(placement.folds)
+def placement_cost(matrices: list[SparseMatrix], sources: list[Layout], target: Layout) -> float:
+    """Time of all block rows that `place` would give, with their foldings, in rotations."""
+    slots = target.slots
+    tile = max(target.period, *(source.period for source in sources))
+    used = np.zeros((target.ciphertexts, sum(source.ciphertexts for source in sources), slots), bool)
+    first = 0
+    for matrix, source in zip(matrices, sources, strict=True):
+        into, origin, shift = _shifts(matrix, source, target)
+        shift &= slots - 1
+        if target.ciphertexts == source.ciphertexts == 1:
+            used[0, first, shift] = True
+        else:
+            used[into // slots, first + origin // slots, shift] = True
+        first += source.ciphertexts
+    cost = float(len(used) * len(_folds(target.period, tile)))
+    for row in used:
+        cost += best_n1([np.flatnonzero(diagonals) for diagonals in row], slots)[1]
     return cost
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from .graph import Graph, Linear, Shape, operands
 from .layout import Layout, candidates, next_power_of_two
-from .lowering import place, placement_cost
+from .lowering import placement_cost
 
 SWEEPS = 3
 """Passes over the values; the first sees the layouts before a value, later ones also those behind it."""
@@ -19,8 +19,9 @@ CIPHERTEXT_COST = 2.0
 def choose_layouts(graph: Graph, max_slots: int) -> dict[int, Layout]:
     """The layout of every value, all with the same number of slots, at most ``max_slots``.
 
-    Values that are added or multiplied share a layout. Layouts are chosen one group after the other, each time the one
-    with the lowest cost of the linear maps around it, for a few slot counts; the cheapest slot count wins.
+    Values that are added or multiplied share a layout. Layouts are chosen one group after the other, each
+    time the one with the lowest cost of the linear maps around it, for a few slot counts; the cheapest slot
+    count wins.
     """
     largest = max(_size(node.shape) for node in graph.nodes.values())
     smallest = min(next_power_of_two(largest), max_slots)
@@ -41,6 +42,12 @@ class _Search:
         self.linear = {number: node for number, node in graph.nodes.items() if isinstance(node, Linear)}
         self.chosen: dict[int, Layout] = {}
         self.costs: dict[tuple[int, ...], float] = {}
+        self.seen: dict[int, dict[int, Layout | None]] = {}
+        self.near: dict[int, set[int]] = {group: set() for group in self.group.values()}
+        for number, node in self.linear.items():
+            groups = self._touched(number, node)
+            for group in groups:
+                self.near[group] |= groups - {group}
         self.kept: list[Layout] = []  # keeps every layout alive, since costs are remembered by identity
 
     def run(self) -> float:
@@ -49,7 +56,10 @@ class _Search:
         for _ in range(SWEEPS):
             before = dict(self.chosen)
             for group in groups:
-                self._choose(group)
+                neighbours = {g: self.chosen.get(g) for g in self.near[group]}
+                if self.seen.get(group) != neighbours:
+                    self.seen[group] = neighbours
+                    self._choose(group)
             if before == self.chosen:
                 break
         return sum(self._cost(number) for number in self.linear) + sum(self._size_cost(g) for g in groups)
@@ -85,10 +95,14 @@ class _Search:
         """The linear maps into and out of a group whose other layouts are already chosen."""
         found = []
         for number, node in self.linear.items():
-            groups = {self.group[number], *(self.group[o] for o in node.operands)}
+            groups = self._touched(number, node)
             if group in groups and groups <= self.chosen.keys():
                 found.append(number)
         return found
+
+    def _touched(self, number: int, node: Linear) -> set[int]:
+        """The groups of a linear map's result and operands."""
+        return {self.group[number], *(self.group[o] for o in node.operands)}
 
     def _cost(self, number: int) -> float:
         node = self.linear[number]
@@ -96,7 +110,7 @@ class _Search:
         target = self.chosen[self.group[number]]
         key = (number, id(target), *(id(source) for source in sources))
         if key not in self.costs:
-            self.costs[key] = placement_cost(place(list(node.matrices), sources, target), self.slots)
+            self.costs[key] = placement_cost(list(node.matrices), sources, target)
         return self.costs[key]
 
     def _size_cost(self, group: int) -> float:

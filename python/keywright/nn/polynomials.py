@@ -11,9 +11,11 @@ def polynomial_depth(degree: int) -> int:
 def polynomial_relinearisations(degree: int, basis: Basis) -> list[int]:
     """How far below the input's level each relinearisation happens, ascending.
 
-    Paterson-Stockmeyer with powers (or Chebyshev polynomials) up to 2^k, k = ceil(depth / 2), and their doublings: power n
-    is the product of powers ceil(n/2) and floor(n/2), at ceil(log2 n) - 1 below the input; the polynomial is split at
-    2^j, largest first, and each split multiplies its quotient by power 2^j. Both bases take the same products.
+    Paterson-Stockmeyer with powers (or Chebyshev polynomials) up to 2^k, k = ceil(depth / 2), and their
+    doublings: power n is the product of powers ceil(n/2) and floor(n/2), at ceil(log2 n) - 1 below the input;
+        the polynomial is split at
+    2^j, largest first, and each split multiplies its quotient by power 2^j. Both bases take the same
+    products.
 
     Args:
         degree: at least 1.

@@ -44,7 +44,8 @@ class Instruction:
         result: number of the ciphertext that it makes.
         operands: numbers of the ciphertexts that it reads.
         level: level of the result.
-        argument: index of the input ciphertext, transform, vector or polynomial; step of a rotation; otherwise 0.
+        argument: index of the input ciphertext, transform, vector or polynomial; step of a rotation;
+            otherwise 0.
     """
 
     operation: Operation
@@ -95,15 +96,16 @@ class Program:
 
     @cached_property
     def required_keys(self) -> tuple[RequiredKey, ...]:
-        """Each key with the highest level at which it is used: relinearisation first, then rotations by step."""
+        """Each key with the highest level at which it is used: relinearisation first, then rotations by
+        step."""
         return required_keys(self.key_switches)
 
     def pack(self, sample: Vector) -> Vector:
         """One sample as slot vectors of shape (ciphertexts, slots), to be encrypted at ``input_level``.
 
         Raises:
-            InvalidSamples: another shape than ``input_shape`` (a batch dimension of 1 is allowed), or values that are not
-                finite.
+            InvalidSamples: another shape than ``input_shape`` (a batch dimension of 1 is allowed), or values
+                that are not finite.
         """
         values = np.asarray(sample, np.float64)
         if values.shape not in (self.input_shape, (1, *self.input_shape)):

@@ -10,13 +10,15 @@ from .graph import Activation, Add, Graph, Linear, Multiply, Node, Polynomial, S
 from .sparse import SparseMatrix, Vector
 
 MERGE_GROWTH = 8
-"""A merged map may have this many times the entries of its parts; beyond, the saved level costs too many diagonals."""
+"""A merged map may have this many times the entries of its parts; beyond, the saved level costs too many
+diagonals."""
 
 Function = Callable[[Vector], Vector]
 
 
 def simplify(graph: Graph) -> Graph:
-    """An equal graph that consumes as few levels as these rules reach, in topological order without dead nodes."""
+    """An equal graph that consumes as few levels as these rules reach, in topological order without dead
+    nodes."""
     graph = _fuse_functions(graph.renumbered()).renumbered()
     rules = (_fold_shift, _merge_linear, _sum_linear)
     while any(rule(graph) for rule in rules):
@@ -25,7 +27,8 @@ def simplify(graph: Graph) -> Graph:
 
 
 def _fuse_functions(graph: Graph) -> Graph:
-    """Products and compositions of elementwise functions of one value, such as x * sigmoid(x), become one activation."""
+    """Products and compositions of elementwise functions of one value, such as x * sigmoid(x), become one
+    activation."""
     chains: dict[int, tuple[int, Function, Activation | None]] = {}
     for number, node in list(graph.nodes.items()):
         chain = _chain(node, chains)
@@ -41,7 +44,8 @@ def _fuse_functions(graph: Graph) -> Graph:
 def _chain(
     node: Node, chains: dict[int, tuple[int, Function, Activation | None]]
 ) -> tuple[int, Function, Activation | None] | None:
-    """Base value, function of it, and the first activation inside, if a node is an elementwise function of one value."""
+    """Base value, function of it, and the first activation inside, if a node is an elementwise function of
+    one value."""
     match node:
         case Activation(operands=(source,), function=outer):
             base, inner, first = chains[source]
@@ -160,7 +164,8 @@ def _sum_linear(graph: Graph) -> bool:
 
 
 def scale_value(graph: Graph, number: int, factor: float, reader: int) -> bool:
-    """Multiply a value by a constant without spending a level, if its producer and all its readers but one allow it.
+    """Multiply a value by a constant without spending a level, if its producer and all its readers but one
+    allow it.
 
     The producer takes the factor into its weights; other readers must be linear maps, which take the inverse.
 

@@ -44,7 +44,8 @@ class SparseMatrix:
 
     @classmethod
     def diagonal(cls, values: Vector) -> Self:
-        """The square matrix with these values on its diagonal, zeros kept so that its pattern is the identity's."""
+        """The square matrix with these values on its diagonal, zeros kept so that its pattern is the
+        identity's."""
         index = np.arange(len(values), dtype=np.int64)
         return cls((len(values), len(values)), index, index, np.asarray(values, np.float64))
 

@@ -116,7 +116,8 @@ class OperatorContext:
         return value
 
     def image(self, index: int) -> tuple[Encrypted, tuple[int, int, int]]:
-        """An encrypted operand of shape (channels, height, width). Raises `UnsupportedAttribute` for another rank."""
+        """An encrypted operand of shape (channels, height, width). Raises `UnsupportedAttribute` for another
+        rank."""
         value = self.encrypted(index)
         if len(value.shape) != 3:
             raise self.refuse(f"shape of operand {index}", value.shape, "(channels, height, width)")

@@ -20,8 +20,8 @@ def convolution(context: OperatorContext) -> Encrypted:
     outputs, group_inputs = int(weight.shape[0]), int(weight.shape[1])
     if group_inputs * groups != channels or outputs % groups:
         raise InvalidModel(
-            f"node {context.name!r}: {groups} groups of {group_inputs} channels do not make {channels} inputs "
-            f"and {outputs} outputs"
+            f"node {context.name!r}: {groups} groups of {group_inputs} channels do not make {channels} "
+            f"inputs and {outputs} outputs"
         )
     rows, columns = window_axes(context, (height, width), kernel)
     out_pixel, tap, in_pixel = window_pairs(rows, columns)

@@ -1,4 +1,5 @@
-"""Sliding windows over images: output sizes and which pixel meets which tap. Shared by convolutions and pools."""
+"""Sliding windows over images: output sizes and which pixel meets which tap. Shared by convolutions and
+pools."""
 
 from dataclasses import dataclass
 

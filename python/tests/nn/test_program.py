@@ -1,0 +1,186 @@
+"""Programs: levels, key switches, keys, and the rules that the back end enforces."""
+
+from collections import Counter
+from collections.abc import Callable
+
+import numpy as np
+import onnx
+import pytest
+from keywright import nn
+from keywright.nn.checking import run_clear
+from keywright.nn.polynomials import polynomial_depth, polynomial_relinearisations
+from onnx import helper
+
+node = helper.make_node
+Build = Callable[..., onnx.ModelProto]
+
+
+@pytest.fixture(scope="module")
+def residual(build: Build) -> onnx.ModelProto:
+    """Two convolutions and a polynomial beside a shortcut."""
+    rng = np.random.default_rng(5)
+    return build(
+        [
+            node("Conv", ["x", "w"], ["a"], pads=[1, 1, 1, 1]),
+            node("Tanh", ["a"], ["t"]),
+            node("Conv", ["t", "v"], ["b"], pads=[1, 1, 1, 1]),
+            node("Add", ["b", "t"], ["s"]),
+            node("Relu", ["s"], ["r"]),
+            node("Flatten", ["r"], ["f"]),
+            node("Gemm", ["f", "g"], ["y"]),
+        ],
+        (2, 6, 6),
+        {
+            "w": rng.normal(size=(4, 2, 3, 3)).astype(np.float32) / 4,
+            "v": rng.normal(size=(4, 4, 3, 3)).astype(np.float32) / 6,
+            "g": rng.normal(size=(144, 5)).astype(np.float32) / 12,
+        },
+    )
+
+
+@pytest.fixture(scope="module")
+def samples() -> np.ndarray:
+    return np.random.default_rng(6).normal(size=(8, 2, 6, 6)).astype(np.float32)
+
+
+@pytest.fixture(scope="module", params=[64, 256, 4096])
+def program(request: pytest.FixtureRequest, residual: onnx.ModelProto, samples: np.ndarray) -> nn.Program:
+    return nn.compile(
+        residual, slots=request.param, levels=12, calibration=samples, degrees={"Tanh": 7, "Relu": 2}
+    )
+
+
+def test_program_agrees_with_the_network_of_polynomials(
+    program: nn.Program, residual: onnx.ModelProto, samples: np.ndarray
+) -> None:
+    report = program.check(samples, residual)
+    # Errors of both fits, through the weights behind them: the second layer's and the last one's row sums.
+    weights = {w.name: onnx.numpy_helper.to_array(w) for w in residual.graph.initializer}
+    tanh, relu = program.fitted
+    through = np.abs(weights["v"]).sum((1, 2, 3)).max() + 1
+    entering = tanh.max_error * through
+    slope = 2.0  # of the quadratic on its range: at most twice the largest slope of the function itself
+    bound = (entering * slope + relu.max_error) * np.abs(weights["g"]).sum(0).max()
+    assert report.max_abs_error <= bound + 1e-5
+
+
+def test_levels_are_the_sum_of_the_parts(program: nn.Program) -> None:
+    # conv 1, degree 7: 3, conv 1, degree 2: 1, gemm 1; ranges and the shortcut cost nothing.
+    assert program.depth == 7
+    assert (program.input_level, program.output_level) == (7, 0)
+
+
+def test_key_switches_are_those_that_execution_makes(program: nn.Program, samples: np.ndarray) -> None:
+    backend = nn.ClearBackend(program.slots)
+    inputs = [backend.encrypt(row, program.input_level) for row in program.pack(samples[0])]
+    program.run(backend, inputs)
+    listed = Counter[tuple[str, int, int]]()
+    for switch in program.key_switches:
+        listed[switch.kind, switch.step, switch.level] += switch.count
+    assert listed == Counter((done.kind, done.step, done.level) for done in backend.log)
+    assert [switch.order for switch in program.key_switches] == list(range(len(program.key_switches)))
+
+
+def test_required_keys_are_the_highest_uses(program: nn.Program) -> None:
+    for key in program.required_keys:
+        uses = [s.level for s in program.key_switches if (s.kind, s.step) == (key.kind, key.step)]
+        assert key.level == max(uses)
+    assert len(program.required_keys) == len({(s.kind, s.step) for s in program.key_switches})
+
+
+def test_hoisted_groups_read_one_ciphertext(program: nn.Program) -> None:
+    groups: dict[tuple[int, str], set[int]] = {}
+    for switch in program.key_switches:
+        if program.instructions[switch.instruction].operation == "linear_transform":
+            groups.setdefault((switch.instruction, switch.source), set()).add(switch.level)
+    assert groups
+    assert all(len(levels) == 1 for levels in groups.values())
+
+
+def test_galois_elements() -> None:
+    assert nn.RequiredKey("rotation", 3, 1).galois_element(4) == pow(5, 3, 32)
+    assert nn.RequiredKey("conjugation", 0, 1).galois_element(4) == 31
+    assert nn.RequiredKey("relinearisation", 0, 1).galois_element(4) is None
+
+
+def test_given_levels(residual: onnx.ModelProto, samples: np.ndarray) -> None:
+    options = {"slots": 256, "levels": 12, "calibration": samples, "degrees": {"Relu": 2}}
+    low = nn.compile(residual, **options)
+    high = nn.compile(residual, input_level=12, output_level=2, **options)
+    assert (high.input_level, high.output_level) == (12, 2)
+    assert np.array_equal(run_clear(low, samples[0]), run_clear(high, samples[0]))
+    backend = nn.ClearBackend(high.slots)
+    outputs = high.run(backend, [backend.encrypt(row, 12) for row in high.pack(samples[0])])
+    assert [ct.level for ct in outputs] == [2] * len(outputs)
+
+
+def test_a_quadratic_activation_is_one_product(build: Build) -> None:
+    model = build(
+        [node("MatMul", ["x", "w"], ["h"]), node("Relu", ["h"], ["r"]), node("MatMul", ["r", "w"], ["y"])],
+        (8,),
+        {"w": np.tri(8, dtype=np.float32)},
+    )
+    x = np.random.default_rng(1).normal(size=(20, 8))
+    program = nn.compile(model, slots=8, levels=3, calibration=x, degrees={"Relu": 2})
+    assert [step.operation for step in program.instructions].count("mul") == 1
+    assert program.depth == 3
+
+
+def test_an_odd_function_of_degree_two_becomes_a_line(build: Build) -> None:
+    model = build([node("Tanh", ["x"], ["y"])], (4,))
+    x = np.linspace(-1, 1, 40).reshape(10, 4)
+    program = nn.compile(model, slots=4, levels=3, calibration=x, degrees={"Tanh": 2})
+    assert [fitted.degree for fitted in program.fitted] == [1]
+    assert program.depth == 1
+
+
+def test_negative_quadratics(build: Build) -> None:
+    """-x^2 shaped functions keep their sign."""
+    model = build(
+        [node("Relu", ["x"], ["r"]), node("Neg", ["r"], ["n"]), node("Mul", ["n", "c"], ["y"])],
+        (4,),
+        {"c": np.float32([1, 2, 3, 4])},
+    )
+    x = np.random.default_rng(2).normal(size=(30, 4))
+    program = nn.compile(model, slots=4, levels=3, calibration=x, degrees={"Relu": 2})
+    assert program.check(x, model).max_abs_error <= 4 * 1.01 * program.fitted[0].max_error + 1e-6
+
+
+@pytest.mark.parametrize("degree", range(1, 64))
+def test_relinearisations(degree: int) -> None:
+    offsets = polynomial_relinearisations(degree, "chebyshev")
+    depth = polynomial_depth(degree)
+    assert depth == int(np.ceil(np.log2(degree + 1)))
+    assert all(0 <= offset < depth for offset in offsets)
+    # Paterson and Stockmeyer: about 2 sqrt(2 d) products beside the doublings, never more than Horner's d -
+    # 1. sert len(offsets) <= max(degree - 1, 0)
+    assert len(offsets) <= 2 * np.sqrt(2 * degree) + depth
+    assert max(offsets, default=0) == max(depth - 1, 0) or degree == 1 << (depth - 1)
+
+
+def test_the_back_end_keeps_its_rules() -> None:
+    backend = nn.ClearBackend(4)
+    low, high = backend.encrypt(np.ones(4), 0), backend.encrypt(np.ones(4), 2)
+    with pytest.raises(nn.OutOfLevels):
+        backend.mul(low, low)
+    with pytest.raises(nn.OutOfLevels):
+        backend.polynomial(high, nn.PolynomialSpec(np.ones(5)))
+    with pytest.raises(nn.BackendMisuse, match="one level"):
+        backend.add(low, high)
+    with pytest.raises(nn.BackendMisuse):
+        backend.drop_level(low, 1)
+    with pytest.raises(nn.BackendMisuse):
+        backend.rotate(high, 4)
+    with pytest.raises(nn.BackendMisuse):
+        backend.encrypt(np.ones(5), 1)
+    with pytest.raises(nn.BackendMisuse):
+        backend.linear_transform([high], nn.LinearTransform(8, ({0: np.ones(8)},), 1))
+
+
+def test_inputs_of_a_run(program: nn.Program) -> None:
+    backend = nn.ClearBackend(program.slots)
+    count = program.input_layout.ciphertexts
+    with pytest.raises(nn.BackendMisuse, match="at level"):
+        program.run(backend, [backend.encrypt(np.zeros(program.slots), program.input_level - 1)] * count)
+    with pytest.raises(nn.BackendMisuse, match="ciphertexts"):
+        program.run(backend, [backend.encrypt(np.zeros(program.slots), program.input_level)] * (count + 1))

@@ -1,0 +1,154 @@
+"""What cannot be compiled is refused by name, with every reason at once."""
+
+from collections.abc import Callable
+
+import numpy as np
+import onnx
+import pytest
+from keywright import nn
+from onnx import helper
+
+node = helper.make_node
+Build = Callable[..., onnx.ModelProto]
+ONES = {"w": np.ones((2, 2, 3, 3), np.float32)}
+
+
+def reasons(model: onnx.ModelProto | bytes, **options: object) -> list[nn.RefusalReason]:
+    with pytest.raises(nn.ModelRefused) as caught:
+        nn.compile(model, **({"slots": 256, "levels": 5} | options))  # type: ignore[arg-type]
+    assert all(str(reason) in str(caught.value) for reason in caught.value.exceptions)
+    return list(caught.value.exceptions)  # type: ignore[arg-type]
+
+
+def test_all_reasons_at_once(build: Build) -> None:
+    model = build(
+        [
+            node("Conv", ["x", "w"], ["a"], "conv"),
+            node("MaxPool", ["a"], ["b"], "pool", kernel_shape=[2, 2]),
+            node("Relu", ["b"], ["c"], "relu"),
+            node("Softmax", ["c"], ["d"], "softmax"),
+            node("Conv", ["d", "w"], ["e"], "ceil", auto_pad="SAME_UPPER", dilations=[1, 1]),
+            node("AveragePool", ["e"], ["y"], "average", kernel_shape=[2, 2], ceil_mode=1),
+        ],
+        (2, 8, 8),
+        ONES,
+    )
+    found = reasons(model, levels=4)
+    assert [type(reason) for reason in found] == [
+        nn.UnsupportedOperator,
+        nn.UnsupportedOperator,
+        nn.UnsupportedAttribute,
+        nn.CalibrationMissing,
+        nn.TooDeep,
+    ]
+    assert "'pool': operator MaxPool is not supported; train with AveragePool" in str(found[0])
+    assert "'softmax'" in str(found[1])
+    assert "ceil_mode = 1" in str(found[2])
+
+
+def test_except_star_selects_reasons(build: Build) -> None:
+    model = build([node("Softmax", ["x"], ["y"])], (4,))
+    seen = []
+    try:
+        nn.compile(model, slots=16, levels=1)
+    except* nn.UnsupportedOperator as group:
+        seen = list(group.exceptions)
+    assert len(seen) == 1
+
+
+def test_too_deep_names_need_and_bound(build: Build) -> None:
+    squares = [node("Mul", [name, name], [after]) for name, after in ("xa", "ab", "bc", "cy")]
+    (reason,) = reasons(build(squares, (4,)), levels=3)
+    assert isinstance(reason, nn.TooDeep)
+    assert (reason.needed, reason.available) == (4, 3)
+    assert nn.compile(build(squares, (4,)), slots=16, levels=4).depth == 4
+    (reason,) = reasons(build(squares, (4,)), levels=5, output_level=2)
+    assert isinstance(reason, nn.TooDeep)
+    assert (reason.needed, reason.available) == (4, 3)
+
+
+@pytest.mark.parametrize(("shape", "batch"), [((1, "height", 8), "batch"), ((1, 8, 8), 4)])
+def test_dynamic_shapes(build: Build, shape: tuple[int | str, ...], batch: int | str) -> None:
+    (reason,) = reasons(build([node("Identity", ["x"], ["y"])], shape, batch=batch))
+    assert isinstance(reason, nn.DynamicShape)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "shape", "word"),
+    [
+        ([node("Gemm", ["x", "x"], ["y"])], (1,), "operand 1"),
+        ([node("Flatten", ["x"], ["y"], axis=0)], (4,), "axis = 0"),
+        ([node("Pow", ["x", "half"], ["y"])], (4,), "0.5"),
+        ([node("Div", ["x", "zero"], ["y"])], (4,), "divisor"),
+        ([node("ReduceMean", ["x"], ["y"], axes=[1])], (2, 3, 3), "axes"),
+        ([node("Conv", ["x", "w1"], ["y"])], (2, 8), "(channels, height, width)"),
+    ],
+)
+def test_unsupported_attributes(
+    build: Build, nodes: list[onnx.NodeProto], shape: tuple[int, ...], word: str
+) -> None:
+    constants = {"half": np.float32(0.5), "zero": np.float32(0), "w1": np.ones((1, 2, 3), np.float32)}
+    (reason,) = reasons(build(nodes, shape, constants))
+    assert isinstance(reason, nn.UnsupportedAttribute)
+    assert word in str(reason)
+
+
+def test_weights_that_are_not_finite(build: Build) -> None:
+    weights = ONES["w"].copy()
+    weights[0, 0, 0, 0] = np.nan
+    (reason,) = reasons(build([node("Conv", ["x", "w"], ["y"])], (2, 8, 8), {"w": weights}))
+    assert isinstance(reason, nn.InvalidModel)
+    assert "'w'" in str(reason)
+
+
+def test_foreign_bytes() -> None:
+    (reason,) = reasons(b"not a model")
+    assert isinstance(reason, nn.InvalidModel)
+
+
+def test_diagonals_within_memory(build: Build) -> None:
+    model = build([node("MatMul", ["x", "w"], ["y"])], (64,), {"w": np.ones((64, 64), np.float32)})
+    needed = 64 * 64 * 8
+    assert nn.compile(model, slots=64, levels=1, max_plaintext_bytes=needed)
+    (reason,) = reasons(model, slots=64, max_plaintext_bytes=needed - 1)
+    assert isinstance(reason, nn.TooWide)
+    assert (reason.needed, reason.allowed) == (needed, needed - 1)
+
+
+@pytest.mark.parametrize(
+    "samples", [np.zeros((0, 4)), np.zeros((3, 5)), np.zeros(4), np.full((2, 4), np.inf), np.array(1.0)]
+)
+def test_calibration_data(build: Build, samples: np.ndarray) -> None:
+    model = build([node("Tanh", ["x"], ["y"])], (4,))
+    with pytest.raises(nn.InvalidSamples):
+        nn.compile(model, slots=16, levels=5, calibration=samples)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"slots": 12},
+        {"slots": 0},
+        {"output_level": 6},
+        {"output_level": -1},
+        {"input_level": 6},
+        {"margin": -0.1},
+        {"margin": float("nan")},
+        {"degrees": {"Tanh": 0}},
+        {"degrees": {"Tanh": 64}},
+        {"degrees": {"Cosh": 3}},
+    ],
+)
+def test_arguments_out_of_bounds(build: Build, options: dict[str, object]) -> None:
+    model = build([node("Identity", ["x"], ["y"])], (4,))
+    with pytest.raises(ValueError, match="got|names"):
+        nn.compile(model, **({"slots": 16, "levels": 5} | options))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("sample", [np.zeros(5), np.zeros((2, 4)), np.full(4, np.nan)])
+def test_samples_of_a_program(build: Build, sample: np.ndarray) -> None:
+    program = nn.compile(build([node("Neg", ["x"], ["y"])], (4,)), slots=16, levels=1)
+    with pytest.raises(nn.InvalidSamples):
+        program.pack(sample)
+    with pytest.raises(nn.InvalidSamples):
+        program.unpack(np.zeros((2, program.slots)))

@@ -1,0 +1,196 @@
+"""Program files: what was written comes back, damage is refused, files appear whole or not at all."""
+
+import io
+import json
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from keywright import nn
+from keywright.nn import storage
+from keywright.nn.checking import run_clear
+from onnx import helper
+
+Build = Callable[..., onnx.ModelProto]
+Edit = Callable[[dict[str, bytes]], None]
+
+
+@pytest.fixture(scope="module")
+def program(build: Build) -> nn.Program:
+    node = helper.make_node
+    model = build(
+        [node("MatMul", ["x", "w"], ["h"]), node("Sigmoid", ["h"], ["s"]), node("MatMul", ["s", "v"], ["y"])],
+        (6,),
+        {"w": np.tri(6, 4, dtype=np.float32), "v": np.tri(4, 3, dtype=np.float32)},
+    )
+    samples = np.random.default_rng(1).normal(size=(20, 6))
+    return nn.compile(model, slots=4, levels=9, calibration=samples)
+
+
+@pytest.fixture
+def stored(program: nn.Program, tmp_path: Path) -> Path:
+    path = tmp_path / "network.kwp"
+    program.save(path)
+    return path
+
+
+def rewrite(path: Path, edit: Edit) -> None:
+    with zipfile.ZipFile(path) as archive:
+        entries = {name: archive.read(name) for name in archive.namelist()}
+    edit(entries)
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, data in entries.items():
+            archive.writestr(name, data)
+
+
+def edit_description(**changes: object) -> Edit:
+    def edit(entries: dict[str, bytes]) -> None:
+        description = json.loads(entries["program.json"])
+        assert changes.keys() <= description.keys()
+        entries["program.json"] = json.dumps(description | changes).encode()
+
+    return edit
+
+
+def test_round_trip(program: nn.Program, stored: Path) -> None:
+    loaded = nn.Program.load(stored)
+    assert loaded.instructions == program.instructions
+    assert loaded.key_switches == program.key_switches
+    assert loaded.fitted == program.fitted
+    x = np.linspace(-1, 1, 6)
+    assert np.array_equal(run_clear(loaded, x), run_clear(program, x))
+    again = stored.with_name("again.kwp")
+    loaded.save(again)
+    with zipfile.ZipFile(stored) as first, zipfile.ZipFile(again) as second:
+        assert first.namelist() == second.namelist()
+        assert all(first.read(name) == second.read(name) for name in first.namelist())
+
+
+def test_a_changed_byte_is_refused_or_changes_nothing(program: nn.Program, stored: Path) -> None:
+    """Some bytes of a zip archive mean nothing (times, attributes); every other one is covered by a check."""
+    original = stored.read_bytes()
+    refused = 0
+    for offset in range(len(original)):
+        damaged = bytearray(original)
+        damaged[offset] ^= 0x55
+        stored.write_bytes(damaged)
+        try:
+            loaded = nn.Program.load(stored)
+        except nn.ProgramFormatError:
+            refused += 1
+            continue
+        assert loaded.instructions == program.instructions
+        for mine, theirs in zip(loaded.vectors, program.vectors, strict=True):
+            assert np.array_equal(mine, theirs)
+        for mine_t, theirs_t in zip(loaded.transforms, program.transforms, strict=True):
+            assert all(
+                np.array_equal(mine_t.diagonals[k][r], theirs_t.diagonals[k][r])
+                for k, diagonals in enumerate(theirs_t.diagonals)
+                for r in diagonals
+            )
+    assert refused > len(original) / 2
+
+
+def test_truncation_is_refused(stored: Path) -> None:
+    original = stored.read_bytes()
+    for length in range(0, len(original), 7):
+        stored.write_bytes(original[:length])
+        with pytest.raises(nn.ProgramFormatError):
+            nn.Program.load(stored)
+
+
+@pytest.mark.parametrize(
+    ("changes", "word"),
+    [
+        ({"format": "other"}, "format 'other'"),
+        ({"version": 2}, "version 2"),
+        ({"slots": 3}, "power of two"),
+        ({"slots": 1 << 40}, "integer"),
+        ({"slots": 8}, "holds"),
+        ({"input_shape": [1 << 30]}, "holds|bytes"),
+        ({"outputs": []}, "no outputs|ciphertexts"),
+        ({"outputs": [0]}, "level"),
+        ({"output_level": 1}, "level"),
+        ({"input_level": 3}, "level"),
+        ({"vectors": 0}, "vector 0 does not exist"),
+        ({"transforms": []}, "transform 0 does not exist"),
+        ({"polynomials": []}, "polynomial 0 does not exist"),
+        ({"polynomials": [{"basis": "legendre", "coefficients": [1.0, 2.0]}]}, "basis"),
+        ({"polynomials": [{"basis": "monomial", "coefficients": [1.0, float("nan")]}]}, "finite"),
+        ({"instructions": [["input", 0, [], 5, 0], ["exec", 1, [0], 5, 0]]}, "operation"),
+        ({"instructions": [["add", 0, [1, 2], 5, 0]]}, "before it is computed"),
+        ({"instructions": 7}, "not a readable program"),
+    ],
+)
+def test_inconsistent_descriptions(stored: Path, changes: dict[str, object], word: str) -> None:
+    rewrite(stored, edit_description(**changes))
+    with pytest.raises(nn.ProgramFormatError, match=word):
+        nn.Program.load(stored)
+
+
+def npy(array: np.ndarray, *, pickled: bool = False) -> bytes:
+    buffer = io.BytesIO()
+    np.lib.format.write_array(buffer, array, allow_pickle=pickled)
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "word"),
+    [
+        ("vectors/0.npy", npy(np.asarray([1, "x", None, 2], object), pickled=True), "pickle|Object"),
+        ("vectors/0.npy", npy(np.full(4, np.inf)), "finite"),
+        ("vectors/0.npy", npy(np.zeros(4, np.float32)), "float32"),
+        ("vectors/0.npy", npy(np.zeros(5)), "expected"),
+        ("vectors/0.npy", npy(np.zeros(1 << 12)), "larger than"),
+        ("input.npy", npy(np.zeros(6, np.int32)), "twice"),
+        ("output.npy", npy(np.asarray([0, 1, 9], np.int32)), "ciphertexts"),
+        ("output.npy", npy(np.asarray([0, -1, 2], np.int32)), "negative"),
+    ],
+)
+def test_foreign_arrays(stored: Path, name: str, data: bytes, word: str) -> None:
+    rewrite(stored, lambda entries: entries.update({name: data}))
+    with pytest.raises(nn.ProgramFormatError, match=word):
+        nn.Program.load(stored)
+
+
+def test_missing_entries(stored: Path) -> None:
+    with zipfile.ZipFile(stored) as archive:
+        names = archive.namelist()
+    original = stored.read_bytes()
+    for name in names:
+        stored.write_bytes(original)
+        rewrite(stored, lambda entries, name=name: entries.pop(name))  # type: ignore[misc]
+        with pytest.raises(nn.ProgramFormatError):
+            nn.Program.load(stored)
+
+
+def test_size_is_bounded_before_reading(stored: Path) -> None:
+    with pytest.raises(nn.ProgramFormatError, match="more than 100 bytes"):
+        storage.load(stored, max_bytes=100)
+
+
+def test_foreign_and_missing_files(tmp_path: Path) -> None:
+    path = tmp_path / "foreign"
+    path.write_bytes(b"PK\x03\x04 no archive")
+    with pytest.raises(nn.ProgramFormatError, match="foreign"):
+        nn.Program.load(path)
+    with pytest.raises(FileNotFoundError):
+        nn.Program.load(tmp_path / "missing")
+
+
+def test_an_interrupted_write_leaves_the_old_file(
+    program: nn.Program, stored: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = stored.read_bytes()
+
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(np.lib.format, "write_array", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        program.save(stored)
+    assert stored.read_bytes() == before
+    assert list(stored.parent.iterdir()) == [stored]
