@@ -1,4 +1,4 @@
-"""Read every file of v1/ from the description in docs/format.md and compare its contents with their definition.
+"""Read every file of v1/ from the description in docs/format.md, compare its contents with their definition.
 
 Standard library only, nothing of Keywright. The definition of the contents is in README.md beside this file.
 """
@@ -18,7 +18,7 @@ PUBLIC_KEY_STREAM, ENCRYPTION_STREAM = 3 << 40, 4 << 40
 MASK = 0xFFFFFFFF
 FIXED = struct.Struct("<8sHHBBBB16sIQ")
 
-# ---- the expander ----------------------------------------------------------------------------------------------
+# ---- the expander ----
 
 
 def quarter_round(s: list[int], a: int, b: int, c: int, d: int) -> None:
@@ -66,7 +66,7 @@ def uniform(seed: bytes, object_: int, digit: int, limb: int, q: int) -> list[in
     return [value for value in residues if value is not None]
 
 
-# ---- the format ------------------------------------------------------------------------------------------------
+# ---- the format ----
 
 
 class Fields:
@@ -92,7 +92,7 @@ class Object:
     """One decoded frame."""
 
     kind: int
-    summary: tuple[int, int, int, int]
+    summary: tuple[int, ...]
     fingerprint: bytes
     descriptor: Fields
     body: bytes
@@ -100,7 +100,7 @@ class Object:
 
 def frame(data: bytes) -> tuple[Object, bytes]:
     """One object and what follows it."""
-    magic, version, kind, log_n, q, p, security, fingerprint, descriptor_len, body_len = FIXED.unpack_from(data)
+    magic, version, kind, *summary, fingerprint, descriptor_len, body_len = FIXED.unpack_from(data)
     assert magic == b"\x89KWRT\r\n\x1a"
     assert version == 1
     end = FIXED.size + descriptor_len
@@ -109,7 +109,7 @@ def frame(data: bytes) -> tuple[Object, bytes]:
     (stored,) = struct.unpack_from("<I", data, end + 4 + body_len)
     assert stored == zlib.crc32(body, zlib.crc32(data[:end])), "body checksum"
     descriptor = Fields(data[FIXED.size : end])
-    return Object(kind, (log_n, q, p, security), fingerprint, descriptor, body), data[end + 8 + body_len :]
+    return Object(kind, tuple(summary), fingerprint, descriptor, body), data[end + 8 + body_len :]
 
 
 @dataclass
@@ -159,7 +159,7 @@ class Body:
         assert self.at == len(self.data), "left-over body"
 
 
-# ---- the contents ----------------------------------------------------------------------------------------------
+# ---- the contents ----
 
 
 class Checker:
@@ -210,7 +210,7 @@ class Checker:
         assert digest.hexdigest() == self.expanded[name], "expanded half"
 
     def switching_key(self, found: Object, element: tuple[int, int], level: int, objects: list[int]) -> None:
-        """A switching key whose rows are fillers: of `objects[0]` for b and, if stored, of `objects[1]` for a."""
+        """A switching key whose rows are fillers, of `objects[0]` for b and of `objects[1]` for a."""
         self.owned(found, 3)
         fields = found.descriptor
         tag, value, key_level, alpha, seeded, special_count = fields.take("BQBBBB")
