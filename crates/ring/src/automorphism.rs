@@ -50,7 +50,7 @@ impl Automorphism {
     /// [`RingError::GaloisElement`] unless `element` is odd and below `2N`.
     pub fn new(log_n: u32, element: u64) -> Result<Self, RingError> {
         let two_n = 2u64 << log_n;
-        if element % 2 == 0 || element >= two_n {
+        if element.is_multiple_of(2) || element >= two_n {
             return Err(RingError::GaloisElement { element, two_n });
         }
         let reverse = |i: u64| i.reverse_bits() >> (64 - log_n);

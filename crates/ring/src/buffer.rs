@@ -16,7 +16,7 @@ const HUGE_PAGE: usize = 2 << 20;
 /// A fixed-length slice of words aligned to a cache line (to a huge page when it is larger than one).
 ///
 /// # Invariant
-/// `pointer` addresses `length` initialised words, allocated with [`layout`]`(length)` and owned by this value.
+/// `pointer` addresses `length` initialised words, allocated with `layout(length)` and owned by this value.
 pub struct Buffer {
     pointer: NonNull<u64>,
     length: usize,
@@ -28,7 +28,7 @@ unsafe impl Send for Buffer {}
 unsafe impl Sync for Buffer {}
 
 fn layout(length: usize) -> Layout {
-    let bytes = length.checked_mul(8).unwrap_or(usize::MAX);
+    let bytes = length.saturating_mul(8);
     let align = if bytes >= HUGE_PAGE { HUGE_PAGE } else { CACHE_LINE };
     match Layout::from_size_align(bytes.max(8), align) {
         Ok(layout) => layout,

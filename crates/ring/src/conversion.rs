@@ -20,6 +20,8 @@ use crate::{Backend, Modulus, ShoupFactor};
 
 /// Fractional bits of the quotient estimate.
 pub const FRACTION_BITS: u32 = 18;
+/// Source primes are above `2^MIN_SOURCE_BITS`.
+pub const MIN_SOURCE_BITS: u32 = FRACTION_BITS + 1;
 /// Where rows of wide primes are split.
 pub const SPLIT_BITS: u32 = 30;
 /// At most this many rows are accumulated without reduction.
@@ -44,14 +46,18 @@ pub struct Decomposer {
     sources: Vec<Source>,
 }
 
-/// `a / b mod p` style helper: the product of some moduli modulo `p`.
+/// The product of some moduli modulo `p`.
 fn product_mod(moduli: impl Iterator<Item = u64>, p: &Modulus) -> u64 {
     moduli.fold(1, |acc, q| p.mul(acc, p.reduce(q)))
 }
 
 impl Decomposer {
     /// For the given distinct primes.
+    ///
+    /// # Panics
+    /// If a prime is below `2^`[`MIN_SOURCE_BITS`]: its fraction would not fit 52-bit arithmetic.
     pub fn new(moduli: &[Modulus]) -> Self {
+        assert!(moduli.iter().all(|m| m.bits() > MIN_SOURCE_BITS), "source primes are above 2^{MIN_SOURCE_BITS}");
         let sources = moduli
             .iter()
             .map(|m| {

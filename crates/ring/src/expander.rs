@@ -52,22 +52,38 @@ pub(crate) fn initial_state(seed: &Seed, id: StreamId, attempt: u8) -> [u32; 16]
     state
 }
 
+/// Blocks computed side by side: as many as the narrowest vector registers have lanes.
+const LANES: usize = 4;
+/// One word of the state of [`LANES`] blocks.
+type Word = [u32; LANES];
+
 #[inline(always)]
-fn quarter_round(s: &mut [u32; 16], a: usize, b: usize, c: usize, d: usize) {
-    s[a] = s[a].wrapping_add(s[b]);
-    s[d] = (s[d] ^ s[a]).rotate_left(16);
-    s[c] = s[c].wrapping_add(s[d]);
-    s[b] = (s[b] ^ s[c]).rotate_left(12);
-    s[a] = s[a].wrapping_add(s[b]);
-    s[d] = (s[d] ^ s[a]).rotate_left(8);
-    s[c] = s[c].wrapping_add(s[d]);
-    s[b] = (s[b] ^ s[c]).rotate_left(7);
+fn add(a: Word, b: Word) -> Word {
+    core::array::from_fn(|lane| a[lane].wrapping_add(b[lane]))
 }
 
-/// One ChaCha8 block (RFC 8439's block function with four double rounds).
-fn block(input: &[u32; 16], number: u32) -> [u32; 16] {
-    let mut start = *input;
-    start[12] = number;
+#[inline(always)]
+fn xor_rotate(a: Word, b: Word, by: u32) -> Word {
+    core::array::from_fn(|lane| (a[lane] ^ b[lane]).rotate_left(by))
+}
+
+#[inline(always)]
+fn quarter_round(s: &mut [Word; 16], a: usize, b: usize, c: usize, d: usize) {
+    s[a] = add(s[a], s[b]);
+    s[d] = xor_rotate(s[d], s[a], 16);
+    s[c] = add(s[c], s[d]);
+    s[b] = xor_rotate(s[b], s[c], 12);
+    s[a] = add(s[a], s[b]);
+    s[d] = xor_rotate(s[d], s[a], 8);
+    s[c] = add(s[c], s[d]);
+    s[b] = xor_rotate(s[b], s[c], 7);
+}
+
+/// ChaCha8 blocks `number..number + LANES` (RFC 8439's block function with four double rounds), word by word.
+#[inline(always)]
+fn blocks(input: &[u32; 16], number: u32) -> [Word; 16] {
+    let mut start = input.map(|word| [word; LANES]);
+    start[12] = core::array::from_fn(|lane| number + lane as u32);
     let mut s = start;
     for _ in 0..4 {
         quarter_round(&mut s, 0, 4, 8, 12);
@@ -79,19 +95,19 @@ fn block(input: &[u32; 16], number: u32) -> [u32; 16] {
         quarter_round(&mut s, 2, 7, 8, 13);
         quarter_round(&mut s, 3, 4, 9, 14);
     }
-    for (word, add) in s.iter_mut().zip(start) {
-        *word = word.wrapping_add(add);
+    for (word, first) in s.iter_mut().zip(start) {
+        *word = add(*word, first);
     }
     s
 }
 
 /// Chunk `number` of a stream, in the order of the module's definition.
 pub(crate) fn chunk(state: &[u32; 16], number: u32, out: &mut [u64; CHUNK_WORDS]) {
-    for pair in 0..8 {
-        let low = block(state, number * 16 + 2 * pair);
-        let high = block(state, number * 16 + 2 * pair + 1);
-        for w in 0..16 {
-            out[8 * w + pair as usize] = u64::from(low[w]) | u64::from(high[w]) << 32;
+    for first in (0..16).step_by(LANES) {
+        for (w, word) in blocks(state, number * 16 + first as u32).into_iter().enumerate() {
+            for (k, pair) in word.as_chunks::<2>().0.iter().enumerate() {
+                out[8 * w + first / 2 + k] = u64::from(pair[0]) | u64::from(pair[1]) << 32;
+            }
         }
     }
 }
@@ -101,13 +117,14 @@ pub(crate) fn chunk(state: &[u32; 16], number: u32, out: &mut [u64; CHUNK_WORDS]
 pub(crate) fn retry(seed: &Seed, id: StreamId, modulus: &Modulus, index: usize) -> u64 {
     let mask = u64::MAX >> (64 - modulus.bits());
     let (number, position) = ((index / CHUNK_WORDS) as u32, index % CHUNK_WORDS);
-    let (word, pair) = (position / 8, (position % 8) as u32);
+    // The pair of blocks lies in one group of blocks.
+    let (word, block) = (position / 8, 2 * (position % 8));
+    let (group, lane) = ((block / LANES * LANES) as u32, block % LANES);
     let mut candidate = 0;
     for attempt in 1..=MAX_ATTEMPTS {
         let state = initial_state(seed, id, attempt);
-        let low = block(&state, number * 16 + 2 * pair)[word];
-        let high = block(&state, number * 16 + 2 * pair + 1)[word];
-        candidate = (u64::from(low) | u64::from(high) << 32) & mask;
+        let words = blocks(&state, number * 16 + group)[word];
+        candidate = (u64::from(words[lane]) | u64::from(words[lane + 1]) << 32) & mask;
         if candidate < modulus.value() {
             return candidate;
         }
@@ -149,9 +166,12 @@ mod tests {
         let seed = Seed(core::array::from_fn(|i| i as u8 * 7 + 3));
         let state = initial_state(&seed, StreamId { object: 0, digit: 0, limb: 0 }, 0);
         let mut reference = ChaCha8Rng::from_seed(seed.0);
-        for number in 0..40 {
-            for word in block(&state, number) {
-                assert_eq!(word, reference.next_u32());
+        for number in (0..40).step_by(LANES) {
+            let words = blocks(&state, number);
+            for lane in 0..LANES {
+                for word in words {
+                    assert_eq!(word[lane], reference.next_u32());
+                }
             }
         }
     }

@@ -32,7 +32,7 @@ impl Modulus {
     /// # Errors
     /// [`RingError::ModulusRange`] if it is even or outside `3..2^61`. Primality is checked by [`crate::Ring::new`].
     pub const fn new(value: u64) -> Result<Self, RingError> {
-        if value < 3 || value % 2 == 0 || value >> MAX_BITS != 0 {
+        if value < 3 || value.is_multiple_of(2) || value >> MAX_BITS != 0 {
             return Err(RingError::ModulusRange(value));
         }
         // 2^128 / value: as value is odd and above 1 it does not divide 2^128, so floor((2^128 - 1) / value) is the same.

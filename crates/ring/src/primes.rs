@@ -12,7 +12,7 @@ pub fn is_prime(n: u64) -> bool {
         return false;
     }
     for p in BASES {
-        if n % p == 0 {
+        if n.is_multiple_of(p) {
             return n == p;
         }
     }
@@ -39,7 +39,7 @@ pub fn ntt_primes(log_n: u32, bits: u32, count: usize, exclude: &[u64]) -> Resul
     if !(crate::MIN_LOG_N..=crate::MAX_LOG_N).contains(&log_n) {
         return Err(RingError::Degree(log_n));
     }
-    if bits > MAX_BITS || bits < 2 {
+    if !(2..=MAX_BITS).contains(&bits) {
         return Err(RingError::ModulusRange(1u64.checked_shl(bits).unwrap_or(u64::MAX)));
     }
     let step = 1u64 << (log_n + 1);
@@ -68,7 +68,7 @@ pub fn ntt_primes(log_n: u32, bits: u32, count: usize, exclude: &[u64]) -> Resul
 pub(crate) fn primitive_root(m: &Modulus, log_n: u32) -> Result<u64, RingError> {
     let two_n = 1u64 << (log_n + 1);
     let q = m.value();
-    if (q - 1) % two_n != 0 {
+    if !(q - 1).is_multiple_of(two_n) {
         return Err(RingError::NoRoot { prime: q, two_n });
     }
     (2..q)

@@ -36,6 +36,14 @@ pub enum RlweError {
         /// log2 of the ring degree.
         log_n: u32,
     },
+    /// A prime too small for basis conversion.
+    #[error("prime {prime} is below 2^{bits}, the smallest that digits can be converted from")]
+    PrimeTooSmall {
+        /// The offending prime.
+        prime: u64,
+        /// log2 of the bound.
+        bits: u32,
+    },
     /// A parameter list is empty or too long.
     #[error("{what}: {count} is outside {min}..={max}")]
     Count {

@@ -2,6 +2,7 @@ use alloc::format;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+use keywright_ring::conversion::MIN_SOURCE_BITS;
 use keywright_ring::{Backend, Modulus, Ring, backend, ntt_primes};
 
 use crate::{RlweError, SecretDistribution, require_secure};
@@ -103,6 +104,9 @@ impl Parameters {
         let primes: Vec<u64> = literal.q.iter().chain(&literal.p).copied().collect();
         // Moduli are checked before their logarithms are taken: zero has none.
         let logarithm = |&q: &u64| Ok(log2(Modulus::new(q)?.value()));
+        if let Some(&prime) = primes.iter().find(|&&q| q >> MIN_SOURCE_BITS == 0) {
+            return Err(RlweError::PrimeTooSmall { prime, bits: MIN_SOURCE_BITS });
+        }
         let log2: Vec<f64> = primes.iter().map(logarithm).collect::<Result<_, RlweError>>()?;
         if literal.security == Security::Classical128 {
             let log_q = log2[..literal.q.len()].iter().sum();

@@ -80,16 +80,11 @@ pub(super) unsafe fn convert<L: Lanes>(column: &Column, rows: &[&[u64]], out: &m
     }
 }
 
-/// Whether the fixed-point fractions fit the 52 bits of the multiply-add: for primes above `2^(FRACTION_BITS)`.
-pub(super) fn fractions_fit(decomposer: &Decomposer) -> bool {
-    decomposer.sources().iter().all(|s| (s.fraction | s.fraction_high) >> 52 == 0)
-}
-
 /// Writes the rows of `limbs`, see [`crate::conversion`].
 ///
 /// # Safety
-/// All limbs have `n` words, a multiple of 8, `rows` has `n` words for each row of the decomposer, whose fractions fit; the CPU has
-/// the enabled features.
+/// All limbs have `n` words, a multiple of 8, `rows` has `n` words for each row of the decomposer; the CPU has the enabled
+/// features. Fractions are below `2^52`, see [`crate::conversion::MIN_SOURCE_BITS`].
 #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512ifma")]
 pub(super) unsafe fn digit_rows(decomposer: &Decomposer, limbs: &[&[u64]], n: usize, rows: &mut [u64]) {
     // The quotients of a tile stay in the first-level cache while the sources are visited.

@@ -117,9 +117,6 @@ impl Backend for Avx512 {
     }
 
     fn digit_rows(&self, decomposer: &Decomposer, limbs: &[&[u64]], rows: &mut [u64]) {
-        if !conversion::fractions_fit(decomposer) {
-            return Portable.digit_rows(decomposer, limbs, rows);
-        }
         let n = limbs.first().map_or(0, |limb| limb.len());
         assert!(
             n.is_multiple_of(8) && limbs.iter().all(|limb| limb.len() == n),
