@@ -1,7 +1,7 @@
-"""Types of the compiled engine. The documentation of its classes and methods is in the objects: ``help(keywright)``."""
+"""Types of the compiled engine. The objects carry their documentation: ``help(keywright.Evaluator)``."""
 
 from builtins import bytes as _Bytes  # `bytes` is a property of several classes
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from os import PathLike
 from typing import Any, Final, Self, TypeAlias, final
 
@@ -12,11 +12,34 @@ from keywright.values import Encrypted
 
 _Path: TypeAlias = str | PathLike[str]
 
+__all__ = [
+    "Ciphertext",
+    "Decryptor",
+    "Encryptor",
+    "EvaluationKeys",
+    "Evaluator",
+    "KeyGenerator",
+    "KeySpec",
+    "LinearTransform",
+    "Parameters",
+    "PublicKey",
+    "SecretKey",
+    "SeededCiphertext",
+    "SwitchingKey",
+    "__version__",
+    "inspect",
+    "presets",
+    "set_threads",
+    "threads",
+]
+
 __version__: Final[str]
 
 def presets() -> list[str]: ...
 def set_threads(n: int | None = None) -> None: ...
 def threads() -> int: ...
+def inspect(path: _Path) -> dict[str, Any]: ...
+
 @final
 class Parameters:
     @staticmethod
@@ -214,6 +237,33 @@ class EvaluationKeys:
     def load(path: _Path, parameters: Parameters) -> EvaluationKeys: ...
 
 @final
+class LinearTransform:
+    def __new__(
+        cls,
+        parameters: Parameters,
+        diagonals: Mapping[int, ArrayLike],
+        slots: int | None = None,
+        level: int | None = None,
+        n1: int | None = None,
+        special: Sequence[int] | None = None,
+    ) -> Self: ...
+    @property
+    def parameters(self) -> Parameters: ...
+    @property
+    def slots(self) -> int: ...
+    @property
+    def level(self) -> int: ...
+    @property
+    def n1(self) -> int: ...
+    @property
+    def special(self) -> list[int]: ...
+    @property
+    def rotations(self) -> list[int]: ...
+    @property
+    def bytes(self) -> int: ...
+    def key_specs(self, seeded: bool = True) -> list[KeySpec]: ...
+
+@final
 class Ciphertext:
     @property
     def parameters(self) -> Parameters: ...
@@ -306,3 +356,16 @@ class Evaluator:
     def inner_sum(self, a: Ciphertext, stride: int = 1, count: int | None = None) -> Ciphertext: ...
     def drop_to_level(self, a: Ciphertext, level: int) -> Ciphertext: ...
     def set_scale(self, a: Ciphertext, scale: float) -> Ciphertext: ...
+    def linear_transform(
+        self,
+        a: Ciphertext | Sequence[Ciphertext],
+        transform: LinearTransform | Sequence[LinearTransform],
+    ) -> Ciphertext: ...
+    def polynomial(
+        self,
+        a: Ciphertext,
+        coefficients: ArrayLike,
+        basis: str = "monomial",
+        interval: tuple[float, float] | None = None,
+        scale: float | None = None,
+    ) -> Ciphertext: ...

@@ -1,4 +1,4 @@
-"""What Keywright can raise: one class per kind of mistake, with the offending value and its bound as attributes.
+"""What Keywright can raise: one class per kind of mistake, with the offending value and its bound.
 
 Every message says what to do next. File-system errors stay `OSError`, wrong Python types stay `TypeError`.
 """
@@ -125,21 +125,25 @@ class MissingKeyError(KeywrightError, LookupError):
 
 
 class KeyUseError(KeywrightError, ValueError):
-    """A key cannot be used as asked.
+    """A key cannot be used as asked, or the keys of a linear transform have other special primes than it.
 
     Attributes:
+        level: level asked for.
         element: as of `MissingKeyError`.
         key_level: highest level that the key serves.
         alpha: its primes per digit.
-        level: level asked for.
         coalesce: rows per digit asked for.
+        special: special primes of the transform.
+        found: the keys that do not fit it, in words.
     """
 
-    element: str
-    key_level: int
-    alpha: int
     level: int
-    coalesce: int
+    element: str | None = None
+    key_level: int | None = None
+    alpha: int | None = None
+    coalesce: int | None = None
+    special: list[int] | None = None
+    found: str | None = None
 
 
 class EncodeError(KeywrightError, ValueError):
@@ -149,13 +153,17 @@ class EncodeError(KeywrightError, ValueError):
         value: the offending number, if one number is at fault.
         index: its place.
         count: number of values, if there are too many.
-        bound: what the value or the count may be at most.
+        bound: what the count may be at most.
+        needed_bits: bits of the largest coefficient with its sign, if it is too large.
+        available_bits: bits of the modulus.
     """
 
     value: float | complex | None = None
     index: int | None = None
     count: int | None = None
-    bound: float | None = None
+    bound: int | None = None
+    needed_bits: float | None = None
+    available_bits: float | None = None
 
 
 class MixedParametersError(KeywrightError, ValueError):
@@ -171,11 +179,11 @@ class MixedParametersError(KeywrightError, ValueError):
 
 
 class FormatError(KeywrightError, ValueError):
-    """Bytes that are not the object that was asked for: truncated, damaged, foreign, of another kind or version.
+    """Bytes that are not the object asked for: truncated, damaged, foreign, of another kind or version.
 
     Attributes:
-        reason: "truncated", "trailing", "foreign", "version", "kind", "checksum", "length", "field", "residue", "secret",
-            "number of keys" or "contents".
+        reason: "truncated", "trailing", "foreign", "version", "kind", "checksum", "length", "field",
+            "residue", "secret", "number of keys" or "contents".
         found: what the bytes say.
         expected: what they should say.
     """

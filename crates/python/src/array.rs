@@ -32,7 +32,9 @@ impl Numbers {
         let kind: char = dtype.getattr("kind")?.extract()?;
         if !matches!(kind, 'b' | 'i' | 'u' | 'f' | 'c') {
             let name = dtype.str()?;
-            return Err(Failure::Values(format!("values of dtype {name} are not numbers; pass integers, floats or complex")));
+            return Err(Failure::Values(format!(
+                "values of dtype {name} are not numbers; pass integers, floats or complex"
+            )));
         }
         match (dimensions, kind) {
             (0, 'c') => Ok(Self::ComplexScalar(array.call_method0("item")?.extract()?)),
@@ -46,7 +48,9 @@ impl Numbers {
             (1, _) => contiguous(&array, "float64").map(Self::Real),
             _ => {
                 let shape = array.getattr("shape")?.str()?.to_string();
-                Err(Failure::Values(format!("values have shape {shape}; pass a vector, for instance values.ravel()")))
+                Err(Failure::Values(format!(
+                    "values have shape {shape}; pass a vector, for instance values.ravel()"
+                )))
             }
         }
     }
@@ -63,7 +67,9 @@ impl Numbers {
     pub(crate) fn real_vector(values: &Bound<'_, PyAny>) -> Result<Vec<f64>, Failure> {
         match Self::vector(values)? {
             Self::Real(values) => Ok(values),
-            _ => Err(Failure::Values("values are complex; this packing takes real ones, for instance values.real".into())),
+            _ => Err(Failure::Values(
+                "values are complex; this packing takes real ones, for instance values.real".into(),
+            )),
         }
     }
 }

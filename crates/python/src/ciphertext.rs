@@ -1,9 +1,11 @@
+use std::path::PathBuf;
+
 use keywright_ckks::{Ciphertext, Packing};
 use keywright_wire::Wire;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::errors::Failure;
+use crate::errors::{Failure, file};
 use crate::parameters::PyParameters;
 use crate::pool::compute;
 
@@ -112,14 +114,14 @@ impl PyCiphertext {
     }
 
     /// Writes the ciphertext to a file, which appears whole or not at all.
-    fn save(&self, py: Python<'_>, path: std::path::PathBuf) -> Result<(), Failure> {
-        compute(py, || self.0.save(path, &self.0.parameters))
+    fn save(&self, py: Python<'_>, path: PathBuf) -> Result<(), Failure> {
+        compute(py, || self.0.save(&path, &self.0.parameters).map_err(file(&path)))
     }
 
     /// Reads the ciphertext of a file; errors as of `from_bytes`.
     #[staticmethod]
-    fn load(py: Python<'_>, path: std::path::PathBuf, parameters: &PyParameters) -> Result<Self, Failure> {
-        compute(py, || Ciphertext::load(path, &parameters.0)).map(Self)
+    fn load(py: Python<'_>, path: PathBuf, parameters: &PyParameters) -> Result<Self, Failure> {
+        compute(py, || Ciphertext::load(&path, &parameters.0).map_err(file(&path))).map(Self)
     }
 
     fn __reduce__(&self) -> Result<(), Failure> {

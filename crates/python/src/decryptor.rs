@@ -38,7 +38,11 @@ impl PyDecryptor {
     ///
     /// Raises:
     ///     MixedParametersError: the ciphertext belongs to other parameters.
-    fn decrypt<'py>(&self, py: Python<'py>, ciphertext: &PyCiphertext) -> Result<Bound<'py, PyArray1<f64>>, Failure> {
+    fn decrypt<'py>(
+        &self,
+        py: Python<'py>,
+        ciphertext: &PyCiphertext,
+    ) -> Result<Bound<'py, PyArray1<f64>>, Failure> {
         let secret = self.secret.get();
         let values =
             compute(py, || Decryptor::new(&secret.parameters.0, &secret.key)?.decrypt_real(&ciphertext.0))?;
@@ -56,7 +60,8 @@ impl PyDecryptor {
         ciphertext: &PyCiphertext,
     ) -> Result<Bound<'py, PyArray1<Complex64>>, Failure> {
         let secret = self.secret.get();
-        let values = compute(py, || Decryptor::new(&secret.parameters.0, &secret.key)?.decrypt(&ciphertext.0))?;
+        let values =
+            compute(py, || Decryptor::new(&secret.parameters.0, &secret.key)?.decrypt(&ciphertext.0))?;
         Ok(values.into_pyarray(py))
     }
 
@@ -106,7 +111,9 @@ impl PyDecryptor {
         let parameters = &secret.parameters.0;
         let level = level.unwrap_or(parameters.max_level());
         let mut rng = self.rng.lock().unwrap_or_else(PoisonError::into_inner).split();
-        compute(py, || Decryptor::new(parameters, &secret.key)?.encrypt_real(&values, packing, level, &mut rng))
-            .map(PySeededCiphertext)
+        compute(py, || {
+            Decryptor::new(parameters, &secret.key)?.encrypt_real(&values, packing, level, &mut rng)
+        })
+        .map(PySeededCiphertext)
     }
 }

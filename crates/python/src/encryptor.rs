@@ -71,7 +71,9 @@ impl PyEncryptor {
         level: Option<usize>,
     ) -> Result<PyCiphertext, Failure> {
         let values = Numbers::real_vector(values)?;
-        self.run(py, level, move |encryptor, level| encryptor.encrypt_real(&values, Packing::Coefficients, level))
+        self.run(py, level, move |encryptor, level| {
+            encryptor.encrypt_real(&values, Packing::Coefficients, level)
+        })
     }
 
     fn __reduce__(&self) -> Result<(), Failure> {
@@ -88,7 +90,11 @@ impl PyEncryptor {
         &self,
         py: Python<'_>,
         level: Option<usize>,
-        encrypt: impl FnOnce(&mut Encryptor<'_>, usize) -> Result<keywright_ckks::Ciphertext, keywright_ckks::CkksError> + Send,
+        encrypt: impl FnOnce(
+            &mut Encryptor<'_>,
+            usize,
+        ) -> Result<keywright_ckks::Ciphertext, keywright_ckks::CkksError>
+        + Send,
     ) -> Result<PyCiphertext, Failure> {
         let key = self.key.get();
         let parameters = &key.parameters.0;

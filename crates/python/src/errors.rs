@@ -1,9 +1,14 @@
 //! Every error of the engine as its exception of `keywright.errors`, with the offending value and its bound as attributes.
 
+use std::path::{Path, PathBuf};
+
+use keywright_circuits::CircuitError;
 use keywright_ckks::CkksError;
+use keywright_ckks::encoder::EncoderError;
 use keywright_ring::RingError;
 use keywright_rlwe::{KeyElement, RlweError};
 use keywright_wire::WireError;
+use pyo3::exceptions::{PyOSError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -11,14 +16,30 @@ use pyo3::types::PyDict;
 #[derive(Debug)]
 pub(crate) enum Failure {
     Ckks(CkksError),
+    Circuit(CircuitError),
     Wire(WireError),
+    /// What the system says of a file.
+    File(PathBuf, std::io::Error),
     /// Raised by Python code that was called, or by an argument of the wrong type.
     Python(PyErr),
     /// Values that are not a vector of numbers.
     Values(String),
     /// A number of slots that is not a power of two up to `N/2`.
-    Slots { slots: usize, max: usize },
-    Threads { count: usize, reason: String },
+    Slots {
+        slots: usize,
+        max: usize,
+    },
+    /// A list of ciphertexts and another number of transforms.
+    Inputs {
+        ciphertexts: usize,
+        transforms: usize,
+    },
+    /// A name that is no basis.
+    Basis(String),
+    Threads {
+        count: usize,
+        reason: String,
+    },
     /// A class that refuses to be pickled.
     Pickle(&'static str),
 }
@@ -38,8 +59,18 @@ from! {
     CkksError => Self::Ckks,
     RlweError => |error| Self::Ckks(error.into()),
     RingError => |error| Self::Ckks(RlweError::from(error).into()),
+    CircuitError => Self::Circuit,
+    EncoderError => |error| Self::Ckks(error.into()),
     WireError => Self::Wire,
     PyErr => Self::Python,
+}
+
+/// Names the file in what the system says of it.
+pub(crate) fn file(path: &Path) -> impl FnOnce(WireError) -> Failure + '_ {
+    |error| match error {
+        WireError::Io(error) => Failure::File(path.to_path_buf(), error),
+        other => Failure::Wire(other),
+    }
 }
 
 /// Class and attributes of an exception.
@@ -56,28 +87,58 @@ macro_rules! described {
 fn ring<'py>(py: Python<'py>, error: &RingError) -> PyResult<Described<'py>> {
     match error {
         RingError::Degree(log_n) => described!(
-            py, "ParameterError", what = "log_n", value = log_n,
-            minimum = keywright_ring::MIN_LOG_N, maximum = keywright_ring::MAX_LOG_N
+            py,
+            "ParameterError",
+            what = "log_n",
+            value = log_n,
+            minimum = keywright_ring::MIN_LOG_N,
+            maximum = keywright_ring::MAX_LOG_N
         ),
         RingError::ModulusRange(modulus) => {
-            described!(py, "ParameterError", what = "modulus", value = modulus, minimum = 3, maximum = (1u64 << 61) - 1)
+            described!(
+                py,
+                "ParameterError",
+                what = "modulus",
+                value = modulus,
+                minimum = 3,
+                maximum = (1u64 << 61) - 1
+            )
         }
         RingError::NotPrime(modulus) => described!(py, "ParameterError", what = "modulus", value = modulus),
         RingError::NoRoot { prime, two_n } => {
             described!(py, "ParameterError", what = "modulus", value = prime, two_n = two_n)
         }
         RingError::NotEnoughPrimes { bits, found, wanted, .. } => described!(
-            py, "ParameterError", what = "number of primes", value = wanted, maximum = found, bits = bits
+            py,
+            "ParameterError",
+            what = "number of primes",
+            value = wanted,
+            maximum = found,
+            bits = bits
         ),
         RingError::Repeated(prime) => described!(py, "ParameterError", what = "modulus", value = prime),
         RingError::GaloisElement { element, two_n } => {
-            described!(py, "ParameterError", what = "Galois element", value = element, minimum = 1, maximum = two_n - 1)
+            described!(
+                py,
+                "ParameterError",
+                what = "Galois element",
+                value = element,
+                minimum = 1,
+                maximum = two_n - 1
+            )
         }
         RingError::BackendUnavailable(name, available) => {
             described!(py, "BackendError", backend = name, available = available)
         }
         RingError::HammingWeight { weight, n } => {
-            described!(py, "ParameterError", what = "Hamming weight", value = weight, minimum = 1, maximum = n)
+            described!(
+                py,
+                "ParameterError",
+                what = "Hamming weight",
+                value = weight,
+                minimum = 1,
+                maximum = n
+            )
         }
         _ => described!(py, "ParameterError"),
     }
@@ -95,11 +156,22 @@ fn rlwe<'py>(py: Python<'py>, error: &RlweError) -> PyResult<Described<'py>> {
     match error {
         RlweError::Ring(error) => ring(py, error),
         RlweError::Insecure { object, log_qp, log_n, secret, bound } => described!(
-            py, "SecurityError", object = object, modulus_bits = log_qp, bound = bound, log_n = log_n, secret = secret
+            py,
+            "SecurityError",
+            object = object,
+            modulus_bits = log_qp,
+            bound = bound,
+            log_n = log_n,
+            secret = secret
         ),
         RlweError::NoBound { secret, log_n } => described!(
-            py, "SecurityError", object = py.None(), modulus_bits = py.None(), bound = py.None(),
-            log_n = log_n, secret = secret
+            py,
+            "SecurityError",
+            object = py.None(),
+            modulus_bits = py.None(),
+            bound = py.None(),
+            log_n = log_n,
+            secret = secret
         ),
         RlweError::Count { what, count, min, max } => {
             described!(py, "ParameterError", what = what, value = count, minimum = min, maximum = max)
@@ -111,18 +183,85 @@ fn rlwe<'py>(py: Python<'py>, error: &RlweError) -> PyResult<Described<'py>> {
             described!(py, "ParameterError", what = "special prime", value = index, level = level)
         }
         RlweError::SpecialTooSmall { index, prime_bits, special_bits } => described!(
-            py, "ParameterError", what = "bits of a prime", value = prime_bits, maximum = special_bits, index = index
+            py,
+            "ParameterError",
+            what = "bits of a prime",
+            value = prime_bits,
+            maximum = special_bits,
+            index = index
         ),
         RlweError::MissingKey { element, rotation, level, nearest } => described!(
-            py, "MissingKeyError", element = element_name(element), rotation = rotation.parse::<i64>().ok(),
-            level = level, nearest = nearest
+            py,
+            "MissingKeyError",
+            element = element_name(element),
+            rotation = rotation.parse::<i64>().ok(),
+            level = level,
+            nearest = nearest
         ),
         RlweError::KeyUse { element, key_level, alpha, level, coalesce, .. } => described!(
-            py, "KeyUseError", element = element_name(element), key_level = key_level, alpha = alpha, level = level,
+            py,
+            "KeyUseError",
+            element = element_name(element),
+            key_level = key_level,
+            alpha = alpha,
+            level = level,
             coalesce = coalesce
         ),
-        RlweError::MixedParameters { left, right } => described!(py, "MixedParametersError", left = left, right = right),
+        RlweError::MixedParameters { left, right } => {
+            described!(py, "MixedParametersError", left = left, right = right)
+        }
         RlweError::Randomness(_) => described!(py, "RandomnessError"),
+        _ => described!(py, "KeywrightError"),
+    }
+}
+
+fn encode<'py>(py: Python<'py>, error: &EncoderError) -> PyResult<Described<'py>> {
+    match error {
+        EncoderError::SlotCount { log_slots, log_n } => described!(
+            py,
+            "ParameterError",
+            what = "slots",
+            value = 1u64 << log_slots,
+            minimum = 1,
+            maximum = 1u64 << (log_n - 1)
+        ),
+        EncoderError::TooManyValues { count, room, .. } => {
+            described!(py, "EncodeError", count = count, bound = room)
+        }
+        EncoderError::NotFinite { index, value } => {
+            described!(py, "EncodeError", value = value, index = index)
+        }
+        EncoderError::Scale(scale) => described!(py, "ScaleError", log_scale = scale.log2()),
+        EncoderError::TooLarge { needed_bits, available_bits } => {
+            described!(py, "EncodeError", needed_bits = needed_bits, available_bits = available_bits)
+        }
+        _ => described!(py, "EncodeError"),
+    }
+}
+
+fn circuit<'py>(py: Python<'py>, error: &CircuitError) -> PyResult<Described<'py>> {
+    match error {
+        CircuitError::Ckks(error) => ckks(py, error),
+        CircuitError::SpecialPrimes { encoded, level, found } => {
+            described!(py, "KeyUseError", special = encoded, level = level, found = found)
+        }
+        CircuitError::BabySteps { n1, slots } => {
+            described!(py, "ParameterError", what = "n1", value = n1, minimum = 1, maximum = slots)
+        }
+        CircuitError::LogSlots { log_slots, max } => {
+            described!(py, "ParameterError", what = "log_slots", value = log_slots, maximum = max)
+        }
+        CircuitError::DiagonalLength { index, found, expected } => {
+            described!(py, "EncodeError", index = index, count = found, bound = expected)
+        }
+        CircuitError::Empty(what) => described!(py, "ParameterError", what = what, value = 0, minimum = 1),
+        CircuitError::Mismatch { what, .. } => described!(py, "ParameterError", what = what),
+        CircuitError::NotFinite { index, value, .. } => {
+            described!(py, "EncodeError", index = index, value = value)
+        }
+        CircuitError::Interval { a, b } => {
+            described!(py, "ParameterError", what = "interval", value = b, minimum = a)
+        }
         _ => described!(py, "KeywrightError"),
     }
 }
@@ -130,7 +269,7 @@ fn rlwe<'py>(py: Python<'py>, error: &RlweError) -> PyResult<Described<'py>> {
 fn ckks<'py>(py: Python<'py>, error: &CkksError) -> PyResult<Described<'py>> {
     match error {
         CkksError::Rlwe(error) => rlwe(py, error),
-        CkksError::Encode(_) => described!(py, "EncodeError"),
+        CkksError::Encode(error) => encode(py, error),
         CkksError::ScaleMismatch { left, right } => {
             described!(py, "ScaleError", left_log_scale = left, right_log_scale = right)
         }
@@ -147,7 +286,9 @@ fn ckks<'py>(py: Python<'py>, error: &CkksError) -> PyResult<Described<'py>> {
             described!(py, "ScaleError", log_scale = log_scale, log_q = log_q, level = level)
         }
         CkksError::NotFinite(value) => described!(py, "EncodeError", value = value),
-        CkksError::NotPowerOfTwo(count) => described!(py, "ParameterError", what = "number of slots", value = count),
+        CkksError::NotPowerOfTwo(count) => {
+            described!(py, "ParameterError", what = "number of slots", value = count)
+        }
         CkksError::UnknownPreset { name, known } => {
             described!(py, "ParameterError", what = "preset", value = name, known = known)
         }
@@ -158,11 +299,15 @@ fn ckks<'py>(py: Python<'py>, error: &CkksError) -> PyResult<Described<'py>> {
 fn wire<'py>(py: Python<'py>, error: &WireError) -> PyResult<Described<'py>> {
     match error {
         WireError::Rlwe(error) => rlwe(py, error),
-        WireError::ForeignParameters { found, expected } => described!(
-            py, "MixedParametersError", left = found.to_string(), right = expected.to_string()
-        ),
+        WireError::ForeignParameters { found, expected } => {
+            described!(py, "MixedParametersError", left = found.to_string(), right = expected.to_string())
+        }
         WireError::NoSuchKey { element, level } => described!(
-            py, "MissingKeyError", element = element_name(element), rotation = py.None(), level = level,
+            py,
+            "MissingKeyError",
+            element = element_name(element),
+            rotation = py.None(),
+            level = level,
             nearest = py.None()
         ),
         WireError::Truncated { needed, missing, .. } => {
@@ -172,14 +317,22 @@ fn wire<'py>(py: Python<'py>, error: &WireError) -> PyResult<Described<'py>> {
             described!(py, "FormatError", reason = "trailing", found = extra, expected = 0)
         }
         WireError::Magic { found } => described!(
-            py, "FormatError", reason = "foreign", found = found.to_vec(), expected = keywright_wire::MAGIC.to_vec()
+            py,
+            "FormatError",
+            reason = "foreign",
+            found = found.to_vec(),
+            expected = keywright_wire::MAGIC.to_vec()
         ),
         WireError::Version { found, supported } => {
             described!(py, "FormatError", reason = "version", found = found, expected = supported)
         }
         WireError::UnknownKind(kind) => described!(py, "FormatError", reason = "kind", found = kind),
         WireError::WrongKind { found, expected } => described!(
-            py, "FormatError", reason = "kind", found = found.to_string(), expected = expected.to_string()
+            py,
+            "FormatError",
+            reason = "kind",
+            found = found.to_string(),
+            expected = expected.to_string()
         ),
         WireError::Checksum { stored, computed, .. } => {
             described!(py, "FormatError", reason = "checksum", found = computed, expected = stored)
@@ -187,16 +340,25 @@ fn wire<'py>(py: Python<'py>, error: &WireError) -> PyResult<Described<'py>> {
         WireError::Length { found, expected, .. } => {
             described!(py, "FormatError", reason = "length", found = found, expected = expected)
         }
+        WireError::Number { value, .. } => described!(py, "FormatError", reason = "field", found = value),
         WireError::Field { value, .. } => described!(py, "FormatError", reason = "field", found = value),
         WireError::Residue { value, modulus, .. } => {
             described!(py, "FormatError", reason = "residue", found = value, expected = modulus)
         }
-        WireError::SecretCoefficient { count } => described!(py, "FormatError", reason = "secret", found = count),
+        WireError::SecretCoefficient { count } => {
+            described!(py, "FormatError", reason = "secret", found = count)
+        }
         WireError::KeyCount { found, expected } => {
             described!(py, "FormatError", reason = "number of keys", found = found, expected = expected)
         }
         _ => described!(py, "FormatError", reason = "contents"),
     }
+}
+
+/// The system's words for an error, without the number that Rust appends.
+fn system_text(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error").next().unwrap_or_default().to_string()
 }
 
 fn exception(py: Python<'_>, message: &str, described: PyResult<Described<'_>>) -> PyResult<PyErr> {
@@ -211,17 +373,46 @@ impl From<Failure> for PyErr {
             let (message, described) = match failure {
                 Failure::Python(error) => return error,
                 Failure::Wire(WireError::Io(error)) => return error.into(),
+                Failure::File(path, error) => {
+                    return match error.raw_os_error() {
+                        // Three arguments make the subclass that suits the number, FileNotFoundError for one.
+                        Some(number) => {
+                            PyOSError::new_err((number, system_text(&error), path.into_os_string()))
+                        }
+                        None => PyOSError::new_err(format!("{}: {error}", path.display())),
+                    };
+                }
                 Failure::Pickle(class) => {
-                    return pyo3::exceptions::PyTypeError::new_err(format!(
+                    return PyTypeError::new_err(format!(
                         "{class} is not pickled, because unpickling runs code; send its to_bytes(), which from_bytes() checks"
                     ));
                 }
                 Failure::Ckks(error) => (error.to_string(), ckks(py, &error)),
+                Failure::Circuit(error) => (error.to_string(), circuit(py, &error)),
+                Failure::Inputs { ciphertexts, transforms } => (
+                    format!(
+                        "{ciphertexts} ciphertexts and {transforms} transforms; give one transform for each ciphertext"
+                    ),
+                    (|| described!(py, "ParameterError", what = "transforms", value = transforms))(),
+                ),
+                Failure::Basis(basis) => (
+                    format!("there is no basis `{basis}`; use \"monomial\" or \"chebyshev\""),
+                    (|| described!(py, "ParameterError", what = "basis", value = basis))(),
+                ),
                 Failure::Wire(error) => (error.to_string(), wire(py, &error)),
                 Failure::Values(reason) => (reason, (|| described!(py, "EncodeError"))()),
                 Failure::Slots { slots, max } => (
                     format!("{slots} slots: the number of slots is a power of two from 1 to {max}"),
-                    (|| described!(py, "ParameterError", what = "slots", value = slots, minimum = 1, maximum = max))(),
+                    (|| {
+                        described!(
+                            py,
+                            "ParameterError",
+                            what = "slots",
+                            value = slots,
+                            minimum = 1,
+                            maximum = max
+                        )
+                    })(),
                 ),
                 Failure::Threads { count, reason } => (
                     format!("{count} threads: {reason}"),

@@ -1,3 +1,4 @@
+use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use keywright_rlwe::EvaluationKeys;
@@ -5,7 +6,7 @@ use keywright_wire::Wire;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyIterator, PyList};
 
-use crate::errors::Failure;
+use crate::errors::{Failure, file};
 use crate::key_spec::PyKeySpec;
 use crate::parameters::PyParameters;
 use crate::pool::compute;
@@ -92,15 +93,15 @@ impl PyEvaluationKeys {
     }
 
     /// Writes the keys to a file, which appears whole or not at all.
-    fn save(&self, py: Python<'_>, path: std::path::PathBuf) -> Result<(), Failure> {
+    fn save(&self, py: Python<'_>, path: PathBuf) -> Result<(), Failure> {
         let keys = self.snapshot();
-        compute(py, || keys.save(path, self.parameters.0.rlwe()))
+        compute(py, || keys.save(&path, self.parameters.0.rlwe()).map_err(file(&path)))
     }
 
     /// Reads the keys of a file; errors as of `from_bytes`.
     #[staticmethod]
-    fn load(py: Python<'_>, path: std::path::PathBuf, parameters: &PyParameters) -> Result<Self, Failure> {
-        let keys = compute(py, || EvaluationKeys::load(path, parameters.0.rlwe()))?;
+    fn load(py: Python<'_>, path: PathBuf, parameters: &PyParameters) -> Result<Self, Failure> {
+        let keys = compute(py, || EvaluationKeys::load(&path, parameters.0.rlwe()).map_err(file(&path)))?;
         Ok(Self::new(parameters.clone(), keys))
     }
 

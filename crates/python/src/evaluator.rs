@@ -1,9 +1,13 @@
+use keywright_circuits::linear_transform;
+use keywright_circuits::polynomial::{self, Basis, Polynomial, PolynomialPlan};
 use keywright_ckks::{Ciphertext, CkksError, Evaluator};
 use pyo3::prelude::*;
 
+use crate::array::Numbers;
 use crate::ciphertext::PyCiphertext;
 use crate::errors::Failure;
 use crate::evaluation_keys::PyEvaluationKeys;
+use crate::linear_transform::PyLinearTransform;
 use crate::operand::{self, Operand};
 use crate::parameters::PyParameters;
 use crate::pool::compute;
@@ -49,7 +53,11 @@ impl PyEvaluator {
 impl PyEvaluator {
     #[new]
     #[pyo3(signature = (parameters, keys=None))]
-    fn new(py: Python<'_>, parameters: &PyParameters, keys: Option<Py<PyEvaluationKeys>>) -> Result<Self, Failure> {
+    fn new(
+        py: Python<'_>,
+        parameters: &PyParameters,
+        keys: Option<Py<PyEvaluationKeys>>,
+    ) -> Result<Self, Failure> {
         let keys = match keys {
             Some(keys) => keys,
             None => {
@@ -74,7 +82,10 @@ impl PyEvaluator {
     }
 
     /// The ciphertext as a value with operators: + - * ** << >>.
-    fn __call__<'py>(slf: &Bound<'py, Self>, ciphertext: &Bound<'py, PyCiphertext>) -> PyResult<Bound<'py, PyAny>> {
+    fn __call__<'py>(
+        slf: &Bound<'py, Self>,
+        ciphertext: &Bound<'py, PyCiphertext>,
+    ) -> PyResult<Bound<'py, PyAny>> {
         slf.py().import("keywright.values")?.getattr("Encrypted")?.call1((slf, ciphertext))
     }
 
@@ -113,7 +124,12 @@ impl PyEvaluator {
     ///     LevelError: there is no level left.
     ///     DegreeError: an operand has degree 2; relinearise it first.
     ///     PackingError: the packings differ.
-    fn multiply(&self, py: Python<'_>, a: &PyCiphertext, b: &Bound<'_, PyAny>) -> Result<PyCiphertext, Failure> {
+    fn multiply(
+        &self,
+        py: Python<'_>,
+        a: &PyCiphertext,
+        b: &Bound<'_, PyAny>,
+    ) -> Result<PyCiphertext, Failure> {
         let b = Operand::from_python(b)?;
         self.run(py, |evaluator| match &b {
             Operand::Ciphertext(b) => Ok(evaluator.multiply(&a.0, &b.get().0)?),
@@ -132,7 +148,12 @@ impl PyEvaluator {
     /// Raises:
     ///     ScaleError: the product's scale does not fit the modulus.
     ///     DegreeError, PackingError: as of `multiply`.
-    fn multiply_lazy(&self, py: Python<'_>, a: &PyCiphertext, b: &Bound<'_, PyAny>) -> Result<PyCiphertext, Failure> {
+    fn multiply_lazy(
+        &self,
+        py: Python<'_>,
+        a: &PyCiphertext,
+        b: &Bound<'_, PyAny>,
+    ) -> Result<PyCiphertext, Failure> {
         let b = Operand::from_python(b)?;
         self.run(py, |evaluator| match &b {
             Operand::Ciphertext(b) => Ok(evaluator.multiply_lazy(&a.0, &b.get().0)?),
@@ -172,7 +193,12 @@ impl PyEvaluator {
 
     /// Several rotations of one ciphertext, which share its decomposition: cheaper than one by one; errors as of
     /// `rotate`, before anything is computed.
-    fn rotate_hoisted(&self, py: Python<'_>, a: &PyCiphertext, steps: Vec<i64>) -> Result<Vec<PyCiphertext>, Failure> {
+    fn rotate_hoisted(
+        &self,
+        py: Python<'_>,
+        a: &PyCiphertext,
+        steps: Vec<i64>,
+    ) -> Result<Vec<PyCiphertext>, Failure> {
         let keys = self.keys.get().snapshot();
         let rotated = compute(py, || -> Result<_, Failure> {
             Ok(Evaluator::new(&self.parameters.0, &keys)?.rotate_hoisted(&a.0, &steps)?)
@@ -214,7 +240,8 @@ impl PyEvaluator {
         stride: i64,
         count: Option<usize>,
     ) -> Result<PyCiphertext, Failure> {
-        let count = count.or_else(|| crate::ciphertext::slots(a.0.packing)).unwrap_or(a.0.parameters.rlwe().n());
+        let count =
+            count.or_else(|| crate::ciphertext::slots(a.0.packing)).unwrap_or(a.0.parameters.rlwe().n());
         self.unary(py, |evaluator| evaluator.inner_sum(&a.0, stride, count))
     }
 
@@ -235,11 +262,88 @@ impl PyEvaluator {
         self.unary(py, |evaluator| evaluator.set_scale(&a.0, scale))
     }
 
+    /// A transform applied to the slots, or the sum of several transforms of several ciphertexts: a block row of a
+    /// matrix. One level less, at the scale of the input; ciphertexts of higher levels are taken at the transforms'.
+    ///
+    /// Args:
+    ///     a: a ciphertext, or a sequence of them.
+    ///     transform: a transform, or as many as ciphertexts, with equal slots, levels and special primes.
+    ///
+    /// Raises:
+    ///     ParameterError: the numbers of ciphertexts and transforms differ, or the transforms do not fit each other.
+    ///     MissingKeyError: a rotation has no key at the level.
+    ///     KeyUseError: the keys have other special primes than the transform.
+    ///     LevelError: a ciphertext is below the level of the transforms.
+    fn linear_transform(
+        &self,
+        py: Python<'_>,
+        a: &Bound<'_, PyAny>,
+        transform: &Bound<'_, PyAny>,
+    ) -> Result<PyCiphertext, Failure> {
+        let inputs = one_or_more::<PyCiphertext>(a)?;
+        let transforms = one_or_more::<PyLinearTransform>(transform)?;
+        if inputs.len() != transforms.len() {
+            return Err(Failure::Inputs { ciphertexts: inputs.len(), transforms: transforms.len() });
+        }
+        self.run(py, |evaluator| {
+            let pairs: Vec<_> =
+                transforms.iter().zip(&inputs).map(|(t, a)| (&*t.get().transform, &a.get().0)).collect();
+            Ok(linear_transform::evaluate(evaluator, &pairs)?)
+        })
+    }
+
+    /// A polynomial of every slot, ceil(log2(degree + 1)) levels lower; Paterson-Stockmeyer.
+    ///
+    /// Args:
+    ///     coefficients: real, the constant first.
+    ///     basis: "monomial" for powers, "chebyshev" for Chebyshev polynomials of the interval.
+    ///     interval: where the slots' values are, for the Chebyshev basis; (-1, 1) by default. One that is not 2 wide costs a
+    ///         level more.
+    ///     scale: exact scale of the result, that of a by default.
+    ///
+    /// Raises:
+    ///     LevelError: there are too few levels.
+    ///     EncodeError: a coefficient is not finite.
+    ///     ParameterError: the basis is unknown or the interval empty.
+    ///     ScaleError, PackingError, DegreeError: as of `multiply`.
+    #[pyo3(signature = (a, coefficients, basis="monomial", interval=None, scale=None))]
+    fn polynomial(
+        &self,
+        py: Python<'_>,
+        a: &PyCiphertext,
+        coefficients: &Bound<'_, PyAny>,
+        basis: &str,
+        interval: Option<(f64, f64)>,
+        scale: Option<f64>,
+    ) -> Result<PyCiphertext, Failure> {
+        let coefficients = Numbers::real_vector(coefficients)?;
+        let basis = match basis {
+            "monomial" => Basis::Monomial,
+            "chebyshev" => {
+                let (a, b) = interval.unwrap_or((-1.0, 1.0));
+                Basis::chebyshev(a, b)?
+            }
+            other => return Err(Failure::Basis(other.into())),
+        };
+        self.run(py, |evaluator| {
+            let plan = PolynomialPlan::new(&Polynomial::new(basis, coefficients)?);
+            Ok(polynomial::evaluate(evaluator, &plan, &a.0, scale)?)
+        })
+    }
+
     fn __reduce__(&self) -> Result<(), Failure> {
         Err(Failure::Pickle("Evaluator"))
     }
 
     fn __repr__(&self) -> String {
         format!("Evaluator({}, {} keys)", self.parameters.__repr__(), self.keys.get().snapshot().len())
+    }
+}
+
+/// An object of a class, or a sequence of them.
+fn one_or_more<T: pyo3::PyClass>(value: &Bound<'_, PyAny>) -> Result<Vec<Py<T>>, Failure> {
+    match value.cast::<T>() {
+        Ok(one) => Ok(vec![one.clone().unbind()]),
+        Err(_) => Ok(value.extract()?),
     }
 }

@@ -1,3 +1,4 @@
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use keywright_ring::sampling::SecretRng;
@@ -5,7 +6,7 @@ use keywright_rlwe::{EvaluationKeys, KeyElement, KeyGenerator, KeySpec, Switchin
 use keywright_wire::{AtomicFile, KeySetWriter};
 use pyo3::prelude::*;
 
-use crate::errors::Failure;
+use crate::errors::{Failure, file};
 use crate::evaluation_keys::PyEvaluationKeys;
 use crate::key_spec::{PyKeySpec, conjugation, rotation, spec};
 use crate::parameters::PyParameters;
@@ -185,15 +186,18 @@ impl PyKeyGenerator {
     fn save_evaluation_keys(
         &self,
         py: Python<'_>,
-        path: std::path::PathBuf,
+        path: PathBuf,
         specs: Vec<PyRef<'_, PyKeySpec>>,
         progress: Option<&Bound<'_, PyAny>>,
     ) -> Result<(), Failure> {
         let wanted = self.own_specs(&specs)?;
-        let file = AtomicFile::create(path).map_err(keywright_wire::WireError::from)?;
-        let mut writer = KeySetWriter::new(file, &wanted, self.parameters().0.rlwe())?;
-        self.for_each_key(py, &wanted, progress, |key| Ok(py.detach(|| writer.write(&key))?))?;
-        Ok(py.detach(|| writer.finish()?.commit().map_err(keywright_wire::WireError::from))?)
+        let target = AtomicFile::create(&path).map_err(|error| file(&path)(error.into()))?;
+        let mut writer =
+            KeySetWriter::new(target, &wanted, self.parameters().0.rlwe()).map_err(file(&path))?;
+        self.for_each_key(py, &wanted, progress, |key| {
+            py.detach(|| writer.write(&key).map_err(file(&path)))
+        })?;
+        py.detach(|| Ok(writer.finish().and_then(|done| Ok(done.commit()?)).map_err(file(&path))?))
     }
 
     fn __reduce__(&self) -> Result<(), Failure> {

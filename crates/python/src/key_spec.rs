@@ -63,7 +63,8 @@ pub(crate) fn conjugation(parameters: &CkksParameters) -> KeyElement {
 }
 
 impl PyKeySpec {
-    fn make(
+    /// A checked spec with the defaults filled in.
+    pub(crate) fn make(
         parameters: &PyParameters,
         element: KeyElement,
         level: Option<usize>,
@@ -83,7 +84,10 @@ impl PyKeySpec {
         };
         let seeded = if self.spec.seeded { ", seeded" } else { "" };
         let special = self.spec.special.len();
-        format!("{what}, level {}, alpha {}, {special} special primes{seeded}", self.spec.level, self.spec.alpha)
+        format!(
+            "{what}, level {}, alpha {}, {special} special primes{seeded}",
+            self.spec.level, self.spec.alpha
+        )
     }
 }
 

@@ -11,8 +11,10 @@ mod encryptor;
 mod errors;
 mod evaluation_keys;
 mod evaluator;
+mod inspect;
 mod key_generator;
 mod key_spec;
+mod linear_transform;
 mod operand;
 mod parameters;
 mod pool;
@@ -35,9 +37,13 @@ mod _core {
     #[pymodule_export]
     use crate::evaluator::PyEvaluator;
     #[pymodule_export]
+    use crate::inspect::inspect;
+    #[pymodule_export]
     use crate::key_generator::PyKeyGenerator;
     #[pymodule_export]
     use crate::key_spec::PyKeySpec;
+    #[pymodule_export]
+    use crate::linear_transform::PyLinearTransform;
     #[pymodule_export]
     use crate::parameters::{PyParameters, presets};
     #[pymodule_export]

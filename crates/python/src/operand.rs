@@ -25,9 +25,9 @@ impl Operand {
 fn encode(a: &Ciphertext, numbers: &Numbers, scale: f64) -> Result<Plaintext, Failure> {
     let complex = |values: &[Complex64]| match a.packing {
         Packing::Slots { log_slots } => Ok(a.parameters.encode(values, log_slots, a.level(), scale)?),
-        Packing::Coefficients => {
-            Err(Failure::Values("values are complex; coefficients take real ones, for instance values.real".into()))
-        }
+        Packing::Coefficients => Err(Failure::Values(
+            "values are complex; coefficients take real ones, for instance values.real".into(),
+        )),
     };
     let everywhere = |value: Complex64| match a.packing {
         Packing::Slots { log_slots } => complex(&vec![value; 1 << log_slots]),
@@ -43,7 +43,11 @@ fn encode(a: &Ciphertext, numbers: &Numbers, scale: f64) -> Result<Plaintext, Fa
 }
 
 /// `a + numbers`.
-pub(crate) fn add(evaluator: &Evaluator<'_>, a: &Ciphertext, numbers: &Numbers) -> Result<Ciphertext, Failure> {
+pub(crate) fn add(
+    evaluator: &Evaluator<'_>,
+    a: &Ciphertext,
+    numbers: &Numbers,
+) -> Result<Ciphertext, Failure> {
     match numbers {
         Numbers::Integer(value) => Ok(evaluator.add_constant(a, *value as f64)?),
         Numbers::Scalar(value) => Ok(evaluator.add_constant(a, *value)?),
@@ -52,7 +56,11 @@ pub(crate) fn add(evaluator: &Evaluator<'_>, a: &Ciphertext, numbers: &Numbers) 
 }
 
 /// `a - numbers`.
-pub(crate) fn sub(evaluator: &Evaluator<'_>, a: &Ciphertext, numbers: &Numbers) -> Result<Ciphertext, Failure> {
+pub(crate) fn sub(
+    evaluator: &Evaluator<'_>,
+    a: &Ciphertext,
+    numbers: &Numbers,
+) -> Result<Ciphertext, Failure> {
     match numbers {
         Numbers::Integer(value) => Ok(evaluator.add_constant(a, -(*value as f64))?),
         Numbers::Scalar(value) => Ok(evaluator.add_constant(a, -value)?),
@@ -61,14 +69,20 @@ pub(crate) fn sub(evaluator: &Evaluator<'_>, a: &Ciphertext, numbers: &Numbers) 
 }
 
 /// `a numbers` at the scale of `a`: an integer costs no level, anything else one.
-pub(crate) fn multiply(evaluator: &Evaluator<'_>, a: &Ciphertext, numbers: &Numbers) -> Result<Ciphertext, Failure> {
+pub(crate) fn multiply(
+    evaluator: &Evaluator<'_>,
+    a: &Ciphertext,
+    numbers: &Numbers,
+) -> Result<Ciphertext, Failure> {
     match numbers {
         Numbers::Integer(value) => Ok(evaluator.mul_integer(a, *value)?),
         Numbers::Scalar(value) => Ok(evaluator.mul_constant(a, *value)?),
         Numbers::Real(values) => Ok(evaluator.multiply_values(a, values)?),
         complex => {
             if a.level() == 0 {
-                return Err(CkksError::LevelsExhausted { operation: "multiply", needed: 1, available: 0 }.into());
+                return Err(
+                    CkksError::LevelsExhausted { operation: "multiply", needed: 1, available: 0 }.into()
+                );
             }
             let product = multiply_lazy(evaluator, a, complex)?;
             Ok(Ciphertext { scale: a.scale, ..evaluator.rescale(&product)? })
@@ -77,7 +91,11 @@ pub(crate) fn multiply(evaluator: &Evaluator<'_>, a: &Ciphertext, numbers: &Numb
 }
 
 /// `a numbers`, encoded at the prime that the next rescaling divides by, and not rescaled.
-pub(crate) fn multiply_lazy(evaluator: &Evaluator<'_>, a: &Ciphertext, numbers: &Numbers) -> Result<Ciphertext, Failure> {
+pub(crate) fn multiply_lazy(
+    evaluator: &Evaluator<'_>,
+    a: &Ciphertext,
+    numbers: &Numbers,
+) -> Result<Ciphertext, Failure> {
     let q = a.parameters.rlwe().modulus(a.level()).value() as f64;
     Ok(evaluator.multiply_plain_lazy(a, &encode(a, numbers, q)?)?)
 }

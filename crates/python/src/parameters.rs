@@ -1,10 +1,12 @@
+use std::path::PathBuf;
+
 use keywright_ckks::{CkksLiteral, CkksParameters, PRESETS};
 use keywright_rlwe::{SecretDistribution, Security};
 use keywright_wire::Wire;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::errors::Failure;
+use crate::errors::{Failure, file};
 
 /// CKKS parameters: ring degree, primes, scale. Immutable, checked for security, cheap to share.
 ///
@@ -177,14 +179,14 @@ impl PyParameters {
     }
 
     /// Writes the parameters to a file, which appears whole or not at all.
-    fn save(&self, py: Python<'_>, path: std::path::PathBuf) -> Result<(), Failure> {
-        Ok(py.detach(|| self.0.literal().save(path, &()))?)
+    fn save(&self, py: Python<'_>, path: PathBuf) -> Result<(), Failure> {
+        py.detach(|| self.0.literal().save(&path, &()).map_err(file(&path)))
     }
 
     /// Reads the parameters of a file; errors as of `from_bytes`.
     #[staticmethod]
-    fn load(py: Python<'_>, path: std::path::PathBuf) -> Result<Self, Failure> {
-        py.detach(|| Ok(Self(CkksParameters::new(CkksLiteral::load(path, &())?)?)))
+    fn load(py: Python<'_>, path: PathBuf) -> Result<Self, Failure> {
+        py.detach(|| Ok(Self(CkksParameters::new(CkksLiteral::load(&path, &()).map_err(file(&path))?)?)))
     }
 
     fn __hash__(&self) -> u64 {

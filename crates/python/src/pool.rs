@@ -19,7 +19,8 @@ static POOL: RwLock<Option<Started>> = RwLock::new(None);
 /// `count` threads, or with 0 as many as `RAYON_NUM_THREADS` says or the machine has.
 fn start(count: usize) -> Result<Arc<ThreadPool>, Failure> {
     let builder = ThreadPoolBuilder::new().num_threads(count).thread_name(|i| format!("keywright-{i}"));
-    let pool = Arc::new(builder.build().map_err(|error| Failure::Threads { count, reason: error.to_string() })?);
+    let pool =
+        Arc::new(builder.build().map_err(|error| Failure::Threads { count, reason: error.to_string() })?);
     let started = Started { process: process::id(), pool: pool.clone() };
     let before = POOL.write().unwrap_or_else(PoisonError::into_inner).replace(started);
     if let Some(before) = before.filter(|before| before.process != process::id()) {

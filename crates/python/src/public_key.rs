@@ -1,3 +1,4 @@
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use keywright_rlwe::PublicKey;
@@ -5,7 +6,7 @@ use keywright_wire::Wire;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::errors::Failure;
+use crate::errors::{Failure, file};
 use crate::parameters::PyParameters;
 use crate::pool::compute;
 
@@ -42,14 +43,14 @@ impl PyPublicKey {
     }
 
     /// Writes the key to a file, which appears whole or not at all.
-    fn save(&self, py: Python<'_>, path: std::path::PathBuf) -> Result<(), Failure> {
-        compute(py, || self.key.save(path, self.parameters.0.rlwe()))
+    fn save(&self, py: Python<'_>, path: PathBuf) -> Result<(), Failure> {
+        compute(py, || self.key.save(&path, self.parameters.0.rlwe()).map_err(file(&path)))
     }
 
     /// Reads the key of a file; errors as of `from_bytes`.
     #[staticmethod]
-    fn load(py: Python<'_>, path: std::path::PathBuf, parameters: &PyParameters) -> Result<Self, Failure> {
-        let key = compute(py, || PublicKey::load(path, parameters.0.rlwe()))?;
+    fn load(py: Python<'_>, path: PathBuf, parameters: &PyParameters) -> Result<Self, Failure> {
+        let key = compute(py, || PublicKey::load(&path, parameters.0.rlwe()).map_err(file(&path)))?;
         Ok(Self { parameters: parameters.clone(), key: Arc::new(key) })
     }
 

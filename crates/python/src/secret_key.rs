@@ -1,3 +1,4 @@
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use keywright_ring::sampling::SecretRng;
@@ -7,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use zeroize::Zeroizing;
 
-use crate::errors::Failure;
+use crate::errors::{Failure, file};
 use crate::parameters::PyParameters;
 use crate::pool::compute;
 
@@ -39,7 +40,11 @@ impl PySecretKey {
     ///     RandomnessError: the operating system gives no randomness.
     #[staticmethod]
     #[pyo3(signature = (parameters, entropy=None))]
-    fn generate(py: Python<'_>, parameters: &PyParameters, entropy: Option<[u8; 32]>) -> Result<Self, Failure> {
+    fn generate(
+        py: Python<'_>,
+        parameters: &PyParameters,
+        entropy: Option<[u8; 32]>,
+    ) -> Result<Self, Failure> {
         let key = compute(py, || -> Result<_, Failure> {
             Ok(SecretKey::sample(parameters.0.rlwe(), &mut rng(entropy)?)?)
         })?;
@@ -69,14 +74,14 @@ impl PySecretKey {
     }
 
     /// Writes the secret, unencrypted, to a file that only its owner can read and that appears whole or not at all.
-    fn save(&self, py: Python<'_>, path: std::path::PathBuf) -> Result<(), Failure> {
-        Ok(py.detach(|| self.key.save_secret(path, self.parameters.0.rlwe()))?)
+    fn save(&self, py: Python<'_>, path: PathBuf) -> Result<(), Failure> {
+        py.detach(|| self.key.save_secret(&path, self.parameters.0.rlwe()).map_err(file(&path)))
     }
 
     /// Reads the secret of a file; errors as of `from_bytes`.
     #[staticmethod]
-    fn load(py: Python<'_>, path: std::path::PathBuf, parameters: &PyParameters) -> Result<Self, Failure> {
-        let key = compute(py, || SecretKey::load_secret(path, parameters.0.rlwe()))?;
+    fn load(py: Python<'_>, path: PathBuf, parameters: &PyParameters) -> Result<Self, Failure> {
+        let key = compute(py, || SecretKey::load_secret(&path, parameters.0.rlwe()).map_err(file(&path)))?;
         Ok(Self { parameters: parameters.clone(), key: Arc::new(key) })
     }
 

@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import keywright as kw
+import pytest
+
+if TYPE_CHECKING:
+    from tests.conftest import Party
+
+
+@pytest.mark.parametrize("name", kw.presets())
+def test_every_preset_is_secure_and_says_what_it_is(name: str) -> None:
+    parameters = kw.Parameters.preset(name)
+    log_n, log_qp, log_scale = (int("".join(filter(str.isdigit, part))) for part in name.split("_"))
+    assert parameters.log_n == log_n
+    assert parameters.n == 2 * parameters.max_slots == 2**log_n
+    assert abs(parameters.log_qp - log_qp) < 1
+    assert parameters.log_scale == log_scale
+    assert parameters.scale == 2.0**log_scale
+    assert parameters.max_level == len(parameters.q) - 1
+    assert not parameters.insecure
+    assert parameters.security == "128-bit classical"
+    assert all(prime % (2 * parameters.n) == 1 for prime in parameters.q + parameters.p)
+
+
+def test_equality_and_bytes(tmp_path: Path) -> None:
+    parameters = kw.Parameters.preset("N13_QP214_S38")
+    same = kw.Parameters.from_bytes(parameters.to_bytes())
+    assert same == parameters
+    assert hash(same) == hash(parameters)
+    assert parameters != kw.Parameters.preset("N14_QP415_S45")
+    assert parameters != "N13_QP214_S38"
+    parameters.save(tmp_path / "parameters.kw")
+    assert kw.Parameters.load(tmp_path / "parameters.kw") == parameters
+
+
+def test_insecure_parameters_need_the_switch_and_show_it() -> None:
+    with pytest.raises(kw.SecurityError) as caught:
+        kw.Parameters.from_bits(11, [50, 40], [50], 40)
+    assert caught.value.bound == 53
+    assert caught.value.modulus_bits is not None
+    assert 89 < caught.value.modulus_bits < 91
+    assert caught.value.log_n == 11
+    assert "53" in str(caught.value)
+    parameters = kw.Parameters.from_bits(11, [50, 40], [50], 40, insecure=True)
+    assert parameters.insecure
+    assert "insecure" in repr(parameters)
+    assert kw.Parameters.from_bytes(parameters.to_bytes()).insecure
+
+
+@pytest.mark.parametrize(
+    ("log_n", "q_bits", "p_bits", "what"),
+    [
+        (9, [30], [30], "log_n"),
+        (18, [30], [30], "log_n"),
+        (11, [62], [30], "modulus"),
+        (11, [0], [30], "modulus"),
+        (11, [14] * 9, [30], "number of primes"),
+        (11, [], [30], "ciphertext primes"),
+        (11, [30] * 65, [30], "ciphertext primes"),
+    ],
+)
+def test_impossible_primes(log_n: int, q_bits: list[int], p_bits: list[int], what: str) -> None:
+    with pytest.raises(kw.ParameterError) as caught:
+        kw.Parameters.from_bits(log_n, q_bits, p_bits, 20, insecure=True)
+    assert caught.value.what == what
+
+
+@pytest.mark.parametrize("log_scale", [0.0, -1.0, 51.0, float("nan"), float("inf")])
+def test_a_scale_that_does_not_fit(log_scale: float) -> None:
+    with pytest.raises(kw.ScaleError):
+        kw.Parameters.from_bits(11, [50, 40], [50], log_scale, insecure=True)
+
+
+def test_unknown_preset() -> None:
+    with pytest.raises(kw.ParameterError, match="N13_QP214_S38") as caught:
+        kw.Parameters.preset("N12")
+    assert caught.value.value == "N12"
+
+
+def test_nothing_is_pickled_and_no_secret_is_shown(small: Party) -> None:
+    ciphertext = small.encryptor.encrypt([1.0])
+    things = [
+        small.parameters,
+        small.secret,
+        small.generator,
+        small.keys,
+        small.encryptor,
+        small.decryptor,
+        small.evaluator,
+        small.generator.public_key(),
+        small.generator.rotation_key(1),
+        next(iter(small.keys)),
+        ciphertext,
+        small.decryptor.encrypt([1.0]),
+    ]
+    for thing in things:
+        with pytest.raises(TypeError, match="to_bytes"):
+            pickle.dumps(thing)
+    for secret in (small.secret, small.generator, small.decryptor):
+        assert repr(secret) == f"{type(secret).__name__}(..)"
+
+
+def test_threads() -> None:
+    before = kw.threads()
+    try:
+        kw.set_threads(3)
+        assert kw.threads() == 3
+        with pytest.raises(kw.ParameterError):
+            kw.set_threads(0)
+        assert kw.threads() == 3
+    finally:
+        kw.set_threads(before)
+    kw.set_threads()
+    assert kw.threads() >= 1
