@@ -15,7 +15,6 @@ use alloc::boxed::Box;
 
 use self::narrow::Narrow;
 use self::wide::Wide;
-use super::portable::Portable;
 use super::{Backend, BackendKind, NttPlan, UniformRow};
 use crate::conversion::{Column, Decomposer};
 use crate::expander::CHUNK_WORDS;
