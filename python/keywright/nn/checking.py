@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import onnx
+from numpy.typing import ArrayLike
 
 from .clear import ClearBackend
 from .errors import InvalidSamples, OnnxruntimeMissing
@@ -35,7 +36,7 @@ class CheckReport:
     expected: Vector
 
 
-def run_clear(program: "Program", sample: Vector) -> Vector:
+def run_clear(program: "Program", sample: ArrayLike) -> Vector:
     """The program's output for one sample, evaluated without encryption by `ClearBackend`."""
     backend = ClearBackend(program.slots)
     inputs = [backend.encrypt(row, program.input_level) for row in program.pack(sample)]
@@ -65,7 +66,7 @@ def run_onnxruntime(model: onnx.ModelProto, samples: Vector) -> Vector:
     return np.asarray(outputs, np.float64)
 
 
-def check(program: "Program", samples: Vector, model: onnx.ModelProto | str | Path | bytes) -> CheckReport:
+def check(program: "Program", samples: ArrayLike, model: onnx.ModelProto | str | Path | bytes) -> CheckReport:
     """Compare a program, evaluated in clear, with its model, evaluated by onnxruntime.
 
     Args:
@@ -76,11 +77,11 @@ def check(program: "Program", samples: Vector, model: onnx.ModelProto | str | Pa
         InvalidSamples: no samples, or of another shape than the program takes.
         OnnxruntimeMissing: onnxruntime is not installed.
     """
-    samples = np.asarray(samples, np.float64)
-    if samples.ndim == 0 or len(samples) == 0 or samples.shape[1:] != program.input_shape:
-        raise InvalidSamples(f"samples have shape (count, {program.input_shape}), got {samples.shape}")
-    outputs = np.asarray([run_clear(program, sample) for sample in samples])
-    expected = run_onnxruntime(load_model(model), samples).reshape(outputs.shape)
-    flat, reference = outputs.reshape(len(samples), -1), expected.reshape(len(samples), -1)
+    inputs = np.asarray(samples, np.float64)
+    if inputs.ndim == 0 or len(inputs) == 0 or inputs.shape[1:] != program.input_shape:
+        raise InvalidSamples(f"samples have shape (count, {program.input_shape}), got {inputs.shape}")
+    outputs = np.asarray([run_clear(program, sample) for sample in inputs])
+    expected = run_onnxruntime(load_model(model), inputs).reshape(outputs.shape)
+    flat, reference = outputs.reshape(len(inputs), -1), expected.reshape(len(inputs), -1)
     agreement = float((flat.argmax(1) == reference.argmax(1)).mean())
-    return CheckReport(len(samples), float(np.abs(flat - reference).max()), agreement, outputs, expected)
+    return CheckReport(len(inputs), float(np.abs(flat - reference).max()), agreement, outputs, expected)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+from numpy.typing import ArrayLike
 
 from .assembly import assemble, needed_levels
 from .errors import CalibrationMissing, InvalidSamples, ModelRefused, RefusalReason, TooDeep, TooWide
@@ -26,7 +27,7 @@ def compile(  # noqa: A001 (read as keywright.nn.compile)
     *,
     slots: int,
     levels: int,
-    calibration: Vector | None = None,
+    calibration: ArrayLike | None = None,
     degrees: Mapping[str, int] | None = None,
     margin: float = 0.1,
     input_level: int | None = None,
@@ -118,7 +119,7 @@ def _too_deep(graph: Graph, levels: int, input_level: int | None, output_level: 
     return [TooDeep(depth, available)] if depth > available else []
 
 
-def _samples(graph: Graph, calibration: Vector | None) -> Vector:
+def _samples(graph: Graph, calibration: ArrayLike | None) -> Vector:
     shape = next(node.shape for node in graph.nodes.values() if isinstance(node, Input))
     size = int(np.prod(shape, dtype=np.int64))
     if calibration is None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .backend import Backend, Ciphertext, LinearTransform, PolynomialSpec
 from .errors import InvalidSamples
@@ -100,7 +101,7 @@ class Program:
         step."""
         return required_keys(self.key_switches)
 
-    def pack(self, sample: Vector) -> Vector:
+    def pack(self, sample: ArrayLike) -> Vector:
         """One sample as slot vectors of shape (ciphertexts, slots), to be encrypted at ``input_level``.
 
         Raises:
@@ -116,12 +117,12 @@ class Program:
             )
         return self.input_layout.pack(values.ravel())
 
-    def unpack(self, slots: Vector) -> Vector:
+    def unpack(self, slots: ArrayLike) -> Vector:
         """The result tensor in decrypted slot vectors of shape (ciphertexts, slots)."""
         expected = (self.output_layout.ciphertexts, self.slots)
         if np.shape(slots) != expected:
             raise InvalidSamples(f"the decrypted result has shape {expected}, got {np.shape(slots)}")
-        return self.output_layout.unpack(slots).reshape(self.output_shape)
+        return self.output_layout.unpack(np.asarray(slots, np.float64)).reshape(self.output_shape)
 
     def run(self, backend: Backend[Ciphertext], inputs: list[Ciphertext]) -> list[Ciphertext]:
         """Evaluate on encrypted inputs; see `keywright.nn.executor.execute`."""
@@ -129,7 +130,7 @@ class Program:
 
         return execute(self, backend, inputs)
 
-    def check(self, samples: Vector, model: "onnx.ModelProto | str | Path | bytes") -> "CheckReport":
+    def check(self, samples: ArrayLike, model: "onnx.ModelProto | str | Path | bytes") -> "CheckReport":
         """Compare with onnxruntime on clear data; see `keywright.nn.checking.check`."""
         from .checking import check
 

@@ -33,9 +33,18 @@ MAX_BYTES = 8 << 30
 NPY_HEADER_BYTES = 4096
 
 UNREADABLE = (
-    zipfile.BadZipFile, zlib.error, struct.error, OSError, EOFError, LookupError, TypeError, ValueError, AttributeError,
-    OverflowError, RuntimeError,
-)  # fmt: skip
+    zipfile.BadZipFile,
+    zlib.error,
+    struct.error,
+    OSError,
+    EOFError,
+    LookupError,
+    TypeError,
+    ValueError,
+    AttributeError,
+    OverflowError,
+    RuntimeError,
+)
 """What zipfile, json and numpy raise for damaged data; NotImplementedError and RecursionError are
 RuntimeErrors."""
 

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import onnx
@@ -104,7 +105,7 @@ def test_galois_elements() -> None:
 
 
 def test_given_levels(residual: onnx.ModelProto, samples: np.ndarray) -> None:
-    options = {"slots": 256, "levels": 12, "calibration": samples, "degrees": {"Relu": 2}}
+    options: dict[str, Any] = {"slots": 256, "levels": 12, "calibration": samples, "degrees": {"Relu": 2}}
     low = nn.compile(residual, **options)
     high = nn.compile(residual, input_level=12, output_level=2, **options)
     assert (high.input_level, high.output_level) == (12, 2)
@@ -139,7 +140,7 @@ def test_negative_quadratics(build: Build) -> None:
     model = build(
         [node("Relu", ["x"], ["r"]), node("Neg", ["r"], ["n"]), node("Mul", ["n", "c"], ["y"])],
         (4,),
-        {"c": np.float32([1, 2, 3, 4])},
+        {"c": np.asarray([1, 2, 3, 4], np.float32)},
     )
     x = np.random.default_rng(2).normal(size=(30, 4))
     program = nn.compile(model, slots=4, levels=3, calibration=x, degrees={"Relu": 2})
@@ -152,8 +153,8 @@ def test_relinearisations(degree: int) -> None:
     depth = polynomial_depth(degree)
     assert depth == int(np.ceil(np.log2(degree + 1)))
     assert all(0 <= offset < depth for offset in offsets)
-    # Paterson and Stockmeyer: about 2 sqrt(2 d) products beside the doublings, never more than Horner's d -
-    # 1. sert len(offsets) <= max(degree - 1, 0)
+    # Paterson and Stockmeyer: about 2 sqrt(2 d) products beside the doublings, never more than Horner.
+    assert len(offsets) <= max(degree - 1, 0)
     assert len(offsets) <= 2 * np.sqrt(2 * degree) + depth
     assert max(offsets, default=0) == max(depth - 1, 0) or degree == 1 << (depth - 1)
 

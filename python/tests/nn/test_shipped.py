@@ -19,8 +19,8 @@ def test_digits() -> None:
     assert program.depth == 5
     report = program.check(images, model)
     assert report.agreement == 1
-    # Single precision through five layers of squares: 2^-24 per operation, some 400 operations behind each
-    # score. sert report.max_abs_error <= 400 * 2**-24 * np.abs(report.expected).max()
+    # Single precision through five layers of squares: 2^-24 per operation, some 400 operations behind a score.
+    assert report.max_abs_error <= 400 * 2**-24 * np.abs(report.expected).max()
     assert (report.outputs.argmax(1) == labels).mean() >= 0.95
     assert sum(s.count for s in program.key_switches if s.kind == "rotation") <= 60
 
