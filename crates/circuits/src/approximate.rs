@@ -83,7 +83,6 @@ pub fn chebyshev_interpolate(
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
 

@@ -31,8 +31,10 @@
 //!   second half alone, the norm being that of the secret. The steps' deviations are added.
 //! * The division at the end rounds once, independently: `sqrt(V_d s) / D`.
 
+mod baby_steps;
 mod diagonals;
 mod evaluate;
+mod giant_steps;
 mod keys;
 mod plan;
 

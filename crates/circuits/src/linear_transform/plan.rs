@@ -129,7 +129,6 @@ fn greatest_common_divisor(a: usize, b: usize) -> usize {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
 

@@ -232,7 +232,6 @@ fn powers(basis: Basis, root: &Node, lazy: bool) -> Vec<Power> {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
 

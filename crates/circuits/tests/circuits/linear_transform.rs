@@ -135,7 +135,7 @@ fn keys_of_other_levels_and_digits_can_be_mixed() {
         level: 3 + k % 3,
         alpha: 1 + k / 4 % 2 + k % 2,
         special: special.clone(),
-        seeded: k % 2 == 0,
+        seeded: k.is_multiple_of(2),
     };
     let keys = owner.keys(transform.plan().rotations().into_iter().map(spec));
     let evaluator = Evaluator::new(&owner.parameters, &keys).unwrap();

@@ -37,7 +37,7 @@ fn every_degree_in_both_bases() {
     for degree in 0..=63usize {
         let levels = (degree + 1).next_power_of_two().trailing_zeros() as usize;
         // Alternate between just enough levels and some to spare.
-        let level = if degree % 2 == 0 { levels } else { (levels + 2).min(8) };
+        let level = if degree.is_multiple_of(2) { levels } else { (levels + 2).min(8) };
         let input = owner.encrypt_real(&x, level);
         for basis in [Basis::Monomial, UNIT] {
             let polynomial = Polynomial::new(basis, Values(degree as u64).reals(degree + 1)).unwrap();

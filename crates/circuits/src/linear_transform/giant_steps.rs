@@ -1,0 +1,52 @@
+use keywright_ckks::Evaluator;
+use keywright_ring::{Buffer, Evaluation, Poly};
+use keywright_rlwe::{Decomposed, for_each_item};
+
+use super::LinearTransform;
+use super::baby_steps::transpose;
+use super::keys::Rotation;
+use crate::CircuitError;
+
+/// `sum_j rot(w_j, j)` modulo `Q P`. Every second half is divided by `P` and decomposed; then, prime by prime, all giant
+/// steps are switched, rotated and summed while the sum is in cache.
+pub(super) fn giant_steps(
+    evaluator: &Evaluator<'_>,
+    first: &LinearTransform,
+    giants: &[usize],
+    rotations: &[Rotation],
+    mut sums: Vec<[Poly<Evaluation>; 2]>,
+) -> Result<[Poly<Evaluation>; 2], CircuitError> {
+    let rlwe = evaluator.parameters().rlwe();
+    let ring = rlwe.ring();
+    let (backend, n) = (ring.backend(), ring.n());
+    let zero = || Poly::zero(n, first.limb_count());
+    let mut total = if giants[0] == 0 { sums.remove(0) } else { [zero(), zero()] };
+    let Some(any) = rotations.first() else { return Ok(total) };
+    let seconds: Vec<&Poly<Evaluation>> = sums.iter().map(|[_, second]| second).collect();
+    let divided = any.found.plan.division.divide(rlwe, &seconds);
+    let mut steps = Vec::with_capacity(rotations.len());
+    for ((rotation, second), [first_half, _]) in rotations.iter().zip(&divided).zip(&sums) {
+        let decomposed = Decomposed::new(rlwe, rotation.found.plan.clone(), second)?;
+        let rows = decomposed.rows_of(&rotation.found.key, rotation.found.coalesce)?;
+        steps.push((rotation, decomposed, rows, first_half));
+    }
+    let scratch_words = steps.iter().map(|(_, decomposed, ..)| decomposed.scratch_words()).max().unwrap_or(0);
+
+    for_each_item(transpose(&mut total), |position, mut limbs| {
+        let m = ring.modulus(first.prime(position));
+        let mut scratch = Buffer::unspecified(scratch_words);
+        let mut work = Buffer::unspecified(3 * n);
+        let (product, permuted) = work.split_at_mut(2 * n);
+        let (product_b, product_a) = product.split_at_mut(n);
+        for (rotation, decomposed, rows, first_half) in &steps {
+            let raised = decomposed.raise(position..position + 1, &mut scratch).remove(0);
+            decomposed.multiply(&raised, &rotation.found.key, rows, product_b, product_a);
+            backend.add_assign(m, product_b, first_half.limb(position));
+            for (product, sum) in [&*product_b, &*product_a].into_iter().zip(&mut limbs) {
+                backend.permute(&rotation.automorphism, product, permuted);
+                backend.add_assign(m, sum, permuted);
+            }
+        }
+    });
+    Ok(total)
+}
