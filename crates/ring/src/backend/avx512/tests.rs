@@ -2,6 +2,7 @@
 
 use alloc::vec::Vec;
 
+use super::super::portable::Portable;
 use super::*;
 use crate::{Ring, ntt_primes};
 
