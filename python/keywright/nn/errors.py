@@ -3,8 +3,10 @@
 from collections.abc import Sequence
 from typing import Self
 
+from ..errors import KeywrightError
 
-class NnError(Exception):
+
+class NnError(KeywrightError):
     """Base of every error of `keywright.nn`."""
 
 

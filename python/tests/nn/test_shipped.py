@@ -19,7 +19,7 @@ def test_digits() -> None:
     assert program.depth == 5
     report = program.check(images, model)
     assert report.agreement == 1
-    # Single precision through five layers of squares: 2^-24 per operation, some 400 operations behind a score.
+    # Single precision through five layers of squares: 2^-24 per operation, some 400 behind each score.
     assert report.max_abs_error <= 400 * 2**-24 * np.abs(report.expected).max()
     assert (report.outputs.argmax(1) == labels).mean() >= 0.95
     assert sum(s.count for s in program.key_switches if s.kind == "rotation") <= 60
