@@ -1,6 +1,7 @@
 //! Evaluations from coefficients.
 
 use core::arch::x86_64::*;
+use core::mem::MaybeUninit;
 
 use super::super::conversion;
 use super::super::lanes::{Lanes, broadcast_factor};
@@ -40,18 +41,19 @@ pub(super) unsafe fn convert_part<L: Lanes>(
     table: &[u64],
 ) {
     #[repr(align(64))]
-    struct Tile([u64; 16 * TILE]);
-    let mut tile = Tile([0; 16 * TILE]);
-    // SAFETY: tiles and their columns lie within rows of `stride` words, a multiple of a tile's.
+    struct Tile([MaybeUninit<u64>; 16 * TILE]);
+    let mut tile = Tile([MaybeUninit::uninit(); 16 * TILE]);
+    let words = tile.0.as_mut_ptr().cast::<u64>();
+    // SAFETY: tiles and their columns lie within rows of `stride` words, a multiple of a tile's; the pass reads the words
+    // of the tile that were just written.
     unsafe {
         let l = L::new(&column.modulus);
         let log_radix = pass_log_radix(length);
         let (stride, start) = (length >> log_radix, part * TILE);
         for row in 0..1 << log_radix {
-            let words = tile.0.as_mut_ptr().add(row * TILE);
-            conversion::words::<L>(l, column, rows, row * stride + start, TILE, words);
+            conversion::words::<L>(l, column, rows, row * stride + start, TILE, words.add(row * TILE));
         }
-        let from = Rows { start: tile.0.as_ptr(), stride: TILE };
+        let from = Rows { start: words.cast_const(), stride: TILE };
         let to = Rows { start: x.add(start), stride };
         pass::<L, false>(l, log_radix, from, to, TILE, table.as_ptr().add(HEAD));
     }
