@@ -400,7 +400,7 @@ impl From<Failure> for PyErr {
                     (|| described!(py, "ParameterError", what = "basis", value = basis))(),
                 ),
                 Failure::Wire(error) => (error.to_string(), wire(py, &error)),
-                Failure::Values(reason) => (reason, (|| described!(py, "EncodeError"))()),
+                Failure::Values(reason) => (reason, described!(py, "EncodeError")),
                 Failure::Slots { slots, max } => (
                     format!("{slots} slots: the number of slots is a power of two from 1 to {max}"),
                     (|| {

@@ -197,7 +197,7 @@ impl PyKeyGenerator {
         self.for_each_key(py, &wanted, progress, |key| {
             py.detach(|| writer.write(&key).map_err(file(&path)))
         })?;
-        py.detach(|| Ok(writer.finish().and_then(|done| Ok(done.commit()?)).map_err(file(&path))?))
+        py.detach(|| writer.finish().and_then(|done| Ok(done.commit()?)).map_err(file(&path)))
     }
 
     fn __reduce__(&self) -> Result<(), Failure> {

@@ -145,7 +145,7 @@ impl PyKeySpec {
         special: Option<Vec<usize>>,
     ) -> Result<Self, Failure> {
         let two_n = 2 * parameters.0.rlwe().n() as u64;
-        if element % 2 == 0 || element >= two_n {
+        if element.is_multiple_of(2) || element >= two_n {
             return Err(keywright_ring::RingError::GaloisElement { element, two_n }.into());
         }
         Self::make(parameters, KeyElement::Galois(element), level, alpha, seeded, special)

@@ -1,101 +1,213 @@
-"""The back end that computes on ciphertexts: an adapter of `keywright.Evaluator`."""
+"""Programs on ciphertexts: keys, encryption, evaluation, decryption."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-import keywright as kw
+from keywright._core import (
+    Ciphertext,
+    Decryptor,
+    Encryptor,
+    Evaluator,
+    KeySpec,
+    Parameters,
+    SeededCiphertext,
+)
+from keywright._core import LinearTransform as EncodedTransform
+from keywright.values import SCALE_TOLERANCE
 
 from .backend import LinearTransform, PolynomialSpec
+from .errors import BackendMisuse
+from .polynomials import polynomial_depth
 from .program import Program
 from .sparse import Vector
 
 
-class EncryptedBackend:
-    """Runs programs on ciphertexts; see `Backend` for the operations.
+def _special(parameters: Parameters) -> list[int]:
+    """All special primes: the keys of one linear transform must agree in theirs."""
+    first = parameters.max_level + 1
+    return list(range(first, first + len(parameters.p)))
 
-    Diagonals are encoded when a program first uses them and kept, so a second run takes less time. One
-    encoded diagonal takes 8 N (level + 1 + special primes) bytes.
 
-    Args:
-        evaluator: holds the evaluation keys: `key_specs` says which a program needs.
+def key_specs(program: Program, parameters: Parameters, *, seeded: bool = True) -> list[KeySpec]:
+    """One key for each of `Program.required_keys`, at the highest level at which it is used.
+
+    All have every special prime of the parameters, and digits as large as these allow.
+
+    Raises:
+        LevelError: the program starts above the highest level of the parameters.
     """
-
-    def __init__(self, evaluator: kw.Evaluator) -> None:
-        self.evaluator = evaluator
-        self._encoded: dict[tuple[int, int], list[kw.LinearTransform]] = {}
-        self._sources: list[LinearTransform] = []  # alive as long as they are known by identity
-
-    def level(self, ct: kw.Ciphertext) -> int:
-        """See `Backend.level`."""
-        return ct.level
-
-    def linear_transform(self, cts: list[kw.Ciphertext], transform: LinearTransform) -> kw.Ciphertext:
-        """See `Backend.linear_transform`."""
-        return self.evaluator.linear_transform(cts, self._encode(transform, cts[0].level))
-
-    def rotate(self, ct: kw.Ciphertext, step: int) -> kw.Ciphertext:
-        """See `Backend.rotate`."""
-        return self.evaluator.rotate(ct, step)
-
-    def add(self, left: kw.Ciphertext, right: kw.Ciphertext) -> kw.Ciphertext:
-        """See `Backend.add`."""
-        return self.evaluator.add(left, right)
-
-    def add_plain(self, ct: kw.Ciphertext, vector: Vector) -> kw.Ciphertext:
-        """See `Backend.add_plain`."""
-        return self.evaluator.add(ct, vector)
-
-    def mul(self, left: kw.Ciphertext, right: kw.Ciphertext) -> kw.Ciphertext:
-        """See `Backend.mul`."""
-        if left is right:
-            return self.evaluator.square(left)
-        return self.evaluator.multiply(left, right)
-
-    def polynomial(self, ct: kw.Ciphertext, polynomial: PolynomialSpec) -> kw.Ciphertext:
-        """See `Backend.polynomial`."""
-        return self.evaluator.polynomial(ct, polynomial.coefficients, polynomial.basis)
-
-    def drop_level(self, ct: kw.Ciphertext, level: int) -> kw.Ciphertext:
-        """See `Backend.drop_level`."""
-        return self.evaluator.drop_to_level(ct, level)
-
-    def _encode(self, transform: LinearTransform, level: int) -> list[kw.LinearTransform]:
-        key = (id(transform), level)
-        if key not in self._encoded:
-            self._sources.append(transform)
-            self._encoded[key] = [
-                kw.LinearTransform(
-                    self.evaluator.parameters,
-                    {r: transform.full_diagonal(operand, r) for r in diagonals},
-                    slots=transform.slots,
-                    level=level,
-                    n1=transform.n1,
-                )
-                for operand, diagonals in enumerate(transform.diagonals)
-            ]
-        return self._encoded[key]
-
-
-def key_specs(program: Program, parameters: kw.Parameters, *, seeded: bool = True) -> list[kw.KeySpec]:
-    """One key for each of a program's `Program.required_keys`, at the level where it is needed."""
+    special = _special(parameters)
     specs = []
     for key in program.required_keys:
+        level, alpha = key.level, max(key.level + 1, len(special))
         if key.kind == "rotation":
-            specs.append(kw.KeySpec.rotation(parameters, key.step, level=key.level, seeded=seeded))
+            specs.append(KeySpec.rotation(parameters, key.step, level, alpha, seeded, special))
+        elif key.kind == "conjugation":
+            specs.append(KeySpec.conjugation(parameters, level, alpha, seeded, special))
         else:
-            specs.append(kw.KeySpec.relinearization(parameters, level=key.level, seeded=seeded))
+            specs.append(KeySpec.relinearization(parameters, level, alpha, seeded, special))
     return specs
 
 
-def encrypt_sample(program: Program, encryptor: kw.Encryptor, sample: ArrayLike) -> list[kw.Ciphertext]:
-    """One sample as the ciphertexts that `Program.run` takes, at the program's input level."""
-    return [
-        encryptor.encrypt(row, level=program.input_level, slots=program.slots) for row in program.pack(sample)
-    ]
+def encrypt_sample(program: Program, encryptor: Encryptor, sample: ArrayLike) -> list[Ciphertext]:
+    """A sample as the ciphertexts that a program takes, encrypted with a public key.
+
+    Raises:
+        InvalidSamples: the sample has another shape than the program takes, or is not finite.
+    """
+    return [encryptor.encrypt(row, program.slots, program.input_level) for row in program.pack(sample)]
 
 
-def decrypt_result(program: Program, decryptor: kw.Decryptor, cts: Sequence[kw.Ciphertext]) -> Vector:
-    """The output tensor in the ciphertexts that `Program.run` returned."""
-    return program.unpack(np.asarray([decryptor.decrypt(ct) for ct in cts]))
+def encrypt_sample_seeded(
+    program: Program, decryptor: Decryptor, sample: ArrayLike
+) -> list[SeededCiphertext]:
+    """A sample encrypted with the secret: half the bytes of `encrypt_sample`, with the same errors."""
+    return [decryptor.encrypt(row, program.slots, program.input_level) for row in program.pack(sample)]
+
+
+def decrypt_result(program: Program, decryptor: Decryptor, outputs: "Sequence[Value]") -> Vector:
+    """The result tensor in the ciphertexts that a program returned.
+
+    Raises:
+        InvalidSamples: another number of ciphertexts, or of slots, than the program returns.
+    """
+    return program.unpack(np.asarray([decryptor.decrypt(_ciphertext(output)) for output in outputs]))
+
+
+@dataclass(frozen=True, eq=False)
+class Dropped:
+    """A ciphertext at a lower level than it was, and what it was: a sum can use these levels to match scales."""
+
+    ciphertext: Ciphertext
+    source: Ciphertext
+
+
+Value: TypeAlias = Ciphertext | Dropped
+
+
+def _ciphertext(value: Value) -> Ciphertext:
+    return value.ciphertext if isinstance(value, Dropped) else value
+
+
+class EncryptedBackend:
+    """Evaluates programs on ciphertexts, with the keys of an evaluator; implements `Backend`.
+
+    Linear transforms keep the scale of their input and polynomials give it to their result. A product has a
+    scale of its own; a sum with it brings the operand that was dropped to a lower level to that scale.
+
+    Diagonals are encoded at their first use, or by `prepare`, and kept: 8 N (level + 1 + special primes) bytes
+    each.
+
+    Args:
+        evaluator: with the keys of `key_specs`.
+        on_step: called after each operation.
+    """
+
+    def __init__(self, evaluator: Evaluator, *, on_step: Callable[[], object] | None = None) -> None:
+        self.evaluator = evaluator
+        self._on_step = on_step
+        self._encoded: dict[tuple[LinearTransform, int], tuple[list[int], list[EncodedTransform]]] = {}
+
+    def prepare(self, program: Program) -> None:
+        """Encode all linear transforms of a program now instead of at their first use."""
+        for step in program.instructions:
+            if step.operation == "linear_transform":
+                self._encode(program.transforms[step.argument], step.level + 1)
+
+    def run(self, program: Program, inputs: Sequence[Ciphertext]) -> list[Ciphertext]:
+        """The encrypted result of a program.
+
+        Args:
+            inputs: the ciphertexts of `encrypt_sample`.
+
+        Raises:
+            BackendMisuse: another number of ciphertexts or of slots than the program takes, or too low levels.
+            MissingKeyError: a key is missing.
+        """
+        for ciphertext in inputs:
+            if ciphertext.slots != program.slots:
+                raise BackendMisuse(
+                    f"the program takes ciphertexts of {program.slots} slots, got {ciphertext!r}"
+                )
+        values: list[Value] = list(inputs)
+        return [_ciphertext(output) for output in program.run(self, values)]
+
+    def level(self, ct: Value) -> int:
+        """See `Backend.level`."""
+        return _ciphertext(ct).level
+
+    def linear_transform(self, cts: list[Value], transform: LinearTransform) -> Ciphertext:
+        """See `Backend.linear_transform`."""
+        operands, encoded = self._encode(transform, self.level(cts[0]))
+        return self._done(self.evaluator.linear_transform([_ciphertext(cts[k]) for k in operands], encoded))
+
+    def rotate(self, ct: Value, step: int) -> Ciphertext:
+        """See `Backend.rotate`."""
+        return self._done(self.evaluator.rotate(_ciphertext(ct), step))
+
+    def add(self, left: Value, right: Value) -> Ciphertext:
+        """See `Backend.add`.
+
+        Raises:
+            ScaleError: the scales differ and neither operand was dropped from a higher level.
+        """
+        a, b = _ciphertext(left), _ciphertext(right)
+        if abs(a.scale / b.scale - 1.0) > SCALE_TOLERANCE:
+            if isinstance(left, Dropped):
+                a = self._at_scale(left, b.scale)
+            elif isinstance(right, Dropped):
+                b = self._at_scale(right, a.scale)
+        return self._done(self.evaluator.add(a, b))
+
+    def add_plain(self, ct: Value, vector: Vector) -> Ciphertext:
+        """See `Backend.add_plain`."""
+        return self._done(self.evaluator.add(_ciphertext(ct), vector))
+
+    def mul(self, left: Value, right: Value) -> Ciphertext:
+        """See `Backend.mul`."""
+        a, b = _ciphertext(left), _ciphertext(right)
+        return self._done(self.evaluator.square(a) if a is b else self.evaluator.multiply(a, b))
+
+    def polynomial(self, ct: Value, polynomial: PolynomialSpec) -> Ciphertext:
+        """See `Backend.polynomial`."""
+        a = _ciphertext(ct)
+        result = self.evaluator.polynomial(a, polynomial.coefficients, polynomial.basis)
+        # Zeros at the end of the coefficients can make it less deep than its degree says.
+        return self._done(self.evaluator.drop_to_level(result, a.level - polynomial_depth(polynomial.degree)))
+
+    def drop_level(self, ct: Value, level: int) -> Value:
+        """See `Backend.drop_level`."""
+        a = _ciphertext(ct)
+        lowered = self._done(self.evaluator.drop_to_level(a, level))
+        source = ct.source if isinstance(ct, Dropped) else a
+        return Dropped(lowered, source) if source.level > level else lowered
+
+    def _at_scale(self, dropped: Dropped, scale: float) -> Ciphertext:
+        """The value at the level it was dropped to and at another scale."""
+        above = self.evaluator.drop_to_level(dropped.source, dropped.ciphertext.level + 1)
+        return self.evaluator.set_scale(above, scale)
+
+    def _encode(self, transform: LinearTransform, level: int) -> tuple[list[int], list[EncodedTransform]]:
+        """The operands that have diagonals, and these diagonals, encoded once for each level."""
+        key = (transform, level)
+        if key not in self._encoded:
+            operands = [k for k, diagonals in enumerate(transform.diagonals) if diagonals]
+            encoded = [self._encode_operand(transform, k, level) for k in operands]
+            self._encoded[key] = (operands, encoded)
+        return self._encoded[key]
+
+    def _encode_operand(self, transform: LinearTransform, operand: int, level: int) -> EncodedTransform:
+        parameters = self.evaluator.parameters
+        diagonals = {r: transform.full_diagonal(operand, r) for r in transform.diagonals[operand]}
+        return EncodedTransform(
+            parameters, diagonals, transform.slots, level, transform.n1, _special(parameters)
+        )
+
+    def _done(self, result: Ciphertext) -> Ciphertext:
+        if self._on_step is not None:
+            self._on_step()
+        return result
