@@ -1,0 +1,99 @@
+"""Programs on ciphertexts against the same programs in clear."""
+
+from collections.abc import Callable
+from importlib.resources import files
+from typing import Any
+
+import keywright as kw
+import numpy as np
+import onnx
+import pytest
+from keywright import nn
+from keywright.nn.checking import run_clear
+from keywright.nn.encrypted import EncryptedBackend, decrypt_result, encrypt_sample, key_specs
+from onnx import helper
+
+Build = Callable[..., onnx.ModelProto]
+Samples = np.ndarray[Any, np.dtype[np.float32]]
+
+
+@pytest.fixture(scope="module")
+def generator() -> kw.KeyGenerator:
+    return kw.KeyGenerator(secret())
+
+
+def secret() -> kw.SecretKey:
+    return kw.SecretKey.generate(kw.Parameters.preset("N14_QP430_S40"), bytes(32))
+
+
+def evaluation_keys(
+    program: nn.Program, generator: kw.KeyGenerator, skip: int | None = None
+) -> kw.EvaluationKeys:
+    parameters = secret().parameters
+    keys = kw.EvaluationKeys(parameters)
+    for index, spec in enumerate(key_specs(program, parameters)):
+        if index != skip:
+            keys.add(generator.switching_key(spec))
+    return keys
+
+
+def compare(program: nn.Program, generator: kw.KeyGenerator, samples: Samples) -> None:
+    """Decrypted results are within the ciphertexts' own error bounds of the clear ones."""
+    backend = EncryptedBackend(kw.Evaluator(secret().parameters, evaluation_keys(program, generator)))
+    encryptor, decryptor = kw.Encryptor(generator.public_key(), bytes(32)), kw.Decryptor(secret())
+    for sample in samples:
+        cts = program.run(backend, encrypt_sample(program, encryptor, sample))
+        assert [ct.level for ct in cts] == [program.output_level] * len(cts)
+        error = np.abs(decrypt_result(program, decryptor, cts) - run_clear(program, sample)).max()
+        assert error <= max(ct.error_bound for ct in cts)
+        assert (
+            error <= 2**-16
+        )  # the bound is for the worst case; 40-bit scales leave more than this in practice
+
+
+def test_digits(generator: kw.KeyGenerator) -> None:
+    data = files("keywright") / "data"
+    with (data / "digits_test.npz").open("rb") as file:
+        images = np.load(file)["images"]
+    program = nn.compile((data / "digits.onnx").read_bytes(), slots=1 << 13, levels=8)
+    compare(program, generator, images[:3])
+
+
+@pytest.mark.parametrize("slots", [16, 256])
+def test_shortcuts_polynomials_and_several_ciphertexts(
+    build: Build, generator: kw.KeyGenerator, slots: int
+) -> None:
+    node = helper.make_node
+    rng = np.random.default_rng(3)
+    model = build(
+        [
+            node("Conv", ["x", "w"], ["a"], pads=[1, 1, 1, 1]),
+            node("Sigmoid", ["a"], ["s"]),
+            node("Conv", ["s", "v"], ["b"], pads=[1, 1, 1, 1]),
+            node("Add", ["b", "s"], ["c"]),
+            node("Mul", ["c", "c"], ["m"]),
+            node("GlobalAveragePool", ["m"], ["y"]),
+        ],
+        (1, 4, 4),
+        {
+            "w": rng.normal(size=(2, 1, 3, 3)).astype(np.float32) / 3,
+            "v": rng.normal(size=(2, 2, 3, 3)).astype(np.float32) / 4,
+        },
+    )
+    samples = rng.normal(size=(10, 1, 4, 4)).astype(np.float32)
+    program = nn.compile(model, slots=slots, levels=8, calibration=samples, degrees={"Sigmoid": 5})
+    compare(program, generator, samples[:2])
+
+
+def test_every_required_key_is_needed(generator: kw.KeyGenerator, build: Build) -> None:
+    model = build(
+        [helper.make_node("MatMul", ["x", "w"], ["h"]), helper.make_node("Mul", ["h", "h"], ["y"])],
+        (8,),
+        {"w": np.ones((8, 8), np.float32) / 8},
+    )
+    program = nn.compile(model, slots=8, levels=2)
+    encrypted = encrypt_sample(program, kw.Encryptor(generator.public_key()), np.ones(8))
+    for skip in range(len(program.required_keys)):
+        keys = evaluation_keys(program, generator, skip)
+        with pytest.raises(kw.MissingKeyError):
+            program.run(EncryptedBackend(kw.Evaluator(secret().parameters, keys)), encrypted)
