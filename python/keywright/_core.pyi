@@ -27,6 +27,9 @@ __all__ = [
     "SeededCiphertext",
     "SwitchingKey",
     "__version__",
+    "bench",
+    "bench_sets",
+    "bench_works",
     "inspect",
     "presets",
     "set_threads",
@@ -39,6 +42,17 @@ def presets() -> list[str]: ...
 def set_threads(n: int | None = None) -> None: ...
 def threads() -> int: ...
 def inspect(path: _Path) -> dict[str, Any]: ...
+def bench(
+    emit: Callable[[str], object],
+    *,
+    set: str = "main",
+    alpha: int | None = None,
+    works: Sequence[str] = ...,
+    runs: int = 5,
+    seeded: bool = True,
+) -> None: ...
+def bench_sets() -> list[str]: ...
+def bench_works() -> list[str]: ...
 
 @final
 class Parameters:

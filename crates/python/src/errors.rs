@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use keywright_bench::BenchError;
 use keywright_circuits::CircuitError;
 use keywright_ckks::CkksError;
 use keywright_ckks::encoder::EncoderError;
@@ -36,6 +37,8 @@ pub(crate) enum Failure {
     },
     /// A name that is no basis.
     Basis(String),
+    /// A measurement that cannot be made.
+    Bench(String),
     Threads {
         count: usize,
         reason: String,
@@ -62,6 +65,12 @@ from! {
     CircuitError => Self::Circuit,
     EncoderError => |error| Self::Ckks(error.into()),
     WireError => Self::Wire,
+    BenchError => |error| match error {
+        BenchError::Ckks(error) => error.into(),
+        BenchError::Rlwe(error) => error.into(),
+        BenchError::Ring(error) => error.into(),
+        other => Self::Bench(other.to_string()),
+    },
     PyErr => Self::Python,
 }
 
@@ -399,6 +408,7 @@ impl From<Failure> for PyErr {
                     format!("there is no basis `{basis}`; use \"monomial\" or \"chebyshev\""),
                     (|| described!(py, "ParameterError", what = "basis", value = basis))(),
                 ),
+                Failure::Bench(reason) => (reason, described!(py, "ParameterError")),
                 Failure::Wire(error) => (error.to_string(), wire(py, &error)),
                 Failure::Values(reason) => (reason, described!(py, "EncodeError")),
                 Failure::Slots { slots, max } => (

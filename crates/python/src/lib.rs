@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod array;
+mod bench;
 mod ciphertext;
 mod decryptor;
 mod encryptor;
@@ -26,6 +27,8 @@ mod switching_key;
 /// Keywright's compiled engine. Import it as `keywright`.
 #[pyo3::pymodule(gil_used = false)]
 mod _core {
+    #[pymodule_export]
+    use crate::bench::{bench, bench_sets, bench_works};
     #[pymodule_export]
     use crate::ciphertext::PyCiphertext;
     #[pymodule_export]
