@@ -10,10 +10,9 @@ use keywright_rlwe::{Division, RlweError, for_each_item};
 use super::BsgsPlan;
 use crate::CircuitError;
 
-/// Error of an encoded value that comes from computing the embedding in `f64`, in units of `2^-53` times the largest value
-/// of the diagonal, per `log2` of the slots and two more: each butterfly stage adds at most about two roundings to a
-/// value, each value is the mean of those before it, and the transform back, which evaluation performs exactly, keeps the
-/// maximum of the spectrum within the root of the number of slots, which random roundings do not reach.
+/// Error of encoding that comes from computing the embedding in `f64`: with `u = 2^-53`, a diagonal is off by at most
+/// `4 u log2(n)` of its Euclidean norm ([`keywright_ckks::encoder::Embedding`]), so a slot, in the root mean square, by that
+/// times the largest value. Two more are counted with `log2(n)`, for the scale and the conversion to integers.
 pub const ENCODING_UNITS: f64 = 4.0;
 
 /// The diagonals that share a giant step.

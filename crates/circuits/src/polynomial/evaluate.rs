@@ -1,7 +1,8 @@
 use std::collections::BTreeMap;
 
-use keywright_ckks::{Ciphertext, CkksError, Evaluator, Packing};
-use keywright_rlwe::KeyElement;
+use keywright_ckks::{Ciphertext, CkksError, ErrorEstimate, Evaluator, Packing};
+use keywright_ring::Poly;
+use keywright_rlwe::{KeyElement, RlweCiphertext, for_each_item};
 
 use super::Basis;
 use super::plan::{Node, PolynomialPlan, Power};
@@ -109,9 +110,7 @@ impl Powers<'_, '_> {
         if chebyshev {
             product = self.evaluator.mul_integer(&product, 2)?;
             if a != b {
-                let (level, scale) = (product.level(), product.scale);
-                let term = self.term(a - b, -1.0, level, scale)?;
-                self.evaluator.add_assign(&mut product, &term)?;
+                self.add_term(&mut product, a - b, -1.0)?;
             }
         }
         let mut out = self.rescale(&product, power.relinearize)?;
@@ -131,18 +130,44 @@ impl Powers<'_, '_> {
         })
     }
 
-    /// `c X^k` at a level and exactly at a scale, not rescaled.
-    fn term(&self, exponent: usize, c: f64, level: usize, scale: f64) -> Result<Ciphertext, CircuitError> {
-        let power = self.evaluator.drop_to_level(self.get(exponent), level)?;
-        let constant_scale = scale / power.scale;
-        if constant_scale < 1.0 {
-            // The constant would be rounded to nothing.
-            let log_q = self.evaluator.parameters().rlwe().log2_q(level);
+    /// `sum += c X^k`, exactly at the scale of the sum and at its level: the constant is encoded at the quotient of the
+    /// two scales, off by at most half a unit.
+    fn add_term(&self, sum: &mut Ciphertext, exponent: usize, c: f64) -> Result<(), CircuitError> {
+        let rlwe = self.evaluator.parameters().rlwe();
+        let (power, level) = (self.get(exponent), sum.level());
+        let constant_scale = sum.scale / power.scale;
+        let constant = (c * constant_scale).round_ties_even();
+        // Below 1 constants would round to nothing; integers of 127 bits are more than any scale asks for.
+        if !(constant_scale >= 1.0 && constant.abs() < 127f64.exp2()) {
+            let log_q = rlwe.log2_q(level);
             return Err(CkksError::Scale { log_scale: constant_scale.log2(), log_q, level }.into());
         }
-        let mut term = self.evaluator.mul_constant_lazy(&power, c, constant_scale)?;
-        term.scale = scale;
-        Ok(term)
+        while sum.degree() < power.degree() {
+            sum.rlwe.polys.push(Poly::zero(rlwe.n(), level + 1));
+        }
+        let polys = sum.rlwe.polys.iter_mut().zip(&power.rlwe.polys);
+        let limbs = polys.flat_map(|(x, y)| x.limbs_mut().zip(y.limbs()).enumerate()).collect();
+        for_each_item(limbs, |_, (i, (x, y)): (usize, (&mut [u64], &[u64]))| {
+            let m = rlwe.modulus(i);
+            let magnitude = m.reduce_u128(constant.abs() as u128);
+            let residue = if constant < 0.0 { m.neg(magnitude) } else { magnitude };
+            rlwe.ring().backend().mul_scalar_add_assign(m, x, y, m.shoup(residue));
+        });
+        let factor = ErrorEstimate { deviation: 0.5 / constant_scale, magnitude: c.abs() };
+        sum.estimate = sum.estimate.plus(power.estimate.times(factor));
+        Ok(())
+    }
+
+    /// Zero at a level and a scale.
+    fn zero(&self, level: usize, scale: f64) -> Ciphertext {
+        let n = self.evaluator.parameters().rlwe().n();
+        Ciphertext {
+            parameters: self.evaluator.parameters().clone(),
+            rlwe: RlweCiphertext { polys: vec![Poly::zero(n, level + 1), Poly::zero(n, level + 1)] },
+            scale,
+            packing: self.get(1).packing,
+            estimate: ErrorEstimate { deviation: 0.0, magnitude: 0.0 },
+        }
     }
 
     /// A node's polynomial, `node.depth` levels below the variable, exactly at a scale.
@@ -150,23 +175,24 @@ impl Powers<'_, '_> {
         let evaluator = self.evaluator;
         let level = self.top + 1 - node.depth;
         let before = scale * evaluator.parameters().rlwe().modulus(level).value() as f64;
+        let log_q = evaluator.parameters().rlwe().log2_q(level);
+        if !(before > 0.0 && before.log2() < log_q) {
+            return Err(CkksError::Scale { log_scale: before.log2(), log_q, level }.into());
+        }
         let mut sum: Option<Ciphertext> = None;
-        let mut add = |part: Ciphertext| match &mut sum {
-            Some(sum) => evaluator.add_assign(sum, &part),
-            None => {
-                sum = Some(part);
-                Ok(())
-            }
-        };
         for (quotient, exponent) in &node.products {
             let power = self.get(*exponent);
             let quotient = self.node(quotient, before / power.scale)?;
-            add(evaluator.multiply_lazy(&quotient, power)?)?;
+            let product = evaluator.multiply_lazy(&quotient, power)?;
+            match &mut sum {
+                Some(sum) => evaluator.add_assign(sum, &product)?,
+                None => sum = Some(product),
+            }
         }
+        let mut sum = sum.unwrap_or_else(|| self.zero(level, before));
         for &(exponent, c) in &node.terms {
-            add(self.term(exponent, c, level, before)?)?;
+            self.add_term(&mut sum, exponent, c)?;
         }
-        let Some(sum) = sum else { return Err(CircuitError::Empty("a node of the plan")) };
         let mut out = self.rescale(&sum, node.relinearize)?;
         // By construction, up to the rounding of f64.
         out.scale = scale;

@@ -164,6 +164,10 @@ fn misuse_is_refused() {
             "{log_scale}"
         );
     }
+    // A constant that no scale asks for.
+    let huge = PolynomialPlan::new(&Polynomial::new(Basis::Monomial, vec![0.0, 1e30]).unwrap());
+    let error = evaluate(&evaluator, &huge, &good, None).unwrap_err();
+    assert!(matches!(error, CircuitError::Ckks(CkksError::Scale { .. })), "{error}");
     assert!(matches!(
         Polynomial::new(UNIT, vec![0.0, f64::INFINITY]),
         Err(CircuitError::NotFinite { index: 1, .. })
