@@ -27,12 +27,14 @@ def assemble(
     levels: dict[int, int],
     input_level: int,
     fitted: list[FittedActivation],
+    output_scale: float,
 ) -> Program:
     """The program of a graph without activations.
 
     Args:
         levels: of every value; see `needed_levels`.
         input_level: at which the input enters; at least its needed level.
+        fitted, output_scale: for the attributes of the program.
     """
     assembler = _Assembler(graph, layouts, levels, input_level)
     for number in graph.nodes:
@@ -52,6 +54,7 @@ def assemble(
         vectors=tuple(assembler.vectors),
         polynomials=tuple(assembler.polynomials),
         fitted=tuple(fitted),
+        output_scale=output_scale,
     )
 
 

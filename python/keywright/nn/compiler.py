@@ -1,5 +1,6 @@
 """`compile`: an ONNX model becomes a program, or is refused with every reason."""
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from .layout import next_power_of_two
 from .operators import ACTIVATIONS
 from .packing import choose_layouts
 from .program import Program
-from .simplify import simplify
+from .simplify import scale_value, simplify
 from .sparse import Vector
 
 MAX_DEGREE = 63
@@ -44,7 +45,9 @@ def compile(  # noqa: A001 (read as keywright.nn.compile)
         model: the model, its bytes, or its path.
         slots: most slots per ciphertext, N/2 at full packing; fewer are used if the network fits.
         levels: highest level of the parameters.
-        calibration: typical inputs, (count, *input_shape), on which activation ranges are measured.
+        calibration: typical inputs, (count, *input_shape), on which the ranges of activations and of the
+            output are measured. Without them the output is not scaled and must fit under the last prime as it
+            is.
         degrees: degree of the polynomial that stands for each ONNX activation ("Relu": 15); 7 where not
             given. Degree 2 takes one level, degree d otherwise ceil(log2(d + 1)).
         margin: by which share of its width each measured range is widened on both sides.
@@ -79,11 +82,12 @@ def compile(  # noqa: A001 (read as keywright.nn.compile)
     graph = simplify(graph)
     if too_deep := _too_deep(graph, levels, input_level, output_level):
         raise ModelRefused(too_deep)
+    output_scale = _bound_output(graph, samples, margin)
     layouts = choose_layouts(graph, slots)
     needed = needed_levels(graph, output_level)
     source = next(number for number, node in graph.nodes.items() if isinstance(node, Input))
     entry = needed[source] if input_level is None else input_level
-    program = assemble(graph, layouts, needed, entry, fitted)
+    program = assemble(graph, layouts, needed, entry, fitted, output_scale)
     size = sum(d.nbytes for t in program.transforms for diagonals in t.diagonals for d in diagonals.values())
     if size > max_plaintext_bytes:
         raise ModelRefused([TooWide(size, max_plaintext_bytes)])
@@ -117,6 +121,13 @@ def _too_deep(graph: Graph, levels: int, input_level: int | None, output_level: 
     available = (levels if input_level is None else input_level) - output_level
     depth = graph.depth()
     return [TooDeep(depth, available)] if depth > available else []
+
+
+def _bound_output(graph: Graph, samples: Vector, margin: float) -> float:
+    """Divide the output by a power of two so that samples give at most 1, and return that power."""
+    peak = max((float(np.abs(graph.evaluate(sample)[graph.output]).max()) for sample in samples), default=0.0)
+    scale = 2.0 ** max(math.ceil(math.log2(peak * (1 + margin))), 0) if peak > 0 else 1.0
+    return scale if scale > 1 and scale_value(graph, graph.output, 1 / scale, reader=None) else 1.0
 
 
 def _samples(graph: Graph, calibration: ArrayLike | None) -> Vector:

@@ -80,7 +80,7 @@ def decrypt_result(program: Program, decryptor: Decryptor, outputs: "Sequence[Va
 
 @dataclass(frozen=True, eq=False)
 class Dropped:
-    """A ciphertext at a lower level than it was, and what it was: a sum can use these levels to match scales."""
+    """A ciphertext at a lower level than it was, and what it was: a sum can use the levels to match scales."""
 
     ciphertext: Ciphertext
     source: Ciphertext
@@ -99,8 +99,8 @@ class EncryptedBackend:
     Linear transforms keep the scale of their input and polynomials give it to their result. A product has a
     scale of its own; a sum with it brings the operand that was dropped to a lower level to that scale.
 
-    Diagonals are encoded at their first use, or by `prepare`, and kept: 8 N (level + 1 + special primes) bytes
-    each.
+    Diagonals are encoded at their first use, or by `prepare`, and kept: 8 N (level + 1 + special primes)
+    bytes each.
 
     Args:
         evaluator: with the keys of `key_specs`.
@@ -125,7 +125,7 @@ class EncryptedBackend:
             inputs: the ciphertexts of `encrypt_sample`.
 
         Raises:
-            BackendMisuse: another number of ciphertexts or of slots than the program takes, or too low levels.
+            BackendMisuse: another number of ciphertexts or of slots than the program takes, or low levels.
             MissingKeyError: a key is missing.
         """
         for ciphertext in inputs:

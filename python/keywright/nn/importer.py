@@ -129,7 +129,7 @@ class _Importer:
             if all(isinstance(source, Constant) or source is None for source in sources):
                 self._fold(node, sources)
                 return
-            context = OperatorContext(self.graph, node, name, sources, self.opsets.get("", 1), self.degrees)
+            context = OperatorContext(self.graph, node, name, sources, self.degrees)
             handler = OPERATORS.get(node.op_type) if node.domain in ("", "ai.onnx") else None
             if handler is None:
                 raise self._unsupported(node, name)

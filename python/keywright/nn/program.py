@@ -67,6 +67,8 @@ class Program:
         input_level, output_level: levels at which ciphertexts enter and leave.
         instructions: in order of execution.
         outputs: numbers of the ciphertexts that hold the result.
+        output_scale: `unpack` multiplies by it; a power of two that brings results on calibration data to at
+            most 1, so that they fit under the last prime.
         transforms, vectors, polynomials: the plaintext operands that instructions refer to.
         fitted: how well each activation's polynomial fits.
     """
@@ -84,6 +86,7 @@ class Program:
     vectors: tuple[Vector, ...]
     polynomials: tuple[PolynomialSpec, ...]
     fitted: tuple[FittedActivation, ...] = ()
+    output_scale: float = 1.0
 
     @property
     def depth(self) -> int:
@@ -122,7 +125,8 @@ class Program:
         expected = (self.output_layout.ciphertexts, self.slots)
         if np.shape(slots) != expected:
             raise InvalidSamples(f"the decrypted result has shape {expected}, got {np.shape(slots)}")
-        return self.output_layout.unpack(np.asarray(slots, np.float64)).reshape(self.output_shape)
+        values = self.output_layout.unpack(np.asarray(slots, np.float64))
+        return values.reshape(self.output_shape) * self.output_scale
 
     def run(self, backend: Backend[Ciphertext], inputs: list[Ciphertext]) -> list[Ciphertext]:
         """Evaluate on encrypted inputs; see `keywright.nn.executor.execute`."""

@@ -6,7 +6,7 @@ Each rule returns whether it changed the graph; `simplify` applies them until no
 from collections.abc import Callable
 from dataclasses import replace
 
-from .graph import Activation, Add, Graph, Linear, Multiply, Node, Polynomial, Shift
+from .graph import Activation, Add, Graph, Linear, Multiply, Node, Polynomial, Shift, operands
 from .sparse import SparseMatrix, Vector
 
 MERGE_GROWTH = 8
@@ -19,7 +19,7 @@ Function = Callable[[Vector], Vector]
 def simplify(graph: Graph) -> Graph:
     """An equal graph that consumes as few levels as these rules reach, in topological order without dead
     nodes."""
-    graph = _fuse_functions(graph.renumbered()).renumbered()
+    graph = _fuse_functions(graph.renumbered())
     rules = (_fold_shift, _merge_linear, _sum_linear)
     while any(rule(graph) for rule in rules):
         graph = graph.renumbered()
@@ -28,17 +28,22 @@ def simplify(graph: Graph) -> Graph:
 
 def _fuse_functions(graph: Graph) -> Graph:
     """Products and compositions of elementwise functions of one value, such as x * sigmoid(x), become one
-    activation."""
+    activation; not across values that something else reads where that would add activations."""
+    options = [_fused(graph, across_shared).renumbered() for across_shared in (True, False)]
+    return min(options, key=lambda g: sum(isinstance(node, Activation) for node in g.nodes.values()))
+
+
+def _fused(graph: Graph, across_shared: bool) -> Graph:
+    nodes = dict(graph.nodes)
     chains: dict[int, tuple[int, Function, Activation | None]] = {}
-    for number, node in list(graph.nodes.items()):
-        chain = _chain(node, chains)
+    consumers = graph.consumers()
+    for number, node in graph.nodes.items():
+        shared = any(chains[o][2] is not None and set(consumers[o]) != {number} for o in operands(node))
+        chain = None if shared and not across_shared else _chain(node, chains)
         chains[number] = chain or (number, lambda x: x, None)
-        if chain is None:
-            continue
-        base, function, first = chain
-        if first is not None and isinstance(node, Activation | Multiply | Linear | Shift | Add):
-            graph.nodes[number] = replace(first, operands=(base,), function=function)
-    return graph
+        if chain is not None and chain[2] is not None:
+            nodes[number] = replace(chain[2], operands=(chain[0],), function=chain[1])
+    return Graph(nodes, graph.output)
 
 
 def _chain(
@@ -163,17 +168,20 @@ def _sum_linear(graph: Graph) -> bool:
     return False
 
 
-def scale_value(graph: Graph, number: int, factor: float, reader: int) -> bool:
+def scale_value(graph: Graph, number: int, factor: float, reader: int | None) -> bool:
     """Multiply a value by a constant without spending a level, if its producer and all its readers but one
     allow it.
 
     The producer takes the factor into its weights; other readers must be linear maps, which take the inverse.
 
+    Args:
+        reader: the node that asks for the factor; None if it is who reads the output.
+
     Returns:
         Whether the graph was changed. If not, it is untouched.
     """
     changes: dict[int, Node] = {}
-    if not _scale(graph, graph.consumers(), number, factor, {reader}, changes):
+    if not _scale(graph, graph.consumers(), number, factor, set() if reader is None else {reader}, changes):
         return False
     graph.nodes.update(changes)
     return True
@@ -187,7 +195,7 @@ def _scale(
     readers: set[int],
     changes: dict[int, Node],
 ) -> bool:
-    if number == graph.output:
+    if number == graph.output and readers:
         return False
     for other in set(consumers[number]) - readers:
         node = changes.get(other, graph.nodes[other])

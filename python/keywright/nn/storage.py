@@ -101,6 +101,7 @@ def _description(program: Program) -> dict[str, Any]:
         "output_shape": program.output_shape,
         "input_period": program.input_layout.period,
         "output_period": program.output_layout.period,
+        "output_scale": program.output_scale,
         "input_level": program.input_level,
         "output_level": program.output_level,
         "outputs": program.outputs,
@@ -205,6 +206,7 @@ def _read(archive: zipfile.ZipFile, max_bytes: int) -> Program:
         output_shape=shapes[1],
         input_layout=layouts[0],
         output_layout=layouts[1],
+        output_scale=_scale(data["output_scale"]),
         input_level=_integer(data["input_level"], "input_level"),
         output_level=_integer(data["output_level"], "output_level"),
         instructions=tuple(
@@ -231,6 +233,12 @@ def _read(archive: zipfile.ZipFile, max_bytes: int) -> Program:
 def _integer(value: object, name: str) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 1 << 31:
         raise ProgramFormatError(f"{name} must be an integer in [0, 2^31), got {value!r}")
+    return value
+
+
+def _scale(value: object) -> float:
+    if not isinstance(value, float) or not 1.0 <= value < math.inf:
+        raise ProgramFormatError(f"output_scale must be a finite number of at least 1, got {value!r}")
     return value
 
 

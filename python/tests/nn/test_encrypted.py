@@ -42,7 +42,7 @@ def compare(program: nn.Program, generator: kw.KeyGenerator, samples: Samples) -
     backend = EncryptedBackend(kw.Evaluator(secret().parameters, evaluation_keys(program, generator)))
     encryptor, decryptor = kw.Encryptor(generator.public_key(), bytes(32)), kw.Decryptor(secret())
     for sample in samples:
-        cts = program.run(backend, encrypt_sample(program, encryptor, sample))
+        cts = backend.run(program, encrypt_sample(program, encryptor, sample))
         assert [ct.level for ct in cts] == [program.output_level] * len(cts)
         error = np.abs(decrypt_result(program, decryptor, cts) - run_clear(program, sample)).max()
         assert error <= max(ct.error_bound for ct in cts)
@@ -96,4 +96,4 @@ def test_every_required_key_is_needed(generator: kw.KeyGenerator, build: Build) 
     for skip in range(len(program.required_keys)):
         keys = evaluation_keys(program, generator, skip)
         with pytest.raises(kw.MissingKeyError):
-            program.run(EncryptedBackend(kw.Evaluator(secret().parameters, keys)), encrypted)
+            EncryptedBackend(kw.Evaluator(secret().parameters, keys)).run(program, encrypted)

@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 import pytest
 from keywright import nn
-from keywright.nn.checking import run_clear
+from keywright.nn.checking import run_clear, run_onnxruntime
 from keywright.nn.polynomials import polynomial_depth, polynomial_relinearisations
 from onnx import helper
 
@@ -145,6 +145,40 @@ def test_negative_quadratics(build: Build) -> None:
     x = np.random.default_rng(2).normal(size=(30, 4))
     program = nn.compile(model, slots=4, levels=3, calibration=x, degrees={"Relu": 2})
     assert program.check(x, model).max_abs_error <= 4 * 1.01 * program.fitted[0].max_error + 1e-6
+
+
+def test_results_on_calibration_data_are_at_most_one(build: Build) -> None:
+    model = build(
+        [helper.make_node("MatMul", ["x", "w"], ["h"]), helper.make_node("Mul", ["h", "h"], ["y"])],
+        (3,),
+        {"w": np.asarray([[100.0, 3.0], [0.0, 5.0], [-7.0, 0.0]], np.float32)},
+    )
+    x = np.random.default_rng(4).integers(-4, 5, (20, 3))
+    program = nn.compile(model, slots=4, levels=2, calibration=x)
+    peak = np.abs(run_onnxruntime(model, x.astype(np.float64))).max()
+    assert peak <= program.output_scale < 4 * peak
+    assert program.check(x, model).max_abs_error <= 2**-48 * peak
+    backend = nn.ClearBackend(program.slots)
+    for sample in x:
+        rows = [backend.encrypt(row, program.input_level) for row in program.pack(sample)]
+        assert np.abs(program.run(backend, rows)[0].values).max() <= 1
+
+
+def test_a_shared_activation_is_evaluated_once(build: Build) -> None:
+    """A function and its double are not two polynomials."""
+    model = build(
+        [
+            node("Tanh", ["x"], ["t"]),
+            node("Mul", ["t", "two"], ["a"]),
+            node("MatMul", ["t", "w"], ["b"]),
+            node("Add", ["a", "b"], ["y"]),
+        ],
+        (4,),
+        {"two": np.float32(2), "w": np.tri(4, dtype=np.float32)},
+    )
+    x = np.random.default_rng(4).normal(size=(20, 4))
+    program = nn.compile(model, slots=4, levels=9, calibration=x)
+    assert [step.operation for step in program.instructions].count("polynomial") == 1
 
 
 @pytest.mark.parametrize("degree", range(1, 64))

@@ -60,6 +60,7 @@ def test_round_trip(program: nn.Program, stored: Path) -> None:
     assert loaded.instructions == program.instructions
     assert loaded.key_switches == program.key_switches
     assert loaded.fitted == program.fitted
+    assert loaded.output_scale == program.output_scale > 1
     x = np.linspace(-1, 1, 6)
     assert np.array_equal(run_clear(loaded, x), run_clear(program, x))
     again = stored.with_name("again.kwp")
@@ -111,6 +112,8 @@ def test_truncation_is_refused(stored: Path) -> None:
         ({"slots": 1 << 40}, "integer"),
         ({"slots": 8}, "holds"),
         ({"input_shape": [1 << 30]}, "holds|bytes"),
+        ({"output_scale": 0.5}, "output_scale"),
+        ({"output_scale": float("inf")}, "output_scale"),
         ({"outputs": []}, "no outputs|ciphertexts"),
         ({"outputs": [0]}, "level"),
         ({"output_level": 1}, "level"),

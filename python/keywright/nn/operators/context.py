@@ -45,7 +45,6 @@ class OperatorContext:
     Attributes:
         graph: receives the nodes.
         name, operator: for messages.
-        opset: version of the default operator set.
         degrees: polynomial degree by operator type.
     """
 
@@ -55,16 +54,9 @@ class OperatorContext:
         node: onnx.NodeProto,
         name: str,
         operands: list[Operand | None],
-        opset: int,
         degrees: dict[str, int],
     ) -> None:
-        self.graph, self.name, self.operator, self.opset, self.degrees = (
-            graph,
-            name,
-            node.op_type,
-            opset,
-            degrees,
-        )
+        self.graph, self.name, self.operator, self.degrees = graph, name, node.op_type, degrees
         self._operands = operands
         self._attributes = {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}
         self._read: set[str] = set()
