@@ -19,6 +19,8 @@ pub(crate) enum Failure {
     Ckks(CkksError),
     Circuit(CircuitError),
     Wire(WireError),
+    /// What is wrong with the contents of a file.
+    InFile(PathBuf, WireError),
     /// What the system says of a file.
     File(PathBuf, std::io::Error),
     /// Raised by Python code that was called, or by an argument of the wrong type.
@@ -78,7 +80,7 @@ from! {
 pub(crate) fn file(path: &Path) -> impl FnOnce(WireError) -> Failure + '_ {
     |error| match error {
         WireError::Io(error) => Failure::File(path.to_path_buf(), error),
-        other => Failure::Wire(other),
+        other => Failure::InFile(path.to_path_buf(), other),
     }
 }
 
@@ -409,6 +411,7 @@ impl From<Failure> for PyErr {
                     (|| described!(py, "ParameterError", what = "basis", value = basis))(),
                 ),
                 Failure::Bench(reason) => (reason, described!(py, "ParameterError")),
+                Failure::InFile(path, error) => (format!("{}: {error}", path.display()), wire(py, &error)),
                 Failure::Wire(error) => (error.to_string(), wire(py, &error)),
                 Failure::Values(reason) => (reason, described!(py, "EncodeError")),
                 Failure::Slots { slots, max } => (

@@ -80,7 +80,7 @@ def decrypt_result(program: Program, decryptor: Decryptor, outputs: "Sequence[Va
 
 @dataclass(frozen=True, eq=False)
 class Dropped:
-    """A ciphertext at a lower level than it was, and what it was: a sum can use the levels to match scales."""
+    """A ciphertext at a lower level than it was, and what it was: sums can use the levels to match scales."""
 
     ciphertext: Ciphertext
     source: Ciphertext

@@ -1,0 +1,1 @@
+"""The commands of ``keywright``, one per file; see `keywright.cli`."""

@@ -1,0 +1,121 @@
+"""What commands share: reading arrays and models, output folders that appear whole, progress."""
+
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+PARAMETERS = "parameters.kw"
+SECRET_KEY = "secret.kw"
+PUBLIC_KEY = "public.kw"
+EVALUATION_KEYS = "keys.kw"
+PROGRAM = "program.kwp"
+
+
+class CommandError(Exception):
+    """What the command line was asked for cannot be done; the text says what to do instead."""
+
+
+def require_files(folder: Path, names: Sequence[str], origin: str) -> None:
+    """Refuse a folder that lacks files.
+
+    Raises:
+        CommandError: naming the files, and the command that makes such a folder.
+    """
+    missing = [name for name in names if not (folder / name).is_file()]
+    if missing:
+        raise CommandError(f"{folder} holds no {', '.join(missing)}; name the {origin}")
+
+
+def load_array(path: Path) -> NDArray[np.float64]:
+    """A numpy file of numbers, without pickled objects.
+
+    Raises:
+        CommandError: the file is not one, or is not of finite real numbers.
+    """
+    try:
+        array = np.load(path, allow_pickle=False)
+    except (ValueError, EOFError) as error:
+        raise CommandError(
+            f"{path} is not a numpy file of numbers ({error}); write it with numpy.save"
+        ) from error
+    if isinstance(array, Mapping):
+        raise CommandError(f"{path} is an archive of {', '.join(array)}; save one array with numpy.save")
+    if array.dtype.kind not in "biuf":
+        raise CommandError(f"{path} has dtype {array.dtype}; real numbers are needed")
+    values = np.asarray(array, np.float64)
+    if not np.isfinite(values).all():
+        count = int((~np.isfinite(values)).sum())
+        raise CommandError(f"{path} holds {count} values that are not finite; give finite numbers")
+    return values
+
+
+def load_samples(path: Path, shape: tuple[int, ...]) -> NDArray[np.float64]:
+    """Samples of a shape, from a file of one sample or of many.
+
+    Raises:
+        CommandError: the array has another shape.
+    """
+    array = load_array(path)
+    if array.shape == shape:
+        return array[None]
+    if array.shape[1:] != shape or len(array) == 0:
+        raise CommandError(f"{path} has shape {array.shape}; the model takes {shape}, or many of them")
+    return array
+
+
+@contextmanager
+def new_folder(path: Path) -> Iterator[Path]:
+    """A folder to write into that becomes ``path`` when the block ends, and disappears if it fails.
+
+    Raises:
+        CommandError: ``path`` exists.
+    """
+    if path.exists():
+        raise CommandError(f"{path} exists; remove it or name another folder")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}."))
+    try:
+        yield temporary
+        temporary.rename(path)
+    except BaseException:
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise
+
+
+@contextmanager
+def new_file(path: Path) -> Iterator[Path]:
+    """A file to write that replaces ``path`` when the block ends, and disappears if it fails."""
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder:
+        temporary = Path(folder) / path.name
+        yield temporary
+        temporary.replace(path)
+
+
+def ciphertext_name(sample: int, index: int) -> str:
+    """Name of the file of one ciphertext of one sample."""
+    return f"{sample:06}-{index}.kw"
+
+
+def group_ciphertexts(folder: Path, count: int) -> list[list[Path]]:
+    """The ciphertext files of a folder by sample, ``count`` for each.
+
+    Raises:
+        CommandError: there are none, or a sample has another number.
+    """
+    samples: dict[str, list[Path]] = {}
+    for path in sorted(folder.glob("*-*.kw")):
+        samples.setdefault(path.name.partition("-")[0], []).append(path)
+    if not samples:
+        raise CommandError(f"{folder} holds no ciphertexts; make them with keywright encrypt")
+    for sample, paths in samples.items():
+        expected = [f"{sample}-{index}.kw" for index in range(count)]
+        if sorted(path.name for path in paths) != sorted(expected):
+            raise CommandError(
+                f"{folder}: sample {sample} has {len(paths)} ciphertexts, the program has {count}"
+            )
+    return [[folder / f"{sample}-{index}.kw" for index in range(count)] for sample in sorted(samples)]

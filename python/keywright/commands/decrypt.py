@@ -1,0 +1,57 @@
+"""Decrypt the results of a program: the end of the client's work."""
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+import keywright as kw
+from keywright import nn
+from keywright._terminal import Column, Terminal
+from keywright.nn.encrypted import decrypt_result
+
+from .common import PARAMETERS, PROGRAM, SECRET_KEY, group_ciphertexts, new_file, require_files
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("--keys", type=Path, required=True, help="client folder of keywright keygen")
+    parser.add_argument("--input", type=Path, required=True, help="folder of keywright run")
+    parser.add_argument("--out", type=Path, help="file of the results (.npy), (count, *output_shape)")
+
+
+def run(options: argparse.Namespace, terminal: Terminal) -> None:
+    """Print the largest output of every sample, and write all outputs if a file is named."""
+    require_files(options.keys, (PARAMETERS, PROGRAM, SECRET_KEY), "client folder of keywright keygen")
+    parameters = kw.Parameters.load(options.keys / PARAMETERS)
+    program = nn.Program.load(options.keys / PROGRAM)
+    decryptor = kw.Decryptor(kw.SecretKey.load(options.keys / SECRET_KEY, parameters))
+    rows, results = [], []
+    samples = group_ciphertexts(options.input, program.output_layout.ciphertexts)
+    with terminal.progress("decrypted samples", len(samples)) as advance:
+        for number, paths in enumerate(samples):
+            ciphertexts = [kw.Ciphertext.load(path, parameters) for path in paths]
+            result = decrypt_result(program, decryptor, ciphertexts)
+            bound = max(ciphertext.error_bound for ciphertext in ciphertexts)
+            rows.append(prediction(number, result) | {"error_bound": bound})
+            results.append(result)
+            advance(1)
+    if options.out is not None:
+        with new_file(options.out) as path, path.open("wb") as file:
+            np.save(file, np.asarray(results))
+    terminal.table([*PREDICTION, Column("error_bound", "error at most", "number")], rows)
+
+
+PREDICTION = (
+    Column("sample", "sample", "number"),
+    Column("prediction", "prediction", "number"),
+    Column("value", "its output", "number"),
+)
+"""Columns of `prediction`."""
+
+
+def prediction(number: int, result: NDArray[np.float64]) -> dict[str, int | float]:
+    """The index of the largest output of a sample, and that output."""
+    best = int(result.argmax())
+    return {"sample": number, "prediction": best, "value": float(result.ravel()[best])}

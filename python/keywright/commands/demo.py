@@ -1,0 +1,93 @@
+"""Classify handwritten digits that the server never sees; a minute in all.
+
+The client makes keys, encrypts digits and decrypts answers; the server evaluates a convolutional network on
+ciphertexts. Printed are the predictions beside those in clear, times, and bytes beside those of common key
+sets.
+"""
+
+import argparse
+from importlib.resources import files
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+
+from keywright._terminal import Column, Terminal
+from keywright.nn.checking import run_clear
+
+from .common import CommandError
+from .infer import infer
+from .rotation_table import draw, require_picture
+from .session import compile_model, key_columns, key_table
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("--samples", type=int, default=8, help="number of digits, 1 to 64 (default 8)")
+    parser.add_argument(
+        "--picture",
+        type=Path,
+        default=Path("keywright-demo.png"),
+        help="picture of the rotation keys, .png or .svg (default keywright-demo.png)",
+    )
+
+
+def run(options: argparse.Namespace, terminal: Terminal) -> None:
+    """Run the demonstration."""
+    data = files("keywright") / "data"
+    with (data / "digits_test.npz").open("rb") as file:
+        archive = np.load(file)
+        images, labels = archive["images"], archive["labels"]
+    if not 1 <= options.samples <= len(images):
+        raise CommandError(f"--samples {options.samples}: there are 1 to {len(images)} digits")
+    require_picture(options.picture)
+    compiled = compile_model((data / "digits.onnx").read_bytes(), None, None)
+    terminal.note(f"{compiled.parameters!r}")
+    images, labels = images[: options.samples], labels[: options.samples]
+    inference = infer(compiled, images.astype(np.float64), terminal)
+
+    clear = [run_clear(compiled.program, image) for image in images]
+    rows = [
+        {
+            "digit": int(label),
+            "encrypted": int(output.argmax()),
+            "clear": int(reference.argmax()),
+            "difference": float(np.abs(output - reference).max()),
+            "seconds": seconds,
+        }
+        for label, output, reference, seconds in zip(
+            labels, inference.outputs, clear, inference.evaluate_seconds, strict=True
+        )
+    ]
+    terminal.table(
+        [
+            Column("digit", "digit", "number"),
+            Column("encrypted", "encrypted prediction", "number"),
+            Column("clear", "prediction in clear", "number"),
+            Column("difference", "largest difference", "number"),
+            Column("seconds", "evaluation", "seconds"),
+        ],
+        rows,
+        title="Predictions",
+    )
+    terminal.table(
+        [Column("work", "work"), Column("seconds", "time", "seconds"), Column("bytes", "bytes", "bytes")],
+        [
+            {"work": "client: keys, once", "seconds": inference.key_seconds, "bytes": inference.key_bytes},
+            {"work": "server: encode the model, once", "seconds": inference.prepare_seconds},
+            {
+                "work": "client: encrypt and send",
+                "seconds": median(inference.encrypt_seconds),
+                "bytes": inference.sent_bytes,
+            },
+            {
+                "work": "server: evaluate and answer",
+                "seconds": median(inference.evaluate_seconds),
+                "bytes": inference.returned_bytes,
+            },
+            {"work": "client: decrypt", "seconds": median(inference.decrypt_seconds)},
+        ],
+        title="Work per digit (median)",
+    )
+    terminal.table(key_columns(), key_table(compiled), title="Evaluation keys that would serve the program")
+    draw(compiled, options.picture, terminal)

@@ -1,0 +1,65 @@
+"""Tell what a file is: parameters, keys, ciphertexts, programs."""
+
+import argparse
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import keywright as kw
+from keywright import nn
+from keywright._terminal import Column, Terminal, Value
+
+from .common import CommandError
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("file", type=Path, help="any file of Keywright")
+
+
+def run(options: argparse.Namespace, terminal: Terminal) -> None:
+    """Print the header of an object, and the keys of a set."""
+    path: Path = options.file
+    if path.is_dir():
+        raise CommandError(f"{path} is a folder; name one of its files")
+    described = _program(path) if zipfile.is_zipfile(path) else kw.inspect(path)
+    if terminal.json:
+        terminal.record(described)
+        return
+    keys = described.pop("keys", [])
+    columns = [Column("field", "field"), Column("value", "value")]
+    rows = [{"field": field.replace("_", " "), "value": _shown(value)} for field, value in described.items()]
+    terminal.table(columns, rows, title=str(path))
+    if keys:
+        headings = [
+            Column("element", "element"),
+            Column("rotation", "rotation", "number"),
+            Column("level", "level", "number"),
+            Column("alpha", "alpha", "number"),
+            Column("seeded", "seeded"),
+            Column("bytes", "bytes", "bytes"),
+        ]
+        terminal.table(headings, keys)
+
+
+def _program(path: Path) -> dict[str, Any]:
+    program = nn.Program.load(path)
+    return {
+        "kind": "a program",
+        "bytes": path.stat().st_size,
+        "secret": False,
+        "slots": program.slots,
+        "input_shape": " x ".join(map(str, program.input_shape)),
+        "output_shape": " x ".join(map(str, program.output_shape)),
+        "input_level": program.input_level,
+        "output_level": program.output_level,
+        "instructions": len(program.instructions),
+        "key_switches": sum(switch.count for switch in program.key_switches),
+        "evaluation_keys": len(program.required_keys),
+    }
+
+
+def _shown(value: Value) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:,}" if isinstance(value, int) else str(value)

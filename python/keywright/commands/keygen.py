@@ -1,0 +1,65 @@
+"""Compile a model and make the keys for it: one folder for the client, one for the server.
+
+OUT/client holds the secret and stays with the owner of the data. OUT/server holds the parameters, the
+evaluation keys and the program, which contains the model's weights; it holds nothing secret of the client.
+"""
+
+import argparse
+import shutil
+import time
+from pathlib import Path
+
+import keywright as kw
+from keywright._terminal import Column, Terminal, Value
+
+from .common import EVALUATION_KEYS, PARAMETERS, PROGRAM, PUBLIC_KEY, SECRET_KEY, new_folder
+from .session import compile_model
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("--model", type=Path, required=True, help="ONNX model")
+    parser.add_argument("--out", type=Path, required=True, help="folder to make")
+    add_compile_arguments(parser)
+
+
+def add_compile_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare how a model is compiled."""
+    parser.add_argument(
+        "--calibration", type=Path, help="typical inputs (.npy), on which activation ranges are measured"
+    )
+    parser.add_argument(
+        "--preset", choices=kw.presets(), help="parameters; the smallest deep enough by default"
+    )
+
+
+def run(options: argparse.Namespace, terminal: Terminal) -> None:
+    """Make both folders."""
+    compiled = compile_model(options.model, options.calibration, options.preset)
+    start = time.perf_counter()
+    with new_folder(options.out) as folder:
+        terminal.note(f"{compiled.program.depth} levels deep; {compiled.parameters!r}")
+        client, server = folder / "client", folder / "server"
+        client.mkdir(mode=0o700)
+        server.mkdir()
+        secret = kw.SecretKey.generate(compiled.parameters)
+        generator = kw.KeyGenerator(secret)
+        secret.save(client / SECRET_KEY)
+        generator.public_key().save(client / PUBLIC_KEY)
+        compiled.parameters.save(client / PARAMETERS)
+        compiled.program.save(client / PROGRAM)
+        for name in (PARAMETERS, PROGRAM):
+            shutil.copyfile(client / name, server / name)
+        specs = compiled.specs
+        with terminal.progress("evaluation keys", len(specs)) as advance:
+            generator.save_evaluation_keys(
+                server / EVALUATION_KEYS, specs, progress=lambda done, total: advance(1)
+            )
+        files = sorted(path for path in folder.rglob("*") if path.is_file())
+        rows: list[dict[str, Value]] = [
+            {"file": str(options.out / path.relative_to(folder)), "bytes": path.stat().st_size}
+            for path in files
+        ]
+    terminal.table([Column("file", "file"), Column("bytes", "bytes", "bytes")], rows)
+    terminal.note(f"{len(specs)} evaluation keys in {time.perf_counter() - start:.1f} s")
+    terminal.note(f"keep {options.out / 'client'}; give {options.out / 'server'} to the server")

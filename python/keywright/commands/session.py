@@ -1,0 +1,105 @@
+"""From a model to a program, parameters and keys."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import keywright as kw
+from keywright import nn
+from keywright._terminal import Column, Terminal
+from keywright.nn.encrypted import key_specs
+
+from .common import load_array
+
+HEADROOM_BITS = 8
+"""Bits above the scale that the lowest level must leave for the values of a result."""
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A program and the parameters it is for."""
+
+    program: nn.Program
+    parameters: kw.Parameters
+
+    @property
+    def specs(self) -> list[kw.KeySpec]:
+        """The keys that the server needs."""
+        return key_specs(self.program, self.parameters)
+
+
+def compile_model(model: Path | bytes, calibration: Path | None, preset: str | None) -> Compiled:
+    """Compile a model for shipped parameters: those named, or of the smallest ring that is deep enough those
+    with the smallest keys.
+
+    Raises:
+        ModelRefused: it cannot be compiled for any of them.
+    """
+    samples = None if calibration is None else load_array(calibration)
+    names = kw.presets() if preset is None else [preset]
+    found: list[Compiled] = []
+    for name in names:
+        parameters = kw.Parameters.preset(name)
+        if found and parameters.n > found[0].parameters.n:
+            break
+        lowest = 0 if headroom_bits(parameters) >= HEADROOM_BITS else 1
+        try:
+            program = nn.compile(
+                model,
+                slots=parameters.max_slots,
+                levels=parameters.max_level,
+                calibration=samples,
+                output_level=lowest,
+            )
+        except nn.ModelRefused as refusal:
+            too_small = all(isinstance(reason, nn.TooDeep) for reason in refusal.exceptions)
+            if not too_small or (not found and name == names[-1]):
+                raise
+        else:
+            found.append(Compiled(program, parameters))
+    return min(found, key=lambda compiled: sum(spec.bytes for spec in compiled.specs))
+
+
+def headroom_bits(parameters: kw.Parameters) -> float:
+    """log2 of the largest value that a result at level 0 can have."""
+    return float(parameters.q[0].bit_length() - 1 - parameters.log_scale)
+
+
+def make_keys(generator: kw.KeyGenerator, specs: list[kw.KeySpec], terminal: Terminal) -> kw.EvaluationKeys:
+    """All keys in memory, with progress."""
+    with terminal.progress("evaluation keys", len(specs)) as advance:
+        return generator.evaluation_keys(
+            relinearization=False, specs=specs, progress=lambda done, total: advance(1)
+        )
+
+
+def key_columns() -> list[Column]:
+    """Columns of a table of key sets."""
+    return [
+        Column("set", "evaluation keys"),
+        Column("keys", "keys", "number"),
+        Column("bytes", "bytes", "bytes"),
+        Column("unseeded_bytes", "without seeds", "bytes"),
+    ]
+
+
+def key_table(compiled: Compiled) -> list[dict[str, str | int]]:
+    """The program's keys beside two common sets that would serve it, all at the highest level.
+
+    Power-of-two: rotations by every power of two below the number of slots, of which all others are composed.
+    All required: every rotation of the program at the highest level, as where keys have no level.
+    Each with the relinearisation key.
+    """
+    program, parameters = compiled.program, compiled.parameters
+    steps = [key.step for key in program.required_keys if key.kind == "rotation"]
+    powers = [1 << k for k in range(program.slots.bit_length() - 1)]
+    top = kw.KeySpec.relinearization(parameters).bytes
+    planned = compiled.specs
+
+    def row(name: str, count: int, size: int) -> dict[str, str | int]:
+        return {"set": name, "keys": count, "bytes": size, "unseeded_bytes": 2 * size}
+
+    return [
+        row("this program, at the levels used", len(planned), sum(spec.bytes for spec in planned)),
+        row("all required, at the top level", len(steps) + 1, (len(steps) + 1) * top),
+        row("powers of two, at the top level", len(powers) + 1, (len(powers) + 1) * top),
+    ]
