@@ -169,6 +169,25 @@ def test_info(keys: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert len(lines(capsys)[0]["keys"]) == len(program_keys)
 
 
+def test_bench(capsys: pytest.CaptureFixture[str]) -> None:
+    threads = kw.threads()
+    arguments = ["--set", "quick", "--runs", "1", "--threads", "1"]
+    try:
+        assert main(["bench", "ntt", "rotate", *arguments, "--json"]) == 0
+        rows = lines(capsys)
+        assert main(["bench", "ntt", *arguments]) == 0
+        assert "of the limit" in capsys.readouterr().out
+    finally:
+        kw.set_threads(threads)
+    assert {row["work"] for row in rows} == {"ntt", "rotate"}
+    for row in rows:
+        assert row["checked"]
+        assert row["threads"] == 1
+        assert 0 < row["min_s"] <= row["median_s"]
+    assert "there are ntt" in fails(capsys, "bench", "walk")
+    assert "runs" in fails(capsys, "bench", "--runs", "0")
+
+
 def fails(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
     """The one line that a command prints when it fails."""
     capsys.readouterr()
@@ -269,7 +288,7 @@ def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
         main(["--help"])
     assert caught.value.code == 0
     shown = capsys.readouterr().out
-    for command in ("keygen", "encrypt", "run", "decrypt", "infer", "demo", "info"):
+    for command in ("keygen", "encrypt", "run", "decrypt", "infer", "demo", "info", "bench"):
         assert command in shown
     with pytest.raises(SystemExit) as caught:
         main(["--version"])

@@ -47,7 +47,17 @@ pub(crate) fn compute<T: Send, E: Send>(
 where
     Failure: From<E>,
 {
-    py.detach(|| Ok(current()?.install(work)?))
+    py.detach(|| compute_detached(work))
+}
+
+/// Computes on the pool, from a thread that does not hold the interpreter lock.
+pub(crate) fn compute_detached<T: Send, E: Send>(
+    work: impl FnOnce() -> Result<T, E> + Send,
+) -> Result<T, Failure>
+where
+    Failure: From<E>,
+{
+    Ok(current()?.install(work)?)
 }
 
 /// Sets the number of threads that operations are shared among, for the whole process.
