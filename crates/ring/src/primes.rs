@@ -87,12 +87,17 @@ mod tests {
             let expected = n >= 2 && (2..=n.isqrt()).all(|d| n % d != 0);
             assert_eq!(is_prime(n), expected, "{n}");
         }
-        // Strong pseudoprimes to bases 2, 3, 5, 7 and Carmichael numbers.
-        for n in [3_215_031_751, 341_550_071_728_321, 561, 1729, 3_825_123_056_546_413_051 % (1 << 61)] {
-            assert!(!is_prime(n) || n % 2 == 1 && (3..1000).all(|d| n % d != 0));
+        // The least strong pseudoprimes to the first 4, 5, 6, 7 and 8 prime bases (OEIS A014233), and the square of the
+        // largest prime below 2^30.
+        for n in [
+            3_215_031_751,
+            2_152_302_898_747,
+            3_474_749_660_383,
+            341_550_071_728_321,
+            ((1 << 30) - 35) * ((1 << 30) - 35),
+        ] {
+            assert!(!is_prime(n), "{n}");
         }
-        assert!(!is_prime(3_215_031_751));
-        assert!(!is_prime(341_550_071_728_321));
         assert!(is_prime((1 << 60) - (1 << 18) + 1));
         assert!(is_prime((1 << 61) - 1));
     }

@@ -94,9 +94,9 @@ impl Ring {
         &*self.plans[i]
     }
 
-    /// The same rows converted to several primes, each with its column, and transformed: `outs[k]` modulo prime
-    /// `targets[k].0`. The rows come from memory once, part by part.
-    pub fn convert_forward(&self, targets: &[(usize, &Column)], rows: &[&[u64]], outs: &mut [&mut [u64]]) {
+    /// The same rows converted to several primes, each with its column, and their transforms begun: `outs[k]` modulo
+    /// prime `targets[k].0`, to be ended by [`NttPlan::finish_block`]. The rows come from memory once, part by part.
+    pub fn convert_parts(&self, targets: &[(usize, &Column)], rows: &[&[u64]], outs: &mut [&mut [u64]]) {
         assert_eq!(targets.len(), outs.len(), "one output per target");
         let parts = targets.iter().map(|&(i, _)| self.plans[i].parts()).max().unwrap_or(0);
         for part in 0..parts {
@@ -106,8 +106,17 @@ impl Ring {
                 }
             }
         }
+    }
+
+    /// [`Self::convert_parts`] with the transforms ended.
+    pub fn convert_forward(&self, targets: &[(usize, &Column)], rows: &[&[u64]], outs: &mut [&mut [u64]]) {
+        self.convert_parts(targets, rows, outs);
         for (&(i, _), out) in targets.iter().zip(outs) {
-            self.plans[i].finish_converted(out);
+            let plan = &self.plans[i];
+            let size = self.n() / plan.blocks();
+            for (block, words) in out.chunks_exact_mut(size).enumerate() {
+                plan.finish_block(block, words, &[]);
+            }
         }
     }
 

@@ -46,16 +46,17 @@ impl<'s> KeyGenerator<'s> {
     /// A relinearisation or Galois key.
     ///
     /// # Errors
-    /// What [`KeySpec::validate`] says; [`RlweError::Ring`] for an even Galois element; [`RlweError::MissingKey`] never.
-    /// A spec that switches from another secret needs [`Self::switching_key_from`] and is refused.
+    /// What [`KeySpec::validate`] says; [`RlweError::SourceSecret`] for a spec that switches from another secret, which
+    /// needs [`Self::switching_key_from`].
     pub fn switching_key(&mut self, spec: &KeySpec) -> Result<SwitchingKey, RlweError> {
-        if let KeyElement::Secret(_) = spec.element {
-            return Err(RlweError::MixedParameters { left: "a spec that switches from another secret", right: "the generator's secret" });
+        if let KeyElement::Secret(id) = spec.element {
+            return Err(RlweError::SourceSecret(id));
         }
         self.generate(spec, self.secret)
     }
 
-    /// A key that switches ciphertexts under `source` to this generator's secret.
+    /// A key that switches ciphertexts under `source`, the secret of number `id`, to this generator's secret. The
+    /// element of `spec` is not read.
     ///
     /// # Errors
     /// What [`KeySpec::validate`] says; [`RlweError::MixedParameters`].

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::ops::Range;
 
-use keywright_ring::rotation_element;
+use keywright_ring::{RingError, rotation_element};
 
 use crate::{Parameters, RlweError, Security, require_secure};
 
@@ -16,7 +16,7 @@ pub enum KeyElement {
     Galois(u64),
     /// From `s^2` to `s`.
     Relinearization,
-    /// From another secret, told apart by a number that the owner chooses.
+    /// From another secret, told apart by a number below `2^40` that the owner chooses.
     Secret(u64),
 }
 
@@ -62,6 +62,9 @@ pub struct KeySpec {
     pub seeded: bool,
 }
 
+/// Numbers of secrets have at most this many bits: streams of one seed are told apart by them.
+const SECRET_ID_BITS: u32 = 40;
+
 /// Bits by which a digit may exceed the special modulus: none. Logarithms are compared with this slack for their own
 /// rounding.
 const LOG_SLACK: f64 = 1e-9;
@@ -70,13 +73,17 @@ const LOG_SLACK: f64 = 1e-9;
 /// product larger than the special modulus.
 ///
 /// # Errors
-/// [`RlweError::SpecialTooSmall`] if one prime alone is larger.
+/// [`RlweError::Level`]; [`RlweError::Count`] if `alpha` is 0; [`RlweError::SpecialTooSmall`] if one prime alone is larger.
 pub fn digit_ranges(
     parameters: &Parameters,
     level: usize,
     alpha: usize,
     special_bits: f64,
 ) -> Result<Vec<Range<usize>>, RlweError> {
+    parameters.require_level(level)?;
+    if alpha == 0 {
+        return Err(RlweError::Count { what: "alpha", count: 0, min: 1, max: level + 1 });
+    }
     let mut ranges = Vec::new();
     let mut start = 0;
     while start <= level {
@@ -140,6 +147,9 @@ impl KeySpec {
     }
 
     /// `log2` of the special modulus.
+    ///
+    /// # Panics
+    /// If the parameters have no such special prime; [`Self::validate`] finds out.
     pub fn special_bits(&self, parameters: &Parameters) -> f64 {
         self.special.iter().map(|&i| parameters.log2_prime(i)).sum()
     }
@@ -147,13 +157,25 @@ impl KeySpec {
     /// Checks everything that can be wrong, security included, and gives the digits.
     ///
     /// # Errors
-    /// [`RlweError::Level`], [`RlweError::Count`], [`RlweError::SpecialPrime`], [`RlweError::SpecialTooSmall`],
-    /// [`RlweError::Insecure`], [`RlweError::NoBound`].
+    /// [`RlweError::Ring`] for a Galois element that is even or above `2N`, [`RlweError::Level`], [`RlweError::Count`],
+    /// [`RlweError::SpecialPrime`], [`RlweError::SpecialTooSmall`], [`RlweError::Insecure`], [`RlweError::NoBound`].
     pub fn validate(&self, parameters: &Parameters) -> Result<Vec<Range<usize>>, RlweError> {
+        match self.element {
+            KeyElement::Galois(element) => {
+                let two_n = 2u64 << parameters.log_n();
+                if element.is_multiple_of(2) || element >= two_n {
+                    return Err(RingError::GaloisElement { element, two_n }.into());
+                }
+            }
+            KeyElement::Secret(id) if id >> SECRET_ID_BITS != 0 => {
+                return Err(RlweError::SecretId { id, bits: SECRET_ID_BITS });
+            }
+            KeyElement::Relinearization | KeyElement::Secret(_) => {}
+        }
         parameters.require_level(self.level)?;
-        let count = self.level + 1;
-        if self.alpha == 0 || self.alpha > count.max(self.special.len()) {
-            return Err(RlweError::Count { what: "alpha", count: self.alpha, min: 1, max: count });
+        let max = (self.level + 1).max(self.special.len());
+        if self.alpha == 0 || self.alpha > max {
+            return Err(RlweError::Count { what: "alpha", count: self.alpha, min: 1, max });
         }
         for (k, &index) in self.special.iter().enumerate() {
             let refuse = |reason| Err(RlweError::SpecialPrime { index, level: self.level, reason });

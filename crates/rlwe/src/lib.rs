@@ -1,6 +1,6 @@
 //! RLWE layer of Keywright: parameters and their security, keys, gadget decomposition and key switching.
 //!
-//! Nothing here knows a scheme: CKKS and BFV use it through RLWE ciphertexts. The maths of key switching is written in
+//! Nothing here knows a scheme: schemes use it through RLWE ciphertexts. The maths of key switching is written in
 //! [`plan`]; keys are described by [`KeySpec`] and found by [`EvaluationKeys::best`].
 #![no_std]
 #![forbid(unsafe_code)]

@@ -25,7 +25,20 @@ pub fn fresh_public(parameters: &Parameters) -> f64 {
 /// Variance of the rounding of a division: each half is off by a uniform value in `[-1/2, 1/2]`, the second one meets the
 /// secret.
 pub fn division(parameters: &Parameters) -> f64 {
-    (1.0 + parameters.secret().expected_norm2(parameters.n())) / 12.0
+    division_of_degree(parameters, 1)
+}
+
+/// The same for a ciphertext of any degree: part `k` meets `s^k`. With `h` the expected squared norm of `s`, its value at a
+/// root of unity is a complex normal variable of variance `h`, so that `s^k` has the expected squared norm `k! h^k`:
+/// dividing a ciphertext of degree 2 costs `sqrt(2 h)` times the error of dividing it after relinearisation.
+pub fn division_of_degree(parameters: &Parameters, degree: usize) -> f64 {
+    let h = parameters.secret().expected_norm2(parameters.n());
+    let (mut norm2, mut sum) = (1.0, 1.0);
+    for k in 1..=degree {
+        norm2 *= k as f64 * h;
+        sum += norm2;
+    }
+    sum / 12.0
 }
 
 /// Variance that one key switch adds, before the division by `q_level` if it is merged with a rescaling (the rounding

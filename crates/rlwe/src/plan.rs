@@ -25,7 +25,7 @@ use core::ops::Range;
 
 use keywright_ring::{Automorphism, Conversion, Modulus, RingError, ShoupFactor};
 
-use crate::{Division, KeySpec, Parameters, RlweError, SwitchingKey, digit_ranges};
+use crate::{Division, KeySpec, Parameters, RlweError, SwitchingKey};
 
 /// All constants of one kind of key switch; shared by every key and ciphertext it fits.
 #[derive(Debug)]
@@ -82,8 +82,8 @@ impl PlanId {
         if coalesce == 0 {
             return Err(refuse("a digit needs at least one row"));
         }
+        let fine = spec.validate(parameters)?;
         let special_bits = spec.special_bits(parameters);
-        let fine = digit_ranges(parameters, spec.level, spec.alpha, special_bits)?;
         let used = fine.iter().take_while(|digit| digit.start <= level).count();
         let ends: Vec<usize> = fine[..used]
             .chunks(coalesce)
@@ -221,7 +221,7 @@ impl Parameters {
     /// The plan of a key of this spec for ciphertexts at `level`, with `coalesce` key rows per digit, rescaling or not.
     ///
     /// # Errors
-    /// [`RlweError::KeyUse`] if the key cannot be used so, with the reason.
+    /// [`RlweError::KeyUse`] if the key cannot be used so, with the reason; what [`KeySpec::validate`] says of the spec.
     pub fn switch_plan(
         &self,
         spec: &KeySpec,

@@ -39,8 +39,17 @@ impl PublicKey {
         key
     }
 
-    /// A public key from its stored half and its seed. `b` has one limb per ciphertext prime.
+    /// A public key from its stored half and its seed.
+    ///
+    /// # Panics
+    /// Unless `b` has one limb of `N` words per ciphertext prime.
     pub fn expand(parameters: &Parameters, seed: Seed, b: Poly<Evaluation>) -> Self {
+        assert!(
+            b.n() == parameters.n() && b.limb_count() == parameters.max_level() + 1,
+            "{b:?} is not the half of a public key over {} primes of degree {}",
+            parameters.max_level() + 1,
+            parameters.n()
+        );
         let ring = parameters.ring();
         let mut a = Poly::unspecified(parameters.n(), parameters.max_level() + 1);
         for_each_item(a.limbs_mut().collect(), |i, limb: &mut [u64]| {

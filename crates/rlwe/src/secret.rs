@@ -47,6 +47,9 @@ pub struct SecretKey {
 
 impl SecretKey {
     /// Samples a secret of the parameters' distribution.
+    ///
+    /// # Errors
+    /// [`RlweError::Ring`] for a Hamming weight above `N`, which [`Parameters`] already refuse.
     pub fn sample(parameters: &Parameters, rng: &mut sampling::SecretRng) -> Result<Self, RlweError> {
         let mut coefficients = Zeroizing::new(alloc::vec![0; parameters.n()]);
         match parameters.secret() {

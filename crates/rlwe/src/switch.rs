@@ -24,6 +24,29 @@ pub struct Decomposed<'c> {
     rows: Vec<Buffer>,
 }
 
+/// A digit modulo one target prime.
+enum Limb<'r> {
+    /// A prime of the digit itself.
+    Own(&'r [u64]),
+    /// Converted, its transform begun.
+    Begun(&'r mut [u64]),
+}
+
+impl Limb<'_> {
+    fn words(&self) -> &[u64] {
+        match self {
+            Self::Own(limb) => limb,
+            Self::Begun(limb) => limb,
+        }
+    }
+}
+
+/// The digits converted to one target prime, their transforms begun.
+struct Begun<'r> {
+    prime: usize,
+    limbs: Vec<Limb<'r>>,
+}
+
 /// The digits raised to one target prime.
 pub struct RaisedDigits<'r> {
     /// Evaluation form, one per coarse digit.
@@ -79,32 +102,90 @@ impl<'c> Decomposed<'c> {
         self.plan.digits.len() * self.parameters.n()
     }
 
-    /// All digits modulo each of the targets at `positions`, in evaluation form. The conversion rows of a digit come from
-    /// memory once for all of them.
+    /// All digits modulo each of the targets at `positions`, in evaluation form.
     pub fn raise<'r>(&'r self, positions: Range<usize>, scratch: &'r mut [u64]) -> Vec<RaisedDigits<'r>> {
+        let ring = self.parameters.ring();
+        self.begin(positions, scratch)
+            .into_iter()
+            .map(|target| {
+                let plan = ring.plan(target.prime);
+                let size = ring.n() / plan.blocks();
+                let digits = target.limbs.into_iter().map(|limb| match limb {
+                    Limb::Own(limb) => limb,
+                    Limb::Begun(limb) => {
+                        limb.chunks_exact_mut(size).enumerate().for_each(|(i, words)| plan.finish_block(i, words, &[]));
+                        limb
+                    }
+                });
+                RaisedDigits { digits: digits.collect(), prime: target.prime }
+            })
+            .collect()
+    }
+
+    /// Converts all digits to each of the targets at `positions` and begins their transforms. The conversion rows of a
+    /// digit come from memory once for all targets.
+    fn begin<'r>(&'r self, positions: Range<usize>, scratch: &'r mut [u64]) -> Vec<Begun<'r>> {
         let (ring, n) = (self.parameters.ring(), self.parameters.n());
-        let primes: Vec<usize> = positions.clone().map(|position| self.plan.target(position)).collect();
-        let mut raised: Vec<_> = primes
-            .iter()
-            .map(|&prime| RaisedDigits { digits: Vec::with_capacity(self.plan.digits.len()), prime })
+        let mut begun: Vec<_> = positions
+            .clone()
+            .map(|position| Begun {
+                prime: self.plan.target(position),
+                limbs: Vec::with_capacity(self.plan.digits.len()),
+            })
             .collect();
-        let mut limbs = scratch.chunks_exact_mut(n);
+        let mut free = scratch.chunks_exact_mut(n);
         for (j, digit) in self.plan.digits.iter().enumerate() {
             let rows: Vec<&[u64]> = self.rows[j].chunks_exact(n).collect();
-            let foreign: Vec<usize> = (0..primes.len()).filter(|&k| !digit.contains(&primes[k])).collect();
-            let mut outs: Vec<&mut [u64]> = limbs.by_ref().take(foreign.len()).collect();
-            let targets: Vec<_> = foreign
-                .iter()
-                .map(|&k| (primes[k], self.plan.raise[j].column(positions.start + k)))
+            let targets: Vec<_> = positions
+                .clone()
+                .zip(&begun)
+                .filter(|(_, target)| !digit.contains(&target.prime))
+                .map(|(position, target)| (target.prime, self.plan.raise[j].column(position)))
                 .collect();
-            ring.convert_forward(&targets, &rows, &mut outs);
+            let mut outs: Vec<&mut [u64]> = free.by_ref().take(targets.len()).collect();
+            ring.convert_parts(&targets, &rows, &mut outs);
             let mut outs = outs.into_iter();
-            for (k, target) in raised.iter_mut().enumerate() {
-                let converted = if foreign.contains(&k) { outs.next() } else { None };
-                target.digits.push(converted.map_or_else(|| self.own.limb(target.prime), |limb| &*limb));
+            for target in &mut begun {
+                let converted = if digit.contains(&target.prime) { None } else { outs.next() };
+                target.limbs.push(converted.map_or_else(|| Limb::Own(self.own.limb(target.prime)), Limb::Begun));
             }
         }
-        raised
+        begun
+    }
+
+    /// The products of all keys modulo each of the targets at `positions`: `outs[target][2 k]` and `[2 k + 1]` for key
+    /// `k`. Block by block: the digits' transforms are ended while the keys of the block come from memory, and the
+    /// products are taken while the digits are in a near cache.
+    fn products(
+        &self,
+        positions: Range<usize>,
+        keys: &[(&SwitchingKey, Vec<usize>)],
+        scratch: &mut [u64],
+        outs: &mut [Vec<&mut [u64]>],
+    ) {
+        let ring = self.parameters.ring();
+        for (mut target, outs) in self.begin(positions, scratch).into_iter().zip(outs) {
+            let plan = ring.plan(target.prime);
+            let size = ring.n() / plan.blocks();
+            for block in 0..plan.blocks() {
+                let words = block * size..(block + 1) * size;
+                for (j, limb) in target.limbs.iter_mut().enumerate() {
+                    if let Limb::Begun(limb) = limb {
+                        let upcoming = keys.first().and_then(|(key, rows)| {
+                            let row = rows.iter().position(|&digit| digit == j)?;
+                            Some(&key.b_limb(row, key.limb_position(target.prime)?)[words.clone()])
+                        });
+                        plan.finish_block(block, &mut limb[words.clone()], upcoming.unwrap_or(&[]));
+                    }
+                }
+                let digits: Vec<&[u64]> = target.limbs.iter().map(|limb| &limb.words()[words.clone()]).collect();
+                for ((key, rows), out) in keys.iter().zip(outs.as_chunks_mut::<2>().0) {
+                    let [out_b, out_a] = out;
+                    let (out_b, out_a) = (&mut out_b[words.clone()], &mut out_a[words.clone()]);
+                    self.multiply_words(&digits, target.prime, words.clone(), key, rows, out_b, out_a);
+                }
+            }
+        }
     }
 
     /// Checks that a key can be multiplied with these digits, and says which digit each of its rows takes.
@@ -130,14 +211,28 @@ impl<'c> Decomposed<'c> {
 
     /// `out_b, out_a = sum_j d_j (b_j, a_j)` modulo the target's prime.
     pub fn multiply(&self, raised: &RaisedDigits<'_>, key: &SwitchingKey, rows: &[usize], out_b: &mut [u64], out_a: &mut [u64]) {
+        self.multiply_words(&raised.digits, raised.prime, 0..self.parameters.n(), key, rows, out_b, out_a);
+    }
+
+    /// The same for some words of the limbs; `digits` and outputs are those words alone.
+    fn multiply_words(
+        &self,
+        digits: &[&[u64]],
+        prime: usize,
+        words: Range<usize>,
+        key: &SwitchingKey,
+        rows: &[usize],
+        out_b: &mut [u64],
+        out_a: &mut [u64],
+    ) {
         let ring = self.parameters.ring();
-        let Some(position) = key.limb_position(raised.prime) else {
+        let Some(position) = key.limb_position(prime) else {
             unreachable!("rows_of checked that the key has all primes of the plan")
         };
-        let digits: Vec<&[u64]> = rows.iter().map(|&j| raised.digits[j]).collect();
-        let b: Vec<&[u64]> = (0..rows.len()).map(|row| key.b_limb(row, position)).collect();
-        let a: Vec<_> = (0..rows.len()).map(|row| key.a_row(row, position, raised.prime)).collect();
-        ring.backend().inner_product(ring.modulus(raised.prime), &digits, &b, &a, out_b, out_a);
+        let digits: Vec<&[u64]> = rows.iter().map(|&j| digits[j]).collect();
+        let b: Vec<&[u64]> = (0..rows.len()).map(|row| &key.b_limb(row, position)[words.clone()]).collect();
+        let a: Vec<_> = (0..rows.len()).map(|row| key.a_row(row, position, prime, words.clone())).collect();
+        ring.backend().inner_product(ring.modulus(prime), &digits, &b, &a, out_b, out_a);
     }
 
     /// Switches with several keys at once and finishes each result. `keys` are the key and the rows that
@@ -155,12 +250,11 @@ impl<'c> Decomposed<'c> {
         for_each_item(groups(transpose(&mut remainders)), |_, (first, mut outs)| {
             let mut scratch = Buffer::unspecified(outs.len() * self.scratch_words());
             let start = division.kept + first;
-            for (raised, limbs) in self.raise(start..start + outs.len(), &mut scratch).iter().zip(&mut outs) {
-                let prime = raised.prime;
-                for (((key, rows), finish), out) in keys.iter().zip(finish).zip(limbs.as_chunks_mut::<2>().0) {
-                    let [out_b, out_a] = out;
-                    self.multiply(raised, key, rows, out_b, out_a);
-                    for (addend, out) in finish.addend.iter().zip([out_b, out_a]) {
+            self.products(start..start + outs.len(), keys, &mut scratch, &mut outs);
+            for (position, limbs) in (start..).zip(&mut outs) {
+                let prime = plan.target(position);
+                for (finish, halves) in finish.iter().zip(limbs.as_chunks_mut::<2>().0) {
+                    for (addend, out) in finish.addend.iter().zip(halves) {
                         // Only q_level, when rescaling: P D is zero modulo all other removed primes.
                         if let (Some(addend), Some(lift), true) = (addend, plan.addend_lift, prime == plan.level) {
                             backend.mul_scalar_add_assign(ring.modulus(prime), out, addend.limb(prime), lift);
@@ -176,33 +270,26 @@ impl<'c> Decomposed<'c> {
         let mut out: Vec<Poly<Evaluation>> = (0..halves).map(|_| Poly::unspecified(n, division.kept)).collect();
         for_each_item(groups(transpose(&mut out)), |_, (first, mut outs)| {
             let count = outs.len();
-            let mut scratch = Buffer::unspecified(count * self.scratch_words());
-            let raised = self.raise(first..first + count, &mut scratch);
-            let mut work = Buffer::unspecified((3 * count + 1) * n);
-            let (products, rest) = work.split_at_mut(2 * count * n);
-            let (quotients, unpermuted) = rest.split_at_mut(count * n);
-            for (k, ((key, rows), finish)) in keys.iter().zip(finish).enumerate() {
-                for (raised, product) in raised.iter().zip(products.chunks_exact_mut(2 * n)) {
-                    let (product_b, product_a) = product.split_at_mut(n);
-                    self.multiply(raised, key, rows, product_b, product_a);
-                }
-                for half in 0..2 {
-                    let mut converted: Vec<&mut [u64]> = quotients.chunks_exact_mut(n).collect();
-                    division.convert(&self.parameters, first, &down_rows[2 * k + half], &mut converted);
-                    for (position, limbs) in outs.iter_mut().enumerate() {
-                        let (i, m) = (first + position, ring.modulus(first + position));
-                        let product = &products[(2 * position + half) * n..][..n];
-                        let out = &mut *limbs[2 * k + half];
-                        let result = if finish.automorphism.is_some() { &mut *unpermuted } else { &mut *out };
-                        division.finish(&self.parameters, i, product, &quotients[position * n..][..n], result);
-                        match (finish.addend[half], &plan.addend_factor) {
-                            (Some(addend), None) => backend.add_assign(m, result, addend.limb(i)),
-                            (Some(addend), Some(w)) => backend.mul_scalar_add_assign(m, result, addend.limb(i), w[i]),
-                            (None, _) => {}
-                        }
-                        if let Some(automorphism) = finish.automorphism {
-                            backend.permute(automorphism, unpermuted, out);
-                        }
+            let mut scratch = Buffer::unspecified((count * self.scratch_words()).max((count + 1) * n));
+            self.products(first..first + count, keys, &mut scratch, &mut outs);
+            // The digits are no longer needed.
+            let (remainders, rest) = scratch.split_at_mut(count * n);
+            let quotient = &mut rest[..n];
+            for (half, rows) in down_rows.iter().enumerate() {
+                let finish = &finish[half / 2];
+                let mut converted: Vec<&mut [u64]> = remainders.chunks_exact_mut(n).collect();
+                division.convert(&self.parameters, first, rows, &mut converted);
+                for ((i, limbs), remainder) in (first..).zip(&mut outs).zip(converted) {
+                    let (m, limb) = (ring.modulus(i), &mut *limbs[half]);
+                    division.finish(&self.parameters, i, limb, remainder, quotient);
+                    match (finish.addend[half % 2], &plan.addend_factor) {
+                        (Some(addend), None) => backend.add_assign(m, quotient, addend.limb(i)),
+                        (Some(addend), Some(w)) => backend.mul_scalar_add_assign(m, quotient, addend.limb(i), w[i]),
+                        (None, _) => {}
+                    }
+                    match finish.automorphism {
+                        Some(automorphism) => backend.permute(automorphism, quotient, limb),
+                        None => limb.copy_from_slice(quotient),
                     }
                 }
             }

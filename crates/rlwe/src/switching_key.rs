@@ -121,12 +121,14 @@ impl SwitchingKey {
         self.b[digit].limb(position)
     }
 
-    /// Residues of `a_digit` modulo prime `index`, at a limb position, stored or as a stream.
+    /// Some residues of `a_digit` modulo prime `index`, at a limb position, stored or as a stream.
     #[inline]
-    pub(crate) fn a_row(&self, digit: usize, position: usize, index: usize) -> UniformRow<'_> {
+    pub(crate) fn a_row(&self, digit: usize, position: usize, index: usize, words: Range<usize>) -> UniformRow<'_> {
         match &self.a {
-            UniformPart::Stored(rows) => UniformRow::Stored(rows[digit].limb(position)),
-            UniformPart::Seeded(seed) => UniformRow::Seeded(seed, stream_id(self.spec.element, digit, index)),
+            UniformPart::Stored(rows) => UniformRow::Stored(&rows[digit].limb(position)[words]),
+            UniformPart::Seeded(seed) => {
+                UniformRow::Seeded(seed, stream_id(self.spec.element, digit, index), words.start)
+            }
         }
     }
 

@@ -49,15 +49,21 @@ pub trait NttPlan: Send + Sync {
     fn parts(&self) -> usize;
     /// Converts one part of the rows with a column ([`Backend::convert`]) and begins its transform, into `out`.
     fn convert_part(&self, column: &Column, rows: &[&[u64]], part: usize, out: &mut [u64]);
-    /// Ends the transform of a limb all of whose parts are converted: canonical evaluations.
-    fn finish_converted(&self, out: &mut [u64]);
+    /// Number of equal blocks in which [`Self::finish_block`] ends the transform of a limb.
+    fn blocks(&self) -> usize;
+    /// Ends the transform of block `block` of a limb all of whose parts are converted: canonical evaluations. Meanwhile
+    /// `upcoming` is fetched from memory, as far as there is such an instruction; it may be of any length.
+    fn finish_block(&self, block: usize, words: &mut [u64], upcoming: &[u64]);
     /// Evaluations of the polynomial whose residues are the inner product of `rows` with a column:
     /// [`Backend::convert`] followed by [`NttPlan::forward`].
     fn convert_forward(&self, column: &Column, rows: &[&[u64]], out: &mut [u64]) {
         for part in 0..self.parts() {
             self.convert_part(column, rows, part, out);
         }
-        self.finish_converted(out);
+        let size = out.len() / self.blocks();
+        for (block, words) in out.chunks_exact_mut(size).enumerate() {
+            self.finish_block(block, words, &[]);
+        }
     }
 }
 
@@ -74,11 +80,11 @@ fn part_range(length: usize, part: usize) -> core::ops::Range<usize> {
 pub enum UniformRow<'a> {
     /// Stored residues.
     Stored(&'a [u64]),
-    /// Expanded where it is used.
-    Seeded(&'a Seed, StreamId),
+    /// Expanded where it is used, from this residue of the stream on, a multiple of [`crate::expander::CHUNK_WORDS`].
+    Seeded(&'a Seed, StreamId, usize),
 }
 
-/// The kernels. Slices of one call have equal length, a multiple of 128 that is at least 1024, unless said otherwise.
+/// The kernels. Slices of one call have equal length, a multiple of 128, unless said otherwise.
 pub trait Backend: Send + Sync + Debug {
     /// Instruction set.
     fn kind(&self) -> BackendKind;

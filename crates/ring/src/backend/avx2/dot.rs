@@ -116,7 +116,8 @@ pub(super) fn inner_product(
             let count = TERMS.min(digits.len() - first);
             let (begin, end) = (first == 0, first + count == digits.len());
             for (row, words) in a[first..first + count].iter().zip(&mut expanded) {
-                if let UniformRow::Seeded(seed, id) = row {
+                if let UniformRow::Seeded(seed, id, start) = row {
+                    let number = start / CHUNK_WORDS + number;
                     chacha::chunk(&expander::initial_state(seed, *id, 0), number as u32, words);
                     chacha::accept(seed, *id, m, number, words);
                 }

@@ -188,9 +188,13 @@ impl NttPlan for NarrowPlan {
         unsafe { dot::convert::<false>(column, &rows, &mut out[words]) }
     }
 
-    fn finish_converted(&self, out: &mut [u64]) {
+    fn blocks(&self) -> usize {
+        1
+    }
+
+    fn finish_block(&self, _block: usize, words: &mut [u64], _upcoming: &[u64]) {
         // SAFETY: as above.
-        unsafe { self.forward_passes::<false>(out) }
+        unsafe { self.forward_passes::<false>(words) }
     }
 }
 

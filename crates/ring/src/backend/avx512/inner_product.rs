@@ -38,7 +38,7 @@ pub(super) unsafe fn inner_product<L: Lanes>(
     for first in (0..digits.len()).step_by(LAZY_TERMS) {
         let count = LAZY_TERMS.min(digits.len() - first);
         for (state, row) in states.iter_mut().zip(&a[first..first + count]) {
-            if let UniformRow::Seeded(seed, id) = row {
+            if let UniformRow::Seeded(seed, id, _) = row {
                 *state = expander::initial_state(seed, *id, 0);
             }
         }
@@ -47,12 +47,11 @@ pub(super) unsafe fn inner_product<L: Lanes>(
             for j in 0..count {
                 let row = match a[first + j] {
                     UniformRow::Stored(words) => words[start..].as_ptr(),
-                    UniformRow::Seeded(seed, id) => {
+                    UniformRow::Seeded(seed, id, first) => {
                         let words = expanded[j].0.as_mut_ptr();
+                        let number = ((first + start) / CHUNK_WORDS) as u32;
                         // SAFETY: a chunk; the CPU features are there by contract.
-                        unsafe {
-                            chacha::residues(&states[j], seed, id, m, (start / CHUNK_WORDS) as u32, words)
-                        };
+                        unsafe { chacha::residues(&states[j], seed, id, m, number, words) };
                         words.cast_const()
                     }
                 };

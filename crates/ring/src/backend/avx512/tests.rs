@@ -190,7 +190,7 @@ fn inner_products_agree() {
                         .map(|k| {
                             let id = StreamId { object: 9, digit: k as u8, limb: 7 };
                             if seeded {
-                                UniformRow::Seeded(&seed, id)
+                                UniformRow::Seeded(&seed, id, 0)
                             } else {
                                 UniformRow::Stored(pick(2 * k))
                             }

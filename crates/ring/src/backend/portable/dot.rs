@@ -182,7 +182,7 @@ fn dot_chunk<'a>(
 #[expect(clippy::large_enum_variant, reason = "one per digit, made once per limb")]
 enum Source<'a> {
     Stored(&'a [u64]),
-    Expanded { seed: &'a Seed, id: StreamId, state: [u32; 16], words: Chunk },
+    Expanded { seed: &'a Seed, id: StreamId, first: usize, state: [u32; 16], words: Chunk },
 }
 
 pub(crate) fn inner_product(
@@ -199,18 +199,19 @@ pub(crate) fn inner_product(
         .iter()
         .map(|row| match *row {
             UniformRow::Stored(words) => Source::Stored(words),
-            UniformRow::Seeded(seed, id) => {
+            UniformRow::Seeded(seed, id, first) => {
                 let state = expander::initial_state(seed, id, 0);
-                Source::Expanded { seed, id, state, words: [0; CHUNK_WORDS] }
+                Source::Expanded { seed, id, first, state, words: [0; CHUNK_WORDS] }
             }
         })
         .collect();
     let parts = out_b.as_chunks_mut().0.iter_mut().zip(out_a.as_chunks_mut().0);
     for (number, (part_b, part_a)) in parts.enumerate() {
         for source in &mut sources {
-            if let Source::Expanded { seed, id, state, words } = source {
-                expander::chunk(state, number as u32, words);
-                expander::accept(seed, *id, m, number * CHUNK_WORDS, words);
+            if let Source::Expanded { seed, id, first, state, words } = source {
+                let start = *first + number * CHUNK_WORDS;
+                expander::chunk(state, (start / CHUNK_WORDS) as u32, words);
+                expander::accept(seed, *id, m, start, words);
             }
         }
         dot_chunk(m, &barrett, digits, |j| chunk(b[j], number), number, part_b);

@@ -132,8 +132,12 @@ impl NttPlan for ScalarPlan {
         dot::convert::<false>(column, &rows, &mut out[words]);
     }
 
-    fn finish_converted(&self, out: &mut [u64]) {
-        self.forward(out);
+    fn blocks(&self) -> usize {
+        1
+    }
+
+    fn finish_block(&self, _block: usize, words: &mut [u64], _upcoming: &[u64]) {
+        self.forward(words);
     }
 }
 

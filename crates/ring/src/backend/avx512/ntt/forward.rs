@@ -59,19 +59,57 @@ pub(super) unsafe fn convert_part<L: Lanes>(
     }
 }
 
-/// The passes after the first, over a limb whose tiles are all converted.
+/// Number of blocks below the first pass.
+pub(super) const fn blocks(length: usize) -> usize {
+    1 << pass_log_radix(length)
+}
+
+/// The passes after the first, over one block of a limb of `length` words whose tiles are all converted. Meanwhile
+/// `upcoming` is fetched into the second-level cache, a line for every line that is transformed.
 ///
 /// # Safety
-/// As for [`transform`].
+/// As for [`transform`]; `words` has the length of a block.
 #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512ifma")]
-pub(super) unsafe fn finish<L: Lanes>(m: &Modulus, x: *mut u64, length: usize, table: &[u64]) {
-    // SAFETY: by contract; the stream continues after the first pass.
-    unsafe {
-        let log_radix = pass_log_radix(length);
-        let head = table.as_ptr();
-        let stream = head.add(HEAD + pass_words(log_radix));
-        let end = children(L::new(m), x, log_radix, length >> log_radix, head, stream);
-        debug_assert_eq!(end, table.as_ptr_range().end);
+pub(super) unsafe fn finish<L: Lanes>(
+    m: &Modulus,
+    number: usize,
+    words: &mut [u64],
+    upcoming: &[u64],
+    length: usize,
+    table: &[u64],
+) {
+    let log_radix = pass_log_radix(length);
+    // The stream has equal parts for the blocks, after the first pass.
+    let streams = &table[HEAD + pass_words(log_radix)..];
+    let stream = &streams[number * (streams.len() >> log_radix)..];
+    // Fetched a share at a time: a burst would wait for the memory instead of working.
+    let share = upcoming.len() / (words.len() / TAIL);
+    let fetch = Fetch { next: upcoming.as_ptr(), share };
+    // SAFETY: by contract.
+    unsafe { block::<L, false>(L::new(m), words.as_mut_ptr(), words.len(), table.as_ptr(), stream.as_ptr(), fetch) };
+}
+
+/// Words to be fetched from memory while others are transformed: `share` of them in each visit to [`TAIL`] words.
+#[derive(Clone, Copy)]
+struct Fetch {
+    next: *const u64,
+    share: usize,
+}
+
+impl Fetch {
+    const NOTHING: Self = Self { next: core::ptr::null(), share: 0 };
+
+    /// Fetches one share.
+    ///
+    /// # Safety
+    /// The CPU has SSE.
+    #[inline(always)]
+    unsafe fn share(self) -> Self {
+        for at in (0..self.share).step_by(8) {
+            // SAFETY: a prefetch does not access memory.
+            unsafe { _mm_prefetch::<_MM_HINT_T1>(self.next.wrapping_add(at).cast()) };
+        }
+        Self { next: self.next.wrapping_add(self.share), ..self }
     }
 }
 
@@ -85,12 +123,13 @@ pub(super) unsafe fn transform<L: Lanes>(m: &Modulus, x: *mut u64, length: usize
     // SAFETY: by contract; the traversal reads the table as it was written.
     unsafe {
         let head = table.as_ptr();
-        let end = block::<L, true>(L::new(m), x, length, head, head.add(HEAD));
+        let (end, _) = block::<L, true>(L::new(m), x, length, head, head.add(HEAD), Fetch::NOTHING);
         debug_assert_eq!(end, table.as_ptr_range().end);
     }
 }
 
-/// Transforms a block: a pass, then its children. Gives the position in the stream after the block.
+/// Transforms a block: a pass, then its children. Gives the position in the stream after the block, and what is left to be
+/// fetched.
 ///
 /// # Safety
 /// As for [`transform`]; `stream` is the block's part of the table.
@@ -101,18 +140,20 @@ unsafe fn block<L: Lanes, const CANONICAL: bool>(
     length: usize,
     head: *const u64,
     stream: *const u64,
-) -> *const u64 {
+    fetch: Fetch,
+) -> (*const u64, Fetch) {
     // SAFETY: the rows are the parts of the block.
     unsafe {
         if length == TAIL {
+            let fetch = fetch.share();
             tail::forward::<L>(l, x, head, stream);
-            return stream.add(TAIL_WORDS);
+            return (stream.add(TAIL_WORDS), fetch);
         }
         let log_radix = pass_log_radix(length);
         let part = length >> log_radix;
         let (from, to) = (Rows { start: x.cast_const(), stride: part }, Rows { start: x, stride: part });
         pass::<L, CANONICAL>(l, log_radix, from, to, part, stream);
-        children(l, x, log_radix, part, head, stream.add(pass_words(log_radix)))
+        children(l, x, log_radix, part, head, stream.add(pass_words(log_radix)), fetch)
     }
 }
 
@@ -140,7 +181,7 @@ unsafe fn pass<L: Lanes, const CANONICAL: bool>(
     }
 }
 
-/// The blocks below a pass. Gives the position in the stream after them.
+/// The blocks below a pass. Gives what [`block`] does, after all of them.
 ///
 /// # Safety
 /// As for [`transform`]; `x` addresses `2^log_radix` blocks of `part` words.
@@ -152,13 +193,14 @@ unsafe fn children<L: Lanes>(
     part: usize,
     head: *const u64,
     mut stream: *const u64,
-) -> *const u64 {
+    mut fetch: Fetch,
+) -> (*const u64, Fetch) {
     // SAFETY: children are disjoint parts of the block, and the stream advances as the table was written.
     unsafe {
         for child in 0..1 << log_radix {
-            stream = block::<L, false>(l, x.add(child * part), part, head, stream);
+            (stream, fetch) = block::<L, false>(l, x.add(child * part), part, head, stream, fetch);
         }
-        stream
+        (stream, fetch)
     }
 }
 

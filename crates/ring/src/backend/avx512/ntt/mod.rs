@@ -86,9 +86,14 @@ impl<L: Lanes + 'static> NttPlan for Plan<L> {
         unsafe { forward::convert_part::<L>(column, rows, part, out.as_mut_ptr(), out.len(), &self.forward) }
     }
 
-    fn finish_converted(&self, out: &mut [u64]) {
-        assert_eq!(out.len(), self.length, "a limb of this plan's degree");
+    fn blocks(&self) -> usize {
+        forward::blocks(self.length)
+    }
+
+    fn finish_block(&self, block: usize, words: &mut [u64], upcoming: &[u64]) {
+        let count = self.blocks();
+        assert!(block < count && words.len() == self.length / count, "a block of this plan's limbs");
         // SAFETY: lengths and tables agree, and the CPU features are there, by the invariant.
-        unsafe { forward::finish::<L>(&self.modulus, out.as_mut_ptr(), out.len(), &self.forward) }
+        unsafe { forward::finish::<L>(&self.modulus, block, words, upcoming, self.length, &self.forward) }
     }
 }
