@@ -31,6 +31,11 @@ impl Division {
         Self { kept, conversion: Conversion::new(&sources, &targets), factor, removed }
     }
 
+    /// Conversion rows of a remainder.
+    pub fn row_count(&self) -> usize {
+        self.conversion.decomposer().row_count()
+    }
+
     /// Index of the prime at a position: the kept primes, then the removed ones.
     pub fn prime(&self, position: usize) -> usize {
         if position < self.kept { position } else { self.removed[position - self.kept] }

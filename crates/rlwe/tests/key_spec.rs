@@ -1,7 +1,8 @@
 //! Choice of keys, and what elements stand for.
-#![expect(clippy::unwrap_used, reason = "tests")]
-
-use keywright_rlwe::{KeyElement, KeySpec, Parameters, ParametersLiteral};
+use keywright_ring::{RingError, sampling::SecretRng};
+use keywright_rlwe::{
+    KeyElement, KeyGenerator, KeySpec, Parameters, ParametersLiteral, RlweError, SecretKey, SwitchingKey, UniformPart, digit_ranges,
+};
 
 #[test]
 fn best_alpha_makes_the_fewest_transforms_and_is_legal_at_every_level() {
@@ -25,4 +26,43 @@ fn rotation_steps_invert_rotation_elements() {
     }
     assert_eq!(KeyElement::Galois((2 << 11) - 1).rotation_steps(11), None);
     assert_eq!(KeyElement::Relinearization.rotation_steps(11), None);
+}
+
+#[test]
+fn specs_that_no_key_can_have_are_refused_wherever_they_come_in() {
+    let literal = ParametersLiteral::from_bits(13, &[40, 30, 30, 30], &[42]).unwrap();
+    let parameters = Parameters::new(literal).unwrap();
+    let secret = SecretKey::sample(&parameters, &mut SecretRng::from_entropy(&[1; 32].into())).unwrap();
+    let mut generator = KeyGenerator::new(&secret, SecretRng::from_entropy(&[2; 32].into()));
+    let good = KeySpec::new(&parameters, KeyElement::Galois(5), 3, 1, true);
+    let refused = |spec: KeySpec, expected: &dyn Fn(&RlweError) -> bool| {
+        let seed = UniformPart::Seeded(keywright_ring::Seed([0; 32]));
+        for error in [
+            spec.validate(&parameters).unwrap_err(),
+            spec.bytes(&parameters).unwrap_err(),
+            parameters.switch_plan(&spec, 0, 1, false).unwrap_err(),
+            SwitchingKey::from_parts(&parameters, spec.clone(), Vec::new(), seed).unwrap_err(),
+        ] {
+            assert!(expected(&error), "{spec:?}: {error}");
+        }
+    };
+    for element in [0, 4, 2 << 13, u64::MAX] {
+        let spec = KeySpec { element: KeyElement::Galois(element), ..good.clone() };
+        refused(spec, &|e| matches!(e, RlweError::Ring(RingError::GaloisElement { .. })));
+    }
+    let spec = KeySpec { element: KeyElement::Secret(1 << 40), ..good.clone() };
+    refused(spec, &|e| matches!(e, RlweError::SecretId { bits: 40, .. }));
+    refused(KeySpec { level: usize::MAX, ..good.clone() }, &|e| matches!(e, RlweError::Level { max: 3, .. }));
+    refused(KeySpec { alpha: 0, ..good.clone() }, &|e| matches!(e, RlweError::Count { count: 0, .. }));
+    refused(KeySpec { alpha: 5, ..good.clone() }, &|e| matches!(e, RlweError::Count { count: 5, max: 4, .. }));
+    for index in [0, 3, 5, usize::MAX] {
+        let spec = KeySpec { special: vec![index], ..good.clone() };
+        refused(spec, &|e| matches!(e, RlweError::SpecialPrime { level: 3, .. }));
+    }
+    let none = KeySpec { special: Vec::new(), ..good.clone() };
+    refused(none, &|e| matches!(e, RlweError::SpecialTooSmall { index: 0, .. }));
+    let error = generator.switching_key(&KeySpec { element: KeyElement::Secret(7), ..good }).unwrap_err();
+    assert_eq!(error, RlweError::SourceSecret(7));
+    assert!(matches!(digit_ranges(&parameters, 4, 1, 42.0), Err(RlweError::Level { level: 4, max: 3, .. })));
+    assert!(matches!(digit_ranges(&parameters, 3, 0, 42.0), Err(RlweError::Count { count: 0, .. })));
 }
