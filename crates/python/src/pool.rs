@@ -8,6 +8,9 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::errors::Failure;
 
+/// More threads than any machine can use here: the limbs of one operation.
+const MAX_THREADS: usize = 256;
+
 /// A pool and the process it was started in: a forked child has the pool's memory but not its threads.
 struct Started {
     process: u32,
@@ -68,12 +71,12 @@ where
 ///     n: number of threads, at least 1; None for the default, which is RAYON_NUM_THREADS if set, else all cores.
 ///
 /// Raises:
-///     ParameterError: n is 0 or the system cannot start so many.
+///     ParameterError: n is 0, above 256, or more than the system can start.
 #[pyfunction]
 #[pyo3(signature = (n=None))]
 pub(crate) fn set_threads(py: Python<'_>, n: Option<usize>) -> Result<(), Failure> {
-    if n == Some(0) {
-        return Err(Failure::Threads { count: 0, reason: "at least one thread is needed".into() });
+    if let Some(count) = n.filter(|n| !(1..=MAX_THREADS).contains(n)) {
+        return Err(Failure::Threads { count, reason: format!("use a number from 1 to {MAX_THREADS}") });
     }
     py.detach(|| start(n.unwrap_or(0)))?;
     Ok(())
