@@ -9,7 +9,7 @@ BARE_CRATES := keywright-ring keywright-rlwe
 VENV := .venv
 BIN := $(CURDIR)/$(VENV)/bin
 DENY := target/tools/bin/cargo-deny
-RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name '*.md' -o -name Cargo.toml)
+RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates benchmarks/suite -name '*.rs' -o -name '*.md' -o -name Cargo.toml)
 PAGES := $(wildcard README.md docs/*.md)
 
 export PYO3_PYTHON := $(BIN)/python
