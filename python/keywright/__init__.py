@@ -12,6 +12,9 @@
 [5.0, 10.0, 17.0, 18.0]
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from keywright._core import (
     Ciphertext,
     Decryptor,
@@ -50,6 +53,9 @@ from keywright.errors import (
 )
 from keywright.values import Encrypted
 
+if TYPE_CHECKING:
+    from keywright import nn
+
 __all__ = [
     "BackendError",
     "Ciphertext",
@@ -81,7 +87,15 @@ __all__ = [
     "SwitchingKey",
     "__version__",
     "inspect",
+    "nn",
     "presets",
     "set_threads",
     "threads",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Import `keywright.nn` when it is first used: it needs onnx, which takes longer to load than all the rest."""
+    if name == "nn":
+        return import_module("keywright.nn")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
