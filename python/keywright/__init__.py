@@ -95,7 +95,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import `keywright.nn` when it is first used: it needs onnx, which takes longer to load than all the rest."""
+    """Import `keywright.nn` when it is first used: it needs onnx, which takes long to load."""
     if name == "nn":
         return import_module("keywright.nn")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -45,7 +45,7 @@ def inspect(path: _Path) -> dict[str, Any]: ...
 def bench(
     emit: Callable[[str], object],
     *,
-    set: str = "main",
+    set: str = "main",  # noqa: A002 (the name of the option)
     alpha: int | None = None,
     works: Sequence[str] = ...,
     runs: int = 5,
