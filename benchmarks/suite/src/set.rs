@@ -58,8 +58,9 @@ impl BenchSet {
     /// # Errors
     /// [`CkksError`] if the primes do not exist.
     pub fn parameters(&self, alpha: usize) -> Result<CkksParameters, CkksError> {
-        let q: Vec<u32> =
-            std::iter::once(self.widths.0).chain(std::iter::repeat_n(self.widths.1, self.primes - 1)).collect();
+        let q: Vec<u32> = std::iter::once(self.widths.0)
+            .chain(std::iter::repeat_n(self.widths.1, self.primes - 1))
+            .collect();
         let count = alpha.max(self.widths.0.div_ceil(self.special) as usize);
         let mut literal =
             CkksLiteral::from_bits(self.log_n, &q, &vec![self.special; count], f64::from(self.widths.1))?;

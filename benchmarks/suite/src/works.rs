@@ -2,7 +2,9 @@
 
 use std::time::Instant;
 
-use keywright_ckks::{Ciphertext, CkksError, CkksParameters, Complex64, Decryptor, Encryptor, Evaluator, Packing};
+use keywright_ckks::{
+    Ciphertext, CkksError, CkksParameters, Complex64, Decryptor, Encryptor, Evaluator, Packing,
+};
 use keywright_ring::{Poly, RingError, Seed, StreamId, rotation_element, sampling::SecretRng};
 use keywright_rlwe::{
     EvaluationKeys, KeyElement, KeyGenerator, KeySpec, PublicKey, RlweError, SecretKey, SwitchPlan, threads,
@@ -14,7 +16,16 @@ use crate::{BenchSet, Machine, Operations, Record, SETS};
 
 /// Everything that can be measured.
 pub const WORKS: [&str; 11] = [
-    "ntt", "intt", "rotate", "rotate_hoisted", "multiply", "multiply_relin", "rescale", "encode", "encrypt", "decrypt",
+    "ntt",
+    "intt",
+    "rotate",
+    "rotate_hoisted",
+    "multiply",
+    "multiply_relin",
+    "rescale",
+    "encode",
+    "encrypt",
+    "decrypt",
     "keygen",
 ];
 
@@ -65,7 +76,8 @@ pub enum BenchError {
 /// # Errors
 /// [`BenchError`]; what was emitted before stays valid.
 pub fn run(request: &Request, emit: &mut dyn FnMut(Record) -> bool) -> Result<(), BenchError> {
-    let set = SETS.iter().find(|s| s.name == request.set).ok_or_else(|| BenchError::Set(request.set.clone()))?;
+    let set =
+        SETS.iter().find(|s| s.name == request.set).ok_or_else(|| BenchError::Set(request.set.clone()))?;
     if let Some(unknown) = request.works.iter().find(|w| !WORKS.contains(&w.as_str())) {
         return Err(BenchError::Work(unknown.clone()));
     }
@@ -226,8 +238,7 @@ impl Party {
         let mut generator = KeyGenerator::new(&secret, rng(2));
         let public = generator.public_key();
         let mut keys = EvaluationKeys::new(parameters.rlwe());
-        for element in
-            (1..=rotations).map(|k| rotation(&parameters, k)).chain([KeyElement::Relinearization])
+        for element in (1..=rotations).map(|k| rotation(&parameters, k)).chain([KeyElement::Relinearization])
         {
             keys.insert(generator.switching_key(&spec(&parameters, element, alpha, seeded))?)?;
         }
@@ -246,8 +257,8 @@ impl Party {
 
     /// Whether a ciphertext decrypts to what it should, within its own error estimate.
     fn right(&self, ciphertext: &Ciphertext, expected: impl Fn(usize) -> Complex64) -> bool {
-        let decrypted =
-            Decryptor::new(&self.parameters, &self.secret).and_then(|decryptor| decryptor.decrypt(ciphertext));
+        let decrypted = Decryptor::new(&self.parameters, &self.secret)
+            .and_then(|decryptor| decryptor.decrypt(ciphertext));
         let bound = ciphertext.estimate.bound();
         decrypted.is_ok_and(|seen| seen.iter().enumerate().all(|(i, v)| (v - expected(i)).norm() <= bound))
     }
@@ -279,26 +290,44 @@ fn scheme(
         let mut operations = Operations::transforms(log_n, limbs);
         operations.products += (limbs * rlwe.n()) as f64;
         let subject = Subject {
-            work: "keygen", log_n, level: rlwe.max_level(), alpha: Some(alpha), seeded, operations, bytes, per_call: 1,
+            work: "keygen",
+            log_n,
+            level: rlwe.max_level(),
+            alpha: Some(alpha),
+            seeded,
+            operations,
+            bytes,
+            per_call: 1,
         };
         let fresh = party.encrypt(0, rlwe.max_level())?;
-        session.measure(subject, || generator.switching_key(&spec), |key| {
-            let mut keys = EvaluationKeys::new(rlwe);
-            let Ok(key) = key else { return false };
-            if keys.insert(key.clone()).is_err() {
-                return false;
-            }
-            Evaluator::new(parameters, &keys)
-                .and_then(|e| e.rotate(&fresh, 3))
-                .is_ok_and(|rotated| party.right(&rotated, |i| x[(i + 3) % slots]))
-        });
+        session.measure(
+            subject,
+            || generator.switching_key(&spec),
+            |key| {
+                let mut keys = EvaluationKeys::new(rlwe);
+                let Ok(key) = key else { return false };
+                if keys.insert(key.clone()).is_err() {
+                    return false;
+                }
+                Evaluator::new(parameters, &keys)
+                    .and_then(|e| e.rotate(&fresh, 3))
+                    .is_ok_and(|rotated| party.right(&rotated, |i| x[(i + 3) % slots]))
+            },
+        );
     }
 
     for &level in set.levels {
         let (a, b) = (party.encrypt(0, level)?, party.encrypt(1, level)?);
         let limbs = level + 1;
         let subject = |work, alpha, operations, bytes, per_call| Subject {
-            work, log_n, level, alpha, seeded: seeded && alpha.is_some(), operations, bytes, per_call,
+            work,
+            log_n,
+            level,
+            alpha,
+            seeded: seeded && alpha.is_some(),
+            operations,
+            bytes,
+            per_call,
         };
         let transforms = |count: usize| Operations::transforms(log_n, count);
         let moved = |count: usize| Operations { bytes: limb_bytes * count as f64, ..Operations::default() };
@@ -310,11 +339,16 @@ fn scheme(
                 evaluator.add_plain(&b, plain).is_ok_and(|sum| party.right(&sum, |i| x[i] + y[i]))
             };
             let operations = transforms(limbs).plus(moved(limbs));
-            session.measure(subject("encode", None, operations, limb_bytes as usize * limbs, 1), encode, check);
+            session.measure(
+                subject("encode", None, operations, limb_bytes as usize * limbs, 1),
+                encode,
+                check,
+            );
         }
         if wants("encrypt") {
             let mut encryptor = Encryptor::new(parameters, &party.public, rng(6))?;
-            let check = |c: &Result<Ciphertext, CkksError>| c.as_ref().is_ok_and(|c| party.right(c, |i| x[i]));
+            let check =
+                |c: &Result<Ciphertext, CkksError>| c.as_ref().is_ok_and(|c| party.right(c, |i| x[i]));
             let mut operations = transforms(3 * limbs).plus(moved(4 * limbs));
             operations.products += (2 * limbs * rlwe.n()) as f64;
             session.measure(
@@ -330,7 +364,11 @@ fn scheme(
                 let bound = a.estimate.bound();
                 v.as_ref().is_ok_and(|v| v.iter().zip(x).all(|(seen, x)| (seen - x).norm() <= bound))
             };
-            session.measure(subject("decrypt", None, operations, a.bytes(), 1), || decryptor.decrypt(&a), check);
+            session.measure(
+                subject("decrypt", None, operations, a.bytes(), 1),
+                || decryptor.decrypt(&a),
+                check,
+            );
         }
         if wants("rescale") && level > 0 {
             let values = vec![1.0; slots];
@@ -338,9 +376,12 @@ fn scheme(
             let ones = parameters.encode_real(&values, packing, level, q)?;
             let product = evaluator.multiply_plain_lazy(&a, &ones)?;
             let operations = transforms(2 * limbs).plus(moved(4 * limbs));
-            let check = |c: &Result<Ciphertext, CkksError>| c.as_ref().is_ok_and(|c| party.right(c, |i| x[i]));
+            let check =
+                |c: &Result<Ciphertext, CkksError>| c.as_ref().is_ok_and(|c| party.right(c, |i| x[i]));
             session.measure(
-                subject("rescale", None, operations, a.bytes(), 1), || evaluator.rescale(&product), check,
+                subject("rescale", None, operations, a.bytes(), 1),
+                || evaluator.rescale(&product),
+                check,
             );
         }
 
@@ -352,15 +393,16 @@ fn scheme(
                 c.as_ref().is_ok_and(|c| party.right(c, |i| x[(i + 1) % slots]))
             };
             session.measure(
-                subject("rotate", Some(alpha), switches(1), found.key.bytes(), 1), || evaluator.rotate(&a, 1), check,
+                subject("rotate", Some(alpha), switches(1), found.key.bytes(), 1),
+                || evaluator.rotate(&a, 1),
+                check,
             );
         }
         if wants("rotate_hoisted") {
             let steps: Vec<i64> = (1..=HOISTED as i64).collect();
             let check = |all: &Result<Vec<Ciphertext>, CkksError>| {
-                all.as_ref().is_ok_and(|all| {
-                    all.iter().zip(1..).all(|(c, k)| party.right(c, |i| x[(i + k) % slots]))
-                })
+                all.as_ref()
+                    .is_ok_and(|all| all.iter().zip(1..).all(|(c, k)| party.right(c, |i| x[(i + k) % slots])))
             };
             session.measure(
                 subject("rotate_hoisted", Some(alpha), switches(HOISTED), found.key.bytes(), HOISTED),
@@ -369,11 +411,14 @@ fn scheme(
             );
         }
         let tensor = Operations { products: (4 * limbs * rlwe.n()) as f64, ..moved(7 * limbs) };
-        let product = |c: &Result<Ciphertext, CkksError>| c.as_ref().is_ok_and(|c| party.right(c, |i| x[i] * y[i]));
+        let product =
+            |c: &Result<Ciphertext, CkksError>| c.as_ref().is_ok_and(|c| party.right(c, |i| x[i] * y[i]));
         if wants("multiply_relin") {
             let multiply = || evaluator.multiply_lazy(&a, &b).and_then(|c| evaluator.relinearize(&c));
             session.measure(
-                subject("multiply_relin", Some(alpha), switches(1).plus(tensor), found.key.bytes(), 1), multiply, product,
+                subject("multiply_relin", Some(alpha), switches(1).plus(tensor), found.key.bytes(), 1),
+                multiply,
+                product,
             );
         }
         if wants("multiply") && level > 0 {

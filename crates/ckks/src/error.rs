@@ -32,7 +32,9 @@ pub enum CkksError {
         right: crate::Packing,
     },
     /// An operation needs more levels than there are.
-    #[error("{operation} needs {needed} levels, the ciphertext has {available}; use deeper parameters or bootstrap")]
+    #[error(
+        "{operation} needs {needed} levels, the ciphertext has {available}; use deeper parameters or bootstrap"
+    )]
     LevelsExhausted {
         /// The operation.
         operation: &'static str,

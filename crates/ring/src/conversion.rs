@@ -57,7 +57,10 @@ impl Decomposer {
     /// # Panics
     /// If a prime is below `2^`[`MIN_SOURCE_BITS`]: its fraction would not fit 52-bit arithmetic.
     pub fn new(moduli: &[Modulus]) -> Self {
-        assert!(moduli.iter().all(|m| m.bits() > MIN_SOURCE_BITS), "source primes are above 2^{MIN_SOURCE_BITS}");
+        assert!(
+            moduli.iter().all(|m| m.bits() > MIN_SOURCE_BITS),
+            "source primes are above 2^{MIN_SOURCE_BITS}"
+        );
         let sources = moduli
             .iter()
             .map(|m| {

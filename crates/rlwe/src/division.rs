@@ -54,14 +54,27 @@ impl Division {
     }
 
     /// The remainder, given by its rows, modulo the kept primes from `first` on, in evaluation form.
-    pub(crate) fn convert(&self, parameters: &Parameters, first: usize, rows: &Buffer, outs: &mut [&mut [u64]]) {
+    pub(crate) fn convert(
+        &self,
+        parameters: &Parameters,
+        first: usize,
+        rows: &Buffer,
+        outs: &mut [&mut [u64]],
+    ) {
         let rows: Vec<&[u64]> = rows.chunks_exact(parameters.n()).collect();
         let targets: Vec<_> = (first..first + outs.len()).map(|i| (i, self.conversion.column(i))).collect();
         parameters.ring().convert_forward(&targets, &rows, outs);
     }
 
     /// Limb `i` of the quotient from those of the dividend and of the remainder.
-    pub(crate) fn finish(&self, parameters: &Parameters, i: usize, dividend: &[u64], remainder: &[u64], out: &mut [u64]) {
+    pub(crate) fn finish(
+        &self,
+        parameters: &Parameters,
+        i: usize,
+        dividend: &[u64],
+        remainder: &[u64],
+        out: &mut [u64],
+    ) {
         let ring = parameters.ring();
         ring.backend().sub_mul_scalar(ring.modulus(i), dividend, remainder, self.factor[i], out);
     }
@@ -81,13 +94,16 @@ impl Division {
             ring.inverse_limb(prime, out);
         });
         let rows = self.rows(parameters, &remainders);
-        let mut quotients: Vec<Poly<Evaluation>> = dividends.iter().map(|_| Poly::unspecified(n, self.kept)).collect();
+        let mut quotients: Vec<Poly<Evaluation>> =
+            dividends.iter().map(|_| Poly::unspecified(n, self.kept)).collect();
         let tasks: Vec<_> = quotients
             .iter_mut()
             .zip(dividends)
             .zip(&rows)
             .flat_map(|((out, poly), rows)| {
-                groups(out.limbs_mut().collect()).into_iter().map(move |(first, outs)| (first, outs, poly, rows))
+                groups(out.limbs_mut().collect())
+                    .into_iter()
+                    .map(move |(first, outs)| (first, outs, poly, rows))
             })
             .collect();
         for_each_item(tasks, |_, (first, outs, dividend, rows): (usize, Vec<&mut [u64]>, &&Poly<_>, _)| {

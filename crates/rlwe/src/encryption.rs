@@ -147,7 +147,11 @@ pub fn encrypt_zero_symmetric(
 
 /// `c_0 + c_1 s + ...` modulo the first `limbs` primes, in coefficient form. The result is the message with its error:
 /// what it reveals is the caller's responsibility (see SECURITY.md).
-pub fn decrypt(secret: &SecretKey, ciphertext: &RlweCiphertext, limbs: usize) -> Poly<keywright_ring::Coefficient> {
+pub fn decrypt(
+    secret: &SecretKey,
+    ciphertext: &RlweCiphertext,
+    limbs: usize,
+) -> Poly<keywright_ring::Coefficient> {
     let parameters = secret.parameters();
     let (ring, n) = (parameters.ring(), parameters.n());
     let mut out = Poly::unspecified(n, limbs.min(ciphertext.level() + 1));

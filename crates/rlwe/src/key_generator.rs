@@ -60,7 +60,12 @@ impl<'s> KeyGenerator<'s> {
     ///
     /// # Errors
     /// What [`KeySpec::validate`] says; [`RlweError::MixedParameters`].
-    pub fn switching_key_from(&mut self, source: &SecretKey, id: u64, spec: &KeySpec) -> Result<SwitchingKey, RlweError> {
+    pub fn switching_key_from(
+        &mut self,
+        source: &SecretKey,
+        id: u64,
+        spec: &KeySpec,
+    ) -> Result<SwitchingKey, RlweError> {
         self.parameters().require_same(source.parameters(), "the generator", "the source secret")?;
         self.generate(&KeySpec { element: KeyElement::Secret(id), ..spec.clone() }, source)
     }
@@ -113,7 +118,12 @@ impl<'s> KeyGenerator<'s> {
         SwitchingKey::from_parts(parameters, spec.clone(), b, uniform)
     }
 
-    fn secret_limbs(&self, spec: &KeySpec, source: &SecretKey, prime: usize) -> Result<SecretLimbs, RlweError> {
+    fn secret_limbs(
+        &self,
+        spec: &KeySpec,
+        source: &SecretKey,
+        prime: usize,
+    ) -> Result<SecretLimbs, RlweError> {
         let parameters = self.parameters();
         let (ring, n) = (parameters.ring(), parameters.n());
         let (m, backend) = (ring.modulus(prime), ring.backend());

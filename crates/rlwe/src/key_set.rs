@@ -83,14 +83,21 @@ impl EvaluationKeys {
 
     /// Every way to switch `element` at `level`: all keys of the element that reach the level, with all numbers of rows
     /// per digit that are legal.
-    pub fn uses(&self, element: KeyElement, level: usize, rescale: bool) -> impl Iterator<Item = KeyUse> + '_ {
-        self.keys.get(&element).into_iter().flatten().filter(move |key| key.spec().level >= level).flat_map(move |key| {
-            let rows = key.digits().iter().filter(|row| row.start <= level).count();
-            (1..=rows).filter_map(move |coalesce| {
-                let plan = self.parameters.switch_plan(key.spec(), level, coalesce, rescale).ok()?;
-                Some(KeyUse { key: key.clone(), coalesce, plan })
-            })
-        })
+    pub fn uses(
+        &self,
+        element: KeyElement,
+        level: usize,
+        rescale: bool,
+    ) -> impl Iterator<Item = KeyUse> + '_ {
+        self.keys.get(&element).into_iter().flatten().filter(move |key| key.spec().level >= level).flat_map(
+            move |key| {
+                let rows = key.digits().iter().filter(|row| row.start <= level).count();
+                (1..=rows).filter_map(move |coalesce| {
+                    let plan = self.parameters.switch_plan(key.spec(), level, coalesce, rescale).ok()?;
+                    Some(KeyUse { key: key.clone(), coalesce, plan })
+                })
+            },
+        )
     }
 
     /// The cheapest way to switch `element` at `level`: the one of [`Self::uses`] with the least [`KeyUse::cost`].
@@ -98,7 +105,9 @@ impl EvaluationKeys {
     /// # Errors
     /// [`RlweError::MissingKey`] naming element, rotation and level, and the nearest keys there are.
     pub fn best(&self, element: KeyElement, level: usize, rescale: bool) -> Result<KeyUse, RlweError> {
-        self.uses(element, level, rescale).min_by_key(KeyUse::cost).ok_or_else(|| self.missing(element, level))
+        self.uses(element, level, rescale)
+            .min_by_key(KeyUse::cost)
+            .ok_or_else(|| self.missing(element, level))
     }
 
     fn missing(&self, element: KeyElement, level: usize) -> RlweError {

@@ -127,8 +127,9 @@ impl SwitchPlan {
         let last = parameters.modulus(id.level);
         Self {
             level: id.level,
-            input_factor: (!id.merged.is_empty())
-                .then(|| (0..=id.level).map(modulus).map(|m| m.shoup(parameters.product(&id.merged, &m))).collect()),
+            input_factor: (!id.merged.is_empty()).then(|| {
+                (0..=id.level).map(modulus).map(|m| m.shoup(parameters.product(&id.merged, &m))).collect()
+            }),
             raise,
             addend_factor: id
                 .rescale
@@ -163,7 +164,9 @@ impl SwitchPlan {
             .digits
             .iter()
             .zip(&self.raise)
-            .map(|(digit, conversion)| conversion.decomposer().row_count() * (self.target_count() - digit.len()))
+            .map(|(digit, conversion)| {
+                conversion.decomposer().row_count() * (self.target_count() - digit.len())
+            })
             .sum();
         raised + 2 * self.division.row_count() * self.division.kept
     }
@@ -204,7 +207,9 @@ impl PlanCache {
     #[cfg(feature = "std")]
     fn rescaling(&self, parameters: &Parameters, level: usize) -> Arc<Division> {
         let mut list = self.divisions.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        list.entry(level).or_insert_with(|| Arc::new(Division::new(parameters, level, alloc::vec![level]))).clone()
+        list.entry(level)
+            .or_insert_with(|| Arc::new(Division::new(parameters, level, alloc::vec![level])))
+            .clone()
     }
 
     #[cfg(not(feature = "std"))]
@@ -252,7 +257,11 @@ impl Parameters {
     pub fn rescaling(&self, level: usize) -> Result<Arc<Division>, RlweError> {
         self.require_level(level)?;
         if level == 0 {
-            return Err(RlweError::Level { level, max: 0, object: "a ciphertext that can no longer be rescaled" });
+            return Err(RlweError::Level {
+                level,
+                max: 0,
+                object: "a ciphertext that can no longer be rescaled",
+            });
         }
         Ok(self.plans().rescaling(self, level))
     }

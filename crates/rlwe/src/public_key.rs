@@ -24,7 +24,8 @@ impl PublicKey {
         let (ring, n) = (parameters.ring(), parameters.n());
         let mut error = Zeroizing::new(alloc::vec![0; n]);
         sampling::gaussian(rng, &mut error);
-        let mut key = Self::expand(parameters, rng.public_seed(), Poly::unspecified(n, parameters.max_level() + 1));
+        let mut key =
+            Self::expand(parameters, rng.public_seed(), Poly::unspecified(n, parameters.max_level() + 1));
         let a = &key.a;
         for_each_item(key.b.limbs_mut().collect(), |i, limb: &mut [u64]| {
             let (m, backend) = (ring.modulus(i), ring.backend());

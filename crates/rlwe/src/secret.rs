@@ -54,7 +54,9 @@ impl SecretKey {
         let mut coefficients = Zeroizing::new(alloc::vec![0; parameters.n()]);
         match parameters.secret() {
             SecretDistribution::Ternary => sampling::ternary(rng, &mut coefficients),
-            SecretDistribution::Sparse { weight } => sampling::sparse_ternary(rng, weight, &mut coefficients)?,
+            SecretDistribution::Sparse { weight } => {
+                sampling::sparse_ternary(rng, weight, &mut coefficients)?
+            }
         }
         Ok(Self::from_coefficients(parameters, coefficients))
     }
@@ -63,14 +65,27 @@ impl SecretKey {
     ///
     /// # Errors
     /// [`RlweError::Count`] if their number is not `N` or a coefficient is not in `{-1, 0, 1}`.
-    pub fn from_ternary(parameters: &Parameters, coefficients: Zeroizing<Vec<i64>>) -> Result<Self, RlweError> {
+    pub fn from_ternary(
+        parameters: &Parameters,
+        coefficients: Zeroizing<Vec<i64>>,
+    ) -> Result<Self, RlweError> {
         let n = parameters.n();
         if coefficients.len() != n {
-            return Err(RlweError::Count { what: "coefficients of a secret", count: coefficients.len(), min: n, max: n });
+            return Err(RlweError::Count {
+                what: "coefficients of a secret",
+                count: coefficients.len(),
+                min: n,
+                max: n,
+            });
         }
         let outside = coefficients.iter().filter(|c| c.unsigned_abs() > 1).count();
         if outside > 0 {
-            return Err(RlweError::Count { what: "non-ternary coefficients of a secret", count: outside, min: 0, max: 0 });
+            return Err(RlweError::Count {
+                what: "non-ternary coefficients of a secret",
+                count: outside,
+                min: 0,
+                max: 0,
+            });
         }
         Ok(Self::from_coefficients(parameters, coefficients))
     }

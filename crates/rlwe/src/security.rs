@@ -44,7 +44,13 @@ pub fn require_secure(
     let bound = maximum_log_qp(log_n, secret)?;
     // The table counts whole bits of a product; a modulus a hair above 2^bound is refused.
     if log_qp > f64::from(bound) {
-        return Err(RlweError::Insecure { object: object(), log_qp, log_n, secret: secret.to_string(), bound });
+        return Err(RlweError::Insecure {
+            object: object(),
+            log_qp,
+            log_n,
+            secret: secret.to_string(),
+            bound,
+        });
     }
     Ok(())
 }

@@ -68,9 +68,17 @@ impl<'c> Decomposed<'c> {
     ///
     /// # Errors
     /// [`RlweError::Level`] if the input is not at the plan's level.
-    pub fn new(parameters: &Parameters, plan: Arc<SwitchPlan>, input: &'c Poly<Evaluation>) -> Result<Self, RlweError> {
+    pub fn new(
+        parameters: &Parameters,
+        plan: Arc<SwitchPlan>,
+        input: &'c Poly<Evaluation>,
+    ) -> Result<Self, RlweError> {
         if input.limb_count() != plan.level + 1 {
-            return Err(RlweError::Level { level: input.limb_count() - 1, max: plan.level, object: "the switching plan" });
+            return Err(RlweError::Level {
+                level: input.limb_count() - 1,
+                max: plan.level,
+                object: "the switching plan",
+            });
         }
         let (ring, n) = (parameters.ring(), parameters.n());
         let mut own = Cow::Borrowed(input);
@@ -113,7 +121,9 @@ impl<'c> Decomposed<'c> {
                 let digits = target.limbs.into_iter().map(|limb| match limb {
                     Limb::Own(limb) => limb,
                     Limb::Begun(limb) => {
-                        limb.chunks_exact_mut(size).enumerate().for_each(|(i, words)| plan.finish_block(i, words, &[]));
+                        limb.chunks_exact_mut(size)
+                            .enumerate()
+                            .for_each(|(i, words)| plan.finish_block(i, words, &[]));
                         limb
                     }
                 });
@@ -147,7 +157,9 @@ impl<'c> Decomposed<'c> {
             let mut outs = outs.into_iter();
             for target in &mut begun {
                 let converted = if digit.contains(&target.prime) { None } else { outs.next() };
-                target.limbs.push(converted.map_or_else(|| Limb::Own(self.own.limb(target.prime)), Limb::Begun));
+                target
+                    .limbs
+                    .push(converted.map_or_else(|| Limb::Own(self.own.limb(target.prime)), Limb::Begun));
             }
         }
         begun
@@ -178,7 +190,8 @@ impl<'c> Decomposed<'c> {
                         plan.finish_block(block, &mut limb[words.clone()], upcoming.unwrap_or(&[]));
                     }
                 }
-                let digits: Vec<&[u64]> = target.limbs.iter().map(|limb| &limb.words()[words.clone()]).collect();
+                let digits: Vec<&[u64]> =
+                    target.limbs.iter().map(|limb| &limb.words()[words.clone()]).collect();
                 for ((key, rows), out) in keys.iter().zip(outs.as_chunks_mut::<2>().0) {
                     let [out_b, out_a] = out;
                     let (out_b, out_a) = (&mut out_b[words.clone()], &mut out_a[words.clone()]);
@@ -196,7 +209,9 @@ impl<'c> Decomposed<'c> {
         self.parameters.require_same(key.parameters(), "the ciphertext", "the key")?;
         let rescale = self.plan.addend_lift.is_some();
         let plan = self.parameters.switch_plan(key.spec(), self.plan.level, coalesce, rescale)?;
-        if !Arc::ptr_eq(&plan, &self.plan) && (plan.digits != self.plan.digits || plan.division.removed != self.plan.division.removed) {
+        if !Arc::ptr_eq(&plan, &self.plan)
+            && (plan.digits != self.plan.digits || plan.division.removed != self.plan.division.removed)
+        {
             return Err(RlweError::KeyUse {
                 element: key.spec().element,
                 key_level: key.spec().level,
@@ -210,7 +225,14 @@ impl<'c> Decomposed<'c> {
     }
 
     /// `out_b, out_a = sum_j d_j (b_j, a_j)` modulo the target's prime.
-    pub fn multiply(&self, raised: &RaisedDigits<'_>, key: &SwitchingKey, rows: &[usize], out_b: &mut [u64], out_a: &mut [u64]) {
+    pub fn multiply(
+        &self,
+        raised: &RaisedDigits<'_>,
+        key: &SwitchingKey,
+        rows: &[usize],
+        out_b: &mut [u64],
+        out_a: &mut [u64],
+    ) {
         self.multiply_words(&raised.digits, raised.prime, 0..self.parameters.n(), key, rows, out_b, out_a);
     }
 
@@ -246,7 +268,8 @@ impl<'c> Decomposed<'c> {
         let removed = division.removed.len();
 
         // The primes to divide by: both halves of every key, in coefficient form.
-        let mut remainders: Vec<Poly<Evaluation>> = (0..halves).map(|_| Poly::unspecified(n, removed)).collect();
+        let mut remainders: Vec<Poly<Evaluation>> =
+            (0..halves).map(|_| Poly::unspecified(n, removed)).collect();
         for_each_item(groups(transpose(&mut remainders)), |_, (first, mut outs)| {
             let mut scratch = Buffer::unspecified(outs.len() * self.scratch_words());
             let start = division.kept + first;
@@ -256,7 +279,9 @@ impl<'c> Decomposed<'c> {
                 for (finish, halves) in finish.iter().zip(limbs.as_chunks_mut::<2>().0) {
                     for (addend, out) in finish.addend.iter().zip(halves) {
                         // Only q_level, when rescaling: P D is zero modulo all other removed primes.
-                        if let (Some(addend), Some(lift), true) = (addend, plan.addend_lift, prime == plan.level) {
+                        if let (Some(addend), Some(lift), true) =
+                            (addend, plan.addend_lift, prime == plan.level)
+                        {
                             backend.mul_scalar_add_assign(ring.modulus(prime), out, addend.limb(prime), lift);
                         }
                         ring.inverse_limb(prime, out);
@@ -267,7 +292,8 @@ impl<'c> Decomposed<'c> {
         let down_rows = division.rows(&self.parameters, &remainders);
 
         // The kept primes, each finished in one visit.
-        let mut out: Vec<Poly<Evaluation>> = (0..halves).map(|_| Poly::unspecified(n, division.kept)).collect();
+        let mut out: Vec<Poly<Evaluation>> =
+            (0..halves).map(|_| Poly::unspecified(n, division.kept)).collect();
         for_each_item(groups(transpose(&mut out)), |_, (first, mut outs)| {
             let count = outs.len();
             let mut scratch = Buffer::unspecified((count * self.scratch_words()).max((count + 1) * n));
@@ -284,7 +310,9 @@ impl<'c> Decomposed<'c> {
                     division.finish(&self.parameters, i, limb, remainder, quotient);
                     match (finish.addend[half % 2], &plan.addend_factor) {
                         (Some(addend), None) => backend.add_assign(m, quotient, addend.limb(i)),
-                        (Some(addend), Some(w)) => backend.mul_scalar_add_assign(m, quotient, addend.limb(i), w[i]),
+                        (Some(addend), Some(w)) => {
+                            backend.mul_scalar_add_assign(m, quotient, addend.limb(i), w[i])
+                        }
                         (None, _) => {}
                     }
                     match finish.automorphism {
@@ -295,7 +323,8 @@ impl<'c> Decomposed<'c> {
             }
         });
         let mut out = out.into_iter();
-        core::iter::from_fn(|| Some(RlweCiphertext { polys: alloc::vec![out.next()?, out.next()?] })).collect()
+        core::iter::from_fn(|| Some(RlweCiphertext { polys: alloc::vec![out.next()?, out.next()?] }))
+            .collect()
     }
 }
 

@@ -123,7 +123,13 @@ impl SwitchingKey {
 
     /// Some residues of `a_digit` modulo prime `index`, at a limb position, stored or as a stream.
     #[inline]
-    pub(crate) fn a_row(&self, digit: usize, position: usize, index: usize, words: Range<usize>) -> UniformRow<'_> {
+    pub(crate) fn a_row(
+        &self,
+        digit: usize,
+        position: usize,
+        index: usize,
+        words: Range<usize>,
+    ) -> UniformRow<'_> {
         match &self.a {
             UniformPart::Stored(rows) => UniformRow::Stored(&rows[digit].limb(position)[words]),
             UniformPart::Seeded(seed) => {

@@ -1,10 +1,12 @@
 //! Every kind of key switch against its definition, with the error inside the derived bound.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
-use keywright_ring::{Evaluation, Poly, Seed, StreamId, galois_inverse, rotation_element, sampling::SecretRng};
+use keywright_ring::{
+    Evaluation, Poly, Seed, StreamId, galois_inverse, rotation_element, sampling::SecretRng,
+};
 use keywright_rlwe::{
-    Decomposed, EvaluationKeys, Finish, KeyElement, KeyGenerator, KeySpec, Parameters, ParametersLiteral, RlweCiphertext,
-    RlweError, SecretKey, Security, SwitchingKey, decrypt, noise,
+    Decomposed, EvaluationKeys, Finish, KeyElement, KeyGenerator, KeySpec, Parameters, ParametersLiteral,
+    RlweCiphertext, RlweError, SecretKey, Security, SwitchingKey, decrypt, noise,
 };
 use zeroize::Zeroizing;
 
@@ -14,7 +16,8 @@ fn rng(byte: u8) -> SecretRng {
 
 /// A wide q_0, narrow primes, three special primes; small enough in bits per level to be quick, not secure.
 fn parameters(log_n: u32) -> Parameters {
-    let mut literal = ParametersLiteral::from_bits(log_n, &[58, 45, 45, 45, 45, 45, 45, 45], &[50, 50, 50]).unwrap();
+    let mut literal =
+        ParametersLiteral::from_bits(log_n, &[58, 45, 45, 45, 45, 45, 45, 45], &[50, 50, 50]).unwrap();
     literal.security = Security::InsecureForExperiments;
     Parameters::new(literal).unwrap()
 }
@@ -29,7 +32,12 @@ fn uniform(parameters: &Parameters, level: usize, byte: u8) -> Poly<Evaluation> 
 }
 
 /// `c s'` modulo the first primes, where `s'` is what the element switches from, after the element's automorphism.
-fn expected(secret: &SecretKey, element: KeyElement, c: &Poly<Evaluation>, source: Option<&SecretKey>) -> Poly<Evaluation> {
+fn expected(
+    secret: &SecretKey,
+    element: KeyElement,
+    c: &Poly<Evaluation>,
+    source: Option<&SecretKey>,
+) -> Poly<Evaluation> {
     let parameters = secret.parameters();
     let backend = parameters.ring().backend();
     let mut out = Poly::unspecified(c.n(), c.limb_count());
@@ -64,7 +72,10 @@ fn error(secret: &SecretKey, switched: &RlweCiphertext, expected: &Poly<Evaluati
     let first: Vec<i64> = coefficients.limb(0).iter().map(|&c| parameters.modulus(0).centered(c)).collect();
     for i in 1..limbs {
         let m = parameters.modulus(i);
-        assert!(coefficients.limb(i).iter().zip(&first).all(|(&c, &f)| m.centered(c) == f), "prime {i} disagrees");
+        assert!(
+            coefficients.limb(i).iter().zip(&first).all(|(&c, &f)| m.centered(c) == f),
+            "prime {i} disagrees"
+        );
     }
     first.iter().map(|c| c.unsigned_abs()).max().unwrap() as f64
 }
@@ -82,7 +93,13 @@ fn switch(key: &SwitchingKey, c: &Poly<Evaluation>, coalesce: usize) -> Result<R
     Ok(decomposed.switch(&[(key, rows)], &finish).remove(0))
 }
 
-fn check(secret: &SecretKey, key: &SwitchingKey, level: usize, coalesce: usize, source: Option<&SecretKey>) -> (f64, f64) {
+fn check(
+    secret: &SecretKey,
+    key: &SwitchingKey,
+    level: usize,
+    coalesce: usize,
+    source: Option<&SecretKey>,
+) -> (f64, f64) {
     let parameters = secret.parameters();
     let c = uniform(parameters, level, level as u8 + 1);
     let switched = switch(key, &c, coalesce).unwrap();
@@ -158,7 +175,13 @@ fn truncation_is_generation_at_the_lower_level() {
     let secret = SecretKey::sample(&parameters, &mut rng(5)).unwrap();
     let mut generator = KeyGenerator::new(&secret, rng(6));
     for seeded in [false, true] {
-        let spec = KeySpec { element: KeyElement::Relinearization, level: 7, alpha: 2, special: vec![8, 9, 10], seeded };
+        let spec = KeySpec {
+            element: KeyElement::Relinearization,
+            level: 7,
+            alpha: 2,
+            special: vec![8, 9, 10],
+            seeded,
+        };
         let key = generator.switching_key(&spec).unwrap();
         for level in 0..7 {
             let cut = key.truncate(level).unwrap();
@@ -198,7 +221,8 @@ fn hoisted_is_the_same_as_one_by_one() {
     for (key, out) in keys.iter().zip(decomposed.switch(&rows, &finish)) {
         assert_eq!(out, switch(key, &c, 1).unwrap());
     }
-    let other = generator.switching_key(&KeySpec::new(&parameters, KeyElement::Relinearization, 7, 2, true)).unwrap();
+    let other =
+        generator.switching_key(&KeySpec::new(&parameters, KeyElement::Relinearization, 7, 2, true)).unwrap();
     assert!(matches!(decomposed.rows_of(&other, 1), Err(RlweError::KeyUse { .. })));
 }
 
@@ -208,8 +232,10 @@ fn secret_to_secret_and_full_size() {
         ParametersLiteral::from_bits(16, &[60, 50, 50, 50, 50, 50, 50, 50], &[50, 50, 50, 50, 50]).unwrap();
     literal.security = Security::Classical128;
     let parameters = Parameters::new(literal).unwrap();
-    let (secret, other) =
-        (SecretKey::sample(&parameters, &mut rng(9)).unwrap(), SecretKey::sample(&parameters, &mut rng(10)).unwrap());
+    let (secret, other) = (
+        SecretKey::sample(&parameters, &mut rng(9)).unwrap(),
+        SecretKey::sample(&parameters, &mut rng(10)).unwrap(),
+    );
     let mut generator = KeyGenerator::new(&secret, rng(11));
     let spec = KeySpec::new(&parameters, KeyElement::Secret(1), 7, 5, true);
     let key = generator.switching_key_from(&other, 1, &spec).unwrap();
@@ -251,8 +277,12 @@ fn rescaling_can_be_merged() {
             }
         }
         let coefficients = decrypt(&secret, &difference, 1);
-        let seen =
-            coefficients.limb(0).iter().map(|&x| parameters.modulus(0).centered(x).unsigned_abs()).max().unwrap() as f64;
+        let seen = coefficients
+            .limb(0)
+            .iter()
+            .map(|&x| parameters.modulus(0).centered(x).unsigned_abs())
+            .max()
+            .unwrap() as f64;
         let q = parameters.modulus(level).value() as f64;
         let plain = parameters.switch_plan(&spec, level, 1, false).unwrap();
         let bound = q * noise::bound(noise::division(&parameters))
@@ -282,11 +312,15 @@ fn missing_keys_are_named() {
     let mut keys = EvaluationKeys::new(&parameters);
     let element = |k| KeyElement::Galois(rotation_element(11, k));
     for (k, level) in [(1, 7), (4, 2), (-3, 5)] {
-        keys.insert(generator.switching_key(&KeySpec::new(&parameters, element(k), level, 2, true)).unwrap()).unwrap();
+        keys.insert(generator.switching_key(&KeySpec::new(&parameters, element(k), level, 2, true)).unwrap())
+            .unwrap();
     }
     let error = keys.best(element(4), 3, false).unwrap_err();
     let text = error.to_string();
-    assert!(text.contains("rotation by 4) at level 3") && text.contains("rotation by 4 at level 2"), "{text}");
+    assert!(
+        text.contains("rotation by 4) at level 3") && text.contains("rotation by 4 at level 2"),
+        "{text}"
+    );
     assert!(text.contains("rotation by 1 at level 7"), "{text}");
     assert!(keys.best(element(4), 2, false).is_ok());
     assert!(keys.best(KeyElement::Relinearization, 0, false).is_err());

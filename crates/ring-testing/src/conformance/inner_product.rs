@@ -85,7 +85,9 @@ pub fn inner_product_equals_portable(backend: &'static dyn Backend) {
             assert_limb(&seen.1, &expected.1, || format!("a, N = 2^{log_n}, mod {q}"));
             // A part of the limbs, with streams that begin in the middle, is that part of the sums.
             let part = n / 4..n / 2;
-            let cut = |limbs: &[Vec<u64>]| -> Vec<Vec<u64>> { limbs.iter().map(|l| l[part.clone()].to_vec()).collect() };
+            let cut = |limbs: &[Vec<u64>]| -> Vec<Vec<u64>> {
+                limbs.iter().map(|l| l[part.clone()].to_vec()).collect()
+            };
             let later: Vec<_> = a
                 .iter()
                 .zip(&b)

@@ -22,8 +22,8 @@ use core::arch::x86_64::*;
 
 use super::dot;
 use super::residues::{Factor, Field, Words, load, load_words, store, store_words};
-use crate::backend::{NttPlan, PART_WORDS, part_range};
 use crate::backend::portable::ntt::reversed_powers;
+use crate::backend::{NttPlan, PART_WORDS, part_range};
 use crate::conversion::Column;
 use crate::{Modulus, ShoupFactor};
 

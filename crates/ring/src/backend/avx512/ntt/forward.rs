@@ -86,7 +86,9 @@ pub(super) unsafe fn finish<L: Lanes>(
     let share = upcoming.len() / (words.len() / TAIL);
     let fetch = Fetch { next: upcoming.as_ptr(), share };
     // SAFETY: by contract.
-    unsafe { block::<L, false>(L::new(m), words.as_mut_ptr(), words.len(), table.as_ptr(), stream.as_ptr(), fetch) };
+    unsafe {
+        block::<L, false>(L::new(m), words.as_mut_ptr(), words.len(), table.as_ptr(), stream.as_ptr(), fetch)
+    };
 }
 
 /// Words to be fetched from memory while others are transformed: `share` of them in each visit to [`TAIL`] words.
