@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import os
 import pickle
+import signal
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -109,10 +112,33 @@ def test_threads() -> None:
     try:
         kw.set_threads(3)
         assert kw.threads() == 3
-        with pytest.raises(kw.ParameterError):
-            kw.set_threads(0)
+        for count in (0, 257, 10**9):
+            with pytest.raises(kw.ParameterError) as caught:
+                kw.set_threads(count)
+            assert (caught.value.value, caught.value.minimum, caught.value.maximum) == (count, 1, 256)
         assert kw.threads() == 3
     finally:
         kw.set_threads(before)
     kw.set_threads()
     assert kw.threads() >= 1
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="POSIX processes")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_forked_process_starts_threads_of_its_own(small: Party) -> None:
+    expected = small.encryptor.encrypt([0.5])
+    child = os.fork()
+    if child == 0:
+        # Threads of the parent do not exist here; waiting for them would never end.
+        error = abs(small.decryptor.decrypt(small.evaluator.rotate(expected, 0))[0] - 0.5)
+        os._exit(0 if error <= expected.error_bound else 1)
+    deadline = time.monotonic() + 30
+    finished, status = 0, 0
+    while not finished and time.monotonic() < deadline:
+        finished, status = os.waitpid(child, os.WNOHANG)
+        time.sleep(0.01)
+    if not finished:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+    assert finished
+    assert os.waitstatus_to_exitcode(status) == 0

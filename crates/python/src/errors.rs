@@ -429,7 +429,16 @@ impl From<Failure> for PyErr {
                 ),
                 Failure::Threads { count, reason } => (
                     format!("{count} threads: {reason}"),
-                    (|| described!(py, "ParameterError", what = "threads", value = count, minimum = 1))(),
+                    (|| {
+                        described!(
+                            py,
+                            "ParameterError",
+                            what = "threads",
+                            value = count,
+                            minimum = 1,
+                            maximum = crate::pool::MAX_THREADS
+                        )
+                    })(),
                 ),
             };
             exception(py, &message, described).unwrap_or_else(|error| error)

@@ -9,7 +9,7 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 use crate::errors::Failure;
 
 /// More threads than any machine can use here: the limbs of one operation.
-const MAX_THREADS: usize = 256;
+pub(crate) const MAX_THREADS: usize = 256;
 
 /// A pool and the process it was started in: a forked child has the pool's memory but not its threads.
 struct Started {
@@ -68,7 +68,7 @@ where
 /// Results do not depend on it. Operations already running finish on the threads they have.
 ///
 /// Args:
-///     n: number of threads, at least 1; None for the default, which is RAYON_NUM_THREADS if set, else all cores.
+///     n: number of threads, 1 to 256; None for the default, which is RAYON_NUM_THREADS if set, else all cores.
 ///
 /// Raises:
 ///     ParameterError: n is 0, above 256, or more than the system can start.
