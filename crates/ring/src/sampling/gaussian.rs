@@ -1,5 +1,7 @@
 //! Discrete Gaussian errors by a constant-time scan of the cumulative distribution.
 
+use zeroize::Zeroizing;
+
 use super::SecretRng;
 
 /// Standard deviation of every error polynomial.
@@ -41,22 +43,32 @@ const CUMULATIVE: [u64; GAUSSIAN_BOUND as usize] = [
     9223372036854775805,
 ];
 
+/// Samples made side by side, so that each table entry is compared with all of them at once.
+const BLOCK: usize = 64;
+
 /// Fills `out` with independent samples. One random word each: 63 bits select the magnitude, one the sign.
 pub fn gaussian(rng: &mut SecretRng, out: &mut [i64]) {
-    for sample in out {
-        let word = rng.next_word();
-        let u = word >> 1;
-        // Each comparison is the borrow of a subtraction below 2^63: no branch, no table index.
-        let magnitude = CUMULATIVE.iter().map(|&c| 1 - (u.wrapping_sub(c) >> 63)).sum::<u64>() as i64;
-        let negative = -((word & 1) as i64);
-        *sample = (magnitude ^ negative) - negative;
+    let mut words = Zeroizing::new([0; BLOCK]);
+    let mut magnitudes = Zeroizing::new([0; BLOCK]);
+    for samples in out.chunks_mut(BLOCK) {
+        rng.fill_words(&mut words[..samples.len()]);
+        magnitudes.fill(0);
+        for c in CUMULATIVE {
+            for (magnitude, word) in magnitudes.iter_mut().zip(words.iter()) {
+                // The comparison is the borrow of a subtraction below 2^63: no branch, no table index.
+                *magnitude += 1 - ((word >> 1).wrapping_sub(c) >> 63);
+            }
+        }
+        for ((sample, &magnitude), &word) in samples.iter_mut().zip(magnitudes.iter()).zip(words.iter()) {
+            let negative = -((word & 1) as i64);
+            *sample = (magnitude as i64 ^ negative) - negative;
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use zeroize::Zeroizing;
 
     /// Chi-square against the density itself, not against the table.
     #[test]

@@ -34,6 +34,13 @@ impl SecretRng {
         self.0.next_u64()
     }
 
+    /// Fills a slice with uniform words.
+    pub fn fill_words(&mut self, out: &mut [u64]) {
+        for word in out {
+            *word = self.0.next_u64();
+        }
+    }
+
     /// Fills a slice with uniform bytes.
     pub fn fill_bytes(&mut self, out: &mut [u8]) {
         self.0.fill_bytes(out);
