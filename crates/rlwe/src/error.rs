@@ -114,14 +114,6 @@ pub enum RlweError {
         /// Why not.
         reason: &'static str,
     },
-    /// A number of a secret that is too large to tell streams apart by.
-    #[error("secret {id} has a number of more than {bits} bits; choose a smaller one")]
-    SecretId {
-        /// Offending number.
-        id: u64,
-        /// Most bits it may have.
-        bits: u32,
-    },
     /// A key from another secret was asked for without that secret.
     #[error("a key from secret {0} needs that secret; make it with switching_key_from")]
     SourceSecret(u64),

@@ -16,7 +16,7 @@ pub enum KeyElement {
     Galois(u64),
     /// From `s^2` to `s`.
     Relinearization,
-    /// From another secret, told apart by a number below `2^40` that the owner chooses.
+    /// From another secret, told apart by a number that the owner chooses.
     Secret(u64),
 }
 
@@ -61,9 +61,6 @@ pub struct KeySpec {
     /// Whether the uniform half is a 32-byte seed, expanded where it is used.
     pub seeded: bool,
 }
-
-/// Numbers of secrets have at most this many bits: streams of one seed are told apart by them.
-const SECRET_ID_BITS: u32 = 40;
 
 /// Bits by which a digit may exceed the special modulus: none. Logarithms are compared with this slack for their own
 /// rounding.
@@ -160,17 +157,11 @@ impl KeySpec {
     /// [`RlweError::Ring`] for a Galois element that is even or above `2N`, [`RlweError::Level`], [`RlweError::Count`],
     /// [`RlweError::SpecialPrime`], [`RlweError::SpecialTooSmall`], [`RlweError::Insecure`], [`RlweError::NoBound`].
     pub fn validate(&self, parameters: &Parameters) -> Result<Vec<Range<usize>>, RlweError> {
-        match self.element {
-            KeyElement::Galois(element) => {
-                let two_n = 2u64 << parameters.log_n();
-                if element.is_multiple_of(2) || element >= two_n {
-                    return Err(RingError::GaloisElement { element, two_n }.into());
-                }
+        if let KeyElement::Galois(element) = self.element {
+            let two_n = 2u64 << parameters.log_n();
+            if element.is_multiple_of(2) || element >= two_n {
+                return Err(RingError::GaloisElement { element, two_n }.into());
             }
-            KeyElement::Secret(id) if id >> SECRET_ID_BITS != 0 => {
-                return Err(RlweError::SecretId { id, bits: SECRET_ID_BITS });
-            }
-            KeyElement::Relinearization | KeyElement::Secret(_) => {}
         }
         parameters.require_level(self.level)?;
         let max = (self.level + 1).max(self.special.len());

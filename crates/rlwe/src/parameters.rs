@@ -39,7 +39,7 @@ impl ParametersLiteral {
     /// primes of the same width, then `q_0, q_1, ...` in order.
     ///
     /// # Errors
-    /// [`RlweError::Ring`] if there are not enough primes of a width.
+    /// [`RlweError::Count`] for no or too many widths, [`RlweError::Ring`] if there are not enough primes of a width.
     pub fn from_bits(log_n: u32, q_bits: &[u32], p_bits: &[u32]) -> Result<Self, RlweError> {
         for (what, list, min) in [("ciphertext primes", q_bits, 1), ("special primes", p_bits, 0)] {
             if list.len() < min || list.len() > MAX_PRIMES {
@@ -79,8 +79,8 @@ impl Parameters {
     /// Checks a literal and precomputes its tables on the back end of this process.
     ///
     /// # Errors
-    /// [`RlweError::Ring`], [`RlweError::Count`], [`RlweError::Insecure`] if the ciphertext modulus alone is above the
-    /// bound, [`RlweError::NoBound`].
+    /// [`RlweError::Ring`], [`RlweError::Count`], [`RlweError::PrimeTooSmall`], [`RlweError::Insecure`] if the ciphertext
+    /// modulus alone is above the bound, [`RlweError::NoBound`].
     pub fn new(literal: ParametersLiteral) -> Result<Self, RlweError> {
         Self::with_backend(literal, backend::default()?)
     }
@@ -104,10 +104,10 @@ impl Parameters {
         let primes: Vec<u64> = literal.q.iter().chain(&literal.p).copied().collect();
         // Moduli are checked before their logarithms are taken: zero has none.
         let logarithm = |&q: &u64| Ok(log2(Modulus::new(q)?.value()));
+        let log2: Vec<f64> = primes.iter().map(logarithm).collect::<Result<_, RlweError>>()?;
         if let Some(&prime) = primes.iter().find(|&&q| q >> MIN_SOURCE_BITS == 0) {
             return Err(RlweError::PrimeTooSmall { prime, bits: MIN_SOURCE_BITS });
         }
-        let log2: Vec<f64> = primes.iter().map(logarithm).collect::<Result<_, RlweError>>()?;
         if literal.security == Security::Classical128 {
             let log_q = log2[..literal.q.len()].iter().sum();
             require_secure(|| "the ciphertext modulus".into(), literal.log_n, log_q, literal.secret)?;
