@@ -1,6 +1,6 @@
 use core::fmt;
 
-use keywright_rlwe::{RlweCiphertext, noise};
+use keywright_rlwe::RlweCiphertext;
 
 use crate::CkksParameters;
 
@@ -20,9 +20,19 @@ impl Packing {
     /// How many coefficient errors meet in one value: the degree of the subring for slots, one for coefficients.
     pub fn spread(self) -> f64 {
         match self {
-            Self::Slots { log_slots } => f64::from(2u32 << log_slots),
+            Self::Slots { log_slots } => 2.0 * f64::from(log_slots).exp2(),
             Self::Coefficients => 1.0,
         }
+    }
+
+    /// Error of one encoding or decoding in `f64`, relative to the largest value: root mean square over the values, see
+    /// [`crate::encoder`].
+    pub fn arithmetic(self) -> f64 {
+        let steps = match self {
+            Self::Slots { log_slots } => 4.0 * f64::from(log_slots) + 2.0,
+            Self::Coefficients => 1.0,
+        };
+        steps * f64::EPSILON / 2.0
     }
 }
 
@@ -35,10 +45,18 @@ impl fmt::Display for Packing {
     }
 }
 
+/// Deviations in a bound on the error of all values.
+///
+/// More than for coefficients ([`keywright_rlwe::noise::TAIL`]): in a slot an error is a product of two complex normal
+/// variables, such as the rounding of a division and the secret, and `P(|x y| > t) = 2 t K_1(2 t)` for unit variances.
+/// At `t = 21` that is below `2^-57`, so below `2^-41` for `2^16` slots.
+pub const TAIL: f64 = 21.0;
+
 /// What is known of a ciphertext's values without decrypting, in units of the message.
 ///
 /// Deviations of dependent errors are added, not their squares, so the estimate is an upper bound whatever the
-/// dependencies are; magnitudes multiply and add in the worst case.
+/// dependencies are; magnitudes multiply and add in the worst case. Errors of rounding a plaintext count as independent
+/// of each other, coefficient by coefficient.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ErrorEstimate {
     /// Standard deviation of the error of one value.
@@ -48,9 +66,9 @@ pub struct ErrorEstimate {
 }
 
 impl ErrorEstimate {
-    /// Bound on the error of all values at once, except with probability below `2^-40`: [`noise::TAIL`] deviations.
+    /// Bound on the error of all values at once, except with probability below `2^-40`: [`TAIL`] deviations.
     pub fn bound(&self) -> f64 {
-        noise::TAIL * self.deviation
+        TAIL * self.deviation
     }
 
     /// Bits of precision after the point that the bound leaves.
@@ -63,12 +81,13 @@ impl ErrorEstimate {
         Self { deviation: self.deviation + other.deviation, magnitude: self.magnitude + other.magnitude }
     }
 
-    /// The estimate of a product.
+    /// The estimate of a product, value by value, with a factor whose error has no parts between the coefficients of a
+    /// sparse packing, such as a constant. Where both errors are as large as their bounds so is their product.
     pub fn times(self, other: Self) -> Self {
         Self {
             deviation: self.magnitude * other.deviation
                 + other.magnitude * self.deviation
-                + self.deviation * other.deviation,
+                + TAIL * self.deviation * other.deviation,
             magnitude: self.magnitude * other.magnitude,
         }
     }
@@ -118,6 +137,27 @@ impl Ciphertext {
             scale: self.scale,
             packing: self.packing,
             estimate: self.estimate,
+        }
+    }
+
+    /// The estimate of this ciphertext times another operand of the same packing, as polynomials.
+    ///
+    /// Slots multiply one by one. With `2n < N` coefficients in use, a slot of the product of two errors is the mean of the
+    /// `N/2n` products at the roots of unity above it, each of which is a product of errors with all `N` coefficients: their
+    /// sum has `sqrt(N/2n)` times the deviation that the errors in the slots suggest. In coefficients the product is a
+    /// negacyclic convolution: `N` terms per value.
+    pub(crate) fn estimate_times(&self, other: ErrorEstimate) -> ErrorEstimate {
+        let n = self.parameters.rlwe().n() as f64;
+        let product = self.estimate.times(other);
+        match self.packing {
+            Packing::Slots { .. } => {
+                let outside = (n / self.packing.spread()).sqrt() - 1.0;
+                let second = TAIL * outside * self.estimate.deviation * other.deviation;
+                ErrorEstimate { deviation: product.deviation + second, ..product }
+            }
+            Packing::Coefficients => {
+                ErrorEstimate { deviation: n * product.deviation, magnitude: n * product.magnitude }
+            }
         }
     }
 

@@ -1,10 +1,12 @@
 use std::fmt;
 
-use keywright_ring::{Buffer, sampling::SecretRng};
+use keywright_ring::{Buffer, sampling::SecretRng, wipe};
 use keywright_rlwe::{
-    PublicKey, RlweCiphertext, SecretKey, SeededCiphertext, decrypt, encrypt_zero, encrypt_zero_symmetric, noise,
+    PublicKey, RlweCiphertext, SecretKey, SeededCiphertext, decrypt, encrypt_zero, encrypt_zero_symmetric,
+    noise,
 };
 use num_complex::Complex64;
+use zeroize::Zeroize;
 
 use crate::encoder::centred;
 use crate::plaintext::Message;
@@ -24,15 +26,21 @@ impl Message {
         let mut residues = Buffer::unspecified(ring.n());
         self.integers.residues(ring.modulus(i), &mut residues);
         ring.backend().add_assign(ring.modulus(i), limb, &residues);
-        zeroize::Zeroize::zeroize(&mut residues);
+        residues.zeroize();
     }
 
     fn ciphertext(&self, parameters: &CkksParameters, rlwe: RlweCiphertext, variance: f64) -> Ciphertext {
         let estimate = ErrorEstimate { deviation: 0.0, magnitude: self.magnitude };
-        let mut out =
-            Ciphertext { parameters: parameters.clone(), rlwe, scale: self.scale, packing: self.packing, estimate };
-        // Encoding rounds every coefficient to an integer.
+        let mut out = Ciphertext {
+            parameters: parameters.clone(),
+            rlwe,
+            scale: self.scale,
+            packing: self.packing,
+            estimate,
+        };
+        // Encoding rounds every coefficient to an integer, and before that in f64.
         out.estimate.deviation = out.deviation_of(variance + 1.0 / 12.0);
+        out.estimate = out.estimate.with_noise(self.packing.arithmetic() * self.magnitude);
         out
     }
 }
@@ -51,7 +59,12 @@ impl<'k> Encryptor<'k> {
     ///
     /// # Errors
     /// [`CkksError::Encode`] for values that cannot be encoded, [`CkksError::Rlwe`] for a level that does not exist.
-    pub fn encrypt(&mut self, values: &[Complex64], log_slots: u32, level: usize) -> Result<Ciphertext, CkksError> {
+    pub fn encrypt(
+        &mut self,
+        values: &[Complex64],
+        log_slots: u32,
+        level: usize,
+    ) -> Result<Ciphertext, CkksError> {
         let message = Message::complex(&self.parameters, values, log_slots, level, self.parameters.scale())?;
         self.encrypt_message(&message)
     }
@@ -60,15 +73,21 @@ impl<'k> Encryptor<'k> {
     ///
     /// # Errors
     /// As [`Self::encrypt`].
-    pub fn encrypt_real(&mut self, values: &[f64], packing: Packing, level: usize) -> Result<Ciphertext, CkksError> {
+    pub fn encrypt_real(
+        &mut self,
+        values: &[f64],
+        packing: Packing,
+        level: usize,
+    ) -> Result<Ciphertext, CkksError> {
         let message = Message::real(&self.parameters, values, packing, level, self.parameters.scale())?;
         self.encrypt_message(&message)
     }
 
     fn encrypt_message(&mut self, message: &Message) -> Result<Ciphertext, CkksError> {
         let parameters = &self.parameters;
-        let rlwe =
-            encrypt_zero(self.key, message.level, &mut self.rng, |i, limb| message.add_to(parameters, i, limb))?;
+        let rlwe = encrypt_zero(self.key, message.level, &mut self.rng, |i, limb| {
+            message.add_to(parameters, i, limb)
+        })?;
         Ok(message.ciphertext(parameters, rlwe, noise::fresh_public(parameters.rlwe())))
     }
 }
@@ -114,8 +133,8 @@ pub struct Decryptor<'k> {
 
 /// Bits that values may have above the scale before [`Decryptor::coefficients`] uses more primes.
 const HEADROOM_BITS: f64 = 20.0;
-/// Further bits by which a wrapped value is told from a small one: a coefficient that exceeds the primes looks small
-/// with probability `2^-40`.
+/// Further bits by which a wrapped value is told from a small one: the residue of a coefficient that exceeds the primes is
+/// as good as uniform, so it looks small with probability `2^-39`; that all of them do is less likely still.
 const DETECTION_BITS: f64 = 40.0;
 
 impl<'k> Decryptor<'k> {
@@ -164,18 +183,25 @@ impl<'k> Decryptor<'k> {
         let all = ciphertext.level() + 1;
         let wanted = ciphertext.scale.log2() + HEADROOM_BITS + DETECTION_BITS;
         let enough = (1..=all).find(|&k| rlwe.log2_q(k - 1) >= wanted).unwrap_or(all);
-        let first = self.decrypt_with(ciphertext, enough);
+        let mut first = self.decrypt_with(ciphertext, enough);
         if enough == all {
             return Ok(first);
         }
         let limit = (rlwe.log2_q(enough - 1) - DETECTION_BITS).exp2();
-        if first.iter().all(|c| c.abs() < limit) { Ok(first) } else { Ok(self.decrypt_with(ciphertext, all)) }
+        if first.iter().all(|c| c.abs() < limit) {
+            return Ok(first);
+        }
+        wipe(&mut first);
+        Ok(self.decrypt_with(ciphertext, all))
     }
 
     fn decrypt_with(&self, ciphertext: &Ciphertext, limbs: usize) -> Vec<f64> {
-        let poly = decrypt(self.secret, &ciphertext.rlwe, limbs);
+        let mut poly = decrypt(self.secret, &ciphertext.rlwe, limbs);
         let moduli = &self.parameters.rlwe().ring().moduli()[..limbs];
-        centred(moduli, &poly.limbs().collect::<Vec<_>>())
+        let values = centred(moduli, &poly.limbs().collect::<Vec<_>>());
+        // With the ciphertext the exact message and error give the secret away.
+        poly.zeroize();
+        values
     }
 
     /// Decrypts complex values from slots.
@@ -187,12 +213,13 @@ impl<'k> Decryptor<'k> {
             let right = Packing::Slots { log_slots: self.parameters.max_log_slots() };
             return Err(CkksError::PackingMismatch { left: ciphertext.packing, right });
         };
-        let coefficients = self.coefficients(ciphertext)?;
+        let mut coefficients = self.coefficients(ciphertext)?;
         let n = 1usize << log_slots;
         let gap = coefficients.len() / (2 * n);
         let mut slots: Vec<Complex64> = (0..n)
             .map(|i| Complex64::new(coefficients[i * gap], coefficients[(i + n) * gap]) / ciphertext.scale)
             .collect();
+        wipe(&mut coefficients);
         self.parameters.embedding().to_slots(log_slots, &mut slots);
         Ok(slots)
     }

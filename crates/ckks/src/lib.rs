@@ -12,7 +12,7 @@ mod evaluator;
 mod parameters;
 mod plaintext;
 
-pub use ciphertext::{Ciphertext, ErrorEstimate, Packing};
+pub use ciphertext::{Ciphertext, ErrorEstimate, Packing, TAIL};
 pub use encryption::{Decryptor, Encryptor, SymmetricCiphertext};
 pub use error::CkksError;
 pub use evaluator::{Evaluator, SCALE_TOLERANCE};

@@ -28,9 +28,11 @@ impl Plaintext {
         self.poly.limb_count() - 1
     }
 
-    /// Rounding to integers as an error: uniform in `[-1/2, 1/2]` per coefficient.
+    /// Rounding to integers as an error, uniform in `[-1/2, 1/2]` per coefficient, and that of encoding in `f64`.
     pub fn estimate(&self) -> ErrorEstimate {
-        ErrorEstimate { deviation: (self.packing.spread() / 12.0).sqrt() / self.scale, magnitude: self.magnitude }
+        let rounding = (self.packing.spread() / 12.0).sqrt() / self.scale;
+        let arithmetic = self.packing.arithmetic() * self.magnitude;
+        ErrorEstimate { deviation: rounding.hypot(arithmetic), magnitude: self.magnitude }
     }
 }
 
@@ -73,7 +75,9 @@ impl Message {
     ) -> Result<Self, CkksError> {
         let magnitude = values.iter().map(|v| v.abs()).fold(0.0, f64::max);
         let integers = match packing {
-            Packing::Slots { log_slots } => Integers::slots(parameters.embedding(), values, log_slots, scale)?,
+            Packing::Slots { log_slots } => {
+                Integers::slots(parameters.embedding(), values, log_slots, scale)?
+            }
             Packing::Coefficients => Integers::coefficients(parameters.embedding(), values, scale)?,
         };
         Self { integers, packing, level, scale, magnitude }.checked(parameters)
@@ -123,7 +127,13 @@ impl CkksParameters {
     ///
     /// # Errors
     /// As [`Self::encode`].
-    pub fn encode_real(&self, values: &[f64], packing: Packing, level: usize, scale: f64) -> Result<Plaintext, CkksError> {
+    pub fn encode_real(
+        &self,
+        values: &[f64],
+        packing: Packing,
+        level: usize,
+        scale: f64,
+    ) -> Result<Plaintext, CkksError> {
         Ok(Message::real(self, values, packing, level, scale)?.encode(self))
     }
 }

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::mem::swap;
 
-use keywright_ring::{BackendKind, MAX_LOG_N, MIN_LOG_N, backend};
+use keywright_ring::{BackendKind, MAX_LOG_N, MIN_LOG_N, backend, wipe};
 use num_complex::Complex64;
 
 use super::dispatch::Isa;
@@ -99,8 +99,7 @@ impl Embedding {
     }
 
     /// Slots, as `n` real parts followed by `n` imaginary ones, of the polynomial with the `2n` coefficients given. Both
-    /// buffers are overwritten; the one that holds the result
-    /// is returned.
+    /// buffers are overwritten; the one that holds the result is returned.
     ///
     /// # Panics
     /// If the two lengths differ or are not twice a power of two `n <= N/2`.
@@ -175,7 +174,8 @@ pub(super) fn default_isa() -> Isa {
 }
 
 /// Runs `f` on two buffers of unspecified contents that begin at a cache line: a vector that straddles two lines costs
-/// twice. They belong to the thread and are kept, as touching fresh memory costs more than a transform.
+/// twice. They belong to the thread and are kept, as touching fresh memory costs more than a transform, and are wiped
+/// after use, as they held a message.
 pub(super) fn with_buffers<T>(length: usize, f: impl FnOnce([&mut [f64]; 2]) -> T) -> T {
     const LINE: usize = 64;
     const SLACK: usize = LINE / size_of::<f64>();
@@ -183,13 +183,17 @@ pub(super) fn with_buffers<T>(length: usize, f: impl FnOnce([&mut [f64]; 2]) -> 
         static MEMORY: RefCell<[Vec<f64>; 2]> = const { RefCell::new([Vec::new(), Vec::new()]) };
     }
     MEMORY.with_borrow_mut(|memory| {
-        f(memory.each_mut().map(|memory| {
+        let [first, second] = memory.each_mut().map(|memory| {
             if memory.len() < length + SLACK {
                 memory.resize(length + SLACK, 0.0);
             }
             let start = memory.as_ptr().align_offset(LINE).min(SLACK);
             &mut memory[start..start + length]
-        }))
+        });
+        let out = f([&mut *first, &mut *second]);
+        wipe(first);
+        wipe(second);
+        out
     })
 }
 

@@ -1,6 +1,6 @@
 //! Rounding to integers, and their residues.
 
-use keywright_ring::Modulus;
+use keywright_ring::{Modulus, wipe};
 use num_complex::Complex64;
 
 use super::dispatch::{Isa, dispatched};
@@ -28,6 +28,14 @@ pub struct Integers {
     shifts: Vec<u16>,
     largest: f64,
     isa: Isa,
+}
+
+impl Drop for Integers {
+    /// The coefficients are plaintext.
+    fn drop(&mut self) {
+        wipe(&mut self.words);
+        wipe(&mut self.shifts);
+    }
 }
 
 impl std::fmt::Debug for Integers {
@@ -87,12 +95,16 @@ impl Integers {
         if values.len() > n {
             return Err(EncoderError::TooManyValues { count: values.len(), room: n, what: "coefficients" });
         }
-        let mut scaled: Vec<_> = values.iter().map(|x| x * scale).collect();
+        // As long as it will be: growing would leave a copy behind.
+        let mut scaled = Vec::with_capacity(n);
+        scaled.extend(values.iter().map(|x| x * scale));
         if max_magnitude(embedding.isa(), &scaled).is_above(MAX_BITS) {
             return Err(refused(values.iter().copied().enumerate(), scale));
         }
         scaled.resize(n, 0.0);
-        Self::round(embedding, &scaled)
+        let rounded = Self::round(embedding, &scaled);
+        wipe(&mut scaled);
+        rounded
     }
 
     /// Rounds to the nearest integers, ties to even.

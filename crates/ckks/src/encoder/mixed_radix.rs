@@ -15,7 +15,7 @@
 //! `P_t` is below `P_t / 2`, so a leading digit is at most halved by them: of at most 64 steps each errs by less than
 //! `2^-100` of the result, and the `f64` returned is within `2^-53 + 2^-94` of it, relatively.
 
-use keywright_ring::{Modulus, ShoupFactor};
+use keywright_ring::{Modulus, ShoupFactor, wipe};
 
 use super::dispatch::{Isa, dispatched};
 use super::double_double::DoubleDouble;
@@ -58,7 +58,8 @@ pub(super) fn centred_with(isa: Isa, moduli: &[Modulus], limbs: &[&[u64]]) -> Ve
     assert!(limbs.iter().all(|l| l.len() == limbs[0].len()), "limbs of different lengths");
     let radix = MixedRadix::new(moduli);
     let mut out = vec![0.0; limbs[0].len()];
-    let mut digits = Digits { rows: Vec::new(), places: Vec::new() };
+    // As long as they can be: growing would leave a copy behind.
+    let mut digits = Digits { rows: Vec::with_capacity(moduli.len() * BLOCK), places: Vec::new() };
     for (b, out) in out.chunks_mut(BLOCK).enumerate() {
         radix.digits(isa, limbs, b * BLOCK, out.len(), &mut digits);
         radix.sum(isa, &digits, out);
@@ -141,6 +142,13 @@ impl MixedRadix {
 struct Digits {
     rows: Vec<i64>,
     places: Vec<usize>,
+}
+
+impl Drop for Digits {
+    /// They are a plaintext with its error.
+    fn drop(&mut self) {
+        wipe(&mut self.rows);
+    }
 }
 
 impl Digits {

@@ -2,7 +2,8 @@ use keywright_ring::Modulus;
 use keywright_rlwe::for_each_item;
 
 use super::Evaluator;
-use crate::{Ciphertext, CkksError, ErrorEstimate, Packing};
+use crate::encoder::EncoderError;
+use crate::{Ciphertext, CkksError, ErrorEstimate, Packing, TAIL};
 
 /// `round(value)` modulo `m`, for any finite value: the mantissa and the exponent are reduced apart.
 fn reduce_f64(m: &Modulus, value: f64) -> u64 {
@@ -25,10 +26,19 @@ impl Evaluator<'_> {
         if value.is_finite() { Ok(()) } else { Err(CkksError::NotFinite(value)) }
     }
 
+    /// Refuses a scaled constant that is not below half the modulus of a level.
+    fn require_fit(&self, scaled: f64, level: usize) -> Result<(), CkksError> {
+        let (needed_bits, available_bits) = (scaled.abs().log2() + 1.0, self.parameters.rlwe().log2_q(level));
+        if needed_bits >= available_bits {
+            return Err(EncoderError::TooLarge { needed_bits, available_bits }.into());
+        }
+        Ok(())
+    }
+
     /// `a + c` for the same real constant in every value. Costs one pass over one polynomial.
     ///
     /// # Errors
-    /// [`CkksError::NotFinite`], mixed parameters.
+    /// [`CkksError::NotFinite`], [`CkksError::Encode`] if the constant does not fit the modulus, mixed parameters.
     pub fn add_constant(&self, a: &Ciphertext, c: f64) -> Result<Ciphertext, CkksError> {
         self.require(a)?;
         Self::require_finite(c)?;
@@ -38,6 +48,7 @@ impl Evaluator<'_> {
             let values = vec![c; ring.n()];
             return self.add_plain(a, &self.parameters.encode_real(&values, a.packing, a.level(), a.scale)?);
         }
+        self.require_fit(c * a.scale, a.level())?;
         let mut out = a.clone();
         for_each_item(out.rlwe.polys[0].limbs_mut().collect(), |i, limb: &mut [u64]| {
             let m = ring.modulus(i);
@@ -45,16 +56,22 @@ impl Evaluator<'_> {
             limb.iter_mut().for_each(|x| *x = m.add(*x, residue));
         });
         out.estimate.magnitude += c.abs();
-        // The constant is rounded once, to a multiple of 1/scale.
-        out.estimate = out.estimate.with_noise(0.5 / a.scale);
+        // The constant is rounded once, to a multiple of 1/scale: an error that repeats, so it is added.
+        out.estimate.deviation += 0.5 / a.scale / TAIL;
         Ok(out)
     }
 
     /// `c a` for a real constant, without rescaling: the constant enters at `constant_scale`, which multiplies the scale.
     ///
     /// # Errors
-    /// [`CkksError::NotFinite`], [`CkksError::Scale`] if the new scale does not fit the modulus, mixed parameters.
-    pub fn mul_constant_lazy(&self, a: &Ciphertext, c: f64, constant_scale: f64) -> Result<Ciphertext, CkksError> {
+    /// [`CkksError::NotFinite`], [`CkksError::Scale`] if the new scale does not fit the modulus, [`CkksError::Encode`] if the
+    /// constant does not, mixed parameters.
+    pub fn mul_constant_lazy(
+        &self,
+        a: &Ciphertext,
+        c: f64,
+        constant_scale: f64,
+    ) -> Result<Ciphertext, CkksError> {
         self.require(a)?;
         Self::require_finite(c)?;
         let rlwe = self.parameters.rlwe();
@@ -62,6 +79,7 @@ impl Evaluator<'_> {
         if !(constant_scale > 0.0 && scale.log2() < log_q) {
             return Err(CkksError::Scale { log_scale: scale.log2(), log_q, level: a.level() });
         }
+        self.require_fit(c * constant_scale, a.level())?;
         let ring = rlwe.ring();
         let mut out = a.clone();
         let limbs = out.rlwe.polys.iter_mut().flat_map(|poly| poly.limbs_mut().enumerate()).collect();
@@ -70,18 +88,20 @@ impl Evaluator<'_> {
             ring.backend().mul_scalar_assign(m, limb, m.shoup(reduce_f64(m, c * constant_scale)));
         });
         out.scale = scale;
-        // The constant is off by at most half a unit of its scale.
-        let factor = ErrorEstimate { deviation: 0.5 / constant_scale, magnitude: c.abs() };
+        // The constant is off by at most half a unit of its scale, and by that of its product in f64.
+        let rounding = 0.5 / constant_scale + c.abs() * f64::EPSILON / 2.0;
+        let factor = ErrorEstimate { deviation: rounding / TAIL, magnitude: c.abs() };
         out.estimate = a.estimate.times(factor);
         Ok(out)
     }
 
-    /// `c a` for a real constant, rescaled: same scale, one level less. An integer constant below `2^31` is exact and
-    /// costs no level, see [`Self::mul_integer`].
+    /// `c a` for a real constant, rescaled: same scale, one level less. An integer constant is exact and costs no
+    /// level with [`Self::mul_integer`].
     ///
     /// # Errors
-    /// [`CkksError::LevelsExhausted`] at level 0, [`CkksError::NotFinite`], mixed parameters.
+    /// [`CkksError::LevelsExhausted`] at level 0, otherwise as [`Self::mul_constant_lazy`].
     pub fn mul_constant(&self, a: &Ciphertext, c: f64) -> Result<Ciphertext, CkksError> {
+        self.require(a)?;
         if a.level() == 0 {
             return Err(CkksError::LevelsExhausted { operation: "mul_constant", needed: 1, available: 0 });
         }

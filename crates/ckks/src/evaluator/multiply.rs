@@ -1,4 +1,4 @@
-use keywright_ring::Buffer;
+use keywright_ring::{Buffer, Poly};
 use keywright_rlwe::{Decomposed, Finish, KeyElement, RlweCiphertext, for_each_item, noise};
 
 use super::Evaluator;
@@ -6,11 +6,17 @@ use crate::{Ciphertext, CkksError, Plaintext};
 
 impl Evaluator<'_> {
     /// `a b`, relinearised and rescaled: one level less than the lower of the two. The division by the special primes
-    /// and the rescaling are one division.
+    /// and the rescaling are one division. Values in slots are multiplied one by one; values in coefficients as
+    /// polynomials modulo `X^N + 1`.
     ///
     /// # Errors
-    /// [`CkksError::LevelsExhausted`], [`CkksError::Degree`], [`CkksError::PackingMismatch`], a missing key, mixed parameters.
+    /// [`CkksError::LevelsExhausted`] at level 0, otherwise as [`Self::multiply_lazy`]; a missing key.
     pub fn multiply(&self, a: &Ciphertext, b: &Ciphertext) -> Result<Ciphertext, CkksError> {
+        self.require(a)?;
+        self.require(b)?;
+        if a.level().min(b.level()) == 0 {
+            return Err(CkksError::LevelsExhausted { operation: "multiply", needed: 1, available: 0 });
+        }
         self.relinearize_product(self.multiply_lazy(a, b)?, true)
     }
 
@@ -61,14 +67,14 @@ impl Evaluator<'_> {
             rlwe: RlweCiphertext { polys: vec![c0, c1, c2] },
             scale,
             packing: a.packing,
-            estimate: a.estimate.times(b.estimate),
+            estimate: a.estimate_times(b.estimate),
         })
     }
 
     /// A ciphertext of degree 2 back to degree 1. One of degree 1 is returned as it is.
     ///
     /// # Errors
-    /// A missing key, mixed parameters.
+    /// [`CkksError::Degree`] above 2, a missing key, mixed parameters.
     pub fn relinearize(&self, a: &Ciphertext) -> Result<Ciphertext, CkksError> {
         self.require(a)?;
         if a.degree() == 1 {
@@ -80,7 +86,7 @@ impl Evaluator<'_> {
     /// A ciphertext of degree 2 back to degree 1 and one level lower, with one division for both.
     ///
     /// # Errors
-    /// [`CkksError::LevelsExhausted`] at level 0, a missing key, mixed parameters.
+    /// [`CkksError::LevelsExhausted`] at level 0, [`CkksError::Degree`] above 2, a missing key, mixed parameters.
     pub fn relinearize_rescale(&self, a: &Ciphertext) -> Result<Ciphertext, CkksError> {
         self.require(a)?;
         if a.degree() == 1 {
@@ -91,8 +97,15 @@ impl Evaluator<'_> {
 
     fn relinearize_product(&self, product: Ciphertext, rescale: bool) -> Result<Ciphertext, CkksError> {
         let (rlwe, level) = (self.parameters.rlwe(), product.level());
+        if product.degree() > 2 {
+            return Err(CkksError::Degree { operation: "relinearize", degree: product.degree() });
+        }
         if rescale && level == 0 {
-            return Err(CkksError::LevelsExhausted { operation: "multiply", needed: 1, available: 0 });
+            return Err(CkksError::LevelsExhausted {
+                operation: "relinearize_rescale",
+                needed: 1,
+                available: 0,
+            });
         }
         let found = self.keys.best(KeyElement::Relinearization, level, rescale)?;
         let polys = &product.rlwe.polys;
@@ -109,7 +122,7 @@ impl Evaluator<'_> {
         Ok(out)
     }
 
-    /// `a p`, not rescaled: the scale is the product of both.
+    /// `a p`, not rescaled: the scale is the product of both. Values in coefficients are multiplied as polynomials.
     ///
     /// # Errors
     /// [`CkksError::PackingMismatch`], [`CkksError::Scale`] if the product's scale does not fit the modulus, mixed parameters.
@@ -137,13 +150,13 @@ impl Evaluator<'_> {
         Ok(Ciphertext {
             rlwe: RlweCiphertext { polys },
             scale,
-            estimate: a.estimate.times(p.estimate()),
+            estimate: a.estimate_times(p.estimate()),
             ..a.clone_header()
         })
     }
 
-    /// `a` times a vector of real values, rescaled: the vector is encoded at scale `q_level`, so the scale stays exactly
-    /// what it was. One level less.
+    /// `a` times real values in its packing, rescaled: they are encoded at scale `q_level`, so the scale stays exactly what
+    /// it was. One level less. Values in coefficients are multiplied as polynomials.
     ///
     /// # Errors
     /// [`CkksError::LevelsExhausted`] at level 0, [`CkksError::Encode`], mixed parameters.
@@ -158,9 +171,18 @@ impl Evaluator<'_> {
         Ok(Ciphertext { scale: a.scale, ..self.rescale(&product)? })
     }
 
-    /// `acc += a p` in place, for sums of plaintext products. Scales and packings are the caller's concern within this
-    /// crate family; they are checked in debug builds.
-    pub fn multiply_plain_add_assign(&self, acc: &mut Ciphertext, a: &Ciphertext, p: &Plaintext) -> Result<(), CkksError> {
+    /// `acc += a p` in place, at the lowest of the three levels and the higher degree of the two ciphertexts: for sums of
+    /// plaintext products.
+    ///
+    /// # Errors
+    /// [`CkksError::PackingMismatch`], [`CkksError::ScaleMismatch`] if the sum is not at the product of the two scales, mixed
+    /// parameters.
+    pub fn multiply_plain_add_assign(
+        &self,
+        acc: &mut Ciphertext,
+        a: &Ciphertext,
+        p: &Plaintext,
+    ) -> Result<(), CkksError> {
         self.require(acc)?;
         self.require(a)?;
         self.require_plain(p)?;
@@ -172,6 +194,9 @@ impl Evaluator<'_> {
         if level < acc.level() {
             acc.rlwe = Self::lowered(&acc.rlwe, level);
         }
+        while acc.degree() < a.degree() {
+            acc.rlwe.polys.push(Poly::zero(ring.n(), level + 1));
+        }
         let limbs = acc
             .rlwe
             .polys
@@ -182,7 +207,7 @@ impl Evaluator<'_> {
         for_each_item(limbs, |_, (i, (x, y)): (usize, (&mut [u64], &[u64]))| {
             ring.backend().mul_add_assign(ring.modulus(i), x, y, p.poly.limb(i));
         });
-        acc.estimate = acc.estimate.plus(a.estimate.times(p.estimate()));
+        acc.estimate = acc.estimate.plus(a.estimate_times(p.estimate()));
         Ok(())
     }
 

@@ -45,14 +45,23 @@ impl Evaluator<'_> {
     ///
     /// # Errors
     /// As [`Self::rotate`], for any packing.
-    pub fn automorphisms_hoisted(&self, a: &Ciphertext, elements: &[u64]) -> Result<Vec<Ciphertext>, CkksError> {
+    pub fn automorphisms_hoisted(
+        &self,
+        a: &Ciphertext,
+        elements: &[u64],
+    ) -> Result<Vec<Ciphertext>, CkksError> {
         self.require(a)?;
         Self::require_degree_one("rotate", a)?;
         let rlwe = self.parameters.rlwe();
-        let mut out: Vec<Option<Ciphertext>> = elements.iter().map(|&g| (g == 1).then(|| a.clone())).collect();
+        let mut out: Vec<Option<Ciphertext>> =
+            elements.iter().map(|&g| (g == 1).then(|| a.clone())).collect();
         let mut wanted = Vec::new();
         for (position, &g) in elements.iter().enumerate().filter(|&(_, &g)| g != 1) {
-            wanted.push((position, rlwe.automorphism(g)?, self.keys.best(KeyElement::Galois(g), a.level(), false)?));
+            wanted.push((
+                position,
+                rlwe.automorphism(g)?,
+                self.keys.best(KeyElement::Galois(g), a.level(), false)?,
+            ));
         }
         let polys = &a.rlwe.polys;
         while let Some((_, _, first)) = wanted.first() {
@@ -95,7 +104,8 @@ impl Evaluator<'_> {
         let mut sum = a.clone();
         let mut reach = 1usize;
         while reach < count {
-            let rotated = self.rotate(&sum, stride * reach as i64)?;
+            // Steps count modulo a power of two, as words do.
+            let rotated = self.rotate(&sum, stride.wrapping_mul(reach as i64))?;
             self.add_assign(&mut sum, &rotated)?;
             reach *= 2;
         }
