@@ -173,7 +173,7 @@ proptest! {
 
     /// Any residues at any width of prime.
     #[test]
-    fn any_polynomial_round_trips(bits in 18u32..=61, limbs in 1usize..=3, words in proptest::collection::vec(any::<u64>(), 64)) {
+    fn any_polynomial_round_trips(bits in 20u32..=61, limbs in 1usize..=3, words in proptest::collection::vec(any::<u64>(), 64)) {
         let literal = ParametersLiteral::from_bits(10, &[bits; 3], &[])?;
         let literal = ParametersLiteral { security: Security::InsecureForExperiments, ..literal };
         let p = Parameters::new(literal)?;
