@@ -1,6 +1,6 @@
 use std::fmt;
 
-use keywright_ring::{Buffer, sampling::SecretRng, wipe};
+use keywright_ring::{Buffer, sampling::SecretRng};
 use keywright_rlwe::{
     PublicKey, RlweCiphertext, SecretKey, SeededCiphertext, decrypt, encrypt_zero, encrypt_zero_symmetric,
     noise,
@@ -191,7 +191,7 @@ impl<'k> Decryptor<'k> {
         if first.iter().all(|c| c.abs() < limit) {
             return Ok(first);
         }
-        wipe(&mut first);
+        first.zeroize();
         Ok(self.decrypt_with(ciphertext, all))
     }
 
@@ -219,7 +219,7 @@ impl<'k> Decryptor<'k> {
         let mut slots: Vec<Complex64> = (0..n)
             .map(|i| Complex64::new(coefficients[i * gap], coefficients[(i + n) * gap]) / ciphertext.scale)
             .collect();
-        wipe(&mut coefficients);
+        coefficients.zeroize();
         self.parameters.embedding().to_slots(log_slots, &mut slots);
         Ok(slots)
     }

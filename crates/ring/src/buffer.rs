@@ -8,7 +8,7 @@
 use alloc::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use core::ops::{Deref, DerefMut};
 use core::ptr::NonNull;
-use zeroize::{DefaultIsZeroes, Zeroize};
+use zeroize::Zeroize;
 
 const CACHE_LINE: usize = 64;
 const HUGE_PAGE: usize = 2 << 20;
@@ -95,16 +95,8 @@ impl Clone for Buffer {
 
 impl Zeroize for Buffer {
     fn zeroize(&mut self) {
-        wipe(self);
+        (**self).zeroize();
     }
-}
-
-/// Overwrites secrets with zeros, at the speed of the memory: the slices of [`zeroize`] store one volatile element at a
-/// time, which for a limb takes half as long as its transform.
-pub fn wipe<T: DefaultIsZeroes>(secrets: &mut [T]) {
-    secrets.fill(T::default());
-    // The compiler has to assume that the zeros are read.
-    zeroize::optimization_barrier(secrets);
 }
 
 impl Drop for Buffer {

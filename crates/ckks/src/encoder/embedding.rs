@@ -3,8 +3,9 @@
 use std::cell::RefCell;
 use std::mem::swap;
 
-use keywright_ring::{BackendKind, MAX_LOG_N, MIN_LOG_N, backend, wipe};
+use keywright_ring::{BackendKind, MAX_LOG_N, MIN_LOG_N, backend};
 use num_complex::Complex64;
+use zeroize::Zeroize;
 
 use super::dispatch::Isa;
 use super::passes::{Factors, forward_radix2, forward_radix4, inverse_radix2, inverse_radix4};
@@ -191,8 +192,8 @@ pub(super) fn with_buffers<T>(length: usize, f: impl FnOnce([&mut [f64]; 2]) -> 
             &mut memory[start..start + length]
         });
         let out = f([&mut *first, &mut *second]);
-        wipe(first);
-        wipe(second);
+        first.zeroize();
+        second.zeroize();
         out
     })
 }

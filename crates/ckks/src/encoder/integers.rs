@@ -1,7 +1,8 @@
 //! Rounding to integers, and their residues.
 
-use keywright_ring::{Modulus, wipe};
+use keywright_ring::Modulus;
 use num_complex::Complex64;
+use zeroize::Zeroize;
 
 use super::dispatch::{Isa, dispatched};
 use super::embedding::with_buffers;
@@ -33,8 +34,8 @@ pub struct Integers {
 impl Drop for Integers {
     /// The coefficients are plaintext.
     fn drop(&mut self) {
-        wipe(&mut self.words);
-        wipe(&mut self.shifts);
+        self.words.zeroize();
+        self.shifts.zeroize();
     }
 }
 
@@ -103,7 +104,7 @@ impl Integers {
         }
         scaled.resize(n, 0.0);
         let rounded = Self::round(embedding, &scaled);
-        wipe(&mut scaled);
+        scaled.zeroize();
         rounded
     }
 

@@ -15,7 +15,8 @@
 //! `P_t` is below `P_t / 2`, so a leading digit is at most halved by them: of at most 64 steps each errs by less than
 //! `2^-100` of the result, and the `f64` returned is within `2^-53 + 2^-94` of it, relatively.
 
-use keywright_ring::{Modulus, ShoupFactor, wipe};
+use keywright_ring::{Modulus, ShoupFactor};
+use zeroize::Zeroize;
 
 use super::dispatch::{Isa, dispatched};
 use super::double_double::DoubleDouble;
@@ -147,7 +148,7 @@ struct Digits {
 impl Drop for Digits {
     /// They are a plaintext with its error.
     fn drop(&mut self) {
-        wipe(&mut self.rows);
+        self.rows.zeroize();
     }
 }
 
