@@ -21,8 +21,8 @@ pub struct Machine {
     pub bytes: f64,
 }
 
-/// Words of each operand of the probed inner product; 14 operands are 14 KiB.
-const PROBE_WORDS: usize = 128;
+/// Words of each operand of the probed inner product; 14 operands are 28 KiB.
+const PROBE_WORDS: usize = 256;
 /// Digits of the probed inner product.
 const PROBE_DIGITS: usize = 4;
 /// Calls per try.
@@ -46,7 +46,7 @@ impl Machine {
         let operands: Vec<Buffer> = (0..3 * PROBE_DIGITS)
             .map(|k| {
                 let mut operand = Buffer::unspecified(PROBE_WORDS);
-                operand.copy_from_slice(&limb[k * PROBE_WORDS / 2..][..PROBE_WORDS]);
+                operand.copy_from_slice(&limb[k * 64..][..PROBE_WORDS]);
                 operand
             })
             .collect();

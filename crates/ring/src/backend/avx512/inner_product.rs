@@ -1,6 +1,7 @@
 //! Inner products of digits with a switching key: both components in one visit to the digits, one reduction per sum.
 
 use core::arch::x86_64::*;
+use core::mem::MaybeUninit;
 
 use super::chacha::{self, Chunk};
 use super::lanes::{LAZY_TERMS, Lanes, Sum};
@@ -27,7 +28,7 @@ pub(super) unsafe fn inner_product<L: Lanes>(
     out_a: &mut [u64],
 ) {
     let n = out_b.len();
-    let mut expanded = [Chunk([0; CHUNK_WORDS]); LAZY_TERMS];
+    let mut expanded = [const { MaybeUninit::<Chunk>::uninit() }; LAZY_TERMS];
     let mut states = [[0; 16]; LAZY_TERMS];
     if digits.is_empty() {
         out_b.fill(0);
@@ -48,7 +49,7 @@ pub(super) unsafe fn inner_product<L: Lanes>(
                 let row = match a[first + j] {
                     UniformRow::Stored(words) => words[start..].as_ptr(),
                     UniformRow::Seeded(seed, id, first) => {
-                        let words = expanded[j].0.as_mut_ptr();
+                        let words = expanded[j].as_mut_ptr().cast::<u64>();
                         let number = ((first + start) / CHUNK_WORDS) as u32;
                         // SAFETY: a chunk; the CPU features are there by contract.
                         unsafe { chacha::residues(&states[j], seed, id, m, number, words) };
