@@ -29,7 +29,9 @@ pub enum RlweError {
         bound: u32,
     },
     /// No bound is known for this secret distribution at this degree.
-    #[error("no 128-bit bound is pinned for {secret} at N = 2^{log_n}; use a ternary secret, or weight 192 at 2^15..2^17")]
+    #[error(
+        "no 128-bit bound is pinned for {secret} at N = 2^{log_n}; use a ternary secret, or weight 192 at 2^15..2^17"
+    )]
     NoBound {
         /// Secret distribution, in words.
         secret: String,
@@ -77,7 +79,9 @@ pub enum RlweError {
         reason: &'static str,
     },
     /// A single ciphertext prime is larger than the special modulus.
-    #[error("prime q_{index} has {prime_bits:.1} bits, more than the special modulus of {special_bits:.1}; add special primes")]
+    #[error(
+        "prime q_{index} has {prime_bits:.1} bits, more than the special modulus of {special_bits:.1}; add special primes"
+    )]
     SpecialTooSmall {
         /// Index of the ciphertext prime.
         index: usize,
@@ -99,7 +103,9 @@ pub enum RlweError {
         nearest: String,
     },
     /// A key cannot be used as asked.
-    #[error("key for {element} at level {key_level}, alpha {alpha}, cannot serve level {level} with {coalesce} rows per digit: {reason}")]
+    #[error(
+        "key for {element} at level {key_level}, alpha {alpha}, cannot serve level {level} with {coalesce} rows per digit: {reason}"
+    )]
     KeyUse {
         /// Element of the key.
         element: KeyElement,

@@ -106,7 +106,13 @@ impl KeySpec {
     /// A key at `level` with digits of at most `alpha` primes, and as many of the parameters' special primes as make the
     /// fewest transforms: more of them allow fuller digits, fewer of them are fewer targets. All of them, if no number
     /// is legal: [`KeySpec::validate`] then says why.
-    pub fn new(parameters: &Parameters, element: KeyElement, level: usize, alpha: usize, seeded: bool) -> Self {
+    pub fn new(
+        parameters: &Parameters,
+        element: KeyElement,
+        level: usize,
+        alpha: usize,
+        seeded: bool,
+    ) -> Self {
         let all = parameters.special_primes();
         let spec = |count: usize| Self {
             element,

@@ -89,7 +89,10 @@ impl Parameters {
     ///
     /// # Errors
     /// As [`Parameters::new`].
-    pub fn with_backend(literal: ParametersLiteral, backend: &'static dyn Backend) -> Result<Self, RlweError> {
+    pub fn with_backend(
+        literal: ParametersLiteral,
+        backend: &'static dyn Backend,
+    ) -> Result<Self, RlweError> {
         for (what, list, min) in [("ciphertext primes", &literal.q, 1), ("special primes", &literal.p, 0)] {
             if list.len() < min || list.len() > MAX_PRIMES {
                 return Err(RlweError::Count { what, count: list.len(), min, max: MAX_PRIMES });
@@ -98,7 +101,12 @@ impl Parameters {
         if let SecretDistribution::Sparse { weight } = literal.secret {
             let max = 1usize.checked_shl(literal.log_n).unwrap_or(usize::MAX);
             if weight == 0 || weight > max {
-                return Err(RlweError::Count { what: "Hamming weight of the secret", count: weight, min: 1, max });
+                return Err(RlweError::Count {
+                    what: "Hamming weight of the secret",
+                    count: weight,
+                    min: 1,
+                    max,
+                });
             }
         }
         let primes: Vec<u64> = literal.q.iter().chain(&literal.p).copied().collect();
@@ -192,7 +200,12 @@ impl Parameters {
     ///
     /// # Errors
     /// [`RlweError::MixedParameters`].
-    pub fn require_same(&self, other: &Self, left: &'static str, right: &'static str) -> Result<(), RlweError> {
+    pub fn require_same(
+        &self,
+        other: &Self,
+        left: &'static str,
+        right: &'static str,
+    ) -> Result<(), RlweError> {
         if self.same(other) { Ok(()) } else { Err(RlweError::MixedParameters { left, right }) }
     }
 

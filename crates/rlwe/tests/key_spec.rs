@@ -1,7 +1,8 @@
 //! Choice of keys, and what elements stand for.
 use keywright_ring::{RingError, sampling::SecretRng};
 use keywright_rlwe::{
-    KeyElement, KeyGenerator, KeySpec, Parameters, ParametersLiteral, RlweError, SecretKey, SwitchingKey, UniformPart, digit_ranges,
+    KeyElement, KeyGenerator, KeySpec, Parameters, ParametersLiteral, RlweError, SecretKey, SwitchingKey,
+    UniformPart, digit_ranges,
 };
 
 #[test]
@@ -52,7 +53,9 @@ fn specs_that_no_key_can_have_are_refused_wherever_they_come_in() {
     }
     refused(KeySpec { level: usize::MAX, ..good.clone() }, &|e| matches!(e, RlweError::Level { max: 3, .. }));
     refused(KeySpec { alpha: 0, ..good.clone() }, &|e| matches!(e, RlweError::Count { count: 0, .. }));
-    refused(KeySpec { alpha: 5, ..good.clone() }, &|e| matches!(e, RlweError::Count { count: 5, max: 4, .. }));
+    refused(KeySpec { alpha: 5, ..good.clone() }, &|e| {
+        matches!(e, RlweError::Count { count: 5, max: 4, .. })
+    });
     for index in [0, 3, 5, usize::MAX] {
         let spec = KeySpec { special: vec![index], ..good.clone() };
         refused(spec, &|e| matches!(e, RlweError::SpecialPrime { level: 3, .. }));
