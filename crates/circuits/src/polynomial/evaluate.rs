@@ -113,21 +113,13 @@ impl Powers<'_, '_> {
                 self.add_term(&mut product, a - b, -1.0)?;
             }
         }
-        let mut out = self.rescale(&product, power.relinearize)?;
+        let mut out = self.evaluator.relinearize_rescale(&product)?;
         if chebyshev && a == b {
             out = self.evaluator.add_constant(&out, -1.0)?;
         }
         out.estimate.magnitude = out.estimate.magnitude.min(self.magnitude(power.exponent));
         self.by_exponent.insert(power.exponent, out);
         Ok(())
-    }
-
-    fn rescale(&self, sum: &Ciphertext, relinearize: bool) -> Result<Ciphertext, CircuitError> {
-        Ok(if relinearize {
-            self.evaluator.relinearize_rescale(sum)?
-        } else {
-            self.evaluator.rescale(sum)?
-        })
     }
 
     /// `sum += c X^k`, exactly at the scale of the sum and at its level: the constant is encoded at the quotient of the
@@ -141,9 +133,6 @@ impl Powers<'_, '_> {
         if !(constant_scale >= 1.0 && constant.abs() < 127f64.exp2()) {
             let log_q = rlwe.log2_q(level);
             return Err(CkksError::Scale { log_scale: constant_scale.log2(), log_q, level }.into());
-        }
-        while sum.degree() < power.degree() {
-            sum.rlwe.polys.push(Poly::zero(rlwe.n(), level + 1));
         }
         let polys = sum.rlwe.polys.iter_mut().zip(&power.rlwe.polys);
         let limbs = polys.flat_map(|(x, y)| x.limbs_mut().zip(y.limbs()).enumerate()).collect();
@@ -193,7 +182,7 @@ impl Powers<'_, '_> {
         for &(exponent, c) in &node.terms {
             self.add_term(&mut sum, exponent, c)?;
         }
-        let mut out = self.rescale(&sum, node.relinearize)?;
+        let mut out = evaluator.relinearize_rescale(&sum)?;
         // By construction, up to the rounding of f64.
         out.scale = scale;
         if node.constant != 0.0 {

@@ -8,8 +8,9 @@
 //! node_D = rescale( relinearise( sum_i node_{D-1,i} X^{g_i} + sum_k c_k X^k ) ) + c_0,
 //! ```
 //!
-//! so that a node costs one key switch however many products it sums, or none if it has only terms `c_k X^k`. A power that
-//! is never a factor stays a ciphertext of degree 2 where that saves key switches.
+//! so that a node costs one key switch however many products it sums, or none if it has only terms `c_k X^k`. Every power
+//! is relinearised before it is rescaled: the rounding of a division meets `s^2` in a ciphertext of degree 2, and is
+//! `sqrt(2 |s|^2)` times larger there.
 //!
 //! # Scales
 //! `X^k` has the scale that its products give it. A node is asked for a scale `S`; with `q` the prime that its rescaling removes, each

@@ -11,8 +11,6 @@ pub struct Power {
     pub factors: (usize, usize),
     /// Levels below the (changed) variable.
     pub depth: usize,
-    /// Whether it is relinearised, or left at degree 2.
-    pub relinearize: bool,
 }
 
 /// A sum of products with powers and of scaled powers, rescaled once.
@@ -26,16 +24,14 @@ pub struct Node {
     pub terms: Vec<(usize, f64)>,
     /// Added at the end.
     pub constant: f64,
-    /// Whether the sum has degree 2 and is relinearised.
-    pub relinearize: bool,
     /// The polynomial that it evaluates, in the basis of the plan.
     pub coefficients: Vec<f64>,
 }
 
 /// Everything that the evaluation of a polynomial does, before anything runs: no keys, no parameters.
 ///
-/// Of all baby-step sizes, with powers left at degree 2 or not, the plan has the fewest relinearisations, then the fewest
-/// ciphertext products, then the fewest scaled powers.
+/// Of all baby-step sizes the plan has the one with the fewest relinearisations, then the fewest ciphertext products, then
+/// the fewest scaled powers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PolynomialPlan {
     basis: Basis,
@@ -56,14 +52,10 @@ impl PolynomialPlan {
         let degree = polynomial.degree();
         let depth = power_depth(degree + 1);
         let constant = coefficients.first().copied().unwrap_or(0.0);
-        let candidates = (1..=depth).flat_map(|log| [(1 << log, false), (1 << log, true)]);
-        candidates
-            .map(|(babies, lazy)| {
-                let mut root = Node::build(basis, coefficients.to_vec(), depth, babies);
-                let powers = powers(basis, &root, lazy);
-                let unrelinearized = powers.iter().filter(|p| !p.relinearize).map(|p| p.exponent).collect();
-                root.mark(&unrelinearized);
-                Self { basis, powers, root: Some(root), constant }
+        (1..=depth)
+            .map(|log| {
+                let root = Node::build(basis, coefficients.to_vec(), depth, 1 << log);
+                Self { basis, powers: powers(basis, &root), root: Some(root), constant }
             })
             .min_by_key(|plan| {
                 let (products, terms) = plan.root.as_ref().map_or((0, 0), Node::work);
@@ -105,8 +97,7 @@ impl PolynomialPlan {
     /// For each relinearisation, how far below the input's level it is done, ascending. All of them are merged with a
     /// rescaling.
     pub fn relinearizations(&self) -> Vec<usize> {
-        let mut offsets: Vec<usize> =
-            self.powers.iter().filter(|p| p.relinearize).map(|p| p.depth - 1).collect();
+        let mut offsets: Vec<usize> = self.powers.iter().map(|p| p.depth - 1).collect();
         if let Some(root) = &self.root {
             root.collect(&mut offsets);
         }
@@ -125,7 +116,6 @@ impl Node {
             products: Vec::new(),
             terms: Vec::new(),
             constant: 0.0,
-            relinearize: false,
             coefficients: coefficients.clone(),
         };
         let mut rest = coefficients;
@@ -153,16 +143,9 @@ impl Node {
         node
     }
 
-    /// Notes where sums have degree 2, given the powers that have.
-    fn mark(&mut self, unrelinearized: &BTreeSet<usize>) {
-        self.relinearize = !self.products.is_empty()
-            || self.terms.iter().any(|(exponent, _)| unrelinearized.contains(exponent));
-        self.products.iter_mut().for_each(|(quotient, _)| quotient.mark(unrelinearized));
-    }
-
     /// Offsets of relinearisations below the (changed) variable.
     fn collect(&self, offsets: &mut Vec<usize>) {
-        offsets.extend(self.relinearize.then(|| self.depth - 1));
+        offsets.extend((!self.products.is_empty()).then(|| self.depth - 1));
         self.products.iter().for_each(|(quotient, _)| quotient.collect(offsets));
     }
 
@@ -202,7 +185,7 @@ fn divide(basis: Basis, coefficients: &[f64], g: usize) -> (Vec<f64>, Vec<f64>) 
 
 /// All powers that a tree needs, each from two that need fewer levels, adding as few others as a greedy choice from the
 /// highest power down finds.
-fn powers(basis: Basis, root: &Node, lazy: bool) -> Vec<Power> {
+fn powers(basis: Basis, root: &Node) -> Vec<Power> {
     let (mut factors, mut needed) = (BTreeSet::new(), BTreeSet::new());
     root.exponents(&mut factors, &mut needed);
     needed.extend(&factors);
@@ -218,16 +201,10 @@ fn powers(basis: Basis, root: &Node, lazy: bool) -> Vec<Power> {
         let absent = |larger: &usize| others(*larger).iter().filter(|k| !needed.contains(k)).count();
         let larger = (exponent.div_ceil(2)..=largest).min_by_key(absent).unwrap_or(largest);
         needed.extend(others(larger));
-        factors.extend([larger, exponent - larger]);
         made.insert(exponent, (larger, exponent - larger));
     }
     made.into_iter()
-        .map(|(exponent, pair)| Power {
-            exponent,
-            factors: pair,
-            depth: power_depth(exponent),
-            relinearize: !lazy || factors.contains(&exponent),
-        })
+        .map(|(exponent, factors)| Power { exponent, factors, depth: power_depth(exponent) })
         .collect()
 }
 
@@ -247,38 +224,34 @@ mod tests {
         Polynomial::new(basis, coefficients).unwrap()
     }
 
-    /// Runs the plan on a number, checking depths and degrees on the way.
+    /// Runs the plan on a number, checking depths on the way.
     fn run(plan: &PolynomialPlan, x: f64) -> f64 {
         let (w, t) = plan.basis.change_of_variable();
-        // Value, depth, degree as a ciphertext.
-        let mut powers = BTreeMap::from([(1, (w * x + t, 0, 1))]);
+        // Value and depth.
+        let mut powers = BTreeMap::from([(1, (w * x + t, 0))]);
         for power in &plan.powers {
             let (a, b) = power.factors;
-            let ((va, da, degree_a), (vb, db, degree_b)) = (powers[&a], powers[&b]);
-            assert_eq!((a + b, degree_a, degree_b), (power.exponent, 1, 1), "{power:?}");
+            let ((va, da), (vb, db)) = (powers[&a], powers[&b]);
+            assert_eq!(a + b, power.exponent, "{power:?}");
             assert_eq!(da.max(db) + 1, power.depth);
             let value = match plan.basis {
                 Basis::Monomial => va * vb,
                 Basis::Chebyshev { .. } => 2.0 * va * vb - if a == b { 1.0 } else { powers[&(a - b)].0 },
             };
-            powers.insert(power.exponent, (value, power.depth, if power.relinearize { 1 } else { 2 }));
+            powers.insert(power.exponent, (value, power.depth));
         }
-        fn node_value(node: &Node, powers: &BTreeMap<usize, (f64, usize, usize)>) -> f64 {
-            let mut degree = 1;
+        fn node_value(node: &Node, powers: &BTreeMap<usize, (f64, usize)>) -> f64 {
             let mut sum = node.constant;
             for (quotient, exponent) in &node.products {
-                let (value, depth, power_degree) = powers[exponent];
-                assert!(quotient.depth < node.depth && depth < node.depth && power_degree == 1);
+                let (value, depth) = powers[exponent];
+                assert!(quotient.depth < node.depth && depth < node.depth);
                 sum += node_value(quotient, powers) * value;
-                degree = 2;
             }
             for (exponent, c) in &node.terms {
-                let (value, depth, power_degree) = powers[exponent];
+                let (value, depth) = powers[exponent];
                 assert!(depth < node.depth && *c != 0.0);
                 sum += c * value;
-                degree = degree.max(power_degree);
             }
-            assert_eq!(node.relinearize, degree == 2, "exactly sums of degree 2 are relinearised");
             sum
         }
         plan.root.as_ref().map_or(plan.constant, |root| node_value(root, &powers))
@@ -327,8 +300,5 @@ mod tests {
         for (degree, found) in [(31, 10), (63, 14), (127, 19)] {
             assert_eq!(count(degree, 2).len(), found, "odd, degree {degree}");
         }
-        let lazy = PolynomialPlan::new(&random(Basis::Chebyshev { a: -1.0, b: 1.0 }, 31, 2));
-        let left: Vec<_> = lazy.powers().iter().filter(|p| !p.relinearize).map(|p| p.exponent).collect();
-        assert_eq!(left, [5, 7], "used in sums that are relinearised anyway");
     }
 }
