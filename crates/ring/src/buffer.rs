@@ -5,7 +5,7 @@
 //! pages. Contents of a recycled buffer are unspecified but initialised; secret holders wipe theirs before dropping
 //! ([`zeroize::Zeroize`]).
 
-use alloc::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use alloc::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use core::ops::{Deref, DerefMut};
 use core::ptr::NonNull;
 use zeroize::Zeroize;
@@ -57,13 +57,16 @@ impl Buffer {
     fn allocate(length: usize) -> Self {
         let layout = layout(length);
         // SAFETY: the layout has non-zero size (at least 8 bytes).
-        let raw = unsafe { alloc_zeroed(layout) }.cast::<u64>();
-        let Some(pointer) = NonNull::new(raw) else { handle_alloc_error(layout) };
+        let raw = unsafe { alloc(layout) };
+        let Some(pointer) = NonNull::new(raw.cast::<u64>()) else { handle_alloc_error(layout) };
+        // The advice comes before the first touch: pages that exist stay small.
         #[cfg(all(feature = "std", target_os = "linux"))]
         if layout.size() >= HUGE_PAGE {
             // SAFETY: the range is owned by us and aligned to a page; the advice does not change contents.
             unsafe { libc::madvise(raw.cast(), layout.size(), libc::MADV_HUGEPAGE) };
         }
+        // SAFETY: the range has that size and is owned by us.
+        unsafe { raw.write_bytes(0, layout.size()) };
         Self { pointer, length }
     }
 }
