@@ -5,6 +5,7 @@ on batches of shape (batch, channels, height, width) or (batch, features), in si
 and onnx.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from onnx import TensorProto, helper, numpy_helper
 Array = NDArray[np.float32]
 
 
-class Layer:
+class Layer(ABC):
     """A differentiable layer: `forward` keeps what `backward` needs; `backward` fills `gradients`.
 
     Attributes:
@@ -29,18 +30,18 @@ class Layer:
         self.parameters: list[Array] = []
         self.gradients: list[Array] = []
 
+    @abstractmethod
     def forward(self, x: Array) -> Array:
         """The layer's output for a batch."""
-        raise NotImplementedError
 
+    @abstractmethod
     def backward(self, gradient: Array) -> Array:
         """The loss gradient of the input, given that of the output."""
-        raise NotImplementedError
 
+    @abstractmethod
     def node(self, name: str, source: str, target: str) -> onnx.NodeProto:
         """The ONNX node that computes ``target`` from ``source``; parameters are called name.weight and
         name.bias."""
-        raise NotImplementedError
 
 
 class Convolution(Layer):
