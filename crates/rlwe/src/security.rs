@@ -6,11 +6,12 @@ use crate::{RlweError, SecretDistribution};
 
 /// Largest `log2(QP)` for 128-bit classical security with a uniform ternary secret and error of deviation 3.19:
 /// Bossuat et al., *Security Guidelines for Implementing Homomorphic Encryption* (2024), table 5.2. `(log_n, bits)`.
+/// The rows from `2^12` on are those of the agreed design; `2^10` and `2^11` have not been compared with the table.
 const TERNARY: [(u32, u32); 8] =
     [(10, 26), (11, 53), (12, 106), (13, 214), (14, 430), (15, 868), (16, 1747), (17, 3523)];
 
-/// The same for secrets of Hamming weight 192: sizes of published, estimated bootstrapping sets (Bossuat,
-/// Troncoso-Pastoriza and Hubaux, ePrint 2022/024, table of parameters; the sets that Lattigo ships).
+/// The same for secrets of Hamming weight 192: the sizes of shipped bootstrapping sets that the agreed design gives. Their
+/// primary source is not pinned yet and they were not estimated here: do not rely on them as a proof of 128 bits.
 const WEIGHT_192: [(u32, u32); 3] = [(15, 767), (16, 1553), (17, 3104)];
 
 /// Largest `log2(QP)` that keeps 128 bits of classical security.
