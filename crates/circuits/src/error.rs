@@ -49,6 +49,14 @@ pub enum CircuitError {
         /// The number of slots.
         expected: usize,
     },
+    /// Layers of a Fourier transform that do not make one.
+    #[error("the factors have {found} layers; a Fourier transform of 2^{log_slots} slots has {log_slots}")]
+    DftLayers {
+        /// Their sum.
+        found: u64,
+        /// `log2` of the number of slots.
+        log_slots: u32,
+    },
     /// Nothing to do.
     #[error("{0} is empty; give at least one")]
     Empty(&'static str),

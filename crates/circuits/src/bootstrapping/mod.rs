@@ -1,0 +1,5 @@
+//! Bootstrapping.
+
+mod dft;
+
+pub use dft::{Dft, Direction};
