@@ -3,6 +3,8 @@ use keywright_ckks::encoder::EncoderError;
 use keywright_rlwe::RlweError;
 use thiserror::Error;
 
+use crate::bootstrapping::Stage;
+
 /// What can go wrong in a circuit.
 #[derive(Debug, Clone, PartialEq, Error)]
 #[non_exhaustive]
@@ -22,6 +24,16 @@ pub enum CircuitError {
         level: usize,
         /// The keys that do not fit, with the special primes of each of their uses.
         found: String,
+    },
+    /// A stage of bootstrapping cannot do its work.
+    #[error("{stage}, which takes ciphertexts at level {level}: {source}")]
+    Stage {
+        /// The stage.
+        stage: Stage,
+        /// Level at which it takes its input.
+        level: usize,
+        /// Why.
+        source: Box<CircuitError>,
     },
     /// A baby-step count that makes no sense.
     #[error("{n1} baby steps for {slots} slots; use 1 to {slots}")]

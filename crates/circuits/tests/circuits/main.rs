@@ -1,6 +1,7 @@
 //! Circuits on ciphertexts against the same computation in `f64`, with the error inside the derived estimate.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
+mod bootstrapping;
 mod fixture;
 mod linear_transform;
 mod polynomial;
