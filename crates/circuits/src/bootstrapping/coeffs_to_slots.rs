@@ -32,7 +32,7 @@ use super::dft::{Dft, Direction};
 use super::factor::{FactorPlan, apply};
 use super::stage::{Stage, require_input};
 use crate::CircuitError;
-use crate::linear_transform::LinearTransform;
+use crate::linear_transform::{LinearTransform, Spread};
 
 /// What the slots hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -181,7 +181,7 @@ impl CoeffsToSlots {
                         diagonal.extend(diagonal.clone().into_iter().map(|v| Complex64::new(v.im, -v.re)));
                     }
                 }
-                step.encode(parameters, &diagonals)
+                step.encode(parameters, &diagonals, Spread::RootMeanSquare)
             })
             .collect::<Result<_, _>>()?;
         Ok(Self { parameters: parameters.clone(), plan: plan.clone(), transforms })

@@ -47,11 +47,12 @@ impl FactorPlan {
         Ok(Self { level, log_slots, bsgs, special: model.special, keys })
     }
 
-    /// The transform with its diagonals encoded.
+    /// The transform with its diagonals encoded, for errors of the given [`Spread`].
     pub(super) fn encode(
         &self,
         parameters: &CkksParameters,
         diagonals: &BTreeMap<usize, Vec<Complex64>>,
+        spread: Spread,
     ) -> Result<LinearTransform, CircuitError> {
         let transform = LinearTransform::new(
             parameters,
@@ -61,8 +62,7 @@ impl FactorPlan {
             &self.special,
             self.bsgs.n1,
         )?;
-        // All factors are multiples of unitary matrices.
-        Ok(transform.with_spread(Spread::RootMeanSquare))
+        Ok(transform.with_spread(spread))
     }
 }
 

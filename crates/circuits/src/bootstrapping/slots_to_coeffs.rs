@@ -23,7 +23,7 @@ use super::dft::{Dft, Direction};
 use super::factor::{FactorPlan, apply};
 use super::stage::{Stage, require_input};
 use crate::CircuitError;
-use crate::linear_transform::LinearTransform;
+use crate::linear_transform::{LinearTransform, Spread};
 
 /// What the stage does, without diagonals and keys.
 #[derive(Debug, Clone, PartialEq)]
@@ -112,7 +112,8 @@ impl SlotsToCoeffs {
             .into_iter()
             .zip(&plan.factors)
             .map(|(factor, step)| {
-                step.encode(parameters, &plan.dft.diagonals(Direction::Forward, factor, constant))
+                let diagonals = plan.dft.diagonals(Direction::Forward, factor, constant);
+step.encode(parameters, &diagonals, Spread::RootMeanSquare)
             })
             .collect::<Result<_, _>>()?;
         Ok(Self { parameters: parameters.clone(), plan: plan.clone(), transforms })
