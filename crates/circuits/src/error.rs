@@ -72,6 +72,60 @@ pub enum CircuitError {
         /// Its value.
         value: f64,
     },
+    /// A number outside what makes sense.
+    #[error("{what}: {count} is outside {min}..={max}")]
+    Count {
+        /// What it counts.
+        what: &'static str,
+        /// Its value.
+        count: usize,
+        /// Smallest legal value.
+        min: usize,
+        /// Largest legal value.
+        max: usize,
+    },
+    /// A stage of bootstrapping was given a ciphertext at another level than its plan's.
+    #[error(
+        "{stage} takes a ciphertext at level {expected}, this one is at {found}; use drop_to_level, or another plan"
+    )]
+    StageLevel {
+        /// The stage.
+        stage: &'static str,
+        /// Level of the ciphertext.
+        found: usize,
+        /// Level that the stage takes.
+        expected: usize,
+    },
+    /// No approximation of the modular reduction is as good as asked for.
+    #[error(
+        "no reduction modulo 1 on [-{k}, {k}] of messages up to {message:e} has {bits:.1} bits; the best found has \
+         {best:.1}: ask for fewer bits or use a larger ratio of q_0 to the message"
+    )]
+    Precision {
+        /// Bound on the integer part.
+        k: usize,
+        /// Bound on the message in units of `q_0`.
+        message: f64,
+        /// Bits asked for, relative to the message.
+        bits: f64,
+        /// Bits of the best.
+        best: f64,
+    },
+    /// A value that modular reduction was not built for.
+    #[error(
+        "the value {value} in slot {slot} is not within {message:e} of an integer in [-{k}, {k}]: the message is too large \
+         for its ratio to q_0, or the secret has more than the planned Hamming weight"
+    )]
+    OutOfRange {
+        /// The slot.
+        slot: usize,
+        /// Its value in units of `q_0`.
+        value: f64,
+        /// Bound on the integer part.
+        k: usize,
+        /// Bound on the message in units of `q_0`.
+        message: f64,
+    },
     /// An interval without inside.
     #[error("[{a}, {b}] is not an interval; give finite a < b")]
     Interval {

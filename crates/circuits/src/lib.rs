@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 pub mod approximate;
+pub mod bootstrapping;
 mod error;
 pub mod linear_transform;
 pub mod polynomial;
