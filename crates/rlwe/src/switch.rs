@@ -64,7 +64,7 @@ pub struct Finish<'f> {
 }
 
 impl<'c> Decomposed<'c> {
-    /// Cuts `input`, at the plan's level, into the plan's digits.
+    /// Cuts `input`, at the plan's input level, into the plan's digits.
     ///
     /// # Errors
     /// [`RlweError::Level`] if the input is not at the plan's level.
@@ -73,10 +73,10 @@ impl<'c> Decomposed<'c> {
         plan: Arc<SwitchPlan>,
         input: &'c Poly<Evaluation>,
     ) -> Result<Self, RlweError> {
-        if input.limb_count() != plan.level + 1 {
+        if input.limb_count() != plan.input_level + 1 {
             return Err(RlweError::Level {
                 level: input.limb_count() - 1,
-                max: plan.level,
+                max: plan.input_level,
                 object: "the switching plan",
             });
         }
@@ -86,7 +86,7 @@ impl<'c> Decomposed<'c> {
             let limbs: Vec<_> = own.to_mut().limbs_mut().zip(factors).collect();
             for_each_item(limbs, |i, (limb, &w)| ring.backend().mul_scalar_assign(ring.modulus(i), limb, w));
         }
-        let mut coefficients = Poly::<Evaluation>::unspecified(n, plan.level + 1);
+        let mut coefficients = Poly::<Evaluation>::unspecified(n, plan.input_level + 1);
         for_each_item(coefficients.limbs_mut().collect(), |i, limb: &mut [u64]| {
             limb.copy_from_slice(own.limb(i));
             ring.inverse_limb(i, limb);

@@ -73,7 +73,11 @@ impl Bootstrapper {
     /// # Errors
     /// [`CircuitError::Stage`] naming the stage, before anything is computed: a missing key; a level below the plan's, another packing,
     /// a scale that differs from the plan's by more than [`super::SCALE_DRIFT`], mixed parameters.
-    pub fn bootstrap(&self, evaluator: &Evaluator<'_>, input: &Ciphertext) -> Result<Ciphertext, CircuitError> {
+    pub fn bootstrap(
+        &self,
+        evaluator: &Evaluator<'_>,
+        input: &Ciphertext,
+    ) -> Result<Ciphertext, CircuitError> {
         self.plan.require_keys(evaluator.keys())?;
         let coefficients = self.slots_to_coeffs.evaluate(evaluator, input)?;
         self.bootstrap_coefficients(evaluator, &coefficients)
@@ -103,8 +107,9 @@ impl Bootstrapper {
             .map(|part| eval_mod(evaluator, &plan.eval_mod, part, ratio, plan.scale))
             .collect::<Result<Vec<_>, _>>()
             .map_err(|e| Stage::EvalMod.error(plan.coeffs_to_slots.output_level(), e))?;
-        self.recombine(evaluator, reduced)
-            .map_err(|e| Stage::Recombine.error(plan.coeffs_to_slots.output_level() - plan.eval_mod.depth(), e))
+        self.recombine(evaluator, reduced).map_err(|e| {
+            Stage::Recombine.error(plan.coeffs_to_slots.output_level() - plan.eval_mod.depth(), e)
+        })
     }
 
     /// Real and imaginary parts, in the form of [`CoeffsToSlots`], to the values.

@@ -89,11 +89,10 @@ impl BootstrapperPlan {
         let weight = ModRaisePlan::new(rlwe, 0, literal.ephemeral_weight)
             .map_err(named(Stage::ModRaise, 0))?
             .weight(rlwe);
-        let eval_mod = integer_part_bound(weight, rlwe.log_n(), literal.log2_failure)
-            .and_then(|k| {
-                let message = (-literal.log_ratio).exp2() * (1.0 + SCALE_DRIFT);
-                SineApproximation::choose(k, message, literal.approximation_bits)
-            })
+        let message = (-literal.log_ratio).exp2() * (1.0 + SCALE_DRIFT);
+        let log_coefficients = log_slots + u32::from(literal.values == Values::Complex);
+        let eval_mod = integer_part_bound(weight, log_coefficients, literal.log2_failure, message)
+            .and_then(|k| SineApproximation::choose(k, message, literal.approximation_bits))
             .map(EvalModPlan::new)
             .map_err(named(Stage::EvalMod, 0))?;
 
@@ -108,8 +107,8 @@ impl BootstrapperPlan {
         let eval_mod_level = recombine_level + eval_mod.depth();
         let top = eval_mod_level + literal.coeffs_to_slots;
 
-        let mod_raise = ModRaisePlan::new(rlwe, top, literal.ephemeral_weight)
-            .map_err(named(Stage::ModRaise, 0))?;
+        let mod_raise =
+            ModRaisePlan::new(rlwe, top, literal.ephemeral_weight).map_err(named(Stage::ModRaise, 0))?;
         // The variable's square, rescaled, is then at the scale of the next prime.
         let next = eval_mod_level.saturating_sub(1);
         let eval_mod_scale = ((rlwe.log2_prime(eval_mod_level) + rlwe.log2_prime(next)) / 2.0).exp2();

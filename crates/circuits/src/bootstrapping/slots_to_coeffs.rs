@@ -113,7 +113,7 @@ impl SlotsToCoeffs {
             .zip(&plan.factors)
             .map(|(factor, step)| {
                 let diagonals = plan.dft.diagonals(Direction::Forward, factor, constant);
-step.encode(parameters, &diagonals, Spread::RootMeanSquare)
+                step.encode(parameters, &diagonals, Spread::RootMeanSquare)
             })
             .collect::<Result<_, _>>()?;
         Ok(Self { parameters: parameters.clone(), plan: plan.clone(), transforms })

@@ -1,0 +1,196 @@
+//! Homomorphic reduction modulo 1 near integers.
+//!
+//! # Form
+//! *Input*: slots holding `y = x / W`, with `x = mu + I`, `|I| <= K`, `|mu| <= eps` and `W` the half width of the
+//! [`SineApproximation`]; real; a scale near the primes of its levels. *Output*: [`EvalModPlan::depth`] levels below, slots holding
+//! `ratio mu` at exactly the scale asked for. With `ratio = q_0 / D` that is the message that [`super::mod_raise`] was given at
+//! scale `D`.
+//!
+//! # Scales
+//! Constant factors cost nothing: a ciphertext that holds `s` at scale `S` holds `f s` at scale `S / f`. Scales are fixed from the
+//! end, so that every step has exactly the one that it is asked for:
+//!
+//! ```text
+//! S_r    = S ratio f              f the linear coefficient of the arcsine, if it has no other,
+//! S_r    = the prime that the arcsine removes first, otherwise; the arcsine itself is asked for S ratio,
+//! S_i    = sqrt(S_(i+1) q)        q the prime that double angle i removes,
+//! ```
+//!
+//! and the cosine is evaluated at scale `S_0` ([`crate::polynomial`]).
+//!
+//! # Error
+//! In units of `mu` times `ratio`; the derivative of `x -> mu` is 1, so the error of `x` is passed on as it is. The estimate follows
+//! the operations: that of the cosine as in [`crate::polynomial`], `d -> 4 |c| d` and the noise of a product for each double
+//! angle, and that of the arcsine. The error of the approximation itself is added.
+
+use keywright_ckks::{Ciphertext, CkksError, Decryptor, Evaluator, TAIL};
+use keywright_rlwe::{KeyElement, KeySpec, Parameters};
+
+use super::sine::SineApproximation;
+use crate::CircuitError;
+use crate::polynomial::{self, PolynomialPlan};
+
+/// What the reduction does: plain data.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EvalModPlan {
+    /// The approximation that it evaluates.
+    pub approximation: SineApproximation,
+    /// Evaluation of the cosine.
+    pub cosine: PolynomialPlan,
+    /// Evaluation of the arcsine, if there is one.
+    pub arcsine: Option<PolynomialPlan>,
+}
+
+impl EvalModPlan {
+    /// Plans the evaluation of an approximation.
+    pub fn new(approximation: SineApproximation) -> Self {
+        let cosine = PolynomialPlan::new(&approximation.cosine);
+        let arcsine = approximation.has_arcsine().then(|| PolynomialPlan::new(&approximation.arcsine));
+        Self { approximation, cosine, arcsine }
+    }
+
+    /// Levels from the input to the output.
+    pub fn depth(&self) -> usize {
+        self.cosine.depth() + self.double_angles() + self.arcsine.as_ref().map_or(0, PolynomialPlan::depth)
+    }
+
+    fn double_angles(&self) -> usize {
+        self.approximation.double_angles as usize
+    }
+
+    /// For each relinearisation, how far below the input's level it is done, ascending.
+    pub fn relinearizations(&self) -> Vec<usize> {
+        let before_angles = self.cosine.depth();
+        let before_arcsine = before_angles + self.double_angles();
+        let mut offsets = self.cosine.relinearizations();
+        offsets.extend(before_angles..before_arcsine);
+        offsets.extend(
+            self.arcsine.iter().flat_map(PolynomialPlan::relinearizations).map(|o| before_arcsine + o),
+        );
+        offsets
+    }
+
+    /// A seeded relinearisation key for an input at `level`, with the digits of fewest transforms there.
+    ///
+    /// # Errors
+    /// What [`KeySpec::validate`] says of it.
+    pub fn key_spec(&self, parameters: &Parameters, level: usize) -> Result<KeySpec, CircuitError> {
+        parameters.require_level(level)?;
+        let alpha = KeySpec::best_alpha(parameters, level);
+        let spec = KeySpec::new(parameters, KeyElement::Relinearization, level, alpha, true);
+        spec.validate(parameters)?;
+        Ok(spec)
+    }
+
+    /// Scales of `c_0 .. c_r` for an input at `level`, and the one that the arcsine is asked for.
+    fn scales(&self, parameters: &Parameters, level: usize, ratio: f64, scale: f64) -> (Vec<f64>, f64) {
+        let prime = |below: usize| parameters.modulus(level - below).value() as f64;
+        let end = self.cosine.depth() + self.double_angles();
+        let last = scale * ratio;
+        let sine = match self.arcsine {
+            Some(_) => prime(end),
+            None => last * self.approximation.arcsine.coefficients().get(1).copied().unwrap_or(1.0),
+        };
+        let mut scales = vec![sine];
+        for angle in (self.cosine.depth()..end).rev() {
+            scales.insert(0, (scales[0] * prime(angle)).sqrt());
+        }
+        (scales, last)
+    }
+}
+
+/// Reduces every slot. `ratio` multiplies the result, `scale` is the output's.
+///
+/// # Errors
+/// Before anything is computed: [`CkksError::LevelsExhausted`], [`CkksError::Degree`], [`CkksError::PackingMismatch`] for
+/// coefficients, [`CkksError::NotFinite`] for a ratio that is not a positive number, a missing relinearisation key, mixed parameters.
+/// [`CkksError::Scale`] if scales leave the modulus.
+pub fn eval_mod(
+    evaluator: &Evaluator<'_>,
+    plan: &EvalModPlan,
+    input: &Ciphertext,
+    ratio: f64,
+    scale: f64,
+) -> Result<Ciphertext, CircuitError> {
+    const OPERATION: &str = "eval_mod";
+    let parameters = evaluator.parameters();
+    parameters.require_same(&input.parameters, "the evaluator", "the ciphertext")?;
+    let (needed, available) = (plan.depth(), input.level());
+    if needed > available {
+        return Err(CkksError::LevelsExhausted { operation: OPERATION, needed, available }.into());
+    }
+    if !(ratio > 0.0 && ratio.is_finite()) {
+        return Err(CkksError::NotFinite(ratio).into());
+    }
+    for offset in plan.relinearizations() {
+        evaluator.keys().best(KeyElement::Relinearization, available - offset, true)?;
+    }
+    let approximation = &plan.approximation;
+    let (scales, last) = plan.scales(parameters.rlwe(), available, ratio, scale);
+
+    let shifted = evaluator.add_constant(input, -0.25 / approximation.half_width())?;
+    let mut value = polynomial::evaluate(evaluator, &plan.cosine, &shifted, Some(scales[0]))?;
+    // What is known of cosines; the error of their approximation is that of the whole, below.
+    value.estimate.magnitude = 1.0;
+    for &next in &scales[1..] {
+        value = double_angle(evaluator, &value, next)?;
+    }
+    value.estimate.magnitude = (2.0 * std::f64::consts::PI * approximation.message).sin();
+    if let Some(arcsine) = &plan.arcsine {
+        value = polynomial::evaluate(evaluator, arcsine, &value, Some(last))?;
+    }
+    // The same integers, read at the scale asked for.
+    let units = value.scale / scale;
+    value.scale = scale;
+    value.estimate.deviation = (value.estimate.deviation * units) + ratio * approximation.error / TAIL;
+    value.estimate.magnitude = ratio * approximation.message;
+    Ok(value)
+}
+
+/// `2 c^2 - 1`, exactly at a scale that the caller has arranged for.
+fn double_angle(
+    evaluator: &Evaluator<'_>,
+    cosine: &Ciphertext,
+    scale: f64,
+) -> Result<Ciphertext, CircuitError> {
+    let square = evaluator.multiply_lazy(cosine, cosine)?;
+    let mut out = evaluator.relinearize_rescale(&evaluator.mul_integer(&square, 2)?)?;
+    // By construction, up to the rounding of f64.
+    out.scale = scale;
+    out = evaluator.add_constant(&out, -1.0)?;
+    out.estimate.magnitude = 1.0;
+    Ok(out)
+}
+
+/// What the inputs of a reduction were, as found with the secret key.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct InputRange {
+    /// Largest absolute value of an integer part.
+    pub integer: usize,
+    /// Largest absolute value of a message, in units of `q_0`.
+    pub message: f64,
+}
+
+/// Decrypts an input of [`eval_mod`] and tells how much of the range that the plan was built for it uses: to find out why a
+/// bootstrap went wrong. What it returns depends on the secret; it is for its owner.
+///
+/// # Errors
+/// [`CircuitError::OutOfRange`] for the first slot outside; [`CkksError::PackingMismatch`] for coefficients, mixed parameters.
+pub fn inspect_input(
+    decryptor: &Decryptor<'_>,
+    plan: &EvalModPlan,
+    input: &Ciphertext,
+) -> Result<InputRange, CircuitError> {
+    let SineApproximation { k, message, .. } = plan.approximation;
+    let mut seen = InputRange { integer: 0, message: 0.0 };
+    for (slot, y) in decryptor.decrypt(input)?.into_iter().enumerate() {
+        let value = y.re * plan.approximation.half_width();
+        let (integer, distance) = (value.round().abs(), (value - value.round()).abs());
+        if integer > k as f64 || distance > message {
+            return Err(CircuitError::OutOfRange { slot, value, k, message });
+        }
+        seen =
+            InputRange { integer: seen.integer.max(integer as usize), message: seen.message.max(distance) };
+    }
+    Ok(seen)
+}

@@ -1,0 +1,117 @@
+//! Reduction modulo 1 of encrypted values near integers.
+
+use crate::fixture::{Owner, Values};
+use keywright_circuits::CircuitError;
+use keywright_circuits::bootstrapping::eval_mod::{EvalModPlan, eval_mod, inspect_input};
+use keywright_circuits::bootstrapping::sine::SineApproximation;
+use keywright_ckks::{Ciphertext, CkksError, Complex64, Decryptor, Evaluator, Packing};
+use keywright_rlwe::{EvaluationKeys, RlweError};
+
+const K: usize = 12;
+
+/// Fifteen levels, at a scale that is that of the primes but for `2^-10` of it.
+fn small() -> Owner {
+    Owner::small(&[50; 16], &[50, 50], 49.999)
+}
+
+fn keys(owner: &Owner, plan: &EvalModPlan, level: usize) -> EvaluationKeys {
+    owner.keys([plan.key_spec(owner.parameters.rlwe(), level).unwrap()])
+}
+
+/// Integer parts of every value in range, and messages up to the largest, the ends included.
+fn inputs(plan: &EvalModPlan, count: usize) -> (Vec<f64>, Vec<f64>) {
+    let mut random = Values(count as u64);
+    let message: Vec<f64> = (0..count)
+        .map(|i| {
+            plan.approximation.message * if i < 2 * K { 1.0 - 2.0 * (i % 2) as f64 } else { random.real() }
+        })
+        .collect();
+    let y = message
+        .iter()
+        .enumerate()
+        .map(|(i, mu)| ((i % (2 * K + 1)) as f64 - K as f64 + mu) / plan.approximation.half_width())
+        .collect();
+    (y, message)
+}
+
+fn check(owner: &Owner, out: &Ciphertext, message: &[f64], ratio: f64, what: &str) -> f64 {
+    let expected: Vec<_> = message.iter().map(|mu| Complex64::new(ratio * mu, 0.0)).collect();
+    owner.check(out, &expected, 1e-12, what)
+}
+
+#[test]
+fn messages_are_recovered_at_the_scale_asked_for() {
+    let owner = small();
+    for (ratio, degree, angles, arcsine, level, log_scale) in [
+        (256.0, 30, 3, 1, 8, 42.0),
+        (64.0, 62, 1, 3, 15, 44.0),
+        (32.0, 30, 3, 7, 12, 45.0),
+        (32.0, 126, 0, 5, 11, 50.0),
+    ] {
+        let plan = EvalModPlan::new(SineApproximation::new(K, 1.0 / ratio, degree, angles, arcsine).unwrap());
+        let keys = keys(&owner, &plan, level);
+        let evaluator = Evaluator::new(&owner.parameters, &keys).unwrap();
+        let (y, message) = inputs(&plan, 1024);
+        let scale = f64::exp2(log_scale);
+        let out = eval_mod(&evaluator, &plan, &owner.encrypt_real(&y, level), ratio, scale).unwrap();
+        assert_eq!((out.level(), out.scale, out.degree()), (level - plan.depth(), scale, 1));
+        let seen = check(&owner, &out, &message, ratio, &format!("ratio {ratio}"));
+        println!(
+            "ratio {ratio} {degree} {angles} {arcsine}: seen 2^{:.2} bound 2^{:.2} approx 2^{:.2}",
+            seen.log2(),
+            out.estimate.bound().log2(),
+            (plan.approximation.error * ratio).log2()
+        );
+        // The error of the approximation is met at the ends of the range, which are among the inputs.
+        assert!(seen > ratio * plan.approximation.error / 4.0);
+    }
+}
+
+#[test]
+fn values_outside_the_range_are_found_out() {
+    let owner = small();
+    let plan = EvalModPlan::new(SineApproximation::new(K, 1.0 / 64.0, 30, 3, 1).unwrap());
+    let decryptor = Decryptor::new(&owner.parameters, &owner.secret).unwrap();
+    let inspect = |x: &[f64]| {
+        let y: Vec<f64> = x.iter().map(|x| x / plan.approximation.half_width()).collect();
+        inspect_input(&decryptor, &plan, &owner.encrypt_real(&y, 3))
+    };
+    let range = inspect(&[0.0, -7.01, 3.005, 0.01]).unwrap();
+    assert_eq!(range.integer, 7);
+    assert!((range.message - 0.01).abs() < 1e-9, "{range:?}");
+    assert!(matches!(inspect(&[0.0, 13.0, 0.5, 0.0]), Err(CircuitError::OutOfRange { slot: 1, k: K, .. })));
+    assert!(matches!(inspect(&[0.0, 12.0, -3.02, 0.0]), Err(CircuitError::OutOfRange { slot: 2, .. })));
+}
+
+#[test]
+fn misuse_is_refused() {
+    let owner = small();
+    let plan = EvalModPlan::new(SineApproximation::new(K, 1.0 / 64.0, 30, 3, 1).unwrap());
+    assert_eq!(plan.depth(), 8);
+    let keys = keys(&owner, &plan, 8);
+    let evaluator = Evaluator::new(&owner.parameters, &keys).unwrap();
+    let good = owner.encrypt_real(&inputs(&plan, 32).0, 8);
+    let run =
+        |input: &Ciphertext, ratio, scale| eval_mod(&evaluator, &plan, input, ratio, scale).unwrap_err();
+    let low = owner.encrypt_real(&[0.0; 4], 7);
+    assert!(matches!(
+        run(&low, 64.0, 1e12),
+        CircuitError::Ckks(CkksError::LevelsExhausted { operation: "eval_mod", needed: 8, available: 7 })
+    ));
+    for ratio in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+        assert!(matches!(run(&good, ratio, 1e12), CircuitError::Ckks(CkksError::NotFinite(_))), "{ratio}");
+    }
+    for scale in [0.0, -1.0, f64::NAN, 1e300] {
+        assert!(matches!(run(&good, 64.0, scale), CircuitError::Ckks(CkksError::Scale { .. })), "{scale}");
+    }
+    let mut coefficients = good.clone();
+    coefficients.packing = Packing::Coefficients;
+    assert!(matches!(run(&coefficients, 64.0, 1e12), CircuitError::Ckks(CkksError::PackingMismatch { .. })));
+    let none = EvaluationKeys::new(owner.parameters.rlwe());
+    let error =
+        eval_mod(&Evaluator::new(&owner.parameters, &none).unwrap(), &plan, &good, 64.0, 1e12).unwrap_err();
+    assert!(
+        matches!(&error, CircuitError::Ckks(CkksError::Rlwe(RlweError::MissingKey { level: 8, .. }))),
+        "{error}"
+    );
+}
