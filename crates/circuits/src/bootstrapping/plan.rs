@@ -31,8 +31,12 @@ pub struct BootstrapperLiteral {
     pub log2_failure: f64,
     /// `log2` of the message ratio: `q_0` to the scale of the coefficients.
     pub log_ratio: f64,
-    /// Bits of precision that the approximation of the reduction leaves.
-    pub approximation_bits: f64,
+    /// Even degree of the cosine that the reduction evaluates: see [`SineApproximation`].
+    pub cosine_degree: usize,
+    /// Double angles after it.
+    pub double_angles: u32,
+    /// Odd degree of the arcsine at its end; 1 for none.
+    pub arcsine_degree: usize,
     /// Level of the result; `None` for the highest.
     pub output_level: Option<usize>,
 }
@@ -92,7 +96,10 @@ impl BootstrapperPlan {
         let message = (-literal.log_ratio).exp2() * (1.0 + SCALE_DRIFT);
         let log_coefficients = log_slots + u32::from(literal.values == Values::Complex);
         let eval_mod = integer_part_bound(weight, log_coefficients, literal.log2_failure, message)
-            .and_then(|k| SineApproximation::choose(k, message, literal.approximation_bits))
+            .and_then(|k| {
+                let (angles, arcsine) = (literal.double_angles, literal.arcsine_degree);
+                SineApproximation::new(k, message, literal.cosine_degree, angles, arcsine)
+            })
             .map(EvalModPlan::new)
             .map_err(named(Stage::EvalMod, 0))?;
 
@@ -109,13 +116,15 @@ impl BootstrapperPlan {
 
         let mod_raise =
             ModRaisePlan::new(rlwe, top, literal.ephemeral_weight).map_err(named(Stage::ModRaise, 0))?;
-        // The variable's square, rescaled, is then at the scale of the next prime.
-        let next = eval_mod_level.saturating_sub(1);
-        let eval_mod_scale = ((rlwe.log2_prime(eval_mod_level) + rlwe.log2_prime(next)) / 2.0).exp2();
+        // Repeated squares of the variable, each rescaled, end at the scale of the next prime: wider primes at the first levels keep
+        // the first powers, whose errors count most, at larger scales.
+        let end = eval_mod_level - eval_mod.cosine.depth();
+        let log_scale = (end + 1..=eval_mod_level)
+            .fold(rlwe.log2_prime(end), |log_scale, level| (log_scale + rlwe.log2_prime(level)) / 2.0);
         let factor = 1.0 / eval_mod.approximation.half_width();
         let coeffs_to_slots = Dft::balanced(log_slots, literal.coeffs_to_slots)
             .and_then(|dft| {
-                CoeffsToSlotsPlan::new(parameters, dft, literal.values, top, q0, factor, eval_mod_scale)
+                CoeffsToSlotsPlan::new(parameters, dft, literal.values, top, q0, factor, log_scale.exp2())
             })
             .map_err(named(Stage::CoeffsToSlots, top))?;
         let relinearization =
