@@ -29,7 +29,7 @@ const FULL: BootstrapperLiteral = BootstrapperLiteral {
     log_slots: 15,
     values: Values::Complex,
     slots_to_coeffs: 3,
-    coeffs_to_slots: 3,
+    coeffs_to_slots: 4,
     ephemeral_weight: Some(32),
     log2_failure: -40.0,
     log_ratio: 5.0,
@@ -43,8 +43,8 @@ const FULL: BootstrapperLiteral = BootstrapperLiteral {
 pub const BOOTSTRAP_PRESETS: [BootstrapPreset; 1] = [BootstrapPreset {
     name: "N16_fast",
     log_n: 16,
-    q: &[(50, 1), (40, 3), (45, 9), (50, 8), (54, 1), (56, 1), (54, 1), (50, 3)],
-    p: &[(50, 6)],
+    q: &[(50, 1), (40, 3), (45, 9), (50, 8), (54, 1), (56, 1), (54, 1), (46, 4)],
+    p: &[(50, 8)],
     log_scale: 45,
     bootstrapper: FULL,
 }];
