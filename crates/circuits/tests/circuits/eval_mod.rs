@@ -62,8 +62,9 @@ fn messages_are_recovered_at_the_scale_asked_for() {
             out.estimate.bound().log2(),
             (plan.approximation.error * ratio).log2()
         );
-        // The error of the approximation is met at the ends of the range, which are among the inputs.
-        assert!(seen > ratio * plan.approximation.error / 4.0);
+        // Bounds are 21 deviations, and of 2^10 values some are beyond three; the error of the approximation is in both.
+        let noise = out.estimate.bound() - ratio * plan.approximation.error;
+        assert!(seen > ratio * plan.approximation.error / 2.0 || seen > noise / 21.0, "{seen:e} {noise:e}");
     }
 }
 
