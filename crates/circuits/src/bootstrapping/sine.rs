@@ -66,6 +66,10 @@ const RIDGE: f64 = 1e-13;
 /// Degrees of the arcsine that [`SineApproximation::pareto`] considers.
 const ARCSINE_DEGREES: [usize; 4] = [1, 3, 5, 7];
 
+/// Largest sum of the absolute values of a cosine's coefficients that it considers: an interpolated one has about 6, and what
+/// is larger multiplies the errors of evaluation.
+const MAX_COEFFICIENTS: f64 = 16.0;
+
 /// Most double angles that it considers.
 const MAX_DOUBLE_ANGLES: u32 = 4;
 
@@ -134,21 +138,23 @@ impl SineApproximation {
         };
         let mut found: Vec<Self> = Vec::new();
         let mut smallest = f64::INFINITY;
+        let fits =
+            |candidate: &Self| candidate.error <= wanted && candidate.coefficients() <= MAX_COEFFICIENTS;
         for double_angles in 0..=MAX_DOUBLE_ANGLES {
             for parity in [0, 1] {
-                // Errors fall with the degree: the lowest by bisection over degrees of one parity.
+                // Errors and coefficients fall with the degree: the lowest by bisection over degrees of one parity.
                 let make =
                     |half: usize| Self::with_arcsine(k, message, 2 * half + parity, double_angles, &arcsine);
                 let (mut low, mut high) = (0, (MAX_DEGREE - parity) / 2);
                 let mut best = make(high)?;
                 smallest = smallest.min(best.error);
-                if best.error > wanted {
+                if !fits(&best) {
                     continue;
                 }
                 while high - low > 1 {
                     let middle = usize::midpoint(low, high);
                     let candidate = make(middle)?;
-                    if candidate.error <= wanted {
+                    if fits(&candidate) {
                         (high, best) = (middle, candidate);
                     } else {
                         low = middle;
@@ -207,6 +213,11 @@ impl SineApproximation {
         (-(self.k as i64)..=self.k as i64)
             .flat_map(move |integer| messages().map(move |mu| integer as f64 + mu - 0.25))
             .map(|shifted| shifted / self.half_width())
+    }
+
+    /// Sum of the absolute values of the cosine's coefficients.
+    fn coefficients(&self) -> f64 {
+        self.cosine.coefficients().iter().map(|c| c.abs()).sum()
     }
 
     /// Bits of the error relative to the largest message.

@@ -69,14 +69,12 @@ fn messages_are_recovered_at_the_scale_asked_for() {
 #[test]
 #[ignore = "N = 2^16: minutes"]
 fn budget() {
-    println!("| K | q_0/m | cosine, angles, arcsine | first primes | levels | relin. | approximation | predicted | seen | bound |");
+    println!(
+        "| K | q_0/m | cosine, angles, arcsine | first primes | levels | relin. | approximation | predicted | seen | bound |"
+    );
     // Widths of the primes in the order in which they are removed, all others 50; log2 of the input's scale.
-    let ladders: [(&[u32], f64); 4] = [
-        (&[50], 50.0),
-        (&[50], 53.6),
-        (&[50, 60, 59], 53.6),
-        (&[50, 58, 60, 56], 53.6),
-    ];
+    let ladders: [(&[u32], f64); 4] =
+        [(&[50], 50.0), (&[50], 53.6), (&[50, 60, 59], 53.6), (&[50, 58, 60, 56], 53.6)];
     for (first, log_scale) in ladders {
         let mut q_bits = vec![50; 15];
         // One more, removed by the rescaling that makes the input.
@@ -95,7 +93,8 @@ fn budget() {
             (16, 8, 30, 3, 3),
         ] {
             let ratio = f64::exp2(f64::from(log_ratio));
-            let plan = EvalModPlan::new(SineApproximation::new(k, 1.0 / ratio, degree, angles, arcsine).unwrap());
+            let plan =
+                EvalModPlan::new(SineApproximation::new(k, 1.0 / ratio, degree, angles, arcsine).unwrap());
             let (y, message) = inputs(&plan, 1 << 15);
             // Symmetric encryption and one rescaling: the error of an input is that of a division.
             let decryptor = Decryptor::new(&owner.parameters, &owner.secret).unwrap();
@@ -106,7 +105,9 @@ fn budget() {
             let out = match eval_mod(&evaluator, &plan, &input, ratio, f64::exp2(45.0)) {
                 Ok(out) => out,
                 Err(error) => {
-                    println!("| {k} | 2^{log_ratio} | {degree}, {angles}, {arcsine} | {first:?} {log_scale} | {error}");
+                    println!(
+                        "| {k} | 2^{log_ratio} | {degree}, {angles}, {arcsine} | {first:?} {log_scale} | {error}"
+                    );
                     continue;
                 }
             };
