@@ -19,16 +19,25 @@
 //! and the cosine is evaluated at scale `S_0` ([`crate::polynomial`]).
 //!
 //! # Error
-//! In units of `mu` times `ratio`; the derivative of `x -> mu` is 1, so the error of `x` is passed on as it is. The estimate follows
-//! the operations: that of the cosine as in [`crate::polynomial`], `d -> 4 |c| d` and the noise of a product for each double
-//! angle, and that of the arcsine. The error of the approximation itself is added.
+//! The error of `y` reaches the result times `W ratio`: the derivative of `x -> mu` is 1. Every step adds its own: `e_k`, of a power of
+//! the cosine's variable, of a node of its tree, of a double angle, of a power or node of the arcsine, each the rounding of a
+//! division and a key switch at the scale of the step. The derivative of the result by each step is computed along the plan
+//! at a grid of messages around every integer, to first order, and
+//!
+//! ```text
+//! deviation^2 = ratio^2 max_x ( (W e_y)^2 + sum_k ((d mu / d step_k)(x) e_k)^2 ),
+//! ```
+//!
+//! [`keywright_ckks::TAIL`] of which are the bound. The error of the approximation is added to it. For steps of equal errors `e`
+//! the powers count most: `d mu / d T_k` is about `W / k`, that of the input again `W`, so that the result is good to about
+//! `1.5 W ratio e`.
 
-use keywright_ckks::{Ciphertext, CkksError, Decryptor, Evaluator, TAIL};
+use keywright_ckks::{Ciphertext, CkksError, Decryptor, ErrorEstimate, Evaluator, TAIL};
 use keywright_rlwe::{KeyElement, KeySpec, Parameters};
 
 use super::sine::SineApproximation;
 use crate::CircuitError;
-use crate::polynomial::{self, PolynomialPlan};
+use crate::polynomial::{self, Point, PolynomialPlan};
 
 /// What the reduction does: plain data.
 #[derive(Debug, Clone, PartialEq)]
@@ -122,6 +131,11 @@ pub fn eval_mod(
     if !(ratio > 0.0 && ratio.is_finite()) {
         return Err(CkksError::NotFinite(ratio).into());
     }
+    let log_q = parameters.rlwe().log2_q(available - needed);
+    let largest = scale * ratio * plan.approximation.message;
+    if !(scale > 0.0 && largest.log2() + 1.0 < log_q) {
+        return Err(CkksError::Scale { log_scale: scale.log2(), log_q, level: available - needed }.into());
+    }
     for offset in plan.relinearizations() {
         evaluator.keys().best(KeyElement::Relinearization, available - offset, true)?;
     }
@@ -129,37 +143,63 @@ pub fn eval_mod(
     let (scales, last) = plan.scales(parameters.rlwe(), available, ratio, scale);
 
     let shifted = evaluator.add_constant(input, -0.25 / approximation.half_width())?;
-    let mut value = polynomial::evaluate(evaluator, &plan.cosine, &shifted, Some(scales[0]))?;
-    // What is known of cosines; the error of their approximation is that of the whole, below.
-    value.estimate.magnitude = 1.0;
+    let points = approximation
+        .inputs()
+        .map(|value| Point { value, deviation: shifted.estimate.deviation })
+        .collect::<Vec<_>>();
+    let (mut value, mut points) = evaluate(evaluator, &plan.cosine, shifted, scales[0], &points)?;
     for &next in &scales[1..] {
-        value = double_angle(evaluator, &value, next)?;
+        (value, points) = double_angle(evaluator, value, next, &points)?;
     }
-    value.estimate.magnitude = (2.0 * std::f64::consts::PI * approximation.message).sin();
     if let Some(arcsine) = &plan.arcsine {
-        value = polynomial::evaluate(evaluator, arcsine, &value, Some(last))?;
+        (value, _) = evaluate(evaluator, arcsine, value, last, &points)?;
     }
     // The same integers, read at the scale asked for.
-    let units = value.scale / scale;
-    value.scale = scale;
-    value.estimate.deviation = (value.estimate.deviation * units) + ratio * approximation.error / TAIL;
+    value.estimate.deviation =
+        value.estimate.deviation * value.scale / scale + ratio * approximation.error / TAIL;
     value.estimate.magnitude = ratio * approximation.message;
+    value.scale = scale;
     Ok(value)
+}
+
+/// A polynomial whose variable needs no change, at the given points.
+fn evaluate(
+    evaluator: &Evaluator<'_>,
+    plan: &PolynomialPlan,
+    mut variable: Ciphertext,
+    scale: f64,
+    points: &[Point],
+) -> Result<(Ciphertext, Vec<Point>), CircuitError> {
+    polynomial::check(evaluator, plan, &variable, scale)?;
+    variable.estimate.magnitude = points.iter().map(|point| point.value.abs()).fold(0.0, f64::max);
+    let Some(root) = plan.root() else { return Err(CircuitError::Empty("the polynomial")) };
+    polynomial::evaluate_at(evaluator, plan, root, variable, scale, points)
 }
 
 /// `2 c^2 - 1`, exactly at a scale that the caller has arranged for.
 fn double_angle(
     evaluator: &Evaluator<'_>,
-    cosine: &Ciphertext,
+    mut cosine: Ciphertext,
     scale: f64,
-) -> Result<Ciphertext, CircuitError> {
-    let square = evaluator.multiply_lazy(cosine, cosine)?;
+    points: &[Point],
+) -> Result<(Ciphertext, Vec<Point>), CircuitError> {
+    // What the errors of the cosine become is found point by point; here only those of this step.
+    cosine.estimate = ErrorEstimate { deviation: 0.0, magnitude: 1.0 };
+    let square = evaluator.multiply_lazy(&cosine, &cosine)?;
     let mut out = evaluator.relinearize_rescale(&evaluator.mul_integer(&square, 2)?)?;
     // By construction, up to the rounding of f64.
     out.scale = scale;
     out = evaluator.add_constant(&out, -1.0)?;
-    out.estimate.magnitude = 1.0;
-    Ok(out)
+    let points: Vec<_> = points
+        .iter()
+        .map(|&Point { value, deviation }| Point {
+            value: 2.0 * value * value - 1.0,
+            deviation: (4.0 * value * deviation).hypot(out.estimate.deviation),
+        })
+        .collect();
+    let deviation = points.iter().map(|point| point.deviation).fold(0.0, f64::max);
+    out.estimate = ErrorEstimate { deviation, magnitude: 1.0 };
+    Ok((out, points))
 }
 
 /// What the inputs of a reduction were, as found with the secret key.

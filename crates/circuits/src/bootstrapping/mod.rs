@@ -5,6 +5,7 @@ pub mod coeffs_to_slots;
 pub mod dft;
 pub mod eval_mod;
 mod factor;
+mod least_squares;
 pub mod mod_raise;
 mod plan;
 pub mod presets;

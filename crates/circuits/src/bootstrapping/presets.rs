@@ -33,8 +33,8 @@ const FULL: BootstrapperLiteral = BootstrapperLiteral {
     ephemeral_weight: Some(32),
     log2_failure: -40.0,
     log_ratio: 5.0,
-    cosine_degree: 30,
-    double_angles: 3,
+    cosine_degree: 62,
+    double_angles: 1,
     arcsine_degree: 7,
     output_level: None,
 };
@@ -43,8 +43,8 @@ const FULL: BootstrapperLiteral = BootstrapperLiteral {
 pub const BOOTSTRAP_PRESETS: [BootstrapPreset; 1] = [BootstrapPreset {
     name: "N16_fast",
     log_n: 16,
-    q: &[(50, 1), (40, 3), (45, 9), (50, 8), (54, 1), (56, 1), (54, 1), (46, 4)],
-    p: &[(50, 8)],
+    q: &[(50, 1), (40, 3), (45, 9), (50, 7), (59, 1), (60, 1), (50, 1), (46, 4)],
+    p: &[(50, 9)],
     log_scale: 45,
     bootstrapper: FULL,
 }];

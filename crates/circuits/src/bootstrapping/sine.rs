@@ -12,18 +12,27 @@
 //! c_0 = cos(2 pi (x - 1/4) / 2^r),     c_(i+1) = 2 c_i^2 - 1,     c_r = sin(2 pi x).
 //! ```
 //!
-//! * `c_0` is even in `x - 1/4`, so its Chebyshev series on `[-W, W]`, `W = K + eps + 1/4`, has even terms only. Chebyshev
-//!   interpolation needs a degree somewhat above `2 pi W / 2^r`, and then gains bits with every degree (Han and Ki, CT-RSA 2020;
-//!   Bossuat, Mouchet, Troncoso-Pastoriza and Hubaux, Eurocrypt 2021).
+//! * `c_0` is a polynomial in `y = (x - 1/4) / W`, `W = K + eps + 1/4`, in the Chebyshev basis of `[-1, 1]`. It is fitted by least
+//!   squares at Chebyshev points of the neighbourhoods of the `2 K + 1` integers alone: what it does between them does not
+//!   matter (Han and Ki, CT-RSA 2020, who interpolate there). A polynomial of even degree has even terms only, like the cosine
+//!   itself, and needs about `2 pi W / 2^r` of them before it gains bits with every degree; one of odd degree has all terms, costs
+//!   more products, and gains bits sooner, because symmetry would force values on it in neighbourhoods of half integers that
+//!   nobody asks for.
 //! * `A` is approximated on `[-sin 2 pi eps, sin 2 pi eps]` by an odd polynomial, interpolated at Chebyshev nodes: its degree is 1
 //!   (a constant, free), 3, 5 or 7. At degree 1 the error is `pi^2 eps^2 / 6` of the message, at most.
 //!
 //! The error of a choice is not assumed: [`SineApproximation::new`] runs the whole composition in `f64` on a grid in every
-//! neighbourhood of an integer, and [`SineApproximation::choose`] takes, of all that are precise enough, the one of fewest levels,
-//! then of fewest relinearisations. `f64` costs `2^-48` of `q_0` at most, which bounds what can be asked for.
+//! neighbourhood of an integer. [`SineApproximation::pareto`] lists, of all that are precise enough, for each number of levels the
+//! one of fewest relinearisations. `f64` costs up to `2^-46` of `q_0`, which bounds what can be asked for.
+//!
+//! Levels and relinearisations (the cosine's, the double angles', the arcsine's) of what it finds; the first row of each is the
+//! fewest levels:
+//!
+//! TABLE
 
 use std::f64::consts::PI;
 
+use super::least_squares;
 use crate::CircuitError;
 use crate::approximate::chebyshev_interpolate;
 use crate::polynomial::{Basis, Polynomial, PolynomialPlan};
@@ -35,7 +44,7 @@ pub struct SineApproximation {
     pub k: usize,
     /// Largest absolute value of the message, in units of `q_0`.
     pub message: f64,
-    /// `c_0` in the Chebyshev basis of `[-1, 1]`, as a function of `y = (x - 1/4) / W`.
+    /// `c_0` in the Chebyshev basis of `[-1, 1]`, as a function of `y = (x - 1/4) / W`; even, if its degree is.
     pub cosine: Polynomial,
     /// Number `r` of double angles.
     pub double_angles: u32,
@@ -45,23 +54,34 @@ pub struct SineApproximation {
     pub error: f64,
 }
 
-/// Points of the grid on each neighbourhood of an integer, at which errors are evaluated.
-const GRID: i32 = 32;
+/// Points of the grid on each half of the neighbourhood of an integer, at which errors are evaluated.
+const GRID: i32 = 16;
 
-/// Degrees of the arcsine that [`SineApproximation::choose`] considers.
+/// Chebyshev points in each neighbourhood at which the cosine is fitted.
+const FIT_POINTS: usize = 9;
+
+/// What least squares spends on small coefficients: far below the errors that it reaches.
+const RIDGE: f64 = 1e-13;
+
+/// Degrees of the arcsine that [`SineApproximation::pareto`] considers.
 const ARCSINE_DEGREES: [usize; 4] = [1, 3, 5, 7];
+
+/// Largest sum of the absolute values of a cosine's coefficients that it considers: an interpolated one has about 6, and what
+/// is larger multiplies the errors of evaluation.
+const MAX_COEFFICIENTS: f64 = 16.0;
 
 /// Most double angles that it considers.
 const MAX_DOUBLE_ANGLES: u32 = 4;
 
-/// Largest degree of the cosine that it considers.
-const MAX_DEGREE: usize = 126;
+/// Largest degree of the cosine.
+const MAX_DEGREE: usize = 127;
 
 impl SineApproximation {
-    /// The approximation with a cosine of the given even degree, `double_angles` and an arcsine of the given odd degree.
+    /// The approximation with a cosine of the given degree, `double_angles` and an arcsine of the given odd degree.
     ///
     /// # Errors
-    /// [`CircuitError::Count`] for degrees of the wrong parity; [`CircuitError::Interval`] unless `0 < message < 1/4`.
+    /// [`CircuitError::Count`] for a degree of 0 or above 127, or of the arcsine's even or above 7; [`CircuitError::Interval`] unless
+    /// `0 < message < 1/4`.
     pub fn new(
         k: usize,
         message: f64,
@@ -69,59 +89,92 @@ impl SineApproximation {
         double_angles: u32,
         arcsine_degree: usize,
     ) -> Result<Self, CircuitError> {
-        if !(message > 0.0 && message < 0.25) {
-            return Err(CircuitError::Interval { a: -message, b: message });
-        }
-        if !degree.is_multiple_of(2) || degree == 0 {
+        Self::with_arcsine(k, message, degree, double_angles, &arcsine(message, arcsine_degree)?)
+    }
+
+    fn with_arcsine(
+        k: usize,
+        message: f64,
+        degree: usize,
+        double_angles: u32,
+        arcsine: &Polynomial,
+    ) -> Result<Self, CircuitError> {
+        if !(1..=MAX_DEGREE).contains(&degree) {
             return Err(CircuitError::Count {
-                what: "degree of a cosine, even",
+                what: "degree of a cosine",
                 count: degree,
-                min: 2,
+                min: 1,
                 max: MAX_DEGREE,
             });
         }
-        if arcsine_degree.is_multiple_of(2) {
-            let what = "degree of an arcsine, odd";
-            return Err(CircuitError::Count { what, count: arcsine_degree, min: 1, max: 7 });
-        }
-        let half_width = half_width(k, message);
-        let rate = 2.0 * PI * half_width / f64::from(double_angles).exp2();
-        let cosine = chebyshev_interpolate(|y| (rate * y).cos(), -1.0, 1.0, degree)?.polynomial;
-        let arcsine = arcsine(message, arcsine_degree)?;
-        let mut out = Self { k, message, cosine, double_angles, arcsine, error: 0.0 };
+        let cosine = cosine(k, message, degree, double_angles)?;
+        let mut out = Self { k, message, cosine, double_angles, arcsine: arcsine.clone(), error: 0.0 };
         out.error = out.measure();
         Ok(out)
     }
 
-    /// The approximation of fewest levels, then of fewest relinearisations, whose error is at most `2^-bits` of the message.
+    /// Of the approximations whose error is at most `2^-bits` of the message, for each number of levels the one of fewest
+    /// relinearisations, if more levels save any: levels ascending, relinearisations descending.
     ///
     /// # Errors
-    /// [`CircuitError::Precision`] with the best there is; [`CircuitError::Interval`] unless `0 < message < 1/4`.
-    pub fn choose(k: usize, message: f64, bits: f64) -> Result<Self, CircuitError> {
+    /// [`CircuitError::Precision`] if there is none; [`CircuitError::Interval`] unless `0 < message < 1/4`.
+    pub fn pareto(k: usize, message: f64, bits: f64) -> Result<Vec<Self>, CircuitError> {
         let wanted = message * (-bits).exp2();
-        let mut best: Option<(usize, usize, Self)> = None;
-        let mut smallest = f64::INFINITY;
-        for arcsine_degree in ARCSINE_DEGREES {
-            for double_angles in 0..=MAX_DOUBLE_ANGLES {
-                // A degree of 2^d or more takes another level; below half the bandwidth nothing converges.
-                let bandwidth = 2.0 * PI * half_width(k, message) / f64::from(double_angles).exp2();
-                let least = (bandwidth / 2.0) as usize / 2 * 2 + 2;
-                for degree in (least..=MAX_DEGREE).step_by(2) {
-                    let candidate = Self::new(k, message, degree, double_angles, arcsine_degree)?;
-                    smallest = smallest.min(candidate.error);
-                    if candidate.error > wanted {
-                        continue;
-                    }
-                    let cost = (candidate.depth(), candidate.relinearizations());
-                    if best.as_ref().is_none_or(|(depth, switches, _)| cost < (*depth, *switches)) {
-                        best = Some((cost.0, cost.1, candidate));
-                    }
-                    break;
-                }
+        // The first degree that leaves half of the error to the cosine; a higher one only costs more.
+        let mut last = None;
+        for degree in ARCSINE_DEGREES {
+            let arcsine = arcsine(message, degree)?;
+            let error = arcsine_error(message, &arcsine);
+            let enough = error <= wanted / 2.0;
+            last = Some((arcsine, error));
+            if enough {
+                break;
             }
         }
-        let failure = CircuitError::Precision { k, message, bits, best: (message / smallest).log2() };
-        best.map(|(_, _, found)| found).ok_or(failure)
+        let refusal =
+            |error: f64| CircuitError::Precision { k, message, bits, best: (message / error).log2() };
+        let Some((arcsine, error)) = last.filter(|(_, error)| *error <= wanted) else {
+            return Err(refusal(last_error(message)?));
+        };
+        let mut found: Vec<Self> = Vec::new();
+        let mut smallest = f64::INFINITY;
+        let fits =
+            |candidate: &Self| candidate.error <= wanted && candidate.coefficients() <= MAX_COEFFICIENTS;
+        for double_angles in 0..=MAX_DOUBLE_ANGLES {
+            for parity in [0, 1] {
+                // Errors and coefficients fall with the degree: the lowest by bisection over degrees of one parity.
+                let make =
+                    |half: usize| Self::with_arcsine(k, message, 2 * half + parity, double_angles, &arcsine);
+                let (mut low, mut high) = (0, (MAX_DEGREE - parity) / 2);
+                let mut best = make(high)?;
+                smallest = smallest.min(best.error);
+                if !fits(&best) {
+                    continue;
+                }
+                while high - low > 1 {
+                    let middle = usize::midpoint(low, high);
+                    let candidate = make(middle)?;
+                    if fits(&candidate) {
+                        (high, best) = (middle, candidate);
+                    } else {
+                        low = middle;
+                    }
+                }
+                found.push(best);
+            }
+        }
+        if found.is_empty() {
+            return Err(refusal(smallest.max(error)));
+        }
+        found.sort_by_key(|found| (found.depth(), found.relinearizations()));
+        let mut fewest = usize::MAX;
+        found.retain(|candidate| {
+            let switches = candidate.relinearizations();
+            let keep = switches < fewest;
+            fewest = fewest.min(switches);
+            keep
+        });
+        Ok(found)
     }
 
     /// `W`: the input is divided by it.
@@ -154,6 +207,19 @@ impl SineApproximation {
         self.arcsine.value(sine)
     }
 
+    /// Values of `y` all over the neighbourhoods of integers, at which errors are followed.
+    pub(super) fn inputs(&self) -> impl Iterator<Item = f64> + '_ {
+        let messages = || (-2..=2).map(|part| self.message * f64::from(part) / 2.0);
+        (-(self.k as i64)..=self.k as i64)
+            .flat_map(move |integer| messages().map(move |mu| integer as f64 + mu - 0.25))
+            .map(|shifted| shifted / self.half_width())
+    }
+
+    /// Sum of the absolute values of the cosine's coefficients.
+    fn coefficients(&self) -> f64 {
+        self.cosine.coefficients().iter().map(|c| c.abs()).sum()
+    }
+
     /// Bits of the error relative to the largest message.
     pub fn bits(&self) -> f64 {
         (self.message / self.error).log2()
@@ -176,8 +242,48 @@ fn half_width(k: usize, message: f64) -> f64 {
     k as f64 + message + 0.25
 }
 
+/// `cos(2 pi (x - 1/4) / 2^r)` on the neighbourhoods of integers, in the Chebyshev basis of `y = (x - 1/4) / W`.
+fn cosine(k: usize, message: f64, degree: usize, double_angles: u32) -> Result<Polynomial, CircuitError> {
+    let step = if degree.is_multiple_of(2) { 2 } else { 1 };
+    let half_width = half_width(k, message);
+    let rate = 2.0 * PI / f64::from(double_angles).exp2();
+    let (mut rows, mut values) = (Vec::new(), Vec::new());
+    for integer in -(k as i64)..=k as i64 {
+        for point in 0..FIT_POINTS {
+            let mu = message * (PI * (point as f64 + 0.5) / FIT_POINTS as f64).cos();
+            let shifted = integer as f64 + mu - 0.25;
+            let angle = (shifted / half_width).acos();
+            rows.push((0..=degree).step_by(step).map(|j| (j as f64 * angle).cos()).collect());
+            values.push((rate * shifted).cos());
+        }
+    }
+    let mut coefficients = vec![0.0; degree + 1];
+    let solution = least_squares::solve(&rows, &values, RIDGE);
+    coefficients.iter_mut().step_by(step).zip(solution).for_each(|(c, found)| *c = found);
+    Polynomial::new(Basis::chebyshev(-1.0, 1.0)?, coefficients)
+}
+
+/// The largest error of an arcsine for exact sines, in units of `q_0`.
+fn arcsine_error(message: f64, arcsine: &Polynomial) -> f64 {
+    (0..=GRID)
+        .map(|point| message * f64::from(point) / f64::from(GRID))
+        .map(|mu| (arcsine.value((2.0 * PI * mu).sin()) - mu).abs())
+        .fold(0.0, f64::max)
+}
+
+/// [`arcsine_error`] of the best one.
+fn last_error(message: f64) -> Result<f64, CircuitError> {
+    Ok(arcsine_error(message, &arcsine(message, ARCSINE_DEGREES[ARCSINE_DEGREES.len() - 1])?))
+}
+
 /// `arcsin(s) / (2 pi)` on `|s| <= sin(2 pi message)`, odd, interpolated at Chebyshev nodes, in powers of `s`.
 fn arcsine(message: f64, degree: usize) -> Result<Polynomial, CircuitError> {
+    if !(message > 0.0 && message < 0.25) {
+        return Err(CircuitError::Interval { a: -message, b: message });
+    }
+    if degree.is_multiple_of(2) || degree > 7 {
+        return Err(CircuitError::Count { what: "degree of an arcsine, odd", count: degree, min: 1, max: 7 });
+    }
     let end = (2.0 * PI * message).sin();
     // Of an odd function the coefficient of the even degree above is zero: with one node more the error begins with T_(degree + 2).
     let found = chebyshev_interpolate(|s| s.asin() / (2.0 * PI), -end, end, degree + 1)?.polynomial;
@@ -227,24 +333,95 @@ mod tests {
     }
 
     #[test]
+    fn fitting_neighbourhoods_gains_over_interpolation() {
+        // Interpolation on the whole interval, as the reference: degree 62, one double angle.
+        let (k, eps) = (12, 1.0 / 64.0);
+        let width = half_width(k, eps);
+        let whole = chebyshev_interpolate(|y| (PI * width * y).cos(), -1.0, 1.0, 62).unwrap().polynomial;
+        let even = SineApproximation::new(k, eps, 62, 1, 7).unwrap();
+        let whole = SineApproximation { cosine: whole, ..even.clone() }.measure();
+        let odd = SineApproximation::new(k, eps, 63, 1, 7).unwrap();
+        assert!(even.error < whole / 3.0, "{:e} {whole:e}", even.error);
+        assert!(odd.error < even.error / 64.0, "{:e} {:e}", odd.error, even.error);
+        assert!(even.cosine.coefficients().iter().skip(1).step_by(2).all(|&c| c == 0.0));
+        // Errors of evaluation are multiplied by coefficients: they stay small.
+        for found in [even, odd] {
+            assert!(found.cosine.coefficients().iter().map(|c| c.abs()).sum::<f64>() < 8.0);
+        }
+    }
+
+    #[test]
     fn choices_are_minimal_and_precise() {
-        for (ratio, bits) in [(32.0, 20.0), (32.0, 26.0), (64.0, 24.0), (256.0, 30.0), (1024.0, 16.0)] {
-            let found = SineApproximation::choose(12, 1.0 / ratio, bits).unwrap();
-            assert!(found.bits() >= bits);
-            // Between the points of the grid, too.
-            for i in 0..1000 {
-                let (integer, mu) =
-                    ((i % 25) as f64 - 12.0, found.message * ((i as f64 * 0.618) % 2.0 - 1.0));
-                let error = (found.value(integer + mu) - mu).abs();
-                assert!(error <= 1.05 * found.error, "{ratio} {bits} {integer} {mu}: {error:e}");
+        for (ratio, bits) in [(32.0, 20.0), (32.0, 27.0), (256.0, 30.0), (1024.0, 16.0)] {
+            let list = SineApproximation::pareto(12, 1.0 / ratio, bits).unwrap();
+            assert!(list.windows(2).all(|pair| pair[0].depth() < pair[1].depth()
+                && pair[0].relinearizations() > pair[1].relinearizations()));
+            for found in list {
+                assert!(found.bits() >= bits);
+                // Between the points of the grid, too.
+                for i in 0..1000 {
+                    let (integer, mu) =
+                        ((i % 25) as f64 - 12.0, found.message * ((i as f64 * 0.618) % 2.0 - 1.0));
+                    let error = (found.value(integer + mu) - mu).abs();
+                    assert!(error <= 1.1 * found.error, "{ratio} {bits} {integer} {mu}: {error:e}");
+                }
             }
         }
-        assert!(matches!(
-            SineApproximation::choose(12, 1.0 / 64.0, 60.0),
-            Err(CircuitError::Precision { best, .. }) if best > 30.0
-        ));
+    }
+
+    #[test]
+    fn misuse_is_refused() {
+        for bits in [30.0, 60.0] {
+            let error = SineApproximation::pareto(12, 1.0 / 8.0, bits).unwrap_err();
+            assert!(
+                matches!(error, CircuitError::Precision { best, .. } if best > 10.0 && best < bits),
+                "{error}"
+            );
+        }
         assert!(matches!(SineApproximation::new(12, 0.3, 30, 2, 1), Err(CircuitError::Interval { .. })));
-        assert!(matches!(SineApproximation::new(12, 0.01, 31, 2, 1), Err(CircuitError::Count { .. })));
-        assert!(matches!(SineApproximation::new(12, 0.01, 30, 2, 2), Err(CircuitError::Count { .. })));
+        assert!(matches!(
+            SineApproximation::new(12, 0.01, 0, 2, 1),
+            Err(CircuitError::Count { count: 0, .. })
+        ));
+        assert!(matches!(
+            SineApproximation::new(12, 0.01, 128, 2, 1),
+            Err(CircuitError::Count { count: 128, .. })
+        ));
+        for arcsine in [2, 9] {
+            assert!(matches!(
+                SineApproximation::new(12, 0.01, 30, 2, arcsine),
+                Err(CircuitError::Count { .. })
+            ));
+        }
+    }
+
+    #[test]
+    #[ignore]
+    fn print_table() {
+        for k in [12, 15, 16] {
+            for rho in [5, 6, 7, 8] {
+                for bits in [22.0, 26.0, 28.0, 32.0, 34.0] {
+                    let start = std::time::Instant::now();
+                    match SineApproximation::pareto(k, f64::exp2(-f64::from(rho)), bits) {
+                        Ok(list) => {
+                            for f in list {
+                                println!(
+                                    "K {k} rho {rho} bits {bits}: degree {} r {} arcsine {} levels {} relin {} error {:.1} sum|c| {:.1}",
+                                    f.cosine.degree(),
+                                    f.double_angles,
+                                    f.arcsine.degree(),
+                                    f.depth(),
+                                    f.relinearizations(),
+                                    f.bits(),
+                                    f.cosine.coefficients().iter().map(|c| c.abs()).sum::<f64>()
+                                );
+                            }
+                        }
+                        Err(e) => println!("{e}"),
+                    }
+                    println!("   {:?}", start.elapsed());
+                }
+            }
+        }
     }
 }

@@ -84,8 +84,9 @@ fn one_key_serves_all_levels_below_its_own() {
     }
     // A single digit for a single special prime, at any level.
     let spec = &top.key_specs()[1];
-    assert_eq!(spec.validate(owner.parameters.rlwe()).unwrap(), [0..7]);
-    assert_eq!(spec.bytes(owner.parameters.rlwe()).unwrap(), (7 + spec.special.len()) * 8 << 11);
+    let digits = spec.validate(owner.parameters.rlwe()).unwrap();
+    assert_eq!((digits.len(), &digits[0]), (1, &(0..7)));
+    assert_eq!(spec.bytes(owner.parameters.rlwe()).unwrap(), ((7 + spec.special.len()) * 8) << 11);
 }
 
 #[test]
