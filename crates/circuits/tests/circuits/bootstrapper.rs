@@ -12,7 +12,7 @@ const FLOAT: f64 = 1.0 / (1u64 << 40) as f64;
 /// `q_0`, two levels of `slots_to_coeffs`, three to compute on, thirteen of 50 bits for the other stages.
 fn owner() -> Owner {
     let mut q = vec![50, 40, 40, 45, 45, 45];
-    q.extend([50; 14]);
+    q.extend([50; 13]);
     Owner::small(&q, &[50, 50, 50], 45.0)
 }
 
@@ -25,7 +25,9 @@ fn literal(log_slots: u32, values: Values) -> BootstrapperLiteral {
         ephemeral_weight: Some(32),
         log2_failure: -40.0,
         log_ratio: 6.0,
-        approximation_bits: 26.0,
+        cosine_degree: 30,
+        double_angles: 3,
+        arcsine_degree: 5,
         output_level: Some(5),
     }
 }
