@@ -218,7 +218,7 @@ impl BootstrapperPlan {
             let (element, level) = (spec.element, spec.level);
             keys.best(element, level, false).map_err(|error| stage.error(level, error))?;
         }
-        let of = |stage, factors: &[FactorPlan]| {
+        let of = |stage: Stage, factors: &[FactorPlan]| {
             factors.iter().try_for_each(|f| f.require_special(keys).map_err(|e| stage.error(f.level, e)))
         };
         of(Stage::SlotsToCoeffs, &self.slots_to_coeffs.factors)?;
