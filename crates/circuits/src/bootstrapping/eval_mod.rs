@@ -207,7 +207,7 @@ fn double_angle(
 pub struct InputRange {
     /// Largest absolute value of an integer part.
     pub integer: usize,
-    /// Largest absolute value of a message, in units of `q_0`.
+    /// Largest distance from an integer: the message in units of `q_0`, and what is left of an imaginary part.
     pub message: f64,
 }
 
@@ -225,7 +225,8 @@ pub fn inspect_input(
     let mut seen = InputRange { integer: 0, message: 0.0 };
     for (slot, y) in decryptor.decrypt(input)?.into_iter().enumerate() {
         let value = y.re * plan.approximation.half_width();
-        let (integer, distance) = (value.round().abs(), (value - value.round()).abs());
+        let imaginary = y.im * plan.approximation.half_width();
+        let (integer, distance) = (value.round().abs(), (value - value.round()).hypot(imaginary));
         if integer > k as f64 || distance > message {
             return Err(CircuitError::OutOfRange { slot, value, k, message });
         }

@@ -149,6 +149,11 @@ fn values_outside_the_range_are_found_out() {
     assert!((range.message - 0.01).abs() < 1e-9, "{range:?}");
     assert!(matches!(inspect(&[0.0, 13.0, 0.5, 0.0]), Err(CircuitError::OutOfRange { slot: 1, k: K, .. })));
     assert!(matches!(inspect(&[0.0, 12.0, -3.02, 0.0]), Err(CircuitError::OutOfRange { slot: 2, .. })));
+    let imaginary = owner.encrypt(&[Complex64::new(1.0, 0.5) / plan.approximation.half_width(); 2], 3);
+    assert!(matches!(
+        inspect_input(&decryptor, &plan, &imaginary),
+        Err(CircuitError::OutOfRange { slot: 0, .. })
+    ));
 }
 
 #[test]
