@@ -3,6 +3,8 @@ use keywright_ckks::encoder::EncoderError;
 use keywright_rlwe::RlweError;
 use thiserror::Error;
 
+use crate::bootstrapping::Stage;
+
 /// What can go wrong in a circuit.
 #[derive(Debug, Clone, PartialEq, Error)]
 #[non_exhaustive]
@@ -22,6 +24,33 @@ pub enum CircuitError {
         level: usize,
         /// The keys that do not fit, with the special primes of each of their uses.
         found: String,
+    },
+    /// A stage of bootstrapping cannot do its work.
+    #[error("{stage}, which takes ciphertexts at level {level}: {source}")]
+    Stage {
+        /// The stage.
+        stage: Stage,
+        /// Level at which it takes its input.
+        level: usize,
+        /// Why.
+        source: Box<CircuitError>,
+    },
+    /// The stages of a bootstrapping do not fit the levels that there are.
+    #[error(
+        "after raising the modulus {needed} levels are used, so that a result at level {output_level} needs {}, and the \
+         parameters have {available}; slots_to_coeffs takes ciphertexts at level {input_level}, so the result must not be below \
+         it: use more ciphertext primes, fewer levels for a stage, or another output level",
+        needed + output_level
+    )]
+    BootstrapLevels {
+        /// Levels of the stages after `mod_raise`.
+        needed: usize,
+        /// Level of the input of `slots_to_coeffs`.
+        input_level: usize,
+        /// Level of the result.
+        output_level: usize,
+        /// Highest level of the parameters.
+        available: usize,
     },
     /// A baby-step count that makes no sense.
     #[error("{n1} baby steps for {slots} slots; use 1 to {slots}")]
@@ -48,6 +77,14 @@ pub enum CircuitError {
         found: usize,
         /// The number of slots.
         expected: usize,
+    },
+    /// Layers of a Fourier transform that do not make one.
+    #[error("the factors have {found} layers; a Fourier transform of 2^{log_slots} slots has {log_slots}")]
+    DftLayers {
+        /// Their sum.
+        found: u64,
+        /// `log2` of the number of slots.
+        log_slots: u32,
     },
     /// Nothing to do.
     #[error("{0} is empty; give at least one")]

@@ -1,4 +1,4 @@
-//! Circuits of CKKS operations: [`linear_transform`]s by diagonals and [`polynomial`] evaluation.
+//! Circuits of CKKS operations: [`linear_transform`]s by diagonals, [`polynomial`] evaluation and [`bootstrapping`].
 //!
 //! Each has a plan that is plain data and needs no keys, so that a planner can count levels, rotations and
 //! relinearisations before anything runs, and an evaluation that does exactly what the plan lists.
