@@ -149,7 +149,7 @@ pub fn eval_mod(
         .collect::<Vec<_>>();
     let (mut value, mut points) = evaluate(evaluator, &plan.cosine, shifted, scales[0], &points)?;
     for &next in &scales[1..] {
-        (value, points) = double_angle(evaluator, value, next, &points)?;
+        (value, points) = double_angle(evaluator, &value, next, &points)?;
     }
     if let Some(arcsine) = &plan.arcsine {
         (value, _) = evaluate(evaluator, arcsine, value, last, &points)?;
@@ -179,17 +179,13 @@ fn evaluate(
 /// `2 c^2 - 1`, exactly at a scale that the caller has arranged for.
 fn double_angle(
     evaluator: &Evaluator<'_>,
-    mut cosine: Ciphertext,
+    cosine: &Ciphertext,
     scale: f64,
     points: &[Point],
 ) -> Result<(Ciphertext, Vec<Point>), CircuitError> {
-    // What the errors of the cosine become is found point by point; here only those of this step.
-    cosine.estimate = ErrorEstimate { deviation: 0.0, magnitude: 1.0 };
-    let square = evaluator.multiply_lazy(&cosine, &cosine)?;
-    let mut out = evaluator.relinearize_rescale(&evaluator.mul_integer(&square, 2)?)?;
+    let mut out = polynomial::double_angle(evaluator, cosine)?;
     // By construction, up to the rounding of f64.
     out.scale = scale;
-    out = evaluator.add_constant(&out, -1.0)?;
     let points: Vec<_> = points
         .iter()
         .map(|&Point { value, deviation }| Point {
@@ -207,7 +203,7 @@ fn double_angle(
 pub struct InputRange {
     /// Largest absolute value of an integer part.
     pub integer: usize,
-    /// Largest absolute value of a message, in units of `q_0`.
+    /// Largest distance from an integer: the message in units of `q_0`, and what is left of an imaginary part.
     pub message: f64,
 }
 
@@ -225,7 +221,8 @@ pub fn inspect_input(
     let mut seen = InputRange { integer: 0, message: 0.0 };
     for (slot, y) in decryptor.decrypt(input)?.into_iter().enumerate() {
         let value = y.re * plan.approximation.half_width();
-        let (integer, distance) = (value.round().abs(), (value - value.round()).abs());
+        let imaginary = y.im * plan.approximation.half_width();
+        let (integer, distance) = (value.round().abs(), (value - value.round()).hypot(imaginary));
         if integer > k as f64 || distance > message {
             return Err(CircuitError::OutOfRange { slot, value, k, message });
         }
