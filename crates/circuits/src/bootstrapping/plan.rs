@@ -219,15 +219,18 @@ impl BootstrapperPlan {
     /// [`CircuitError::Stage`] with the stage and level of the first missing key, or of the first that there is over other special
     /// primes than the diagonals that it is for.
     pub fn require_keys(&self, keys: &EvaluationKeys) -> Result<(), CircuitError> {
+        let factors = self.slots_to_coeffs.factors.iter().chain(&self.coeffs_to_slots.factors);
+        let encoded: Vec<&KeySpec> = factors.chain(&self.recombine).flat_map(|factor| &factor.keys).collect();
         for (stage, spec) in self.stage_keys() {
             let (element, level) = (spec.element, spec.level);
             keys.best(element, level, false).map_err(|error| stage.error(level, error))?;
+            let removed: Vec<_> =
+                keys.uses(element, level, false).map(|found| found.plan.division.removed.clone()).collect();
+            if encoded.contains(&&spec) && !removed.contains(&spec.special) {
+                let (encoded, found) = (spec.special, format!("{element} over {removed:?}"));
+                return Err(stage.error(level, CircuitError::SpecialPrimes { encoded, level, found }));
+            }
         }
-        let of = |stage: Stage, factors: &[FactorPlan]| {
-            factors.iter().try_for_each(|f| f.require_special(keys).map_err(|e| stage.error(f.level, e)))
-        };
-        of(Stage::SlotsToCoeffs, &self.slots_to_coeffs.factors)?;
-        of(Stage::CoeffsToSlots, &self.coeffs_to_slots.factors)?;
-        of(Stage::Recombine, self.recombine.as_slice())
+        Ok(())
     }
 }
