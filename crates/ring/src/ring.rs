@@ -79,7 +79,13 @@ impl Ring {
     /// Transforms one limb to evaluation form modulo prime `i`, in place; canonical in, canonical out.
     #[inline]
     pub fn forward_limb(&self, i: usize, limb: &mut [u64]) {
-        self.plans[i].forward(limb);
+        self.plans[i].forward(limb, &[]);
+    }
+
+    /// The same, while `upcoming` is fetched from memory ([`NttPlan::forward`]).
+    #[inline]
+    pub fn forward_limb_fetching(&self, i: usize, limb: &mut [u64], upcoming: &[u64]) {
+        self.plans[i].forward(limb, upcoming);
     }
 
     /// Transforms one limb to coefficient form modulo prime `i`, in place; canonical in, canonical out.
@@ -169,12 +175,8 @@ impl Ring {
 
     /// Residues of small signed coefficients modulo prime `i`. Constant time in the values.
     pub fn lift_small(&self, i: usize, coefficients: &[i64], limb: &mut [u64]) {
-        let m = &self.moduli[i];
-        debug_assert!(coefficients.iter().all(|c| c.unsigned_abs() < m.value()));
-        for (residue, &c) in limb.iter_mut().zip(coefficients) {
-            // c + q for negative c, without a branch.
-            *residue = (c as u64).wrapping_add(m.value() & ((c >> 63) as u64));
-        }
+        debug_assert!(coefficients.iter().all(|c| c.unsigned_abs() < self.moduli[i].value()));
+        self.backend.lift_small(&self.moduli[i], coefficients, limb);
     }
 }
 

@@ -14,6 +14,14 @@ pub fn pointwise_is_modular_arithmetic(backend: &'static dyn Backend) {
         let m = &Modulus::new(q).unwrap();
         let limbs = edge_limbs(q, n);
         let c = &limbs[9];
+        let largest = q as i64 - 1;
+        let values: Vec<i64> = (0..n)
+            .map(|i| [0, 1, -1, 29, -29, largest, -largest, i as i64 - 512][i % 8] % q as i64)
+            .collect();
+        let mut seen = vec![u64::MAX; n];
+        backend.lift_small(m, &values, &mut seen);
+        let expected: Vec<u64> = values.iter().map(|&v| v.rem_euclid(q as i64) as u64).collect();
+        assert_limb(&seen, &expected, || format!("lift_small mod {q}"));
         for a in &limbs {
             for b in &limbs {
                 let zip = |f: &dyn Fn(u64, u64, u64) -> u64| -> Vec<u64> {

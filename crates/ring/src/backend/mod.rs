@@ -41,8 +41,9 @@ impl BackendKind {
 
 /// Negacyclic transforms modulo one prime.
 pub trait NttPlan: Send + Sync {
-    /// Coefficients to evaluations, in place; canonical in, canonical out.
-    fn forward(&self, limb: &mut [u64]);
+    /// Coefficients to evaluations, in place; canonical in, canonical out. Meanwhile `upcoming` is fetched from memory, as far
+    /// as there is such an instruction; it may be of any length.
+    fn forward(&self, limb: &mut [u64], upcoming: &[u64]);
     /// Evaluations to coefficients, in place; canonical in, canonical out.
     fn inverse(&self, limb: &mut [u64]);
     /// Evaluations to a row: coefficients times `factor`, canonical, in the back end's order ([`Backend::row_layout`]). Leaves
@@ -54,7 +55,7 @@ pub trait NttPlan: Send + Sync {
     /// Number of equal blocks in which [`Self::finish_block`] ends the transform of a limb.
     fn blocks(&self) -> usize;
     /// Ends the transform of block `block` of a limb all of whose parts are converted: canonical evaluations. Meanwhile
-    /// `upcoming` is fetched from memory, as far as there is such an instruction; it may be of any length.
+    /// `upcoming` is fetched, as above.
     fn finish_block(&self, block: usize, words: &mut [u64], upcoming: [&[u64]; 2]);
 }
 
@@ -110,6 +111,8 @@ pub trait Backend: Send + Sync + Debug {
     fn mul_scalar_add_assign(&self, m: &Modulus, acc: &mut [u64], a: &[u64], w: ShoupFactor);
     /// The last step of a division, see [`Quotient`].
     fn quotient(&self, m: &Modulus, quotient: &Quotient<'_>, out: &mut [u64]);
+    /// Residues of integers smaller than the modulus in absolute value, without a branch on them.
+    fn lift_small(&self, m: &Modulus, values: &[i64], out: &mut [u64]);
     /// `out[i] = input[source(i)]`: an automorphism in evaluation form.
     fn permute(&self, automorphism: &Automorphism, input: &[u64], out: &mut [u64]);
     /// The order in which this back end lays the words of rows of polynomials of degree `n`.

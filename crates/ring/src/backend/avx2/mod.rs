@@ -103,6 +103,11 @@ impl Backend for Avx2 {
         narrow_or_portable!(m, pointwise::quotient(m, quotient, out), Portable.quotient(m, quotient, out));
     }
 
+    fn lift_small(&self, m: &Modulus, values: &[i64], out: &mut [u64]) {
+        // SAFETY: by the invariant of `Avx2` the CPU has the kernel's features.
+        unsafe { pointwise::lift_small(m, values, out) }
+    }
+
     fn permute(&self, automorphism: &Automorphism, input: &[u64], out: &mut [u64]) {
         // Loads and stores: already as fast as memory in the portable form.
         Portable.permute(automorphism, input, out);

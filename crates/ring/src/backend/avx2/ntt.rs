@@ -167,7 +167,7 @@ impl NarrowPlan {
 }
 
 impl NttPlan for NarrowPlan {
-    fn forward(&self, limb: &mut [u64]) {
+    fn forward(&self, limb: &mut [u64], _upcoming: &[u64]) {
         // SAFETY: a plan is only made by `Avx2`, whose existence proves the features.
         unsafe { self.forward_passes::<true>(limb) }
     }

@@ -62,6 +62,15 @@ pub(super) fn neg_assign(m: &Modulus, a: &mut [u64]) {
 }
 
 #[target_feature(enable = "avx2,fma")]
+pub(super) fn lift_small(m: &Modulus, values: &[i64], out: &mut [u64]) {
+    let q = _mm256_set1_epi64x(m.value().cast_signed());
+    for (value, place) in values.as_chunks::<4>().0.iter().zip(fours_mut(out)) {
+        // SAFETY: the array has 32 bytes; the load needs no alignment.
+        store_integers(place, wrap(unsafe { _mm256_loadu_si256(value.as_ptr().cast()) }, q));
+    }
+}
+
+#[target_feature(enable = "avx2,fma")]
 pub(super) fn mul(m: &Modulus, a: &[u64], b: &[u64], out: &mut [u64]) {
     let f = Field::new(m);
     for ((x, y), place) in fours(a).iter().zip(fours(b)).zip(fours_mut(out)) {

@@ -114,6 +114,15 @@ impl Backend for Avx512 {
         by_width!(m, n, [quotient.dividend.len(), quotient.remainder.len()]; pointwise::quotient(m, quotient, out));
     }
 
+    fn lift_small(&self, m: &Modulus, values: &[i64], out: &mut [u64]) {
+        assert!(
+            out.len().is_multiple_of(8) && values.len() == out.len(),
+            "limbs of one length, a multiple of 8"
+        );
+        // SAFETY: the lengths agree; `self` proves the CPU features.
+        unsafe { pointwise::lift_small(m, values, out) }
+    }
+
     fn permute(&self, automorphism: &Automorphism, input: &[u64], out: &mut [u64]) {
         let n = 8 * automorphism.groups.len();
         assert!(input.len() == n && out.len() == n, "limbs of the automorphism's degree, {n}");

@@ -69,6 +69,23 @@ kernel! {
     }
 }
 
+/// Residues of small integers: `q` is added to the negative ones.
+///
+/// # Safety
+/// Both slices have the same length, a multiple of 8; the CPU has the enabled features.
+#[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512ifma")]
+pub(super) unsafe fn lift_small(m: &Modulus, values: &[i64], out: &mut [u64]) {
+    let q = _mm512_set1_epi64(m.value() as i64);
+    for (value, place) in values.as_chunks::<8>().0.iter().zip(out.as_chunks_mut::<8>().0) {
+        // SAFETY: eight words each.
+        unsafe {
+            let value = value.as_ptr().cast::<__m512i>().read_unaligned();
+            let residue = _mm512_mask_add_epi64(value, _mm512_movepi64_mask(value), value, q);
+            place.as_mut_ptr().cast::<__m512i>().write_unaligned(residue);
+        }
+    }
+}
+
 /// `out[i] = input[source(i)]`: one load and one permutation for eight words.
 ///
 /// # Safety

@@ -54,6 +54,12 @@ impl Backend for Portable {
         kernels::quotient(m, quotient, out);
     }
 
+    fn lift_small(&self, m: &Modulus, values: &[i64], out: &mut [u64]) {
+        for (residue, &value) in out.iter_mut().zip(values) {
+            *residue = (value as u64).wrapping_add(m.value() & ((value >> 63) as u64));
+        }
+    }
+
     fn permute(&self, automorphism: &Automorphism, input: &[u64], out: &mut [u64]) {
         kernels::permute(automorphism, input, out);
     }

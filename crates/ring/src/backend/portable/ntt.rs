@@ -85,7 +85,7 @@ impl ScalarPlan {
 }
 
 impl NttPlan for ScalarPlan {
-    fn forward(&self, x: &mut [u64]) {
+    fn forward(&self, x: &mut [u64], _upcoming: &[u64]) {
         if self.modulus.bits() <= LAZY_BITS {
             self.forward_passes::<true>(x);
         } else {
@@ -137,7 +137,7 @@ impl NttPlan for ScalarPlan {
     }
 
     fn finish_block(&self, _block: usize, words: &mut [u64], _upcoming: [&[u64]; 2]) {
-        self.forward(words);
+        self.forward(words, &[]);
     }
 }
 

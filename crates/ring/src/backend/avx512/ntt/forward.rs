@@ -55,8 +55,8 @@ pub(super) const fn blocks(length: usize) -> usize {
     1 << pass_log_radix(length)
 }
 
-/// The passes after the first, over one block of a limb of `length` words whose tiles are all converted. Meanwhile
-/// `upcoming` is fetched into the second-level cache, a line for every line that is transformed.
+/// The passes after the first, over one block of a limb of `length` words whose parts are all converted. Meanwhile
+/// `upcoming` is fetched into the second-level cache, a share for every [`TAIL`] words.
 ///
 /// # Safety
 /// As for [`transform`]; `words` has the length of a block.
@@ -87,17 +87,25 @@ pub(super) unsafe fn finish<L: Lanes>(
     }
 }
 
-/// Transforms `length` canonical words in place, canonical out.
+/// Transforms `length` canonical words in place, canonical out. Meanwhile `upcoming` is fetched into the second-level cache, a
+/// share for every [`TAIL`] words.
 ///
 /// # Safety
 /// `x` addresses `length` words, `table` is that of [`super::tables::forward`] for this length, and the CPU has the
 /// enabled features.
 #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512ifma")]
-pub(super) unsafe fn transform<L: Lanes>(m: &Modulus, x: *mut u64, length: usize, table: &[u64]) {
+pub(super) unsafe fn transform<L: Lanes>(
+    m: &Modulus,
+    x: *mut u64,
+    length: usize,
+    table: &[u64],
+    upcoming: &[u64],
+) {
     // SAFETY: by contract; the traversal reads the table as it was written.
     unsafe {
         let head = table.as_ptr();
-        let end = block::<L, true>(L::new(m), x, length, head, head.add(HEAD), &mut [Fetch::NOTHING; 2]);
+        let mut fetch = [Fetch::new(upcoming, length / TAIL), Fetch::NOTHING];
+        let end = block::<L, true>(L::new(m), x, length, head, head.add(HEAD), &mut fetch);
         debug_assert_eq!(end, table.as_ptr_range().end);
     }
 }

@@ -68,10 +68,12 @@ impl<L: Lanes + 'static> Plan<L> {
 }
 
 impl<L: Lanes + 'static> NttPlan for Plan<L> {
-    fn forward(&self, limb: &mut [u64]) {
+    fn forward(&self, limb: &mut [u64], upcoming: &[u64]) {
         assert_eq!(limb.len(), self.length, "a limb of this plan's degree");
         // SAFETY: length and tables agree, and the CPU features are there, by the invariant.
-        unsafe { forward::transform::<L>(&self.modulus, limb.as_mut_ptr(), limb.len(), &self.forward) }
+        unsafe {
+            forward::transform::<L>(&self.modulus, limb.as_mut_ptr(), limb.len(), &self.forward, upcoming)
+        }
     }
 
     fn inverse(&self, limb: &mut [u64]) {
