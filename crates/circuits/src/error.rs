@@ -3,6 +3,8 @@ use keywright_ckks::encoder::EncoderError;
 use keywright_rlwe::RlweError;
 use thiserror::Error;
 
+use crate::bootstrapping::Stage;
+
 /// What can go wrong in a circuit.
 #[derive(Debug, Clone, PartialEq, Error)]
 #[non_exhaustive]
@@ -22,6 +24,33 @@ pub enum CircuitError {
         level: usize,
         /// The keys that do not fit, with the special primes of each of their uses.
         found: String,
+    },
+    /// A stage of bootstrapping cannot do its work.
+    #[error("{stage}, which takes ciphertexts at level {level}: {source}")]
+    Stage {
+        /// The stage.
+        stage: Stage,
+        /// Level at which it takes its input.
+        level: usize,
+        /// Why.
+        source: Box<CircuitError>,
+    },
+    /// The stages of a bootstrapping do not fit the levels that there are.
+    #[error(
+        "after raising the modulus {needed} levels are used, so that a result at level {output_level} needs {}, and the \
+         parameters have {available}; slots_to_coeffs takes ciphertexts at level {input_level}, so the result must not be below \
+         it: use more ciphertext primes, fewer levels for a stage, or another output level",
+        needed + output_level
+    )]
+    BootstrapLevels {
+        /// Levels of the stages after `mod_raise`.
+        needed: usize,
+        /// Level of the input of `slots_to_coeffs`.
+        input_level: usize,
+        /// Level of the result.
+        output_level: usize,
+        /// Highest level of the parameters.
+        available: usize,
     },
     /// A baby-step count that makes no sense.
     #[error("{n1} baby steps for {slots} slots; use 1 to {slots}")]
@@ -49,6 +78,14 @@ pub enum CircuitError {
         /// The number of slots.
         expected: usize,
     },
+    /// Layers of a Fourier transform that do not make one.
+    #[error("the factors have {found} layers; a Fourier transform of 2^{log_slots} slots has {log_slots}")]
+    DftLayers {
+        /// Their sum.
+        found: u64,
+        /// `log2` of the number of slots.
+        log_slots: u32,
+    },
     /// Nothing to do.
     #[error("{0} is empty; give at least one")]
     Empty(&'static str),
@@ -71,6 +108,60 @@ pub enum CircuitError {
         index: usize,
         /// Its value.
         value: f64,
+    },
+    /// A number outside what makes sense.
+    #[error("{what}: {count} is outside {min}..={max}")]
+    Count {
+        /// What it counts.
+        what: &'static str,
+        /// Its value.
+        count: usize,
+        /// Smallest legal value.
+        min: usize,
+        /// Largest legal value.
+        max: usize,
+    },
+    /// A stage of bootstrapping was given a ciphertext at another level than its plan's.
+    #[error(
+        "{stage} takes a ciphertext at level {expected}, this one is at {found}; use drop_to_level, or another plan"
+    )]
+    StageLevel {
+        /// The stage.
+        stage: &'static str,
+        /// Level of the ciphertext.
+        found: usize,
+        /// Level that the stage takes.
+        expected: usize,
+    },
+    /// No approximation of the modular reduction is as good as asked for.
+    #[error(
+        "no reduction modulo 1 on [-{k}, {k}] of messages up to {message:e} has {bits:.1} bits; the best found has \
+         {best:.1}: ask for fewer bits or use a larger ratio of q_0 to the message"
+    )]
+    Precision {
+        /// Bound on the integer part.
+        k: usize,
+        /// Bound on the message in units of `q_0`.
+        message: f64,
+        /// Bits asked for, relative to the message.
+        bits: f64,
+        /// Bits of the best.
+        best: f64,
+    },
+    /// A value that modular reduction was not built for.
+    #[error(
+        "the value {value} in slot {slot} is not within {message:e} of an integer in [-{k}, {k}]: the message is too large \
+         for its ratio to q_0, or the secret has more than the planned Hamming weight"
+    )]
+    OutOfRange {
+        /// The slot.
+        slot: usize,
+        /// Its value in units of `q_0`.
+        value: f64,
+        /// Bound on the integer part.
+        k: usize,
+        /// Bound on the message in units of `q_0`.
+        message: f64,
     },
     /// An interval without inside.
     #[error("[{a}, {b}] is not an interval; give finite a < b")]

@@ -160,6 +160,8 @@ fn element_name(element: &KeyElement) -> String {
         KeyElement::Galois(g) => format!("galois {g}"),
         KeyElement::Relinearization => "relinearization".into(),
         KeyElement::Secret(id) => format!("secret {id}"),
+        KeyElement::DenseToSparse(weight) => format!("dense_to_sparse {weight}"),
+        KeyElement::SparseToDense(weight) => format!("sparse_to_dense {weight}"),
     }
 }
 

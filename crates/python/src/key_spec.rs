@@ -157,12 +157,14 @@ impl PyKeySpec {
         self.parameters.clone()
     }
 
-    /// "rotation", "conjugation", "galois", "relinearization" or "secret".
+    /// "rotation", "conjugation", "galois", "relinearization", "secret", "dense_to_sparse" or "sparse_to_dense".
     #[getter]
     pub(crate) fn kind(&self) -> &'static str {
         match self.spec.element {
             KeyElement::Relinearization => "relinearization",
             KeyElement::Secret(_) => "secret",
+            KeyElement::DenseToSparse(_) => "dense_to_sparse",
+            KeyElement::SparseToDense(_) => "sparse_to_dense",
             element if element == conjugation(&self.parameters.0) => "conjugation",
             _ if self.steps().is_some() => "rotation",
             KeyElement::Galois(_) => "galois",

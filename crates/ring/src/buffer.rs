@@ -2,7 +2,8 @@
 //!
 //! A ciphertext at `N = 2^16` is tens of megabytes; touching that much fresh memory costs more in page faults than the
 //! arithmetic that fills it. Buffers are therefore returned to a bounded pool when dropped and large ones ask for huge
-//! pages. Contents of a recycled buffer are unspecified but initialised; secret holders wipe theirs before dropping
+//! pages. A pooled buffer serves lengths down to four fifths of its own, so that a computation that goes down the levels keeps
+//! using the same memory; when the pool is full, the buffer that has been idle longest is freed. Contents of a recycled buffer are unspecified but initialised; secret holders wipe theirs before dropping
 //! ([`zeroize::Zeroize`]).
 
 use alloc::alloc::{Layout, alloc, dealloc, handle_alloc_error};
@@ -16,10 +17,12 @@ const HUGE_PAGE: usize = 2 << 20;
 /// A fixed-length slice of words aligned to a cache line (to a huge page when it is larger than one).
 ///
 /// # Invariant
-/// `pointer` addresses `length` initialised words, allocated with `layout(length)` and owned by this value.
+/// `pointer` addresses `capacity` initialised words, allocated with `layout(capacity)` and owned by this value;
+/// `length <= capacity`.
 pub struct Buffer {
     pointer: NonNull<u64>,
     length: usize,
+    capacity: usize,
 }
 
 // SAFETY: the buffer owns its memory exclusively, like a Box<[u64]>.
@@ -27,8 +30,8 @@ unsafe impl Send for Buffer {}
 // SAFETY: shared access only reads.
 unsafe impl Sync for Buffer {}
 
-fn layout(length: usize) -> Layout {
-    let bytes = length.saturating_mul(8);
+fn layout(capacity: usize) -> Layout {
+    let bytes = capacity.saturating_mul(8);
     let align = if bytes >= HUGE_PAGE { HUGE_PAGE } else { CACHE_LINE };
     match Layout::from_size_align(bytes.max(8), align) {
         Ok(layout) => layout,
@@ -67,7 +70,7 @@ impl Buffer {
         }
         // SAFETY: the range has that size and is owned by us.
         unsafe { raw.write_bytes(0, layout.size()) };
-        Self { pointer, length }
+        Self { pointer, length, capacity: length }
     }
 }
 
@@ -104,12 +107,19 @@ impl Zeroize for Buffer {
 
 impl Drop for Buffer {
     fn drop(&mut self) {
-        let owned = Self { pointer: self.pointer, length: self.length };
-        if let Err(owned) = pool::put(owned) {
-            // SAFETY: allocated with this very layout, and not used again: `owned` is forgotten.
-            unsafe { dealloc(owned.pointer.as_ptr().cast(), layout(owned.length)) };
-            core::mem::forget(owned);
+        let owned = Self { pointer: self.pointer, length: self.capacity, capacity: self.capacity };
+        if let Some(refused) = pool::put(owned) {
+            refused.free();
         }
+    }
+}
+
+impl Buffer {
+    /// Gives the memory back, past the pool.
+    fn free(self) {
+        // SAFETY: allocated with this very layout, and not used again: the value is forgotten.
+        unsafe { dealloc(self.pointer.as_ptr().cast(), layout(self.capacity)) };
+        core::mem::forget(self);
     }
 }
 
@@ -120,11 +130,9 @@ pub fn trim_pool() {
 
 #[cfg(feature = "std")]
 mod pool {
-    use super::{Buffer, layout};
-    use std::alloc::dealloc;
-    use std::collections::BTreeMap;
+    use super::Buffer;
+    use std::collections::{BTreeMap, VecDeque};
     use std::sync::{Mutex, MutexGuard, PoisonError};
-    use std::vec::Vec;
 
     /// Only buffers that are worth a lock are pooled.
     const MIN_WORDS: usize = 1 << 10;
@@ -133,13 +141,29 @@ mod pool {
 
     struct Idle {
         bytes: usize,
-        by_length: BTreeMap<usize, Vec<Buffer>>,
+        /// Counts the buffers put here so far.
+        clock: u64,
+        /// By capacity, with the clock when they came, ascending.
+        by_capacity: BTreeMap<usize, VecDeque<(u64, Buffer)>>,
     }
 
-    static IDLE: Mutex<Idle> = Mutex::new(Idle { bytes: 0, by_length: BTreeMap::new() });
+    static IDLE: Mutex<Idle> = Mutex::new(Idle { bytes: 0, clock: 0, by_capacity: BTreeMap::new() });
 
     fn lock() -> MutexGuard<'static, Idle> {
         IDLE.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    impl Idle {
+        /// A buffer of that capacity: the one that came last, or first.
+        fn remove(&mut self, capacity: usize, last: bool) -> Option<Buffer> {
+            let list = self.by_capacity.get_mut(&capacity)?;
+            let (_, buffer) = if last { list.pop_back() } else { list.pop_front() }?;
+            if list.is_empty() {
+                self.by_capacity.remove(&capacity);
+            }
+            self.bytes -= capacity * 8;
+            Some(buffer)
+        }
     }
 
     pub(super) fn take(length: usize) -> Option<Buffer> {
@@ -147,36 +171,46 @@ mod pool {
             return None;
         }
         let mut idle = lock();
-        let buffer = idle.by_length.get_mut(&length)?.pop()?;
-        idle.bytes -= length * 8;
+        let (&capacity, _) = idle.by_capacity.range(length..=length + length / 4).next()?;
+        let mut buffer = idle.remove(capacity, true)?;
+        buffer.length = length;
         Some(buffer)
     }
 
-    pub(super) fn put(buffer: Buffer) -> Result<(), Buffer> {
-        let bytes = buffer.length * 8;
-        if buffer.length < MIN_WORDS {
-            return Err(buffer);
+    /// Keeps a buffer, or gives it back if it is too small or too large to be kept.
+    pub(super) fn put(buffer: Buffer) -> Option<Buffer> {
+        let bytes = buffer.capacity * 8;
+        if buffer.capacity < MIN_WORDS || bytes > MAX_BYTES {
+            return Some(buffer);
         }
         let mut idle = lock();
-        if idle.bytes + bytes > MAX_BYTES {
-            return Err(buffer);
+        while idle.bytes + bytes > MAX_BYTES {
+            let oldest = idle.by_capacity.iter().min_by_key(|(_, list)| list.front().map(|(came, _)| *came));
+            let Some((&capacity, _)) = oldest else { break };
+            if let Some(evicted) = idle.remove(capacity, false) {
+                evicted.free();
+            }
         }
         idle.bytes += bytes;
-        idle.by_length.entry(buffer.length).or_default().push(buffer);
-        Ok(())
+        idle.clock += 1;
+        let came = idle.clock;
+        idle.by_capacity.entry(buffer.capacity).or_default().push_back((came, buffer));
+        None
     }
 
     pub(super) fn trim() {
         let taken = {
             let mut idle = lock();
             idle.bytes = 0;
-            core::mem::take(&mut idle.by_length)
+            core::mem::take(&mut idle.by_capacity)
         };
-        for buffer in taken.into_values().flatten() {
-            // SAFETY: allocated with this layout; forgetting the value keeps `Drop` from pooling it again.
-            unsafe { dealloc(buffer.pointer.as_ptr().cast(), layout(buffer.length)) };
-            core::mem::forget(buffer);
-        }
+        taken.into_values().flatten().for_each(|(_, buffer)| buffer.free());
+    }
+
+    /// Idle bytes.
+    #[cfg(test)]
+    pub(super) fn bytes() -> (usize, usize) {
+        (lock().bytes, MAX_BYTES)
     }
 }
 
@@ -188,8 +222,8 @@ mod pool {
         None
     }
 
-    pub(super) fn put(buffer: Buffer) -> Result<(), Buffer> {
-        Err(buffer)
+    pub(super) fn put(buffer: Buffer) -> Option<Buffer> {
+        Some(buffer)
     }
 
     pub(super) fn trim() {}
@@ -214,6 +248,20 @@ mod tests {
             secret.zeroize();
             assert!(secret.iter().all(|&w| w == 0));
         }
+        trim_pool();
+    }
+
+    #[cfg(feature = "std")]
+    #[test]
+    fn a_full_pool_frees_what_has_been_idle_longest() {
+        // Other tests use the pool as well: only its bound and what this one holds can be relied on.
+        let held: std::vec::Vec<Buffer> =
+            (0..20).map(|k| Buffer::unspecified((8 << 20) + (k << 10))).collect();
+        drop(held);
+        let (bytes, limit) = pool::bytes();
+        assert!(bytes <= limit);
+        let shorter = Buffer::unspecified(7 << 20);
+        assert!(shorter.len() == 7 << 20 && shorter.capacity >= 7 << 20);
         trim_pool();
     }
 }

@@ -30,7 +30,8 @@ pub enum RlweError {
     },
     /// No bound is known for this secret distribution at this degree.
     #[error(
-        "no 128-bit bound is pinned for {secret} at N = 2^{log_n}; use a ternary secret, or weight 192 at 2^15..2^17"
+        "no 128-bit bound is pinned for {secret} at N = 2^{log_n}; use a ternary secret, weight 192 at 2^15..2^17, or an \
+         ephemeral secret of weight 32 at 2^15..2^17"
     )]
     NoBound {
         /// Secret distribution, in words.
@@ -123,6 +124,12 @@ pub enum RlweError {
     /// A key from another secret was asked for without that secret.
     #[error("a key from secret {0} needs that secret; make it with switching_key_from")]
     SourceSecret(u64),
+    /// Half of a pair of encapsulation keys was asked for, or a pair that does not fit together.
+    #[error(
+        "{0} and its counterpart share an ephemeral secret; make both with encapsulation_keys, one to and one from the \
+         same weight"
+    )]
+    EphemeralSecret(KeyElement),
     /// Objects of different parameters were mixed.
     #[error("{left} and {right} belong to different parameters")]
     MixedParameters {

@@ -5,7 +5,10 @@ use zeroize::{Zeroize, Zeroizing};
 
 use crate::parallel::for_each_item;
 use crate::switching_key::stream_id;
-use crate::{KeyElement, KeySpec, Parameters, PublicKey, RlweError, SecretKey, SwitchingKey, UniformPart};
+use crate::{
+    KeyElement, KeySpec, Parameters, PublicKey, RlweError, SecretDistribution, SecretKey, SwitchingKey,
+    UniformPart,
+};
 
 /// Makes keys for one secret, from one generator of randomness.
 pub struct KeyGenerator<'s> {
@@ -47,12 +50,40 @@ impl<'s> KeyGenerator<'s> {
     ///
     /// # Errors
     /// What [`KeySpec::validate`] says; [`RlweError::SourceSecret`] for a spec that switches from another secret, which
-    /// needs [`Self::switching_key_from`].
+    /// needs [`Self::switching_key_from`]; [`RlweError::EphemeralSecret`] for one of [`Self::encapsulation_keys`].
     pub fn switching_key(&mut self, spec: &KeySpec) -> Result<SwitchingKey, RlweError> {
         if let KeyElement::Secret(id) = spec.element {
             return Err(RlweError::SourceSecret(id));
         }
-        self.generate(spec, self.secret)
+        if let KeyElement::DenseToSparse(_) | KeyElement::SparseToDense(_) = spec.element {
+            return Err(RlweError::EphemeralSecret(spec.element));
+        }
+        self.generate(spec, self.secret, self.secret)
+    }
+
+    /// The two keys of sparse-secret encapsulation (Bossuat, Troncoso-Pastoriza and Hubaux, ePrint 2022/024): to an
+    /// ephemeral secret of the weight that the specs name, and back. The ephemeral secret is sampled here and wiped on
+    /// return: only these keys depend on it, so only the modulus of the first one has to be safe for a sparse secret.
+    ///
+    /// # Errors
+    /// [`RlweError::EphemeralSecret`] unless the elements are [`KeyElement::DenseToSparse`] and
+    /// [`KeyElement::SparseToDense`] of one weight; what [`KeySpec::validate`] says; [`RlweError::Ring`] for a weight above `N`.
+    pub fn encapsulation_keys(
+        &mut self,
+        to_sparse: &KeySpec,
+        to_dense: &KeySpec,
+    ) -> Result<[SwitchingKey; 2], RlweError> {
+        let weight = match (to_sparse.element, to_dense.element) {
+            (KeyElement::DenseToSparse(a), KeyElement::SparseToDense(b)) if a == b => a,
+            (element, _) => return Err(RlweError::EphemeralSecret(element)),
+        };
+        // Both are checked before a secret is sampled.
+        to_sparse.validate(self.parameters())?;
+        to_dense.validate(self.parameters())?;
+        let distribution = SecretDistribution::Sparse { weight };
+        let ephemeral = SecretKey::sample_from(self.parameters(), distribution, &mut self.rng)?;
+        let secret = self.secret;
+        Ok([self.generate(to_sparse, secret, &ephemeral)?, self.generate(to_dense, &ephemeral, secret)?])
     }
 
     /// A key that switches ciphertexts under `source`, the secret of number `id`, to this generator's secret. The
@@ -67,10 +98,15 @@ impl<'s> KeyGenerator<'s> {
         spec: &KeySpec,
     ) -> Result<SwitchingKey, RlweError> {
         self.parameters().require_same(source.parameters(), "the generator", "the source secret")?;
-        self.generate(&KeySpec { element: KeyElement::Secret(id), ..spec.clone() }, source)
+        self.generate(&KeySpec { element: KeyElement::Secret(id), ..spec.clone() }, source, self.secret)
     }
 
-    fn generate(&mut self, spec: &KeySpec, source: &SecretKey) -> Result<SwitchingKey, RlweError> {
+    fn generate(
+        &mut self,
+        spec: &KeySpec,
+        source: &SecretKey,
+        target: &SecretKey,
+    ) -> Result<SwitchingKey, RlweError> {
         let parameters = self.parameters();
         let (ring, n) = (parameters.ring(), parameters.n());
         let digits = spec.validate(parameters)?;
@@ -96,7 +132,7 @@ impl<'s> KeyGenerator<'s> {
             .map(|&prime| {
                 let b: Vec<&mut [u64]> = b_limbs.iter_mut().filter_map(Iterator::next).collect();
                 let a: Vec<&mut [u64]> = a_limbs.iter_mut().filter_map(Iterator::next).collect();
-                Ok((prime, self.secret_limbs(spec, source, prime)?, b, a))
+                Ok((prime, self.secret_limbs(spec, source, target, prime)?, b, a))
             })
             .collect::<Result<_, RlweError>>()?;
         for_each_item(tasks, |_, (prime, secrets, mut b, mut a)| {
@@ -122,6 +158,7 @@ impl<'s> KeyGenerator<'s> {
         &self,
         spec: &KeySpec,
         source: &SecretKey,
+        target: &SecretKey,
         prime: usize,
     ) -> Result<SecretLimbs, RlweError> {
         let parameters = self.parameters();
@@ -131,16 +168,16 @@ impl<'s> KeyGenerator<'s> {
             SecretLimbs { negated_target: Buffer::unspecified(n), scaled_source: Buffer::unspecified(n) };
         match spec.element {
             KeyElement::Galois(g) => {
-                self.secret.inverse_image(g, prime, &mut limbs.negated_target)?;
+                target.inverse_image(g, prime, &mut limbs.negated_target)?;
                 limbs.scaled_source.copy_from_slice(source.limb(prime));
             }
             KeyElement::Relinearization => {
-                limbs.negated_target.copy_from_slice(self.secret.limb(prime));
+                limbs.negated_target.copy_from_slice(target.limb(prime));
                 let s = source.limb(prime);
                 backend.mul(m, s, s, &mut limbs.scaled_source);
             }
-            KeyElement::Secret(_) => {
-                limbs.negated_target.copy_from_slice(self.secret.limb(prime));
+            KeyElement::Secret(_) | KeyElement::DenseToSparse(_) | KeyElement::SparseToDense(_) => {
+                limbs.negated_target.copy_from_slice(target.limb(prime));
                 limbs.scaled_source.copy_from_slice(source.limb(prime));
             }
         }

@@ -7,7 +7,7 @@ use core::ops::Range;
 
 use keywright_ring::{RingError, rotation_element};
 
-use crate::{Parameters, RlweError, Security, require_secure};
+use crate::{Parameters, RlweError, SecretDistribution, Security, require_secure};
 
 /// What a switching key switches from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -18,6 +18,11 @@ pub enum KeyElement {
     Relinearization,
     /// From another secret, told apart by a number that the owner chooses.
     Secret(u64),
+    /// From `s` to an ephemeral ternary secret of this Hamming weight: see [`crate::KeyGenerator::encapsulation_keys`].
+    DenseToSparse(usize),
+    /// From that ephemeral secret back to `s`, raising the modulus from `q_0` to `q_0 .. q_level`: one digit, because
+    /// what it multiplies is below `q_0 / 2` whatever the level.
+    SparseToDense(usize),
 }
 
 impl KeyElement {
@@ -43,6 +48,10 @@ impl fmt::Display for KeyElement {
             Self::Galois(g) => write!(f, "Galois element {g}"),
             Self::Relinearization => f.write_str("relinearization"),
             Self::Secret(id) => write!(f, "secret {id}"),
+            Self::DenseToSparse(weight) => write!(f, "the switch to an ephemeral secret of weight {weight}"),
+            Self::SparseToDense(weight) => {
+                write!(f, "the switch from an ephemeral secret of weight {weight}")
+            }
         }
     }
 }
@@ -145,7 +154,7 @@ impl KeySpec {
     fn transforms(&self, parameters: &Parameters) -> Option<usize> {
         let level = self.level.min(parameters.max_level());
         let targets = level + 1 + self.special.len();
-        let digits = digit_ranges(parameters, level, self.alpha, self.special_bits(parameters)).ok()?;
+        let digits = Self { level, ..self.clone() }.digits(parameters).ok()?;
         Some((digits.len() + 2) * targets)
     }
 
@@ -169,6 +178,12 @@ impl KeySpec {
                 return Err(RingError::GaloisElement { element, two_n }.into());
             }
         }
+        if let KeyElement::DenseToSparse(weight) | KeyElement::SparseToDense(weight) = self.element
+            && !(1..=parameters.n()).contains(&weight)
+        {
+            let what = "Hamming weight of an ephemeral secret";
+            return Err(RlweError::Count { what, count: weight, min: 1, max: parameters.n() });
+        }
         parameters.require_level(self.level)?;
         let max = (self.level + 1).max(self.special.len());
         if self.alpha == 0 || self.alpha > max {
@@ -186,13 +201,31 @@ impl KeySpec {
                 return refuse("it is listed twice");
             }
         }
-        let digits = digit_ranges(parameters, self.level, self.alpha, self.special_bits(parameters))?;
+        let digits = self.digits(parameters)?;
         if parameters.security() == Security::Classical128 {
             let log_qp = parameters.log2_q(self.level) + self.special_bits(parameters);
             let object = || format!("the key for {} at level {}", self.element, self.level);
-            require_secure(object, parameters.log_n(), log_qp, parameters.secret())?;
+            require_secure(object, parameters.log_n(), log_qp, self.target_secret(parameters))?;
         }
         Ok(digits)
+    }
+
+    /// Distribution of the secret that the key switches to: what its security depends on.
+    pub fn target_secret(&self, parameters: &Parameters) -> SecretDistribution {
+        match self.element {
+            KeyElement::DenseToSparse(weight) => SecretDistribution::Sparse { weight },
+            _ => parameters.secret(),
+        }
+    }
+
+    /// Primes of each digit. A key that raises the modulus has one for all primes; what it holds is below `q_0 / 2`.
+    fn digits(&self, parameters: &Parameters) -> Result<Vec<Range<usize>>, RlweError> {
+        let special_bits = self.special_bits(parameters);
+        if let KeyElement::SparseToDense(_) = self.element {
+            digit_ranges(parameters, 0, 1, special_bits)?;
+            return Ok(core::iter::once(0..self.level + 1).collect());
+        }
+        digit_ranges(parameters, self.level, self.alpha, special_bits)
     }
 
     /// Indices of all primes that a row has a limb for: `0..=level`, then the special primes.

@@ -20,6 +20,7 @@ mod parallel;
 mod parameters;
 pub mod plan;
 mod public_key;
+mod raise;
 #[cfg(feature = "std")]
 mod randomness;
 mod secret;
@@ -37,6 +38,7 @@ pub use parallel::{for_each_index, for_each_item, threads};
 pub use parameters::{Parameters, ParametersLiteral, Security};
 pub use plan::SwitchPlan;
 pub use public_key::PublicKey;
+pub use raise::raise_modulus;
 #[cfg(feature = "std")]
 pub use randomness::system_rng;
 pub use secret::{SecretDistribution, SecretKey};

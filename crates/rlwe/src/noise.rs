@@ -32,7 +32,11 @@ pub fn division(parameters: &Parameters) -> f64 {
 /// root of unity is a complex normal variable of variance `h`, so that `s^k` has the expected squared norm `k! h^k`:
 /// dividing a ciphertext of degree 2 costs `sqrt(2 h)` times the error of dividing it after relinearisation.
 pub fn division_of_degree(parameters: &Parameters, degree: usize) -> f64 {
-    let h = parameters.secret().expected_norm2(parameters.n());
+    rounding(parameters.secret().expected_norm2(parameters.n()), degree)
+}
+
+/// [`division_of_degree`] for a secret of expected squared norm `h`.
+fn rounding(h: f64, degree: usize) -> f64 {
     let (mut norm2, mut sum) = (1.0, 1.0);
     for k in 1..=degree {
         norm2 *= k as f64 * h;
@@ -47,7 +51,11 @@ pub fn division_of_degree(parameters: &Parameters, degree: usize) -> f64 {
 pub fn key_switch(parameters: &Parameters, plan: &SwitchPlan, key: &SwitchingKey) -> f64 {
     let inner = key_switch_raised(parameters, plan, key);
     let rescale = plan.division.kept <= plan.level;
-    if rescale { inner } else { inner + division(parameters) }
+    if rescale {
+        inner
+    } else {
+        inner + rounding(key.spec().target_secret(parameters).expected_norm2(parameters.n()), 1)
+    }
 }
 
 /// Variance that one key switch adds when its result stays in the raised basis: the inner product with the key alone,

@@ -18,6 +18,11 @@
 //!
 //! # Merged rescaling
 //! After a multiplication the division by `P D` and the rescaling by `q_l` are one division by `P D q_l`.
+//!
+//! # Raising the modulus
+//! A key from an ephemeral sparse secret ([`crate::KeyElement::SparseToDense`]) switches `c` given modulo `q_0` to
+//! `q_0 .. q_l`: with `d` the centred representative, `d` times its only row `(-a s + e + P s', a)` modulo `Q_l P` encrypts
+//! `P d s'` over the integers, not modulo `q_0`. One digit, because `|d| <= q_0 / 2` whatever `l`; so `P >= q_0` is enough.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -25,13 +30,15 @@ use core::ops::Range;
 
 use keywright_ring::{Automorphism, Conversion, Modulus, RingError, ShoupFactor};
 
-use crate::{Division, KeySpec, Parameters, RlweError, SwitchingKey};
+use crate::{Division, KeyElement, KeySpec, Parameters, RlweError, SwitchingKey};
 
 /// All constants of one kind of key switch; shared by every key and ciphertext it fits.
 #[derive(Debug)]
 pub struct SwitchPlan {
-    /// Ciphertext level.
+    /// Ciphertext level, before a merged rescaling.
     pub level: usize,
+    /// Level of the polynomial that is switched: `level`, or 0 for a key that raises the modulus.
+    pub input_level: usize,
     /// Coarse digits, ranges of ciphertext primes.
     pub digits: Vec<Range<usize>>,
     /// The division at the end: by the key's special primes, merged primes, and `q_level` when rescaling.
@@ -54,6 +61,7 @@ pub(crate) struct PlanId {
     special: Vec<usize>,
     merged: Vec<usize>,
     rescale: bool,
+    raising: bool,
 }
 
 impl PlanId {
@@ -83,6 +91,16 @@ impl PlanId {
             return Err(refuse("a digit needs at least one row"));
         }
         let fine = spec.validate(parameters)?;
+        if let KeyElement::SparseToDense(_) = spec.element {
+            if rescale || coalesce > 1 {
+                return Err(refuse(
+                    "a key that raises the modulus has one row and leaves nothing to rescale",
+                ));
+            }
+            let special = spec.special.clone();
+            let (ends, merged) = (alloc::vec![1], Vec::new());
+            return Ok(Self { level, ends, special, merged, rescale, raising: true });
+        }
         let special_bits = spec.special_bits(parameters);
         let used = fine.iter().take_while(|digit| digit.start <= level).count();
         let ends: Vec<usize> = fine[..used]
@@ -104,7 +122,7 @@ impl PlanId {
             bits += parameters.log2_prime(next);
             merged.push(next);
         }
-        Ok(Self { level, ends, special: spec.special.clone(), merged, rescale })
+        Ok(Self { level, ends, special: spec.special.clone(), merged, rescale, raising: false })
     }
 }
 
@@ -127,6 +145,7 @@ impl SwitchPlan {
         let last = parameters.modulus(id.level);
         Self {
             level: id.level,
+            input_level: if id.raising { 0 } else { id.level },
             input_factor: (!id.merged.is_empty()).then(|| {
                 (0..=id.level).map(modulus).map(|m| m.shoup(parameters.product(&id.merged, &m))).collect()
             }),
@@ -152,7 +171,7 @@ impl SwitchPlan {
 
     /// Transforms of one switch: inverse ones of the input, of every raised digit, and of the division.
     pub fn transforms(&self) -> usize {
-        let inputs = self.level + 1;
+        let inputs = self.input_level + 1;
         let raised = self.digits.len() * self.target_count() - inputs;
         inputs + raised + 2 * self.target_count()
     }

@@ -51,8 +51,17 @@ impl SecretKey {
     /// # Errors
     /// [`RlweError::Ring`] for a Hamming weight above `N`, which [`Parameters`] already refuse.
     pub fn sample(parameters: &Parameters, rng: &mut sampling::SecretRng) -> Result<Self, RlweError> {
+        Self::sample_from(parameters, parameters.secret(), rng)
+    }
+
+    /// Samples a secret of another distribution, for keys that switch to it and are checked accordingly.
+    pub(crate) fn sample_from(
+        parameters: &Parameters,
+        distribution: SecretDistribution,
+        rng: &mut sampling::SecretRng,
+    ) -> Result<Self, RlweError> {
         let mut coefficients = Zeroizing::new(alloc::vec![0; parameters.n()]);
-        match parameters.secret() {
+        match distribution {
             SecretDistribution::Ternary => sampling::ternary(rng, &mut coefficients),
             SecretDistribution::Sparse { weight } => {
                 sampling::sparse_ternary(rng, weight, &mut coefficients)?

@@ -14,6 +14,11 @@ const TERNARY: [(u32, u32); 8] =
 /// primary source is not pinned yet and they were not estimated here: do not rely on them as a proof of 128 bits.
 const WEIGHT_192: [(u32, u32); 3] = [(15, 767), (16, 1553), (17, 3104)];
 
+/// The same for ephemeral secrets of Hamming weight 32, which only the key that switches to them depends on: the moduli of
+/// that key in the parameter sets of Bossuat, Troncoso-Pastoriza and Hubaux (ACNS 2022, ePrint 2022/024), 40 + 56 bits at
+/// `2^15` and 60 + 61 bits at `2^16`. A larger ring with the same modulus is not weaker. They were not estimated here.
+const WEIGHT_32: [(u32, u32); 3] = [(15, 96), (16, 121), (17, 121)];
+
 /// Largest `log2(QP)` that keeps 128 bits of classical security.
 ///
 /// # Errors
@@ -23,6 +28,7 @@ pub fn maximum_log_qp(log_n: u32, secret: SecretDistribution) -> Result<u32, Rlw
         SecretDistribution::Ternary => &TERNARY,
         // More nonzero coefficients are not easier to find.
         SecretDistribution::Sparse { weight } if weight >= 192 => &WEIGHT_192,
+        SecretDistribution::Sparse { weight } if weight >= 32 => &WEIGHT_32,
         SecretDistribution::Sparse { .. } => &[],
     };
     table
@@ -72,9 +78,10 @@ mod tests {
             Err(RlweError::NoBound { .. })
         ));
         assert!(matches!(
-            maximum_log_qp(16, SecretDistribution::Sparse { weight: 64 }),
+            maximum_log_qp(16, SecretDistribution::Sparse { weight: 31 }),
             Err(RlweError::NoBound { .. })
         ));
+        assert_eq!(maximum_log_qp(16, SecretDistribution::Sparse { weight: 64 }), Ok(121));
         assert_eq!(maximum_log_qp(16, SecretDistribution::Sparse { weight: 192 }), Ok(1553));
     }
 }

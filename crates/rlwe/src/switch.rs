@@ -65,7 +65,7 @@ pub struct Finish<'f> {
 }
 
 impl<'c> Decomposed<'c> {
-    /// Cuts `input`, at the plan's level, into the plan's digits.
+    /// Cuts `input`, at the plan's input level, into the plan's digits.
     ///
     /// # Errors
     /// [`RlweError::Level`] if the input is not at the plan's level.
@@ -74,10 +74,10 @@ impl<'c> Decomposed<'c> {
         plan: Arc<SwitchPlan>,
         input: &'c Poly<Evaluation>,
     ) -> Result<Self, RlweError> {
-        if input.limb_count() != plan.level + 1 {
+        if input.limb_count() != plan.input_level + 1 {
             return Err(RlweError::Level {
                 level: input.limb_count() - 1,
-                max: plan.level,
+                max: plan.input_level,
                 object: "the switching plan",
             });
         }
@@ -87,7 +87,7 @@ impl<'c> Decomposed<'c> {
             let limbs: Vec<_> = own.to_mut().limbs_mut().zip(factors).collect();
             for_each_item(limbs, |i, (limb, &w)| ring.backend().mul_scalar_assign(ring.modulus(i), limb, w));
         }
-        let mut rows = Poly::unspecified(n, plan.level + 1);
+        let mut rows = Poly::unspecified(n, plan.input_level + 1);
         let sources = plan.raise.iter().flat_map(|conversion| conversion.decomposer().sources());
         for_each_item(rows.limbs_mut().zip(sources).collect(), |i, (row, source)| {
             let mut limb = Buffer::unspecified(n);

@@ -36,6 +36,8 @@ pub(crate) fn stream_object(element: KeyElement) -> u64 {
         KeyElement::Galois(g) => g,
         KeyElement::Relinearization => 1 << 40,
         KeyElement::Secret(id) => 2 << 40 | id & ((1 << 40) - 1),
+        KeyElement::DenseToSparse(weight) => 5 << 40 | weight as u64 & ((1 << 40) - 1),
+        KeyElement::SparseToDense(weight) => 6 << 40 | weight as u64 & ((1 << 40) - 1),
     }
 }
 

@@ -54,7 +54,7 @@ fn expected(
                 let input = limb.to_vec();
                 backend.mul(m, &input, s, limb);
             }
-            KeyElement::Secret(_) => {}
+            KeyElement::Secret(_) | KeyElement::DenseToSparse(_) | KeyElement::SparseToDense(_) => {}
         }
     }
     out

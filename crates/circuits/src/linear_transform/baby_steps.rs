@@ -56,6 +56,9 @@ pub(super) fn hoist<'a>(
     Ok(out)
 }
 
+/// Words of a limb that all giant steps visit together: of 16 baby steps 256 KiB.
+const BLOCK: usize = 1024;
+
 /// `w_j` modulo `Q P` for every giant step `j`, first and second half of each. Prime by prime: every baby step is made,
 /// used by all giant steps and forgotten.
 pub(super) fn products(
@@ -111,26 +114,36 @@ pub(super) fn products(
                 }
             }
         }
-        for (&step, out) in giants.iter().zip(limbs.as_chunks_mut::<2>().0) {
-            let (mut diagonals, mut b, mut a) = (Vec::new(), Vec::new(), Vec::new());
-            for (input, offset) in inputs.iter().zip(&offsets) {
-                let giant = input.transform.giants.iter().find(|giant| giant.step == step);
-                for (baby, diagonal) in giant.into_iter().flat_map(|giant| &giant.terms) {
-                    if input.transform.plan().babies[*baby] == 0 && !of_ciphertext {
-                        continue;
+        // Block by block, so that all giant steps find a block of the baby steps in a near cache.
+        let diagonals =
+            inputs.iter().flat_map(|input| &input.transform.giants).map(|giant| giant.terms.len());
+        let mut expanded = Buffer::unspecified(diagonals.sum::<usize>() * BLOCK.min(n));
+        for start in (0..n).step_by(BLOCK) {
+            let words = start..(start + BLOCK).min(n);
+            for (&step, out) in giants.iter().zip(limbs.as_chunks_mut::<2>().0) {
+                let mut free = expanded.chunks_exact_mut(words.len());
+                let (mut diagonals, mut b, mut a) = (Vec::new(), Vec::new(), Vec::new());
+                for (input, offset) in inputs.iter().zip(&offsets) {
+                    let giant = input.transform.giants.iter().find(|giant| giant.step == step);
+                    let terms = giant.into_iter().flat_map(|giant| &giant.terms);
+                    for ((baby, diagonal), scratch) in terms.zip(&mut free) {
+                        if input.transform.plan().babies[*baby] == 0 && !of_ciphertext {
+                            continue;
+                        }
+                        let (both_b, both_a) = babies[2 * n * (offset + baby)..][..2 * n].split_at(n);
+                        diagonals.push(diagonal.words(n, position, words.clone(), scratch));
+                        b.push(&both_b[words.clone()]);
+                        a.push(UniformRow::Stored(&both_a[words.clone()]));
                     }
-                    let (both_b, both_a) = babies[2 * n * (offset + baby)..][..2 * n].split_at(n);
-                    diagonals.push(diagonal.limb(position));
-                    b.push(both_b);
-                    a.push(UniformRow::Stored(both_a));
                 }
-            }
-            let [out_b, out_a] = out;
-            if diagonals.is_empty() {
-                out_b.fill(0);
-                out_a.fill(0);
-            } else {
-                backend.inner_product(m, &diagonals, &b, &a, out_b, out_a);
+                let [out_b, out_a] = out;
+                let (out_b, out_a) = (&mut out_b[words.clone()], &mut out_a[words.clone()]);
+                if diagonals.is_empty() {
+                    out_b.fill(0);
+                    out_a.fill(0);
+                } else {
+                    backend.inner_product(m, &diagonals, &b, &a, out_b, out_a);
+                }
             }
         }
     });

@@ -1,10 +1,11 @@
 use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 
 use keywright_ckks::encoder::Integers;
 use keywright_ckks::{CkksError, CkksParameters, Complex64};
-use keywright_ring::{Evaluation, Poly, ShoupFactor};
+use keywright_ring::{Buffer, Evaluation, Poly, ShoupFactor};
 use keywright_rlwe::{Division, RlweError, for_each_item};
 
 use super::BsgsPlan;
@@ -20,12 +21,51 @@ pub(super) struct GiantStep {
     /// The giant step.
     pub(super) step: usize,
     /// Position among the baby steps, and the diagonal rotated by `-step`, over the primes of the transform.
-    pub(super) terms: Vec<(usize, Poly<Evaluation>)>,
+    pub(super) terms: Vec<(usize, CompactPoly)>,
+}
+
+/// A polynomial in `X^(N/2p)` in evaluation form: every value occurs `N/2p` times in a row, as entry `i` is the value at
+/// `psi^(2 brv(i) + 1)`, and `N/2p` times the exponent depends on the upper bits of `i` alone. Each is stored once.
+pub(super) struct CompactPoly(Poly<Evaluation>);
+
+impl CompactPoly {
+    fn unspecified(period: usize, limbs: usize) -> Self {
+        Self(Poly::unspecified(2 * period, limbs))
+    }
+
+    /// Keeps one of each run of equal values of a limb.
+    fn store(limb: &mut [u64], full: &[u64]) {
+        let repeat = full.len() / limb.len();
+        limb.iter_mut().zip(full.iter().step_by(repeat)).for_each(|(out, value)| *out = *value);
+    }
+
+    /// Words `words` of limb `i` of ring degree `n`: those stored, or expanded into scratch of as many words.
+    pub(super) fn words<'a>(
+        &'a self,
+        n: usize,
+        i: usize,
+        words: Range<usize>,
+        scratch: &'a mut [u64],
+    ) -> &'a [u64] {
+        let limb = self.0.limb(i);
+        let repeat = n / limb.len();
+        if repeat == 1 {
+            return &limb[words];
+        }
+        let mut position = words.start;
+        while position < words.end {
+            let end = (position / repeat + 1).saturating_mul(repeat).min(words.end);
+            scratch[position - words.start..end - words.start].fill(limb[position / repeat]);
+            position = end;
+        }
+        scratch
+    }
 }
 
 /// A matrix on the slots, encoded by diagonals for one level and one list of special primes.
 ///
-/// A diagonal takes `8 N (level + 1 + |special|)` bytes.
+/// A diagonal whose entries have the period `p`, a power of two, is a polynomial in `X^(N/2p)` and takes
+/// `16 p (level + 1 + |special|)` bytes: at most `16 slots`, `8 N` for a full packing, for each prime.
 pub struct LinearTransform {
     parameters: CkksParameters,
     plan: BsgsPlan,
@@ -37,9 +77,27 @@ pub struct LinearTransform {
     pub(super) division: Arc<Division>,
     /// `P` modulo each ciphertext prime.
     pub(super) lift: Vec<ShoupFactor>,
-    row_sum: f64,
-    rotated_row_sum: f64,
+    norms: RowNorms,
+    /// Of the diagonals whose baby step needs a key switch.
+    rotated_norms: RowNorms,
+    spread: Spread,
     pub(super) deviation: f64,
+}
+
+/// The largest norms of a row.
+struct RowNorms {
+    sum: f64,
+    euclidean: f64,
+}
+
+/// How the values and errors of a transform's inputs may depend on each other from slot to slot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Spread {
+    /// In any way: estimates grow by the largest sum of a row's absolute values.
+    Arbitrary,
+    /// Not at all, or the matrix is a multiple of a unitary one: deviations are root mean squares over all slots, and grow by the largest
+    /// Euclidean norm of a row. Magnitudes of inputs, too, are taken for root mean squares.
+    RootMeanSquare,
 }
 
 impl LinearTransform {
@@ -82,37 +140,46 @@ impl LinearTransform {
                 step,
                 terms: (0..plan.babies.len())
                     .filter(|&b| diagonals.contains_key(&(step + plan.babies[b])))
-                    .map(|b| (b, Poly::unspecified(rlwe.n(), level + 1 + special.len())))
+                    .map(|b| (b, period(&diagonals[&(step + plan.babies[b])])))
+                    .map(|(b, period)| (b, CompactPoly::unspecified(period, level + 1 + special.len())))
                     .collect(),
             })
             .collect();
         let mut limbs = Vec::new();
+        let mut variance = 0.0;
         for giant in &mut giants {
             for (baby, poly) in &mut giant.terms {
                 let diagonal = &diagonals[&(giant.step + plan.babies[*baby])];
+                let period = period(diagonal);
                 // Rotation by -step: out[k] = in[k - step].
                 let rotated: Vec<Complex64> =
-                    (0..slots).map(|k| diagonal[(k + slots - giant.step) % slots]).collect();
-                let integers = Integers::slots(parameters.embedding(), &rotated, log_slots, scale)?;
+                    (0..period).map(|k| diagonal[(k + slots - giant.step) % slots]).collect();
+                let integers =
+                    Integers::slots(parameters.embedding(), &rotated, period.trailing_zeros(), scale)?;
                 // Limbs of one diagonal at a time: its integers are dropped before the next.
-                limbs.extend(poly.limbs_mut());
+                limbs.extend(poly.0.limbs_mut());
                 for_each_item(std::mem::take(&mut limbs), |position, limb: &mut [u64]| {
                     let prime = if position <= level { position } else { special[position - level - 1] };
-                    integers.residues(rlwe.modulus(prime), limb);
-                    rlwe.ring().forward_limb(prime, limb);
+                    let mut full = Buffer::unspecified(rlwe.n());
+                    integers.residues(rlwe.modulus(prime), &mut full);
+                    rlwe.ring().forward_limb(prime, &mut full);
+                    CompactPoly::store(limb, &full);
                 });
+                let largest = rotated.iter().map(|v| v.norm()).fold(0.0, f64::max);
+                let embedding = ENCODING_UNITS * f64::from(log_slots + 2) * largest * 2f64.powi(-53);
+                variance += period as f64 / 6.0 / (scale * scale) + embedding * embedding;
             }
         }
 
-        let row_sum = |with: &dyn Fn(usize) -> bool| {
+        let norms = |with: &dyn Fn(usize) -> bool| {
             let rows = diagonals.iter().filter(|&(&r, _)| with(r));
-            let mut sums = vec![0.0f64; slots];
-            rows.for_each(|(_, d)| sums.iter_mut().zip(d).for_each(|(s, v)| *s += v.norm()));
-            sums.into_iter().fold(0.0, f64::max)
+            let mut sums = vec![[0.0f64; 2]; slots];
+            rows.for_each(|(_, d)| {
+                sums.iter_mut().zip(d).for_each(|(s, v)| *s = [s[0] + v.norm(), s[1] + v.norm_sqr()]);
+            });
+            let largest = |part: usize| sums.iter().map(|s| s[part]).fold(0.0, f64::max);
+            RowNorms { sum: largest(0), euclidean: largest(1).sqrt() }
         };
-        let largest = diagonals.values().flatten().map(|v| v.norm()).fold(0.0, f64::max);
-        let embedding = ENCODING_UNITS * f64::from(log_slots + 2) * largest * 2f64.powi(-53);
-        let rounding = (f64::from(2u32 << log_slots) / 12.0).sqrt() / scale;
         let removed = std::iter::once(level).chain(special.iter().copied()).collect();
         let lift = (0..=level)
             .map(|i| rlwe.modulus(i))
@@ -130,9 +197,10 @@ impl LinearTransform {
             giants,
             division: Arc::new(Division::new(rlwe, level, removed)),
             lift,
-            row_sum: row_sum(&|_| true),
-            rotated_row_sum: row_sum(&|r| r % n1 != 0),
-            deviation: (diagonals.len() as f64).sqrt() * rounding.hypot(embedding),
+            norms: norms(&|_| true),
+            rotated_norms: norms(&|r| r % n1 != 0),
+            spread: Spread::Arbitrary,
+            deviation: variance.sqrt(),
             plan,
         })
     }
@@ -164,17 +232,26 @@ impl LinearTransform {
 
     /// `max_k sum_r |diag_r[k]|`: by how much the transform can enlarge values.
     pub fn row_sum(&self) -> f64 {
-        self.row_sum
+        self.norms.sum
     }
 
-    /// The same over the diagonals whose baby step needs a key switch.
-    pub(super) fn rotated_row_sum(&self) -> f64 {
-        self.rotated_row_sum
+    /// The same transform with another assumption for its error estimates; [`Spread::Arbitrary`] at first.
+    pub fn with_spread(mut self, spread: Spread) -> Self {
+        self.spread = spread;
+        self
+    }
+
+    /// By how much the transform multiplies deviations, of all diagonals and of those whose baby step needs a key switch.
+    pub(super) fn growth(&self) -> [f64; 2] {
+        [&self.norms, &self.rotated_norms].map(|norms| match self.spread {
+            Spread::Arbitrary => norms.sum,
+            Spread::RootMeanSquare => norms.euclidean,
+        })
     }
 
     /// Bytes of its encoded diagonals.
     pub fn bytes(&self) -> usize {
-        self.giants.iter().flat_map(|giant| &giant.terms).map(|(_, poly)| poly.words().len() * 8).sum()
+        self.giants.iter().flat_map(|giant| &giant.terms).map(|(_, poly)| poly.0.words().len() * 8).sum()
     }
 
     /// Index of the prime of a limb: ciphertext primes, then special primes.
@@ -186,6 +263,15 @@ impl LinearTransform {
     pub(super) fn limb_count(&self) -> usize {
         self.level + 1 + self.special.len()
     }
+}
+
+/// The least power of two that is a period of a diagonal.
+fn period(diagonal: &[Complex64]) -> usize {
+    let mut period = diagonal.len();
+    while period > 1 && diagonal[..period / 2] == diagonal[period / 2..period] {
+        period /= 2;
+    }
+    period
 }
 
 /// The diagonals with indices reduced and coinciding ones summed.

@@ -115,10 +115,11 @@ fn estimate(evaluator: &Evaluator<'_>, inputs: &[Input<'_>], giants: &[Rotation]
     for Input { transform, ciphertext, babies, .. } in inputs {
         let estimate = ciphertext.estimate;
         let switched = babies.iter().map(key_noise).fold(0.0, f64::max);
-        sum.deviation += transform.row_sum() * estimate.deviation
+        let [all, rotated] = transform.growth();
+        sum.deviation += all * estimate.deviation
             + transform.deviation * (estimate.magnitude + estimate.deviation)
-            + transform.rotated_row_sum() * ciphertext.deviation_of(switched);
-        sum.magnitude += transform.row_sum() * estimate.magnitude;
+            + rotated * ciphertext.deviation_of(switched);
+        sum.magnitude += all * estimate.magnitude;
     }
     let q = rlwe.modulus(transform.level()).value() as f64;
     let rounding = rlwe.secret().expected_norm2(rlwe.n()) / 12.0;

@@ -22,14 +22,18 @@
 //! [`keywright_rlwe::noise`]) and `s` the number of coefficients that meet in a slot. `|M| = max_k sum_r |diag_r[k]|`.
 //!
 //! * The input's own error: at most `|M|` times its deviation, whatever the dependencies between slots.
-//! * Encoding rounds the coefficients of each of the `d` diagonals by at most 1/2, independently: each slot of a diagonal is off
-//!   by `sqrt(s/12) / q_level`, and the sum of `d` of them times the input's values by `sqrt(d s/12) / q_level` times their
-//!   magnitude. The embedding is computed in `f64`: [`ENCODING_UNITS`].
+//! * Encoding rounds the `2p` coefficients of each of the `d` diagonals, of period `p`, by at most 1/2, independently: each slot of a
+//!   diagonal is off by `sqrt(2p/12) / q_level`, and the sum of `d` of them times the input's values by `sqrt(d 2p/12) / q_level` times
+//!   their magnitude. The embedding is computed in `f64`: [`ENCODING_UNITS`].
 //! * Every baby step adds `sqrt(V_b s) / D`, `V_b` of a switch without the rounding of its division, to a term that is then
 //!   multiplied by its diagonals: at most `|M'| sqrt(V_b s) / D` in sum, `M'` without the diagonals that need no rotation.
 //! * Every giant step switches at scale `D q_level`: `sqrt((V_g + |S|^2/12) s) / (D q_level)`, `|S|^2/12` for the rounding of the
 //!   second half alone, the norm being that of the secret. The steps' deviations are added.
 //! * The division at the end rounds once, independently: `sqrt(V_d s) / D`.
+//!
+//! With [`Spread::RootMeanSquare`] the deviation of one value is its root mean square over all slots. `|M| e` is then bounded by
+//! `|M|_2 |e|`, and `|M|_2` is the Euclidean norm of each row if `M` is a multiple of a unitary matrix; the errors of different slots of
+//! one key switch or rounding are uncorrelated, as are those of different keys, so that they grow by the Euclidean norm of a row, too.
 
 mod baby_steps;
 mod diagonals;
@@ -38,6 +42,6 @@ mod giant_steps;
 mod keys;
 mod plan;
 
-pub use diagonals::{ENCODING_UNITS, LinearTransform};
+pub use diagonals::{ENCODING_UNITS, LinearTransform, Spread};
 pub use evaluate::evaluate;
 pub use plan::{BsgsPlan, Cost, SwitchShape};

@@ -1,11 +1,12 @@
 use std::collections::BTreeMap;
 
-use keywright_ckks::{Ciphertext, CkksError, ErrorEstimate, Evaluator, Packing};
+use keywright_ckks::{Ciphertext, CkksError, ErrorEstimate, Evaluator, Packing, TAIL};
 use keywright_ring::Poly;
 use keywright_rlwe::{KeyElement, RlweCiphertext, for_each_item};
 
-use super::Basis;
 use super::plan::{Node, PolynomialPlan, Power};
+use super::sensitivity::{Differentiation, StepErrors};
+use super::{Basis, Point};
 use crate::CircuitError;
 
 /// Powers of the variable made so far, for one input.
@@ -15,6 +16,8 @@ struct Powers<'e, 'k> {
     /// Level of the variable.
     top: usize,
     by_exponent: BTreeMap<usize, Ciphertext>,
+    /// Errors that the steps added so far. The estimates of powers have none: what reaches the result is found at the end.
+    errors: StepErrors,
 }
 
 /// Evaluates a planned polynomial on every slot. The result is [`PolynomialPlan::depth`] levels below the input and has
@@ -30,6 +33,33 @@ pub fn evaluate(
     input: &Ciphertext,
     scale: Option<f64>,
 ) -> Result<Ciphertext, CircuitError> {
+    let scale = scale.unwrap_or(input.scale);
+    check(evaluator, plan, input, scale)?;
+    let Some(root) = plan.root() else {
+        let mut zero = evaluator.mul_integer(input, 0)?;
+        zero.scale = scale;
+        return Ok(evaluator.add_constant(&zero, plan.constant())?);
+    };
+    let variable = change_variable(evaluator, plan, input)?;
+    let ErrorEstimate { deviation, magnitude } = variable.estimate;
+    let points = match plan.basis() {
+        // The derivatives grow with |x|, and are taken where the error of the variable may have moved it to.
+        Basis::Monomial => vec![Point { value: magnitude + TAIL * deviation, deviation }],
+        Basis::Chebyshev { .. } => chebyshev_points(plan.root_degree(), deviation),
+    };
+    Ok(evaluate_at(evaluator, plan, root, variable, scale, &points)?.0)
+}
+
+/// What can be refused before anything is computed.
+///
+/// # Errors
+/// As [`evaluate`].
+pub(crate) fn check(
+    evaluator: &Evaluator<'_>,
+    plan: &PolynomialPlan,
+    input: &Ciphertext,
+    scale: f64,
+) -> Result<(), CircuitError> {
     const OPERATION: &str = "polynomial evaluation";
     let parameters = evaluator.parameters();
     parameters.require_same(&input.parameters, "the evaluator", "the ciphertext")?;
@@ -44,7 +74,6 @@ pub fn evaluate(
     if needed > available {
         return Err(CkksError::LevelsExhausted { operation: OPERATION, needed, available }.into());
     }
-    let scale = scale.unwrap_or(input.scale);
     let log_q = parameters.rlwe().log2_q(available - needed);
     if !(scale >= 1.0 && scale.log2() < log_q) {
         return Err(CkksError::Scale { log_scale: scale.log2(), log_q, level: available - needed }.into());
@@ -52,23 +81,51 @@ pub fn evaluate(
     for offset in plan.relinearizations() {
         evaluator.keys().best(KeyElement::Relinearization, available - offset, true)?;
     }
+    Ok(())
+}
 
-    let Some(root) = plan.root() else {
-        let mut zero = evaluator.mul_integer(input, 0)?;
-        zero.scale = scale;
-        return Ok(evaluator.add_constant(&zero, plan.constant())?);
-    };
-    let variable = change_variable(evaluator, plan, input)?;
+/// Points per degree of a grid equispaced in angle: between them a polynomial exceeds its values on it by
+/// `1 / cos(pi / 16) < 1.02` (Ehlich and Zeller 1964).
+const POINTS_PER_DEGREE: usize = 8;
+
+fn chebyshev_points(degree: usize, deviation: f64) -> Vec<Point> {
+    let count = POINTS_PER_DEGREE * degree;
+    let value = |i: usize| (std::f64::consts::PI * i as f64 / count as f64).cos();
+    (0..=count).map(|i| Point { value: value(i), deviation }).collect()
+}
+
+/// Evaluates the tree of a planned polynomial at a (changed) variable that takes, up to its error, only the given values: the
+/// estimate covers these. Also what becomes of each of them.
+///
+/// # Errors
+/// As [`evaluate`], after [`check`].
+pub(crate) fn evaluate_at(
+    evaluator: &Evaluator<'_>,
+    plan: &PolynomialPlan,
+    root: &Node,
+    mut variable: Ciphertext,
+    scale: f64,
+    points: &[Point],
+) -> Result<(Ciphertext, Vec<Point>), CircuitError> {
+    variable.estimate.deviation = 0.0;
     let mut powers = Powers {
         evaluator,
         basis: plan.basis(),
         top: variable.level(),
         by_exponent: BTreeMap::from([(1, variable)]),
+        errors: StepErrors::default(),
     };
     for power in plan.powers() {
         powers.make(power)?;
     }
-    powers.node(root, scale)
+    let mut out = powers.node(root, scale)?;
+    let errors = powers.errors;
+    let reached: Vec<Point> = points
+        .iter()
+        .map(|point| Differentiation::new(plan, point.value).run(root, &errors, point.deviation))
+        .collect();
+    out.estimate.deviation = reached.iter().map(|point| point.deviation).fold(0.0, f64::max);
+    Ok((out, reached))
 }
 
 /// `y = w x + t`, at the scale of `x`. In the Chebyshev basis `|y| <= 1` is assumed from here on.
@@ -118,6 +175,7 @@ impl Powers<'_, '_> {
             out = self.evaluator.add_constant(&out, -1.0)?;
         }
         out.estimate.magnitude = out.estimate.magnitude.min(self.magnitude(power.exponent));
+        self.errors.powers.insert(power.exponent, std::mem::take(&mut out.estimate.deviation));
         self.by_exponent.insert(power.exponent, out);
         Ok(())
     }
@@ -160,7 +218,7 @@ impl Powers<'_, '_> {
     }
 
     /// A node's polynomial, `node.depth` levels below the variable, exactly at a scale.
-    fn node(&self, node: &Node, scale: f64) -> Result<Ciphertext, CircuitError> {
+    fn node(&mut self, node: &Node, scale: f64) -> Result<Ciphertext, CircuitError> {
         let evaluator = self.evaluator;
         let level = self.top + 1 - node.depth;
         let before = scale * evaluator.parameters().rlwe().modulus(level).value() as f64;
@@ -170,9 +228,8 @@ impl Powers<'_, '_> {
         }
         let mut sum: Option<Ciphertext> = None;
         for (quotient, exponent) in &node.products {
-            let power = self.get(*exponent);
-            let quotient = self.node(quotient, before / power.scale)?;
-            let product = evaluator.multiply_lazy(&quotient, power)?;
+            let quotient = self.node(quotient, before / self.get(*exponent).scale)?;
+            let product = evaluator.multiply_lazy(&quotient, self.get(*exponent))?;
             match &mut sum {
                 Some(sum) => evaluator.add_assign(sum, &product)?,
                 None => sum = Some(product),
@@ -190,6 +247,7 @@ impl Powers<'_, '_> {
         }
         let bound: f64 = node.coefficients.iter().enumerate().map(|(k, c)| c.abs() * self.magnitude(k)).sum();
         out.estimate.magnitude = out.estimate.magnitude.min(bound);
+        self.errors.nodes.push(std::mem::take(&mut out.estimate.deviation));
         Ok(out)
     }
 }

@@ -20,14 +20,18 @@
 //! `X^k` is at scale `D (D/q)^(k-1)` for an input at scale `D`.
 //!
 //! # Error
-//! The estimate follows every operation with deviations added in the worst case. Magnitudes are replaced by what is known of
-//! polynomials: `|T_k| <= 1` on the interval, and a node is bounded by the sum of its coefficients' absolute values, times those of
-//! their powers.
+//! Each power and each node adds an error of its own: that of its key switch and rounding at its scale, and half a unit for
+//! each constant, for values that are known of polynomials: `|T_k| <= 1` on the interval, and a node is bounded by the sum of its
+//! coefficients' absolute values, times those of their powers. What these errors and that of the input do to the result is found by
+//! differentiating the plan: on a grid of the interval in the Chebyshev basis, at the largest absolute value with the absolute values
+//! of the coefficients in the monomial basis, whose variable may be complex.
 
 mod evaluate;
 mod plan;
+mod sensitivity;
 
 pub use evaluate::evaluate;
+pub(crate) use evaluate::{check, evaluate_at};
 pub use plan::{Node, PolynomialPlan, Power};
 
 use crate::CircuitError;
@@ -73,6 +77,13 @@ impl Basis {
             Self::Chebyshev { a, b } => (2.0 / (b - a), -(a + b) / (b - a)),
         }
     }
+}
+
+/// A value that slots may have, and the standard deviation of its error.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Point {
+    pub(crate) value: f64,
+    pub(crate) deviation: f64,
 }
 
 /// A real polynomial.

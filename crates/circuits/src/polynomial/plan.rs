@@ -79,6 +79,11 @@ impl PolynomialPlan {
         self.root.as_ref()
     }
 
+    /// Degree of the polynomial; 0 for a constant.
+    pub(super) fn root_degree(&self) -> usize {
+        self.root.as_ref().map_or(0, |root| root.coefficients.len() - 1)
+    }
+
     /// The constant coefficient.
     pub fn constant(&self) -> f64 {
         self.constant

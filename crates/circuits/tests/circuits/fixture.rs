@@ -91,6 +91,10 @@ impl Owner {
         Decryptor::new(&self.parameters, &self.secret).unwrap().decrypt(ciphertext).unwrap()
     }
 
+    pub(crate) fn decrypt_real(&self, ciphertext: &Ciphertext) -> Vec<f64> {
+        Decryptor::new(&self.parameters, &self.secret).unwrap().decrypt_real(ciphertext).unwrap()
+    }
+
     /// Largest distance of decrypted values from the expected ones, which must be within the estimate's bound and
     /// `float`, the error of the computation in `f64` that it is compared with.
     pub(crate) fn check(

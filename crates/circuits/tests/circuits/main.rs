@@ -1,6 +1,10 @@
 //! Circuits on ciphertexts against the same computation in `f64`, with the error inside the derived estimate.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
+mod bootstrapper;
+mod bootstrapping;
+mod eval_mod;
 mod fixture;
 mod linear_transform;
+mod mod_raise;
 mod polynomial;

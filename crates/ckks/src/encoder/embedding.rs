@@ -167,6 +167,24 @@ impl Embedding {
     }
 }
 
+/// The factors `exp(2 pi i 5^j / 8 l)`, `j < l = 2^log_rows`, of the radix-2 layer that joins sequences of `l` slots to
+/// sequences of `2 l`: both parts rounded once, from double-double. Layer `l` maps each pair of values `a`, `b` at
+/// positions `j` and `j + l` modulo `2 l` to `a + w_j b` and `a - w_j b`; the layers `l = 1, 2, 4, ..., n/2`, in this
+/// order, on the `n` complex numbers `w_k` in bit-reversed order, are [`Embedding::to_slots`].
+pub fn twiddles(log_rows: u32) -> Vec<Complex64> {
+    let log_order = log_rows + 3;
+    let roots = Roots::new(log_order);
+    powers_of_5(1 << log_rows, 1 << log_order)
+        .map(|e| roots.get(e))
+        .map(|r| Complex64::new(r.re.hi, r.im.hi))
+        .collect()
+}
+
+/// `5^j` modulo `order` for `j < count`.
+fn powers_of_5(count: usize, order: u64) -> impl Iterator<Item = u64> {
+    std::iter::successors(Some(1), move |e| Some(e * 5 % order)).take(count)
+}
+
 type Transform = for<'a> fn(&Embedding, &'a mut [f64], &'a mut [f64]) -> &'a mut [f64];
 
 /// The instruction set of the back end of this process.
@@ -202,14 +220,7 @@ pub(super) fn with_buffers<T>(length: usize, f: impl FnOnce([&mut [f64]; 2]) -> 
 fn factors(roots: &Roots, log_n: u32, log_rows: u32) -> Factors {
     let step = 1u64 << (log_n + 1 - (log_rows + 4));
     let order = 2u64 << log_n;
-    let mut power = 1;
-    let exponents: Vec<u64> = (0..1u64 << log_rows)
-        .map(|_| {
-            let e = power;
-            power = power * 5 % order;
-            e
-        })
-        .collect();
+    let exponents: Vec<u64> = powers_of_5(1 << log_rows, order).collect();
     let table = |multiple: u64| {
         let root = |e: &u64| roots.get(e * multiple * step);
         let part = |f: fn(Root) -> f64| exponents.iter().map(root).map(f).collect();

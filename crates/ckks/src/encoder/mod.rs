@@ -33,7 +33,7 @@ mod roots;
 #[cfg(test)]
 mod tests;
 
-pub use embedding::Embedding;
+pub use embedding::{Embedding, twiddles};
 pub use error::EncoderError;
 pub use integers::Integers;
 pub use mixed_radix::centred;

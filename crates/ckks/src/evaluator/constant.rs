@@ -40,25 +40,36 @@ impl Evaluator<'_> {
     /// # Errors
     /// [`CkksError::NotFinite`], [`CkksError::Encode`] if the constant does not fit the modulus, mixed parameters.
     pub fn add_constant(&self, a: &Ciphertext, c: f64) -> Result<Ciphertext, CkksError> {
+        let mut out = a.clone();
+        self.add_constant_assign(&mut out, c)?;
+        Ok(out)
+    }
+
+    /// `a += c` in place.
+    ///
+    /// # Errors
+    /// As [`Self::add_constant`]; `a` is then unchanged.
+    pub fn add_constant_assign(&self, a: &mut Ciphertext, c: f64) -> Result<(), CkksError> {
         self.require(a)?;
         Self::require_finite(c)?;
         let ring = self.parameters.rlwe().ring();
         if a.packing == Packing::Coefficients {
             // The constant polynomial is a constant in slots; in coefficients every coefficient gets it.
             let values = vec![c; ring.n()];
-            return self.add_plain(a, &self.parameters.encode_real(&values, a.packing, a.level(), a.scale)?);
+            *a = self.add_plain(a, &self.parameters.encode_real(&values, a.packing, a.level(), a.scale)?)?;
+            return Ok(());
         }
-        self.require_fit(c * a.scale, a.level())?;
-        let mut out = a.clone();
-        for_each_item(out.rlwe.polys[0].limbs_mut().collect(), |i, limb: &mut [u64]| {
+        let scaled = c * a.scale;
+        self.require_fit(scaled, a.level())?;
+        for_each_item(a.rlwe.polys[0].limbs_mut().collect(), |i, limb: &mut [u64]| {
             let m = ring.modulus(i);
-            let residue = reduce_f64(m, c * a.scale);
+            let residue = reduce_f64(m, scaled);
             limb.iter_mut().for_each(|x| *x = m.add(*x, residue));
         });
-        out.estimate.magnitude += c.abs();
+        a.estimate.magnitude += c.abs();
         // The constant is rounded once, to a multiple of 1/scale: an error that repeats, so it is added.
-        out.estimate.deviation += 0.5 / a.scale / TAIL;
-        Ok(out)
+        a.estimate.deviation += 0.5 / a.scale / TAIL;
+        Ok(())
     }
 
     /// `c a` for a real constant, without rescaling: the constant enters at `constant_scale`, which multiplies the scale.
@@ -115,16 +126,25 @@ impl Evaluator<'_> {
     /// # Errors
     /// Mixed parameters.
     pub fn mul_integer(&self, a: &Ciphertext, k: i64) -> Result<Ciphertext, CkksError> {
+        let mut out = a.clone();
+        self.mul_integer_assign(&mut out, k)?;
+        Ok(out)
+    }
+
+    /// `a *= k` in place, for an integer: exact, no level.
+    ///
+    /// # Errors
+    /// Mixed parameters.
+    pub fn mul_integer_assign(&self, a: &mut Ciphertext, k: i64) -> Result<(), CkksError> {
         self.require(a)?;
         let ring = self.parameters.rlwe().ring();
-        let mut out = a.clone();
-        let limbs = out.rlwe.polys.iter_mut().flat_map(|poly| poly.limbs_mut().enumerate()).collect();
+        let limbs = a.rlwe.polys.iter_mut().flat_map(|poly| poly.limbs_mut().enumerate()).collect();
         for_each_item(limbs, |_, (i, limb)| {
             let m = ring.modulus(i);
             ring.backend().mul_scalar_assign(m, limb, m.shoup(m.reduce_i64(k)));
         });
-        out.estimate = a.estimate.times(ErrorEstimate { deviation: 0.0, magnitude: (k as f64).abs() });
-        Ok(out)
+        a.estimate = a.estimate.times(ErrorEstimate { deviation: 0.0, magnitude: (k as f64).abs() });
+        Ok(())
     }
 }
 

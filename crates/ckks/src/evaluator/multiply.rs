@@ -17,7 +17,7 @@ impl Evaluator<'_> {
         if a.level().min(b.level()) == 0 {
             return Err(CkksError::LevelsExhausted { operation: "multiply", needed: 1, available: 0 });
         }
-        self.relinearize_product(self.multiply_lazy(a, b)?, true)
+        self.relinearize_product(&self.multiply_lazy(a, b)?, true)
     }
 
     /// `a^2`, relinearised and rescaled. Two products instead of three.
@@ -80,7 +80,7 @@ impl Evaluator<'_> {
         if a.degree() == 1 {
             return Ok(a.clone());
         }
-        self.relinearize_product(a.clone(), false)
+        self.relinearize_product(a, false)
     }
 
     /// A ciphertext of degree 2 back to degree 1 and one level lower, with one division for both.
@@ -92,10 +92,10 @@ impl Evaluator<'_> {
         if a.degree() == 1 {
             return self.rescale(a);
         }
-        self.relinearize_product(a.clone(), true)
+        self.relinearize_product(a, true)
     }
 
-    fn relinearize_product(&self, product: Ciphertext, rescale: bool) -> Result<Ciphertext, CkksError> {
+    fn relinearize_product(&self, product: &Ciphertext, rescale: bool) -> Result<Ciphertext, CkksError> {
         let (rlwe, level) = (self.parameters.rlwe(), product.level());
         if product.degree() > 2 {
             return Err(CkksError::Degree { operation: "relinearize", degree: product.degree() });

@@ -1,6 +1,6 @@
 use std::io::{Read, Write};
 
-use keywright_ring::{Modulus, Poly, RingError, Seed};
+use keywright_ring::{MAX_LOG_N, Modulus, Poly, RingError, Seed};
 use keywright_rlwe::{KeyElement, KeySpec, Parameters, RlweError, SwitchingKey, UniformPart};
 
 use super::poly_len;
@@ -15,6 +15,8 @@ impl Descriptor for KeySpec {
             KeyElement::Galois(element) => (0, element),
             KeyElement::Relinearization => (1, 0),
             KeyElement::Secret(id) => (2, id),
+            KeyElement::DenseToSparse(weight) => (3, weight as u64),
+            KeyElement::SparseToDense(weight) => (4, weight as u64),
         };
         out.u8(tag);
         out.u64(value);
@@ -34,8 +36,10 @@ impl Descriptor for KeySpec {
                 KeyElement::Relinearization
             }
             2 => KeyElement::Secret(value),
+            3 => KeyElement::DenseToSparse(weight(value)?),
+            4 => KeyElement::SparseToDense(weight(value)?),
             other => {
-                return Err(WireError::Field { what: "type of a key", value: other.into(), min: 0, max: 2 });
+                return Err(WireError::Field { what: "type of a key", value: other.into(), min: 0, max: 4 });
             }
         };
         let (level, alpha) = (fields.small()?, fields.small()?);
@@ -44,6 +48,12 @@ impl Descriptor for KeySpec {
         let special = (0..count).map(|_| fields.small()).collect::<Result<_, _>>()?;
         Ok(Self { element, level, alpha, special, seeded })
     }
+}
+
+/// Hamming weight of an ephemeral secret.
+fn weight(value: u64) -> Result<usize, WireError> {
+    in_range("weight of an ephemeral secret", value, 1, 1 << MAX_LOG_N)?;
+    Ok(value as usize)
 }
 
 /// What a stored switching key is.

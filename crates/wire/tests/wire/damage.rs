@@ -276,7 +276,17 @@ fn keys_are_checked_as_key_generation_checks_them() {
         SwitchingKey::from_bytes(&bytes, &p).unwrap_err()
     };
     // Type, element (8 bytes), level, alpha, seeded, number of special primes, their indices, digits.
-    assert!(matches!(load(&|b| b[DESCRIPTOR] = 3), WireError::Field { value: 3, max: 2, .. }));
+    assert!(matches!(load(&|b| b[DESCRIPTOR] = 5), WireError::Field { value: 5, max: 4, .. }));
+    // An ephemeral secret's weight is at least 1 and at most the largest ring's degree, then the ring's.
+    for kind in [3, 4] {
+        let weight = |b: &mut Vec<u8>, value: u64| {
+            b[DESCRIPTOR] = kind;
+            b[DESCRIPTOR + 1..DESCRIPTOR + 9].copy_from_slice(&value.to_le_bytes());
+        };
+        assert!(matches!(load(&|b| weight(b, 0)), WireError::Field { value: 0, min: 1, .. }));
+        assert!(matches!(load(&|b| weight(b, 1 << 18)), WireError::Field { max: 0x20000, .. }));
+        assert!(matches!(load(&|b| weight(b, 1 << 17)), WireError::Rlwe(RlweError::Count { .. })));
+    }
     assert!(matches!(load(&|b| b[DESCRIPTOR] = 1), WireError::Field { value: 5, max: 0, .. }));
     assert!(matches!(load(&|b| b[DESCRIPTOR + 1] = 4), WireError::Rlwe(RlweError::Ring(_))));
     assert!(matches!(load(&|b| b[DESCRIPTOR + 3] = 8), WireError::Rlwe(RlweError::Ring(_))));

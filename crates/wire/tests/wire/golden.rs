@@ -90,6 +90,12 @@ fn seeded_keys_expand_as_described() {
             KeyElement::Secret(id) => {
                 KeyGenerator::new(&secret, rng).switching_key_from(&secret, id, &spec).unwrap()
             }
+            KeyElement::DenseToSparse(weight) | KeyElement::SparseToDense(weight) => {
+                let to_sparse = KeySpec { element: KeyElement::DenseToSparse(weight), ..spec.clone() };
+                let to_dense = KeySpec { element: KeyElement::SparseToDense(weight), ..spec };
+                let pair = KeyGenerator::new(&secret, rng).encapsulation_keys(&to_sparse, &to_dense).unwrap();
+                pair.into_iter().find(|key| key.spec().element == element).unwrap()
+            }
             _ => KeyGenerator::new(&secret, rng).switching_key(&spec).unwrap(),
         }
     };
@@ -97,6 +103,8 @@ fn seeded_keys_expand_as_described() {
         (KeyElement::Galois(5), 5),
         (KeyElement::Relinearization, 1 << 40),
         (KeyElement::Secret(1 << 40 | 9), 2 << 40 | 9),
+        (KeyElement::DenseToSparse(32), 5 << 40 | 32),
+        (KeyElement::SparseToDense(32), 6 << 40 | 32),
     ] {
         let (seeded, stored) = (key(element, true), key(element, false));
         assert!(seeded.b_rows() == stored.b_rows());

@@ -1,0 +1,150 @@
+//! Measures one bootstrapping preset: `cargo run --release -p keywright-circuits --example bootstrap -- NAME [VECTORS]`.
+//!
+//! Prints the levels and keys of every stage, the bytes and seconds of key generation and precomputation, the seconds of
+//! every stage, and the precision of random values with parts uniform in `[-1, 1]`: `-log2` of the largest and of the mean
+//! distance of a part from the true one, over all slots of all vectors, beside the bound of the estimate.
+#![expect(clippy::print_stdout, reason = "a report")]
+
+use std::error::Error;
+use std::time::Instant;
+
+use keywright_circuits::bootstrapping::eval_mod::eval_mod;
+use keywright_circuits::bootstrapping::mod_raise::mod_raise;
+use keywright_circuits::bootstrapping::{Bootstrapper, BootstrapperPlan, Values, bootstrap_preset};
+use keywright_ckks::{Ciphertext, Complex64, Decryptor, Encryptor, Evaluator};
+use keywright_rlwe::{EvaluationKeys, KeyGenerator, SecretKey, system_rng};
+
+type Outcome<T> = Result<T, Box<dyn Error>>;
+
+/// Splitmix64, uniform in `[-1, 1)`.
+fn uniform(state: &mut u64) -> f64 {
+    *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    let mut z = *state;
+    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 52) as f64 - 1.0
+}
+
+/// Seconds that this thread has been running on a processor, where the system tells: what a busy machine does not lengthen.
+fn processor_seconds() -> Option<f64> {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    Some(text.split_whitespace().next()?.parse::<f64>().ok()? / 1e9)
+}
+
+fn timed<T>(what: &str, f: impl FnOnce() -> Outcome<T>) -> Outcome<T> {
+    let (start, before) = (Instant::now(), processor_seconds());
+    let out = f()?;
+    let busy = before.and_then(|before| processor_seconds().map(|after| after - before));
+    let busy = busy.map_or(String::new(), |seconds| format!("{seconds:8.3} s of this thread"));
+    println!("  {what:<16} {:8.3} s {busy}", start.elapsed().as_secs_f64());
+    Ok(out)
+}
+
+/// Peak resident memory of this process in bytes, where the system tells.
+fn peak_memory() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
+    line.split_whitespace().nth(1)?.parse::<u64>().ok().map(|kib| kib * 1024)
+}
+
+/// The stages one after the other, each with its time.
+fn staged(bootstrapper: &Bootstrapper, evaluator: &Evaluator<'_>, input: &Ciphertext) -> Outcome<()> {
+    let plan = bootstrapper.plan();
+    let coefficients =
+        timed("slots_to_coeffs", || Ok(bootstrapper.slots_to_coeffs().evaluate(evaluator, input)?))?;
+    let raised = timed("mod_raise", || Ok(mod_raise(evaluator, &plan.mod_raise, &coefficients)?))?;
+    let parts =
+        timed("coeffs_to_slots", || Ok(bootstrapper.coeffs_to_slots().evaluate(evaluator, &raised)?))?;
+    timed("eval_mod", || {
+        for part in &parts {
+            eval_mod(evaluator, &plan.eval_mod, part, plan.ratio(), plan.scale)?;
+        }
+        Ok(())
+    })
+}
+
+fn main() -> Outcome<()> {
+    let mut arguments = std::env::args().skip(1);
+    let name = arguments.next().ok_or("name a preset")?;
+    let vectors: u64 = arguments.next().map_or(Ok(3), |count| count.parse())?;
+    let preset = bootstrap_preset(&name)?;
+    let parameters = preset.parameters()?;
+    println!("{parameters:?}");
+    let plan = BootstrapperPlan::new(&parameters, &preset.bootstrapper)?;
+    let log_q = parameters.rlwe().log2_q(plan.mod_raise.level);
+    println!(
+        "levels: slots_to_coeffs from {}, raised to {} ({log_q:.0} bits), eval_mod from {}, result at {}: {} left",
+        plan.input_level(),
+        plan.mod_raise.level,
+        plan.coeffs_to_slots.output_level(),
+        plan.output_level(),
+        plan.levels_left()
+    );
+    let sine = &plan.eval_mod.approximation;
+    println!(
+        "eval_mod: K {}, cosine of degree {}, {} double angles, arcsine of degree {}, {:.1} bits, {} relinearisations",
+        sine.k,
+        sine.cosine.degree(),
+        sine.double_angles,
+        sine.arcsine.degree(),
+        sine.bits(),
+        plan.eval_mod.relinearizations().len()
+    );
+    for factor in plan.slots_to_coeffs.factors.iter().chain(&plan.coeffs_to_slots.factors) {
+        let alpha = factor.keys.first().map_or(0, |key| key.alpha);
+        let (bsgs, special) = (&factor.bsgs, factor.special.len());
+        println!(
+            "factor at level {:2}: {:2} diagonals, {} + {} steps, alpha {alpha}, {special} special primes, {:.1} MB of keys",
+            factor.level,
+            bsgs.diagonals,
+            bsgs.babies.len(),
+            bsgs.giants.len(),
+            factor.keys.iter().map(|k| k.bytes(parameters.rlwe())).sum::<Result<usize, _>>()? as f64 / 1e6
+        );
+    }
+
+    let secret = SecretKey::sample(parameters.rlwe(), &mut system_rng()?)?;
+    let mut generator = KeyGenerator::new(&secret, system_rng()?);
+    let public = generator.public_key();
+    let mut keys = EvaluationKeys::new(parameters.rlwe());
+    timed("keys", || Ok(plan.generate_keys(&mut generator, &mut keys)?))?;
+    let bootstrapper = timed("precomputation", || Ok(Bootstrapper::new(&parameters, &plan)?))?;
+    println!(
+        "{} keys of {:.3} GB, diagonals of {:.3} GB",
+        keys.len(),
+        keys.bytes() as f64 / 1e9,
+        bootstrapper.bytes() as f64 / 1e9
+    );
+
+    let evaluator = Evaluator::new(&parameters, &keys)?;
+    let mut encryptor = Encryptor::new(&parameters, &public, system_rng()?)?;
+    let decryptor = Decryptor::new(&parameters, &secret)?;
+    let (mut state, mut largest, mut sum, mut count) = (1, 0.0f64, 0.0, 0.0);
+    for vector in 0..vectors {
+        let imaginary = if preset.bootstrapper.values == Values::Complex { 1.0 } else { 0.0 };
+        let values: Vec<Complex64> = (0..1u64 << preset.bootstrapper.log_slots)
+            .map(|_| Complex64::new(uniform(&mut state), imaginary * uniform(&mut state)))
+            .collect();
+        let input = encryptor.encrypt(&values, preset.bootstrapper.log_slots, plan.input_level())?;
+        // Not the first: by then memory has been touched and plans are made.
+        if vector + 1 == vectors {
+            staged(&bootstrapper, &evaluator, &input)?;
+        }
+        let out = timed("bootstrap", || Ok(bootstrapper.bootstrap(&evaluator, &input)?))?;
+        for (found, value) in decryptor.decrypt(&out)?.iter().zip(&values) {
+            for error in [(found.re - value.re).abs(), (found.im - value.im).abs()] {
+                (largest, sum, count) = (largest.max(error), sum + error, count + 1.0);
+            }
+        }
+        println!(
+            "  bits so far: worst {:.2}, mean {:.2}, bound {:.2}",
+            -largest.log2(),
+            -(sum / count).log2(),
+            out.estimate.precision_bits()
+        );
+    }
+    if let Some(bytes) = peak_memory() {
+        println!("peak memory {:.2} GB", bytes as f64 / 1e9);
+    }
+    Ok(())
+}

@@ -1,0 +1,259 @@
+//! Coefficients to slots: the homomorphic decoding.
+//!
+//! | | form | level | scale |
+//! |---|---|---|---|
+//! | input | real values `x_i` in the coefficients; of `n = 2^log_slots` slots those at multiples of `N/2n` are wanted | the plan's, or above | `S` |
+//! | output | `f x_i` in slots, see below | the plan's depth below the plan's level | the plan's |
+//!
+//! With `j` for the slot and `brv` reversing `log_slots` bits, `u_j = x_(brv(j) N/2n)` and `v_j = x_(N/2 + brv(j) N/2n)`, the output is
+//!
+//! | values | slots | ciphertexts |
+//! |---|---|---|
+//! | [`Values::Real`] | any | one of `n` slots: `f u_j` |
+//! | [`Values::Complex`] | `n < N/2` | one of `2n` slots: `f u_j` in slot `j`, `f v_j` in slot `n + j` |
+//! | [`Values::Complex`] | `n = N/2` | two of `n` slots: `f u_j`; `f v_j` |
+//!
+//! 1. *Trace.* With `n < N/2` the rotations by `n, 2n, .., N/4`, each added to the sum so far, remove all coefficients but those at multiples of
+//!    `N/2n`, which they multiply by `N/2n`: this is a change of scale.
+//! 2. *Transform* by `B F^-1` of [`super::dft`]: slot `j` holds `u_j + i v_j`. Its factors have `(f S'/S)^(1/m)` each, `S'` being the output's
+//!    scale, and the last one 1/2 more; for complex values of `n < N/2` slots it also multiplies the second of the two copies that `2n` slots hold by
+//!    `-i`.
+//! 3. *Real parts.* The sum with the conjugate; for two ciphertexts also `-i` times the difference from it.
+//!
+//! # Error
+//! As for [`super::slots_to_coeffs`], with factors `2^(-l/2)` times unitary matrices: the slots of a plaintext with coefficients of root mean square `r`
+//! have `sqrt(2n) r`, and errors shrink by `sqrt(n)` on their way. What is rounded last, at scale `S'`, counts in full.
+
+use keywright_ckks::{Ciphertext, CkksError, CkksParameters, Complex64, Evaluator, Packing};
+use keywright_ring::rotation_element;
+use keywright_rlwe::{KeyElement, KeySpec};
+
+use super::dft::{Dft, Direction};
+use super::factor::{FactorPlan, apply};
+use super::stage::{Stage, require_input};
+use crate::CircuitError;
+use crate::linear_transform::{LinearTransform, Spread};
+
+/// What the slots hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Values {
+    /// Real values: imaginary parts are not bootstrapped, and come out as 0.
+    Real,
+    /// Complex values.
+    Complex,
+}
+
+/// What the stage does, without diagonals and keys.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CoeffsToSlotsPlan {
+    /// Factorisation.
+    pub dft: Dft,
+    /// What the slots hold.
+    pub values: Values,
+    /// Keys of the rotations by `n, 2n, .., N/4`, at the input's level.
+    pub trace: Vec<KeySpec>,
+    /// Factors in the order in which they are applied.
+    pub factors: Vec<FactorPlan>,
+    /// Key of the conjugation, at the output's level.
+    pub conjugation: KeySpec,
+    /// Scale of the input.
+    pub input_scale: f64,
+    /// `f`: by how much values are multiplied.
+    pub factor: f64,
+    /// Scale of the output, for an input at exactly [`Self::input_scale`].
+    pub output_scale: f64,
+}
+
+impl CoeffsToSlotsPlan {
+    /// Plans the stage for inputs at `level`: one level for each factor.
+    ///
+    /// # Errors
+    /// [`CircuitError::LogSlots`]; [`CircuitError::Ckks`] for too low a level, scales that are not positive and finite, and keys that
+    /// cannot be.
+    pub fn new(
+        parameters: &CkksParameters,
+        dft: Dft,
+        values: Values,
+        level: usize,
+        input_scale: f64,
+        factor: f64,
+        output_scale: f64,
+    ) -> Result<Self, CircuitError> {
+        let (rlwe, stage) = (parameters.rlwe(), Stage::CoeffsToSlots);
+        let (log_slots, max) = (dft.log_slots(), parameters.max_log_slots());
+        if log_slots > max {
+            return Err(CircuitError::LogSlots { log_slots, max });
+        }
+        let (needed, operation) = (dft.depth(), stage.name());
+        if needed > level {
+            return Err(CkksError::LevelsExhausted { operation, needed, available: level }.into());
+        }
+        for scale in [input_scale, output_scale, output_scale * factor] {
+            if !(scale >= 1.0 && scale.is_finite()) {
+                let log_q = rlwe.log2_q(level);
+                return Err(CkksError::Scale { log_scale: scale.log2(), log_q, level }.into());
+            }
+        }
+        let spec = |element, level| {
+            let spec = KeySpec::new(rlwe, element, level, KeySpec::best_alpha(rlwe, level), true);
+            spec.validate(rlwe).map(|_| spec)
+        };
+        let trace = (log_slots..max)
+            .map(|k| spec(KeyElement::Galois(rotation_element(rlwe.log_n(), 1 << k)), level))
+            .collect::<Result<_, _>>()?;
+        let halves = values == Values::Complex && log_slots < max;
+        let factors = dft
+            .order(Direction::Inverse)
+            .into_iter()
+            .zip((0..=level).rev())
+            .map(|(factor, level)| {
+                let log_slots = log_slots + u32::from(halves && factor == 0);
+                FactorPlan::new(parameters, dft.indices(factor), log_slots, level)
+            })
+            .collect::<Result<_, _>>()?;
+        let conjugation = spec(KeyElement::Galois((2 << rlwe.log_n()) - 1), level - needed)?;
+        Ok(Self { dft, values, trace, factors, conjugation, input_scale, factor, output_scale })
+    }
+
+    /// Level of the input; ciphertexts above it are taken at it.
+    pub fn input_level(&self) -> usize {
+        self.factors[0].level
+    }
+
+    /// Level of the output.
+    pub fn output_level(&self) -> usize {
+        self.input_level() - self.factors.len()
+    }
+
+    /// `log2` of the number of slots of the output's ciphertexts.
+    pub fn output_log_slots(&self) -> u32 {
+        self.factors.last().map_or(0, |factor| factor.log_slots)
+    }
+
+    /// Ciphertexts of the output.
+    pub fn ciphertexts(&self) -> usize {
+        let doubled = self.output_log_slots() > self.dft.log_slots();
+        if self.values == Values::Complex && !doubled { 2 } else { 1 }
+    }
+
+    /// Every key that the stage uses.
+    pub fn required_keys(&self) -> Vec<KeySpec> {
+        let factors = self.factors.iter().flat_map(|factor| &factor.keys);
+        self.trace.iter().chain(factors).chain([&self.conjugation]).cloned().collect()
+    }
+
+    /// By how much the trace multiplies: `N/2n`.
+    fn multiplicity(&self) -> f64 {
+        (self.trace.len() as f64).exp2()
+    }
+
+    /// What the factors multiply integers by, all in all.
+    fn constant(&self) -> f64 {
+        self.factor * self.output_scale / (self.input_scale * self.multiplicity())
+    }
+}
+
+/// The stage with its diagonals encoded.
+#[derive(Debug)]
+pub struct CoeffsToSlots {
+    parameters: CkksParameters,
+    plan: CoeffsToSlotsPlan,
+    transforms: Vec<LinearTransform>,
+}
+
+impl CoeffsToSlots {
+    /// Encodes the diagonals of a plan.
+    ///
+    /// # Errors
+    /// As [`LinearTransform::new`].
+    pub fn new(parameters: &CkksParameters, plan: &CoeffsToSlotsPlan) -> Result<Self, CircuitError> {
+        let constant = plan.constant().powf(1.0 / plan.factors.len() as f64);
+        let transforms = plan
+            .dft
+            .order(Direction::Inverse)
+            .into_iter()
+            .zip(&plan.factors)
+            .map(|(factor, step)| {
+                let last = if factor == 0 { 0.5 } else { 1.0 };
+                let mut diagonals = plan.dft.diagonals(Direction::Inverse, factor, last * constant);
+                if step.log_slots > plan.dft.log_slots() {
+                    for diagonal in diagonals.values_mut() {
+                        diagonal.extend(diagonal.clone().into_iter().map(|v| Complex64::new(v.im, -v.re)));
+                    }
+                }
+                step.encode(parameters, &diagonals, Spread::RootMeanSquare)
+            })
+            .collect::<Result<_, _>>()?;
+        Ok(Self { parameters: parameters.clone(), plan: plan.clone(), transforms })
+    }
+
+    /// What it does.
+    pub fn plan(&self) -> &CoeffsToSlotsPlan {
+        &self.plan
+    }
+
+    /// Bytes of its diagonals.
+    pub fn bytes(&self) -> usize {
+        self.transforms.iter().map(LinearTransform::bytes).sum()
+    }
+
+    /// Moves the values in coefficients to slots: the ciphertexts of the table in the [module documentation](self).
+    ///
+    /// # Errors
+    /// [`CircuitError::Stage`] with: a ciphertext whose values are in slots, a level below the plan's, a scale that differs from the
+    /// plan's by more than [`super::SCALE_DRIFT`], a missing key, mixed parameters.
+    pub fn evaluate(
+        &self,
+        evaluator: &Evaluator<'_>,
+        input: &Ciphertext,
+    ) -> Result<Vec<Ciphertext>, CircuitError> {
+        let (plan, stage) = (&self.plan, Stage::CoeffsToSlots);
+        let packing = Packing::Coefficients;
+        require_input(stage, &self.parameters, input, packing, plan.input_level(), plan.input_scale)?;
+        let traced = self.trace(evaluator, input).map_err(|e| stage.error(plan.input_level(), e))?;
+        let scale = traced.scale * plan.constant() / plan.factor;
+        let mut slots =
+            apply(evaluator, &self.transforms, traced).map_err(|e| stage.error(plan.input_level(), e))?;
+        slots.scale = scale;
+        slots.estimate.deviation *= plan.factor / plan.constant();
+        if plan.output_log_slots() > plan.dft.log_slots() {
+            // The error of the first factors, seen in twice as many slots, has twice the coefficients.
+            slots.estimate.deviation *= 2f64.sqrt();
+        }
+        let mut out = self.real_parts(evaluator, &slots).map_err(|e| stage.error(plan.output_level(), e))?;
+        for part in &mut out {
+            part.estimate.magnitude = input.estimate.magnitude * plan.factor;
+        }
+        Ok(out)
+    }
+
+    /// The input with nothing but multiples of `X^(N/2n)`, as slots. Magnitudes are root mean squares from here on.
+    fn trace(&self, evaluator: &Evaluator<'_>, input: &Ciphertext) -> Result<Ciphertext, CircuitError> {
+        let (plan, log_slots) = (&self.plan, self.plan.dft.log_slots());
+        let values = Packing::Slots { log_slots }.spread().sqrt();
+        let mut sum = evaluator.drop_to_level(input, plan.input_level())?;
+        sum.packing = Packing::Slots { log_slots: self.parameters.max_log_slots() };
+        sum.estimate.deviation = 0.0;
+        sum = evaluator.inner_sum(&sum, 1 << log_slots, 1 << plan.trace.len())?;
+        sum.packing = Packing::Slots { log_slots };
+        sum.scale *= plan.multiplicity();
+        // The error of the rotations, and that of the input's coefficients, of which only those kept meet in a slot.
+        sum.estimate.deviation /= plan.multiplicity();
+        sum.estimate.deviation += values * input.estimate.deviation;
+        sum.estimate.magnitude = values * input.estimate.magnitude;
+        Ok(sum)
+    }
+
+    fn real_parts(
+        &self,
+        evaluator: &Evaluator<'_>,
+        slots: &Ciphertext,
+    ) -> Result<Vec<Ciphertext>, CircuitError> {
+        let conjugate = evaluator.conjugate(slots)?;
+        let mut parts = vec![evaluator.add(slots, &conjugate)?];
+        if self.plan.ciphertexts() == 2 {
+            parts.push(evaluator.multiply_by_i(&evaluator.sub(&conjugate, slots)?)?);
+        }
+        Ok(parts)
+    }
+}

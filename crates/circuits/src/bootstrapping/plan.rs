@@ -1,0 +1,218 @@
+use std::collections::{BTreeMap, BTreeSet};
+
+use keywright_ckks::{CkksError, CkksParameters};
+use keywright_rlwe::{EvaluationKeys, KeyElement, KeyGenerator, KeySpec};
+
+use super::coeffs_to_slots::{CoeffsToSlotsPlan, Values};
+use super::dft::Dft;
+use super::eval_mod::EvalModPlan;
+use super::factor::FactorPlan;
+use super::mod_raise::ModRaisePlan;
+use super::range::integer_part_bound;
+use super::sine::SineApproximation;
+use super::slots_to_coeffs::SlotsToCoeffsPlan;
+use super::stage::{SCALE_DRIFT, Stage};
+use crate::CircuitError;
+
+/// What a bootstrapping is to do: plain data, not yet checked.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BootstrapperLiteral {
+    /// `log2` of the number of slots.
+    pub log_slots: u32,
+    /// What the slots hold, of absolute value at most 1 in each part.
+    pub values: Values,
+    /// Levels of `slots_to_coeffs`: the matrices that the Fourier transform is factored into.
+    pub slots_to_coeffs: usize,
+    /// Levels of `coeffs_to_slots`.
+    pub coeffs_to_slots: usize,
+    /// Hamming weight of the ephemeral secret under which the modulus is raised; `None` raises it under the main one.
+    pub ephemeral_weight: Option<usize>,
+    /// `log2` of the probability that a bootstrap fails.
+    pub log2_failure: f64,
+    /// `log2` of the message ratio: `q_0` to the scale of the coefficients.
+    pub log_ratio: f64,
+    /// Even degree of the cosine that the reduction evaluates: see [`SineApproximation`].
+    pub cosine_degree: usize,
+    /// Double angles after it.
+    pub double_angles: u32,
+    /// Odd degree of the arcsine at its end; 1 for none.
+    pub arcsine_degree: usize,
+    /// Level of the result; `None` for the highest.
+    pub output_level: Option<usize>,
+}
+
+/// What a bootstrapping does, stage by stage, before any key is made or diagonal encoded. Plain data.
+///
+/// Levels, from the top:
+///
+/// ```text
+/// mod_raise            0 -> output level + depths of the stages below
+/// coeffs_to_slots      one level for each factor
+/// eval_mod             depth of the approximation
+/// recombine            one level, for complex values of fewer than N/2 slots
+///                      = output level
+/// slots_to_coeffs      input level = its number of factors -> 0
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct BootstrapperPlan {
+    /// Slots to coefficients.
+    pub slots_to_coeffs: SlotsToCoeffsPlan,
+    /// Level 0 to the highest level used.
+    pub mod_raise: ModRaisePlan,
+    /// Coefficients to slots.
+    pub coeffs_to_slots: CoeffsToSlotsPlan,
+    /// Reduction modulo `q_0`.
+    pub eval_mod: EvalModPlan,
+    /// Its relinearisation key.
+    pub relinearization: KeySpec,
+    /// Real and imaginary parts side by side to complex values: the diagonals 0 and `n` of `2n` slots.
+    pub recombine: Option<FactorPlan>,
+    /// Scale of the result, and of the input of `slots_to_coeffs`: that of the parameters.
+    pub scale: f64,
+}
+
+impl BootstrapperPlan {
+    /// Plans a bootstrapping.
+    ///
+    /// # Errors
+    /// [`CircuitError::Stage`] naming the stage that cannot be: keys that are not secure or whose special primes are too small, a
+    /// message ratio and precision that no approximation has, too many slots. [`CircuitError::BootstrapLevels`] if the parameters have
+    /// too few levels, or the result would be too low to be bootstrapped again.
+    pub fn new(parameters: &CkksParameters, literal: &BootstrapperLiteral) -> Result<Self, CircuitError> {
+        let (rlwe, log_slots) = (parameters.rlwe(), literal.log_slots);
+        let (scale, q0) = (parameters.scale(), rlwe.modulus(0).value() as f64);
+        let named = |stage: Stage, level| move |error| stage.error(level, error);
+
+        let input_level = literal.slots_to_coeffs;
+        let slots_to_coeffs = Dft::balanced(log_slots, input_level)
+            .and_then(|dft| {
+                SlotsToCoeffsPlan::new(parameters, dft, input_level, scale, q0 / literal.log_ratio.exp2())
+            })
+            .map_err(named(Stage::SlotsToCoeffs, input_level))?;
+
+        let weight = ModRaisePlan::new(rlwe, 0, literal.ephemeral_weight)
+            .map_err(named(Stage::ModRaise, 0))?
+            .weight(rlwe);
+        let message = (-literal.log_ratio).exp2() * (1.0 + SCALE_DRIFT);
+        let log_coefficients = log_slots + u32::from(literal.values == Values::Complex);
+        let eval_mod = integer_part_bound(weight, log_coefficients, literal.log2_failure, message)
+            .and_then(|k| {
+                let (angles, arcsine) = (literal.double_angles, literal.arcsine_degree);
+                SineApproximation::new(k, message, literal.cosine_degree, angles, arcsine)
+            })
+            .map(EvalModPlan::new)
+            .map_err(named(Stage::EvalMod, 0))?;
+
+        let halves = literal.values == Values::Complex && log_slots < parameters.max_log_slots();
+        let needed = literal.coeffs_to_slots + eval_mod.depth() + usize::from(halves);
+        let available = parameters.max_level();
+        let output_level = literal.output_level.unwrap_or_else(|| available.saturating_sub(needed));
+        if output_level < input_level || output_level + needed > available {
+            return Err(CircuitError::BootstrapLevels { needed, input_level, output_level, available });
+        }
+        let recombine_level = output_level + usize::from(halves);
+        let eval_mod_level = recombine_level + eval_mod.depth();
+        let top = eval_mod_level + literal.coeffs_to_slots;
+
+        let mod_raise =
+            ModRaisePlan::new(rlwe, top, literal.ephemeral_weight).map_err(named(Stage::ModRaise, 0))?;
+        // Repeated squares of the variable, each rescaled, end at the scale of the next prime: wider primes at the first levels keep
+        // the first powers, whose errors count most, at larger scales.
+        let end = eval_mod_level - eval_mod.cosine.depth();
+        let log_scale = (end + 1..=eval_mod_level)
+            .fold(rlwe.log2_prime(end), |log_scale, level| (log_scale + rlwe.log2_prime(level)) / 2.0);
+        let factor = 1.0 / eval_mod.approximation.half_width();
+        let coeffs_to_slots = Dft::balanced(log_slots, literal.coeffs_to_slots)
+            .and_then(|dft| {
+                CoeffsToSlotsPlan::new(parameters, dft, literal.values, top, q0, factor, log_scale.exp2())
+            })
+            .map_err(named(Stage::CoeffsToSlots, top))?;
+        let relinearization =
+            eval_mod.key_spec(rlwe, eval_mod_level).map_err(named(Stage::EvalMod, eval_mod_level))?;
+        let recombine = halves
+            .then(|| FactorPlan::new(parameters, [0, 1 << log_slots], log_slots + 1, recombine_level))
+            .transpose()
+            .map_err(named(Stage::Recombine, recombine_level))?;
+        Ok(Self { slots_to_coeffs, mod_raise, coeffs_to_slots, eval_mod, relinearization, recombine, scale })
+    }
+
+    /// Level at which [`super::Bootstrapper::bootstrap`] takes ciphertexts; those above are taken at it.
+    pub fn input_level(&self) -> usize {
+        self.slots_to_coeffs.input_level()
+    }
+
+    /// Level of the result.
+    pub fn output_level(&self) -> usize {
+        let reduced = self.coeffs_to_slots.output_level() - self.eval_mod.depth();
+        reduced - usize::from(self.recombine.is_some())
+    }
+
+    /// Levels that can be computed on between two bootstraps.
+    pub fn levels_left(&self) -> usize {
+        self.output_level() - self.input_level()
+    }
+
+    /// `q_0` to the scale of the coefficients.
+    pub fn ratio(&self) -> f64 {
+        self.coeffs_to_slots.input_scale / self.slots_to_coeffs.output_scale
+    }
+
+    /// Every key, with the stage that it is for.
+    pub fn stage_keys(&self) -> Vec<(Stage, KeySpec)> {
+        let recombine = self.recombine.iter().flat_map(|factor| factor.keys.iter().cloned());
+        let of = |stage| move |spec| (stage, spec);
+        let mut out: Vec<_> =
+            self.slots_to_coeffs.required_keys().into_iter().map(of(Stage::SlotsToCoeffs)).collect();
+        out.extend(self.mod_raise.key_specs().into_iter().map(of(Stage::ModRaise)));
+        out.extend(self.coeffs_to_slots.required_keys().into_iter().map(of(Stage::CoeffsToSlots)));
+        out.push((Stage::EvalMod, self.relinearization.clone()));
+        out.extend(recombine.map(of(Stage::Recombine)));
+        out
+    }
+
+    /// Every key that the bootstrapping uses, each once, at the level at which it is used.
+    pub fn required_keys(&self) -> Vec<KeySpec> {
+        let mut seen = BTreeSet::new();
+        let specs = self.stage_keys().into_iter().map(|(_, spec)| spec);
+        specs
+            .filter(|spec| seen.insert((spec.element, spec.level, spec.alpha, spec.special.clone())))
+            .collect()
+    }
+
+    /// Makes the [`Self::required_keys`] and adds them to a set.
+    ///
+    /// # Errors
+    /// What [`KeySpec::validate`] says, mixed parameters.
+    pub fn generate_keys(
+        &self,
+        generator: &mut KeyGenerator<'_>,
+        keys: &mut EvaluationKeys,
+    ) -> Result<(), CircuitError> {
+        if let Some(pair) = &self.mod_raise.encapsulation {
+            for key in generator.encapsulation_keys(&pair.to_sparse, &pair.to_dense)? {
+                keys.insert(key)?;
+            }
+        }
+        let ephemeral =
+            |e: KeyElement| matches!(e, KeyElement::DenseToSparse(_) | KeyElement::SparseToDense(_));
+        for spec in self.required_keys().iter().filter(|spec| !ephemeral(spec.element)) {
+            keys.insert(generator.switching_key(spec)?)?;
+        }
+        Ok(())
+    }
+
+    /// Refuses a key set that lacks a key, before anything is computed.
+    ///
+    /// # Errors
+    /// [`CircuitError::Stage`] with the stage and level of the first missing key.
+    pub fn require_keys(&self, keys: &EvaluationKeys) -> Result<(), CircuitError> {
+        let mut checked = BTreeMap::new();
+        for (stage, spec) in self.stage_keys() {
+            let found = checked
+                .entry((spec.element, spec.level))
+                .or_insert_with(|| keys.best(spec.element, spec.level, false).map(|_| ()));
+            found.clone().map_err(|error| stage.error(spec.level, CkksError::from(error)))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,85 @@
+//! Named parameter sets with a bootstrapping that fits them.
+
+use keywright_ckks::{CkksError, CkksLiteral, CkksParameters};
+use keywright_rlwe::ParametersLiteral;
+
+use super::coeffs_to_slots::Values;
+use super::plan::BootstrapperLiteral;
+use crate::CircuitError;
+
+/// Parameters and the bootstrapping that they are for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BootstrapPreset {
+    /// What it is called: ring degree, bits of the largest key modulus, levels left and the bits of each.
+    pub name: &'static str,
+    /// `log2(N)`.
+    pub log_n: u32,
+    /// Widths of `q_0, q_1, ...`; runs as `(bits, count)`: `q_0`, `slots_to_coeffs`, levels to compute on, recombination,
+    /// `eval_mod`, `coeffs_to_slots`.
+    pub q: &'static [(u32, usize)],
+    /// Widths of the special primes.
+    pub p: &'static [(u32, usize)],
+    /// `log2` of the scale.
+    pub log_scale: u32,
+    /// What the bootstrapping does.
+    pub bootstrapper: BootstrapperLiteral,
+}
+
+const FULL: BootstrapperLiteral = BootstrapperLiteral {
+    log_slots: 15,
+    values: Values::Complex,
+    slots_to_coeffs: 3,
+    coeffs_to_slots: 4,
+    ephemeral_weight: Some(32),
+    log2_failure: -40.0,
+    log_ratio: 5.0,
+    cosine_degree: 62,
+    double_angles: 1,
+    arcsine_degree: 7,
+    output_level: None,
+};
+
+/// The shipped sets. Every key is 128-bit secure by the bound for its secret.
+pub const BOOTSTRAP_PRESETS: [BootstrapPreset; 1] = [BootstrapPreset {
+    name: "N16_fast",
+    log_n: 16,
+    q: &[(50, 1), (40, 3), (45, 9), (50, 7), (59, 1), (60, 1), (50, 1), (46, 4)],
+    p: &[(50, 9)],
+    log_scale: 45,
+    bootstrapper: FULL,
+}];
+
+/// The preset of that name.
+///
+/// # Errors
+/// [`CkksError::UnknownPreset`] listing all names.
+pub fn bootstrap_preset(name: &str) -> Result<BootstrapPreset, CkksError> {
+    BOOTSTRAP_PRESETS.iter().find(|p| p.name == name).cloned().ok_or_else(|| CkksError::UnknownPreset {
+        name: name.into(),
+        known: BOOTSTRAP_PRESETS.map(|p| p.name).join(", "),
+    })
+}
+
+impl BootstrapPreset {
+    /// The literal with the primes chosen.
+    ///
+    /// # Errors
+    /// [`keywright_rlwe::RlweError::Ring`] if there are not enough primes.
+    pub fn literal(&self) -> Result<CkksLiteral, CircuitError> {
+        let widths = |runs: &[(u32, usize)]| -> Vec<u32> {
+            runs.iter().flat_map(|&(bits, count)| std::iter::repeat_n(bits, count)).collect()
+        };
+        Ok(CkksLiteral {
+            rlwe: ParametersLiteral::from_bits(self.log_n, &widths(self.q), &widths(self.p))?,
+            log_scale: f64::from(self.log_scale),
+        })
+    }
+
+    /// The parameters with every precomputed table.
+    ///
+    /// # Errors
+    /// As [`CkksParameters::new`].
+    pub fn parameters(&self) -> Result<CkksParameters, CircuitError> {
+        Ok(CkksParameters::new(self.literal()?)?)
+    }
+}

@@ -1,0 +1,159 @@
+//! Slots to coefficients: the homomorphic encoding.
+//!
+//! | | form | level | scale |
+//! |---|---|---|---|
+//! | input | values `z_j` in `n = 2^log_slots` slots | the plan's, or above | `S` |
+//! | output | `Re z_j` in coefficient `brv(j) N/2n`, `Im z_j` in coefficient `N/2 + brv(j) N/2n`, 0 in the others; `brv` reverses `log_slots` bits | the plan's depth below the plan's level | `c S` |
+//!
+//! The matrix is `F B` of [`super::dft`], times `c`, the quotient of the output's scale to the input's. Each of its `m` factors
+//! has `c^(1/m)`. A plaintext whose slots are `F B z` has the complex coefficients `B z`: the values themselves are what
+//! decoding coefficients gives.
+//!
+//! # Error
+//! Deviations are root mean squares over the slots, see [`Spread::RootMeanSquare`](crate::linear_transform::Spread); the factors are multiples
+//! of unitary matrices, `c^(1/m) 2^(l/2)` for `l` layers. In the last factor's output slots have `sqrt(n)` times the values' root mean square
+//! and errors, at scale `c S` read as coefficients: `|F B z|^2 = n |z|^2`, and a coefficient's error is that of a
+//! slot divided by `sqrt(2n)`, two coefficients making one complex number. So an error made before the first factor counts in full, and one made
+//! after `l` layers is divided by `2^(l/2)`: it is the first roundings that matter.
+
+use keywright_ckks::{Ciphertext, CkksError, CkksParameters, Evaluator, Packing};
+use keywright_rlwe::KeySpec;
+
+use super::dft::{Dft, Direction};
+use super::factor::{FactorPlan, apply};
+use super::stage::{Stage, require_input};
+use crate::CircuitError;
+use crate::linear_transform::{LinearTransform, Spread};
+
+/// What the stage does, without diagonals and keys.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SlotsToCoeffsPlan {
+    /// Factorisation.
+    pub dft: Dft,
+    /// Factors in the order in which they are applied.
+    pub factors: Vec<FactorPlan>,
+    /// Scale of the input.
+    pub input_scale: f64,
+    /// Scale of the output, for an input at exactly [`Self::input_scale`].
+    pub output_scale: f64,
+}
+
+impl SlotsToCoeffsPlan {
+    /// Plans the stage for inputs at `level`: one level for each factor.
+    ///
+    /// # Errors
+    /// [`CircuitError::LogSlots`]; [`CircuitError::Ckks`] for too low a level, scales that are not positive and finite, and keys that
+    /// cannot be.
+    pub fn new(
+        parameters: &CkksParameters,
+        dft: Dft,
+        level: usize,
+        input_scale: f64,
+        output_scale: f64,
+    ) -> Result<Self, CircuitError> {
+        let (log_slots, max) = (dft.log_slots(), parameters.max_log_slots());
+        if log_slots > max {
+            return Err(CircuitError::LogSlots { log_slots, max });
+        }
+        let needed = dft.depth();
+        if needed > level {
+            let operation = Stage::SlotsToCoeffs.name();
+            return Err(CkksError::LevelsExhausted { operation, needed, available: level }.into());
+        }
+        for scale in [input_scale, output_scale] {
+            if !(scale >= 1.0 && scale.is_finite()) {
+                let log_q = parameters.rlwe().log2_q(0);
+                return Err(CkksError::Scale { log_scale: scale.log2(), log_q, level: 0 }.into());
+            }
+        }
+        let factors = dft
+            .order(Direction::Forward)
+            .into_iter()
+            .zip((0..=level).rev())
+            .map(|(factor, level)| FactorPlan::new(parameters, dft.indices(factor), log_slots, level))
+            .collect::<Result<_, _>>()?;
+        Ok(Self { dft, factors, input_scale, output_scale })
+    }
+
+    /// Level of the input; ciphertexts above it are taken at it.
+    pub fn input_level(&self) -> usize {
+        self.factors[0].level
+    }
+
+    /// Level of the output.
+    pub fn output_level(&self) -> usize {
+        self.input_level() - self.factors.len()
+    }
+
+    /// Every key that the stage uses.
+    pub fn required_keys(&self) -> Vec<KeySpec> {
+        self.factors.iter().flat_map(|factor| factor.keys.iter().cloned()).collect()
+    }
+}
+
+/// The stage with its diagonals encoded.
+#[derive(Debug)]
+pub struct SlotsToCoeffs {
+    parameters: CkksParameters,
+    plan: SlotsToCoeffsPlan,
+    transforms: Vec<LinearTransform>,
+}
+
+impl SlotsToCoeffs {
+    /// Encodes the diagonals of a plan.
+    ///
+    /// # Errors
+    /// As [`LinearTransform::new`].
+    pub fn new(parameters: &CkksParameters, plan: &SlotsToCoeffsPlan) -> Result<Self, CircuitError> {
+        let constant = (plan.output_scale / plan.input_scale).powf(1.0 / plan.factors.len() as f64);
+        let transforms = plan
+            .dft
+            .order(Direction::Forward)
+            .into_iter()
+            .zip(&plan.factors)
+            .map(|(factor, step)| {
+                let diagonals = plan.dft.diagonals(Direction::Forward, factor, constant);
+                step.encode(parameters, &diagonals, Spread::RootMeanSquare)
+            })
+            .collect::<Result<_, _>>()?;
+        Ok(Self { parameters: parameters.clone(), plan: plan.clone(), transforms })
+    }
+
+    /// What it does.
+    pub fn plan(&self) -> &SlotsToCoeffsPlan {
+        &self.plan
+    }
+
+    /// Bytes of its diagonals.
+    pub fn bytes(&self) -> usize {
+        self.transforms.iter().map(LinearTransform::bytes).sum()
+    }
+
+    /// Moves the values in slots to coefficients.
+    ///
+    /// # Errors
+    /// [`CircuitError::Stage`] with: a packing of another number of slots, a level below the plan's, a scale that differs from the
+    /// plan's by more than [`super::SCALE_DRIFT`], a missing key, mixed parameters.
+    pub fn evaluate(
+        &self,
+        evaluator: &Evaluator<'_>,
+        input: &Ciphertext,
+    ) -> Result<Ciphertext, CircuitError> {
+        let (plan, stage) = (&self.plan, Stage::SlotsToCoeffs);
+        let log_slots = plan.dft.log_slots();
+        let packing = Packing::Slots { log_slots };
+        require_input(stage, &self.parameters, input, packing, plan.input_level(), plan.input_scale)?;
+        let lowered = evaluator
+            .drop_to_level(input, plan.input_level())
+            .map_err(|error| stage.error(plan.input_level(), error))?;
+        let mut out = apply(evaluator, &self.transforms, lowered)
+            .map_err(|error| stage.error(plan.input_level(), error))?;
+        let factor = plan.output_scale / plan.input_scale;
+        out.scale = input.scale * factor;
+        out.packing = Packing::Coefficients;
+        // The root mean square of the slots' errors, spread over the coefficients.
+        out.estimate.deviation /= packing.spread().sqrt() * factor;
+        out.estimate.magnitude = input.estimate.magnitude;
+        Ok(out)
+    }
+}
