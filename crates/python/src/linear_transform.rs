@@ -77,7 +77,14 @@ impl PyLinearTransform {
                         .sum();
                     let digits = digit_ranges(rlwe, level, level + 1, bits)?.len();
                     let shape = SwitchShape { level, digits, special: special.len() };
-                    BsgsPlan::optimal(vectors.keys().copied(), 1 << log_slots, rlwe.log_n(), shape)?.n1
+                    BsgsPlan::optimal(
+                        vectors.keys().copied(),
+                        1 << log_slots,
+                        rlwe.log_n(),
+                        shape,
+                        usize::MAX,
+                    )?
+                    .n1
                 }
             };
             Ok(LinearTransform::new(&parameters.0, &vectors, log_slots, level, &special, n1)?)

@@ -65,7 +65,7 @@ pub struct CoeffsToSlotsPlan {
 }
 
 impl CoeffsToSlotsPlan {
-    /// Plans the stage for inputs at `level`: one level for each factor.
+    /// Plans the stage for inputs at `level`: one level for each factor, each with at most `max_babies` baby steps.
     ///
     /// # Errors
     /// [`CircuitError::LogSlots`]; [`CircuitError::Ckks`] for too low a level, scales that are not positive and finite, and keys that
@@ -78,6 +78,7 @@ impl CoeffsToSlotsPlan {
         input_scale: f64,
         factor: f64,
         output_scale: f64,
+        max_babies: usize,
     ) -> Result<Self, CircuitError> {
         let (rlwe, stage) = (parameters.rlwe(), Stage::CoeffsToSlots);
         let (log_slots, max) = (dft.log_slots(), parameters.max_log_slots());
@@ -108,7 +109,7 @@ impl CoeffsToSlotsPlan {
             .zip((0..=level).rev())
             .map(|(factor, level)| {
                 let log_slots = log_slots + u32::from(halves && factor == 0);
-                FactorPlan::new(parameters, dft.indices(factor), log_slots, level)
+                FactorPlan::new(parameters, dft.indices(factor), log_slots, level, max_babies)
             })
             .collect::<Result<_, _>>()?;
         let conjugation = spec(KeyElement::Galois((2 << rlwe.log_n()) - 1), level - needed)?;

@@ -14,6 +14,11 @@
 //! group, `b = log_slots`, where `k` and `k - 2^(b-a)` coincide. All its entries have period `2^b`, so that its diagonals
 //! are plaintexts of `2^b` slots.
 //!
+//! *Positive diagonals.* With `R_c` the rotation by `c`, `D R_r` a diagonal and `S_i = c_1 + .. + c_i`, the factors
+//! `R_(S_i) M_i R_(-S_(i-1))` have their diagonals at `r + c_i`, and their product is that of the `M_i` if `S_m = 0` modulo `n`. Here
+//! `c_i = T_i - T_(i-1)`, in the order of distances, with `T_i = 2^b` for the layers `2^a .. 2^b`, so that `r + c_i` is not negative and
+//! the giant steps of a factor are `0, g, 2 g, ..`: a chain. The last group may be shifted by any multiple of its distances.
+//!
 //! The homomorphic transforms leave `B` out: [`Direction::Forward`] is `F B`, which takes the complex coefficients in bit-reversed
 //! order to the slots, and [`Direction::Inverse`] is `B F^-1`. What is between them, evaluated slot by slot, does not see
 //! the order. (Cheon, Han and Hhan, *Faster homomorphic discrete Fourier transforms and improved FHE
@@ -107,6 +112,17 @@ impl Dft {
         start..start + self.layers[factor]
     }
 
+    /// `T_i`: by how much factors `0..=factor` are shifted all in all.
+    fn total_shift(&self, factor: usize) -> i64 {
+        let merged = (0..=factor).rev().map(|i| self.range(i)).find(|range| !range.is_empty());
+        merged.map_or(0, |range| 1 << range.end)
+    }
+
+    /// `c_i`.
+    fn shift(&self, factor: usize) -> i64 {
+        self.total_shift(factor) - factor.checked_sub(1).map_or(0, |before| self.total_shift(before))
+    }
+
     /// Indices of the diagonals of a factor, modulo the number of slots; the same in both directions.
     ///
     /// # Panics
@@ -114,7 +130,8 @@ impl Dft {
     pub fn indices(&self, factor: usize) -> BTreeSet<usize> {
         let Range { start, end } = self.range(factor);
         let (slots, reach) = (1i64 << self.log_slots, 1i64 << (end - start));
-        (1 - reach..reach).map(|k| (k << start).rem_euclid(slots) as usize).collect()
+        let shift = self.shift(factor);
+        (1 - reach..reach).map(|k| ((k << start) + shift).rem_euclid(slots) as usize).collect()
     }
 
     /// Diagonals of `constant` times a factor. In both directions the factor is a multiple of a unitary matrix:
@@ -137,12 +154,18 @@ impl Dft {
             Direction::Forward => range.fold(identity, |m, l| multiply(&layer(l), &m)),
             Direction::Inverse => range.rev().fold(identity, |m, l| multiply(&layer(l), &m)),
         };
+        // S_i: the shifts of this factor and of those applied before it.
+        let shifted = match direction {
+            Direction::Forward => self.total_shift(factor),
+            Direction::Inverse => -factor.checked_sub(1).map_or(0, |before| self.total_shift(before)),
+        };
         let mut out: BTreeMap<usize, Vec<Complex64>> = BTreeMap::new();
         for (offset, entries) in product {
-            let index = offset.rem_euclid(slots) as usize;
+            let index = (offset + self.shift(factor)).rem_euclid(slots) as usize;
             let sum = out.entry(index).or_insert_with(|| vec![Complex64::ZERO; slots as usize]);
+            let first = shifted.rem_euclid(period as i64) as usize;
             for (k, value) in sum.iter_mut().enumerate() {
-                *value += entries[k % period];
+                *value += entries[(k + first) % period];
             }
         }
         out
@@ -262,6 +285,24 @@ mod tests {
                 for k in 0..512 {
                     let norm = diagonals.values().map(|d| d[k].norm_sqr()).sum::<f64>().sqrt();
                     assert!((norm / expected - 1.0).abs() < FLOAT, "{direction:?} {factor} {k}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn diagonals_form_a_chain() {
+        for log_slots in 1..=10 {
+            for factors in 1..=4 {
+                let dft = Dft::balanced(log_slots, factors).unwrap();
+                for factor in 0..factors {
+                    let (indices, range) = (dft.indices(factor), dft.range(factor));
+                    // All of the multiples, or a run of them that does not wrap.
+                    let multiples = 1usize << (log_slots - range.start);
+                    let run: Vec<usize> = indices.iter().map(|r| r >> range.start).collect();
+                    assert!(indices.iter().all(|r| r % (1 << range.start) == 0));
+                    assert!(run.windows(2).all(|w| w[1] == w[0] + 1), "{dft:?} {factor}: {run:?}");
+                    assert!(run.len() == multiples || run[run.len() - 1] < 2 << range.len());
                 }
             }
         }

@@ -149,7 +149,7 @@ pub fn eval_mod(
         .collect::<Vec<_>>();
     let (mut value, mut points) = evaluate(evaluator, &plan.cosine, shifted, scales[0], &points)?;
     for &next in &scales[1..] {
-        (value, points) = double_angle(evaluator, value, next, &points)?;
+        (value, points) = double_angle(evaluator, &value, next, &points)?;
     }
     if let Some(arcsine) = &plan.arcsine {
         (value, _) = evaluate(evaluator, arcsine, value, last, &points)?;
@@ -179,17 +179,13 @@ fn evaluate(
 /// `2 c^2 - 1`, exactly at a scale that the caller has arranged for.
 fn double_angle(
     evaluator: &Evaluator<'_>,
-    mut cosine: Ciphertext,
+    cosine: &Ciphertext,
     scale: f64,
     points: &[Point],
 ) -> Result<(Ciphertext, Vec<Point>), CircuitError> {
-    // What the errors of the cosine become is found point by point; here only those of this step.
-    cosine.estimate = ErrorEstimate { deviation: 0.0, magnitude: 1.0 };
-    let square = evaluator.multiply_lazy(&cosine, &cosine)?;
-    let mut out = evaluator.relinearize_rescale(&evaluator.mul_integer(&square, 2)?)?;
+    let mut out = polynomial::double_angle(evaluator, cosine)?;
     // By construction, up to the rounding of f64.
     out.scale = scale;
-    out = evaluator.add_constant(&out, -1.0)?;
     let points: Vec<_> = points
         .iter()
         .map(|&Point { value, deviation }| Point {

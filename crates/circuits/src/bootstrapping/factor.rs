@@ -1,6 +1,6 @@
 use keywright_ckks::{Ciphertext, CkksParameters, Complex64, Evaluator};
 use keywright_ring::rotation_element;
-use keywright_rlwe::{KeyElement, KeySpec};
+use keywright_rlwe::{EvaluationKeys, KeyElement, KeySpec};
 use std::collections::BTreeMap;
 
 use crate::CircuitError;
@@ -22,8 +22,8 @@ pub struct FactorPlan {
 }
 
 impl FactorPlan {
-    /// Plans a transform with diagonals at `indices`: the alpha of fewest transforms at the level and the baby-step count of
-    /// least work with it.
+    /// Plans a transform with diagonals at `indices`: the alpha of fewest transforms at the level, the baby-step count of
+    /// least work with it, up to `max_babies`, and chained giant steps, which cost no more and need one key.
     ///
     /// # Errors
     /// What [`KeySpec::validate`] says of the keys; [`CircuitError::Empty`] without indices.
@@ -32,19 +32,36 @@ impl FactorPlan {
         indices: impl IntoIterator<Item = usize>,
         log_slots: u32,
         level: usize,
+        max_babies: usize,
     ) -> Result<Self, CircuitError> {
         let rlwe = parameters.rlwe();
         let alpha = KeySpec::best_alpha(rlwe, level);
         let spec = |element| KeySpec::new(rlwe, element, level, alpha, true);
         let model = spec(KeyElement::Galois(rotation_element(rlwe.log_n(), 1)));
         let shape = SwitchShape { level, digits: model.validate(rlwe)?.len(), special: model.special.len() };
-        let bsgs = BsgsPlan::optimal(indices, 1 << log_slots, rlwe.log_n(), shape)?;
+        let bsgs = BsgsPlan::optimal(indices, 1 << log_slots, rlwe.log_n(), shape, max_babies)?.chained();
         let keys = bsgs
             .rotations()
             .into_iter()
             .map(|steps| spec(KeyElement::Galois(rotation_element(rlwe.log_n(), steps as i64))))
             .collect();
         Ok(Self { level, log_slots, bsgs, special: model.special, keys })
+    }
+
+    /// Refuses a key set in which a rotation has keys, but none that removes the primes that the diagonals are encoded over.
+    pub(super) fn require_special(&self, keys: &EvaluationKeys) -> Result<(), CircuitError> {
+        for element in self.keys.iter().map(|spec| spec.element) {
+            let removed: Vec<_> = keys
+                .uses(element, self.level, false)
+                .map(|found| found.plan.division.removed.clone())
+                .collect();
+            if !removed.contains(&self.special) {
+                let (encoded, level) = (self.special.clone(), self.level);
+                let found = format!("{element} over {removed:?}");
+                return Err(CircuitError::SpecialPrimes { encoded, level, found });
+            }
+        }
+        Ok(())
     }
 
     /// The transform with its diagonals encoded, for errors of the given [`Spread`].
@@ -62,7 +79,7 @@ impl FactorPlan {
             &self.special,
             self.bsgs.n1,
         )?;
-        Ok(transform.with_spread(spread))
+        Ok(transform.chained().with_spread(spread))
     }
 }
 

@@ -1,6 +1,6 @@
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use keywright_ckks::{CkksError, CkksParameters};
+use keywright_ckks::CkksParameters;
 use keywright_rlwe::{EvaluationKeys, KeyElement, KeyGenerator, KeySpec};
 
 use super::coeffs_to_slots::{CoeffsToSlotsPlan, Values};
@@ -25,6 +25,8 @@ pub struct BootstrapperLiteral {
     pub slots_to_coeffs: usize,
     /// Levels of `coeffs_to_slots`.
     pub coeffs_to_slots: usize,
+    /// Most baby steps of a factor of either: each has a key. Fewer of them are more giant steps, which share a key but take longer.
+    pub max_babies: usize,
     /// Hamming weight of the ephemeral secret under which the modulus is raised; `None` raises it under the main one.
     pub ephemeral_weight: Option<usize>,
     /// `log2` of the probability that a bootstrap fails.
@@ -81,12 +83,14 @@ impl BootstrapperPlan {
     pub fn new(parameters: &CkksParameters, literal: &BootstrapperLiteral) -> Result<Self, CircuitError> {
         let (rlwe, log_slots) = (parameters.rlwe(), literal.log_slots);
         let (scale, q0) = (parameters.scale(), rlwe.modulus(0).value() as f64);
+        let max_babies = literal.max_babies;
         let named = |stage: Stage, level| move |error| stage.error(level, error);
 
         let input_level = literal.slots_to_coeffs;
         let slots_to_coeffs = Dft::balanced(log_slots, input_level)
             .and_then(|dft| {
-                SlotsToCoeffsPlan::new(parameters, dft, input_level, scale, q0 / literal.log_ratio.exp2())
+                let coefficients = q0 / literal.log_ratio.exp2();
+                SlotsToCoeffsPlan::new(parameters, dft, input_level, scale, coefficients, max_babies)
             })
             .map_err(named(Stage::SlotsToCoeffs, input_level))?;
 
@@ -124,13 +128,16 @@ impl BootstrapperPlan {
         let factor = 1.0 / eval_mod.approximation.half_width();
         let coeffs_to_slots = Dft::balanced(log_slots, literal.coeffs_to_slots)
             .and_then(|dft| {
-                CoeffsToSlotsPlan::new(parameters, dft, literal.values, top, q0, factor, log_scale.exp2())
+                let scale = log_scale.exp2();
+                CoeffsToSlotsPlan::new(parameters, dft, literal.values, top, q0, factor, scale, max_babies)
             })
             .map_err(named(Stage::CoeffsToSlots, top))?;
         let relinearization =
             eval_mod.key_spec(rlwe, eval_mod_level).map_err(named(Stage::EvalMod, eval_mod_level))?;
         let recombine = halves
-            .then(|| FactorPlan::new(parameters, [0, 1 << log_slots], log_slots + 1, recombine_level))
+            .then(|| {
+                FactorPlan::new(parameters, [0, 1 << log_slots], log_slots + 1, recombine_level, max_babies)
+            })
             .transpose()
             .map_err(named(Stage::Recombine, recombine_level))?;
         Ok(Self { slots_to_coeffs, mod_raise, coeffs_to_slots, eval_mod, relinearization, recombine, scale })
@@ -204,15 +211,18 @@ impl BootstrapperPlan {
     /// Refuses a key set that lacks a key, before anything is computed.
     ///
     /// # Errors
-    /// [`CircuitError::Stage`] with the stage and level of the first missing key.
+    /// [`CircuitError::Stage`] with the stage and level of the first missing key, or of the first that there is over other special
+    /// primes than the diagonals that it is for.
     pub fn require_keys(&self, keys: &EvaluationKeys) -> Result<(), CircuitError> {
-        let mut checked = BTreeMap::new();
         for (stage, spec) in self.stage_keys() {
-            let found = checked
-                .entry((spec.element, spec.level))
-                .or_insert_with(|| keys.best(spec.element, spec.level, false).map(|_| ()));
-            found.clone().map_err(|error| stage.error(spec.level, CkksError::from(error)))?;
+            let (element, level) = (spec.element, spec.level);
+            keys.best(element, level, false).map_err(|error| stage.error(level, error))?;
         }
-        Ok(())
+        let of = |stage: Stage, factors: &[FactorPlan]| {
+            factors.iter().try_for_each(|f| f.require_special(keys).map_err(|e| stage.error(f.level, e)))
+        };
+        of(Stage::SlotsToCoeffs, &self.slots_to_coeffs.factors)?;
+        of(Stage::CoeffsToSlots, &self.coeffs_to_slots.factors)?;
+        of(Stage::Recombine, self.recombine.as_slice())
     }
 }

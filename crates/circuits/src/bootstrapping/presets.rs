@@ -30,6 +30,7 @@ const FULL: BootstrapperLiteral = BootstrapperLiteral {
     values: Values::Complex,
     slots_to_coeffs: 3,
     coeffs_to_slots: 4,
+    max_babies: 8,
     ephemeral_weight: Some(32),
     log2_failure: -40.0,
     log_ratio: 5.0,

@@ -39,7 +39,7 @@ pub struct SlotsToCoeffsPlan {
 }
 
 impl SlotsToCoeffsPlan {
-    /// Plans the stage for inputs at `level`: one level for each factor.
+    /// Plans the stage for inputs at `level`: one level for each factor, each with at most `max_babies` baby steps.
     ///
     /// # Errors
     /// [`CircuitError::LogSlots`]; [`CircuitError::Ckks`] for too low a level, scales that are not positive and finite, and keys that
@@ -50,6 +50,7 @@ impl SlotsToCoeffsPlan {
         level: usize,
         input_scale: f64,
         output_scale: f64,
+        max_babies: usize,
     ) -> Result<Self, CircuitError> {
         let (log_slots, max) = (dft.log_slots(), parameters.max_log_slots());
         if log_slots > max {
@@ -70,7 +71,9 @@ impl SlotsToCoeffsPlan {
             .order(Direction::Forward)
             .into_iter()
             .zip((0..=level).rev())
-            .map(|(factor, level)| FactorPlan::new(parameters, dft.indices(factor), log_slots, level))
+            .map(|(factor, level)| {
+                FactorPlan::new(parameters, dft.indices(factor), log_slots, level, max_babies)
+            })
             .collect::<Result<_, _>>()?;
         Ok(Self { dft, factors, input_scale, output_scale })
     }

@@ -241,6 +241,12 @@ impl LinearTransform {
         self
     }
 
+    /// The same transform with chained giant steps: [`BsgsPlan::chained`].
+    pub fn chained(mut self) -> Self {
+        self.plan = self.plan.chained();
+        self
+    }
+
     /// By how much the transform multiplies deviations, of all diagonals and of those whose baby step needs a key switch.
     pub(super) fn growth(&self) -> [f64; 2] {
         [&self.norms, &self.rotated_norms].map(|norms| match self.spread {

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 use keywright_ckks::{Ciphertext, CkksError, ErrorEstimate, Evaluator, Packing, SCALE_TOLERANCE};
 use keywright_rlwe::{RlweCiphertext, noise};
 
-use super::LinearTransform;
 use super::baby_steps::{Input, hoist, products};
 use super::giant_steps::giant_steps;
 use super::keys::{KeyFinder, Rotation};
+use super::{GiantSteps, LinearTransform};
 use crate::CircuitError;
 
 /// `sum_t M_t v_t`: each ciphertext with its transform. The giant steps and the division at the end are those of one
@@ -43,7 +43,11 @@ pub fn evaluate(
     let giants: BTreeSet<usize> =
         inputs.iter().flat_map(|(transform, _)| &transform.plan().giants).copied().collect();
     let giants: Vec<usize> = giants.into_iter().collect();
-    let rotations = finder.rotations(&giants)?;
+    let steps = match first.plan().giant_steps {
+        GiantSteps::Separate => giants.clone(),
+        GiantSteps::Chain { step } => vec![step],
+    };
+    let rotations = finder.rotations(&steps)?;
     finder.finish()?;
 
     let hoisted = hoist(evaluator, &prepared)?;
@@ -51,7 +55,11 @@ pub fn evaluate(
     drop(hoisted);
     let total = giant_steps(evaluator, first, &giants, &rotations, sums)?;
     let polys = first.division.divide(evaluator.parameters().rlwe(), &[&total[0], &total[1]]);
-    let estimate = estimate(evaluator, &prepared, &rotations);
+    let switches = match first.plan().giant_steps {
+        GiantSteps::Separate => 1,
+        GiantSteps::Chain { step } => giants.last().map_or(0, |last| last / step),
+    };
+    let estimate = estimate(evaluator, &prepared, &rotations, switches as f64);
     let model = inputs[0].1;
     Ok(Ciphertext {
         parameters: evaluator.parameters().clone(),
@@ -81,6 +89,10 @@ fn check(
             format!("{:?}", transform.special()),
         );
     }
+    if transform.plan().giant_steps != first.plan().giant_steps {
+        let [left, right] = [first, transform].map(|t| format!("{:?}", t.plan().giant_steps));
+        return mismatch("giant steps", left, right);
+    }
     let packing = Packing::Slots { log_slots: transform.log_slots() };
     if ciphertext.packing != packing {
         return Err(CkksError::PackingMismatch { left: ciphertext.packing, right: packing }.into());
@@ -106,8 +118,13 @@ fn check(
     Ok(())
 }
 
-/// The derivation is in the documentation of the module.
-fn estimate(evaluator: &Evaluator<'_>, inputs: &[Input<'_>], giants: &[Rotation]) -> ErrorEstimate {
+/// The derivation is in the documentation of the module. Every giant step's key is used `switches` times.
+fn estimate(
+    evaluator: &Evaluator<'_>,
+    inputs: &[Input<'_>],
+    giants: &[Rotation],
+    switches: f64,
+) -> ErrorEstimate {
     let rlwe = evaluator.parameters().rlwe();
     let key_noise = |r: &Rotation| noise::key_switch_raised(rlwe, &r.found.plan, &r.found.key);
     let (model, transform) = (inputs[0].ciphertext, inputs[0].transform);
@@ -123,6 +140,7 @@ fn estimate(evaluator: &Evaluator<'_>, inputs: &[Input<'_>], giants: &[Rotation]
     }
     let q = rlwe.modulus(transform.level()).value() as f64;
     let rounding = rlwe.secret().expected_norm2(rlwe.n()) / 12.0;
-    sum.deviation += giants.iter().map(|r| model.deviation_of(key_noise(r) + rounding)).sum::<f64>() / q;
+    sum.deviation +=
+        switches * giants.iter().map(|r| model.deviation_of(key_noise(r) + rounding)).sum::<f64>() / q;
     sum.with_noise(model.deviation_of(noise::division(rlwe)))
 }

@@ -11,7 +11,8 @@
 //! 2. *Products.* `w_j = sum_i rot(diag_{i+j}, -j) u_i` modulo `Q P`, with diagonals encoded at scale `q_level` over the
 //!    primes of `Q` and `P`; one lazily reduced inner product for each giant step and prime.
 //! 3. *Giant steps.* Only the second half of `w_j` is divided by `P`, and switched; the result stays modulo `Q P`. The
-//!    first half joins it there, the rotation is applied and the sum over `j` is taken modulo `Q P`.
+//!    first half joins it there, the rotation is applied and the sum over `j` is taken modulo `Q P`. Chained giant steps
+//!    ([`GiantSteps::Chain`]) do this to the sum so far, one `w_j` after the other.
 //! 4. One division by `P q_level` for the sum: the division by `P` and the rescaling are one. The scale is the input's.
 //!
 //! `P` is the product of all primes that a key switch removes: special primes and, for keys used with coarser digits,
@@ -44,4 +45,4 @@ mod plan;
 
 pub use diagonals::{ENCODING_UNITS, LinearTransform, Spread};
 pub use evaluate::evaluate;
-pub use plan::{BsgsPlan, Cost, SwitchShape};
+pub use plan::{BsgsPlan, Cost, GiantSteps, SwitchShape};

@@ -20,13 +20,30 @@ pub struct Cost {
     pub transforms: usize,
     /// Products of one limb with another, accumulated.
     pub products: usize,
+    /// Products of a digit with both halves of a key row, the row being read and its uniform half expanded.
+    pub key_rows: usize,
 }
 
 impl Cost {
-    /// In multiplications per coefficient, for a ring of degree `2^log_n`: a transform takes `log_n / 2`.
+    /// In multiplications per coefficient, for a ring of degree `2^log_n`: a transform takes `log_n / 2`, and a key row 5/8
+    /// of a transform, as in [`keywright_rlwe::KeyUse::cost`].
     pub fn multiplications(self, log_n: u32) -> f64 {
-        self.transforms as f64 * f64::from(log_n) / 2.0 + self.products as f64
+        let transforms = self.transforms as f64 + 0.625 * self.key_rows as f64;
+        transforms * f64::from(log_n) / 2.0 + self.products as f64
     }
+}
+
+/// How the sums of the giant steps are rotated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GiantSteps {
+    /// Each by its own step, with a key of its own.
+    Separate,
+    /// One after the other by the same step, as in Horner's scheme: one key, and as many switches if no multiple of the step is left
+    /// out.
+    Chain {
+        /// The step: the greatest common divisor of all giant steps.
+        step: usize,
+    },
 }
 
 /// How the diagonals of one transform are split into baby and giant steps. Plain data: no keys, no parameters.
@@ -40,6 +57,8 @@ pub struct BsgsPlan {
     pub babies: Vec<usize>,
     /// Giant steps that occur, ascending; 0 needs no key.
     pub giants: Vec<usize>,
+    /// How they are made.
+    pub giant_steps: GiantSteps,
 }
 
 impl BsgsPlan {
@@ -66,10 +85,12 @@ impl BsgsPlan {
             diagonals: indices.len(),
             babies: babies.into_iter().collect(),
             giants: giants.into_iter().collect(),
+            giant_steps: GiantSteps::Separate,
         })
     }
 
-    /// The plan of least [`Cost::multiplications`] over `n1 = g 2^k`, `g` the greatest common divisor of the indices.
+    /// The plan of least [`Cost::multiplications`] over `n1 = g 2^k`, `g` the greatest common divisor of the indices, with at most
+    /// `max_babies` baby steps: each of them has a key.
     ///
     /// # Errors
     /// [`CircuitError::Empty`] without diagonals.
@@ -78,6 +99,7 @@ impl BsgsPlan {
         slots: usize,
         log_n: u32,
         shape: SwitchShape,
+        max_babies: usize,
     ) -> Result<Self, CircuitError> {
         let indices: BTreeSet<usize> = diagonals.into_iter().map(|r| r % slots).collect();
         let gcd = indices.iter().fold(0, |a, &b| greatest_common_divisor(a, b)).max(1);
@@ -85,6 +107,9 @@ impl BsgsPlan {
         let mut n1 = 2 * gcd;
         while n1 <= slots {
             let plan = Self::new(indices.iter().copied(), slots, n1)?;
+            if plan.babies.len() > max_babies {
+                break;
+            }
             if plan.cost(shape).multiplications(log_n) < best.cost(shape).multiplications(log_n) {
                 best = plan;
             }
@@ -93,17 +118,45 @@ impl BsgsPlan {
         Ok(best)
     }
 
+    /// The same with chained giant steps, if there are any.
+    pub fn chained(mut self) -> Self {
+        let step = self.giants.iter().fold(0, |a, &b| greatest_common_divisor(a, b));
+        self.giant_steps = if step == 0 { GiantSteps::Separate } else { GiantSteps::Chain { step } };
+        self
+    }
+
+    /// Rotations of sums that need a key.
+    pub(super) fn giant_rotations(&self) -> Vec<usize> {
+        match self.giant_steps {
+            GiantSteps::Separate => self.giants.iter().copied().filter(|&k| k != 0).collect(),
+            GiantSteps::Chain { step } => vec![step],
+        }
+    }
+
+    /// Key switches of sums.
+    fn giant_switches(&self) -> usize {
+        match self.giant_steps {
+            GiantSteps::Separate => self.giant_rotations().len(),
+            GiantSteps::Chain { step } => self.giants.last().map_or(0, |last| last / step),
+        }
+    }
+
+    /// Key switches of the input.
+    fn baby_switches(&self) -> usize {
+        self.babies.iter().filter(|&&k| k != 0).count()
+    }
+
     /// Rotations that need a key, ascending: those of the input (baby steps) and of the sums (giant steps). A rotation that is
     /// both is listed once.
     pub fn rotations(&self) -> Vec<usize> {
-        let steps: BTreeSet<usize> =
-            self.babies.iter().chain(&self.giants).copied().filter(|&k| k != 0).collect();
+        let babies = self.babies.iter().copied().filter(|&k| k != 0);
+        let steps: BTreeSet<usize> = babies.chain(self.giant_rotations()).collect();
         steps.into_iter().collect()
     }
 
     /// Key switches: one per baby and giant step other than 0.
     pub fn key_switches(&self) -> usize {
-        self.babies.iter().chain(&self.giants).filter(|&&k| k != 0).count()
+        self.baby_switches() + self.giant_switches()
     }
 
     /// Work of one evaluation on one ciphertext.
@@ -111,15 +164,15 @@ impl BsgsPlan {
         let SwitchShape { level, digits, special } = shape;
         let kept = level + 1;
         let targets = kept + special;
-        let rotated = |steps: &[usize]| steps.iter().filter(|&&k| k != 0).count();
-        let (babies, giants) = (rotated(&self.babies), rotated(&self.giants));
+        let (babies, giants) = (self.baby_switches(), self.giant_switches());
         // An inverse transform of each limb, a forward one of each digit at each target but the digit's own primes.
         let decomposition = kept + digits * targets - kept;
         let division = special + kept;
         let last = 2 * (special + 1 + level);
         Cost {
             transforms: usize::from(babies > 0) * decomposition + giants * (division + decomposition) + last,
-            products: 2 * targets * (digits * (babies + giants) + self.diagonals),
+            products: 2 * targets * self.diagonals,
+            key_rows: targets * digits * (babies + giants),
         }
     }
 }
@@ -143,19 +196,29 @@ mod tests {
         let cost = plan.cost(SHAPE);
         // Decomposition 52, seven giant steps of 13 + 52, the last division 2 (4 + 9).
         assert_eq!(cost.transforms, 52 + 7 * 65 + 26);
-        assert_eq!(cost.products, 26 * (4 * 14 + 64));
+        assert_eq!((cost.products, cost.key_rows), (26 * 64, 13 * 4 * 14));
+        let chained = plan.clone().chained();
+        assert_eq!(chained.giant_steps, GiantSteps::Chain { step: 8 });
+        assert_eq!(chained.rotations(), (1..=8).collect::<Vec<_>>());
+        assert_eq!((chained.key_switches(), chained.cost(SHAPE)), (14, cost));
+        // A chain goes over the multiples that are left out as well.
+        let gaps = BsgsPlan::new([0, 3, 16, 40], 64, 4).unwrap().chained();
+        assert_eq!((gaps.rotations(), gaps.key_switches()), (vec![3, 8], 1 + 5));
+        assert_eq!(BsgsPlan::new(0..4, 64, 4).unwrap().chained().giant_steps, GiantSteps::Separate);
     }
 
     #[test]
     fn the_optimum_uses_strides_and_prefers_babies() {
-        let strided = BsgsPlan::optimal((0..16).map(|k| 96 * k), 1 << 14, 15, SHAPE).unwrap();
+        let strided = BsgsPlan::optimal((0..16).map(|k| 96 * k), 1 << 14, 15, SHAPE, usize::MAX).unwrap();
         assert_eq!(strided.n1 % 96, 0);
         assert!(strided.babies.len() > strided.giants.len(), "{strided:?}");
         for n1 in [1, 7, 96, 1024] {
             let other = BsgsPlan::new((0..16).map(|k| 96 * k), 1 << 14, n1).unwrap();
             assert!(other.cost(SHAPE).multiplications(15) >= strided.cost(SHAPE).multiplications(15));
         }
-        let identity = BsgsPlan::optimal([0], 1, 15, SHAPE).unwrap();
+        let few = BsgsPlan::optimal((0..16).map(|k| 96 * k), 1 << 14, 15, SHAPE, 2).unwrap();
+        assert_eq!((few.babies.len(), few.giants.len()), (2, 8));
+        let identity = BsgsPlan::optimal([0], 1, 15, SHAPE, usize::MAX).unwrap();
         assert_eq!((identity.n1, identity.key_switches()), (1, 0));
     }
 

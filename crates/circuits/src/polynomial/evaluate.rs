@@ -1,11 +1,11 @@
 use std::collections::BTreeMap;
 
 use keywright_ckks::{Ciphertext, CkksError, ErrorEstimate, Evaluator, Packing, TAIL};
-use keywright_ring::Poly;
-use keywright_rlwe::{KeyElement, RlweCiphertext, for_each_item};
+use keywright_rlwe::KeyElement;
 
 use super::plan::{Node, PolynomialPlan, Power};
 use super::sensitivity::{Differentiation, StepErrors};
+use super::sum::{Term, accumulate};
 use super::{Basis, Point};
 use crate::CircuitError;
 
@@ -162,59 +162,18 @@ impl Powers<'_, '_> {
 
     fn make(&mut self, power: &Power) -> Result<(), CircuitError> {
         let (a, b) = power.factors;
-        let mut product = self.evaluator.multiply_lazy(self.get(a), self.get(b))?;
-        let chebyshev = self.basis != Basis::Monomial;
-        if chebyshev {
-            product = self.evaluator.mul_integer(&product, 2)?;
-            if a != b {
-                self.add_term(&mut product, a - b, -1.0)?;
-            }
-        }
-        let mut out = self.evaluator.relinearize_rescale(&product)?;
-        if chebyshev && a == b {
-            out = self.evaluator.add_constant(&out, -1.0)?;
-        }
+        let (left, right) = (self.get(a), self.get(b));
+        let mut out = if self.basis == Basis::Monomial {
+            product(self.evaluator, left, right, 1, None)?
+        } else if a == b {
+            double_angle(self.evaluator, left)?
+        } else {
+            product(self.evaluator, left, right, 2, Some((self.get(a - b), -1.0)))?
+        };
         out.estimate.magnitude = out.estimate.magnitude.min(self.magnitude(power.exponent));
         self.errors.powers.insert(power.exponent, std::mem::take(&mut out.estimate.deviation));
         self.by_exponent.insert(power.exponent, out);
         Ok(())
-    }
-
-    /// `sum += c X^k`, exactly at the scale of the sum and at its level: the constant is encoded at the quotient of the
-    /// two scales, off by at most half a unit.
-    fn add_term(&self, sum: &mut Ciphertext, exponent: usize, c: f64) -> Result<(), CircuitError> {
-        let rlwe = self.evaluator.parameters().rlwe();
-        let (power, level) = (self.get(exponent), sum.level());
-        let constant_scale = sum.scale / power.scale;
-        let constant = (c * constant_scale).round_ties_even();
-        // Below 1 constants would round to nothing; integers of 127 bits are more than any scale asks for.
-        if !(constant_scale >= 1.0 && constant.abs() < 127f64.exp2()) {
-            let log_q = rlwe.log2_q(level);
-            return Err(CkksError::Scale { log_scale: constant_scale.log2(), log_q, level }.into());
-        }
-        let polys = sum.rlwe.polys.iter_mut().zip(&power.rlwe.polys);
-        let limbs = polys.flat_map(|(x, y)| x.limbs_mut().zip(y.limbs()).enumerate()).collect();
-        for_each_item(limbs, |_, (i, (x, y)): (usize, (&mut [u64], &[u64]))| {
-            let m = rlwe.modulus(i);
-            let magnitude = m.reduce_u128(constant.abs() as u128);
-            let residue = if constant < 0.0 { m.neg(magnitude) } else { magnitude };
-            rlwe.ring().backend().mul_scalar_add_assign(m, x, y, m.shoup(residue));
-        });
-        let factor = ErrorEstimate { deviation: 0.5 / constant_scale, magnitude: c.abs() };
-        sum.estimate = sum.estimate.plus(power.estimate.times(factor));
-        Ok(())
-    }
-
-    /// Zero at a level and a scale.
-    fn zero(&self, level: usize, scale: f64) -> Ciphertext {
-        let n = self.evaluator.parameters().rlwe().n();
-        Ciphertext {
-            parameters: self.evaluator.parameters().clone(),
-            rlwe: RlweCiphertext { polys: vec![Poly::zero(n, level + 1), Poly::zero(n, level + 1)] },
-            scale,
-            packing: self.get(1).packing,
-            estimate: ErrorEstimate { deviation: 0.0, magnitude: 0.0 },
-        }
     }
 
     /// A node's polynomial, `node.depth` levels below the variable, exactly at a scale.
@@ -222,32 +181,68 @@ impl Powers<'_, '_> {
         let evaluator = self.evaluator;
         let level = self.top + 1 - node.depth;
         let before = scale * evaluator.parameters().rlwe().modulus(level).value() as f64;
-        let log_q = evaluator.parameters().rlwe().log2_q(level);
-        if !(before > 0.0 && before.log2() < log_q) {
-            return Err(CkksError::Scale { log_scale: before.log2(), log_q, level }.into());
-        }
-        let mut sum: Option<Ciphertext> = None;
+        require_scale(evaluator, level, before)?;
+        let mut quotients = Vec::with_capacity(node.products.len());
         for (quotient, exponent) in &node.products {
-            let quotient = self.node(quotient, before / self.get(*exponent).scale)?;
-            let product = evaluator.multiply_lazy(&quotient, self.get(*exponent))?;
-            match &mut sum {
-                Some(sum) => evaluator.add_assign(sum, &product)?,
-                None => sum = Some(product),
-            }
+            quotients.push(self.node(quotient, before / self.get(*exponent).scale)?);
         }
-        let mut sum = sum.unwrap_or_else(|| self.zero(level, before));
-        for &(exponent, c) in &node.terms {
-            self.add_term(&mut sum, exponent, c)?;
-        }
+        let products: Vec<_> =
+            quotients.iter().zip(&node.products).map(|(q, (_, exponent))| (q, self.get(*exponent))).collect();
+        let terms = node
+            .terms
+            .iter()
+            .map(|&(exponent, c)| Term::new(evaluator, self.get(exponent), c, level, before))
+            .collect::<Result<Vec<_>, _>>()?;
+        let sum = accumulate(evaluator, &products, 1, &terms, self.get(1), level, before);
         let mut out = evaluator.relinearize_rescale(&sum)?;
         // By construction, up to the rounding of f64.
         out.scale = scale;
         if node.constant != 0.0 {
-            out = evaluator.add_constant(&out, node.constant)?;
+            evaluator.add_constant_assign(&mut out, node.constant)?;
         }
         let bound: f64 = node.coefficients.iter().enumerate().map(|(k, c)| c.abs() * self.magnitude(k)).sum();
         out.estimate.magnitude = out.estimate.magnitude.min(bound);
         self.errors.nodes.push(std::mem::take(&mut out.estimate.deviation));
         Ok(out)
     }
+}
+
+fn require_scale(evaluator: &Evaluator<'_>, level: usize, scale: f64) -> Result<(), CircuitError> {
+    let log_q = evaluator.parameters().rlwe().log2_q(level);
+    if scale > 0.0 && scale.log2() < log_q {
+        return Ok(());
+    }
+    Err(CkksError::Scale { log_scale: scale.log2(), log_q, level }.into())
+}
+
+/// `multiple a b + c t`, relinearised and rescaled, one level below the lower of `a` and `b`. Its estimate has the errors that
+/// this step adds.
+fn product(
+    evaluator: &Evaluator<'_>,
+    a: &Ciphertext,
+    b: &Ciphertext,
+    multiple: u64,
+    term: Option<(&Ciphertext, f64)>,
+) -> Result<Ciphertext, CircuitError> {
+    let (level, scale) = (a.level().min(b.level()), a.scale * b.scale);
+    require_scale(evaluator, level, scale)?;
+    let terms = term
+        .map(|(power, c)| Term::new(evaluator, power, c, level, scale))
+        .into_iter()
+        .collect::<Result<Vec<_>, _>>()?;
+    let sum = accumulate(evaluator, &[(a, b)], multiple, &terms, a, level, scale);
+    Ok(evaluator.relinearize_rescale(&sum)?)
+}
+
+/// `2 c^2 - 1`, one level below `c`. Its estimate has the errors that this step adds.
+///
+/// # Errors
+/// A missing key, [`CkksError::Scale`].
+pub(crate) fn double_angle(
+    evaluator: &Evaluator<'_>,
+    cosine: &Ciphertext,
+) -> Result<Ciphertext, CircuitError> {
+    let mut out = product(evaluator, cosine, cosine, 2, None)?;
+    evaluator.add_constant_assign(&mut out, -1.0)?;
+    Ok(out)
 }

@@ -29,9 +29,10 @@
 mod evaluate;
 mod plan;
 mod sensitivity;
+mod sum;
 
 pub use evaluate::evaluate;
-pub(crate) use evaluate::{check, evaluate_at};
+pub(crate) use evaluate::{check, double_angle, evaluate_at};
 pub use plan::{Node, PolynomialPlan, Power};
 
 use crate::CircuitError;

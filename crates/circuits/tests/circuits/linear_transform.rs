@@ -44,10 +44,25 @@ fn run(
     n1: usize,
     alpha: usize,
 ) -> f64 {
+    run_with(owner, diagonals, log_slots, level, above, n1, alpha, false)
+}
+
+/// The same, with chained giant steps or not.
+fn run_with(
+    owner: &Owner,
+    diagonals: &Diagonals,
+    log_slots: u32,
+    level: usize,
+    above: usize,
+    n1: usize,
+    alpha: usize,
+    chained: bool,
+) -> f64 {
     let top = owner.parameters.max_level();
     let special = owner.spec(owner.rotation(1), top, alpha).special;
     let transform =
         LinearTransform::new(&owner.parameters, diagonals, log_slots, level, &special, n1).unwrap();
+    let transform = if chained { transform.chained() } else { transform };
     let keys = keys_for(owner, &[&transform], top, alpha);
     let evaluator = Evaluator::new(&owner.parameters, &keys).unwrap();
     let v = Values(77).complex(1 << log_slots);
@@ -95,6 +110,40 @@ proptest! {
         let indices: Vec<usize> = indices.into_iter().map(|r| r % slots).collect();
         let diagonals = random(&indices, slots, seed);
         run(&owner, &diagonals, log_slots, level, (5 - level).min(1), n1.min(slots), alpha);
+    }
+}
+
+#[test]
+fn chained_giant_steps_need_one_key_and_give_the_same() {
+    let owner = small();
+    for (log_slots, indices, n1, switches) in [
+        (10, (0..24).collect::<Vec<_>>(), 4, 3 + 5),
+        (10, vec![1, 6, 21, 40], 4, 2 + 10),
+        (6, vec![0, 16, 48], 16, 3),
+        (4, vec![0, 1, 2], 4, 2),
+        (2, vec![3], 1, 1),
+    ] {
+        let diagonals = random(&indices, 1 << log_slots, 17);
+        run_with(&owner, &diagonals, log_slots, 3, 1, n1, 2, true);
+        let transform =
+            LinearTransform::new(&owner.parameters, &diagonals, log_slots, 3, &[6, 7], n1).unwrap();
+        assert_eq!(transform.chained().plan().key_switches(), switches, "{indices:?}");
+    }
+}
+
+#[test]
+fn periodic_diagonals_are_stored_once_and_give_the_same() {
+    let owner = small();
+    let (slots, limbs) = (1024, 3 + 1 + 2);
+    for period in [1, 2, 64, 512] {
+        let mut values = Values(period as u64);
+        let diagonals: Diagonals = [0, 3, 9, 700]
+            .into_iter()
+            .map(|r| (r, values.complex(period).into_iter().cycle().take(slots).collect()))
+            .collect();
+        run(&owner, &diagonals, 10, 3, 0, 4, 2);
+        let transform = LinearTransform::new(&owner.parameters, &diagonals, 10, 3, &[6, 7], 4).unwrap();
+        assert_eq!(transform.bytes(), 4 * 16 * period * limbs);
     }
 }
 
@@ -257,6 +306,11 @@ fn misuse_is_refused() {
     assert!(matches!(
         refuse(&[(&transform, &good), (&other, &good)]),
         CircuitError::Mismatch { what: "level", .. }
+    ));
+    let other = LinearTransform::new(p, &diagonals, 4, 2, &special, 2).unwrap().chained();
+    assert!(matches!(
+        refuse(&[(&transform, &good), (&other, &good)]),
+        CircuitError::Mismatch { what: "giant steps", .. }
     ));
     let other = LinearTransform::new(p, &diagonals, 4, 2, &[6], 2).unwrap();
     let error = refuse(&[(&other, &good)]);
