@@ -1,6 +1,6 @@
 use keywright_ckks::{Ciphertext, CkksParameters, Complex64, Evaluator};
 use keywright_ring::rotation_element;
-use keywright_rlwe::{EvaluationKeys, KeyElement, KeySpec};
+use keywright_rlwe::{KeyElement, KeySpec};
 use std::collections::BTreeMap;
 
 use crate::CircuitError;
@@ -46,22 +46,6 @@ impl FactorPlan {
             .map(|steps| spec(KeyElement::Galois(rotation_element(rlwe.log_n(), steps as i64))))
             .collect();
         Ok(Self { level, log_slots, bsgs, special: model.special, keys })
-    }
-
-    /// Refuses a key set in which a rotation has keys, but none that removes the primes that the diagonals are encoded over.
-    pub(super) fn require_special(&self, keys: &EvaluationKeys) -> Result<(), CircuitError> {
-        for element in self.keys.iter().map(|spec| spec.element) {
-            let removed: Vec<_> = keys
-                .uses(element, self.level, false)
-                .map(|found| found.plan.division.removed.clone())
-                .collect();
-            if !removed.contains(&self.special) {
-                let (encoded, level) = (self.special.clone(), self.level);
-                let found = format!("{element} over {removed:?}");
-                return Err(CircuitError::SpecialPrimes { encoded, level, found });
-            }
-        }
-        Ok(())
     }
 
     /// The transform with its diagonals encoded, for errors of the given [`Spread`].

@@ -43,6 +43,10 @@ pub struct BootstrapperLiteral {
     pub output_level: Option<usize>,
 }
 
+/// Relinearisation keys of the reduction modulo `q_0`: the second and third save about a tenth of its transforms, further ones
+/// next to nothing.
+pub const RELINEARIZATION_KEYS: usize = 3;
+
 /// What a bootstrapping does, stage by stage, before any key is made or diagonal encoded. Plain data.
 ///
 /// Levels, from the top:
@@ -65,8 +69,8 @@ pub struct BootstrapperPlan {
     pub coeffs_to_slots: CoeffsToSlotsPlan,
     /// Reduction modulo `q_0`.
     pub eval_mod: EvalModPlan,
-    /// Its relinearisation key.
-    pub relinearization: KeySpec,
+    /// Its relinearisation keys, at most [`RELINEARIZATION_KEYS`].
+    pub relinearizations: Vec<KeySpec>,
     /// Real and imaginary parts side by side to complex values: the diagonals 0 and `n` of `2n` slots.
     pub recombine: Option<FactorPlan>,
     /// Scale of the result, and of the input of `slots_to_coeffs`: that of the parameters.
@@ -132,15 +136,16 @@ impl BootstrapperPlan {
                 CoeffsToSlotsPlan::new(parameters, dft, literal.values, top, q0, factor, scale, max_babies)
             })
             .map_err(named(Stage::CoeffsToSlots, top))?;
-        let relinearization =
-            eval_mod.key_spec(rlwe, eval_mod_level).map_err(named(Stage::EvalMod, eval_mod_level))?;
+        let relinearizations = eval_mod
+            .key_specs(rlwe, eval_mod_level, RELINEARIZATION_KEYS)
+            .map_err(named(Stage::EvalMod, eval_mod_level))?;
         let recombine = halves
             .then(|| {
                 FactorPlan::new(parameters, [0, 1 << log_slots], log_slots + 1, recombine_level, max_babies)
             })
             .transpose()
             .map_err(named(Stage::Recombine, recombine_level))?;
-        Ok(Self { slots_to_coeffs, mod_raise, coeffs_to_slots, eval_mod, relinearization, recombine, scale })
+        Ok(Self { slots_to_coeffs, mod_raise, coeffs_to_slots, eval_mod, relinearizations, recombine, scale })
     }
 
     /// Level at which [`super::Bootstrapper::bootstrap`] takes ciphertexts; those above are taken at it.
@@ -172,7 +177,7 @@ impl BootstrapperPlan {
             self.slots_to_coeffs.required_keys().into_iter().map(of(Stage::SlotsToCoeffs)).collect();
         out.extend(self.mod_raise.key_specs().into_iter().map(of(Stage::ModRaise)));
         out.extend(self.coeffs_to_slots.required_keys().into_iter().map(of(Stage::CoeffsToSlots)));
-        out.push((Stage::EvalMod, self.relinearization.clone()));
+        out.extend(self.relinearizations.iter().cloned().map(of(Stage::EvalMod)));
         out.extend(recombine.map(of(Stage::Recombine)));
         out
     }
@@ -214,15 +219,18 @@ impl BootstrapperPlan {
     /// [`CircuitError::Stage`] with the stage and level of the first missing key, or of the first that there is over other special
     /// primes than the diagonals that it is for.
     pub fn require_keys(&self, keys: &EvaluationKeys) -> Result<(), CircuitError> {
+        let factors = self.slots_to_coeffs.factors.iter().chain(&self.coeffs_to_slots.factors);
+        let encoded: Vec<&KeySpec> = factors.chain(&self.recombine).flat_map(|factor| &factor.keys).collect();
         for (stage, spec) in self.stage_keys() {
             let (element, level) = (spec.element, spec.level);
             keys.best(element, level, false).map_err(|error| stage.error(level, error))?;
+            let removed: Vec<_> =
+                keys.uses(element, level, false).map(|found| found.plan.division.removed.clone()).collect();
+            if encoded.contains(&&spec) && !removed.contains(&spec.special) {
+                let (encoded, found) = (spec.special, format!("{element} over {removed:?}"));
+                return Err(stage.error(level, CircuitError::SpecialPrimes { encoded, level, found }));
+            }
         }
-        let of = |stage: Stage, factors: &[FactorPlan]| {
-            factors.iter().try_for_each(|f| f.require_special(keys).map_err(|e| stage.error(f.level, e)))
-        };
-        of(Stage::SlotsToCoeffs, &self.slots_to_coeffs.factors)?;
-        of(Stage::CoeffsToSlots, &self.coeffs_to_slots.factors)?;
-        of(Stage::Recombine, self.recombine.as_slice())
+        Ok(())
     }
 }

@@ -41,14 +41,48 @@ const FULL: BootstrapperLiteral = BootstrapperLiteral {
 };
 
 /// The shipped sets. Every key is 128-bit secure by the bound for its secret.
-pub const BOOTSTRAP_PRESETS: [BootstrapPreset; 1] = [BootstrapPreset {
-    name: "N16_fast",
-    log_n: 16,
-    q: &[(50, 1), (40, 3), (45, 9), (50, 7), (59, 1), (60, 1), (50, 1), (46, 4)],
-    p: &[(50, 9)],
-    log_scale: 45,
-    bootstrapper: FULL,
-}];
+pub const BOOTSTRAP_PRESETS: [BootstrapPreset; 5] = [
+    BootstrapPreset {
+        name: "N16_QP1732_L9_S45",
+        log_n: 16,
+        q: &[(50, 1), (36, 3), (45, 9), (50, 7), (59, 1), (60, 1), (50, 1), (50, 4)],
+        p: &[(50, 9)],
+        log_scale: 45,
+        bootstrapper: FULL,
+    },
+    BootstrapPreset {
+        name: "N16_QP1732_L9_S45_few_keys",
+        log_n: 16,
+        q: &[(50, 1), (36, 3), (45, 9), (50, 7), (59, 1), (60, 1), (50, 1), (50, 4)],
+        p: &[(50, 9)],
+        log_scale: 45,
+        bootstrapper: BootstrapperLiteral { max_babies: 4, ..FULL },
+    },
+    BootstrapPreset {
+        name: "N16_QP1732_L9_S45_real",
+        log_n: 16,
+        q: &[(50, 1), (36, 3), (45, 9), (50, 7), (59, 1), (60, 1), (50, 1), (50, 4)],
+        p: &[(50, 9)],
+        log_scale: 45,
+        bootstrapper: BootstrapperLiteral { values: Values::Real, ..FULL },
+    },
+    BootstrapPreset {
+        name: "N16_QP1747_L16_S50",
+        log_n: 16,
+        q: &[(50, 1), (33, 3), (50, 16), (50, 7), (59, 1), (60, 1), (50, 1), (43, 3)],
+        p: &[(50, 3)],
+        log_scale: 50,
+        bootstrapper: BootstrapperLiteral { coeffs_to_slots: 3, ..FULL },
+    },
+    BootstrapPreset {
+        name: "N15_QP868_L3_S37",
+        log_n: 15,
+        q: &[(42, 1), (34, 2), (37, 3), (42, 7), (51, 1), (52, 1), (42, 1), (38, 3)],
+        p: &[(47, 2)],
+        log_scale: 37,
+        bootstrapper: BootstrapperLiteral { log_slots: 14, slots_to_coeffs: 2, coeffs_to_slots: 3, ..FULL },
+    },
+];
 
 /// The preset of that name.
 ///

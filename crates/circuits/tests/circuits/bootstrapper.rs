@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 
 use crate::fixture::{Owner, Values as Random, rng};
 use keywright_circuits::CircuitError;
-use keywright_circuits::bootstrapping::{Bootstrapper, BootstrapperLiteral, BootstrapperPlan, Stage, Values};
+use keywright_circuits::bootstrapping::{
+    BOOTSTRAP_PRESETS, Bootstrapper, BootstrapperLiteral, BootstrapperPlan, Stage, Values, bootstrap_preset,
+};
 use keywright_ckks::{
     Ciphertext, CkksError, CkksLiteral, CkksParameters, Complex64, Decryptor, Encryptor, Evaluator, Packing,
 };
@@ -234,4 +236,30 @@ fn what_cannot_be_bootstrapped_is_refused() {
     let slots = owner.encrypt(&z, 2);
     let (at, error) = stage(bootstrapper.bootstrap_coefficients(&evaluator, &slots).unwrap_err());
     assert!(at == Stage::ModRaise && matches!(error, CircuitError::Ckks(CkksError::PackingMismatch { .. })));
+}
+
+#[test]
+fn every_preset_is_secure_and_has_the_levels_of_its_name() {
+    for preset in BOOTSTRAP_PRESETS {
+        let parameters = preset.parameters().unwrap();
+        let plan = BootstrapperPlan::new(&parameters, &preset.bootstrapper).unwrap();
+        let rlwe = parameters.rlwe();
+        let largest = plan
+            .required_keys()
+            .iter()
+            .map(|spec| {
+                spec.validate(rlwe).unwrap();
+                rlwe.log2_q(spec.level) + spec.special_bits(rlwe)
+            })
+            .fold(0.0, f64::max);
+        let name = |levels| format!("N{}_QP{largest:.0}_L{levels}_S{}", preset.log_n, preset.log_scale);
+        assert!(
+            preset.name.starts_with(&name(plan.levels_left())),
+            "{}: {}",
+            preset.name,
+            name(plan.levels_left())
+        );
+        assert_eq!(bootstrap_preset(preset.name).unwrap(), preset);
+    }
+    assert!(matches!(bootstrap_preset("N16"), Err(CkksError::UnknownPreset { .. })));
 }
