@@ -38,7 +38,7 @@ pub fn for_each_index(count: usize, f: impl Fn(usize) + Sync + Send) {
 }
 
 /// Targets that are visited together: enough that conversion rows, which come from a far cache, are read seldom, few
-/// enough that the limbs being made stay in a near one.
+/// enough that the limbs being made are still in it when they are ended. Three to six were equally fast.
 const GROUP: usize = 4;
 
 /// Cuts a list of targets into runs of about [`GROUP`], as many runs for each thread as for any other, each with the index
