@@ -37,7 +37,7 @@ use keywright_rlwe::{KeyElement, KeySpec, Parameters};
 
 use super::sine::SineApproximation;
 use crate::CircuitError;
-use crate::polynomial::{self, Point, PolynomialPlan, relinearization_keys};
+use crate::polynomial::{self, Point, PolynomialPlan};
 
 /// What the reduction does: plain data.
 #[derive(Debug, Clone, PartialEq)]
@@ -79,23 +79,16 @@ impl EvalModPlan {
         offsets
     }
 
-    /// At most `count` seeded relinearisation keys for an input at `level`: see [`relinearization_keys`].
+    /// A seeded relinearisation key for an input at `level`, with the digits of fewest transforms there.
     ///
     /// # Errors
-    /// [`CkksError::LevelsExhausted`] for a level below the depth, and what [`relinearization_keys`] says.
-    pub fn key_specs(
-        &self,
-        parameters: &Parameters,
-        level: usize,
-        count: usize,
-    ) -> Result<Vec<KeySpec>, CircuitError> {
+    /// What [`KeySpec::validate`] says of it.
+    pub fn key_spec(&self, parameters: &Parameters, level: usize) -> Result<KeySpec, CircuitError> {
         parameters.require_level(level)?;
-        let needed = self.depth();
-        if needed > level {
-            return Err(CkksError::LevelsExhausted { operation: "eval_mod", needed, available: level }.into());
-        }
-        let levels: Vec<usize> = self.relinearizations().iter().map(|offset| level - offset).collect();
-        relinearization_keys(parameters, &levels, count)
+        let alpha = KeySpec::best_alpha(parameters, level);
+        let spec = KeySpec::new(parameters, KeyElement::Relinearization, level, alpha, true);
+        spec.validate(parameters)?;
+        Ok(spec)
     }
 
     /// Scales of `c_0 .. c_r` for an input at `level`, and the one that the arcsine is asked for.

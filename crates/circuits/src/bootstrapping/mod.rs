@@ -18,7 +18,7 @@ pub use bootstrapper::Bootstrapper;
 pub use coeffs_to_slots::{CoeffsToSlots, CoeffsToSlotsPlan, Values};
 pub use dft::{Dft, Direction};
 pub use factor::FactorPlan;
-pub use plan::{BootstrapperLiteral, BootstrapperPlan, RELINEARIZATION_KEYS};
+pub use plan::{BootstrapperLiteral, BootstrapperPlan};
 pub use presets::{BOOTSTRAP_PRESETS, BootstrapPreset, bootstrap_preset};
 pub use slots_to_coeffs::{SlotsToCoeffs, SlotsToCoeffsPlan};
 pub use stage::{SCALE_DRIFT, Stage};

@@ -43,10 +43,6 @@ pub struct BootstrapperLiteral {
     pub output_level: Option<usize>,
 }
 
-/// Relinearisation keys of the reduction modulo `q_0`: the second and third save about a tenth of its transforms, further ones
-/// next to nothing.
-pub const RELINEARIZATION_KEYS: usize = 3;
-
 /// What a bootstrapping does, stage by stage, before any key is made or diagonal encoded. Plain data.
 ///
 /// Levels, from the top:
@@ -69,8 +65,8 @@ pub struct BootstrapperPlan {
     pub coeffs_to_slots: CoeffsToSlotsPlan,
     /// Reduction modulo `q_0`.
     pub eval_mod: EvalModPlan,
-    /// Its relinearisation keys, at most [`RELINEARIZATION_KEYS`].
-    pub relinearizations: Vec<KeySpec>,
+    /// Its relinearisation key.
+    pub relinearization: KeySpec,
     /// Real and imaginary parts side by side to complex values: the diagonals 0 and `n` of `2n` slots.
     pub recombine: Option<FactorPlan>,
     /// Scale of the result, and of the input of `slots_to_coeffs`: that of the parameters.
@@ -136,16 +132,15 @@ impl BootstrapperPlan {
                 CoeffsToSlotsPlan::new(parameters, dft, literal.values, top, q0, factor, scale, max_babies)
             })
             .map_err(named(Stage::CoeffsToSlots, top))?;
-        let relinearizations = eval_mod
-            .key_specs(rlwe, eval_mod_level, RELINEARIZATION_KEYS)
-            .map_err(named(Stage::EvalMod, eval_mod_level))?;
+        let relinearization =
+            eval_mod.key_spec(rlwe, eval_mod_level).map_err(named(Stage::EvalMod, eval_mod_level))?;
         let recombine = halves
             .then(|| {
                 FactorPlan::new(parameters, [0, 1 << log_slots], log_slots + 1, recombine_level, max_babies)
             })
             .transpose()
             .map_err(named(Stage::Recombine, recombine_level))?;
-        Ok(Self { slots_to_coeffs, mod_raise, coeffs_to_slots, eval_mod, relinearizations, recombine, scale })
+        Ok(Self { slots_to_coeffs, mod_raise, coeffs_to_slots, eval_mod, relinearization, recombine, scale })
     }
 
     /// Level at which [`super::Bootstrapper::bootstrap`] takes ciphertexts; those above are taken at it.
@@ -177,7 +172,7 @@ impl BootstrapperPlan {
             self.slots_to_coeffs.required_keys().into_iter().map(of(Stage::SlotsToCoeffs)).collect();
         out.extend(self.mod_raise.key_specs().into_iter().map(of(Stage::ModRaise)));
         out.extend(self.coeffs_to_slots.required_keys().into_iter().map(of(Stage::CoeffsToSlots)));
-        out.extend(self.relinearizations.iter().cloned().map(of(Stage::EvalMod)));
+        out.push((Stage::EvalMod, self.relinearization.clone()));
         out.extend(recombine.map(of(Stage::Recombine)));
         out
     }

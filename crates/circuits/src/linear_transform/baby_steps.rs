@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use keywright_ckks::{Ciphertext, Evaluator};
 use keywright_ring::backend::UniformRow;
-use keywright_ring::{Buffer, Evaluation, Poly};
+use keywright_ring::{Buffer, Evaluation, Poly, Ring};
 use keywright_rlwe::{Decomposed, for_each_item};
 
 use super::LinearTransform;
@@ -59,8 +59,8 @@ pub(super) fn hoist<'a>(
 /// Words of a limb that all giant steps visit together: of 16 baby steps 256 KiB.
 const BLOCK: usize = 1024;
 
-/// `w_j` modulo `Q P` for every giant step `j`, first and second half of each. Prime by prime: every baby step is made,
-/// used by all giant steps and forgotten.
+/// `w_j` modulo `Q P` for every giant step `j`, first and second half of each. A few primes at a time: every baby step
+/// is made, used by all giant steps and forgotten.
 pub(super) fn products(
     evaluator: &Evaluator<'_>,
     first: &LinearTransform,
@@ -81,73 +81,113 @@ pub(super) fn products(
     let mut sums: Vec<[Poly<Evaluation>; 2]> =
         giants.iter().map(|_| [unspecified(), unspecified()]).collect();
 
-    for_each_item(transpose(sums.as_flattened_mut()), |position, mut limbs| {
-        let m = ring.modulus(first.prime(position));
-        let of_ciphertext = position <= first.level();
-        let mut scratch = Buffer::unspecified(scratch_words);
-        let mut work = Buffer::unspecified(2 * n * (total + 1));
-        let (product, babies) = work.split_at_mut(2 * n);
+    for_each_item(groups(transpose(sums.as_flattened_mut())), |_, (start, group_limbs)| {
+        let positions = start..start + group_limbs.len();
+        let mut scratch = Buffer::unspecified(scratch_words * positions.len());
+        let mut product = Buffer::unspecified(2 * n);
         let (product_b, product_a) = product.split_at_mut(n);
-        let mut lifted = Buffer::unspecified(n);
+        // For each position: `P` times the first half of an input, and all baby steps.
+        let mut lifted = Buffer::unspecified(n * positions.len());
+        let mut work = Buffer::unspecified(2 * n * total * positions.len());
         for (index, input) in inputs.iter().enumerate() {
-            if of_ciphertext {
-                lifted.copy_from_slice(input.halves[0].limb(position));
-                backend.mul_scalar_assign(m, &mut lifted, first.lift[position]);
-                if input.transform.plan().babies[0] == 0 {
+            let targets = lifted.chunks_exact_mut(n).zip(work.chunks_exact_mut(2 * n * total));
+            for (position, (lifted, babies)) in positions.clone().zip(targets) {
+                if position > first.level() {
                     // P v is zero modulo the special primes; the terms below leave it out there.
+                    continue;
+                }
+                let m = ring.modulus(first.prime(position));
+                lifted.copy_from_slice(input.halves[0].limb(position));
+                backend.mul_scalar_assign(m, lifted, first.lift[position]);
+                if input.transform.plan().babies[0] == 0 {
                     let unrotated = &mut babies[2 * n * offsets[index]..][..2 * n];
-                    unrotated[..n].copy_from_slice(&lifted);
+                    unrotated[..n].copy_from_slice(lifted);
                     unrotated[n..].copy_from_slice(input.halves[1].limb(position));
                     backend.mul_scalar_assign(m, &mut unrotated[n..], first.lift[position]);
                 }
             }
             for group in hoisted.iter().filter(|group| group.input == index) {
-                let raised = group.decomposed.raise(position..position + 1, &mut scratch).remove(0);
-                for (baby, rotation, rows) in &group.rotations {
-                    group.decomposed.multiply(&raised, &rotation.found.key, rows, product_b, product_a);
-                    if of_ciphertext {
-                        backend.add_assign(m, product_b, &lifted);
+                let raised = group.decomposed.raise(positions.clone(), &mut scratch);
+                let targets = lifted.chunks_exact(n).zip(work.chunks_exact_mut(2 * n * total));
+                for ((position, raised), (lifted, babies)) in positions.clone().zip(&raised).zip(targets) {
+                    let m = ring.modulus(first.prime(position));
+                    for (baby, rotation, rows) in &group.rotations {
+                        group.decomposed.multiply(raised, &rotation.found.key, rows, product_b, product_a);
+                        if position <= first.level() {
+                            backend.add_assign(m, product_b, lifted);
+                        }
+                        let (b, a) = babies[2 * n * (offsets[index] + baby)..][..2 * n].split_at_mut(n);
+                        backend.permute(&rotation.automorphism, product_b, b);
+                        backend.permute(&rotation.automorphism, product_a, a);
                     }
-                    let (b, a) = babies[2 * n * (offsets[index] + baby)..][..2 * n].split_at_mut(n);
-                    backend.permute(&rotation.automorphism, product_b, b);
-                    backend.permute(&rotation.automorphism, product_a, a);
                 }
             }
         }
-        // Block by block, so that all giant steps find a block of the baby steps in a near cache.
-        let diagonals =
-            inputs.iter().flat_map(|input| &input.transform.giants).map(|giant| giant.terms.len());
-        let mut expanded = Buffer::unspecified(diagonals.sum::<usize>() * BLOCK.min(n));
-        for start in (0..n).step_by(BLOCK) {
-            let words = start..(start + BLOCK).min(n);
-            for (&step, out) in giants.iter().zip(limbs.as_chunks_mut::<2>().0) {
-                let mut free = expanded.chunks_exact_mut(words.len());
-                let (mut diagonals, mut b, mut a) = (Vec::new(), Vec::new(), Vec::new());
-                for (input, offset) in inputs.iter().zip(&offsets) {
-                    let giant = input.transform.giants.iter().find(|giant| giant.step == step);
-                    let terms = giant.into_iter().flat_map(|giant| &giant.terms);
-                    for ((baby, diagonal), scratch) in terms.zip(&mut free) {
-                        if input.transform.plan().babies[*baby] == 0 && !of_ciphertext {
-                            continue;
-                        }
-                        let (both_b, both_a) = babies[2 * n * (offset + baby)..][..2 * n].split_at(n);
-                        diagonals.push(diagonal.words(n, position, words.clone(), scratch));
-                        b.push(&both_b[words.clone()]);
-                        a.push(UniformRow::Stored(&both_a[words.clone()]));
-                    }
-                }
-                let [out_b, out_a] = out;
-                let (out_b, out_a) = (&mut out_b[words.clone()], &mut out_a[words.clone()]);
-                if diagonals.is_empty() {
-                    out_b.fill(0);
-                    out_a.fill(0);
-                } else {
-                    backend.inner_product(m, &diagonals, &b, &a, out_b, out_a);
-                }
-            }
+        for ((position, mut limbs), babies) in
+            positions.zip(group_limbs).zip(work.chunks_exact(2 * n * total))
+        {
+            add_products(first, inputs, &offsets, giants, position, babies, ring, &mut limbs);
         }
     });
     sums
+}
+
+/// `w_j` modulo one prime, for every giant step `j`: both halves one after the other. Block by block, so that all giant steps
+/// find a block of the baby steps in a near cache.
+fn add_products(
+    first: &LinearTransform,
+    inputs: &[Input<'_>],
+    offsets: &[usize],
+    giants: &[usize],
+    position: usize,
+    babies: &[u64],
+    ring: &Ring,
+    limbs: &mut [&mut [u64]],
+) {
+    let (m, n) = (ring.modulus(first.prime(position)), ring.n());
+    let diagonals = inputs.iter().flat_map(|input| &input.transform.giants).map(|giant| giant.terms.len());
+    let mut expanded = Buffer::unspecified(diagonals.sum::<usize>() * BLOCK.min(n));
+    for start in (0..n).step_by(BLOCK) {
+        let words = start..(start + BLOCK).min(n);
+        for (&step, out) in giants.iter().zip(limbs.as_chunks_mut::<2>().0) {
+            let mut free = expanded.chunks_exact_mut(words.len());
+            let (mut diagonals, mut b, mut a) = (Vec::new(), Vec::new(), Vec::new());
+            for (input, offset) in inputs.iter().zip(offsets) {
+                let giant = input.transform.giants.iter().find(|giant| giant.step == step);
+                let terms = giant.into_iter().flat_map(|giant| &giant.terms);
+                for ((baby, diagonal), scratch) in terms.zip(&mut free) {
+                    if input.transform.plan().babies[*baby] == 0 && position > first.level() {
+                        continue;
+                    }
+                    let (both_b, both_a) = babies[2 * n * (offset + baby)..][..2 * n].split_at(n);
+                    diagonals.push(diagonal.words(n, position, words.clone(), scratch));
+                    b.push(&both_b[words.clone()]);
+                    a.push(UniformRow::Stored(&both_a[words.clone()]));
+                }
+            }
+            let [out_b, out_a] = out;
+            let (out_b, out_a) = (&mut out_b[words.clone()], &mut out_a[words.clone()]);
+            if diagonals.is_empty() {
+                out_b.fill(0);
+                out_a.fill(0);
+            } else {
+                ring.backend().inner_product(m, &diagonals, &b, &a, out_b, out_a);
+            }
+        }
+    }
+}
+
+/// Primes that digits are raised to together: their conversion rows, which come from a far cache, are then read once for all.
+const GROUP: usize = 2;
+
+/// Runs of [`GROUP`] items, each with the index of its first.
+pub(super) fn groups<T>(items: Vec<T>) -> Vec<(usize, Vec<T>)> {
+    let mut items = items.into_iter().peekable();
+    let mut out: Vec<(usize, Vec<T>)> = Vec::new();
+    while items.peek().is_some() {
+        out.push((GROUP * out.len(), items.by_ref().take(GROUP).collect()));
+    }
+    out
 }
 
 /// Limb `i` of every polynomial, for each `i`: what a task that owns one prime writes to.

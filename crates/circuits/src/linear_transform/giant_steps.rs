@@ -4,7 +4,7 @@ use keywright_ckks::Evaluator;
 use keywright_ring::{Buffer, Evaluation, Poly};
 use keywright_rlwe::{Decomposed, for_each_item};
 
-use super::baby_steps::transpose;
+use super::baby_steps::{groups, transpose};
 use super::keys::Rotation;
 use super::{GiantSteps, LinearTransform};
 use crate::CircuitError;
@@ -59,19 +59,22 @@ fn add_rotated(
     }
     let scratch_words = steps.iter().map(|(_, decomposed, ..)| decomposed.scratch_words()).max().unwrap_or(0);
 
-    for_each_item(transpose(total), |position, mut limbs| {
-        let m = ring.modulus(first.prime(position));
-        let mut scratch = Buffer::unspecified(scratch_words);
+    for_each_item(groups(transpose(total)), |_, (start, mut group_limbs)| {
+        let positions = start..start + group_limbs.len();
+        let mut scratch = Buffer::unspecified(scratch_words * positions.len());
         let mut work = Buffer::unspecified(3 * n);
         let (product, permuted) = work.split_at_mut(2 * n);
         let (product_b, product_a) = product.split_at_mut(n);
         for (rotation, decomposed, rows, first_half) in &steps {
-            let raised = decomposed.raise(position..position + 1, &mut scratch).remove(0);
-            decomposed.multiply(&raised, &rotation.found.key, rows, product_b, product_a);
-            backend.add_assign(m, product_b, first_half.limb(position));
-            for (product, sum) in [&*product_b, &*product_a].into_iter().zip(&mut limbs) {
-                backend.permute(&rotation.automorphism, product, permuted);
-                backend.add_assign(m, sum, permuted);
+            let raised = decomposed.raise(positions.clone(), &mut scratch);
+            for ((position, raised), limbs) in positions.clone().zip(&raised).zip(&mut group_limbs) {
+                let m = ring.modulus(first.prime(position));
+                decomposed.multiply(raised, &rotation.found.key, rows, product_b, product_a);
+                backend.add_assign(m, product_b, first_half.limb(position));
+                for (product, sum) in [&*product_b, &*product_a].into_iter().zip(limbs) {
+                    backend.permute(&rotation.automorphism, product, permuted);
+                    backend.add_assign(m, sum, permuted);
+                }
             }
         }
     });

@@ -27,14 +27,12 @@
 //! of the coefficients in the monomial basis, whose variable may be complex.
 
 mod evaluate;
-mod keys;
 mod plan;
 mod sensitivity;
 mod sum;
 
 pub use evaluate::evaluate;
 pub(crate) use evaluate::{check, double_angle, evaluate_at};
-pub use keys::relinearization_keys;
 pub use plan::{Node, PolynomialPlan, Power};
 
 use crate::CircuitError;

@@ -17,7 +17,7 @@ fn small() -> Owner {
 }
 
 fn keys(owner: &Owner, plan: &EvalModPlan, level: usize) -> EvaluationKeys {
-    owner.keys(plan.key_specs(owner.parameters.rlwe(), level, 2).unwrap())
+    owner.keys([plan.key_spec(owner.parameters.rlwe(), level).unwrap()])
 }
 
 /// Integer parts of every value in range, and messages up to the largest, the ends included.
@@ -84,7 +84,7 @@ fn budget_line(line: &BudgetLine) {
     let literal = CkksLiteral::from_bits(16, &q_bits, &[50; 5], 49.9999).unwrap();
     let owner = Owner::new(CkksParameters::new(literal).unwrap());
     let rlwe = owner.parameters.rlwe();
-    let keys = owner.keys(plan.key_specs(rlwe, top, 3).unwrap());
+    let keys = owner.keys([plan.key_spec(rlwe, top).unwrap()]);
     let evaluator = Evaluator::new(&owner.parameters, &keys).unwrap();
     let (y, message) = inputs(&plan, 1 << 15);
     // Symmetric encryption and one rescaling, to the scale from which repeated squares come to that of the later primes.
