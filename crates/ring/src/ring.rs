@@ -139,6 +139,16 @@ impl Ring {
         }
     }
 
+    /// Ends the transform of a limb all of whose parts are converted. Meanwhile two limbs are fetched from memory.
+    pub fn finish_limb(&self, i: usize, limb: &mut [u64], upcoming: [&[u64]; 2]) {
+        let plan = &self.plans[i];
+        let size = limb.len() / plan.blocks();
+        for (block, words) in limb.chunks_exact_mut(size).enumerate() {
+            let upcoming = upcoming.map(|limb| limb.chunks_exact(size).nth(block).unwrap_or(&[]));
+            plan.finish_block(block, words, upcoming);
+        }
+    }
+
     /// [`Self::convert_parts`] with the transforms ended.
     pub fn convert_forward(
         &self,
@@ -149,11 +159,7 @@ impl Ring {
     ) {
         self.convert_parts(decomposer, rows, targets, outs);
         for (&(i, _), out) in targets.iter().zip(outs) {
-            let plan = &self.plans[i];
-            let size = self.n() / plan.blocks();
-            for (block, words) in out.chunks_exact_mut(size).enumerate() {
-                plan.finish_block(block, words, [&[]; 2]);
-            }
+            self.finish_limb(i, out, [&[]; 2]);
         }
     }
 

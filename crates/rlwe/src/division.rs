@@ -48,8 +48,9 @@ impl Division {
         parameters.ring().inverse_row(self.removed[i], limb, factor, row);
     }
 
-    /// The remainder, given by its rows, modulo the kept primes from `first` on, in evaluation form.
-    pub(crate) fn convert(
+    /// The remainder, given by its rows, modulo the kept primes from `first` on, transforms begun: to be ended by
+    /// [`keywright_ring::Ring::finish_limb`].
+    pub(crate) fn begin(
         &self,
         parameters: &Parameters,
         first: usize,
@@ -58,7 +59,7 @@ impl Division {
     ) {
         let targets: Vec<_> = (first..first + outs.len()).map(|i| (i, self.conversion.column(i))).collect();
         let rows: Vec<&[u64]> = rows.limbs().collect();
-        parameters.ring().convert_forward(self.conversion.decomposer(), &rows, &targets, outs);
+        parameters.ring().convert_parts(self.conversion.decomposer(), &rows, &targets, outs);
     }
 
     /// The inverse of the divisor modulo prime `i`.
@@ -96,8 +97,9 @@ impl Division {
         for_each_item(tasks, |_, (first, outs, dividend, rows): (usize, Vec<&mut [u64]>, &&Poly<_>, _)| {
             let mut scratch = Buffer::unspecified(outs.len() * n);
             let mut remainders: Vec<&mut [u64]> = scratch.chunks_exact_mut(n).collect();
-            self.convert(parameters, first, rows, &mut remainders);
+            self.begin(parameters, first, rows, &mut remainders);
             for ((i, out), remainder) in (first..).zip(outs).zip(remainders) {
+                parameters.ring().finish_limb(i, remainder, [dividend.limb(i), out]);
                 let quotient = Quotient {
                     dividend: dividend.limb(i),
                     remainder,

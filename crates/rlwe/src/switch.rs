@@ -113,14 +113,10 @@ impl<'c> Decomposed<'c> {
         self.begin(positions, scratch)
             .into_iter()
             .map(|target| {
-                let plan = ring.plan(target.prime);
-                let size = ring.n() / plan.blocks();
                 let digits = target.limbs.into_iter().map(|limb| match limb {
                     Limb::Own(limb) => limb,
                     Limb::Begun(limb) => {
-                        limb.chunks_exact_mut(size)
-                            .enumerate()
-                            .for_each(|(i, words)| plan.finish_block(i, words, [&[]; 2]));
+                        ring.finish_limb(target.prime, limb, [&[]; 2]);
                         limb
                     }
                 });
@@ -307,10 +303,11 @@ impl<'c> Decomposed<'c> {
                 let addend = finish.addend[half % 2];
                 // The digits are no longer needed.
                 let mut remainders: Vec<&mut [u64]> = scratch.chunks_exact_mut(n).take(count).collect();
-                division.convert(&self.parameters, first, rows, &mut remainders);
+                division.begin(&self.parameters, first, rows, &mut remainders);
                 for (((i, outs), products), remainder) in
                     (first..).zip(&mut outs).zip(&products).zip(remainders)
                 {
+                    ring.finish_limb(i, remainder, [&*products[half], &*outs[half]]);
                     let quotient = Quotient {
                         dividend: &*products[half],
                         remainder,

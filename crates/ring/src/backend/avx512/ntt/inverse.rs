@@ -2,6 +2,7 @@
 
 use core::arch::x86_64::*;
 
+use super::super::fetch::Fetch;
 use super::super::lanes::{Lanes, broadcast_factor, splat_factor};
 use super::passes::{Rows, butterfly_inverse, layer_inverse};
 use super::tables::{HEAD, TAIL_WORDS, pass_words};
@@ -18,7 +19,7 @@ pub(super) unsafe fn transform<L: Lanes>(m: &Modulus, x: *mut u64, length: usize
     // SAFETY: by contract.
     unsafe {
         let l = L::new(m);
-        let stream = all_children(l, x, length, table);
+        let stream = all_children(l, x, length, table, Fetch::NOTHING);
         let log_radix = pass_log_radix(length);
         let rows = Rows { start: x, stride: length >> log_radix };
         pass(l, log_radix, rows.read(), rows, rows.stride, stream, |v| l.canonical(v));
@@ -41,7 +42,7 @@ pub(super) unsafe fn transform_to_row<L: Lanes>(
     // SAFETY: by contract; a part of the row takes as many words of every operand of the pass as a run has.
     unsafe {
         let l = L::new(m);
-        let stream = all_children(l, x, length, table);
+        let stream = all_children(l, x, length, table, Fetch::new(row, length / TAIL));
         let factor = splat_factor::<L>(factor);
         let log_radix = pass_log_radix(length);
         let stride = length >> log_radix;
@@ -53,16 +54,22 @@ pub(super) unsafe fn transform_to_row<L: Lanes>(
     }
 }
 
-/// All but the last pass. Gives the position in the stream of that one's factors, the last.
+/// All but the last pass. Meanwhile what is to be written by that is fetched. Gives the position in the stream of that one's factors, the last.
 ///
 /// # Safety
 /// As for [`transform`].
 #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512ifma")]
-unsafe fn all_children<L: Lanes>(l: L, x: *mut u64, length: usize, table: &[u64]) -> *const u64 {
+unsafe fn all_children<L: Lanes>(
+    l: L,
+    x: *mut u64,
+    length: usize,
+    table: &[u64],
+    mut fetch: Fetch,
+) -> *const u64 {
     // SAFETY: by contract; the traversal reads the table as it was written.
     unsafe {
         let head = table.as_ptr();
-        let stream = children(l, x, length, head, head.add(HEAD));
+        let stream = children(l, x, length, head, head.add(HEAD), &mut fetch);
         debug_assert_eq!(stream.add(pass_words(pass_log_radix(length))), table.as_ptr_range().end);
         stream
     }
@@ -79,13 +86,14 @@ unsafe fn children<L: Lanes>(
     length: usize,
     head: *const u64,
     mut stream: *const u64,
+    fetch: &mut Fetch,
 ) -> *const u64 {
     // SAFETY: children are disjoint parts of the block, and the stream advances as the table was written.
     unsafe {
         let log_radix = pass_log_radix(length);
         let part = length >> log_radix;
         for child in 0..1 << log_radix {
-            stream = block::<L>(l, x.add(child * part), part, head, stream);
+            stream = block::<L>(l, x.add(child * part), part, head, stream, fetch);
         }
         stream
     }
@@ -103,14 +111,16 @@ unsafe fn block<L: Lanes>(
     length: usize,
     head: *const u64,
     stream: *const u64,
+    fetch: &mut Fetch,
 ) -> *const u64 {
     // SAFETY: by contract; the traversal reads the table as it was written.
     unsafe {
         if length == TAIL {
+            fetch.share();
             tail::inverse::<L>(l, x, head, stream);
             return stream.add(TAIL_WORDS);
         }
-        let stream = children(l, x, length, head, stream);
+        let stream = children(l, x, length, head, stream, fetch);
         let log_radix = pass_log_radix(length);
         let rows = Rows { start: x, stride: length >> log_radix };
         pass(l, log_radix, rows.read(), rows, rows.stride, stream, |v| v);
