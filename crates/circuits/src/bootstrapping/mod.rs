@@ -1,4 +1,21 @@
-//! Bootstrapping.
+//! Bootstrapping: a ciphertext that has no level left gets new ones (Cheon, Han, Kim, Kim and Song, Eurocrypt 2018), with slots-to-coefficients
+//! first and a sparse ephemeral secret (Bossuat, Troncoso-Pastoriza and Hubaux, ePrint 2022/024).
+//!
+//! Four public stages, each usable alone, each with its form, scale, level and error in its module:
+//!
+//! | stage | from | to | level |
+//! |---|---|---|---|
+//! | [`slots_to_coeffs`] | values in slots | the same values in coefficients | its number of factors to 0 |
+//! | [`mod_raise`] | coefficients modulo `q_0` | coefficients that are off by multiples of `q_0` | 0 to the highest used |
+//! | [`coeffs_to_slots`] | coefficients | slots: one real number in each | its number of factors lower |
+//! | [`eval_mod`] | slots that are off by multiples of `q_0` | slots | its depth lower |
+//!
+//! [`Bootstrapper`] composes them, and joins real and imaginary parts at the end. A ciphertext whose values are in coefficients already
+//! enters at [`Bootstrapper::bootstrap_coefficients`]; a result is left in coefficients by [`SlotsToCoeffs`].
+//!
+//! [`BootstrapperPlan`] is plain data: the level, scale and baby and giant steps of every transform, and every key that is needed, each at the
+//! level at which it is used, with digits for that level. It is there before any key is made. [`BOOTSTRAP_PRESETS`] are parameters with a
+//! plan that fits them. How to choose others, and what becomes of errors, is in `docs/bootstrapping.md`.
 
 mod bootstrapper;
 pub mod coeffs_to_slots;
