@@ -16,6 +16,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from keywright._core import (
+    Bootstrapper,
+    BootstrapperPlan,
     Ciphertext,
     Decryptor,
     Encryptor,
@@ -30,6 +32,7 @@ from keywright._core import (
     SeededCiphertext,
     SwitchingKey,
     __version__,
+    bootstrap_presets,
     inspect,
     presets,
     set_threads,
@@ -58,6 +61,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BackendError",
+    "Bootstrapper",
+    "BootstrapperPlan",
     "Ciphertext",
     "Decryptor",
     "DegreeError",
@@ -86,6 +91,7 @@ __all__ = [
     "SeededCiphertext",
     "SwitchingKey",
     "__version__",
+    "bootstrap_presets",
     "inspect",
     "nn",
     "presets",

@@ -5,7 +5,15 @@ Every message says what to do next. File-system errors stay `OSError`, wrong Pyt
 
 
 class KeywrightError(Exception):
-    """Base of every error of Keywright."""
+    """Base of every error of Keywright.
+
+    Attributes:
+        stage: stage of bootstrapping that cannot do its work, None elsewhere.
+        stage_level: level at which that stage takes its input.
+    """
+
+    stage: str | None = None
+    stage_level: int | None = None
 
     def __init__(self, message: str, **details: object) -> None:
         super().__init__(message)
@@ -13,7 +21,7 @@ class KeywrightError(Exception):
 
 
 class ParameterError(KeywrightError, ValueError):
-    """A number outside its range: ring degrees, primes, alpha, slots, threads, names of parameter sets.
+    """A number outside its range or an unknown name: ring degrees, primes, alpha, slots, threads, presets.
 
     Attributes:
         what: which number.

@@ -18,6 +18,7 @@ import keywright as kw
 import numpy as np
 import onnx
 import pytest
+from keywright._core import bench_bootstrap
 from keywright.cli import main
 from keywright.commands.session import compile_model
 from onnx import TensorProto, helper
@@ -186,6 +187,49 @@ def test_bench(capsys: pytest.CaptureFixture[str]) -> None:
         assert 0 < row["min_s"] <= row["median_s"]
     assert "there are ntt" in fails(capsys, "bench", "walk")
     assert "runs" in fails(capsys, "bench", "--runs", "0")
+
+
+def test_bench_of_bootstrapping(capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["bench", "bootstrap", "--preset", "quick", "--runs", "2"]
+    assert main([*command, "--json"]) == 0
+    printed = capsys.readouterr()
+    assert printed.err == ""
+    [row] = [json.loads(line) for line in printed.out.splitlines()]
+    assert (row["work"], row["preset"], row["log_n"], row["runs"]) == ("bootstrap", "quick", 11, 2)
+    assert row["checked"]
+    assert row["levels_left"] == 3
+    assert 20 < row["worst_bits"] < row["mean_bits"] < 45
+    assert row["key_bytes"] == row["bytes"] > 1e6
+    assert row["limit_s"] is None
+    stages = [row[f"{stage}_s"] for stage in ("slots_to_coeffs", "mod_raise", "coeffs_to_slots", "eval_mod")]
+    assert all(seconds > 0 for seconds in [row["keygen_s"], row["precompute_s"], *stages])
+    assert row["peak_rss_bytes"] > row["key_bytes"]
+    assert main(command) == 0
+    printed = capsys.readouterr()
+    assert "worst bits" in printed.out
+    assert "coeffs_to_slots" in printed.out
+    assert printed.err.split() == ["keys", "matrices", "bootstraps"]
+    assert "--preset" in fails(capsys, "bench", "bootstrap")
+    assert "--preset" in fails(capsys, "bench", "ntt", "--preset", "quick")
+    assert "runs" in fails(capsys, *command[:-1], "0")
+
+
+def test_bench_of_bootstrapping_stops_when_told(capsys: pytest.CaptureFixture[str]) -> None:
+    class Stop(Exception):
+        pass
+
+    phases: list[str] = []
+
+    def stop(phase: str, done: int, total: int) -> None:
+        phases.append(phase)
+        raise Stop
+
+    with pytest.raises(Stop):
+        bench_bootstrap(print, preset="quick", progress=stop)
+    assert phases == ["keys"]
+    assert capsys.readouterr().out == ""
+    with pytest.raises(kw.ParameterError, match="quick"):
+        bench_bootstrap(print, preset="slow")
 
 
 def fails(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:

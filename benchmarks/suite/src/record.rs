@@ -21,14 +21,37 @@ pub struct Record {
     pub backend: &'static str,
     /// Times of every run, sorted.
     pub times: Vec<f64>,
-    /// What the machine's own rates allow at best.
-    pub limit_s: f64,
+    /// What the machine's own rates allow at best; `None` where operations are not counted.
+    pub limit_s: Option<f64>,
     /// Bytes of the key, or of the ciphertext where no key is used.
     pub bytes: usize,
     /// Whether the result was decrypted and found right.
     pub checked: bool,
     /// Peak resident memory of the process so far; `None` where the system does not tell.
     pub peak_rss_bytes: Option<usize>,
+    /// What only a bootstrapping has.
+    pub bootstrap: Option<BootstrapFigures>,
+}
+
+/// What a record of a bootstrapping says besides.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BootstrapFigures {
+    /// Name of its preset.
+    pub preset: String,
+    /// Levels to compute on between two bootstraps.
+    pub levels_left: usize,
+    /// `-log2` of the largest distance of a real or imaginary part from the true one.
+    pub worst_bits: f64,
+    /// `-log2` of their mean.
+    pub mean_bits: f64,
+    /// Bytes of all keys.
+    pub key_bytes: usize,
+    /// Seconds to make them.
+    pub keygen_s: f64,
+    /// Seconds to encode the matrices.
+    pub precompute_s: f64,
+    /// Names and seconds of the stages.
+    pub stages: [(&'static str, f64); 4],
 }
 
 impl Record {
@@ -46,7 +69,7 @@ impl Record {
             out,
             "{{\"library\":\"keywright\",\"version\":\"{}\",\"work\":\"{}\",\"log_n\":{},\"level\":{},\"alpha\":{},\
              \"seeded\":{},\"threads\":{},\"backend\":\"{}\",\"median_s\":{},\"min_s\":{},\"max_s\":{},\"runs\":{},\
-             \"limit_s\":{},\"bytes\":{},\"checked\":{},\"peak_rss_bytes\":{}}}",
+             \"limit_s\":{},\"bytes\":{},\"checked\":{},\"peak_rss_bytes\":{}",
             env!("CARGO_PKG_VERSION"),
             self.work,
             self.log_n,
@@ -59,11 +82,29 @@ impl Record {
             number(min.unwrap_or(f64::NAN)),
             number(max.unwrap_or(f64::NAN)),
             self.times.len(),
-            number(self.limit_s),
+            number(self.limit_s.unwrap_or(f64::NAN)),
             self.bytes,
             self.checked,
             self.peak_rss_bytes.map_or("null".into(), |b| b.to_string()),
         );
+        if let Some(figures) = &self.bootstrap {
+            let _ = write!(
+                out,
+                ",\"preset\":\"{}\",\"levels_left\":{},\"worst_bits\":{},\"mean_bits\":{},\"key_bytes\":{},\"keygen_s\":{},\
+                 \"precompute_s\":{}",
+                figures.preset,
+                figures.levels_left,
+                number(figures.worst_bits),
+                number(figures.mean_bits),
+                figures.key_bytes,
+                number(figures.keygen_s),
+                number(figures.precompute_s),
+            );
+            for (stage, seconds) in figures.stages {
+                let _ = write!(out, ",\"{stage}_s\":{}", number(seconds));
+            }
+        }
+        out.push('}');
         out
     }
 }

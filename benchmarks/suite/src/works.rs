@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use keywright_circuits::CircuitError;
 use keywright_ckks::{
     Ciphertext, CkksError, CkksParameters, Complex64, Decryptor, Encryptor, Evaluator, Packing,
 };
@@ -57,9 +58,20 @@ pub enum BenchError {
     /// No such work.
     #[error("there is no work `{0}`; there are {known}", known = WORKS.join(", "))]
     Work(String),
+    /// No such bootstrapping.
+    #[error("there is no preset `{name}` to bootstrap; there are {known}")]
+    Preset {
+        /// The name.
+        name: String,
+        /// Those there are.
+        known: String,
+    },
     /// Nothing would be timed.
     #[error("runs = 0; at least one timed run is needed")]
     Runs,
+    /// The circuit refused.
+    #[error(transparent)]
+    Circuit(#[from] CircuitError),
     /// The scheme refused.
     #[error(transparent)]
     Ckks(#[from] CkksError),
@@ -152,10 +164,11 @@ impl Session<'_> {
             threads: threads(),
             backend: keywright_ring::backend::default().map_or("none", |b| b.kind().name()),
             times,
-            limit_s: self.machine.limit(subject.operations, threads()) / subject.per_call as f64,
+            limit_s: Some(self.machine.limit(subject.operations, threads()) / subject.per_call as f64),
             bytes: subject.bytes,
             checked,
             peak_rss_bytes: peak_rss(),
+            bootstrap: None,
         };
         self.stopped = !(self.emit)(record);
     }
@@ -218,7 +231,7 @@ struct Party {
     values: [Vec<Complex64>; 2],
 }
 
-fn rng(byte: u8) -> SecretRng {
+pub(crate) fn rng(byte: u8) -> SecretRng {
     SecretRng::from_entropy(&zeroize::Zeroizing::new([byte; 32]))
 }
 

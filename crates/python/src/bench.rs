@@ -3,13 +3,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
-use keywright_bench::{Request, SETS, WORKS, run};
+use keywright_bench::{
+    BenchError, BootstrapRequest, Event, Request, SETS, WORKS, bootstrap_names, run, run_bootstrap,
+};
 use pyo3::prelude::*;
 
 use crate::errors::Failure;
 use crate::pool::compute_detached;
 
-/// How long the thread of the interpreter waits for a record before it looks for signals.
+/// How long the thread of the interpreter waits for a message before it looks for signals.
 const PATIENCE: Duration = Duration::from_millis(50);
 
 /// Measures operations on real keys and ciphertexts, whose results are decrypted and compared first.
@@ -38,18 +40,62 @@ pub(crate) fn bench(
     seeded: bool,
 ) -> Result<(), Failure> {
     let request = Request { set: set.into(), alpha, works, runs, seeded };
+    measure(
+        py,
+        |send| run(&request, &mut |record| send(record.json())),
+        |json| emit.call1((json,)).map(|_| ()),
+    )
+}
+
+/// Measures a bootstrapping: keys, matrices, whole bootstraps of random values that are decrypted and compared, and the stages.
+///
+/// Ctrl-C stops after the key or the bootstrap that runs.
+///
+/// Args:
+///     emit: called with the figure, one JSON object in a string.
+///     preset: name of the bootstrapping, of `bench_presets()`.
+///     runs: timed bootstraps.
+///     progress: called with the name of a phase, the steps of it that are done and their total; may raise to stop.
+///
+/// Raises:
+///     ParameterError: the name is unknown, or runs is 0.
+#[pyfunction]
+#[pyo3(signature = (emit, *, preset, runs=5, progress=None))]
+pub(crate) fn bench_bootstrap(
+    py: Python<'_>,
+    emit: &Bound<'_, PyAny>,
+    preset: &str,
+    runs: usize,
+    progress: Option<&Bound<'_, PyAny>>,
+) -> Result<(), Failure> {
+    let request = BootstrapRequest { preset: preset.into(), runs };
+    measure(
+        py,
+        |send| run_bootstrap(&request, &mut |event| send(event)),
+        |event| match event {
+            Event::Record(record) => emit.call1((record.json(),)).map(|_| ()),
+            Event::Progress { phase, done, total } => {
+                progress.map_or(Ok(()), |progress| progress.call1((phase, done, total)).map(|_| ()))
+            }
+        },
+    )
+}
+
+/// Works in another thread and handles in this one, the only one that sees signals, what the work sends. The work is
+/// told to stop by what `send` returns.
+fn measure<T: Send>(
+    py: Python<'_>,
+    work: impl FnOnce(&(dyn Fn(T) -> bool + Sync)) -> Result<(), BenchError> + Send,
+    handle: impl Fn(T) -> PyResult<()>,
+) -> Result<(), Failure> {
     let go_on = AtomicBool::new(true);
     let (sender, receiver) = mpsc::channel();
     let receiver = Mutex::new(receiver);
     std::thread::scope(|scope| {
-        let (request, go_on) = (&request, &go_on);
-        // Only the interpreter's own thread sees signals, so that thread waits and another one measures.
+        let go_on = &go_on;
         let worker = scope.spawn(move || {
-            compute_detached(|| {
-                run(request, &mut |record| {
-                    sender.send(record.json()).is_ok() && go_on.load(Ordering::Relaxed)
-                })
-            })
+            let send = move |message| sender.send(message).is_ok() && go_on.load(Ordering::Relaxed);
+            compute_detached(|| work(&send))
         });
         let forwarded = loop {
             let received = py.detach(|| {
@@ -58,7 +104,7 @@ pub(crate) fn bench(
                     .map_or(Err(RecvTimeoutError::Disconnected), |receiver| receiver.recv_timeout(PATIENCE))
             });
             let handled = match received {
-                Ok(json) => emit.call1((json,)).and_then(|_| py.check_signals()),
+                Ok(message) => handle(message).and_then(|()| py.check_signals()),
                 Err(RecvTimeoutError::Timeout) => py.check_signals(),
                 Err(RecvTimeoutError::Disconnected) => break Ok(()),
             };
@@ -83,4 +129,10 @@ pub(crate) fn bench_sets() -> Vec<&'static str> {
 #[pyfunction]
 pub(crate) fn bench_works() -> Vec<&'static str> {
     WORKS.to_vec()
+}
+
+/// Names of the bootstrappings that `bench_bootstrap` knows: the shipped ones, and a quick one without security.
+#[pyfunction]
+pub(crate) fn bench_presets() -> Vec<&'static str> {
+    bootstrap_names()
 }

@@ -39,6 +39,8 @@ pub(crate) enum Failure {
     },
     /// A name that is no basis.
     Basis(String),
+    /// A name that is no kind of slot values.
+    SlotValues(String),
     /// A measurement that cannot be made.
     Bench(String),
     Threads {
@@ -68,6 +70,7 @@ from! {
     EncoderError => |error| Self::Ckks(error.into()),
     WireError => Self::Wire,
     BenchError => |error| match error {
+        BenchError::Circuit(error) => error.into(),
         BenchError::Ckks(error) => error.into(),
         BenchError::Rlwe(error) => error.into(),
         BenchError::Ring(error) => error.into(),
@@ -223,6 +226,9 @@ fn rlwe<'py>(py: Python<'py>, error: &RlweError) -> PyResult<Described<'py>> {
         RlweError::MixedParameters { left, right } => {
             described!(py, "MixedParametersError", left = left, right = right)
         }
+        RlweError::EphemeralSecret(element) => {
+            described!(py, "ParameterError", what = "encapsulation keys", value = element_name(element))
+        }
         RlweError::Randomness(_) => described!(py, "RandomnessError"),
         _ => described!(py, "KeywrightError"),
     }
@@ -255,6 +261,35 @@ fn encode<'py>(py: Python<'py>, error: &EncoderError) -> PyResult<Described<'py>
 fn circuit<'py>(py: Python<'py>, error: &CircuitError) -> PyResult<Described<'py>> {
     match error {
         CircuitError::Ckks(error) => ckks(py, error),
+        CircuitError::Stage { stage, level, source } => {
+            let (class, details) = circuit(py, source)?;
+            details.set_item("stage", stage.name())?;
+            details.set_item("stage_level", level)?;
+            Ok((class, details))
+        }
+        CircuitError::BootstrapLevels { needed, output_level, available, .. } => described!(
+            py,
+            "LevelError",
+            level = output_level,
+            operation = "bootstrap",
+            needed = needed + output_level,
+            available = available
+        ),
+        CircuitError::StageLevel { stage, found, expected } => {
+            described!(py, "LevelError", level = found, maximum = expected, object = stage, stage = stage)
+        }
+        CircuitError::Count { what, count, min, max } => {
+            described!(py, "ParameterError", what = what, value = count, minimum = min, maximum = max)
+        }
+        CircuitError::DftLayers { found, .. } => {
+            described!(py, "ParameterError", what = "layers of the transform", value = found)
+        }
+        CircuitError::Precision { bits, best, .. } => {
+            described!(py, "ParameterError", what = "bits", value = bits, maximum = best)
+        }
+        CircuitError::OutOfRange { slot, value, .. } => {
+            described!(py, "EncodeError", index = slot, value = value)
+        }
         CircuitError::SpecialPrimes { encoded, level, found } => {
             described!(py, "KeyUseError", special = encoded, level = level, found = found)
         }
@@ -411,6 +446,10 @@ impl From<Failure> for PyErr {
                 Failure::Basis(basis) => (
                     format!("there is no basis `{basis}`; use \"monomial\" or \"chebyshev\""),
                     (|| described!(py, "ParameterError", what = "basis", value = basis))(),
+                ),
+                Failure::SlotValues(values) => (
+                    format!("there are no `{values}` values; use \"complex\" or \"real\""),
+                    (|| described!(py, "ParameterError", what = "values", value = values))(),
                 ),
                 Failure::Bench(reason) => (reason, described!(py, "ParameterError")),
                 Failure::InFile(path, error) => (format!("{}: {error}", path.display()), wire(py, &error)),

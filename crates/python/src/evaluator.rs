@@ -31,13 +31,22 @@ pub(crate) struct PyEvaluator {
 }
 
 impl PyEvaluator {
+    /// Computes with the keys as they are now.
+    pub(crate) fn with<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&Evaluator<'_>) -> Result<T, Failure> + Send,
+    ) -> Result<T, Failure> {
+        let keys = self.keys.get().snapshot();
+        compute(py, || work(&Evaluator::new(&self.parameters.0, &keys)?))
+    }
+
     fn run(
         &self,
         py: Python<'_>,
         work: impl FnOnce(&Evaluator<'_>) -> Result<Ciphertext, Failure> + Send,
     ) -> Result<PyCiphertext, Failure> {
-        let keys = self.keys.get().snapshot();
-        compute(py, || work(&Evaluator::new(&self.parameters.0, &keys)?)).map(PyCiphertext)
+        self.with(py, work).map(PyCiphertext)
     }
 
     fn unary(

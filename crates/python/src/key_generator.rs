@@ -64,11 +64,14 @@ impl PyKeyGenerator {
         progress: Option<&Bound<'_, PyAny>>,
         mut each: impl FnMut(Arc<SwitchingKey>) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
-        for (done, spec) in specs.iter().enumerate() {
-            each(self.generate(py, spec)?)?;
+        let secret = &self.secret.get().key;
+        let mut generator = KeyGenerator::new(secret, self.split());
+        let mut keys = generator.switching_keys(specs)?;
+        while let Some(key) = compute(py, || keys.next().transpose())? {
+            each(Arc::new(key))?;
             py.check_signals()?;
             if let Some(progress) = progress {
-                progress.call1((done + 1, specs.len()))?;
+                progress.call1((specs.len() - keys.len(), specs.len()))?;
             }
         }
         Ok(())
@@ -144,8 +147,12 @@ impl PyKeyGenerator {
     ///     rotations: steps of the rotations, all with a key at the same level.
     ///     relinearization: whether to make the key for products.
     ///     conjugation: whether to make the key for conjugation.
-    ///     specs: further keys, each as described.
+    ///     specs: further keys, each as described; those of sparse-secret encapsulation in pairs of one weight.
     ///     progress: called after each key with the number of keys made and their total; may raise to stop.
+    ///
+    /// Raises:
+    ///     MixedParametersError: a spec is for other parameters.
+    ///     ParameterError: not exactly one key to an ephemeral secret of a weight and one back.
     #[pyo3(signature = (rotations=Vec::new(), relinearization=true, conjugation=false, level=None, alpha=None, seeded=true, specs=Vec::new(), progress=None))]
     fn evaluation_keys(
         &self,

@@ -6,6 +6,8 @@
 
 mod array;
 mod bench;
+mod bootstrapper;
+mod bootstrapper_plan;
 mod ciphertext;
 mod decryptor;
 mod encryptor;
@@ -28,7 +30,11 @@ mod switching_key;
 #[pyo3::pymodule(gil_used = false)]
 mod _core {
     #[pymodule_export]
-    use crate::bench::{bench, bench_sets, bench_works};
+    use crate::bench::{bench, bench_bootstrap, bench_presets, bench_sets, bench_works};
+    #[pymodule_export]
+    use crate::bootstrapper::PyBootstrapper;
+    #[pymodule_export]
+    use crate::bootstrapper_plan::{PyBootstrapperPlan, bootstrap_presets};
     #[pymodule_export]
     use crate::ciphertext::PyCiphertext;
     #[pymodule_export]

@@ -126,8 +126,7 @@ pub enum RlweError {
     SourceSecret(u64),
     /// Half of a pair of encapsulation keys was asked for, or a pair that does not fit together.
     #[error(
-        "{0} and its counterpart share an ephemeral secret; make both with encapsulation_keys, one to and one from the \
-         same weight"
+        "{0} and its counterpart share an ephemeral secret; make both at once, exactly one key to a weight and one back"
     )]
     EphemeralSecret(KeyElement),
     /// Objects of different parameters were mixed.

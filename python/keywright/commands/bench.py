@@ -1,21 +1,29 @@
 """Measure the operations of this machine, beside the limits that its own rates set.
 
-Each result is decrypted and compared before it is timed.
+Each result is decrypted and compared before it is timed; those of bootstraps are all compared.
 """
 
 import argparse
 import json
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 
 import keywright as kw
-from keywright._core import bench, bench_sets, bench_works
+from keywright._core import bench, bench_bootstrap, bench_presets, bench_sets, bench_works
 from keywright._terminal import Column, Terminal, Value, format_seconds
+from keywright.commands.common import CommandError
+
+BOOTSTRAP = "bootstrap"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    works = ", ".join(bench_works())
+    works = ", ".join([*bench_works(), BOOTSTRAP])
     parser.add_argument("works", nargs="*", metavar="WORK", help=f"what to measure: {works}")
     parser.add_argument("--set", default="main", choices=bench_sets(), help="parameter set (default main)")
+    parser.add_argument(
+        "--preset", choices=bench_presets(), help=f"parameters of {BOOTSTRAP}, which needs it"
+    )
     parser.add_argument("--alpha", type=int, help="primes per digit; all of the set by default")
     parser.add_argument("--runs", type=int, default=5, help="timed runs of each (default 5)")
     parser.add_argument("--threads", type=int, help="threads; all cores by default")
@@ -24,8 +32,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, terminal: Terminal) -> None:
     """Measure and print every figure."""
+    bootstraps = BOOTSTRAP in options.works
+    if bootstraps != (options.preset is not None):
+        raise CommandError(
+            f"{BOOTSTRAP} and --preset go together: keywright bench {BOOTSTRAP} --preset "
+            f"{options.preset or bench_presets()[0]}"
+        )
     if options.threads is not None:
         kw.set_threads(options.threads)
+    works = [work for work in options.works if work != BOOTSTRAP]
+    if works or not bootstraps:
+        _operations(options, works, terminal)
+    if bootstraps:
+        _bootstrap(options, terminal)
+
+
+def _operations(options: argparse.Namespace, works: list[str], terminal: Terminal) -> None:
     rows: list[dict[str, Value]] = []
 
     def emit(line: str) -> None:
@@ -37,16 +59,42 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         row["share"] = row["limit_s"] / row["median_s"]
         rows.append(row)
 
-    bench(
-        emit,
-        set=options.set,
-        alpha=options.alpha,
-        works=options.works,
-        runs=options.runs,
-        seeded=options.seeded,
-    )
+    bench(emit, set=options.set, alpha=options.alpha, works=works, runs=options.runs, seeded=options.seeded)
     if not terminal.json:
         terminal.table(COLUMNS, rows)
+
+
+def _bootstrap(options: argparse.Namespace, terminal: Terminal) -> None:
+    def emit(line: str) -> None:
+        row = json.loads(line)
+        if terminal.json:
+            terminal.record(row)
+            return
+        terminal.table(BOOTSTRAP_COLUMNS, [row])
+        stages = [(key[:-2], row[key]) for key in STAGES]
+        terminal.table(STAGE_COLUMNS, [{"stage": stage, "seconds": seconds} for stage, seconds in stages])
+
+    with _phases(terminal) as progress:
+        bench_bootstrap(emit, preset=options.preset, runs=options.runs, progress=progress)
+
+
+@contextmanager
+def _phases(terminal: Terminal) -> Iterator[Callable[[str, int, int], None]]:
+    """A bar for each phase of a measurement, and a line about it where there are no bars."""
+    with ExitStack() as bar:
+        advance: dict[str, Callable[[int], None]] = {}
+        before = 0
+
+        def progress(phase: str, done: int, total: int) -> None:
+            nonlocal before
+            if phase not in advance:
+                bar.close()
+                terminal.note(phase)
+                advance[phase], before = bar.enter_context(terminal.progress(phase, total)), 0
+            advance[phase](done - before)
+            before = done
+
+        yield progress
 
 
 COLUMNS = (
@@ -63,3 +111,23 @@ COLUMNS = (
     Column("bytes", "bytes", "bytes"),
     Column("checked", "checked"),
 )
+
+BOOTSTRAP_COLUMNS = (
+    Column("preset", "preset"),
+    Column("log_n", "log2 N", "number"),
+    Column("levels_left", "levels left", "number"),
+    Column("threads", "threads", "number"),
+    Column("backend", "back end"),
+    Column("median_s", "median", "seconds"),
+    Column("min_s", "least", "seconds"),
+    Column("worst_bits", "worst bits", "number"),
+    Column("mean_bits", "mean bits", "number"),
+    Column("key_bytes", "keys", "bytes"),
+    Column("keygen_s", "making them", "seconds"),
+    Column("precompute_s", "matrices", "seconds"),
+    Column("peak_rss_bytes", "peak memory", "bytes"),
+    Column("checked", "checked"),
+)
+
+STAGES = ("slots_to_coeffs_s", "mod_raise_s", "coeffs_to_slots_s", "eval_mod_s")
+STAGE_COLUMNS = (Column("stage", "stage"), Column("seconds", "seconds", "seconds"))

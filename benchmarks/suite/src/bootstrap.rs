@@ -1,0 +1,223 @@
+//! Bootstrapping: its keys, its matrices, its stages, its precision.
+
+use std::time::Instant;
+
+use keywright_circuits::bootstrapping::eval_mod::eval_mod;
+use keywright_circuits::bootstrapping::mod_raise::mod_raise;
+use keywright_circuits::bootstrapping::{
+    BOOTSTRAP_PRESETS, Bootstrapper, BootstrapperLiteral, BootstrapperPlan, Stage, Values, bootstrap_preset,
+};
+use keywright_ckks::{Ciphertext, CkksLiteral, CkksParameters, Complex64, Decryptor, Encryptor, Evaluator};
+use keywright_ring::sampling::SecretRng;
+use keywright_rlwe::{EvaluationKeys, KeyGenerator, SecretKey, Security, threads};
+
+use crate::record::peak_rss;
+use crate::works::{BenchError, rng};
+use crate::{BootstrapFigures, Record};
+
+/// A bootstrapping without security that takes a second: for tests.
+const QUICK: &str = "quick";
+
+/// What of bootstrapping to measure.
+#[derive(Debug, Clone)]
+pub struct BootstrapRequest {
+    /// One of [`bootstrap_names`].
+    pub preset: String,
+    /// Timed bootstraps.
+    pub runs: usize,
+}
+
+/// What a measurement tells while it runs.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Event {
+    /// So many steps of a phase are done.
+    Progress {
+        /// The phase.
+        phase: &'static str,
+        /// Steps done.
+        done: usize,
+        /// All of its steps.
+        total: usize,
+    },
+    /// The figure.
+    Record(Record),
+}
+
+/// The shipped presets and the quick one.
+pub fn bootstrap_names() -> Vec<&'static str> {
+    BOOTSTRAP_PRESETS.iter().map(|preset| preset.name).chain([QUICK]).collect()
+}
+
+fn set(name: &str) -> Result<(CkksParameters, BootstrapperLiteral), BenchError> {
+    if name == QUICK {
+        let mut q = vec![50, 40, 40, 45, 45, 45];
+        q.extend([50; 7].iter().chain(&[59, 60, 50, 50, 50]));
+        let mut literal = CkksLiteral::from_bits(11, &q, &[50; 3], 45.0)?;
+        literal.rlwe.security = Security::InsecureForExperiments;
+        let bootstrapper = BootstrapperLiteral {
+            log_slots: 10,
+            values: Values::Complex,
+            slots_to_coeffs: 2,
+            coeffs_to_slots: 2,
+            max_babies: 8,
+            ephemeral_weight: Some(32),
+            log2_failure: -40.0,
+            log_ratio: 5.0,
+            cosine_degree: 62,
+            double_angles: 1,
+            arcsine_degree: 7,
+            output_level: None,
+        };
+        return Ok((CkksParameters::new(literal)?, bootstrapper));
+    }
+    if !bootstrap_names().contains(&name) {
+        return Err(BenchError::Preset { name: name.into(), known: bootstrap_names().join(", ") });
+    }
+    let preset = bootstrap_preset(name)?;
+    Ok((preset.parameters()?, preset.bootstrapper))
+}
+
+/// Distances of decrypted parts from the true ones.
+#[derive(Default)]
+struct Errors {
+    largest: f64,
+    sum: f64,
+    count: f64,
+    /// Whether none was above the estimate of its ciphertext.
+    bounded: bool,
+}
+
+impl Errors {
+    fn add(&mut self, found: &[Complex64], values: &[Complex64], kind: Values, bound: f64) {
+        for (found, value) in found.iter().zip(values) {
+            let error = found - value;
+            self.bounded &= error.norm() <= bound;
+            let parts = [error.re.abs(), error.im.abs()];
+            for part in &parts[..if kind == Values::Complex { 2 } else { 1 }] {
+                (self.largest, self.sum, self.count) =
+                    (self.largest.max(*part), self.sum + part, self.count + 1.0);
+            }
+        }
+    }
+}
+
+fn seconds<T, E>(work: impl FnOnce() -> Result<T, E>) -> Result<(T, f64), E> {
+    let start = Instant::now();
+    let out = work()?;
+    Ok((out, start.elapsed().as_secs_f64()))
+}
+
+/// Values with parts uniform in `[-1, 1)`.
+fn values(source: &mut SecretRng, literal: &BootstrapperLiteral) -> Vec<Complex64> {
+    let mut unit = || source.next_word() as f64 / 2f64.powi(63) - 1.0;
+    let imaginary = if literal.values == Values::Complex { 1.0 } else { 0.0 };
+    (0..1usize << literal.log_slots).map(|_| Complex64::new(unit(), imaginary * unit())).collect()
+}
+
+/// Seconds of each stage.
+fn stages(
+    bootstrapper: &Bootstrapper,
+    evaluator: &Evaluator<'_>,
+    input: &Ciphertext,
+) -> Result<[(Stage, f64); 4], BenchError> {
+    let plan = bootstrapper.plan();
+    let (coefficients, first) = seconds(|| bootstrapper.slots_to_coeffs().evaluate(evaluator, input))?;
+    let (raised, second) = seconds(|| mod_raise(evaluator, &plan.mod_raise, &coefficients))?;
+    let (parts, third) = seconds(|| bootstrapper.coeffs_to_slots().evaluate(evaluator, &raised))?;
+    let ratio = raised.scale / coefficients.scale;
+    let reduce = |part| eval_mod(evaluator, &plan.eval_mod, part, ratio, plan.scale);
+    let (_, fourth) = seconds(|| parts.iter().map(reduce).collect::<Result<Vec<_>, _>>())?;
+    Ok([
+        (Stage::SlotsToCoeffs, first),
+        (Stage::ModRaise, second),
+        (Stage::CoeffsToSlots, third),
+        (Stage::EvalMod, fourth),
+    ])
+}
+
+/// Makes keys and matrices, bootstraps one vector untimed and `runs` timed ones, each of other random values and each decrypted and compared,
+/// and times the stages of a last one. `report` gets progress and at the end the record, and says whether to go on.
+///
+/// # Errors
+/// [`BenchError::Preset`], [`BenchError::Runs`]; what the engine refuses.
+pub fn run_bootstrap(
+    request: &BootstrapRequest,
+    report: &mut dyn FnMut(Event) -> bool,
+) -> Result<(), BenchError> {
+    if request.runs == 0 {
+        return Err(BenchError::Runs);
+    }
+    let (parameters, literal) = set(&request.preset)?;
+    let rlwe = parameters.rlwe();
+    let plan = BootstrapperPlan::new(&parameters, &literal)?;
+    let secret = SecretKey::sample(rlwe, &mut rng(1))?;
+    let mut generator = KeyGenerator::new(&secret, rng(2));
+    let public = generator.public_key();
+    let specs = plan.required_keys();
+    let mut keys = EvaluationKeys::new(rlwe);
+    let start = Instant::now();
+    for (key, done) in generator.switching_keys(&specs)?.zip(1..) {
+        keys.insert(key?)?;
+        if !report(Event::Progress { phase: "keys", done, total: specs.len() }) {
+            return Ok(());
+        }
+    }
+    let keygen_s = start.elapsed().as_secs_f64();
+    if !report(Event::Progress { phase: "matrices", done: 0, total: 1 }) {
+        return Ok(());
+    }
+    let (bootstrapper, precompute_s) = seconds(|| Bootstrapper::new(&parameters, &plan))?;
+
+    let evaluator = Evaluator::new(&parameters, &keys)?;
+    let mut encryptor = Encryptor::new(&parameters, &public, rng(4))?;
+    let decryptor = Decryptor::new(&parameters, &secret)?;
+    let mut source = rng(3);
+    let mut errors = Errors { bounded: true, ..Errors::default() };
+    let mut times = Vec::new();
+    let total = request.runs + 2;
+    let phase = "bootstraps";
+    for run in 0..=request.runs {
+        if !report(Event::Progress { phase, done: run, total }) {
+            return Ok(());
+        }
+        let values = values(&mut source, &literal);
+        let input = encryptor.encrypt(&values, literal.log_slots, plan.input_level())?;
+        let (out, elapsed) = seconds(|| bootstrapper.bootstrap(&evaluator, &input))?;
+        errors.add(&decryptor.decrypt(&out)?, &values, literal.values, out.estimate.bound());
+        // The first touches memory and makes plans.
+        if run > 0 {
+            times.push(elapsed);
+        }
+    }
+    times.sort_by(f64::total_cmp);
+    if !report(Event::Progress { phase, done: request.runs + 1, total }) {
+        return Ok(());
+    }
+    let input = encryptor.encrypt(&values(&mut source, &literal), literal.log_slots, plan.input_level())?;
+    let stages = stages(&bootstrapper, &evaluator, &input)?.map(|(stage, s)| (stage.name(), s));
+    report(Event::Record(Record {
+        work: "bootstrap",
+        log_n: rlwe.log_n(),
+        level: plan.input_level(),
+        alpha: None,
+        seeded: true,
+        threads: threads(),
+        backend: rlwe.ring().backend().kind().name(),
+        times,
+        limit_s: None,
+        bytes: keys.bytes(),
+        checked: errors.bounded,
+        peak_rss_bytes: peak_rss(),
+        bootstrap: Some(BootstrapFigures {
+            preset: request.preset.clone(),
+            levels_left: plan.levels_left(),
+            worst_bits: -errors.largest.log2(),
+            mean_bits: -(errors.sum / errors.count).log2(),
+            key_bytes: keys.bytes(),
+            keygen_s,
+            precompute_s,
+            stages,
+        }),
+    }));
+    Ok(())
+}

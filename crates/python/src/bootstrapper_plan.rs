@@ -1,0 +1,250 @@
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use keywright_circuits::bootstrapping::{
+    BOOTSTRAP_PRESETS, BootstrapperLiteral, BootstrapperPlan, Stage, Values, bootstrap_preset,
+};
+use keywright_rlwe::KeySpec;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::array::log_slots;
+use crate::errors::Failure;
+use crate::key_spec::PyKeySpec;
+use crate::parameters::PyParameters;
+use crate::pool::compute;
+
+/// What a bootstrapping does, stage by stage: levels, scales and keys, before any key is made.
+///
+/// Levels, from the top: `mod_raise` lifts level 0 to the highest level used, `coeffs_to_slots` takes one for each of its factors,
+/// `eval_mod` 7 to 12, complex values of fewer than N/2 slots one more. What is left is the output level, at which the result
+/// comes; `slots_to_coeffs` goes from the input level to 0.
+///
+/// Args:
+///     parameters: of the ciphertexts. Results have their scale, and so have inputs.
+///     slots: a power of two up to N/2, the default.
+///     values: "complex" or "real": what the slots hold, each part of absolute value at most 1. The imaginary parts of
+///         "real" values are lost.
+///     slots_to_coeffs: levels of that stage, the matrices into which the Fourier transform is factored.
+///     coeffs_to_slots: levels of that stage.
+///     max_babies: most baby steps of a factor. Each has a key; fewer take longer.
+///     ephemeral_weight: Hamming weight of the ephemeral secret under which the modulus is raised; None for the main
+///         secret, of which the range of `eval_mod` then depends.
+///     log2_failure: log2 of the probability that a bootstrap fails, -40 by default.
+///     log_ratio: log2 of q_0 over the scale of the coefficients. One more is a bit of precision less and an easier arcsine.
+///     cosine_degree: even degree of the cosine that `eval_mod` evaluates.
+///     double_angles: double angles after it, a level each.
+///     arcsine_degree: odd degree of the arcsine at its end; 1 for none.
+///     output_level: level of results, the highest by default. A lower one is cheaper.
+///
+/// Raises:
+///     LevelError: the parameters have too few levels, or the output level is below the input level.
+///     SecurityError: a key would be above the bound for its secret.
+///     ParameterError: a number is not legal; no approximation has these degrees.
+///     ScaleError: the coefficients' scale is below 1.
+///
+/// Errors of a stage have its name as `stage` and the level of its input as `stage_level`.
+#[pyclass(name = "BootstrapperPlan", module = "keywright", frozen)]
+pub(crate) struct PyBootstrapperPlan {
+    pub(crate) parameters: PyParameters,
+    pub(crate) plan: Arc<BootstrapperPlan>,
+    log_slots: u32,
+    values: Values,
+}
+
+/// Names of the shipped bootstrappings, with parameters that fit them.
+#[pyfunction]
+pub(crate) fn bootstrap_presets() -> Vec<&'static str> {
+    BOOTSTRAP_PRESETS.iter().map(|preset| preset.name).collect()
+}
+
+fn parse_values(name: &str) -> Result<Values, Failure> {
+    match name {
+        "complex" => Ok(Values::Complex),
+        "real" => Ok(Values::Real),
+        other => Err(Failure::SlotValues(other.into())),
+    }
+}
+
+impl PyBootstrapperPlan {
+    fn make(parameters: PyParameters, literal: &BootstrapperLiteral) -> Result<Self, Failure> {
+        let plan = Arc::new(BootstrapperPlan::new(&parameters.0, literal)?);
+        Ok(Self { parameters, plan, log_slots: literal.log_slots, values: literal.values })
+    }
+
+    fn key(&self, spec: KeySpec) -> PyKeySpec {
+        PyKeySpec { parameters: self.parameters.clone(), spec }
+    }
+}
+
+#[pymethods]
+impl PyBootstrapperPlan {
+    #[new]
+    #[pyo3(signature = (
+        parameters, *, slots_to_coeffs, coeffs_to_slots, log_ratio, cosine_degree, double_angles, arcsine_degree, slots=None,
+        values="complex", max_babies=8, ephemeral_weight=32, log2_failure=-40.0, output_level=None
+    ))]
+    fn new(
+        py: Python<'_>,
+        parameters: &PyParameters,
+        slots_to_coeffs: usize,
+        coeffs_to_slots: usize,
+        log_ratio: f64,
+        cosine_degree: usize,
+        double_angles: u32,
+        arcsine_degree: usize,
+        slots: Option<usize>,
+        values: &str,
+        max_babies: usize,
+        ephemeral_weight: Option<usize>,
+        log2_failure: f64,
+        output_level: Option<usize>,
+    ) -> Result<Self, Failure> {
+        for levels in [slots_to_coeffs, coeffs_to_slots, double_angles as usize] {
+            parameters.0.rlwe().require_level(levels)?;
+        }
+        let literal = BootstrapperLiteral {
+            log_slots: log_slots(&parameters.0, slots)?,
+            values: parse_values(values)?,
+            slots_to_coeffs,
+            coeffs_to_slots,
+            max_babies,
+            ephemeral_weight,
+            log2_failure,
+            log_ratio,
+            cosine_degree,
+            double_angles,
+            arcsine_degree,
+            output_level,
+        };
+        compute(py, || Self::make(parameters.clone(), &literal))
+    }
+
+    /// A shipped bootstrapping; its `parameters` are made with it.
+    ///
+    /// Args:
+    ///     name: one of `keywright.bootstrap_presets()`.
+    ///
+    /// Raises:
+    ///     ParameterError: there is no such preset.
+    #[staticmethod]
+    fn preset(py: Python<'_>, name: &str) -> Result<Self, Failure> {
+        compute(py, || -> Result<_, Failure> {
+            let preset = bootstrap_preset(name)?;
+            Self::make(PyParameters(preset.parameters()?), &preset.bootstrapper)
+        })
+    }
+
+    /// Parameters of the ciphertexts.
+    #[getter]
+    fn parameters(&self) -> PyParameters {
+        self.parameters.clone()
+    }
+
+    /// Number of slots.
+    #[getter]
+    fn slots(&self) -> usize {
+        1 << self.log_slots
+    }
+
+    /// "complex" or "real".
+    #[getter]
+    fn values(&self) -> &'static str {
+        match self.values {
+            Values::Complex => "complex",
+            Values::Real => "real",
+        }
+    }
+
+    /// Level at which ciphertexts are bootstrapped; those above are taken at it.
+    #[getter]
+    fn input_level(&self) -> usize {
+        self.plan.input_level()
+    }
+
+    /// Level of results.
+    #[getter]
+    fn output_level(&self) -> usize {
+        self.plan.output_level()
+    }
+
+    /// Levels to compute on between two bootstraps.
+    #[getter]
+    fn levels_left(&self) -> usize {
+        self.plan.levels_left()
+    }
+
+    /// Scale of the coefficients between `slots_to_coeffs` and `mod_raise`.
+    #[getter]
+    fn coefficients_scale(&self) -> f64 {
+        self.plan.slots_to_coeffs.output_scale
+    }
+
+    /// For each stage, in their order, the levels of its input and of its output.
+    #[getter]
+    fn levels<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let plan = &self.plan;
+        let (slots, reduced) = (plan.coeffs_to_slots.output_level(), plan.output_level());
+        let recombined = plan.recombine.as_ref().map(|factor| (Stage::Recombine, factor.level, reduced));
+        let stages = [
+            (Stage::SlotsToCoeffs, plan.input_level(), plan.slots_to_coeffs.output_level()),
+            (Stage::ModRaise, 0, plan.mod_raise.level),
+            (Stage::CoeffsToSlots, plan.coeffs_to_slots.input_level(), slots),
+            (Stage::EvalMod, slots, slots - plan.eval_mod.depth()),
+        ];
+        let out = PyDict::new(py);
+        for (stage, from, to) in stages.into_iter().chain(recombined) {
+            out.set_item(stage.name(), (from, to))?;
+        }
+        Ok(out)
+    }
+
+    /// For each stage, in their order, the keys it uses. A key may serve several stages.
+    #[getter]
+    fn stage_keys<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let out = PyDict::new(py);
+        for stage in self.plan.stage_keys().chunk_by(|(a, _), (b, _)| a == b) {
+            let specs: Vec<_> = stage.iter().map(|(_, spec)| self.key(spec.clone())).collect();
+            out.set_item(stage[0].0.name(), specs)?;
+        }
+        Ok(out)
+    }
+
+    /// Bytes of the keys of each stage, in their order; a key of several stages counts for the first.
+    #[getter]
+    fn key_bytes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyDict>, Failure> {
+        let out = PyDict::new(py);
+        let mut seen = HashSet::new();
+        for stage in self.plan.stage_keys().chunk_by(|(a, _), (b, _)| a == b) {
+            let mut bytes = 0;
+            for (_, spec) in stage {
+                if seen.insert(spec.clone()) {
+                    bytes += spec.bytes(self.parameters.0.rlwe())?;
+                }
+            }
+            out.set_item(stage[0].0.name(), bytes)?;
+        }
+        Ok(out)
+    }
+
+    /// Every key that bootstrapping uses, each once, at the level at which it is used: the `specs` of
+    /// `KeyGenerator.evaluation_keys` or, if they are not to be in memory all at once, `save_evaluation_keys`.
+    fn required_keys(&self) -> Vec<PyKeySpec> {
+        self.plan.required_keys().into_iter().map(|spec| self.key(spec)).collect()
+    }
+
+    fn __reduce__(&self) -> Result<(), Failure> {
+        Err(Failure::Pickle("BootstrapperPlan"))
+    }
+
+    fn __repr__(&self) -> String {
+        format!(
+            "BootstrapperPlan({} {} slots, level {} -> {}, {} keys)",
+            self.slots(),
+            self.values(),
+            self.input_level(),
+            self.output_level(),
+            self.plan.required_keys().len()
+        )
+    }
+}
