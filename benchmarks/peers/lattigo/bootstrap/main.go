@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"sort"
+	"strings"
 	"time"
 
 	"github.com/tuneinsight/lattigo/v6/circuits/ckks/bootstrapping"
@@ -35,6 +36,7 @@ type Record struct {
 	KeyBytes   int     `json:"key_bytes"`
 	Keygen     float64 `json:"keygen_s"`
 	Precompute float64 `json:"precompute_s"`
+	PeakBytes  int     `json:"peak_rss_bytes"`
 	Checked    bool    `json:"checked"`
 }
 
@@ -118,6 +120,16 @@ func run(runs int) error {
 	}
 	record.WorstBits = -math.Log2(worst)
 	record.MeanBits = -math.Log2(total / float64(2*len(values)))
+	text, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return err
+	}
+	for _, line := range strings.Split(string(text), "\n") {
+		var kib int
+		if n, _ := fmt.Sscanf(line, "VmHWM: %d kB", &kib); n == 1 {
+			record.PeakBytes = kib * 1024
+		}
+	}
 	record.Checked = worst < 1.0/(1<<16)
 	return json.NewEncoder(os.Stdout).Encode(record)
 }
