@@ -21,10 +21,10 @@ pub struct Machine {
     pub bytes: f64,
 }
 
-/// Words of each operand of the probed inner product; 14 operands are 28 KiB.
-const PROBE_WORDS: usize = 256;
-/// Digits of the probed inner product.
-const PROBE_DIGITS: usize = 4;
+/// Words of each operand of the probed inner product; 38 operands are 38 KiB.
+const PROBE_WORDS: usize = 128;
+/// Digits of the probed inner product: as many as are summed without a reduction, which then weighs little.
+const PROBE_DIGITS: usize = 12;
 /// Calls per try.
 const PROBE_CALLS: usize = 1000;
 /// Bytes read to measure memory: more than caches hold of one process.
@@ -46,7 +46,7 @@ impl Machine {
         let operands: Vec<Buffer> = (0..3 * PROBE_DIGITS)
             .map(|k| {
                 let mut operand = Buffer::unspecified(PROBE_WORDS);
-                operand.copy_from_slice(&limb[k * 64..][..PROBE_WORDS]);
+                operand.copy_from_slice(&limb[k % 8 * PROBE_WORDS..][..PROBE_WORDS]);
                 operand
             })
             .collect();

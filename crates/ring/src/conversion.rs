@@ -6,9 +6,10 @@
 //! x = sum_i y_i (Q/q_i) - v Q,      v = round(sum_i y_i / q_i).
 //! ```
 //!
-//! The `y_i` and `v` are the *rows* of `x`; a residue modulo another prime `p` is their inner product with constants
-//! modulo `p`, so `v` costs no more than another source prime. Rows of wide primes are split at bit 30, so that every
-//! row entry is below `2^50` and products stay in 52-bit arithmetic.
+//! The `y_i` are the *rows* of `x`: an inverse transform whose last pass multiplies by `(Q/q_i)^-1`. A residue modulo another
+//! prime `p` is an inner product of *terms* with constants modulo `p`. The terms are the rows, each of a wide prime split at
+//! bit 30, so that every term is below `2^50` and products stay in 52-bit arithmetic, and `v`, which so costs no more than
+//! another source prime. What is not a row itself is derived from the rows where it is used, a part of a limb at a time.
 //!
 //! `v` is computed in fixed point with [`FRACTION_BITS`] fractional bits, in integers, identically on every back end.
 //! Each row contributes an error below two units, so the result is `x` or, only when `|x|` is within
@@ -16,7 +17,7 @@
 
 use alloc::vec::Vec;
 
-use crate::{Backend, Modulus, ShoupFactor};
+use crate::{Modulus, ShoupFactor};
 
 /// Fractional bits of the quotient estimate.
 pub const FRACTION_BITS: u32 = 18;
@@ -24,8 +25,68 @@ pub const FRACTION_BITS: u32 = 18;
 pub const MIN_SOURCE_BITS: u32 = FRACTION_BITS + 1;
 /// Where rows of wide primes are split.
 pub const SPLIT_BITS: u32 = 30;
-/// At most this many rows are accumulated without reduction.
-pub const MAX_ROWS: usize = 255;
+/// At most this many terms are accumulated without reduction.
+pub const MAX_TERMS: usize = 255;
+
+/// The order of the words of a row: part after part, so that what is converted together is read in one sweep. A part of a limb
+/// of `n` words is `runs` runs of `words` words, which begin `n / runs` apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RowLayout {
+    /// Runs of a part.
+    pub runs: usize,
+    /// Words of a run.
+    pub words: usize,
+}
+
+impl RowLayout {
+    /// Words of a part.
+    pub const fn part_words(self) -> usize {
+        self.runs * self.words
+    }
+
+    /// Where word `word` of a limb of `n` words lies in a row.
+    pub const fn position(self, n: usize, word: usize) -> usize {
+        let stride = n / self.runs;
+        let (run, offset) = (word / stride, word % stride);
+        offset / self.words * self.part_words() + run * self.words + offset % self.words
+    }
+}
+
+/// One part of the rows of a polynomial, with the terms that are derived from them.
+#[derive(Debug, Clone, Copy)]
+pub struct RowPart<'r> {
+    /// The source primes.
+    pub sources: &'r [Source],
+    /// A whole row for every source.
+    pub rows: &'r [&'r [u64]],
+    /// The derived terms of this part, one after another, see [`crate::Backend::derive_terms`].
+    pub derived: &'r [u64],
+    /// Number of the part.
+    pub part: usize,
+    /// Words of a part.
+    pub words: usize,
+    /// Rows whose next part is fetched from memory meanwhile, as far as there is such an instruction.
+    pub fetch: (usize, usize),
+}
+
+impl<'r> RowPart<'r> {
+    /// The words of every term, in the order of a column's constants.
+    pub fn terms(self) -> impl Iterator<Item = &'r [u64]> {
+        let range = self.part * self.words..(self.part + 1) * self.words;
+        let mut derived = self.derived.chunks_exact(self.words);
+        let mut row = 0;
+        let mut high = false;
+        core::iter::from_fn(move || {
+            let source = self.sources.get(row);
+            if high || source.is_none_or(|source| !source.modulus.is_narrow()) {
+                (row, high) = if high { (row + 1, false) } else { (row, source.is_some()) };
+                return derived.next();
+            }
+            row += 1;
+            Some(&self.rows[row - 1][range.clone()])
+        })
+    }
+}
 
 /// One source prime of a [`Decomposer`].
 #[derive(Debug, Clone, Copy)]
@@ -34,13 +95,13 @@ pub struct Source {
     pub modulus: Modulus,
     /// `(Q/q_i)^-1 mod q_i`.
     pub factor: ShoupFactor,
-    /// Contribution to the quotient of the row (of the low part, for a wide prime): `floor(2^(52 + F) / q_i)`.
+    /// Contribution to the quotient of the row (of its low part, for a wide prime): `floor(2^(52 + F) / q_i)`.
     pub fraction: u64,
     /// Contribution of the high part of a wide prime: `floor(2^(52 + F + 30) / q_i)`; 0 for a narrow one.
     pub fraction_high: u64,
 }
 
-/// Splits residues modulo `Q = q_1 ... q_a` into rows.
+/// What the rows of residues modulo `Q = q_1 ... q_a` are made with.
 #[derive(Debug, Clone)]
 pub struct Decomposer {
     sources: Vec<Source>,
@@ -87,24 +148,23 @@ impl Decomposer {
         &self.sources
     }
 
-    /// Number of rows: one per narrow prime, two per wide prime, one for the quotient.
-    pub fn row_count(&self) -> usize {
+    /// Number of terms: one per narrow prime, two per wide prime, one for the quotient.
+    pub fn term_count(&self) -> usize {
         1 + self.sources.iter().map(|s| if s.modulus.is_narrow() { 1 } else { 2 }).sum::<usize>()
     }
 
-    /// Writes the rows of `limbs` (coefficient form, one per source prime) into `rows`, [`Self::row_count`] times `n` words.
-    pub fn rows(&self, backend: &dyn Backend, limbs: &[&[u64]], rows: &mut [u64]) {
-        assert_eq!(limbs.len(), self.sources.len(), "one limb per source prime");
-        backend.digit_rows(self, limbs, rows);
+    /// Number of terms that are not rows: two per wide prime, and the quotient.
+    pub fn derived_count(&self) -> usize {
+        1 + 2 * self.sources.iter().filter(|s| !s.modulus.is_narrow()).count()
     }
 }
 
-/// The constants that take rows to one target prime.
+/// The constants that take terms to one target prime.
 #[derive(Debug, Clone)]
 pub struct Column {
     /// The target prime.
     pub modulus: Modulus,
-    /// One constant per row, canonical.
+    /// One constant per term, canonical.
     pub constants: Vec<u64>,
     /// `constants * 2^52 mod p`, for 52-bit Montgomery reduction; empty for a wide target.
     pub montgomery: Vec<u64>,
@@ -124,7 +184,7 @@ impl Conversion {
         let columns = targets
             .iter()
             .map(|p| {
-                let mut constants = Vec::with_capacity(decomposer.row_count());
+                let mut constants = Vec::with_capacity(decomposer.term_count());
                 for m in sources {
                     let q = m.value();
                     let factor = product_mod(sources.iter().map(Modulus::value).filter(|&o| o != q), p);
@@ -145,7 +205,7 @@ impl Conversion {
         Self { decomposer, columns }
     }
 
-    /// The splitting half.
+    /// The source half.
     pub fn decomposer(&self) -> &Decomposer {
         &self.decomposer
     }

@@ -28,6 +28,6 @@ pub use conversion::{Conversion, Decomposer};
 pub use error::RingError;
 pub use expander::{Seed, StreamId};
 pub use modulus::{Modulus, ShoupFactor};
-pub use poly::{Coefficient, Domain, Evaluation, Poly};
+pub use poly::{Coefficient, Domain, Evaluation, Poly, Rows};
 pub use primes::ntt_primes;
 pub use ring::{MAX_LOG_N, MIN_LOG_N, Ring};

@@ -2,9 +2,9 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use crate::backend::NttPlan;
-use crate::conversion::Column;
+use crate::conversion::{Column, Decomposer, RowPart};
 use crate::primes::{is_prime, primitive_root};
-use crate::{Backend, Coefficient, Evaluation, Modulus, Poly, RingError};
+use crate::{Backend, Buffer, Coefficient, Evaluation, Modulus, Poly, RingError, ShoupFactor};
 
 /// Smallest supported `log2(N)`.
 pub const MIN_LOG_N: u32 = 10;
@@ -79,7 +79,13 @@ impl Ring {
     /// Transforms one limb to evaluation form modulo prime `i`, in place; canonical in, canonical out.
     #[inline]
     pub fn forward_limb(&self, i: usize, limb: &mut [u64]) {
-        self.plans[i].forward(limb);
+        self.plans[i].forward(limb, &[]);
+    }
+
+    /// The same, while `upcoming` is fetched from memory ([`NttPlan::forward`]).
+    #[inline]
+    pub fn forward_limb_fetching(&self, i: usize, limb: &mut [u64], upcoming: &[u64]) {
+        self.plans[i].forward(limb, upcoming);
     }
 
     /// Transforms one limb to coefficient form modulo prime `i`, in place; canonical in, canonical out.
@@ -94,29 +100,66 @@ impl Ring {
         &*self.plans[i]
     }
 
-    /// The same rows converted to several primes, each with its column, and their transforms begun: `outs[k]` modulo
-    /// prime `targets[k].0`, to be ended by [`NttPlan::finish_block`]. The rows come from memory once, part by part.
-    pub fn convert_parts(&self, targets: &[(usize, &Column)], rows: &[&[u64]], outs: &mut [&mut [u64]]) {
+    /// One limb of evaluations modulo prime `i` to a row ([`NttPlan::inverse_row`]).
+    #[inline]
+    pub fn inverse_row(&self, i: usize, limb: &mut [u64], factor: ShoupFactor, row: &mut [u64]) {
+        self.plans[i].inverse_row(limb, factor, row);
+    }
+
+    /// The polynomial of the given rows converted to several primes, each with its column, and their transforms begun:
+    /// `outs[k]` modulo prime `targets[k].0`, to be ended by [`NttPlan::finish_block`]. The rows come from memory once, part
+    /// by part.
+    pub fn convert_parts(
+        &self,
+        decomposer: &Decomposer,
+        rows: &[&[u64]],
+        targets: &[(usize, &Column)],
+        outs: &mut [&mut [u64]],
+    ) {
+        assert!(
+            rows.len() == decomposer.sources().len() && rows.iter().all(|row| row.len() == self.n()),
+            "a row of the ring's degree for every source"
+        );
         assert_eq!(targets.len(), outs.len(), "one output per target");
-        let parts = targets.iter().map(|&(i, _)| self.plans[i].parts()).max().unwrap_or(0);
-        for part in 0..parts {
-            for (&(i, column), out) in targets.iter().zip(&mut *outs) {
-                if part < self.plans[i].parts() {
-                    self.plans[i].convert_part(column, rows, part, out);
-                }
+        let words = self.backend.row_layout(self.n()).part_words();
+        let mut derived = Buffer::unspecified(decomposer.derived_count() * words);
+        let mut part_rows = alloc::vec![&[][..]; rows.len()];
+        for part in 0..self.n() / words {
+            for (slice, row) in part_rows.iter_mut().zip(rows) {
+                *slice = &row[part * words..(part + 1) * words];
+            }
+            self.backend.derive_terms(decomposer, &part_rows, &mut derived);
+            for (k, (&(i, column), out)) in targets.iter().zip(&mut *outs).enumerate() {
+                // Each conversion fetches its share of the next part.
+                let fetch = (k * rows.len() / targets.len(), (k + 1) * rows.len() / targets.len());
+                let sources = decomposer.sources();
+                let part = RowPart { sources, rows, derived: &derived, part, words, fetch };
+                self.plans[i].convert_part(column, part, out);
             }
         }
     }
 
+    /// Ends the transform of a limb all of whose parts are converted. Meanwhile two limbs are fetched from memory.
+    pub fn finish_limb(&self, i: usize, limb: &mut [u64], upcoming: [&[u64]; 2]) {
+        let plan = &self.plans[i];
+        let size = limb.len() / plan.blocks();
+        for (block, words) in limb.chunks_exact_mut(size).enumerate() {
+            let upcoming = upcoming.map(|limb| limb.chunks_exact(size).nth(block).unwrap_or(&[]));
+            plan.finish_block(block, words, upcoming);
+        }
+    }
+
     /// [`Self::convert_parts`] with the transforms ended.
-    pub fn convert_forward(&self, targets: &[(usize, &Column)], rows: &[&[u64]], outs: &mut [&mut [u64]]) {
-        self.convert_parts(targets, rows, outs);
+    pub fn convert_forward(
+        &self,
+        decomposer: &Decomposer,
+        rows: &[&[u64]],
+        targets: &[(usize, &Column)],
+        outs: &mut [&mut [u64]],
+    ) {
+        self.convert_parts(decomposer, rows, targets, outs);
         for (&(i, _), out) in targets.iter().zip(outs) {
-            let plan = &self.plans[i];
-            let size = self.n() / plan.blocks();
-            for (block, words) in out.chunks_exact_mut(size).enumerate() {
-                plan.finish_block(block, words, &[]);
-            }
+            self.finish_limb(i, out, [&[]; 2]);
         }
     }
 
@@ -138,12 +181,8 @@ impl Ring {
 
     /// Residues of small signed coefficients modulo prime `i`. Constant time in the values.
     pub fn lift_small(&self, i: usize, coefficients: &[i64], limb: &mut [u64]) {
-        let m = &self.moduli[i];
-        debug_assert!(coefficients.iter().all(|c| c.unsigned_abs() < m.value()));
-        for (residue, &c) in limb.iter_mut().zip(coefficients) {
-            // c + q for negative c, without a branch.
-            *residue = (c as u64).wrapping_add(m.value() & ((c >> 63) as u64));
-        }
+        debug_assert!(coefficients.iter().all(|c| c.unsigned_abs() < self.moduli[i].value()));
+        self.backend.lift_small(&self.moduli[i], coefficients, limb);
     }
 }
 

@@ -2,7 +2,8 @@
 
 use alloc::vec::Vec;
 
-use keywright_ring::{Buffer, Conversion, Evaluation, Modulus, Poly, ShoupFactor};
+use keywright_ring::backend::Quotient;
+use keywright_ring::{Buffer, Conversion, Evaluation, Modulus, Poly, Rows, ShoupFactor};
 
 use crate::Parameters;
 use crate::parallel::{for_each_item, groups};
@@ -31,9 +32,9 @@ impl Division {
         Self { kept, conversion: Conversion::new(&sources, &targets), factor, removed }
     }
 
-    /// Conversion rows of a remainder.
-    pub fn row_count(&self) -> usize {
-        self.conversion.decomposer().row_count()
+    /// Terms that a remainder is converted with.
+    pub fn term_count(&self) -> usize {
+        self.conversion.decomposer().term_count()
     }
 
     /// Index of the prime at a position: the kept primes, then the removed ones.
@@ -41,59 +42,46 @@ impl Division {
         if position < self.kept { position } else { self.removed[position - self.kept] }
     }
 
-    /// Conversion rows of polynomials modulo the removed primes, whose limbs hold coefficients.
-    pub(crate) fn rows(&self, parameters: &Parameters, remainders: &[Poly<Evaluation>]) -> Vec<Buffer> {
-        let decomposer = self.conversion.decomposer();
-        let mut rows: Vec<Buffer> =
-            remainders.iter().map(|_| Buffer::unspecified(parameters.n() * decomposer.row_count())).collect();
-        for_each_item(rows.iter_mut().zip(remainders).collect(), |_, (rows, remainder): (&mut Buffer, _)| {
-            let limbs: Vec<&[u64]> = remainder.limbs().collect();
-            decomposer.rows(parameters.ring().backend(), &limbs, rows);
-        });
-        rows
+    /// The row of a remainder modulo removed prime `i` from its evaluations, which are left unspecified.
+    pub(crate) fn row(&self, parameters: &Parameters, i: usize, limb: &mut [u64], row: &mut [u64]) {
+        let factor = self.conversion.decomposer().sources()[i].factor;
+        parameters.ring().inverse_row(self.removed[i], limb, factor, row);
     }
 
-    /// The remainder, given by its rows, modulo the kept primes from `first` on, in evaluation form.
-    pub(crate) fn convert(
+    /// The remainder, given by its rows, modulo the kept primes from `first` on, transforms begun: to be ended by
+    /// [`keywright_ring::Ring::finish_limb`].
+    pub(crate) fn begin(
         &self,
         parameters: &Parameters,
         first: usize,
-        rows: &Buffer,
+        rows: &Poly<Rows>,
         outs: &mut [&mut [u64]],
     ) {
-        let rows: Vec<&[u64]> = rows.chunks_exact(parameters.n()).collect();
         let targets: Vec<_> = (first..first + outs.len()).map(|i| (i, self.conversion.column(i))).collect();
-        parameters.ring().convert_forward(&targets, &rows, outs);
+        let rows: Vec<&[u64]> = rows.limbs().collect();
+        parameters.ring().convert_parts(self.conversion.decomposer(), &rows, &targets, outs);
     }
 
-    /// Limb `i` of the quotient from those of the dividend and of the remainder.
-    pub(crate) fn finish(
-        &self,
-        parameters: &Parameters,
-        i: usize,
-        dividend: &[u64],
-        remainder: &[u64],
-        out: &mut [u64],
-    ) {
-        let ring = parameters.ring();
-        ring.backend().sub_mul_scalar(ring.modulus(i), dividend, remainder, self.factor[i], out);
+    /// The inverse of the divisor modulo prime `i`.
+    pub(crate) fn factor(&self, i: usize) -> ShoupFactor {
+        self.factor[i]
     }
 
     /// Divides polynomials whose limbs are those of the kept primes, then of the removed ones.
     pub fn divide(&self, parameters: &Parameters, dividends: &[&Poly<Evaluation>]) -> Vec<Poly<Evaluation>> {
-        let (ring, n) = (parameters.ring(), parameters.n());
-        let mut remainders: Vec<Poly<Evaluation>> =
+        let n = parameters.n();
+        let mut rows: Vec<Poly<Rows>> =
             dividends.iter().map(|_| Poly::unspecified(n, self.removed.len())).collect();
-        let tasks: Vec<_> = remainders
+        let tasks: Vec<_> = rows
             .iter_mut()
             .zip(dividends)
-            .flat_map(|(out, poly)| out.limbs_mut().zip(poly.limbs().skip(self.kept)).zip(&self.removed))
+            .flat_map(|(rows, poly)| rows.limbs_mut().zip(poly.limbs().skip(self.kept)).enumerate())
             .collect();
-        for_each_item(tasks, |_, ((out, limb), &prime)| {
-            out.copy_from_slice(limb);
-            ring.inverse_limb(prime, out);
+        for_each_item(tasks, |_, (i, (row, limb))| {
+            let mut scratch = Buffer::unspecified(n);
+            scratch.copy_from_slice(limb);
+            self.row(parameters, i, &mut scratch, row);
         });
-        let rows = self.rows(parameters, &remainders);
         let mut quotients: Vec<Poly<Evaluation>> =
             dividends.iter().map(|_| Poly::unspecified(n, self.kept)).collect();
         let tasks: Vec<_> = quotients
@@ -109,9 +97,17 @@ impl Division {
         for_each_item(tasks, |_, (first, outs, dividend, rows): (usize, Vec<&mut [u64]>, &&Poly<_>, _)| {
             let mut scratch = Buffer::unspecified(outs.len() * n);
             let mut remainders: Vec<&mut [u64]> = scratch.chunks_exact_mut(n).collect();
-            self.convert(parameters, first, rows, &mut remainders);
+            self.begin(parameters, first, rows, &mut remainders);
             for ((i, out), remainder) in (first..).zip(outs).zip(remainders) {
-                self.finish(parameters, i, dividend.limb(i), remainder, out);
+                parameters.ring().finish_limb(i, remainder, [dividend.limb(i), out]);
+                let quotient = Quotient {
+                    dividend: dividend.limb(i),
+                    remainder,
+                    factor: self.factor[i],
+                    addend: None,
+                    addend_factor: None,
+                };
+                parameters.ring().backend().quotient(parameters.modulus(i), &quotient, out);
             }
         });
         quotients

@@ -99,14 +99,15 @@ pub fn encrypt_zero(
     for_each_item(limbs, |i, (c0, c1)| {
         let (m, backend) = (ring.modulus(i), ring.backend());
         let mut mask = Buffer::unspecified(n);
+        // Every transform fetches what is needed next: what is to be written counts as well.
         ring.lift_small(i, &u, &mut mask);
-        ring.forward_limb(i, &mut mask);
+        ring.forward_limb_fetching(i, &mut mask, c0);
         ring.lift_small(i, &e0, c0);
         add_message(i, c0);
-        ring.forward_limb(i, c0);
-        ring.lift_small(i, &e1, c1);
-        ring.forward_limb(i, c1);
+        ring.forward_limb_fetching(i, c0, key.b().limb(i));
         backend.mul_add_assign(m, c0, key.b().limb(i), &mask);
+        ring.lift_small(i, &e1, c1);
+        ring.forward_limb_fetching(i, c1, key.a().limb(i));
         backend.mul_add_assign(m, c1, key.a().limb(i), &mask);
         mask.zeroize();
     });

@@ -176,18 +176,18 @@ impl SwitchPlan {
         inputs + raised + 2 * self.target_count()
     }
 
-    /// Conversion rows that are multiplied with a constant for some target, all in all: of every digit for the targets
-    /// that are not its own, and of both halves' remainders for the kept primes.
+    /// Terms that are multiplied with a constant for some target, all in all: of every digit for the targets that are not
+    /// its own, and of both halves' remainders for the kept primes.
     pub fn conversions(&self) -> usize {
         let raised: usize = self
             .digits
             .iter()
             .zip(&self.raise)
             .map(|(digit, conversion)| {
-                conversion.decomposer().row_count() * (self.target_count() - digit.len())
+                conversion.decomposer().term_count() * (self.target_count() - digit.len())
             })
             .sum();
-        raised + 2 * self.division.row_count() * self.division.kept
+        raised + 2 * self.division.term_count() * self.division.kept
     }
 
     /// Key rows that serve a coarse digit: for each used row of the key, which coarse digit.

@@ -22,12 +22,10 @@ pub fn raise_modulus(
     let (ring, n) = (parameters.ring(), parameters.n());
     let targets: Vec<Modulus> = (1..=level).map(|i| *parameters.modulus(i)).collect();
     let conversion = Conversion::new(&[*parameters.modulus(0)], &targets);
-    let mut coefficients = Buffer::unspecified(n);
-    coefficients.copy_from_slice(input.limb(0));
-    ring.inverse_limb(0, &mut coefficients);
-    let mut rows = Buffer::unspecified(n * conversion.decomposer().row_count());
-    conversion.decomposer().rows(ring.backend(), &[&coefficients], &mut rows);
-    let rows: Vec<&[u64]> = rows.chunks_exact(n).collect();
+    let decomposer = conversion.decomposer();
+    let (mut limb, mut row) = (Buffer::unspecified(n), Buffer::unspecified(n));
+    limb.copy_from_slice(input.limb(0));
+    ring.inverse_row(0, &mut limb, decomposer.sources()[0].factor, &mut row);
     let mut out = Poly::unspecified(n, level + 1);
     let mut limbs = out.limbs_mut();
     if let Some(first) = limbs.next() {
@@ -35,7 +33,7 @@ pub fn raise_modulus(
     }
     for_each_item(groups(limbs.collect()), |_, (first, mut outs): (usize, Vec<&mut [u64]>)| {
         let columns: Vec<_> = (first..first + outs.len()).map(|i| (i + 1, conversion.column(i))).collect();
-        ring.convert_forward(&columns, &rows, &mut outs);
+        ring.convert_forward(decomposer, &[&row], &columns, &mut outs);
     });
     Ok(out)
 }

@@ -1,5 +1,6 @@
 use alloc::vec::Vec;
 use core::fmt;
+use core::ops::RangeInclusive;
 
 use keywright_ring::{Automorphism, Evaluation, Poly, galois_inverse, sampling};
 use zeroize::{Zeroize, Zeroizing};
@@ -24,6 +25,21 @@ impl SecretDistribution {
         match self {
             Self::Ternary => 2.0 * n as f64 / 3.0,
             Self::Sparse { weight } => weight as f64,
+        }
+    }
+}
+
+impl SecretDistribution {
+    /// Hamming weights of secrets in a ring of degree `n`. Those of uniform ternary secrets are binomial with mean `2n/3` and
+    /// variance `2n/9`; they are outside ten deviations with a probability below `2^-70` (summed exactly for `2^10` and `2^16`), so that what is outside
+    /// was not sampled.
+    pub fn weights(self, n: usize) -> RangeInclusive<usize> {
+        match self {
+            Self::Sparse { weight } => weight..=weight,
+            Self::Ternary => {
+                let (mean, ten_deviations) = (2 * n / 3, (200 * n / 9).isqrt());
+                mean - ten_deviations..=mean + ten_deviations + 1
+            }
         }
     }
 }
@@ -73,7 +89,8 @@ impl SecretKey {
     /// A secret from its ternary coefficients, as stored in a file.
     ///
     /// # Errors
-    /// [`RlweError::Count`] if their number is not `N` or a coefficient is not in `{-1, 0, 1}`.
+    /// [`RlweError::Count`] if their number is not `N`, a coefficient is not in `{-1, 0, 1}`, or their Hamming weight is none that
+    /// [`SecretDistribution::weights`] allows.
     pub fn from_ternary(
         parameters: &Parameters,
         coefficients: Zeroizing<Vec<i64>>,
@@ -94,6 +111,16 @@ impl SecretKey {
                 count: outside,
                 min: 0,
                 max: 0,
+            });
+        }
+        let weight = coefficients.iter().map(|&c| c.unsigned_abs() as usize).sum();
+        let weights = parameters.secret().weights(n);
+        if !weights.contains(&weight) {
+            return Err(RlweError::Count {
+                what: "nonzero coefficients of a secret",
+                count: weight,
+                min: *weights.start(),
+                max: *weights.end(),
             });
         }
         Ok(Self::from_coefficients(parameters, coefficients))

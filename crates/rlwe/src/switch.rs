@@ -9,7 +9,8 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use keywright_ring::{Automorphism, Buffer, Evaluation, Poly};
+use keywright_ring::backend::Quotient;
+use keywright_ring::{Automorphism, Buffer, Domain, Evaluation, Poly, Rows};
 
 use crate::parallel::{for_each_item, groups};
 use crate::{Parameters, RlweCiphertext, RlweError, SwitchPlan, SwitchingKey};
@@ -20,8 +21,8 @@ pub struct Decomposed<'c> {
     plan: Arc<SwitchPlan>,
     /// The input (times `D`, when primes are merged) in evaluation form: a digit's residues modulo its own primes.
     own: Cow<'c, Poly<Evaluation>>,
-    /// Conversion rows of each digit.
-    rows: Vec<Buffer>,
+    /// The conversion row of every prime.
+    rows: Poly<Rows>,
 }
 
 /// A digit modulo one target prime.
@@ -86,16 +87,12 @@ impl<'c> Decomposed<'c> {
             let limbs: Vec<_> = own.to_mut().limbs_mut().zip(factors).collect();
             for_each_item(limbs, |i, (limb, &w)| ring.backend().mul_scalar_assign(ring.modulus(i), limb, w));
         }
-        let mut coefficients = Poly::<Evaluation>::unspecified(n, plan.input_level + 1);
-        for_each_item(coefficients.limbs_mut().collect(), |i, limb: &mut [u64]| {
+        let mut rows = Poly::unspecified(n, plan.input_level + 1);
+        let sources = plan.raise.iter().flat_map(|conversion| conversion.decomposer().sources());
+        for_each_item(rows.limbs_mut().zip(sources).collect(), |i, (row, source)| {
+            let mut limb = Buffer::unspecified(n);
             limb.copy_from_slice(own.limb(i));
-            ring.inverse_limb(i, limb);
-        });
-        let mut rows: Vec<Buffer> =
-            plan.raise.iter().map(|c| Buffer::unspecified(n * c.decomposer().row_count())).collect();
-        for_each_item(rows.iter_mut().collect(), |j, rows: &mut Buffer| {
-            let limbs: Vec<&[u64]> = plan.digits[j].clone().map(|i| coefficients.limb(i)).collect();
-            plan.raise[j].decomposer().rows(ring.backend(), &limbs, rows);
+            ring.inverse_row(i, &mut limb, source.factor, row);
         });
         Ok(Self { parameters: parameters.clone(), plan, own, rows })
     }
@@ -116,14 +113,10 @@ impl<'c> Decomposed<'c> {
         self.begin(positions, scratch)
             .into_iter()
             .map(|target| {
-                let plan = ring.plan(target.prime);
-                let size = ring.n() / plan.blocks();
                 let digits = target.limbs.into_iter().map(|limb| match limb {
                     Limb::Own(limb) => limb,
                     Limb::Begun(limb) => {
-                        limb.chunks_exact_mut(size)
-                            .enumerate()
-                            .for_each(|(i, words)| plan.finish_block(i, words, &[]));
+                        ring.finish_limb(target.prime, limb, [&[]; 2]);
                         limb
                     }
                 });
@@ -145,7 +138,6 @@ impl<'c> Decomposed<'c> {
             .collect();
         let mut free = scratch.chunks_exact_mut(n);
         for (j, digit) in self.plan.digits.iter().enumerate() {
-            let rows: Vec<&[u64]> = self.rows[j].chunks_exact(n).collect();
             let targets: Vec<_> = positions
                 .clone()
                 .zip(&begun)
@@ -153,7 +145,8 @@ impl<'c> Decomposed<'c> {
                 .map(|(position, target)| (target.prime, self.plan.raise[j].column(position)))
                 .collect();
             let mut outs: Vec<&mut [u64]> = free.by_ref().take(targets.len()).collect();
-            ring.convert_parts(&targets, &rows, &mut outs);
+            let rows: Vec<&[u64]> = digit.clone().map(|i| self.rows.limb(i)).collect();
+            ring.convert_parts(self.plan.raise[j].decomposer(), &rows, &targets, &mut outs);
             let mut outs = outs.into_iter();
             for target in &mut begun {
                 let converted = if digit.contains(&target.prime) { None } else { outs.next() };
@@ -183,11 +176,14 @@ impl<'c> Decomposed<'c> {
                 let words = block * size..(block + 1) * size;
                 for (j, limb) in target.limbs.iter_mut().enumerate() {
                     if let Limb::Begun(limb) = limb {
-                        let upcoming = keys.first().and_then(|(key, rows)| {
+                        let key_words = keys.first().and_then(|(key, rows)| {
                             let row = rows.iter().position(|&digit| digit == j)?;
                             Some(&key.b_limb(row, key.limb_position(target.prime)?)[words.clone()])
                         });
-                        plan.finish_block(block, &mut limb[words.clone()], upcoming.unwrap_or(&[]));
+                        let (_, rest) = limb.split_at_mut(words.start);
+                        let (now, rest) = rest.split_at_mut(size);
+                        let next = &rest[..size.min(rest.len())];
+                        plan.finish_block(block, now, [key_words.unwrap_or(&[]), next]);
                     }
                 }
                 let digits: Vec<&[u64]> =
@@ -267,57 +263,65 @@ impl<'c> Decomposed<'c> {
         let division = &plan.division;
         let removed = division.removed.len();
 
-        // The primes to divide by: both halves of every key, in coefficient form.
-        let mut remainders: Vec<Poly<Evaluation>> =
+        // The primes to divide by: both halves of every key, as rows.
+        let mut remainder_rows: Vec<Poly<Rows>> =
             (0..halves).map(|_| Poly::unspecified(n, removed)).collect();
-        for_each_item(groups(transpose(&mut remainders)), |_, (first, mut outs)| {
-            let mut scratch = Buffer::unspecified(outs.len() * self.scratch_words());
+        for_each_item(groups(transpose(&mut remainder_rows)), |_, (first, rows)| {
+            let count = rows.len();
+            let mut scratch = Buffer::unspecified(count * (self.scratch_words() + halves * n));
+            let (scratch, products) = scratch.split_at_mut(count * self.scratch_words());
+            let mut products = limbs_of(products, n, halves);
             let start = division.kept + first;
-            self.products(start..start + outs.len(), keys, &mut scratch, &mut outs);
-            for (position, limbs) in (start..).zip(&mut outs) {
-                let prime = plan.target(position);
-                for (finish, halves) in finish.iter().zip(limbs.as_chunks_mut::<2>().0) {
-                    for (addend, out) in finish.addend.iter().zip(halves) {
-                        // Only q_level, when rescaling: P D is zero modulo all other removed primes.
-                        if let (Some(addend), Some(lift), true) =
-                            (addend, plan.addend_lift, prime == plan.level)
-                        {
-                            backend.mul_scalar_add_assign(ring.modulus(prime), out, addend.limb(prime), lift);
-                        }
-                        ring.inverse_limb(prime, out);
+            self.products(start..start + count, keys, scratch, &mut products);
+            for ((i, limbs), rows) in (first..).zip(&mut products).zip(rows) {
+                let prime = division.removed[i];
+                for ((half, limb), row) in limbs.iter_mut().enumerate().zip(rows) {
+                    // Only q_level, when rescaling: P D is zero modulo all other removed primes.
+                    let addend = finish[half / 2].addend[half % 2];
+                    if let (Some(addend), Some(lift), true) = (addend, plan.addend_lift, prime == plan.level)
+                    {
+                        backend.mul_scalar_add_assign(ring.modulus(prime), limb, addend.limb(prime), lift);
                     }
+                    division.row(&self.parameters, i, limb, row);
                 }
             }
         });
-        let down_rows = division.rows(&self.parameters, &remainders);
 
         // The kept primes, each finished in one visit.
         let mut out: Vec<Poly<Evaluation>> =
             (0..halves).map(|_| Poly::unspecified(n, division.kept)).collect();
         for_each_item(groups(transpose(&mut out)), |_, (first, mut outs)| {
             let count = outs.len();
-            let mut scratch = Buffer::unspecified((count * self.scratch_words()).max((count + 1) * n));
-            self.products(first..first + count, keys, &mut scratch, &mut outs);
-            // The digits are no longer needed.
-            let (remainders, rest) = scratch.split_at_mut(count * n);
-            let quotient = &mut rest[..n];
-            for (half, rows) in down_rows.iter().enumerate() {
+            let digits = count * self.scratch_words().max(n);
+            let mut scratch = Buffer::unspecified(digits + (count * halves + 1) * n);
+            let (scratch, rest) = scratch.split_at_mut(digits);
+            let (products, near) = rest.split_at_mut(count * halves * n);
+            let mut products = limbs_of(products, n, halves);
+            self.products(first..first + count, keys, scratch, &mut products);
+            for (half, rows) in remainder_rows.iter().enumerate() {
                 let finish = &finish[half / 2];
-                let mut converted: Vec<&mut [u64]> = remainders.chunks_exact_mut(n).collect();
-                division.convert(&self.parameters, first, rows, &mut converted);
-                for ((i, limbs), remainder) in (first..).zip(&mut outs).zip(converted) {
-                    let (m, limb) = (ring.modulus(i), &mut *limbs[half]);
-                    division.finish(&self.parameters, i, limb, remainder, quotient);
-                    match (finish.addend[half % 2], &plan.addend_factor) {
-                        (Some(addend), None) => backend.add_assign(m, quotient, addend.limb(i)),
-                        (Some(addend), Some(w)) => {
-                            backend.mul_scalar_add_assign(m, quotient, addend.limb(i), w[i])
-                        }
-                        (None, _) => {}
-                    }
+                let addend = finish.addend[half % 2];
+                // The digits are no longer needed.
+                let mut remainders: Vec<&mut [u64]> = scratch.chunks_exact_mut(n).take(count).collect();
+                division.begin(&self.parameters, first, rows, &mut remainders);
+                for (((i, outs), products), remainder) in
+                    (first..).zip(&mut outs).zip(&products).zip(remainders)
+                {
+                    ring.finish_limb(i, remainder, [&*products[half], &*outs[half]]);
+                    let quotient = Quotient {
+                        dividend: &*products[half],
+                        remainder,
+                        factor: division.factor(i),
+                        addend: addend.map(|addend| addend.limb(i)),
+                        addend_factor: plan.addend_factor.as_ref().map(|w| w[i]),
+                    };
                     match finish.automorphism {
-                        Some(automorphism) => backend.permute(automorphism, quotient, limb),
-                        None => limb.copy_from_slice(quotient),
+                        Some(automorphism) => {
+                            // The permutation reads here and there: from a near cache.
+                            backend.quotient(ring.modulus(i), &quotient, near);
+                            backend.permute(automorphism, near, &mut *outs[half]);
+                        }
+                        None => backend.quotient(ring.modulus(i), &quotient, &mut *outs[half]),
                     }
                 }
             }
@@ -329,8 +333,13 @@ impl<'c> Decomposed<'c> {
 }
 
 /// Limb `i` of every polynomial, for each `i`: what a task that owns one prime writes to.
-fn transpose(polys: &mut [Poly<Evaluation>]) -> Vec<Vec<&mut [u64]>> {
+fn transpose<D: Domain>(polys: &mut [Poly<D>]) -> Vec<Vec<&mut [u64]>> {
     let count = polys.first().map_or(0, Poly::limb_count);
     let mut limbs: Vec<_> = polys.iter_mut().map(Poly::limbs_mut).collect();
     (0..count).map(|_| limbs.iter_mut().filter_map(Iterator::next).collect()).collect()
+}
+
+/// Scratch words as lists of `count` limbs of `n` words.
+fn limbs_of(words: &mut [u64], n: usize, count: usize) -> Vec<Vec<&mut [u64]>> {
+    words.chunks_exact_mut(count * n).map(|limbs| limbs.chunks_exact_mut(n).collect()).collect()
 }

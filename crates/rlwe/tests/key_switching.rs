@@ -6,7 +6,7 @@ use keywright_ring::{
 };
 use keywright_rlwe::{
     Decomposed, EvaluationKeys, Finish, KeyElement, KeyGenerator, KeySpec, Parameters, ParametersLiteral,
-    RlweCiphertext, RlweError, SecretKey, Security, SwitchingKey, decrypt, noise,
+    RlweCiphertext, RlweError, SecretKey, Security, SwitchingKey, decrypt, noise, raise_modulus,
 };
 use zeroize::Zeroizing;
 
@@ -325,4 +325,58 @@ fn missing_keys_are_named() {
     assert!(keys.best(element(4), 2, false).is_ok());
     assert!(keys.best(KeyElement::Relinearization, 0, false).is_err());
     assert_eq!(galois_inverse(11, rotation_element(11, 3)), rotation_element(11, -3));
+}
+
+#[test]
+fn raised_residues_are_those_of_the_centred_representative() {
+    let parameters = parameters(11);
+    let ring = parameters.ring();
+    let q0 = parameters.modulus(0).value();
+    let input = uniform(&parameters, 0, 30);
+    let mut coefficients = input.limb(0).to_vec();
+    ring.inverse_limb(0, &mut coefficients);
+    for level in [0, 1, 7] {
+        let raised = raise_modulus(&parameters, &input, level).unwrap();
+        assert_eq!(raised.limb_count(), level + 1);
+        assert_eq!(raised.limb(0), input.limb(0));
+        for i in 1..=level {
+            let m = parameters.modulus(i);
+            let mut found = raised.limb(i).to_vec();
+            ring.inverse_limb(i, &mut found);
+            for (&found, &c) in found.iter().zip(&coefficients) {
+                let centred = i128::from(parameters.modulus(0).centered(c));
+                let allowed = |x: i128| x.rem_euclid(i128::from(m.value())) == i128::from(found);
+                // Within 2^-14 of the ends either representative will do, see the documentation.
+                let end = centred.unsigned_abs() as f64 > (0.5 - 1.0 / 16384.0) * q0 as f64;
+                let other = centred - centred.signum() * i128::from(q0);
+                assert!(allowed(centred) || (end && allowed(other)), "prime {i}: {c}");
+            }
+        }
+    }
+    assert!(matches!(raise_modulus(&parameters, &input, 8), Err(RlweError::Level { level: 8, max: 7, .. })));
+}
+
+#[test]
+fn keys_of_an_ephemeral_secret_are_checked_against_its_bound() {
+    let literal = ParametersLiteral::from_bits(16, &[60, 50, 50], &[60, 50]).unwrap();
+    let parameters = Parameters::new(literal).unwrap();
+    let spec = |special| KeySpec {
+        element: KeyElement::DenseToSparse(32),
+        level: 0,
+        alpha: 1,
+        special,
+        seeded: true,
+    };
+    assert!(spec(vec![3]).validate(&parameters).is_ok());
+    let error = spec(vec![3, 4]).validate(&parameters).unwrap_err();
+    assert!(matches!(error, RlweError::Insecure { bound: 121, .. }), "{error}");
+    assert!(matches!(spec(vec![4]).validate(&parameters), Err(RlweError::SpecialTooSmall { .. })));
+    let heavy = KeySpec { element: KeyElement::DenseToSparse(1 << 17), ..spec(vec![3]) };
+    assert!(matches!(heavy.validate(&parameters), Err(RlweError::Count { .. })));
+    // The way back is under the main secret: one digit, and a special modulus above q_0.
+    let back = KeySpec { element: KeyElement::SparseToDense(32), level: 2, ..spec(vec![3]) };
+    let digits = back.validate(&parameters).unwrap();
+    assert_eq!((digits.len(), &digits[0]), (1, &(0..3)));
+    let small = KeySpec { special: vec![4], ..back };
+    assert!(matches!(small.validate(&parameters), Err(RlweError::SpecialTooSmall { .. })));
 }

@@ -2,7 +2,7 @@
 //!
 //! # Form
 //! *Input*: slots holding `y = x / W`, with `x = mu + I`, `|I| <= K`, `|mu| <= eps` and `W` the half width of the
-//! [`SineApproximation`]; real; a scale near the primes of its levels. *Output*: [`EvalModPlan::depth`] levels below, slots holding
+//! [`SineApproximation`]; real; the scale of [`EvalModPlan::input_scale`], roughly. *Output*: [`EvalModPlan::depth`] levels below, slots holding
 //! `ratio mu` at exactly the scale asked for. With `ratio = q_0 / D` that is the message that [`super::mod_raise`] was given at
 //! scale `D`.
 //!
@@ -29,8 +29,9 @@
 //! ```
 //!
 //! [`keywright_ckks::TAIL`] of which are the bound. The error of the approximation is added to it. For steps of equal errors `e`
-//! the powers count most: `d mu / d T_k` is about `W / k`, that of the input again `W`, so that the result is good to about
-//! `1.5 W ratio e`.
+//! the powers count most. That of `T_2 = 2 y^2 - 1` has the derivative `W / (4 y)`, which is `W^2` at the integer 0, where
+//! `y = -1 / (4 W)`; `T_4` has a quarter of it, and so on. Larger scales for the first powers take that away: wide primes at the first
+//! levels, and the input scale that goes with them.
 
 use keywright_ckks::{Ciphertext, CkksError, Decryptor, ErrorEstimate, Evaluator, TAIL};
 use keywright_rlwe::{KeyElement, KeySpec, Parameters};
@@ -38,6 +39,8 @@ use keywright_rlwe::{KeyElement, KeySpec, Parameters};
 use super::sine::SineApproximation;
 use crate::CircuitError;
 use crate::polynomial::{self, Point, PolynomialPlan};
+
+const OPERATION: &str = "eval_mod";
 
 /// What the reduction does: plain data.
 #[derive(Debug, Clone, PartialEq)]
@@ -77,6 +80,23 @@ impl EvalModPlan {
             self.arcsine.iter().flat_map(PolynomialPlan::relinearizations).map(|o| before_arcsine + o),
         );
         offsets
+    }
+
+    /// The scale from which repeated squares of the input, each divided by the prime that is removed, come to that of the prime
+    /// after the cosine. With wider primes at the first levels the first powers have larger scales, and their errors count
+    /// most: see [the module](self).
+    ///
+    /// # Errors
+    /// [`CkksError::LevelsExhausted`] for a level below the depth, [`keywright_rlwe::RlweError::Level`] for one that does not exist.
+    pub fn input_scale(&self, parameters: &Parameters, level: usize) -> Result<f64, CircuitError> {
+        parameters.require_level(level)?;
+        let needed = self.depth();
+        if needed > level {
+            return Err(CkksError::LevelsExhausted { operation: OPERATION, needed, available: level }.into());
+        }
+        let end = level - self.cosine.depth();
+        let halfway = |log_scale: f64, level: usize| (log_scale + parameters.log2_prime(level)) / 2.0;
+        Ok((end + 1..=level).fold(parameters.log2_prime(end), halfway).exp2())
     }
 
     /// A seeded relinearisation key for an input at `level`, with the digits of fewest transforms there.
@@ -121,7 +141,6 @@ pub fn eval_mod(
     ratio: f64,
     scale: f64,
 ) -> Result<Ciphertext, CircuitError> {
-    const OPERATION: &str = "eval_mod";
     let parameters = evaluator.parameters();
     parameters.require_same(&input.parameters, "the evaluator", "the ciphertext")?;
     let (needed, available) = (plan.depth(), input.level());

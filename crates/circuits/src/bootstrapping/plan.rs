@@ -120,15 +120,10 @@ impl BootstrapperPlan {
 
         let mod_raise =
             ModRaisePlan::new(rlwe, top, literal.ephemeral_weight).map_err(named(Stage::ModRaise, 0))?;
-        // Repeated squares of the variable, each rescaled, end at the scale of the next prime: wider primes at the first levels keep
-        // the first powers, whose errors count most, at larger scales.
-        let end = eval_mod_level - eval_mod.cosine.depth();
-        let log_scale = (end + 1..=eval_mod_level)
-            .fold(rlwe.log2_prime(end), |log_scale, level| (log_scale + rlwe.log2_prime(level)) / 2.0);
         let factor = 1.0 / eval_mod.approximation.half_width();
         let coeffs_to_slots = Dft::balanced(log_slots, literal.coeffs_to_slots)
             .and_then(|dft| {
-                let scale = log_scale.exp2();
+                let scale = eval_mod.input_scale(rlwe, eval_mod_level)?;
                 CoeffsToSlotsPlan::new(parameters, dft, literal.values, top, q0, factor, scale, max_babies)
             })
             .map_err(named(Stage::CoeffsToSlots, top))?;

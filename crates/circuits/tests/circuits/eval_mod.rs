@@ -91,9 +91,7 @@ fn budget_line(line: &BudgetLine) {
     let decryptor = Decryptor::new(&owner.parameters, &owner.secret).unwrap();
     let packing = Packing::Slots { log_slots: 15 };
     let fresh = decryptor.encrypt_real(&y, packing, top + 1, &mut rng(9)).unwrap().expand();
-    let end = top - plan.cosine.depth();
-    let log_scale = (end + 1..=top).fold(rlwe.log2_prime(end), |s, level| (s + rlwe.log2_prime(level)) / 2.0);
-    let input = evaluator.set_scale(&fresh, log_scale.exp2()).unwrap();
+    let input = evaluator.set_scale(&fresh, plan.input_scale(rlwe, top).unwrap()).unwrap();
     let start = std::time::Instant::now();
     let out = eval_mod(&evaluator, &plan, &input, ratio, f64::exp2(45.0)).unwrap();
     let time = start.elapsed().as_secs_f64();
@@ -123,7 +121,8 @@ fn budget() {
         BudgetLine { approximation: (12, 5, 62, 1, 7), first: &[50, 60] },
         BudgetLine { approximation: (12, 5, 62, 1, 7), first: LADDER },
         BudgetLine { approximation: (12, 5, 40, 2, 7), first: LADDER },
-        BudgetLine { approximation: (12, 5, 106, 0, 7), first: &[50, 60, 60, 55] },
+        BudgetLine { approximation: (12, 5, 40, 2, 7), first: &[50, 59, 59, 50, 50, 59] },
+        BudgetLine { approximation: (12, 5, 106, 0, 7), first: &[50, 59, 59, 50, 60, 50, 60] },
         BudgetLine { approximation: (12, 6, 62, 1, 5), first: LADDER },
         BudgetLine { approximation: (12, 7, 60, 1, 3), first: LADDER },
         BudgetLine { approximation: (12, 10, 60, 1, 1), first: LADDER },
@@ -161,6 +160,11 @@ fn misuse_is_refused() {
     let owner = small();
     let plan = EvalModPlan::new(SineApproximation::new(K, 1.0 / 64.0, 30, 3, 1).unwrap());
     assert_eq!(plan.depth(), 8);
+    // Of equal primes, the input's scale is theirs.
+    let scale = plan.input_scale(owner.parameters.rlwe(), 8).unwrap();
+    assert!((scale.log2() - 50.0).abs() < 1e-3, "{scale}");
+    let error = plan.input_scale(owner.parameters.rlwe(), 7).unwrap_err();
+    assert!(matches!(error, CircuitError::Ckks(CkksError::LevelsExhausted { needed: 8, available: 7, .. })));
     let keys = keys(&owner, &plan, 8);
     let evaluator = Evaluator::new(&owner.parameters, &keys).unwrap();
     let good = owner.encrypt_real(&inputs(&plan, 32).0, 8);

@@ -1,4 +1,5 @@
-use keywright_ring::{Backend, Conversion, Modulus};
+use keywright_ring::conversion::RowPart;
+use keywright_ring::{Backend, Conversion, Modulus, Ring};
 use num_bigint::BigInt;
 
 use super::{assert_limb, portable, ring};
@@ -13,11 +14,52 @@ fn moduli(primes: &[u64]) -> Vec<Modulus> {
     primes.iter().map(|&q| Modulus::new(q).unwrap()).collect()
 }
 
-fn rows_of(backend: &dyn Backend, conversion: &Conversion, limbs: &[Vec<u64>], n: usize) -> Vec<u64> {
-    let slices: Vec<&[u64]> = limbs.iter().map(Vec::as_slice).collect();
-    let mut rows = vec![u64::MAX; conversion.decomposer().row_count() * n];
-    conversion.decomposer().rows(backend, &slices, &mut rows);
-    rows
+/// The rows of coefficients modulo the source primes, which are the first of the ring, in the order of its back end.
+fn rows_of(ring: &Ring, conversion: &Conversion, limbs: &[Vec<u64>]) -> Vec<Vec<u64>> {
+    let sources = conversion.decomposer().sources().iter().zip(limbs).enumerate();
+    sources
+        .map(|(i, (source, limb))| {
+            let (mut limb, mut row) = (limb.clone(), vec![u64::MAX; ring.n()]);
+            ring.forward_limb(i, &mut limb);
+            ring.inverse_row(i, &mut limb, source.factor, &mut row);
+            row
+        })
+        .collect()
+}
+
+/// Rows in the order of the words of a limb.
+fn in_order(ring: &Ring, rows: &[Vec<u64>]) -> Vec<Vec<u64>> {
+    let layout = ring.backend().row_layout(ring.n());
+    rows.iter().map(|row| (0..ring.n()).map(|i| row[layout.position(ring.n(), i)]).collect()).collect()
+}
+
+/// All terms of rows in the order of the words of a limb, derived by the back end.
+fn terms_of(ring: &Ring, conversion: &Conversion, rows: &[Vec<u64>]) -> Vec<Vec<u64>> {
+    let (decomposer, n) = (conversion.decomposer(), ring.n());
+    let slices: Vec<&[u64]> = rows.iter().map(Vec::as_slice).collect();
+    let mut derived = vec![u64::MAX; decomposer.derived_count() * n];
+    ring.backend().derive_terms(decomposer, &slices, &mut derived);
+    let sources = decomposer.sources();
+    let whole = RowPart { sources, rows: &slices, derived: &derived, part: 0, words: n, fetch: (0, 0) };
+    let terms: Vec<Vec<u64>> = whole.terms().map(<[u64]>::to_vec).collect();
+    assert_eq!(terms.len(), decomposer.term_count(), "terms of the rows");
+    terms
+}
+
+/// The polynomial of the rows, as evaluations modulo prime `i` of the ring.
+fn converted(ring: &Ring, conversion: &Conversion, rows: &[Vec<u64>], i: usize) -> Vec<u64> {
+    let slices: Vec<&[u64]> = rows.iter().map(Vec::as_slice).collect();
+    let mut out = vec![u64::MAX; ring.n()];
+    let targets = [(i, conversion.column(i))];
+    ring.convert_forward(conversion.decomposer(), &slices, &targets, &mut [&mut out]);
+    out
+}
+
+/// The source primes of a list, then the other edge primes: the primes of a ring whose first are the sources.
+fn primes_from(edges: &[u64], list: &[usize]) -> Vec<u64> {
+    let sources = list.iter().map(|&i| edges[i]);
+    let others = (0..edges.len()).filter(|i| !list.contains(i)).map(|i| edges[i]);
+    sources.chain(others).collect()
 }
 
 /// `n` integers modulo `Q`: small, random, and on both sides of every border of the rounding at `Q/2`.
@@ -42,34 +84,35 @@ fn integers(sources: &[u64], rows: usize, n: usize) -> Vec<BigInt> {
 }
 
 /// At `N = 2^10`, with big integers: rows stand for the integer itself, or, only where it is within the documented margin
-/// of `Q/2`, for its neighbour modulo `Q`; every entry is below `2^50`; every residue is that integer's.
+/// of `Q/2`, for its neighbour modulo `Q`; every term is below `2^50`; every residue is that integer's.
 pub fn conversion_is_exact(backend: &'static dyn Backend) {
     let n = 1 << 10;
     let edges = edge_primes(10);
     for list in SOURCES {
-        let sources: Vec<u64> = list.iter().map(|&i| edges[i]).collect();
+        let primes = primes_from(&edges, list);
+        let sources = &primes[..list.len()];
+        let ring = ring(10, &primes, backend);
         let whole: BigInt = sources.iter().map(|&q| BigInt::from(q)).product();
-        let conversion = Conversion::new(&moduli(&sources), &moduli(&edges));
-        let count = conversion.decomposer().row_count();
-        let margin = oracle::rounding_margin(count, &sources);
-        let numbers = integers(&sources, count, n);
+        let conversion = Conversion::new(&moduli(sources), &moduli(&primes));
+        let margin = oracle::rounding_margin(conversion.decomposer().term_count(), sources);
+        let numbers = integers(sources, conversion.decomposer().term_count(), n);
         let limbs: Vec<Vec<u64>> =
             sources.iter().map(|&q| numbers.iter().map(|x| oracle::residue(x, q)).collect()).collect();
-        let rows = rows_of(backend, &conversion, &limbs, n);
-        let rows: Vec<&[u64]> = rows.chunks_exact(n).collect();
+        let rows = rows_of(&ring, &conversion, &limbs);
+        let terms = terms_of(&ring, &conversion, &in_order(&ring, &rows));
         assert!(
-            rows.iter().all(|row| row.iter().all(|&y| y >> 50 == 0)),
-            "a row entry of {sources:?} is above 2^50"
+            terms.iter().all(|term| term.iter().all(|&y| y >> 50 == 0)),
+            "a term of {sources:?} is above 2^50"
         );
         let values: Vec<BigInt> = (0..n)
             .map(|i| {
-                let column: Vec<u64> = rows.iter().map(|row| row[i]).collect();
-                oracle::row_value(&column, &sources)
+                let column: Vec<u64> = terms.iter().map(|term| term[i]).collect();
+                oracle::term_value(&column, sources)
             })
             .collect();
-        for (limb, &q) in limbs.iter().zip(&sources) {
+        for (limb, &q) in limbs.iter().zip(sources) {
             let seen: Vec<u64> = values.iter().map(|v| oracle::residue(v, q)).collect();
-            assert_limb(&seen, limb, || format!("residues mod {q} of the rows of {sources:?}"));
+            assert_limb(&seen, limb, || format!("residues mod {q} of the terms of {sources:?}"));
         }
         for value in &values {
             // |value| <= Q/2 + margin.
@@ -78,60 +121,47 @@ pub fn conversion_is_exact(backend: &'static dyn Backend) {
                 "{value} of {sources:?}"
             );
         }
-        for (i, &p) in edges.iter().enumerate() {
-            let mut out = vec![u64::MAX; n];
-            backend.convert(conversion.column(i), &rows, &mut out);
+        for (i, &p) in primes.iter().enumerate() {
+            let mut out = converted(&ring, &conversion, &rows, i);
+            ring.inverse_limb(i, &mut out);
             let expected: Vec<u64> = values.iter().map(|v| oracle::residue(v, p)).collect();
             assert_limb(&out, &expected, || format!("conversion of {sources:?} to {p}"));
         }
     }
 }
 
-/// Rows and residues have the bits of the portable back end at `N = 2^13` and `2^16`, on edge limbs.
+/// Rows, terms and converted polynomials have the bits of the portable back end at `N = 2^10`, `2^13` and `2^16`, on edge limbs,
+/// and with every row at its largest.
 pub fn conversion_equals_portable(backend: &'static dyn Backend) {
-    for log_n in [13, 16] {
-        let n = 1 << log_n;
-        let edges = edge_primes(log_n);
-        for list in SOURCES {
-            let sources: Vec<u64> = list.iter().map(|&i| edges[i]).collect();
-            let conversion = Conversion::new(&moduli(&sources), &moduli(&edges));
-            for number in [2, 3, 8] {
-                let limbs: Vec<Vec<u64>> =
-                    sources.iter().map(|&q| edge_limbs(q, n).swap_remove(number)).collect();
-                let rows = rows_of(backend, &conversion, &limbs, n);
-                let reference = rows_of(portable(), &conversion, &limbs, n);
-                assert_limb(&rows, &reference, || format!("rows of {sources:?}, N = 2^{log_n}"));
-                let rows: Vec<&[u64]> = rows.chunks_exact(n).collect();
-                for (i, p) in edges.iter().enumerate() {
-                    let (mut seen, mut expected) = (vec![u64::MAX; n], vec![0; n]);
-                    backend.convert(conversion.column(i), &rows, &mut seen);
-                    portable().convert(conversion.column(i), &rows, &mut expected);
-                    assert_limb(&seen, &expected, || format!("{sources:?} to {p}, N = 2^{log_n}"));
-                }
-            }
-        }
-    }
-}
-
-/// Conversion fused with the forward transform gives the bits of the two steps, with from 2 rows to as many as the suite
-/// has, random and with every entry at its largest.
-pub fn convert_forward_is_both_steps(backend: &'static dyn Backend) {
     for log_n in [10, 13, 16] {
         let n = 1 << log_n;
         let edges = edge_primes(log_n);
-        let (tested, reference) = (ring(log_n, &edges, backend), ring(log_n, &edges, portable()));
         for list in SOURCES {
-            let sources: Vec<u64> = list.iter().map(|&i| edges[i]).collect();
-            let conversion = Conversion::new(&moduli(&sources), &moduli(&edges));
-            let limbs: Vec<Vec<u64>> = sources.iter().map(|&q| SplitMix64(q).residues(q, n)).collect();
-            let random = rows_of(portable(), &conversion, &limbs, n);
-            for rows in [random, vec![(1 << 50) - 1; conversion.decomposer().row_count() * n]] {
-                let rows: Vec<&[u64]> = rows.chunks_exact(n).collect();
-                for (i, p) in edges.iter().enumerate() {
-                    let (mut seen, mut expected) = (vec![u64::MAX; n], vec![0; n]);
-                    tested.plan(i).convert_forward(conversion.column(i), &rows, &mut seen);
-                    portable().convert(conversion.column(i), &rows, &mut expected);
-                    reference.forward_limb(i, &mut expected);
+            let primes = primes_from(&edges, list);
+            let sources = &primes[..list.len()];
+            let (tested, reference) = (ring(log_n, &primes, backend), ring(log_n, &primes, portable()));
+            let conversion = Conversion::new(&moduli(sources), &moduli(&primes));
+            let largest: Vec<Vec<u64>> = sources.iter().map(|&q| vec![q - 1; n]).collect();
+            // All words of a row equal: the order does not matter.
+            let mut cases = vec![(largest.clone(), largest)];
+            for number in [2, 3, 8] {
+                let limbs: Vec<Vec<u64>> =
+                    sources.iter().map(|&q| edge_limbs(q, n).swap_remove(number)).collect();
+                cases.push((rows_of(&tested, &conversion, &limbs), rows_of(&reference, &conversion, &limbs)));
+            }
+            for (rows, expected_rows) in cases {
+                let in_both = in_order(&tested, &rows).into_iter().zip(in_order(&reference, &expected_rows));
+                for ((seen, expected), q) in in_both.zip(sources) {
+                    assert_limb(&seen, &expected, || format!("row mod {q} of {sources:?}, N = 2^{log_n}"));
+                }
+                let terms = terms_of(&tested, &conversion, &rows);
+                let expected = terms_of(&reference, &conversion, &rows);
+                for (seen, expected) in terms.iter().zip(&expected) {
+                    assert_limb(seen, expected, || format!("a term of {sources:?}, N = 2^{log_n}"));
+                }
+                for (i, p) in primes.iter().enumerate() {
+                    let seen = converted(&tested, &conversion, &rows, i);
+                    let expected = converted(&reference, &conversion, &expected_rows, i);
                     assert_limb(&seen, &expected, || format!("{sources:?} to {p}, N = 2^{log_n}"));
                 }
             }

@@ -7,7 +7,7 @@ mod permutation;
 mod pointwise;
 mod transform;
 
-pub use conversion::{conversion_equals_portable, conversion_is_exact, convert_forward_is_both_steps};
+pub use conversion::{conversion_equals_portable, conversion_is_exact};
 pub use expander::expansion_equals_portable;
 pub use inner_product::{inner_product_equals_portable, inner_product_is_the_sum};
 pub use permutation::permutation_is_the_automorphism;
@@ -54,7 +54,6 @@ macro_rules! conformance_suite {
             permutation_is_the_automorphism,
             conversion_is_exact,
             conversion_equals_portable,
-            convert_forward_is_both_steps,
             inner_product_is_the_sum,
             inner_product_equals_portable,
             expansion_equals_portable,

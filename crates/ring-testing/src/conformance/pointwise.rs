@@ -1,3 +1,4 @@
+use keywright_ring::backend::Quotient;
 use keywright_ring::{Backend, Modulus};
 
 use super::assert_limb;
@@ -13,6 +14,14 @@ pub fn pointwise_is_modular_arithmetic(backend: &'static dyn Backend) {
         let m = &Modulus::new(q).unwrap();
         let limbs = edge_limbs(q, n);
         let c = &limbs[9];
+        let largest = q as i64 - 1;
+        let values: Vec<i64> = (0..n)
+            .map(|i| [0, 1, -1, 29, -29, largest, -largest, i as i64 - 512][i % 8] % q as i64)
+            .collect();
+        let mut seen = vec![u64::MAX; n];
+        backend.lift_small(m, &values, &mut seen);
+        let expected: Vec<u64> = values.iter().map(|&v| v.rem_euclid(q as i64) as u64).collect();
+        assert_limb(&seen, &expected, || format!("lift_small mod {q}"));
         for a in &limbs {
             for b in &limbs {
                 let zip = |f: &dyn Fn(u64, u64, u64) -> u64| -> Vec<u64> {
@@ -48,11 +57,23 @@ pub fn pointwise_is_modular_arithmetic(backend: &'static dyn Backend) {
                 x.clone_from(c);
                 backend.mul_scalar_add_assign(m, &mut x, a, factor);
                 check("mul_scalar_add_assign", &x, &|a, c| oracle::add(c, oracle::mul(a, w, q), q));
-                backend.sub_mul_scalar(m, a, c, factor, &mut x);
-                check("sub_mul_scalar", &x, &|a, c| oracle::mul(oracle::sub(a, c, q), w, q));
-                // The operands of a division may be at the extremes together.
-                backend.sub_mul_scalar(m, c, a, factor, &mut x);
-                check("sub_mul_scalar reversed", &x, &|a, c| oracle::mul(oracle::sub(c, a, q), w, q));
+                // Dividend and remainder may be at the extremes together, either way.
+                for (name, dividend, remainder) in [("quotient", a, c), ("quotient reversed", c, a)] {
+                    let quotient = |i: usize| oracle::mul(oracle::sub(dividend[i], remainder[i], q), w, q);
+                    let mut step =
+                        Quotient { dividend, remainder, factor, addend: None, addend_factor: None };
+                    let compare = |step: &Quotient<'_>, expected: &dyn Fn(usize) -> u64| {
+                        let mut seen = vec![u64::MAX; n];
+                        backend.quotient(m, step, &mut seen);
+                        let expected: Vec<u64> = (0..n).map(expected).collect();
+                        assert_limb(&seen, &expected, || format!("{name} by {w} mod {q}"));
+                    };
+                    compare(&step, &quotient);
+                    step.addend = Some(&limbs[4]);
+                    compare(&step, &|i| oracle::add(quotient(i), limbs[4][i], q));
+                    step.addend_factor = Some(m.shoup(q - 1));
+                    compare(&step, &|i| oracle::sub(quotient(i), limbs[4][i], q));
+                }
             }
         }
     }

@@ -30,11 +30,11 @@ pub fn from_residues(residues: &[u64], moduli: &[u64]) -> BigInt {
     if &x * 2 > whole { x - whole } else { x }
 }
 
-/// `sum_i y_i (Q/q_i) - v Q` of one column of rows: the integer that conversion takes to any modulus.
-pub fn row_value(rows: &[u64], moduli: &[u64]) -> BigInt {
+/// `sum_i y_i (Q/q_i) - v Q` of one column of terms: the integer that conversion takes to any modulus.
+pub fn term_value(terms: &[u64], moduli: &[u64]) -> BigInt {
     let whole = product(moduli);
-    let mut rows = rows.iter().copied();
-    let mut next = || BigInt::from(rows.next().unwrap_or_default());
+    let mut terms = terms.iter().copied();
+    let mut next = || BigInt::from(terms.next().unwrap_or_default());
     let mut value = BigInt::ZERO;
     for &q in moduli {
         let low = next();
@@ -44,7 +44,7 @@ pub fn row_value(rows: &[u64], moduli: &[u64]) -> BigInt {
     value - next() * whole
 }
 
-/// Distance from `Q/2` within which the rounding of the quotient may fall on the other side: `Q rows 2^(1 - F)`.
-pub fn rounding_margin(rows: usize, moduli: &[u64]) -> BigInt {
-    (product(moduli) * rows) >> (FRACTION_BITS - 1)
+/// Distance from `Q/2` within which the rounding of the quotient may fall on the other side: `Q terms 2^(1 - F)`.
+pub fn rounding_margin(terms: usize, moduli: &[u64]) -> BigInt {
+    (product(moduli) * terms) >> (FRACTION_BITS - 1)
 }

@@ -3,7 +3,7 @@
 mod conversion;
 mod transform;
 
-pub use conversion::{from_residues, residue, rounding_margin, row_value};
+pub use conversion::{from_residues, residue, rounding_margin, term_value};
 pub use transform::{automorphism, evaluate_all, negacyclic_product, primitive_root};
 
 /// `a * b mod q` by the remainder instruction.

@@ -14,7 +14,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::fmt::Debug;
 
-use crate::conversion::{Column, Decomposer};
+use crate::conversion::{Column, Decomposer, RowLayout, RowPart};
 use crate::{Automorphism, Modulus, RingError, Seed, ShoupFactor, StreamId};
 
 /// Which instruction set a back end is written for.
@@ -41,38 +41,28 @@ impl BackendKind {
 
 /// Negacyclic transforms modulo one prime.
 pub trait NttPlan: Send + Sync {
-    /// Coefficients to evaluations, in place; canonical in, canonical out.
-    fn forward(&self, limb: &mut [u64]);
+    /// Coefficients to evaluations, in place; canonical in, canonical out. Meanwhile `upcoming` is fetched from memory, as far
+    /// as there is such an instruction; it may be of any length.
+    fn forward(&self, limb: &mut [u64], upcoming: &[u64]);
     /// Evaluations to coefficients, in place; canonical in, canonical out.
     fn inverse(&self, limb: &mut [u64]);
-    /// Number of parts in which [`Self::convert_part`] goes through a limb; it depends on the degree alone.
-    fn parts(&self) -> usize;
-    /// Converts one part of the rows with a column ([`Backend::convert`]) and begins its transform, into `out`.
-    fn convert_part(&self, column: &Column, rows: &[&[u64]], part: usize, out: &mut [u64]);
+    /// Evaluations to a row: coefficients times `factor`, canonical, in the back end's order ([`Backend::row_layout`]). Leaves
+    /// `limb` with words of unspecified value.
+    fn inverse_row(&self, limb: &mut [u64], factor: ShoupFactor, row: &mut [u64]);
+    /// Converts one part of a polynomial to this prime, the inner product of its terms with the column, and begins the
+    /// transform of what it gives. `out` is the whole limb.
+    fn convert_part(&self, column: &Column, part: RowPart<'_>, out: &mut [u64]);
     /// Number of equal blocks in which [`Self::finish_block`] ends the transform of a limb.
     fn blocks(&self) -> usize;
     /// Ends the transform of block `block` of a limb all of whose parts are converted: canonical evaluations. Meanwhile
-    /// `upcoming` is fetched from memory, as far as there is such an instruction; it may be of any length.
-    fn finish_block(&self, block: usize, words: &mut [u64], upcoming: &[u64]);
-    /// Evaluations of the polynomial whose residues are the inner product of `rows` with a column:
-    /// [`Backend::convert`] followed by [`NttPlan::forward`].
-    fn convert_forward(&self, column: &Column, rows: &[&[u64]], out: &mut [u64]) {
-        for part in 0..self.parts() {
-            self.convert_part(column, rows, part, out);
-        }
-        let size = out.len() / self.blocks();
-        for (block, words) in out.chunks_exact_mut(size).enumerate() {
-            self.finish_block(block, words, &[]);
-        }
-    }
+    /// `upcoming` is fetched, as above.
+    fn finish_block(&self, block: usize, words: &mut [u64], upcoming: [&[u64]; 2]);
 }
 
-/// Words of a part that a plan without a first pass of its own converts at once: eight rows of 16 KiB.
-const PART_WORDS: usize = 2048;
-
-/// The words of a part of a limb.
-fn part_range(length: usize, part: usize) -> core::ops::Range<usize> {
-    part * PART_WORDS..length.min((part + 1) * PART_WORDS)
+/// The layout where conversion is no part of the transform's first pass: the words of a limb in their order. Eight rows of a
+/// part are 128 KiB.
+const fn plain_layout(n: usize) -> RowLayout {
+    RowLayout { runs: 1, words: if n < 2048 { n } else { 2048 } }
 }
 
 /// One row of the uniform half of a key, for one digit and one prime.
@@ -82,6 +72,21 @@ pub enum UniformRow<'a> {
     Stored(&'a [u64]),
     /// Expanded where it is used, from this residue of the stream on, a multiple of [`crate::expander::CHUNK_WORDS`].
     Seeded(&'a Seed, StreamId, usize),
+}
+
+/// The last step of a division: `(dividend - remainder) * factor + addend * addend_factor`.
+#[derive(Debug, Clone, Copy)]
+pub struct Quotient<'a> {
+    /// What is divided.
+    pub dividend: &'a [u64],
+    /// Its remainder.
+    pub remainder: &'a [u64],
+    /// The inverse of the divisor.
+    pub factor: ShoupFactor,
+    /// What is added to the quotient.
+    pub addend: Option<&'a [u64]>,
+    /// 1 if there is none.
+    pub addend_factor: Option<ShoupFactor>,
 }
 
 /// The kernels. Slices of one call have equal length, a multiple of 128, unless said otherwise.
@@ -104,14 +109,17 @@ pub trait Backend: Send + Sync + Debug {
     fn mul_scalar_assign(&self, m: &Modulus, a: &mut [u64], w: ShoupFactor);
     /// `acc += a * w`.
     fn mul_scalar_add_assign(&self, m: &Modulus, acc: &mut [u64], a: &[u64], w: ShoupFactor);
-    /// `out = (a - b) * w`: the last step of a division.
-    fn sub_mul_scalar(&self, m: &Modulus, a: &[u64], b: &[u64], w: ShoupFactor, out: &mut [u64]);
+    /// The last step of a division, see [`Quotient`].
+    fn quotient(&self, m: &Modulus, quotient: &Quotient<'_>, out: &mut [u64]);
+    /// Residues of integers smaller than the modulus in absolute value, without a branch on them.
+    fn lift_small(&self, m: &Modulus, values: &[i64], out: &mut [u64]);
     /// `out[i] = input[source(i)]`: an automorphism in evaluation form.
     fn permute(&self, automorphism: &Automorphism, input: &[u64], out: &mut [u64]);
-    /// Rows of residues, see [`crate::conversion`].
-    fn digit_rows(&self, decomposer: &Decomposer, limbs: &[&[u64]], rows: &mut [u64]);
-    /// Inner product of rows with a column: residues modulo the column's prime.
-    fn convert(&self, column: &Column, rows: &[&[u64]], out: &mut [u64]);
+    /// The order in which this back end lays the words of rows of polynomials of degree `n`.
+    fn row_layout(&self, n: usize) -> RowLayout;
+    /// The terms that are not rows themselves, for equal words of every row: of each wide prime the low and the high part, then
+    /// the quotient, one after another in `out`.
+    fn derive_terms(&self, decomposer: &Decomposer, rows: &[&[u64]], out: &mut [u64]);
     /// `out_b = sum_j digits[j] * b[j]` and `out_a = sum_j digits[j] * a[j]`, reduced once per sum; at least one digit.
     fn inner_product(
         &self,

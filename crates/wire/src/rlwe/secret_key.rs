@@ -1,12 +1,12 @@
 use std::io::{Read, Write};
 
-use keywright_rlwe::{Parameters, SecretDistribution, SecretKey};
+use keywright_rlwe::{Parameters, SecretKey};
 use zeroize::Zeroizing;
 
 use crate::body::{BodyReader, BodyWriter};
 use crate::fields::{FieldReader, FieldWriter};
 use crate::object::{Descriptor, Record};
-use crate::{Identity, Kind, WireError, WireSecret, error::in_range};
+use crate::{Identity, Kind, WireError, WireSecret};
 
 /// A secret needs no further description than its parameters.
 pub struct SecretKeyDescriptor;
@@ -57,21 +57,17 @@ impl Record for SecretKey {
         let mut packed = Zeroizing::new(vec![0; n / 4]);
         body.bytes(&mut packed)?;
         let mut coefficients = Zeroizing::new(vec![0i64; n]);
-        let (mut invalid, mut weight) = (0, 0);
+        let mut invalid = 0;
         for (four, &byte) in coefficients.as_chunks_mut::<4>().0.iter_mut().zip(packed.iter()) {
             for (i, coefficient) in four.iter_mut().enumerate() {
                 let code = u64::from(byte >> (2 * i)) & 3;
                 invalid += (code >> 1 & !code & 1) as usize;
-                weight += code & 1;
                 // Sign-extends two bits.
                 *coefficient = (code << 62) as i64 >> 62;
             }
         }
         if invalid > 0 {
             return Err(WireError::SecretCoefficient { count: invalid });
-        }
-        if let SecretDistribution::Sparse { weight: expected } = parameters.secret() {
-            in_range("Hamming weight of the secret", weight, expected as u64, expected as u64)?;
         }
         Ok(Self::from_ternary(parameters, coefficients)?)
     }

@@ -258,11 +258,30 @@ fn secrets_must_be_ternary_and_of_their_weight() {
 
     let sparse = ParametersLiteral { secret: SecretDistribution::Sparse { weight: 64 }, ..literal() };
     let sparse = Parameters::new(sparse).unwrap();
-    let dense =
-        SecretKey::from_ternary(&sparse, samples::secret_key(&p).coefficients().to_vec().into()).unwrap();
-    let bytes = dense.to_secret_bytes(&sparse).unwrap();
+    let mut weighted = vec![0; sparse.n()];
+    weighted[..64].fill(1);
+    let good = SecretKey::from_ternary(&sparse, weighted.into()).unwrap().to_secret_bytes(&sparse).unwrap();
+    assert_eq!(SecretKey::from_secret_bytes(&good, &sparse).unwrap().coefficients()[..65], {
+        let mut expected = [1; 65];
+        expected[64] = 0;
+        expected
+    });
+    let mut bytes = good.to_vec();
+    bytes[DESCRIPTOR + 4] = 0b01_01_01_00;
+    reseal(&mut bytes);
     let error = SecretKey::from_secret_bytes(&bytes, &sparse).unwrap_err();
-    assert!(matches!(error, WireError::Field { min: 64, max: 64, .. }), "{error}");
+    assert!(
+        matches!(error, WireError::Rlwe(RlweError::Count { count: 63, min: 64, max: 64, .. })),
+        "{error}"
+    );
+
+    // No uniform ternary secret is zero.
+    let n = p.n();
+    let mut bytes = samples::secret_key(&p).to_secret_bytes(&p).unwrap().to_vec();
+    bytes[DESCRIPTOR + 4..DESCRIPTOR + 4 + n / 4].fill(0);
+    reseal(&mut bytes);
+    let error = SecretKey::from_secret_bytes(&bytes, &p).unwrap_err();
+    assert!(matches!(error, WireError::Rlwe(RlweError::Count { count: 0, .. })), "{error}");
 }
 
 #[test]

@@ -7,7 +7,7 @@
 //! at most `6 * 2^50`.
 //!
 //! * Key rows: `0 <= x y < 2^100`, so six steps stay below `2^103 + 6 * 2^100 + 6 * 2^50 < 2^104`.
-//! * Conversion: rows below `2^50`, constants at most `p/2 < 2^49` in absolute value: six steps move by less than
+//! * Conversion: terms below `2^50`, constants at most `p/2 < 2^49` in absolute value: six steps move by less than
 //!   `6 * 2^99 + 6 * 2^50 < 2^102`.
 //!
 //! The sum `H` of steps is reduced with the quotient `h = round(H / q)`. In the first case `H < 6 q^2`, in the second
@@ -63,19 +63,19 @@ impl Sum {
     }
 }
 
-/// Inner product of rows with a column: canonical words, or with `WORDS` false doubles of at most `(1/2 + 2^-9) q`.
+/// Inner product of terms with a column: doubles of at most `(1/2 + 2^-9) q`.
 #[target_feature(enable = "avx2,fma")]
-pub(super) fn convert<const WORDS: bool>(column: &Column, rows: &[&[u64]], out: &mut [u64]) {
+pub(super) fn convert(column: &Column, terms: &[&[u64]], out: &mut [u64]) {
     let m = &column.modulus;
     let f = Field::new(m);
     let start = _mm256_set1_pd(1.5 * GRID);
     for (first, constants) in (0..).step_by(TERMS).zip(column.constants.chunks(TERMS)) {
-        let (begin, end) = (first == 0, first + constants.len() == column.constants.len());
+        let begin = first == 0;
         let mut factors = [_mm256_setzero_pd(); TERMS];
         let mut chunks: [&[Words]; TERMS] = [&[]; TERMS];
         for (j, &c) in constants.iter().enumerate() {
             factors[j] = _mm256_set1_pd(m.centered(c) as f64);
-            chunks[j] = rows[first + j].as_chunks::<4>().0;
+            chunks[j] = terms[first + j].as_chunks::<4>().0;
         }
         for (i, place) in out.as_chunks_mut::<4>().0.iter_mut().enumerate() {
             let mut sum = Sum::new(start);
@@ -86,11 +86,7 @@ pub(super) fn convert<const WORDS: bool>(column: &Column, rows: &[&[u64]], out: 
             if !begin {
                 value = f.reduce(_mm256_add_pd(value, super::residues::load(place)));
             }
-            if end && WORDS {
-                store_words(place, f.make_positive(value));
-            } else {
-                store(place, value);
-            }
+            store(place, value);
         }
     }
 }

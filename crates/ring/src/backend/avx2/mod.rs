@@ -2,17 +2,17 @@
 //! no fast instruction there and stay with the portable kernels.
 
 mod chacha;
-mod digit_rows;
 mod dot;
 mod ntt;
 mod pointwise;
 mod residues;
+mod terms;
 
 use alloc::boxed::Box;
 
 use super::portable::Portable;
-use super::{Backend, BackendKind, NttPlan, UniformRow};
-use crate::conversion::{Column, Decomposer};
+use super::{Backend, BackendKind, NttPlan, Quotient, UniformRow, plain_layout};
+use crate::conversion::{Decomposer, RowLayout};
 use crate::{Automorphism, Modulus, Seed, ShoupFactor, StreamId};
 
 /// Kernels for CPUs with AVX2 and FMA.
@@ -99,12 +99,13 @@ impl Backend for Avx2 {
         );
     }
 
-    fn sub_mul_scalar(&self, m: &Modulus, a: &[u64], b: &[u64], w: ShoupFactor, out: &mut [u64]) {
-        narrow_or_portable!(
-            m,
-            pointwise::sub_mul_scalar(m, a, b, w, out),
-            Portable.sub_mul_scalar(m, a, b, w, out)
-        );
+    fn quotient(&self, m: &Modulus, quotient: &Quotient<'_>, out: &mut [u64]) {
+        narrow_or_portable!(m, pointwise::quotient(m, quotient, out), Portable.quotient(m, quotient, out));
+    }
+
+    fn lift_small(&self, m: &Modulus, values: &[i64], out: &mut [u64]) {
+        // SAFETY: by the invariant of `Avx2` the CPU has the kernel's features.
+        unsafe { pointwise::lift_small(m, values, out) }
     }
 
     fn permute(&self, automorphism: &Automorphism, input: &[u64], out: &mut [u64]) {
@@ -112,21 +113,17 @@ impl Backend for Avx2 {
         Portable.permute(automorphism, input, out);
     }
 
-    fn digit_rows(&self, decomposer: &Decomposer, limbs: &[&[u64]], rows: &mut [u64]) {
-        if digit_rows::applies(decomposer) {
-            // SAFETY: by the invariant of `Avx2` the CPU has the kernel's features.
-            unsafe { digit_rows::digit_rows(decomposer, limbs, rows) }
-        } else {
-            Portable.digit_rows(decomposer, limbs, rows);
-        }
+    fn row_layout(&self, n: usize) -> RowLayout {
+        plain_layout(n)
     }
 
-    fn convert(&self, column: &Column, rows: &[&[u64]], out: &mut [u64]) {
-        narrow_or_portable!(
-            column.modulus,
-            dot::convert::<true>(column, rows, out),
-            Portable.convert(column, rows, out)
-        );
+    fn derive_terms(&self, decomposer: &Decomposer, rows: &[&[u64]], out: &mut [u64]) {
+        if terms::applies(decomposer) {
+            // SAFETY: by the invariant of `Avx2` the CPU has the kernel's features.
+            unsafe { terms::quotients(decomposer, rows, out) }
+        } else {
+            Portable.derive_terms(decomposer, rows, out);
+        }
     }
 
     fn inner_product(

@@ -20,11 +20,11 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::arch::x86_64::*;
 
-use super::dot;
 use super::residues::{Factor, Field, Words, load, load_words, store, store_words};
+use super::{dot, pointwise};
+use crate::backend::NttPlan;
 use crate::backend::portable::ntt::reversed_powers;
-use crate::backend::{NttPlan, PART_WORDS, part_range};
-use crate::conversion::Column;
+use crate::conversion::{Column, RowPart};
 use crate::{Modulus, ShoupFactor};
 
 /// Words of a block that is finished in the first-level cache (32 KiB).
@@ -167,7 +167,7 @@ impl NarrowPlan {
 }
 
 impl NttPlan for NarrowPlan {
-    fn forward(&self, limb: &mut [u64]) {
+    fn forward(&self, limb: &mut [u64], _upcoming: &[u64]) {
         // SAFETY: a plan is only made by `Avx2`, whose existence proves the features.
         unsafe { self.forward_passes::<true>(limb) }
     }
@@ -177,22 +177,28 @@ impl NttPlan for NarrowPlan {
         unsafe { self.inverse_passes(limb) }
     }
 
-    fn parts(&self) -> usize {
-        self.forward.values.len().div_ceil(PART_WORDS)
+    fn inverse_row(&self, limb: &mut [u64], factor: ShoupFactor, row: &mut [u64]) {
+        // SAFETY: as above.
+        unsafe {
+            self.inverse_passes(limb);
+            pointwise::mul_scalar_assign(&self.modulus, limb, factor);
+        }
+        row.copy_from_slice(limb);
     }
 
-    fn convert_part(&self, column: &Column, rows: &[&[u64]], part: usize, out: &mut [u64]) {
-        let words = part_range(out.len(), part);
-        let rows: Vec<&[u64]> = rows.iter().map(|row| &row[words.clone()]).collect();
+    fn convert_part(&self, column: &Column, part: RowPart<'_>, out: &mut [u64]) {
+        let terms: Vec<&[u64]> = part.terms().collect();
         // SAFETY: as above.
-        unsafe { dot::convert::<false>(column, &rows, &mut out[words]) }
+        unsafe {
+            dot::convert(column, &terms, &mut out[part.part * part.words..(part.part + 1) * part.words])
+        }
     }
 
     fn blocks(&self) -> usize {
         1
     }
 
-    fn finish_block(&self, _block: usize, words: &mut [u64], _upcoming: &[u64]) {
+    fn finish_block(&self, _block: usize, words: &mut [u64], _upcoming: [&[u64]; 2]) {
         // SAFETY: as above.
         unsafe { self.forward_passes::<false>(words) }
     }

@@ -3,6 +3,7 @@
 use core::arch::x86_64::*;
 
 use super::residues::{Field, Words, load_words, store_words};
+use crate::backend::Quotient;
 use crate::{Modulus, ShoupFactor};
 
 fn fours(words: &[u64]) -> &[Words] {
@@ -61,6 +62,15 @@ pub(super) fn neg_assign(m: &Modulus, a: &mut [u64]) {
 }
 
 #[target_feature(enable = "avx2,fma")]
+pub(super) fn lift_small(m: &Modulus, values: &[i64], out: &mut [u64]) {
+    let q = _mm256_set1_epi64x(m.value().cast_signed());
+    for (value, place) in values.as_chunks::<4>().0.iter().zip(fours_mut(out)) {
+        // SAFETY: the array has 32 bytes; the load needs no alignment.
+        store_integers(place, wrap(unsafe { _mm256_loadu_si256(value.as_ptr().cast()) }, q));
+    }
+}
+
+#[target_feature(enable = "avx2,fma")]
 pub(super) fn mul(m: &Modulus, a: &[u64], b: &[u64], out: &mut [u64]) {
     let f = Field::new(m);
     for ((x, y), place) in fours(a).iter().zip(fours(b)).zip(fours_mut(out)) {
@@ -97,10 +107,20 @@ pub(super) fn mul_scalar_add_assign(m: &Modulus, acc: &mut [u64], a: &[u64], w: 
 }
 
 #[target_feature(enable = "avx2,fma")]
-pub(super) fn sub_mul_scalar(m: &Modulus, a: &[u64], b: &[u64], w: ShoupFactor, out: &mut [u64]) {
-    let (f, w) = (Field::new(m), Field::factor(m, w.value));
-    for ((x, y), place) in fours(a).iter().zip(fours(b)).zip(fours_mut(out)) {
-        let difference = _mm256_sub_pd(load_words(x), load_words(y));
-        store_words(place, f.make_positive(f.mul(difference, w)));
+pub(super) fn quotient(m: &Modulus, quotient: &Quotient<'_>, out: &mut [u64]) {
+    let Quotient { dividend, remainder, factor, addend, addend_factor } = *quotient;
+    let f = Field::new(m);
+    let w = Field::factor(m, factor.value);
+    let addend_w = addend_factor.map(|w| Field::factor(m, w.value));
+    let (dividend, remainder, addend) = (fours(dividend), fours(remainder), addend.map(fours));
+    for (i, place) in fours_mut(out).iter_mut().enumerate() {
+        let difference = _mm256_sub_pd(load_words(&dividend[i]), load_words(&remainder[i]));
+        let mut value = f.mul(difference, w);
+        if let Some(addend) = addend {
+            let addend = load_words(&addend[i]);
+            let addend = addend_w.map_or(addend, |w| f.mul(addend, w));
+            value = f.reduce(_mm256_add_pd(value, addend));
+        }
+        store_words(place, f.make_positive(value));
     }
 }

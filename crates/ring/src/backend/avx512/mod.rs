@@ -4,6 +4,7 @@
 
 mod chacha;
 mod conversion;
+mod fetch;
 mod inner_product;
 mod lanes;
 mod narrow;
@@ -15,8 +16,8 @@ use alloc::boxed::Box;
 
 use self::narrow::Narrow;
 use self::wide::Wide;
-use super::{Backend, BackendKind, NttPlan, UniformRow};
-use crate::conversion::{Column, Decomposer};
+use super::{Backend, BackendKind, NttPlan, Quotient, UniformRow};
+use crate::conversion::{Decomposer, RowLayout};
 use crate::expander::CHUNK_WORDS;
 use crate::{Automorphism, Modulus, Seed, ShoupFactor, StreamId};
 
@@ -104,8 +105,22 @@ impl Backend for Avx512 {
         by_width!(m, acc.len(), [a.len()]; pointwise::mul_scalar_add_assign(m, acc, a, w));
     }
 
-    fn sub_mul_scalar(&self, m: &Modulus, a: &[u64], b: &[u64], w: ShoupFactor, out: &mut [u64]) {
-        by_width!(m, out.len(), [a.len(), b.len()]; pointwise::sub_mul_scalar(m, out, a, b, w));
+    fn quotient(&self, m: &Modulus, quotient: &Quotient<'_>, out: &mut [u64]) {
+        let n = out.len();
+        assert!(
+            quotient.addend.is_none_or(|addend| addend.len() == n),
+            "an addend of the quotient's length, {n}"
+        );
+        by_width!(m, n, [quotient.dividend.len(), quotient.remainder.len()]; pointwise::quotient(m, quotient, out));
+    }
+
+    fn lift_small(&self, m: &Modulus, values: &[i64], out: &mut [u64]) {
+        assert!(
+            out.len().is_multiple_of(8) && values.len() == out.len(),
+            "limbs of one length, a multiple of 8"
+        );
+        // SAFETY: the lengths agree; `self` proves the CPU features.
+        unsafe { pointwise::lift_small(m, values, out) }
     }
 
     fn permute(&self, automorphism: &Automorphism, input: &[u64], out: &mut [u64]) {
@@ -115,22 +130,20 @@ impl Backend for Avx512 {
         unsafe { pointwise::permute(automorphism, input, out) }
     }
 
-    fn digit_rows(&self, decomposer: &Decomposer, limbs: &[&[u64]], rows: &mut [u64]) {
-        let n = limbs.first().map_or(0, |limb| limb.len());
-        assert!(
-            n.is_multiple_of(8) && limbs.iter().all(|limb| limb.len() == n),
-            "limbs of one length, a multiple of 8"
-        );
-        assert_eq!(rows.len(), n * decomposer.row_count(), "room for every row");
-        // SAFETY: the lengths agree; `self` proves the CPU features.
-        unsafe { conversion::digit_rows(decomposer, limbs, n, rows) }
+    fn row_layout(&self, n: usize) -> RowLayout {
+        ntt::row_layout(n)
     }
 
-    fn convert(&self, column: &Column, rows: &[&[u64]], out: &mut [u64]) {
-        assert_eq!(rows.len(), column.constants.len(), "a constant for every row");
-        assert!(rows.iter().all(|row| row.len() == out.len()), "rows as long as the result");
-        assert!(out.len().is_multiple_of(32), "a multiple of 32 words");
-        by_width!(&column.modulus, 0, []; conversion::convert(column, rows, out));
+    fn derive_terms(&self, decomposer: &Decomposer, rows: &[&[u64]], out: &mut [u64]) {
+        let n = rows.first().map_or(0, |row| row.len());
+        assert_eq!(rows.len(), decomposer.sources().len(), "a row for every source");
+        assert!(
+            n.is_multiple_of(8) && rows.iter().all(|row| row.len() == n),
+            "rows of one length, a multiple of 8"
+        );
+        assert_eq!(out.len(), n * decomposer.derived_count(), "room for every derived term");
+        // SAFETY: the lengths agree; `self` proves the CPU features.
+        unsafe { conversion::derive_terms(decomposer, rows, n, out) }
     }
 
     fn inner_product(

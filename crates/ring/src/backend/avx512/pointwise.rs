@@ -3,6 +3,7 @@
 use core::arch::x86_64::*;
 
 use super::lanes::{Lanes, Sum, splat_factor};
+use crate::backend::Quotient;
 use crate::{Automorphism, Modulus, ShoupFactor};
 
 /// A kernel over equally long slices, a multiple of eight words: `out[i] = f(out[i], a[i], ...)`, eight at a time.
@@ -67,11 +68,21 @@ kernel! {
         l.canonical(l.reduce(_mm512_add_epi64(acc, l.product(x, w))))
     }
 }
-kernel! {
-    /// `out = (x - y) * w`.
-    sub_mul_scalar(l, out, x, y; w: ShoupFactor) {
-        let _ = out;
-        l.canonical(l.product(_mm512_sub_epi64(_mm512_add_epi64(x, l.q()), y), w))
+
+/// Residues of small integers: `q` is added to the negative ones.
+///
+/// # Safety
+/// Both slices have the same length, a multiple of 8; the CPU has the enabled features.
+#[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512ifma")]
+pub(super) unsafe fn lift_small(m: &Modulus, values: &[i64], out: &mut [u64]) {
+    let q = _mm512_set1_epi64(m.value() as i64);
+    for (value, place) in values.as_chunks::<8>().0.iter().zip(out.as_chunks_mut::<8>().0) {
+        // SAFETY: eight words each.
+        unsafe {
+            let value = value.as_ptr().cast::<__m512i>().read_unaligned();
+            let residue = _mm512_mask_add_epi64(value, _mm512_movepi64_mask(value), value, q);
+            place.as_mut_ptr().cast::<__m512i>().write_unaligned(residue);
+        }
     }
 }
 
@@ -90,6 +101,32 @@ pub(super) unsafe fn permute(automorphism: &Automorphism, input: &[u64], out: &m
         unsafe {
             let words = input.as_ptr().add(8 * group as usize).cast::<__m512i>().read_unaligned();
             eight.as_mut_ptr().cast::<__m512i>().write_unaligned(_mm512_permutexvar_epi64(indices, words));
+        }
+    }
+}
+
+/// The last step of a division, see [`Quotient`].
+///
+/// # Safety
+/// All slices have the same length, a multiple of 8; the CPU has the enabled features.
+#[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512ifma")]
+pub(super) unsafe fn quotient<L: Lanes>(m: &Modulus, quotient: &Quotient<'_>, out: &mut [u64]) {
+    let Quotient { dividend, remainder, factor, addend, addend_factor } = *quotient;
+    // SAFETY: indices stay below the common length.
+    unsafe {
+        let l = L::new(m);
+        let (factor, addend_factor) =
+            (splat_factor::<L>(factor), addend_factor.map(|w| splat_factor::<L>(w)));
+        let load = |words: &[u64], i: usize| words.as_ptr().add(i).cast::<__m512i>().read_unaligned();
+        for i in (0..out.len()).step_by(8) {
+            let difference = _mm512_sub_epi64(_mm512_add_epi64(load(dividend, i), l.q()), load(remainder, i));
+            let mut value = l.product(difference, factor);
+            if let Some(addend) = addend {
+                let addend = load(addend, i);
+                let addend = addend_factor.map_or(addend, |w| l.product(addend, w));
+                value = l.reduce(_mm512_add_epi64(value, addend));
+            }
+            out.as_mut_ptr().add(i).cast::<__m512i>().write_unaligned(l.canonical(value));
         }
     }
 }

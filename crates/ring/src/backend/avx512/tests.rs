@@ -4,6 +4,7 @@ use alloc::vec::Vec;
 
 use super::super::portable::Portable;
 use super::*;
+use crate::conversion::{Column, RowPart};
 use crate::{Ring, ntt_primes};
 
 /// Runs only where the CPU can; says so where it cannot.
@@ -86,7 +87,14 @@ fn pointwise_kernels_agree() {
                     backend.mul_add_assign(&m, &mut results[4], y, y);
                     backend.mul_scalar_assign(&m, &mut results[5], w);
                     backend.mul_scalar_add_assign(&m, &mut results[6], y, w);
-                    backend.sub_mul_scalar(&m, x, y, w, &mut results[7]);
+                    let quotient = Quotient {
+                        dividend: x,
+                        remainder: y,
+                        factor: w,
+                        addend: Some(y),
+                        addend_factor: Some(w),
+                    };
+                    backend.quotient(&m, &quotient, &mut results[7]);
                     results
                 };
                 assert!(run(fast) == run(&Portable), "prime {q}, factor {}", w.value);
@@ -108,7 +116,7 @@ fn permutations_agree() {
     }
 }
 
-/// One source of each kind up to more rows than one lazy sum holds, to narrow and wide targets.
+/// One source of each kind up to more terms than one lazy sum holds, to narrow and wide targets.
 #[test]
 fn conversions_agree() {
     let Some(fast) = backend() else { return };
@@ -117,58 +125,74 @@ fn conversions_agree() {
     let mut others = ntt_primes(log_n, 50, 30, &targets).unwrap();
     others.extend(ntt_primes(log_n, 60, 2, &targets).unwrap());
     others.reverse();
+    let ring = Ring::new(log_n, &targets, fast).unwrap();
+    let plain = Ring::new(log_n, &targets, &Portable).unwrap();
+    let n = ring.n();
+    let layout = fast.row_layout(n);
     for sources in [&others[..1], &others[1..4], &others[2..7], &others[..14], &others[..32]] {
         let sources: Vec<_> = sources.iter().map(|&q| Modulus::new(q).unwrap()).collect();
-        let ring = Ring::new(log_n, &targets, fast).unwrap();
-        let plain = Ring::new(log_n, &targets, &Portable).unwrap();
         let conversion = crate::Conversion::new(&sources, ring.moduli());
         let decomposer = conversion.decomposer();
-        let n = ring.n();
         for k in 0..4 {
-            let limbs: Vec<_> = sources.iter().map(|m| samples(m, n).swap_remove(k)).collect();
-            let limbs: Vec<_> = limbs.iter().map(|limb| &limb[..]).collect();
-            let (mut rows, mut expected) =
-                (alloc::vec![0; n * decomposer.row_count()], alloc::vec![0; n * decomposer.row_count()]);
-            decomposer.rows(fast, &limbs, &mut rows);
-            decomposer.rows(&Portable, &limbs, &mut expected);
-            assert!(rows == expected, "{} sources, sample {k}", sources.len());
-            let rows: Vec<_> = rows.chunks(n).collect();
+            let plain_rows: Vec<_> = sources.iter().map(|m| samples(m, n).swap_remove(k)).collect();
+            let mut rows = alloc::vec![alloc::vec![0; n]; sources.len()];
+            for (row, plain) in rows.iter_mut().zip(&plain_rows) {
+                plain.iter().enumerate().for_each(|(i, &word)| row[layout.position(n, i)] = word);
+            }
+            let rows: Vec<_> = rows.iter().map(|row| &row[..]).collect();
+            let plain_rows: Vec<_> = plain_rows.iter().map(|row| &row[..]).collect();
+            let (mut a, mut b) = (
+                alloc::vec![0; n * decomposer.derived_count()],
+                alloc::vec![1; n * decomposer.derived_count()],
+            );
+            fast.derive_terms(decomposer, &rows, &mut a);
+            Portable.derive_terms(decomposer, &rows, &mut b);
+            assert!(a == b, "{} sources, sample {k}", sources.len());
             for (i, column) in conversion.columns().iter().enumerate() {
                 let (mut a, mut b) = (alloc::vec![0; n], alloc::vec![1; n]);
-                fast.convert(column, &rows, &mut a);
-                Portable.convert(column, &rows, &mut b);
-                assert!(a == b, "convert, {} sources, prime {}", sources.len(), column.modulus.value());
-                ring.plan(i).convert_forward(column, &rows, &mut a);
-                plain.plan(i).convert_forward(column, &rows, &mut b);
-                assert!(
-                    a == b,
-                    "convert_forward, {} sources, prime {}",
-                    sources.len(),
-                    column.modulus.value()
-                );
+                ring.convert_forward(decomposer, &rows, &[(i, column)], &mut [&mut a]);
+                plain.convert_forward(decomposer, &plain_rows, &[(i, column)], &mut [&mut b]);
+                assert!(a == b, "{} sources to prime {}", sources.len(), column.modulus.value());
             }
         }
     }
 }
 
-/// All rows at the largest value that the contract allows, at every count up to past two lazy sums.
+/// All terms at the largest value that the contract allows, at every count up to past two lazy sums.
 #[test]
-fn largest_rows_are_converted() {
+fn largest_terms_are_converted() {
     let Some(fast) = backend() else { return };
-    let row = alloc::vec![(1 << 50) - 1; 1024];
-    for q in edge_primes(10) {
-        let m = Modulus::new(q).unwrap();
+    let (log_n, n) = (10, 1 << 10);
+    let row = alloc::vec![(1 << 50) - 1; n];
+    let targets = edge_primes(log_n);
+    let (ring, plain) =
+        (Ring::new(log_n, &targets, fast).unwrap(), Ring::new(log_n, &targets, &Portable).unwrap());
+    let narrow = ntt_primes(log_n, 50, 1, &targets).unwrap();
+    let narrow = crate::Conversion::new(&[Modulus::new(narrow[0]).unwrap()], &[]);
+    let source = narrow.decomposer().sources()[0];
+    assert!(source.modulus.is_narrow());
+    for (i, m) in ring.moduli().iter().enumerate() {
+        let q = m.value();
         for count in [1, 11, 12, 13, 24, 25, 255] {
             let constants = alloc::vec![q - 1; count];
             let montgomery = if m.is_narrow() { constants.clone() } else { Vec::new() };
             // Montgomery constants q - 1 stand for plain constants (q - 1) 2^-52.
-            let plain = if m.is_narrow() { m.mul(q - 1, m.inv(m.reduce(1 << 52))) } else { q - 1 };
-            let column = Column { modulus: m, constants: alloc::vec![plain; count], montgomery };
-            let rows = alloc::vec![&row[..]; count];
-            let (mut a, mut b) = (alloc::vec![0; 1024], alloc::vec![1; 1024]);
-            fast.convert(&column, &rows, &mut a);
-            Portable.convert(&column, &rows, &mut b);
-            assert!(a == b, "{count} rows, prime {q}");
+            let plain_constant = if m.is_narrow() { m.mul(q - 1, m.inv(m.reduce(1 << 52))) } else { q - 1 };
+            let column = Column { modulus: *m, constants: alloc::vec![plain_constant; count], montgomery };
+            let (sources, rows) = (alloc::vec![source; count - 1], alloc::vec![&row[..]; count - 1]);
+            let run = |ring: &Ring| {
+                let words = ring.backend().row_layout(n).part_words();
+                let (plan, mut out) = (ring.plan(i), alloc::vec![0; n]);
+                for part in 0..n / words {
+                    let derived = &row[..words];
+                    let part =
+                        RowPart { sources: &sources, rows: &rows, derived, part, words, fetch: (0, 0) };
+                    plan.convert_part(&column, part, &mut out);
+                }
+                ring.finish_limb(i, &mut out, [&[]; 2]);
+                out
+            };
+            assert!(run(&ring) == run(&plain), "{count} terms, prime {q}");
         }
     }
 }

@@ -128,13 +128,13 @@ fn chunk(limb: &[u64], number: usize) -> &Chunk {
     &limb.as_chunks::<CHUNK_WORDS>().0[number]
 }
 
-/// Inner product of rows with a column: canonical, or with `CANONICAL` false below `2p`.
+/// Inner product of terms with a column, below `2p`.
 ///
-/// Montgomery reduction, with `2^64` in the constants: as rows are below `2^50`, a sum `S` of at most
-/// [`crate::conversion::MAX_ROWS`] products is below `2^58 p`. With `k = S p^-1 mod 2^64`, `S - k p` is a multiple of `2^64`
+/// Montgomery reduction, with `2^64` in the constants: as terms are below `2^50`, a sum `S` of at most
+/// [`crate::conversion::MAX_TERMS`] products is below `2^58 p`. With `k = S p^-1 mod 2^64`, `S - k p` is a multiple of `2^64`
 /// in `(-2^64 p, 2^58 p)`, so its quotient plus `p` is in `(0, 2p)`.
-pub(crate) fn convert<const CANONICAL: bool>(column: &Column, rows: &[&[u64]], out: &mut [u64]) {
-    debug_assert_eq!(rows.len(), column.constants.len());
+pub(crate) fn convert(column: &Column, terms: &[&[u64]], out: &mut [u64]) {
+    debug_assert_eq!(terms.len(), column.constants.len());
     let (m, p) = (&column.modulus, column.modulus.value());
     let constants: Vec<u64> = column.constants.iter().map(|&c| m.reduce_u128(u128::from(c) << 64)).collect();
     // Newton: p is its own inverse modulo 8, each step doubles the bits.
@@ -142,14 +142,14 @@ pub(crate) fn convert<const CANONICAL: bool>(column: &Column, rows: &[&[u64]], o
     for (number, part) in out.as_chunks_mut::<CHUNK_WORDS>().0.iter_mut().enumerate() {
         sum_products(
             m,
-            rows.len(),
-            |j| chunk(rows[j], number),
+            terms.len(),
+            |j| chunk(terms[j], number),
             |j| constants[j],
             |i, sum| {
                 let k = (sum as u64).wrapping_mul(inverse);
                 let lazy = ((sum >> 64) as u64) + p - ((u128::from(k) * u128::from(p)) >> 64) as u64;
                 debug_assert!(lazy < 2 * p);
-                part[i] = if CANONICAL { lazy.min(lazy.wrapping_sub(p)) } else { lazy };
+                part[i] = lazy;
             },
         );
     }

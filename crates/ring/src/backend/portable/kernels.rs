@@ -1,7 +1,8 @@
 //! Permutation, rows and pointwise products on 64-bit words.
 
+use crate::backend::Quotient;
 use crate::conversion::{Decomposer, FRACTION_BITS, SPLIT_BITS};
-use crate::{Automorphism, Modulus, ShoupFactor};
+use crate::{Automorphism, Modulus};
 
 pub(crate) fn permute(automorphism: &Automorphism, input: &[u64], out: &mut [u64]) {
     let tables = automorphism.groups.iter().zip(&automorphism.lanes);
@@ -13,33 +14,36 @@ pub(crate) fn permute(automorphism: &Automorphism, input: &[u64], out: &mut [u64
     }
 }
 
-pub(crate) fn digit_rows(decomposer: &Decomposer, limbs: &[&[u64]], rows: &mut [u64]) {
-    let n = limbs.first().map_or(0, |limb| limb.len());
-    let (rows, quotient) = rows.split_at_mut((decomposer.row_count() - 1) * n);
-    quotient.fill(1 << (FRACTION_BITS - 1));
-    let mut rows = rows.chunks_exact_mut(n);
-    for (source, limb) in decomposer.sources().iter().zip(limbs) {
-        let m = &source.modulus;
-        let (Some(low), high) = (rows.next(), if m.is_narrow() { None } else { rows.next() }) else {
-            unreachable!("row_count counts these rows")
-        };
-        if let Some(high) = high {
-            for i in 0..n {
-                let y = m.mul_shoup(limb[i], source.factor);
-                low[i] = y & ((1 << SPLIT_BITS) - 1);
-                high[i] = y >> SPLIT_BITS;
-                quotient[i] += ((u128::from(low[i]) * u128::from(source.fraction)) >> 52) as u64
-                    + ((u128::from(high[i]) * u128::from(source.fraction_high)) >> 52) as u64;
+pub(crate) fn quotient(m: &Modulus, quotient: &Quotient<'_>, out: &mut [u64]) {
+    let Quotient { dividend, remainder, factor, addend, addend_factor } = *quotient;
+    for ((&x, &r), word) in dividend.iter().zip(remainder).zip(&mut *out) {
+        *word = m.mul_shoup(x + m.value() - r, factor);
+    }
+    for (&x, word) in addend.unwrap_or(&[]).iter().zip(out) {
+        *word = m.add(*word, addend_factor.map_or(x, |w| m.mul_shoup(x, w)));
+    }
+}
+
+pub(crate) fn derive_terms(decomposer: &Decomposer, rows: &[&[u64]], out: &mut [u64]) {
+    let n = rows.first().map_or(0, |row| row.len());
+    let (split, quotients) = out.split_at_mut((decomposer.derived_count() - 1) * n);
+    quotients.fill(1 << (FRACTION_BITS - 1));
+    let mut split = split.chunks_exact_mut(n);
+    let share = |term: u64, fraction: u64| ((u128::from(term) * u128::from(fraction)) >> 52) as u64;
+    for (source, row) in decomposer.sources().iter().zip(rows) {
+        if source.modulus.is_narrow() {
+            for (quotient, &y) in quotients.iter_mut().zip(*row) {
+                *quotient += share(y, source.fraction);
             }
-        } else {
+        } else if let (Some(low), Some(high)) = (split.next(), split.next()) {
             for i in 0..n {
-                let y = m.mul_shoup(limb[i], source.factor);
-                low[i] = y;
-                quotient[i] += ((u128::from(y) * u128::from(source.fraction)) >> 52) as u64;
+                low[i] = row[i] & ((1 << SPLIT_BITS) - 1);
+                high[i] = row[i] >> SPLIT_BITS;
+                quotients[i] += share(low[i], source.fraction) + share(high[i], source.fraction_high);
             }
         }
     }
-    for word in quotient {
+    for word in quotients {
         *word >>= FRACTION_BITS;
     }
 }
@@ -53,11 +57,5 @@ pub(crate) fn mul(m: &Modulus, a: &[u64], b: &[u64], out: &mut [u64]) {
 pub(crate) fn mul_add_assign(m: &Modulus, acc: &mut [u64], a: &[u64], b: &[u64]) {
     for ((&x, &y), word) in a.iter().zip(b).zip(acc) {
         *word = m.reduce_u128(u128::from(x) * u128::from(y) + u128::from(*word));
-    }
-}
-
-pub(crate) fn sub_mul_scalar(m: &Modulus, a: &[u64], b: &[u64], w: ShoupFactor, out: &mut [u64]) {
-    for ((&x, &y), word) in a.iter().zip(b).zip(out) {
-        *word = m.mul_shoup(x + m.value() - y, w);
     }
 }

@@ -6,8 +6,8 @@ pub(crate) mod ntt;
 
 use alloc::boxed::Box;
 
-use super::{Backend, BackendKind, NttPlan, UniformRow};
-use crate::conversion::{Column, Decomposer};
+use super::{Backend, BackendKind, NttPlan, Quotient, UniformRow, plain_layout};
+use crate::conversion::{Decomposer, RowLayout};
 use crate::{Automorphism, Modulus, Seed, ShoupFactor, StreamId, expander};
 
 #[derive(Debug)]
@@ -50,20 +50,26 @@ impl Backend for Portable {
         acc.iter_mut().zip(a).for_each(|(x, &y)| *x = m.add(*x, m.mul_shoup(y, w)));
     }
 
-    fn sub_mul_scalar(&self, m: &Modulus, a: &[u64], b: &[u64], w: ShoupFactor, out: &mut [u64]) {
-        kernels::sub_mul_scalar(m, a, b, w, out);
+    fn quotient(&self, m: &Modulus, quotient: &Quotient<'_>, out: &mut [u64]) {
+        kernels::quotient(m, quotient, out);
+    }
+
+    fn lift_small(&self, m: &Modulus, values: &[i64], out: &mut [u64]) {
+        for (residue, &value) in out.iter_mut().zip(values) {
+            *residue = (value as u64).wrapping_add(m.value() & ((value >> 63) as u64));
+        }
     }
 
     fn permute(&self, automorphism: &Automorphism, input: &[u64], out: &mut [u64]) {
         kernels::permute(automorphism, input, out);
     }
 
-    fn digit_rows(&self, decomposer: &Decomposer, limbs: &[&[u64]], rows: &mut [u64]) {
-        kernels::digit_rows(decomposer, limbs, rows);
+    fn row_layout(&self, n: usize) -> RowLayout {
+        plain_layout(n)
     }
 
-    fn convert(&self, column: &Column, rows: &[&[u64]], out: &mut [u64]) {
-        dot::convert::<true>(column, rows, out);
+    fn derive_terms(&self, decomposer: &Decomposer, rows: &[&[u64]], out: &mut [u64]) {
+        kernels::derive_terms(decomposer, rows, out);
     }
 
     fn inner_product(

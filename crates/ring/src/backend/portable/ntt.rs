@@ -12,8 +12,8 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use super::dot;
-use crate::backend::{NttPlan, PART_WORDS, part_range};
-use crate::conversion::Column;
+use crate::backend::NttPlan;
+use crate::conversion::{Column, RowPart};
 use crate::{Modulus, ShoupFactor};
 
 /// Primes of at most this width need no reduction between layers.
@@ -85,7 +85,7 @@ impl ScalarPlan {
 }
 
 impl NttPlan for ScalarPlan {
-    fn forward(&self, x: &mut [u64]) {
+    fn forward(&self, x: &mut [u64], _upcoming: &[u64]) {
         if self.modulus.bits() <= LAZY_BITS {
             self.forward_passes::<true>(x);
         } else {
@@ -122,22 +122,22 @@ impl NttPlan for ScalarPlan {
         }
     }
 
-    fn parts(&self) -> usize {
-        self.forward.len().div_ceil(PART_WORDS)
+    fn inverse_row(&self, limb: &mut [u64], factor: ShoupFactor, row: &mut [u64]) {
+        self.inverse(limb);
+        row.iter_mut().zip(limb).for_each(|(y, x)| *y = self.modulus.mul_shoup(*x, factor));
     }
 
-    fn convert_part(&self, column: &Column, rows: &[&[u64]], part: usize, out: &mut [u64]) {
-        let words = part_range(out.len(), part);
-        let rows: Vec<&[u64]> = rows.iter().map(|row| &row[words.clone()]).collect();
-        dot::convert::<false>(column, &rows, &mut out[words]);
+    fn convert_part(&self, column: &Column, part: RowPart<'_>, out: &mut [u64]) {
+        let terms: Vec<&[u64]> = part.terms().collect();
+        dot::convert(column, &terms, &mut out[part.part * part.words..(part.part + 1) * part.words]);
     }
 
     fn blocks(&self) -> usize {
         1
     }
 
-    fn finish_block(&self, _block: usize, words: &mut [u64], _upcoming: &[u64]) {
-        self.forward(words);
+    fn finish_block(&self, _block: usize, words: &mut [u64], _upcoming: [&[u64]; 2]) {
+        self.forward(words, &[]);
     }
 }
 

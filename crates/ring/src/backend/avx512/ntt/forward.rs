@@ -4,58 +4,49 @@ use core::arch::x86_64::*;
 use core::mem::MaybeUninit;
 
 use super::super::conversion;
+use super::super::fetch::Fetch;
 use super::super::lanes::{Lanes, broadcast_factor};
-use super::passes::{butterfly, butterfly_signed, layer};
+use super::passes::{Rows, butterfly, butterfly_signed, layer};
 use super::tables::{HEAD, TAIL_WORDS, pass_words};
-use super::{TAIL, pass_log_radix, tail};
+use super::{RUN, TAIL, pass_log_radix, tail};
 use crate::Modulus;
-use crate::conversion::Column;
+use crate::conversion::{Column, RowPart};
 
-/// Rows of words, `stride` words apart.
-#[derive(Clone, Copy)]
-struct Rows<P> {
-    start: P,
-    stride: usize,
-}
-
-/// Columns that are converted before they are transformed: sixteen rows of as many words are 8 KiB.
-const TILE: usize = 64;
-
-/// Number of tiles of a limb.
-pub(super) const fn parts(length: usize) -> usize {
-    (length >> pass_log_radix(length)) / TILE
-}
-
-/// The inner product of rows with a column, for the columns of one tile, and the first pass over it: its operands are
-/// converted just before, so that the converted limb is written once.
+/// The inner product of one part of terms with a column, and the first pass over it: its operands are converted just before,
+/// so that the converted limb is written once.
 ///
 /// # Safety
-/// As for [`transform`], with `length` words in every row and `part` below [`parts`].
+/// As for [`transform`]; the part has the words of [`super::row_layout`].
 #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512ifma")]
 pub(super) unsafe fn convert_part<L: Lanes>(
     column: &Column,
-    rows: &[&[u64]],
-    part: usize,
+    part: RowPart<'_>,
     x: *mut u64,
     length: usize,
     table: &[u64],
 ) {
     #[repr(align(64))]
-    struct Tile([MaybeUninit<u64>; 16 * TILE]);
-    let mut tile = Tile([MaybeUninit::uninit(); 16 * TILE]);
-    let words = tile.0.as_mut_ptr().cast::<u64>();
-    // SAFETY: tiles and their columns lie within rows of `stride` words, a multiple of a tile's; the pass reads the words
-    // of the tile that were just written.
+    struct Operands([MaybeUninit<u64>; 16 * RUN]);
+    let mut operands = Operands([MaybeUninit::uninit(); 16 * RUN]);
+    let words = operands.0.as_mut_ptr().cast::<u64>();
+    // SAFETY: a part has as many runs as the pass has operands, at most 16; runs begin `stride` words apart in the limb, a
+    // multiple of their length; the pass reads the words that were just written.
     unsafe {
         let l = L::new(&column.modulus);
         let log_radix = pass_log_radix(length);
-        let (stride, start) = (length >> log_radix, part * TILE);
-        for row in 0..1 << log_radix {
-            conversion::words::<L>(l, column, rows, row * stride + start, TILE, words.add(row * TILE));
-        }
-        let from = Rows { start: words.cast_const(), stride: TILE };
-        let to = Rows { start: x.add(start), stride };
-        pass::<L, false>(l, log_radix, from, to, TILE, table.as_ptr().add(HEAD));
+        let to = Rows { start: x.add(part.part * RUN), stride: length >> log_radix };
+        let next = (part.part + 1) * part.words;
+        conversion::words::<L>(l, column, part.terms(), part.words, words, |run| {
+            for line in (0..RUN).step_by(8) {
+                for row in &part.rows[part.fetch.0..part.fetch.1] {
+                    _mm_prefetch::<_MM_HINT_T1>(row.as_ptr().wrapping_add(next + run * RUN + line).cast());
+                }
+                // What the next part's pass will write to.
+                _mm_prefetch::<_MM_HINT_T1>(to.start.wrapping_add(run * to.stride + RUN + line).cast());
+            }
+        });
+        let from = Rows { start: words.cast_const(), stride: RUN };
+        pass::<L, false>(l, log_radix, from, to, RUN, table.as_ptr().add(HEAD));
     }
 }
 
@@ -64,8 +55,8 @@ pub(super) const fn blocks(length: usize) -> usize {
     1 << pass_log_radix(length)
 }
 
-/// The passes after the first, over one block of a limb of `length` words whose tiles are all converted. Meanwhile
-/// `upcoming` is fetched into the second-level cache, a line for every line that is transformed.
+/// The passes after the first, over one block of a limb of `length` words whose parts are all converted. Meanwhile
+/// `upcoming` is fetched into the second-level cache, a share for every [`TAIL`] words.
 ///
 /// # Safety
 /// As for [`transform`]; `words` has the length of a block.
@@ -74,7 +65,7 @@ pub(super) unsafe fn finish<L: Lanes>(
     m: &Modulus,
     number: usize,
     words: &mut [u64],
-    upcoming: &[u64],
+    upcoming: [&[u64]; 2],
     length: usize,
     table: &[u64],
 ) {
@@ -82,56 +73,44 @@ pub(super) unsafe fn finish<L: Lanes>(
     // The stream has equal parts for the blocks, after the first pass.
     let streams = &table[HEAD + pass_words(log_radix)..];
     let stream = &streams[number * (streams.len() >> log_radix)..];
-    // Fetched a share at a time: a burst would wait for the memory instead of working.
-    let share = upcoming.len() / (words.len() / TAIL);
-    let fetch = Fetch { next: upcoming.as_ptr(), share };
+    let mut fetch = upcoming.map(|upcoming| Fetch::new(upcoming, words.len() / TAIL));
     // SAFETY: by contract.
     unsafe {
-        block::<L, false>(L::new(m), words.as_mut_ptr(), words.len(), table.as_ptr(), stream.as_ptr(), fetch)
-    };
-}
-
-/// Words to be fetched from memory while others are transformed: `share` of them in each visit to [`TAIL`] words.
-#[derive(Clone, Copy)]
-struct Fetch {
-    next: *const u64,
-    share: usize,
-}
-
-impl Fetch {
-    const NOTHING: Self = Self { next: core::ptr::null(), share: 0 };
-
-    /// Fetches one share.
-    ///
-    /// # Safety
-    /// The CPU has SSE.
-    #[inline(always)]
-    unsafe fn share(self) -> Self {
-        for at in (0..self.share).step_by(8) {
-            // SAFETY: a prefetch does not access memory.
-            unsafe { _mm_prefetch::<_MM_HINT_T1>(self.next.wrapping_add(at).cast()) };
-        }
-        Self { next: self.next.wrapping_add(self.share), ..self }
+        block::<L, false>(
+            L::new(m),
+            words.as_mut_ptr(),
+            words.len(),
+            table.as_ptr(),
+            stream.as_ptr(),
+            &mut fetch,
+        );
     }
 }
 
-/// Transforms `length` canonical words in place, canonical out.
+/// Transforms `length` canonical words in place, canonical out. Meanwhile `upcoming` is fetched into the second-level cache, a
+/// share for every [`TAIL`] words.
 ///
 /// # Safety
 /// `x` addresses `length` words, `table` is that of [`super::tables::forward`] for this length, and the CPU has the
 /// enabled features.
 #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512ifma")]
-pub(super) unsafe fn transform<L: Lanes>(m: &Modulus, x: *mut u64, length: usize, table: &[u64]) {
+pub(super) unsafe fn transform<L: Lanes>(
+    m: &Modulus,
+    x: *mut u64,
+    length: usize,
+    table: &[u64],
+    upcoming: &[u64],
+) {
     // SAFETY: by contract; the traversal reads the table as it was written.
     unsafe {
         let head = table.as_ptr();
-        let (end, _) = block::<L, true>(L::new(m), x, length, head, head.add(HEAD), Fetch::NOTHING);
+        let mut fetch = [Fetch::new(upcoming, length / TAIL), Fetch::NOTHING];
+        let end = block::<L, true>(L::new(m), x, length, head, head.add(HEAD), &mut fetch);
         debug_assert_eq!(end, table.as_ptr_range().end);
     }
 }
 
-/// Transforms a block: a pass, then its children. Gives the position in the stream after the block, and what is left to be
-/// fetched.
+/// Transforms a block: a pass, then its children. Gives the position in the stream after the block.
 ///
 /// # Safety
 /// As for [`transform`]; `stream` is the block's part of the table.
@@ -142,14 +121,14 @@ unsafe fn block<L: Lanes, const CANONICAL: bool>(
     length: usize,
     head: *const u64,
     stream: *const u64,
-    fetch: Fetch,
-) -> (*const u64, Fetch) {
+    fetch: &mut [Fetch; 2],
+) -> *const u64 {
     // SAFETY: the rows are the parts of the block.
     unsafe {
         if length == TAIL {
-            let fetch = fetch.share();
+            fetch.iter_mut().for_each(|fetch| fetch.share());
             tail::forward::<L>(l, x, head, stream);
-            return (stream.add(TAIL_WORDS), fetch);
+            return stream.add(TAIL_WORDS);
         }
         let log_radix = pass_log_radix(length);
         let part = length >> log_radix;
@@ -195,14 +174,14 @@ unsafe fn children<L: Lanes>(
     part: usize,
     head: *const u64,
     mut stream: *const u64,
-    mut fetch: Fetch,
-) -> (*const u64, Fetch) {
+    fetch: &mut [Fetch; 2],
+) -> *const u64 {
     // SAFETY: children are disjoint parts of the block, and the stream advances as the table was written.
     unsafe {
         for child in 0..1 << log_radix {
-            (stream, fetch) = block::<L, false>(l, x.add(child * part), part, head, stream, fetch);
+            stream = block::<L, false>(l, x.add(child * part), part, head, stream, fetch);
         }
-        (stream, fetch)
+        stream
     }
 }
 

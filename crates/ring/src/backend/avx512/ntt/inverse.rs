@@ -2,11 +2,12 @@
 
 use core::arch::x86_64::*;
 
-use super::super::lanes::{Lanes, broadcast_factor};
-use super::passes::{butterfly_inverse, layer_inverse};
+use super::super::fetch::Fetch;
+use super::super::lanes::{Lanes, broadcast_factor, splat_factor};
+use super::passes::{Rows, butterfly_inverse, layer_inverse};
 use super::tables::{HEAD, TAIL_WORDS, pass_words};
-use super::{TAIL, pass_log_radix, tail};
-use crate::Modulus;
+use super::{RUN, TAIL, pass_log_radix, row_layout, tail};
+use crate::{Modulus, ShoupFactor};
 
 /// Transforms `length` canonical words in place, canonical out.
 ///
@@ -15,99 +16,205 @@ use crate::Modulus;
 /// enabled features.
 #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512ifma")]
 pub(super) unsafe fn transform<L: Lanes>(m: &Modulus, x: *mut u64, length: usize, table: &[u64]) {
-    // SAFETY: by contract; the traversal reads the table as it was written.
+    // SAFETY: by contract.
     unsafe {
-        let head = table.as_ptr();
-        let end = block::<L, true>(L::new(m), x, length, head, head.add(HEAD));
-        debug_assert_eq!(end, table.as_ptr_range().end);
+        let l = L::new(m);
+        let stream = all_children(l, x, length, table, Fetch::NOTHING);
+        let log_radix = pass_log_radix(length);
+        let rows = Rows { start: x, stride: length >> log_radix };
+        pass(l, log_radix, rows.read(), rows, rows.stride, stream, |v| l.canonical(v));
     }
 }
 
-/// Transforms a block: its children, then a pass, whose output is canonical if `CANONICAL`. Gives the position in the
-/// stream after the block.
+/// The same times `factor`, into `row` in the order of [`row_layout`]; `x` is left with words of unspecified value.
+///
+/// # Safety
+/// As for [`transform`]; `row` has `length` words.
+#[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512ifma")]
+pub(super) unsafe fn transform_to_row<L: Lanes>(
+    m: &Modulus,
+    x: *mut u64,
+    length: usize,
+    table: &[u64],
+    factor: ShoupFactor,
+    row: &mut [u64],
+) {
+    // SAFETY: by contract; a part of the row takes as many words of every operand of the pass as a run has.
+    unsafe {
+        let l = L::new(m);
+        let stream = all_children(l, x, length, table, Fetch::new(row, length / TAIL));
+        let factor = splat_factor::<L>(factor);
+        let log_radix = pass_log_radix(length);
+        let stride = length >> log_radix;
+        for (part, words) in row.chunks_exact_mut(row_layout(length).part_words()).enumerate() {
+            let from = Rows { start: x.cast_const().add(part * RUN), stride };
+            let to = Rows { start: words.as_mut_ptr(), stride: RUN };
+            pass(l, log_radix, from, to, RUN, stream, |v| l.canonical(l.product(v, factor)));
+        }
+    }
+}
+
+/// All but the last pass. Meanwhile what is to be written by that is fetched. Gives the position in the stream of that one's factors, the last.
+///
+/// # Safety
+/// As for [`transform`].
+#[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512ifma")]
+unsafe fn all_children<L: Lanes>(
+    l: L,
+    x: *mut u64,
+    length: usize,
+    table: &[u64],
+    mut fetch: Fetch,
+) -> *const u64 {
+    // SAFETY: by contract; the traversal reads the table as it was written.
+    unsafe {
+        let head = table.as_ptr();
+        let stream = children(l, x, length, head, head.add(HEAD), &mut fetch);
+        debug_assert_eq!(stream.add(pass_words(pass_log_radix(length))), table.as_ptr_range().end);
+        stream
+    }
+}
+
+/// The blocks below a pass over `length` words. Gives the position in the stream after them.
 ///
 /// # Safety
 /// As for [`transform`]; `stream` is the block's part of the table.
 #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512ifma")]
-unsafe fn block<L: Lanes, const CANONICAL: bool>(
+unsafe fn children<L: Lanes>(
     l: L,
     x: *mut u64,
     length: usize,
     head: *const u64,
     mut stream: *const u64,
+    fetch: &mut Fetch,
 ) -> *const u64 {
     // SAFETY: children are disjoint parts of the block, and the stream advances as the table was written.
     unsafe {
-        if length == TAIL {
-            tail::inverse::<L>(l, x, head, stream);
-            return stream.add(TAIL_WORDS);
-        }
         let log_radix = pass_log_radix(length);
         let part = length >> log_radix;
         for child in 0..1 << log_radix {
-            stream = block::<L, false>(l, x.add(child * part), part, head, stream);
+            stream = block::<L>(l, x.add(child * part), part, head, stream, fetch);
         }
-        match log_radix {
-            2 => radix_4::<L, CANONICAL>(l, x, part, stream),
-            3 => radix_8::<L, CANONICAL>(l, x, part, stream),
-            _ => radix_16::<L, CANONICAL>(l, x, part, stream),
+        stream
+    }
+}
+
+/// Transforms a block in place, words below `2q` in and out: its children, then a pass. Gives the position in the stream
+/// after the block.
+///
+/// # Safety
+/// As for [`transform`]; `stream` is the block's part of the table.
+#[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512ifma")]
+unsafe fn block<L: Lanes>(
+    l: L,
+    x: *mut u64,
+    length: usize,
+    head: *const u64,
+    stream: *const u64,
+    fetch: &mut Fetch,
+) -> *const u64 {
+    // SAFETY: by contract; the traversal reads the table as it was written.
+    unsafe {
+        if length == TAIL {
+            fetch.share();
+            tail::inverse::<L>(l, x, head, stream);
+            return stream.add(TAIL_WORDS);
         }
+        let stream = children(l, x, length, head, stream, fetch);
+        let log_radix = pass_log_radix(length);
+        let rows = Rows { start: x, stride: length >> log_radix };
+        pass(l, log_radix, rows.read(), rows, rows.stride, stream, |v| v);
         stream.add(pass_words(log_radix))
     }
 }
 
-/// Two layers over four rows of `stride` words. Output canonical if `CANONICAL`, else below `2q`.
+/// One pass of a given radix over `columns` words of each row, whose output is what `finish` makes of words below `2q`.
 ///
 /// # Safety
-/// `x` addresses 4 rows, `w` addresses 3 factors; the CPU has the enabled features.
+/// `from` and `to` address as many rows as the radix, the same or disjoint; `stream` is the pass's part of the table; the CPU
+/// has the enabled features.
 #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512ifma")]
-unsafe fn radix_4<L: Lanes, const CANONICAL: bool>(l: L, x: *mut u64, stride: usize, w: *const u64) {
-    // SAFETY: rows and factors by contract.
+unsafe fn pass<L: Lanes>(
+    l: L,
+    log_radix: u32,
+    from: Rows<*const u64>,
+    to: Rows<*mut u64>,
+    columns: usize,
+    stream: *const u64,
+    finish: impl Fn(__m512i) -> __m512i,
+) {
+    // SAFETY: by contract.
     unsafe {
-        for column in (0..stride).step_by(8) {
-            let at = |row: usize| x.add(row * stride + column).cast::<__m512i>();
-            let mut v = [
-                at(0).read_unaligned(),
-                at(1).read_unaligned(),
-                at(2).read_unaligned(),
-                at(3).read_unaligned(),
-            ];
-            layer_inverse!(l, v, broadcast_factor(w.add(2)); 0 1);
-            layer_inverse!(l, v, broadcast_factor(w.add(4)); 2 3);
-            layer_inverse!(l, v, broadcast_factor(w.add(0)); 0 2, 1 3);
-            if CANONICAL {
-                v[0] = l.canonical(v[0]);
-                v[1] = l.canonical(v[1]);
-                v[2] = l.canonical(v[2]);
-                v[3] = l.canonical(v[3]);
-            }
-            at(0).write_unaligned(v[0]);
-            at(1).write_unaligned(v[1]);
-            at(2).write_unaligned(v[2]);
-            at(3).write_unaligned(v[3]);
+        match log_radix {
+            2 => radix_4(l, from, to, columns, stream, finish),
+            3 => radix_8(l, from, to, columns, stream, finish),
+            _ => radix_16(l, from, to, columns, stream, finish),
         }
     }
 }
 
-/// Three layers over eight rows of `stride` words. Output canonical if `CANONICAL`, else below `2q`.
+/// Two layers over four rows of `columns` words, below `2q`; writes what `finish` makes of them.
 ///
 /// # Safety
-/// `x` addresses 8 rows, `w` addresses 7 factors; the CPU has the enabled features.
+/// `from` and `to` address 4 rows, the same or disjoint; `w` addresses 3 factors; the CPU has the enabled features.
 #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512ifma")]
-unsafe fn radix_8<L: Lanes, const CANONICAL: bool>(l: L, x: *mut u64, stride: usize, w: *const u64) {
+unsafe fn radix_4<L: Lanes>(
+    l: L,
+    from: Rows<*const u64>,
+    to: Rows<*mut u64>,
+    columns: usize,
+    w: *const u64,
+    finish: impl Fn(__m512i) -> __m512i,
+) {
     // SAFETY: rows and factors by contract.
     unsafe {
-        for column in (0..stride).step_by(8) {
-            let at = |row: usize| x.add(row * stride + column).cast::<__m512i>();
+        for column in (0..columns).step_by(8) {
+            let source = |row: usize| from.start.add(row * from.stride + column).cast::<__m512i>();
+            let at = |row: usize| to.start.add(row * to.stride + column).cast::<__m512i>();
             let mut v = [
-                at(0).read_unaligned(),
-                at(1).read_unaligned(),
-                at(2).read_unaligned(),
-                at(3).read_unaligned(),
-                at(4).read_unaligned(),
-                at(5).read_unaligned(),
-                at(6).read_unaligned(),
-                at(7).read_unaligned(),
+                source(0).read_unaligned(),
+                source(1).read_unaligned(),
+                source(2).read_unaligned(),
+                source(3).read_unaligned(),
+            ];
+            layer_inverse!(l, v, broadcast_factor(w.add(2)); 0 1);
+            layer_inverse!(l, v, broadcast_factor(w.add(4)); 2 3);
+            layer_inverse!(l, v, broadcast_factor(w.add(0)); 0 2, 1 3);
+            at(0).write_unaligned(finish(v[0]));
+            at(1).write_unaligned(finish(v[1]));
+            at(2).write_unaligned(finish(v[2]));
+            at(3).write_unaligned(finish(v[3]));
+        }
+    }
+}
+
+/// Three layers over eight rows of `columns` words, below `2q`; writes what `finish` makes of them.
+///
+/// # Safety
+/// `from` and `to` address 8 rows, the same or disjoint; `w` addresses 7 factors; the CPU has the enabled features.
+#[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512ifma")]
+unsafe fn radix_8<L: Lanes>(
+    l: L,
+    from: Rows<*const u64>,
+    to: Rows<*mut u64>,
+    columns: usize,
+    w: *const u64,
+    finish: impl Fn(__m512i) -> __m512i,
+) {
+    // SAFETY: rows and factors by contract.
+    unsafe {
+        for column in (0..columns).step_by(8) {
+            let source = |row: usize| from.start.add(row * from.stride + column).cast::<__m512i>();
+            let at = |row: usize| to.start.add(row * to.stride + column).cast::<__m512i>();
+            let mut v = [
+                source(0).read_unaligned(),
+                source(1).read_unaligned(),
+                source(2).read_unaligned(),
+                source(3).read_unaligned(),
+                source(4).read_unaligned(),
+                source(5).read_unaligned(),
+                source(6).read_unaligned(),
+                source(7).read_unaligned(),
             ];
             layer_inverse!(l, v, broadcast_factor(w.add(6)); 0 1);
             layer_inverse!(l, v, broadcast_factor(w.add(8)); 2 3);
@@ -116,55 +223,53 @@ unsafe fn radix_8<L: Lanes, const CANONICAL: bool>(l: L, x: *mut u64, stride: us
             layer_inverse!(l, v, broadcast_factor(w.add(2)); 0 2, 1 3);
             layer_inverse!(l, v, broadcast_factor(w.add(4)); 4 6, 5 7);
             layer_inverse!(l, v, broadcast_factor(w.add(0)); 0 4, 1 5, 2 6, 3 7);
-            if CANONICAL {
-                v[0] = l.canonical(v[0]);
-                v[1] = l.canonical(v[1]);
-                v[2] = l.canonical(v[2]);
-                v[3] = l.canonical(v[3]);
-                v[4] = l.canonical(v[4]);
-                v[5] = l.canonical(v[5]);
-                v[6] = l.canonical(v[6]);
-                v[7] = l.canonical(v[7]);
-            }
-            at(0).write_unaligned(v[0]);
-            at(1).write_unaligned(v[1]);
-            at(2).write_unaligned(v[2]);
-            at(3).write_unaligned(v[3]);
-            at(4).write_unaligned(v[4]);
-            at(5).write_unaligned(v[5]);
-            at(6).write_unaligned(v[6]);
-            at(7).write_unaligned(v[7]);
+            at(0).write_unaligned(finish(v[0]));
+            at(1).write_unaligned(finish(v[1]));
+            at(2).write_unaligned(finish(v[2]));
+            at(3).write_unaligned(finish(v[3]));
+            at(4).write_unaligned(finish(v[4]));
+            at(5).write_unaligned(finish(v[5]));
+            at(6).write_unaligned(finish(v[6]));
+            at(7).write_unaligned(finish(v[7]));
         }
     }
 }
 
-/// Four layers over sixteen rows of `stride` words. Output canonical if `CANONICAL`, else below `2q`.
+/// Four layers over sixteen rows of `columns` words, below `2q`; writes what `finish` makes of them.
 ///
 /// # Safety
-/// `x` addresses 16 rows, `w` addresses 15 factors; the CPU has the enabled features.
+/// `from` and `to` address 16 rows, the same or disjoint; `w` addresses 15 factors; the CPU has the enabled features.
 #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512ifma")]
-unsafe fn radix_16<L: Lanes, const CANONICAL: bool>(l: L, x: *mut u64, stride: usize, w: *const u64) {
+unsafe fn radix_16<L: Lanes>(
+    l: L,
+    from: Rows<*const u64>,
+    to: Rows<*mut u64>,
+    columns: usize,
+    w: *const u64,
+    finish: impl Fn(__m512i) -> __m512i,
+) {
     // SAFETY: rows and factors by contract.
     unsafe {
-        for column in (0..stride).step_by(8) {
-            let at = |row: usize| x.add(row * stride + column).cast::<__m512i>();
+        for column in (0..columns).step_by(8) {
+            let source = |row: usize| from.start.add(row * from.stride + column).cast::<__m512i>();
+            let at = |row: usize| to.start.add(row * to.stride + column).cast::<__m512i>();
             let mut v = [
-                at(0).read_unaligned(),
-                at(1).read_unaligned(),
-                at(2).read_unaligned(),
-                at(3).read_unaligned(),
-                at(4).read_unaligned(),
-                at(5).read_unaligned(),
-                at(6).read_unaligned(),
-                at(7).read_unaligned(),
-                at(8).read_unaligned(),
-                at(9).read_unaligned(),
-                at(10).read_unaligned(),
-                at(11).read_unaligned(),
-                at(12).read_unaligned(),
-                at(13).read_unaligned(),
-                at(14).read_unaligned(),
-                at(15).read_unaligned(),
+                source(0).read_unaligned(),
+                source(1).read_unaligned(),
+                source(2).read_unaligned(),
+                source(3).read_unaligned(),
+                source(4).read_unaligned(),
+                source(5).read_unaligned(),
+                source(6).read_unaligned(),
+                source(7).read_unaligned(),
+                source(8).read_unaligned(),
+                source(9).read_unaligned(),
+                source(10).read_unaligned(),
+                source(11).read_unaligned(),
+                source(12).read_unaligned(),
+                source(13).read_unaligned(),
+                source(14).read_unaligned(),
+                source(15).read_unaligned(),
             ];
             layer_inverse!(l, v, broadcast_factor(w.add(14)); 0 1);
             layer_inverse!(l, v, broadcast_factor(w.add(16)); 2 3);
@@ -181,40 +286,22 @@ unsafe fn radix_16<L: Lanes, const CANONICAL: bool>(l: L, x: *mut u64, stride: u
             layer_inverse!(l, v, broadcast_factor(w.add(2)); 0 4, 1 5, 2 6, 3 7);
             layer_inverse!(l, v, broadcast_factor(w.add(4)); 8 12, 9 13, 10 14, 11 15);
             layer_inverse!(l, v, broadcast_factor(w.add(0)); 0 8, 1 9, 2 10, 3 11, 4 12, 5 13, 6 14, 7 15);
-            if CANONICAL {
-                v[0] = l.canonical(v[0]);
-                v[1] = l.canonical(v[1]);
-                v[2] = l.canonical(v[2]);
-                v[3] = l.canonical(v[3]);
-                v[4] = l.canonical(v[4]);
-                v[5] = l.canonical(v[5]);
-                v[6] = l.canonical(v[6]);
-                v[7] = l.canonical(v[7]);
-                v[8] = l.canonical(v[8]);
-                v[9] = l.canonical(v[9]);
-                v[10] = l.canonical(v[10]);
-                v[11] = l.canonical(v[11]);
-                v[12] = l.canonical(v[12]);
-                v[13] = l.canonical(v[13]);
-                v[14] = l.canonical(v[14]);
-                v[15] = l.canonical(v[15]);
-            }
-            at(0).write_unaligned(v[0]);
-            at(1).write_unaligned(v[1]);
-            at(2).write_unaligned(v[2]);
-            at(3).write_unaligned(v[3]);
-            at(4).write_unaligned(v[4]);
-            at(5).write_unaligned(v[5]);
-            at(6).write_unaligned(v[6]);
-            at(7).write_unaligned(v[7]);
-            at(8).write_unaligned(v[8]);
-            at(9).write_unaligned(v[9]);
-            at(10).write_unaligned(v[10]);
-            at(11).write_unaligned(v[11]);
-            at(12).write_unaligned(v[12]);
-            at(13).write_unaligned(v[13]);
-            at(14).write_unaligned(v[14]);
-            at(15).write_unaligned(v[15]);
+            at(0).write_unaligned(finish(v[0]));
+            at(1).write_unaligned(finish(v[1]));
+            at(2).write_unaligned(finish(v[2]));
+            at(3).write_unaligned(finish(v[3]));
+            at(4).write_unaligned(finish(v[4]));
+            at(5).write_unaligned(finish(v[5]));
+            at(6).write_unaligned(finish(v[6]));
+            at(7).write_unaligned(finish(v[7]));
+            at(8).write_unaligned(finish(v[8]));
+            at(9).write_unaligned(finish(v[9]));
+            at(10).write_unaligned(finish(v[10]));
+            at(11).write_unaligned(finish(v[11]));
+            at(12).write_unaligned(finish(v[12]));
+            at(13).write_unaligned(finish(v[13]));
+            at(14).write_unaligned(finish(v[14]));
+            at(15).write_unaligned(finish(v[15]));
         }
     }
 }

@@ -15,8 +15,8 @@ use core::marker::PhantomData;
 
 use super::lanes::Lanes;
 use crate::backend::NttPlan;
-use crate::conversion::Column;
-use crate::{Buffer, Modulus};
+use crate::conversion::{Column, RowLayout, RowPart};
+use crate::{Buffer, Modulus, ShoupFactor};
 
 /// Words that are transformed without leaving registers.
 const TAIL: usize = 128;
@@ -29,6 +29,14 @@ const fn pass_log_radix(length: usize) -> u32 {
         3 | 5 | 6 => 3,
         _ => 4,
     }
+}
+
+/// Words of a run: the runs of a part are the operands of the first pass, and sixteen of them are 8 KiB.
+const RUN: usize = 32;
+
+/// A part of a row is what one step of the first forward pass needs, and the last inverse pass gives.
+pub(super) const fn row_layout(length: usize) -> RowLayout {
+    RowLayout { runs: 1 << pass_log_radix(length), words: RUN }
 }
 
 /// Transforms modulo one prime.
@@ -60,10 +68,12 @@ impl<L: Lanes + 'static> Plan<L> {
 }
 
 impl<L: Lanes + 'static> NttPlan for Plan<L> {
-    fn forward(&self, limb: &mut [u64]) {
+    fn forward(&self, limb: &mut [u64], upcoming: &[u64]) {
         assert_eq!(limb.len(), self.length, "a limb of this plan's degree");
         // SAFETY: length and tables agree, and the CPU features are there, by the invariant.
-        unsafe { forward::transform::<L>(&self.modulus, limb.as_mut_ptr(), limb.len(), &self.forward) }
+        unsafe {
+            forward::transform::<L>(&self.modulus, limb.as_mut_ptr(), limb.len(), &self.forward, upcoming)
+        }
     }
 
     fn inverse(&self, limb: &mut [u64]) {
@@ -72,25 +82,36 @@ impl<L: Lanes + 'static> NttPlan for Plan<L> {
         unsafe { inverse::transform::<L>(&self.modulus, limb.as_mut_ptr(), limb.len(), &self.inverse) }
     }
 
-    fn parts(&self) -> usize {
-        forward::parts(self.length)
+    fn inverse_row(&self, limb: &mut [u64], factor: ShoupFactor, row: &mut [u64]) {
+        assert!(limb.len() == self.length && row.len() == self.length, "limbs of this plan's degree");
+        // SAFETY: lengths and tables agree, and the CPU features are there, by the invariant.
+        unsafe {
+            inverse::transform_to_row::<L>(
+                &self.modulus,
+                limb.as_mut_ptr(),
+                limb.len(),
+                &self.inverse,
+                factor,
+                row,
+            );
+        }
     }
 
-    fn convert_part(&self, column: &Column, rows: &[&[u64]], part: usize, out: &mut [u64]) {
+    fn convert_part(&self, column: &Column, part: RowPart<'_>, out: &mut [u64]) {
+        let words = row_layout(self.length).part_words();
         assert_eq!(out.len(), self.length, "a limb of this plan's degree");
-        assert!(part < self.parts(), "a part of this plan's limbs");
+        assert!(part.words == words && part.part < self.length / words, "a part of this plan's rows");
+        assert!(part.rows.iter().all(|row| row.len() == self.length), "rows of this plan's degree");
         assert_eq!(column.modulus, self.modulus, "a column of this plan's prime");
-        assert_eq!(rows.len(), column.constants.len(), "a constant for every row");
-        assert!(rows.iter().all(|row| row.len() == self.length), "rows of this plan's degree");
         // SAFETY: lengths and tables agree, and the CPU features are there, by the invariant.
-        unsafe { forward::convert_part::<L>(column, rows, part, out.as_mut_ptr(), out.len(), &self.forward) }
+        unsafe { forward::convert_part::<L>(column, part, out.as_mut_ptr(), out.len(), &self.forward) }
     }
 
     fn blocks(&self) -> usize {
         forward::blocks(self.length)
     }
 
-    fn finish_block(&self, block: usize, words: &mut [u64], upcoming: &[u64]) {
+    fn finish_block(&self, block: usize, words: &mut [u64], upcoming: [&[u64]; 2]) {
         let count = self.blocks();
         assert!(block < count && words.len() == self.length / count, "a block of this plan's limbs");
         // SAFETY: lengths and tables agree, and the CPU features are there, by the invariant.

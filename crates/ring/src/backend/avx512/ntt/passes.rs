@@ -9,6 +9,20 @@ use core::arch::x86_64::*;
 
 use super::super::lanes::{Factor, Lanes};
 
+/// Rows of words, `stride` words apart.
+#[derive(Clone, Copy)]
+pub(super) struct Rows<P> {
+    pub(super) start: P,
+    pub(super) stride: usize,
+}
+
+impl Rows<*mut u64> {
+    /// The same rows, to be read.
+    pub(super) fn read(self) -> Rows<*const u64> {
+        Rows { start: self.start, stride: self.stride }
+    }
+}
+
 /// `(x + t, x - t + 2q)` with `t = y w`, for `x` below `2q`: both below `4q`.
 ///
 /// # Safety
