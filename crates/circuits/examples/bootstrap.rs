@@ -2,7 +2,8 @@
 //!
 //! Prints the levels and keys of every stage, the bytes and seconds of key generation and precomputation, the seconds of
 //! every stage, and the precision of random values with parts uniform in `[-1, 1]`: `-log2` of the largest and of the mean
-//! distance of a part from the true one, over all slots of all vectors, beside the bound of the estimate.
+//! error of a part, over all slots of all vectors. First the error that bootstrapping adds to what the input decrypts to, then that of
+//! the result as it is, which has the error of encryption as well, beside the bound of its estimate.
 #![expect(clippy::print_stdout, reason = "a report")]
 
 use std::error::Error;
@@ -45,6 +46,30 @@ fn peak_memory() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
     line.split_whitespace().nth(1)?.parse::<u64>().ok().map(|kib| kib * 1024)
+}
+
+/// Largest and mean error of the parts of complex values.
+#[derive(Default)]
+struct Errors {
+    largest: f64,
+    sum: f64,
+    count: f64,
+}
+
+impl Errors {
+    fn add(&mut self, found: &[Complex64], expected: &[Complex64]) {
+        let parts = found.iter().zip(expected).flat_map(|(a, b)| [a.re - b.re, a.im - b.im]);
+        for error in parts.map(f64::abs) {
+            (self.largest, self.sum) = (self.largest.max(error), self.sum + error);
+            self.count += 1.0;
+        }
+    }
+}
+
+impl std::fmt::Display for Errors {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "worst {:.2}, mean {:.2}", -self.largest.log2(), -(self.sum / self.count).log2())
+    }
 }
 
 /// The stages one after the other, each with its time.
@@ -119,7 +144,7 @@ fn main() -> Outcome<()> {
     let evaluator = Evaluator::new(&parameters, &keys)?;
     let mut encryptor = Encryptor::new(&parameters, &public, system_rng()?)?;
     let decryptor = Decryptor::new(&parameters, &secret)?;
-    let (mut state, mut largest, mut sum, mut count) = (1, 0.0f64, 0.0, 0.0);
+    let (mut state, mut added, mut total) = (1, Errors::default(), Errors::default());
     for vector in 0..vectors {
         let imaginary = if preset.bootstrapper.values == Values::Complex { 1.0 } else { 0.0 };
         let values: Vec<Complex64> = (0..1u64 << preset.bootstrapper.log_slots)
@@ -131,17 +156,10 @@ fn main() -> Outcome<()> {
             staged(&bootstrapper, &evaluator, &input)?;
         }
         let out = timed("bootstrap", || Ok(bootstrapper.bootstrap(&evaluator, &input)?))?;
-        for (found, value) in decryptor.decrypt(&out)?.iter().zip(&values) {
-            for error in [(found.re - value.re).abs(), (found.im - value.im).abs()] {
-                (largest, sum, count) = (largest.max(error), sum + error, count + 1.0);
-            }
-        }
-        println!(
-            "  bits so far: worst {:.2}, mean {:.2}, bound {:.2}",
-            -largest.log2(),
-            -(sum / count).log2(),
-            out.estimate.precision_bits()
-        );
+        let found = decryptor.decrypt(&out)?;
+        added.add(&found, &decryptor.decrypt(&input)?);
+        total.add(&found, &values);
+        println!("  bits so far: added {added}; in all {total}, bound {:.2}", out.estimate.precision_bits());
     }
     if let Some(bytes) = peak_memory() {
         println!("peak memory {:.2} GB", bytes as f64 / 1e9);

@@ -22,14 +22,15 @@
 //!
 //! # Error
 //! As for [`super::slots_to_coeffs`], with factors `2^(-l/2)` times unitary matrices: the slots of a plaintext with coefficients of root mean square `r`
-//! have `sqrt(2n) r`, and errors shrink by `sqrt(n)` on their way. What is rounded last, at scale `S'`, counts in full.
+//! have `sqrt(2n) r`, and errors shrink by `sqrt(n)` on their way. What is rounded last, at scale `S'`, counts in full, and so does the
+//! conjugation: its key has digits small enough for its own error to be below its rounding.
 
 use keywright_ckks::{Ciphertext, CkksError, CkksParameters, Complex64, Evaluator, Packing};
 use keywright_ring::rotation_element;
 use keywright_rlwe::{KeyElement, KeySpec};
 
 use super::dft::{Dft, Direction};
-use super::factor::{FactorPlan, apply};
+use super::factor::{FactorPlan, apply, quiet_key};
 use super::stage::{Stage, require_input};
 use crate::CircuitError;
 use crate::linear_transform::{LinearTransform, Spread};
@@ -95,12 +96,8 @@ impl CoeffsToSlotsPlan {
                 return Err(CkksError::Scale { log_scale: scale.log2(), log_q, level }.into());
             }
         }
-        let spec = |element, level| {
-            let spec = KeySpec::new(rlwe, element, level, KeySpec::best_alpha(rlwe, level), true);
-            spec.validate(rlwe).map(|_| spec)
-        };
         let trace = (log_slots..max)
-            .map(|k| spec(KeyElement::Galois(rotation_element(rlwe.log_n(), 1 << k)), level))
+            .map(|k| quiet_key(rlwe, KeyElement::Galois(rotation_element(rlwe.log_n(), 1 << k)), level))
             .collect::<Result<_, _>>()?;
         let halves = values == Values::Complex && log_slots < max;
         let factors = dft
@@ -112,7 +109,7 @@ impl CoeffsToSlotsPlan {
                 FactorPlan::new(parameters, dft.indices(factor), log_slots, level, max_babies)
             })
             .collect::<Result<_, _>>()?;
-        let conjugation = spec(KeyElement::Galois((2 << rlwe.log_n()) - 1), level - needed)?;
+        let conjugation = quiet_key(rlwe, KeyElement::Galois((2 << rlwe.log_n()) - 1), level - needed)?;
         Ok(Self { dft, values, trace, factors, conjugation, input_scale, factor, output_scale })
     }
 

@@ -43,25 +43,25 @@ const FULL: BootstrapperLiteral = BootstrapperLiteral {
 /// The shipped sets. Every key is 128-bit secure by the bound for its secret.
 pub const BOOTSTRAP_PRESETS: [BootstrapPreset; 5] = [
     BootstrapPreset {
-        name: "N16_QP1737_L9_S45",
+        name: "N16_QP1732_L9_S45",
         log_n: 16,
-        q: &[(50, 1), (36, 3), (45, 9), (50, 7), (56, 1), (60, 1), (58, 1), (50, 1), (50, 4)],
+        q: &[(50, 1), (36, 3), (45, 9), (50, 8), (59, 1), (60, 1), (50, 1), (50, 4)],
         p: &[(50, 8)],
         log_scale: 45,
         bootstrapper: FULL,
     },
     BootstrapPreset {
-        name: "N16_QP1737_L9_S45_few_keys",
+        name: "N16_QP1732_L9_S45_few_keys",
         log_n: 16,
-        q: &[(50, 1), (36, 3), (45, 9), (50, 7), (56, 1), (60, 1), (58, 1), (50, 1), (50, 4)],
+        q: &[(50, 1), (36, 3), (45, 9), (50, 8), (59, 1), (60, 1), (50, 1), (50, 4)],
         p: &[(50, 8)],
         log_scale: 45,
         bootstrapper: BootstrapperLiteral { max_babies: 4, ..FULL },
     },
     BootstrapPreset {
-        name: "N16_QP1737_L9_S45_real",
+        name: "N16_QP1732_L9_S45_real",
         log_n: 16,
-        q: &[(50, 1), (36, 3), (45, 9), (50, 7), (56, 1), (60, 1), (58, 1), (50, 1), (50, 4)],
+        q: &[(50, 1), (36, 3), (45, 9), (50, 8), (59, 1), (60, 1), (50, 1), (50, 4)],
         p: &[(50, 8)],
         log_scale: 45,
         bootstrapper: BootstrapperLiteral { values: Values::Real, ..FULL },
