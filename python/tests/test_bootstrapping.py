@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -160,6 +161,20 @@ def test_the_stages_are_the_whole(full: Bootstrapping) -> None:
     full.assert_decrypts(whole, values)
     assert whole.to_bytes() == b.bootstrap(evaluator, ciphertext).to_bytes()
     assert whole.to_bytes() == b.bootstrap_coefficients(evaluator, coefficients).to_bytes()
+
+
+def test_one_bootstrapper_serves_two_owners_at_once(full: Bootstrapping) -> None:
+    secret = kw.SecretKey.generate(full.parameters)
+    generator = kw.KeyGenerator(secret)
+    keys = generator.evaluation_keys(specs=full.plan.required_keys(), relinearization=False)
+    values = full.fresh()
+    theirs = kw.Encryptor(generator.public_key()).encrypt(-values, level=full.plan.input_level)
+    with ThreadPoolExecutor() as threads:
+        mine = threads.submit(full.bootstrapper.bootstrap, full.evaluator, full.encrypt(values))
+        other = threads.submit(full.bootstrapper.bootstrap, kw.Evaluator(full.parameters, keys), theirs)
+    full.assert_decrypts(mine.result(), values)
+    result = other.result()
+    assert np.abs(kw.Decryptor(secret).decrypt_complex(result) + values).max() <= result.error_bound
 
 
 def test_coefficients_of_a_client_enter_and_leave(full: Bootstrapping) -> None:
@@ -364,6 +379,7 @@ def q_of(*q_bits: int) -> Callable[[], kw.Parameters]:
 
 REFUSED: list[tuple[str, Callable[[kw.Parameters], object], type[kw.KeywrightError], str | None]] = [
     ("output above the top", lambda p: small_plan(p, output_level=6), kw.LevelError, None),
+    ("output level that wraps", lambda p: small_plan(p, output_level=2**64 - 1), kw.LevelError, None),
     ("output below the input", lambda p: small_plan(p, output_level=1), kw.LevelError, None),
     ("too few primes", lambda _: small_plan(q_of(50, 45, 45, 45)()), kw.LevelError, None),
     ("one prime", lambda _: small_plan(q_of(50)()), kw.KeywrightError, None),

@@ -139,7 +139,8 @@ def test_linear_transforms(small: Party) -> None:
     assert (first.slots, first.level, first.parameters) == (n, 3, small.parameters)
     steps = {r % first.n1 for r in range(n)} | {r - r % first.n1 for r in range(n)}
     assert first.rotations == sorted(steps - {0})
-    assert first.bytes == n * 8 * small.parameters.n * (3 + 1 + len(first.special))
+    # A diagonal of n slots is stored as the 2n coefficients that are not 0.
+    assert first.bytes == n * 8 * 2 * n * (3 + 1 + len(first.special))
     keys = small.generator.evaluation_keys(specs=first.key_specs(), relinearization=False)
     ev = kw.Evaluator(small.parameters, keys)
     cts = [small.encryptor.encrypt(v, slots=n) for v in vectors]

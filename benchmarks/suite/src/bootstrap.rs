@@ -40,7 +40,7 @@ pub enum Event {
         total: usize,
     },
     /// The figure.
-    Record(Record),
+    Record(Box<Record>),
 }
 
 /// The shipped presets and the quick one.
@@ -195,7 +195,7 @@ pub fn run_bootstrap(
     }
     let input = encryptor.encrypt(&values(&mut source, &literal), literal.log_slots, plan.input_level())?;
     let stages = stages(&bootstrapper, &evaluator, &input)?.map(|(stage, s)| (stage.name(), s));
-    report(Event::Record(Record {
+    report(Event::Record(Box::new(Record {
         work: "bootstrap",
         log_n: rlwe.log_n(),
         level: plan.input_level(),
@@ -218,6 +218,6 @@ pub fn run_bootstrap(
             precompute_s,
             stages,
         }),
-    }));
+    })));
     Ok(())
 }

@@ -100,7 +100,8 @@ impl PyBootstrapperPlan {
         log2_failure: f64,
         output_level: Option<usize>,
     ) -> Result<Self, Failure> {
-        for levels in [slots_to_coeffs, coeffs_to_slots, double_angles as usize] {
+        // Counts of levels, and a level: refused before anything is sized by them.
+        for levels in [slots_to_coeffs, coeffs_to_slots, double_angles as usize, output_level.unwrap_or(0)] {
             parameters.0.rlwe().require_level(levels)?;
         }
         let literal = BootstrapperLiteral {
