@@ -1,7 +1,7 @@
 """`python -m compare.bootstrap`: a bootstrap of Keywright beside Lattigo's, interleaved, one thread.
 
 The two are not the same parameters: Lattigo's is its preset N16QP1546H192H32 (9 levels of 40 bits left,
-failure 2^-138.7), Keywright's is the preset that is named (its levels, precision and failure probability are in
+failure 2^-138.7), Keywright's is the preset that is named (its levels, precision and failure probability: see
 docs/bootstrapping.md). The record states levels and measured bits of both.
 """
 
