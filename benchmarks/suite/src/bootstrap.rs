@@ -147,6 +147,9 @@ pub fn run_bootstrap(
     if request.runs == 0 {
         return Err(BenchError::Runs);
     }
+    if !report(Event::Progress { phase: "parameters", done: 0, total: 1 }) {
+        return Ok(());
+    }
     let (parameters, literal) = set(&request.preset)?;
     let rlwe = parameters.rlwe();
     let plan = BootstrapperPlan::new(&parameters, &literal)?;
@@ -155,6 +158,9 @@ pub fn run_bootstrap(
     let public = generator.public_key();
     let specs = plan.required_keys();
     let mut keys = EvaluationKeys::new(rlwe);
+    if !report(Event::Progress { phase: "keys", done: 0, total: specs.len() }) {
+        return Ok(());
+    }
     let start = Instant::now();
     for (key, done) in generator.switching_keys(&specs)?.zip(1..) {
         keys.insert(key?)?;

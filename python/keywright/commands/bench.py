@@ -65,17 +65,16 @@ def _operations(options: argparse.Namespace, works: list[str], terminal: Termina
 
 
 def _bootstrap(options: argparse.Namespace, terminal: Terminal) -> None:
-    def emit(line: str) -> None:
-        row = json.loads(line)
-        if terminal.json:
-            terminal.record(row)
-            return
-        terminal.table(BOOTSTRAP_COLUMNS, [row])
-        stages = [(key[:-2], row[key]) for key in STAGES]
-        terminal.table(STAGE_COLUMNS, [{"stage": stage, "seconds": seconds} for stage, seconds in stages])
-
+    lines: list[str] = []
     with _phases(terminal) as progress:
-        bench_bootstrap(emit, preset=options.preset, runs=options.runs, progress=progress)
+        bench_bootstrap(lines.append, preset=options.preset, runs=options.runs, progress=progress)
+    rows = [json.loads(line) for line in lines]
+    if terminal.json:
+        for row in rows:
+            terminal.record(row)
+        return
+    for columns in BOOTSTRAP_TABLES:
+        terminal.table(columns, rows)
 
 
 @contextmanager
@@ -112,22 +111,30 @@ COLUMNS = (
     Column("checked", "checked"),
 )
 
-BOOTSTRAP_COLUMNS = (
-    Column("preset", "preset"),
-    Column("log_n", "log2 N", "number"),
-    Column("levels_left", "levels left", "number"),
-    Column("threads", "threads", "number"),
-    Column("backend", "back end"),
-    Column("median_s", "median", "seconds"),
-    Column("min_s", "least", "seconds"),
-    Column("worst_bits", "worst bits", "number"),
-    Column("mean_bits", "mean bits", "number"),
-    Column("key_bytes", "keys", "bytes"),
-    Column("keygen_s", "making them", "seconds"),
-    Column("precompute_s", "matrices", "seconds"),
-    Column("peak_rss_bytes", "peak memory", "bytes"),
-    Column("checked", "checked"),
+# Three tables that fit a terminal, of one row each.
+BOOTSTRAP_TABLES = (
+    (
+        Column("preset", "preset"),
+        Column("log_n", "log2 N", "number"),
+        Column("levels_left", "levels left", "number"),
+        Column("threads", "threads", "number"),
+        Column("backend", "back end"),
+        Column("median_s", "median", "seconds"),
+        Column("min_s", "least", "seconds"),
+        Column("checked", "checked"),
+    ),
+    (
+        Column("slots_to_coeffs_s", "slots_to_coeffs", "seconds"),
+        Column("mod_raise_s", "mod_raise", "seconds"),
+        Column("coeffs_to_slots_s", "coeffs_to_slots", "seconds"),
+        Column("eval_mod_s", "eval_mod", "seconds"),
+    ),
+    (
+        Column("worst_bits", "worst bits", "number"),
+        Column("mean_bits", "mean bits", "number"),
+        Column("key_bytes", "keys", "bytes"),
+        Column("keygen_s", "making them", "seconds"),
+        Column("precompute_s", "matrices", "seconds"),
+        Column("peak_rss_bytes", "peak memory", "bytes"),
+    ),
 )
-
-STAGES = ("slots_to_coeffs_s", "mod_raise_s", "coeffs_to_slots_s", "eval_mod_s")
-STAGE_COLUMNS = (Column("stage", "stage"), Column("seconds", "seconds", "seconds"))
