@@ -52,6 +52,12 @@ pub enum CircuitError {
         /// Highest level of the parameters.
         available: usize,
     },
+    /// A failure probability that is none.
+    #[error("2^{log2} is no probability of failure: log2 must be below 0, such as -40")]
+    FailureProbability {
+        /// Its `log2`.
+        log2: f64,
+    },
     /// A baby-step count that makes no sense.
     #[error("{n1} baby steps for {slots} slots; use 1 to {slots}")]
     BabySteps {

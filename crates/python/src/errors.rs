@@ -293,6 +293,9 @@ fn circuit<'py>(py: Python<'py>, error: &CircuitError) -> PyResult<Described<'py
         CircuitError::SpecialPrimes { encoded, level, found } => {
             described!(py, "KeyUseError", special = encoded, level = level, found = found)
         }
+        CircuitError::FailureProbability { log2 } => {
+            described!(py, "ParameterError", what = "log2_failure", value = *log2, maximum = 0.0)
+        }
         CircuitError::BabySteps { n1, slots } => {
             described!(py, "ParameterError", what = "n1", value = n1, minimum = 1, maximum = slots)
         }

@@ -57,7 +57,7 @@ pub fn log2_tail(weight: usize, k: usize, message: f64) -> f64 {
 /// below `2^log2_failure`, for messages with `|mu| <= message`, in units of `q_0`.
 ///
 /// # Errors
-/// [`CircuitError::Count`] for a weight of 0 or above [`MAX_WEIGHT`]; dense secrets make `I` so large that they are switched to an
+/// [`CircuitError::FailureProbability`] unless `log2_failure` is below 0; [`CircuitError::Count`] for a weight of 0 or above [`MAX_WEIGHT`]; dense secrets make `I` so large that they are switched to an
 /// ephemeral sparse one first.
 pub fn integer_part_bound(
     weight: usize,
@@ -68,6 +68,9 @@ pub fn integer_part_bound(
     if !(1..=MAX_WEIGHT).contains(&weight) {
         let what = "Hamming weight of the secret whose modulus is raised";
         return Err(CircuitError::Count { what, count: weight, min: 1, max: MAX_WEIGHT });
+    }
+    if log2_failure.is_nan() || log2_failure >= 0.0 {
+        return Err(CircuitError::FailureProbability { log2: log2_failure });
     }
     let fails = |k: &usize| log2_tail(weight, *k, message) + f64::from(log_coefficients) >= log2_failure;
     Ok((0..weight).take_while(fails).count())
@@ -107,5 +110,9 @@ mod tests {
         }
         assert!(matches!(integer_part_bound(0, 16, -40.0, 0.0), Err(CircuitError::Count { count: 0, .. })));
         assert!(matches!(integer_part_bound(1 << 15, 16, -40.0, 0.0), Err(CircuitError::Count { .. })));
+        for log2 in [0.0, 1.0, f64::NAN] {
+            let error = integer_part_bound(32, 16, log2, 0.0);
+            assert!(matches!(error, Err(CircuitError::FailureProbability { .. })), "{log2}");
+        }
     }
 }
