@@ -79,11 +79,15 @@ impl BootstrapperPlan {
     /// # Errors
     /// [`CircuitError::Stage`] naming the stage that cannot be: keys that are not secure or whose special primes are too small, a
     /// message ratio and precision that no approximation has, too many slots. [`CircuitError::BootstrapLevels`] if the parameters have
-    /// too few levels, or the result would be too low to be bootstrapped again.
+    /// too few levels, or the result would be too low to be bootstrapped again. [`CircuitError::Count`] for no baby steps.
     pub fn new(parameters: &CkksParameters, literal: &BootstrapperLiteral) -> Result<Self, CircuitError> {
         let (rlwe, log_slots) = (parameters.rlwe(), literal.log_slots);
         let (scale, q0) = (parameters.scale(), rlwe.modulus(0).value() as f64);
         let max_babies = literal.max_babies;
+        if max_babies == 0 {
+            let what = "baby steps of a factor";
+            return Err(CircuitError::Count { what, count: 0, min: 1, max: 1 << parameters.max_log_slots() });
+        }
         let named = |stage: Stage, level| move |error| stage.error(level, error);
 
         let input_level = literal.slots_to_coeffs;

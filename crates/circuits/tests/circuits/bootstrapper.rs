@@ -190,6 +190,8 @@ fn what_cannot_be_bootstrapped_is_refused() {
             "{error}"
         );
     }
+    let error = refuse(BootstrapperLiteral { max_babies: 0, ..good.clone() });
+    assert!(matches!(error, CircuitError::Count { count: 0, min: 1, max: 1024, .. }), "{error}");
     let (at, error) = stage(refuse(BootstrapperLiteral { log_slots: 11, ..good.clone() }));
     assert!(at == Stage::SlotsToCoeffs && matches!(error, CircuitError::LogSlots { log_slots: 11, max: 10 }));
     let (at, error) =
