@@ -94,7 +94,7 @@ class Bench:
     `alpha` is None where the library chooses its own digits.
     """
 
-    library: str
+    peer: str
     version: str
     backend: str
     alpha: int | None
@@ -131,7 +131,7 @@ class Bench:
     def emit(self, work: str, level: int, seconds: Sequence[float], error: float, size: int | None) -> None:
         """Print the record of one work from its timed runs."""
         record = {
-            "library": self.library,
+            "library": self.peer,
             "version": self.version,
             "work": work,
             "log_n": self.options.parameters.log_n,

@@ -40,7 +40,7 @@ pub enum CircuitError {
         "after raising the modulus {needed} levels are used, so that a result at level {output_level} needs {}, and the \
          parameters have {available}; slots_to_coeffs takes ciphertexts at level {input_level}, so the result must not be below \
          it: use more ciphertext primes, fewer levels for a stage, or another output level",
-        needed + output_level
+        needed.saturating_add(*output_level)
     )]
     BootstrapLevels {
         /// Levels of the stages after `mod_raise`.

@@ -1,7 +1,7 @@
 use std::collections::BTreeSet;
 
 use keywright_ckks::CkksParameters;
-use keywright_rlwe::{EvaluationKeys, KeyElement, KeyGenerator, KeySpec};
+use keywright_rlwe::{EvaluationKeys, KeyGenerator, KeySpec};
 
 use super::coeffs_to_slots::{CoeffsToSlotsPlan, Values};
 use super::dft::Dft;
@@ -115,7 +115,7 @@ impl BootstrapperPlan {
         let needed = literal.coeffs_to_slots + eval_mod.depth() + usize::from(halves);
         let available = parameters.max_level();
         let output_level = literal.output_level.unwrap_or_else(|| available.saturating_sub(needed));
-        if output_level < input_level || output_level + needed > available {
+        if output_level < input_level || output_level > available.saturating_sub(needed) {
             return Err(CircuitError::BootstrapLevels { needed, input_level, output_level, available });
         }
         let recombine_level = output_level + usize::from(halves);
@@ -194,15 +194,8 @@ impl BootstrapperPlan {
         generator: &mut KeyGenerator<'_>,
         keys: &mut EvaluationKeys,
     ) -> Result<(), CircuitError> {
-        if let Some(pair) = &self.mod_raise.encapsulation {
-            for key in generator.encapsulation_keys(&pair.to_sparse, &pair.to_dense)? {
-                keys.insert(key)?;
-            }
-        }
-        let ephemeral =
-            |e: KeyElement| matches!(e, KeyElement::DenseToSparse(_) | KeyElement::SparseToDense(_));
-        for spec in self.required_keys().iter().filter(|spec| !ephemeral(spec.element)) {
-            keys.insert(generator.switching_key(spec)?)?;
+        for key in generator.switching_keys(&self.required_keys())? {
+            keys.insert(key?)?;
         }
         Ok(())
     }

@@ -183,7 +183,7 @@ fn what_cannot_be_bootstrapped_is_refused() {
         CircuitError::Stage { stage, source, .. } => (stage, *source),
         other => panic!("{other}"),
     };
-    for output_level in [Some(1), Some(6)] {
+    for output_level in [Some(1), Some(6), Some(usize::MAX)] {
         let error = refuse(BootstrapperLiteral { output_level, ..good.clone() });
         assert!(
             matches!(error, CircuitError::BootstrapLevels { available: 19, input_level: 2, .. }),
