@@ -86,7 +86,7 @@ def main() -> None:
     """Build, measure in turns, write the record, print the table."""
     parser = argparse.ArgumentParser(prog="python -m compare.bootstrap", description=__doc__)
     parser.add_argument(
-        "--preset", default="N16_QP1732_L9_S45", help="Keywright's preset (default: %(default)s)"
+        "--preset", default="N16_QP1738_L9_S45", help="Keywright's preset (default: %(default)s)"
     )
     parser.add_argument("--rounds", type=int, default=3, help="rounds (default: 3)")
     parser.add_argument("--runs", type=int, default=2, help="timed runs in a round (default: 2)")

@@ -12,7 +12,6 @@
 //!
 //! | error | variance of a part of a value, in units of the message |
 //! |---|---|
-//! | encryption | `N V / 2 S^2`, `V` of [`keywright_rlwe::noise::fresh_public`]; `e_1 s` with `X_j` |
 //! | factors of `slots_to_coeffs`, but what is made after the last one | roundings, switches of baby steps and roundings of the diagonals, each times the squared norms of the factors that follow; averaged over so many slots that `X = 1` |
 //! | last rounding of `slots_to_coeffs`, `mod_raise` | in coefficients: `(1 + |s|^2) / 12` and what the switches add |
 //! | factors of `coeffs_to_slots` | the same; what comes last, the conjugation included, with `X_j` |
@@ -68,7 +67,7 @@ struct Case {
 /// The distribution of a bootstrap's errors, in units of the message.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Prediction {
-    /// Root mean square error of a part that each stage adds, in order: `encryption`, the stages, `approximation`.
+    /// Root mean square error of a part that each stage adds, in order, and that of the approximation.
     pub stages: Vec<(&'static str, f64)>,
     /// All but `eval_mod`.
     rest: Variance,
@@ -147,26 +146,26 @@ impl Prediction {
 }
 
 impl BootstrapperPlan {
-    /// Predicts the errors of [`super::Bootstrapper::bootstrap`], against the values that were encrypted with the public key at the plan's
-    /// input level, parts uniform in `[-1, 1]`.
+    /// Predicts the errors that [`super::Bootstrapper::bootstrap`] adds to what its input decrypts to: values with parts uniform in
+    /// `[-1, 1]`.
     ///
     /// # Errors
     /// What [`KeySpec::validate`] says of keys of other parameters.
     pub fn prediction(&self, parameters: &CkksParameters) -> Result<Prediction, CircuitError> {
         let (rlwe, model) = (parameters.rlwe(), Model::new(self, parameters));
-        let (encryption, recombine) = (model.encryption(), model.recombine()?);
+        let recombine = model.recombine()?;
         let s2c = model.slots_to_coeffs()?;
         let raise = model.mod_raise()?;
         let c2s = model.coeffs_to_slots()?;
         let rounding = model.rounding(model.working);
         let complex = self.coeffs_to_slots.values == Values::Complex;
         let cases = model.cases(rlwe);
-        let other = if complex { merged(&cases) } else { vec![Case { probability: 1.0, steps: 0.0, bias: 0.0 }] };
+        let other =
+            if complex { merged(&cases) } else { vec![Case { probability: 1.0, steps: 0.0, bias: 0.0 }] };
         let steps = |list: &[Case]| list.iter().map(|c| c.probability * c.steps).sum::<f64>();
         let eval_mod = rounding.mean() / 2.0 * (steps(&cases) + steps(&other));
         let bias: f64 = cases.iter().map(|c| c.probability * c.bias * c.bias).sum();
         let mut stages = vec![
-            ("encryption", encryption.mean()),
             ("slots_to_coeffs", s2c.mean()),
             ("mod_raise", raise.mean()),
             ("coeffs_to_slots", c2s.mean()),
@@ -175,7 +174,7 @@ impl BootstrapperPlan {
         stages.extend(self.recombine.iter().map(|_| ("recombine", recombine.mean())));
         stages.push(("approximation", bias));
         let mut rest = Variance::default();
-        for part in [encryption, s2c, raise, c2s, recombine] {
+        for part in [s2c, raise, c2s, recombine] {
             rest = Variance { plain: rest.plain + part.plain, secret: rest.secret + part.secret };
         }
         let log_slots = self.slots_to_coeffs.dft.log_slots();
@@ -220,13 +219,6 @@ impl<'p> Model<'p> {
     /// `E |e|^2` of a rounding in a slot in which so many coefficients meet, at scale 1.
     fn rounding(&self, spread: f64) -> Variance {
         Variance { plain: spread / 12.0, secret: spread * self.norm2 / 12.0 }
-    }
-
-    fn encryption(&self) -> Variance {
-        let unit = self.outer / (2.0 * self.plan.scale * self.plan.scale);
-        let of_secret = noise::fresh_symmetric() * self.norm2;
-        let plain = noise::fresh_public(self.rlwe()) - of_secret + 1.0 / 12.0;
-        Variance { plain: plain * unit, secret: of_secret * unit }
     }
 
     /// `E |e|^2` of what the factors of a transform do, in integers at its output, but the last rounding; and what they multiply
@@ -326,10 +318,7 @@ impl<'p> Model<'p> {
         let unit = self.plan.ratio() / (stage.factor * stage.output_scale);
         let unit = unit * unit;
         let last = self.rounding(self.working);
-        let mut out = Variance {
-            plain: 2.0 * unit * (error + last.plain),
-            secret: 2.0 * unit * last.secret,
-        };
+        let mut out = Variance { plain: 2.0 * unit * (error + last.plain), secret: 2.0 * unit * last.secret };
         // Of a full complex packing the conjugation's error cancels: e in one half, i e in the other, joined as a + i b.
         if stage.ciphertexts() == 1 {
             let halves = if stage.values == Values::Complex { 1.0 } else { 0.5 };
@@ -392,9 +381,14 @@ impl<'p> Model<'p> {
     }
 }
 
-/// Gauss's three points and weights for a message uniform in `[-1, 1]`.
-const MESSAGES: [(f64, f64); 3] =
-    [(-0.774_596_669_241_483_4, 5.0 / 18.0), (0.0, 8.0 / 18.0), (0.774_596_669_241_483_4, 5.0 / 18.0)];
+/// Gauss's five points and weights for a message uniform in `[-1, 1]`: exact for the square of a cubic error, that of a linear arcsine.
+const MESSAGES: [(f64, f64); 5] = [
+    (-0.906_179_845_938_664, 0.118_463_442_528_094_5),
+    (-0.538_469_310_105_683_1, 0.239_314_335_249_683_2),
+    (0.0, 64.0 / 225.0),
+    (0.538_469_310_105_683_1, 0.239_314_335_249_683_2),
+    (0.906_179_845_938_664, 0.118_463_442_528_094_5),
+];
 
 /// Integers that occur in more than one coefficient of 2^12: errors are smaller for those that are left out.
 const RARE: f64 = 1.0 / 4096.0;
