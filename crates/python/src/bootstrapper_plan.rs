@@ -234,6 +234,21 @@ impl PyBootstrapperPlan {
         self.plan.required_keys().into_iter().map(|spec| self.key(spec)).collect()
     }
 
+    /// The precision to expect of what bootstrapping adds to the input's values, of parts uniform in [-1, 1]: `docs/bootstrapping.md` derives it.
+    ///
+    /// Args:
+    ///     vectors: how many vectors under one secret the worst part is looked for in.
+    ///
+    /// Returns:
+    ///     tuple[float, float]: -log2 of the mean error of a part, and of the largest one.
+    #[pyo3(signature = (vectors=1))]
+    fn predicted_bits(&self, py: Python<'_>, vectors: usize) -> Result<(f64, f64), Failure> {
+        compute(py, || {
+            let prediction = self.plan.prediction(&self.parameters.0)?;
+            Ok((prediction.mean_bits(), prediction.worst_bits(vectors)))
+        })
+    }
+
     fn __reduce__(&self) -> Result<(), Failure> {
         Err(Failure::Pickle("BootstrapperPlan"))
     }

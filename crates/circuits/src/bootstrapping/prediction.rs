@@ -69,6 +69,8 @@ struct Case {
 pub struct Prediction {
     /// Root mean square error of a part that each stage adds, in order, and that of the approximation.
     pub stages: Vec<(&'static str, f64)>,
+    /// `log2` of the probability that a bootstrap fails, some integer being beyond `K`; minus infinity if none can be.
+    pub log2_failure: f64,
     /// All but `eval_mod`.
     rest: Variance,
     /// A rounding at scale 1, of which a part has half.
@@ -178,9 +180,13 @@ impl BootstrapperPlan {
             rest = Variance { plain: rest.plain + part.plain, secret: rest.secret + part.secret };
         }
         let log_slots = self.slots_to_coeffs.dft.log_slots();
+        let approximation = &self.eval_mod.approximation;
+        let tail = log2_tail(self.mod_raise.weight(rlwe), approximation.k, approximation.message);
+        let log2_failure = tail + f64::from(log_slots + u32::from(complex));
         let copies = 1u64 << (parameters.max_log_slots() - self.coeffs_to_slots.output_log_slots());
         Ok(Prediction {
             stages: stages.into_iter().map(|(name, variance)| (name, variance.sqrt())).collect(),
+            log2_failure,
             rest,
             rounding,
             cases,
