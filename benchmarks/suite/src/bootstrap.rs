@@ -233,12 +233,7 @@ pub fn run_bootstrap(
             log_scale: parameters.scale().log2(),
             slots: 1 << literal.log_slots,
             values: if literal.values == Values::Complex { "complex" } else { "real" },
-            approximation: [
-                sine.k,
-                sine.cosine.degree(),
-                sine.double_angles as usize,
-                sine.arcsine.degree(),
-            ],
+            approximation: [sine.k, sine.cosine.degree(), sine.double_angles as usize, sine.arcsine.degree()],
             log2_failure: prediction.log2_failure,
             vectors: request.runs + 1,
             worst_bits: added.worst_bits(),

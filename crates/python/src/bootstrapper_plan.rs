@@ -1,6 +1,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use keywright_circuits::CircuitError;
 use keywright_circuits::bootstrapping::{
     BOOTSTRAP_PRESETS, BootstrapperLiteral, BootstrapperPlan, Stage, Values, bootstrap_preset,
 };
@@ -245,7 +246,7 @@ impl PyBootstrapperPlan {
     fn predicted_bits(&self, py: Python<'_>, vectors: usize) -> Result<(f64, f64), Failure> {
         compute(py, || {
             let prediction = self.plan.prediction(&self.parameters.0)?;
-            Ok((prediction.mean_bits(), prediction.worst_bits(vectors)))
+            Ok::<_, CircuitError>((prediction.mean_bits(), prediction.worst_bits(vectors)))
         })
     }
 
