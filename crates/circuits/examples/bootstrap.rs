@@ -134,7 +134,10 @@ fn main() -> Outcome<()> {
     }
     let values = 1.max(vectors as usize);
     let (worst, mean) = (prediction.worst_bits(values), prediction.mean_bits());
-    println!("predicted of {values} vectors: worst {worst:.2}, mean {mean:.2}; a bootstrap fails with 2^{:.0}", prediction.log2_failure);
+    println!(
+        "predicted of {values} vectors: worst {worst:.2}, mean {mean:.2}; a bootstrap fails with 2^{:.0}",
+        prediction.log2_failure
+    );
     if vectors == 0 {
         return Ok(());
     }

@@ -458,3 +458,77 @@ fn erfc(x: f64) -> f64 {
     let value = t * (COEFFICIENTS.iter().fold(0.0, |sum, c| sum * t + c) - z * z).exp();
     if x >= 0.0 { value } else { 2.0 - value }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_error_function_is_that_of_tables() {
+        // Abramowitz and Stegun, table 7.1, and 7.3 for the large argument.
+        let table = [
+            (0.0, 1.0),
+            (0.5, 0.479_500_122),
+            (1.0, 0.157_299_207),
+            (2.0, 0.004_677_735),
+            (4.0, 1.541_725_8e-8),
+        ];
+        for (x, expected) in table {
+            assert!((erfc(x) / expected - 1.0).abs() < 2e-7, "{x}: {:e}", erfc(x));
+            assert!((erfc(-x) - (2.0 - expected)).abs() < 4e-7, "-{x}");
+        }
+    }
+
+    #[test]
+    fn cells_of_the_secret_have_mean_one_and_the_variance_of_a_mean() {
+        for copies in [1.0, 2.0, 16.0, 256.0] {
+            let cells = secret_at_slots(copies);
+            let moment = |k: i32| cells.iter().map(|(p, x)| p * x.powi(k)).sum::<f64>();
+            assert!((moment(0) - 1.0).abs() < 1e-6, "{copies}");
+            assert!((moment(1) - 1.0).abs() < 0.01, "{copies}: {}", moment(1));
+            let variance = moment(2) - moment(1) * moment(1);
+            assert!((variance - 1.0 / copies).abs() < 0.02, "{copies}: {variance}");
+        }
+    }
+
+    #[test]
+    fn integers_are_rounded_sums_of_uniform_variables() {
+        // One variable on [-1/2, 1/2] is always rounded to 0; of 32 the sum has variance 32/12, the rounding adds 1/12.
+        assert_eq!(integers(4, 1), [(0, 1.0)]);
+        let found = integers(16, 32);
+        let variance: f64 = found.iter().map(|(i, p)| p * (i * i) as f64).sum();
+        assert!((variance / (33.0 / 12.0) - 1.0).abs() < 0.01, "{variance}");
+        // Erf of half a unit in 1.633 deviations.
+        assert!((found[0].1 - 0.2400).abs() < 0.002, "{:?}", found[0]);
+    }
+
+    #[test]
+    fn one_normal_variable_has_its_mean_and_its_largest() {
+        let case = Case { probability: 1.0, steps: 0.0, bias: 0.0 };
+        let one = Prediction {
+            stages: Vec::new(),
+            log2_failure: 0.0,
+            rest: Variance { plain: 1.0, secret: 0.0 },
+            rounding: Variance::default(),
+            cases: vec![case],
+            other: vec![case],
+            secret: vec![(1.0, 1.0)],
+            slots: 1.0,
+            parts: 1.0,
+        };
+        assert!((one.mean_bits() - (PI / 2.0).log2() / 2.0).abs() < 1e-6);
+        // The median of |x| is 0.67449; of the largest of 1000, the quantile 1 - ln 2 / 1000 of |x|: 3.3911.
+        assert!((one.worst_bits(1) + 0.674_49f64.log2()).abs() < 1e-3);
+        assert!((one.worst_bits(1000) + 3.391_1f64.log2()).abs() < 2e-3, "{}", one.worst_bits(1000));
+        // A secret in every slot: Laplace distributed with deviation 1, whose largest of n is ln(n / ln 2) / sqrt 2.
+        let laplace = Prediction {
+            rest: Variance { plain: 0.0, secret: 1.0 },
+            secret: secret_at_slots(1.0),
+            slots: 65_536.0,
+            ..one
+        };
+        let expected = (65_536.0 / std::f64::consts::LN_2).ln() / SQRT_2;
+        assert!((laplace.worst_bits(1) + expected.log2()).abs() < 0.03, "{}", laplace.worst_bits(1));
+        assert!((laplace.mean_bits() - 0.5).abs() < 0.03, "{}", laplace.mean_bits());
+    }
+}
