@@ -16,6 +16,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from keywright._core import (
+    BfvCiphertext,
+    BfvDecryptor,
+    BfvEncryptor,
+    BfvEvaluator,
+    BfvParameters,
+    BfvSeededCiphertext,
     Bootstrapper,
     BootstrapperPlan,
     Ciphertext,
@@ -32,6 +38,7 @@ from keywright._core import (
     SeededCiphertext,
     SwitchingKey,
     __version__,
+    bfv_presets,
     bootstrap_presets,
     inspect,
     presets,
@@ -48,6 +55,7 @@ from keywright.errors import (
     LevelError,
     MissingKeyError,
     MixedParametersError,
+    NoiseError,
     PackingError,
     ParameterError,
     RandomnessError,
@@ -61,6 +69,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BackendError",
+    "BfvCiphertext",
+    "BfvDecryptor",
+    "BfvEncryptor",
+    "BfvEvaluator",
+    "BfvParameters",
+    "BfvSeededCiphertext",
     "Bootstrapper",
     "BootstrapperPlan",
     "Ciphertext",
@@ -80,6 +94,7 @@ __all__ = [
     "LinearTransform",
     "MissingKeyError",
     "MixedParametersError",
+    "NoiseError",
     "PackingError",
     "ParameterError",
     "Parameters",
@@ -91,6 +106,7 @@ __all__ = [
     "SeededCiphertext",
     "SwitchingKey",
     "__version__",
+    "bfv_presets",
     "bootstrap_presets",
     "inspect",
     "nn",
