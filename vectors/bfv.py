@@ -1,13 +1,14 @@
-"""Programs on encrypted integers, evaluated by a BFV of Python integers: no residue systems, no NTT modulo primes of Q.
+"""Programs on encrypted integers, evaluated by a BFV of Python integers, without residue systems.
 
-A line `case log_n t packing state program` is followed by a line with the `fold` of the resulting residues and the first
-four of them. Inputs `a`, `b` and `p` are `N` residues modulo `t` each, in this order, from SplitMix64 at `state`. A program
-is in reverse Polish notation: `a`, `b` are encrypted, `p` is not; `+`, `-`, `*` combine the two last values, the first of
-which is encrypted; `~` negates, `<k` rotates both rows of slots by `k` to the left, `|` swaps the rows. Slots are a
-matrix of 2 rows, row by row.
+A line `case log_n t packing state program` is followed by a line with the `fold` of the resulting
+residues and the first four of them. Inputs `a`, `b` and `p` are `N` residues modulo `t` each, in this
+order, from SplitMix64 at `state`. A program is in reverse Polish notation: `a`, `b` are encrypted, `p` is
+not; `+`, `-`, `*` combine the two last values, the first of which is encrypted; `~` negates, `<k` rotates
+both rows of slots by `k` to the left, `|` swaps the rows. Slots are a matrix of 2 rows, row by row.
 
-`bfv.txt` is what SEAL computes: `bfv_seal.py` writes it. This program recomputes it with ciphertexts modulo a power of two,
-products rounded over the integers (Fan and Vercauteren, ePrint 2012/144, section 4) and secrets that change with the day.
+`bfv.txt` is what SEAL computes: `bfv_seal.py` writes it. This program recomputes it with ciphertexts
+modulo a power of two, products rounded over the integers (Fan and Vercauteren, ePrint 2012/144, section
+4) and new secrets in every run.
 """
 
 import random
@@ -74,7 +75,7 @@ def header(case: tuple[int, int, str, int, str]) -> str:
 
 
 def multiply(a: Poly, b: Poly) -> Poly:
-    """Product over the integers: coefficients side by side as the digits of two numbers, whose product is exact."""
+    """Product over the integers: coefficients side by side in two decimal numbers, multiplied exactly."""
     n = len(a)
     if min(a) < 0 or min(b) < 0:
         # Shifted by a constant c times all ones: (a + c) b = a b + c (1 + X + ...) b.
