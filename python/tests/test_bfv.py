@@ -7,7 +7,7 @@ from typing import TypeAlias
 import keywright as kw
 import numpy as np
 import pytest
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 T = 65537
 IntArray: TypeAlias = NDArray[np.int64]
@@ -148,7 +148,7 @@ def test_keys_know_their_scheme(party: Party) -> None:
     "values",
     [[1.5], [[1, 2]], ["a"], [1 + 2j], [2**64], np.array([2**63], dtype=np.uint64), None],
 )
-def test_values_that_are_not_integers_are_refused(party: Party, values: object) -> None:
+def test_values_that_are_not_integers_are_refused(party: Party, values: ArrayLike) -> None:
     encryptor = party.encryptor
     with pytest.raises(kw.EncodeError):
         encryptor.encrypt(values)
