@@ -1,7 +1,7 @@
 """What the BFV programs share: parameters, values, works, timing, one JSON object per line.
 
-N = 8192, primes of 43, 43, 43, 42 bits and a special prime of 43 bits, plaintext modulus the largest prime of 20
-bits that is 1 modulo 2N: `N13_QP214_T20` of Keywright. Every ciphertext holds N integers in slots.
+N = 8192, primes of 43, 43, 43, 42 bits and a special prime of 43 bits, plaintext modulus 1032193, which is 1
+modulo 2N: `N13_QP214_T20` of Keywright. Every ciphertext holds N integers in slots.
 """
 
 from __future__ import annotations
