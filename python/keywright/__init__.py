@@ -62,7 +62,7 @@ from keywright.errors import (
     ScaleError,
     SecurityError,
 )
-from keywright.values import Encrypted
+from keywright.values import Encrypted, EncryptedIntegers
 
 if TYPE_CHECKING:
     from keywright import nn
@@ -82,6 +82,7 @@ __all__ = [
     "DegreeError",
     "EncodeError",
     "Encrypted",
+    "EncryptedIntegers",
     "Encryptor",
     "EvaluationKeys",
     "Evaluator",
