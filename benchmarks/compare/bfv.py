@@ -1,7 +1,7 @@
 """`python -m compare.bfv`: BFV of Keywright beside SEAL's (through TenSEAL), interleaved, one thread.
 
-Both have the same ring degree, primes, plaintext modulus and values (`peers/bfv.py`). `--measure` is the program
-of Keywright, which the driver starts.
+Both have the same ring degree, primes, plaintext modulus and values (`peers/bfv.py`). `--measure` runs the
+program of Keywright alone, which the driver starts.
 """
 
 from __future__ import annotations
