@@ -30,9 +30,8 @@ def main() -> None:
     decryptor = kw.BfvDecryptor(secret)
     counts = decryptor.decrypt(total.ciphertext)[:CANDIDATES].tolist()
     budget, bound = decryptor.noise_budget(total.ciphertext), total.ciphertext.budget_bound
-    print(
-        f"counts {counts} of {VOTERS} votes; noise budget {budget:.1f} bits, at least {bound:.1f} by the estimate"
-    )
+    print(f"counts {counts} of {VOTERS} votes")
+    print(f"noise budget {budget:.1f} bits, at least {bound:.1f} by the estimate")
     if counts != np.bincount(choices, minlength=CANDIDATES).tolist() or budget < bound:
         raise AssertionError("the counts or their noise are not as they should be")
 
