@@ -52,6 +52,20 @@ pub enum CircuitError {
         /// Highest level of the parameters.
         available: usize,
     },
+    /// A pass of an iterated bootstrapping may leave more than the next one can correct.
+    #[error(
+        "pass {iteration} of an iterated bootstrapping leaves an error whose bound has {found:.1} bits, and the next one corrects it if there are \
+         {bits}: use a log_precision of {:.0} or less, or a more precise pass",
+        (*found / *iteration as f64).floor()
+    )]
+    Iteration {
+        /// The pass, counted from 1.
+        iteration: usize,
+        /// Bits after the point that the bound must have.
+        bits: u32,
+        /// Bits that it has.
+        found: f64,
+    },
     /// A failure probability that is none.
     #[error("2^{log2} is no probability of failure: log2 must be below 0, such as -40")]
     FailureProbability {

@@ -1,13 +1,14 @@
 use std::collections::BTreeMap;
 
-use keywright_ckks::{Ciphertext, CkksParameters, Complex64, Evaluator, Packing};
+use keywright_ckks::{Ciphertext, CkksError, CkksParameters, Complex64, Evaluator, Packing};
 
 use super::coeffs_to_slots::CoeffsToSlots;
 use super::eval_mod::eval_mod;
+use super::iterations::{iterate, lowered};
 use super::mod_raise::mod_raise;
-use super::plan::BootstrapperPlan;
+use super::plan::{BootstrapperPlan, Order};
 use super::slots_to_coeffs::SlotsToCoeffs;
-use super::stage::{Stage, require_input};
+use super::stage::{SCALE_DRIFT, Stage, require_input};
 use crate::CircuitError;
 use crate::linear_transform::{LinearTransform, Spread, evaluate};
 
@@ -68,24 +69,48 @@ impl Bootstrapper {
         self.slots_to_coeffs.bytes() + self.coeffs_to_slots.bytes() + recombine
     }
 
-    /// The same values at the plan's output level and scale: `slots_to_coeffs`, then [`Self::bootstrap_coefficients`].
+    /// The same values at the plan's output level and scale: the stages in the plan's order, as often as it says.
+    ///
+    /// With [`Order::SlotsToCoeffsFirst`] the input is at the plan's input level or above and, to [`super::SCALE_DRIFT`], its scale. With
+    /// [`Order::ModRaiseFirst`] it is at any level, of which level 0 is taken, and at most at the scale of the plan's coefficients.
     ///
     /// # Errors
-    /// [`CircuitError::Stage`] naming the stage, before anything is computed: a missing key; a level below the plan's, another packing,
-    /// a scale that differs from the plan's by more than [`super::SCALE_DRIFT`], mixed parameters.
+    /// [`CircuitError::Stage`] naming the stage, before anything is computed: a missing key; a level below the plan's, another packing, another
+    /// scale, mixed parameters. [`CircuitError::Iteration`] if a pass is less precise than the next one needs.
     pub fn bootstrap(
         &self,
         evaluator: &Evaluator<'_>,
         input: &Ciphertext,
     ) -> Result<Ciphertext, CircuitError> {
-        self.plan.require_keys(evaluator.keys())?;
-        let coefficients = self.slots_to_coeffs.evaluate(evaluator, input)?;
-        self.bootstrap_coefficients(evaluator, &coefficients)
+        let plan = &self.plan;
+        plan.require_keys(evaluator.keys())?;
+        let back = |result: &Ciphertext, like: &Ciphertext| {
+            lowered(evaluator, result, like.level(), like.scale)
+        };
+        match plan.order {
+            Order::SlotsToCoeffsFirst => {
+                let lowest = self.slots_to_coeffs.take(evaluator, input)?;
+                let pass = |c: &Ciphertext, scale| {
+                    self.coefficients_to_slots(evaluator, &self.slots_to_coeffs.evaluate(evaluator, c)?, scale)
+                };
+                iterate(evaluator, plan.iterations, &lowest, plan.scale, pass, back)
+            }
+            Order::ModRaiseFirst => {
+                let lowest = self.take(evaluator, input)?;
+                let pass = |c: &Ciphertext, scale| {
+                    let coefficients = as_coefficients(c);
+                    let parts = self.coefficients_to_slots(evaluator, &coefficients, scale)?;
+                    self.slots_to_coeffs.transform(evaluator, parts, c.estimate.magnitude)
+                };
+                iterate(evaluator, plan.iterations, &lowest, plan.scale, pass, back)
+            }
+        }
     }
 
-    /// From coefficients at level 0, where [`SlotsToCoeffs`] leaves them or a client has put them, to slots at the plan's output level:
-    /// slot `j` of `n` holds coefficient `brv(j) N/2n` as its real and, for complex values, coefficient `N/2 + brv(j) N/2n` as its
-    /// imaginary part. `brv` reverses the bits of `j`. The coefficients' scale is the plan's `slots_to_coeffs.output_scale`.
+    /// From coefficients, where [`SlotsToCoeffs`] leaves them or a client has put them, to slots at the plan's
+    /// [`slots_level`](BootstrapperPlan::slots_level): slot `j` of `n` holds coefficient `brv(j) N/2n` as its real and, for complex values,
+    /// coefficient `N/2 + brv(j) N/2n` as its imaginary part. `brv` reverses the bits of `j`. The input is at any level, of which level 0 is taken, and,
+    /// to [`super::SCALE_DRIFT`], at the plan's `coefficients_scale`.
     ///
     /// # Errors
     /// As [`Self::bootstrap`].
@@ -94,17 +119,55 @@ impl Bootstrapper {
         evaluator: &Evaluator<'_>,
         input: &Ciphertext,
     ) -> Result<Ciphertext, CircuitError> {
-        let plan = &self.plan;
-        let scale = plan.slots_to_coeffs.output_scale;
-        require_input(Stage::ModRaise, &self.parameters, input, Packing::Coefficients, 0, scale)?;
+        let (plan, packing) = (&self.plan, Packing::Coefficients);
+        plan.require_keys(evaluator.keys())?;
+        require_input(Stage::ModRaise, &self.parameters, input, packing, 0, plan.coefficients_scale)?;
         let lowest = evaluator.drop_to_level(input, 0).map_err(|e| Stage::ModRaise.error(0, e))?;
+        let pass = |c: &Ciphertext, scale| self.coefficients_to_slots(evaluator, c, scale);
+        let back = |result: &Ciphertext, like: &Ciphertext| {
+            let transform = self.slots_to_coeffs.plan();
+            let (level, factor) = (transform.input_level(), transform.output_scale / transform.input_scale);
+            let scale = match plan.order {
+                Order::SlotsToCoeffsFirst => like.scale / factor,
+                Order::ModRaiseFirst => result.scale,
+            };
+            let slots = lowered(evaluator, result, level, scale)?;
+            lowered(evaluator, &self.slots_to_coeffs.evaluate(evaluator, &slots)?, 0, like.scale)
+        };
+        iterate(evaluator, plan.iterations, &lowest, plan.scale, pass, back)
+    }
+
+    /// An input of [`Order::ModRaiseFirst`]: level 0, and its scale multiplied by the integer that brings it near that of the plan's coefficients.
+    fn take(&self, evaluator: &Evaluator<'_>, input: &Ciphertext) -> Result<Ciphertext, CircuitError> {
+        let (plan, stage) = (&self.plan, Stage::ModRaise);
+        let packing = Packing::Slots { log_slots: plan.slots_to_coeffs.dft.log_slots() };
+        let multiple = (plan.coefficients_scale * (1.0 + SCALE_DRIFT) / input.scale).floor();
+        let scale = if multiple >= 1.0 { input.scale } else { plan.coefficients_scale };
+        require_input(stage, &self.parameters, input, packing, 0, scale)?;
+        let named = |error: CkksError| stage.error(0, error);
+        let mut lowest = evaluator.drop_to_level(input, 0).map_err(named)?;
+        let estimate = lowest.estimate;
+        evaluator.mul_integer_assign(&mut lowest, multiple as i64).map_err(named)?;
+        // The same values.
+        (lowest.scale, lowest.estimate) = (input.scale * multiple, estimate);
+        Ok(lowest)
+    }
+
+    /// `mod_raise`, `coeffs_to_slots` and `eval_mod` of coefficients at level 0, to an output at `scale`.
+    fn coefficients_to_slots(
+        &self,
+        evaluator: &Evaluator<'_>,
+        input: &Ciphertext,
+        scale: f64,
+    ) -> Result<Ciphertext, CircuitError> {
+        let plan = &self.plan;
         let raised =
-            mod_raise(evaluator, &plan.mod_raise, &lowest).map_err(|e| Stage::ModRaise.error(0, e))?;
+            mod_raise(evaluator, &plan.mod_raise, input).map_err(|e| Stage::ModRaise.error(0, e))?;
         let parts = self.coeffs_to_slots.evaluate(evaluator, &raised)?;
         let ratio = raised.scale / input.scale;
         let reduced = parts
             .iter()
-            .map(|part| eval_mod(evaluator, &plan.eval_mod, part, ratio, plan.scale))
+            .map(|part| eval_mod(evaluator, &plan.eval_mod, part, ratio, scale))
             .collect::<Result<Vec<_>, _>>()
             .map_err(|e| Stage::EvalMod.error(plan.coeffs_to_slots.output_level(), e))?;
         self.recombine(evaluator, reduced).map_err(|e| {
@@ -129,4 +192,11 @@ impl Bootstrapper {
         }
         Ok(sum)
     }
+}
+
+/// What has its values in slots, as the coefficients that make them.
+fn as_coefficients(slots: &Ciphertext) -> Ciphertext {
+    let mut out = Ciphertext { packing: Packing::Coefficients, ..slots.clone() };
+    out.estimate.deviation /= slots.packing.spread().sqrt();
+    out
 }

@@ -4,7 +4,7 @@ use keywright_ckks::{CkksError, CkksLiteral, CkksParameters};
 use keywright_rlwe::ParametersLiteral;
 
 use super::coeffs_to_slots::Values;
-use super::plan::BootstrapperLiteral;
+use super::plan::{BootstrapperLiteral, Order};
 use crate::CircuitError;
 
 /// Parameters and the bootstrapping that they are for.
@@ -28,6 +28,7 @@ pub struct BootstrapPreset {
 const FULL: BootstrapperLiteral = BootstrapperLiteral {
     log_slots: 15,
     values: Values::Complex,
+    order: Order::SlotsToCoeffsFirst,
     slots_to_coeffs: 3,
     coeffs_to_slots: 4,
     max_babies: 8,
@@ -37,6 +38,7 @@ const FULL: BootstrapperLiteral = BootstrapperLiteral {
     cosine_degree: 40,
     double_angles: 2,
     arcsine_degree: 7,
+    iterations: None,
     output_level: None,
 };
 

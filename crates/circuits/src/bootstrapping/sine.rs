@@ -89,7 +89,7 @@ const MAX_COEFFICIENTS: f64 = 16.0;
 const MAX_DOUBLE_ANGLES: u32 = 4;
 
 /// Largest degree of the cosine.
-const MAX_DEGREE: usize = 127;
+pub(super) const MAX_DEGREE: usize = 127;
 
 impl SineApproximation {
     /// The approximation with a cosine of the given degree, `double_angles` and an arcsine of the given odd degree.

@@ -142,21 +142,48 @@ impl SlotsToCoeffs {
         evaluator: &Evaluator<'_>,
         input: &Ciphertext,
     ) -> Result<Ciphertext, CircuitError> {
-        let (plan, stage) = (&self.plan, Stage::SlotsToCoeffs);
-        let log_slots = plan.dft.log_slots();
-        let packing = Packing::Slots { log_slots };
-        require_input(stage, &self.parameters, input, packing, plan.input_level(), plan.input_scale)?;
-        let lowered = evaluator
-            .drop_to_level(input, plan.input_level())
-            .map_err(|error| stage.error(plan.input_level(), error))?;
-        let mut out = apply(evaluator, &self.transforms, lowered)
-            .map_err(|error| stage.error(plan.input_level(), error))?;
-        let factor = plan.output_scale / plan.input_scale;
-        out.scale = input.scale * factor;
+        let lowered = self.take(evaluator, input)?;
+        let packing = lowered.packing;
+        let mut out = self.transform(evaluator, lowered, input.estimate.magnitude)?;
         out.packing = Packing::Coefficients;
         // The root mean square of the slots' errors, spread over the coefficients.
-        out.estimate.deviation /= packing.spread().sqrt() * factor;
-        out.estimate.magnitude = input.estimate.magnitude;
+        out.estimate.deviation /= packing.spread().sqrt();
+        Ok(out)
+    }
+
+    /// An input at the level of the plan.
+    ///
+    /// # Errors
+    /// As [`Self::evaluate`], but for keys.
+    pub(super) fn take(
+        &self,
+        evaluator: &Evaluator<'_>,
+        input: &Ciphertext,
+    ) -> Result<Ciphertext, CircuitError> {
+        let (plan, stage) = (&self.plan, Stage::SlotsToCoeffs);
+        let (packing, level) = (Packing::Slots { log_slots: plan.dft.log_slots() }, plan.input_level());
+        require_input(stage, &self.parameters, input, packing, level, plan.input_scale)?;
+        evaluator.drop_to_level(input, level).map_err(|error| stage.error(level, error))
+    }
+
+    /// The transform of an input at the plan's level and any scale, as slots: those whose coefficients are the values. Their absolute values are at most
+    /// `magnitude`.
+    ///
+    /// # Errors
+    /// [`CircuitError::Stage`] with a missing key.
+    pub(super) fn transform(
+        &self,
+        evaluator: &Evaluator<'_>,
+        input: Ciphertext,
+        magnitude: f64,
+    ) -> Result<Ciphertext, CircuitError> {
+        let (plan, scale) = (&self.plan, input.scale);
+        let mut out = apply(evaluator, &self.transforms, input)
+            .map_err(|error| Stage::SlotsToCoeffs.error(plan.input_level(), error))?;
+        let factor = plan.output_scale / plan.input_scale;
+        out.scale = scale * factor;
+        out.estimate.deviation /= factor;
+        out.estimate.magnitude = magnitude;
         Ok(out)
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::fixture::{Owner, Values as Random, rng};
 use keywright_circuits::CircuitError;
 use keywright_circuits::bootstrapping::{
-    BOOTSTRAP_PRESETS, Bootstrapper, BootstrapperLiteral, BootstrapperPlan, Stage, Values, bootstrap_preset,
+    BOOTSTRAP_PRESETS, Bootstrapper, BootstrapperLiteral, BootstrapperPlan, Order, Stage, Values, bootstrap_preset,
 };
 use keywright_ckks::{
     Ciphertext, CkksError, CkksLiteral, CkksParameters, Complex64, Decryptor, Encryptor, Evaluator, Packing,
@@ -30,6 +30,7 @@ fn literal(log_slots: u32, values: Values) -> BootstrapperLiteral {
     BootstrapperLiteral {
         log_slots,
         values,
+        order: Order::SlotsToCoeffsFirst,
         slots_to_coeffs: 2,
         coeffs_to_slots: 2,
         max_babies: 8,
@@ -39,6 +40,7 @@ fn literal(log_slots: u32, values: Values) -> BootstrapperLiteral {
         cosine_degree: 30,
         double_angles: 3,
         arcsine_degree: 5,
+        iterations: None,
         output_level: Some(5),
     }
 }
