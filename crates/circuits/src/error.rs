@@ -38,14 +38,14 @@ pub enum CircuitError {
     /// The stages of a bootstrapping do not fit the levels that there are.
     #[error(
         "after raising the modulus {needed} levels are used, so that a result at level {output_level} needs {}, and the \
-         parameters have {available}; slots_to_coeffs takes ciphertexts at level {input_level}, so the result must not be below \
+         parameters have {available}; ciphertexts are bootstrapped at level {input_level}, so the result must not be below \
          it: use more ciphertext primes, fewer levels for a stage, or another output level",
         needed.saturating_add(*output_level)
     )]
     BootstrapLevels {
         /// Levels of the stages after `mod_raise`.
         needed: usize,
-        /// Level of the input of `slots_to_coeffs`.
+        /// Level of the input.
         input_level: usize,
         /// Level of the result.
         output_level: usize,

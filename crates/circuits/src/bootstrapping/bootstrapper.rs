@@ -1,4 +1,5 @@
 use std::collections::BTreeMap;
+use std::f64::consts::SQRT_2;
 
 use keywright_ckks::{Ciphertext, CkksError, CkksParameters, Complex64, Evaluator, Packing};
 
@@ -72,7 +73,8 @@ impl Bootstrapper {
     /// The same values at the plan's output level and scale: the stages in the plan's order, as often as it says.
     ///
     /// With [`Order::SlotsToCoeffsFirst`] the input is at the plan's input level or above and, to [`super::SCALE_DRIFT`], its scale. With
-    /// [`Order::ModRaiseFirst`] it is at any level, of which level 0 is taken, and at most at the scale of the plan's coefficients.
+    /// [`Order::ModRaiseFirst`] it is at any level, of which level 0 is taken, and at any scale up to that of the plan's coefficients; one above it is
+    /// brought to it at level 1.
     ///
     /// # Errors
     /// [`CircuitError::Stage`] naming the stage, before anything is computed: a missing key; a level below the plan's, another packing, another
@@ -93,16 +95,19 @@ impl Bootstrapper {
                 let pass = |c: &Ciphertext, scale| {
                     self.coefficients_to_slots(evaluator, &self.slots_to_coeffs.evaluate(evaluator, c)?, scale)
                 };
-                iterate(evaluator, plan.iterations, &lowest, plan.scale, pass, back)
+                iterate(evaluator, plan, &lowest, pass, back)
             }
             Order::ModRaiseFirst => {
                 let lowest = self.take(evaluator, input)?;
                 let pass = |c: &Ciphertext, scale| {
-                    let coefficients = as_coefficients(c);
-                    let parts = self.coefficients_to_slots(evaluator, &coefficients, scale)?;
-                    self.slots_to_coeffs.transform(evaluator, parts, c.estimate.magnitude)
+                    let mut slots = self.coefficients_to_slots(evaluator, &as_coefficients(c), scale)?;
+                    // Errors of the approximation, at most so large in each part, meet in a slot. They follow the integers that raising the modulus
+                    // adds, which are independent: as sums do by Hoeffding's inequality, theirs have tails no heavier than those of this deviation.
+                    let ratio = plan.coeffs_to_slots.input_scale / c.scale;
+                    slots.estimate.deviation += SQRT_2 * ratio * plan.eval_mod.approximation.error;
+                    self.slots_to_coeffs.transform(evaluator, slots, c.estimate.magnitude)
                 };
-                iterate(evaluator, plan.iterations, &lowest, plan.scale, pass, back)
+                iterate(evaluator, plan, &lowest, pass, back)
             }
         }
     }
@@ -134,22 +139,29 @@ impl Bootstrapper {
             let slots = lowered(evaluator, result, level, scale)?;
             lowered(evaluator, &self.slots_to_coeffs.evaluate(evaluator, &slots)?, 0, like.scale)
         };
-        iterate(evaluator, plan.iterations, &lowest, plan.scale, pass, back)
+        iterate(evaluator, plan, &lowest, pass, back)
     }
 
-    /// An input of [`Order::ModRaiseFirst`]: level 0, and its scale multiplied by the integer that brings it near that of the plan's coefficients.
+    /// An input of [`Order::ModRaiseFirst`] at level 0 and near the scale of the plan's coefficients: a smaller scale is multiplied by an integer, a
+    /// larger one divided, which takes a level.
     fn take(&self, evaluator: &Evaluator<'_>, input: &Ciphertext) -> Result<Ciphertext, CircuitError> {
         let (plan, stage) = (&self.plan, Stage::ModRaise);
         let packing = Packing::Slots { log_slots: plan.slots_to_coeffs.dft.log_slots() };
         let multiple = (plan.coefficients_scale * (1.0 + SCALE_DRIFT) / input.scale).floor();
-        let scale = if multiple >= 1.0 { input.scale } else { plan.coefficients_scale };
-        require_input(stage, &self.parameters, input, packing, 0, scale)?;
+        let (level, scale) = match (multiple >= 1.0, input.level()) {
+            (true, _) => (0, input.scale),
+            (false, 0) => (0, plan.coefficients_scale),
+            (false, _) => (1, input.scale),
+        };
+        require_input(stage, &self.parameters, input, packing, level, scale)?;
+        if level == 1 {
+            return lowered(evaluator, input, 0, plan.coefficients_scale).map_err(|e| stage.error(0, e));
+        }
         let named = |error: CkksError| stage.error(0, error);
         let mut lowest = evaluator.drop_to_level(input, 0).map_err(named)?;
-        let estimate = lowest.estimate;
         evaluator.mul_integer_assign(&mut lowest, multiple as i64).map_err(named)?;
         // The same values.
-        (lowest.scale, lowest.estimate) = (input.scale * multiple, estimate);
+        (lowest.scale, lowest.estimate) = (input.scale * multiple, input.estimate);
         Ok(lowest)
     }
 

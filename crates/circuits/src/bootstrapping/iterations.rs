@@ -19,10 +19,15 @@
 //! * *What is left.* `2^(-b k)` times the error of a pass that ends at scale `2^(-b k) S`: the errors of all its steps but those near its end shrink by
 //!   `2^(-b k)`, and its last rounding is that at scale `S`, below which nothing goes: `sqrt(N (1 + |s|^2) / 12) / S`.
 //!
+//! Of real values only the real parts are bootstrapped, so the imaginary part of an error would stay. Every pass but the last ends with the sum of its
+//! result and the conjugate, at half the scale: no level, and a rounding is left of the imaginary part.
+//!
 //! `|d_k| <= 1` is derived, not assumed: the estimate of `r_k` says what its pass added to what the input decrypts to.
 
 use keywright_ckks::{Ciphertext, ErrorEstimate, Evaluator, SCALE_TOLERANCE, TAIL};
 
+use super::coeffs_to_slots::Values;
+use super::plan::BootstrapperPlan;
 use crate::CircuitError;
 
 /// How often a bootstrapping is iterated.
@@ -69,16 +74,16 @@ impl Iterations {
 /// [`CircuitError::Iteration`] if the bound on what a pass leaves is not what the next one corrects; those of `pass` and `back`.
 pub(super) fn iterate(
     evaluator: &Evaluator<'_>,
-    iterations: Option<Iterations>,
+    plan: &BootstrapperPlan,
     input: &Ciphertext,
-    scale: f64,
     pass: impl Fn(&Ciphertext, f64) -> Result<Ciphertext, CircuitError>,
     back: impl Fn(&Ciphertext, &Ciphertext) -> Result<Ciphertext, CircuitError>,
 ) -> Result<Ciphertext, CircuitError> {
-    let Some(Iterations { count, log_precision }) = iterations else { return pass(input, scale) };
+    let Some(Iterations { count, log_precision }) = plan.iterations else { return pass(input, plan.scale) };
     // Errors are those that bootstrapping adds to what the input decrypts to.
     let reference = without_error(input);
-    let mut result = pass(&reference, scale)?;
+    let first = pass(&reference, intermediate(plan, plan.scale))?;
+    let (mut result, mut uncorrected) = finish(evaluator, plan, first)?;
     for iteration in 1..count {
         let bits = log_precision * iteration as u32;
         let gain = f64::from(bits).exp2();
@@ -93,16 +98,46 @@ pub(super) fn iterate(
         drop(returned);
         evaluator.mul_integer_assign(&mut difference, 1i64 << bits)?;
         difference.estimate = ErrorEstimate { deviation: gain * lost, magnitude };
-        let mut correction = pass(&difference, scale / gain)?;
+        let scale = plan.scale / gain;
+        let (mut correction, kept) = if iteration + 1 < count {
+            finish(evaluator, plan, pass(&difference, intermediate(plan, scale))?)?
+        } else {
+            (pass(&difference, scale)?, 0.0)
+        };
         // The same integers, 2^-bits times the values.
         correction.scale = result.scale;
-        let deviation = correction.estimate.deviation / gain;
+        uncorrected += kept / gain;
+        let deviation = correction.estimate.deviation / gain + uncorrected;
         let magnitude = result.estimate.magnitude;
         evaluator.add_assign(&mut result, &correction)?;
         result.estimate = ErrorEstimate { deviation, magnitude };
     }
     result.estimate.deviation += input.estimate.deviation;
     Ok(result)
+}
+
+/// The scale at which a pass ends that another one corrects, for a result at `scale`.
+fn intermediate(plan: &BootstrapperPlan, scale: f64) -> f64 {
+    if plan.coeffs_to_slots.values == Values::Real { scale / 2.0 } else { scale }
+}
+
+/// The result of a pass that another one corrects, at twice the scale if it is a real part, and the deviation of what no correction sees.
+fn finish(
+    evaluator: &Evaluator<'_>,
+    plan: &BootstrapperPlan,
+    mut result: Ciphertext,
+) -> Result<(Ciphertext, f64), CircuitError> {
+    if plan.coeffs_to_slots.values == Values::Complex {
+        return Ok((result, 0.0));
+    }
+    let estimate = result.estimate;
+    let conjugate = evaluator.conjugate(&without_error(&result))?;
+    evaluator.add_assign(&mut result, &conjugate)?;
+    // Twice the real part at a scale is the real part at twice the scale.
+    result.scale *= 2.0;
+    let kept = conjugate.estimate.deviation / 2.0;
+    result.estimate = ErrorEstimate { deviation: estimate.deviation + kept, ..estimate };
+    Ok((result, kept))
 }
 
 /// The ciphertext as what it decrypts to.

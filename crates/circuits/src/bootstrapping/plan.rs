@@ -111,6 +111,10 @@ impl BootstrapperPlan {
         let (rlwe, log_slots) = (parameters.rlwe(), literal.log_slots);
         let (scale, q0) = (parameters.scale(), rlwe.modulus(0).value() as f64);
         let max_babies = literal.max_babies;
+        if log_slots > parameters.max_log_slots() {
+            let error = CircuitError::LogSlots { log_slots, max: parameters.max_log_slots() };
+            return Err(Stage::SlotsToCoeffs.error(literal.slots_to_coeffs, error));
+        }
         if max_babies == 0 {
             let what = "baby steps of a factor";
             return Err(CircuitError::Count { what, count: 0, min: 1, max: 1 << parameters.max_log_slots() });

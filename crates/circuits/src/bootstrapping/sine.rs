@@ -48,6 +48,7 @@
 use std::f64::consts::PI;
 
 use super::least_squares;
+use super::range::MAX_WEIGHT;
 use crate::CircuitError;
 use crate::approximate::chebyshev_interpolate;
 use crate::polynomial::{Basis, Polynomial, PolynomialPlan};
@@ -121,6 +122,14 @@ impl SineApproximation {
                 min: 1,
                 max: MAX_DEGREE,
             });
+        }
+        if double_angles as usize > MAX_DEGREE {
+            let (what, count) = ("double angles", double_angles as usize);
+            return Err(CircuitError::Count { what, count, min: 0, max: MAX_DEGREE });
+        }
+        if k > MAX_WEIGHT {
+            let what = "bound on the integers of a reduction";
+            return Err(CircuitError::Count { what, count: k, min: 0, max: MAX_WEIGHT });
         }
         let cosine = cosine(k, message, degree, double_angles)?;
         let mut out = Self { k, message, cosine, double_angles, arcsine: arcsine.clone(), error: 0.0 };
