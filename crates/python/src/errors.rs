@@ -41,6 +41,12 @@ pub(crate) enum Failure {
     Basis(String),
     /// A name that is no kind of slot values.
     SlotValues(String),
+    /// Not an order of the stages.
+    StageOrder(String),
+    /// A precision without iterations, or iterations without a precision.
+    LogPrecision {
+        iterations: usize,
+    },
     /// A measurement that cannot be made.
     Bench(String),
     Threads {
@@ -275,6 +281,11 @@ fn circuit<'py>(py: Python<'py>, error: &CircuitError) -> PyResult<Described<'py
             needed = needed + output_level,
             available = available
         ),
+        CircuitError::Iteration { iteration, bits, found } => {
+            let passes = *iteration as f64;
+            let (value, maximum) = (f64::from(*bits) / passes, found / passes);
+            described!(py, "ParameterError", what = "log_precision", value = value, maximum = maximum)
+        }
         CircuitError::StageLevel { stage, found, expected } => {
             described!(py, "LevelError", level = found, maximum = expected, object = stage, stage = stage)
         }
@@ -453,6 +464,14 @@ impl From<Failure> for PyErr {
                 Failure::SlotValues(values) => (
                     format!("there are no `{values}` values; use \"complex\" or \"real\""),
                     (|| described!(py, "ParameterError", what = "values", value = values))(),
+                ),
+                Failure::StageOrder(order) => (
+                    format!("there is no order `{order}`; use \"slots_to_coeffs_first\" or \"mod_raise_first\""),
+                    (|| described!(py, "ParameterError", what = "order", value = order))(),
+                ),
+                Failure::LogPrecision { iterations } => (
+                    format!("log_precision is given for 2 iterations or more, and only then; there are {iterations}"),
+                    (|| described!(py, "ParameterError", what = "iterations", value = iterations))(),
                 ),
                 Failure::Bench(reason) => (reason, described!(py, "ParameterError")),
                 Failure::InFile(path, error) => (format!("{}: {error}", path.display()), wire(py, &error)),

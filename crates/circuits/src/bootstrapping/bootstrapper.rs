@@ -10,10 +10,11 @@ use super::mod_raise::mod_raise;
 use super::plan::{BootstrapperPlan, Order};
 use super::slots_to_coeffs::SlotsToCoeffs;
 use super::stage::{SCALE_DRIFT, Stage, require_input};
+use super::transforms::Diagonals;
 use crate::CircuitError;
 use crate::linear_transform::{LinearTransform, Spread, evaluate};
 
-/// A bootstrapping with its diagonals encoded: the composition of the stages. Cheap to share, expensive to make.
+/// A bootstrapping of given parameters: the composition of the stages. Cheap to share, expensive to make if diagonals are stored.
 #[derive(Debug)]
 pub struct Bootstrapper {
     parameters: CkksParameters,
@@ -29,6 +30,18 @@ impl Bootstrapper {
     /// # Errors
     /// As [`LinearTransform::new`], for a plan that was made for other parameters.
     pub fn new(parameters: &CkksParameters, plan: &BootstrapperPlan) -> Result<Self, CircuitError> {
+        Self::with_diagonals(parameters, plan, Diagonals::Stored)
+    }
+
+    /// A bootstrapping whose transforms have their diagonals stored, which takes time now, or generated at every use.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn with_diagonals(
+        parameters: &CkksParameters,
+        plan: &BootstrapperPlan,
+        diagonals: Diagonals,
+    ) -> Result<Self, CircuitError> {
         let recombine = plan
             .recombine
             .as_ref()
@@ -36,14 +49,14 @@ impl Bootstrapper {
                 let half = 1usize << (factor.log_slots - 1);
                 let join = |a, b| [vec![a; half], vec![b; half]].concat();
                 let (one, i) = (Complex64::ONE, Complex64::I);
-                let diagonals = BTreeMap::from([(0, join(one, i)), (half, join(i, one))]);
-                factor.encode(parameters, &diagonals, Spread::Arbitrary)
+                let values = BTreeMap::from([(0, join(one, i)), (half, join(i, one))]);
+                factor.encode(parameters, &values, Spread::Arbitrary)
             })
             .transpose()?;
         Ok(Self {
             parameters: parameters.clone(),
-            slots_to_coeffs: SlotsToCoeffs::new(parameters, &plan.slots_to_coeffs)?,
-            coeffs_to_slots: CoeffsToSlots::new(parameters, &plan.coeffs_to_slots)?,
+            slots_to_coeffs: SlotsToCoeffs::with_diagonals(parameters, &plan.slots_to_coeffs, diagonals)?,
+            coeffs_to_slots: CoeffsToSlots::with_diagonals(parameters, &plan.coeffs_to_slots, diagonals)?,
             recombine,
             plan: plan.clone(),
         })
@@ -64,7 +77,7 @@ impl Bootstrapper {
         &self.coeffs_to_slots
     }
 
-    /// Bytes of all encoded diagonals.
+    /// Bytes of all encoded diagonals that are kept.
     pub fn bytes(&self) -> usize {
         let recombine = self.recombine.as_ref().map_or(0, LinearTransform::bytes);
         self.slots_to_coeffs.bytes() + self.coeffs_to_slots.bytes() + recombine
@@ -177,11 +190,17 @@ impl Bootstrapper {
             mod_raise(evaluator, &plan.mod_raise, input).map_err(|e| Stage::ModRaise.error(0, e))?;
         let parts = self.coeffs_to_slots.evaluate(evaluator, &raised)?;
         let ratio = raised.scale / input.scale;
-        let reduced = parts
-            .iter()
-            .map(|part| eval_mod(evaluator, &plan.eval_mod, part, ratio, scale))
-            .collect::<Result<Vec<_>, _>>()
-            .map_err(|e| Stage::EvalMod.error(plan.coeffs_to_slots.output_level(), e))?;
+        let reduce = |part| eval_mod(evaluator, &plan.eval_mod, part, ratio, scale);
+        let reduced = match &parts[..] {
+            // Side by side they wait for each other once, rather than at the end of each of their loops.
+            [real, imaginary] => {
+                let (real, imaginary) = keywright_rlwe::join(|| reduce(real), || reduce(imaginary));
+                real.and_then(|real| Ok(vec![real, imaginary?]))
+            }
+            parts => parts.iter().map(reduce).collect(),
+        };
+        let reduced =
+            reduced.map_err(|e| Stage::EvalMod.error(plan.coeffs_to_slots.output_level(), e))?;
         self.recombine(evaluator, reduced).map_err(|e| {
             Stage::Recombine.error(plan.coeffs_to_slots.output_level() - plan.eval_mod.depth(), e)
         })

@@ -31,6 +31,7 @@ pub mod range;
 pub mod sine;
 pub mod slots_to_coeffs;
 mod stage;
+mod transforms;
 
 pub use bootstrapper::Bootstrapper;
 pub use coeffs_to_slots::{CoeffsToSlots, CoeffsToSlotsPlan, Values};
@@ -41,3 +42,4 @@ pub use plan::{BootstrapperLiteral, BootstrapperPlan, Order};
 pub use presets::{BOOTSTRAP_PRESETS, BootstrapPreset, bootstrap_preset};
 pub use slots_to_coeffs::{SlotsToCoeffs, SlotsToCoeffsPlan};
 pub use stage::{SCALE_DRIFT, Stage};
+pub use transforms::Diagonals;
