@@ -232,7 +232,7 @@ fn rlwe<'py>(py: Python<'py>, error: &RlweError) -> PyResult<Described<'py>> {
         RlweError::MixedParameters { left, right } => {
             described!(py, "MixedParametersError", left = left, right = right)
         }
-        RlweError::EphemeralSecret(element) => {
+        RlweError::EphemeralSecret(element) | RlweError::EphemeralRepeated(element) => {
             described!(py, "ParameterError", what = "encapsulation keys", value = element_name(element))
         }
         RlweError::Randomness(_) => described!(py, "RandomnessError"),
