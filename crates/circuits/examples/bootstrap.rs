@@ -12,7 +12,9 @@ use std::time::Instant;
 
 use keywright_circuits::bootstrapping::eval_mod::eval_mod;
 use keywright_circuits::bootstrapping::mod_raise::mod_raise;
-use keywright_circuits::bootstrapping::{Bootstrapper, BootstrapperPlan, Diagonals, Values, bootstrap_preset};
+use keywright_circuits::bootstrapping::{
+    Bootstrapper, BootstrapperPlan, Diagonals, Values, bootstrap_preset,
+};
 use keywright_ckks::{Ciphertext, Complex64, Decryptor, Encryptor, Evaluator};
 use keywright_rlwe::{EvaluationKeys, KeyGenerator, SecretKey, system_rng};
 
@@ -139,9 +141,8 @@ fn main() -> Outcome<()> {
     let public = generator.public_key();
     let mut keys = EvaluationKeys::new(parameters.rlwe());
     timed("keys", || Ok(plan.generate_keys(&mut generator, &mut keys)?))?;
-    let bootstrapper = timed("precomputation", || {
-        Ok(Bootstrapper::with_diagonals(&parameters, &plan, diagonals)?)
-    })?;
+    let bootstrapper =
+        timed("precomputation", || Ok(Bootstrapper::with_diagonals(&parameters, &plan, diagonals)?))?;
     println!(
         "{} keys of {:.3} GB, diagonals of {:.3} GB",
         keys.len(),

@@ -466,11 +466,15 @@ impl From<Failure> for PyErr {
                     (|| described!(py, "ParameterError", what = "values", value = values))(),
                 ),
                 Failure::StageOrder(order) => (
-                    format!("there is no order `{order}`; use \"slots_to_coeffs_first\" or \"mod_raise_first\""),
+                    format!(
+                        "there is no order `{order}`; use \"slots_to_coeffs_first\" or \"mod_raise_first\""
+                    ),
                     (|| described!(py, "ParameterError", what = "order", value = order))(),
                 ),
                 Failure::LogPrecision { iterations } => (
-                    format!("log_precision is given for 2 iterations or more, and only then; there are {iterations}"),
+                    format!(
+                        "log_precision is given for 2 iterations or more, and only then; there are {iterations}"
+                    ),
                     (|| described!(py, "ParameterError", what = "iterations", value = iterations))(),
                 ),
                 Failure::Bench(reason) => (reason, described!(py, "ParameterError")),

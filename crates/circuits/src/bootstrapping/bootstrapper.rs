@@ -99,14 +99,17 @@ impl Bootstrapper {
     ) -> Result<Ciphertext, CircuitError> {
         let plan = &self.plan;
         plan.require_keys(evaluator.keys())?;
-        let back = |result: &Ciphertext, like: &Ciphertext| {
-            lowered(evaluator, result, like.level(), like.scale)
-        };
+        let back =
+            |result: &Ciphertext, like: &Ciphertext| lowered(evaluator, result, like.level(), like.scale);
         match plan.order {
             Order::SlotsToCoeffsFirst => {
                 let lowest = self.slots_to_coeffs.take(evaluator, input)?;
                 let pass = |c: &Ciphertext, scale| {
-                    self.coefficients_to_slots(evaluator, &self.slots_to_coeffs.evaluate(evaluator, c)?, scale)
+                    self.coefficients_to_slots(
+                        evaluator,
+                        &self.slots_to_coeffs.evaluate(evaluator, c)?,
+                        scale,
+                    )
                 };
                 iterate(evaluator, plan, &lowest, pass, back)
             }
@@ -186,8 +189,7 @@ impl Bootstrapper {
         scale: f64,
     ) -> Result<Ciphertext, CircuitError> {
         let plan = &self.plan;
-        let raised =
-            mod_raise(evaluator, &plan.mod_raise, input).map_err(|e| Stage::ModRaise.error(0, e))?;
+        let raised = mod_raise(evaluator, &plan.mod_raise, input).map_err(|e| Stage::ModRaise.error(0, e))?;
         let parts = self.coeffs_to_slots.evaluate(evaluator, &raised)?;
         let ratio = raised.scale / input.scale;
         let reduce = |part| eval_mod(evaluator, &plan.eval_mod, part, ratio, scale);
@@ -199,8 +201,7 @@ impl Bootstrapper {
             }
             parts => parts.iter().map(reduce).collect(),
         };
-        let reduced =
-            reduced.map_err(|e| Stage::EvalMod.error(plan.coeffs_to_slots.output_level(), e))?;
+        let reduced = reduced.map_err(|e| Stage::EvalMod.error(plan.coeffs_to_slots.output_level(), e))?;
         self.recombine(evaluator, reduced).map_err(|e| {
             Stage::Recombine.error(plan.coeffs_to_slots.output_level() - plan.eval_mod.depth(), e)
         })

@@ -145,7 +145,9 @@ impl BootstrapperPlan {
 
         let slots_to_coeffs = |level: usize, output_scale: f64| {
             Dft::balanced(log_slots, literal.slots_to_coeffs)
-                .and_then(|dft| SlotsToCoeffsPlan::new(parameters, dft, level, scale, output_scale, max_babies))
+                .and_then(|dft| {
+                    SlotsToCoeffsPlan::new(parameters, dft, level, scale, output_scale, max_babies)
+                })
                 .map_err(named(Stage::SlotsToCoeffs, level))
         };
         let (first, input_level, after) = match literal.order {

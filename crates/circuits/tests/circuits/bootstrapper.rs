@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use crate::fixture::{Owner, Values as Random, rng};
 use keywright_circuits::CircuitError;
 use keywright_circuits::bootstrapping::{
-    BOOTSTRAP_PRESETS, Bootstrapper, BootstrapperLiteral, BootstrapperPlan, Order, Stage, Values, bootstrap_preset,
+    BOOTSTRAP_PRESETS, Bootstrapper, BootstrapperLiteral, BootstrapperPlan, Order, Stage, Values,
+    bootstrap_preset,
 };
 use keywright_ckks::{
     Ciphertext, CkksError, CkksLiteral, CkksParameters, Complex64, Decryptor, Encryptor, Evaluator, Packing,
@@ -218,10 +219,7 @@ fn what_cannot_be_bootstrapped_is_refused() {
             [(Order::SlotsToCoeffsFirst, Stage::SlotsToCoeffs), (Order::ModRaiseFirst, Stage::ModRaise)]
         {
             let (at, error) = stage(refuse(BootstrapperLiteral { log_ratio, order, ..good.clone() }));
-            assert!(
-                at == first && matches!(error, CircuitError::Ckks(CkksError::Scale { .. })),
-                "{error}"
-            );
+            assert!(at == first && matches!(error, CircuitError::Ckks(CkksError::Scale { .. })), "{error}");
         }
     }
     let error = refuse(BootstrapperLiteral { max_babies: 0, ..good.clone() });

@@ -67,8 +67,7 @@ fn run(owner: &Owner, literal: &BootstrapperLiteral, drift: f64) -> (f64, f64) {
 fn every_pass_gains_its_bits_until_only_the_rounding_is_left() {
     let owner = owner(51, 36);
     let floor = rounding(&owner, 9);
-    let [one, two, three] =
-        [1, 2, 3].map(|count| run(&owner, &iterated(9, Values::Complex, count), 1.0));
+    let [one, two, three] = [1, 2, 3].map(|count| run(&owner, &iterated(9, Values::Complex, count), 1.0));
     let gain = f64::from(BITS).exp2();
     assert!(two.0 < one.1 / gain && two.1 < 2.0 * one.1 / gain, "{one:?} {two:?}");
     assert!(three.1 < two.1 / 16.0, "{two:?} {three:?}");

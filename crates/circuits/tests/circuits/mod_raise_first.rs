@@ -77,12 +77,14 @@ fn a_result_can_be_left_in_coefficients_at_one_prime() {
     let owner = owner();
     let p = &owner.parameters;
     for order in [Order::SlotsToCoeffsFirst, Order::ModRaiseFirst] {
-        let plan = BootstrapperPlan::new(p, &BootstrapperLiteral { order, ..first(9, Values::Complex) }).unwrap();
+        let plan =
+            BootstrapperPlan::new(p, &BootstrapperLiteral { order, ..first(9, Values::Complex) }).unwrap();
         let keys = keys(&owner, &plan);
         let evaluator = Evaluator::new(p, &keys).unwrap();
         let bootstrapper = Bootstrapper::new(p, &plan).unwrap();
         let z = values(Values::Complex, 9, 7);
-        let coefficients = bootstrapper.slots_to_coeffs().evaluate(&evaluator, &owner.encrypt(&z, 5)).unwrap();
+        let coefficients =
+            bootstrapper.slots_to_coeffs().evaluate(&evaluator, &owner.encrypt(&z, 5)).unwrap();
         assert_eq!(coefficients.level(), plan.slots_to_coeffs.output_level());
         let input = match order {
             Order::SlotsToCoeffsFirst => coefficients,
@@ -109,7 +111,8 @@ fn a_result_can_be_left_in_coefficients_at_one_prime() {
 fn keys_and_levels_are_in_the_order_of_the_stages() {
     let owner = owner();
     let plan = BootstrapperPlan::new(&owner.parameters, &first(3, Values::Complex)).unwrap();
-    let stages = [Stage::ModRaise, Stage::CoeffsToSlots, Stage::EvalMod, Stage::Recombine, Stage::SlotsToCoeffs];
+    let stages =
+        [Stage::ModRaise, Stage::CoeffsToSlots, Stage::EvalMod, Stage::Recombine, Stage::SlotsToCoeffs];
     let levels = plan.stage_levels();
     assert_eq!(levels.iter().map(|(stage, _, _)| *stage).collect::<Vec<_>>(), stages);
     assert!(levels.windows(2).all(|pair| pair[0].2 == pair[1].1), "{levels:?}");
