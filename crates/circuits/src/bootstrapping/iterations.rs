@@ -79,7 +79,10 @@ pub(super) fn iterate(
     pass: impl Fn(&Ciphertext, f64) -> Result<Ciphertext, CircuitError>,
     back: impl Fn(&Ciphertext, &Ciphertext) -> Result<Ciphertext, CircuitError>,
 ) -> Result<Ciphertext, CircuitError> {
-    let Some(Iterations { count, log_precision }) = plan.iterations else { return pass(input, plan.scale) };
+    let Some(iterations) = plan.iterations else { return pass(input, plan.scale) };
+    // A plan is plain data: what shifts by its numbers does not trust it.
+    iterations.require(plan.scale, plan.eval_mod.approximation.bits())?;
+    let Iterations { count, log_precision } = iterations;
     // Errors are those that bootstrapping adds to what the input decrypts to.
     let reference = without_error(input);
     let first = pass(&reference, intermediate(plan, plan.scale))?;

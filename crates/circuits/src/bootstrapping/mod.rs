@@ -10,7 +10,8 @@
 //! | [`coeffs_to_slots`] | coefficients | slots: one real number in each | its number of factors lower |
 //! | [`eval_mod`] | slots that are off by multiples of `q_0` | slots | its depth lower |
 //!
-//! [`Bootstrapper`] composes them, and joins real and imaginary parts at the end. A ciphertext whose values are in coefficients already
+//! [`Bootstrapper`] composes them, and joins real and imaginary parts at the end; in the order of the table or, with [`Order::ModRaiseFirst`],
+//! with the first of them last, and several times over for [`Iterations`]. A ciphertext whose values are in coefficients already
 //! enters at [`Bootstrapper::bootstrap_coefficients`]; a result is left in coefficients by [`SlotsToCoeffs`].
 //!
 //! [`BootstrapperPlan`] is plain data: the level, scale and baby and giant steps of every transform, and every key that is needed, each at the

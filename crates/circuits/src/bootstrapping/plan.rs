@@ -60,6 +60,45 @@ pub struct BootstrapperLiteral {
     pub output_level: Option<usize>,
 }
 
+impl BootstrapperLiteral {
+    /// Refuses numbers by which something would be sized, or that nothing is defined for.
+    ///
+    /// # Errors
+    /// As [`BootstrapperPlan::new`].
+    fn require(&self, parameters: &CkksParameters) -> Result<(), CircuitError> {
+        let (rlwe, max) = (parameters.rlwe(), parameters.max_log_slots());
+        let (first, input_level) = match self.order {
+            Order::SlotsToCoeffsFirst => (Stage::SlotsToCoeffs, self.slots_to_coeffs),
+            Order::ModRaiseFirst => (Stage::ModRaise, 0),
+        };
+        if self.log_slots > max {
+            return Err(first.error(input_level, CircuitError::LogSlots { log_slots: self.log_slots, max }));
+        }
+        if self.max_babies == 0 {
+            let what = "baby steps of a factor";
+            return Err(CircuitError::Count { what, count: 0, min: 1, max: 1 << max });
+        }
+        for (stage, levels) in [
+            (Stage::SlotsToCoeffs, self.slots_to_coeffs),
+            (Stage::CoeffsToSlots, self.coeffs_to_slots),
+            (Stage::EvalMod, self.double_angles as usize),
+        ] {
+            rlwe.require_level(levels).map_err(|error| stage.error(parameters.max_level(), error))?;
+        }
+        if !self.cosine_degree.is_multiple_of(2) {
+            let (what, count) = ("degree of a cosine, even", self.cosine_degree);
+            let error = CircuitError::Count { what, count, min: 2, max: MAX_DEGREE - 1 };
+            return Err(Stage::EvalMod.error(parameters.max_level(), error));
+        }
+        let scale = rlwe.modulus(0).value() as f64 / self.log_ratio.exp2();
+        if !(scale >= 1.0 && scale.is_finite()) {
+            let (log_scale, log_q) = (scale.log2(), rlwe.log2_q(0));
+            return Err(first.error(input_level, CkksError::Scale { log_scale, log_q, level: 0 }));
+        }
+        Ok(())
+    }
+}
+
 /// What a bootstrapping does, stage by stage, before any key is made or diagonal encoded. Plain data.
 ///
 /// Levels, from the top, of [`Order::SlotsToCoeffsFirst`]:
@@ -111,37 +150,10 @@ impl BootstrapperPlan {
         let (rlwe, log_slots) = (parameters.rlwe(), literal.log_slots);
         let (scale, q0) = (parameters.scale(), rlwe.modulus(0).value() as f64);
         let max_babies = literal.max_babies;
-        if log_slots > parameters.max_log_slots() {
-            let error = CircuitError::LogSlots { log_slots, max: parameters.max_log_slots() };
-            return Err(Stage::SlotsToCoeffs.error(literal.slots_to_coeffs, error));
-        }
-        if max_babies == 0 {
-            let what = "baby steps of a factor";
-            return Err(CircuitError::Count { what, count: 0, min: 1, max: 1 << parameters.max_log_slots() });
-        }
         let named = |stage: Stage, level| move |error| stage.error(level, error);
         let available = parameters.max_level();
-        // Counts of levels: refused before anything is sized by them.
-        for (stage, levels) in [
-            (Stage::SlotsToCoeffs, literal.slots_to_coeffs),
-            (Stage::CoeffsToSlots, literal.coeffs_to_slots),
-            (Stage::EvalMod, literal.double_angles as usize),
-        ] {
-            rlwe.require_level(levels).map_err(|error| stage.error(available, error))?;
-        }
-        if !literal.cosine_degree.is_multiple_of(2) {
-            let (what, count, max) = ("degree of a cosine, even", literal.cosine_degree, MAX_DEGREE - 1);
-            return Err(Stage::EvalMod.error(available, CircuitError::Count { what, count, min: 2, max }));
-        }
+        literal.require(parameters)?;
         let coefficients_scale = q0 / literal.log_ratio.exp2();
-        if !(coefficients_scale >= 1.0 && coefficients_scale.is_finite()) {
-            let log_scale = coefficients_scale.log2();
-            let error = CkksError::Scale { log_scale, log_q: rlwe.log2_q(0), level: 0 };
-            return Err(match literal.order {
-                Order::SlotsToCoeffsFirst => Stage::SlotsToCoeffs.error(literal.slots_to_coeffs, error),
-                Order::ModRaiseFirst => Stage::ModRaise.error(0, error),
-            });
-        }
 
         let slots_to_coeffs = |level: usize, output_scale: f64| {
             Dft::balanced(log_slots, literal.slots_to_coeffs)

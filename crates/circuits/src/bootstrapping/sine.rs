@@ -96,8 +96,8 @@ impl SineApproximation {
     /// The approximation with a cosine of the given degree, `double_angles` and an arcsine of the given odd degree.
     ///
     /// # Errors
-    /// [`CircuitError::Count`] for a degree of 0 or above 127, or of the arcsine's even or above 7; [`CircuitError::Interval`] unless
-    /// `0 < message < 1/4`.
+    /// [`CircuitError::Count`] for a degree of 0 or above 127, or of the arcsine's even or above 7, more than 127 double angles, a `k` above
+    /// [`MAX_WEIGHT`]; [`CircuitError::Interval`] unless `0 < message < 1/4`.
     pub fn new(
         k: usize,
         message: f64,
@@ -411,6 +411,10 @@ mod tests {
             SineApproximation::new(12, 0.01, 128, 2, 1),
             Err(CircuitError::Count { count: 128, .. })
         ));
+        for (k, angles) in [(usize::MAX, 2), (MAX_WEIGHT + 1, 2), (12, 128), (12, u32::MAX)] {
+            let error = SineApproximation::new(k, 0.01, 30, angles, 1);
+            assert!(matches!(error, Err(CircuitError::Count { .. })), "{k} {angles}");
+        }
         for arcsine in [2, 9] {
             assert!(matches!(
                 SineApproximation::new(12, 0.01, 30, 2, arcsine),
