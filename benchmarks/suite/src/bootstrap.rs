@@ -5,7 +5,8 @@ use std::time::Instant;
 use keywright_circuits::bootstrapping::eval_mod::eval_mod;
 use keywright_circuits::bootstrapping::mod_raise::mod_raise;
 use keywright_circuits::bootstrapping::{
-    BOOTSTRAP_PRESETS, Bootstrapper, BootstrapperLiteral, BootstrapperPlan, Stage, Values, bootstrap_preset,
+    BOOTSTRAP_PRESETS, Bootstrapper, BootstrapperLiteral, BootstrapperPlan, Order, Prediction, Stage, Values,
+    bootstrap_preset,
 };
 use keywright_ckks::{Ciphertext, CkksLiteral, CkksParameters, Complex64, Decryptor, Encryptor, Evaluator};
 use keywright_ring::sampling::SecretRng;
@@ -57,6 +58,7 @@ fn set(name: &str) -> Result<(CkksParameters, BootstrapperLiteral), BenchError> 
         let bootstrapper = BootstrapperLiteral {
             log_slots: 10,
             values: Values::Complex,
+            order: Order::SlotsToCoeffsFirst,
             slots_to_coeffs: 2,
             coeffs_to_slots: 2,
             max_babies: 8,
@@ -66,6 +68,7 @@ fn set(name: &str) -> Result<(CkksParameters, BootstrapperLiteral), BenchError> 
             cosine_degree: 62,
             double_angles: 1,
             arcsine_degree: 7,
+            iterations: None,
             output_level: None,
         };
         return Ok((CkksParameters::new(literal)?, bootstrapper));
@@ -160,6 +163,7 @@ pub fn run_bootstrap(
     let rlwe = parameters.rlwe();
     let plan = BootstrapperPlan::new(&parameters, &literal)?;
     let (prediction, sine) = (plan.prediction(&parameters)?, &plan.eval_mod.approximation);
+    let predicted = |of: &dyn Fn(&Prediction) -> f64| prediction.as_ref().map_or(f64::NAN, of);
     let secret = SecretKey::sample(rlwe, &mut rng(1))?;
     let mut generator = KeyGenerator::new(&secret, rng(2));
     let public = generator.public_key();
@@ -234,12 +238,12 @@ pub fn run_bootstrap(
             slots: 1 << literal.log_slots,
             values: if literal.values == Values::Complex { "complex" } else { "real" },
             approximation: [sine.k, sine.cosine.degree(), sine.double_angles as usize, sine.arcsine.degree()],
-            log2_failure: prediction.log2_failure,
+            log2_failure: predicted(&|found| found.log2_failure),
             vectors: request.runs + 1,
             worst_bits: added.worst_bits(),
             mean_bits: added.mean_bits(),
-            predicted_worst_bits: prediction.worst_bits(request.runs + 1),
-            predicted_mean_bits: prediction.mean_bits(),
+            predicted_worst_bits: predicted(&|found| found.worst_bits(request.runs + 1)),
+            predicted_mean_bits: predicted(&Prediction::mean_bits),
             result_worst_bits: result.worst_bits(),
             bound_bits: -bound.log2(),
             keys: keys.len(),

@@ -1,4 +1,5 @@
-//! Measures one bootstrapping preset: `cargo run --release -p keywright-circuits --example bootstrap -- NAME [VECTORS]`.
+//! Measures one bootstrapping preset: `cargo run --release -p keywright-circuits --example bootstrap -- NAME [VECTORS] [generated]`; with the
+//! last word diagonals are encoded at every use instead of kept.
 //!
 //! Prints the levels and keys of every stage, the bytes and seconds of key generation and precomputation, the seconds of
 //! every stage, and the precision of random values with parts uniform in `[-1, 1]`: `-log2` of the largest and of the mean
@@ -12,7 +13,9 @@ use std::time::Instant;
 
 use keywright_circuits::bootstrapping::eval_mod::eval_mod;
 use keywright_circuits::bootstrapping::mod_raise::mod_raise;
-use keywright_circuits::bootstrapping::{Bootstrapper, BootstrapperPlan, Values, bootstrap_preset};
+use keywright_circuits::bootstrapping::{
+    Bootstrapper, BootstrapperPlan, Diagonals, Values, bootstrap_preset,
+};
 use keywright_ckks::{Ciphertext, Complex64, Decryptor, Encryptor, Evaluator};
 use keywright_rlwe::{EvaluationKeys, KeyGenerator, SecretKey, system_rng};
 
@@ -93,6 +96,11 @@ fn main() -> Outcome<()> {
     let mut arguments = std::env::args().skip(1);
     let name = arguments.next().ok_or("name a preset")?;
     let vectors: u64 = arguments.next().map_or(Ok(3), |count| count.parse())?;
+    let diagonals = match arguments.next().as_deref() {
+        None => Diagonals::Stored,
+        Some("generated") => Diagonals::Generated,
+        Some(other) => return Err(format!("{other} is not an option; there is: generated").into()),
+    };
     let preset = bootstrap_preset(&name)?;
     let parameters = preset.parameters()?;
     println!("{parameters:?}");
@@ -128,16 +136,17 @@ fn main() -> Outcome<()> {
             factor.keys.iter().map(|k| k.bytes(parameters.rlwe())).sum::<Result<usize, _>>()? as f64 / 1e6
         );
     }
-    let prediction = plan.prediction(&parameters)?;
-    for (stage, deviation) in &prediction.stages {
-        println!("predicted root mean square error, {stage}: {:.1} bits", -deviation.log2());
+    if let Some(prediction) = plan.prediction(&parameters)? {
+        for (stage, deviation) in &prediction.stages {
+            println!("predicted root mean square error, {stage}: {:.1} bits", -deviation.log2());
+        }
+        let values = 1.max(vectors as usize);
+        let (worst, mean, failure) =
+            (prediction.worst_bits(values), prediction.mean_bits(), prediction.log2_failure);
+        println!(
+            "predicted of {values} vectors: worst {worst:.2}, mean {mean:.2}; a bootstrap fails with 2^{failure:.0}"
+        );
     }
-    let values = 1.max(vectors as usize);
-    let (worst, mean) = (prediction.worst_bits(values), prediction.mean_bits());
-    println!(
-        "predicted of {values} vectors: worst {worst:.2}, mean {mean:.2}; a bootstrap fails with 2^{:.0}",
-        prediction.log2_failure
-    );
     if vectors == 0 {
         return Ok(());
     }
@@ -147,7 +156,8 @@ fn main() -> Outcome<()> {
     let public = generator.public_key();
     let mut keys = EvaluationKeys::new(parameters.rlwe());
     timed("keys", || Ok(plan.generate_keys(&mut generator, &mut keys)?))?;
-    let bootstrapper = timed("precomputation", || Ok(Bootstrapper::new(&parameters, &plan)?))?;
+    let bootstrapper =
+        timed("precomputation", || Ok(Bootstrapper::with_diagonals(&parameters, &plan, diagonals)?))?;
     println!(
         "{} keys of {:.3} GB, diagonals of {:.3} GB",
         keys.len(),

@@ -43,8 +43,10 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
             f"{BOOTSTRAP} and --preset go together: keywright bench {BOOTSTRAP} --preset "
             f"{options.preset or bench_presets()[0]}"
         )
-    if options.vectors is not None and (not bootstraps or options.vectors < 2):
-        raise CommandError(f"--vectors is of {BOOTSTRAP} and at least 2, not {options.vectors}")
+    if options.vectors is not None and not bootstraps:
+        raise CommandError(f"--vectors is an option of {BOOTSTRAP}, which is not among the works")
+    if options.vectors is not None and options.vectors < 2:
+        raise CommandError(f"--vectors is at least 2, the first not being timed; not {options.vectors}")
     if options.threads is not None:
         kw.set_threads(options.threads)
     works = [work for work in options.works if work != BOOTSTRAP]

@@ -36,7 +36,7 @@ use std::f64::consts::{PI, SQRT_2};
 use super::coeffs_to_slots::Values;
 use super::dft::{Dft, Direction};
 use super::factor::FactorPlan;
-use super::plan::BootstrapperPlan;
+use super::plan::{BootstrapperPlan, Order};
 use super::range::log2_tail;
 use crate::CircuitError;
 use crate::polynomial::{Point, Roundings};
@@ -51,6 +51,10 @@ struct Variance {
 impl Variance {
     fn mean(self) -> f64 {
         self.plain + self.secret
+    }
+
+    fn times(self, factor: f64) -> Self {
+        Self { plain: self.plain * factor, secret: self.secret * factor }
     }
 }
 
@@ -150,16 +154,22 @@ impl Prediction {
 impl BootstrapperPlan {
     /// Predicts the errors that [`super::Bootstrapper::bootstrap`] adds to what its input decrypts to: values with parts uniform in
     /// `[-1, 1]`.
+    /// `None` if `slots_to_coeffs` comes last, which has another model.
     ///
     /// # Errors
     /// What [`KeySpec::validate`] says of keys of other parameters.
-    pub fn prediction(&self, parameters: &CkksParameters) -> Result<Prediction, CircuitError> {
+    pub fn prediction(&self, parameters: &CkksParameters) -> Result<Option<Prediction>, CircuitError> {
+        if self.order == Order::ModRaiseFirst {
+            return Ok(None);
+        }
         let (rlwe, model) = (parameters.rlwe(), Model::new(self, parameters));
+        // Of an iterated bootstrapping the last pass corrects what was scaled up by `1 / gain`, and so are its errors.
+        let power = model.gain * model.gain;
         let recombine = model.recombine()?;
-        let s2c = model.slots_to_coeffs()?;
-        let raise = model.mod_raise()?;
-        let c2s = model.coeffs_to_slots()?;
-        let rounding = model.rounding(model.working);
+        let s2c = model.slots_to_coeffs()?.times(power);
+        let raise = model.mod_raise()?.times(power);
+        let c2s = model.coeffs_to_slots()?.times(power);
+        let rounding = model.rounding(model.working).times(power);
         let complex = self.coeffs_to_slots.values == Values::Complex;
         let cases = model.cases(rlwe);
         let other =
@@ -184,7 +194,7 @@ impl BootstrapperPlan {
         let tail = log2_tail(self.mod_raise.weight(rlwe), approximation.k, approximation.message);
         let log2_failure = tail + f64::from(log_slots + u32::from(complex));
         let copies = 1u64 << (parameters.max_log_slots() - self.coeffs_to_slots.output_log_slots());
-        Ok(Prediction {
+        Ok(Some(Prediction {
             stages: stages.into_iter().map(|(name, variance)| (name, variance.sqrt())).collect(),
             log2_failure,
             rest,
@@ -194,7 +204,7 @@ impl BootstrapperPlan {
             secret: secret_at_slots(copies as f64),
             slots: f64::from(log_slots).exp2(),
             parts: if complex { 2.0 } else { 1.0 },
-        })
+        }))
     }
 }
 
@@ -207,6 +217,9 @@ struct Model<'p> {
     /// Coefficients that meet in a slot of the input and of `eval_mod`.
     outer: f64,
     working: f64,
+    /// What the last pass is scaled down by, and the scale that its `eval_mod` is asked for; 1 and the plan's for a single one.
+    gain: f64,
+    scale: f64,
 }
 
 impl<'p> Model<'p> {
@@ -215,11 +228,20 @@ impl<'p> Model<'p> {
         let spread = |log_slots| Packing::Slots { log_slots }.spread();
         let outer = spread(plan.slots_to_coeffs.dft.log_slots());
         let working = spread(plan.coeffs_to_slots.output_log_slots());
-        Self { plan, parameters, norm2: rlwe.secret().expected_norm2(rlwe.n()), outer, working }
+        let gain = plan.iterations.map_or(1.0, |iterations| {
+            (-f64::from(iterations.log_precision) * (iterations.count - 1) as f64).exp2()
+        });
+        let (norm2, scale) = (rlwe.secret().expected_norm2(rlwe.n()), plan.scale * gain);
+        Self { plan, parameters, norm2, outer, working, gain, scale }
     }
 
     fn rlwe(&self) -> &Parameters {
         self.parameters.rlwe()
+    }
+
+    /// The largest message of the last pass: of an iterated bootstrapping it is an error, far below its bound.
+    fn messages(&self) -> f64 {
+        if self.plan.iterations.is_some() { 0.0 } else { 1.0 }
     }
 
     /// `E |e|^2` of a rounding in a slot in which so many coefficients meet, at scale 1.
@@ -279,7 +301,7 @@ impl<'p> Model<'p> {
         let change = stage.output_scale / stage.input_scale;
         let constants = vec![change.powf(1.0 / stage.factors.len() as f64); stage.factors.len()];
         let parts = if self.plan.coeffs_to_slots.values == Values::Complex { 2.0 } else { 1.0 };
-        let input = parts / 3.0 * stage.input_scale * stage.input_scale;
+        let input = parts / 3.0 * (self.messages() * stage.input_scale).powi(2);
         let (error, gain) =
             self.factors(&stage.dft, Direction::Forward, &stage.factors, &constants, input)?;
         let inner = error / (2.0 * gain * stage.input_scale * stage.input_scale);
@@ -352,7 +374,7 @@ impl<'p> Model<'p> {
     fn cases(&self, rlwe: &Parameters) -> Vec<Case> {
         let (plan, ratio) = (&self.plan.eval_mod, self.plan.ratio());
         let (level, approximation) = (self.plan.coeffs_to_slots.output_level(), &plan.approximation);
-        let (scales, last) = plan.scales(rlwe, level, ratio, self.plan.scale);
+        let (scales, last) = plan.scales(rlwe, level, ratio, self.scale);
         let variable = self.plan.coeffs_to_slots.output_scale;
         let cosine = Roundings::new(&plan.cosine, rlwe, level, variable, scales[0], 1.0);
         let below = level - plan.cosine.depth() - (scales.len() - 1);
@@ -364,7 +386,7 @@ impl<'p> Model<'p> {
         let mut out = Vec::new();
         for (integer, probability) in integers(plan.approximation.k, self.plan.mod_raise.weight(rlwe)) {
             for (node, weight) in MESSAGES {
-                let message = node * approximation.message;
+                let message = node * self.messages() * approximation.message;
                 let x = integer as f64 + message;
                 let y = (x - 0.25) / approximation.half_width();
                 let mut point = cosine.reach(Point { value: y, deviation: 0.0 });
@@ -379,7 +401,7 @@ impl<'p> Model<'p> {
                 out.push(Case {
                     probability: probability * weight,
                     steps: (ratio * deviation).powi(2),
-                    bias: ratio * (approximation.value(x) - message),
+                    bias: self.gain * ratio * (approximation.value(x) - message),
                 });
             }
         }

@@ -1,7 +1,7 @@
 //! What a plan predicts is what is seen.
 
 use crate::fixture::{Owner, Values as Random, rng};
-use keywright_circuits::bootstrapping::{Bootstrapper, BootstrapperLiteral, BootstrapperPlan, Values};
+use keywright_circuits::bootstrapping::{Bootstrapper, BootstrapperLiteral, BootstrapperPlan, Order, Values};
 use keywright_ckks::{Complex64, Evaluator};
 use keywright_rlwe::{EvaluationKeys, KeyGenerator};
 
@@ -15,6 +15,7 @@ fn owners() -> [(Owner, BootstrapperLiteral); 3] {
     let literal = BootstrapperLiteral {
         log_slots: 10,
         values: Values::Complex,
+        order: Order::SlotsToCoeffsFirst,
         slots_to_coeffs: 2,
         coeffs_to_slots: 2,
         max_babies: 8,
@@ -24,6 +25,7 @@ fn owners() -> [(Owner, BootstrapperLiteral); 3] {
         cosine_degree: 62,
         double_angles: 1,
         arcsine_degree: 7,
+        iterations: None,
         output_level: Some(5),
     };
     let usual = chain(&[(50, 1), (40, 2), (45, 3), (50, 8), (59, 1), (60, 1), (50, 3)]);
@@ -78,7 +80,7 @@ fn mean_and_worst_are_within_a_bit_of_the_prediction() {
         {
             let literal = BootstrapperLiteral { log_slots, values, ..literal.clone() };
             let plan = BootstrapperPlan::new(&owner.parameters, &literal).unwrap();
-            let prediction = plan.prediction(&owner.parameters).unwrap();
+            let prediction = plan.prediction(&owner.parameters).unwrap().unwrap();
             let (mean, worst) = seen(&owner, &plan, &literal);
             let what = format!("2^{log_slots} {values:?}, ratio 2^{}", literal.log_ratio);
             let (predicted_mean, predicted_worst) = (prediction.mean_bits(), prediction.worst_bits(VECTORS));
