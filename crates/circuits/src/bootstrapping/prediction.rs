@@ -92,11 +92,13 @@ impl Prediction {
     /// `-log2` of the expected absolute error of a part.
     pub fn mean_bits(&self) -> f64 {
         let mut mean = 0.0;
-        self.mixture(1.0, &mut |probability, deviation, bias| {
-            let z = bias / deviation;
-            let folded = (2.0 / PI).sqrt() * (-z * z / 2.0).exp() + z * (1.0 - erfc(z / SQRT_2));
-            mean += probability * deviation * folded;
-        });
+        for &(probability, x) in &self.secret {
+            self.at(x, &mut |share, deviation, bias| {
+                let z = bias / deviation;
+                let folded = (2.0 / PI).sqrt() * (-z * z / 2.0).exp() + z * (1.0 - erfc(z / SQRT_2));
+                mean += probability * share * deviation * folded;
+            });
+        }
         -mean.log2()
     }
 
@@ -125,27 +127,21 @@ impl Prediction {
     /// Probability that one part is off by more than `t`, where the secret has `X = x`.
     fn tail(&self, t: f64, x: f64) -> f64 {
         let mut sum = 0.0;
-        self.at(x, 1.0, &mut |probability, deviation, bias| {
+        self.at(x, &mut |probability, deviation, bias| {
             let beyond = |distance: f64| erfc(distance / deviation / SQRT_2) / 2.0;
             sum += probability * (beyond(t - bias) + beyond(t + bias));
         });
         sum
     }
 
-    fn mixture(&self, weight: f64, see: &mut dyn FnMut(f64, f64, f64)) {
-        for &(probability, x) in &self.secret {
-            self.at(x, weight * probability, see);
-        }
-    }
-
     /// Probability, deviation and bias of every case, for one value of `X`.
-    fn at(&self, x: f64, weight: f64, see: &mut dyn FnMut(f64, f64, f64)) {
+    fn at(&self, x: f64, see: &mut dyn FnMut(f64, f64, f64)) {
         let rest = self.rest.plain + self.rest.secret * x;
         let half = (self.rounding.plain + self.rounding.secret * x) / 2.0;
         for case in &self.cases {
             for other in &self.other {
                 let variance = rest + half * (case.steps + other.steps);
-                see(weight * case.probability * other.probability, variance.sqrt(), case.bias);
+                see(case.probability * other.probability, variance.sqrt(), case.bias);
             }
         }
     }
@@ -153,8 +149,7 @@ impl Prediction {
 
 impl BootstrapperPlan {
     /// Predicts the errors that [`super::Bootstrapper::bootstrap`] adds to what its input decrypts to: values with parts uniform in
-    /// `[-1, 1]`.
-    /// `None` if `slots_to_coeffs` comes last, which has another model.
+    /// `[-1, 1]`. `None` if `slots_to_coeffs` comes last, which has another model.
     ///
     /// # Errors
     /// What [`KeySpec::validate`] says of keys of other parameters.

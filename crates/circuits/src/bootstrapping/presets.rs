@@ -91,10 +91,10 @@ pub const BOOTSTRAP_PRESETS: [BootstrapPreset; 12] = [
         ..BALANCED
     },
     BootstrapPreset {
-        name: "N16_QP1703_L10_S40",
+        name: "N16_QP1653_L10_S40",
         log_n: 16,
         q: &[(50, 1), (31, 3), (40, 10), (57, 4), (60, 4), (48, 4)],
-        p: &[(50, 10)],
+        p: &[(50, 9)],
         log_scale: 40,
         bootstrapper: WITHOUT_ARCSINE,
     },
@@ -159,10 +159,10 @@ pub const BOOTSTRAP_PRESETS: [BootstrapPreset; 12] = [
         },
     },
     BootstrapPreset {
-        name: "N17_QP3471_L24_S50",
+        name: "N17_QP3361_L24_S50",
         log_n: 17,
         q: &[(55, 1), (41, 3), (50, 24), (54, 5), (60, 1), (54, 2), (60, 2), (54, 5)],
-        p: &[(55, 23)],
+        p: &[(55, 21)],
         log_scale: 50,
         bootstrapper: BootstrapperLiteral { log_slots: 16, max_babies: 4, cosine_degree: 50, ..FULL },
     },
