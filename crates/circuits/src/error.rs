@@ -52,6 +52,14 @@ pub enum CircuitError {
         /// Highest level of the parameters.
         available: usize,
     },
+    /// Fewer bytes of keys than any way to bootstrap needs.
+    #[error("keys of at most {budget} bytes; the fewest that there can be have {minimum}")]
+    KeyBudget {
+        /// Bytes asked for.
+        budget: usize,
+        /// The fewest.
+        minimum: usize,
+    },
     /// A failure probability that is none.
     #[error("2^{log2} is no probability of failure: log2 must be below 0, such as -40")]
     FailureProbability {

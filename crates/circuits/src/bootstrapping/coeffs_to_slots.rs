@@ -31,6 +31,7 @@ use keywright_rlwe::{KeyElement, KeySpec};
 
 use super::dft::{Dft, Direction};
 use super::factor::{FactorPlan, apply, quiet_key};
+use super::key_budget::KeyBudget;
 use super::stage::{Stage, require_input};
 use crate::CircuitError;
 use crate::linear_transform::{LinearTransform, Spread};
@@ -66,11 +67,11 @@ pub struct CoeffsToSlotsPlan {
 }
 
 impl CoeffsToSlotsPlan {
-    /// Plans the stage for inputs at `level`: one level for each factor, each with at most `max_babies` baby steps.
+    /// Plans the stage for inputs at `level`: one level for each factor, whose keys have a budget.
     ///
     /// # Errors
     /// [`CircuitError::LogSlots`]; [`CircuitError::Ckks`] for too low a level, scales that are not positive and finite, and keys that
-    /// cannot be.
+    /// cannot be; [`CircuitError::KeyBudget`].
     pub fn new(
         parameters: &CkksParameters,
         dft: Dft,
@@ -79,7 +80,7 @@ impl CoeffsToSlotsPlan {
         input_scale: f64,
         factor: f64,
         output_scale: f64,
-        max_babies: usize,
+        budget: KeyBudget,
     ) -> Result<Self, CircuitError> {
         let (rlwe, stage) = (parameters.rlwe(), Stage::CoeffsToSlots);
         let (log_slots, max) = (dft.log_slots(), parameters.max_log_slots());
@@ -99,18 +100,27 @@ impl CoeffsToSlotsPlan {
         let trace = (log_slots..max)
             .map(|k| quiet_key(rlwe, KeyElement::Galois(rotation_element(rlwe.log_n(), 1 << k)), level))
             .collect::<Result<_, _>>()?;
-        let halves = values == Values::Complex && log_slots < max;
-        let factors = dft
-            .order(Direction::Inverse)
-            .into_iter()
-            .zip((0..=level).rev())
-            .map(|(factor, level)| {
-                let log_slots = log_slots + u32::from(halves && factor == 0);
-                FactorPlan::new(parameters, dft.indices(factor), log_slots, level, max_babies)
-            })
-            .collect::<Result<_, _>>()?;
+        let factors = budget.choose(0, Self::options(parameters, &dft, values, level)?)?;
         let conjugation = quiet_key(rlwe, KeyElement::Galois((2 << rlwe.log_n()) - 1), level - needed)?;
         Ok(Self { dft, values, trace, factors, conjugation, input_scale, factor, output_scale })
+    }
+
+    /// The ways to evaluate each factor, see [`FactorPlan::options`].
+    pub(super) fn options(
+        parameters: &CkksParameters,
+        dft: &Dft,
+        values: Values,
+        level: usize,
+    ) -> Result<Vec<Vec<FactorPlan>>, CircuitError> {
+        let log_slots = dft.log_slots();
+        let halves = values == Values::Complex && log_slots < parameters.max_log_slots();
+        let factors = dft.order(Direction::Inverse).into_iter().zip((0..=level).rev());
+        factors
+            .map(|(factor, level)| {
+                let log_slots = log_slots + u32::from(halves && factor == 0);
+                FactorPlan::options(parameters, dft.indices(factor), log_slots, level)
+            })
+            .collect()
     }
 
     /// Level of the input; ciphertexts above it are taken at it.

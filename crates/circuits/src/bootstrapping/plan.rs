@@ -1,12 +1,13 @@
 use std::collections::BTreeSet;
 
 use keywright_ckks::CkksParameters;
-use keywright_rlwe::{EvaluationKeys, KeyGenerator, KeySpec};
+use keywright_rlwe::{EvaluationKeys, KeyGenerator, KeySpec, Parameters};
 
 use super::coeffs_to_slots::{CoeffsToSlotsPlan, Values};
 use super::dft::Dft;
 use super::eval_mod::EvalModPlan;
 use super::factor::FactorPlan;
+use super::key_budget::KeyBudget;
 use super::mod_raise::ModRaisePlan;
 use super::range::integer_part_bound;
 use super::sine::SineApproximation;
@@ -25,8 +26,8 @@ pub struct BootstrapperLiteral {
     pub slots_to_coeffs: usize,
     /// Levels of `coeffs_to_slots`.
     pub coeffs_to_slots: usize,
-    /// Most baby steps of a factor of either: each has a key. Fewer of them are more giant steps, which share a key but take longer.
-    pub max_babies: usize,
+    /// Bytes that all keys may have: fewer take longer.
+    pub budget: KeyBudget,
     /// Hamming weight of the ephemeral secret under which the modulus is raised; `None` raises it under the main one.
     pub ephemeral_weight: Option<usize>,
     /// `log2` of the probability that a bootstrap fails.
@@ -79,22 +80,19 @@ impl BootstrapperPlan {
     /// # Errors
     /// [`CircuitError::Stage`] naming the stage that cannot be: keys that are not secure or whose special primes are too small, a
     /// message ratio and precision that no approximation has, too many slots. [`CircuitError::BootstrapLevels`] if the parameters have
-    /// too few levels, or the result would be too low to be bootstrapped again. [`CircuitError::Count`] for no baby steps.
+    /// too few levels, or the result would be too low to be bootstrapped again. [`CircuitError::KeyBudget`].
     pub fn new(parameters: &CkksParameters, literal: &BootstrapperLiteral) -> Result<Self, CircuitError> {
         let (rlwe, log_slots) = (parameters.rlwe(), literal.log_slots);
         let (scale, q0) = (parameters.scale(), rlwe.modulus(0).value() as f64);
-        let max_babies = literal.max_babies;
-        if max_babies == 0 {
-            let what = "baby steps of a factor";
-            return Err(CircuitError::Count { what, count: 0, min: 1, max: 1 << parameters.max_log_slots() });
-        }
+        // All factors share the budget: they are planned for speed first, and chosen anew at the end.
+        let speed = KeyBudget::Fastest;
         let named = |stage: Stage, level| move |error| stage.error(level, error);
 
         let input_level = literal.slots_to_coeffs;
         let slots_to_coeffs = Dft::balanced(log_slots, input_level)
             .and_then(|dft| {
                 let coefficients = q0 / literal.log_ratio.exp2();
-                SlotsToCoeffsPlan::new(parameters, dft, input_level, scale, coefficients, max_babies)
+                SlotsToCoeffsPlan::new(parameters, dft, input_level, scale, coefficients, speed)
             })
             .map_err(named(Stage::SlotsToCoeffs, input_level))?;
 
@@ -128,18 +126,66 @@ impl BootstrapperPlan {
         let coeffs_to_slots = Dft::balanced(log_slots, literal.coeffs_to_slots)
             .and_then(|dft| {
                 let scale = eval_mod.input_scale(rlwe, eval_mod_level)?;
-                CoeffsToSlotsPlan::new(parameters, dft, literal.values, top, q0, factor, scale, max_babies)
+                CoeffsToSlotsPlan::new(parameters, dft, literal.values, top, q0, factor, scale, speed)
             })
             .map_err(named(Stage::CoeffsToSlots, top))?;
         let relinearization =
             eval_mod.key_spec(rlwe, eval_mod_level).map_err(named(Stage::EvalMod, eval_mod_level))?;
         let recombine = halves
             .then(|| {
-                FactorPlan::new(parameters, [0, 1 << log_slots], log_slots + 1, recombine_level, max_babies)
+                let options =
+                    FactorPlan::options(parameters, [0, 1 << log_slots], log_slots + 1, recombine_level)?;
+                Ok(speed.choose(0, vec![options])?.pop())
             })
             .transpose()
-            .map_err(named(Stage::Recombine, recombine_level))?;
-        Ok(Self { slots_to_coeffs, mod_raise, coeffs_to_slots, eval_mod, relinearization, recombine, scale })
+            .map_err(named(Stage::Recombine, recombine_level))?
+            .flatten();
+        let plan =
+            Self { slots_to_coeffs, mod_raise, coeffs_to_slots, eval_mod, relinearization, recombine, scale };
+        match literal.budget {
+            KeyBudget::Fastest => Ok(plan),
+            budget => plan.within(parameters, budget),
+        }
+    }
+
+    /// The ways to evaluate each factor of the transforms, by ascending [`FactorPlan::key_bytes`] and descending [`FactorPlan::work`]:
+    /// those of `slots_to_coeffs`, then those of `coeffs_to_slots`, in the order in which they are applied. What a planner chooses from.
+    ///
+    /// # Errors
+    /// As [`Self::new`], for a plan that was made for other parameters.
+    pub fn factor_options(
+        &self,
+        parameters: &CkksParameters,
+    ) -> Result<Vec<(Stage, Vec<FactorPlan>)>, CircuitError> {
+        let (first, second) = (&self.slots_to_coeffs, &self.coeffs_to_slots);
+        let forward = SlotsToCoeffsPlan::options(parameters, &first.dft, first.input_level())?;
+        let back = CoeffsToSlotsPlan::options(parameters, &second.dft, second.values, second.input_level())?;
+        let of = |stage| move |options| (stage, options);
+        let forward = forward.into_iter().map(of(Stage::SlotsToCoeffs));
+        Ok(forward.chain(back.into_iter().map(of(Stage::CoeffsToSlots))).collect())
+    }
+
+    /// The same with other ways to evaluate its factors: of least work with keys of that budget.
+    fn within(mut self, parameters: &CkksParameters, budget: KeyBudget) -> Result<Self, CircuitError> {
+        let rlwe = parameters.rlwe();
+        let options = self.factor_options(parameters)?.into_iter().map(|(_, options)| options).collect();
+        let (first, second) = (&mut self.slots_to_coeffs.factors, &mut self.coeffs_to_slots.factors);
+        let count = first.len();
+        first.clear();
+        second.clear();
+        let fixed = self.key_bytes(rlwe)?;
+        let mut factors = budget.choose(fixed, options)?;
+        self.coeffs_to_slots.factors = factors.split_off(count.min(factors.len()));
+        self.slots_to_coeffs.factors = factors;
+        Ok(self)
+    }
+
+    /// Bytes of all keys in memory.
+    ///
+    /// # Errors
+    /// As [`KeySpec::bytes`], for a plan that was made for other parameters.
+    pub fn key_bytes(&self, rlwe: &Parameters) -> Result<usize, CircuitError> {
+        Ok(self.required_keys().iter().map(|key| key.bytes(rlwe)).sum::<Result<_, _>>()?)
     }
 
     /// Level at which [`super::Bootstrapper::bootstrap`] takes ciphertexts; those above are taken at it.

@@ -4,6 +4,7 @@ use keywright_ckks::{CkksError, CkksLiteral, CkksParameters};
 use keywright_rlwe::ParametersLiteral;
 
 use super::coeffs_to_slots::Values;
+use super::key_budget::KeyBudget;
 use super::plan::BootstrapperLiteral;
 use crate::CircuitError;
 
@@ -30,7 +31,7 @@ const FULL: BootstrapperLiteral = BootstrapperLiteral {
     values: Values::Complex,
     slots_to_coeffs: 3,
     coeffs_to_slots: 4,
-    max_babies: 8,
+    budget: KeyBudget::Fastest,
     ephemeral_weight: Some(32),
     log2_failure: -40.0,
     log_ratio: 5.0,
@@ -56,7 +57,7 @@ pub const BOOTSTRAP_PRESETS: [BootstrapPreset; 5] = [
         q: &[(50, 1), (36, 3), (45, 9), (50, 8), (59, 1), (60, 1), (50, 1), (50, 4)],
         p: &[(50, 8)],
         log_scale: 45,
-        bootstrapper: BootstrapperLiteral { max_babies: 4, ..FULL },
+        bootstrapper: BootstrapperLiteral { budget: KeyBudget::Bytes(1_300_000_000), ..FULL },
     },
     BootstrapPreset {
         name: "N16_QP1732_L9_S45_real",

@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use crate::fixture::{Owner, Values as Random, rng};
 use keywright_circuits::CircuitError;
 use keywright_circuits::bootstrapping::{
-    BOOTSTRAP_PRESETS, Bootstrapper, BootstrapperLiteral, BootstrapperPlan, Stage, Values, bootstrap_preset,
+    BOOTSTRAP_PRESETS, Bootstrapper, BootstrapperLiteral, BootstrapperPlan, KeyBudget, Stage, Values,
+    bootstrap_preset,
 };
 use keywright_ckks::{
     Ciphertext, CkksError, CkksLiteral, CkksParameters, Complex64, Decryptor, Encryptor, Evaluator, Packing,
@@ -32,7 +33,7 @@ fn literal(log_slots: u32, values: Values) -> BootstrapperLiteral {
         values,
         slots_to_coeffs: 2,
         coeffs_to_slots: 2,
-        max_babies: 8,
+        budget: KeyBudget::Fastest,
         ephemeral_weight: Some(32),
         log2_failure: -40.0,
         log_ratio: 6.0,
@@ -87,6 +88,58 @@ fn every_packing_comes_back() {
         // The bound is 21 deviations; of many errors the largest is four or five.
         let excess = out.estimate.bound() / seen;
         assert!(excess < SLACK || log_slots < FEW_SLOTS, "{what}: the bound is {excess} times the error");
+    }
+}
+
+#[test]
+fn a_budget_of_keys_is_kept_and_the_least_work_within_it_chosen() {
+    let owner = owner();
+    let (p, rlwe) = (&owner.parameters, owner.parameters.rlwe());
+    let plan =
+        |budget| BootstrapperPlan::new(p, &BootstrapperLiteral { budget, ..literal(6, Values::Complex) });
+    let work = |plan: &BootstrapperPlan| {
+        let factors = plan.slots_to_coeffs.factors.iter().chain(&plan.coeffs_to_slots.factors);
+        factors.map(|factor| factor.work).sum::<f64>()
+    };
+    let fastest = plan(KeyBudget::Fastest).unwrap();
+    let fewest = plan(KeyBudget::Fewest).unwrap();
+    let (most, least) = (fastest.key_bytes(rlwe).unwrap(), fewest.key_bytes(rlwe).unwrap());
+    assert!(least < most && work(&fastest) < work(&fewest));
+
+    // Every combination of the options of the factors: bytes and work.
+    let options = fastest.factor_options(p).unwrap();
+    assert_eq!(options.len(), 4);
+    let mut all = vec![(0, 0.0)];
+    for (_, options) in &options {
+        all = all
+            .iter()
+            .flat_map(|(bytes, work)| options.iter().map(move |o| (bytes + o.key_bytes, work + o.work)))
+            .collect();
+    }
+    let used = fewest.slots_to_coeffs.factors.iter().chain(&fewest.coeffs_to_slots.factors);
+    let fixed = least - used.map(|factor| factor.key_bytes).sum::<usize>();
+    for budget in [least, least + 1, (3 * least + most) / 4, (least + most) / 2, most - 1, most, usize::MAX] {
+        let chosen = plan(KeyBudget::Bytes(budget)).unwrap();
+        assert!(chosen.key_bytes(rlwe).unwrap() <= budget);
+        let within = all.iter().filter(|(bytes, _)| bytes.saturating_add(fixed) <= budget);
+        let best = within.map(|&(_, work)| work).fold(f64::INFINITY, f64::min);
+        assert!((work(&chosen) / best - 1.0).abs() < 1e-12, "{budget}: {} above {best}", work(&chosen));
+        assert_eq!(chosen, plan(KeyBudget::Bytes(budget)).unwrap());
+    }
+    for budget in [0, least - 1] {
+        let error = plan(KeyBudget::Bytes(budget)).unwrap_err();
+        assert_eq!(error, CircuitError::KeyBudget { budget, minimum: least });
+        assert!(error.to_string().contains(&least.to_string()), "{error}");
+    }
+
+    for plan in [fewest, plan(KeyBudget::Bytes((3 * least + most) / 4)).unwrap()] {
+        let keys = keys(&owner, &plan);
+        assert_eq!(keys.bytes(), plan.key_bytes(rlwe).unwrap() + 32 * keys.len());
+        let evaluator = Evaluator::new(p, &keys).unwrap();
+        let z = values(Values::Complex, 6, 7);
+        let out = Bootstrapper::new(p, &plan).unwrap().bootstrap(&evaluator, &owner.encrypt(&z, 3)).unwrap();
+        let seen = owner.check(&out, &z, FLOAT, "few keys");
+        assert!(out.estimate.bound() / seen < SLACK);
     }
 }
 
@@ -190,8 +243,6 @@ fn what_cannot_be_bootstrapped_is_refused() {
             "{error}"
         );
     }
-    let error = refuse(BootstrapperLiteral { max_babies: 0, ..good.clone() });
-    assert!(matches!(error, CircuitError::Count { count: 0, min: 1, max: 1024, .. }), "{error}");
     let (at, error) = stage(refuse(BootstrapperLiteral { log_slots: 11, ..good.clone() }));
     assert!(at == Stage::SlotsToCoeffs && matches!(error, CircuitError::LogSlots { log_slots: 11, max: 10 }));
     let (at, error) =
