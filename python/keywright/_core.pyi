@@ -412,7 +412,8 @@ class BootstrapperPlan:
         arcsine_degree: int,
         slots: int | None = None,
         values: str = "complex",
-        max_babies: int = 8,
+        key_budget: int | str = ...,
+        stages_apart: bool = False,
         ephemeral_weight: int | None = 32,
         log2_failure: float = ...,
         output_level: int | None = None,
@@ -437,6 +438,8 @@ class BootstrapperPlan:
     def levels(self) -> dict[str, tuple[int, int]]: ...
     @property
     def stage_keys(self) -> dict[str, list[KeySpec]]: ...
+    @property
+    def factor_options(self) -> dict[str, list[list[tuple[int, float]]]]: ...
     @property
     def key_bytes(self) -> dict[str, int]: ...
     def required_keys(self) -> list[KeySpec]: ...

@@ -2,7 +2,7 @@
 //! `fastest`, `fewest` or a number of bytes. With 0 runs nothing is measured.
 //!
 //! Prints the ways to evaluate each factor, with the bytes of their keys and their predicted work; then, for each budget, what is chosen
-//! and the medians of the seconds that `slots_to_coeffs`, `coeffs_to_slots` and a whole bootstrap take: elapsed, and of all threads.
+//! and the medians of the seconds that `slots_to_coeffs`, `mod_raise` with `coeffs_to_slots`, and a whole bootstrap take: elapsed, and of all threads.
 #![expect(clippy::print_stdout, reason = "a report")]
 
 use std::error::Error;
@@ -115,13 +115,15 @@ fn measure(parameters: &CkksParameters, literal: &BootstrapperLiteral, runs: usi
         literal.log_slots,
         plan.input_level(),
     )?;
-    let (mut first, mut whole) = (Vec::new(), Vec::new());
+    let (mut first, mut second, mut whole) = (Vec::new(), Vec::new(), Vec::new());
     for run in 0..=runs {
-        let (_, stage) = timed(|| Ok(bootstrapper.slots_to_coeffs().evaluate(&evaluator, &input)?))?;
+        let (low, stage) = timed(|| Ok(bootstrapper.slots_to_coeffs().evaluate(&evaluator, &input)?))?;
+        let (_, slots) = timed(|| Ok(bootstrapper.raise_to_slots(&evaluator, &low)?))?;
         let (out, total) = timed(|| Ok(bootstrapper.bootstrap(&evaluator, &input)?))?;
         // Not the first: by then memory has been touched and plans are made.
         if run > 0 {
             first.push(stage);
+            second.push(slots);
             whole.push(total);
         }
         if run == runs {
@@ -131,6 +133,7 @@ fn measure(parameters: &CkksParameters, literal: &BootstrapperLiteral, runs: usi
         }
     }
     println!("  slots_to_coeffs {}", medians(first));
+    println!("  mod_raise and coeffs_to_slots {}", medians(second));
     println!("  bootstrap {}", medians(whole));
     Ok(())
 }

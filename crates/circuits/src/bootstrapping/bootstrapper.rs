@@ -4,7 +4,7 @@ use keywright_ckks::{Ciphertext, CkksParameters, Complex64, Evaluator, Packing};
 
 use super::coeffs_to_slots::CoeffsToSlots;
 use super::eval_mod::eval_mod;
-use super::mod_raise::mod_raise;
+use super::mod_raise::{encapsulate, mod_raise};
 use super::plan::BootstrapperPlan;
 use super::slots_to_coeffs::SlotsToCoeffs;
 use super::stage::{Stage, require_input};
@@ -98,10 +98,8 @@ impl Bootstrapper {
         let scale = plan.slots_to_coeffs.output_scale;
         require_input(Stage::ModRaise, &self.parameters, input, Packing::Coefficients, 0, scale)?;
         let lowest = evaluator.drop_to_level(input, 0).map_err(|e| Stage::ModRaise.error(0, e))?;
-        let raised =
-            mod_raise(evaluator, &plan.mod_raise, &lowest).map_err(|e| Stage::ModRaise.error(0, e))?;
-        let parts = self.coeffs_to_slots.evaluate(evaluator, &raised)?;
-        let ratio = raised.scale / input.scale;
+        let parts = self.raise_to_slots(evaluator, &lowest)?;
+        let ratio = plan.coeffs_to_slots.input_scale / input.scale;
         let reduced = parts
             .iter()
             .map(|part| eval_mod(evaluator, &plan.eval_mod, part, ratio, plan.scale))
@@ -110,6 +108,26 @@ impl Bootstrapper {
         self.recombine(evaluator, reduced).map_err(|e| {
             Stage::Recombine.error(plan.coeffs_to_slots.output_level() - plan.eval_mod.depth(), e)
         })
+    }
+
+    /// Second and third stage, together or one after the other as planned: coefficients at level 0 to what `eval_mod` takes.
+    ///
+    /// # Errors
+    /// Those of [`encapsulate`] and [`CoeffsToSlots::evaluate_raised`], or of [`mod_raise`] and [`CoeffsToSlots::evaluate`].
+    pub fn raise_to_slots(
+        &self,
+        evaluator: &Evaluator<'_>,
+        lowest: &Ciphertext,
+    ) -> Result<Vec<Ciphertext>, CircuitError> {
+        let plan = &self.plan.mod_raise;
+        let named = |error| Stage::ModRaise.error(0, error);
+        if self.plan.coeffs_to_slots.is_raised() {
+            let raised = encapsulate(evaluator, plan, lowest).map_err(named)?;
+            self.coeffs_to_slots.evaluate_raised(evaluator, &raised)
+        } else {
+            let raised = mod_raise(evaluator, plan, lowest).map_err(named)?;
+            self.coeffs_to_slots.evaluate(evaluator, &raised)
+        }
     }
 
     /// Real and imaginary parts, in the form of [`CoeffsToSlots`], to the values.

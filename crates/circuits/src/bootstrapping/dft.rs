@@ -83,6 +83,20 @@ impl Dft {
         Self::new(log_slots, &layers)
     }
 
+    /// The same factorisation, and each that has one layer of another factor in the one of the longest distances.
+    pub(super) fn longer_last(&self) -> Vec<Self> {
+        let mut out = vec![self.clone()];
+        for shorter in 0..self.depth() - 1 {
+            let mut layers = self.layers.clone();
+            if let (Some(last), true) = (layers.pop(), self.layers[shorter] > 0) {
+                layers[shorter] -= 1;
+                layers.push(last + 1);
+                out.push(Self { log_slots: self.log_slots, layers });
+            }
+        }
+        out
+    }
+
     /// `log2` of the number of slots.
     pub fn log_slots(&self) -> u32 {
         self.log_slots

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use super::key_budget::pareto;
 use crate::CircuitError;
-use crate::linear_transform::{BsgsPlan, LinearTransform, Spread, SwitchShape, evaluate};
+use crate::linear_transform::{BsgsPlan, LinearTransform, Spread, SwitchShape, evaluate, raised_element};
 
 /// One linear transform of a stage: its level, its baby and giant steps and its keys. Plain data.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,7 +19,9 @@ pub struct FactorPlan {
     pub bsgs: BsgsPlan,
     /// Primes that its key switches remove.
     pub special: Vec<usize>,
-    /// One key for each rotation, at the factor's level, all with the same special primes.
+    /// Weight of the ephemeral secret, for a factor that is one with the switch back from it: [`super::mod_raise::Raised`].
+    pub raised: Option<usize>,
+    /// One key for each rotation, at the factor's level, all with the same special primes. Of a raised factor the giant step's has others.
     pub keys: Vec<KeySpec>,
     /// Bytes of the keys.
     pub key_bytes: usize,
@@ -103,7 +105,8 @@ fn key_shapes(rlwe: &Parameters, level: usize) -> Result<Vec<KeyShape>, RlweErro
 
 /// Counts of baby steps that are tried: all up to 8, then four for each power of two.
 fn counts(most: usize) -> impl Iterator<Item = usize> {
-    (0..usize::BITS - 3).flat_map(|k| (4..8).map(move |c| c << k)).take_while(move |&c| c <= most).chain(1..4)
+    let larger = (0..usize::BITS - 3).flat_map(|k| (4..8).map(move |c| c << k));
+    (1..4).chain(larger).take_while(move |&count| count <= most)
 }
 
 /// Most baby steps of a factor: what is kept of them while it is evaluated is 1 MiB each, and prime, at `N = 2^16`.
@@ -144,8 +147,61 @@ impl FactorPlan {
                     let shape_of = SwitchShape { level, digits: shape.digits, special: shape.special.len() };
                     let work = bsgs.cost(shape_of).multiplications(rlwe.log_n());
                     let special = shape.special.clone();
-                    out.push(Self { level, log_slots, bsgs, special, keys, key_bytes, work });
+                    out.push(Self { level, log_slots, bsgs, special, raised: None, keys, key_bytes, work });
                 }
+            }
+        }
+        Ok(pareto(out, |option| (option.key_bytes, option.work)))
+    }
+
+    /// The ways to evaluate a transform of what is raised with `to_dense`, the key of [`super::mod_raise::Encapsulation`]: they differ in
+    /// the number of baby steps, and in the digits of the giant step's key.
+    ///
+    /// # Errors
+    /// As [`Self::options`].
+    pub(super) fn raised_options(
+        parameters: &CkksParameters,
+        indices: impl IntoIterator<Item = usize>,
+        log_slots: u32,
+        weight: usize,
+        to_dense: &KeySpec,
+    ) -> Result<Vec<Self>, CircuitError> {
+        let (rlwe, slots, level) = (parameters.rlwe(), 1usize << log_slots, to_dense.level);
+        let indices: Vec<usize> = indices.into_iter().collect();
+        let stride = BsgsPlan::new(indices.iter().copied(), slots, 1)?.stride();
+        let most = (slots / stride).min(indices.len().next_power_of_two()).min(MOST_BABIES);
+        let shapes = key_shapes(rlwe, level)?;
+        let mut out = Vec::new();
+        for count in counts(most) {
+            let bsgs = BsgsPlan::new(indices.iter().copied(), slots, stride * count)?.chained();
+            for shape in &shapes {
+                let galois = |steps: usize| rotation_element(rlwe.log_n(), steps as i64);
+                let babies = bsgs.babies.iter().map(|&steps| KeySpec {
+                    element: raised_element(steps, galois(steps), weight),
+                    ..to_dense.clone()
+                });
+                let giant = bsgs.giant_rotations().into_iter().map(|steps| KeySpec {
+                    element: KeyElement::Galois(galois(steps)),
+                    level,
+                    alpha: shape.alpha,
+                    special: shape.special.clone(),
+                    seeded: true,
+                });
+                let keys: Vec<KeySpec> = babies.chain(giant).collect();
+                let key_bytes = keys.iter().map(|key| key.bytes(rlwe)).sum::<Result<usize, _>>()?;
+                let shape = SwitchShape { level, digits: shape.digits, special: shape.special.len() };
+                let work = bsgs.raised_cost(level, shape).multiplications(rlwe.log_n());
+                let (bsgs, special) = (bsgs.clone(), to_dense.special.clone());
+                out.push(Self {
+                    level,
+                    log_slots,
+                    bsgs,
+                    special,
+                    raised: Some(weight),
+                    keys,
+                    key_bytes,
+                    work,
+                });
             }
         }
         Ok(pareto(out, |option| (option.key_bytes, option.work)))

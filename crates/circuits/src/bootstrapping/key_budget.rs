@@ -39,7 +39,7 @@ pub(super) fn pareto<T>(mut list: Vec<T>, figures: impl Fn(&T) -> (usize, f64)) 
 }
 
 impl KeyBudget {
-    /// One option of each factor, of least work within the budget, of which keys of `fixed` bytes that are needed anyway use up a part.
+    /// The work and one option of each factor, of least work within the budget, of which keys of `fixed` bytes that are needed anyway use up a part.
     ///
     /// Exact: for one factor after the other the best choices for every number of bytes are kept, and no others.
     ///
@@ -49,7 +49,7 @@ impl KeyBudget {
         self,
         fixed: usize,
         factors: Vec<Vec<FactorPlan>>,
-    ) -> Result<Vec<FactorPlan>, CircuitError> {
+    ) -> Result<(f64, Vec<FactorPlan>), CircuitError> {
         let mut choices = vec![Choice { bytes: fixed, work: 0.0, picks: Vec::new() }];
         for options in &factors {
             let extended = choices.iter().flat_map(|choice| {
@@ -66,12 +66,12 @@ impl KeyBudget {
             Self::Fewest => choices.first(),
             Self::Bytes(budget) => choices.iter().rev().find(|choice| choice.bytes <= budget),
         };
-        let Some(Choice { picks, .. }) = chosen else {
+        let Some(Choice { picks, work, .. }) = chosen else {
             let minimum = choices.first().map_or(fixed, |choice| choice.bytes);
             let budget = if let Self::Bytes(budget) = self { budget } else { 0 };
             return Err(CircuitError::KeyBudget { budget, minimum });
         };
         let picked = factors.into_iter().zip(picks);
-        Ok(picked.filter_map(|(options, &pick)| options.into_iter().nth(pick)).collect())
+        Ok((*work, picked.filter_map(|(options, &pick)| options.into_iter().nth(pick)).collect()))
     }
 }

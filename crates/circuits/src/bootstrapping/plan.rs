@@ -28,6 +28,9 @@ pub struct BootstrapperLiteral {
     pub coeffs_to_slots: usize,
     /// Bytes that all keys may have: fewer take longer.
     pub budget: KeyBudget,
+    /// Whether each stage is to be usable alone. Otherwise, for a full packing under an ephemeral secret, the switch back from it is one
+    /// with the rotations of the first factor of `coeffs_to_slots`: less time, fewer bytes.
+    pub stages_apart: bool,
     /// Hamming weight of the ephemeral secret under which the modulus is raised; `None` raises it under the main one.
     pub ephemeral_weight: Option<usize>,
     /// `log2` of the probability that a bootstrap fails.
@@ -122,11 +125,12 @@ impl BootstrapperPlan {
 
         let mod_raise =
             ModRaisePlan::new(rlwe, top, literal.ephemeral_weight).map_err(named(Stage::ModRaise, 0))?;
+        let raise = mod_raise.encapsulation.as_ref().filter(|_| !literal.stages_apart);
         let factor = 1.0 / eval_mod.approximation.half_width();
         let coeffs_to_slots = Dft::balanced(log_slots, literal.coeffs_to_slots)
             .and_then(|dft| {
                 let scale = eval_mod.input_scale(rlwe, eval_mod_level)?;
-                CoeffsToSlotsPlan::new(parameters, dft, literal.values, top, q0, factor, scale, speed)
+                CoeffsToSlotsPlan::new(parameters, dft, literal.values, top, q0, factor, scale, speed, raise)
             })
             .map_err(named(Stage::CoeffsToSlots, top))?;
         let relinearization =
@@ -135,17 +139,14 @@ impl BootstrapperPlan {
             .then(|| {
                 let options =
                     FactorPlan::options(parameters, [0, 1 << log_slots], log_slots + 1, recombine_level)?;
-                Ok(speed.choose(0, vec![options])?.pop())
+                Ok(speed.choose(0, vec![options])?.1.pop())
             })
             .transpose()
             .map_err(named(Stage::Recombine, recombine_level))?
             .flatten();
         let plan =
             Self { slots_to_coeffs, mod_raise, coeffs_to_slots, eval_mod, relinearization, recombine, scale };
-        match literal.budget {
-            KeyBudget::Fastest => Ok(plan),
-            budget => plan.within(parameters, budget),
-        }
+        plan.within(parameters, literal.budget)
     }
 
     /// The ways to evaluate each factor of the transforms, by ascending [`FactorPlan::key_bytes`] and descending [`FactorPlan::work`]:
@@ -157,25 +158,54 @@ impl BootstrapperPlan {
         &self,
         parameters: &CkksParameters,
     ) -> Result<Vec<(Stage, Vec<FactorPlan>)>, CircuitError> {
-        let (first, second) = (&self.slots_to_coeffs, &self.coeffs_to_slots);
-        let forward = SlotsToCoeffsPlan::options(parameters, &first.dft, first.input_level())?;
-        let back = CoeffsToSlotsPlan::options(parameters, &second.dft, second.values, second.input_level())?;
-        let of = |stage| move |options| (stage, options);
-        let forward = forward.into_iter().map(of(Stage::SlotsToCoeffs));
-        Ok(forward.chain(back.into_iter().map(of(Stage::CoeffsToSlots))).collect())
+        let count = self.slots_to_coeffs.factors.len();
+        let stage = |i| if i < count { Stage::SlotsToCoeffs } else { Stage::CoeffsToSlots };
+        let options = self.options(parameters, &self.coeffs_to_slots.dft)?;
+        Ok(options.into_iter().enumerate().map(|(i, options)| (stage(i), options)).collect())
     }
 
-    /// The same with other ways to evaluate its factors: of least work with keys of that budget.
+    /// The same with another factorisation of `coeffs_to_slots`.
+    fn options(&self, parameters: &CkksParameters, dft: &Dft) -> Result<Vec<Vec<FactorPlan>>, CircuitError> {
+        let (first, second) = (&self.slots_to_coeffs, &self.coeffs_to_slots);
+        let raise = self.mod_raise.encapsulation.as_ref().filter(|_| second.is_raised());
+        let level = second.input_level();
+        let mut out = SlotsToCoeffsPlan::options(parameters, &first.dft, first.input_level())?;
+        out.extend(CoeffsToSlotsPlan::options(parameters, dft, second.values, level, raise)?);
+        Ok(out)
+    }
+
+    /// The same with other ways to evaluate its factors, of least work with keys of that budget. If the first factor of `coeffs_to_slots`
+    /// is one with raising the modulus, its rotations are cheap, and it may have a layer more at the cost of another factor.
     fn within(mut self, parameters: &CkksParameters, budget: KeyBudget) -> Result<Self, CircuitError> {
-        let rlwe = parameters.rlwe();
-        let options = self.factor_options(parameters)?.into_iter().map(|(_, options)| options).collect();
-        let (first, second) = (&mut self.slots_to_coeffs.factors, &mut self.coeffs_to_slots.factors);
-        let count = first.len();
-        first.clear();
-        second.clear();
-        let fixed = self.key_bytes(rlwe)?;
-        let mut factors = budget.choose(fixed, options)?;
-        self.coeffs_to_slots.factors = factors.split_off(count.min(factors.len()));
+        let (rlwe, dft) = (parameters.rlwe(), &self.coeffs_to_slots.dft);
+        let dfts = if self.coeffs_to_slots.is_raised() { dft.longer_last() } else { vec![dft.clone()] };
+        let stage = &self.coeffs_to_slots;
+        let recombine = self.recombine.iter().flat_map(|factor| &factor.keys);
+        let single = [&stage.conjugation, &self.relinearization];
+        let others = stage.trace.iter().chain(single).chain(recombine).cloned();
+        // The switch back is the first baby step of a factor that is raised, and counted there.
+        let raise = self.mod_raise.key_specs().into_iter().filter(|key| !stage.is_raised() || key.level == 0);
+        let fixed = others.chain(raise).map(|key| key.bytes(rlwe)).sum::<Result<usize, _>>()?;
+        let mut best: Option<(f64, Dft, Vec<FactorPlan>)> = None;
+        let mut refused = CircuitError::Empty("the list of factorisations");
+        let mut minimum = usize::MAX;
+        for dft in dfts {
+            match budget.choose(fixed, self.options(parameters, &dft)?) {
+                Ok((work, factors)) if best.as_ref().is_none_or(|(least, ..)| work < *least) => {
+                    best = Some((work, dft, factors));
+                }
+                Ok(_) => {}
+                Err(CircuitError::KeyBudget { budget, minimum: fewest }) => {
+                    minimum = minimum.min(fewest);
+                    refused = CircuitError::KeyBudget { budget, minimum };
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        let Some((_, dft, mut factors)) = best else { return Err(refused) };
+        self.coeffs_to_slots.factors =
+            factors.split_off(self.slots_to_coeffs.factors.len().min(factors.len()));
+        self.coeffs_to_slots.dft = dft;
         self.slots_to_coeffs.factors = factors;
         Ok(self)
     }
@@ -253,7 +283,10 @@ impl BootstrapperPlan {
     /// primes than the diagonals that it is for.
     pub fn require_keys(&self, keys: &EvaluationKeys) -> Result<(), CircuitError> {
         let factors = self.slots_to_coeffs.factors.iter().chain(&self.coeffs_to_slots.factors);
-        let encoded: Vec<&KeySpec> = factors.chain(&self.recombine).flat_map(|factor| &factor.keys).collect();
+        let encoded: Vec<&KeySpec> = factors
+            .chain(&self.recombine)
+            .flat_map(|factor| factor.keys.iter().filter(|key| key.special == factor.special))
+            .collect();
         for (stage, spec) in self.stage_keys() {
             let (element, level) = (spec.element, spec.level);
             keys.best(element, level, false).map_err(|error| stage.error(level, error))?;

@@ -32,6 +32,7 @@ const FULL: BootstrapperLiteral = BootstrapperLiteral {
     slots_to_coeffs: 3,
     coeffs_to_slots: 4,
     budget: KeyBudget::Fastest,
+    stages_apart: false,
     ephemeral_weight: Some(32),
     log2_failure: -40.0,
     log_ratio: 5.0,

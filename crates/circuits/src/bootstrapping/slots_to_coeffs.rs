@@ -68,7 +68,7 @@ impl SlotsToCoeffsPlan {
                 return Err(CkksError::Scale { log_scale: scale.log2(), log_q, level: 0 }.into());
             }
         }
-        let factors = budget.choose(0, Self::options(parameters, &dft, level)?)?;
+        let (_, factors) = budget.choose(0, Self::options(parameters, &dft, level)?)?;
         Ok(Self { dft, factors, input_scale, output_scale })
     }
 

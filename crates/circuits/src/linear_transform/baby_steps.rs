@@ -17,6 +17,8 @@ pub(super) struct Input<'a> {
     /// From one tier to the next, if there are several.
     pub(super) hop: Option<Rotation>,
     pub(super) tiers: Vec<Tier<'a>>,
+    /// Whether every baby step is a key switch, 0 as well: see [`super::raised`].
+    pub(super) raised: bool,
 }
 
 /// The baby steps that are rotations of one polynomial pair.
@@ -127,7 +129,7 @@ pub(super) fn products(
         });
         for (index, input, hop, tier) in tiers {
             let steps = input.transform.plan();
-            let unrotated = steps.babies.binary_search(&(hop * steps.tier)).ok();
+            let unrotated = steps.babies.binary_search(&(hop * steps.tier)).ok().filter(|_| !input.raised);
             let targets = lifted.chunks_exact_mut(n).zip(work.chunks_exact_mut(2 * n * total));
             for (position, (lifted, babies)) in positions.clone().zip(targets) {
                 if position > first.level() {
@@ -195,7 +197,8 @@ fn add_products(
                 let terms = giant.into_iter().flat_map(|giant| &giant.terms);
                 for ((baby, diagonal), scratch) in terms.zip(&mut free) {
                     let steps = input.transform.plan();
-                    if steps.babies[*baby].is_multiple_of(steps.tier) && position > first.level() {
+                    let lifted = !input.raised && steps.babies[*baby].is_multiple_of(steps.tier);
+                    if lifted && position > first.level() {
                         continue;
                     }
                     let (both_b, both_a) = babies[2 * n * (offset + baby)..][..2 * n].split_at(n);

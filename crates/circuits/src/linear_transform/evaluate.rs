@@ -50,7 +50,7 @@ pub fn evaluate(
             };
             tiers.push(Tier { halves, babies });
         }
-        prepared.push(Input { transform, ciphertext, hop: next, tiers });
+        prepared.push(Input { transform, ciphertext, hop: next, tiers, raised: false });
     }
     let giants: BTreeSet<usize> =
         inputs.iter().flat_map(|(transform, _)| &transform.plan().giants).copied().collect();
@@ -144,7 +144,7 @@ fn estimate(
     let key_noise = |r: &Rotation| noise::key_switch_raised(rlwe, &r.found.plan, &r.found.key);
     let (model, transform) = (inputs[0].ciphertext, inputs[0].transform);
     let mut sum = ErrorEstimate { deviation: 0.0, magnitude: 0.0 };
-    for Input { transform, ciphertext, hop, tiers } in inputs {
+    for Input { transform, ciphertext, hop, tiers, .. } in inputs {
         let estimate = ciphertext.estimate;
         let switched = tiers.iter().flat_map(|tier| &tier.babies).map(key_noise).fold(0.0, f64::max);
         let hopped = hop.iter().map(|r| noise::key_switch(rlwe, &r.found.plan, &r.found.key)).sum();

@@ -46,7 +46,10 @@ mod evaluate;
 mod giant_steps;
 mod keys;
 mod plan;
+mod raised;
 
 pub use diagonals::{ENCODING_UNITS, LinearTransform, Spread};
 pub use evaluate::evaluate;
+pub(crate) use keys::raised_element;
 pub use plan::{BsgsPlan, Cost, GiantSteps, SwitchShape};
+pub(crate) use raised::evaluate_raised;

@@ -160,7 +160,7 @@ impl BsgsPlan {
     }
 
     /// Rotations of sums that need a key.
-    pub(super) fn giant_rotations(&self) -> Vec<usize> {
+    pub(crate) fn giant_rotations(&self) -> Vec<usize> {
         match self.giant_steps {
             GiantSteps::Separate => self.giants.iter().copied().filter(|&k| k != 0).collect(),
             GiantSteps::Chain { step } => vec![step],
@@ -213,6 +213,25 @@ impl BsgsPlan {
                 + last,
             products: 2 * targets * self.diagonals,
             key_rows: targets * digits * (babies + hops + giants),
+        }
+    }
+}
+
+impl BsgsPlan {
+    /// Work of one evaluation on what is raised to `level` by keys with one special prime: see [`super::raised`]. `giant` is the shape of
+    /// the giant step's key.
+    pub(crate) fn raised_cost(&self, level: usize, giant: SwitchShape) -> Cost {
+        let (kept, targets) = (level + 1, level + 2);
+        let giants = self.giant_switches();
+        let giant_targets = kept + giant.special;
+        // Both halves of every sum are divided; a giant step is a whole key switch.
+        let chain = 2 * targets * (giants + 1) + giants * (giant.digits + 2) * giant_targets;
+        let last = if giants > 0 { chain + 2 * kept } else { 2 * (targets + 1) };
+        Cost {
+            // One digit to every target, and the first half to every prime but q_0.
+            transforms: targets + kept + last,
+            products: 2 * targets * self.diagonals,
+            key_rows: targets * self.babies.len() + giants * giant_targets * giant.digits,
         }
     }
 }

@@ -86,8 +86,8 @@ fn slots_hold_the_coefficients_of_every_packing() {
             let what = format!("2^{log_slots} slots, {values:?}, {factors} factors");
             let dft = Dft::balanced(log_slots, factors).unwrap();
             let (factor, scale) = (0.25, 45f64.exp2());
-            let plan =
-                CoeffsToSlotsPlan::new(p, dft, values, level, p.scale(), factor, scale, BUDGET).unwrap();
+            let plan = CoeffsToSlotsPlan::new(p, dft, values, level, p.scale(), factor, scale, BUDGET, None)
+                .unwrap();
             let keys = owner.keys(plan.required_keys());
             let stage = CoeffsToSlots::new(p, &plan).unwrap();
             let input = encryptor.encrypt_real(&coefficients, Packing::Coefficients, level + 1).unwrap();
@@ -128,9 +128,18 @@ fn the_stages_are_inverse_to_each_other() {
         SlotsToCoeffsPlan::new(p, Dft::balanced(10, 2).unwrap(), 6, p.scale(), p.scale(), KeyBudget::Fastest)
             .unwrap();
     let dft = Dft::new(10, &[3, 7]).unwrap();
-    let backward =
-        CoeffsToSlotsPlan::new(p, dft, Values::Complex, 4, p.scale(), 1.0, p.scale(), KeyBudget::Fastest)
-            .unwrap();
+    let backward = CoeffsToSlotsPlan::new(
+        p,
+        dft,
+        Values::Complex,
+        4,
+        p.scale(),
+        1.0,
+        p.scale(),
+        KeyBudget::Fastest,
+        None,
+    )
+    .unwrap();
     let keys = owner.keys(forward.required_keys().into_iter().chain(backward.required_keys()));
     let evaluator = Evaluator::new(p, &keys).unwrap();
     let z = Random(3).complex(1 << 10);
@@ -147,9 +156,18 @@ fn exactly_the_listed_keys_are_needed_and_a_missing_one_is_named() {
     let owner = small();
     let p = &owner.parameters;
     let dft = Dft::balanced(4, 2).unwrap();
-    let plan =
-        CoeffsToSlotsPlan::new(p, dft, Values::Complex, 4, p.scale(), 1.0, p.scale(), KeyBudget::Fastest)
-            .unwrap();
+    let plan = CoeffsToSlotsPlan::new(
+        p,
+        dft,
+        Values::Complex,
+        4,
+        p.scale(),
+        1.0,
+        p.scale(),
+        KeyBudget::Fastest,
+        None,
+    )
+    .unwrap();
     let stage = CoeffsToSlots::new(p, &plan).unwrap();
     let input = Encryptor::new(p, &owner.public, rng(9))
         .unwrap()

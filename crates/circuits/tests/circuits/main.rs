@@ -8,3 +8,4 @@ mod fixture;
 mod linear_transform;
 mod mod_raise;
 mod polynomial;
+mod raised;
