@@ -12,7 +12,7 @@ use keywright_circuits::bootstrapping::{
     Bootstrapper, BootstrapperLiteral, BootstrapperPlan, FactorPlan, KeyBudget, bootstrap_preset,
 };
 use keywright_ckks::{CkksParameters, Complex64, Decryptor, Encryptor, Evaluator};
-use keywright_rlwe::{EvaluationKeys, KeyGenerator, SecretKey, system_rng};
+use keywright_rlwe::{EvaluationKeys, KeyGenerator, KeySpec, Parameters, SecretKey, system_rng};
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
@@ -71,16 +71,23 @@ fn medians(mut runs: Vec<[f64; 2]>) -> String {
     format!("{wall:.3} s ({least:.3} to {most:.3}), {busy:.2} s on processors")
 }
 
+/// Bytes of a key's residues in a file, where a limb takes as many bits for each as its prime has.
+fn packed_bytes(key: &KeySpec, rlwe: &Parameters) -> Outcome<usize> {
+    let bits = key.primes().map(|i| 64 - rlwe.modulus(i).value().leading_zeros() as usize).sum::<usize>();
+    Ok(key.validate(rlwe)?.len() * rlwe.n() * bits / 8)
+}
+
 fn measure(parameters: &CkksParameters, literal: &BootstrapperLiteral, runs: usize) -> Outcome<()> {
     let rlwe = parameters.rlwe();
     let (plan, planning) = timed(|| Ok(BootstrapperPlan::new(parameters, literal)?))?;
     let factors = || plan.slots_to_coeffs.factors.iter().chain(&plan.coeffs_to_slots.factors);
     let keys = plan.required_keys();
     println!(
-        "{:?}: {} keys of {:.3} GB, work of the factors {:.0}; planned in {:.3} s",
+        "{:?}: {} keys of {:.3} GB, {:.3} GB in a file, work of the factors {:.0}; planned in {:.3} s",
         literal.budget,
         keys.len(),
         plan.key_bytes(rlwe)? as f64 / 1e9,
+        keys.iter().map(|key| packed_bytes(key, rlwe)).sum::<Outcome<usize>>()? as f64 / 1e9,
         factors().map(|factor| factor.work).sum::<f64>() * 2.0 / f64::from(rlwe.log_n()),
         planning[0],
     );

@@ -75,6 +75,8 @@ struct KeyShape {
     special: Vec<usize>,
     alpha: usize,
     digits: usize,
+    /// Bytes of a key.
+    bytes: usize,
 }
 
 /// The shapes of keys at `level` that no other beats both in key rows and in targets. Special primes are those of the parameters, then
@@ -85,7 +87,7 @@ struct KeyShape {
 fn key_shapes(rlwe: &Parameters, level: usize) -> Result<Vec<KeyShape>, RlweError> {
     rlwe.require_level(level)?;
     let element = KeyElement::Galois(rotation_element(rlwe.log_n(), 1));
-    let primes: Vec<usize> = rlwe.special_primes().chain(level + 1..=rlwe.max_level()).collect();
+    let primes: Vec<usize> = rlwe.special_primes().chain((level + 1..=rlwe.max_level()).rev()).collect();
     let mut shapes: Vec<KeyShape> = Vec::new();
     for count in 1..=primes.len() {
         let special = primes[..count].to_vec();
@@ -94,7 +96,8 @@ fn key_shapes(rlwe: &Parameters, level: usize) -> Result<Vec<KeyShape>, RlweErro
         let alpha = digits.iter().map(Range::len).max().unwrap_or(1);
         // Targets grow with the count: only fewer digits make up for it.
         if shapes.last().is_none_or(|last| digits.len() < last.digits) {
-            shapes.push(KeyShape { special: spec.special, alpha, digits: digits.len() });
+            let bytes = spec.bytes(rlwe)?;
+            shapes.push(KeyShape { special: spec.special, alpha, digits: digits.len(), bytes });
         }
     }
     if shapes.is_empty() {
@@ -143,7 +146,7 @@ impl FactorPlan {
                         seeded: true,
                     };
                     let keys: Vec<KeySpec> = bsgs.rotations().into_iter().map(key).collect();
-                    let key_bytes = keys.iter().map(|key| key.bytes(rlwe)).sum::<Result<usize, _>>()?;
+                    let key_bytes = keys.len() * shape.bytes;
                     let shape_of = SwitchShape { level, digits: shape.digits, special: shape.special.len() };
                     let work = bsgs.cost(shape_of).multiplications(rlwe.log_n());
                     let special = shape.special.clone();
@@ -170,7 +173,7 @@ impl FactorPlan {
         let indices: Vec<usize> = indices.into_iter().collect();
         let stride = BsgsPlan::new(indices.iter().copied(), slots, 1)?.stride();
         let most = (slots / stride).min(indices.len().next_power_of_two()).min(MOST_BABIES);
-        let shapes = key_shapes(rlwe, level)?;
+        let (shapes, baby_bytes) = (key_shapes(rlwe, level)?, to_dense.bytes(rlwe)?);
         let mut out = Vec::new();
         for count in counts(most) {
             let bsgs = BsgsPlan::new(indices.iter().copied(), slots, stride * count)?.chained();
@@ -188,7 +191,8 @@ impl FactorPlan {
                     seeded: true,
                 });
                 let keys: Vec<KeySpec> = babies.chain(giant).collect();
-                let key_bytes = keys.iter().map(|key| key.bytes(rlwe)).sum::<Result<usize, _>>()?;
+                let giants = keys.len() - bsgs.babies.len();
+                let key_bytes = bsgs.babies.len() * baby_bytes + giants * shape.bytes;
                 let shape = SwitchShape { level, digits: shape.digits, special: shape.special.len() };
                 let work = bsgs.raised_cost(level, shape).multiplications(rlwe.log_n());
                 let (bsgs, special) = (bsgs.clone(), to_dense.special.clone());

@@ -174,11 +174,11 @@ impl BootstrapperPlan {
         Ok(out)
     }
 
-    /// The same with other ways to evaluate its factors, of least work with keys of that budget. If the first factor of `coeffs_to_slots`
-    /// is one with raising the modulus, its rotations are cheap, and it may have a layer more at the cost of another factor.
+    /// The same with other ways to evaluate its factors, of least work with keys of that budget, and layers of `coeffs_to_slots` moved
+    /// between factors: those at low levels, and one that is one with raising the modulus, have cheaper rotations.
     fn within(mut self, parameters: &CkksParameters, budget: KeyBudget) -> Result<Self, CircuitError> {
         let (rlwe, dft) = (parameters.rlwe(), &self.coeffs_to_slots.dft);
-        let dfts = if self.coeffs_to_slots.is_raised() { dft.longer_last() } else { vec![dft.clone()] };
+        let dfts = dft.neighbours();
         let stage = &self.coeffs_to_slots;
         let recombine = self.recombine.iter().flat_map(|factor| &factor.keys);
         let single = [&stage.conjugation, &self.relinearization];

@@ -50,7 +50,7 @@ pub const BOOTSTRAP_PRESETS: [BootstrapPreset; 5] = [
         q: &[(50, 1), (36, 3), (45, 9), (50, 8), (59, 1), (60, 1), (50, 1), (50, 4)],
         p: &[(50, 8)],
         log_scale: 45,
-        bootstrapper: FULL,
+        bootstrapper: BootstrapperLiteral { budget: KeyBudget::Bytes(1_500_000_000), ..FULL },
     },
     BootstrapPreset {
         name: "N16_QP1732_L9_S45_few_keys",
@@ -58,7 +58,7 @@ pub const BOOTSTRAP_PRESETS: [BootstrapPreset; 5] = [
         q: &[(50, 1), (36, 3), (45, 9), (50, 8), (59, 1), (60, 1), (50, 1), (50, 4)],
         p: &[(50, 8)],
         log_scale: 45,
-        bootstrapper: BootstrapperLiteral { budget: KeyBudget::Bytes(1_300_000_000), ..FULL },
+        bootstrapper: BootstrapperLiteral { budget: KeyBudget::Bytes(500_000_000), ..FULL },
     },
     BootstrapPreset {
         name: "N16_QP1732_L9_S45_real",
@@ -66,7 +66,11 @@ pub const BOOTSTRAP_PRESETS: [BootstrapPreset; 5] = [
         q: &[(50, 1), (36, 3), (45, 9), (50, 8), (59, 1), (60, 1), (50, 1), (50, 4)],
         p: &[(50, 8)],
         log_scale: 45,
-        bootstrapper: BootstrapperLiteral { values: Values::Real, ..FULL },
+        bootstrapper: BootstrapperLiteral {
+            values: Values::Real,
+            budget: KeyBudget::Bytes(1_500_000_000),
+            ..FULL
+        },
     },
     BootstrapPreset {
         name: "N16_QP1746_L16_S50",
@@ -76,6 +80,7 @@ pub const BOOTSTRAP_PRESETS: [BootstrapPreset; 5] = [
         log_scale: 50,
         bootstrapper: BootstrapperLiteral {
             coeffs_to_slots: 3,
+            budget: KeyBudget::Bytes(3_000_000_000),
             log_ratio: 7.0,
             cosine_degree: 60,
             double_angles: 1,
@@ -93,6 +98,7 @@ pub const BOOTSTRAP_PRESETS: [BootstrapPreset; 5] = [
             log_slots: 14,
             slots_to_coeffs: 2,
             coeffs_to_slots: 3,
+            budget: KeyBudget::Bytes(700_000_000),
             cosine_degree: 62,
             double_angles: 1,
             ..FULL
