@@ -30,12 +30,13 @@ use keywright_ring::rotation_element;
 use keywright_rlwe::{KeyElement, KeySpec};
 
 use super::dft::{Dft, Direction};
-use super::factor::{FactorPlan, apply, quiet_key};
+use super::factor::{FactorPlan, quiet_key};
 use super::key_budget::KeyBudget;
 use super::mod_raise::{Encapsulation, Raised};
 use super::stage::{Stage, require_input};
+use super::transforms::{Diagonals, Transforms};
 use crate::CircuitError;
-use crate::linear_transform::{LinearTransform, Spread, evaluate_raised};
+use crate::linear_transform::{LinearTransform, Spread};
 
 /// What the slots hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -183,7 +184,7 @@ impl CoeffsToSlotsPlan {
 pub struct CoeffsToSlots {
     parameters: CkksParameters,
     plan: CoeffsToSlotsPlan,
-    transforms: Vec<LinearTransform>,
+    transforms: Transforms,
 }
 
 impl CoeffsToSlots {
@@ -192,23 +193,19 @@ impl CoeffsToSlots {
     /// # Errors
     /// As [`LinearTransform::new`].
     pub fn new(parameters: &CkksParameters, plan: &CoeffsToSlotsPlan) -> Result<Self, CircuitError> {
-        let constant = plan.constant().powf(1.0 / plan.factors.len() as f64);
-        let transforms = plan
-            .dft
-            .order(Direction::Inverse)
-            .into_iter()
-            .zip(&plan.factors)
-            .map(|(factor, step)| {
-                let last = if factor == 0 { 0.5 } else { 1.0 };
-                let mut diagonals = plan.dft.diagonals(Direction::Inverse, factor, last * constant);
-                if step.log_slots > plan.dft.log_slots() {
-                    for diagonal in diagonals.values_mut() {
-                        diagonal.extend(diagonal.clone().into_iter().map(|v| Complex64::new(v.im, -v.re)));
-                    }
-                }
-                step.encode(parameters, &diagonals, Spread::RootMeanSquare)
-            })
-            .collect::<Result<_, _>>()?;
+        Self::with_diagonals(parameters, plan, Diagonals::Stored)
+    }
+
+    /// The stage with its diagonals stored or generated.
+    ///
+    /// # Errors
+    /// As [`LinearTransform::new`], for diagonals that are stored.
+    pub fn with_diagonals(
+        parameters: &CkksParameters,
+        plan: &CoeffsToSlotsPlan,
+        diagonals: Diagonals,
+    ) -> Result<Self, CircuitError> {
+        let transforms = Transforms::new(diagonals, plan.factors.len(), |i| encode(parameters, plan, i))?;
         Ok(Self { parameters: parameters.clone(), plan: plan.clone(), transforms })
     }
 
@@ -217,9 +214,9 @@ impl CoeffsToSlots {
         &self.plan
     }
 
-    /// Bytes of its diagonals.
+    /// Bytes of the diagonals that it keeps.
     pub fn bytes(&self) -> usize {
-        self.transforms.iter().map(LinearTransform::bytes).sum()
+        self.transforms.bytes()
     }
 
     /// Moves the values in coefficients to slots: the ciphertexts of the table in the [module documentation](self).
@@ -240,8 +237,10 @@ impl CoeffsToSlots {
         }
         let traced = self.trace(evaluator, input).map_err(|e| stage.error(plan.input_level(), e))?;
         let scale = traced.scale;
-        let slots =
-            apply(evaluator, &self.transforms, traced).map_err(|e| stage.error(plan.input_level(), e))?;
+        let slots = self
+            .transforms
+            .apply(evaluator, traced, |i| encode(&self.parameters, plan, i))
+            .map_err(|e| stage.error(plan.input_level(), e))?;
         self.finish(evaluator, slots, scale, input.estimate.magnitude)
     }
 
@@ -257,16 +256,16 @@ impl CoeffsToSlots {
     ) -> Result<Vec<Ciphertext>, CircuitError> {
         let (plan, stage, level) = (&self.plan, Stage::CoeffsToSlots, self.plan.input_level());
         require_input(stage, &self.parameters, input, Packing::Coefficients, 0, plan.input_scale)?;
-        let (Some(weight), Some((first, others))) = (plan.factors[0].raised, self.transforms.split_first())
-        else {
+        let Some(weight) = plan.factors[0].raised else {
             let error = CircuitError::StageLevel { stage: stage.name(), found: 0, expected: level };
             return Err(stage.error(level, error));
         };
         let mut sum = input.clone();
         self.spread(&mut sum, input);
         let (scale, magnitude) = (sum.scale, input.estimate.magnitude);
-        let slots = evaluate_raised(evaluator, first, weight, &sum)
-            .and_then(|slots| apply(evaluator, others, slots))
+        let slots = self
+            .transforms
+            .apply_raised(evaluator, weight, sum, |i| encode(&self.parameters, plan, i))
             .map_err(|e| stage.error(level, e))?;
         self.finish(evaluator, slots, scale, magnitude)
     }
@@ -329,4 +328,22 @@ impl CoeffsToSlots {
         }
         Ok(parts)
     }
+}
+
+/// Factor `index` in the order of evaluation.
+fn encode(
+    parameters: &CkksParameters,
+    plan: &CoeffsToSlotsPlan,
+    index: usize,
+) -> Result<LinearTransform, CircuitError> {
+    let constant = plan.constant().powf(1.0 / plan.factors.len() as f64);
+    let (factor, step) = (plan.dft.order(Direction::Inverse)[index], &plan.factors[index]);
+    let last = if factor == 0 { 0.5 } else { 1.0 };
+    let mut diagonals = plan.dft.diagonals(Direction::Inverse, factor, last * constant);
+    if step.log_slots > plan.dft.log_slots() {
+        for diagonal in diagonals.values_mut() {
+            diagonal.extend(diagonal.clone().into_iter().map(|v| Complex64::new(v.im, -v.re)));
+        }
+    }
+    step.encode(parameters, &diagonals, Spread::RootMeanSquare)
 }
