@@ -175,13 +175,17 @@ impl PyBootstrapperPlan {
     ///
     /// Args:
     ///     name: one of `keywright.bootstrap_presets()`.
+    ///     key_budget: another one than the preset's.
     ///
     /// Raises:
-    ///     ParameterError: there is no such preset.
+    ///     ParameterError: there is no such preset; the budget is below its `minimum`.
     #[staticmethod]
-    fn preset(py: Python<'_>, name: &str) -> Result<Self, Failure> {
+    #[pyo3(signature = (name, key_budget=None))]
+    fn preset(py: Python<'_>, name: &str, key_budget: Option<PyKeyBudget>) -> Result<Self, Failure> {
+        let budget = key_budget.map(parse_budget).transpose()?;
         compute(py, || -> Result<_, Failure> {
-            let preset = bootstrap_preset(name)?;
+            let mut preset = bootstrap_preset(name)?;
+            preset.bootstrapper.budget = budget.unwrap_or(preset.bootstrapper.budget);
             Self::make(PyParameters(preset.parameters()?), &preset.bootstrapper)
         })
     }

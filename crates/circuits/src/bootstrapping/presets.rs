@@ -33,7 +33,7 @@ const FULL: BootstrapperLiteral = BootstrapperLiteral {
     order: Order::SlotsToCoeffsFirst,
     slots_to_coeffs: 3,
     coeffs_to_slots: 4,
-    budget: KeyBudget::Fastest,
+    budget: KeyBudget::Bytes(1_500_000_000),
     stages_apart: false,
     ephemeral_weight: Some(32),
     log2_failure: -40.0,
@@ -53,7 +53,7 @@ pub const BOOTSTRAP_PRESETS: [BootstrapPreset; 6] = [
         q: &[(50, 1), (36, 3), (45, 9), (50, 8), (59, 1), (60, 1), (50, 1), (50, 4)],
         p: &[(50, 8)],
         log_scale: 45,
-        bootstrapper: BootstrapperLiteral { budget: KeyBudget::Bytes(1_500_000_000), ..FULL },
+        bootstrapper: FULL,
     },
     BootstrapPreset {
         name: "N16_QP1732_L9_S45_few_keys",
@@ -69,11 +69,7 @@ pub const BOOTSTRAP_PRESETS: [BootstrapPreset; 6] = [
         q: &[(50, 1), (36, 3), (45, 9), (50, 8), (59, 1), (60, 1), (50, 1), (50, 4)],
         p: &[(50, 8)],
         log_scale: 45,
-        bootstrapper: BootstrapperLiteral {
-            values: Values::Real,
-            budget: KeyBudget::Bytes(1_500_000_000),
-            ..FULL
-        },
+        bootstrapper: BootstrapperLiteral { values: Values::Real, ..FULL },
     },
     BootstrapPreset {
         name: "N16_QP1746_L16_S50",
