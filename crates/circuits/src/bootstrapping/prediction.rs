@@ -265,7 +265,8 @@ impl<'p> Model<'p> {
             let before = if position == 0 { 0.0 } else { error + rounding };
             let switched = self.baby_switch(step)? * self.outer;
             let rotated = step.bsgs.babies.iter().filter(|&&b| b != 0).count() as f64;
-            let share = rotated / step.bsgs.babies.len() as f64;
+            // The switch back from the ephemeral secret is of all terms.
+            let share = if step.raised.is_some() { 1.0 } else { rotated / step.bsgs.babies.len() as f64 };
             error = norm * (before + switched * share);
             // 2p coefficients of each diagonal of period p are off by up to 1/2 at the scale of the prime.
             let period = f64::from(dft.layers()[..=factor].iter().sum::<u32>()).exp2();
@@ -276,9 +277,20 @@ impl<'p> Model<'p> {
         Ok((error, gain))
     }
 
-    /// Variance in coefficients of a baby step's switch, which stays in the raised basis.
+    /// Variance in coefficients of a baby step's switch, which stays in the raised basis; with the hops of its tier, half of all in the mean.
     fn baby_switch(&self, factor: &FactorPlan) -> Result<f64, CircuitError> {
-        factor.keys.first().map_or(Ok(0.0), |key| self.switch(key))
+        let Some(key) = factor.keys.first() else { return Ok(0.0) };
+        if factor.raised.is_some() {
+            return Ok(self.lowest_switch(key));
+        }
+        let hops = (factor.bsgs.n1 / factor.bsgs.tier.max(1)).saturating_sub(1) as f64 / 2.0;
+        Ok((1.0 + hops) * self.switch(key)?)
+    }
+
+    /// Variance in coefficients of a switch of what is below `q_0 / 2`: one digit.
+    fn lowest_switch(&self, key: &KeySpec) -> f64 {
+        let ratio = (self.rlwe().log2_prime(0) - key.special_bits(self.rlwe())).exp2();
+        self.rlwe().n() as f64 * noise::fresh_symmetric() * ratio * ratio / 12.0
     }
 
     /// `N sigma^2 sum_j Q_j^2 / 12 P^2`.
@@ -312,16 +324,12 @@ impl<'p> Model<'p> {
 
     fn mod_raise(&self) -> Result<Variance, CircuitError> {
         let Some(keys) = &self.plan.mod_raise.encapsulation else { return Ok(Variance::default()) };
-        let rlwe = self.rlwe();
-        let log_q0 = rlwe.log2_prime(0);
-        // Both switch what is below q_0 / 2: one digit.
-        let inner = |key: &KeySpec| {
-            let ratio = (log_q0 - key.special_bits(rlwe)).exp2();
-            rlwe.n() as f64 * noise::fresh_symmetric() * ratio * ratio / 12.0
-        };
-        let rounding = (2.0 + keys.weight as f64 + self.norm2) / 12.0;
-        let plain = (inner(&keys.to_sparse) + inner(&keys.to_dense) + rounding) * self.coefficient_unit();
-        Ok(Variance { plain, secret: 0.0 })
+        let mut variance = self.lowest_switch(&keys.to_sparse) + (1.0 + keys.weight as f64) / 12.0;
+        // Where the first factor of `coeffs_to_slots` is one with the switch back, that is counted there.
+        if self.plan.coeffs_to_slots.factors.first().is_none_or(|factor| factor.raised.is_none()) {
+            variance += self.lowest_switch(&keys.to_dense) + (1.0 + self.norm2) / 12.0;
+        }
+        Ok(Variance { plain: variance * self.coefficient_unit(), secret: 0.0 })
     }
 
     fn coeffs_to_slots(&self) -> Result<Variance, CircuitError> {

@@ -5,6 +5,7 @@ use keywright_rlwe::ParametersLiteral;
 
 use super::coeffs_to_slots::Values;
 use super::iterations::Iterations;
+use super::key_budget::KeyBudget;
 use super::plan::{BootstrapperLiteral, Order};
 use crate::CircuitError;
 
@@ -33,7 +34,8 @@ const FULL: BootstrapperLiteral = BootstrapperLiteral {
     order: Order::SlotsToCoeffsFirst,
     slots_to_coeffs: 3,
     coeffs_to_slots: 4,
-    max_babies: 8,
+    budget: KeyBudget::Bytes(1_500_000_000),
+    stages_apart: false,
     ephemeral_weight: Some(32),
     log2_failure: NEVER,
     log_ratio: 5.0,
@@ -76,7 +78,7 @@ pub const BOOTSTRAP_PRESETS: [BootstrapPreset; 12] = [
     BALANCED,
     BootstrapPreset {
         name: "N16_QP1738_L9_S45_few_keys",
-        bootstrapper: BootstrapperLiteral { max_babies: 4, ..FULL },
+        bootstrapper: BootstrapperLiteral { budget: KeyBudget::Bytes(500_000_000), ..FULL },
         ..BALANCED
     },
     BootstrapPreset {
@@ -113,6 +115,7 @@ pub const BOOTSTRAP_PRESETS: [BootstrapPreset; 12] = [
         bootstrapper: BootstrapperLiteral {
             log2_failure: -40.0,
             coeffs_to_slots: 3,
+            budget: KeyBudget::Bytes(3_000_000_000),
             log_ratio: 7.0,
             cosine_degree: 60,
             double_angles: 1,
@@ -154,6 +157,7 @@ pub const BOOTSTRAP_PRESETS: [BootstrapPreset; 12] = [
             log_slots: 14,
             slots_to_coeffs: 2,
             coeffs_to_slots: 3,
+            budget: KeyBudget::Bytes(700_000_000),
             log_ratio: 10.0,
             ..WITHOUT_ARCSINE
         },
@@ -164,7 +168,12 @@ pub const BOOTSTRAP_PRESETS: [BootstrapPreset; 12] = [
         q: &[(55, 1), (41, 3), (50, 24), (54, 5), (60, 1), (54, 2), (60, 2), (54, 5)],
         p: &[(55, 21)],
         log_scale: 50,
-        bootstrapper: BootstrapperLiteral { log_slots: 16, max_babies: 4, cosine_degree: 50, ..FULL },
+        bootstrapper: BootstrapperLiteral {
+            log_slots: 16,
+            budget: KeyBudget::Bytes(4_000_000_000),
+            cosine_degree: 50,
+            ..FULL
+        },
     },
 ];
 

@@ -11,3 +11,4 @@ mod mod_raise;
 mod mod_raise_first;
 mod polynomial;
 mod prediction;
+mod raised;

@@ -1,7 +1,9 @@
 //! What a plan predicts is what is seen.
 
 use crate::fixture::{Owner, Values as Random, rng};
-use keywright_circuits::bootstrapping::{Bootstrapper, BootstrapperLiteral, BootstrapperPlan, Order, Values};
+use keywright_circuits::bootstrapping::{
+    Bootstrapper, BootstrapperLiteral, BootstrapperPlan, KeyBudget, Order, Values,
+};
 use keywright_ckks::{Complex64, Evaluator};
 use keywright_rlwe::{EvaluationKeys, KeyGenerator};
 
@@ -18,7 +20,8 @@ fn owners() -> [(Owner, BootstrapperLiteral); 3] {
         order: Order::SlotsToCoeffsFirst,
         slots_to_coeffs: 2,
         coeffs_to_slots: 2,
-        max_babies: 8,
+        budget: KeyBudget::Fastest,
+        stages_apart: false,
         ephemeral_weight: Some(32),
         log2_failure: -40.0,
         log_ratio: 5.0,
