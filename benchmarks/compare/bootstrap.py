@@ -36,7 +36,7 @@ SHOWN = (
     "precompute_s",
     "peak_rss_bytes",
 )
-BALANCED, LONG = "N16_QP1738_L9_S45", "N16_QP1745_L15_S40"
+BALANCED, LONG = "N16_QP1732_L9_S45", "N16_QP1745_L15_S40"
 
 Record = dict[str, Any]
 

@@ -55,9 +55,9 @@ const WITHOUT_ARCSINE: BootstrapperLiteral =
 
 /// 9 levels of 45 bits.
 const BALANCED: BootstrapPreset = BootstrapPreset {
-    name: "N16_QP1738_L9_S45",
+    name: "N16_QP1732_L9_S45",
     log_n: 16,
-    q: &[(50, 1), (36, 3), (45, 9), (50, 5), (60, 1), (50, 2), (60, 1), (59, 1), (50, 1), (49, 4)],
+    q: &[(50, 1), (36, 3), (45, 9), (49, 5), (60, 1), (49, 1), (50, 1), (60, 1), (59, 1), (50, 1), (49, 4)],
     p: &[(50, 8)],
     log_scale: 45,
     bootstrapper: FULL,
@@ -77,12 +77,12 @@ const LONG: BootstrapPreset = BootstrapPreset {
 pub const BOOTSTRAP_PRESETS: [BootstrapPreset; 12] = [
     BALANCED,
     BootstrapPreset {
-        name: "N16_QP1738_L9_S45_few_keys",
+        name: "N16_QP1732_L9_S45_few_keys",
         bootstrapper: BootstrapperLiteral { budget: KeyBudget::Bytes(500_000_000), ..FULL },
         ..BALANCED
     },
     BootstrapPreset {
-        name: "N16_QP1738_L9_S45_real",
+        name: "N16_QP1732_L9_S45_real",
         bootstrapper: BootstrapperLiteral { values: Values::Real, ..FULL },
         ..BALANCED
     },
