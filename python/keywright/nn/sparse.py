@@ -88,12 +88,20 @@ class SparseMatrix:
             np.concatenate((self.values, other.values)),
         )
 
+    def is_diagonal(self) -> bool:
+        """Whether the matrix is square with an entry at every place of its diagonal, in order, and no
+        other."""
+        size = self.shape[0]
+        every = np.arange(size)
+        return (
+            self.shape[1] == size
+            and len(self.values) == size > 0
+            and np.array_equal(self.rows, every)
+            and np.array_equal(self.columns, every)
+        )
+
     def scalar(self) -> float | None:
         """The factor c if the matrix is c times the identity, otherwise None."""
-        size = self.shape[0]
-        square = self.shape[1] == size and len(self.values) == size and size > 0
-        if not square or not (
-            np.array_equal(self.rows, self.columns) and (self.values == self.values[0]).all()
-        ):
+        if not self.is_diagonal() or (self.values != self.values[0]).any():
             return None
         return float(self.values[0])
