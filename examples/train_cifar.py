@@ -17,13 +17,14 @@ from pathlib import Path
 import numpy as np
 import torch
 from cifar import DEVIATION, MEAN, Array, OnnxWriter, load
+from numpy.typing import NDArray
 from torch.nn import functional
 
 OUTPUT = Path(__file__).parent / "models" / "resnet8_cifar.onnx"
 ACTIVATION = (0.2, 0.5, 0.2)
 BLOCKS = ((16, 16), (16, 32), (32, 64))
 TEMPERATURE = 3.0
-RATE = 0.02
+RATE = 5e-3
 LARGEST_SCORE = 30.0
 """Scores of the teacher are cut here: quadratic activations let single images run away."""
 
@@ -57,6 +58,7 @@ def initial_weights(generator: torch.Generator) -> tuple[Weights, Weights]:
         if inputs != outputs:
             convolution(f"block{index}.shortcut", inputs, outputs, 1)
         normalisation(f"block{index}.outer", outputs)
+    normalisation("pool", BLOCKS[-1][1])
     trained["dense"] = torch.randn(10, BLOCKS[-1][1], generator=generator) * BLOCKS[-1][1] ** -0.5
     trained["bias"] = torch.zeros(10)
     for tensor in trained.values():
@@ -67,8 +69,8 @@ def initial_weights(generator: torch.Generator) -> tuple[Weights, Weights]:
 def forward(trained: Weights, statistics: Weights, x: torch.Tensor, training: bool) -> torch.Tensor:
     """Class scores of normalised images."""
 
-    def activate(value: torch.Tensor, name: str) -> torch.Tensor:
-        value = functional.batch_norm(
+    def normalise(value: torch.Tensor, name: str) -> torch.Tensor:
+        return functional.batch_norm(
             value,
             statistics[f"{name}.mean"],
             statistics[f"{name}.variance"],
@@ -77,6 +79,9 @@ def forward(trained: Weights, statistics: Weights, x: torch.Tensor, training: bo
             training,
             eps=EPSILON,
         )
+
+    def activate(value: torch.Tensor, name: str) -> torch.Tensor:
+        value = normalise(value, name)
         return ACTIVATION[0] + ACTIVATION[1] * value + ACTIVATION[2] * value * value
 
     x = activate(functional.conv2d(x, trained["stem"], padding=1), "stem.norm")
@@ -87,17 +92,32 @@ def forward(trained: Weights, statistics: Weights, x: torch.Tensor, training: bo
         if inputs != outputs:
             x = functional.conv2d(x, trained[f"{name}.shortcut"], stride=stride)
         x = activate(inner + x, f"{name}.outer")
-    return x.mean((2, 3)) @ trained["dense"].T + trained["bias"]
+    return normalise(x.mean((2, 3)), "pool") @ trained["dense"].T + trained["bias"]
 
 
-def augmented(images: Array, rng: np.random.Generator) -> Array:
-    """Each image mirrored or not and moved by up to 4 pixels, edges mirrored in."""
+def augmented(images: Array, rng: np.random.Generator) -> tuple[Array, NDArray[np.int64]]:
+    """Each image moved by up to 4 pixels, edges mirrored in, and whether it is mirrored as a whole."""
     padded = np.pad(images, ((0, 0), (0, 0), (4, 4), (4, 4)), mode="reflect")
     out = np.empty_like(images)
-    for i, (y, x, mirrored) in enumerate(zip(*rng.integers(0, (9, 9, 2), (len(images), 3)).T, strict=True)):
+    choices = rng.integers(0, (9, 9, 2), (len(images), 3))
+    for i, (y, x, mirrored) in enumerate(choices):
         view = padded[i, :, y : y + 32, x : x + 32]
         out[i] = view[:, :, ::-1] if mirrored else view
-    return out
+    return out, choices[:, 2]
+
+
+def soft_labels(model: Path, images: Array) -> torch.Tensor:
+    """A network's scores of images and of their mirror images, (2, count, 10)."""
+    import onnxruntime
+
+    session = onnxruntime.InferenceSession(str(model), providers=["CPUExecutionProvider"])
+    scores = [
+        session.run(None, {"image": part})[0]
+        for view in (images, np.ascontiguousarray(images[..., ::-1]))
+        for part in np.array_split(view, max(len(view) // 250, 1))
+    ]
+    finite = np.nan_to_num(np.concatenate(scores), nan=0.0).clip(-LARGEST_SCORE, LARGEST_SCORE)
+    return torch.from_numpy(finite.reshape(2, len(images), 10))
 
 
 def normalised(images: Array) -> torch.Tensor:
@@ -113,9 +133,12 @@ def export(trained: Weights, statistics: Weights, path: Path) -> None:
     }
     writer = OnnxWriter()
 
-    def activate(value: str, name: str) -> str:
+    def factors(name: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         scale = weights[f"{name}.scale"] / np.sqrt(weights[f"{name}.variance"] + EPSILON)
-        shift = weights[f"{name}.shift"] - scale * weights[f"{name}.mean"]
+        return scale, weights[f"{name}.shift"] - scale * weights[f"{name}.mean"]
+
+    def activate(value: str, name: str) -> str:
+        scale, shift = factors(name)
         c0, c1, c2 = ACTIVATION
         coefficients = (c0 + c1 * shift + c2 * shift**2, (c1 + 2 * c2 * shift) * scale, c2 * scale**2)
         lowest, middle, highest = (c.astype(np.float32) for c in coefficients)
@@ -133,8 +156,10 @@ def export(trained: Weights, statistics: Weights, path: Path) -> None:
             value = convolve(value, f"{name}.shortcut", stride)
         value = activate(writer.node("Add", inner, value), f"{name}.outer")
     value = writer.node("Flatten", writer.node("GlobalAveragePool", value, name="pool"))
-    dense, bias = (writer.constant(weights[name].astype(np.float32)) for name in ("dense", "bias"))
-    writer.save(writer.node("Gemm", value, dense, bias, name="scores", transB=1), path)
+    scale, shift = factors("pool")
+    dense, bias = weights["dense"] * scale, weights["bias"] + weights["dense"] @ shift
+    operands = [writer.constant(array.astype(np.float32)) for array in (dense, bias)]
+    writer.save(writer.node("Gemm", value, *operands, name="scores", transB=1), path)
 
 
 def main() -> None:
@@ -142,7 +167,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("folder", type=Path, help="folder with a folder of images for each class")
     parser.add_argument("--teacher", type=Path, help="ONNX network that gives soft labels")
-    parser.add_argument("--epochs", type=int, default=25)
+    parser.add_argument("--epochs", type=int, default=12)
     parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--output", type=Path, default=OUTPUT)
@@ -150,39 +175,33 @@ def main() -> None:
 
     images, labels = load(arguments.folder, test=False)
     test_images, test_labels = load(arguments.folder, test=True)
-    teacher = None
-    if arguments.teacher is not None:
-        import onnxruntime
-
-        teacher = onnxruntime.InferenceSession(str(arguments.teacher), providers=["CPUExecutionProvider"])
+    taught = None if arguments.teacher is None else soft_labels(arguments.teacher, images)
     rng = np.random.default_rng(arguments.seed)
     trained, statistics = initial_weights(torch.Generator().manual_seed(arguments.seed))
-    optimizer = torch.optim.SGD(trained.values(), lr=RATE, momentum=0.9, nesterov=True, weight_decay=5e-4)
+    optimizer = torch.optim.AdamW(trained.values(), lr=RATE, weight_decay=0.01)
     steps = len(images) // arguments.batch
     schedule = torch.optim.lr_scheduler.OneCycleLR(
-        optimizer, RATE, total_steps=steps * arguments.epochs, pct_start=0.2
+        optimizer, RATE, total_steps=steps * arguments.epochs, pct_start=0.15
     )
     for epoch in range(arguments.epochs):
         start, total = time.perf_counter(), 0.0
         order = rng.permutation(len(images))
         for step in range(steps):
             chosen = order[step * arguments.batch : (step + 1) * arguments.batch]
-            batch = augmented(images[chosen], rng)
+            batch, mirrored = augmented(images[chosen], rng)
             scores = forward(trained, statistics, normalised(batch), True)
             loss = functional.cross_entropy(scores, torch.from_numpy(labels[chosen]))
-            if teacher is not None:
-                taught = np.nan_to_num(teacher.run(None, {"image": batch})[0], nan=0.0)
-                soft = torch.from_numpy(taught.clip(-LARGEST_SCORE, LARGEST_SCORE)) / TEMPERATURE
+            if taught is not None:
                 distance = functional.kl_div(
                     functional.log_softmax(scores / TEMPERATURE, 1),
-                    functional.log_softmax(soft, 1),
+                    functional.log_softmax(taught[mirrored, chosen] / TEMPERATURE, 1),
                     reduction="batchmean",
                     log_target=True,
                 )
                 loss = 0.1 * loss + 0.9 * TEMPERATURE**2 * distance
             optimizer.zero_grad()
             loss.backward()
-            torch.nn.utils.clip_grad_norm_(trained.values(), 1.0)
+            torch.nn.utils.clip_grad_norm_(trained.values(), 5.0)
             optimizer.step()
             schedule.step()
             total += loss.item()

@@ -7,6 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .backend import LinearTransform
+from .costs import Work
+from .graph import Linear
 from .layout import Layout
 from .sparse import SparseMatrix, Vector
 
@@ -115,6 +117,42 @@ def placement_cost(matrices: list[SparseMatrix], sources: list[Layout], target: 
     for row in used:
         cost += best_n1([np.flatnonzero(diagonals) for diagonals in row], slots)[1]
     return cost
+
+
+@dataclass(frozen=True, eq=False)
+class LoweredLinear:
+    """A linear map as operations on ciphertexts.
+
+    Attributes:
+        rows: for each ciphertext of the result, which ciphertexts of the operands it reads, all operands' in
+            order, and the block row applied to them.
+        folds: rotations whose sums complete each ciphertext of the result, in order.
+    """
+
+    rows: list[tuple[tuple[int, ...], LinearTransform]]
+    folds: tuple[int, ...]
+
+    @property
+    def work(self) -> Work:
+        """Operations of all rows together."""
+        transforms = [transform for _, transform in self.rows]
+        babies = [t.baby_steps(k) for t in transforms for k in range(len(t.diagonals))]
+        return Work(
+            rotations=sum(int(np.count_nonzero(t.giant_steps())) + len(self.folds) for t in transforms),
+            hoisted=sum(int(np.count_nonzero(steps)) for steps in babies),
+            diagonals=sum(len(diagonals) for t in transforms for diagonals in t.diagonals),
+        )
+
+
+def lower(node: Linear, sources: list[Layout], target: Layout) -> LoweredLinear:
+    """The diagonals of a linear map between layouts."""
+    placement = place(list(node.matrices), sources, target)
+    rows = []
+    for transform in transforms(placement, target.slots):
+        used = tuple(i for i, diagonals in enumerate(transform.diagonals) if diagonals) or (0,)
+        diagonals = tuple(transform.diagonals[i] or {0: np.zeros(1)} for i in used)
+        rows.append((used, LinearTransform(transform.slots, diagonals, transform.n1)))
+    return LoweredLinear(rows, placement.folds)
 
 
 def transforms(placement: Placement, slots: int) -> list[LinearTransform]:
