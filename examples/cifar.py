@@ -4,6 +4,7 @@ Needs numpy, onnx and, to read images, pillow.
 """
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -56,7 +57,7 @@ class OnnxWriter:
         self.tensors.append(numpy_helper.from_array(np.asarray(array), name))
         return name
 
-    def node(self, operator: str, *operands: str, name: str = "", **attributes: object) -> str:
+    def node(self, operator: str, *operands: str, name: str = "", **attributes: Any) -> str:
         """A node; its result has the node's name."""
         result = name or f"{operator.lower()}{len(self.nodes)}"
         self.nodes.append(helper.make_node(operator, list(operands), [result], result, **attributes))

@@ -18,6 +18,7 @@ class Bootstrap:
         input_level: lowest level of its operand.
         output_level: level of its result.
         seconds: measured time; None takes the cost table's.
+        preset: which of `keywright.bootstrap_presets()` it is, for who runs a program that was stored.
 
     Raises:
         InvalidBootstrap: no level is gained, slots are no power of two, or the time is not positive.
@@ -27,6 +28,7 @@ class Bootstrap:
     input_level: int
     output_level: int
     seconds: float | None = None
+    preset: str = ""
 
     def __post_init__(self) -> None:
         if not 0 <= self.input_level < self.output_level:
@@ -39,6 +41,6 @@ class Bootstrap:
             raise InvalidBootstrap(f"a bootstrap of {self.seconds} seconds; they must be finite and above 0")
 
     @staticmethod
-    def of(plan: "kw.BootstrapperPlan", seconds: float | None = None) -> "Bootstrap":
-        """What a plan offers, with its measured time if there is one."""
-        return Bootstrap(plan.slots, plan.input_level, plan.output_level, seconds)
+    def of(plan: "kw.BootstrapperPlan", seconds: float | None = None, *, preset: str = "") -> "Bootstrap":
+        """What a plan offers, with its measured time and its name if there are any."""
+        return Bootstrap(plan.slots, plan.input_level, plan.output_level, seconds, preset)

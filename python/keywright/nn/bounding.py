@@ -6,7 +6,6 @@ from .graph import Graph, Linear, Multiply, Node, Polynomial
 from .simplify import scale_value
 from .sparse import Vector
 
-
 TARGET = 1 - 2.0**-30
 """Largest value aimed at: below 1 by more than rounding."""
 
@@ -22,15 +21,15 @@ def bound_values(graph: Graph, samples: Vector, headroom: float) -> dict[int, fl
         headroom: how many times the samples' values a value may reach; its square for products.
 
     Returns:
-        ``headroom`` (or its square) times the largest absolute value seen at each node of the changed graph; infinite where
-        samples drive it out of the finite numbers.
+        ``headroom`` (or its square) times the largest absolute value seen at each node of the changed graph;
+        infinite where samples drive it out of the finite numbers.
     """
     before = _largest(graph, samples)
     for number, node in list(graph.nodes.items()):
         largest = _reach(node, headroom) * before[number]
-        if number != graph.output and isinstance(node, Linear | Multiply | Polynomial):
-            if 0 < largest < float("inf"):
-                scale_value(graph, number, TARGET / largest, reader=None)
+        scalable = number != graph.output and isinstance(node, Linear | Multiply | Polynomial)
+        if scalable and 0 < largest < float("inf"):
+            scale_value(graph, number, TARGET / largest, reader=None)
     # A factor of a product's operand changes what was scaled before it, so all values are measured again.
     after = _largest(graph, samples)
     return {number: _reach(node, headroom) * after[number] for number, node in graph.nodes.items()}

@@ -123,9 +123,7 @@ def compile(  # noqa: A001 (read as keywright.nn.compile)
     work = _work(graph, layouts, lowered)
     ciphertexts = {number: layout.ciphertexts for number, layout in layouts.items()}
     costs = CostTable.default() if costs is None else costs
-    problem = Problem(
-        graph, work, ciphertexts, options, largest, levels, entry, output_level, costs
-    )
+    problem = Problem(graph, work, ciphertexts, options, largest, levels, entry, output_level, costs)
     try:
         placement = place(problem)
     except RefusalReason as reason:
@@ -194,9 +192,7 @@ def _check_bootstraps(options: Sequence[Bootstrap], slots: int, levels: int, hea
                 f"a bootstrap of {option.slots} slots; all must have the same number, at most {slots}"
             )
         if option.output_level > levels:
-            raise InvalidBootstrap(
-                f"a bootstrap to level {option.output_level} above the highest, {levels}"
-            )
+            raise InvalidBootstrap(f"a bootstrap to level {option.output_level} above the highest, {levels}")
 
 
 def _too_deep(

@@ -74,8 +74,8 @@ class CostTable:
                 floor = costs[level - 1] if level else 0.0
                 if not floor <= cost < float("inf") or cost <= 0:
                     raise InvalidCosts(
-                        f"{field.name} costs {cost} at level {level}; it must be finite, above 0 and at least "
-                        f"{floor}, the cost one level below"
+                        f"{field.name} costs {cost} at level {level}; it must be finite, above 0 and at "
+                        f"least {floor}, the cost one level below"
                     )
 
     @staticmethod

@@ -136,8 +136,8 @@ class RangesMissing(RefusalReason):
 
     def __init__(self, needed: int, available: int) -> None:
         super().__init__(
-            f"the network consumes {needed} levels and {available} are available before a bootstrap, which takes "
-            "values of at most 1; pass calibration=samples, an array of typical inputs, to measure them"
+            f"the network consumes {needed} levels and {available} are available before a bootstrap, which "
+            "takes values of at most 1; pass calibration=samples, an array of typical inputs, to measure them"
         )
         self.needed, self.available = needed, available
 
@@ -185,8 +185,8 @@ class OutOfRange(NnError):
 
     def __init__(self, value: float) -> None:
         super().__init__(
-            f"a bootstrap takes values of at most 1, got {value:.6g}; calibrate on data that cover this input, or "
-            "with a larger headroom"
+            f"a bootstrap takes values of at most 1, got {value:.6g}; calibrate on data that cover this "
+            "input, or with a larger headroom"
         )
         self.value = value
 

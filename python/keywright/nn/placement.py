@@ -163,9 +163,7 @@ def place(problem: Problem) -> Placement:
     return Placement(bootstraps, levels, needs, best.seconds)
 
 
-def assign_levels(
-    problem: Problem, bootstraps: Mapping[int, int]
-) -> tuple[dict[int, int], dict[int, int]]:
+def assign_levels(problem: Problem, bootstraps: Mapping[int, int]) -> tuple[dict[int, int], dict[int, int]]:
     """The level at which every value is computed and the highest at which it is read, as low as what reads it
     allows: keys are then as small as they can be.
 

@@ -12,7 +12,7 @@ from .graph import Activation, Add, Graph, Linear, Multiply, Node, Polynomial, S
 from .quadratics import complete_squares
 from .sparse import SparseMatrix, Vector
 
-MERGE_GROWTH = 8
+MERGE_GROWTH = 16
 """A merged map may have this many times the entries of its parts; beyond, the saved level costs too many
 diagonals."""
 
@@ -186,7 +186,8 @@ def _absorb_addition(graph: Graph) -> bool:
             continue
         for linear, other in (node.operands, node.operands[::-1]):
             branch = graph.nodes[linear]
-            if isinstance(branch, Linear) and consumers[linear] == [number] and depths[other] < depths[linear]:
+            single = consumers[linear] == [number]
+            if single and isinstance(branch, Linear) and depths[other] < depths[linear]:
                 identity = SparseMatrix.diagonal(np.ones(len(branch.bias)))
                 shortcut = Linear(node.shape, (other,), (identity,), np.zeros(len(branch.bias)))
                 terms = [*zip(branch.operands, branch.matrices, strict=True), (other, identity)]

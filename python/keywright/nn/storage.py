@@ -1,8 +1,9 @@
 """Program files: a zip of one JSON description and numpy arrays, without pickle.
 
-Version 2; version 1, which had no bootstraps and no layers, can be read. ``program.json`` lists everything but the arrays; ``transforms/T.K.npy`` holds the diagonals of
-input K of transform T by rows, ``vectors/V.npy`` vector V, ``input.npy`` and ``output.npy`` the positions of
-the layouts. Sizes follow from the description and are checked before an array is read.
+Version 2; version 1, which had no bootstraps and no layers, can be read. ``program.json`` lists everything
+but the arrays; ``transforms/T.K.npy`` holds the diagonals of input K of transform T by rows,
+``vectors/V.npy`` vector V, ``input.npy`` and ``output.npy`` the positions of the layouts. Sizes follow from
+the description and are checked before an array is read.
 """
 
 import dataclasses
@@ -177,7 +178,8 @@ def _read(archive: zipfile.ZipFile, max_bytes: int) -> Program:
     data = json.loads(archive.read("program.json"))
     if data["format"] != FORMAT or data["version"] not in (1, VERSION):
         raise ProgramFormatError(
-            f"format {data['format']!r} version {data['version']!r}; this release reads {FORMAT} 1 to {VERSION}"
+            f"format {data['format']!r} version {data['version']!r}; this release reads {FORMAT} 1 to "
+            f"{VERSION}"
         )
     if data["version"] == 1:
         data |= {"bootstraps": [], "layers": []}
@@ -237,12 +239,17 @@ def _read(archive: zipfile.ZipFile, max_bytes: int) -> Program:
     )
 
 
-def _bootstrap(slots: object, input_level: object, output_level: object, seconds: object) -> Bootstrap:
+def _bootstrap(
+    slots: object, input_level: object, output_level: object, seconds: object, preset: object
+) -> Bootstrap:
+    if not isinstance(preset, str):
+        raise ProgramFormatError(f"a preset is called {preset!r}")
     return Bootstrap(
         _power_of_two(slots, 1 << 17, "slots"),
         _integer(input_level, "input_level"),
         _integer(output_level, "output_level"),
         None if seconds is None else _seconds(seconds),
+        preset,
     )
 
 
