@@ -90,10 +90,12 @@ def main() -> None:
     secret = kw.SecretKey.generate(plan.parameters)
     generator = kw.KeyGenerator(secret)
     rows = []
-    for level in range(1, plan.output_level + 1):
+    for level in range(plan.input_level, plan.output_level + 1):
         rows.append(measure_level(plan.parameters, generator, secret, level))
         print(level, {name: round(seconds, 5) for name, seconds in rows[-1].items()}, flush=True)
-    columns = {name: non_decreasing([rows[0][name], *(row[name] for row in rows)]) for name in rows[0]}
+    # Below the input level nothing is computed; the entries keep the place of each level.
+    rows = [rows[0]] * plan.input_level + rows
+    columns = {name: non_decreasing([row[name] for row in rows]) for name in rows[0]}
     bootstrap = round(measure_bootstrap(plan, generator, secret), 6)
     print("bootstrap", bootstrap)
     table = {"preset": arguments.preset, "seconds": columns | {"bootstrap": [bootstrap, bootstrap]}}

@@ -4,7 +4,6 @@ import argparse
 import resource
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +14,7 @@ import keywright as kw
 from keywright import nn
 from keywright._terminal import Column, Terminal
 from keywright.nn.encrypted import EncryptedBackend, decrypt_result, encrypt_sample_seeded
+from keywright.nn.timing import LayerClock
 
 from .common import CommandError, load_samples, new_file
 from .decrypt import PREDICTION, prediction
@@ -60,7 +60,7 @@ class Inference:
         encrypt_seconds, evaluate_seconds, decrypt_seconds: for each sample.
         sent_bytes, returned_bytes: of the ciphertexts of a sample.
         error_bound: derived bound on the error of every output.
-        layer_seconds: for each layer of the program, summed over samples.
+        kinds: of layers, with their times; see `LayerClock.by_kind`.
         plaintext_bytes: of the encoded model.
     """
 
@@ -74,7 +74,7 @@ class Inference:
     sent_bytes: int
     returned_bytes: int
     error_bound: float
-    layer_seconds: list[float]
+    kinds: list[dict[str, str | int | float]]
     plaintext_bytes: int
 
 
@@ -91,7 +91,7 @@ def infer(compiled: Compiled, samples: NDArray[np.float64], terminal: Terminal) 
     outputs, encrypting, evaluating, decrypting = [], [], [], []
     sent_bytes, returned_bytes, error_bound = 0, 0, 0.0
     with terminal.progress("operations on ciphertexts", steps) as advance:
-        stopwatch = _Stopwatch(program, advance)
+        stopwatch = LayerClock(program, advance)
         start = clock()
         bootstrappers = [kw.Bootstrapper(plan) for plan in compiled.plans]
         server = EncryptedBackend(evaluator, bootstrappers, on_step=stopwatch.step)
@@ -126,36 +126,9 @@ def infer(compiled: Compiled, samples: NDArray[np.float64], terminal: Terminal) 
         sent_bytes,
         returned_bytes,
         error_bound * scale,
-        stopwatch.layers,
+        stopwatch.by_kind(len(samples)),
         server.plaintext_bytes + sum(bootstrapper.bytes for bootstrapper in bootstrappers),
     )
-
-
-class _Stopwatch:
-    """Time of each layer: called after every operation, in order."""
-
-    def __init__(self, program: nn.Program, advance: Callable[[int], object]) -> None:
-        self._owner: dict[int, int] = {
-            index: number
-            for number, layer in enumerate(program.layers)
-            for index in range(layer.start, layer.stop)
-        }
-        self._order = [index for index, step in enumerate(program.instructions) if step.operation != "input"]
-        self._advance, self._done, self._last = advance, 0, 0.0
-        self.layers = [0.0] * len(program.layers)
-
-    def start(self) -> None:
-        """Begin a sample."""
-        self._done, self._last = 0, time.perf_counter()
-
-    def step(self) -> None:
-        """An operation has ended."""
-        now = time.perf_counter()
-        owner = self._owner.get(self._order[self._done])
-        if owner is not None:
-            self.layers[owner] += now - self._last
-        self._done, self._last = self._done + 1, now
-        self._advance(1)
 
 
 def explain(program: nn.Program, terminal: Terminal) -> None:
@@ -178,25 +151,6 @@ def explain(program: nn.Program, terminal: Terminal) -> None:
         ],
         title=f"{program.depth} levels, {sum(layer.seconds for layer in program.layers):.1f} s predicted",
     )
-
-
-def layer_rows(program: nn.Program, inference: Inference) -> list[dict[str, str | int | float]]:
-    """Time per sample, measured and predicted, by kind of layer."""
-    rows: list[dict[str, str | int | float]] = []
-    samples = len(inference.outputs)
-    for kind in dict.fromkeys(layer.kind for layer in program.layers):
-        chosen = [number for number, layer in enumerate(program.layers) if layer.kind == kind]
-        layers = [program.layers[number] for number in chosen]
-        rows.append(
-            {
-                "kind": kind,
-                "layers": len(layers),
-                "rotations": sum(layer.rotations for layer in layers),
-                "seconds": sum(inference.layer_seconds[number] for number in chosen) / samples,
-                "predicted": sum(layer.seconds for layer in layers),
-            }
-        )
-    return rows
 
 
 def run(options: argparse.Namespace, terminal: Terminal) -> None:
@@ -223,9 +177,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     ]
     terminal.table([*PREDICTION, Column("seconds", "evaluation", "seconds")], rows)
     if not terminal.json:
-        terminal.table(
-            LAYERS, layer_rows(compiled.program, inference), title="Time per sample by kind of layer"
-        )
+        terminal.table(LAYERS, inference.kinds, title="Time per sample by kind of layer")
     gigabytes = [size / 1e9 for size in (inference.key_bytes, inference.plaintext_bytes, peak_bytes())]
     terminal.note(
         f"keys {inference.key_seconds:.2f} s, error of outputs at most {inference.error_bound:.2g}; "

@@ -35,17 +35,17 @@ def validate(program: Program) -> None:
         _finite("a vector", vector)
     for option in program.bootstraps:
         _require(option.slots == program.slots, f"a bootstrap of {option.slots} slots")
-    for layer in program.layers:
-        _require(
-            0 <= layer.start < layer.stop <= len(program.instructions),
-            f"a layer of instructions {layer.start} to {layer.stop}",
-        )
     levels: dict[int, int] = {}
     inputs = []
     for step in program.instructions:
         levels[step.result] = _instruction(program, step, levels)
         if step.operation == "input":
             inputs.append(step.argument)
+    for layer in program.layers:
+        _require(
+            0 <= layer.start < layer.stop <= len(program.instructions),
+            f"a layer of instructions {layer.start} to {layer.stop}",
+        )
     _layout("input", program.input_layout, len(inputs))
     _layout("output", program.output_layout, len(program.outputs))
     _require(inputs == list(range(len(inputs))), f"inputs are numbered {inputs}")
