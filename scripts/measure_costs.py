@@ -32,9 +32,17 @@ def least(work: Callable[[], object], repeats: int = REPEATS) -> float:
     return min(times)
 
 
-def non_decreasing(costs: list[float]) -> list[float]:
-    """The largest cost up to each level: noise must not make a lower level the more expensive one."""
-    return [round(float(cost), 6) for cost in np.maximum.accumulate(costs)]
+def line(first: int, costs: list[float]) -> list[float]:
+    """Costs of levels from 0 on, along the line through the measured ones: key switches and products cost in
+    proportion to the number of primes, nearly. Slope and height are medians (Theil and Sen), so that single
+    measurements that were disturbed do not count; the slope is at least 0."""
+    levels = np.arange(first, first + len(costs))
+    values = np.asarray(costs)
+    i, j = np.triu_indices(len(costs), 1)
+    slope = max(float(np.median((values[j] - values[i]) / (levels[j] - levels[i]))), 0.0)
+    height = float(np.median(values - slope * levels))
+    lowest = float(values.min()) / 2
+    return [round(max(height + slope * level, lowest), 6) for level in range(first + len(costs))]
 
 
 def measure_level(
@@ -93,9 +101,7 @@ def main() -> None:
     for level in range(plan.input_level, plan.output_level + 1):
         rows.append(measure_level(plan.parameters, generator, secret, level))
         print(level, {name: round(seconds, 5) for name, seconds in rows[-1].items()}, flush=True)
-    # Below the input level nothing is computed; the entries keep the place of each level.
-    rows = [rows[0]] * plan.input_level + rows
-    columns = {name: non_decreasing([row[name] for row in rows]) for name in rows[0]}
+    columns = {name: line(plan.input_level, [row[name] for row in rows]) for name in rows[0]}
     bootstrap = round(measure_bootstrap(plan, generator, secret), 6)
     print("bootstrap", bootstrap)
     table = {"preset": arguments.preset, "seconds": columns | {"bootstrap": [bootstrap, bootstrap]}}

@@ -1,7 +1,7 @@
 """From a model to a program, parameters and keys."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -23,15 +23,11 @@ HEADROOM_BITS = 8
 
 @dataclass(frozen=True)
 class Compiled:
-    """A program and the parameters it is for."""
+    """A program, the parameters it is for, and the plans of its bootstraps, in order."""
 
     program: nn.Program
     parameters: kw.Parameters
-
-    @cached_property
-    def plans(self) -> list[kw.BootstrapperPlan]:
-        """The program's bootstraps."""
-        return bootstrap_plans(self.program)
+    plans: Sequence[kw.BootstrapperPlan] = ()
 
     @property
     def specs(self) -> list[kw.KeySpec]:
@@ -87,7 +83,7 @@ def _compile_bootstrapped(model: Path | bytes, samples: NDArray[np.float64] | No
         calibration=samples,
         bootstraps=[nn.Bootstrap.of(plan, preset=preset)],
     )
-    return Compiled(program, plan.parameters)
+    return Compiled(program, plan.parameters, [plan] if program.bootstraps else [])
 
 
 def _compile_levelled(model: Path | bytes, samples: NDArray[np.float64] | None, names: list[str]) -> Compiled:

@@ -228,9 +228,7 @@ def test_a_compiled_program_bootstraps_values_of_at_most_one(deep: onnx.ModelPro
 
 
 def test_without_need_there_are_no_bootstraps(deep: onnx.ModelProto) -> None:
-    program = nn.compile(
-        deep, slots=4, levels=9, calibration=SAMPLES, bootstraps=[nn.Bootstrap(4, 1, 9)]
-    )
+    program = nn.compile(deep, slots=4, levels=9, calibration=SAMPLES, bootstraps=[nn.Bootstrap(4, 1, 9)])
     assert program.bootstraps == ()
     assert program.input_level == 7
 
@@ -252,7 +250,11 @@ def test_what_the_compiler_refuses(deep: onnx.ModelProto) -> None:
 
 def test_a_polynomial_deeper_than_a_bootstrap_is_named(build: Build) -> None:
     model = build(
-        [node("MatMul", ["x", "w"], ["h"]), node("Tanh", ["h"], ["t"], "squash"), node("MatMul", ["t", "w"], ["y"])],
+        [
+            node("MatMul", ["x", "w"], ["h"]),
+            node("Tanh", ["h"], ["t"], "squash"),
+            node("MatMul", ["t", "w"], ["y"]),
+        ],
         (4,),
         {"w": np.eye(4, dtype=np.float32)},
     )
