@@ -85,7 +85,8 @@ def main() -> int:
         bound = max(ciphertext.error_bound for ciphertext in answer) * program.output_scale
         print(
             f"{path.name} {CLASSES[label]}: {CLASSES[scores.argmax()]} encrypted, "
-            f"{CLASSES[expected.argmax()]} in the clear, largest difference {np.abs(scores - expected).max():.2e} (bound {bound:.1e}), "
+            f"{CLASSES[expected.argmax()]} in the clear, "
+            f"largest difference {np.abs(scores - expected).max():.2e} (bound {bound:.1e}), "
             f"{seconds[-1]:.1f} s, {processor[-1]:.1f} s of the processor",
             flush=True,
         )

@@ -42,7 +42,7 @@ def place(matrices: list[SparseMatrix], sources: list[Layout], target: Layout) -
     congruent to s - o modulo min(p_k, t). Where p_k > t, partial sums land at slots congruent to o modulo t
     and are added up afterwards by rotations t, 2t, ... (rotate-and-sum; Juvekar et al., USENIX Security 2018,
     section 4.3): at most t diagonals for any number of inputs. Diagonals of an input repeat after max(p_k, t)
-    slots; where another input has a longer period, the copies that are added up have a share of the value each.
+    slots; where another input has a longer period, the copies that are added up share the value.
     """
     slots = target.slots
     tile = max(target.period, *(source.period for source in sources))

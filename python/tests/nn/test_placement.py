@@ -20,6 +20,7 @@ from onnx import helper
 Build = Callable[..., onnx.ModelProto]
 node = helper.make_node
 SHAPE = (1,)
+FLAT = (1.0, 1.0)
 ONE = SparseMatrix.diagonal(np.ones(1))
 
 
@@ -32,7 +33,7 @@ def random_costs(rng: np.random.Generator) -> CostTable:
 
 
 def random_graph(rng: np.random.Generator) -> Graph:
-    """A chain with products, diamonds (a branch of some layers beside a shortcut), and joins of both kinds."""
+    """A chain with products, diamonds (a branch beside a shortcut or another layer), joins of both kinds."""
     graph = Graph({0: Input(SHAPE)}, 0)
     value = 0
 
@@ -128,7 +129,7 @@ def test_the_search_finds_the_cheapest_of_all_choices() -> None:
 
 
 def flat_costs(bootstrap: float) -> CostTable:
-    return CostTable(*[(1.0, 1.0)] * 4, (bootstrap, bootstrap))
+    return CostTable(FLAT, FLAT, FLAT, FLAT, (bootstrap, bootstrap))
 
 
 def chain(length: int) -> Graph:
@@ -174,11 +175,11 @@ def test_a_layer_that_no_bootstrap_reaches_is_named() -> None:
 
 
 def test_costs_must_rise_with_the_level() -> None:
-    with pytest.raises(nn.InvalidCosts, match="rotation costs 1.0 at level 1"):
-        CostTable((2.0, 1.0), *[(1.0, 1.0)] * 4)
+    with pytest.raises(nn.InvalidCosts, match=r"rotation costs 1\.0 at level 1"):
+        CostTable((2.0, 1.0), FLAT, FLAT, FLAT, FLAT)
     for bad in ((1.0,), (1.0, float("nan")), (0.0, 1.0), (1.0,) * 200):
         with pytest.raises(nn.InvalidCosts, match="bootstrap"):
-            CostTable(*[(1.0, 1.0)] * 4, bad)
+            CostTable(FLAT, FLAT, FLAT, FLAT, bad)
     shipped = CostTable.default()
     assert shipped.seconds(Work(rotations=1), 30) > shipped.seconds(Work(rotations=1), 3) > 0
 
