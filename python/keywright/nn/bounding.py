@@ -43,7 +43,9 @@ def _reach(node: Node, headroom: float) -> float:
 def _largest(graph: Graph, samples: Vector) -> dict[int, float]:
     largest = dict.fromkeys(graph.nodes, 0.0)
     for sample in samples:
-        for number, values in graph.evaluate(sample).items():
-            peak = float(np.abs(values).max())
+        with np.errstate(over="ignore", invalid="ignore"):
+            values = graph.evaluate(sample)
+        for number, entries in values.items():
+            peak = float(np.abs(entries).max())
             largest[number] = max(largest[number], peak if np.isfinite(peak) else float("inf"))
     return largest

@@ -8,9 +8,7 @@ weighed together and not one after the other. Of two states, one whose needs are
 that costs no less is dropped: lower needs never cost more, since every operation is cheaper at lower levels.
 So the result is the cheapest of all placements as long as the states fit in `MAX_STATES`.
 
-The order of levels is that of Dathathri et al. (EVA, PLDI 2020); a search over levels for the placement of
-bootstraps is in Ebel et al. (Orion, ASPLOS 2025, section 5), there on a graph of layers in which branches
-are joined one at a time.
+Orion (Ebel et al., ASPLOS 2025) places bootstraps by a shortest path over the levels of layers as well.
 """
 
 from collections.abc import Mapping, Sequence
