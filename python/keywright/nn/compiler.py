@@ -29,7 +29,7 @@ from .layout import Layout, next_power_of_two
 from .lowering import LoweredLinear, lower
 from .operators import ACTIVATIONS
 from .packing import choose_layouts
-from .placement import Problem, place
+from .placement import Problem, assign_levels, place
 from .polynomials import polynomial_relinearisations
 from .program import Program
 from .simplify import scale_value, simplify
@@ -111,7 +111,10 @@ def compile(  # noqa: A001 (read as keywright.nn.compile)
     if too_deep := _too_deep(graph, entry - output_level, options, len(samples) > 0):
         raise ModelRefused(too_deep)
     output_scale = _bound_output(graph, samples, margin)
-    if graph.depth() <= entry - output_level:
+    costs = CostTable.default() if costs is None else costs
+    source = next(number for number, node in graph.nodes.items() if isinstance(node, Input))
+    _, needs = assign_levels(Problem(graph, {}, {}, (), {}, levels, entry, output_level, costs), {})
+    if needs[source] <= entry:
         options = ()
     largest = bound_values(graph, samples, headroom) if options else {}
     layouts = choose_layouts(graph, options[0].slots if options else slots, fixed=bool(options))
@@ -122,14 +125,12 @@ def compile(  # noqa: A001 (read as keywright.nn.compile)
     }
     work = _work(graph, layouts, lowered)
     ciphertexts = {number: layout.ciphertexts for number, layout in layouts.items()}
-    costs = CostTable.default() if costs is None else costs
     problem = Problem(graph, work, ciphertexts, options, largest, levels, entry, output_level, costs)
     try:
         placement = place(problem)
     except RefusalReason as reason:
         raise ModelRefused([reason]) from reason
     if input_level is None:
-        source = next(number for number, node in graph.nodes.items() if isinstance(node, Input))
         entry = placement.needs[source]
     program = Assembly(
         graph, layouts, lowered, work, placement, options, costs, entry, tuple(fitted), output_scale

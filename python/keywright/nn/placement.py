@@ -202,7 +202,8 @@ def _undominated(states: list[_State]) -> list[_State]:
 def _refusal(problem: Problem, number: int, need: int) -> RefusalReason:
     node = problem.graph.nodes[number]
     if not problem.options:
-        return TooDeep(problem.graph.depth(), problem.input_level - problem.output_level)
+        needed = max(problem.graph.depth(), need - problem.output_level)
+        return TooDeep(needed, problem.input_level - problem.output_level)
     large = {
         describe(value, problem.graph.nodes[value]): bound
         for value, bound in problem.largest.items()
