@@ -1,0 +1,1 @@
+//! What is not secure and is here to show that.
