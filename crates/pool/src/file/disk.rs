@@ -1,4 +1,4 @@
-//! What the standard library has for some systems only.
+//! What is not the same on all systems.
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -41,4 +41,8 @@ pub(super) fn sync_folder(folder: &Path) -> io::Result<()> {
     #[cfg(not(unix))]
     let _ = folder;
     Ok(())
+}
+
+pub(super) fn hexadecimal(id: &[u8; 16]) -> String {
+    id.iter().map(|byte| format!("{byte:02x}")).collect()
 }

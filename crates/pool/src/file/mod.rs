@@ -26,7 +26,9 @@ mod disk;
 mod register;
 mod seal;
 
+use std::ffi::OsString;
 use std::fs::{self, File};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process;
 
@@ -64,7 +66,7 @@ pub fn default_register() -> Result<PathBuf, PoolError> {
     let home = std::env::var_os("HOME").filter(|s| !s.is_empty()).map(PathBuf::from);
     let state = state.or_else(|| home.map(|home| home.join(".local/state"))).ok_or_else(|| PoolError::Io {
         path: PathBuf::from("register"),
-        source: std::io::Error::other("neither XDG_STATE_HOME nor HOME is set; name a folder for the register"),
+        source: io::Error::other("neither XDG_STATE_HOME nor HOME is set; name a folder for the register"),
     })?;
     Ok(state.join("keywright/pools"))
 }
@@ -93,28 +95,49 @@ impl PoolFile {
     ) -> Result<Self, PoolError> {
         let folder = options.register.clone().map_or_else(default_register, Ok)?;
         let expected = Header::of(options, key, level, &mut rng)?;
-        match File::options().read(true).write(true).open(&options.path) {
-            Ok(file) => Self::open_existing(options, &folder, expected, file, rng),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                Self::create(options, &folder, expected, rng)
+        loop {
+            match File::options().read(true).write(true).open(&options.path) {
+                Ok(file) => return Self::open_existing(options, &folder, expected, file, rng),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    // Another process may make it meanwhile: then that one counts.
+                    if let Some(made) = Self::create(options, &folder, expected.clone(), rng.split())? {
+                        return Ok(made);
+                    }
+                }
+                Err(error) => return Err(PoolError::io(&options.path)(error)),
             }
-            Err(error) => Err(PoolError::io(&options.path)(error)),
         }
     }
 
+    /// Makes both files; the data file appears under its name when the register is there. `None` if there is one now.
     fn create(
         options: &PoolFileOptions,
         folder: &Path,
         header: Header,
         mut rng: SecretRng,
-    ) -> Result<Self, PoolError> {
+    ) -> Result<Option<Self>, PoolError> {
         let sealer = Sealer::new(&options.key, &header.id);
         fs::create_dir_all(folder).map_err(PoolError::io(folder))?;
-        let data = Data::create(&options.path, header, &sealer, &mut rng)?;
-        let record = Record { sequence: 1, inode: data.inode, head: 0, tail: 0 };
-        let register = Register::create(folder, &data.header.id, &record, &sealer, &mut rng)?;
-        let identity = data.header.id;
-        Ok(Self { data, register, sealer, rng, identity, process: process::id() })
+        let mut name = OsString::from(".");
+        name.push(options.path.file_name().unwrap_or_default());
+        name.push(format!(".{}.partial", disk::hexadecimal(&header.id)));
+        let temporary = options.path.with_file_name(name);
+        let mut data = Data::create(&temporary, header, &sealer, &mut rng)?;
+        let (identity, inode) = (data.header.id, data.inode);
+        let record = Record { sequence: 1, inode, head: 0, tail: 0 };
+        let register = Register::create(folder, &identity, &record, &sealer, &mut rng)?;
+        // Unlike a rename, a link replaces nothing.
+        let linked = fs::hard_link(&temporary, &options.path);
+        fs::remove_file(&temporary).map_err(PoolError::io(&temporary))?;
+        if let Err(error) = linked {
+            fs::remove_file(Register::path(folder, &identity)).map_err(PoolError::io(folder))?;
+            let exists = error.kind() == io::ErrorKind::AlreadyExists;
+            return if exists { Ok(None) } else { Err(PoolError::io(&options.path)(error)) };
+        }
+        let parent = options.path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        disk::sync_folder(parent.unwrap_or(Path::new("."))).map_err(PoolError::io(&options.path))?;
+        data.path.clone_from(&options.path);
+        Ok(Some(Self { data, register, sealer, rng, identity, process: process::id() }))
     }
 
     fn open_existing(

@@ -56,8 +56,7 @@ pub(super) struct Register {
 impl Register {
     /// Where the register of a pool lies.
     pub(super) fn path(folder: &Path, id: &[u8; 16]) -> PathBuf {
-        let name: String = id.iter().map(|byte| format!("{byte:02x}")).collect();
-        folder.join(name)
+        folder.join(disk::hexadecimal(id))
     }
 
     pub(super) fn create(

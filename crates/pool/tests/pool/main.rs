@@ -4,5 +4,6 @@
 mod crash;
 mod file;
 mod fixture;
+mod insecure;
 mod memory;
 mod messages;
