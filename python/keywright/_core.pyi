@@ -3,7 +3,7 @@
 from builtins import bytes as _Bytes  # `bytes` is a property of several classes
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from os import PathLike
-from typing import Any, Final, Self, TypeAlias, final
+from typing import Any, Final, Self, TypeAlias, TypedDict, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,8 +15,11 @@ _Path: TypeAlias = str | PathLike[str]
 __all__ = [
     "Bootstrapper",
     "BootstrapperPlan",
+    "ChemDistinguisher",
+    "ChemEncryptor",
     "Ciphertext",
     "Decryptor",
+    "EncryptionPool",
     "Encryptor",
     "EvaluationKeys",
     "Evaluator",
@@ -349,6 +352,82 @@ class Encryptor:
         self, values: ArrayLike, slots: int | None = None, level: int | None = None
     ) -> Ciphertext: ...
     def encrypt_coefficients(self, values: ArrayLike, level: int | None = None) -> Ciphertext: ...
+
+class _PoolMetrics(TypedDict):
+    capacity: int
+    fill: int
+    in_file: int | None
+    made: int
+    taken: int
+    hits: int
+    misses: int
+    hit_rate: float
+    failure: str | None
+
+@final
+class EncryptionPool:
+    def __new__(
+        cls,
+        key: PublicKey | SecretKey,
+        capacity: int,
+        *,
+        level: int | None = None,
+        threads: int = 1,
+        when_empty: str = "encrypt",
+        file: _Path | None = None,
+        file_key: _Bytes | None = None,
+        file_capacity: int | None = None,
+        register: _Path | None = None,
+        entropy: _Bytes | None = None,
+    ) -> Self: ...
+    @property
+    def parameters(self) -> Parameters: ...
+    @property
+    def level(self) -> int: ...
+    @property
+    def capacity(self) -> int: ...
+    @property
+    def entry_bytes(self) -> int: ...
+    @property
+    def metrics(self) -> _PoolMetrics: ...
+    def fill(self, count: int | None = None) -> int: ...
+    def encrypt(self, values: ArrayLike, slots: int | None = None) -> Ciphertext | SeededCiphertext: ...
+    def encrypt_coefficients(self, values: ArrayLike) -> Ciphertext | SeededCiphertext: ...
+    def encrypt_scalar(self, value: float, slots: int | None = None) -> Ciphertext | SeededCiphertext: ...
+    def encrypt_scalars(
+        self, values: ArrayLike, slots: int | None = None
+    ) -> list[Ciphertext] | list[SeededCiphertext]: ...
+    def close(self) -> None: ...
+    def __enter__(self) -> Self: ...
+    def __exit__(self, *_exception: object) -> None: ...
+    def __len__(self) -> int: ...
+    def __bool__(self) -> bool: ...
+
+@final
+class ChemEncryptor:
+    def __new__(
+        cls,
+        public_key: PublicKey,
+        bits: int,
+        radix: int = 2,
+        *,
+        acknowledge: str,
+        unit: float = 1.0,
+        level: int | None = None,
+        entropy: _Bytes | None = None,
+    ) -> Self: ...
+    def encrypt(self, messages: Sequence[int]) -> list[Ciphertext]: ...
+    @property
+    def cached(self) -> int: ...
+    @property
+    def bytes(self) -> int: ...
+
+@final
+class ChemDistinguisher:
+    def __new__(cls, known: Sequence[Ciphertext]) -> Self: ...
+    def recognises(self, ciphertext: Ciphertext) -> bool: ...
+    @property
+    def rank(self) -> int: ...
 
 @final
 class Decryptor:

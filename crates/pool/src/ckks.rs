@@ -37,7 +37,13 @@ impl CkksZero for RlweCiphertext {
         packing: Packing,
         estimate: ErrorEstimate,
     ) -> Ciphertext {
-        Ciphertext { parameters: parameters.clone(), rlwe: self, scale: parameters.scale(), packing, estimate }
+        Ciphertext {
+            parameters: parameters.clone(),
+            rlwe: self,
+            scale: parameters.scale(),
+            packing,
+            estimate,
+        }
     }
 }
 
@@ -140,10 +146,7 @@ impl<'p, K: ZeroKey<Zero: CkksZero>> CkksPool<'p, K> {
     ///
     /// # Errors
     /// As of [`EncryptionPool::take`].
-    pub fn encrypt(
-        &self,
-        message: &Encoded,
-    ) -> Result<<K::Zero as CkksZero>::Ciphertext, PoolError> {
+    pub fn encrypt(&self, message: &Encoded) -> Result<<K::Zero as CkksZero>::Ciphertext, PoolError> {
         Ok(self.add(message, self.pool.take()?))
     }
 
@@ -165,13 +168,17 @@ impl<'p, K: ZeroKey<Zero: CkksZero>> CkksPool<'p, K> {
         for (i, limb) in zero.c0_mut().limbs_mut().enumerate() {
             match &message.residues {
                 Residues::Constant(residues) => add_constant(backend, ring.modulus(i), limb, residues[i]),
-                Residues::Vector(plaintext) => backend.add_assign(ring.modulus(i), limb, plaintext.poly.limb(i)),
+                Residues::Vector(plaintext) => {
+                    backend.add_assign(ring.modulus(i), limb, plaintext.poly.limb(i))
+                }
             }
         }
         let noise = (self.pool.key().variance() * message.packing.spread()).sqrt() / self.parameters.scale();
         let estimate = match message.residues {
             // The rounding of a constant repeats in every slot: it is added.
-            Residues::Constant(_) => message.estimate.plus(ErrorEstimate { deviation: noise, magnitude: 0.0 }),
+            Residues::Constant(_) => {
+                message.estimate.plus(ErrorEstimate { deviation: noise, magnitude: 0.0 })
+            }
             Residues::Vector(_) => message.estimate.with_noise(noise),
         };
         zero.into_ciphertext(self.parameters, message.packing, estimate)

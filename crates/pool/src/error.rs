@@ -2,6 +2,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use keywright_bfv::BfvError;
 use keywright_ckks::CkksError;
 use keywright_rlwe::RlweError;
 use keywright_wire::{Fingerprint, WireError};
@@ -17,6 +18,9 @@ pub enum PoolError {
     /// A message that cannot be encoded.
     #[error(transparent)]
     Ckks(#[from] CkksError),
+    /// A message that cannot be encrypted.
+    #[error(transparent)]
+    Bfv(#[from] BfvError),
     /// An entry that cannot become bytes.
     #[error(transparent)]
     Wire(#[from] WireError),
@@ -33,7 +37,9 @@ pub enum PoolError {
         max: u64,
     },
     /// No entry is there, and the pool does not make one.
-    #[error("the pool is empty: {taken} of {made} entries are taken; fill it, raise its capacity or its threads")]
+    #[error(
+        "the pool is empty: {taken} of {made} entries are taken; fill it, raise its capacity or its threads"
+    )]
     Empty {
         /// Entries made.
         made: u64,
@@ -123,7 +129,9 @@ pub enum FileProblem {
     #[error("its entries are encrypted with another key")]
     ForeignKey,
     /// Entries of another level or kind.
-    #[error("its entries have level {found} and {found_bytes} bytes, the pool's level {expected} and {expected_bytes} bytes")]
+    #[error(
+        "its entries have level {found} and {found_bytes} bytes, the pool's level {expected} and {expected_bytes} bytes"
+    )]
     ForeignEntries {
         /// Level of the file.
         found: u32,

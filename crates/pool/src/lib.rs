@@ -2,7 +2,7 @@
 //!
 //! Almost all work of an RLWE encryption does not depend on the message: it makes an encryption of zero. An
 //! [`EncryptionPool`] makes those ahead, in background threads, and gives each of them out once; what is left when the message
-//! is known is one addition. A pool knows no scheme: CKKS messages are added by [`ckks`].
+//! is known is one addition. A pool knows no scheme: messages are added by [`ckks`] and [`bfv`].
 //!
 //! The pool is as secure as the encryption that it makes ahead, because its outputs are the outputs of that encryption;
 //! `docs/cached-encryption.md` has the proof. An entry is the one-time mask of its message: who reads entries in
@@ -11,6 +11,7 @@
 //! [`insecure`] holds a published alternative that reuses its encryptions of zero, and the attack that breaks it.
 #![forbid(unsafe_code)]
 
+pub mod bfv;
 pub mod ckks;
 mod error;
 pub mod file;

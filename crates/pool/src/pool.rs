@@ -23,7 +23,7 @@ const MAX_THREADS: usize = 256;
 /// a lock and is never copied.
 pub struct EncryptionPool<K: ZeroKey> {
     shared: Arc<Shared<K>>,
-    producers: Vec<JoinHandle<()>>,
+    producers: Mutex<Vec<JoinHandle<()>>>,
     rng: Mutex<SecretRng>,
 }
 
@@ -138,12 +138,12 @@ impl<K: ZeroKey> EncryptionPool<K> {
             room: Condvar::new(),
             filled: Condvar::new(),
         });
-        let mut pool = Self { shared, producers: Vec::new(), rng: Mutex::new(rng) };
+        let pool = Self { shared, producers: Mutex::default(), rng: Mutex::new(rng) };
         for number in 0..options.threads {
             let rng = pool.split_rng();
             pool.shared.lock().alive += 1;
             match producer::start(pool.shared.clone(), rng, number) {
-                Ok(handle) => pool.producers.push(handle),
+                Ok(handle) => pool.producers().push(handle),
                 Err(error) => {
                     pool.shared.lock().alive -= 1;
                     let reason = error.to_string();
@@ -152,6 +152,10 @@ impl<K: ZeroKey> EncryptionPool<K> {
             }
         }
         Ok(pool)
+    }
+
+    fn producers(&self) -> MutexGuard<'_, Vec<JoinHandle<()>>> {
+        self.producers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn split_rng(&self) -> SecretRng {
@@ -300,7 +304,7 @@ impl<K: ZeroKey> EncryptionPool<K> {
     ///
     /// # Errors
     /// [`PoolError::Forked`], and as of [`PoolFile::store`]; the threads have ended then too.
-    pub fn close(&mut self) -> Result<(), PoolError> {
+    pub fn close(&self) -> Result<(), PoolError> {
         require_owner(self.shared.process)?;
         self.end_threads();
         let entries: Vec<_> = mem::take(&mut self.shared.lock().entries).into();
@@ -312,10 +316,10 @@ impl<K: ZeroKey> EncryptionPool<K> {
         Ok(())
     }
 
-    fn end_threads(&mut self) {
+    fn end_threads(&self) {
         self.shared.lock().closed = true;
         self.shared.room.notify_all();
-        for producer in self.producers.drain(..) {
+        for producer in mem::take(&mut *self.producers()) {
             // A thread that panicked has ended as well.
             let _ = producer.join();
         }

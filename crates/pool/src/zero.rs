@@ -54,7 +54,12 @@ impl Zero for RlweCiphertext {
         let zero: Self = Wire::from_bytes(bytes, parameters)?;
         if zero.degree() != 1 {
             let value = zero.polys.len() as u64;
-            return Err(WireError::Field { what: "polynomials of an encryption of zero", value, min: 2, max: 2 });
+            return Err(WireError::Field {
+                what: "polynomials of an encryption of zero",
+                value,
+                min: 2,
+                max: 2,
+            });
         }
         Ok(zero)
     }

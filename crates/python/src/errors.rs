@@ -6,6 +6,7 @@ use keywright_bench::BenchError;
 use keywright_circuits::CircuitError;
 use keywright_ckks::CkksError;
 use keywright_ckks::encoder::EncoderError;
+use keywright_pool::{FileProblem, PoolError};
 use keywright_ring::RingError;
 use keywright_rlwe::{KeyElement, RlweError};
 use keywright_wire::WireError;
@@ -18,6 +19,13 @@ use pyo3::types::PyDict;
 pub(crate) enum Failure {
     Ckks(CkksError),
     Circuit(CircuitError),
+    Pool(PoolError),
+    /// A word that is no choice of what an empty pool does.
+    WhenEmpty(String),
+    /// A file of a pool without its key, or a key without a file.
+    FileKey,
+    /// An insecure class without the acknowledgement.
+    Insecure(&'static str),
     Wire(WireError),
     /// What is wrong with the contents of a file.
     InFile(PathBuf, WireError),
@@ -67,6 +75,12 @@ from! {
     RlweError => |error| Self::Ckks(error.into()),
     RingError => |error| Self::Ckks(RlweError::from(error).into()),
     CircuitError => Self::Circuit,
+    PoolError => |error| match error {
+        PoolError::Ckks(error) => error.into(),
+        PoolError::Rlwe(error) => error.into(),
+        PoolError::Wire(error) => error.into(),
+        other => Self::Pool(other),
+    },
     EncoderError => |error| Self::Ckks(error.into()),
     WireError => Self::Wire,
     BenchError => |error| match error {
@@ -347,6 +361,46 @@ fn ckks<'py>(py: Python<'py>, error: &CkksError) -> PyResult<Described<'py>> {
     }
 }
 
+fn pool<'py>(py: Python<'py>, error: &PoolError) -> PyResult<Described<'py>> {
+    match error {
+        PoolError::Range { what, value, min, max } => {
+            described!(py, "ParameterError", what = what, value = value, minimum = min, maximum = max)
+        }
+        PoolError::Stopped(_) => described!(py, "PoolEmptyError", made = py.None(), taken = py.None()),
+        PoolError::Empty { made, taken } => described!(py, "PoolEmptyError", made = made, taken = taken),
+        PoolError::Threads { wanted, .. } => {
+            described!(py, "ParameterError", what = "threads", value = wanted)
+        }
+        PoolError::Forked { owner, process } => {
+            described!(py, "PoolForkedError", owner = owner, process = process)
+        }
+        PoolError::Producer(error) => pool(py, error),
+        PoolError::ChemMessage { value, bits } => {
+            described!(py, "EncodeError", value = value, available_bits = f64::from(*bits))
+        }
+        PoolError::File { path, problem } => {
+            described!(py, "PoolFileError", reason = file_reason(problem), path = path)
+        }
+        _ => described!(py, "KeywrightError"),
+    }
+}
+
+fn file_reason(problem: &FileProblem) -> &'static str {
+    match problem {
+        FileProblem::Foreign => "foreign",
+        FileProblem::Length { .. } => "length",
+        FileProblem::Key => "file key",
+        FileProblem::ForeignParameters { .. } => "parameters",
+        FileProblem::ForeignKey => "key",
+        FileProblem::ForeignEntries { .. } => "entries",
+        FileProblem::Unregistered { .. } => "unregistered",
+        FileProblem::Copied { .. } => "copied",
+        FileProblem::Register { .. } => "register",
+        FileProblem::Tampered { .. } => "tampered",
+        _ => "contents",
+    }
+}
+
 fn wire<'py>(py: Python<'py>, error: &WireError) -> PyResult<Described<'py>> {
     match error {
         WireError::Rlwe(error) => rlwe(py, error),
@@ -440,6 +494,23 @@ impl From<Failure> for PyErr {
                 }
                 Failure::Ckks(error) => (error.to_string(), ckks(py, &error)),
                 Failure::Circuit(error) => (error.to_string(), circuit(py, &error)),
+                Failure::Pool(PoolError::Io { path, source }) => {
+                    return Failure::File(path, source).into();
+                }
+                Failure::Pool(error) => (error.to_string(), pool(py, &error)),
+                Failure::WhenEmpty(choice) => (
+                    format!("an empty pool cannot `{choice}`; use \"encrypt\", \"block\" or \"error\""),
+                    (|| described!(py, "ParameterError", what = "when_empty", value = choice))(),
+                ),
+                Failure::FileKey => (
+                    "the file of a pool is encrypted: give both `file` and `file_key`, 32 secret bytes"
+                        .into(),
+                    (|| described!(py, "ParameterError", what = "file_key"))(),
+                ),
+                Failure::Insecure(sentence) => (
+                    format!("this is not secure; to use it all the same say acknowledge={sentence:?}"),
+                    (|| described!(py, "SecurityError", object = "Chem", bound = py.None()))(),
+                ),
                 Failure::Inputs { ciphertexts, transforms } => (
                     format!(
                         "{ciphertexts} ciphertexts and {transforms} transforms; give one transform for each ciphertext"

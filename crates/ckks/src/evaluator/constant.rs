@@ -51,7 +51,6 @@ impl CkksParameters {
 }
 
 impl Evaluator<'_> {
-
     /// `a + c` for the same real constant in every value. Costs one pass over one polynomial.
     ///
     /// # Errors

@@ -154,9 +154,8 @@ impl Data {
         let problem = |problem| PoolError::file(path, problem);
         let metadata = file.metadata().map_err(PoolError::io(path))?;
         let mut bytes = [0; FIELDS + SEAL];
-        disk::read_exact_at(&file, &mut bytes, 0).map_err(|_| {
-            problem(FileProblem::Length { found: metadata.len(), expected: SLOTS })
-        })?;
+        disk::read_exact_at(&file, &mut bytes, 0)
+            .map_err(|_| problem(FileProblem::Length { found: metadata.len(), expected: SLOTS }))?;
         let (fields, seal) = bytes.split_first_chunk::<FIELDS>().ok_or(problem(FileProblem::Foreign))?;
         let header = Header::parse(fields).ok_or(problem(FileProblem::Foreign))?;
         let sealer = Sealer::new(key, &header.id);
@@ -194,7 +193,8 @@ impl Data {
 
     pub(super) fn read_slot(&self, serial: u64) -> Result<Vec<u8>, PoolError> {
         let mut slot = vec![0; self.header.slot_bytes() as usize];
-        disk::read_exact_at(&self.file, &mut slot, self.header.offset(serial)).map_err(PoolError::io(&self.path))?;
+        disk::read_exact_at(&self.file, &mut slot, self.header.offset(serial))
+            .map_err(PoolError::io(&self.path))?;
         Ok(slot)
     }
 
@@ -208,7 +208,12 @@ impl Data {
     }
 
     /// The entry, if the slot authenticates under its serial number.
-    pub(super) fn open_slot(&self, serial: u64, slot: Vec<u8>, sealer: &Sealer) -> Option<Zeroizing<Vec<u8>>> {
+    pub(super) fn open_slot(
+        &self,
+        serial: u64,
+        slot: Vec<u8>,
+        sealer: &Sealer,
+    ) -> Option<Zeroizing<Vec<u8>>> {
         let mut slot = Zeroizing::new(slot);
         let (seal, body) = slot.split_first_chunk_mut::<SEAL>()?;
         sealer.open(&self.context(serial), seal, body)?;

@@ -64,10 +64,13 @@ pub struct PoolFileOptions {
 pub fn default_register() -> Result<PathBuf, PoolError> {
     let state = std::env::var_os("XDG_STATE_HOME").filter(|s| !s.is_empty()).map(PathBuf::from);
     let home = std::env::var_os("HOME").filter(|s| !s.is_empty()).map(PathBuf::from);
-    let state = state.or_else(|| home.map(|home| home.join(".local/state"))).ok_or_else(|| PoolError::Io {
-        path: PathBuf::from("register"),
-        source: io::Error::other("neither XDG_STATE_HOME nor HOME is set; name a folder for the register"),
-    })?;
+    let state =
+        state.or_else(|| home.map(|home| home.join(".local/state"))).ok_or_else(|| PoolError::Io {
+            path: PathBuf::from("register"),
+            source: io::Error::other(
+                "neither XDG_STATE_HOME nor HOME is set; name a folder for the register",
+            ),
+        })?;
     Ok(state.join("keywright/pools"))
 }
 
@@ -235,16 +238,18 @@ impl PoolFile {
             }
             file.write(Record { head: record.head + count, ..record.next() })?;
             let serials = record.head..record.head + count;
-            let sealed = serials.clone().map(|serial| file.data.read_slot(serial)).collect::<Result<_, _>>()?;
+            let sealed =
+                serials.clone().map(|serial| file.data.read_slot(serial)).collect::<Result<_, _>>()?;
             serials.clone().try_for_each(|serial| file.data.erase_slot(serial))?;
             file.data.sync()?;
             Ok((record.head, sealed))
         })?;
         let others = sealed.len().saturating_sub(1);
         let open = |(serial, slot): (u64, Vec<u8>)| {
-            let bytes = self.data.open_slot(serial, slot, &self.sealer).ok_or_else(|| {
-                PoolError::file(&self.data.path, FileProblem::Tampered { serial, others })
-            })?;
+            let bytes = self
+                .data
+                .open_slot(serial, slot, &self.sealer)
+                .ok_or_else(|| PoolError::file(&self.data.path, FileProblem::Tampered { serial, others }))?;
             Ok(K::Zero::from_bytes(&bytes, key.parameters())?)
         };
         (first..).zip(sealed).map(open).collect()

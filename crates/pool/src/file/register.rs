@@ -95,9 +95,9 @@ impl Register {
     pub(super) fn read(&mut self, id: &[u8; 16], sealer: &Sealer) -> Result<Record, PoolError> {
         let records = [0, PAGE].map(|offset| self.read_at(offset, id, sealer));
         let newest = records.into_iter().flatten().max_by_key(|record| record.sequence);
-        newest.filter(|record| record.head <= record.tail).ok_or_else(|| {
-            PoolError::file(&self.path, FileProblem::Register { register: self.path.clone() })
-        })
+        newest
+            .filter(|record| record.head <= record.tail)
+            .ok_or_else(|| PoolError::file(&self.path, FileProblem::Register { register: self.path.clone() }))
     }
 
     /// `None` for what does not authenticate, a missing record included.

@@ -31,7 +31,12 @@ impl Sealer {
     }
 
     /// Encrypts in place; the result is the nonce and the tag.
-    pub(super) fn seal(&self, context: &[u8], bytes: &mut [u8], rng: &mut SecretRng) -> Option<[u8; NONCE + TAG]> {
+    pub(super) fn seal(
+        &self,
+        context: &[u8],
+        bytes: &mut [u8],
+        rng: &mut SecretRng,
+    ) -> Option<[u8; NONCE + TAG]> {
         let mut out = [0; NONCE + TAG];
         let (nonce, tag) = out.split_at_mut(NONCE);
         rng.fill_bytes(nonce);

@@ -60,7 +60,11 @@ impl<S: ChemScheme> ChemEncryptor<S> {
         mut rng: SecretRng,
     ) -> Result<Self, PoolError> {
         let range = |what, value, min, max| {
-            if (min..=max).contains(&value) { Ok(()) } else { Err(PoolError::Range { what, value, min, max }) }
+            if (min..=max).contains(&value) {
+                Ok(())
+            } else {
+                Err(PoolError::Range { what, value, min, max })
+            }
         };
         range("bits of a Chem message", bits.into(), 1, MAX_BITS.into())?;
         range("the radix of Chem", radix, 2, 1 << 32)?;
@@ -88,12 +92,13 @@ impl<S: ChemScheme> ChemEncryptor<S> {
         let (n, limbs) = (self.parameters.n(), self.zeros[0].level() + 1);
         let mut sum = RlweCiphertext { polys: vec![Poly::zero(n, limbs), Poly::zero(n, limbs)] };
         // An entry that is added d times has d times its error.
-        let (mut left, mut errors) = (message, 0.0);
+        let (mut left, mut errors, mut additions) = (message, 0.0, 0.0);
         for radix in &self.radixes {
             let digit = left % u128::from(self.radix);
             left /= u128::from(self.radix);
             (0..digit).for_each(|_| add(&self.parameters, &mut sum, radix));
             errors += (digit as f64) * (digit as f64);
+            additions += digit as f64;
         }
         let mut coins = 0;
         for (j, zero) in self.zeros.iter().enumerate() {
@@ -105,7 +110,8 @@ impl<S: ChemScheme> ChemEncryptor<S> {
                 errors += 1.0;
             }
         }
-        let variance = errors * noise::fresh_public(&self.parameters);
+        // The encoding of a power may be rounded by 1/2, always to the same side.
+        let variance = errors * noise::fresh_public(&self.parameters) + additions * additions / 4.0;
         Ok(self.scheme.ciphertext(sum, message, variance))
     }
 

@@ -6,8 +6,10 @@
 //! [`crate::EncryptionPool`].
 
 pub mod attack;
+mod bfv;
 mod chem;
 mod ckks;
 
+pub use bfv::ChemBfv;
 pub use chem::{ChemEncryptor, ChemScheme, InsecureAcknowledged};
 pub use ckks::ChemCkks;

@@ -55,7 +55,10 @@ fn killed_processes_never_give_an_entry_twice() {
             .map(|child| {
                 let out = BufReader::new(child.stdout.take().unwrap());
                 thread::spawn(move || {
-                    out.lines().map_while(Result::ok).filter(|line| line.starts_with("seed")).collect::<Vec<_>>()
+                    out.lines()
+                        .map_while(Result::ok)
+                        .filter(|line| line.starts_with("seed"))
+                        .collect::<Vec<_>>()
                 })
             })
             .collect();

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use keywright_ckks::{CkksLiteral, CkksParameters};
 use keywright_pool::{FileProblem, PoolError, PoolFile, WhenEmpty, ZeroKey};
-use keywright_rlwe::{SecretKey, SeededCiphertext, Security};
+use keywright_rlwe::{SecretKey, Security, SeededCiphertext};
 use zeroize::Zeroizing;
 
 use crate::fixture::{Folder, keys, options, parameters, pool, rng};
@@ -242,7 +242,7 @@ fn a_pool_fills_its_file_and_finds_it_again() {
         pool(&secret, options)
     };
     let mut seen = HashSet::new();
-    let mut first = with_file(1);
+    let first = with_file(1);
     while first.in_file().unwrap() != Some(20) {
         std::thread::yield_now();
     }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use keywright_ckks::{CkksLiteral, CkksParameters};
 use keywright_pool::{EncryptionPool, PoolFileOptions, PoolOptions, WhenEmpty, ZeroKey};
 use keywright_ring::sampling::SecretRng;
-use keywright_rlwe::{KeyGenerator, PublicKey, SecretKey, Security};
+use keywright_rlwe::{KeyGenerator, Parameters, PublicKey, SecretKey, Security};
 use zeroize::Zeroizing;
 
 pub(crate) fn rng(byte: u8) -> SecretRng {
@@ -19,7 +19,11 @@ pub(crate) fn parameters() -> CkksParameters {
 }
 
 pub(crate) fn keys(parameters: &CkksParameters) -> (Arc<SecretKey>, Arc<PublicKey>) {
-    let secret = SecretKey::sample(parameters.rlwe(), &mut rng(1)).unwrap();
+    rlwe_keys(parameters.rlwe())
+}
+
+pub(crate) fn rlwe_keys(parameters: &Parameters) -> (Arc<SecretKey>, Arc<PublicKey>) {
+    let secret = SecretKey::sample(parameters, &mut rng(1)).unwrap();
     let public = KeyGenerator::new(&secret, rng(2)).public_key();
     (Arc::new(secret), Arc::new(public))
 }

@@ -1,14 +1,15 @@
 //! Chem: its sums are right, and the attack decides every challenge. The same attack on the pool decides none.
 
+use keywright_bfv::{BfvLiteral, BfvParameters};
 use keywright_ckks::{Ciphertext, CkksParameters, Decryptor, TAIL};
 use keywright_pool::ckks::CkksPool;
 use keywright_pool::insecure::attack::Distinguisher;
-use keywright_pool::insecure::{ChemCkks, ChemEncryptor, InsecureAcknowledged};
+use keywright_pool::insecure::{ChemBfv, ChemCkks, ChemEncryptor, InsecureAcknowledged};
 use keywright_pool::{PoolError, WhenEmpty};
 use keywright_ring::sampling::SecretRng;
 use keywright_rlwe::{PublicKey, RlweCiphertext};
 
-use crate::fixture::{keys, options, parameters, pool, rng};
+use crate::fixture::{keys, options, parameters, pool, rlwe_keys, rng};
 
 fn chem(
     parameters: &CkksParameters,
@@ -39,6 +40,29 @@ fn every_radix_decrypts_within_the_bound() {
             }
         }
         assert!(matches!(chem.encrypt(256), Err(PoolError::ChemMessage { value: 256, bits: 8 })));
+    }
+}
+
+#[test]
+fn bfv_sums_are_exact_modulo_t() {
+    let rlwe = parameters().rlwe().literal().clone();
+    let parameters = BfvParameters::new(BfvLiteral { rlwe, plaintext_modulus: 12289 }).unwrap();
+    let (secret, public) = rlwe_keys(parameters.rlwe());
+    let decryptor = keywright_bfv::Decryptor::new(&parameters, &secret).unwrap();
+    for (bits, radix) in [(13, 2), (13, 10), (128, 2), (64, 3)] {
+        let scheme = ChemBfv::new(&parameters, 1);
+        let acknowledged = InsecureAcknowledged::ChemIsBroken;
+        let mut chem = ChemEncryptor::new(acknowledged, scheme, &public, 1, bits, radix, rng(9)).unwrap();
+        for message in [0, 1, 12288, u128::MAX >> (128 - bits)] {
+            let ciphertext = chem.encrypt(message).unwrap().unwrap();
+            let residue = (message % 12289) as i64;
+            let expected = if residue > 6144 { residue - 12289 } else { residue };
+            assert_eq!(
+                decryptor.decrypt(&ciphertext).unwrap().decode(),
+                vec![expected; 1024],
+                "{bits}, {radix}"
+            );
+        }
     }
 }
 
@@ -82,8 +106,7 @@ fn the_attack_on_chem_is_always_right() {
         let (mut coins, mut right) = (rng(bits), 0);
         // 40 keys and caches, five challenges each.
         for _ in 0..40 {
-            let secret =
-                keywright_rlwe::SecretKey::sample(parameters.rlwe(), &mut coins.split()).unwrap();
+            let secret = keywright_rlwe::SecretKey::sample(parameters.rlwe(), &mut coins.split()).unwrap();
             let public = keywright_rlwe::KeyGenerator::new(&secret, coins.split()).public_key();
             // 128-bit messages do not fit: the cache of zeros, which is what is attacked, has n entries all the same.
             let scheme = ChemCkks::new(&parameters, 1, 52.min(bits.into()), 1.0).unwrap();

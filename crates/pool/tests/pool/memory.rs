@@ -78,7 +78,7 @@ fn what_happens_when_it_is_empty_is_chosen() {
     assert_eq!((metrics.taken, metrics.hits, metrics.misses()), (2, 1, 1));
     assert!((metrics.hit_rate() - 0.5).abs() < 1e-12);
 
-    let mut blocks = pool(&public, options(1, 1, WhenEmpty::Block));
+    let blocks = pool(&public, options(1, 1, WhenEmpty::Block));
     for _ in 0..5 {
         blocks.take().unwrap();
     }
@@ -92,10 +92,7 @@ fn bad_options_are_refused() {
     let parameters = parameters();
     let (_, public) = keys(&parameters);
     let new = |options| EncryptionPool::new(public.clone(), options, rng(3)).unwrap_err();
-    assert!(matches!(
-        new(options(0, 1, WhenEmpty::Encrypt)),
-        PoolError::Range { value: 0, min: 1, .. }
-    ));
+    assert!(matches!(new(options(0, 1, WhenEmpty::Encrypt)), PoolError::Range { value: 0, min: 1, .. }));
     assert!(matches!(new(options(usize::MAX, 1, WhenEmpty::Encrypt)), PoolError::Range { .. }));
     assert!(matches!(new(options(1, 257, WhenEmpty::Encrypt)), PoolError::Range { value: 257, .. }));
     assert!(matches!(new(options(1, 0, WhenEmpty::Block)), PoolError::Stopped(_)));

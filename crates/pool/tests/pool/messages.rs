@@ -1,15 +1,17 @@
+use keywright_bfv::{BfvError, BfvLiteral, BfvParameters};
 use keywright_ckks::encoder::EncoderError;
 use keywright_ckks::{Ciphertext, CkksError, CkksParameters, Complex64, Decryptor, Packing, TAIL};
+use keywright_pool::bfv::BfvPool;
 use keywright_pool::ckks::CkksPool;
 use keywright_pool::{PoolError, WhenEmpty};
 
-use crate::fixture::{keys, options, parameters, pool};
+use crate::fixture::{keys, options, parameters, pool, rlwe_keys};
 
 /// Decodes and compares with the estimate's bound and the arithmetic of decoding.
 fn assert_decrypts(ciphertext: &Ciphertext, decryptor: &Decryptor<'_>, expected: &[f64]) {
     let found = decryptor.decrypt_real(ciphertext).unwrap();
-    let bound = ciphertext.estimate.bound()
-        + TAIL * ciphertext.packing.arithmetic() * ciphertext.estimate.magnitude;
+    let bound =
+        ciphertext.estimate.bound() + TAIL * ciphertext.packing.arithmetic() * ciphertext.estimate.magnitude;
     assert_eq!(found.len(), expected.len());
     for (x, y) in found.iter().zip(expected) {
         assert!((x - y).abs() <= bound, "{x} instead of {y}, bound {bound}");
@@ -22,8 +24,7 @@ fn constants_are_the_same_polynomial_as_the_encoder_s() {
     for value in [0.0, -0.0, 1.0, -1.0, 255.0 / 256.0, -1e-9, 3.7, 8000.0, -8000.0] {
         let residues = parameters.encode_constant(value, 1, parameters.scale()).unwrap();
         let slots = Packing::Slots { log_slots: parameters.max_log_slots() };
-        let naive =
-            parameters.encode_real(&[value; 512], slots, 1, parameters.scale()).unwrap();
+        let naive = parameters.encode_real(&[value; 512], slots, 1, parameters.scale()).unwrap();
         for (limb, residue) in naive.poly.limbs().zip(residues) {
             assert!(limb.iter().all(|&x| x == residue), "{value}");
         }
@@ -80,4 +81,38 @@ fn bad_messages_take_no_entry() {
 
     let other = CkksParameters::preset("N13_QP214_S38").unwrap();
     assert!(matches!(CkksPool::new(&other, &pool), Err(PoolError::Rlwe(_))));
+}
+
+#[test]
+fn bfv_messages_of_both_kinds_decrypt_exactly() {
+    let rlwe = parameters().rlwe().literal().clone();
+    let bfv = |t| BfvParameters::new(BfvLiteral { rlwe: rlwe.clone(), plaintext_modulus: t }).unwrap();
+    let parameters = bfv(12289);
+    let (secret, public) = rlwe_keys(parameters.rlwe());
+    let decryptor = keywright_bfv::Decryptor::new(&parameters, &secret).unwrap();
+    let from_public = pool(&public, options(1, 0, WhenEmpty::Encrypt));
+    let from_secret = pool(&secret, options(1, 0, WhenEmpty::Encrypt));
+    let whole = BfvPool::new(&parameters, &from_public).unwrap();
+    let seeded = BfvPool::new(&parameters, &from_secret).unwrap();
+    let values: Vec<i64> = (0..1024).map(|i| i * 12 - 6144).collect();
+    let mut messages: Vec<_> = [0, 1, -1, 6144, -6144, 12288]
+        .map(|value| parameters.encode_scalar(value, keywright_bfv::Packing::Slots).unwrap())
+        .into();
+    for packing in [keywright_bfv::Packing::Slots, keywright_bfv::Packing::Coefficients] {
+        messages.push(parameters.encode(&values, packing).unwrap());
+    }
+    for message in &messages {
+        let expected = message.decode();
+        assert_eq!(decryptor.decrypt(&whole.encrypt(message).unwrap()).unwrap().decode(), expected);
+        assert_eq!(decryptor.decrypt(&seeded.encrypt(message).unwrap().expand()).unwrap().decode(), expected);
+    }
+
+    let other = bfv(40961);
+    let foreign = other.encode_scalar(1, keywright_bfv::Packing::Slots).unwrap();
+    let taken = from_public.metrics().taken;
+    assert!(matches!(
+        whole.encrypt(&foreign),
+        Err(PoolError::Bfv(BfvError::MixedPlaintextModuli { left: 12289, right: 40961 }))
+    ));
+    assert_eq!(from_public.metrics().taken, taken);
 }
