@@ -219,8 +219,8 @@ class PoolFileError(KeywrightError, ValueError):
     """A pool file that is damaged, was copied, or belongs to another pool.
 
     Attributes:
-        reason: "foreign", "length", "file key", "parameters", "key", "entries", "unregistered", "copied", "register" or
-            "tampered".
+        reason: "foreign", "length", "file key", "parameters", "key", "entries", "unregistered", "copied",
+            "register" or "tampered".
         path: the file.
     """
 
