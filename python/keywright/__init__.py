@@ -16,6 +16,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from keywright._core import (
+    BfvCiphertext,
+    BfvDecryptor,
+    BfvEncryptor,
+    BfvEvaluator,
+    BfvParameters,
+    BfvSeededCiphertext,
     Bootstrapper,
     BootstrapperPlan,
     Ciphertext,
@@ -33,6 +39,7 @@ from keywright._core import (
     SeededCiphertext,
     SwitchingKey,
     __version__,
+    bfv_presets,
     bootstrap_presets,
     inspect,
     presets,
@@ -49,6 +56,7 @@ from keywright.errors import (
     LevelError,
     MissingKeyError,
     MixedParametersError,
+    NoiseError,
     PackingError,
     ParameterError,
     PoolEmptyError,
@@ -65,6 +73,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BackendError",
+    "BfvCiphertext",
+    "BfvDecryptor",
+    "BfvEncryptor",
+    "BfvEvaluator",
+    "BfvParameters",
+    "BfvSeededCiphertext",
     "Bootstrapper",
     "BootstrapperPlan",
     "Ciphertext",
@@ -85,6 +99,7 @@ __all__ = [
     "LinearTransform",
     "MissingKeyError",
     "MixedParametersError",
+    "NoiseError",
     "PackingError",
     "ParameterError",
     "Parameters",
@@ -99,6 +114,7 @@ __all__ = [
     "SeededCiphertext",
     "SwitchingKey",
     "__version__",
+    "bfv_presets",
     "bootstrap_presets",
     "inspect",
     "nn",

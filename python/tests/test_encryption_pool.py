@@ -118,6 +118,8 @@ def test_bad_input_takes_no_entry(small: Party) -> None:
         kw.EncryptionPool(key, 1, threads=0, when_empty="block")
     with pytest.raises(kw.LevelError):
         kw.EncryptionPool(key, 1, level=6)
+    with pytest.raises(kw.MixedParametersError):
+        kw.EncryptionPool(key, 1).encrypt_integers(1)
     with pytest.raises(TypeError):
         kw.EncryptionPool(small.generator, 1)  # type: ignore[arg-type]
 
@@ -203,6 +205,34 @@ def test_a_pool_ends_with_its_process() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], timeout=60, capture_output=True, check=False)
     assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_integers_are_exact() -> None:
+    parameters = kw.BfvParameters.from_bits(10, [50, 40], [50], 12289, insecure=True)
+    secret = kw.SecretKey.generate(parameters, ENTROPY)
+    public = kw.KeyGenerator(secret, ENTROPY).public_key()
+    decryptor = kw.BfvDecryptor(secret)
+    values = np.arange(-512, 512)
+    for key in (public, secret):
+        pool = kw.EncryptionPool(key, 4, threads=0)
+        for message, packing, expected in (
+            (values, "slots", values),
+            (values, "coefficients", values),
+            (7, "slots", np.full(1024, 7)),
+        ):
+            made = pool.encrypt_integers(message, packing)
+            assert isinstance(made, kw.BfvCiphertext if key is public else kw.BfvSeededCiphertext)
+            whole = made.expand() if isinstance(made, kw.BfvSeededCiphertext) else made
+            assert (decryptor.decrypt(whole) == expected).all()
+        assert pool.parameters == parameters
+        for wrong in (lambda pool=pool: pool.encrypt([1.0]), lambda pool=pool: pool.encrypt_scalar(1.0)):
+            with pytest.raises(kw.MixedParametersError):
+                wrong()
+        with pytest.raises(kw.EncodeError):
+            pool.encrypt_integers([12289])
+        with pytest.raises(kw.EncodeError):
+            pool.encrypt_integers([0.5])
+        assert pool.metrics["taken"] == 3
 
 
 @pytest.mark.parametrize("bits", [16, 40])

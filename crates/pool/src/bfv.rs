@@ -1,5 +1,7 @@
 //! BFV messages added to encryptions of zero.
 
+use std::time::Duration;
+
 use keywright_bfv::{BfvError, BfvParameters, Ciphertext, NoiseEstimate, Plaintext, SymmetricCiphertext};
 use keywright_rlwe::{RlweCiphertext, SeededCiphertext};
 
@@ -58,7 +60,25 @@ impl<'p, K: ZeroKey<Zero: BfvZero>> BfvPool<'p, K> {
     /// # Errors
     /// [`PoolError::Bfv`] for a plaintext of other parameters, which takes no entry, and as of [`EncryptionPool::take`].
     pub fn encrypt(&self, message: &Plaintext) -> Result<<K::Zero as BfvZero>::Ciphertext, PoolError> {
-        self.parameters.require_same(message.parameters(), "the pool", "the message")?;
+        self.check(message)?;
         Ok(self.pool.take()?.into_ciphertext(message, self.pool.key().variance())?)
+    }
+
+    /// The same, waiting at most so long for an entry: `None` when that is over.
+    ///
+    /// # Errors
+    /// As [`Self::encrypt`].
+    pub fn encrypt_within(
+        &self,
+        message: &Plaintext,
+        patience: Duration,
+    ) -> Result<Option<<K::Zero as BfvZero>::Ciphertext>, PoolError> {
+        self.check(message)?;
+        let add = |zero: K::Zero| zero.into_ciphertext(message, self.pool.key().variance());
+        Ok(self.pool.take_within(patience)?.map(add).transpose()?)
+    }
+
+    fn check(&self, message: &Plaintext) -> Result<(), PoolError> {
+        Ok(self.parameters.require_same(message.parameters(), "the pool", "the message")?)
     }
 }

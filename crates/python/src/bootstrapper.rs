@@ -213,7 +213,7 @@ impl PyBootstrapper {
         let plan = self.bootstrapper.plan();
         let level = plan.coeffs_to_slots.output_level();
         compute(py, || -> Result<_, Failure> {
-            let decryptor = Decryptor::new(&secret.parameters.0, &secret.key)?;
+            let decryptor = Decryptor::new(secret.parameters.ckks()?, &secret.key)?;
             let seen =
                 named(Stage::EvalMod, level, inspect_input(&decryptor, &plan.eval_mod, &ciphertext.0))?;
             Ok((seen.integer, seen.message))

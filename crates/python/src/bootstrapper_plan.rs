@@ -10,6 +10,7 @@ use pyo3::types::PyDict;
 
 use crate::array::log_slots;
 use crate::errors::Failure;
+use crate::key_parameters::KeyParameters;
 use crate::key_spec::PyKeySpec;
 use crate::parameters::PyParameters;
 use crate::pool::compute;
@@ -73,7 +74,7 @@ impl PyBootstrapperPlan {
     }
 
     fn key(&self, spec: KeySpec) -> PyKeySpec {
-        PyKeySpec { parameters: self.parameters.clone(), spec }
+        PyKeySpec { parameters: KeyParameters::Ckks(self.parameters.clone()), spec }
     }
 }
 

@@ -52,7 +52,7 @@ impl PyChemEncryptor {
             return Err(Failure::Insecure(ACKNOWLEDGEMENT));
         }
         let (key, rng) = (public_key.get(), rng(entropy)?);
-        let parameters = &key.parameters.0;
+        let parameters = key.parameters.ckks()?;
         let level = level.unwrap_or(parameters.max_level());
         let chem = compute(py, || {
             let scheme = ChemCkks::new(parameters, level, bits, unit)?;

@@ -3,6 +3,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use keywright_ckks::Packing;
+use keywright_pool::bfv::BfvPool;
 use keywright_pool::ckks::{CkksPool, CkksZero, Encoded};
 use keywright_pool::{EncryptionPool, PoolError, PoolFileOptions, PoolOptions, WhenEmpty, ZeroKey};
 use keywright_rlwe::{PublicKey, SecretKey};
@@ -11,9 +12,12 @@ use pyo3::types::PyDict;
 use zeroize::Zeroizing;
 
 use crate::array::{Numbers, log_slots};
+use crate::bfv_ciphertext::PyBfvCiphertext;
+use crate::bfv_operand::{self, Integers};
+use crate::bfv_seeded_ciphertext::PyBfvSeededCiphertext;
 use crate::ciphertext::PyCiphertext;
 use crate::errors::Failure;
-use crate::parameters::PyParameters;
+use crate::key_parameters::KeyParameters;
 use crate::pool::{compute, compute_detached};
 use crate::public_key::PyPublicKey;
 use crate::secret_key::{PySecretKey, rng};
@@ -50,6 +54,8 @@ enum Key {
 pub(crate) enum Pooled {
     Whole(PyCiphertext),
     Seeded(PySeededCiphertext),
+    Bfv(PyBfvCiphertext),
+    BfvSeeded(PyBfvSeededCiphertext),
 }
 
 impl From<keywright_ckks::Ciphertext> for Pooled {
@@ -64,6 +70,18 @@ impl From<keywright_ckks::SymmetricCiphertext> for Pooled {
     }
 }
 
+impl From<keywright_bfv::Ciphertext> for Pooled {
+    fn from(ciphertext: keywright_bfv::Ciphertext) -> Self {
+        Self::Bfv(PyBfvCiphertext(ciphertext))
+    }
+}
+
+impl From<keywright_bfv::SymmetricCiphertext> for Pooled {
+    fn from(ciphertext: keywright_bfv::SymmetricCiphertext) -> Self {
+        Self::BfvSeeded(PyBfvSeededCiphertext(ciphertext))
+    }
+}
+
 /// Encryptions of zero made ahead, in background threads, each used for one message: what is left of an encryption when
 /// the message is known is an addition. As secure as encrypting directly; see docs/cached-encryption.md.
 ///
@@ -71,7 +89,8 @@ impl From<keywright_ckks::SymmetricCiphertext> for Pooled {
 /// A forked process cannot use its parent's pool.
 ///
 /// Args:
-///     key: a public key, which gives `Ciphertext`s, or a secret key, which gives `SeededCiphertext`s: half the memory.
+///     key: a public key, which gives `Ciphertext`s, or a secret key, which gives `SeededCiphertext`s: half the memory. With a key
+///         of BFV parameters `encrypt_integers` gives a `BfvCiphertext` or `BfvSeededCiphertext`.
 ///     capacity: most entries in memory.
 ///     level: of every ciphertext, the highest by default.
 ///     threads: background threads. With 0, `fill` alone makes entries.
@@ -89,7 +108,7 @@ impl From<keywright_ckks::SymmetricCiphertext> for Pooled {
 #[pyclass(name = "EncryptionPool", module = "keywright", frozen)]
 pub(crate) struct PyEncryptionPool {
     pool: Pool,
-    parameters: PyParameters,
+    parameters: KeyParameters,
 }
 
 #[pymethods]
@@ -130,7 +149,7 @@ impl PyEncryptionPool {
             Key::Public(key) => key.get().parameters.clone(),
             Key::Secret(key) => key.get().parameters.clone(),
         };
-        let level = level.unwrap_or(parameters.0.max_level());
+        let level = level.unwrap_or(parameters.rlwe().max_level());
         let options = PoolOptions { level, capacity, threads, when_empty, file };
         let rng = rng(entropy)?;
         let pool = py.detach(|| {
@@ -144,7 +163,7 @@ impl PyEncryptionPool {
 
     /// The parameters of its key.
     #[getter]
-    fn parameters(&self) -> PyParameters {
+    fn parameters(&self) -> KeyParameters {
         self.parameters.clone()
     }
 
@@ -163,7 +182,7 @@ impl PyEncryptionPool {
     /// Bytes of one entry in memory.
     #[getter]
     fn entry_bytes(&self) -> usize {
-        let poly = (self.level() + 1) * self.parameters.0.rlwe().n() * 8;
+        let poly = (self.level() + 1) * self.parameters.rlwe().n() * 8;
         match self.pool {
             Pool::Public(_) => 2 * poly,
             Pool::Secret(_) => poly + 32,
@@ -219,7 +238,7 @@ impl PyEncryptionPool {
         values: &Bound<'_, PyAny>,
         slots: Option<usize>,
     ) -> Result<Pooled, Failure> {
-        let log_slots = log_slots(&self.parameters.0, slots)?;
+        let log_slots = log_slots(self.parameters.ckks()?, slots)?;
         let numbers = Numbers::vector(values)?;
         self.run(py, &|pool| match &numbers {
             Numbers::Complex(values) => pool.encode(values, log_slots),
@@ -237,8 +256,8 @@ impl PyEncryptionPool {
     /// Encrypts one real number, the same in every slot: neither FFT nor NTT. Errors as of `encrypt`.
     #[pyo3(signature = (value, slots=None))]
     fn encrypt_scalar(&self, py: Python<'_>, value: f64, slots: Option<usize>) -> Result<Pooled, Failure> {
-        let log_slots = log_slots(&self.parameters.0, slots)?;
-        on!(self, pool => scalars(py, &CkksPool::new(&self.parameters.0, pool)?, &[value], log_slots))?
+        let log_slots = log_slots(self.parameters.ckks()?, slots)?;
+        on!(self, pool => scalars(py, &CkksPool::new(self.parameters.ckks()?, pool)?, &[value], log_slots))?
             .pop()
             .ok_or_else(|| Failure::Values("no value".into()))
     }
@@ -251,9 +270,30 @@ impl PyEncryptionPool {
         values: &Bound<'_, PyAny>,
         slots: Option<usize>,
     ) -> Result<Vec<Pooled>, Failure> {
-        let log_slots = log_slots(&self.parameters.0, slots)?;
+        let log_slots = log_slots(self.parameters.ckks()?, slots)?;
         let values = Numbers::real_vector(values)?;
-        on!(self, pool => scalars(py, &CkksPool::new(&self.parameters.0, pool)?, &values, log_slots))
+        on!(self, pool => scalars(py, &CkksPool::new(self.parameters.ckks()?, pool)?, &values, log_slots))
+    }
+
+    /// Encrypts integers, with a key of BFV parameters; arguments and errors as of `BfvEncryptor.encrypt`. One integer alone fills all
+    /// slots without a transform.
+    ///
+    /// Raises:
+    ///     PoolEmptyError, PoolForkedError: as of `encrypt`.
+    #[pyo3(signature = (values, packing=None))]
+    fn encrypt_integers(
+        &self,
+        py: Python<'_>,
+        values: &Bound<'_, PyAny>,
+        packing: Option<&str>,
+    ) -> Result<Pooled, Failure> {
+        let parameters = self.parameters.bfv()?;
+        let packing = bfv_operand::packing(parameters, packing)?;
+        let message = Integers::from_python(values)?.encode(parameters, packing)?;
+        on!(self, pool => {
+            let pool = BfvPool::new(parameters, pool)?;
+            wait(py, || pool.encrypt_within(&message, PATIENCE))
+        })
     }
 
     /// Ends the threads. Entries in memory go to the file, if there is one, as far as it has room.
@@ -311,23 +351,20 @@ type Encoding<'e> = dyn Fn(&dyn Encode) -> Result<Encoded, PoolError> + Sync + '
 impl PyEncryptionPool {
     fn run(&self, py: Python<'_>, encode: &Encoding<'_>) -> Result<Pooled, Failure> {
         on!(self, pool => {
-            let pool = CkksPool::new(&self.parameters.0, pool)?;
+            let pool = CkksPool::new(self.parameters.ckks()?, pool)?;
             let message = py.detach(|| compute_detached(|| encode(&pool)))?;
-            wait(py, &pool, &message)
+            wait(py, || pool.encrypt_within(&message, PATIENCE))
         })
     }
 }
 
-fn wait<K: ZeroKey<Zero: CkksZero>>(
+/// Asks for a ciphertext until there is one, looking for signals meanwhile.
+fn wait<C: Into<Pooled> + Send>(
     py: Python<'_>,
-    pool: &CkksPool<'_, K>,
-    message: &Encoded,
-) -> Result<Pooled, Failure>
-where
-    Pooled: From<<K::Zero as CkksZero>::Ciphertext>,
-{
+    ask: impl Fn() -> Result<Option<C>, PoolError> + Sync,
+) -> Result<Pooled, Failure> {
     loop {
-        if let Some(ciphertext) = py.detach(|| pool.encrypt_within(message, PATIENCE))? {
+        if let Some(ciphertext) = py.detach(&ask)? {
             return Ok(ciphertext.into());
         }
         py.check_signals()?;
@@ -345,5 +382,5 @@ where
 {
     let encode = |&value: &f64| pool.encode_scalar(value, log_slots);
     let messages: Vec<Encoded> = values.iter().map(encode).collect::<Result<_, _>>()?;
-    messages.iter().map(|message| wait(py, pool, message)).collect()
+    messages.iter().map(|message| wait(py, || pool.encrypt_within(message, PATIENCE))).collect()
 }

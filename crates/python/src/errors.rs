@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use keywright_bench::BenchError;
+use keywright_bfv::BfvError;
 use keywright_circuits::CircuitError;
 use keywright_ckks::CkksError;
 use keywright_ckks::encoder::EncoderError;
@@ -18,6 +19,7 @@ use pyo3::types::PyDict;
 #[derive(Debug)]
 pub(crate) enum Failure {
     Ckks(CkksError),
+    Bfv(BfvError),
     Circuit(CircuitError),
     Pool(PoolError),
     /// A word that is no choice of what an empty pool does.
@@ -35,6 +37,8 @@ pub(crate) enum Failure {
     Python(PyErr),
     /// Values that are not a vector of numbers.
     Values(String),
+    /// A name that is no packing.
+    Packing(String),
     /// A number of slots that is not a power of two up to `N/2`.
     Slots {
         slots: usize,
@@ -72,6 +76,7 @@ macro_rules! from {
 
 from! {
     CkksError => Self::Ckks,
+    BfvError => Self::Bfv,
     RlweError => |error| Self::Ckks(error.into()),
     RingError => |error| Self::Ckks(RlweError::from(error).into()),
     CircuitError => Self::Circuit,
@@ -79,6 +84,7 @@ from! {
         PoolError::Ckks(error) => error.into(),
         PoolError::Rlwe(error) => error.into(),
         PoolError::Wire(error) => error.into(),
+        PoolError::Bfv(error) => error.into(),
         other => Self::Pool(other),
     },
     EncoderError => |error| Self::Ckks(error.into()),
@@ -401,6 +407,53 @@ fn file_reason(problem: &FileProblem) -> &'static str {
     }
 }
 
+fn bfv<'py>(py: Python<'py>, error: &BfvError) -> PyResult<Described<'py>> {
+    match error {
+        BfvError::Rlwe(error) => rlwe(py, error),
+        BfvError::PlaintextModulus { value, smallest } => described!(
+            py,
+            "ParameterError",
+            what = "plaintext_modulus",
+            value = value,
+            minimum = 2,
+            maximum = (1 << keywright_bfv::MAX_PLAINTEXT_BITS).min(*smallest) - 1
+        ),
+        BfvError::NoSlots { modulus, .. } => {
+            described!(py, "ParameterError", what = "plaintext_modulus", value = modulus)
+        }
+        BfvError::MixedPlaintextModuli { left, right } => {
+            described!(py, "MixedParametersError", left = left.to_string(), right = right.to_string())
+        }
+        BfvError::Value { index, value, min, max } => {
+            described!(py, "EncodeError", index = index, value = value, minimum = min, maximum = max)
+        }
+        BfvError::TooManyValues { count, max } => {
+            described!(py, "EncodeError", count = count, bound = max)
+        }
+        BfvError::PackingMismatch { left, right } => {
+            described!(py, "PackingError", left = left.to_string(), right = right.to_string())
+        }
+        BfvError::LevelMismatch { left, right } => described!(
+            py,
+            "LevelError",
+            level = left.max(right),
+            maximum = left.min(right),
+            object = "the other operand"
+        ),
+        BfvError::Degree { operation, degree } => {
+            described!(py, "DegreeError", operation = operation, degree = degree)
+        }
+        BfvError::NoiseExhausted { operation, budget } => {
+            described!(py, "NoiseError", operation = operation, budget = budget)
+        }
+        BfvError::NoiseOverflow => described!(py, "NoiseError", operation = "decrypt"),
+        BfvError::UnknownPreset { name, known } => {
+            described!(py, "ParameterError", what = "preset", value = name, known = known)
+        }
+        _ => described!(py, "KeywrightError"),
+    }
+}
+
 fn wire<'py>(py: Python<'py>, error: &WireError) -> PyResult<Described<'py>> {
     match error {
         WireError::Rlwe(error) => rlwe(py, error),
@@ -493,6 +546,7 @@ impl From<Failure> for PyErr {
                     ));
                 }
                 Failure::Ckks(error) => (error.to_string(), ckks(py, &error)),
+                Failure::Bfv(error) => (error.to_string(), bfv(py, &error)),
                 Failure::Circuit(error) => (error.to_string(), circuit(py, &error)),
                 Failure::Pool(PoolError::Io { path, source }) => {
                     return Failure::File(path, source).into();
@@ -520,6 +574,10 @@ impl From<Failure> for PyErr {
                 Failure::Basis(basis) => (
                     format!("there is no basis `{basis}`; use \"monomial\" or \"chebyshev\""),
                     (|| described!(py, "ParameterError", what = "basis", value = basis))(),
+                ),
+                Failure::Packing(packing) => (
+                    format!("there is no packing `{packing}`; use \"slots\" or \"coefficients\""),
+                    (|| described!(py, "ParameterError", what = "packing", value = packing))(),
                 ),
                 Failure::SlotValues(values) => (
                     format!("there are no `{values}` values; use \"complex\" or \"real\""),

@@ -193,7 +193,7 @@ fn decoded_values_are_centred() {
 #[test]
 fn slots_are_values_at_powers_of_five() {
     // X has the values psi^(5^j), then psi^(-5^j): their products with each other are 1, and they rotate by powers.
-    let parameters = parameters(10, &[45], &[], 65537);
+    let parameters = parameters(10, &[45, 45], &[45], 65537);
     let mut x = vec![0; 1024];
     x[1] = 1;
     let plaintext = parameters.encode(&x, Packing::Coefficients).unwrap();
