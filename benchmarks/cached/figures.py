@@ -1,8 +1,9 @@
-"""`python -m cached.figures`, in the folder `benchmarks`: figures 1 and 2 of Chem's paper, and its radix analysis.
+"""`python -m cached.figures`, in the folder `benchmarks`: figures 1 and 2 of Chem's paper, the attack.
 
-Figure 1 is the time to fill the cache, for 16 to 128 bits, CKKS and BFV (a Rust program, built by cargo). Figure 2 is
-the time to encrypt the three data sets one value per ciphertext, with Chem and plainly, on a random sample of their
-values. The third plot has the additions that the digits of a value need, by radix, in the worst case and on the data.
+Figure 1 is the time to fill the cache, for 16 to 128 bits, CKKS and BFV (a Rust program, built by cargo).
+Figure 2 is the time to encrypt the three data sets one value per ciphertext, with Chem and plainly, on a
+random sample of their values. The third plot has the additions that the digits of a value need, by radix, in
+the worst case and on the data. The attack learns from encryptions of one message and decides 200 challenges.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import secrets
 import shutil
 import statistics
 import subprocess
@@ -23,7 +25,7 @@ import numpy as np
 from compare import machine
 from compare.schedule import pin
 from compare.targets import HERE
-from keywright.insecure import ChemEncryptor
+from keywright.insecure import ChemDistinguisher, ChemEncryptor
 
 from cached.clock import spread, timed
 from cached.radix import additions, worst_case
@@ -62,7 +64,7 @@ def caches() -> list[dict[str, Any]]:
 
 
 def encryptions(data: list[Tensors]) -> list[dict[str, Any]]:
-    """Figure 2: rounds that encrypt random values of every data set with Chem and plainly, results checked."""
+    """Figure 2: rounds that encrypt random values of every data set with Chem and plainly, checked."""
     parameters = kw.Parameters.from_bits(13, [60, 40, 40], [60], 40)
     secret = kw.SecretKey.generate(parameters)
     public = kw.KeyGenerator(secret).public_key()
@@ -93,6 +95,32 @@ def encryptions(data: list[Tensors]) -> list[dict[str, Any]]:
 def one_by_one(encryptor: kw.Encryptor, numbers: list[float]) -> list[kw.Ciphertext]:
     """Plain encryption, one value per ciphertext."""
     return [encryptor.encrypt([number], 1) for number in numbers]
+
+
+def attacks() -> list[dict[str, Any]]:
+    """Plays the chosen-plaintext game against Chem: 200 challenges for each number of bits."""
+    parameters = kw.Parameters.from_bits(13, [60, 40, 40], [60], 40)
+    public = kw.KeyGenerator(kw.SecretKey.generate(parameters)).public_key()
+    found = []
+    for bits in (16, 32, 64, 128):
+        chem = ChemEncryptor(public, bits, acknowledge=ACKNOWLEDGEMENT, unit=2.0 ** min(0, 64 - bits))
+        known, queries = timed(chem.encrypt, [1000] * (bits + 32))
+        attacker, learning = timed(ChemDistinguisher, known)
+        coins = [secrets.randbits(1) for _ in range(200)]
+        challenges = chem.encrypt([1000 + coin for coin in coins])
+        answers, deciding = timed(lambda one, many: [one.recognises(c) for c in many], attacker, challenges)
+        found.append(
+            {
+                "bits": bits,
+                "challenges": len(coins),
+                "right": sum(answer != bool(coin) for answer, coin in zip(answers, coins, strict=True)),
+                "queries": len(known),
+                "queries_s": queries.cpu,
+                "learning_s": learning.cpu,
+                "deciding_s": deciding.cpu,
+            }
+        )
+    return found
 
 
 def by_radix(data: list[Tensors]) -> list[dict[str, Any]]:
@@ -156,6 +184,21 @@ def tables(
             own = [run for run in radixes if run["data"] == tensors.name and run["radix"] == radix]
             cells += [f"{run['worst']} | {run['mean']:.2f}" for run in own] or ["- | -"]
         lines.append(f"| {radix} | " + " | ".join(cells) + " |")
+    return lines
+
+
+def attack_table(attacked: list[dict[str, Any]]) -> list[str]:
+    """The attack in Markdown."""
+    lines = ["", "## The attack, N = 2^13", ""]
+    lines += [
+        "| bits | chosen plaintexts | right answers | their encryption, s | learning, s | deciding all, s |",
+        "|---|---|---|---|---|---|",
+    ]
+    for run in attacked:
+        times = f"{run['queries_s']:.3g} | {run['learning_s']:.3g} | {run['deciding_s']:.3g}"
+        lines.append(
+            f"| {run['bits']} | {run['queries']} | {run['right']} of {run['challenges']} | {times} |"
+        )
     return lines
 
 
@@ -225,10 +268,10 @@ def main() -> None:
     os.chdir(HERE)
     pin(1)
     kw.set_threads(1)
-    filled, encrypted, radixes = caches(), encryptions(data), by_radix(data)
+    filled, encrypted, radixes, attacked = caches(), encryptions(data), by_radix(data), attacks()
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "raw.jsonl").open("w") as raw:
-        for run in [*filled, *encrypted, *radixes]:
+        for run in [*filled, *encrypted, *radixes, *attacked]:
             print(json.dumps(run), file=raw)
     made = ", ".join(tensors.name for tensors in data if tensors.made)
     rounds = f"median (smallest to largest) of {ROUNDS} rounds; load of the machine {os.getloadavg()[0]:.1f}"
@@ -241,6 +284,7 @@ def main() -> None:
             f"* N = 2^13, 60-40-40-60, one thread, radix 2, CPU time in figure 2; {rounds}",
             "",
             *tables(data, filled, encrypted, radixes),
+            *attack_table(attacked),
             "",
         ]
     )

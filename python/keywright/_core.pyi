@@ -3,7 +3,8 @@
 from builtins import bytes as _Bytes  # `bytes` is a property of several classes
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from os import PathLike
-from typing import Any, Final, Self, TypeAlias, TypedDict, final
+from types import GenericAlias
+from typing import Any, Final, Generic, Self, TypeAlias, TypedDict, TypeVar, final, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from keywright.values import Encrypted
 
 _Path: TypeAlias = str | PathLike[str]
+_Encrypted = TypeVar("_Encrypted", Ciphertext, SeededCiphertext)
 _KeyParameters: TypeAlias = "Parameters | BfvParameters"  # keys serve both schemes
 
 __all__ = [
@@ -493,10 +495,11 @@ class _PoolMetrics(TypedDict):
     failure: str | None
 
 @final
-class EncryptionPool:
+class EncryptionPool(Generic[_Encrypted]):
+    @overload
     def __new__(
         cls,
-        key: PublicKey | SecretKey,
+        key: PublicKey,
         capacity: int,
         *,
         level: int | None = None,
@@ -507,7 +510,24 @@ class EncryptionPool:
         file_capacity: int | None = None,
         register: _Path | None = None,
         entropy: _Bytes | None = None,
-    ) -> Self: ...
+    ) -> EncryptionPool[Ciphertext]: ...
+    @overload
+    def __new__(
+        cls,
+        key: SecretKey,
+        capacity: int,
+        *,
+        level: int | None = None,
+        threads: int = 1,
+        when_empty: str = "encrypt",
+        file: _Path | None = None,
+        file_key: _Bytes | None = None,
+        file_capacity: int | None = None,
+        register: _Path | None = None,
+        entropy: _Bytes | None = None,
+    ) -> EncryptionPool[SeededCiphertext]: ...
+    @classmethod
+    def __class_getitem__(cls, item: Any, /) -> GenericAlias: ...
     @property
     def parameters(self) -> Parameters | BfvParameters: ...
     @property
@@ -519,12 +539,10 @@ class EncryptionPool:
     @property
     def metrics(self) -> _PoolMetrics: ...
     def fill(self, count: int | None = None) -> int: ...
-    def encrypt(self, values: ArrayLike, slots: int | None = None) -> Ciphertext | SeededCiphertext: ...
-    def encrypt_coefficients(self, values: ArrayLike) -> Ciphertext | SeededCiphertext: ...
-    def encrypt_scalar(self, value: float, slots: int | None = None) -> Ciphertext | SeededCiphertext: ...
-    def encrypt_scalars(
-        self, values: ArrayLike, slots: int | None = None
-    ) -> list[Ciphertext] | list[SeededCiphertext]: ...
+    def encrypt(self, values: ArrayLike, slots: int | None = None) -> _Encrypted: ...
+    def encrypt_coefficients(self, values: ArrayLike) -> _Encrypted: ...
+    def encrypt_scalar(self, value: float, slots: int | None = None) -> _Encrypted: ...
+    def encrypt_scalars(self, values: ArrayLike, slots: int | None = None) -> list[_Encrypted]: ...
     def encrypt_integers(
         self, values: ArrayLike, packing: str | None = None
     ) -> BfvCiphertext | BfvSeededCiphertext: ...

@@ -1,7 +1,8 @@
 """Encrypts values with TenSEAL, one per ciphertext or packed: a JSON object per line in, one per line out.
 
-A request has `values` and `way`: "scalar" is one `ckks_vector` of one value for each; "packed" is one `ckks_vector` of
-all. The answer has the seconds, and the largest error of every eighth scalar or of all packed values.
+A request has `values` and `way`: "scalar" is one `ckks_vector` of one value for each; "packed" is one
+`ckks_vector` of all. The answer has the seconds, and the largest error of every eighth scalar or of all
+packed values.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ use keywright_pool::ckks::{CkksPool, CkksZero, Encoded};
 use keywright_pool::{EncryptionPool, PoolError, PoolFileOptions, PoolOptions, WhenEmpty, ZeroKey};
 use keywright_rlwe::{PublicKey, SecretKey};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyType};
 use zeroize::Zeroizing;
 
 use crate::array::{Numbers, log_slots};
@@ -159,6 +159,16 @@ impl PyEncryptionPool {
             })
         })?;
         Ok(Self { pool, parameters })
+    }
+
+    /// `EncryptionPool[Ciphertext]` in annotations.
+    #[classmethod]
+    #[pyo3(signature = (item, /))]
+    fn __class_getitem__<'py>(
+        cls: &Bound<'py, PyType>,
+        item: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        cls.py().import("types")?.getattr("GenericAlias")?.call1((cls, item))
     }
 
     /// The parameters of its key.
