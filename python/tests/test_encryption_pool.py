@@ -18,6 +18,8 @@ import pytest
 from keywright.insecure import ChemDistinguisher, ChemEncryptor
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
     from tests.conftest import Party
 
@@ -47,9 +49,8 @@ def test_messages_decrypt_within_the_bound(small: Party, key: kw.PublicKey | kw.
         (pool.encrypt_scalar(-7, slots=1), np.array([-7.0])),
     ]
     scalars = [0.5, 1e-3, -0.0]
-    cases += [
-        (made, np.full(2, x)) for made, x in zip(pool.encrypt_scalars(scalars, slots=2), scalars, strict=True)
-    ]
+    several: Sequence[kw.Ciphertext | kw.SeededCiphertext] = pool.encrypt_scalars(scalars, slots=2)
+    cases += [(made, np.full(2, x)) for made, x in zip(several, scalars, strict=True)]
     for made, expected in cases:
         assert isinstance(made, kind)
         assert made.bytes == pool.entry_bytes

@@ -185,6 +185,11 @@ impl<K: ZeroKey> EncryptionPool<K> {
         }
     }
 
+    /// Whether taking an entry now would make it: work for the threads that the caller computes on.
+    pub fn makes_next(&self) -> bool {
+        self.shared.when_empty == WhenEmpty::Encrypt && self.shared.lock().entries.is_empty()
+    }
+
     /// Unused entries in the file; `None` without one.
     ///
     /// # Errors

@@ -2,7 +2,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use keywright_ckks::Packing;
+use keywright_ckks::{CkksParameters, Packing};
 use keywright_pool::bfv::BfvPool;
 use keywright_pool::ckks::{CkksPool, CkksZero, Encoded};
 use keywright_pool::{EncryptionPool, PoolError, PoolFileOptions, PoolOptions, WhenEmpty, ZeroKey};
@@ -267,7 +267,7 @@ impl PyEncryptionPool {
     #[pyo3(signature = (value, slots=None))]
     fn encrypt_scalar(&self, py: Python<'_>, value: f64, slots: Option<usize>) -> Result<Pooled, Failure> {
         let log_slots = log_slots(self.parameters.ckks()?, slots)?;
-        on!(self, pool => scalars(py, &CkksPool::new(self.parameters.ckks()?, pool)?, &[value], log_slots))?
+        on!(self, pool => scalars(py, self.parameters.ckks()?, pool, &[value], log_slots))?
             .pop()
             .ok_or_else(|| Failure::Values("no value".into()))
     }
@@ -282,7 +282,7 @@ impl PyEncryptionPool {
     ) -> Result<Vec<Pooled>, Failure> {
         let log_slots = log_slots(self.parameters.ckks()?, slots)?;
         let values = Numbers::real_vector(values)?;
-        on!(self, pool => scalars(py, &CkksPool::new(self.parameters.ckks()?, pool)?, &values, log_slots))
+        on!(self, pool => scalars(py, self.parameters.ckks()?, pool, &values, log_slots))
     }
 
     /// Encrypts integers, with a key of BFV parameters; arguments and errors as of `BfvEncryptor.encrypt`. One integer alone fills all
@@ -301,8 +301,8 @@ impl PyEncryptionPool {
         let packing = bfv_operand::packing(parameters, packing)?;
         let message = Integers::from_python(values)?.encode(parameters, packing)?;
         on!(self, pool => {
-            let pool = BfvPool::new(parameters, pool)?;
-            wait(py, || pool.encrypt_within(&message, PATIENCE))
+            let messages = BfvPool::new(parameters, pool)?;
+            wait(py, pool, || messages.encrypt_within(&message, PATIENCE))
         })
     }
 
@@ -361,20 +361,25 @@ type Encoding<'e> = dyn Fn(&dyn Encode) -> Result<Encoded, PoolError> + Sync + '
 impl PyEncryptionPool {
     fn run(&self, py: Python<'_>, encode: &Encoding<'_>) -> Result<Pooled, Failure> {
         on!(self, pool => {
-            let pool = CkksPool::new(self.parameters.ckks()?, pool)?;
-            let message = py.detach(|| compute_detached(|| encode(&pool)))?;
-            wait(py, || pool.encrypt_within(&message, PATIENCE))
+            let messages = CkksPool::new(self.parameters.ckks()?, pool)?;
+            let message = py.detach(|| compute_detached(|| encode(&messages)))?;
+            wait(py, pool, || messages.encrypt_within(&message, PATIENCE))
         })
     }
 }
 
 /// Asks for a ciphertext until there is one, looking for signals meanwhile.
-fn wait<C: Into<Pooled> + Send>(
+///
+/// Adding takes less than a change of threads, and whoever waits needs none: only an encryption that is made now is computed on the
+/// threads of operations.
+fn wait<K: ZeroKey, C: Into<Pooled> + Send>(
     py: Python<'_>,
-    ask: impl Fn() -> Result<Option<C>, PoolError> + Sync,
+    pool: &EncryptionPool<K>,
+    ask: impl Fn() -> Result<Option<C>, PoolError> + Sync + Send,
 ) -> Result<Pooled, Failure> {
     loop {
-        if let Some(ciphertext) = py.detach(&ask)? {
+        let asked = if pool.makes_next() { compute(py, &ask)? } else { py.detach(&ask)? };
+        if let Some(ciphertext) = asked {
             return Ok(ciphertext.into());
         }
         py.check_signals()?;
@@ -383,14 +388,16 @@ fn wait<C: Into<Pooled> + Send>(
 
 fn scalars<K: ZeroKey<Zero: CkksZero>>(
     py: Python<'_>,
-    pool: &CkksPool<'_, K>,
+    parameters: &CkksParameters,
+    pool: &EncryptionPool<K>,
     values: &[f64],
     log_slots: u32,
 ) -> Result<Vec<Pooled>, Failure>
 where
     Pooled: From<<K::Zero as CkksZero>::Ciphertext>,
 {
-    let encode = |&value: &f64| pool.encode_scalar(value, log_slots);
-    let messages: Vec<Encoded> = values.iter().map(encode).collect::<Result<_, _>>()?;
-    messages.iter().map(|message| wait(py, || pool.encrypt_within(message, PATIENCE))).collect()
+    let messages = CkksPool::new(parameters, pool)?;
+    let encode = |&value: &f64| messages.encode_scalar(value, log_slots);
+    let encoded: Vec<Encoded> = values.iter().map(encode).collect::<Result<_, _>>()?;
+    encoded.iter().map(|message| wait(py, pool, || messages.encrypt_within(message, PATIENCE))).collect()
 }

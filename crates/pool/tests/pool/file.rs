@@ -5,6 +5,7 @@ use std::path::Path;
 use keywright_ckks::{CkksLiteral, CkksParameters};
 use keywright_pool::{FileProblem, PoolError, PoolFile, WhenEmpty, ZeroKey};
 use keywright_rlwe::{SecretKey, Security, SeededCiphertext};
+use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
 
 use crate::fixture::{Folder, keys, options, parameters, pool, rng};
@@ -158,6 +159,27 @@ fn damage_is_found() {
     let length = fs::metadata(&register).unwrap().len() as usize;
     restore(&register, &vec![0xFF; length]);
     assert!(matches!(problem(open(&folder, &secret)), FileProblem::Register { .. }));
+}
+
+/// The bytes of both files for fixed randomness, as they were when the format was fixed.
+#[test]
+fn the_format_is_as_it_was() {
+    let (folder, parameters) = (Folder::new(), parameters());
+    let (secret, _) = keys(&parameters);
+    let mut file = open(&folder, &secret).unwrap();
+    file.store(&*secret, &zeros(&secret, 1)).unwrap();
+    let data = fs::read(folder.0.join("entries.pool")).unwrap();
+    let mut record = fs::read(register(&folder)).unwrap();
+    assert_eq!(record.len(), 4096 + 72);
+    // The file number and what authenticates it differ from file to file: of the newer record the rest is fixed.
+    let number: [u8; 8] = record[8..16].try_into().unwrap();
+    assert_ne!(u64::from_le_bytes(number), 0);
+    record.truncate(32);
+    record.drain(8..16);
+    let digest = |bytes: &[u8]| -> String {
+        Sha256::digest(bytes).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+    };
+    assert_eq!((digest(&data), digest(&record)), ("9bc3e2477a884469".into(), "53afea624a503a0b".into()));
 }
 
 #[test]

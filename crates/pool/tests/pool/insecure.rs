@@ -49,7 +49,7 @@ fn bfv_sums_are_exact_modulo_t() {
     let parameters = BfvParameters::new(BfvLiteral { rlwe, plaintext_modulus: 12289 }).unwrap();
     let (secret, public) = rlwe_keys(parameters.rlwe());
     let decryptor = keywright_bfv::Decryptor::new(&parameters, &secret).unwrap();
-    for (bits, radix) in [(13, 2), (13, 10), (128, 2), (64, 3)] {
+    for (bits, radix) in [(14, 2), (14, 10), (128, 2), (64, 3)] {
         let scheme = ChemBfv::new(&parameters, 1);
         let acknowledged = InsecureAcknowledged::ChemIsBroken;
         let mut chem = ChemEncryptor::new(acknowledged, scheme, &public, 1, bits, radix, rng(9)).unwrap();
