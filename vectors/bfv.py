@@ -7,8 +7,8 @@ not; `+`, `-`, `*` combine the two last values, the first of which is encrypted;
 both rows of slots by `k` to the left, `|` swaps the rows. Slots are a matrix of 2 rows, row by row.
 
 `bfv.txt` is what SEAL computes: `bfv_seal.py` writes it. This program recomputes it with ciphertexts
-modulo a power of two, products rounded over the integers (Fan and Vercauteren, ePrint 2012/144, section
-4) and new secrets in every run.
+modulo a power of two, products rounded over the integers (Fan and Vercauteren, ePrint 2012/144)
+and new secrets in every run.
 """
 
 import random

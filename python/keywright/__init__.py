@@ -66,7 +66,7 @@ from keywright.errors import (
     ScaleError,
     SecurityError,
 )
-from keywright.values import Encrypted
+from keywright.values import Encrypted, EncryptedIntegers
 
 if TYPE_CHECKING:
     from keywright import nn
@@ -86,6 +86,7 @@ __all__ = [
     "DegreeError",
     "EncodeError",
     "Encrypted",
+    "EncryptedIntegers",
     "EncryptionPool",
     "Encryptor",
     "EvaluationKeys",

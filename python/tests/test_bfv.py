@@ -7,7 +7,7 @@ from typing import TypeAlias
 import keywright as kw
 import numpy as np
 import pytest
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 T = 65537
 IntArray: TypeAlias = NDArray[np.int64]
@@ -85,6 +85,30 @@ def test_arithmetic_is_exact(party: Party) -> None:
         assert decryptor.noise_budget(ciphertext) >= ciphertext.budget_bound
 
 
+def test_operators(party: Party) -> None:
+    a, b = (party.evaluator(party.encryptor.encrypt(values)) for values in (party.x, party.y))
+    low = party.evaluator(party.evaluator.mod_switch(b.ciphertext))
+    x, y = party.x, party.y
+    rows = x.reshape(2, -1)
+    cases = [
+        (2 * a - b * y + 1, 2 * x - y * y + 1),
+        (y - a, y - x),
+        (-a + b.ciphertext, y - x),
+        (a**3, x * x % T * x),
+        (a * low + a, x * y + x),
+        (low - a, y - x),
+        ((a << 3), np.roll(rows, -3, axis=1).ravel()),
+        ((a << 3) >> -3, np.roll(rows, -6, axis=1).ravel()),
+    ]
+    for value, expected in cases:
+        np.testing.assert_array_equal(party.decryptor.decrypt(value.ciphertext), centred(expected))
+    with pytest.raises(ValueError, match="exponent 0"):
+        a**0
+    with pytest.raises(TypeError):
+        a**1.5  # type: ignore[operator]
+    assert repr(a).startswith("EncryptedIntegers(BfvCiphertext(")
+
+
 def test_coefficients_multiply_as_polynomials(party: Party) -> None:
     encryptor, decryptor, evaluator = party.encryptor, party.decryptor, party.evaluator
     a = encryptor.encrypt([1, 2, 3], packing="coefficients")
@@ -148,7 +172,7 @@ def test_keys_know_their_scheme(party: Party) -> None:
     "values",
     [[1.5], [[1, 2]], ["a"], [1 + 2j], [2**64], np.array([2**63], dtype=np.uint64), None],
 )
-def test_values_that_are_not_integers_are_refused(party: Party, values: object) -> None:
+def test_values_that_are_not_integers_are_refused(party: Party, values: ArrayLike) -> None:
     encryptor = party.encryptor
     with pytest.raises(kw.EncodeError):
         encryptor.encrypt(values)

@@ -40,8 +40,8 @@ impl<'k> Decryptor<'k> {
     ///
     /// With `x = c(s)` and `Y = [t x]_Q`, centred, `t x = Q m + Y + t Q k` for an integer polynomial `k`, so that `m = -Y / Q`
     /// modulo `t` and the noise is `Y / Q`. With `y_i = [t x (Q/q_i)^-1]_{q_i}` it is `Y / Q = sum_i y_i / q_i - v`,
-    /// `v` the nearest integer, and `m = v - sum_i y_i / q_i` modulo `t` (Halevi, Polyakov and Shoup, ePrint 2018/117,
-    /// section 2.3). The sum is taken in fixed point with 64 fractional bits, where each term is off by less than
+    /// `v` the nearest integer, and `m = v - sum_i y_i / q_i` modulo `t` (Halevi, Polyakov and Shoup, ePrint
+    /// 2018/117). The sum is taken in fixed point with 64 fractional bits, where each term is off by less than
     /// three units: with at most 64 terms less than `2^-56`, and `v` is certain as the noise is below 1/4.
     ///
     /// # Errors

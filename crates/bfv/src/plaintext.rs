@@ -151,7 +151,7 @@ impl Plaintext {
     }
 
     /// `[Q c]_t`, centred, for a coefficient: `round(Q c / t) = (Q c - [Q c]_t) / t`, which is `-[Q c]_t / t` modulo every
-    /// prime of `Q` (Kim, Polyakov and Zucca, ePrint 2021/204, section 3.1).
+    /// prime of `Q` (Kim, Polyakov and Zucca, ePrint 2021/204).
     fn remainder(&self, level: usize, residue: u64) -> i64 {
         let t = self.parameters.t();
         t.centred(t.mul(residue, self.parameters.level_constants(level).q_mod_t))

@@ -1,6 +1,6 @@
 //! The constants of a ciphertext multiplication, `round(t / Q a b)`, at one level.
 //!
-//! With `R` a product of auxiliary primes, no smaller than `Q` (Kim, Polyakov and Zucca, ePrint 2021/204, section 4):
+//! With `R` a product of auxiliary primes, no smaller than `Q` (Kim, Polyakov and Zucca, ePrint 2021/204):
 //!
 //! 1. The second operand is divided: `b' = round(R b / Q) = -[R b]_Q / Q` modulo `R`, and lifted to `Q R`.
 //! 2. The first operand is lifted from `Q` to `Q R`, and the tensor product `x = a b'` is taken modulo `Q R`.

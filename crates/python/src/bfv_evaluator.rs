@@ -9,7 +9,7 @@ use crate::evaluation_keys::PyEvaluationKeys;
 use crate::key_parameters::KeyParameters;
 use crate::pool::compute;
 
-/// Computes on BFV ciphertexts with the keys it was given.
+/// Computes on BFV ciphertexts with the keys it was given. `evaluator(ciphertext)` gives a value with operators.
 ///
 /// Every operation returns a new ciphertext. An operand may be a ciphertext at the same level, or integers from -t/2 to t - 1: a vector,
 /// or a scalar, which stands for every value and costs no transform. Values in slots are multiplied one by one, coefficients as
@@ -99,6 +99,14 @@ impl PyBfvEvaluator {
         self.keys.clone_ref(py)
     }
 
+    /// The ciphertext as a value with operators: + - * ** << >>.
+    fn __call__<'py>(
+        slf: &Bound<'py, Self>,
+        ciphertext: &Bound<'py, PyBfvCiphertext>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("keywright.values")?.getattr("EncryptedIntegers")?.call1((slf, ciphertext))
+    }
+
     /// a + b, with b a ciphertext or integers.
     fn add(
         &self,
@@ -134,10 +142,15 @@ impl PyBfvEvaluator {
         a: &PyBfvCiphertext,
         b: &Bound<'_, PyAny>,
     ) -> Result<PyBfvCiphertext, Failure> {
-        if let Ok(Integers::Scalar(value)) = Integers::from_python(b) {
-            return self.unary(py, |evaluator| evaluator.multiply_scalar(&a.0, value));
-        }
-        self.binary(py, a, b, |e, a, b| e.multiply(a, b), |e, a, p| e.multiply_plain(a, p))
+        let b = Operand::from_python(b)?;
+        self.with(py, |evaluator| match &b {
+            Operand::Ciphertext(b) => Ok(evaluator.multiply(&a.0, &b.get().0)?),
+            Operand::Integers(Integers::Scalar(value)) => Ok(evaluator.multiply_scalar(&a.0, *value)?),
+            Operand::Integers(vector) => {
+                Ok(evaluator.multiply_plain(&a.0, &vector.encode(evaluator.parameters(), a.0.packing)?)?)
+            }
+        })
+        .map(PyBfvCiphertext)
     }
 
     /// a^2, relinearised.

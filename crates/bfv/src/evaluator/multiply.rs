@@ -96,12 +96,12 @@ fn rows_of(ring: &Ring, polys: &[Poly<Evaluation>], factors: &[ShoupFactor]) -> 
     let tasks = rows
         .iter_mut()
         .zip(polys)
-        .flat_map(|(rows, poly)| rows.limbs_mut().zip(poly.limbs()).zip(factors).enumerate())
+        .flat_map(|(rows, poly)| rows.limbs_mut().zip(poly.limbs()).enumerate())
         .collect();
-    for_each_item(tasks, |_, (i, ((row, limb), &factor)): (usize, ((&mut [u64], &[u64]), _))| {
+    for_each_item(tasks, |_, (i, (row, limb)): (usize, (&mut [u64], &[u64]))| {
         let mut scratch = Buffer::unspecified(n);
         scratch.copy_from_slice(limb);
-        ring.inverse_row(i, &mut scratch, factor, row);
+        ring.inverse_row(i, &mut scratch, factors[i], row);
     });
     rows
 }

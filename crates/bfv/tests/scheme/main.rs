@@ -1,5 +1,5 @@
 //! The scheme end to end: every operation against arithmetic modulo `t`, with the noise below the derived estimate.
-#![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
+#![expect(clippy::unwrap_used, reason = "tests")]
 
 mod errors;
 mod noise;

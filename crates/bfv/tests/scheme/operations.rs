@@ -1,4 +1,5 @@
 use keywright_bfv::BfvError;
+use keywright_ring::backend;
 use keywright_rlwe::noise;
 use proptest::prelude::*;
 
@@ -165,6 +166,25 @@ fn scalars_and_pools_need_no_transform() {
             }
         }
     }
+}
+
+#[test]
+fn every_back_end_gives_the_same_bits() {
+    let literal = parameters(10, &[45, 61, 50], &[61], 65537).literal();
+    let results: Vec<_> = backend::available()
+        .into_iter()
+        .map(|backend| {
+            let parameters = BfvParameters::with_backend(literal.clone(), backend).unwrap();
+            let party = Party::new(parameters, &[]);
+            let (a, b) = (
+                party.encrypt(&random(1024, 65537, 15), Packing::Slots),
+                party.encrypt(&random(1024, 65537, 16), Packing::Slots),
+            );
+            let product = party.evaluator().multiply(&a, &b).unwrap();
+            party.evaluator().mod_switch(&product).unwrap().rlwe
+        })
+        .collect();
+    assert!(!results.is_empty() && results.iter().all(|rlwe| *rlwe == results[0]));
 }
 
 #[test]
