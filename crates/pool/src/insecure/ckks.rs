@@ -23,7 +23,7 @@ impl ChemCkks {
     pub fn new(parameters: &CkksParameters, level: usize, bits: u32, unit: f64) -> Result<Self, PoolError> {
         let scale = parameters.scale();
         let rounded = (unit * scale).round_ties_even();
-        if !(rounded >= 1.0) {
+        if rounded.is_nan() || rounded < 1.0 {
             return Err(CkksError::from(EncoderError::Scale(unit * scale)).into());
         }
         let residues = parameters.encode_constant(unit, level, scale)?;

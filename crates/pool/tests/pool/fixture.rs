@@ -32,10 +32,7 @@ pub(crate) fn options(capacity: usize, threads: usize, when_empty: WhenEmpty) ->
     PoolOptions { level: 1, capacity, threads, when_empty, file: None }
 }
 
-pub(crate) fn pool<K: ZeroKey>(key: &K, options: PoolOptions) -> EncryptionPool<K>
-where
-    K: Clone,
-{
+pub(crate) fn pool<K: ZeroKey + Clone>(key: &K, options: PoolOptions) -> EncryptionPool<K> {
     EncryptionPool::new(key.clone(), options, rng(3)).unwrap()
 }
 
