@@ -641,9 +641,12 @@ class BootstrapperPlan:
         arcsine_degree: int,
         slots: int | None = None,
         values: str = "complex",
+        order: str = "slots_to_coeffs_first",
         max_babies: int = 8,
         ephemeral_weight: int | None = 32,
         log2_failure: float = ...,
+        iterations: int = 1,
+        log_precision: int | None = None,
         output_level: int | None = None,
     ) -> Self: ...
     @staticmethod
@@ -654,6 +657,10 @@ class BootstrapperPlan:
     def slots(self) -> int: ...
     @property
     def values(self) -> str: ...
+    @property
+    def order(self) -> str: ...
+    @property
+    def iterations(self) -> int: ...
     @property
     def input_level(self) -> int: ...
     @property
@@ -672,7 +679,7 @@ class BootstrapperPlan:
 
 @final
 class Bootstrapper:
-    def __new__(cls, plan: BootstrapperPlan) -> Self: ...
+    def __new__(cls, plan: BootstrapperPlan, *, store_diagonals: bool = True) -> Self: ...
     @property
     def plan(self) -> BootstrapperPlan: ...
     @property

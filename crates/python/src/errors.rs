@@ -53,6 +53,12 @@ pub(crate) enum Failure {
     Basis(String),
     /// A name that is no kind of slot values.
     SlotValues(String),
+    /// Not an order of the stages.
+    StageOrder(String),
+    /// A precision without iterations, or iterations without a precision.
+    LogPrecision {
+        iterations: usize,
+    },
     /// A measurement that cannot be made.
     Bench(String),
     Threads {
@@ -246,7 +252,7 @@ fn rlwe<'py>(py: Python<'py>, error: &RlweError) -> PyResult<Described<'py>> {
         RlweError::MixedParameters { left, right } => {
             described!(py, "MixedParametersError", left = left, right = right)
         }
-        RlweError::EphemeralSecret(element) => {
+        RlweError::EphemeralSecret(element) | RlweError::EphemeralRepeated(element) => {
             described!(py, "ParameterError", what = "encapsulation keys", value = element_name(element))
         }
         RlweError::Randomness(_) => described!(py, "RandomnessError"),
@@ -295,6 +301,11 @@ fn circuit<'py>(py: Python<'py>, error: &CircuitError) -> PyResult<Described<'py
             needed = needed + output_level,
             available = available
         ),
+        CircuitError::Iteration { iteration, bits, found } => {
+            let passes = *iteration as f64;
+            let (value, maximum) = (f64::from(*bits) / passes, found / passes);
+            described!(py, "ParameterError", what = "log_precision", value = value, maximum = maximum)
+        }
         CircuitError::StageLevel { stage, found, expected } => {
             described!(py, "LevelError", level = found, maximum = expected, object = stage, stage = stage)
         }
@@ -582,6 +593,18 @@ impl From<Failure> for PyErr {
                 Failure::SlotValues(values) => (
                     format!("there are no `{values}` values; use \"complex\" or \"real\""),
                     (|| described!(py, "ParameterError", what = "values", value = values))(),
+                ),
+                Failure::StageOrder(order) => (
+                    format!(
+                        "there is no order `{order}`; use \"slots_to_coeffs_first\" or \"mod_raise_first\""
+                    ),
+                    (|| described!(py, "ParameterError", what = "order", value = order))(),
+                ),
+                Failure::LogPrecision { iterations } => (
+                    format!(
+                        "log_precision is given for 2 iterations or more, and only then; there are {iterations}"
+                    ),
+                    (|| described!(py, "ParameterError", what = "iterations", value = iterations))(),
                 ),
                 Failure::Bench(reason) => (reason, described!(py, "ParameterError")),
                 Failure::InFile(path, error) => (format!("{}: {error}", path.display()), wire(py, &error)),
