@@ -103,7 +103,7 @@ def attacks() -> list[dict[str, Any]]:
     public = kw.KeyGenerator(kw.SecretKey.generate(parameters)).public_key()
     found = []
     for bits in (16, 32, 64, 128):
-        chem = ChemEncryptor(public, bits, acknowledge=ACKNOWLEDGEMENT, unit=2.0 ** min(0, 64 - bits))
+        chem = ChemEncryptor(public, bits, acknowledge=ACKNOWLEDGEMENT, unit=2.0**-40 if bits == 128 else 1.0)
         known, queries = timed(chem.encrypt, [1000] * (bits + 32))
         attacker, learning = timed(ChemDistinguisher, known)
         coins = [secrets.randbits(1) for _ in range(200)]

@@ -268,6 +268,8 @@ def test_chem_wants_an_acknowledgement(small: Party) -> None:
         ChemEncryptor(key, 0, acknowledge=ACKNOWLEDGEMENT)
     with pytest.raises(kw.ParameterError):
         ChemEncryptor(key, 8, 1, acknowledge=ACKNOWLEDGEMENT)
+    with pytest.raises(kw.ParameterError):
+        ChemEncryptor(key, 8, acknowledge=ACKNOWLEDGEMENT, unit=2.0**-46)
     with pytest.raises(kw.EncodeError):
         ChemEncryptor(key, 8, acknowledge=ACKNOWLEDGEMENT).encrypt([256])
     with pytest.raises(OverflowError):

@@ -89,6 +89,14 @@ pub enum PoolError {
         /// What is wrong.
         problem: FileProblem,
     },
+    /// A unit of Chem messages that the scale cannot hold.
+    #[error("the unit {unit} is not a number from {smallest}, the resolution of the scale, on")]
+    ChemUnit {
+        /// The unit.
+        unit: f64,
+        /// Smallest legal one.
+        smallest: f64,
+    },
     /// A message that a Chem cache cannot make.
     #[error("{value} is not a message of {bits} bits: 0 to 2^{bits} - 1")]
     ChemMessage {

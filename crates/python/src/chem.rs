@@ -27,7 +27,7 @@ const ACKNOWLEDGEMENT: &str = "Chem does not hide messages";
 ///
 /// Raises:
 ///     SecurityError: `acknowledge` is anything else.
-///     ParameterError: bits or radix outside their ranges.
+///     ParameterError: bits, radix or unit outside their ranges.
 ///     EncodeError: the largest message does not fit the modulus.
 #[pyclass(name = "ChemEncryptor", module = "keywright.insecure", frozen)]
 pub(crate) struct PyChemEncryptor {

@@ -392,6 +392,9 @@ fn pool<'py>(py: Python<'py>, error: &PoolError) -> PyResult<Described<'py>> {
             described!(py, "PoolForkedError", owner = owner, process = process)
         }
         PoolError::Producer(error) => pool(py, error),
+        PoolError::ChemUnit { unit, smallest } => {
+            described!(py, "ParameterError", what = "unit", value = unit, minimum = smallest)
+        }
         PoolError::ChemMessage { value, bits } => {
             described!(py, "EncodeError", value = value, available_bits = f64::from(*bits))
         }

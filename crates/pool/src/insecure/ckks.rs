@@ -19,12 +19,13 @@ impl ChemCkks {
     /// The scheme for messages of so many bits at a level.
     ///
     /// # Errors
-    /// [`PoolError::Ckks`] if the unit is below the scale's resolution or the largest message does not fit the modulus.
+    /// [`PoolError::ChemUnit`] if the unit is below the scale's resolution, [`PoolError::Ckks`] if the largest message does not
+    /// fit the modulus.
     pub fn new(parameters: &CkksParameters, level: usize, bits: u32, unit: f64) -> Result<Self, PoolError> {
         let scale = parameters.scale();
         let rounded = (unit * scale).round_ties_even();
         if rounded.is_nan() || rounded < 1.0 {
-            return Err(CkksError::from(EncoderError::Scale(unit * scale)).into());
+            return Err(PoolError::ChemUnit { unit, smallest: scale.recip() });
         }
         let residues = parameters.encode_constant(unit, level, scale)?;
         let (needed_bits, available_bits) =

@@ -74,8 +74,10 @@ fn what_the_modulus_cannot_hold_is_refused() {
     // 90 bits of modulus, 36 of scale, one of sign.
     assert!(chem(&parameters, &public, 52, 2, 1.0, rng(9)).is_ok());
     assert!(matches!(new(53, 2, 1.0), PoolError::Ckks(_)));
-    assert!(matches!(new(8, 2, 1e-12), PoolError::Ckks(_)));
-    assert!(matches!(new(8, 2, f64::NAN), PoolError::Ckks(_)));
+    for unit in [1e-12, 0.0, -1.0, f64::NAN, f64::NEG_INFINITY] {
+        assert!(matches!(new(8, 2, unit), PoolError::ChemUnit { .. }), "{unit}");
+    }
+    assert!(matches!(new(8, 2, f64::INFINITY), PoolError::Ckks(_)));
     assert!(matches!(new(8, 1, 1.0), PoolError::Range { value: 1, .. }));
     assert!(matches!(new(0, 2, 1.0), PoolError::Range { value: 0, .. }));
 }
