@@ -73,7 +73,7 @@ class Keywright:
         self.public = kw.KeyGenerator(self.secret).public_key()
         self.encryptor = kw.Encryptor(self.public)
         self.decryptor = kw.Decryptor(self.secret)
-        self.pools = {
+        self.pools: dict[str, Any] = {
             name: kw.EncryptionPool(key, capacity, threads=0, when_empty="error")
             for name, key in (("public", self.public), ("secret", self.secret))
         }
