@@ -4,6 +4,8 @@ use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -50,20 +52,26 @@ fn killed_processes_never_give_an_entry_twice() {
                     .unwrap()
             })
             .collect();
+        let count = Arc::new(AtomicUsize::new(0));
         let readers: Vec<_> = children
             .iter_mut()
             .map(|child| {
-                let out = BufReader::new(child.stdout.take().unwrap());
+                let (out, count) = (BufReader::new(child.stdout.take().unwrap()), count.clone());
                 thread::spawn(move || {
-                    out.lines()
-                        .map_while(Result::ok)
-                        .filter(|line| line.starts_with("seed"))
-                        .collect::<Vec<_>>()
+                    let lines = out.lines().map_while(Result::ok).filter(|line| line.starts_with("seed"));
+                    let counted = lines.inspect(|_| {
+                        count.fetch_add(1, Ordering::Relaxed);
+                    });
+                    counted.collect::<Vec<_>>()
                 })
             })
             .collect();
-        for child in &mut children {
-            thread::sleep(Duration::from_millis(60 + 17 * round));
+        // Killed one after the other, each at another moment.
+        for (k, child) in children.iter_mut().enumerate() {
+            while count.load(Ordering::Relaxed) < (k + 1) * (8 + 3 * round) {
+                assert!(child.try_wait().unwrap().is_none(), "a process ended by itself");
+                thread::sleep(Duration::from_micros(200));
+            }
             child.kill().unwrap();
             child.wait().unwrap();
         }
@@ -71,7 +79,7 @@ fn killed_processes_never_give_an_entry_twice() {
             *seen.entry(line).or_default() += 1;
         }
     }
-    assert!(seen.len() > 200, "only {} entries were seen", seen.len());
+    assert!(seen.len() >= 12 * 16, "only {} entries were seen", seen.len());
     assert!(seen.values().all(|&count| count == 1));
     // And the file is whole.
     let (secret, _) = keys(&parameters());
