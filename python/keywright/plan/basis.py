@@ -1,14 +1,15 @@
 """Fewest keys for a set of automorphisms, two hops at most: exact.
 
-A set D of keys serves an automorphism s if s is in D or a sum of two elements of D. The smallest D is an additive basis of
-order two of the targets, and its elements need not be targets. The search decides whether one of m elements exists.
+A set D of keys serves an automorphism s if s is in D or a sum of two elements of D. The smallest D is an
+additive basis of order two of the targets, and its elements need not be targets. The search decides whether
+one of m elements exists.
 
-Elements are determined or depend on a free parameter. It branches on a target that is not yet a sum; in any solution
-that target is (1) an element, (2) an element so far plus another one, (3) twice an element, (4) the sum of two elements
-that are both still missing, t and s - t with t free, or (5) fixes a parameter. So every solution is found, whatever group
-elements it uses, although the group is never enumerated. Branches are cut when the sums that m elements can have, less
-those that are fixed and of no use, are fewer than the targets. After a branch for an element is exhausted, the element is
-forbidden in its siblings.
+Elements are determined or depend on a free parameter. It branches on a target that is not yet a sum; in any
+solution that target is (1) an element, (2) an element so far plus another one, (3) twice an element, (4) the
+sum of two elements that are both still missing, t and s - t with t free, or (5) fixes a parameter. So every
+solution is found, whatever group elements it uses, although the group is never enumerated. Branches are cut
+when the sums that m elements can have, less those that are fixed and of no use, are fewer than the targets.
+After a branch for an element is exhausted, the element is forbidden in its siblings.
 """
 
 from collections.abc import Iterable, Iterator
@@ -40,7 +41,8 @@ class SearchTimeoutError(Exception):
     """The time for a search is over."""
 
 
-# A group element (r, c) is the integer 2 r + c; an element of a basis is sign * parameter + constant, parameter 0 meaning none.
+# A group element (r, c) is the integer 2 r + c; an element of a basis is sign * parameter + constant,
+# parameter 0 meaning none.
 _Element = tuple[int, int, int]
 
 
@@ -142,7 +144,10 @@ class _Search:
                     values.add((name, rest if direction > 0 else self.sub(0, rest)))
                 elif p != q:
                     # sign t_p + other t_q = rest: t_q = other (rest - sign t_p)
-                    yield [self._link(e, q, p, -other * sign, rest if other > 0 else self.sub(0, rest)) for e in elements]
+                    yield [
+                        self._link(e, q, p, -other * sign, rest if other > 0 else self.sub(0, rest))
+                        for e in elements
+                    ]
         for name, value in sorted(values):
             yield [(0, 0, self.place(d, value, c)) if p == name else (p, d, c) for p, d, c in elements]
 
@@ -154,13 +159,12 @@ class _Search:
         return (new, sign * direction, self.place(sign, constant, c))
 
 
-def smallest_basis(
-    group: AutomorphismGroup, targets: Iterable[Automorphism], seconds: float = 60.0
-) -> Basis:
+def smallest_basis(group: AutomorphismGroup, targets: Iterable[Automorphism], seconds: float = 60.0) -> Basis:
     """The fewest keys that make every target with one or two hops.
 
-    Sizes are tried from the counting bound m + m (m + 1) / 2 >= number of targets up; the first that succeeds is proven
-    smallest. When the time is over, what is known is returned: the targets themselves, with the bound reached so far.
+    Sizes are tried from the counting bound m + m (m + 1) / 2 >= number of targets up; the first that
+    succeeds is proven smallest. When the time is over, what is known is returned: the targets themselves,
+    with the bound reached so far.
 
     Args:
         group: automorphisms of the ring.

@@ -4,15 +4,18 @@ For a multiplier m (seconds per byte) no plan has less than
 
     min ( m * bytes + seconds ) = min ( sum_k m b_k y_k + sum_u t_u ),
 
-over keys y and a way for each use u. Let use u have a budget v_u and pay w_ua towards keys of automorphism a. If
+over keys y and a way for each use u. Let use u have a budget v_u and pay w_ua towards keys of automorphism
+a. If
 
     v_u - sum_(a in way) w_ua <= seconds of the way     for every way of u, and
     sum_(u at levels <= L) w_ua <= m b_(a, L)           for every key (a, L),
 
-then sum_u v_u is a lower bound, by weak duality of the relaxation in which a way needs its keys to the extent that it is taken. Budgets
-are raised in ascending order of levels, each as far as the keys allow; b_(a, L) grows with L, so that the key of the use's own level
-is the one that binds. In groups that can share a decomposition a way is charged only what its own products and division take, and the
-group the cheapest decomposition once. Where three hops or more are allowed there is a way of three hops that needs no key at all.
+then sum_u v_u is a lower bound, by weak duality of the relaxation in which a way needs its keys to the
+extent that it is taken. Budgets are raised in ascending order of levels, each as far as the keys allow;
+b_(a, L) grows with L, so that the key of the use's own level is the one that binds. In groups that can share
+a decomposition a way is charged only what its own products and division take, and the group the cheapest
+decomposition once. Where three hops or more are allowed there is a way of three hops that needs no key at
+all.
 """
 
 from collections.abc import Iterable
@@ -63,7 +66,9 @@ class LowerBound:
         )
         keyed = {*program.highest_levels(), *extra}
         for group in program.merged().groups:
-            found = [model.switch(shape, group.level) for shape in candidate_shapes(program, model, group.level)]
+            found = [
+                model.switch(shape, group.level) for shape in candidate_shapes(program, model, group.level)
+            ]
             costs = [cost for cost in found if cost is not None]
             several = len(group.targets) > 1
             hop = group.count * min(cost.own if several else cost.alone for cost in costs)
@@ -115,6 +120,10 @@ class LowerBound:
         return max(self.combined(m) - m * stored_bytes for m in self._multipliers(fastest))
 
     def _multipliers(self, seconds: float) -> Iterable[float]:
-        """From one at which all keys of the top level weigh a thousandth of the time to one at which a single key weighs all of it."""
+        """From one at which all keys of the top level weigh a thousandth of the time to one at which a
+        single key weighs all of it."""
         largest = self._least_bytes(max(use.level for use in self._uses))
-        return (float(m) for m in np.geomspace(1e-3 * seconds / (largest * len(self._uses)), seconds / largest, 24))
+        return (
+            float(m)
+            for m in np.geomspace(1e-3 * seconds / (largest * len(self._uses)), seconds / largest, 24)
+        )

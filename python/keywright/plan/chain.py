@@ -1,8 +1,8 @@
 """Sizes of keys: primes of a parameter set, and the shapes that a switching key can have.
 
-A key of level L has rows for runs of at most alpha primes of q_0..q_L, its digits, over q_0..q_L and its special primes. It
-takes N * 8 * digits * (L + 1 + special primes) bytes if its uniform halves are seeds, twice that if they are stored
-(docs/key-switching.md, "KeySpec").
+A key of level L has rows for runs of at most alpha primes of q_0..q_L, its digits, over q_0..q_L and its
+special primes. It takes N * 8 * digits * (L + 1 + special primes) bytes if its uniform halves are seeds,
+twice that if they are stored (docs/key-switching.md, "KeySpec").
 """
 
 from collections.abc import Iterator
@@ -55,7 +55,8 @@ class Chain:
         return TERNARY_BOUNDS[self.log_n] if self.bound is None else self.bound
 
     def pool(self, level: int) -> tuple[int, ...]:
-        """Bits of the primes that can be special for a key of this level: the special ones, then the ciphertext primes above it
+        """Bits of the primes that can be special for a key of this level: the special ones, then the
+        ciphertext primes above it
         from the top down, as long as the key's modulus stays within the bound."""
         left = self.modulus_bound - sum(self.q[: level + 1])
         out = []
@@ -90,7 +91,8 @@ class Shape:
 
     @cached_property
     def digits(self) -> tuple[int, ...]:
-        """First prime of every digit. A digit is closed at alpha primes or when one more would make it larger than the product of
+        """First prime of every digit. A digit is closed at alpha primes or when one more would make it
+        larger than the product of
         the special primes."""
         starts: list[int] = []
         bits = count = 0
@@ -114,13 +116,15 @@ class Shape:
 
 
 def published_bytes(log_n: int, level: int, alpha: int) -> int:
-    """Bytes of a key by the formula of the KDS paper: 2 N dnum (1 + level + alpha) 8, dnum = ceil((1 + level) / alpha)."""
+    """Bytes of a key by the formula of the KDS paper: 2 N dnum (1 + level + alpha) 8, dnum = ceil((1 +
+    level) / alpha)."""
     return 16 * (1 << log_n) * -(-(1 + level) // alpha) * (1 + level + alpha)
 
 
 @cache
 def shapes(chain: Chain, level: int) -> tuple[Shape, ...]:
-    """Every sensible shape of a key of this level: for each alpha the fewest special primes that hold its digits, and none that
+    """Every sensible shape of a key of this level: for each alpha the fewest special primes that hold its
+    digits, and none that
     another one beats in digits and special primes."""
     best: dict[int, Shape] = {}
     for shape in _candidates(chain, level):

@@ -1,9 +1,9 @@
 """Key sets from the fastest to the smallest, for programs that are too large for an exact solution.
 
-Beginning with the fastest key for each use, the change that loses the least time for each byte saved is made again and again: a key is
-taken away, its uses going to a key of a higher level or to two hops, or it is made in a smaller shape. Every set on the way is a
-point of memory against time. A change is only evaluated again when it comes to the front of the queue: changes become worse as keys go, with few
-exceptions.
+Beginning with the fastest key for each use, the change that loses the least time for each byte saved is made
+again and again: a key is taken away, its uses going to a key of a higher level or to two hops, or it is made
+in a smaller shape. Every set on the way is a point of memory against time. A change is only evaluated again
+when it comes to the front of the queue: changes become worse as keys go, with few exceptions.
 """
 
 import heapq
@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from .chain import Shape
 from .cost import CostModel
 from .galois import Automorphism
 from .key_plan import KeyPlan, PlannedKey
@@ -72,9 +73,6 @@ class FrontierSearch:
             self.services.append(service)
             for hop in service.hops:
                 self.users[hop.key].add(index)
-        for key in list(self.keys):
-            if key.automorphism is not None and not self.users[key]:
-                self.keys.remove(key)
 
     @property
     def stored_bytes(self) -> int:
@@ -85,7 +83,9 @@ class FrontierSearch:
     def seconds(self) -> float:
         """Predicted time with the present keys."""
         groups = zip(self.merged.groups, self.services, strict=True)
-        return sum(group.count * service.seconds for group, service in groups) + self._relinearization_seconds()
+        return (
+            sum(group.count * service.seconds for group, service in groups) + self._relinearization_seconds()
+        )
 
     def _relinearization_seconds(self) -> float:
         total = 0.0
@@ -195,8 +195,8 @@ def fastest_keys(program: Program, model: CostModel) -> list[PlannedKey]:
     return out
 
 
-def _alone(model: CostModel, shape: "object", level: int) -> float:
-    cost = model.switch(shape, level)  # type: ignore[arg-type]
+def _alone(model: CostModel, shape: Shape, level: int) -> float:
+    cost = model.switch(shape, level)
     return float("inf") if cost is None else cost.alone
 
 

@@ -1,8 +1,8 @@
 """The group of automorphisms: what hops between rotations add up to.
 
-The automorphisms X -> X^g of Z[X]/(X^N + 1) form (Z/2N)^*, which is <5> x <-1>: every odd g modulo 2N is 5^r or
--5^r for one r modulo N/2. Rotations are the powers of 5, the conjugation is -1. Composing automorphisms multiplies
-Galois elements and adds their exponents; it does not add Galois elements.
+The automorphisms X -> X^g of Z[X]/(X^N + 1) form (Z/2N)^*, which is <5> x <-1>: every odd g modulo 2N is 5^r
+or -5^r for one r modulo N/2. Rotations are the powers of 5, the conjugation is -1. Composing automorphisms
+multiplies Galois elements and adds their exponents; it does not add Galois elements.
 """
 
 from dataclasses import dataclass
@@ -69,7 +69,8 @@ class AutomorphismGroup:
             g = self.modulus - g
         step = 0
         for bit in range(self.log_n - 1):
-            # 5^(2^bit) = 1 + 2^(bit+2) modulo 2^(bit+3), so this bit of the exponent is bit + 2 of the quotient.
+            # 5^(2^bit) = 1 + 2^(bit+2) modulo 2^(bit+3), so this bit of the exponent is bit + 2 of the
+            # quotient.
             quotient = g * pow(5, -step, self.modulus) % self.modulus
             if quotient >> (bit + 2) & 1:
                 step |= 1 << bit

@@ -1,7 +1,7 @@
 """A plan: which keys there are, and how each automorphism is served."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import log2
@@ -51,7 +51,8 @@ class KeyPlan:
         program: what it is for.
         hops: for each group of `program.groups`, a tree: every parent is the identity or a child before it.
         relinearization: for each level of `program.relinearizations` the key that is used.
-        gap: what the best plan could be better by, as a share, if the strategy is an optimisation; None otherwise.
+        gap: what the best plan could be better by, as a share, if the strategy is an optimisation; None
+            otherwise.
     """
 
     strategy: str
@@ -79,7 +80,9 @@ class KeyPlan:
     @property
     def switches(self) -> int:
         """Rotations performed, with repetitions."""
-        return sum(group.count * len(tree) for group, tree in zip(self.program.groups, self.hops, strict=True))
+        return sum(
+            group.count * len(tree) for group, tree in zip(self.program.groups, self.hops, strict=True)
+        )
 
     def seconds(self, model: CostModel) -> float:
         """Predicted time of all key switches, one thread."""
@@ -90,7 +93,8 @@ class KeyPlan:
         return total
 
     def noise_bits(self, model: CostModel) -> float:
-        """log2 of the largest error of a served automorphism, in units of the rounding error of one key switch."""
+        """log2 of the largest error of a served automorphism, in units of the rounding error of one key
+        switch."""
         worst = 1.0
         for group, tree in zip(self.program.groups, self.hops, strict=True):
             sums = {IDENTITY: 0.0}
@@ -103,7 +107,8 @@ class KeyPlan:
         """Refuse a plan that does not make its program's targets.
 
         Raises:
-            ProgramError: a target that no hop makes, a hop whose key is another automorphism or too low, a parent that is not there.
+            ProgramError: a target that no hop makes, a hop whose key is another automorphism or too low, a
+                parent that is not there.
         """
         add = self.program.automorphisms.add
         for group, tree in zip(self.program.groups, self.hops, strict=True):
@@ -112,9 +117,13 @@ class KeyPlan:
                 if hop.parent not in made:
                     raise ProgramError(f"{group.name}: hop from {hop.parent}, which is not made before")
                 if hop.key.automorphism is None or add(hop.parent, hop.key.automorphism) != hop.child:
-                    raise ProgramError(f"{group.name}: the key of {hop.key.automorphism} does not lead to {hop.child}")
+                    raise ProgramError(
+                        f"{group.name}: the key of {hop.key.automorphism} does not lead to {hop.child}"
+                    )
                 if hop.key.shape.level < group.level:
-                    raise ProgramError(f"{group.name}: a key of level {hop.key.shape.level} at level {group.level}")
+                    raise ProgramError(
+                        f"{group.name}: a key of level {hop.key.shape.level} at level {group.level}"
+                    )
                 made.add(hop.child)
             for target in group.targets:
                 if target not in made:
@@ -126,7 +135,8 @@ class KeyPlan:
 
 
 def tree_seconds(model: CostModel, level: int, tree: Iterable[Hop]) -> float:
-    """Predicted time of the hops of one group: hops from one ciphertext with keys of one shape share the decomposition."""
+    """Predicted time of the hops of one group: hops from one ciphertext with keys of one shape share the
+    decomposition."""
     shared: dict[tuple[Automorphism, Shape], float] = {}
     own = 0.0
     for hop in tree:
@@ -139,9 +149,10 @@ def tree_seconds(model: CostModel, level: int, tree: Iterable[Hop]) -> float:
 def tree_of_routes(
     group: Group,
     routes: Mapping[Automorphism, Sequence[PlannedKey]],
-    add: "AddFunction",
+    add: Callable[[Automorphism, Automorphism], Automorphism],
 ) -> tuple[Hop, ...]:
-    """The hops of a group from one route for each target; results on the way are shared by routes that pass them."""
+    """The hops of a group from one route for each target; results on the way are shared by routes that pass
+    them."""
     hops: dict[Automorphism, Hop] = {}
     for target in sorted(group.targets, key=lambda target: len(routes[target])):
         place = IDENTITY
@@ -153,14 +164,6 @@ def tree_of_routes(
                 hops[child] = Hop(place, child, key)
             place = child
     return _in_order(hops)
-
-
-class AddFunction:
-    """Type of a composition of automorphisms."""
-
-    def __call__(self, a: Automorphism, b: Automorphism, /) -> Automorphism:
-        """The composition."""
-        raise NotImplementedError
 
 
 def _in_order(hops: Mapping[Automorphism, Hop]) -> tuple[Hop, ...]:

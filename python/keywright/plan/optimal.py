@@ -1,7 +1,8 @@
 """The planner's own strategy: keys and hops chosen together by a mixed-integer program.
 
-For each group g (a ciphertext at a level, c_g times) and target v, a hop of depth 1 leads from the ciphertext to v with a key k of v; one of
-depth 2 leads from a depth-1 result w, wanted or not, to v with a key k of v - w. Keys are candidates (automorphism, level, shape).
+For each group g (a ciphertext at a level, c_g times) and target v, a hop of depth 1 leads from the
+ciphertext to v with a key k of v; one of depth 2 leads from a depth-1 result w, wanted or not, to v with a
+key k of v - w. Keys are candidates (automorphism, level, shape).
 
     y_k                key k exists
     x_gvk, z_gwvk      v is made at depth 1 with k; at depth 2 from w with k
@@ -13,8 +14,9 @@ depth 2 leads from a depth-1 result w, wanted or not, to v with a key k of v - w
     bytes   = sum_k bytes_k y_k
     seconds = sum_g c_g (sum own x + own z + shared d + shared e)
 
-Either is minimised within a bound on the other. Depth 2 is the most: the noise of a hop is then at most doubled, and further hops were
-found to be no gain (ARK, figure 4). Solved by HiGHS; the gap that it proves is in the plan.
+Either is minimised within a bound on the other. Depth 2 is the most: the noise of a hop is then at most
+doubled, and further hops were found to be no gain (ARK, figure 4). Solved by HiGHS; the gap that it proves
+is in the plan.
 """
 
 from collections import defaultdict
@@ -79,7 +81,8 @@ class _Model:
 
 
 def candidate_shapes(program: Program, model: CostModel, level: int) -> tuple[Shape, ...]:
-    """The shapes worth considering for keys of a level: none is beaten in bytes, in time alone and in time when hoisted at once."""
+    """The shapes worth considering for keys of a level: none is beaten in bytes, in time alone and in time
+    when hoisted at once."""
     found = []
     for shape in shapes(program.chain, level):
         cost = model.switch(shape, level)
@@ -114,7 +117,8 @@ class Optimizer:
             model: predicts times.
             extra: automorphisms that may have a key although nothing needs them.
             hops: 1 or 2, most hops of a target.
-            ways: most intermediate results that are considered for a target, the ones that the most targets could use.
+            ways: most intermediate results that are considered for a target, the ones that the most targets
+                could use.
 
         Raises:
             ValueError: another number of hops.
@@ -149,8 +153,8 @@ class Optimizer:
             for target in group.targets:
                 levels[target].add(group.level)
         everywhere = {group.level for group in self._merged.groups}
-        for automorphism in extra:
-            levels[automorphism] |= everywhere
+        for added in extra:
+            levels[added] |= everywhere
         levels[None] |= {use.level for use in self.program.relinearizations}
         ranked = sorted(levels.items(), key=lambda entry: (entry[0] is not None, entry[0] or IDENTITY))
         for automorphism, used in ranked:
@@ -300,7 +304,9 @@ class Optimizer:
         for (between, target, key), column in second.items():
             if values[column] > 0.5 and target not in direct and between in direct:
                 again[target] = Hop(between, target, key)
-        needed = {target for target in group.targets if target in direct} | {hop.parent for hop in again.values()}
+        needed = {target for target in group.targets if target in direct} | {
+            hop.parent for hop in again.values()
+        }
         return (*(direct[node] for node in sorted(needed)), *(again[node] for node in sorted(again)))
 
 
@@ -334,7 +340,7 @@ def _run(
     lp.a_matrix_.value_ = np.asarray([value for row in rows for _, value in row])
     kinds = (highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger)
     lp.integrality_ = [kinds[integer] for integer in columns.integer]
-    solver = highspy.Highs()
+    solver = highspy.Highs()  # type: ignore[no-untyped-call]
     solver.setOptionValue("output_flag", False)
     solver.setOptionValue("time_limit", seconds)
     solver.setOptionValue("mip_rel_gap", gap)

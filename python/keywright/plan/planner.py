@@ -13,14 +13,16 @@ from .strategies import STRATEGIES
 from .strategies.policy import KeyPolicy
 
 EXACT_COLUMNS = 4000
-"""Programs whose integer program has more columns are searched, not solved: HiGHS closes the gap of smaller ones in seconds."""
+"""Programs whose integer program has more columns are searched, not solved: HiGHS closes the gap of smaller
+ones in seconds."""
 
 POLICIES = (KeyPolicy("dynamic", "needed"), KeyPolicy("maximum", "needed"))
 DEFAULT_HOPS = 4
 
 
 class Planner:
-    """A program with everything that does not depend on the budget: its frontier, its bound, its integer program."""
+    """A program with everything that does not depend on the budget: its frontier, its bound, its integer
+    program."""
 
     def __init__(
         self,
@@ -32,8 +34,7 @@ class Planner:
     ) -> None:
         """Search the frontier.
 
-        Descents begin with the fastest key for each use, and with the keys of every published strategy in the shapes of its
-        levels.
+        The descent begins with the fastest key for each use.
 
         Args:
             program: what is planned.
@@ -44,24 +45,23 @@ class Planner:
         self.program, self.model, self.max_hops = program, model, max_hops
         say = report or (lambda _: None)
         self.published: list[KeyPlan] = []
-        starts: list[list[FrontierPoint]] = []
-        say("from the fastest keys")
-        starts.append(FrontierSearch(program, model, max_hops=max_hops).descend())
         for strategy in STRATEGIES.values():
-            plans = [strategy.plan(program, model), *(strategy.plan(program, model, policy) for policy in POLICIES)]
+            say(strategy.name)
+            plans = [
+                strategy.plan(program, model),
+                *(strategy.plan(program, model, policy) for policy in POLICIES),
+            ]
             self.published += [plan for plan in plans if plan.max_hops <= max_hops]
-            if strategy.routes is not STRATEGIES["all-required"].routes and plans[1].max_hops <= max_hops:
-                say(f"from the keys of {strategy.name}")
-                search = FrontierSearch(program, model, plans[1].keys, max_hops=max_hops)
-                starts.append(search.descend())
-        self.points = _frontier([point for points in starts for point in points])
+        say("frontier")
+        starts = FrontierSearch(program, model, max_hops=max_hops).descend()
+        self.points = _frontier(starts)
         self._bound = LowerBound(program, model, max_hops=max_hops)
 
     def best(self, budget: Budget, seconds: float = 60.0) -> KeyPlan:
         """The best plan within a budget, with the gap that is proven.
 
-        The gap is relative to all plans over automorphisms that the program needs; for plans that were solved exactly, to all of at most
-        two hops.
+        The gap is relative to all plans over automorphisms that the program needs; for plans that were
+        solved exactly, to all of at most two hops.
 
         Args:
             budget: bytes or seconds.
@@ -127,17 +127,17 @@ class Planner:
         name = self.program.name
         if budget.stored_bytes is not None:
             smallest = min(self.points, key=lambda point: point.stored_bytes)
-            largest = max(smallest.keys, key=lambda key: key.shape.stored_bytes)
-            place = f"level {largest.shape.level}, {largest.shape.stored_bytes / 1e6:.0f} MB"
+            largest = max(smallest.keys, key=lambda key: key.shape.stored_bytes).shape
             return (
-                f"{name}: the smallest plan found has {smallest.stored_bytes / 1e9:.3f} GB of keys, the budget is "
-                f"{budget.stored_bytes / 1e9:.3f} GB; its largest key is one of {place}. Lower levels, more hops or more "
-                "special primes would make it smaller"
+                f"{name}: the smallest plan found has {smallest.stored_bytes / 1e9:.3f} GB of keys, "
+                f"the budget is {budget.stored_bytes / 1e9:.3f} GB; its largest key, of level "
+                f"{largest.level}, has {largest.stored_bytes / 1e6:.0f} MB. "
+                "More hops or more special primes would make it smaller"
             )
         fastest = min(self.points, key=lambda point: point.seconds)
         return (
-            f"{name}: the fastest plan found takes {fastest.seconds:.3f} s, the budget is {budget.seconds:.3f} s; "
-            f"it has {fastest.stored_bytes / 1e9:.3f} GB of keys"
+            f"{name}: the fastest plan found takes {fastest.seconds:.3f} s, "
+            f"the budget is {budget.seconds:.3f} s; it has {fastest.stored_bytes / 1e9:.3f} GB of keys"
         )
 
 

@@ -1,7 +1,8 @@
 """What a program switches: the input of the planner, and its documented JSON form.
 
-A `Group` is the set of automorphisms that one ciphertext is needed under, at one level. All of it can share a decomposition, and one
-result can be rotated again to give another. Groups that are alike are stated once with their number of repetitions.
+A `Group` is the set of automorphisms that one ciphertext is needed under, at one level. All of it can share
+a decomposition, and one result can be rotated again to give another. Groups that are alike are stated once
+with their number of repetitions.
 """
 
 import hashlib
@@ -76,11 +77,13 @@ class Program:
         """Check levels and counts.
 
         Raises:
-            ProgramError: a level outside the chain, a count below 1, an automorphism outside the slots, too many groups.
+            ProgramError: a level outside the chain, a count below 1, an automorphism outside the slots, too
+                many groups.
         """
         if len(self.groups) > MAX_GROUPS:
             raise ProgramError(f"{self.name}: {len(self.groups)} groups; there may be {MAX_GROUPS}")
-        for use in (*self.groups, *self.relinearizations):
+        uses: tuple[Group | Relinearizations, ...] = (*self.groups, *self.relinearizations)
+        for use in uses:
             where = f"{self.name}: {use.name if isinstance(use, Group) else 'relinearisation'}"
             if not 0 <= use.level <= self.chain.max_level:
                 raise ProgramError(f"{where}: level {use.level} is not in [0, {self.chain.max_level}]")
@@ -90,7 +93,9 @@ class Program:
         for group in self.groups:
             for target in group.targets:
                 if not 0 <= target.step < slots:
-                    raise ProgramError(f"{self.name}: {group.name}: rotation {target.step} is not in [0, {slots})")
+                    raise ProgramError(
+                        f"{self.name}: {group.name}: rotation {target.step} is not in [0, {slots})"
+                    )
                 if target == Automorphism(0):
                     raise ProgramError(f"{self.name}: {group.name}: the identity needs no key; leave it out")
 
@@ -120,7 +125,8 @@ class Program:
         return dict(sorted(out.items()))
 
     def to_json(self) -> str:
-        """The documented form: automorphisms are rotations to the left, a conjugation besides as [step, 1]."""
+        """The documented form: automorphisms are rotations to the left, a conjugation besides as [step,
+        1]."""
         return json.dumps(
             {
                 "format": FORMAT,

@@ -1,11 +1,12 @@
 """Serving a group from a given set of keys.
 
-A group of one automorphism is served by its own key, by the fastest pair, or by the fewest hops if there is no pair. In a larger group
-every automorphism that has a key is one hop from the ciphertext; the others are added one after the other, each by the cheapest hop from a
-result that is there or could be had with one more hop, or else by the fewest hops from the ciphertext.
+A group of one automorphism is served by its own key, by the fastest pair, or by the fewest hops if there is
+no pair. In a larger group every automorphism that has a key is one hop from the ciphertext; the others are
+added one after the other, each by the cheapest hop from a result that is there or could be had with one more
+hop, or else by the fewest hops from the ciphertext.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from .chain import Shape
@@ -56,7 +57,7 @@ class KeySet:
         for key in keys:
             self.add(key)
 
-    def __iter__(self) -> "Iterable[PlannedKey]":
+    def __iter__(self) -> Iterator[PlannedKey]:
         """All keys."""
         return (key for keys in self._keys.values() for key in keys)
 
@@ -123,10 +124,12 @@ class KeySet:
             for hop in new:
                 hops[hop.child] = hop
                 depths[hop.child] = depths.get(hop.parent, 0) + 1
-                cost = self.model.switch(hop.key.shape, group.level)
-                if cost is not None:
-                    decomposed[hop.parent, hop.key.shape] = cost.shared
-        return Service(total, tuple(hops[node] for node in sorted(hops, key=lambda node: (depths[node], node))))
+                taken = self.model.switch(hop.key.shape, group.level)
+                if taken is not None:
+                    decomposed[hop.parent, hop.key.shape] = taken.shared
+        return Service(
+            total, tuple(hops[node] for node in sorted(hops, key=lambda node: (depths[node], node)))
+        )
 
     def _single(self, target: Automorphism, level: int) -> Service | None:
         direct = self.best(target, level)
@@ -139,7 +142,9 @@ class KeySet:
                 first = None if second is None else self.best(between, level)
                 if first is not None and second is not None and first[1].alone + second[1].alone < least:
                     least, middle = first[1].alone + second[1].alone, between
-        route = self._longer(target, level) if middle is None else [middle, self.group.subtract(target, middle)]
+        route = (
+            self._longer(target, level) if middle is None else [middle, self.group.subtract(target, middle)]
+        )
         return None if route is None else self._along(route, level)
 
     def _along(self, route: Iterable[Automorphism], level: int) -> Service | None:
@@ -211,6 +216,6 @@ class KeySet:
         if best is None:
             route = self._longer(target, level)
             service = None if route is None else self._along(route, level)
-            if service is not None:
+            if service is not None and not any(depths.get(hop.child, 1) > 1 for hop in service.hops[:-1]):
                 best = (service.seconds, [hop for hop in service.hops if hop.child not in hops])
         return best

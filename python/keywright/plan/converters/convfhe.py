@@ -1,4 +1,5 @@
-"""ConvFHE's ResNets (Kim and Guyot, "Optimized privacy-preserving CNN inference"), from the lists in its source."""
+"""ConvFHE's ResNets (Kim and Guyot, "Optimized privacy-preserving CNN inference"), from the lists in its
+source."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,10 +15,11 @@ BOUND = 1553
 def convert(data: Mapping[str, Any], setting: str) -> Program:
     """One of its networks.
 
-    Each convolution is followed by its packing, log2(N) automorphisms X -> X^(2^i + 1) of one ciphertext each at level 1, and by a
-    bootstrapping for the packing of its block; the two changes of width repack at level 4. In the transforms of a bootstrapping all
-    rotations of a factor are taken to be of one ciphertext for the eight smallest, and of one each for the others (baby and giant
-    steps). How often a convolution packs is not in the list: once is assumed.
+    Each convolution is followed by its packing, log2(N) automorphisms X -> X^(2^i + 1) of one ciphertext
+    each at level 1, and by a bootstrapping for the packing of its block; the two changes of width repack at
+    level 4. In the transforms of a bootstrapping all rotations of a factor are taken to be of one ciphertext
+    for the eight smallest, and of one each for the others (baby and giant steps). How often a convolution
+    packs is not in the list: once is assumed.
 
     Args:
         data: the parsed file.

@@ -8,14 +8,16 @@ from keywright.plan.galois import AutomorphismGroup
 from keywright.plan.program import Group, Program, Relinearizations, make_group
 
 INDEPENDENT = ("channel_sum", "place", "replicate", "select", "sum", "fc")
-"""Sites whose rotations are of different ciphertexts: running sums, or one product each. The shifts of a convolution are of one."""
+"""Sites whose rotations are of different ciphertexts: running sums, or one product each. The shifts of a
+convolution are of one."""
 
 
 def convert(data: Mapping[str, Any]) -> Program:
     """The network with its bootstrappings.
 
-    Sites state their level and steps; a bootstrapping has its stages at levels 30 to 28 and 19 to 17, baby steps of one ciphertext and
-    giant steps of one each. Relinearisations of the activations and of the reduction are not in the list.
+    Sites state their level and steps; a bootstrapping has its stages at levels 30 to 28 and 19 to 17, baby
+    steps of one ciphertext and giant steps of one each. Relinearisations of the activations and of the
+    reduction are not in the list.
 
     Args:
         data: the parsed file.

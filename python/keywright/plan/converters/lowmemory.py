@@ -1,4 +1,5 @@
-"""LowMemoryFHEResNet20 (Rovida and Leporati, ePrint 2024/998), from the keys that each of its stages loads."""
+"""LowMemoryFHEResNet20 (Rovida and Leporati, ePrint 2024/998), from the keys that each of its stages
+loads."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,8 +12,9 @@ from keywright.plan.program import Group, Program, make_group
 def convert(data: Mapping[str, Any], experiment: str) -> Program:
     """One of its experiments.
 
-    The list says which keys are resident in a stage, not how often each is used: every rotation of a stage counts once, at the top
-    level, at which the program makes all its keys; the rotations of a transform's factor share their ciphertext.
+    The list says which keys are resident in a stage, not how often each is used: every rotation of a stage
+    counts once, at the top level, at which the program makes all its keys; the rotations of a transform's
+    factor share their ciphertext.
 
     Args:
         data: the parsed file.
@@ -22,7 +24,9 @@ def convert(data: Mapping[str, Any], experiment: str) -> Program:
     params = entry["params"]
     scale, count = int(params["scale"]), int(params["q_primes"])
     special = [60] * int(params["p_primes_estimate"])
-    chain = Chain(int(params["logN"]), (int(params["first_mod"]), *[scale] * (count - 1)), tuple(special), 4000)
+    chain = Chain(
+        int(params["logN"]), (int(params["first_mod"]), *[scale] * (count - 1)), tuple(special), 4000
+    )
     group = AutomorphismGroup(chain.log_n)
     out: list[Group] = []
 

@@ -40,7 +40,11 @@ class Strategy:
         """
         group = program.automorphisms
         return plan_routes(
-            self.name, program, model, policy or self.policy, lambda targets: self.routes(group, targets, program)
+            self.name,
+            program,
+            model,
+            policy or self.policy,
+            lambda targets: self.routes(group, targets, program),
         )
 
 
@@ -106,4 +110,5 @@ STRATEGIES: dict[str, Strategy] = {
         Strategy("kds", "KDS, Sensors 2025", _each(powers.all_required), KeyPolicy("dynamic", "needed")),
     )
 }
-"""The published strategies by name, each with the keys of its source; `kds` alone chooses levels and digits."""
+"""The published strategies by name, each with the keys of its source; `kds` alone chooses levels and
+digits."""

@@ -1,7 +1,9 @@
-"""Adaptive rotation keys: the five algorithms of ARK (Chan et al., ePrint 2024/1948), on integers as published.
+"""Adaptive rotation keys: the five algorithms of ARK (Chan et al., ePrint 2024/1948), on integers as
+published.
 
-A decomposition is a tuple of kept integers whose sum is the wanted one. Where the pseudocode leaves a choice, the choice is stated.
-The sums are sums of rotation steps. The paper applies the algorithms to Galois exponents as well (its list rot2), where sums mean
+A decomposition is a tuple of kept integers whose sum is the wanted one. Where the pseudocode leaves a
+choice, the choice is stated. The sums are sums of rotation steps. The paper applies the algorithms to Galois
+exponents as well (its list rot2), where sums mean
 nothing: see `docs/reproduction/keys.md`.
 """
 
@@ -13,7 +15,8 @@ from typing import Literal
 
 Decomposition = tuple[int, ...]
 LONGEST_GROUP = 5
-"""Longer groups are divided (`moreSubdivision`, which the paper does not define): groups of the examples have five numbers."""
+"""Longer groups are divided (`moreSubdivision`, which the paper does not define): groups of the examples
+have five numbers."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +48,8 @@ def find_symmetric_patterns(numbers: Iterable[int]) -> dict[int, list[int]]:
 
 
 def find_geometric_patterns(numbers: Iterable[int]) -> dict[int, list[int]]:
-    """Algorithm 2: numbers 2^n + k, by k, for every k that has at least two. Only positive numbers have a logarithm."""
+    """Algorithm 2: numbers 2^n + k, by k, for every k that has at least two. Only positive numbers have a
+    logarithm."""
     groups: dict[int, list[int]] = {}
     for number in numbers:
         if number > 0:
@@ -90,7 +94,8 @@ def _subdivide(group: list[int]) -> list[list[int]]:
 
 
 def geometric_keys(patterns: Mapping[int, Sequence[int]]) -> dict[int, list[Decomposition]]:
-    """Algorithm 4: for each number the sums of a power of two and an offset that are worth a key, powers of two first."""
+    """Algorithm 4: for each number the sums of a power of two and an offset that are worth a key, powers of
+    two first."""
     found: dict[int, list[Decomposition]] = {}
     kept: set[int] = set()
     rest: list[tuple[int, Sequence[int]]] = []
@@ -135,10 +140,13 @@ def _consecutive(numbers: Sequence[int], offset: int) -> bool:
 
 
 def merge(numbers: Iterable[int], maps: Sequence[Mapping[int, Sequence[Decomposition]]]) -> ArkKeys:
-    """Algorithm 5: numbers with one decomposition first, then those whose decompositions are kept already, then the decomposition
+    """Algorithm 5: numbers with one decomposition first, then those whose decompositions are kept already,
+    then the decomposition
     that needs the fewest new keys. Numbers without any are kept themselves."""
     wanted = [number for number in dict.fromkeys(numbers) if number]
-    ways = {number: [way for found in maps for way in found.get(number, ())] or [(number,)] for number in wanted}
+    ways = {
+        number: [way for found in maps for way in found.get(number, ())] or [(number,)] for number in wanted
+    }
     kept: set[int] = set()
     chosen: dict[int, Decomposition] = {}
     for number, options in ways.items():
@@ -149,13 +157,18 @@ def merge(numbers: Iterable[int], maps: Sequence[Mapping[int, Sequence[Decomposi
         complete = [way for way in options if kept.issuperset(way)]
         if number not in chosen and complete:
             chosen[number] = min(complete, key=len)
-    # Line 16 counts what a decomposition adds; among equals the one whose new keys serve the most other numbers.
+    # Line 16 counts what a decomposition adds; among equals the one whose new keys serve the most other
+    # numbers.
     popular = Counter(value for options in ways.values() for way in options for value in way)
     for number, options in ways.items():
         if number not in chosen:
             best = min(
                 options,
-                key=lambda way: (len(set(way) - kept), len(way), -sum(popular[value] for value in set(way) - kept)),
+                key=lambda way: (
+                    len(set(way) - kept),
+                    len(way),
+                    -sum(popular[value] for value in set(way) - kept),
+                ),
             )
             chosen[number] = best
             kept.update(best)
@@ -164,7 +177,8 @@ def merge(numbers: Iterable[int], maps: Sequence[Mapping[int, Sequence[Decomposi
 
 
 def ark_keys(numbers: Iterable[int], priority: Literal["memory", "time"]) -> ArkKeys:
-    """The whole of ARK: patterns, keys for each, merged; "memory" takes the set of fewest keys, "time" the one of fewest rotations."""
+    """The whole of ARK: patterns, keys for each, merged; "memory" takes the set of fewest keys, "time" the
+    one of fewest rotations."""
     wanted = [number for number in dict.fromkeys(numbers) if number]
     symmetric = symmetric_keys(find_symmetric_patterns(numbers))
     geometric = geometric_keys(find_geometric_patterns(wanted))

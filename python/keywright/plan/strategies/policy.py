@@ -1,4 +1,5 @@
-"""Levels and digits of the keys of the published strategies: the other two axes of the design space of KDS."""
+"""Levels and digits of the keys of the published strategies: the other two axes of the design space of
+KDS."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -16,10 +17,11 @@ class KeyPolicy:
     """How keys are shaped once it is known which automorphisms have one.
 
     Attributes:
-        alpha: primes per digit: a number; "maximum", what the special primes of the parameters hold; or "dynamic", the fastest at
-            each level, ciphertext primes that are no longer there serving as special primes, one key for each alpha that
-            occurs (KDS section 5.2).
-        levels: "all" makes keys for the top level; "needed" for the highest level at which a key is used (KDS section 5.3).
+        alpha: primes per digit: a number; "maximum", what the special primes of the parameters hold; or
+            "dynamic", the fastest at each level, ciphertext primes that are no longer there serving as
+            special primes, one key for each alpha that occurs (KDS section 5.2).
+        levels: "all" makes keys for the top level; "needed" for the highest level at which a key is used
+            (KDS section 5.3).
     """
 
     alpha: int | Literal["maximum", "dynamic"]

@@ -15,7 +15,8 @@ def unsigned_powers(group: AutomorphismGroup, target: Automorphism) -> list[Auto
 
 
 def signed_powers(group: AutomorphismGroup, target: Automorphism) -> list[Automorphism]:
-    """The non-adjacent form of the step, of least length among all forms with digits -1, 0 and 1: SEAL's `rotate_vector`."""
+    """The non-adjacent form of the step, of least length among all forms with digits -1, 0 and 1: SEAL's
+    `rotate_vector`."""
     left, hops, bit = target.step, [], 0
     if left > group.slots // 2:
         left -= group.slots
@@ -30,7 +31,8 @@ def signed_powers(group: AutomorphismGroup, target: Automorphism) -> list[Automo
 
 
 def fhelipe(group: AutomorphismGroup, target: Automorphism) -> list[Automorphism]:
-    """What Fhelipe's Lattigo back end does with its keys for 2^i and -2^i, i < 15: a power of two to the right is one hop, everything
+    """What Fhelipe's Lattigo back end does with its keys for 2^i and -2^i, i < 15: a power of two to the
+    right is one hop, everything
     else the binary digits of the step to the left (`LattigoCt::RotateC`, commit 6afbd1c)."""
     right = -target.step % group.slots
     if right and right & (right - 1) == 0:
@@ -45,10 +47,11 @@ def all_required(group: AutomorphismGroup, target: Automorphism) -> list[Automor
 
 
 def lowmem(group: AutomorphismGroup, targets: Group) -> dict[Automorphism, Sequence[Automorphism]]:
-    """LowMem (Rovida and Leporati, ePrint 2024/998): a filter's rotations i w + j from the keys of its width w and of its step 1.
+    """LowMem (Rovida and Leporati, ePrint 2024/998): a filter's rotations i w + j from the keys of its width
+    w and of its step 1.
 
-    The step is the smallest rotation, the width the smallest one that no chain of at most two steps reaches. Targets that are no
-    sum of at most two widths and two steps have a key of their own, as in their program.
+    The step is the smallest rotation, the width the smallest one that no chain of at most two steps reaches.
+    Targets that are no sum of at most two widths and two steps have a key of their own, as in their program.
     """
     signed = sorted((abs(_signed(group, a)), a) for a in targets.targets if not a.conjugate)
     if not signed:
