@@ -112,7 +112,7 @@ class LowerBound:
 
     def stored_bytes(self, seconds: float) -> float:
         """No plan that takes at most these seconds has fewer bytes."""
-        return max(0.0, max((self.combined(m) - seconds) / m for m in self._multipliers(seconds)))
+        return max(0.0, *((self.combined(m) - seconds) / m for m in self._multipliers(seconds)))
 
     def seconds(self, stored_bytes: float) -> float:
         """No plan of at most these bytes takes less time."""

@@ -8,7 +8,7 @@ when it comes to the front of the queue: changes become worse as keys go, with f
 
 import heapq
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from .chain import Shape
@@ -27,12 +27,14 @@ class FrontierPoint:
     Attributes:
         stored_bytes: bytes of its keys.
         seconds: predicted time of the program.
-        keys: the keys.
+        services: how each group of the merged program is served.
+        relinearization: for each level that has relinearisations the key.
     """
 
     stored_bytes: int
     seconds: float
-    keys: frozenset[PlannedKey]
+    services: tuple[Service, ...]
+    relinearization: Mapping[int, PlannedKey]
 
 
 class FrontierSearch:
@@ -130,7 +132,20 @@ class FrontierSearch:
 
     def point(self) -> FrontierPoint:
         """The present key set."""
-        return FrontierPoint(self.stored_bytes, self.seconds, frozenset(self.keys))
+        found = {level: self.keys.best(None, level) for level, _ in self.relinearizations}
+        relinearization = {level: entry[0] for level, entry in found.items() if entry is not None}
+        return FrontierPoint(self.stored_bytes, self.seconds, tuple(self.services), relinearization)
+
+    def plan(self, name: str, point: FrontierPoint) -> KeyPlan:
+        """The plan of a point of this search."""
+        trees = {
+            (group.level, group.targets): service.hops
+            for group, service in zip(self.merged.groups, point.services, strict=True)
+        }
+        hops = tuple(trees[group.level, group.targets] for group in self.program.groups)
+        plan = KeyPlan(name, self.program, hops, point.relinearization)
+        plan.check()
+        return plan
 
     def _changes(self, key: PlannedKey) -> list[PlannedKey | None]:
         smaller: list[PlannedKey | None] = [
@@ -198,24 +213,3 @@ def fastest_keys(program: Program, model: CostModel) -> list[PlannedKey]:
 def _alone(model: CostModel, shape: Shape, level: int) -> float:
     cost = model.switch(shape, level)
     return float("inf") if cost is None else cost.alone
-
-
-def plan_of_keys(
-    name: str, program: Program, model: CostModel, keys: Sequence[PlannedKey], *, max_hops: int = 2
-) -> KeyPlan:
-    """The plan that serves every group of a program from a set of keys."""
-    search = FrontierSearch(program, model, keys, max_hops=max_hops)
-    trees = {
-        (group.level, group.targets): service.hops
-        for group, service in zip(search.merged.groups, search.services, strict=True)
-    }
-    relinearization = {}
-    for level, _ in search.relinearizations:
-        found = search.keys.best(None, level)
-        if found is not None:
-            relinearization[level] = found[0]
-    plan = KeyPlan(
-        name, program, tuple(trees[group.level, group.targets] for group in program.groups), relinearization
-    )
-    plan.check()
-    return plan

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from .bound import LowerBound
 from .cost import CostModel
-from .frontier import FrontierPoint, FrontierSearch, plan_of_keys
+from .frontier import FrontierPoint, FrontierSearch
 from .key_plan import KeyPlan
 from .optimal import Budget, InfeasibleBudgetError, Optimizer
 from .program import Program
@@ -53,8 +53,8 @@ class Planner:
             ]
             self.published += [plan for plan in plans if plan.max_hops <= max_hops]
         say("frontier")
-        starts = FrontierSearch(program, model, max_hops=max_hops).descend()
-        self.points = _frontier(starts)
+        self._search = FrontierSearch(program, model, max_hops=max_hops)
+        self.points = _frontier(self._search.descend())
         self._bound = LowerBound(program, model, max_hops=max_hops)
 
     def best(self, budget: Budget, seconds: float = 60.0) -> KeyPlan:
@@ -95,8 +95,7 @@ class Planner:
 
     def plan(self, point: FrontierPoint) -> KeyPlan:
         """The plan of a point of the frontier."""
-        keys = sorted(point.keys, key=lambda key: (repr(key.automorphism), key.shape.level, key.shape.alpha))
-        return plan_of_keys("optimal", self.program, self.model, keys, max_hops=self.max_hops)
+        return self._search.plan("optimal", point)
 
     def _exact(self, budget: Budget, seconds: float) -> KeyPlan | None:
         optimizer = Optimizer(self.program, self.model, hops=min(2, self.max_hops))
@@ -106,6 +105,12 @@ class Planner:
             return optimizer.solve(budget, seconds)
         except InfeasibleBudgetError:
             return None
+
+    def _smallest(self) -> KeyPlan:
+        """The plan of fewest bytes that is found."""
+        point = self.plan(min(self.points, key=lambda point: point.stored_bytes))
+        exact = self._exact(Budget(seconds=1e3 * point.seconds(self.model)), 60.0)
+        return point if exact is None else min(point, exact, key=lambda plan: plan.stored_bytes)
 
     def _fits(self, plan: KeyPlan, budget: Budget) -> bool:
         if budget.stored_bytes is not None:
@@ -126,7 +131,7 @@ class Planner:
     def _least(self, budget: Budget) -> str:
         name = self.program.name
         if budget.stored_bytes is not None:
-            smallest = min(self.points, key=lambda point: point.stored_bytes)
+            smallest = self._smallest()
             largest = max(smallest.keys, key=lambda key: key.shape.stored_bytes).shape
             return (
                 f"{name}: the smallest plan found has {smallest.stored_bytes / 1e9:.3f} GB of keys, "

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from .chain import Shape
 from .cost import CostModel, SwitchCost
 from .galois import Automorphism, AutomorphismGroup
-from .key_plan import IDENTITY, Hop, PlannedKey
+from .key_plan import IDENTITY, Hop, PlannedKey, tree_seconds
 from .program import Group
 
 
@@ -101,35 +101,26 @@ class KeySet:
             return self._single(group.targets[0], group.level)
         hops: dict[Automorphism, Hop] = {}
         depths: dict[Automorphism, int] = {}
-        decomposed: dict[tuple[Automorphism, Shape], float] = {}
-        total = 0.0
+        decomposed: set[tuple[Automorphism, Shape]] = set()
         missing = []
         for target in group.targets:
             found = self.best(target, group.level)
             if found is None:
                 missing.append(target)
-                continue
-            key, cost = found
-            hops[target] = Hop(IDENTITY, target, key)
-            depths[target] = 1
-            total += cost.own
-            decomposed[IDENTITY, key.shape] = cost.shared
-        total += sum(decomposed.values())
+            else:
+                hops[target] = Hop(IDENTITY, target, found[0])
+                depths[target] = 1
+                decomposed.add((IDENTITY, found[0].shape))
         for target in missing:
-            step = self._join(target, group.level, hops, depths, decomposed)
-            if step is None:
+            new = self._join(target, group.level, hops, depths, decomposed)
+            if new is None:
                 return None
-            seconds, new = step
-            total += seconds
             for hop in new:
                 hops[hop.child] = hop
                 depths[hop.child] = depths.get(hop.parent, 0) + 1
-                taken = self.model.switch(hop.key.shape, group.level)
-                if taken is not None:
-                    decomposed[hop.parent, hop.key.shape] = taken.shared
-        return Service(
-            total, tuple(hops[node] for node in sorted(hops, key=lambda node: (depths[node], node)))
-        )
+                decomposed.add((hop.parent, hop.key.shape))
+        tree = tuple(hops[node] for node in sorted(hops, key=lambda node: (depths[node], node)))
+        return Service(tree_seconds(self.model, group.level, tree), tree)
 
     def _single(self, target: Automorphism, level: int) -> Service | None:
         direct = self.best(target, level)
@@ -189,10 +180,11 @@ class KeySet:
         level: int,
         hops: dict[Automorphism, Hop],
         depths: dict[Automorphism, int],
-        decomposed: dict[tuple[Automorphism, Shape], float],
-    ) -> tuple[float, list[Hop]] | None:
+        decomposed: set[tuple[Automorphism, Shape]],
+    ) -> list[Hop] | None:
         """The cheapest hops that bring in one more target."""
-        best: tuple[float, list[Hop]] | None = None
+        best: tuple[float, int, Automorphism] | None = None
+        chosen: list[Hop] | None = None
         for between in {*hops, *self._keys}:
             if between is None or depths.get(between, 1) >= self.max_hops:
                 continue
@@ -211,11 +203,12 @@ class KeySet:
                 if (IDENTITY, first[0].shape) not in decomposed:
                     seconds += first[1].shared
                 new.insert(0, Hop(IDENTITY, between, first[0]))
-            if best is None or (seconds, len(new), between) < (best[0], len(best[1]), best[1][0].child):
-                best = (seconds, new)
-        if best is None:
+            if best is None or (seconds, len(new), between) < best:
+                best, chosen = (seconds, len(new), between), new
+        if chosen is None:
             route = self._longer(target, level)
             service = None if route is None else self._along(route, level)
+            # A result that is there already at a greater depth would make the route longer than allowed.
             if service is not None and not any(depths.get(hop.child, 1) > 1 for hop in service.hops[:-1]):
-                best = (service.seconds, [hop for hop in service.hops if hop.child not in hops])
-        return best
+                chosen = [hop for hop in service.hops if hop.child not in hops]
+        return chosen

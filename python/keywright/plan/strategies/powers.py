@@ -50,14 +50,20 @@ def lowmem(group: AutomorphismGroup, targets: Group) -> dict[Automorphism, Seque
     """LowMem (Rovida and Leporati, ePrint 2024/998): a filter's rotations i w + j from the keys of its width
     w and of its step 1.
 
-    The step is the smallest rotation, the width the smallest one that no chain of at most two steps reaches.
+    The step is the smallest rotation, the width the one that reaches the most.
     Targets that are no sum of at most two widths and two steps have a key of their own, as in their program.
     """
     signed = sorted((abs(_signed(group, a)), a) for a in targets.targets if not a.conjugate)
     if not signed:
         return {target: [target] for target in targets.targets}
     step = signed[0][0]
-    width = next((size for size, _ in signed if size > 2 * step), None)
+    sizes = sorted({size for size, _ in signed if size > 2 * step})
+    plain = [a for a in targets.targets if not a.conjugate]
+
+    def reached(width: int) -> int:
+        return sum(_filter_route(group, a, [width, step]) is not None for a in plain)
+
+    width = max(sizes, key=lambda size: (reached(size), -size), default=None)
     units = [step] if width is None else [width, step]
     out: dict[Automorphism, Sequence[Automorphism]] = {}
     for target in targets.targets:
