@@ -34,14 +34,12 @@ class Group:
         level: level of the ciphertext.
         targets: the automorphisms needed of it, without the identity, sorted, each once.
         count: how often such a ciphertext occurs.
-        order: position in the program, for the residency of keys.
     """
 
     name: str
     level: int
     targets: tuple[Automorphism, ...]
     count: int
-    order: int
 
 
 @dataclass(frozen=True)
@@ -113,7 +111,7 @@ class Program:
             if old is None:
                 found[key] = group
             else:
-                found[key] = Group(old.name, old.level, old.targets, old.count + group.count, old.order)
+                found[key] = Group(old.name, old.level, old.targets, old.count + group.count)
         return Program(self.name, self.chain, tuple(found.values()), self.relinearizations)
 
     def highest_levels(self) -> dict[Automorphism, int]:
@@ -180,11 +178,10 @@ def make_group(
     level: int,
     steps: Sequence[int | Automorphism],
     count: int = 1,
-    order: int = 0,
 ) -> Group:
     """A group from rotation steps of any sign; the identity and repetitions are dropped."""
     targets = {a if isinstance(a, Automorphism) else automorphisms.rotation(a) for a in steps}
-    return Group(name, level, tuple(sorted(targets - {Automorphism(0)})), count, order)
+    return Group(name, level, tuple(sorted(targets - {Automorphism(0)})), count)
 
 
 def _read(cls: type[Program], data: Mapping[str, Any]) -> Program:
@@ -199,7 +196,7 @@ def _read(cls: type[Program], data: Mapping[str, Any]) -> Program:
                 raise ProgramError(f"group {order}: conjugation {conjugate} must be 0 or 1")
             targets.add(Automorphism(int(step), bool(conjugate)))
         groups.append(
-            Group(str(entry["name"]), int(entry["level"]), tuple(sorted(targets)), int(entry["count"]), order)
+            Group(str(entry["name"]), int(entry["level"]), tuple(sorted(targets)), int(entry["count"]))
         )
     return cls(
         str(data["name"]),

@@ -44,7 +44,7 @@ def random_program(seed: int, groups: int = 4, steps: int = 6, several: bool = F
     made = []
     for order in range(groups):
         targets = [rng.randrange(1, steps) for _ in range(rng.choice((1, 2, 3)) if several else 1)]
-        made.append(make_group(group, f"g{order}", rng.choice((1, 2)), targets, rng.randrange(1, 4), order))
+        made.append(make_group(group, f"g{order}", rng.choice((1, 2)), targets, rng.randrange(1, 4)))
     return Program(f"random {seed}", CHAIN, tuple(made), (Relinearizations(2, 1),))
 
 

@@ -33,7 +33,7 @@ def convert(data: Mapping[str, Any], setting: str) -> Program:
     out: list[Group] = []
 
     def note(name: str, level: int, steps: list[Any]) -> None:
-        made = make_group(group, name, level, steps, 1, len(out))
+        made = make_group(group, name, level, steps)
         if made.targets:
             out.append(made)
 

@@ -27,7 +27,7 @@ def convert(data: Mapping[str, Any]) -> Program:
     out: list[Group] = []
 
     def note(name: str, level: int, steps: list[int], count: int = 1) -> None:
-        out.append(make_group(group, name, level, steps, count, len(out)))
+        out.append(make_group(group, name, level, steps, count))
 
     for site in data["sites_in_program_order"]:
         name = str(site["site"])

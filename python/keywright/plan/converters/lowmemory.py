@@ -31,7 +31,7 @@ def convert(data: Mapping[str, Any], experiment: str) -> Program:
     out: list[Group] = []
 
     def note(name: str, level: int, steps: list[int]) -> None:
-        made = make_group(group, name, level, steps, 1, len(out))
+        made = make_group(group, name, level, steps)
         if made.targets:
             out.append(made)
 

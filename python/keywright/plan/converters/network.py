@@ -26,7 +26,7 @@ def convert(network: Network, parameters: Parameters, name: str) -> Program:
     groups: list[Group] = []
     for (source, level), targets in sources.items():
         count = max(targets.values())
-        groups.append(Group(source, level, tuple(sorted(targets)), count, len(groups)))
+        groups.append(Group(source, level, tuple(sorted(targets)), count))
     chain = Chain(
         parameters.log_n,
         tuple(modulus.bit_length() for modulus in parameters.q),
