@@ -22,6 +22,7 @@ def draw_frontier(
     """
     try:
         from matplotlib.figure import Figure
+        from matplotlib.ticker import EngFormatter
     except ImportError:
         terminal.note("no picture without matplotlib; install it with: pip install 'keywright[plot]'")
         return
@@ -30,14 +31,14 @@ def draw_frontier(
     axes = figure.subplots()
     points = planner.points
     axes.step(
-        [point.stored_bytes / 1e9 for point in points],
+        [point.stored_bytes for point in points],
         [point.seconds for point in points],
         where="post",
         color="#1f4e9c",
         label="frontier found",
     )
     axes.scatter(
-        [best.stored_bytes / 1e9],
+        [best.stored_bytes],
         [best.seconds(model)],
         color="#1f4e9c",
         zorder=3,
@@ -46,7 +47,7 @@ def draw_frontier(
     )
     for marker, plan in zip("osD^v<>PX*", plans, strict=False):
         axes.scatter(
-            [plan.stored_bytes / 1e9],
+            [plan.stored_bytes],
             [plan.seconds(model)],
             marker=marker,
             s=45,
@@ -55,8 +56,13 @@ def draw_frontier(
         )
     axes.set_xscale("log")
     axes.set_yscale("log")
-    axes.set_xlabel("keys, GB")
-    axes.set_ylabel("predicted time of all key switches, s, one thread")
+    for axis, unit in ((axes.xaxis, "B"), (axes.yaxis, "s")):
+        axis.set_major_formatter(EngFormatter(unit=unit))
+        axis.set_minor_formatter(EngFormatter(unit=unit))
+    axes.tick_params(which="both", labelsize="small")
+    axes.tick_params(axis="x", which="both", labelrotation=30)
+    axes.set_xlabel("bytes of keys")
+    axes.set_ylabel("predicted time of all key switches, one thread")
     axes.set_title(planner.program.name)
     axes.grid(True, which="both", alpha=0.25)
     figure.legend(loc="outside right upper", frameon=False)
