@@ -6,6 +6,7 @@ use keywright_ckks::CkksLiteral;
 use keywright_ring::Seed;
 use keywright_rlwe::ParametersLiteral;
 
+use crate::aggregation::{SumDescriptor, UpdateDescriptor};
 use crate::ckks::{CkksCiphertextDescriptor, CkksSeededDescriptor, PlaintextDescriptor};
 use crate::fields::FieldReader;
 use crate::header::Header;
@@ -63,6 +64,10 @@ pub enum Content {
     CkksCiphertext(CkksCiphertextDescriptor),
     /// A seeded CKKS ciphertext.
     CkksSeededCiphertext(CkksSeededDescriptor),
+    /// An encrypted update.
+    EncryptedUpdate(UpdateDescriptor),
+    /// A sum of encrypted updates.
+    EncryptedSum(SumDescriptor),
 }
 
 /// Says what an object is from its header alone, whose checksum is verified. The body is not read; whether it is intact
@@ -105,6 +110,8 @@ pub fn inspect(reader: &mut impl Read) -> Result<Info, WireError> {
         Kind::CkksPlaintext => Content::CkksPlaintext(PlaintextDescriptor::decode(f)?),
         Kind::CkksCiphertext => Content::CkksCiphertext(CkksCiphertextDescriptor::decode(f)?),
         Kind::CkksSeededCiphertext => Content::CkksSeededCiphertext(CkksSeededDescriptor::decode(f)?),
+        Kind::EncryptedUpdate => Content::EncryptedUpdate(UpdateDescriptor::decode(f)?),
+        Kind::EncryptedSum => Content::EncryptedSum(SumDescriptor::decode(f)?),
     };
     fields.finish()?;
     let bytes = header.object_len()?;

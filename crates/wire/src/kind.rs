@@ -29,13 +29,17 @@ pub enum Kind {
     CkksCiphertext = 0x0103,
     /// [`keywright_ckks::SymmetricCiphertext`].
     CkksSeededCiphertext = 0x0104,
+    /// [`keywright_aggregation::EncryptedUpdate`].
+    EncryptedUpdate = 0x0301,
+    /// [`keywright_aggregation::EncryptedSum`].
+    EncryptedSum = 0x0302,
     /// [`keywright_rlwe::SecretKey`].
     SecretKey = 0x8001,
 }
 
 impl Kind {
     /// All kinds, by code.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 14] = [
         Self::Parameters,
         Self::PublicKey,
         Self::SwitchingKey,
@@ -47,6 +51,8 @@ impl Kind {
         Self::CkksPlaintext,
         Self::CkksCiphertext,
         Self::CkksSeededCiphertext,
+        Self::EncryptedUpdate,
+        Self::EncryptedSum,
         Self::SecretKey,
     ];
 
@@ -79,6 +85,8 @@ impl fmt::Display for Kind {
             Self::CkksPlaintext => "a CKKS plaintext",
             Self::CkksCiphertext => "a CKKS ciphertext",
             Self::CkksSeededCiphertext => "a seeded CKKS ciphertext",
+            Self::EncryptedUpdate => "an encrypted update",
+            Self::EncryptedSum => "an encrypted sum of updates",
             Self::SecretKey => "a secret key",
         })
     }
