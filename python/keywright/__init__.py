@@ -39,6 +39,7 @@ from keywright._core import (
     threads,
 )
 from keywright.errors import (
+    AggregationError,
     BackendError,
     DegreeError,
     EncodeError,
@@ -57,9 +58,10 @@ from keywright.errors import (
 from keywright.values import Encrypted
 
 if TYPE_CHECKING:
-    from keywright import nn
+    from keywright import federated, nn
 
 __all__ = [
+    "AggregationError",
     "BackendError",
     "Bootstrapper",
     "BootstrapperPlan",
@@ -92,6 +94,7 @@ __all__ = [
     "SwitchingKey",
     "__version__",
     "bootstrap_presets",
+    "federated",
     "inspect",
     "nn",
     "presets",
@@ -101,7 +104,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import `keywright.nn` when it is first used: it needs onnx, which takes long to load."""
-    if name == "nn":
-        return import_module("keywright.nn")
+    """Import `keywright.nn` and `keywright.federated` when they are first used: what they need takes long to load."""
+    if name in ("federated", "nn"):
+        return import_module(f"keywright.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -201,6 +201,22 @@ class FormatError(KeywrightError, ValueError):
     expected: object = None
 
 
+class AggregationError(KeywrightError, ValueError):
+    """Encrypted updates that do not belong together, or a sum that is none.
+
+    Attributes:
+        reason: "session", "round", "number of values", "client", "weight", "shapes", "duplicate", "too few" or "undecodable".
+        client: whose update, None if it is not one update that is at fault.
+        found: what it says.
+        expected: what was expected.
+    """
+
+    reason: str
+    client: int | None = None
+    found: object = None
+    expected: object = None
+
+
 class BackendError(KeywrightError):
     """KEYWRIGHT_BACKEND names a back end that cannot run here.
 

@@ -20,6 +20,10 @@
 //!
 //! `a_{k,c}` is expanded from SHA-256 of the seed *and* of what the update claims to be (session, round, client, weight,
 //! number of values). Whoever alters a claim makes the sum undecodable, which is noticed.
+//!
+//! # A threshold of shares
+//!
+//! See [`threshold`]: every client has its own secret, and a chosen number of them decrypt together.
 #![forbid(unsafe_code)]
 
 mod binding;
@@ -28,6 +32,7 @@ mod key;
 mod parameters;
 mod residues;
 mod sum;
+pub mod threshold;
 mod update;
 
 pub use binding::{Binding, Session};

@@ -24,6 +24,7 @@ mod pool;
 mod public_key;
 mod secret_key;
 mod seeded_ciphertext;
+mod sums;
 mod switching_key;
 
 /// Keywright's compiled engine. Import it as `keywright`.
@@ -63,6 +64,8 @@ mod _core {
     use crate::secret_key::PySecretKey;
     #[pymodule_export]
     use crate::seeded_ciphertext::PySeededCiphertext;
+    #[pymodule_export]
+    use crate::sums::{PyEncryptedSum, PyEncryptedUpdate, PySumKey, PySumParameters};
     #[pymodule_export]
     use crate::switching_key::PySwitchingKey;
 
