@@ -26,6 +26,7 @@ mod secret_key;
 mod seeded_ciphertext;
 mod sums;
 mod switching_key;
+mod threshold;
 
 /// Keywright's compiled engine. Import it as `keywright`.
 #[pyo3::pymodule(gil_used = false)]
@@ -68,6 +69,8 @@ mod _core {
     use crate::sums::{PyEncryptedSum, PyEncryptedUpdate, PySumKey, PySumParameters};
     #[pymodule_export]
     use crate::switching_key::PySwitchingKey;
+    #[pymodule_export]
+    use crate::threshold::{PyThresholdKey, PyThresholdParameters, PyThresholdParty, PyThresholdShare};
 
     #[pymodule_export]
     #[expect(non_upper_case_globals, reason = "the name that Python expects")]

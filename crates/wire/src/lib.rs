@@ -50,6 +50,7 @@ mod kind;
 mod object;
 mod packing;
 mod rlwe;
+mod sequence;
 
 pub use aggregation::{SumDescriptor, UpdateDescriptor};
 pub use ckks::{CkksCiphertextDescriptor, CkksSeededDescriptor, MessageDescriptor, PlaintextDescriptor};
@@ -64,3 +65,4 @@ pub use object::{Wire, WireSecret};
 pub use rlwe::ciphertext::{CiphertextDescriptor, MAX_POLYNOMIALS, SeededDescriptor};
 pub use rlwe::polynomial::PolynomialDescriptor;
 pub use rlwe::switching_key::KeyDescriptor;
+pub use sequence::{sequence_from_bytes, sequence_to_bytes};
