@@ -205,7 +205,8 @@ class AggregationError(KeywrightError, ValueError):
     """Encrypted updates that do not belong together, or a sum that is none.
 
     Attributes:
-        reason: "session", "round", "number of values", "client", "weight", "shapes", "duplicate", "too few" or "undecodable".
+        reason: "session", "round", "number of values", "client", "weight", "shapes", "duplicate", "too few",
+            "no share", "set-up" or "undecodable".
         client: whose update, None if it is not one update that is at fault.
         found: what it says.
         expected: what was expected.

@@ -21,7 +21,9 @@ pub enum AggregationError {
         max: u64,
     },
     /// An integer above the declared magnitude: it could overflow the sum.
-    #[error("value {index} is {value}; the declared magnitude is {magnitude}: clip it, or declare a larger one")]
+    #[error(
+        "value {index} is {value}; the declared magnitude is {magnitude}: clip it, or declare a larger one"
+    )]
     Magnitude {
         /// Its place.
         index: usize,
@@ -62,7 +64,9 @@ pub enum AggregationError {
     Duplicate(u64),
     /// A decryption that is not a sum of what was declared: wrong key, altered ciphertext or claims, or a client that
     /// broke the protocol. Which value is not shown.
-    #[error("the decryption is no sum of {inputs} updates: wrong key, altered bytes, or a client that broke the protocol")]
+    #[error(
+        "the decryption is no sum of {inputs} updates: wrong key, altered bytes, or a client that broke the protocol"
+    )]
     Undecodable {
         /// Number of updates in the sum.
         inputs: usize,

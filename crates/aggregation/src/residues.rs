@@ -82,7 +82,10 @@ impl Residues {
     /// If a summand has another shape than the first, or there is none.
     pub(crate) fn sum(modulus: &Modulus, parts: &[&Self]) -> Self {
         let first = parts[0];
-        assert!(parts.iter().all(|part| (part.count, part.extra) == (first.count, first.extra)), "equal shapes");
+        assert!(
+            parts.iter().all(|part| (part.count, part.extra) == (first.count, first.extra)),
+            "equal shapes"
+        );
         debug_assert!(parts.len() <= crate::MAX_INPUTS as usize);
         let mut out = Self::zeros(first.width(), first.count);
         // Runs of a thread are whole blocks; what a thread takes is worth waking it.

@@ -53,10 +53,6 @@ impl EncryptedUpdate {
 impl core::fmt::Debug for EncryptedUpdate {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         let Binding { round, client, weight, .. } = self.binding;
-        write!(
-            f,
-            "EncryptedUpdate(round {round}, client {client}, weight {weight}, {} values)",
-            self.count()
-        )
+        write!(f, "EncryptedUpdate(round {round}, client {client}, weight {weight}, {} values)", self.count())
     }
 }

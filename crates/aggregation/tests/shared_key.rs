@@ -157,8 +157,7 @@ fn altered_claims_and_foreign_keys_do_not_decrypt() {
     let other = SumKey::sample(key.parameters(), &mut rng(9)).unwrap();
     undecodable(&other, &sum);
     let garbage = Residues::from_planes(key.parameters().value_bytes(), vec![0xA5; 40 * 4]).unwrap();
-    let garbage =
-        EncryptedUpdate::new(key.parameters(), binding(8), *updates[0].seed(), garbage).unwrap();
+    let garbage = EncryptedUpdate::new(key.parameters(), binding(8), *updates[0].seed(), garbage).unwrap();
     undecodable(&key, &sum_of(&key, &[updates[0].clone(), garbage]).unwrap());
 }
 

@@ -74,15 +74,16 @@ fn any_threshold_of_parties_decrypts_exactly() {
         let vectors: Vec<Vec<i64>> = (0..6i64)
             .map(|k| {
                 (0..count as i64)
-                    .map(|i| [largest, -largest, (i * 7919 + k * 104_729) % largest, -(i % 13)][(i % 4) as usize])
+                    .map(|i| {
+                        [largest, -largest, (i * 7919 + k * 104_729) % largest, -(i % 13)][(i % 4) as usize]
+                    })
                     .collect()
             })
             .collect();
         let updates: Vec<_> =
             vectors.iter().enumerate().map(|(k, values)| group.encrypt(values, k as u8)).collect();
         let sum = group.sum(&updates);
-        let expected: Vec<i64> =
-            (0..count).map(|i| vectors.iter().map(|values| values[i]).sum()).collect();
+        let expected: Vec<i64> = (0..count).map(|i| vectors.iter().map(|values| values[i]).sum()).collect();
         let sets: &[[u32; 3]] =
             if count == n + 1 { &[[1, 2, 3], [5, 1, 4], [2, 5, 3], [3, 4, 5]] } else { &[[4, 2, 1]] };
         for active in sets {

@@ -335,11 +335,7 @@ impl PyThresholdKey {
     /// Raises:
     ///     FormatError, MixedParametersError: the bytes are no whole, intact key of these parameters.
     #[staticmethod]
-    fn from_bytes(
-        py: Python<'_>,
-        data: &[u8],
-        parameters: &PyThresholdParameters,
-    ) -> Result<Self, Failure> {
+    fn from_bytes(py: Python<'_>, data: &[u8], parameters: &PyThresholdParameters) -> Result<Self, Failure> {
         let key = compute(py, || PublicKey::from_bytes(data, parameters.0.rlwe()))?;
         Ok(Self { parameters: parameters.clone(), key })
     }

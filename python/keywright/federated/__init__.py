@@ -1,19 +1,31 @@
 """Federated averaging on encrypted updates: the server adds what it cannot read.
 
 `Encoding` declares bounds and precision, `SumKey` is the secret that the clients share. For Flower (``pip install
-keywright[federated]``): `EncryptionMod` in the ClientApp, `EncryptedFedAvg` in the ServerApp. See docs/federated.md.
+keywright[federated]``): `EncryptionMod` in the ClientApp, `EncryptedFedAvg` in the ServerApp, or `ThresholdMod` and `ThresholdFedAvg` for clients that
+share no key. See docs/federated.md.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from keywright._core import EncryptedSum, EncryptedUpdate, SumKey, SumParameters
+from keywright._core import (
+    EncryptedSum,
+    EncryptedUpdate,
+    SumKey,
+    SumParameters,
+    ThresholdKey,
+    ThresholdParameters,
+    ThresholdParty,
+    ThresholdShare,
+)
 from keywright.federated.encoding import Encoding
 from keywright.federated.layout import Layout
 
 if TYPE_CHECKING:
     from keywright.federated.mod import EncryptionMod, decrypt_arrays
     from keywright.federated.strategy import EncryptedFedAvg, Refusal
+    from keywright.federated.threshold_client import ThresholdMod
+    from keywright.federated.threshold_strategy import ThresholdFedAvg
 
 __all__ = [
     "EncryptedFedAvg",
@@ -25,6 +37,12 @@ __all__ = [
     "Refusal",
     "SumKey",
     "SumParameters",
+    "ThresholdFedAvg",
+    "ThresholdKey",
+    "ThresholdMod",
+    "ThresholdParameters",
+    "ThresholdParty",
+    "ThresholdShare",
     "decrypt_arrays",
 ]
 
@@ -32,6 +50,8 @@ _NEEDS_FLOWER = {
     "EncryptedFedAvg": "strategy",
     "EncryptionMod": "mod",
     "Refusal": "strategy",
+    "ThresholdFedAvg": "threshold_strategy",
+    "ThresholdMod": "threshold_client",
     "decrypt_arrays": "mod",
 }
 

@@ -1,8 +1,9 @@
 """The server's side: adds encrypted updates without any key."""
 
 import time
+from abc import abstractmethod
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from logging import WARNING
 from typing import Any
@@ -47,25 +48,28 @@ class Refusal:
 
 
 @dataclass(frozen=True)
-class _Accepted:
-    update: EncryptedUpdate
+class Accepted:
+    """A reply that counts.
+
+    Attributes:
+        update: what is added.
+        message: the reply.
+        weight: its number of samples.
+        size: bytes of the update.
+    """
+
+    update: Any
     message: Message
+    weight: int
     size: int
 
 
-class EncryptedFedAvg(FedAvg):
-    """Federated averaging of updates that the server cannot read.
+class FilteringFedAvg(FedAvg):
+    """Federated averaging that leaves out bad replies and goes on: what both ways of decrypting share.
 
-    The model that clients get from the second round on, and the result of the run, is an encrypted sum: `decrypt_arrays` opens
-    it where the key is. A reply that is damaged, replayed, somebody else's or of another shape is refused and the round goes on;
-    a round with fewer than ``encoding.min_clients`` good replies changes nothing. Refusals are logged and kept in `refusals`.
-
-    The metrics of a round gain ``keywright-updates``, ``keywright-refused``, ``keywright-missing``, ``keywright-bytes-received``,
-    ``keywright-bytes-sum`` and ``keywright-sum-seconds`` (parsing and adding).
-
-    Args:
+    Attributes:
         encoding: the declaration that clients and server share.
-        **options: those of `flwr.serverapp.strategy.FedAvg`.
+        refusals: every reply that was left out.
     """
 
     def __init__(self, encoding: Encoding, **options: Any) -> None:
@@ -76,27 +80,13 @@ class EncryptedFedAvg(FedAvg):
         self._session = b""
         self._asked: set[int] = set()
 
-    def configure_train(
-        self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
-    ) -> Iterable[Message]:
-        """Send the model to the clients of a round.
+    @abstractmethod
+    def _parse(self, number: int, reply: Message, weight: int) -> tuple[Any, int]:
+        """The update of a reply and its bytes. Raises KeywrightError if it is none that may be added now."""
 
-        Raises:
-            ParameterError: more clients would be asked than the modulus has room for.
-        """
-        self._layout = read_sum(arrays, self.encoding)[1] if is_encrypted(arrays) else Layout.of(to_numpy(arrays))
-        self._session = session(self.encoding, self._layout, grid.run.run_id)
-        messages = list(super().configure_train(server_round, arrays, config, grid))
-        if len(messages) > self.encoding.capacity:
-            raise ParameterError(
-                f"{len(messages)} clients are to send updates; the modulus has room for {self.encoding.capacity}: declare more "
-                "clients or fewer bits, or sample fewer",
-                what="clients",
-                value=len(messages),
-                maximum=self.encoding.capacity,
-            )
-        self._asked = {message.metadata.dst_node_id for message in messages}
-        return messages
+    @abstractmethod
+    def _sum(self, number: int, accepted: dict[int, Accepted]) -> tuple[ArrayRecord | None, dict[str, float]]:
+        """What clients get next, and metrics; None if there is nothing."""
 
     def aggregate_train(
         self, server_round: int, replies: Iterable[Message]
@@ -105,7 +95,7 @@ class EncryptedFedAvg(FedAvg):
         start = time.perf_counter()
         before = len(self.refusals)
         answered = [reply for reply in replies if not self._failed(server_round, reply)]
-        accepted: dict[int, _Accepted] = {}
+        accepted: dict[int, Accepted] = {}
         for reply in answered:
             node = reply.metadata.src_node_id
             try:
@@ -115,22 +105,23 @@ class EncryptedFedAvg(FedAvg):
             else:
                 accepted[node] = good
         accepted = self._of_one_kind(server_round, accepted)
-        if len(accepted) < self.encoding.min_clients or self._layout is None:
+        seconds = time.perf_counter() - start
+        if len(accepted) < self.encoding.min_clients:
             log(WARNING, "%d usable updates, %d are needed: the model stays", len(accepted), self.encoding.min_clients)
             return None, None
-        updates = [good.update for good in accepted.values()]
-        total = EncryptedSum.of(updates, self.encoding.parameters).to_bytes()
-        seconds = time.perf_counter() - start
+        arrays, measured = self._sum(server_round, accepted)
+        if arrays is None:
+            return None, None
         contents = [good.message.content for good in accepted.values()]
         metrics = self.train_metrics_aggr_fn(contents, self.weighted_by_key)
-        metrics["keywright-updates"] = len(updates)
+        metrics["keywright-updates"] = len(accepted)
         metrics["keywright-refused"] = len(self.refusals) - before
         metrics["keywright-missing"] = len(self._asked) - len(answered)
         metrics["keywright-bytes-received"] = sum(good.size for good in accepted.values())
-        metrics["keywright-bytes-sum"] = len(total)
-        metrics["keywright-sum-seconds"] = seconds
-        layout = self._layout.to_bytes()
-        return ArrayRecord({SUM: blob(SUM, total), LAYOUT: blob(LAYOUT, layout)}), metrics
+        metrics["keywright-parse-seconds"] = seconds
+        for name, value in measured.items():
+            metrics[name] = value
+        return arrays, metrics
 
     def aggregate_evaluate(self, server_round: int, replies: Iterable[Message]) -> MetricRecord | None:
         """Average the metrics of the replies that have them."""
@@ -146,6 +137,18 @@ class EncryptedFedAvg(FedAvg):
                 good.append(reply)
         return super().aggregate_evaluate(server_round, good)
 
+    def _require_capacity(self, messages: Sequence[Message], capacity: int) -> None:
+        """Note who is asked. Raises ParameterError if the modulus has no room for so many."""
+        if len(messages) > capacity:
+            raise ParameterError(
+                f"{len(messages)} clients are to send updates; the modulus has room for {capacity}: declare more clients or "
+                "fewer bits, or sample fewer",
+                what="clients",
+                value=len(messages),
+                maximum=capacity,
+            )
+        self._asked = {message.metadata.dst_node_id for message in messages}
+
     def _failed(self, number: int, reply: Message) -> bool:
         if reply.has_error():
             node = reply.metadata.src_node_id
@@ -153,7 +156,7 @@ class EncryptedFedAvg(FedAvg):
         return reply.has_error()
 
     def _refuse(self, number: int, node: int, error: KeywrightError) -> None:
-        log(WARNING, "round %d: the update of client %d is refused: %s", number, node, error)
+        log(WARNING, "round %d: the reply of client %d is refused: %s", number, node, error)
         self.refusals.append(Refusal(number, node, error))
 
     def _weight(self, reply: Message) -> int:
@@ -162,22 +165,19 @@ class EncryptedFedAvg(FedAvg):
             raise FormatError(f"the reply has no metric {self.weighted_by_key!r}", reason="contents")
         return self.encoding.require_weight(records[0][self.weighted_by_key])
 
-    def _accept(self, number: int, reply: Message, accepted: dict[int, _Accepted]) -> _Accepted:
+    def _accept(self, number: int, reply: Message, accepted: dict[int, Accepted]) -> Accepted:
         node = reply.metadata.src_node_id
         if node not in self._asked or node in accepted:
             what = "twice" if node in accepted else "without having been asked"
             raise AggregationError(f"client {node} replies {what}", reason="duplicate", client=node)
         weight = self._weight(reply)
-        data = blob_bytes(only_arrays(reply.content)[1], UPDATE)
-        update = EncryptedUpdate.from_bytes(data, self.encoding.parameters)
-        count = self._layout.count if self._layout else 0
-        check_update(update, session=self._session, round=number, client=node, weight=weight, count=count)
-        return _Accepted(update, reply, len(data))
+        update, size = self._parse(number, reply, weight)
+        return Accepted(update, reply, weight, size)
 
-    def _of_one_kind(self, number: int, accepted: dict[int, _Accepted]) -> dict[int, _Accepted]:
+    def _of_one_kind(self, number: int, accepted: dict[int, Accepted]) -> dict[int, Accepted]:
         """The replies whose metrics have the names that most have: others cannot be averaged with them."""
 
-        def names(good: _Accepted) -> frozenset[str]:
+        def names(good: Accepted) -> frozenset[str]:
             return frozenset(next(iter(good.message.content.metric_records.values())))
 
         if not accepted:
@@ -188,3 +188,51 @@ class EncryptedFedAvg(FedAvg):
                 error = FormatError("the reply has other metrics than most", reason="contents", found=sorted(names(good)))
                 self._refuse(number, node, error)
         return {node: good for node, good in accepted.items() if names(good) == usual}
+
+
+class EncryptedFedAvg(FilteringFedAvg):
+    """Federated averaging of updates that the server cannot read.
+
+    The model that clients get from the second round on, and the result of the run, is an encrypted sum: `decrypt_arrays` opens
+    it where the key is. A reply that is damaged, replayed, somebody else's or of another shape is refused and the round goes on;
+    a round with fewer than ``encoding.min_clients`` good replies changes nothing. Refusals are logged and kept in `refusals`.
+
+    The metrics of a round gain ``keywright-updates``, ``keywright-refused``, ``keywright-missing``, ``keywright-bytes-received``,
+    ``keywright-bytes-sum``, ``keywright-parse-seconds`` and ``keywright-sum-seconds``.
+
+    Args:
+        encoding: the declaration that clients and server share.
+        **options: those of `flwr.serverapp.strategy.FedAvg`.
+    """
+
+    def configure_train(
+        self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
+    ) -> Iterable[Message]:
+        """Send the model to the clients of a round.
+
+        Raises:
+            ParameterError: more clients would be asked than the modulus has room for.
+        """
+        self._layout = read_sum(arrays, self.encoding)[1] if is_encrypted(arrays) else Layout.of(to_numpy(arrays))
+        self._session = session(self.encoding, self._layout, grid.run.run_id)
+        messages = list(super().configure_train(server_round, arrays, config, grid))
+        self._require_capacity(messages, self.encoding.capacity)
+        return messages
+
+    def _parse(self, number: int, reply: Message, weight: int) -> tuple[EncryptedUpdate, int]:
+        data = blob_bytes(only_arrays(reply.content)[1], UPDATE)
+        update = EncryptedUpdate.from_bytes(data, self.encoding.parameters)
+        count = self._layout.count if self._layout else 0
+        node = reply.metadata.src_node_id
+        check_update(update, session=self._session, round=number, client=node, weight=weight, count=count)
+        return update, len(data)
+
+    def _sum(self, number: int, accepted: dict[int, Accepted]) -> tuple[ArrayRecord | None, dict[str, float]]:
+        if self._layout is None:
+            return None, {}
+        start = time.perf_counter()
+        total = EncryptedSum.of([good.update for good in accepted.values()], self.encoding.parameters)
+        seconds = time.perf_counter() - start
+        data = total.to_bytes()
+        record = ArrayRecord({SUM: blob(SUM, data), LAYOUT: blob(LAYOUT, self._layout.to_bytes())})
+        return record, {"keywright-bytes-sum": len(data), "keywright-sum-seconds": seconds}

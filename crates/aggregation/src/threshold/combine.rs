@@ -107,7 +107,8 @@ pub fn finish(
     let (q0, q1) = (rlwe.modulus(0), rlwe.modulus(1));
     let inverse = q1.shoup(q1.inv(q1.reduce(q0.value())));
     let q = u128::from(q0.value()) * u128::from(q1.value());
-    let error = (parameters.error_bound() + (threshold as u128 * (1 << (parameters.smudging_bits() - 1)))) as i128;
+    let error =
+        (parameters.error_bound() + (threshold as u128 * (1 << (parameters.smudging_bits() - 1)))) as i128;
     let largest = i128::from(inputs) * i128::from(parameters.magnitude());
     let d = parameters.noise_bits();
     let mut values = Zeroizing::new(Vec::with_capacity(count));

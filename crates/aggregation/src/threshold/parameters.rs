@@ -149,7 +149,9 @@ mod tests {
     fn the_invariant_holds_over_the_range() {
         let mut rings = std::collections::BTreeSet::new();
         for (parties, threshold) in [(2, 2), (5, 3), (30, 20), (100, 51), (MAX_PARTIES, 700)] {
-            for (inputs, bits, values) in [(2, 8, 10), (15, 24, 21_840), (30, 20, 1 << 20), (1000, 24, 1 << 24)] {
+            for (inputs, bits, values) in
+                [(2, 8, 10), (15, 24, 21_840), (30, 20, 1 << 20), (1000, 24, 1 << 24)]
+            {
                 let p = ThresholdParameters::new(parties, threshold, inputs, (1 << bits) - 1, values);
                 let Ok(p) = p else { continue };
                 let q: u128 = p.rlwe().literal().q.iter().map(|&q| u128::from(q)).product();

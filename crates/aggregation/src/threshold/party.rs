@@ -140,8 +140,7 @@ impl KeyShare {
         require_sum(parameters, sum)?;
         let rlwe = parameters.rlwe();
         let work: Vec<_> = sum.iter().map(|ciphertext| (ciphertext, rng.split())).collect();
-        let mut out: Vec<_> =
-            sum.iter().map(|_| Poly::unspecified(rlwe.n(), rlwe.max_level() + 1)).collect();
+        let mut out: Vec<_> = sum.iter().map(|_| Poly::unspecified(rlwe.n(), rlwe.max_level() + 1)).collect();
         for_each_item(out.iter_mut().zip(work).collect(), |_, (out, (ciphertext, mut rng))| {
             let smudging = smudging(parameters, &mut rng);
             let mut product = Buffer::unspecified(rlwe.n());
