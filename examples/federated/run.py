@@ -3,8 +3,8 @@
     python examples/federated/run.py processes --clients 3 --rounds 2
     python examples/federated/run.py simulation --data MNIST_FOLDER --model cnn --partition labels
 
-Makes the clients' shared key, starts what Flower needs, and decrypts the result as a client could. The simulation needs
-``pip install "flwr[simulation]"``. Without --data the digits of scikit-learn are used.
+Makes the clients' shared key, starts what Flower needs, and decrypts the result as a client could. The
+simulation needs ``pip install "flwr[simulation]"``. Without --data the digits of scikit-learn are used.
 """
 
 import argparse
@@ -60,20 +60,19 @@ def wait_for(port: int, process: subprocess.Popen[bytes], seconds: float = 60) -
 @contextmanager
 def processes(folder: Path, clients: int) -> Iterator[str]:
     """A SuperLink and SuperNodes on this machine; yields the name under which `flwr run` finds them."""
-    fleet, control, runtime, *nodes = free_ports(3 + clients)
-    link = ["--insecure", "--disable-runtime-dependency-installation", "--port", str(runtime)]
-    link += ["--fleet-api-address", f"127.0.0.1:{fleet}", "--control-api-address", f"127.0.0.1:{control}"]
+    link, *nodes = free_ports(1 + clients)
+    options = ["--insecure", "--disable-runtime-dependency-installation", "--port", str(link)]
     log = (folder / "flower.log").open("wb")
-    started = [subprocess.Popen([BIN / "flower-superlink", *link], stdout=log, stderr=log)]
+    started = [subprocess.Popen([BIN / "flower-superlink", *options], stdout=log, stderr=log)]
     try:
-        wait_for(fleet, started[0])
+        wait_for(link, started[0])
         for number, port in enumerate(nodes):
-            node = ["--insecure", "--superlink", f"127.0.0.1:{fleet}", "--port", str(port)]
+            node = ["--insecure", "--superlink", f"127.0.0.1:{link}", "--port", str(port)]
             node += ["--node-config", f"partition-id={number}"]
             started.append(subprocess.Popen([BIN / "flower-supernode", *node], stdout=log, stderr=log))
         home = Path(os.environ["FLWR_HOME"])
         home.mkdir(exist_ok=True)
-        address = f'[superlink]\ndefault = "loopback"\n\n[superlink.loopback]\naddress = "127.0.0.1:{control}"\n'
+        address = f'[superlink]\ndefault = "loopback"\n\n[superlink.loopback]\naddress = "127.0.0.1:{link}"\n'
         (home / "config.toml").write_text(address + "insecure = true\n")
         yield "loopback"
     finally:
@@ -105,19 +104,29 @@ def run(arguments: argparse.Namespace, folder: Path) -> None:
     declared = encoding(arguments.clients)
     key = SumKey.generate(declared.parameters)
     key.save(folder / "sum.key")
-    os.environ |= {"FLWR_HOME": str(folder / "flwr"), "FLWR_TELEMETRY_ENABLED": "0", "FLWR_DISABLE_UPDATE_CHECK": "1"}
+    # Flower starts its other programs by name.
+    os.environ["PATH"] = f"{BIN}{os.pathsep}{os.environ['PATH']}"
+    os.environ |= {
+        "FLWR_HOME": str(folder / "flwr"),
+        "FLWR_TELEMETRY_ENABLED": "0",
+        "FLWR_DISABLE_UPDATE_CHECK": "1",
+    }
     config = {
         "data": str(Path(arguments.data).resolve()) if arguments.data else "",
         "key": str(folder / "sum.key"),
         "output": str(folder / "result.npz"),
         "encrypted": not arguments.plain,
-        **{name: getattr(arguments, name) for name in ("model", "partition", "clients", "fraction", "rounds")},
+        **{
+            name: getattr(arguments, name) for name in ("model", "partition", "clients", "fraction", "rounds")
+        },
     }
     settings = " ".join(f"{key}={json.dumps(value)}" for key, value in config.items())
     command = [str(BIN / "flwr"), "run", str(APP)]
     options = ["--stream", "--run-config", settings]
     if arguments.how == "simulation":
-        flower_run([*command, "local", *options, "--federation-config", f"num-supernodes={arguments.clients}"])
+        flower_run(
+            [*command, "local", *options, "--federation-config", f"num-supernodes={arguments.clients}"]
+        )
     else:
         with processes(folder, arguments.clients) as link:
             flower_run([*command, link, *options])
@@ -126,13 +135,15 @@ def run(arguments: argparse.Namespace, folder: Path) -> None:
 
 def flower_run(command: list[str]) -> None:
     """`flwr run` until the run ends."""
-    subprocess.run(command, check=True, env=os.environ | {"PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}"})
+    subprocess.run(command, check=True)
 
 
 def report(folder: Path, key: SumKey, config: dict[str, object]) -> None:
     """Decrypt the result with the clients' key and print its accuracy, and the metrics of the last round."""
     with np.load(folder / "result.npz") as stored:
-        record = ArrayRecord({name: Array("uint8", data.shape, name, data.tobytes()) for name, data in stored.items()})
+        record = ArrayRecord(
+            {name: Array("uint8", data.shape, name, data.tobytes()) for name, data in stored.items()}
+        )
     metrics = json.loads((folder / "result.json").read_text())
     print(json.dumps(metrics["train"][max(metrics["train"], key=int)], indent=1))
     if config["encrypted"]:

@@ -104,7 +104,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import `keywright.nn` and `keywright.federated` when they are first used: what they need takes long to load."""
+    """Import `keywright.nn` and `keywright.federated` when they are first used: what they need takes long to
+    load."""
     if name in ("federated", "nn"):
         return import_module(f"keywright.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -500,7 +500,13 @@ class SumKey:
     @property
     def parameters(self) -> SumParameters: ...
     def encrypt(
-        self, values: NDArray[np.int64], *, session: _Bytes, round: int, client: int, weight: int  # noqa: A002
+        self,
+        values: NDArray[np.int64],
+        *,
+        session: _Bytes,
+        round: int,  # noqa: A002
+        client: int,
+        weight: int,
     ) -> EncryptedUpdate: ...
     def decrypt(self, sum: EncryptedSum) -> NDArray[np.int64]: ...  # noqa: A002
     def to_bytes(self) -> _Bytes: ...

@@ -12,7 +12,8 @@ from encrypted_mnist.network import Model, accuracy, train
 
 
 def encryption(message: Message, context: Context, call_next: ClientAppCallable) -> Message:
-    """The mod, with the key of this client's disk. In an app of one's own the key is loaded where the app is."""
+    """The mod, with the key of this client's disk. In an app of one's own the key is loaded where the app
+    is."""
     config = context.run_config
     if not config["encrypted"]:
         return call_next(message, context)
@@ -39,8 +40,11 @@ def _samples(context: Context) -> tuple[np.ndarray, np.ndarray]:
 @app.train()
 def _train(message: Message, context: Context) -> Message:
     weights, (images, labels) = _model(message), _samples(context)
-    number = int(message.content.config_records["config"]["server-round"])
-    seed = hash((int(context.run_config["seed"]), int(context.node_config["partition-id"]), number)) & 0xFFFF_FFFF
+    number = int(str(message.content.config_records["config"]["server-round"]))
+    seed = (
+        hash((int(context.run_config["seed"]), int(context.node_config["partition-id"]), number))
+        & 0xFFFF_FFFF
+    )
     loss = train(weights, images, labels, rate=0.05, batch=32, seed=seed)
     arrays = ArrayRecord({name: Array(weight) for name, weight in weights.items()})
     metrics = MetricRecord({"num-examples": len(images), "loss": loss})
@@ -50,5 +54,7 @@ def _train(message: Message, context: Context) -> Message:
 @app.evaluate()
 def _evaluate(message: Message, context: Context) -> Message:
     images, labels = load(str(context.run_config["data"]), "test")
-    metrics = MetricRecord({"num-examples": len(images), "accuracy": accuracy(_model(message), images, labels)})
+    metrics = MetricRecord(
+        {"num-examples": len(images), "accuracy": accuracy(_model(message), images, labels)}
+    )
     return Message(RecordDict({"metrics": metrics}), reply_to=message)

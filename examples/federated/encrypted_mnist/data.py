@@ -24,14 +24,14 @@ def _idx(path: Path) -> NDArray[np.uint8]:
 
 @cache
 def load(folder: str, split: str) -> tuple[Array, Labels]:
-    """Images (count, 1, side, side) in [0, 1] and labels of "train" or "test": MNIST, or without a folder the 8 x 8 digits of
-    scikit-learn."""
+    """Images (count, 1, side, side) in [0, 1] and labels of "train" or "test": MNIST, or without a folder
+    the 8 x 8 digits of scikit-learn."""
     if folder:
         name = "train" if split == "train" else "t10k"
         images = _idx(Path(folder) / f"{name}-images-idx3-ubyte.gz")
         labels = _idx(Path(folder) / f"{name}-labels-idx1-ubyte.gz")
         return (images[:, None] / np.float32(255)).astype(np.float32), labels.astype(np.int64)
-    from sklearn.datasets import load_digits  # noqa: PLC0415 (only where there is no MNIST)
+    from sklearn.datasets import load_digits
 
     digits = load_digits()
     images, labels = digits.images[:, None].astype(np.float32) / 16, digits.target.astype(np.int64)
@@ -40,7 +40,8 @@ def load(folder: str, split: str) -> tuple[Array, Labels]:
 
 
 def partition(labels: Labels, clients: int, number: int, kind: str, seed: int) -> NDArray[np.int64]:
-    """The indices of client ``number``: random ones ("iid"), or two runs of the images sorted by label ("labels")."""
+    """The indices of client ``number``: random ones ("iid"), or two runs of the images sorted by label
+    ("labels")."""
     rng = np.random.default_rng(seed)
     if kind == "iid":
         return np.array_split(rng.permutation(len(labels)), clients)[number]

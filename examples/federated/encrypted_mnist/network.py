@@ -21,7 +21,9 @@ def initial(model: str, side: int, seed: int) -> Model:
         raise ValueError(f"no model {model!r} for images of {side} x {side}")
     weights: Model = {}
     for name, (outputs, inputs) in shapes.items():
-        weights[f"{name}.weight"] = rng.uniform(-1, 1, (outputs, inputs)).astype(np.float32) / np.float32(inputs**0.5)
+        weights[f"{name}.weight"] = rng.uniform(-1, 1, (outputs, inputs)).astype(np.float32) / np.float32(
+            inputs**0.5
+        )
         weights[f"{name}.bias"] = np.zeros(outputs, np.float32)
     return weights
 
@@ -57,7 +59,9 @@ class _Convolution:
         blocks = np.zeros((*g.shape, 4), np.float32)
         np.put_along_axis(blocks, self.best[..., None], g[..., None], 4)
         batch, outputs = len(g), g.shape[3]
-        flat = blocks.reshape(batch, half, half, outputs, 2, 2).transpose(0, 1, 4, 2, 5, 3).reshape(-1, outputs)
+        flat = (
+            blocks.reshape(batch, half, half, outputs, 2, 2).transpose(0, 1, 4, 2, 5, 3).reshape(-1, outputs)
+        )
         gradients[f"{self.name}.weight"] = flat.T @ self.columns
         gradients[f"{self.name}.bias"] = flat.sum(0)
         if first:
@@ -83,7 +87,9 @@ def _forward(weights: Model, images: Array) -> tuple[Array, list[_Convolution], 
     return inputs[1] @ weights["fc2.weight"].T + weights["fc2.bias"], convolutions, [x, *inputs]
 
 
-def train(weights: Model, images: Array, labels: NDArray[np.int64], *, rate: float, batch: int, seed: int) -> float:
+def train(
+    weights: Model, images: Array, labels: NDArray[np.int64], *, rate: float, batch: int, seed: int
+) -> float:
     """One epoch of stochastic gradient descent on the cross-entropy, in place; the mean loss."""
     order = np.random.default_rng(seed).permutation(len(images))
     losses = []

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from flwr.app import Array, ArrayRecord, Context
@@ -36,4 +37,7 @@ def main(grid: Grid, context: Context) -> None:
     train = {number: dict(metrics) for number, metrics in result.train_metrics_clientapp.items()}
     evaluate = {number: dict(metrics) for number, metrics in result.evaluate_metrics_clientapp.items()}
     output.with_suffix(".json").write_text(json.dumps({"train": train, "evaluate": evaluate}, indent=1))
-    np.savez(output, **{name: np.frombuffer(array.data, np.uint8) for name, array in result.arrays.items()})
+    arrays: dict[str, Any] = {
+        name: np.frombuffer(array.data, np.uint8) for name, array in result.arrays.items()
+    }
+    np.savez(output, **arrays)

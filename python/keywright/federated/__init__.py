@@ -1,8 +1,8 @@
 """Federated averaging on encrypted updates: the server adds what it cannot read.
 
-`Encoding` declares bounds and precision, `SumKey` is the secret that the clients share. For Flower (``pip install
-keywright[federated]``): `EncryptionMod` in the ClientApp, `EncryptedFedAvg` in the ServerApp, or `ThresholdMod` and `ThresholdFedAvg` for clients that
-share no key. See docs/federated.md.
+`Encoding` declares bounds and precision, `SumKey` is the secret that the clients share. For Flower (``pip
+install keywright[federated]``): `EncryptionMod` in the ClientApp, `EncryptedFedAvg` in the ServerApp, or
+`ThresholdMod` and `ThresholdFedAvg` for clients that share no key. See docs/federated.md.
 """
 
 from importlib import import_module
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from keywright.federated.threshold_strategy import ThresholdFedAvg
 
 __all__ = [
+    "Encoding",
     "EncryptedFedAvg",
     "EncryptedSum",
     "EncryptedUpdate",
-    "Encoding",
     "EncryptionMod",
     "Layout",
     "Refusal",

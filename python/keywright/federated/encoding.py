@@ -18,15 +18,18 @@ MIN_BITS, MAX_BITS = 2, 40
 class Encoding:
     """What clients and server agree on: bounds, precision and the number of clients. Public.
 
-    A value ``w`` of a client with ``n`` samples becomes the integer ``round(w / step * n / max_weight)``; the sum over the
-    clients, times ``step * max_weight / sum(n)``, is the weighted average. Rounding changes it by at most `error_bound`.
+    A value ``w`` of a client with ``n`` samples becomes the integer ``round(w / step * n / max_weight)``;
+    the sum over the clients, times ``step * max_weight / sum(n)``, is the weighted average. Rounding changes
+    it by at most `error_bound`.
 
     Attributes:
         bound: largest absolute value of a model value.
         bits: bits of an integer with its sign, 2 to 40; 24 are the precision of float32.
-        max_clients: most clients of one round. Room for more than declared is used if the modulus has it (`capacity`).
+        max_clients: most clients of one round. Room for more than declared is used if the modulus has it
+            (`capacity`).
         max_weight: largest number of samples of one client.
-        min_clients: fewest clients of a round whose sum is used, 2 or more: the sum of one is that client's model.
+        min_clients: fewest clients of a round whose sum is used, 2 or more: the sum of one is that client's
+            model.
         out_of_range: "clip" values to the bound and count them, or "refuse" the update.
     """
 
@@ -45,7 +48,9 @@ class Encoding:
             ParameterError: a number is outside its range, or the sums fit no modulus.
         """
         if not (math.isfinite(self.bound) and self.bound > 0):
-            raise ParameterError(f"bound is {self.bound}; a positive number is needed", what="bound", value=self.bound)
+            raise ParameterError(
+                f"bound is {self.bound}; a positive number is needed", what="bound", value=self.bound
+            )
         for what, value, low, high in (
             ("bits", self.bits, MIN_BITS, MAX_BITS),
             ("max_weight", self.max_weight, 1, 2**32 - 1),
@@ -86,7 +91,9 @@ class Encoding:
             _require("number of samples", int(weight), 1, self.max_weight)
             return int(weight)
         raise ParameterError(
-            f"number of samples is {weight!r}; a whole number is needed", what="number of samples", maximum=self.max_weight
+            f"number of samples is {weight!r}; a whole number is needed",
+            what="number of samples",
+            maximum=self.max_weight,
         )
 
     def encode(self, values: NDArray[np.float64], weight: int) -> tuple[NDArray[np.int64], int]:
@@ -108,7 +115,7 @@ class Encoding:
         if clipped and self.out_of_range == "refuse":
             index = int(np.argmax(outside))
             raise EncodeError(
-                f"value {index} is {values[index]}, above the bound {self.bound}; declare a larger one, or clip",
+                f"value {index} is {values[index]}, above the bound {self.bound}: declare more or clip",
                 value=float(values[index]),
                 index=index,
                 bound=self.bound,
@@ -121,13 +128,16 @@ class Encoding:
 
     def decode(self, integers: NDArray[np.int64], total_weight: int) -> NDArray[np.float64]:
         """Weighted averages from the sums of integers and of weights."""
-        return integers * (self.step * self.max_weight / total_weight)
+        return integers.astype(np.float64) * (self.step * self.max_weight / total_weight)
 
     def error_bound(self, clients: int, total_weight: int) -> float:
-        """By how much rounding changes an average of values within the bound, apart from double precision itself."""
+        """By how much rounding changes an average of values within the bound, apart from double precision
+        itself."""
         return clients * self.step / 2 * self.max_weight / total_weight
 
 
 def _require(what: str, value: int, low: int, high: int) -> None:
     if not low <= value <= high:
-        raise ParameterError(f"{what} is {value}, outside {low}..={high}", what=what, value=value, minimum=low, maximum=high)
+        raise ParameterError(
+            f"{what} is {value}, outside {low}..={high}", what=what, value=value, minimum=low, maximum=high
+        )

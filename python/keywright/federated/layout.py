@@ -36,11 +36,15 @@ class Layout:
         """
         for name, array in arrays.items():
             if array.dtype.kind not in "fiu":
-                raise EncodeError(f"array {name!r} has dtype {array.dtype}; integers or floats can be averaged")
+                raise EncodeError(
+                    f"array {name!r} has dtype {array.dtype}; integers or floats can be averaged"
+                )
         layout = cls(tuple((name, array.shape, str(array.dtype)) for name, array in arrays.items()))
         if not 1 <= layout.count <= MAX_VALUES:
             raise EncodeError(
-                f"the model has {layout.count} values, outside 1..={MAX_VALUES}", count=layout.count, bound=MAX_VALUES
+                f"the model has {layout.count} values, outside 1..={MAX_VALUES}",
+                count=layout.count,
+                bound=MAX_VALUES,
             )
         return layout
 
@@ -104,10 +108,14 @@ class Layout:
 
 
 def _entry(entry: object) -> tuple[str, tuple[int, ...], str]:
-    name, shape, dtype = entry if isinstance(entry, list) else ()
+    if not isinstance(entry, list):
+        raise TypeError(f"{entry!r} is no list")
+    name, shape, dtype = entry
     sizes = tuple(shape)
     if not isinstance(name, str) or not isinstance(dtype, str) or np.dtype(dtype).kind not in "fiu":
         raise ValueError(f"{name!r} of dtype {dtype!r}")
-    if len(sizes) > MAX_DIMENSIONS or not all(type(size) is int and 0 <= size <= MAX_VALUES for size in sizes):
+    if len(sizes) > MAX_DIMENSIONS or not all(
+        type(size) is int and 0 <= size <= MAX_VALUES for size in sizes
+    ):
         raise ValueError(f"shape {shape!r} of {name!r}")
     return name, sizes, str(np.dtype(dtype))

@@ -26,9 +26,9 @@ from keywright.federated.records import (
 class EncryptionMod:
     """A mod for a ClientApp whose server runs `EncryptedFedAvg`.
 
-    It must be the last mod that touches arrays: what comes after it sees ciphertexts. The app itself is unchanged; it gets and
-    returns plain arrays. Each reply's metrics gain ``keywright-encrypt-seconds``, ``keywright-decrypt-seconds`` and
-    ``keywright-clipped``, the number of values cut to the bound.
+    It must be the last mod that touches arrays: what comes after it sees ciphertexts. The app itself is
+    unchanged; it gets and returns plain arrays. Each reply's metrics gain ``keywright-encrypt-seconds``,
+    ``keywright-decrypt-seconds`` and ``keywright-clipped``, the number of values cut to the bound.
 
     Args:
         key: the secret that all clients share.
@@ -46,12 +46,13 @@ class EncryptionMod:
         self.weighted_by_key = weighted_by_key
 
     def __call__(self, message: Message, context: Context, call_next: ClientAppCallable) -> Message:
-        """Handle a message. What is raised here becomes an error reply of Flower, and the round goes on without it."""
+        """Handle a message. What is raised here becomes an error reply of Flower, and the round goes on
+        without it."""
         kind = message.metadata.message_type.partition(".")[0]
         if kind not in (MessageType.TRAIN, MessageType.EVALUATE):
             return call_next(message, context)
         name, record = only_arrays(message.content)
-        number = server_round(message.content.config_records)
+        number = server_round(dict(message.content.config_records))
         start = time.perf_counter()
         if is_encrypted(record):
             layout, arrays = self._open(record, message.metadata.run_id, number)
@@ -69,7 +70,10 @@ class EncryptionMod:
         expected = session(self.encoding, layout, run_id)
         if total.session != expected:
             raise AggregationError(
-                "the sum is of another run or declaration", reason="session", found=total.session, expected=expected
+                "the sum is of another run or declaration",
+                reason="session",
+                found=total.session,
+                expected=expected,
             )
         if total.round > number:
             raise AggregationError(
@@ -88,7 +92,7 @@ class EncryptionMod:
         metrics = next(iter(reply.content.metric_records.values()), None)
         if metrics is None or self.weighted_by_key not in metrics:
             raise ParameterError(
-                f"the reply has no metric {self.weighted_by_key!r}: the number of samples is the update's weight",
+                f"the reply has no metric {self.weighted_by_key!r}, the update's weight",
                 what=self.weighted_by_key,
             )
         weight = self.encoding.require_weight(metrics[self.weighted_by_key])
@@ -109,10 +113,12 @@ class EncryptionMod:
 
 
 def decrypt_arrays(record: ArrayRecord, key: SumKey, encoding: Encoding) -> dict[str, NDArray[Any]]:
-    """The model of a record of arrays, such as the result of a run: plain if it is plain, decrypted if it is a sum.
+    """The model of a record of arrays, such as the result of a run: plain if it is plain, decrypted if it is
+    a sum.
 
     Raises:
-        FormatError, MixedParametersError, AggregationError: the record is no intact sum under this key and declaration.
+        FormatError, MixedParametersError, AggregationError: the record is no intact sum under this key and
+        declaration.
     """
     if not is_encrypted(record):
         return to_numpy(record)
@@ -133,4 +139,6 @@ def require_same(key: SumKey, encoding: Encoding) -> None:
         ParameterError: naming both.
     """
     if key.parameters != encoding.parameters:
-        raise ParameterError(f"the key is for {key.parameters}, the declaration needs {encoding.parameters}", what="key")
+        raise ParameterError(
+            f"the key is for {key.parameters}, the declaration needs {encoding.parameters}", what="key"
+        )

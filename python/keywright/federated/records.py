@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from flwr.app import Array, ArrayRecord, ConfigRecord, RecordDict
 
@@ -57,11 +57,16 @@ def only_arrays(content: RecordDict) -> tuple[str, ArrayRecord]:
     """
     records = content.array_records
     if len(records) != 1:
-        raise FormatError(f"{len(records)} records of arrays; one is needed", reason="contents", found=len(records), expected=1)
+        raise FormatError(
+            f"{len(records)} records of arrays; one is needed",
+            reason="contents",
+            found=len(records),
+            expected=1,
+        )
     return next(iter(records.items()))
 
 
-def server_round(config_records: "dict[str, ConfigRecord]") -> int:
+def server_round(config_records: Mapping[str, ConfigRecord]) -> int:
     """The round that the server states, as Flower's strategies do.
 
     Raises:
@@ -71,7 +76,9 @@ def server_round(config_records: "dict[str, ConfigRecord]") -> int:
         value = record.get("server-round")
         if isinstance(value, int) and 0 < value < 2**32:
             return value
-    raise ParameterError("the message has no `server-round`; use a strategy that states it", what="server-round")
+    raise ParameterError(
+        "the message has no `server-round`; use a strategy that states it", what="server-round"
+    )
 
 
 def read_sum(record: ArrayRecord, encoding: Encoding) -> tuple[EncryptedSum, Layout]:
@@ -86,8 +93,8 @@ def read_sum(record: ArrayRecord, encoding: Encoding) -> tuple[EncryptedSum, Lay
     _match("number of values", total.count, layout.count)
     if len(total.contributors) < encoding.min_clients:
         raise AggregationError(
-            f"the sum has {len(total.contributors)} contributors; {encoding.min_clients} are needed, so that nobody's model "
-            "is seen alone",
+            f"the sum has {len(total.contributors)} contributors; {encoding.min_clients} are needed, so that "
+            "nobody's model is seen alone",
             reason="too few",
             found=len(total.contributors),
             expected=encoding.min_clients,
@@ -109,9 +116,16 @@ def _match(what: str, found: object, expected: object, client: int | None = None
 
 
 def check_update(
-    update: EncryptedUpdate, *, session: bytes, round: int, client: int, weight: int, count: int  # noqa: A002
+    update: EncryptedUpdate,
+    *,
+    session: bytes,
+    round: int,  # noqa: A002
+    client: int,
+    weight: int,
+    count: int,
 ) -> None:
-    """Refuse an update that is not what its sender may send now: of another run, replayed, or somebody else's.
+    """Refuse an update that is not what its sender may send now: of another run, replayed, or somebody
+    else's.
 
     Raises:
         AggregationError: naming the claim, what it says and what was expected.

@@ -107,7 +107,12 @@ class FilteringFedAvg(FedAvg):
         accepted = self._of_one_kind(server_round, accepted)
         seconds = time.perf_counter() - start
         if len(accepted) < self.encoding.min_clients:
-            log(WARNING, "%d usable updates, %d are needed: the model stays", len(accepted), self.encoding.min_clients)
+            log(
+                WARNING,
+                "%d usable updates, %d are needed: the model stays",
+                len(accepted),
+                self.encoding.min_clients,
+            )
             return None, None
         arrays, measured = self._sum(server_round, accepted)
         if arrays is None:
@@ -141,8 +146,8 @@ class FilteringFedAvg(FedAvg):
         """Note who is asked. Raises ParameterError if the modulus has no room for so many."""
         if len(messages) > capacity:
             raise ParameterError(
-                f"{len(messages)} clients are to send updates; the modulus has room for {capacity}: declare more clients or "
-                "fewer bits, or sample fewer",
+                f"{len(messages)} clients are to send updates; the modulus has room for {capacity}: declare "
+                "more clients or fewer bits, or sample fewer",
                 what="clients",
                 value=len(messages),
                 maximum=capacity,
@@ -185,7 +190,9 @@ class FilteringFedAvg(FedAvg):
         usual = Counter(map(names, accepted.values())).most_common(1)[0][0]
         for node, good in accepted.items():
             if names(good) != usual:
-                error = FormatError("the reply has other metrics than most", reason="contents", found=sorted(names(good)))
+                error = FormatError(
+                    "the reply has other metrics than most", reason="contents", found=sorted(names(good))
+                )
                 self._refuse(number, node, error)
         return {node: good for node, good in accepted.items() if names(good) == usual}
 
@@ -193,12 +200,14 @@ class FilteringFedAvg(FedAvg):
 class EncryptedFedAvg(FilteringFedAvg):
     """Federated averaging of updates that the server cannot read.
 
-    The model that clients get from the second round on, and the result of the run, is an encrypted sum: `decrypt_arrays` opens
-    it where the key is. A reply that is damaged, replayed, somebody else's or of another shape is refused and the round goes on;
-    a round with fewer than ``encoding.min_clients`` good replies changes nothing. Refusals are logged and kept in `refusals`.
+    The model that clients get from the second round on, and the result of the run, is an encrypted sum:
+    `decrypt_arrays` opens it where the key is. A reply that is damaged, replayed, somebody else's or of
+    another shape is refused and the round goes on; a round with fewer than ``encoding.min_clients`` good
+    replies changes nothing. Refusals are logged and kept in `refusals`.
 
-    The metrics of a round gain ``keywright-updates``, ``keywright-refused``, ``keywright-missing``, ``keywright-bytes-received``,
-    ``keywright-bytes-sum``, ``keywright-parse-seconds`` and ``keywright-sum-seconds``.
+    The metrics of a round gain ``keywright-updates``, ``keywright-refused``, ``keywright-missing``,
+    ``keywright-bytes-received``, ``keywright-bytes-sum``, ``keywright-parse-seconds`` and
+    ``keywright-sum-seconds``.
 
     Args:
         encoding: the declaration that clients and server share.
@@ -213,7 +222,9 @@ class EncryptedFedAvg(FilteringFedAvg):
         Raises:
             ParameterError: more clients would be asked than the modulus has room for.
         """
-        self._layout = read_sum(arrays, self.encoding)[1] if is_encrypted(arrays) else Layout.of(to_numpy(arrays))
+        self._layout = (
+            read_sum(arrays, self.encoding)[1] if is_encrypted(arrays) else Layout.of(to_numpy(arrays))
+        )
         self._session = session(self.encoding, self._layout, grid.run.run_id)
         messages = list(super().configure_train(server_round, arrays, config, grid))
         self._require_capacity(messages, self.encoding.capacity)

@@ -32,10 +32,12 @@ from keywright.federated.threshold_protocol import (
 
 
 class ThresholdMod:
-    """A mod for a ClientApp whose server runs `ThresholdFedAvg`: no key is handed out, the clients make one together.
+    """A mod for a ClientApp whose server runs `ThresholdFedAvg`: no key is handed out, the clients make one
+    together.
 
-    ``app = ClientApp(mods=[mod])`` and then ``mod.register(app)``, which adds the handlers of the set-up and of the joint
-    decryption. What a client keeps (its exchange key, its share) is in Flower's state of the client, on its own machine.
+    ``app = ClientApp(mods=[mod])`` and then ``mod.register(app)``, which adds the handlers of the set-up and
+    of the joint decryption. What a client keeps (its exchange key, its share) is in Flower's state of the
+    client, on its own machine.
 
     Args:
         encoding: the declaration that clients and server share.
@@ -48,22 +50,30 @@ class ThresholdMod:
 
     def register(self, app: ClientApp) -> None:
         """Add the handlers of the protocol to an app."""
-        for action, handler in ((JOIN, self._join), (DEAL, self._deal), (OPEN, self._open), (DECRYPT, self._decrypt)):
+        for action, handler in (
+            (JOIN, self._join),
+            (DEAL, self._deal),
+            (OPEN, self._open),
+            (DECRYPT, self._decrypt),
+        ):
             app.query(action)(handler)
 
     def __call__(self, message: Message, context: Context, call_next: ClientAppCallable) -> Message:
-        """Encrypt the update that goes out. The model that comes in is plain: the server learns the average, and only that."""
+        """Encrypt the update that goes out. The model that comes in is plain: the server learns the average,
+        and only that."""
         if message.metadata.message_type.partition(".")[0] != MessageType.TRAIN:
             return call_next(message, context)
         layout = Layout.of(to_numpy(only_arrays(message.content)[1]))
-        number = server_round(message.content.config_records)
+        number = server_round(dict(message.content.config_records))
         reply = call_next(message, context)
         if reply.has_error():
             return reply
         name, record = only_arrays(reply.content)
         metrics = next(iter(reply.content.metric_records.values()), None)
         if metrics is None or self.weighted_by_key not in metrics:
-            raise ParameterError(f"the reply has no metric {self.weighted_by_key!r}", what=self.weighted_by_key)
+            raise ParameterError(
+                f"the reply has no metric {self.weighted_by_key!r}", what=self.weighted_by_key
+            )
         state = _state(context)
         _, parameters = self._group(state)
         weight = self.encoding.require_weight(metrics[self.weighted_by_key])
@@ -92,7 +102,9 @@ class ThresholdMod:
         number = roster.number(context.node_id)
         mine = (own.public_key().public_bytes_raw(), _bytes(state, "nonce"))
         if (roster.keys[number - 1], roster.nonces[number - 1]) != mine:
-            raise AggregationError("the roster has another key of this client", reason="client", client=context.node_id)
+            raise AggregationError(
+                "the roster has another key of this client", reason="client", client=context.node_id
+            )
         state |= {name: config[name] for name in ("nodes", "keys", "nonces", "threshold", "count")}
         _, parameters = self._group(state)
         party = ThresholdParty.generate(parameters)
@@ -121,7 +133,7 @@ class ThresholdMod:
         """This client's part of a decryption: of one sum a round, in rounds that only go up."""
         config, state = _config(message), _state(context)
         roster, parameters = self._group(state)
-        total, number = _bytes(config, "sum"), int(config["round"])
+        total, number = _bytes(config, "sum"), _number(config, "round")
         contributors = set(_list(config, "contributors"))
         if len(contributors) < self.encoding.min_clients or not contributors <= set(roster.nodes):
             raise AggregationError(
@@ -134,7 +146,7 @@ class ThresholdMod:
         answered = int(state["answered-round"])
         if number < answered or (number == answered and digest != state["answered"]):
             raise AggregationError(
-                f"another sum of round {number} was asked for; the difference of two sums is a client's update",
+                f"another sum of round {number}: the difference of two sums is a client's update",
                 reason="round",
                 found=number,
                 expected=answered + 1,
@@ -156,7 +168,9 @@ class ThresholdMod:
 def _state(context: Context) -> dict[str, Any]:
     record = context.state.config_records.get(STATE)
     if record is None:
-        raise AggregationError("this client was not there at the set-up", reason="no share", client=context.node_id)
+        raise AggregationError(
+            "this client was not there at the set-up", reason="no share", client=context.node_id
+        )
     return dict(record)
 
 
@@ -174,6 +188,13 @@ def _bytes(record: Any, name: str) -> bytes:
     return value
 
 
+def _number(record: Any, name: str) -> int:
+    value = record.get(name)
+    if not isinstance(value, int):
+        raise ParameterError(f"{name} is missing or no number", what=name)
+    return value
+
+
 def _list(record: Any, name: str) -> list[Any]:
     value = record.get(name)
     if not isinstance(value, list):
@@ -183,4 +204,3 @@ def _list(record: Any, name: str) -> list[Any]:
 
 def _reply(message: Message, values: dict[str, Any]) -> Message:
     return Message(RecordDict({"keywright": ConfigRecord(values)}), reply_to=message)
-

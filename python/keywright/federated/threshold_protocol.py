@@ -1,4 +1,5 @@
-"""What clients and server of a threshold run exchange: the roster, sealed shares, and the claims of an update."""
+"""What clients and server of a threshold run exchange: the roster, sealed shares, and the claims of an
+update."""
 
 import hashlib
 import struct
@@ -32,7 +33,8 @@ def threshold_parameters(encoding: Encoding, parties: int, threshold: int, count
 
 @dataclass(frozen=True)
 class Roster:
-    """Who takes part, in the order of their numbers from 1: node numbers of Flower, exchange keys, contributions to the seed.
+    """Who takes part, in the order of their numbers from 1: node numbers of Flower, exchange keys,
+    contributions to the seed.
 
     Attributes:
         nodes: ascending.
@@ -51,9 +53,16 @@ class Roster:
         Raises:
             FormatError: the lists do not fit together.
         """
-        whole = len(nodes) == len(keys) == len(nonces) and list(nodes) == sorted(set(nodes)) and len(set(keys)) == len(keys)
+        whole = (
+            len(nodes) == len(keys) == len(nonces)
+            and list(nodes) == sorted(set(nodes))
+            and len(set(keys)) == len(keys)
+        )
         if not whole or any(len(data) != KEY_BYTES for data in (*keys, *nonces)):
-            raise FormatError(f"a roster of {len(nodes)} nodes, {len(keys)} keys and {len(nonces)} nonces", reason="contents")
+            raise FormatError(
+                f"a roster of {len(nodes)} nodes, {len(keys)} keys and {len(nonces)} nonces",
+                reason="contents",
+            )
         return cls(tuple(nodes), tuple(keys), tuple(nonces))
 
     @property
@@ -75,7 +84,9 @@ class Roster:
         return self.nodes.index(node) + 1
 
 
-def _cipher(own: X25519PrivateKey, other: bytes, roster: Roster, sender: int, receiver: int) -> ChaCha20Poly1305:
+def _cipher(
+    own: X25519PrivateKey, other: bytes, roster: Roster, sender: int, receiver: int
+) -> ChaCha20Poly1305:
     info = b"keywright share" + roster.seed + struct.pack("<II", sender, receiver)
     shared = own.exchange(X25519PublicKey.from_public_bytes(other))
     return ChaCha20Poly1305(HKDF(SHA256(), 32, None, info).derive(shared))
@@ -99,7 +110,9 @@ def unseal(own: X25519PrivateKey, roster: Roster, sender: int, receiver: int, se
     try:
         return _cipher(own, roster.keys[sender - 1], roster, sender, receiver).decrypt(_NONCE, sealed, None)
     except InvalidTag:
-        raise FormatError(f"the share of party {sender} was altered or is not for this party", reason="contents") from None
+        raise FormatError(
+            f"the share of party {sender} was altered or is not for this party", reason="contents"
+        ) from None
 
 
 @dataclass(frozen=True)
@@ -132,7 +145,9 @@ class Claims:
             FormatError: the bytes do not begin with claims.
         """
         if len(data) < _CLAIMS.size or data[:8] != _MAGIC:
-            raise FormatError("the bytes are no threshold update", reason="foreign", found=data[:8], expected=_MAGIC)
+            raise FormatError(
+                "the bytes are no threshold update", reason="foreign", found=data[:8], expected=_MAGIC
+            )
         return cls(*_CLAIMS.unpack_from(data)[1:]), data[_CLAIMS.size :]
 
     def require(self, expected: "Claims") -> None:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from logging import INFO, WARNING
 from typing import Any
 
-from flwr.app import Array, ArrayRecord, ConfigRecord, Message, MessageType, MetricRecord, RecordDict
+from flwr.app import Array, ArrayRecord, ConfigRecord, Message, MessageType, RecordDict
 from flwr.common.logger import log
 from flwr.serverapp import Grid
 
@@ -29,19 +29,23 @@ from keywright.federated.threshold_protocol import (
 class ThresholdFedAvg(FilteringFedAvg):
     """Federated averaging where any ``threshold`` clients together, and no fewer, decrypt the sum of a round.
 
-    The first round begins with a set-up among all connected clients: three exchanges. Clients that fail in it are left out and it
-    is begun anew with the others. After every round the sum is decrypted by ``threshold`` clients; one that vanishes is replaced
-    by another, at the cost of one more exchange, as long as enough are left. The result is the plain average: the server and
-    everybody it tells learn it, and no single update unless ``threshold`` clients collude.
+    The first round begins with a set-up among all connected clients: three exchanges. Clients that fail in
+    it are left out and it is begun anew with the others. After every round the sum is decrypted by
+    ``threshold`` clients; one that vanishes is replaced by another, at the cost of one more exchange, as
+    long as enough are left. The result is the plain average: the server and everybody it tells learn it, and
+    no single update unless ``threshold`` clients collude.
 
     Args:
         encoding: the declaration that clients and server share.
         threshold: clients that decrypt together; more than could ever collude.
         exchange_timeout: seconds to wait for the clients in one exchange of the protocol.
-        **options: those of `flwr.serverapp.strategy.FedAvg`. `min_available_nodes` is how many clients the set-up waits for.
+        **options: those of `flwr.serverapp.strategy.FedAvg`. `min_available_nodes` is how many clients the
+            set-up waits for.
     """
 
-    def __init__(self, encoding: Encoding, threshold: int, exchange_timeout: float = 600, **options: Any) -> None:
+    def __init__(
+        self, encoding: Encoding, threshold: int, exchange_timeout: float = 600, **options: Any
+    ) -> None:
         super().__init__(encoding, **options)
         self.threshold = threshold
         self.exchange_timeout = exchange_timeout
@@ -81,7 +85,11 @@ class ThresholdFedAvg(FilteringFedAvg):
             left = self._try_set_up(layout, sorted(nodes))
             if left is None:
                 return
-            log(WARNING, "%d clients failed in the set-up; it begins anew without them", len(nodes) - len(left))
+            log(
+                WARNING,
+                "%d clients failed in the set-up; it begins anew without them",
+                len(nodes) - len(left),
+            )
             nodes = left
 
     def _try_set_up(self, layout: Layout, nodes: list[int]) -> list[int] | None:
@@ -101,25 +109,35 @@ class ThresholdFedAvg(FilteringFedAvg):
             "threshold": self.threshold,
             "count": layout.count,
         }
-        dealt = self._exchange(DEAL, {node: terms for node in nodes})
-        good = [n for n in nodes if n in dealt and len(dealt[n].get("shares", ())) == len(nodes) and "half" in dealt[n]]
+        dealt = self._exchange(DEAL, dict.fromkeys(nodes, terms))
+        good = [
+            n
+            for n in nodes
+            if n in dealt and len(dealt[n].get("shares", ())) == len(nodes) and "half" in dealt[n]
+        ]
         if len(good) < len(nodes):
             return good
         halves = [dealt[node]["half"] for node in nodes]
         opened = self._exchange(
-            OPEN, {node: {"halves": halves, "shares": [dealt[i]["shares"][j] for i in nodes]} for j, node in enumerate(nodes)}
+            OPEN,
+            {
+                node: {"halves": halves, "shares": [dealt[i]["shares"][j] for i in nodes]}
+                for j, node in enumerate(nodes)
+            },
         )
         sessions = {opened[node].get("session") for node in opened}
         if len(opened) < len(nodes):
             return sorted(opened)
         if len(sessions) != 1:
-            raise AggregationError("the clients made different joint keys", reason="set-up", found=len(sessions), expected=1)
-        self._roster, self._session = roster, sessions.pop()
+            raise AggregationError(
+                "the clients made different joint keys", reason="set-up", found=len(sessions), expected=1
+            )
+        self._roster, self._session = roster, bytes(sessions.pop() or b"")
         self._parameters = threshold_parameters(self.encoding, len(nodes), self.threshold, layout.count)
         log(INFO, "threshold keys of %d clients made in %.1f s", len(nodes), time.perf_counter() - start)
         return None
 
-    def _exchange(self, action: str, contents: dict[int, dict[str, Any]]) -> dict[int, ConfigRecord]:
+    def _exchange(self, action: str, contents: dict[int, dict[str, Any]]) -> dict[int, dict[str, Any]]:
         """Send each node its values; what the nodes that do their part reply."""
         if self._grid is None:
             raise AggregationError("there is no grid before a round is configured", reason="set-up")
@@ -133,7 +151,7 @@ class ThresholdFedAvg(FilteringFedAvg):
             if reply.has_error():
                 log(WARNING, "client %d failed in %s: %s", node, action, reply.error.reason)
             elif node in contents and "keywright" in reply.content.config_records:
-                replies[node] = reply.content.config_records["keywright"]
+                replies[node] = dict(reply.content.config_records["keywright"])
         return replies
 
     def _parse(self, number: int, reply: Message, weight: int) -> tuple[bytes, int]:
@@ -166,7 +184,8 @@ class ThresholdFedAvg(FilteringFedAvg):
         return ArrayRecord(arrays), metrics
 
     def _decrypt(self, number: int, total: bytes, contributors: list[int]) -> tuple[Any, int]:
-        """The integers of a sum and the exchanges it took. Those who replied are asked first; who does not answer is not asked again."""
+        """The integers of a sum and the exchanges it took. Those who replied are asked first; who does not
+        answer is not asked again."""
         nodes = self._roster.nodes if self._roster else ()
         waiting = [*contributors, *(node for node in nodes if node not in contributors)]
         exchanges = 0
@@ -174,7 +193,7 @@ class ThresholdFedAvg(FilteringFedAvg):
             active = waiting[: self.threshold]
             exchanges += 1
             values = {"sum": total, "round": number, "active": active, "contributors": contributors}
-            replies = self._exchange(DECRYPT, {node: values for node in active})
+            replies = self._exchange(DECRYPT, dict.fromkeys(active, values))
             parts = {node: replies[node].get("partial") for node in active if node in replies}
             lost = [node for node in active if not isinstance(parts.get(node), bytes)]
             if not lost:
@@ -183,7 +202,13 @@ class ThresholdFedAvg(FilteringFedAvg):
                     return integers, exchanges
                 lost = active[:1]
             waiting = [node for node in waiting if node not in lost]
-        log(WARNING, "round %d: %d clients are left to decrypt, %d are needed", number, len(waiting), self.threshold)
+        log(
+            WARNING,
+            "round %d: %d clients are left to decrypt, %d are needed",
+            number,
+            len(waiting),
+            self.threshold,
+        )
         return None, exchanges
 
     def _finish(self, parts: Sequence[Any], total: bytes, inputs: int) -> Any:
@@ -192,5 +217,3 @@ class ThresholdFedAvg(FilteringFedAvg):
         except (AggregationError, FormatError) as error:
             log(WARNING, "the partial decryptions do not fit: %s", error)
             return None
-
-

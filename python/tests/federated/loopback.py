@@ -1,4 +1,5 @@
-"""A grid of Flower that calls ClientApps in this process: messages are serialised on the way, as between machines."""
+"""A grid of Flower that calls ClientApps in this process: messages are serialised on the way, as between
+machines."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -7,9 +8,9 @@ import numpy as np
 from flwr.app import Array, ArrayRecord, Context, Error, Message, MetricRecord, RecordDict
 from flwr.clientapp import ClientApp
 from flwr.common.serde import message_from_proto, message_to_proto
+from flwr.serverapp import Grid
 from flwr.supercore.run import Run
 from flwr.supercore.task_identity import TaskIdentity
-from flwr.serverapp import Grid
 
 Tamper = Callable[[int, Message], Message | None]
 RUN_ID = 41
@@ -24,7 +25,11 @@ class LoopbackGrid(Grid):
     """
 
     def __init__(self, apps: dict[int, ClientApp], tamper: Tamper | None = None) -> None:
-        TaskIdentity.run_id, TaskIdentity.node_id, TaskIdentity.task_id = RUN_ID, 1, 1  # as a ServerApp's process
+        TaskIdentity.run_id, TaskIdentity.node_id, TaskIdentity.task_id = (
+            RUN_ID,
+            1,
+            1,
+        )  # as a ServerApp's process
         self.apps = apps
         self.tamper: Tamper = tamper or (lambda _, reply: reply)
         self.contexts = {node: Context(RUN_ID, node, {}, RecordDict(), {}) for node in apps}
@@ -49,7 +54,9 @@ class LoopbackGrid(Grid):
     def pull_messages(self, message_ids: Iterable[str]) -> Iterable[Message]:
         raise NotImplementedError
 
-    def send_and_receive(self, messages: Iterable[Message], *, timeout: float | None = None) -> Iterable[Message]:
+    def send_and_receive(
+        self, messages: Iterable[Message], *, timeout: float | None = None
+    ) -> Iterable[Message]:
         replies = []
         for message in messages:
             node = message.metadata.dst_node_id
@@ -62,14 +69,18 @@ class LoopbackGrid(Grid):
                 reply = Message(Error(code=0, reason=f"{type(error).__name__}: {error}"), reply_to=incoming)
             answer = message_to_proto(reply)
             answer.metadata.src_node_id = node
-            arrived = self.tamper(node, message_from_proto(type(answer).FromString(answer.SerializeToString())))
+            arrived = self.tamper(
+                node, message_from_proto(type(answer).FromString(answer.SerializeToString()))
+            )
             if arrived is not None:
                 replies.append(arrived)
         self.replies = replies
         return replies
 
 
-def app(mods: list[Any], train: Callable[[dict[str, Any], int], dict[str, Any]], samples: Callable[[int], Any]) -> ClientApp:
+def app(
+    mods: list[Any], train: Callable[[dict[str, Any], int], dict[str, Any]], samples: Callable[[int], Any]
+) -> ClientApp:
     """A ClientApp that knows nothing of encryption: `train` maps arrays to arrays."""
     client = ClientApp(mods=mods)
 
@@ -89,7 +100,9 @@ def app(mods: list[Any], train: Callable[[dict[str, Any], int], dict[str, Any]],
     def _evaluate(message: Message, context: Context) -> Message:
         record = message.content.array_records["arrays"]
         total = float(sum(np.abs(value.numpy()).sum() for value in record.values()))
-        content = RecordDict({"metrics": MetricRecord({"num-examples": samples(context.node_id), "total": total})})
+        content = RecordDict(
+            {"metrics": MetricRecord({"num-examples": samples(context.node_id), "total": total})}
+        )
         return Message(content, reply_to=message)
 
     return client

@@ -1,13 +1,15 @@
 """Fixed point, layouts and the sums of the engine as Python sees them."""
 
 import json
+from typing import Any
 
 import keywright as kw
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from keywright.federated import EncryptedSum, EncryptedUpdate, Encoding, Layout, SumKey, SumParameters
+from keywright.federated import Encoding, EncryptedSum, EncryptedUpdate, Layout, SumKey, SumParameters
+from numpy.typing import NDArray
 
 ENCODING = Encoding(bound=2.0, max_clients=6, max_weight=1000)
 KEY = SumKey.generate(ENCODING.parameters, bytes(32))
@@ -20,7 +22,11 @@ def update(values: list[int], client: int = 1, round: int = 1, weight: int = 5) 
 
 @settings(max_examples=60, deadline=None)
 @given(
-    st.lists(st.tuples(st.integers(1, 1000), st.lists(st.floats(-2, 2), min_size=5, max_size=5)), min_size=2, max_size=6)
+    st.lists(
+        st.tuples(st.integers(1, 1000), st.lists(st.floats(-2, 2), min_size=5, max_size=5)),
+        min_size=2,
+        max_size=6,
+    )
 )
 def test_an_average_is_within_its_derived_bound(clients: list[tuple[int, list[float]]]) -> None:
     updates = []
@@ -87,7 +93,10 @@ def test_the_headroom_is_computed_and_one_more_is_refused() -> None:
     parameters = SumParameters(3, 100)
     key = SumKey.generate(parameters)
     assert 3 <= parameters.capacity < 1000
-    make = lambda client: key.encrypt(np.array([100]), session=SESSION, round=1, client=client, weight=1)  # noqa: E731
+
+    def make(client: int) -> EncryptedUpdate:
+        return key.encrypt(np.array([100]), session=SESSION, round=1, client=client, weight=1)
+
     updates = [make(client) for client in range(parameters.capacity)]
     assert key.decrypt(EncryptedSum.of(updates, parameters)).tolist() == [100 * parameters.capacity]
     with pytest.raises(kw.ParameterError) as caught:
@@ -155,7 +164,7 @@ def test_the_key_is_stored_and_not_shown() -> None:
 
 
 def test_layouts_cut_and_mend_arrays() -> None:
-    arrays = {
+    arrays: dict[str, NDArray[Any]] = {
         "w": np.arange(6, dtype=np.float32).reshape(2, 3),
         "count": np.array(3, dtype=np.int64),
         "b": np.array([0.25], dtype=np.float64),
@@ -167,11 +176,22 @@ def test_layouts_cut_and_mend_arrays() -> None:
         (value.shape, value.dtype) for value in arrays.values()
     ]
     assert back["count"] == 3
-    for other in ({**arrays, "w": arrays["w"].T}, {"w": arrays["w"]}, dict(reversed(arrays.items()))):
+    others: list[dict[str, NDArray[Any]]] = [
+        {**arrays, "w": arrays["w"].T},
+        {"w": arrays["w"]},
+        dict(reversed(arrays.items())),
+    ]
+    for other in others:
         with pytest.raises(kw.AggregationError) as caught:
             layout.flatten(other)
         assert caught.value.reason == "shapes"
-    for bad in ({}, {"x": np.zeros(0)}, {"x": np.array(["a"])}, {"x": np.zeros(2, complex)}):
+    wrong: list[dict[str, NDArray[Any]]] = [
+        {},
+        {"x": np.zeros(0)},
+        {"x": np.array(["a"])},
+        {"x": np.zeros(2, complex)},
+    ]
+    for bad in wrong:
         with pytest.raises(kw.EncodeError):
             Layout.of(bad)
 
