@@ -5,7 +5,7 @@ use keywright_rlwe::{Parameters, ParametersLiteral, SecretDistribution, maximum_
 use crate::AggregationError;
 use crate::error::in_range;
 
-/// Most updates of one sum: accumulators of 32 bits hold the sums of their bytes.
+/// Most updates of one sum.
 pub const MAX_INPUTS: u32 = 1 << 20;
 /// Largest magnitude that can be declared.
 pub const MAX_MAGNITUDE: u64 = 1 << 48;

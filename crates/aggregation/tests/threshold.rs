@@ -1,4 +1,5 @@
 //! Sums that only a threshold of parties decrypts.
+#![expect(clippy::unwrap_used, reason = "tests")]
 
 use keywright_aggregation::AggregationError;
 use keywright_aggregation::threshold::{
