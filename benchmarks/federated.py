@@ -16,6 +16,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -215,7 +216,7 @@ def one_round(
     """Seconds of each stage, bytes, and the largest error of the average."""
     sent, seconds = [], []
     for number, arrays in enumerate(updates):
-        data, took = timed(lambda arrays=arrays, number=number: way.client(arrays, number))
+        data, took = timed(partial(way.client, arrays, number))
         sent.append(data)
         seconds.append(took)
     total, server = timed(lambda: way.server(sent))

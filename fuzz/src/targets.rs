@@ -6,6 +6,7 @@
 use std::io::Cursor;
 use std::sync::OnceLock;
 
+use keywright_aggregation::{EncryptedSum, EncryptedUpdate, SumParameters};
 use keywright_ckks::{Ciphertext, CkksLiteral, CkksParameters, Plaintext, SymmetricCiphertext};
 use keywright_ring::{Coefficient, Evaluation, Poly};
 use keywright_rlwe::{
@@ -18,7 +19,7 @@ use keywright_wire::{KeySetFile, KeySetReader, KeySetWriter, Wire, WireSecret, i
 pub type Target = fn(&[u8]) -> bool;
 
 /// All targets.
-pub const TARGETS: [(&str, Target); 16] = [
+pub const TARGETS: [(&str, Target); 18] = [
     ("inspect", inspect_object),
     ("parameters", parameters),
     ("public_key", rlwe::<PublicKey>),
@@ -35,6 +36,8 @@ pub const TARGETS: [(&str, Target); 16] = [
     ("ckks_plaintext", ckks::<Plaintext>),
     ("ckks_ciphertext", ckks::<Ciphertext>),
     ("ckks_ciphertext_seeded", ckks::<SymmetricCiphertext>),
+    ("encrypted_update", sums::<EncryptedUpdate>),
+    ("encrypted_sum", sums::<EncryptedSum>),
 ];
 
 /// The parameters of `vectors/wire`.
@@ -70,6 +73,13 @@ fn rlwe<T: Wire<Context = Parameters>>(bytes: &[u8]) -> bool {
 
 fn ckks<T: Wire<Context = CkksParameters>>(bytes: &[u8]) -> bool {
     round_trip::<T>(bytes, context())
+}
+
+/// The parameters of the encrypted updates of `vectors/wire`.
+fn sums<T: Wire<Context = SumParameters>>(bytes: &[u8]) -> bool {
+    static CONTEXT: OnceLock<SumParameters> = OnceLock::new();
+    let context = CONTEXT.get_or_init(|| SumParameters::new(5, (1 << 20) - 1).expect("the sums fit"));
+    round_trip::<T>(bytes, context)
 }
 
 /// Literals that load are checked by `Parameters::new`, which must refuse or accept, not panic. Large ones are left out:

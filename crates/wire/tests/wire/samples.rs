@@ -1,5 +1,8 @@
 //! Objects with contents that anybody can compute: see `vectors/wire/README.md`.
 
+use std::sync::OnceLock;
+
+use keywright_aggregation::{Binding, Contributor, EncryptedSum, EncryptedUpdate, Residues, SumParameters};
 use keywright_ckks::{
     Ciphertext, CkksLiteral, CkksParameters, ErrorEstimate, Packing, Plaintext, SymmetricCiphertext,
 };
@@ -151,6 +154,30 @@ pub(crate) fn ckks_seeded(c: &CkksParameters) -> SymmetricCiphertext {
     SymmetricCiphertext { parameters: c.clone(), seeded, scale: SCALE, packing, estimate: ESTIMATE }
 }
 
+/// Sums of five vectors of integers of 20 bits: residues of 40 bits, `N = 2^11`.
+pub(crate) fn sum_parameters() -> &'static SumParameters {
+    static PARAMETERS: OnceLock<SumParameters> = OnceLock::new();
+    PARAMETERS.get_or_init(|| SumParameters::new(5, (1 << 20) - 1).unwrap())
+}
+
+/// Planes whose byte `i` is `7 i + 3`.
+fn planes(values: usize) -> Residues {
+    Residues::from_planes(5, (0..5 * values).map(|i| (7 * i + 3) as u8).collect()).unwrap()
+}
+
+const SESSION: [u8; 16] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15];
+
+pub(crate) fn encrypted_update() -> EncryptedUpdate {
+    let binding = Binding { session: SESSION, round: 3, client: 9, weight: 60 };
+    EncryptedUpdate::new(sum_parameters(), binding, HALF, planes(6)).unwrap()
+}
+
+pub(crate) fn encrypted_sum() -> EncryptedSum {
+    let contributor = |client| Contributor { client, weight: 51 + client as u32, seed: HALF };
+    let contributors = vec![contributor(9), contributor(10)];
+    EncryptedSum::new(sum_parameters(), SESSION, 3, contributors, planes(7)).unwrap()
+}
+
 /// One object as bytes, and a function that loads such bytes and writes them again.
 pub(crate) struct Sample {
     pub(crate) name: &'static str,
@@ -171,6 +198,12 @@ fn ckks<T: Wire<Context = CkksParameters>>(name: &'static str, object: &T, c: &C
 fn literals<T: Wire<Context = ()>>(name: &'static str, object: &T) -> Sample {
     let reload = |bytes: &[u8], _: &CkksParameters| T::from_bytes(bytes, &())?.to_bytes(&());
     Sample { name, bytes: object.to_bytes(&()).unwrap(), reload }
+}
+
+fn sums<T: Wire<Context = SumParameters>>(name: &'static str, object: &T) -> Sample {
+    let reload =
+        |bytes: &[u8], _: &CkksParameters| T::from_bytes(bytes, sum_parameters())?.to_bytes(sum_parameters());
+    Sample { name, bytes: object.to_bytes(sum_parameters()).unwrap(), reload }
 }
 
 fn secret<T: WireSecret<Context = Parameters>>(name: &'static str, object: &T, c: &CkksParameters) -> Sample {
@@ -199,5 +232,7 @@ pub(crate) fn all(c: &CkksParameters) -> Vec<Sample> {
         ckks("ckks_plaintext", &plaintext(c), c),
         ckks("ckks_ciphertext", &ckks_ciphertext(c), c),
         ckks("ckks_ciphertext_seeded", &ckks_seeded(c), c),
+        sums("encrypted_update", &encrypted_update()),
+        sums("encrypted_sum", &encrypted_sum()),
     ]
 }
