@@ -14,6 +14,11 @@ from keywright.errors import AggregationError, EncodeError, FormatError
 MAX_BYTES = 1 << 24
 MAX_VALUES = 2**32 - 1
 MAX_DIMENSIONS = 32
+DTYPES = frozenset(f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)) | {
+    "float16",
+    "float32",
+    "float64",
+}
 Arrays = Mapping[str, NDArray[Any]]
 
 
@@ -35,7 +40,7 @@ class Layout:
             EncodeError: there is no value, or an array is of numbers that cannot be averaged.
         """
         for name, array in arrays.items():
-            if array.dtype.kind not in "fiu":
+            if str(array.dtype) not in DTYPES:
                 raise EncodeError(
                     f"array {name!r} has dtype {array.dtype}; integers or floats can be averaged"
                 )
@@ -112,10 +117,10 @@ def _entry(entry: object) -> tuple[str, tuple[int, ...], str]:
         raise TypeError(f"{entry!r} is no list")
     name, shape, dtype = entry
     sizes = tuple(shape)
-    if not isinstance(name, str) or not isinstance(dtype, str) or np.dtype(dtype).kind not in "fiu":
+    if not isinstance(name, str) or not isinstance(dtype, str) or dtype not in DTYPES:
         raise ValueError(f"{name!r} of dtype {dtype!r}")
     if len(sizes) > MAX_DIMENSIONS or not all(
         type(size) is int and 0 <= size <= MAX_VALUES for size in sizes
     ):
         raise ValueError(f"shape {shape!r} of {name!r}")
-    return name, sizes, str(np.dtype(dtype))
+    return name, sizes, dtype

@@ -104,7 +104,8 @@ class FilteringFedAvg(FedAvg):
                 self._refuse(server_round, node, error)
             else:
                 accepted[node] = good
-        accepted = self._of_one_kind(server_round, accepted)
+        usual = self._of_one_kind(server_round, {node: good.message for node, good in accepted.items()})
+        accepted = {node: accepted[node] for node in usual}
         seconds = time.perf_counter() - start
         if len(accepted) < self.encoding.min_clients:
             log(
@@ -130,7 +131,7 @@ class FilteringFedAvg(FedAvg):
 
     def aggregate_evaluate(self, server_round: int, replies: Iterable[Message]) -> MetricRecord | None:
         """Average the metrics of the replies that have them."""
-        good = []
+        good = {}
         for reply in replies:
             if self._failed(server_round, reply):
                 continue
@@ -139,8 +140,9 @@ class FilteringFedAvg(FedAvg):
             except KeywrightError as error:
                 self._refuse(server_round, reply.metadata.src_node_id, error)
             else:
-                good.append(reply)
-        return super().aggregate_evaluate(server_round, good)
+                good[reply.metadata.src_node_id] = reply
+        usual = self._of_one_kind(server_round, good)
+        return super().aggregate_evaluate(server_round, list(usual.values()))
 
     def _require_capacity(self, messages: Sequence[Message], capacity: int) -> None:
         """Note who is asked. Raises ParameterError if the modulus has no room for so many."""
@@ -179,22 +181,23 @@ class FilteringFedAvg(FedAvg):
         update, size = self._parse(number, reply, weight)
         return Accepted(update, reply, weight, size)
 
-    def _of_one_kind(self, number: int, accepted: dict[int, Accepted]) -> dict[int, Accepted]:
-        """The replies whose metrics have the names that most have: others cannot be averaged with them."""
+    def _of_one_kind(self, number: int, replies: dict[int, Message]) -> dict[int, Message]:
+        """The replies whose metrics have the names and lengths that most have: others cannot be averaged with
+        them."""
 
-        def names(good: Accepted) -> frozenset[str]:
-            return frozenset(next(iter(good.message.content.metric_records.values())))
+        def shape(reply: Message) -> frozenset[tuple[str, int]]:
+            metrics = next(iter(reply.content.metric_records.values()))
+            return frozenset((name, len(v) if isinstance(v, list) else -1) for name, v in metrics.items())
 
-        if not accepted:
-            return accepted
-        usual = Counter(map(names, accepted.values())).most_common(1)[0][0]
-        for node, good in accepted.items():
-            if names(good) != usual:
-                error = FormatError(
-                    "the reply has other metrics than most", reason="contents", found=sorted(names(good))
-                )
+        if not replies:
+            return replies
+        usual = Counter(map(shape, replies.values())).most_common(1)[0][0]
+        for node, reply in replies.items():
+            if shape(reply) != usual:
+                found = sorted(shape(reply))
+                error = FormatError("the reply has other metrics than most", reason="contents", found=found)
                 self._refuse(number, node, error)
-        return {node: good for node, good in accepted.items() if names(good) == usual}
+        return {node: reply for node, reply in replies.items() if shape(reply) == usual}
 
 
 class EncryptedFedAvg(FilteringFedAvg):

@@ -41,11 +41,13 @@ class ThresholdMod:
 
     Args:
         encoding: the declaration that clients and server share.
+        threshold: clients that decrypt together. A server that asks for another number is refused.
         weighted_by_key: metric that holds the number of samples.
     """
 
-    def __init__(self, encoding: Encoding, weighted_by_key: str = "num-examples") -> None:
+    def __init__(self, encoding: Encoding, threshold: int, weighted_by_key: str = "num-examples") -> None:
         self.encoding = encoding
+        self.threshold = threshold
         self.weighted_by_key = weighted_by_key
 
     def register(self, app: ClientApp) -> None:
@@ -105,7 +107,15 @@ class ThresholdMod:
             raise AggregationError(
                 "the roster has another key of this client", reason="client", client=context.node_id
             )
-        state |= {name: config[name] for name in ("nodes", "keys", "nonces", "threshold", "count")}
+        asked = _number(config, "threshold")
+        if asked != self.threshold:
+            raise AggregationError(
+                f"the server's threshold is {asked}, this client's is {self.threshold}",
+                reason="set-up",
+                found=asked,
+                expected=self.threshold,
+            )
+        state |= {name: config[name] for name in ("nodes", "keys", "nonces", "count")}
         _, parameters = self._group(state)
         party = ThresholdParty.generate(parameters)
         shares = [seal(own, roster, number, j, share) for j, share in enumerate(party.deal(), start=1)]
@@ -160,7 +170,7 @@ class ThresholdMod:
     def _group(self, state: dict[str, Any]) -> tuple[Roster, Any]:
         roster = Roster.of(_list(state, "nodes"), _list(state, "keys"), _list(state, "nonces"))
         parameters = threshold_parameters(
-            self.encoding, len(roster.nodes), int(state["threshold"]), int(state["count"])
+            self.encoding, len(roster.nodes), self.threshold, _number(state, "count")
         )
         return roster, parameters
 

@@ -19,6 +19,7 @@ from keywright.federated.threshold_protocol import (
     DEAL,
     DECRYPT,
     JOIN,
+    KEY_BYTES,
     OPEN,
     Claims,
     Roster,
@@ -98,10 +99,17 @@ class ThresholdFedAvg(FilteringFedAvg):
         joined = self._exchange(JOIN, {node: {} for node in nodes})
         if len(joined) < len(nodes):
             return sorted(joined)
-        try:
-            roster = Roster.of(nodes, [joined[n]["key"] for n in nodes], [joined[n]["nonce"] for n in nodes])
-        except (KeyError, TypeError):
-            return [node for node in nodes if {"key", "nonce"} <= set(joined[node])]
+        keys: list[Any]
+        nonces: list[Any]
+        keys, nonces = ([joined[node].get(name) for node in nodes] for name in ("key", "nonce"))
+        good = [
+            n
+            for n, k, r in zip(nodes, keys, nonces, strict=True)
+            if _whole(k) and _whole(r) and keys.count(k) == 1
+        ]
+        if len(good) < len(nodes):
+            return good
+        roster = Roster.of(nodes, keys, nonces)
         terms = {
             "nodes": list(roster.nodes),
             "keys": list(roster.keys),
@@ -110,11 +118,7 @@ class ThresholdFedAvg(FilteringFedAvg):
             "count": layout.count,
         }
         dealt = self._exchange(DEAL, dict.fromkeys(nodes, terms))
-        good = [
-            n
-            for n in nodes
-            if n in dealt and len(dealt[n].get("shares", ())) == len(nodes) and "half" in dealt[n]
-        ]
+        good = [n for n in nodes if n in dealt and _dealt(dealt[n], len(nodes))]
         if len(good) < len(nodes):
             return good
         halves = [dealt[node]["half"] for node in nodes]
@@ -217,3 +221,18 @@ class ThresholdFedAvg(FilteringFedAvg):
         except (AggregationError, FormatError) as error:
             log(WARNING, "the partial decryptions do not fit: %s", error)
             return None
+
+
+def _whole(value: object) -> bool:
+    return isinstance(value, bytes) and len(value) == KEY_BYTES
+
+
+def _dealt(values: dict[str, Any], parties: int) -> bool:
+    """Whether a reply has a half and a share for every party. What is in them only the parties can tell."""
+    shares = values.get("shares")
+    return (
+        isinstance(values.get("half"), bytes)
+        and isinstance(shares, list)
+        and len(shares) == parties
+        and all(isinstance(share, bytes) for share in shares)
+    )

@@ -242,6 +242,7 @@ def without_metrics(reply: Message) -> Message:
         (metric("num-examples", float("nan")), "ParameterError"),
         (metric("num-examples", [220]), "ParameterError"),
         (metric("surprise", 1.0), "contents"),
+        (metric("loss", [0.5, 0.5]), "contents"),
         (without_metrics, "contents"),
     ],
 )

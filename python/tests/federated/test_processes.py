@@ -1,4 +1,4 @@
-"""Flower's SuperLink and SuperNodes as processes of their own, over loopback: the command of examples/federated."""
+"""Flower's SuperLink and SuperNodes as processes of their own: the command of examples/federated."""
 
 import subprocess
 import sys
@@ -8,7 +8,7 @@ RUN = Path(__file__).parents[3] / "examples" / "federated" / "run.py"
 
 
 def test_processes_train_on_encrypted_sums() -> None:
-    command = [sys.executable, RUN, "processes", "--clients", "2", "--fraction", "1.0", "--rounds", "1"]
+    command = [sys.executable, str(RUN), "processes", "--clients", "2", "--fraction", "1.0", "--rounds", "1"]
     run = subprocess.run(command, capture_output=True, text=True, timeout=560, check=False)
     assert run.returncode == 0, run.stdout[-4000:] + run.stderr[-4000:]
     assert '"keywright-updates": 2' in run.stdout

@@ -33,7 +33,9 @@ def train(arrays: dict[str, NDArray[Any]], node: int) -> dict[str, NDArray[Any]]
 class Federation:
     """A threshold run of some rounds."""
 
-    def __init__(self, *, rounds: int = 1, threshold: int = 3, tamper: Tamper | None = None) -> None:
+    def __init__(
+        self, *, rounds: int = 1, threshold: int = 3, client_threshold: int = 0, tamper: Tamper | None = None
+    ) -> None:
         self.asked: list[str] = []
         self.replies: dict[tuple[str, int], Message] = {}
 
@@ -43,7 +45,7 @@ class Federation:
             self.replies[action, node] = reply
             return reply if tamper is None else tamper(node, reply)
 
-        mod = ThresholdMod(ENCODING)
+        mod = ThresholdMod(ENCODING, client_threshold or threshold)
         apps = {node: app([mod], train, lambda node: node * 10) for node in NODES}
         for client in apps.values():
             mod.register(client)
@@ -120,6 +122,22 @@ def test_fewer_clients_than_the_threshold_are_an_error() -> None:
     with pytest.raises(kw.AggregationError) as caught:
         Federation(threshold=4, tamper=lambda node, reply: None if node == 33 else reply)
     assert (caught.value.reason, caught.value.found, caught.value.expected) == ("set-up", 3, 4)
+
+
+def test_a_server_with_a_lower_threshold_gets_no_shares() -> None:
+    with pytest.raises(kw.AggregationError) as caught:
+        Federation(threshold=2, client_threshold=3)
+    assert caught.value.reason == "set-up"
+
+
+@pytest.mark.parametrize("change", [{"key": b"short"}, {"nonce": 7}, {"key": "text"}])
+def test_a_client_that_joins_with_nonsense_is_left_out(change: dict[str, Any]) -> None:
+    def alter(node: int, reply: Message) -> Message:
+        if node == 33 and action_of(reply) == JOIN:
+            reply.content.config_records["keywright"].update(change)
+        return reply
+
+    assert_average(Federation(tamper=alter), nodes=(11, 22, 44))
 
 
 def test_an_altered_share_is_noticed_by_its_receiver() -> None:
