@@ -16,6 +16,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from keywright._core import (
+    BfvCiphertext,
+    BfvDecryptor,
+    BfvEncryptor,
+    BfvEvaluator,
+    BfvParameters,
+    BfvSeededCiphertext,
     Bootstrapper,
     BootstrapperPlan,
     Ciphertext,
@@ -32,6 +38,7 @@ from keywright._core import (
     SeededCiphertext,
     SwitchingKey,
     __version__,
+    bfv_presets,
     bootstrap_presets,
     inspect,
     presets,
@@ -49,13 +56,14 @@ from keywright.errors import (
     LevelError,
     MissingKeyError,
     MixedParametersError,
+    NoiseError,
     PackingError,
     ParameterError,
     RandomnessError,
     ScaleError,
     SecurityError,
 )
-from keywright.values import Encrypted
+from keywright.values import Encrypted, EncryptedIntegers
 
 if TYPE_CHECKING:
     from keywright import federated, nn
@@ -63,6 +71,12 @@ if TYPE_CHECKING:
 __all__ = [
     "AggregationError",
     "BackendError",
+    "BfvCiphertext",
+    "BfvDecryptor",
+    "BfvEncryptor",
+    "BfvEvaluator",
+    "BfvParameters",
+    "BfvSeededCiphertext",
     "Bootstrapper",
     "BootstrapperPlan",
     "Ciphertext",
@@ -70,6 +84,7 @@ __all__ = [
     "DegreeError",
     "EncodeError",
     "Encrypted",
+    "EncryptedIntegers",
     "Encryptor",
     "EvaluationKeys",
     "Evaluator",
@@ -82,6 +97,7 @@ __all__ = [
     "LinearTransform",
     "MissingKeyError",
     "MixedParametersError",
+    "NoiseError",
     "PackingError",
     "ParameterError",
     "Parameters",
@@ -93,6 +109,7 @@ __all__ = [
     "SeededCiphertext",
     "SwitchingKey",
     "__version__",
+    "bfv_presets",
     "bootstrap_presets",
     "federated",
     "inspect",

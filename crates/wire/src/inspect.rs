@@ -2,11 +2,13 @@
 
 use std::io::Read;
 
+use keywright_bfv::BfvLiteral;
 use keywright_ckks::CkksLiteral;
 use keywright_ring::Seed;
 use keywright_rlwe::ParametersLiteral;
 
 use crate::aggregation::{SumDescriptor, UpdateDescriptor};
+use crate::bfv::{BfvCiphertextDescriptor, BfvSeededDescriptor};
 use crate::ckks::{CkksCiphertextDescriptor, CkksSeededDescriptor, PlaintextDescriptor};
 use crate::fields::FieldReader;
 use crate::header::Header;
@@ -64,6 +66,12 @@ pub enum Content {
     CkksCiphertext(CkksCiphertextDescriptor),
     /// A seeded CKKS ciphertext.
     CkksSeededCiphertext(CkksSeededDescriptor),
+    /// BFV parameters.
+    BfvParameters(BfvLiteral),
+    /// A BFV ciphertext.
+    BfvCiphertext(BfvCiphertextDescriptor),
+    /// A seeded BFV ciphertext.
+    BfvSeededCiphertext(BfvSeededDescriptor),
     /// An encrypted update.
     EncryptedUpdate(UpdateDescriptor),
     /// A sum of encrypted updates.
@@ -90,6 +98,11 @@ pub fn inspect(reader: &mut impl Read) -> Result<Info, WireError> {
             require_identity(&header, &literal.rlwe)?;
             Content::CkksParameters(literal)
         }
+        Kind::BfvParameters => {
+            let literal = BfvLiteral::decode(f)?;
+            require_identity(&header, &literal.rlwe)?;
+            Content::BfvParameters(literal)
+        }
         Kind::SecretKey => {
             SecretKeyDescriptor::decode(f)?;
             Content::SecretKey
@@ -109,6 +122,8 @@ pub fn inspect(reader: &mut impl Read) -> Result<Info, WireError> {
         Kind::Polynomial => Content::Polynomial(PolynomialDescriptor::decode(f)?),
         Kind::CkksPlaintext => Content::CkksPlaintext(PlaintextDescriptor::decode(f)?),
         Kind::CkksCiphertext => Content::CkksCiphertext(CkksCiphertextDescriptor::decode(f)?),
+        Kind::BfvCiphertext => Content::BfvCiphertext(BfvCiphertextDescriptor::decode(f)?),
+        Kind::BfvSeededCiphertext => Content::BfvSeededCiphertext(BfvSeededDescriptor::decode(f)?),
         Kind::CkksSeededCiphertext => Content::CkksSeededCiphertext(CkksSeededDescriptor::decode(f)?),
         Kind::EncryptedUpdate => Content::EncryptedUpdate(UpdateDescriptor::decode(f)?),
         Kind::EncryptedSum => Content::EncryptedSum(SumDescriptor::decode(f)?),

@@ -29,6 +29,12 @@ pub enum Kind {
     CkksCiphertext = 0x0103,
     /// [`keywright_ckks::SymmetricCiphertext`].
     CkksSeededCiphertext = 0x0104,
+    /// [`keywright_bfv::BfvLiteral`].
+    BfvParameters = 0x0201,
+    /// [`keywright_bfv::Ciphertext`].
+    BfvCiphertext = 0x0203,
+    /// [`keywright_bfv::SymmetricCiphertext`].
+    BfvSeededCiphertext = 0x0204,
     /// [`keywright_aggregation::EncryptedUpdate`].
     EncryptedUpdate = 0x0301,
     /// [`keywright_aggregation::EncryptedSum`].
@@ -39,7 +45,7 @@ pub enum Kind {
 
 impl Kind {
     /// All kinds, by code.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 17] = [
         Self::Parameters,
         Self::PublicKey,
         Self::SwitchingKey,
@@ -51,6 +57,9 @@ impl Kind {
         Self::CkksPlaintext,
         Self::CkksCiphertext,
         Self::CkksSeededCiphertext,
+        Self::BfvParameters,
+        Self::BfvCiphertext,
+        Self::BfvSeededCiphertext,
         Self::EncryptedUpdate,
         Self::EncryptedSum,
         Self::SecretKey,
@@ -85,6 +94,9 @@ impl fmt::Display for Kind {
             Self::CkksPlaintext => "a CKKS plaintext",
             Self::CkksCiphertext => "a CKKS ciphertext",
             Self::CkksSeededCiphertext => "a seeded CKKS ciphertext",
+            Self::BfvParameters => "BFV parameters",
+            Self::BfvCiphertext => "a BFV ciphertext",
+            Self::BfvSeededCiphertext => "a seeded BFV ciphertext",
             Self::EncryptedUpdate => "an encrypted update",
             Self::EncryptedSum => "an encrypted sum of updates",
             Self::SecretKey => "a secret key",

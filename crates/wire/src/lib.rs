@@ -37,6 +37,7 @@
 #![forbid(unsafe_code)]
 
 mod aggregation;
+mod bfv;
 mod body;
 mod ckks;
 mod error;
@@ -53,6 +54,7 @@ mod rlwe;
 mod sequence;
 
 pub use aggregation::{SumDescriptor, UpdateDescriptor};
+pub use bfv::{BfvCiphertextDescriptor, BfvSeededDescriptor, ValueDescriptor};
 pub use ckks::{CkksCiphertextDescriptor, CkksSeededDescriptor, MessageDescriptor, PlaintextDescriptor};
 pub use error::WireError;
 pub use file::AtomicFile;

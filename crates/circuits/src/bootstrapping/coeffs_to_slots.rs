@@ -30,8 +30,9 @@ use keywright_ring::rotation_element;
 use keywright_rlwe::{KeyElement, KeySpec};
 
 use super::dft::{Dft, Direction};
-use super::factor::{FactorPlan, apply, quiet_key};
+use super::factor::{FactorPlan, quiet_key};
 use super::stage::{Stage, require_input};
+use super::transforms::{Diagonals, Transforms};
 use crate::CircuitError;
 use crate::linear_transform::{LinearTransform, Spread};
 
@@ -156,7 +157,7 @@ impl CoeffsToSlotsPlan {
 pub struct CoeffsToSlots {
     parameters: CkksParameters,
     plan: CoeffsToSlotsPlan,
-    transforms: Vec<LinearTransform>,
+    transforms: Transforms,
 }
 
 impl CoeffsToSlots {
@@ -165,23 +166,19 @@ impl CoeffsToSlots {
     /// # Errors
     /// As [`LinearTransform::new`].
     pub fn new(parameters: &CkksParameters, plan: &CoeffsToSlotsPlan) -> Result<Self, CircuitError> {
-        let constant = plan.constant().powf(1.0 / plan.factors.len() as f64);
-        let transforms = plan
-            .dft
-            .order(Direction::Inverse)
-            .into_iter()
-            .zip(&plan.factors)
-            .map(|(factor, step)| {
-                let last = if factor == 0 { 0.5 } else { 1.0 };
-                let mut diagonals = plan.dft.diagonals(Direction::Inverse, factor, last * constant);
-                if step.log_slots > plan.dft.log_slots() {
-                    for diagonal in diagonals.values_mut() {
-                        diagonal.extend(diagonal.clone().into_iter().map(|v| Complex64::new(v.im, -v.re)));
-                    }
-                }
-                step.encode(parameters, &diagonals, Spread::RootMeanSquare)
-            })
-            .collect::<Result<_, _>>()?;
+        Self::with_diagonals(parameters, plan, Diagonals::Stored)
+    }
+
+    /// The stage with its diagonals stored or generated.
+    ///
+    /// # Errors
+    /// As [`LinearTransform::new`], for diagonals that are stored.
+    pub fn with_diagonals(
+        parameters: &CkksParameters,
+        plan: &CoeffsToSlotsPlan,
+        diagonals: Diagonals,
+    ) -> Result<Self, CircuitError> {
+        let transforms = Transforms::new(diagonals, plan.factors.len(), |i| encode(parameters, plan, i))?;
         Ok(Self { parameters: parameters.clone(), plan: plan.clone(), transforms })
     }
 
@@ -190,9 +187,9 @@ impl CoeffsToSlots {
         &self.plan
     }
 
-    /// Bytes of its diagonals.
+    /// Bytes of the diagonals that it keeps.
     pub fn bytes(&self) -> usize {
-        self.transforms.iter().map(LinearTransform::bytes).sum()
+        self.transforms.bytes()
     }
 
     /// Moves the values in coefficients to slots: the ciphertexts of the table in the [module documentation](self).
@@ -210,8 +207,10 @@ impl CoeffsToSlots {
         require_input(stage, &self.parameters, input, packing, plan.input_level(), plan.input_scale)?;
         let traced = self.trace(evaluator, input).map_err(|e| stage.error(plan.input_level(), e))?;
         let scale = traced.scale * plan.constant() / plan.factor;
-        let mut slots =
-            apply(evaluator, &self.transforms, traced).map_err(|e| stage.error(plan.input_level(), e))?;
+        let mut slots = self
+            .transforms
+            .apply(evaluator, traced, |i| encode(&self.parameters, plan, i))
+            .map_err(|e| stage.error(plan.input_level(), e))?;
         slots.scale = scale;
         slots.estimate.deviation *= plan.factor / plan.constant();
         if plan.output_log_slots() > plan.dft.log_slots() {
@@ -254,4 +253,22 @@ impl CoeffsToSlots {
         }
         Ok(parts)
     }
+}
+
+/// Factor `index` in the order of evaluation.
+fn encode(
+    parameters: &CkksParameters,
+    plan: &CoeffsToSlotsPlan,
+    index: usize,
+) -> Result<LinearTransform, CircuitError> {
+    let constant = plan.constant().powf(1.0 / plan.factors.len() as f64);
+    let (factor, step) = (plan.dft.order(Direction::Inverse)[index], &plan.factors[index]);
+    let last = if factor == 0 { 0.5 } else { 1.0 };
+    let mut diagonals = plan.dft.diagonals(Direction::Inverse, factor, last * constant);
+    if step.log_slots > plan.dft.log_slots() {
+        for diagonal in diagonals.values_mut() {
+            diagonal.extend(diagonal.clone().into_iter().map(|v| Complex64::new(v.im, -v.re)));
+        }
+    }
+    step.encode(parameters, &diagonals, Spread::RootMeanSquare)
 }

@@ -20,8 +20,9 @@ use keywright_ckks::{Ciphertext, CkksError, CkksParameters, Evaluator, Packing};
 use keywright_rlwe::KeySpec;
 
 use super::dft::{Dft, Direction};
-use super::factor::{FactorPlan, apply};
+use super::factor::FactorPlan;
 use super::stage::{Stage, require_input};
+use super::transforms::{Diagonals, Transforms};
 use crate::CircuitError;
 use crate::linear_transform::{LinearTransform, Spread};
 
@@ -99,7 +100,7 @@ impl SlotsToCoeffsPlan {
 pub struct SlotsToCoeffs {
     parameters: CkksParameters,
     plan: SlotsToCoeffsPlan,
-    transforms: Vec<LinearTransform>,
+    transforms: Transforms,
 }
 
 impl SlotsToCoeffs {
@@ -108,17 +109,19 @@ impl SlotsToCoeffs {
     /// # Errors
     /// As [`LinearTransform::new`].
     pub fn new(parameters: &CkksParameters, plan: &SlotsToCoeffsPlan) -> Result<Self, CircuitError> {
-        let constant = (plan.output_scale / plan.input_scale).powf(1.0 / plan.factors.len() as f64);
-        let transforms = plan
-            .dft
-            .order(Direction::Forward)
-            .into_iter()
-            .zip(&plan.factors)
-            .map(|(factor, step)| {
-                let diagonals = plan.dft.diagonals(Direction::Forward, factor, constant);
-                step.encode(parameters, &diagonals, Spread::RootMeanSquare)
-            })
-            .collect::<Result<_, _>>()?;
+        Self::with_diagonals(parameters, plan, Diagonals::Stored)
+    }
+
+    /// The stage with its diagonals stored or generated.
+    ///
+    /// # Errors
+    /// As [`LinearTransform::new`], for diagonals that are stored.
+    pub fn with_diagonals(
+        parameters: &CkksParameters,
+        plan: &SlotsToCoeffsPlan,
+        diagonals: Diagonals,
+    ) -> Result<Self, CircuitError> {
+        let transforms = Transforms::new(diagonals, plan.factors.len(), |i| encode(parameters, plan, i))?;
         Ok(Self { parameters: parameters.clone(), plan: plan.clone(), transforms })
     }
 
@@ -127,9 +130,9 @@ impl SlotsToCoeffs {
         &self.plan
     }
 
-    /// Bytes of its diagonals.
+    /// Bytes of the diagonals that it keeps.
     pub fn bytes(&self) -> usize {
-        self.transforms.iter().map(LinearTransform::bytes).sum()
+        self.transforms.bytes()
     }
 
     /// Moves the values in slots to coefficients.
@@ -142,21 +145,62 @@ impl SlotsToCoeffs {
         evaluator: &Evaluator<'_>,
         input: &Ciphertext,
     ) -> Result<Ciphertext, CircuitError> {
-        let (plan, stage) = (&self.plan, Stage::SlotsToCoeffs);
-        let log_slots = plan.dft.log_slots();
-        let packing = Packing::Slots { log_slots };
-        require_input(stage, &self.parameters, input, packing, plan.input_level(), plan.input_scale)?;
-        let lowered = evaluator
-            .drop_to_level(input, plan.input_level())
-            .map_err(|error| stage.error(plan.input_level(), error))?;
-        let mut out = apply(evaluator, &self.transforms, lowered)
-            .map_err(|error| stage.error(plan.input_level(), error))?;
-        let factor = plan.output_scale / plan.input_scale;
-        out.scale = input.scale * factor;
+        let lowered = self.take(evaluator, input)?;
+        let packing = lowered.packing;
+        let mut out = self.transform(evaluator, lowered, input.estimate.magnitude)?;
         out.packing = Packing::Coefficients;
         // The root mean square of the slots' errors, spread over the coefficients.
-        out.estimate.deviation /= packing.spread().sqrt() * factor;
-        out.estimate.magnitude = input.estimate.magnitude;
+        out.estimate.deviation /= packing.spread().sqrt();
         Ok(out)
     }
+
+    /// An input at the level of the plan.
+    ///
+    /// # Errors
+    /// As [`Self::evaluate`], but for keys.
+    pub(super) fn take(
+        &self,
+        evaluator: &Evaluator<'_>,
+        input: &Ciphertext,
+    ) -> Result<Ciphertext, CircuitError> {
+        let (plan, stage) = (&self.plan, Stage::SlotsToCoeffs);
+        let (packing, level) = (Packing::Slots { log_slots: plan.dft.log_slots() }, plan.input_level());
+        require_input(stage, &self.parameters, input, packing, level, plan.input_scale)?;
+        evaluator.drop_to_level(input, level).map_err(|error| stage.error(level, error))
+    }
+
+    /// The transform of an input at the plan's level and any scale, as slots: those whose coefficients are the values. Their absolute values are at most
+    /// `magnitude`.
+    ///
+    /// # Errors
+    /// [`CircuitError::Stage`] with a missing key.
+    pub(super) fn transform(
+        &self,
+        evaluator: &Evaluator<'_>,
+        input: Ciphertext,
+        magnitude: f64,
+    ) -> Result<Ciphertext, CircuitError> {
+        let (plan, scale) = (&self.plan, input.scale);
+        let mut out = self
+            .transforms
+            .apply(evaluator, input, |i| encode(&self.parameters, plan, i))
+            .map_err(|error| Stage::SlotsToCoeffs.error(plan.input_level(), error))?;
+        let factor = plan.output_scale / plan.input_scale;
+        out.scale = scale * factor;
+        out.estimate.deviation /= factor;
+        out.estimate.magnitude = magnitude;
+        Ok(out)
+    }
+}
+
+/// Factor `index` in the order of evaluation.
+fn encode(
+    parameters: &CkksParameters,
+    plan: &SlotsToCoeffsPlan,
+    index: usize,
+) -> Result<LinearTransform, CircuitError> {
+    let constant = (plan.output_scale / plan.input_scale).powf(1.0 / plan.factors.len() as f64);
+    let factor = plan.dft.order(Direction::Forward)[index];
+    let diagonals = plan.dft.diagonals(Direction::Forward, factor, constant);
+    plan.factors[index].encode(parameters, &diagonals, Spread::RootMeanSquare)
 }

@@ -5,6 +5,8 @@ mod bootstrapper;
 mod bootstrapping;
 mod eval_mod;
 mod fixture;
+mod iterations;
 mod linear_transform;
 mod mod_raise;
+mod mod_raise_first;
 mod polynomial;

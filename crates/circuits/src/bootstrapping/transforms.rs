@@ -1,0 +1,56 @@
+use keywright_ckks::{Ciphertext, Evaluator};
+
+use super::factor::apply;
+use crate::CircuitError;
+use crate::linear_transform::LinearTransform;
+
+/// What becomes of the encoded diagonals of a stage's transforms.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Diagonals {
+    /// They are encoded once and kept.
+    Stored,
+    /// Those of one transform at a time are encoded when it is evaluated, and dropped: memory against time.
+    Generated,
+}
+
+/// The transforms of a stage, in the order in which they are applied.
+#[derive(Debug)]
+pub(super) struct Transforms {
+    count: usize,
+    /// None if they are encoded when they are needed.
+    stored: Option<Vec<LinearTransform>>,
+}
+
+impl Transforms {
+    /// `count` transforms, of which `encode` makes each.
+    pub(super) fn new(
+        diagonals: Diagonals,
+        count: usize,
+        encode: impl Fn(usize) -> Result<LinearTransform, CircuitError>,
+    ) -> Result<Self, CircuitError> {
+        let stored = match diagonals {
+            Diagonals::Stored => Some((0..count).map(encode).collect::<Result<_, _>>()?),
+            Diagonals::Generated => None,
+        };
+        Ok(Self { count, stored })
+    }
+
+    /// Bytes of what is kept.
+    pub(super) fn bytes(&self) -> usize {
+        self.stored.iter().flatten().map(LinearTransform::bytes).sum()
+    }
+
+    /// All of them, one after the other; `encode` as in [`Self::new`].
+    pub(super) fn apply(
+        &self,
+        evaluator: &Evaluator<'_>,
+        input: Ciphertext,
+        encode: impl Fn(usize) -> Result<LinearTransform, CircuitError>,
+    ) -> Result<Ciphertext, CircuitError> {
+        match &self.stored {
+            Some(stored) => apply(evaluator, stored, input),
+            None => (0..self.count)
+                .try_fold(input, |ciphertext, index| apply(evaluator, [&encode(index)?], ciphertext)),
+        }
+    }
+}
