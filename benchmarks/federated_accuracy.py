@@ -21,7 +21,7 @@ from keywright.federated import Encoding, EncryptedSum, Layout, SumKey
 sys.path.insert(0, str(Path(__file__).parent.parent / "examples" / "federated"))
 
 from encrypted_mnist.data import load, partition
-from encrypted_mnist.federation import MAX_SAMPLES, encoding
+from encrypted_mnist.federation import encoding
 from encrypted_mnist.network import Model, accuracy, initial, train
 
 CLIENTS = 30
@@ -89,7 +89,7 @@ def experiment(folder: str, model: str, kind: str, fraction: float, rounds: int)
         "model": model,
         "partition": kind,
         "fraction": fraction,
-        "max_samples": MAX_SAMPLES,
+        "max_weight": declared.max_weight,
         "accuracy": found,
         "first_average_apart": apart,
         "rounding_bound": bound,
