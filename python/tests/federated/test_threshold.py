@@ -185,7 +185,7 @@ def decrypt_request(federation: Federation, **change: Any) -> str:
     values: dict[str, Any] = {
         "sum": federation.replies["train", 11].content.array_records["arrays"][UPDATE].data[44:],
         "round": 2,
-        "active": [11, 22, 44],
+        "active": list(NODES),
         "contributors": [11, 22],
     }
     config = ConfigRecord(values | change)
@@ -197,17 +197,17 @@ def decrypt_request(federation: Federation, **change: Any) -> str:
 
 
 def test_a_client_decrypts_one_sum_a_round() -> None:
-    federation = Federation(threshold=3)
-    assert "AggregationError" in decrypt_request(federation, round=1)
+    federation = Federation(threshold=4)  # so that node 44 answered in round 1
+    assert "another sum of round 1" in decrypt_request(federation, round=1)
     assert decrypt_request(federation) == "answered"
     assert decrypt_request(federation) == "answered"
     other = federation.replies["train", 22].content.array_records["arrays"][UPDATE].data[44:]
     assert "another sum of round 2" in decrypt_request(federation, sum=other)
     assert "known contributors" in decrypt_request(federation, round=3, contributors=[11, 11])
     assert "known contributors" in decrypt_request(federation, round=3, contributors=[11, 12])
-    assert "ParameterError" in decrypt_request(federation, round=3, active=[11, 22, 33])
+    assert "ParameterError" in decrypt_request(federation, round=3, active=[11, 22, 33, 33])
     assert "ParameterError" in decrypt_request(federation, round=3, active=[11, 44])
-    assert "not on the roster" in decrypt_request(federation, round=3, active=[11, 22, 45])
+    assert "not on the roster" in decrypt_request(federation, round=3, active=[11, 22, 33, 45])
     assert "FormatError" in decrypt_request(federation, round=3, sum=b"garbage" * 20)
     assert "ParameterError" in decrypt_request(federation, round=3, sum="text")
 
