@@ -8,6 +8,7 @@ use keywright_bfv::BfvError;
 use keywright_circuits::CircuitError;
 use keywright_ckks::CkksError;
 use keywright_ckks::encoder::EncoderError;
+use keywright_pool::{FileProblem, PoolError};
 use keywright_ring::RingError;
 use keywright_rlwe::{KeyElement, RlweError};
 use keywright_wire::WireError;
@@ -21,6 +22,13 @@ pub(crate) enum Failure {
     Ckks(CkksError),
     Bfv(BfvError),
     Circuit(CircuitError),
+    Pool(PoolError),
+    /// A word that is no choice of what an empty pool does.
+    WhenEmpty(String),
+    /// A file of a pool without its key, or a key without a file.
+    FileKey,
+    /// An insecure class without the acknowledgement.
+    Insecure(&'static str),
     Wire(WireError),
     Aggregation(AggregationError),
     /// What is wrong with the contents of a file.
@@ -47,6 +55,8 @@ pub(crate) enum Failure {
     Basis(String),
     /// A name that is no kind of slot values.
     SlotValues(String),
+    /// A name that is no budget of keys.
+    KeyBudget(String),
     /// Not an order of the stages.
     StageOrder(String),
     /// A precision without iterations, or iterations without a precision.
@@ -80,6 +90,13 @@ from! {
     RlweError => |error| Self::Ckks(error.into()),
     RingError => |error| Self::Ckks(RlweError::from(error).into()),
     CircuitError => Self::Circuit,
+    PoolError => |error| match error {
+        PoolError::Ckks(error) => error.into(),
+        PoolError::Rlwe(error) => error.into(),
+        PoolError::Wire(error) => error.into(),
+        PoolError::Bfv(error) => error.into(),
+        other => Self::Pool(other),
+    },
     EncoderError => |error| Self::Ckks(error.into()),
     WireError => Self::Wire,
     AggregationError => Self::Aggregation,
@@ -179,6 +196,9 @@ fn element_name(element: &KeyElement) -> String {
         KeyElement::Secret(id) => format!("secret {id}"),
         KeyElement::DenseToSparse(weight) => format!("dense_to_sparse {weight}"),
         KeyElement::SparseToDense(weight) => format!("sparse_to_dense {weight}"),
+        KeyElement::SparseToDenseGalois { weight, galois } => {
+            format!("sparse_to_dense_galois {weight} {galois}")
+        }
     }
 }
 
@@ -312,6 +332,10 @@ fn circuit<'py>(py: Python<'py>, error: &CircuitError) -> PyResult<Described<'py
         CircuitError::SpecialPrimes { encoded, level, found } => {
             described!(py, "KeyUseError", special = encoded, level = level, found = found)
         }
+        CircuitError::KeyBudget { budget, minimum } => {
+            described!(py, "ParameterError", what = "key_budget", value = budget, minimum = minimum)
+        }
+        CircuitError::StagesFused | CircuitError::NoEphemeralSecret => described!(py, "ParameterError"),
         CircuitError::FailureProbability { log2 } => {
             described!(py, "ParameterError", what = "log2_failure", value = *log2, maximum = 0.0)
         }
@@ -393,6 +417,49 @@ fn aggregation<'py>(py: Python<'py>, error: &AggregationError) -> PyResult<Descr
             described!(py, "AggregationError", reason = "undecodable")
         }
         _ => described!(py, "KeywrightError"),
+    }
+}
+
+fn pool<'py>(py: Python<'py>, error: &PoolError) -> PyResult<Described<'py>> {
+    match error {
+        PoolError::Range { what, value, min, max } => {
+            described!(py, "ParameterError", what = what, value = value, minimum = min, maximum = max)
+        }
+        PoolError::Stopped(_) => described!(py, "PoolEmptyError", made = py.None(), taken = py.None()),
+        PoolError::Empty { made, taken } => described!(py, "PoolEmptyError", made = made, taken = taken),
+        PoolError::Threads { wanted, .. } => {
+            described!(py, "ParameterError", what = "threads", value = wanted)
+        }
+        PoolError::Forked { owner, process } => {
+            described!(py, "PoolForkedError", owner = owner, process = process)
+        }
+        PoolError::Producer(error) => pool(py, error),
+        PoolError::ChemUnit { unit, smallest } => {
+            described!(py, "ParameterError", what = "unit", value = unit, minimum = smallest)
+        }
+        PoolError::ChemMessage { value, bits } => {
+            described!(py, "EncodeError", value = value, available_bits = f64::from(*bits))
+        }
+        PoolError::File { path, problem } => {
+            described!(py, "PoolFileError", reason = file_reason(problem), path = path)
+        }
+        _ => described!(py, "KeywrightError"),
+    }
+}
+
+fn file_reason(problem: &FileProblem) -> &'static str {
+    match problem {
+        FileProblem::Foreign => "foreign",
+        FileProblem::Length { .. } => "length",
+        FileProblem::Key => "file key",
+        FileProblem::ForeignParameters { .. } => "parameters",
+        FileProblem::ForeignKey => "key",
+        FileProblem::ForeignEntries { .. } => "entries",
+        FileProblem::Unregistered { .. } => "unregistered",
+        FileProblem::Copied { .. } => "copied",
+        FileProblem::Register { .. } => "register",
+        FileProblem::Tampered { .. } => "tampered",
+        _ => "contents",
     }
 }
 
@@ -538,6 +605,23 @@ impl From<Failure> for PyErr {
                 Failure::Ckks(error) => (error.to_string(), ckks(py, &error)),
                 Failure::Bfv(error) => (error.to_string(), bfv(py, &error)),
                 Failure::Circuit(error) => (error.to_string(), circuit(py, &error)),
+                Failure::Pool(PoolError::Io { path, source }) => {
+                    return Failure::File(path, source).into();
+                }
+                Failure::Pool(error) => (error.to_string(), pool(py, &error)),
+                Failure::WhenEmpty(choice) => (
+                    format!("an empty pool cannot `{choice}`; use \"encrypt\", \"block\" or \"error\""),
+                    (|| described!(py, "ParameterError", what = "when_empty", value = choice))(),
+                ),
+                Failure::FileKey => (
+                    "the file of a pool is encrypted: give both `file` and `file_key`, 32 secret bytes"
+                        .into(),
+                    (|| described!(py, "ParameterError", what = "file_key"))(),
+                ),
+                Failure::Insecure(sentence) => (
+                    format!("this is not secure; to use it all the same say acknowledge={sentence:?}"),
+                    (|| described!(py, "SecurityError", object = "Chem", bound = py.None()))(),
+                ),
                 Failure::Inputs { ciphertexts, transforms } => (
                     format!(
                         "{ciphertexts} ciphertexts and {transforms} transforms; give one transform for each ciphertext"
@@ -555,6 +639,12 @@ impl From<Failure> for PyErr {
                 Failure::SlotValues(values) => (
                     format!("there are no `{values}` values; use \"complex\" or \"real\""),
                     (|| described!(py, "ParameterError", what = "values", value = values))(),
+                ),
+                Failure::KeyBudget(name) => (
+                    format!(
+                        "there is no key budget `{name}`; use \"fastest\", \"fewest\" or a number of bytes"
+                    ),
+                    (|| described!(py, "ParameterError", what = "key_budget", value = name))(),
                 ),
                 Failure::StageOrder(order) => (
                     format!(
