@@ -2,7 +2,8 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use keywright_circuits::bootstrapping::{
-    BOOTSTRAP_PRESETS, BootstrapperLiteral, BootstrapperPlan, Iterations, Order, Values, bootstrap_preset,
+    BOOTSTRAP_PRESETS, BootstrapperLiteral, BootstrapperPlan, Iterations, KeyBudget, Order, Values,
+    bootstrap_preset,
 };
 use keywright_rlwe::KeySpec;
 use pyo3::prelude::*;
@@ -30,7 +31,10 @@ use crate::pool::compute;
 ///     order: "slots_to_coeffs_first", or "mod_raise_first" for the order of most other libraries, in which errors of coefficients meet in slots.
 ///     slots_to_coeffs: levels of that stage, the matrices into which the Fourier transform is factored.
 ///     coeffs_to_slots: levels of that stage.
-///     max_babies: most baby steps of a factor. Each has a key; fewer take longer.
+///     key_budget: how many bytes the keys may have in memory: a number, "fastest" for any, "fewest" for as few as can be. Fewer take
+///         longer; within the budget the fastest way to evaluate every factor is chosen.
+///     stages_apart: whether each stage is to be usable alone. By default `mod_raise` and the first factor of `coeffs_to_slots` are one
+///         where they can be (N/2 slots, an ephemeral secret): less time, fewer bytes.
 ///     ephemeral_weight: Hamming weight of the ephemeral secret under which the modulus is raised; None for the main
 ///         secret, of which the range of `eval_mod` then depends.
 ///     log2_failure: log2 of the probability that a bootstrap fails, -40 by default.
@@ -46,7 +50,8 @@ use crate::pool::compute;
 /// Raises:
 ///     LevelError: the parameters have too few levels, or the output level is below the input level.
 ///     SecurityError: a key would be above the bound for its secret.
-///     ParameterError: a number is not legal; no approximation has these degrees, or so many bits as `log_precision`.
+///     ParameterError: a number is not legal; no approximation has these degrees, or so many bits as `log_precision`; the key budget is
+///         below its `minimum`, the fewest bytes that there can be.
 ///     ScaleError: the coefficients' scale is below 1.
 ///
 /// Errors of a stage have its name as `stage` and the level of its input as `stage_level`.
@@ -62,6 +67,24 @@ pub(crate) struct PyBootstrapperPlan {
 #[pyfunction]
 pub(crate) fn bootstrap_presets() -> Vec<&'static str> {
     BOOTSTRAP_PRESETS.iter().map(|preset| preset.name).collect()
+}
+
+/// What Python gives for a [`KeyBudget`].
+#[derive(FromPyObject)]
+pub(crate) enum PyKeyBudget {
+    Bytes(usize),
+    Name(String),
+}
+
+fn parse_budget(budget: PyKeyBudget) -> Result<KeyBudget, Failure> {
+    match budget {
+        PyKeyBudget::Bytes(bytes) => Ok(KeyBudget::Bytes(bytes)),
+        PyKeyBudget::Name(name) => match name.as_str() {
+            "fastest" => Ok(KeyBudget::Fastest),
+            "fewest" => Ok(KeyBudget::Fewest),
+            _ => Err(Failure::KeyBudget(name)),
+        },
+    }
 }
 
 fn parse_values(name: &str) -> Result<Values, Failure> {
@@ -105,8 +128,8 @@ impl PyBootstrapperPlan {
     #[new]
     #[pyo3(signature = (
         parameters, *, slots_to_coeffs, coeffs_to_slots, log_ratio, cosine_degree, double_angles, arcsine_degree, slots=None,
-        values="complex", order="slots_to_coeffs_first", max_babies=8, ephemeral_weight=32, log2_failure=-40.0, iterations=1,
-        log_precision=None, output_level=None
+        values="complex", order="slots_to_coeffs_first", key_budget=PyKeyBudget::Name("fastest".into()), stages_apart=false,
+        ephemeral_weight=32, log2_failure=-40.0, iterations=1, log_precision=None, output_level=None
     ))]
     fn new(
         py: Python<'_>,
@@ -120,7 +143,8 @@ impl PyBootstrapperPlan {
         slots: Option<usize>,
         values: &str,
         order: &str,
-        max_babies: usize,
+        key_budget: PyKeyBudget,
+        stages_apart: bool,
         ephemeral_weight: Option<usize>,
         log2_failure: f64,
         iterations: usize,
@@ -133,7 +157,8 @@ impl PyBootstrapperPlan {
             order: parse_order(order)?,
             slots_to_coeffs,
             coeffs_to_slots,
-            max_babies,
+            budget: parse_budget(key_budget)?,
+            stages_apart,
             ephemeral_weight,
             log2_failure,
             log_ratio,
@@ -150,13 +175,17 @@ impl PyBootstrapperPlan {
     ///
     /// Args:
     ///     name: one of `keywright.bootstrap_presets()`.
+    ///     key_budget: another one than the preset's.
     ///
     /// Raises:
-    ///     ParameterError: there is no such preset.
+    ///     ParameterError: there is no such preset; the budget is below its `minimum`.
     #[staticmethod]
-    fn preset(py: Python<'_>, name: &str) -> Result<Self, Failure> {
+    #[pyo3(signature = (name, key_budget=None))]
+    fn preset(py: Python<'_>, name: &str, key_budget: Option<PyKeyBudget>) -> Result<Self, Failure> {
+        let budget = key_budget.map(parse_budget).transpose()?;
         compute(py, || -> Result<_, Failure> {
-            let preset = bootstrap_preset(name)?;
+            let mut preset = bootstrap_preset(name)?;
+            preset.bootstrapper.budget = budget.unwrap_or(preset.bootstrapper.budget);
             Self::make(PyParameters(preset.parameters()?), &preset.bootstrapper)
         })
     }
@@ -240,6 +269,26 @@ impl PyBootstrapperPlan {
             out.set_item(stage[0].0.name(), specs)?;
         }
         Ok(out)
+    }
+
+    /// For each factor of `slots_to_coeffs` and `coeffs_to_slots`, in the order in which they are applied, the ways to evaluate it: pairs of
+    /// the bytes of its keys, ascending, and its predicted work, in multiplications for each coefficient of a polynomial modulo one
+    /// prime. What a key budget chooses from.
+    #[getter]
+    fn factor_options<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyDict>, Failure> {
+        let mut out: Vec<(&str, Vec<Vec<(usize, f64)>>)> = Vec::new();
+        for (stage, options) in self.plan.factor_options(&self.parameters.0)? {
+            let factor = options.iter().map(|option| (option.key_bytes, option.work)).collect();
+            match out.last_mut().filter(|(name, _)| *name == stage.name()) {
+                Some((_, factors)) => factors.push(factor),
+                None => out.push((stage.name(), vec![factor])),
+            }
+        }
+        let dict = PyDict::new(py);
+        for (name, factors) in out {
+            dict.set_item(name, factors)?;
+        }
+        Ok(dict)
     }
 
     /// Bytes of the keys of each stage, in their order; a key of several stages counts for the first.

@@ -45,6 +45,8 @@ pub(crate) enum Failure {
     Basis(String),
     /// A name that is no kind of slot values.
     SlotValues(String),
+    /// A name that is no budget of keys.
+    KeyBudget(String),
     /// Not an order of the stages.
     StageOrder(String),
     /// A precision without iterations, or iterations without a precision.
@@ -176,6 +178,9 @@ fn element_name(element: &KeyElement) -> String {
         KeyElement::Secret(id) => format!("secret {id}"),
         KeyElement::DenseToSparse(weight) => format!("dense_to_sparse {weight}"),
         KeyElement::SparseToDense(weight) => format!("sparse_to_dense {weight}"),
+        KeyElement::SparseToDenseGalois { weight, galois } => {
+            format!("sparse_to_dense_galois {weight} {galois}")
+        }
     }
 }
 
@@ -309,6 +314,10 @@ fn circuit<'py>(py: Python<'py>, error: &CircuitError) -> PyResult<Described<'py
         CircuitError::SpecialPrimes { encoded, level, found } => {
             described!(py, "KeyUseError", special = encoded, level = level, found = found)
         }
+        CircuitError::KeyBudget { budget, minimum } => {
+            described!(py, "ParameterError", what = "key_budget", value = budget, minimum = minimum)
+        }
+        CircuitError::StagesFused | CircuitError::NoEphemeralSecret => described!(py, "ParameterError"),
         CircuitError::FailureProbability { log2 } => {
             described!(py, "ParameterError", what = "log2_failure", value = *log2, maximum = 0.0)
         }
@@ -521,6 +530,12 @@ impl From<Failure> for PyErr {
                 Failure::SlotValues(values) => (
                     format!("there are no `{values}` values; use \"complex\" or \"real\""),
                     (|| described!(py, "ParameterError", what = "values", value = values))(),
+                ),
+                Failure::KeyBudget(name) => (
+                    format!(
+                        "there is no key budget `{name}`; use \"fastest\", \"fewest\" or a number of bytes"
+                    ),
+                    (|| described!(py, "ParameterError", what = "key_budget", value = name))(),
                 ),
                 Failure::StageOrder(order) => (
                     format!(

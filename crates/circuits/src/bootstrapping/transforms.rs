@@ -2,7 +2,7 @@ use keywright_ckks::{Ciphertext, Evaluator};
 
 use super::factor::apply;
 use crate::CircuitError;
-use crate::linear_transform::LinearTransform;
+use crate::linear_transform::{LinearTransform, evaluate_raised};
 
 /// What becomes of the encoded diagonals of a stage's transforms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,6 +51,24 @@ impl Transforms {
             Some(stored) => apply(evaluator, stored, input),
             None => (0..self.count)
                 .try_fold(input, |ciphertext, index| apply(evaluator, [&encode(index)?], ciphertext)),
+        }
+    }
+
+    /// The same for what [`super::mod_raise::encapsulate`] leaves under an ephemeral secret of that weight.
+    pub(super) fn apply_raised(
+        &self,
+        evaluator: &Evaluator<'_>,
+        weight: usize,
+        input: Ciphertext,
+        encode: impl Fn(usize) -> Result<LinearTransform, CircuitError>,
+    ) -> Result<Ciphertext, CircuitError> {
+        let first = |transform: &LinearTransform| evaluate_raised(evaluator, transform, weight, &input);
+        match self.stored.as_deref() {
+            Some([transform, others @ ..]) => apply(evaluator, others, first(transform)?),
+            Some([]) => Ok(input),
+            None => (1..self.count).try_fold(first(&encode(0)?)?, |ciphertext, index| {
+                apply(evaluator, [&encode(index)?], ciphertext)
+            }),
         }
     }
 }
