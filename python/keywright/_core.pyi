@@ -3,7 +3,8 @@
 from builtins import bytes as _Bytes  # `bytes` is a property of several classes
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from os import PathLike
-from typing import Any, Final, Self, TypeAlias, final
+from types import GenericAlias
+from typing import Any, Final, Generic, Self, TypeAlias, TypedDict, TypeVar, final, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from keywright.values import Encrypted, EncryptedIntegers
 
 _Path: TypeAlias = str | PathLike[str]
+_Encrypted = TypeVar("_Encrypted", Ciphertext, SeededCiphertext)
 _KeyParameters: TypeAlias = "Parameters | BfvParameters"  # keys serve both schemes
 
 __all__ = [
@@ -22,8 +24,11 @@ __all__ = [
     "BfvSeededCiphertext",
     "Bootstrapper",
     "BootstrapperPlan",
+    "ChemDistinguisher",
+    "ChemEncryptor",
     "Ciphertext",
     "Decryptor",
+    "EncryptionPool",
     "Encryptor",
     "EvaluationKeys",
     "Evaluator",
@@ -478,6 +483,101 @@ class Encryptor:
         self, values: ArrayLike, slots: int | None = None, level: int | None = None
     ) -> Ciphertext: ...
     def encrypt_coefficients(self, values: ArrayLike, level: int | None = None) -> Ciphertext: ...
+
+class _PoolMetrics(TypedDict):
+    capacity: int
+    fill: int
+    in_file: int | None
+    made: int
+    taken: int
+    hits: int
+    misses: int
+    hit_rate: float
+    failure: str | None
+
+@final
+class EncryptionPool(Generic[_Encrypted]):
+    @overload
+    def __new__(
+        cls,
+        key: PublicKey,
+        capacity: int,
+        *,
+        level: int | None = None,
+        threads: int = 1,
+        when_empty: str = "encrypt",
+        file: _Path | None = None,
+        file_key: _Bytes | None = None,
+        file_capacity: int | None = None,
+        register: _Path | None = None,
+        entropy: _Bytes | None = None,
+    ) -> EncryptionPool[Ciphertext]: ...
+    @overload
+    def __new__(
+        cls,
+        key: SecretKey,
+        capacity: int,
+        *,
+        level: int | None = None,
+        threads: int = 1,
+        when_empty: str = "encrypt",
+        file: _Path | None = None,
+        file_key: _Bytes | None = None,
+        file_capacity: int | None = None,
+        register: _Path | None = None,
+        entropy: _Bytes | None = None,
+    ) -> EncryptionPool[SeededCiphertext]: ...
+    @classmethod
+    def __class_getitem__(cls, item: Any, /) -> GenericAlias: ...
+    @property
+    def parameters(self) -> Parameters | BfvParameters: ...
+    @property
+    def level(self) -> int: ...
+    @property
+    def capacity(self) -> int: ...
+    @property
+    def entry_bytes(self) -> int: ...
+    @property
+    def metrics(self) -> _PoolMetrics: ...
+    def fill(self, count: int | None = None) -> int: ...
+    def encrypt(self, values: ArrayLike, slots: int | None = None) -> _Encrypted: ...
+    def encrypt_coefficients(self, values: ArrayLike) -> _Encrypted: ...
+    def encrypt_scalar(self, value: float, slots: int | None = None) -> _Encrypted: ...
+    def encrypt_scalars(self, values: ArrayLike, slots: int | None = None) -> list[_Encrypted]: ...
+    def encrypt_integers(
+        self, values: ArrayLike, packing: str | None = None
+    ) -> BfvCiphertext | BfvSeededCiphertext: ...
+    def close(self) -> None: ...
+    def __enter__(self) -> Self: ...
+    def __exit__(self, *_exception: object) -> None: ...
+    def __len__(self) -> int: ...
+    def __bool__(self) -> bool: ...
+
+@final
+class ChemEncryptor:
+    def __new__(
+        cls,
+        public_key: PublicKey,
+        bits: int,
+        radix: int = 2,
+        *,
+        acknowledge: str,
+        unit: float = 1.0,
+        level: int | None = None,
+        entropy: _Bytes | None = None,
+    ) -> Self: ...
+    def encrypt(self, messages: Sequence[int]) -> list[Ciphertext]: ...
+    @property
+    def cached(self) -> int: ...
+    @property
+    def bytes(self) -> int: ...
+
+@final
+class ChemDistinguisher:
+    def __new__(cls, known: Sequence[Ciphertext]) -> Self: ...
+    def recognises(self, ciphertext: Ciphertext) -> bool: ...
+    @property
+    def rank(self) -> int: ...
 
 @final
 class Decryptor:

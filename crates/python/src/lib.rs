@@ -15,8 +15,10 @@ mod bfv_parameters;
 mod bfv_seeded_ciphertext;
 mod bootstrapper;
 mod bootstrapper_plan;
+mod chem;
 mod ciphertext;
 mod decryptor;
+mod encryption_pool;
 mod encryptor;
 mod errors;
 mod evaluation_keys;
@@ -56,9 +58,13 @@ mod _core {
     #[pymodule_export]
     use crate::bootstrapper_plan::{PyBootstrapperPlan, bootstrap_presets};
     #[pymodule_export]
+    use crate::chem::{PyChemDistinguisher, PyChemEncryptor};
+    #[pymodule_export]
     use crate::ciphertext::PyCiphertext;
     #[pymodule_export]
     use crate::decryptor::PyDecryptor;
+    #[pymodule_export]
+    use crate::encryption_pool::PyEncryptionPool;
     #[pymodule_export]
     use crate::encryptor::PyEncryptor;
     #[pymodule_export]
