@@ -19,7 +19,7 @@ pub(crate) const FLOAT: f64 = 1.0 / (1u64 << 40) as f64;
 
 /// A bound that is more than this above what is seen is of no use; of few slots it is not expected.
 const SLACK: f64 = 50.0;
-const FEW_SLOTS: u32 = 6;
+const FEW_SLOTS: u32 = 7;
 
 /// `q_0`, two levels of `slots_to_coeffs`, three to compute on, fourteen of 50 bits for the other stages.
 pub(crate) fn owner() -> Owner {
