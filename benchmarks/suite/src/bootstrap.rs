@@ -5,7 +5,8 @@ use std::time::Instant;
 use keywright_circuits::bootstrapping::eval_mod::eval_mod;
 use keywright_circuits::bootstrapping::mod_raise::mod_raise;
 use keywright_circuits::bootstrapping::{
-    BOOTSTRAP_PRESETS, Bootstrapper, BootstrapperLiteral, BootstrapperPlan, Stage, Values, bootstrap_preset,
+    BOOTSTRAP_PRESETS, Bootstrapper, BootstrapperLiteral, BootstrapperPlan, KeyDesign, Stage, Values,
+    bootstrap_preset,
 };
 use keywright_ckks::{Ciphertext, CkksLiteral, CkksParameters, Complex64, Decryptor, Encryptor, Evaluator};
 use keywright_ring::sampling::SecretRng;
@@ -60,6 +61,7 @@ fn set(name: &str) -> Result<(CkksParameters, BootstrapperLiteral), BenchError> 
             slots_to_coeffs: 2,
             coeffs_to_slots: 2,
             max_babies: 8,
+            keys: KeyDesign::default(),
             ephemeral_weight: Some(32),
             log2_failure: -40.0,
             log_ratio: 5.0,

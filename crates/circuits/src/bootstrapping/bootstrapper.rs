@@ -1,9 +1,11 @@
 use std::collections::BTreeMap;
 
 use keywright_ckks::{Ciphertext, CkksParameters, Complex64, Evaluator, Packing};
+use keywright_rlwe::KeySpec;
 
 use super::coeffs_to_slots::CoeffsToSlots;
 use super::eval_mod::eval_mod;
+use super::key_supply::KeySupply;
 use super::mod_raise::mod_raise;
 use super::plan::BootstrapperPlan;
 use super::slots_to_coeffs::SlotsToCoeffs;
@@ -79,8 +81,32 @@ impl Bootstrapper {
         input: &Ciphertext,
     ) -> Result<Ciphertext, CircuitError> {
         self.plan.require_keys(evaluator.keys())?;
-        let coefficients = self.slots_to_coeffs.evaluate(evaluator, input)?;
-        self.bootstrap_coefficients(evaluator, &coefficients)
+        self.require_evaluator(Stage::SlotsToCoeffs, self.plan.input_level(), evaluator)?;
+        self.bootstrap_streamed(&mut evaluator.keys(), input)
+    }
+
+    /// [`Self::bootstrap`] with keys that come when they are needed, so that no more than the keys of one step have to be in memory:
+    /// [`BootstrapperPlan::steps`] lists the steps.
+    ///
+    /// # Errors
+    /// As [`Self::bootstrap`], but a missing key is found at its step, and those of the supply.
+    pub fn bootstrap_streamed(
+        &self,
+        keys: &mut dyn KeySupply,
+        input: &Ciphertext,
+    ) -> Result<Ciphertext, CircuitError> {
+        let coefficients = self.slots_to_coeffs.evaluate_streamed(keys, input)?;
+        self.raise_streamed(keys, &coefficients)
+    }
+
+    fn require_evaluator(
+        &self,
+        stage: Stage,
+        level: usize,
+        evaluator: &Evaluator<'_>,
+    ) -> Result<(), CircuitError> {
+        let same = self.parameters.require_same(evaluator.parameters(), "the bootstrapping", "the evaluator");
+        same.map_err(|error| stage.error(level, error))
     }
 
     /// From coefficients at level 0, where [`SlotsToCoeffs`] leaves them or a client has put them, to slots at the plan's output level:
@@ -94,22 +120,47 @@ impl Bootstrapper {
         evaluator: &Evaluator<'_>,
         input: &Ciphertext,
     ) -> Result<Ciphertext, CircuitError> {
+        self.require_evaluator(Stage::ModRaise, 0, evaluator)?;
+        self.raise_streamed(&mut evaluator.keys(), input)
+    }
+
+    /// The stages after `slots_to_coeffs`, a step with keys each; `coeffs_to_slots` has its own.
+    fn raise_streamed(
+        &self,
+        keys: &mut dyn KeySupply,
+        input: &Ciphertext,
+    ) -> Result<Ciphertext, CircuitError> {
         let plan = &self.plan;
         let scale = plan.slots_to_coeffs.output_scale;
         require_input(Stage::ModRaise, &self.parameters, input, Packing::Coefficients, 0, scale)?;
-        let lowest = evaluator.drop_to_level(input, 0).map_err(|e| Stage::ModRaise.error(0, e))?;
-        let raised =
-            mod_raise(evaluator, &plan.mod_raise, &lowest).map_err(|e| Stage::ModRaise.error(0, e))?;
-        let parts = self.coeffs_to_slots.evaluate(evaluator, &raised)?;
+        let raised = self
+            .step(keys, Stage::ModRaise, &plan.mod_raise.key_specs(), |evaluator| {
+                mod_raise(evaluator, &plan.mod_raise, &evaluator.drop_to_level(input, 0)?)
+            })
+            .map_err(|e| Stage::ModRaise.error(0, e))?;
+        let parts = self.coeffs_to_slots.evaluate_streamed(keys, &raised)?;
         let ratio = raised.scale / input.scale;
-        let reduced = parts
-            .iter()
-            .map(|part| eval_mod(evaluator, &plan.eval_mod, part, ratio, plan.scale))
-            .collect::<Result<Vec<_>, _>>()
+        let reduced = self
+            .step(keys, Stage::EvalMod, std::slice::from_ref(&plan.relinearization), |evaluator| {
+                let reduce = |part| eval_mod(evaluator, &plan.eval_mod, part, ratio, plan.scale);
+                parts.iter().map(reduce).collect::<Result<Vec<_>, _>>()
+            })
             .map_err(|e| Stage::EvalMod.error(plan.coeffs_to_slots.output_level(), e))?;
-        self.recombine(evaluator, reduced).map_err(|e| {
-            Stage::Recombine.error(plan.coeffs_to_slots.output_level() - plan.eval_mod.depth(), e)
-        })
+        let specs = plan.recombine.as_ref().map_or(&[][..], |factor| &factor.keys);
+        self.step(keys, Stage::Recombine, specs, |evaluator| self.recombine(evaluator, reduced)).map_err(
+            |e| Stage::Recombine.error(plan.coeffs_to_slots.output_level() - plan.eval_mod.depth(), e),
+        )
+    }
+
+    /// Work with the keys of one step.
+    fn step<T>(
+        &self,
+        keys: &mut dyn KeySupply,
+        stage: Stage,
+        specs: &[KeySpec],
+        work: impl FnOnce(&Evaluator<'_>) -> Result<T, CircuitError>,
+    ) -> Result<T, CircuitError> {
+        work(&Evaluator::new(&self.parameters, keys.supply(stage, specs)?)?)
     }
 
     /// Real and imaginary parts, in the form of [`CoeffsToSlots`], to the values.

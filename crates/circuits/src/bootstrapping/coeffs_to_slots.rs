@@ -30,7 +30,9 @@ use keywright_ring::rotation_element;
 use keywright_rlwe::{KeyElement, KeySpec};
 
 use super::dft::{Dft, Direction};
-use super::factor::{FactorPlan, apply, quiet_key};
+use super::factor::{FactorPlan, apply};
+use super::key_design::KeyDesign;
+use super::key_supply::KeySupply;
 use super::stage::{Stage, require_input};
 use crate::CircuitError;
 use crate::linear_transform::{LinearTransform, Spread};
@@ -66,7 +68,8 @@ pub struct CoeffsToSlotsPlan {
 }
 
 impl CoeffsToSlotsPlan {
-    /// Plans the stage for inputs at `level`: one level for each factor, each with at most `max_babies` baby steps.
+    /// Plans the stage for inputs at `level`: one level for each factor, each with at most `max_babies` baby steps and keys by
+    /// the design.
     ///
     /// # Errors
     /// [`CircuitError::LogSlots`]; [`CircuitError::Ckks`] for too low a level, scales that are not positive and finite, and keys that
@@ -80,6 +83,7 @@ impl CoeffsToSlotsPlan {
         factor: f64,
         output_scale: f64,
         max_babies: usize,
+        design: KeyDesign,
     ) -> Result<Self, CircuitError> {
         let (rlwe, stage) = (parameters.rlwe(), Stage::CoeffsToSlots);
         let (log_slots, max) = (dft.log_slots(), parameters.max_log_slots());
@@ -97,7 +101,9 @@ impl CoeffsToSlotsPlan {
             }
         }
         let trace = (log_slots..max)
-            .map(|k| quiet_key(rlwe, KeyElement::Galois(rotation_element(rlwe.log_n(), 1 << k)), level))
+            .map(|k| {
+                design.quiet_key(rlwe, KeyElement::Galois(rotation_element(rlwe.log_n(), 1 << k)), level)
+            })
             .collect::<Result<_, _>>()?;
         let halves = values == Values::Complex && log_slots < max;
         let factors = dft
@@ -106,10 +112,11 @@ impl CoeffsToSlotsPlan {
             .zip((0..=level).rev())
             .map(|(factor, level)| {
                 let log_slots = log_slots + u32::from(halves && factor == 0);
-                FactorPlan::new(parameters, dft.indices(factor), log_slots, level, max_babies)
+                FactorPlan::new(parameters, dft.indices(factor), log_slots, level, max_babies, design)
             })
             .collect::<Result<_, _>>()?;
-        let conjugation = quiet_key(rlwe, KeyElement::Galois((2 << rlwe.log_n()) - 1), level - needed)?;
+        let conjugation =
+            design.quiet_key(rlwe, KeyElement::Galois((2 << rlwe.log_n()) - 1), level - needed)?;
         Ok(Self { dft, values, trace, factors, conjugation, input_scale, factor, output_scale })
     }
 
@@ -205,20 +212,36 @@ impl CoeffsToSlots {
         evaluator: &Evaluator<'_>,
         input: &Ciphertext,
     ) -> Result<Vec<Ciphertext>, CircuitError> {
+        let parameters = evaluator.parameters();
+        self.parameters
+            .require_same(parameters, "the stage", "the evaluator")
+            .map_err(|error| Stage::CoeffsToSlots.error(self.plan.input_level(), error))?;
+        self.evaluate_streamed(&mut evaluator.keys(), input)
+    }
+
+    /// The same with keys that come when they are needed: a set for the trace, one for each factor, one for the conjugation.
+    ///
+    /// # Errors
+    /// As [`Self::evaluate`], and those of the supply.
+    pub fn evaluate_streamed(
+        &self,
+        keys: &mut dyn KeySupply,
+        input: &Ciphertext,
+    ) -> Result<Vec<Ciphertext>, CircuitError> {
         let (plan, stage) = (&self.plan, Stage::CoeffsToSlots);
         let packing = Packing::Coefficients;
         require_input(stage, &self.parameters, input, packing, plan.input_level(), plan.input_scale)?;
-        let traced = self.trace(evaluator, input).map_err(|e| stage.error(plan.input_level(), e))?;
+        let traced = self.trace(keys, input).map_err(|e| stage.error(plan.input_level(), e))?;
         let scale = traced.scale * plan.constant() / plan.factor;
-        let mut slots =
-            apply(evaluator, &self.transforms, traced).map_err(|e| stage.error(plan.input_level(), e))?;
+        let mut slots = apply(&self.parameters, keys, stage, &plan.factors, &self.transforms, traced)
+            .map_err(|e| stage.error(plan.input_level(), e))?;
         slots.scale = scale;
         slots.estimate.deviation *= plan.factor / plan.constant();
         if plan.output_log_slots() > plan.dft.log_slots() {
             // The error of the first factors, seen in twice as many slots, has twice the coefficients.
             slots.estimate.deviation *= 2f64.sqrt();
         }
-        let mut out = self.real_parts(evaluator, &slots).map_err(|e| stage.error(plan.output_level(), e))?;
+        let mut out = self.real_parts(keys, &slots).map_err(|e| stage.error(plan.output_level(), e))?;
         for part in &mut out {
             part.estimate.magnitude = input.estimate.magnitude * plan.factor;
         }
@@ -226,8 +249,9 @@ impl CoeffsToSlots {
     }
 
     /// The input with nothing but multiples of `X^(N/2n)`, as slots. Magnitudes are root mean squares from here on.
-    fn trace(&self, evaluator: &Evaluator<'_>, input: &Ciphertext) -> Result<Ciphertext, CircuitError> {
+    fn trace(&self, keys: &mut dyn KeySupply, input: &Ciphertext) -> Result<Ciphertext, CircuitError> {
         let (plan, log_slots) = (&self.plan, self.plan.dft.log_slots());
+        let evaluator = Evaluator::new(&self.parameters, keys.supply(Stage::CoeffsToSlots, &plan.trace)?)?;
         let values = Packing::Slots { log_slots }.spread().sqrt();
         let mut sum = evaluator.drop_to_level(input, plan.input_level())?;
         sum.packing = Packing::Slots { log_slots: self.parameters.max_log_slots() };
@@ -244,9 +268,11 @@ impl CoeffsToSlots {
 
     fn real_parts(
         &self,
-        evaluator: &Evaluator<'_>,
+        keys: &mut dyn KeySupply,
         slots: &Ciphertext,
     ) -> Result<Vec<Ciphertext>, CircuitError> {
+        let conjugation = std::slice::from_ref(&self.plan.conjugation);
+        let evaluator = Evaluator::new(&self.parameters, keys.supply(Stage::CoeffsToSlots, conjugation)?)?;
         let conjugate = evaluator.conjugate(slots)?;
         let mut parts = vec![evaluator.add(slots, &conjugate)?];
         if self.plan.ciphertexts() == 2 {

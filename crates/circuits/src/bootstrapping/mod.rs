@@ -13,8 +13,8 @@
 //! [`Bootstrapper`] composes them, and joins real and imaginary parts at the end. A ciphertext whose values are in coefficients already
 //! enters at [`Bootstrapper::bootstrap_coefficients`]; a result is left in coefficients by [`SlotsToCoeffs`].
 //!
-//! [`BootstrapperPlan`] is plain data: the level, scale and baby and giant steps of every transform, and every key that is needed, each at the
-//! level at which it is used, with digits for that level. It is there before any key is made. [`BOOTSTRAP_PRESETS`] are parameters with a
+//! [`BootstrapperPlan`] is plain data: the level, scale and baby and giant steps of every transform, and every key that is needed, each with
+//! the digits and level that a [`KeyDesign`] gives it. It is there before any key is made. [`BOOTSTRAP_PRESETS`] are parameters with a
 //! plan that fits them. How to choose others, and what becomes of errors, is in `docs/bootstrapping.md`.
 
 mod bootstrapper;
@@ -22,6 +22,8 @@ pub mod coeffs_to_slots;
 pub mod dft;
 pub mod eval_mod;
 mod factor;
+mod key_design;
+mod key_supply;
 mod least_squares;
 pub mod mod_raise;
 mod plan;
@@ -35,6 +37,8 @@ pub use bootstrapper::Bootstrapper;
 pub use coeffs_to_slots::{CoeffsToSlots, CoeffsToSlotsPlan, Values};
 pub use dft::{Dft, Direction};
 pub use factor::FactorPlan;
+pub use key_design::{Digits, KeyDesign, KeyLevels};
+pub use key_supply::KeySupply;
 pub use plan::{BootstrapperLiteral, BootstrapperPlan};
 pub use presets::{BOOTSTRAP_PRESETS, BootstrapPreset, bootstrap_preset};
 pub use slots_to_coeffs::{SlotsToCoeffs, SlotsToCoeffsPlan};

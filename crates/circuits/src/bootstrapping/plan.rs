@@ -1,12 +1,13 @@
 use std::collections::BTreeSet;
 
 use keywright_ckks::CkksParameters;
-use keywright_rlwe::{EvaluationKeys, KeyGenerator, KeySpec};
+use keywright_rlwe::{EvaluationKeys, KeyElement, KeyGenerator, KeySpec};
 
 use super::coeffs_to_slots::{CoeffsToSlotsPlan, Values};
 use super::dft::Dft;
 use super::eval_mod::EvalModPlan;
 use super::factor::FactorPlan;
+use super::key_design::KeyDesign;
 use super::mod_raise::ModRaisePlan;
 use super::range::integer_part_bound;
 use super::sine::SineApproximation;
@@ -27,6 +28,8 @@ pub struct BootstrapperLiteral {
     pub coeffs_to_slots: usize,
     /// Most baby steps of a factor of either: each has a key. Fewer of them are more giant steps, which share a key but take longer.
     pub max_babies: usize,
+    /// Digits and levels of the keys.
+    pub keys: KeyDesign,
     /// Hamming weight of the ephemeral secret under which the modulus is raised; `None` raises it under the main one.
     pub ephemeral_weight: Option<usize>,
     /// `log2` of the probability that a bootstrap fails.
@@ -83,7 +86,7 @@ impl BootstrapperPlan {
     pub fn new(parameters: &CkksParameters, literal: &BootstrapperLiteral) -> Result<Self, CircuitError> {
         let (rlwe, log_slots) = (parameters.rlwe(), literal.log_slots);
         let (scale, q0) = (parameters.scale(), rlwe.modulus(0).value() as f64);
-        let max_babies = literal.max_babies;
+        let (max_babies, design) = (literal.max_babies, literal.keys);
         if max_babies == 0 {
             let what = "baby steps of a factor";
             return Err(CircuitError::Count { what, count: 0, min: 1, max: 1 << parameters.max_log_slots() });
@@ -94,7 +97,7 @@ impl BootstrapperPlan {
         let slots_to_coeffs = Dft::balanced(log_slots, input_level)
             .and_then(|dft| {
                 let coefficients = q0 / literal.log_ratio.exp2();
-                SlotsToCoeffsPlan::new(parameters, dft, input_level, scale, coefficients, max_babies)
+                SlotsToCoeffsPlan::new(parameters, dft, input_level, scale, coefficients, max_babies, design)
             })
             .map_err(named(Stage::SlotsToCoeffs, input_level))?;
 
@@ -128,14 +131,32 @@ impl BootstrapperPlan {
         let coeffs_to_slots = Dft::balanced(log_slots, literal.coeffs_to_slots)
             .and_then(|dft| {
                 let scale = eval_mod.input_scale(rlwe, eval_mod_level)?;
-                CoeffsToSlotsPlan::new(parameters, dft, literal.values, top, q0, factor, scale, max_babies)
+                CoeffsToSlotsPlan::new(
+                    parameters,
+                    dft,
+                    literal.values,
+                    top,
+                    q0,
+                    factor,
+                    scale,
+                    max_babies,
+                    design,
+                )
             })
             .map_err(named(Stage::CoeffsToSlots, top))?;
-        let relinearization =
-            eval_mod.key_spec(rlwe, eval_mod_level).map_err(named(Stage::EvalMod, eval_mod_level))?;
+        let relinearization = design
+            .key(rlwe, KeyElement::Relinearization, eval_mod_level)
+            .map_err(|error| Stage::EvalMod.error(eval_mod_level, error))?;
         let recombine = halves
             .then(|| {
-                FactorPlan::new(parameters, [0, 1 << log_slots], log_slots + 1, recombine_level, max_babies)
+                FactorPlan::new(
+                    parameters,
+                    [0, 1 << log_slots],
+                    log_slots + 1,
+                    recombine_level,
+                    max_babies,
+                    design,
+                )
             })
             .transpose()
             .map_err(named(Stage::Recombine, recombine_level))?;
@@ -163,20 +184,30 @@ impl BootstrapperPlan {
         self.coeffs_to_slots.input_scale / self.slots_to_coeffs.output_scale
     }
 
-    /// Every key, with the stage that it is for.
-    pub fn stage_keys(&self) -> Vec<(Stage, KeySpec)> {
-        let recombine = self.recombine.iter().flat_map(|factor| factor.keys.iter().cloned());
-        let of = |stage| move |spec| (stage, spec);
-        let mut out: Vec<_> =
-            self.slots_to_coeffs.required_keys().into_iter().map(of(Stage::SlotsToCoeffs)).collect();
-        out.extend(self.mod_raise.key_specs().into_iter().map(of(Stage::ModRaise)));
-        out.extend(self.coeffs_to_slots.required_keys().into_iter().map(of(Stage::CoeffsToSlots)));
-        out.push((Stage::EvalMod, self.relinearization.clone()));
-        out.extend(recombine.map(of(Stage::Recombine)));
+    /// The steps of a bootstrapping in their order, each with the keys that it uses: what
+    /// [`super::Bootstrapper::bootstrap_streamed`] asks for.
+    pub fn steps(&self) -> Vec<(Stage, Vec<KeySpec>)> {
+        let factors = |stage, factors: &[FactorPlan]| -> Vec<_> {
+            factors.iter().map(|factor| (stage, factor.keys.clone())).collect()
+        };
+        let transform = &self.coeffs_to_slots;
+        let mut out = factors(Stage::SlotsToCoeffs, &self.slots_to_coeffs.factors);
+        out.push((Stage::ModRaise, self.mod_raise.key_specs()));
+        out.push((Stage::CoeffsToSlots, transform.trace.clone()));
+        out.extend(factors(Stage::CoeffsToSlots, &transform.factors));
+        out.push((Stage::CoeffsToSlots, vec![transform.conjugation.clone()]));
+        out.push((Stage::EvalMod, vec![self.relinearization.clone()]));
+        out.push((Stage::Recombine, self.recombine.as_ref().map_or(vec![], |factor| factor.keys.clone())));
         out
     }
 
-    /// Every key that the bootstrapping uses, each once, at the level at which it is used.
+    /// Every key, with the stage that it is for.
+    pub fn stage_keys(&self) -> Vec<(Stage, KeySpec)> {
+        let steps = self.steps().into_iter();
+        steps.flat_map(|(stage, keys)| keys.into_iter().map(move |key| (stage, key))).collect()
+    }
+
+    /// Every key that the bootstrapping uses, each once, at the level of the design.
     pub fn required_keys(&self) -> Vec<KeySpec> {
         let mut seen = BTreeSet::new();
         let specs = self.stage_keys().into_iter().map(|(_, spec)| spec);

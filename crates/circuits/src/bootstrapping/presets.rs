@@ -4,6 +4,7 @@ use keywright_ckks::{CkksError, CkksLiteral, CkksParameters};
 use keywright_rlwe::ParametersLiteral;
 
 use super::coeffs_to_slots::Values;
+use super::key_design::KeyDesign;
 use super::plan::BootstrapperLiteral;
 use crate::CircuitError;
 
@@ -31,6 +32,7 @@ const FULL: BootstrapperLiteral = BootstrapperLiteral {
     slots_to_coeffs: 3,
     coeffs_to_slots: 4,
     max_babies: 8,
+    keys: KeyDesign::LEVEL_AWARE,
     ephemeral_weight: Some(32),
     log2_failure: -40.0,
     log_ratio: 5.0,

@@ -21,6 +21,8 @@ use keywright_rlwe::KeySpec;
 
 use super::dft::{Dft, Direction};
 use super::factor::{FactorPlan, apply};
+use super::key_design::KeyDesign;
+use super::key_supply::KeySupply;
 use super::stage::{Stage, require_input};
 use crate::CircuitError;
 use crate::linear_transform::{LinearTransform, Spread};
@@ -39,7 +41,8 @@ pub struct SlotsToCoeffsPlan {
 }
 
 impl SlotsToCoeffsPlan {
-    /// Plans the stage for inputs at `level`: one level for each factor, each with at most `max_babies` baby steps.
+    /// Plans the stage for inputs at `level`: one level for each factor, each with at most `max_babies` baby steps and keys by
+    /// the design.
     ///
     /// # Errors
     /// [`CircuitError::LogSlots`]; [`CircuitError::Ckks`] for too low a level, scales that are not positive and finite, and keys that
@@ -51,6 +54,7 @@ impl SlotsToCoeffsPlan {
         input_scale: f64,
         output_scale: f64,
         max_babies: usize,
+        design: KeyDesign,
     ) -> Result<Self, CircuitError> {
         let (log_slots, max) = (dft.log_slots(), parameters.max_log_slots());
         if log_slots > max {
@@ -72,7 +76,7 @@ impl SlotsToCoeffsPlan {
             .into_iter()
             .zip((0..=level).rev())
             .map(|(factor, level)| {
-                FactorPlan::new(parameters, dft.indices(factor), log_slots, level, max_babies)
+                FactorPlan::new(parameters, dft.indices(factor), log_slots, level, max_babies, design)
             })
             .collect::<Result<_, _>>()?;
         Ok(Self { dft, factors, input_scale, output_scale })
@@ -142,14 +146,27 @@ impl SlotsToCoeffs {
         evaluator: &Evaluator<'_>,
         input: &Ciphertext,
     ) -> Result<Ciphertext, CircuitError> {
+        let parameters = evaluator.parameters();
+        self.parameters
+            .require_same(parameters, "the stage", "the evaluator")
+            .map_err(|error| Stage::SlotsToCoeffs.error(self.plan.input_level(), error))?;
+        self.evaluate_streamed(&mut evaluator.keys(), input)
+    }
+
+    /// The same with keys that come when they are needed, a set for each factor.
+    ///
+    /// # Errors
+    /// As [`Self::evaluate`], and those of the supply.
+    pub fn evaluate_streamed(
+        &self,
+        keys: &mut dyn KeySupply,
+        input: &Ciphertext,
+    ) -> Result<Ciphertext, CircuitError> {
         let (plan, stage) = (&self.plan, Stage::SlotsToCoeffs);
         let log_slots = plan.dft.log_slots();
         let packing = Packing::Slots { log_slots };
         require_input(stage, &self.parameters, input, packing, plan.input_level(), plan.input_scale)?;
-        let lowered = evaluator
-            .drop_to_level(input, plan.input_level())
-            .map_err(|error| stage.error(plan.input_level(), error))?;
-        let mut out = apply(evaluator, &self.transforms, lowered)
+        let mut out = apply(&self.parameters, keys, stage, &plan.factors, &self.transforms, input.clone())
             .map_err(|error| stage.error(plan.input_level(), error))?;
         let factor = plan.output_scale / plan.input_scale;
         out.scale = input.scale * factor;

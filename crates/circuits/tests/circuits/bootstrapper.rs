@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use crate::fixture::{Owner, Values as Random, rng};
 use keywright_circuits::CircuitError;
 use keywright_circuits::bootstrapping::{
-    BOOTSTRAP_PRESETS, Bootstrapper, BootstrapperLiteral, BootstrapperPlan, Stage, Values, bootstrap_preset,
+    BOOTSTRAP_PRESETS, Bootstrapper, BootstrapperLiteral, BootstrapperPlan, KeyDesign, Stage, Values,
+    bootstrap_preset,
 };
 use keywright_ckks::{
     Ciphertext, CkksError, CkksLiteral, CkksParameters, Complex64, Decryptor, Encryptor, Evaluator, Packing,
@@ -13,7 +14,7 @@ use keywright_ckks::{
 use keywright_rlwe::{EvaluationKeys, KeyGenerator, KeySpec, RlweError};
 
 /// Error of encoding, decoding and the grid of the approximation in `f64`, relative to values of 1.
-const FLOAT: f64 = 1.0 / (1u64 << 40) as f64;
+pub(crate) const FLOAT: f64 = 1.0 / (1u64 << 40) as f64;
 
 /// A bound that is more than this above what is seen is of no use; of few slots it is not expected.
 const SLACK: f64 = 50.0;
@@ -26,13 +27,14 @@ fn owner() -> Owner {
     Owner::small(&q, &[50, 50, 50], 45.0)
 }
 
-fn literal(log_slots: u32, values: Values) -> BootstrapperLiteral {
+pub(crate) fn literal(log_slots: u32, values: Values) -> BootstrapperLiteral {
     BootstrapperLiteral {
         log_slots,
         values,
         slots_to_coeffs: 2,
         coeffs_to_slots: 2,
         max_babies: 8,
+        keys: KeyDesign::default(),
         ephemeral_weight: Some(32),
         log2_failure: -40.0,
         log_ratio: 6.0,
@@ -43,14 +45,14 @@ fn literal(log_slots: u32, values: Values) -> BootstrapperLiteral {
     }
 }
 
-fn keys(owner: &Owner, plan: &BootstrapperPlan) -> EvaluationKeys {
+pub(crate) fn keys(owner: &Owner, plan: &BootstrapperPlan) -> EvaluationKeys {
     let mut keys = EvaluationKeys::new(owner.parameters.rlwe());
     plan.generate_keys(&mut KeyGenerator::new(&owner.secret, rng(3)), &mut keys).unwrap();
     keys
 }
 
 /// Values whose parts are at most 1.
-fn values(kind: Values, log_slots: u32, seed: u64) -> Vec<Complex64> {
+pub(crate) fn values(kind: Values, log_slots: u32, seed: u64) -> Vec<Complex64> {
     let mut random = Random(seed);
     let imaginary = if kind == Values::Complex { 1.0 } else { 0.0 };
     (0..1 << log_slots).map(|_| Complex64::new(random.real(), imaginary * random.real())).collect()

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::fixture::{Owner, Values as Random};
 use keywright_circuits::CircuitError;
 use keywright_circuits::bootstrapping::{
-    CoeffsToSlots, CoeffsToSlotsPlan, Dft, SlotsToCoeffs, SlotsToCoeffsPlan, Stage, Values,
+    CoeffsToSlots, CoeffsToSlotsPlan, Dft, KeyDesign, SlotsToCoeffs, SlotsToCoeffsPlan, Stage, Values,
 };
 use keywright_ckks::{CkksError, Complex64, Decryptor, Encryptor, Evaluator, Packing};
 use keywright_rlwe::{KeySpec, RlweError};
@@ -50,7 +50,9 @@ fn coefficients_hold_the_slots_of_every_packing() {
         for (factors, level) in [(1, 2), (2, 4), (3, 3)] {
             let what = format!("2^{log_slots} slots, {factors} factors");
             let dft = Dft::balanced(log_slots, factors).unwrap();
-            let plan = SlotsToCoeffsPlan::new(p, dft, level, p.scale(), p.scale() * 16.0, 8).unwrap();
+            let plan =
+                SlotsToCoeffsPlan::new(p, dft, level, p.scale(), p.scale() * 16.0, 8, KeyDesign::default())
+                    .unwrap();
             let keys = owner.keys(plan.required_keys());
             let stage = SlotsToCoeffs::new(p, &plan).unwrap();
             let z = Random(u64::from(log_slots)).complex(1 << log_slots);
@@ -83,7 +85,18 @@ fn slots_hold_the_coefficients_of_every_packing() {
             let what = format!("2^{log_slots} slots, {values:?}, {factors} factors");
             let dft = Dft::balanced(log_slots, factors).unwrap();
             let (factor, scale) = (0.25, 45f64.exp2());
-            let plan = CoeffsToSlotsPlan::new(p, dft, values, level, p.scale(), factor, scale, 4).unwrap();
+            let plan = CoeffsToSlotsPlan::new(
+                p,
+                dft,
+                values,
+                level,
+                p.scale(),
+                factor,
+                scale,
+                4,
+                KeyDesign::default(),
+            )
+            .unwrap();
             let keys = owner.keys(plan.required_keys());
             let stage = CoeffsToSlots::new(p, &plan).unwrap();
             let input = encryptor.encrypt_real(&coefficients, Packing::Coefficients, level + 1).unwrap();
@@ -120,10 +133,29 @@ fn slots_hold_the_coefficients_of_every_packing() {
 fn the_stages_are_inverse_to_each_other() {
     let owner = small();
     let p = &owner.parameters;
-    let forward =
-        SlotsToCoeffsPlan::new(p, Dft::balanced(10, 2).unwrap(), 6, p.scale(), p.scale(), 8).unwrap();
+    let forward = SlotsToCoeffsPlan::new(
+        p,
+        Dft::balanced(10, 2).unwrap(),
+        6,
+        p.scale(),
+        p.scale(),
+        8,
+        KeyDesign::default(),
+    )
+    .unwrap();
     let dft = Dft::new(10, &[3, 7]).unwrap();
-    let backward = CoeffsToSlotsPlan::new(p, dft, Values::Complex, 4, p.scale(), 1.0, p.scale(), 8).unwrap();
+    let backward = CoeffsToSlotsPlan::new(
+        p,
+        dft,
+        Values::Complex,
+        4,
+        p.scale(),
+        1.0,
+        p.scale(),
+        8,
+        KeyDesign::default(),
+    )
+    .unwrap();
     let keys = owner.keys(forward.required_keys().into_iter().chain(backward.required_keys()));
     let evaluator = Evaluator::new(p, &keys).unwrap();
     let z = Random(3).complex(1 << 10);
@@ -140,7 +172,18 @@ fn exactly_the_listed_keys_are_needed_and_a_missing_one_is_named() {
     let owner = small();
     let p = &owner.parameters;
     let dft = Dft::balanced(4, 2).unwrap();
-    let plan = CoeffsToSlotsPlan::new(p, dft, Values::Complex, 4, p.scale(), 1.0, p.scale(), 8).unwrap();
+    let plan = CoeffsToSlotsPlan::new(
+        p,
+        dft,
+        Values::Complex,
+        4,
+        p.scale(),
+        1.0,
+        p.scale(),
+        8,
+        KeyDesign::default(),
+    )
+    .unwrap();
     let stage = CoeffsToSlots::new(p, &plan).unwrap();
     let input = Encryptor::new(p, &owner.public, rng(9))
         .unwrap()
@@ -176,7 +219,8 @@ fn inputs_that_a_stage_cannot_take_are_refused() {
     let owner = small();
     let p = &owner.parameters;
     let dft = Dft::balanced(4, 2).unwrap();
-    let plan = SlotsToCoeffsPlan::new(p, dft.clone(), 3, p.scale(), p.scale(), 8).unwrap();
+    let plan =
+        SlotsToCoeffsPlan::new(p, dft.clone(), 3, p.scale(), p.scale(), 8, KeyDesign::default()).unwrap();
     let stage = SlotsToCoeffs::new(p, &plan).unwrap();
     let keys = owner.keys(plan.required_keys());
     let evaluator = Evaluator::new(p, &keys).unwrap();
@@ -205,7 +249,9 @@ fn inputs_that_a_stage_cannot_take_are_refused() {
         CircuitError::Ckks(CkksError::Rlwe(RlweError::MixedParameters { .. }))
     ));
 
-    let plan = |dft: &Dft, level, scale| SlotsToCoeffsPlan::new(p, dft.clone(), level, scale, scale, 8);
+    let plan = |dft: &Dft, level, scale| {
+        SlotsToCoeffsPlan::new(p, dft.clone(), level, scale, scale, 8, KeyDesign::default())
+    };
     assert!(matches!(
         plan(&dft, 1, 1e12),
         Err(CircuitError::Ckks(CkksError::LevelsExhausted { needed: 2, available: 1, .. }))

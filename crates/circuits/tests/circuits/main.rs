@@ -5,6 +5,7 @@ mod bootstrapper;
 mod bootstrapping;
 mod eval_mod;
 mod fixture;
+mod key_design;
 mod linear_transform;
 mod mod_raise;
 mod polynomial;
