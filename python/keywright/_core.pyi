@@ -413,6 +413,8 @@ class BootstrapperPlan:
         slots: int | None = None,
         values: str = "complex",
         max_babies: int = 8,
+        alpha: int | str = "dynamic",
+        key_levels: str = "needed",
         ephemeral_weight: int | None = 32,
         log2_failure: float = ...,
         output_level: int | None = None,

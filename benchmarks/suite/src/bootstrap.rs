@@ -81,16 +81,20 @@ fn set(name: &str) -> Result<(CkksParameters, BootstrapperLiteral), BenchError> 
 
 /// Distances of decrypted parts from the true ones.
 #[derive(Default)]
-struct Errors {
-    largest: f64,
+pub(crate) struct Errors {
+    pub(crate) largest: f64,
     sum: f64,
     count: f64,
     /// Whether none was above the estimate of its ciphertext.
-    bounded: bool,
+    pub(crate) bounded: bool,
 }
 
 impl Errors {
-    fn add(&mut self, found: &[Complex64], values: &[Complex64], kind: Values, bound: f64) {
+    pub(crate) fn new() -> Self {
+        Self { bounded: true, ..Self::default() }
+    }
+
+    pub(crate) fn add(&mut self, found: &[Complex64], values: &[Complex64], kind: Values, bound: f64) {
         for (found, value) in found.iter().zip(values) {
             let error = found - value;
             self.bounded &= error.norm() <= bound;
@@ -110,7 +114,7 @@ fn seconds<T, E>(work: impl FnOnce() -> Result<T, E>) -> Result<(T, f64), E> {
 }
 
 /// Values with parts uniform in `[-1, 1)`.
-fn values(source: &mut SecretRng, literal: &BootstrapperLiteral) -> Vec<Complex64> {
+pub(crate) fn values(source: &mut SecretRng, literal: &BootstrapperLiteral) -> Vec<Complex64> {
     let mut unit = || source.next_word() as f64 / 2f64.powi(63) - 1.0;
     let imaginary = if literal.values == Values::Complex { 1.0 } else { 0.0 };
     (0..1usize << literal.log_slots).map(|_| Complex64::new(unit(), imaginary * unit())).collect()
@@ -180,7 +184,7 @@ pub fn run_bootstrap(
     let mut encryptor = Encryptor::new(&parameters, &public, rng(4))?;
     let decryptor = Decryptor::new(&parameters, &secret)?;
     let mut source = rng(3);
-    let mut errors = Errors { bounded: true, ..Errors::default() };
+    let mut errors = Errors::new();
     let mut times = Vec::new();
     let total = request.runs + 2;
     let phase = "bootstraps";

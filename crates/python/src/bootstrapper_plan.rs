@@ -2,9 +2,10 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use keywright_circuits::bootstrapping::{
-    BOOTSTRAP_PRESETS, BootstrapperLiteral, BootstrapperPlan, Stage, Values, bootstrap_preset,
+    BOOTSTRAP_PRESETS, BootstrapperLiteral, BootstrapperPlan, Digits, KeyDesign, KeyLevels, Stage, Values,
+    bootstrap_preset,
 };
-use keywright_rlwe::KeySpec;
+use keywright_rlwe::{KeySpec, Parameters};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -28,6 +29,11 @@ use crate::pool::compute;
 ///     slots_to_coeffs: levels of that stage, the matrices into which the Fourier transform is factored.
 ///     coeffs_to_slots: levels of that stage.
 ///     max_babies: most baby steps of a factor. Each has a key; fewer take longer.
+///     alpha: the digits of keys. A number is the same in all of them: digits of at most so many primes over as many special primes of the
+///         parameters; "maximum" is the number of their special primes. "dynamic" chooses for each key what makes the fewest transforms at its
+///         level from the special primes of the parameters, "dynamic_dropped" also from primes that ciphertexts at its level no longer have.
+///     key_levels: "needed" for keys at the level where they are used, "top" for keys as high as their special primes and the
+///         security bound allow.
 ///     ephemeral_weight: Hamming weight of the ephemeral secret under which the modulus is raised; None for the main
 ///         secret, of which the range of `eval_mod` then depends.
 ///     log2_failure: log2 of the probability that a bootstrap fails, -40 by default.
@@ -40,7 +46,7 @@ use crate::pool::compute;
 /// Raises:
 ///     LevelError: the parameters have too few levels, or the output level is below the input level.
 ///     SecurityError: a key would be above the bound for its secret.
-///     ParameterError: a number is not legal; no approximation has these degrees.
+///     ParameterError: a number is not legal, as an alpha above the number of special primes; no approximation has these degrees.
 ///     ScaleError: the coefficients' scale is below 1.
 ///
 /// Errors of a stage have its name as `stage` and the level of its input as `stage_level`.
@@ -66,6 +72,46 @@ fn parse_values(name: &str) -> Result<Values, Failure> {
     }
 }
 
+/// `alpha`: a number of primes or a name.
+#[derive(FromPyObject)]
+pub(crate) enum Alpha {
+    Count(usize),
+    Name(String),
+}
+
+impl Default for Alpha {
+    fn default() -> Self {
+        Self::Name("dynamic".into())
+    }
+}
+
+fn parse_digits(alpha: Alpha, parameters: &Parameters) -> Result<Digits, Failure> {
+    let name = match alpha {
+        Alpha::Count(alpha) => return Ok(Digits::Static { alpha }),
+        Alpha::Name(name) => name,
+    };
+    match name.as_str() {
+        "maximum" => Ok(Digits::maximum(parameters)),
+        "dynamic" => Ok(Digits::Dynamic { dropped_primes: false }),
+        "dynamic_dropped" => Ok(Digits::Dynamic { dropped_primes: true }),
+        _ => {
+            let known = "a number, \"maximum\", \"dynamic\" or \"dynamic_dropped\"";
+            Err(Failure::Choice { argument: "alpha", value: name, known })
+        }
+    }
+}
+
+fn parse_key_levels(name: &str) -> Result<KeyLevels, Failure> {
+    match name {
+        "needed" => Ok(KeyLevels::Needed),
+        "top" => Ok(KeyLevels::Top),
+        other => {
+            let known = "\"needed\" or \"top\"";
+            Err(Failure::Choice { argument: "key_levels", value: other.into(), known })
+        }
+    }
+}
+
 impl PyBootstrapperPlan {
     fn make(parameters: PyParameters, literal: &BootstrapperLiteral) -> Result<Self, Failure> {
         let plan = Arc::new(BootstrapperPlan::new(&parameters.0, literal)?);
@@ -82,7 +128,7 @@ impl PyBootstrapperPlan {
     #[new]
     #[pyo3(signature = (
         parameters, *, slots_to_coeffs, coeffs_to_slots, log_ratio, cosine_degree, double_angles, arcsine_degree, slots=None,
-        values="complex", max_babies=8, ephemeral_weight=32, log2_failure=-40.0, output_level=None
+        values="complex", max_babies=8, alpha=Alpha::default(), key_levels="needed", ephemeral_weight=32, log2_failure=-40.0, output_level=None
     ))]
     fn new(
         py: Python<'_>,
@@ -96,6 +142,8 @@ impl PyBootstrapperPlan {
         slots: Option<usize>,
         values: &str,
         max_babies: usize,
+        alpha: Alpha,
+        key_levels: &str,
         ephemeral_weight: Option<usize>,
         log2_failure: f64,
         output_level: Option<usize>,
@@ -110,6 +158,10 @@ impl PyBootstrapperPlan {
             slots_to_coeffs,
             coeffs_to_slots,
             max_babies,
+            keys: KeyDesign {
+                digits: parse_digits(alpha, parameters.0.rlwe())?,
+                levels: parse_key_levels(key_levels)?,
+            },
             ephemeral_weight,
             log2_failure,
             log_ratio,

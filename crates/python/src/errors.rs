@@ -41,6 +41,12 @@ pub(crate) enum Failure {
     Basis(String),
     /// A name that is no kind of slot values.
     SlotValues(String),
+    /// A name that is none of those an argument takes.
+    Choice {
+        argument: &'static str,
+        value: String,
+        known: &'static str,
+    },
     /// A measurement that cannot be made.
     Bench(String),
     Threads {
@@ -453,6 +459,10 @@ impl From<Failure> for PyErr {
                 Failure::SlotValues(values) => (
                     format!("there are no `{values}` values; use \"complex\" or \"real\""),
                     (|| described!(py, "ParameterError", what = "values", value = values))(),
+                ),
+                Failure::Choice { argument, value, known } => (
+                    format!("{argument} `{value}`: use {known}"),
+                    (|| described!(py, "ParameterError", what = argument, value = value))(),
                 ),
                 Failure::Bench(reason) => (reason, described!(py, "ParameterError")),
                 Failure::InFile(path, error) => (format!("{}: {error}", path.display()), wire(py, &error)),

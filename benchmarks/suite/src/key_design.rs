@@ -1,0 +1,331 @@
+//! Digits and levels of a bootstrapping's keys against each other: the family of parameters of the KDS paper (Joo, Ha, Oh and Paek, Sensors
+//! 25(14), 2025, sections 3 and 5), and one bootstrap of it whose keys are in memory only as long as there is room.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use keywright_circuits::CircuitError;
+use keywright_circuits::bootstrapping::{
+    Bootstrapper, BootstrapperLiteral, BootstrapperPlan, Digits, KeyDesign, KeySupply, Stage, Values,
+};
+use keywright_ckks::{CkksLiteral, CkksParameters, Decryptor, Encryptor};
+use keywright_rlwe::{EvaluationKeys, KeyElement, KeyGenerator, KeySpec, SecretKey, Security, threads};
+
+use crate::bootstrap::{Errors, values};
+use crate::record::peak_rss;
+use crate::works::{BenchError, rng};
+
+/// One bootstrapping: 15 levels, scale 2^50, as in the paper.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DesignRequest {
+    /// `log2(N)`: 16, or less for a quick run whose keys protect nobody.
+    pub log_n: u32,
+    /// Multiplications between two bootstraps.
+    pub depth: usize,
+    /// Special primes of the parameters.
+    pub special: usize,
+    /// Digits and levels of the keys.
+    pub design: KeyDesign,
+    /// Whether a key at a level below its own may be used with coarser digits than its own.
+    pub coalescing: bool,
+    /// Timed bootstraps after an untimed one; with none, only what the plan tells.
+    pub runs: usize,
+    /// Keys of more bytes than this are made step by step.
+    pub memory: usize,
+}
+
+/// What a bootstrapping of a [`DesignRequest`] needs and takes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DesignRecord {
+    /// What was asked for.
+    pub request: DesignRequest,
+    /// Highest level.
+    pub top: usize,
+    /// Bits of the largest key modulus.
+    pub log_qp: f64,
+    /// Rotation keys, the conjugation's among them.
+    pub rotation_keys: usize,
+    /// Bytes of these by the paper's formula, `2 N dnum (1 + l + alpha) 8` for each.
+    pub formula_bytes: usize,
+    /// Bytes of all keys as stored: seeded, those of relinearisation and encapsulation among them.
+    pub key_bytes: usize,
+    /// Bytes of the keys of the largest step.
+    pub step_bytes: usize,
+    /// What was measured.
+    pub timing: Option<Timing>,
+}
+
+/// Times of bootstraps, without those of making keys.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Timing {
+    /// Wall-clock seconds of each bootstrap, sorted.
+    pub seconds: Vec<f64>,
+    /// Seconds that this thread was on a processor in each, sorted: what a busy machine does not lengthen. Equal to the others where the system
+    /// does not tell.
+    pub processor_seconds: Vec<f64>,
+    /// Wall-clock seconds of each stage, all runs together.
+    pub stages: BTreeMap<Stage, f64>,
+    /// Seconds of one making of all keys.
+    pub keygen_s: f64,
+    /// Whether keys were made step by step.
+    pub streamed: bool,
+    /// `-log2` of the largest distance of a part from the true one.
+    pub worst_bits: f64,
+    /// `-log2` of the estimate's bound on it.
+    pub bound_bits: f64,
+    /// Whether every slot was within its estimate.
+    pub checked: bool,
+    /// Threads shared among.
+    pub threads: usize,
+    /// Peak resident memory of the process so far.
+    pub peak_rss_bytes: Option<usize>,
+}
+
+/// Primes: `q_0`, three levels of `slots_to_coeffs`, `depth` to compute on, nine of `eval_mod`, three of `coeffs_to_slots`; and special primes
+/// such that any `k` of the former that follow each other are below the first `k` of the latter: no digit has to be closed early.
+fn widths(depth: usize, special: usize) -> (Vec<u32>, Vec<u32>) {
+    let mut q = vec![51, 32, 32, 32];
+    q.extend(std::iter::repeat_n(50, depth + 6));
+    q.extend([59, 60, 50, 43, 43, 43]);
+    let p = [61, 60].into_iter().chain(std::iter::repeat(50)).take(special).collect();
+    (q, p)
+}
+
+/// Levels and approximation of the paper's setting: 15 levels, of which `slots_to_coeffs` and `coeffs_to_slots` take three each.
+fn literal(log_n: u32, keys: KeyDesign) -> BootstrapperLiteral {
+    BootstrapperLiteral {
+        log_slots: log_n - 1,
+        values: Values::Complex,
+        slots_to_coeffs: 3,
+        coeffs_to_slots: 3,
+        max_babies: 8,
+        keys,
+        ephemeral_weight: Some(32),
+        log2_failure: -40.0,
+        log_ratio: 7.0,
+        cosine_degree: 60,
+        double_angles: 1,
+        arcsine_degree: 3,
+        output_level: None,
+    }
+}
+
+/// Seconds that this thread has been on a processor, where the system tells.
+fn processor_seconds() -> Option<f64> {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    Some(text.split_whitespace().next()?.parse::<f64>().ok()? / 1e9)
+}
+
+/// Makes the keys of a step when they are asked for, or hands out all, and measures what happens between two questions.
+struct Supply<'g, 'k> {
+    generator: &'g mut KeyGenerator<'k>,
+    keys: EvaluationKeys,
+    coalescing: bool,
+    streamed: bool,
+    stage: Option<Stage>,
+    since: (Instant, Option<f64>),
+    stages: BTreeMap<Stage, f64>,
+    processor: f64,
+    keygen: f64,
+}
+
+impl Supply<'_, '_> {
+    fn make(&mut self, specs: &[KeySpec]) -> Result<(), CircuitError> {
+        let start = Instant::now();
+        // The old ones go before the new ones come.
+        let parameters = self.keys.parameters().clone();
+        self.keys = EvaluationKeys::new(&parameters);
+        for key in self.generator.switching_keys(specs)? {
+            self.keys.insert(key?)?;
+        }
+        if !self.coalescing {
+            self.keys = self.keys.clone().without_coalescing();
+        }
+        self.keygen += start.elapsed().as_secs_f64();
+        Ok(())
+    }
+
+    fn begin(&mut self, stage: Option<Stage>) {
+        self.stage = stage;
+        self.since = (Instant::now(), processor_seconds());
+    }
+
+    fn end(&mut self) {
+        let (start, before) = self.since;
+        let wall = start.elapsed().as_secs_f64();
+        let Some(stage) = self.stage.take() else { return };
+        *self.stages.entry(stage).or_default() += wall;
+        self.processor += before.and_then(|before| Some(processor_seconds()? - before)).unwrap_or(wall);
+    }
+}
+
+impl KeySupply for Supply<'_, '_> {
+    fn supply(&mut self, stage: Stage, specs: &[KeySpec]) -> Result<&EvaluationKeys, CircuitError> {
+        self.end();
+        if self.streamed {
+            self.make(specs)?;
+        }
+        self.begin(Some(stage));
+        Ok(&self.keys)
+    }
+}
+
+/// Plans a bootstrapping and, if runs are asked for, measures it: each of other random values, decrypted and compared.
+///
+/// # Errors
+/// What the engine refuses: too many levels for the bound, an alpha above the number of special primes.
+pub fn run_design(request: &DesignRequest) -> Result<DesignRecord, BenchError> {
+    let (q, p) = widths(request.depth, request.special);
+    let mut ckks = CkksLiteral::from_bits(request.log_n, &q, &p, 50.0)?;
+    if request.log_n < 16 {
+        ckks.rlwe.security = Security::InsecureForExperiments;
+    }
+    let parameters = CkksParameters::new(ckks)?;
+    let rlwe = parameters.rlwe();
+    let literal = literal(request.log_n, request.design);
+    let plan = BootstrapperPlan::new(&parameters, &literal)?;
+    let specs = plan.required_keys();
+    let bytes = |specs: &[KeySpec]| specs.iter().map(|spec| spec.bytes(rlwe)).sum::<Result<usize, _>>();
+    let rotations: Vec<&KeySpec> =
+        specs.iter().filter(|spec| matches!(spec.element, KeyElement::Galois(_))).collect();
+    let formula = |spec: &&KeySpec| {
+        2 * rlwe.n() * (spec.level + 1).div_ceil(spec.alpha) * (1 + spec.level + spec.special.len()) * 8
+    };
+    let mut step_bytes = 0;
+    for (_, keys) in plan.steps() {
+        step_bytes = step_bytes.max(bytes(&keys)?);
+    }
+    let log_qp = |spec: &KeySpec| rlwe.log2_q(spec.level) + spec.special_bits(rlwe);
+    let mut record = DesignRecord {
+        request: request.clone(),
+        top: plan.mod_raise.level,
+        log_qp: specs.iter().map(log_qp).fold(0.0, f64::max),
+        rotation_keys: rotations.len(),
+        formula_bytes: rotations.iter().map(formula).sum(),
+        key_bytes: bytes(&specs)?,
+        step_bytes,
+        timing: None,
+    };
+    if request.runs > 0 {
+        record.timing = Some(measure(request, &parameters, &literal, &plan, record.key_bytes)?);
+    }
+    Ok(record)
+}
+
+fn measure(
+    request: &DesignRequest,
+    parameters: &CkksParameters,
+    literal: &BootstrapperLiteral,
+    plan: &BootstrapperPlan,
+    key_bytes: usize,
+) -> Result<Timing, BenchError> {
+    let rlwe = parameters.rlwe();
+    let secret = SecretKey::sample(rlwe, &mut rng(1))?;
+    let mut generator = KeyGenerator::new(&secret, rng(2));
+    let public = generator.public_key();
+    let mut encryptor = Encryptor::new(parameters, &public, rng(4))?;
+    let decryptor = Decryptor::new(parameters, &secret)?;
+    let bootstrapper = Bootstrapper::new(parameters, plan)?;
+    let mut supply = Supply {
+        generator: &mut generator,
+        keys: EvaluationKeys::new(rlwe),
+        coalescing: request.coalescing,
+        streamed: key_bytes > request.memory,
+        stage: None,
+        since: (Instant::now(), None),
+        stages: BTreeMap::new(),
+        processor: 0.0,
+        keygen: 0.0,
+    };
+    if !supply.streamed {
+        supply.make(&plan.required_keys())?;
+    }
+    let mut source = rng(3);
+    let mut errors = Errors::new();
+    let (mut seconds, mut processor, mut stages, mut keygen_s) = (vec![], vec![], BTreeMap::new(), 0.0);
+    let mut bound = 0.0f64;
+    for run in 0..=request.runs {
+        let values = values(&mut source, literal);
+        let input = encryptor.encrypt(&values, literal.log_slots, plan.input_level())?;
+        (supply.stages, supply.processor) = (BTreeMap::new(), 0.0);
+        let out = bootstrapper.bootstrap_streamed(&mut supply, &input)?;
+        supply.end();
+        bound = bound.max(out.estimate.bound());
+        errors.add(&decryptor.decrypt(&out)?, &values, literal.values, out.estimate.bound());
+        if run == 0 {
+            // The first touches memory and makes plans.
+            keygen_s = supply.keygen;
+            continue;
+        }
+        seconds.push(supply.stages.values().sum());
+        processor.push(supply.processor);
+        for (&stage, &time) in &supply.stages {
+            *stages.entry(stage).or_insert(0.0) += time;
+        }
+    }
+    seconds.sort_by(f64::total_cmp);
+    processor.sort_by(f64::total_cmp);
+    Ok(Timing {
+        seconds,
+        processor_seconds: processor,
+        stages,
+        keygen_s,
+        streamed: supply.streamed,
+        worst_bits: -errors.largest.log2(),
+        bound_bits: -bound.log2(),
+        checked: errors.bounded,
+        threads: threads(),
+        peak_rss_bytes: peak_rss(),
+    })
+}
+
+impl DesignRecord {
+    /// The record as one JSON object.
+    pub fn json(&self) -> String {
+        let request = &self.request;
+        let digits = match request.design.digits {
+            Digits::Static { alpha } => alpha.to_string(),
+            Digits::Dynamic { dropped_primes: false } => "\"dynamic\"".into(),
+            Digits::Dynamic { dropped_primes: true } => "\"dynamic_dropped\"".into(),
+        };
+        let mut out = format!(
+            "{{\"log_n\":{},\"depth\":{},\"special\":{},\"alpha\":{digits},\"key_levels\":\"{}\",\"coalescing\":{},\"top\":{},\
+             \"log_qp\":{:.2},\"rotation_keys\":{},\"formula_bytes\":{},\"key_bytes\":{},\"step_bytes\":{}",
+            request.log_n,
+            request.depth,
+            request.special,
+            format!("{:?}", request.design.levels).to_lowercase(),
+            request.coalescing,
+            self.top,
+            self.log_qp,
+            self.rotation_keys,
+            self.formula_bytes,
+            self.key_bytes,
+            self.step_bytes,
+        );
+        if let Some(timing) = &self.timing {
+            let runs = timing.seconds.len() as f64;
+            let stages: Vec<String> = timing
+                .stages
+                .iter()
+                .map(|(stage, seconds)| format!("\"{stage}\":{:.6}", seconds / runs))
+                .collect();
+            out += &format!(
+                ",\"seconds\":{:.6?},\"processor_seconds\":{:.6?},\"stage_seconds\":{{{}}},\"keygen_s\":{:.3},\"streamed\":{},\
+                 \"worst_bits\":{:.3},\"bound_bits\":{:.3},\"checked\":{},\"threads\":{},\"peak_rss_bytes\":{}",
+                timing.seconds,
+                timing.processor_seconds,
+                stages.join(","),
+                timing.keygen_s,
+                timing.streamed,
+                timing.worst_bits,
+                timing.bound_bits,
+                timing.checked,
+                timing.threads,
+                timing.peak_rss_bytes.map_or("null".into(), |bytes| bytes.to_string()),
+            );
+        }
+        out.push('}');
+        out
+    }
+}
