@@ -9,7 +9,10 @@ use keywright_circuits::bootstrapping::{
     Bootstrapper, BootstrapperLiteral, BootstrapperPlan, Digits, KeyDesign, KeySupply, Stage, Values,
 };
 use keywright_ckks::{CkksLiteral, CkksParameters, Decryptor, Encryptor};
-use keywright_rlwe::{EvaluationKeys, KeyElement, KeyGenerator, KeySpec, SecretKey, Security, threads};
+use keywright_rlwe::{
+    EvaluationKeys, KeyElement, KeyGenerator, KeySpec, SecretDistribution, SecretKey, Security,
+    maximum_log_qp, threads,
+};
 
 use crate::bootstrap::{Errors, values};
 use crate::record::peak_rss;
@@ -63,7 +66,7 @@ pub struct Timing {
     /// Seconds that this thread was on a processor in each, sorted: what a busy machine does not lengthen. Equal to the others where the system
     /// does not tell.
     pub processor_seconds: Vec<f64>,
-    /// Wall-clock seconds of each stage, all runs together.
+    /// Seconds of each stage in which this thread was on a processor, all runs together.
     pub stages: BTreeMap<Stage, f64>,
     /// Seconds of one making of all keys.
     pub keygen_s: f64,
@@ -89,6 +92,23 @@ fn widths(depth: usize, special: usize) -> (Vec<u32>, Vec<u32>) {
     q.extend([59, 60, 50, 43, 43, 43]);
     let p = [61, 60].into_iter().chain(std::iter::repeat(50)).take(special).collect();
     (q, p)
+}
+
+/// More than the bound of any depth allows.
+const MOST_SPECIAL: usize = 32;
+
+/// As many special primes as the security bound of `N = 2^16` leaves room for beside a largest key of this depth; at least one.
+///
+/// # Errors
+/// [`keywright_rlwe::RlweError::NoBound`] if none were pinned.
+pub fn most_special(depth: usize) -> Result<usize, BenchError> {
+    let bound = maximum_log_qp(16, SecretDistribution::Ternary)?;
+    // A prime is below two to its width, so the widths are a bound.
+    let bits = |special| -> u32 {
+        let (q, p) = widths(depth, special);
+        q.iter().chain(&p).sum()
+    };
+    Ok((1..=MOST_SPECIAL).take_while(|&special| bits(special) <= bound).last().unwrap_or(1))
 }
 
 /// Levels and approximation of the paper's setting: 15 levels, of which `slots_to_coeffs` and `coeffs_to_slots` take three each.
@@ -125,7 +145,7 @@ struct Supply<'g, 'k> {
     stage: Option<Stage>,
     since: (Instant, Option<f64>),
     stages: BTreeMap<Stage, f64>,
-    processor: f64,
+    wall: f64,
     keygen: f64,
 }
 
@@ -154,8 +174,9 @@ impl Supply<'_, '_> {
         let (start, before) = self.since;
         let wall = start.elapsed().as_secs_f64();
         let Some(stage) = self.stage.take() else { return };
-        *self.stages.entry(stage).or_default() += wall;
-        self.processor += before.and_then(|before| Some(processor_seconds()? - before)).unwrap_or(wall);
+        self.wall += wall;
+        let busy = before.and_then(|before| Some(processor_seconds()? - before));
+        *self.stages.entry(stage).or_default() += busy.unwrap_or(wall);
     }
 }
 
@@ -234,7 +255,7 @@ fn measure(
         stage: None,
         since: (Instant::now(), None),
         stages: BTreeMap::new(),
-        processor: 0.0,
+        wall: 0.0,
         keygen: 0.0,
     };
     if !supply.streamed {
@@ -247,7 +268,7 @@ fn measure(
     for run in 0..=request.runs {
         let values = values(&mut source, literal);
         let input = encryptor.encrypt(&values, literal.log_slots, plan.input_level())?;
-        (supply.stages, supply.processor) = (BTreeMap::new(), 0.0);
+        (supply.stages, supply.wall) = (BTreeMap::new(), 0.0);
         let out = bootstrapper.bootstrap_streamed(&mut supply, &input)?;
         supply.end();
         bound = bound.max(out.estimate.bound());
@@ -257,8 +278,8 @@ fn measure(
             keygen_s = supply.keygen;
             continue;
         }
-        seconds.push(supply.stages.values().sum());
-        processor.push(supply.processor);
+        seconds.push(supply.wall);
+        processor.push(supply.stages.values().sum());
         for (&stage, &time) in &supply.stages {
             *stages.entry(stage).or_insert(0.0) += time;
         }

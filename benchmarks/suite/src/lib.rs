@@ -9,7 +9,7 @@ mod set;
 mod works;
 
 pub use bootstrap::{BootstrapRequest, Event, bootstrap_names, run_bootstrap};
-pub use key_design::{DesignRecord, DesignRequest, Timing, run_design};
+pub use key_design::{DesignRecord, DesignRequest, Timing, most_special, run_design};
 pub use limit::{Machine, Operations};
 pub use record::{BootstrapFigures, Record};
 pub use set::{BenchSet, SETS};
