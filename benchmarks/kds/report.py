@@ -12,6 +12,7 @@ from kds.record import Result
 
 Results = dict[Case, Result]
 MISSING = "-"
+DYNAMIC = ("dynamic", "dynamic_dropped")
 
 
 class Tables:
@@ -23,7 +24,7 @@ class Tables:
     def timed(self, depth: int, special: Alpha, alpha: Alpha) -> Result | None:
         """A measured bootstrap; static digits are not coalesced."""
         case = Case(self.log_n, depth, special, alpha)
-        if alpha == "maximum" or special == alpha:
+        if alpha not in DYNAMIC:
             case = static(self.log_n, depth, special, alpha)
         return self.results.get(case)
 
@@ -181,9 +182,9 @@ class Tables:
         if top and aware:
             theirs = paper.TABLE_5[16]
             printed_bytes = f"{theirs.alpha_1:.1f} to {theirs.level_aware:.1f} GB"
-            ours = f"{gigabytes(top.raw['formula_bytes'])} to {gigabytes(aware.raw['formula_bytes'])} GB"
+            shrunk = f"{gigabytes(top.raw['formula_bytes'])} to {gigabytes(aware.raw['formula_bytes'])} GB"
             stored = f"{gigabytes(aware.raw['key_bytes'])} GB stored"
-            rows.append(["rotation keys at depth 16, by their formula", printed_bytes, f"{ours}; {stored}"])
+            rows.append(["rotation keys at depth 16, by their formula", printed_bytes, f"{shrunk}; {stored}"])
         return table(["claim", "paper", "here"], rows)
 
     def everything(self) -> dict[str, list[str]]:
