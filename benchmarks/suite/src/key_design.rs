@@ -31,7 +31,7 @@ pub struct DesignRequest {
     pub design: KeyDesign,
     /// Whether a key at a level below its own may be used with coarser digits than its own.
     pub coalescing: bool,
-    /// Timed bootstraps after an untimed one; with none, only what the plan tells.
+    /// Timed bootstraps, after an untimed one if keys are held; with none, only what the plan tells.
     pub runs: usize,
     /// Keys of more bytes than this are made step by step.
     pub memory: usize,
@@ -265,7 +265,9 @@ fn measure(
     let mut errors = Errors::new();
     let (mut seconds, mut processor, mut stages, mut keygen_s) = (vec![], vec![], BTreeMap::new(), 0.0);
     let mut bound = 0.0f64;
-    for run in 0..=request.runs {
+    // The first touches memory and makes plans; with keys that come and go there is no memory that stays.
+    let untimed = usize::from(!supply.streamed);
+    for run in 0..untimed + request.runs {
         let values = values(&mut source, literal);
         let input = encryptor.encrypt(&values, literal.log_slots, plan.input_level())?;
         (supply.stages, supply.wall) = (BTreeMap::new(), 0.0);
@@ -274,8 +276,9 @@ fn measure(
         bound = bound.max(out.estimate.bound());
         errors.add(&decryptor.decrypt(&out)?, &values, literal.values, out.estimate.bound());
         if run == 0 {
-            // The first touches memory and makes plans.
             keygen_s = supply.keygen;
+        }
+        if run < untimed {
             continue;
         }
         seconds.push(supply.wall);
@@ -348,5 +351,61 @@ impl DesignRecord {
         }
         out.push('}');
         out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use keywright_circuits::bootstrapping::KeyLevels;
+    use keywright_rlwe::{Parameters, ParametersLiteral};
+
+    #[test]
+    fn no_digit_of_the_family_is_closed_early_and_every_key_is_within_the_bound() {
+        for depth in 1..=18 {
+            let most = most_special(depth).unwrap();
+            let (q, p) = widths(depth, most);
+            // Of these primes only the widths matter.
+            let mut literal = ParametersLiteral::from_bits(11, &q, &p).unwrap();
+            literal.security = Security::InsecureForExperiments;
+            let rlwe = Parameters::new(literal).unwrap();
+            let element = KeyElement::Relinearization;
+            for alpha in 1..=most {
+                for level in [3, rlwe.max_level() - 3, rlwe.max_level()] {
+                    let special = rlwe.special_primes().take(alpha).collect();
+                    let spec = KeySpec { element, level, alpha, special, seeded: true };
+                    let digits = spec.validate(&rlwe).unwrap();
+                    assert_eq!(digits.len(), (level + 1).div_ceil(alpha), "depth {depth}, {spec:?}");
+                    assert!(rlwe.log2_q(level) + spec.special_bits(&rlwe) <= 1747.0);
+                }
+            }
+            // One prime of 50 bits more would be above the bound.
+            assert!(most == 1 || q.iter().chain(&p).sum::<u32>() + 50 > 1747, "depth {depth}: {most}");
+        }
+    }
+
+    #[test]
+    fn streamed_and_held_keys_measure_the_same_bootstrapping() {
+        for (memory, streamed) in [(0, true), (usize::MAX, false)] {
+            let digits = Digits::Dynamic { dropped_primes: true };
+            let design = KeyDesign { digits, levels: KeyLevels::Needed };
+            let request =
+                DesignRequest { log_n: 10, depth: 1, special: 2, design, coalescing: false, runs: 1, memory };
+            let record = run_design(&request).unwrap();
+            let timing = record.timing.clone().unwrap();
+            assert_eq!((timing.streamed, timing.checked, timing.seconds.len()), (streamed, true, 1));
+            assert!(timing.worst_bits > timing.bound_bits && timing.stages.len() == 5);
+            assert!(record.step_bytes < record.key_bytes);
+            assert!(
+                record
+                    .json()
+                    .starts_with("{\"log_n\":10,\"depth\":1,\"special\":2,\"alpha\":\"dynamic_dropped\"")
+            );
+        }
+        let absent = Digits::Static { alpha: 3 };
+        let design = KeyDesign { digits: absent, levels: KeyLevels::Needed };
+        let request =
+            DesignRequest { log_n: 10, depth: 1, special: 2, design, coalescing: false, runs: 0, memory: 0 };
+        assert!(matches!(run_design(&request), Err(BenchError::Circuit(CircuitError::Stage { .. }))));
     }
 }
