@@ -15,12 +15,13 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
+import keywright as kw
 from compare import machine
 from compare.__main__ import record_folder
 from compare.console import Console, StepFailed
 from compare.targets import HERE
 
-from kds import page, plot
+from kds import page, plot, rotations
 from kds.cases import SETS, Case, schedule
 from kds.record import Result, line, read, result
 from kds.report import Tables
@@ -98,8 +99,10 @@ def write(folder: Path, tables: Tables, options: argparse.Namespace) -> None:
     print("\n".join(text))
     try:
         plot.draw(tables, heading, folder / "kds.png")
+        plan = kw.BootstrapperPlan.preset(rotations.PRESET)
+        rotations.draw(plan, f"rotation keys of {rotations.PRESET}", folder / "rotations.png")
     except ImportError:
-        print("kds.png was not written: matplotlib is not installed", file=sys.stderr)
+        print("no picture was written: matplotlib is not installed", file=sys.stderr)
     if options.page is not None:
         options.page.write_text(page.fill(options.page.read_text(), made))
 

@@ -4,8 +4,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import keywright as kw
 import pytest
-from kds import page, paper
+from kds import page, paper, plot, rotations
 from kds.cases import SETS, Case, schedule, static
 from kds.record import BadRecord, Result, line, read, result
 from kds.report import Tables
@@ -135,3 +136,32 @@ def test_a_page_gets_the_tables_that_it_names() -> None:
 
 def test_lines_are_json(make: Make) -> None:
     assert json.loads(line(make(Case(16, 16, 1, 1))))["case"]["depth"] == 16
+
+
+def test_the_rotation_table_has_every_rotation_key_of_its_stage() -> None:
+    widths = [50, 40, 40, 45, 45, 45, *[50] * 7, 59, 60, 50, 50, 50]
+    parameters = kw.Parameters.from_bits(10, widths, [50, 50, 50], 45, insecure=True)
+    plan = kw.BootstrapperPlan(
+        parameters,
+        slots_to_coeffs=2,
+        coeffs_to_slots=2,
+        log_ratio=5,
+        cosine_degree=62,
+        double_angles=1,
+        arcsine_degree=7,
+    )
+    found = rotations.rotations(plan)
+    assert list(found) == ["slots_to_coeffs", "coeffs_to_slots"]
+    assert {level for _, level in found["slots_to_coeffs"]} == {1, 2}
+    top = plan.levels["coeffs_to_slots"][0]
+    assert {level for _, level in found["coeffs_to_slots"]} == {top - 1, top}
+    keys = [spec for specs in plan.stage_keys.values() for spec in specs if spec.kind == "rotation"]
+    assert sum(map(len, found.values())) == len(keys) > 0
+    assert all(0 < step < plan.slots for places in found.values() for step, _ in places)
+
+
+def test_pictures_are_drawn(make: Make, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    results = {case: make(case) for case in schedule(SETS, quick=True)}
+    plot.draw(Tables(results, 11), "title", tmp_path / "kds.png")
+    assert (tmp_path / "kds.png").stat().st_size > 0
