@@ -33,10 +33,9 @@ def draw(plan: kw.BootstrapperPlan, title: str, path: Path) -> None:
     FigureCanvasAgg(figure)
     axes = figure.subplots()
     for stage, places in rotations(plan).items():
-        axes.scatter(*zip(*places, strict=True), s=22, label=stage, zorder=2)
-        axes.vlines(
-            *zip(*((step, -0.5, level) for step, level in places), strict=True), color="#c8d4e6", lw=1
-        )
+        steps, levels = zip(*places, strict=True)
+        axes.scatter(steps, levels, s=22, label=stage, zorder=2)
+        axes.vlines(steps, -0.5, levels, color="#c8d4e6", linewidth=1)
     top = plan.parameters.max_level
     axes.axhline(top, color="#b03030", linestyle="--", label="top level")
     axes.set(xlabel="rotation steps", ylabel="level", ylim=(-0.5, top + 0.5), title=title)

@@ -413,7 +413,7 @@ class BootstrapperPlan:
         slots: int | None = None,
         values: str = "complex",
         max_babies: int = 8,
-        alpha: int | str = "dynamic",
+        alpha: int | str = ...,
         key_levels: str = "needed",
         ephemeral_weight: int | None = 32,
         log2_failure: float = ...,

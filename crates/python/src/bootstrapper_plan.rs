@@ -29,7 +29,7 @@ use crate::pool::compute;
 ///     slots_to_coeffs: levels of that stage, the matrices into which the Fourier transform is factored.
 ///     coeffs_to_slots: levels of that stage.
 ///     max_babies: most baby steps of a factor. Each has a key; fewer take longer.
-///     alpha: the digits of keys. A number is the same in all of them: digits of at most so many primes over as many special primes of the
+///     alpha: the digits of keys, "dynamic" by default. A number is the same in all of them: digits of at most so many primes over as many special primes of the
 ///         parameters; "maximum" is the number of their special primes. "dynamic" chooses for each key what makes the fewest transforms at its
 ///         level from the special primes of the parameters, "dynamic_dropped" also from primes that ciphertexts at its level no longer have.
 ///     key_levels: "needed" for keys at the level where they are used, "top" for keys as high as their special primes and the
