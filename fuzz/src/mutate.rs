@@ -14,6 +14,7 @@ const DESCRIPTOR: usize = 44;
 /// Kinds whose fingerprint follows from their own descriptor.
 const PARAMETERS: u16 = 0x0001;
 const CKKS_PARAMETERS: u16 = 0x0101;
+const BFV_PARAMETERS: u16 = 0x0201;
 /// Inputs are kept below this, so that a run stays fast.
 const LONGEST: usize = 1 << 18;
 
@@ -54,7 +55,7 @@ fn reseal_frame(object: &mut [u8]) {
 fn identify(object: &mut [u8], end: usize) {
     let encoding = match u16::from_le_bytes([object[KIND], object[KIND + 1]]) {
         PARAMETERS => DESCRIPTOR..end,
-        CKKS_PARAMETERS => DESCRIPTOR..end.saturating_sub(8),
+        CKKS_PARAMETERS | BFV_PARAMETERS => DESCRIPTOR..end.saturating_sub(8),
         _ => return,
     };
     if encoding.len() < 8 {

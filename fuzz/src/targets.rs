@@ -6,6 +6,7 @@
 use std::io::Cursor;
 use std::sync::OnceLock;
 
+use keywright_bfv::{self as bfv_scheme, BfvLiteral, BfvParameters};
 use keywright_ckks::{Ciphertext, CkksLiteral, CkksParameters, Plaintext, SymmetricCiphertext};
 use keywright_ring::{Coefficient, Evaluation, Poly};
 use keywright_rlwe::{
@@ -18,7 +19,7 @@ use keywright_wire::{KeySetFile, KeySetReader, KeySetWriter, Wire, WireSecret, i
 pub type Target = fn(&[u8]) -> bool;
 
 /// All targets.
-pub const TARGETS: [(&str, Target); 16] = [
+pub const TARGETS: [(&str, Target); 19] = [
     ("inspect", inspect_object),
     ("parameters", parameters),
     ("public_key", rlwe::<PublicKey>),
@@ -35,6 +36,9 @@ pub const TARGETS: [(&str, Target); 16] = [
     ("ckks_plaintext", ckks::<Plaintext>),
     ("ckks_ciphertext", ckks::<Ciphertext>),
     ("ckks_ciphertext_seeded", ckks::<SymmetricCiphertext>),
+    ("bfv_parameters", bfv_parameters),
+    ("bfv_ciphertext", bfv::<bfv_scheme::Ciphertext>),
+    ("bfv_ciphertext_seeded", bfv::<bfv_scheme::SymmetricCiphertext>),
 ];
 
 /// The parameters of `vectors/wire`.
@@ -44,6 +48,16 @@ pub fn context() -> &'static CkksParameters {
         let bits = ParametersLiteral::from_bits(10, &[50, 40, 61], &[61]).expect("the primes exist");
         let rlwe = ParametersLiteral { security: Security::InsecureForExperiments, ..bits };
         CkksParameters::new(CkksLiteral { rlwe, log_scale: 37.5 })
+            .expect("the parameters are those of the vectors")
+    })
+}
+
+/// The same for BFV.
+pub fn bfv_context() -> &'static BfvParameters {
+    static CONTEXT: OnceLock<BfvParameters> = OnceLock::new();
+    CONTEXT.get_or_init(|| {
+        let rlwe = context().rlwe().literal().clone();
+        BfvParameters::new(BfvLiteral { rlwe, plaintext_modulus: 65537 })
             .expect("the parameters are those of the vectors")
     })
 }
@@ -72,6 +86,10 @@ fn ckks<T: Wire<Context = CkksParameters>>(bytes: &[u8]) -> bool {
     round_trip::<T>(bytes, context())
 }
 
+fn bfv<T: Wire<Context = BfvParameters>>(bytes: &[u8]) -> bool {
+    round_trip::<T>(bytes, bfv_context())
+}
+
 /// Literals that load are checked by `Parameters::new`, which must refuse or accept, not panic. Large ones are left out:
 /// their tables are slow to make, not different.
 fn parameters(bytes: &[u8]) -> bool {
@@ -90,6 +108,16 @@ fn ckks_parameters(bytes: &[u8]) -> bool {
         && literal.rlwe.log_n <= 11
     {
         let _ = CkksParameters::new(literal);
+    }
+    accepted
+}
+
+fn bfv_parameters(bytes: &[u8]) -> bool {
+    let accepted = round_trip::<BfvLiteral>(bytes, &());
+    if let Ok(literal) = BfvLiteral::from_bytes(bytes, &())
+        && literal.rlwe.log_n <= 11
+    {
+        let _ = BfvParameters::new(literal);
     }
     accepted
 }

@@ -16,6 +16,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from keywright._core import (
+    BfvCiphertext,
+    BfvDecryptor,
+    BfvEncryptor,
+    BfvEvaluator,
+    BfvParameters,
+    BfvSeededCiphertext,
     Bootstrapper,
     BootstrapperPlan,
     Ciphertext,
@@ -32,6 +38,7 @@ from keywright._core import (
     SeededCiphertext,
     SwitchingKey,
     __version__,
+    bfv_presets,
     bootstrap_presets,
     inspect,
     presets,
@@ -48,19 +55,26 @@ from keywright.errors import (
     LevelError,
     MissingKeyError,
     MixedParametersError,
+    NoiseError,
     PackingError,
     ParameterError,
     RandomnessError,
     ScaleError,
     SecurityError,
 )
-from keywright.values import Encrypted
+from keywright.values import Encrypted, EncryptedIntegers
 
 if TYPE_CHECKING:
     from keywright import nn
 
 __all__ = [
     "BackendError",
+    "BfvCiphertext",
+    "BfvDecryptor",
+    "BfvEncryptor",
+    "BfvEvaluator",
+    "BfvParameters",
+    "BfvSeededCiphertext",
     "Bootstrapper",
     "BootstrapperPlan",
     "Ciphertext",
@@ -68,6 +82,7 @@ __all__ = [
     "DegreeError",
     "EncodeError",
     "Encrypted",
+    "EncryptedIntegers",
     "Encryptor",
     "EvaluationKeys",
     "Evaluator",
@@ -80,6 +95,7 @@ __all__ = [
     "LinearTransform",
     "MissingKeyError",
     "MixedParametersError",
+    "NoiseError",
     "PackingError",
     "ParameterError",
     "Parameters",
@@ -91,6 +107,7 @@ __all__ = [
     "SeededCiphertext",
     "SwitchingKey",
     "__version__",
+    "bfv_presets",
     "bootstrap_presets",
     "inspect",
     "nn",

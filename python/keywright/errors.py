@@ -162,6 +162,8 @@ class EncodeError(KeywrightError, ValueError):
         index: its place.
         count: number of values, if there are too many.
         bound: what the count may be at most.
+        minimum: smallest integer that stands for a residue.
+        maximum: largest integer that does.
         needed_bits: bits of the largest coefficient with its sign, if it is too large.
         available_bits: bits of the modulus.
     """
@@ -170,8 +172,22 @@ class EncodeError(KeywrightError, ValueError):
     index: int | None = None
     count: int | None = None
     bound: int | None = None
+    minimum: int | None = None
+    maximum: int | None = None
     needed_bits: float | None = None
     available_bits: float | None = None
+
+
+class NoiseError(KeywrightError, ArithmeticError):
+    """A BFV result that may not decrypt, or a ciphertext that does not.
+
+    Attributes:
+        operation: the operation whose result would have too much noise, or "decrypt".
+        budget: noise budget that its estimate leaves, bits; None of a ciphertext that does not decrypt.
+    """
+
+    operation: str
+    budget: float | None = None
 
 
 class MixedParametersError(KeywrightError, ValueError):

@@ -68,6 +68,7 @@ def small_plan(
     *,
     slots: int | None = None,
     values: str = "complex",
+    order: str = "slots_to_coeffs_first",
     slots_to_coeffs: int = 2,
     coeffs_to_slots: int = 2,
     log_ratio: float = 5,
@@ -79,6 +80,8 @@ def small_plan(
     key_levels: str = "needed",
     ephemeral_weight: int | None = 32,
     log2_failure: float = -40,
+    iterations: int = 1,
+    log_precision: int | None = None,
     output_level: int | None = None,
 ) -> kw.BootstrapperPlan:
     """A bootstrapping of those parameters, with what a test wants to be different."""
@@ -86,6 +89,7 @@ def small_plan(
         parameters,
         slots=slots,
         values=values,
+        order=order,
         slots_to_coeffs=slots_to_coeffs,
         coeffs_to_slots=coeffs_to_slots,
         log_ratio=log_ratio,
@@ -97,13 +101,19 @@ def small_plan(
         key_levels=key_levels,
         ephemeral_weight=ephemeral_weight,
         log2_failure=log2_failure,
+        iterations=iterations,
+        log_precision=log_precision,
         output_level=output_level,
     )
 
 
 def prepare(slots: int | None = None, values: str = "complex") -> Bootstrapping:
-    parameters = small_parameters()
-    plan = small_plan(parameters, slots=slots, values=values)
+    return own(small_plan(small_parameters(), slots=slots, values=values))
+
+
+def own(plan: kw.BootstrapperPlan) -> Bootstrapping:
+    """Fresh keys for a plan."""
+    parameters = plan.parameters
     secret = kw.SecretKey.generate(parameters, ENTROPY)
     generator = kw.KeyGenerator(secret, ENTROPY)
     keys = generator.evaluation_keys(specs=plan.required_keys(), relinearization=False)
@@ -141,6 +151,53 @@ def test_other_packings(slots: int, values: str, level: int) -> None:
     result = sparse.bootstrapper.bootstrap(sparse.evaluator, sparse.encrypt(expected))
     assert (result.level, result.slots) == (level, slots)
     sparse.assert_decrypts(result, expected)
+
+
+def test_every_iteration_gains_precision() -> None:
+    bits = [51, 36, 36, *[50] * 14]
+    parameters = kw.Parameters.from_bits(10, bits, [51, 50, 50], 50, insecure=True)
+    errors = []
+    for iterations in (1, 2):
+        plan = small_plan(
+            parameters,
+            log_ratio=10,
+            arcsine_degree=1,
+            iterations=iterations,
+            log_precision=12 if iterations > 1 else None,
+        )
+        assert (plan.iterations, plan.levels_left) == (iterations, 5)
+        owner = own(plan)
+        values = owner.fresh()
+        result = owner.bootstrapper.bootstrap(owner.evaluator, owner.encrypt(values))
+        owner.assert_decrypts(result, values)
+        errors.append(result.error_bound)
+    assert errors[1] < errors[0] / 2**11
+    # 19 bits are more than the bound on one pass has, which is found with the first.
+    plan = small_plan(parameters, log_ratio=10, arcsine_degree=1, iterations=2, log_precision=19)
+    with pytest.raises(kw.ParameterError, match="log_precision of 1[5-8] or less") as caught:
+        kw.Bootstrapper(plan).bootstrap(owner.evaluator, owner.encrypt(values))
+    assert (caught.value.what, caught.value.value) == ("log_precision", 19)
+    assert isinstance(caught.value.maximum, float)
+    assert 15 < caught.value.maximum < 19
+
+
+def test_the_modulus_is_raised_first() -> None:
+    owner = own(small_plan(small_parameters(), order="mod_raise_first"))
+    plan, values = owner.plan, owner.fresh()
+    assert (plan.order, plan.input_level, plan.output_level, plan.levels_left) == ("mod_raise_first", 0, 3, 3)
+    assert list(plan.levels) == list(plan.stage_keys) == [*STAGES[1:], STAGES[0]]
+    assert plan.levels["slots_to_coeffs"] == (5, 3)
+    result = owner.bootstrapper.bootstrap(owner.evaluator, owner.encrypt(values))
+    assert (result.level, result.scale, result.slots) == (3, 2.0**45, plan.slots)
+    owner.assert_decrypts(result, values)
+
+
+def test_diagonals_are_generated_where_they_are_used(full: Bootstrapping) -> None:
+    generated = kw.Bootstrapper(full.plan, store_diagonals=False)
+    assert generated.bytes == 0 < full.bootstrapper.bytes
+    ciphertext = full.encrypt(full.fresh())
+    expected = full.bootstrapper.bootstrap(full.evaluator, ciphertext).to_bytes()
+    assert generated.bootstrap(full.evaluator, ciphertext).to_bytes() == expected
 
 
 def test_the_stages_are_the_whole(full: Bootstrapping) -> None:
@@ -389,6 +446,13 @@ REFUSED: list[tuple[str, Callable[[kw.Parameters], object], type[kw.KeywrightErr
     ("one prime", lambda _: small_plan(q_of(50)()), kw.KeywrightError, None),
     ("too many slots", lambda p: small_plan(p, slots=1024), kw.ParameterError, None),
     ("slots not a power of two", lambda p: small_plan(p, slots=3), kw.ParameterError, None),
+    ("no such order", lambda p: small_plan(p, order="backwards"), kw.ParameterError, None),
+    ("no iteration", lambda p: small_plan(p, iterations=0), kw.ParameterError, None),
+    ("no precision", lambda p: small_plan(p, iterations=2), kw.ParameterError, None),
+    ("precision unused", lambda p: small_plan(p, log_precision=9), kw.ParameterError, None),
+    ("huge precision", lambda p: small_plan(p, iterations=2, log_precision=99), kw.ParameterError, None),
+    ("many passes", lambda p: small_plan(p, iterations=2**40, log_precision=9), kw.ParameterError, None),
+    ("odd cosine", lambda p: small_plan(p, cosine_degree=61), kw.ParameterError, "eval_mod"),
     ("no such values", lambda p: small_plan(p, values="quaternion"), kw.ParameterError, None),
     ("no first stage", lambda p: small_plan(p, slots_to_coeffs=0), kw.ParameterError, "slots_to_coeffs"),
     ("no third stage", lambda p: small_plan(p, coeffs_to_slots=0), kw.KeywrightError, None),
@@ -401,9 +465,9 @@ REFUSED: list[tuple[str, Callable[[kw.Parameters], object], type[kw.KeywrightErr
     ("even arcsine", lambda p: small_plan(p, arcsine_degree=4), kw.ParameterError, "eval_mod"),
     ("huge cosine", lambda p: small_plan(p, cosine_degree=2**40), kw.ParameterError, "eval_mod"),
     ("huge arcsine", lambda p: small_plan(p, arcsine_degree=2**40 + 1), kw.ParameterError, "eval_mod"),
-    ("many double angles", lambda p: small_plan(p, double_angles=2**31), kw.LevelError, None),
-    ("huge first stage", lambda p: small_plan(p, slots_to_coeffs=2**60), kw.LevelError, None),
-    ("huge third stage", lambda p: small_plan(p, coeffs_to_slots=2**60), kw.LevelError, None),
+    ("many double angles", lambda p: small_plan(p, double_angles=2**31), kw.LevelError, "eval_mod"),
+    ("huge first stage", lambda p: small_plan(p, slots_to_coeffs=2**60), kw.LevelError, "slots_to_coeffs"),
+    ("huge third stage", lambda p: small_plan(p, coeffs_to_slots=2**60), kw.LevelError, "coeffs_to_slots"),
 ]
 
 

@@ -311,7 +311,31 @@ class Checker:
         self.fillers(body, 12, 0, [0])
         body.end()
         self.half("ckks_ciphertext_seeded.kw", bytes(seed_bytes), ENCRYPTION_STREAM, 1)
-        return 15
+
+        bfv, _ = frame((self.directory / "bfv_parameters.kw").read_bytes())
+        self.owned(bfv, 0x201)
+        assert literal(bfv.descriptor)[0] == self.literal
+        assert bfv.descriptor.take("Q") == [65537]
+        bfv.descriptor.end()
+
+        ciphertext = self.open("bfv_ciphertext.kw", 0x203)
+        assert ciphertext.descriptor.take("BBQBddB") == [0, 3, 65537, 0, -40.25, -38.5, 2]
+        ciphertext.descriptor.end()
+        body = Body(ciphertext.body)
+        for digit in range(3):
+            self.fillers(body, 13, digit, [0])
+        body.end()
+
+        seeded = self.open("bfv_ciphertext_seeded.kw", 0x204)
+        level, *seed_bytes = seeded.descriptor.take("B32B")
+        assert level == 0
+        assert seeded.descriptor.take("QB") == [65537, 1]
+        seeded.descriptor.end()
+        body = Body(seeded.body)
+        self.fillers(body, 14, 0, [0])
+        body.end()
+        self.half("bfv_ciphertext_seeded.kw", bytes(seed_bytes), ENCRYPTION_STREAM, 1)
+        return 18
 
     def key_set(self) -> None:
         """A directory of two keys, and the keys."""

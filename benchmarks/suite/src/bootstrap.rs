@@ -5,7 +5,7 @@ use std::time::Instant;
 use keywright_circuits::bootstrapping::eval_mod::eval_mod;
 use keywright_circuits::bootstrapping::mod_raise::mod_raise;
 use keywright_circuits::bootstrapping::{
-    BOOTSTRAP_PRESETS, Bootstrapper, BootstrapperLiteral, BootstrapperPlan, KeyDesign, Stage, Values,
+    BOOTSTRAP_PRESETS, Bootstrapper, BootstrapperLiteral, BootstrapperPlan, KeyDesign, Order, Stage, Values,
     bootstrap_preset,
 };
 use keywright_ckks::{Ciphertext, CkksLiteral, CkksParameters, Complex64, Decryptor, Encryptor, Evaluator};
@@ -58,6 +58,7 @@ fn set(name: &str) -> Result<(CkksParameters, BootstrapperLiteral), BenchError> 
         let bootstrapper = BootstrapperLiteral {
             log_slots: 10,
             values: Values::Complex,
+            order: Order::SlotsToCoeffsFirst,
             slots_to_coeffs: 2,
             coeffs_to_slots: 2,
             max_babies: 8,
@@ -68,6 +69,7 @@ fn set(name: &str) -> Result<(CkksParameters, BootstrapperLiteral), BenchError> 
             cosine_degree: 62,
             double_angles: 1,
             arcsine_degree: 7,
+            iterations: None,
             output_level: None,
         };
         return Ok((CkksParameters::new(literal)?, bootstrapper));

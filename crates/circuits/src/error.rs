@@ -38,19 +38,33 @@ pub enum CircuitError {
     /// The stages of a bootstrapping do not fit the levels that there are.
     #[error(
         "after raising the modulus {needed} levels are used, so that a result at level {output_level} needs {}, and the \
-         parameters have {available}; slots_to_coeffs takes ciphertexts at level {input_level}, so the result must not be below \
+         parameters have {available}; ciphertexts are bootstrapped at level {input_level}, so the result must not be below \
          it: use more ciphertext primes, fewer levels for a stage, or another output level",
         needed.saturating_add(*output_level)
     )]
     BootstrapLevels {
         /// Levels of the stages after `mod_raise`.
         needed: usize,
-        /// Level of the input of `slots_to_coeffs`.
+        /// Level of the input.
         input_level: usize,
         /// Level of the result.
         output_level: usize,
         /// Highest level of the parameters.
         available: usize,
+    },
+    /// A pass of an iterated bootstrapping may leave more than the next one can correct.
+    #[error(
+        "pass {iteration} of an iterated bootstrapping leaves an error whose bound has {found:.1} bits, and the next one corrects it if there are \
+         {bits}: use a log_precision of {:.0} or less, or a more precise pass",
+        (*found / *iteration as f64).floor()
+    )]
+    Iteration {
+        /// The pass, counted from 1.
+        iteration: usize,
+        /// Bits after the point that the bound must have.
+        bits: u32,
+        /// Bits that it has.
+        found: f64,
     },
     /// A failure probability that is none.
     #[error("2^{log2} is no probability of failure: log2 must be below 0, such as -40")]

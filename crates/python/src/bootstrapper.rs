@@ -3,7 +3,7 @@ use std::sync::Arc;
 use keywright_circuits::CircuitError;
 use keywright_circuits::bootstrapping::eval_mod::{eval_mod, inspect_input};
 use keywright_circuits::bootstrapping::mod_raise::mod_raise;
-use keywright_circuits::bootstrapping::{Bootstrapper, Stage};
+use keywright_circuits::bootstrapping::{Bootstrapper, Diagonals, Stage};
 use keywright_ckks::{Ciphertext, Decryptor, Evaluator};
 use pyo3::prelude::*;
 
@@ -32,7 +32,8 @@ use crate::secret_key::PySecretKey;
 /// Values above 1 are not seen: their results are wrong. `inspect_input` tells who has the secret.
 ///
 /// Args:
-///     plan: what it does. Encoding takes seconds and gigabytes at N = 2^16.
+///     plan: what it does.
+///     store_diagonals: whether the matrices are encoded once and kept, which takes seconds and up to a gigabyte at N = 2^16, or at every use.
 #[pyclass(name = "Bootstrapper", module = "keywright", frozen)]
 pub(crate) struct PyBootstrapper {
     plan: Py<PyBootstrapperPlan>,
@@ -61,8 +62,12 @@ impl PyBootstrapper {
 #[pymethods]
 impl PyBootstrapper {
     #[new]
-    fn new(py: Python<'_>, plan: Py<PyBootstrapperPlan>) -> Result<Self, Failure> {
-        let made = compute(py, || Bootstrapper::new(&plan.get().parameters.0, &plan.get().plan))?;
+    #[pyo3(signature = (plan, *, store_diagonals=true))]
+    fn new(py: Python<'_>, plan: Py<PyBootstrapperPlan>, store_diagonals: bool) -> Result<Self, Failure> {
+        let diagonals = if store_diagonals { Diagonals::Stored } else { Diagonals::Generated };
+        let made = compute(py, || {
+            Bootstrapper::with_diagonals(&plan.get().parameters.0, &plan.get().plan, diagonals)
+        })?;
         Ok(Self { bootstrapper: Arc::new(made), plan })
     }
 
@@ -90,7 +95,7 @@ impl PyBootstrapper {
         self.bootstrapper.plan().output_level()
     }
 
-    /// Bytes of the encoded matrices.
+    /// Bytes of the encoded matrices that are kept.
     #[getter]
     fn bytes(&self) -> usize {
         self.bootstrapper.bytes()
@@ -100,7 +105,11 @@ impl PyBootstrapper {
     ///
     /// Args:
     ///     evaluator: with the keys of `plan.required_keys()`.
-    ///     ciphertext: `plan.slots` slots of values whose parts are at most 1, at the input level or above.
+    ///     ciphertext: `plan.slots` slots of values whose parts are at most 1, at the input level or above. Its scale is that of the parameters or,
+    ///         in the order "mod_raise_first", any up to `plan.coefficients_scale` at level 0, and any at levels above.
+    ///
+    /// Raises:
+    ///     ParameterError: the bound on the error of a pass has fewer bits than `log_precision`, by which the next one corrects it.
     fn bootstrap(
         &self,
         py: Python<'_>,
@@ -110,7 +119,7 @@ impl PyBootstrapper {
         self.run(py, evaluator, |b, evaluator| Ok(b.bootstrap(evaluator, &ciphertext.0)?))
     }
 
-    /// `bootstrap` without its first stage, from values in coefficients.
+    /// `bootstrap` of values in coefficients, without `slots_to_coeffs`: to the level at which `eval_mod` leaves them.
     ///
     /// Args:
     ///     ciphertext: coefficients at the scale `plan.coefficients_scale` to a part in 128, of any level. Of n slots, slot j gets
@@ -124,7 +133,7 @@ impl PyBootstrapper {
         self.run(py, evaluator, |b, evaluator| Ok(b.bootstrap_coefficients(evaluator, &ciphertext.0)?))
     }
 
-    /// First stage: values in slots to values in coefficients, at level 0.
+    /// Values in slots, at the plan's level of the stage or above, to values in coefficients.
     ///
     /// Coefficient brv(j) N/2n is the real part of slot j, N/2 + brv(j) N/2n its imaginary part, all others are 0. A client
     /// without a Fourier transform can read such a result.
@@ -137,7 +146,7 @@ impl PyBootstrapper {
         self.run(py, evaluator, |b, evaluator| Ok(b.slots_to_coeffs().evaluate(evaluator, &ciphertext.0)?))
     }
 
-    /// Second stage: level 0 to the highest level used.
+    /// Level 0 to the highest level used.
     ///
     /// The result has the scale q_0 and in each coefficient m / r + I for the message m, the ratio r of q_0 to the input's scale and
     /// a small integer I.
@@ -155,7 +164,7 @@ impl PyBootstrapper {
         })
     }
 
-    /// Third stage: coefficients to slots, as fractions of the range of `eval_mod`.
+    /// Coefficients to slots, as fractions of the range of `eval_mod`.
     ///
     /// Returns:
     ///     One ciphertext of n real values, for real values; one of 2n, real parts before imaginary parts, for complex values
@@ -172,7 +181,7 @@ impl PyBootstrapper {
         Ok(out.into_iter().map(PyCiphertext).collect())
     }
 
-    /// Fourth stage: removes the integers that `mod_raise` added, from one of the ciphertexts of `coeffs_to_slots`.
+    /// Removes the integers that `mod_raise` added, from one of the ciphertexts of `coeffs_to_slots`.
     ///
     /// Args:
     ///     ratio: q_0 over the scale of what `mod_raise` was given; by default that of the plan.
@@ -213,7 +222,7 @@ impl PyBootstrapper {
         let plan = self.bootstrapper.plan();
         let level = plan.coeffs_to_slots.output_level();
         compute(py, || -> Result<_, Failure> {
-            let decryptor = Decryptor::new(&secret.parameters.0, &secret.key)?;
+            let decryptor = Decryptor::new(secret.parameters.ckks()?, &secret.key)?;
             let seen =
                 named(Stage::EvalMod, level, inspect_input(&decryptor, &plan.eval_mod, &ciphertext.0))?;
             Ok((seen.integer, seen.message))

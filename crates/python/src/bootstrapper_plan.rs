@@ -2,8 +2,8 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use keywright_circuits::bootstrapping::{
-    BOOTSTRAP_PRESETS, BootstrapperLiteral, BootstrapperPlan, Digits, KeyDesign, KeyLevels, Stage, Values,
-    bootstrap_preset,
+    BOOTSTRAP_PRESETS, BootstrapperLiteral, BootstrapperPlan, Digits, Iterations, KeyDesign, KeyLevels,
+    Order, Values, bootstrap_preset,
 };
 use keywright_rlwe::{KeySpec, Parameters};
 use pyo3::prelude::*;
@@ -11,21 +11,24 @@ use pyo3::types::PyDict;
 
 use crate::array::log_slots;
 use crate::errors::Failure;
+use crate::key_parameters::KeyParameters;
 use crate::key_spec::PyKeySpec;
 use crate::parameters::PyParameters;
 use crate::pool::compute;
 
 /// What a bootstrapping does, stage by stage: levels, scales and keys, before any key is made.
 ///
-/// Levels, from the top: `mod_raise` lifts level 0 to the highest level used, `coeffs_to_slots` takes one for each of its factors,
+/// Levels, from the top, of the order "slots_to_coeffs_first": `mod_raise` lifts level 0 to the highest level used, `coeffs_to_slots` takes one for each of its factors,
 /// `eval_mod` 7 to 12, complex values of fewer than N/2 slots one more. What is left is the output level, at which the result
-/// comes; `slots_to_coeffs` goes from the input level to 0.
+/// comes; `slots_to_coeffs` goes from the input level to 0. In the order "mod_raise_first" the input level is 0 and `slots_to_coeffs` ends at
+/// the output level.
 ///
 /// Args:
 ///     parameters: of the ciphertexts. Results have their scale, and so have inputs.
 ///     slots: a power of two up to N/2, the default.
 ///     values: "complex" or "real": what the slots hold, each part of absolute value at most 1. The imaginary parts of
 ///         "real" values are lost.
+///     order: "slots_to_coeffs_first", or "mod_raise_first" for the order of most other libraries, in which errors of coefficients meet in slots.
 ///     slots_to_coeffs: levels of that stage, the matrices into which the Fourier transform is factored.
 ///     coeffs_to_slots: levels of that stage.
 ///     max_babies: most baby steps of a factor. Each has a key; fewer take longer.
@@ -41,12 +44,16 @@ use crate::pool::compute;
 ///     cosine_degree: even degree of the cosine that `eval_mod` evaluates.
 ///     double_angles: double angles after it, a level each.
 ///     arcsine_degree: odd degree of the arcsine at its end; 1 for none.
+///     iterations: passes in all. Each after the first bootstraps what the one before left, scaled up, and adds it: it takes as long, and no levels.
+///     log_precision: bits after the point that the bound on the error of one pass has at least, by which the next one corrects it. Needed for
+///         2 iterations or more, and for these alone.
 ///     output_level: level of results, the highest by default. A lower one is cheaper.
 ///
 /// Raises:
 ///     LevelError: the parameters have too few levels, or the output level is below the input level.
 ///     SecurityError: a key would be above the bound for its secret.
-///     ParameterError: a number is not legal, as an alpha above the number of special primes; no approximation has these degrees.
+///     ParameterError: a number is not legal, as an alpha above the number of special primes; no approximation has these degrees, or so many
+///         bits as `log_precision`.
 ///     ScaleError: the coefficients' scale is below 1.
 ///
 /// Errors of a stage have its name as `stage` and the level of its input as `stage_level`.
@@ -112,6 +119,23 @@ fn parse_key_levels(name: &str) -> Result<KeyLevels, Failure> {
     }
 }
 
+fn parse_order(name: &str) -> Result<Order, Failure> {
+    match name {
+        "slots_to_coeffs_first" => Ok(Order::SlotsToCoeffsFirst),
+        "mod_raise_first" => Ok(Order::ModRaiseFirst),
+        other => Err(Failure::StageOrder(other.into())),
+    }
+}
+
+/// A count of 1 is no iteration, whose precision would not be used.
+fn parse_iterations(count: usize, log_precision: Option<u32>) -> Result<Option<Iterations>, Failure> {
+    match (count, log_precision) {
+        (1, None) => Ok(None),
+        (1, Some(_)) | (_, None) => Err(Failure::LogPrecision { iterations: count }),
+        (count, Some(log_precision)) => Ok(Some(Iterations { count, log_precision })),
+    }
+}
+
 impl PyBootstrapperPlan {
     fn make(parameters: PyParameters, literal: &BootstrapperLiteral) -> Result<Self, Failure> {
         let plan = Arc::new(BootstrapperPlan::new(&parameters.0, literal)?);
@@ -119,7 +143,7 @@ impl PyBootstrapperPlan {
     }
 
     fn key(&self, spec: KeySpec) -> PyKeySpec {
-        PyKeySpec { parameters: self.parameters.clone(), spec }
+        PyKeySpec { parameters: KeyParameters::Ckks(self.parameters.clone()), spec }
     }
 }
 
@@ -128,7 +152,8 @@ impl PyBootstrapperPlan {
     #[new]
     #[pyo3(signature = (
         parameters, *, slots_to_coeffs, coeffs_to_slots, log_ratio, cosine_degree, double_angles, arcsine_degree, slots=None,
-        values="complex", max_babies=8, alpha=Alpha::default(), key_levels="needed", ephemeral_weight=32, log2_failure=-40.0, output_level=None
+        values="complex", order="slots_to_coeffs_first", max_babies=8, alpha=Alpha::default(), key_levels="needed", ephemeral_weight=32,
+        log2_failure=-40.0, iterations=1, log_precision=None, output_level=None
     ))]
     fn new(
         py: Python<'_>,
@@ -141,20 +166,20 @@ impl PyBootstrapperPlan {
         arcsine_degree: usize,
         slots: Option<usize>,
         values: &str,
+        order: &str,
         max_babies: usize,
         alpha: Alpha,
         key_levels: &str,
         ephemeral_weight: Option<usize>,
         log2_failure: f64,
+        iterations: usize,
+        log_precision: Option<u32>,
         output_level: Option<usize>,
     ) -> Result<Self, Failure> {
-        // Counts of levels, and a level: refused before anything is sized by them.
-        for levels in [slots_to_coeffs, coeffs_to_slots, double_angles as usize, output_level.unwrap_or(0)] {
-            parameters.0.rlwe().require_level(levels)?;
-        }
         let literal = BootstrapperLiteral {
             log_slots: log_slots(&parameters.0, slots)?,
             values: parse_values(values)?,
+            order: parse_order(order)?,
             slots_to_coeffs,
             coeffs_to_slots,
             max_babies,
@@ -168,6 +193,7 @@ impl PyBootstrapperPlan {
             cosine_degree,
             double_angles,
             arcsine_degree,
+            iterations: parse_iterations(iterations, log_precision)?,
             output_level,
         };
         compute(py, || Self::make(parameters.clone(), &literal))
@@ -209,6 +235,21 @@ impl PyBootstrapperPlan {
         }
     }
 
+    /// "slots_to_coeffs_first" or "mod_raise_first".
+    #[getter]
+    fn order(&self) -> &'static str {
+        match self.plan.order {
+            Order::SlotsToCoeffsFirst => "slots_to_coeffs_first",
+            Order::ModRaiseFirst => "mod_raise_first",
+        }
+    }
+
+    /// Passes in all.
+    #[getter]
+    fn iterations(&self) -> usize {
+        self.plan.iterations.map_or(1, |iterations| iterations.count)
+    }
+
     /// Level at which ciphertexts are bootstrapped; those above are taken at it.
     #[getter]
     fn input_level(&self) -> usize {
@@ -227,26 +268,17 @@ impl PyBootstrapperPlan {
         self.plan.levels_left()
     }
 
-    /// Scale of the coefficients between `slots_to_coeffs` and `mod_raise`.
+    /// Scale of the coefficients that `mod_raise` takes.
     #[getter]
     fn coefficients_scale(&self) -> f64 {
-        self.plan.slots_to_coeffs.output_scale
+        self.plan.coefficients_scale
     }
 
     /// For each stage, in their order, the levels of its input and of its output.
     #[getter]
     fn levels<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let plan = &self.plan;
-        let (slots, reduced) = (plan.coeffs_to_slots.output_level(), plan.output_level());
-        let recombined = plan.recombine.as_ref().map(|factor| (Stage::Recombine, factor.level, reduced));
-        let stages = [
-            (Stage::SlotsToCoeffs, plan.input_level(), plan.slots_to_coeffs.output_level()),
-            (Stage::ModRaise, 0, plan.mod_raise.level),
-            (Stage::CoeffsToSlots, plan.coeffs_to_slots.input_level(), slots),
-            (Stage::EvalMod, slots, slots - plan.eval_mod.depth()),
-        ];
         let out = PyDict::new(py);
-        for (stage, from, to) in stages.into_iter().chain(recombined) {
+        for (stage, from, to) in self.plan.stage_levels() {
             out.set_item(stage.name(), (from, to))?;
         }
         Ok(out)

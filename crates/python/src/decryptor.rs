@@ -44,8 +44,8 @@ impl PyDecryptor {
         ciphertext: &PyCiphertext,
     ) -> Result<Bound<'py, PyArray1<f64>>, Failure> {
         let secret = self.secret.get();
-        let values =
-            compute(py, || Decryptor::new(&secret.parameters.0, &secret.key)?.decrypt_real(&ciphertext.0))?;
+        let parameters = secret.parameters.ckks()?;
+        let values = compute(py, || Decryptor::new(parameters, &secret.key)?.decrypt_real(&ciphertext.0))?;
         Ok(values.into_pyarray(py))
     }
 
@@ -60,8 +60,8 @@ impl PyDecryptor {
         ciphertext: &PyCiphertext,
     ) -> Result<Bound<'py, PyArray1<Complex64>>, Failure> {
         let secret = self.secret.get();
-        let values =
-            compute(py, || Decryptor::new(&secret.parameters.0, &secret.key)?.decrypt(&ciphertext.0))?;
+        let parameters = secret.parameters.ckks()?;
+        let values = compute(py, || Decryptor::new(parameters, &secret.key)?.decrypt(&ciphertext.0))?;
         Ok(values.into_pyarray(py))
     }
 
@@ -74,7 +74,7 @@ impl PyDecryptor {
         slots: Option<usize>,
         level: Option<usize>,
     ) -> Result<PySeededCiphertext, Failure> {
-        let log_slots = log_slots(&self.secret.get().parameters.0, slots)?;
+        let log_slots = log_slots(self.secret.get().parameters.ckks()?, slots)?;
         self.run(py, values, Packing::Slots { log_slots }, level)
     }
 
@@ -108,7 +108,7 @@ impl PyDecryptor {
     ) -> Result<PySeededCiphertext, Failure> {
         let values = Numbers::real_vector(values)?;
         let secret = self.secret.get();
-        let parameters = &secret.parameters.0;
+        let parameters = secret.parameters.ckks()?;
         let level = level.unwrap_or(parameters.max_level());
         let mut rng = self.rng.lock().unwrap_or_else(PoisonError::into_inner).split();
         compute(py, || {

@@ -49,7 +49,7 @@ impl PyEncryptor {
         slots: Option<usize>,
         level: Option<usize>,
     ) -> Result<PyCiphertext, Failure> {
-        let log_slots = log_slots(&self.key.get().parameters.0, slots)?;
+        let log_slots = log_slots(self.key.get().parameters.ckks()?, slots)?;
         let numbers = Numbers::vector(values)?;
         self.run(py, level, move |encryptor, level| match &numbers {
             Numbers::Complex(values) => encryptor.encrypt(values, log_slots, level),
@@ -97,7 +97,7 @@ impl PyEncryptor {
         + Send,
     ) -> Result<PyCiphertext, Failure> {
         let key = self.key.get();
-        let parameters = &key.parameters.0;
+        let parameters = key.parameters.ckks()?;
         let level = level.unwrap_or(parameters.max_level());
         let rng = self.rng.lock().unwrap_or_else(PoisonError::into_inner).split();
         compute(py, || encrypt(&mut Encryptor::new(parameters, &key.key, rng)?, level)).map(PyCiphertext)

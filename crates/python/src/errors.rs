@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use keywright_bench::BenchError;
+use keywright_bfv::BfvError;
 use keywright_circuits::CircuitError;
 use keywright_ckks::CkksError;
 use keywright_ckks::encoder::EncoderError;
@@ -17,6 +18,7 @@ use pyo3::types::PyDict;
 #[derive(Debug)]
 pub(crate) enum Failure {
     Ckks(CkksError),
+    Bfv(BfvError),
     Circuit(CircuitError),
     Wire(WireError),
     /// What is wrong with the contents of a file.
@@ -27,6 +29,8 @@ pub(crate) enum Failure {
     Python(PyErr),
     /// Values that are not a vector of numbers.
     Values(String),
+    /// A name that is no packing.
+    Packing(String),
     /// A number of slots that is not a power of two up to `N/2`.
     Slots {
         slots: usize,
@@ -46,6 +50,12 @@ pub(crate) enum Failure {
         argument: &'static str,
         value: String,
         known: &'static str,
+    },
+    /// Not an order of the stages.
+    StageOrder(String),
+    /// A precision without iterations, or iterations without a precision.
+    LogPrecision {
+        iterations: usize,
     },
     /// A measurement that cannot be made.
     Bench(String),
@@ -70,6 +80,7 @@ macro_rules! from {
 
 from! {
     CkksError => Self::Ckks,
+    BfvError => Self::Bfv,
     RlweError => |error| Self::Ckks(error.into()),
     RingError => |error| Self::Ckks(RlweError::from(error).into()),
     CircuitError => Self::Circuit,
@@ -232,7 +243,7 @@ fn rlwe<'py>(py: Python<'py>, error: &RlweError) -> PyResult<Described<'py>> {
         RlweError::MixedParameters { left, right } => {
             described!(py, "MixedParametersError", left = left, right = right)
         }
-        RlweError::EphemeralSecret(element) => {
+        RlweError::EphemeralSecret(element) | RlweError::EphemeralRepeated(element) => {
             described!(py, "ParameterError", what = "encapsulation keys", value = element_name(element))
         }
         RlweError::Randomness(_) => described!(py, "RandomnessError"),
@@ -281,6 +292,11 @@ fn circuit<'py>(py: Python<'py>, error: &CircuitError) -> PyResult<Described<'py
             needed = needed + output_level,
             available = available
         ),
+        CircuitError::Iteration { iteration, bits, found } => {
+            let passes = *iteration as f64;
+            let (value, maximum) = (f64::from(*bits) / passes, found / passes);
+            described!(py, "ParameterError", what = "log_precision", value = value, maximum = maximum)
+        }
         CircuitError::StageLevel { stage, found, expected } => {
             described!(py, "LevelError", level = found, maximum = expected, object = stage, stage = stage)
         }
@@ -347,6 +363,53 @@ fn ckks<'py>(py: Python<'py>, error: &CkksError) -> PyResult<Described<'py>> {
             described!(py, "ParameterError", what = "number of slots", value = count)
         }
         CkksError::UnknownPreset { name, known } => {
+            described!(py, "ParameterError", what = "preset", value = name, known = known)
+        }
+        _ => described!(py, "KeywrightError"),
+    }
+}
+
+fn bfv<'py>(py: Python<'py>, error: &BfvError) -> PyResult<Described<'py>> {
+    match error {
+        BfvError::Rlwe(error) => rlwe(py, error),
+        BfvError::PlaintextModulus { value, smallest } => described!(
+            py,
+            "ParameterError",
+            what = "plaintext_modulus",
+            value = value,
+            minimum = 2,
+            maximum = (1 << keywright_bfv::MAX_PLAINTEXT_BITS).min(*smallest) - 1
+        ),
+        BfvError::NoSlots { modulus, .. } => {
+            described!(py, "ParameterError", what = "plaintext_modulus", value = modulus)
+        }
+        BfvError::MixedPlaintextModuli { left, right } => {
+            described!(py, "MixedParametersError", left = left.to_string(), right = right.to_string())
+        }
+        BfvError::Value { index, value, min, max } => {
+            described!(py, "EncodeError", index = index, value = value, minimum = min, maximum = max)
+        }
+        BfvError::TooManyValues { count, max } => {
+            described!(py, "EncodeError", count = count, bound = max)
+        }
+        BfvError::PackingMismatch { left, right } => {
+            described!(py, "PackingError", left = left.to_string(), right = right.to_string())
+        }
+        BfvError::LevelMismatch { left, right } => described!(
+            py,
+            "LevelError",
+            level = left.max(right),
+            maximum = left.min(right),
+            object = "the other operand"
+        ),
+        BfvError::Degree { operation, degree } => {
+            described!(py, "DegreeError", operation = operation, degree = degree)
+        }
+        BfvError::NoiseExhausted { operation, budget } => {
+            described!(py, "NoiseError", operation = operation, budget = budget)
+        }
+        BfvError::NoiseOverflow => described!(py, "NoiseError", operation = "decrypt"),
+        BfvError::UnknownPreset { name, known } => {
             described!(py, "ParameterError", what = "preset", value = name, known = known)
         }
         _ => described!(py, "KeywrightError"),
@@ -445,6 +508,7 @@ impl From<Failure> for PyErr {
                     ));
                 }
                 Failure::Ckks(error) => (error.to_string(), ckks(py, &error)),
+                Failure::Bfv(error) => (error.to_string(), bfv(py, &error)),
                 Failure::Circuit(error) => (error.to_string(), circuit(py, &error)),
                 Failure::Inputs { ciphertexts, transforms } => (
                     format!(
@@ -456,6 +520,10 @@ impl From<Failure> for PyErr {
                     format!("there is no basis `{basis}`; use \"monomial\" or \"chebyshev\""),
                     (|| described!(py, "ParameterError", what = "basis", value = basis))(),
                 ),
+                Failure::Packing(packing) => (
+                    format!("there is no packing `{packing}`; use \"slots\" or \"coefficients\""),
+                    (|| described!(py, "ParameterError", what = "packing", value = packing))(),
+                ),
                 Failure::SlotValues(values) => (
                     format!("there are no `{values}` values; use \"complex\" or \"real\""),
                     (|| described!(py, "ParameterError", what = "values", value = values))(),
@@ -463,6 +531,18 @@ impl From<Failure> for PyErr {
                 Failure::Choice { argument, value, known } => (
                     format!("{argument} `{value}`: use {known}"),
                     (|| described!(py, "ParameterError", what = argument, value = value))(),
+                ),
+                Failure::StageOrder(order) => (
+                    format!(
+                        "there is no order `{order}`; use \"slots_to_coeffs_first\" or \"mod_raise_first\""
+                    ),
+                    (|| described!(py, "ParameterError", what = "order", value = order))(),
+                ),
+                Failure::LogPrecision { iterations } => (
+                    format!(
+                        "log_precision is given for 2 iterations or more, and only then; there are {iterations}"
+                    ),
+                    (|| described!(py, "ParameterError", what = "iterations", value = iterations))(),
                 ),
                 Failure::Bench(reason) => (reason, described!(py, "ParameterError")),
                 Failure::InFile(path, error) => (format!("{}: {error}", path.display()), wire(py, &error)),

@@ -7,8 +7,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyIterator, PyList};
 
 use crate::errors::{Failure, file};
+use crate::key_parameters::KeyParameters;
 use crate::key_spec::PyKeySpec;
-use crate::parameters::PyParameters;
 use crate::pool::compute;
 use crate::switching_key::PySwitchingKey;
 
@@ -17,12 +17,12 @@ use crate::switching_key::PySwitchingKey;
 /// For each operation the evaluator takes the key, and the number of its rows per digit, that make the fewest transforms.
 #[pyclass(name = "EvaluationKeys", module = "keywright", frozen)]
 pub(crate) struct PyEvaluationKeys {
-    parameters: PyParameters,
+    parameters: KeyParameters,
     keys: RwLock<Arc<EvaluationKeys>>,
 }
 
 impl PyEvaluationKeys {
-    pub(crate) fn new(parameters: PyParameters, keys: EvaluationKeys) -> Self {
+    pub(crate) fn new(parameters: KeyParameters, keys: EvaluationKeys) -> Self {
         Self { parameters, keys: RwLock::new(Arc::new(keys)) }
     }
 
@@ -36,13 +36,13 @@ impl PyEvaluationKeys {
 impl PyEvaluationKeys {
     /// An empty set.
     #[new]
-    fn empty(parameters: &PyParameters) -> Self {
-        Self::new(parameters.clone(), EvaluationKeys::new(parameters.0.rlwe()))
+    fn empty(parameters: KeyParameters) -> Self {
+        Self::new(parameters.clone(), EvaluationKeys::new(parameters.rlwe()))
     }
 
     /// The parameters of its keys.
     #[getter]
-    fn parameters(&self) -> PyParameters {
+    fn parameters(&self) -> KeyParameters {
         self.parameters.clone()
     }
 
@@ -77,7 +77,7 @@ impl PyEvaluationKeys {
     /// The keys as bytes, to be read by `from_bytes`.
     fn to_bytes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>, Failure> {
         let keys = self.snapshot();
-        let bytes = compute(py, || keys.to_bytes(self.parameters.0.rlwe()))?;
+        let bytes = compute(py, || keys.to_bytes(self.parameters.rlwe()))?;
         Ok(PyBytes::new(py, &bytes))
     }
 
@@ -87,21 +87,21 @@ impl PyEvaluationKeys {
     ///     FormatError: the bytes are not a whole, intact key set.
     ///     MixedParametersError: it belongs to other parameters.
     #[staticmethod]
-    fn from_bytes(py: Python<'_>, data: &[u8], parameters: &PyParameters) -> Result<Self, Failure> {
-        let keys = compute(py, || EvaluationKeys::from_bytes(data, parameters.0.rlwe()))?;
+    fn from_bytes(py: Python<'_>, data: &[u8], parameters: KeyParameters) -> Result<Self, Failure> {
+        let keys = compute(py, || EvaluationKeys::from_bytes(data, parameters.rlwe()))?;
         Ok(Self::new(parameters.clone(), keys))
     }
 
     /// Writes the keys to a file, which appears whole or not at all.
     fn save(&self, py: Python<'_>, path: PathBuf) -> Result<(), Failure> {
         let keys = self.snapshot();
-        compute(py, || keys.save(&path, self.parameters.0.rlwe()).map_err(file(&path)))
+        compute(py, || keys.save(&path, self.parameters.rlwe()).map_err(file(&path)))
     }
 
     /// Reads the keys of a file; errors as of `from_bytes`.
     #[staticmethod]
-    fn load(py: Python<'_>, path: PathBuf, parameters: &PyParameters) -> Result<Self, Failure> {
-        let keys = compute(py, || EvaluationKeys::load(&path, parameters.0.rlwe()).map_err(file(&path)))?;
+    fn load(py: Python<'_>, path: PathBuf, parameters: KeyParameters) -> Result<Self, Failure> {
+        let keys = compute(py, || EvaluationKeys::load(&path, parameters.rlwe()).map_err(file(&path)))?;
         Ok(Self::new(parameters.clone(), keys))
     }
 

@@ -7,6 +7,7 @@ use crate::array::Numbers;
 use crate::ciphertext::PyCiphertext;
 use crate::errors::Failure;
 use crate::evaluation_keys::PyEvaluationKeys;
+use crate::key_parameters::KeyParameters;
 use crate::linear_transform::PyLinearTransform;
 use crate::operand::{self, Operand};
 use crate::parameters::PyParameters;
@@ -71,7 +72,7 @@ impl PyEvaluator {
             Some(keys) => keys,
             None => {
                 let empty = keywright_rlwe::EvaluationKeys::new(parameters.0.rlwe());
-                Py::new(py, PyEvaluationKeys::new(parameters.clone(), empty))?
+                Py::new(py, PyEvaluationKeys::new(KeyParameters::Ckks(parameters.clone()), empty))?
             }
         };
         Evaluator::new(&parameters.0, &keys.get().snapshot())?;

@@ -13,7 +13,7 @@ use crate::errors::{Failure, file};
 /// Returns:
 ///     A dict with `kind`, `format_version`, `bytes`, `log_n`, `q_count`, `p_count`, `insecure`, `fingerprint` (of the
 ///     parameters), `secret` (whether it must stay with its owner), and, by kind, `keys` (of a set: element, level,
-///     alpha, seeded, bytes each) or `log_scale`.
+///     alpha, seeded, bytes each), `log_scale` or `plaintext_modulus`.
 ///
 /// Raises:
 ///     FormatError: the file is not one of Keywright, or its header is damaged.
@@ -39,6 +39,7 @@ fn describe<'py>(py: Python<'py>, info: &Info) -> PyResult<Bound<'py, PyDict>> {
     out.set_item("secret", info.kind.is_secret())?;
     match &info.content {
         Content::CkksParameters(literal) => out.set_item("log_scale", literal.log_scale)?,
+        Content::BfvParameters(literal) => out.set_item("plaintext_modulus", literal.plaintext_modulus)?,
         Content::KeySet(entries) => {
             let keys: Vec<_> = entries
                 .iter()

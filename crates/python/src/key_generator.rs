@@ -8,8 +8,8 @@ use pyo3::prelude::*;
 
 use crate::errors::{Failure, file};
 use crate::evaluation_keys::PyEvaluationKeys;
+use crate::key_parameters::KeyParameters;
 use crate::key_spec::{PyKeySpec, conjugation, rotation, spec};
-use crate::parameters::PyParameters;
 use crate::pool::compute;
 use crate::public_key::PyPublicKey;
 use crate::secret_key::{PySecretKey, rng};
@@ -33,7 +33,7 @@ impl PyKeyGenerator {
         self.rng.lock().unwrap_or_else(PoisonError::into_inner).split()
     }
 
-    fn parameters(&self) -> &PyParameters {
+    fn parameters(&self) -> &KeyParameters {
         &self.secret.get().parameters
     }
 
@@ -51,7 +51,7 @@ impl PyKeyGenerator {
         alpha: Option<usize>,
         seeded: bool,
     ) -> Result<PySwitchingKey, Failure> {
-        let spec = spec(&self.parameters().0, element, level, alpha, seeded, None)?;
+        let spec = spec(self.parameters().rlwe(), element, level, alpha, seeded, None)?;
         let key = self.generate(py, &spec)?;
         Ok(PySwitchingKey { parameters: self.parameters().clone(), key })
     }
@@ -116,10 +116,10 @@ impl PyKeyGenerator {
         alpha: Option<usize>,
         seeded: bool,
     ) -> Result<PySwitchingKey, Failure> {
-        self.key(py, rotation(&self.parameters().0, steps), level, alpha, seeded)
+        self.key(py, rotation(self.parameters().rlwe(), steps), level, alpha, seeded)
     }
 
-    /// A key for the complex conjugation of slots.
+    /// A key for the complex conjugation of slots; of BFV, for the swap of the rows.
     #[pyo3(signature = (level=None, alpha=None, seeded=true))]
     fn conjugation_key(
         &self,
@@ -128,7 +128,7 @@ impl PyKeyGenerator {
         alpha: Option<usize>,
         seeded: bool,
     ) -> Result<PySwitchingKey, Failure> {
-        self.key(py, conjugation(&self.parameters().0), level, alpha, seeded)
+        self.key(py, conjugation(self.parameters().rlwe()), level, alpha, seeded)
     }
 
     /// The key that a spec describes.
@@ -137,7 +137,7 @@ impl PyKeyGenerator {
     ///     MixedParametersError: the spec is for other parameters.
     fn switching_key(&self, py: Python<'_>, spec: &PyKeySpec) -> Result<PySwitchingKey, Failure> {
         let parameters = self.parameters();
-        parameters.0.require_same(&spec.parameters.0, "the key generator", "the spec")?;
+        parameters.rlwe().require_same(spec.parameters.rlwe(), "the key generator", "the spec")?;
         Ok(PySwitchingKey { parameters: parameters.clone(), key: self.generate(py, &spec.spec)? })
     }
 
@@ -166,7 +166,7 @@ impl PyKeyGenerator {
         specs: Vec<PyRef<'_, PyKeySpec>>,
         progress: Option<&Bound<'_, PyAny>>,
     ) -> Result<PyEvaluationKeys, Failure> {
-        let parameters = &self.parameters().0;
+        let parameters = self.parameters().rlwe();
         let mut elements: Vec<_> = rotations.iter().map(|&steps| rotation(parameters, steps)).collect();
         elements.sort();
         elements.dedup();
@@ -177,7 +177,7 @@ impl PyKeyGenerator {
             .map(|element| spec(parameters, element, level, alpha, seeded, None))
             .collect::<Result<Vec<_>, _>>()?;
         wanted.extend(self.own_specs(&specs)?);
-        let mut keys = EvaluationKeys::new(parameters.rlwe());
+        let mut keys = EvaluationKeys::new(parameters);
         self.for_each_key(py, &wanted, progress, |key| Ok(keys.insert(key)?))?;
         Ok(PyEvaluationKeys::new(self.parameters().clone(), keys))
     }
@@ -199,8 +199,7 @@ impl PyKeyGenerator {
     ) -> Result<(), Failure> {
         let wanted = self.own_specs(&specs)?;
         let target = AtomicFile::create(&path).map_err(|error| file(&path)(error.into()))?;
-        let mut writer =
-            KeySetWriter::new(target, &wanted, self.parameters().0.rlwe()).map_err(file(&path))?;
+        let mut writer = KeySetWriter::new(target, &wanted, self.parameters().rlwe()).map_err(file(&path))?;
         self.for_each_key(py, &wanted, progress, |key| {
             py.detach(|| writer.write(&key).map_err(file(&path)))
         })?;
@@ -221,7 +220,11 @@ impl PyKeyGenerator {
         specs
             .iter()
             .map(|spec| {
-                self.parameters().0.require_same(&spec.parameters.0, "the key generator", "the spec")?;
+                self.parameters().rlwe().require_same(
+                    spec.parameters.rlwe(),
+                    "the key generator",
+                    "the spec",
+                )?;
                 Ok(spec.spec.clone())
             })
             .collect()

@@ -1,10 +1,9 @@
-use keywright_ckks::CkksParameters;
 use keywright_ring::rotation_element;
-use keywright_rlwe::{KeyElement, KeySpec};
+use keywright_rlwe::{KeyElement, KeySpec, Parameters};
 use pyo3::prelude::*;
 
 use crate::errors::Failure;
-use crate::parameters::PyParameters;
+use crate::key_parameters::KeyParameters;
 
 /// Description of one switching key: what it switches, the highest level it serves, its digits and special primes.
 ///
@@ -21,7 +20,7 @@ use crate::parameters::PyParameters;
 #[pyclass(name = "KeySpec", module = "keywright", frozen, eq, hash)]
 #[derive(Clone, PartialEq)]
 pub(crate) struct PyKeySpec {
-    pub(crate) parameters: PyParameters,
+    pub(crate) parameters: KeyParameters,
     pub(crate) spec: KeySpec,
 }
 
@@ -33,15 +32,14 @@ impl std::hash::Hash for PyKeySpec {
 
 /// A checked spec with the defaults filled in.
 pub(crate) fn spec(
-    parameters: &CkksParameters,
+    rlwe: &Parameters,
     element: KeyElement,
     level: Option<usize>,
     alpha: Option<usize>,
     seeded: bool,
     special: Option<Vec<usize>>,
 ) -> Result<KeySpec, Failure> {
-    let rlwe = parameters.rlwe();
-    let level = level.unwrap_or(parameters.max_level());
+    let level = level.unwrap_or(rlwe.max_level());
     rlwe.require_level(level)?;
     let alpha = alpha.unwrap_or_else(|| KeySpec::best_alpha(rlwe, level));
     let mut spec = KeySpec::new(rlwe, element, level, alpha, seeded);
@@ -53,26 +51,26 @@ pub(crate) fn spec(
 }
 
 /// Galois element of a rotation.
-pub(crate) fn rotation(parameters: &CkksParameters, steps: i64) -> KeyElement {
-    KeyElement::Galois(rotation_element(parameters.rlwe().log_n(), steps))
+pub(crate) fn rotation(rlwe: &Parameters, steps: i64) -> KeyElement {
+    KeyElement::Galois(rotation_element(rlwe.log_n(), steps))
 }
 
 /// Galois element of the conjugation.
-pub(crate) fn conjugation(parameters: &CkksParameters) -> KeyElement {
-    KeyElement::Galois((2 << parameters.rlwe().log_n()) - 1)
+pub(crate) fn conjugation(rlwe: &Parameters) -> KeyElement {
+    KeyElement::Galois((2 << rlwe.log_n()) - 1)
 }
 
 impl PyKeySpec {
     /// A checked spec with the defaults filled in.
     pub(crate) fn make(
-        parameters: &PyParameters,
+        parameters: &KeyParameters,
         element: KeyElement,
         level: Option<usize>,
         alpha: Option<usize>,
         seeded: bool,
         special: Option<Vec<usize>>,
     ) -> Result<Self, Failure> {
-        let spec = spec(&parameters.0, element, level, alpha, seeded, special)?;
+        let spec = spec(parameters.rlwe(), element, level, alpha, seeded, special)?;
         Ok(Self { parameters: parameters.clone(), spec })
     }
 
@@ -97,63 +95,63 @@ impl PyKeySpec {
     #[staticmethod]
     #[pyo3(signature = (parameters, steps, level=None, alpha=None, seeded=true, special=None))]
     fn rotation(
-        parameters: &PyParameters,
+        parameters: KeyParameters,
         steps: i64,
         level: Option<usize>,
         alpha: Option<usize>,
         seeded: bool,
         special: Option<Vec<usize>>,
     ) -> Result<Self, Failure> {
-        Self::make(parameters, rotation(&parameters.0, steps), level, alpha, seeded, special)
+        Self::make(&parameters, rotation(parameters.rlwe(), steps), level, alpha, seeded, special)
     }
 
     /// The complex conjugation of all slots.
     #[staticmethod]
     #[pyo3(signature = (parameters, level=None, alpha=None, seeded=true, special=None))]
     fn conjugation(
-        parameters: &PyParameters,
+        parameters: KeyParameters,
         level: Option<usize>,
         alpha: Option<usize>,
         seeded: bool,
         special: Option<Vec<usize>>,
     ) -> Result<Self, Failure> {
-        Self::make(parameters, conjugation(&parameters.0), level, alpha, seeded, special)
+        Self::make(&parameters, conjugation(parameters.rlwe()), level, alpha, seeded, special)
     }
 
     /// The relinearisation of products.
     #[staticmethod]
     #[pyo3(signature = (parameters, level=None, alpha=None, seeded=true, special=None))]
     fn relinearization(
-        parameters: &PyParameters,
+        parameters: KeyParameters,
         level: Option<usize>,
         alpha: Option<usize>,
         seeded: bool,
         special: Option<Vec<usize>>,
     ) -> Result<Self, Failure> {
-        Self::make(parameters, KeyElement::Relinearization, level, alpha, seeded, special)
+        Self::make(&parameters, KeyElement::Relinearization, level, alpha, seeded, special)
     }
 
     /// The automorphism X -> X^element, for odd elements below 2N.
     #[staticmethod]
     #[pyo3(signature = (parameters, element, level=None, alpha=None, seeded=true, special=None))]
     fn galois(
-        parameters: &PyParameters,
+        parameters: KeyParameters,
         element: u64,
         level: Option<usize>,
         alpha: Option<usize>,
         seeded: bool,
         special: Option<Vec<usize>>,
     ) -> Result<Self, Failure> {
-        let two_n = 2 * parameters.0.rlwe().n() as u64;
+        let two_n = 2 * parameters.rlwe().n() as u64;
         if element.is_multiple_of(2) || element >= two_n {
             return Err(keywright_ring::RingError::GaloisElement { element, two_n }.into());
         }
-        Self::make(parameters, KeyElement::Galois(element), level, alpha, seeded, special)
+        Self::make(&parameters, KeyElement::Galois(element), level, alpha, seeded, special)
     }
 
     /// The parameters it is for.
     #[getter]
-    fn parameters(&self) -> PyParameters {
+    fn parameters(&self) -> KeyParameters {
         self.parameters.clone()
     }
 
@@ -165,7 +163,7 @@ impl PyKeySpec {
             KeyElement::Secret(_) => "secret",
             KeyElement::DenseToSparse(_) => "dense_to_sparse",
             KeyElement::SparseToDense(_) => "sparse_to_dense",
-            element if element == conjugation(&self.parameters.0) => "conjugation",
+            element if element == conjugation(self.parameters.rlwe()) => "conjugation",
             _ if self.steps().is_some() => "rotation",
             KeyElement::Galois(_) => "galois",
         }
@@ -174,7 +172,7 @@ impl PyKeySpec {
     /// Steps of the rotation, from -N/4+1 to N/4; None if it is not a rotation.
     #[getter]
     fn steps(&self) -> Option<i64> {
-        self.spec.element.rotation_steps(self.parameters.0.rlwe().log_n())
+        self.spec.element.rotation_steps(self.parameters.rlwe().log_n())
     }
 
     /// Galois element; None if it is not an automorphism.
@@ -213,14 +211,14 @@ impl PyKeySpec {
     /// The primes of each digit, as ranges (first, one past the last).
     #[getter]
     fn digits(&self) -> Result<Vec<(usize, usize)>, Failure> {
-        let digits = self.spec.validate(self.parameters.0.rlwe())?;
+        let digits = self.spec.validate(self.parameters.rlwe())?;
         Ok(digits.into_iter().map(|digit| (digit.start, digit.end)).collect())
     }
 
     /// Bytes of the residues of such a key.
     #[getter]
     fn bytes(&self) -> Result<usize, Failure> {
-        Ok(self.spec.bytes(self.parameters.0.rlwe())?)
+        Ok(self.spec.bytes(self.parameters.rlwe())?)
     }
 
     fn __reduce__(&self) -> Result<(), Failure> {

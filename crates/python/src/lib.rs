@@ -6,6 +6,13 @@
 
 mod array;
 mod bench;
+mod bfv_ciphertext;
+mod bfv_decryptor;
+mod bfv_encryptor;
+mod bfv_evaluator;
+mod bfv_operand;
+mod bfv_parameters;
+mod bfv_seeded_ciphertext;
 mod bootstrapper;
 mod bootstrapper_plan;
 mod ciphertext;
@@ -16,6 +23,7 @@ mod evaluation_keys;
 mod evaluator;
 mod inspect;
 mod key_generator;
+mod key_parameters;
 mod key_spec;
 mod linear_transform;
 mod operand;
@@ -31,6 +39,18 @@ mod switching_key;
 mod _core {
     #[pymodule_export]
     use crate::bench::{bench, bench_bootstrap, bench_presets, bench_sets, bench_works};
+    #[pymodule_export]
+    use crate::bfv_ciphertext::PyBfvCiphertext;
+    #[pymodule_export]
+    use crate::bfv_decryptor::PyBfvDecryptor;
+    #[pymodule_export]
+    use crate::bfv_encryptor::PyBfvEncryptor;
+    #[pymodule_export]
+    use crate::bfv_evaluator::PyBfvEvaluator;
+    #[pymodule_export]
+    use crate::bfv_parameters::{PyBfvParameters, bfv_presets};
+    #[pymodule_export]
+    use crate::bfv_seeded_ciphertext::PyBfvSeededCiphertext;
     #[pymodule_export]
     use crate::bootstrapper::PyBootstrapper;
     #[pymodule_export]

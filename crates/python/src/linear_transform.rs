@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 
 use crate::array::{Numbers, log_slots};
 use crate::errors::Failure;
+use crate::key_parameters::KeyParameters;
 use crate::key_spec::{PyKeySpec, rotation};
 use crate::parameters::PyParameters;
 use crate::pool::compute;
@@ -140,8 +141,15 @@ impl PyLinearTransform {
         let level = self.level();
         let alpha = (level + 1).max(self.transform.special().len());
         let spec = |steps: usize| {
-            let element = rotation(&self.parameters.0, steps as i64);
-            PyKeySpec::make(&self.parameters, element, Some(level), Some(alpha), seeded, Some(self.special()))
+            let element = rotation(self.parameters.0.rlwe(), steps as i64);
+            PyKeySpec::make(
+                &KeyParameters::Ckks(self.parameters.clone()),
+                element,
+                Some(level),
+                Some(alpha),
+                seeded,
+                Some(self.special()),
+            )
         };
         self.rotations().into_iter().map(spec).collect()
     }

@@ -9,13 +9,13 @@ use pyo3::types::PyBytes;
 use zeroize::Zeroizing;
 
 use crate::errors::{Failure, file};
-use crate::parameters::PyParameters;
+use crate::key_parameters::KeyParameters;
 use crate::pool::compute;
 
 /// The secret of the owner of the data. Wiped from memory when dropped, never shown, never given to a server.
 #[pyclass(name = "SecretKey", module = "keywright", frozen)]
 pub(crate) struct PySecretKey {
-    pub(crate) parameters: PyParameters,
+    pub(crate) parameters: KeyParameters,
     pub(crate) key: Arc<SecretKey>,
 }
 
@@ -42,24 +42,24 @@ impl PySecretKey {
     #[pyo3(signature = (parameters, entropy=None))]
     fn generate(
         py: Python<'_>,
-        parameters: &PyParameters,
+        parameters: KeyParameters,
         entropy: Option<[u8; 32]>,
     ) -> Result<Self, Failure> {
         let key = compute(py, || -> Result<_, Failure> {
-            Ok(SecretKey::sample(parameters.0.rlwe(), &mut rng(entropy)?)?)
+            Ok(SecretKey::sample(parameters.rlwe(), &mut rng(entropy)?)?)
         })?;
         Ok(Self { parameters: parameters.clone(), key: Arc::new(key) })
     }
 
     /// The parameters it belongs to.
     #[getter]
-    fn parameters(&self) -> PyParameters {
+    fn parameters(&self) -> KeyParameters {
         self.parameters.clone()
     }
 
     /// The secret as bytes, unencrypted: keep them as you keep a password. Python does not wipe them.
     fn to_bytes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>, Failure> {
-        Ok(PyBytes::new(py, &self.key.to_secret_bytes(self.parameters.0.rlwe())?))
+        Ok(PyBytes::new(py, &self.key.to_secret_bytes(self.parameters.rlwe())?))
     }
 
     /// A secret from the bytes of `to_bytes`.
@@ -68,20 +68,20 @@ impl PySecretKey {
     ///     FormatError: the bytes are not a whole, intact secret.
     ///     MixedParametersError: it belongs to other parameters.
     #[staticmethod]
-    fn from_bytes(py: Python<'_>, data: &[u8], parameters: &PyParameters) -> Result<Self, Failure> {
-        let key = compute(py, || SecretKey::from_secret_bytes(data, parameters.0.rlwe()))?;
+    fn from_bytes(py: Python<'_>, data: &[u8], parameters: KeyParameters) -> Result<Self, Failure> {
+        let key = compute(py, || SecretKey::from_secret_bytes(data, parameters.rlwe()))?;
         Ok(Self { parameters: parameters.clone(), key: Arc::new(key) })
     }
 
     /// Writes the secret, unencrypted, to a file that only its owner can read and that appears whole or not at all.
     fn save(&self, py: Python<'_>, path: PathBuf) -> Result<(), Failure> {
-        py.detach(|| self.key.save_secret(&path, self.parameters.0.rlwe()).map_err(file(&path)))
+        py.detach(|| self.key.save_secret(&path, self.parameters.rlwe()).map_err(file(&path)))
     }
 
     /// Reads the secret of a file; errors as of `from_bytes`.
     #[staticmethod]
-    fn load(py: Python<'_>, path: PathBuf, parameters: &PyParameters) -> Result<Self, Failure> {
-        let key = compute(py, || SecretKey::load_secret(&path, parameters.0.rlwe()).map_err(file(&path)))?;
+    fn load(py: Python<'_>, path: PathBuf, parameters: KeyParameters) -> Result<Self, Failure> {
+        let key = compute(py, || SecretKey::load_secret(&path, parameters.rlwe()).map_err(file(&path)))?;
         Ok(Self { parameters: parameters.clone(), key: Arc::new(key) })
     }
 

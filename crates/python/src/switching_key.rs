@@ -6,14 +6,14 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::errors::Failure;
+use crate::key_parameters::KeyParameters;
 use crate::key_spec::PyKeySpec;
-use crate::parameters::PyParameters;
 use crate::pool::compute;
 
 /// A key with which a server rotates, conjugates, relinearises, or switches to another secret.
 #[pyclass(name = "SwitchingKey", module = "keywright", frozen)]
 pub(crate) struct PySwitchingKey {
-    pub(crate) parameters: PyParameters,
+    pub(crate) parameters: KeyParameters,
     pub(crate) key: Arc<SwitchingKey>,
 }
 
@@ -21,7 +21,7 @@ pub(crate) struct PySwitchingKey {
 impl PySwitchingKey {
     /// The parameters it belongs to.
     #[getter]
-    fn parameters(&self) -> PyParameters {
+    fn parameters(&self) -> KeyParameters {
         self.parameters.clone()
     }
 
@@ -48,7 +48,7 @@ impl PySwitchingKey {
 
     /// The key as bytes, to be read by `from_bytes`.
     fn to_bytes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>, Failure> {
-        let bytes = compute(py, || self.key.to_bytes(self.parameters.0.rlwe()))?;
+        let bytes = compute(py, || self.key.to_bytes(self.parameters.rlwe()))?;
         Ok(PyBytes::new(py, &bytes))
     }
 
@@ -58,8 +58,8 @@ impl PySwitchingKey {
     ///     FormatError: the bytes are not a whole, intact switching key.
     ///     MixedParametersError: it belongs to other parameters.
     #[staticmethod]
-    fn from_bytes(py: Python<'_>, data: &[u8], parameters: &PyParameters) -> Result<Self, Failure> {
-        let key = compute(py, || SwitchingKey::from_bytes(data, parameters.0.rlwe()))?;
+    fn from_bytes(py: Python<'_>, data: &[u8], parameters: KeyParameters) -> Result<Self, Failure> {
+        let key = compute(py, || SwitchingKey::from_bytes(data, parameters.rlwe()))?;
         Ok(Self { parameters: parameters.clone(), key: Arc::new(key) })
     }
 

@@ -60,11 +60,18 @@ impl EvaluationKeys {
     /// Adds a key.
     ///
     /// # Errors
-    /// [`RlweError::MixedParameters`].
+    /// [`RlweError::MixedParameters`]; [`RlweError::EphemeralRepeated`] for a second key to or from an ephemeral secret of one weight.
     pub fn insert(&mut self, key: impl Into<Arc<SwitchingKey>>) -> Result<(), RlweError> {
         let key = key.into();
         self.parameters.require_same(key.parameters(), "the key set", "the key")?;
-        self.keys.entry(key.spec().element).or_default().push(key);
+        let element = key.spec().element;
+        let keys = self.keys.entry(element).or_default();
+        if let KeyElement::DenseToSparse(_) | KeyElement::SparseToDense(_) = element
+            && !keys.is_empty()
+        {
+            return Err(RlweError::EphemeralRepeated(element));
+        }
+        keys.push(key);
         Ok(())
     }
 

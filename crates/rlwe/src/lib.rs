@@ -36,7 +36,7 @@ pub use key_generator::KeyGenerator;
 pub use key_sequence::SwitchingKeys;
 pub use key_set::{EvaluationKeys, KeyUse};
 pub use key_spec::{KeyElement, KeySpec, digit_ranges};
-pub use parallel::{for_each_index, for_each_item, threads};
+pub use parallel::{for_each_index, for_each_item, join, threads};
 pub use parameters::{Parameters, ParametersLiteral, Security};
 pub use plan::SwitchPlan;
 pub use public_key::PublicKey;

@@ -37,6 +37,15 @@ pub fn for_each_index(count: usize, f: impl Fn(usize) + Sync + Send) {
     (0..count).for_each(f);
 }
 
+/// Both results, each computed by a thread of its own if there are several: loops inside share what threads are free.
+pub fn join<A: Send, B: Send>(a: impl FnOnce() -> A + Send, b: impl FnOnce() -> B + Send) -> (A, B) {
+    #[cfg(feature = "parallel")]
+    if threads() > 1 {
+        return rayon::join(a, b);
+    }
+    (a(), b())
+}
+
 /// Targets that are visited together: enough that conversion rows, which come from a far cache, are read seldom, few
 /// enough that the limbs being made are still in it when they are ended. Three to six were equally fast.
 const GROUP: usize = 4;

@@ -3,7 +3,8 @@
 
 use keywright_ring::sampling::SecretRng;
 use keywright_rlwe::{
-    KeyElement, KeyGenerator, KeySpec, Parameters, ParametersLiteral, RlweError, SecretKey, Security,
+    EvaluationKeys, KeyElement, KeyGenerator, KeySpec, Parameters, ParametersLiteral, RlweError, SecretKey,
+    Security,
 };
 use zeroize::Zeroizing;
 
@@ -76,4 +77,27 @@ fn a_list_with_half_a_pair_or_two_is_refused_before_a_key_is_made() {
         let refused = generator.switching_keys(&list).err();
         assert!(matches!(refused, Some(RlweError::EphemeralSecret(_))), "{list:?}");
     }
+}
+
+#[test]
+fn a_set_holds_one_ephemeral_secret_of_a_weight() {
+    let parameters = parameters();
+    let secret = SecretKey::sample(&parameters, &mut rng(1)).unwrap();
+    let spec = |element, level| KeySpec::new(&parameters, element, level, 1, true);
+    let mut keys = EvaluationKeys::new(&parameters);
+    let mut generator = KeyGenerator::new(&secret, rng(2));
+    for weight in [32, 16] {
+        let (there, back) =
+            (spec(KeyElement::DenseToSparse(weight), 0), spec(KeyElement::SparseToDense(weight), 2));
+        for key in generator.encapsulation_keys(&there, &back).unwrap() {
+            keys.insert(key).unwrap();
+        }
+        // Another pair, at whatever level, belongs to another secret.
+        let lower = KeySpec { level: 1, ..back.clone() };
+        for key in generator.encapsulation_keys(&there, &lower).unwrap() {
+            let element = key.spec().element;
+            assert_eq!(keys.insert(key), Err(RlweError::EphemeralRepeated(element)));
+        }
+    }
+    assert_eq!(keys.len(), 4);
 }

@@ -100,7 +100,7 @@ pub enum WireError {
         max: u64,
     },
     /// A real number without a meaning in its place.
-    #[error("{what} is {value}; a finite number that is not negative is needed, and a scale is not 0")]
+    #[error("{what} is {value}; a finite number is needed, a size is not negative, and a scale is not 0")]
     Number {
         /// Which number.
         what: &'static str,

@@ -2,10 +2,12 @@
 
 use std::io::Read;
 
+use keywright_bfv::BfvLiteral;
 use keywright_ckks::CkksLiteral;
 use keywright_ring::Seed;
 use keywright_rlwe::ParametersLiteral;
 
+use crate::bfv::{BfvCiphertextDescriptor, BfvSeededDescriptor};
 use crate::ckks::{CkksCiphertextDescriptor, CkksSeededDescriptor, PlaintextDescriptor};
 use crate::fields::FieldReader;
 use crate::header::Header;
@@ -63,6 +65,12 @@ pub enum Content {
     CkksCiphertext(CkksCiphertextDescriptor),
     /// A seeded CKKS ciphertext.
     CkksSeededCiphertext(CkksSeededDescriptor),
+    /// BFV parameters.
+    BfvParameters(BfvLiteral),
+    /// A BFV ciphertext.
+    BfvCiphertext(BfvCiphertextDescriptor),
+    /// A seeded BFV ciphertext.
+    BfvSeededCiphertext(BfvSeededDescriptor),
 }
 
 /// Says what an object is from its header alone, whose checksum is verified. The body is not read; whether it is intact
@@ -85,6 +93,11 @@ pub fn inspect(reader: &mut impl Read) -> Result<Info, WireError> {
             require_identity(&header, &literal.rlwe)?;
             Content::CkksParameters(literal)
         }
+        Kind::BfvParameters => {
+            let literal = BfvLiteral::decode(f)?;
+            require_identity(&header, &literal.rlwe)?;
+            Content::BfvParameters(literal)
+        }
         Kind::SecretKey => {
             SecretKeyDescriptor::decode(f)?;
             Content::SecretKey
@@ -104,6 +117,8 @@ pub fn inspect(reader: &mut impl Read) -> Result<Info, WireError> {
         Kind::Polynomial => Content::Polynomial(PolynomialDescriptor::decode(f)?),
         Kind::CkksPlaintext => Content::CkksPlaintext(PlaintextDescriptor::decode(f)?),
         Kind::CkksCiphertext => Content::CkksCiphertext(CkksCiphertextDescriptor::decode(f)?),
+        Kind::BfvCiphertext => Content::BfvCiphertext(BfvCiphertextDescriptor::decode(f)?),
+        Kind::BfvSeededCiphertext => Content::BfvSeededCiphertext(BfvSeededDescriptor::decode(f)?),
         Kind::CkksSeededCiphertext => Content::CkksSeededCiphertext(CkksSeededDescriptor::decode(f)?),
     };
     fields.finish()?;

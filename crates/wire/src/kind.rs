@@ -29,13 +29,19 @@ pub enum Kind {
     CkksCiphertext = 0x0103,
     /// [`keywright_ckks::SymmetricCiphertext`].
     CkksSeededCiphertext = 0x0104,
+    /// [`keywright_bfv::BfvLiteral`].
+    BfvParameters = 0x0201,
+    /// [`keywright_bfv::Ciphertext`].
+    BfvCiphertext = 0x0203,
+    /// [`keywright_bfv::SymmetricCiphertext`].
+    BfvSeededCiphertext = 0x0204,
     /// [`keywright_rlwe::SecretKey`].
     SecretKey = 0x8001,
 }
 
 impl Kind {
     /// All kinds, by code.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 15] = [
         Self::Parameters,
         Self::PublicKey,
         Self::SwitchingKey,
@@ -47,6 +53,9 @@ impl Kind {
         Self::CkksPlaintext,
         Self::CkksCiphertext,
         Self::CkksSeededCiphertext,
+        Self::BfvParameters,
+        Self::BfvCiphertext,
+        Self::BfvSeededCiphertext,
         Self::SecretKey,
     ];
 
@@ -79,6 +88,9 @@ impl fmt::Display for Kind {
             Self::CkksPlaintext => "a CKKS plaintext",
             Self::CkksCiphertext => "a CKKS ciphertext",
             Self::CkksSeededCiphertext => "a seeded CKKS ciphertext",
+            Self::BfvParameters => "BFV parameters",
+            Self::BfvCiphertext => "a BFV ciphertext",
+            Self::BfvSeededCiphertext => "a seeded BFV ciphertext",
             Self::SecretKey => "a secret key",
         })
     }

@@ -36,6 +36,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod bfv;
 mod body;
 mod ckks;
 mod error;
@@ -50,6 +51,7 @@ mod object;
 mod packing;
 mod rlwe;
 
+pub use bfv::{BfvCiphertextDescriptor, BfvSeededDescriptor, ValueDescriptor};
 pub use ckks::{CkksCiphertextDescriptor, CkksSeededDescriptor, MessageDescriptor, PlaintextDescriptor};
 pub use error::WireError;
 pub use file::AtomicFile;

@@ -22,16 +22,19 @@ def generator() -> kw.KeyGenerator:
     return kw.KeyGenerator(secret())
 
 
+def parameters() -> kw.Parameters:
+    return kw.Parameters.preset("N14_QP430_S40")
+
+
 def secret() -> kw.SecretKey:
-    return kw.SecretKey.generate(kw.Parameters.preset("N14_QP430_S40"), bytes(32))
+    return kw.SecretKey.generate(parameters(), bytes(32))
 
 
 def evaluation_keys(
     program: nn.Program, generator: kw.KeyGenerator, skip: int | None = None
 ) -> kw.EvaluationKeys:
-    parameters = secret().parameters
-    keys = kw.EvaluationKeys(parameters)
-    for index, spec in enumerate(key_specs(program, parameters)):
+    keys = kw.EvaluationKeys(parameters())
+    for index, spec in enumerate(key_specs(program, parameters())):
         if index != skip:
             keys.add(generator.switching_key(spec))
     return keys
@@ -39,7 +42,7 @@ def evaluation_keys(
 
 def compare(program: nn.Program, generator: kw.KeyGenerator, samples: Samples) -> None:
     """Decrypted results are within the ciphertexts' own error bounds of the clear ones."""
-    backend = EncryptedBackend(kw.Evaluator(secret().parameters, evaluation_keys(program, generator)))
+    backend = EncryptedBackend(kw.Evaluator(parameters(), evaluation_keys(program, generator)))
     encryptor, decryptor = kw.Encryptor(generator.public_key(), bytes(32)), kw.Decryptor(secret())
     for sample in samples:
         cts = backend.run(program, encrypt_sample(program, encryptor, sample))
@@ -96,4 +99,4 @@ def test_every_required_key_is_needed(generator: kw.KeyGenerator, build: Build) 
     for skip in range(len(program.required_keys)):
         keys = evaluation_keys(program, generator, skip)
         with pytest.raises(kw.MissingKeyError):
-            EncryptedBackend(kw.Evaluator(secret().parameters, keys)).run(program, encrypted)
+            EncryptedBackend(kw.Evaluator(parameters(), keys)).run(program, encrypted)

@@ -1,19 +1,20 @@
 use std::collections::BTreeMap;
+use std::f64::consts::SQRT_2;
 
-use keywright_ckks::{Ciphertext, CkksParameters, Complex64, Evaluator, Packing};
-use keywright_rlwe::KeySpec;
+use keywright_ckks::{Ciphertext, CkksError, CkksParameters, Complex64, Evaluator, Packing};
 
 use super::coeffs_to_slots::CoeffsToSlots;
 use super::eval_mod::eval_mod;
-use super::key_supply::KeySupply;
+use super::iterations::{iterate, lowered};
 use super::mod_raise::mod_raise;
-use super::plan::BootstrapperPlan;
+use super::plan::{BootstrapperPlan, Order};
 use super::slots_to_coeffs::SlotsToCoeffs;
-use super::stage::{Stage, require_input};
+use super::stage::{SCALE_DRIFT, Stage, require_input};
+use super::transforms::Diagonals;
 use crate::CircuitError;
 use crate::linear_transform::{LinearTransform, Spread, evaluate};
 
-/// A bootstrapping with its diagonals encoded: the composition of the stages. Cheap to share, expensive to make.
+/// A bootstrapping of given parameters: the composition of the stages. Cheap to share, expensive to make if diagonals are stored.
 #[derive(Debug)]
 pub struct Bootstrapper {
     parameters: CkksParameters,
@@ -29,6 +30,18 @@ impl Bootstrapper {
     /// # Errors
     /// As [`LinearTransform::new`], for a plan that was made for other parameters.
     pub fn new(parameters: &CkksParameters, plan: &BootstrapperPlan) -> Result<Self, CircuitError> {
+        Self::with_diagonals(parameters, plan, Diagonals::Stored)
+    }
+
+    /// A bootstrapping whose transforms have their diagonals stored, which takes time now, or generated at every use.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn with_diagonals(
+        parameters: &CkksParameters,
+        plan: &BootstrapperPlan,
+        diagonals: Diagonals,
+    ) -> Result<Self, CircuitError> {
         let recombine = plan
             .recombine
             .as_ref()
@@ -36,14 +49,14 @@ impl Bootstrapper {
                 let half = 1usize << (factor.log_slots - 1);
                 let join = |a, b| [vec![a; half], vec![b; half]].concat();
                 let (one, i) = (Complex64::ONE, Complex64::I);
-                let diagonals = BTreeMap::from([(0, join(one, i)), (half, join(i, one))]);
-                factor.encode(parameters, &diagonals, Spread::Arbitrary)
+                let values = BTreeMap::from([(0, join(one, i)), (half, join(i, one))]);
+                factor.encode(parameters, &values, Spread::Arbitrary)
             })
             .transpose()?;
         Ok(Self {
             parameters: parameters.clone(),
-            slots_to_coeffs: SlotsToCoeffs::new(parameters, &plan.slots_to_coeffs)?,
-            coeffs_to_slots: CoeffsToSlots::new(parameters, &plan.coeffs_to_slots)?,
+            slots_to_coeffs: SlotsToCoeffs::with_diagonals(parameters, &plan.slots_to_coeffs, diagonals)?,
+            coeffs_to_slots: CoeffsToSlots::with_diagonals(parameters, &plan.coeffs_to_slots, diagonals)?,
             recombine,
             plan: plan.clone(),
         })
@@ -64,54 +77,61 @@ impl Bootstrapper {
         &self.coeffs_to_slots
     }
 
-    /// Bytes of all encoded diagonals.
+    /// Bytes of all encoded diagonals that are kept.
     pub fn bytes(&self) -> usize {
         let recombine = self.recombine.as_ref().map_or(0, LinearTransform::bytes);
         self.slots_to_coeffs.bytes() + self.coeffs_to_slots.bytes() + recombine
     }
 
-    /// The same values at the plan's output level and scale: `slots_to_coeffs`, then [`Self::bootstrap_coefficients`].
+    /// The same values at the plan's output level and scale: the stages in the plan's order, as often as it says.
+    ///
+    /// With [`Order::SlotsToCoeffsFirst`] the input is at the plan's input level or above and, to [`super::SCALE_DRIFT`], its scale. With
+    /// [`Order::ModRaiseFirst`] it is at any level, of which level 0 is taken, and at any scale up to that of the plan's coefficients; one above it is
+    /// brought to it at level 1.
     ///
     /// # Errors
-    /// [`CircuitError::Stage`] naming the stage, before anything is computed: a missing key; a level below the plan's, another packing,
-    /// a scale that differs from the plan's by more than [`super::SCALE_DRIFT`], mixed parameters.
+    /// [`CircuitError::Stage`] naming the stage, before anything is computed: a missing key; a level below the plan's, another packing, another
+    /// scale, mixed parameters. [`CircuitError::Iteration`] if a pass is less precise than the next one needs.
     pub fn bootstrap(
         &self,
         evaluator: &Evaluator<'_>,
         input: &Ciphertext,
     ) -> Result<Ciphertext, CircuitError> {
-        self.plan.require_keys(evaluator.keys())?;
-        self.require_evaluator(Stage::SlotsToCoeffs, self.plan.input_level(), evaluator)?;
-        self.bootstrap_streamed(&mut evaluator.keys(), input)
+        let plan = &self.plan;
+        plan.require_keys(evaluator.keys())?;
+        let back =
+            |result: &Ciphertext, like: &Ciphertext| lowered(evaluator, result, like.level(), like.scale);
+        match plan.order {
+            Order::SlotsToCoeffsFirst => {
+                let lowest = self.slots_to_coeffs.take(evaluator, input)?;
+                let pass = |c: &Ciphertext, scale| {
+                    self.coefficients_to_slots(
+                        evaluator,
+                        &self.slots_to_coeffs.evaluate(evaluator, c)?,
+                        scale,
+                    )
+                };
+                iterate(evaluator, plan, &lowest, pass, back)
+            }
+            Order::ModRaiseFirst => {
+                let lowest = self.take(evaluator, input)?;
+                let pass = |c: &Ciphertext, scale| {
+                    let mut slots = self.coefficients_to_slots(evaluator, &as_coefficients(c), scale)?;
+                    // Errors of the approximation, at most so large in each part, meet in a slot. They follow the integers that raising the modulus
+                    // adds, which are independent: as sums do by Hoeffding's inequality, theirs have tails no heavier than those of this deviation.
+                    let ratio = plan.coeffs_to_slots.input_scale / c.scale;
+                    slots.estimate.deviation += SQRT_2 * ratio * plan.eval_mod.approximation.error;
+                    self.slots_to_coeffs.transform(evaluator, slots, c.estimate.magnitude)
+                };
+                iterate(evaluator, plan, &lowest, pass, back)
+            }
+        }
     }
 
-    /// [`Self::bootstrap`] with keys that come when they are needed, so that no more than the keys of one step have to be in memory:
-    /// [`BootstrapperPlan::steps`] lists the steps.
-    ///
-    /// # Errors
-    /// As [`Self::bootstrap`], but a missing key is found at its step, and those of the supply.
-    pub fn bootstrap_streamed(
-        &self,
-        keys: &mut dyn KeySupply,
-        input: &Ciphertext,
-    ) -> Result<Ciphertext, CircuitError> {
-        let coefficients = self.slots_to_coeffs.evaluate_streamed(keys, input)?;
-        self.raise_streamed(keys, &coefficients)
-    }
-
-    fn require_evaluator(
-        &self,
-        stage: Stage,
-        level: usize,
-        evaluator: &Evaluator<'_>,
-    ) -> Result<(), CircuitError> {
-        let same = self.parameters.require_same(evaluator.parameters(), "the bootstrapping", "the evaluator");
-        same.map_err(|error| stage.error(level, error))
-    }
-
-    /// From coefficients at level 0, where [`SlotsToCoeffs`] leaves them or a client has put them, to slots at the plan's output level:
-    /// slot `j` of `n` holds coefficient `brv(j) N/2n` as its real and, for complex values, coefficient `N/2 + brv(j) N/2n` as its
-    /// imaginary part. `brv` reverses the bits of `j`. The coefficients' scale is the plan's `slots_to_coeffs.output_scale`.
+    /// From coefficients, where [`SlotsToCoeffs`] leaves them or a client has put them, to slots at the plan's
+    /// [`slots_level`](BootstrapperPlan::slots_level): slot `j` of `n` holds coefficient `brv(j) N/2n` as its real and, for complex values,
+    /// coefficient `N/2 + brv(j) N/2n` as its imaginary part. `brv` reverses the bits of `j`. The input is at any level, of which level 0 is taken, and,
+    /// to [`super::SCALE_DRIFT`], at the plan's `coefficients_scale`.
     ///
     /// # Errors
     /// As [`Self::bootstrap`].
@@ -120,47 +140,71 @@ impl Bootstrapper {
         evaluator: &Evaluator<'_>,
         input: &Ciphertext,
     ) -> Result<Ciphertext, CircuitError> {
-        self.require_evaluator(Stage::ModRaise, 0, evaluator)?;
-        self.raise_streamed(&mut evaluator.keys(), input)
+        let (plan, packing) = (&self.plan, Packing::Coefficients);
+        plan.require_keys(evaluator.keys())?;
+        require_input(Stage::ModRaise, &self.parameters, input, packing, 0, plan.coefficients_scale)?;
+        let lowest = evaluator.drop_to_level(input, 0).map_err(|e| Stage::ModRaise.error(0, e))?;
+        let pass = |c: &Ciphertext, scale| self.coefficients_to_slots(evaluator, c, scale);
+        let back = |result: &Ciphertext, like: &Ciphertext| {
+            let transform = self.slots_to_coeffs.plan();
+            let (level, factor) = (transform.input_level(), transform.output_scale / transform.input_scale);
+            let scale = match plan.order {
+                Order::SlotsToCoeffsFirst => like.scale / factor,
+                Order::ModRaiseFirst => result.scale,
+            };
+            let slots = lowered(evaluator, result, level, scale)?;
+            lowered(evaluator, &self.slots_to_coeffs.evaluate(evaluator, &slots)?, 0, like.scale)
+        };
+        iterate(evaluator, plan, &lowest, pass, back)
     }
 
-    /// The stages after `slots_to_coeffs`, a step with keys each; `coeffs_to_slots` has its own.
-    fn raise_streamed(
+    /// An input of [`Order::ModRaiseFirst`] at level 0 and near the scale of the plan's coefficients: a smaller scale is multiplied by an integer, a
+    /// larger one divided, which takes a level.
+    fn take(&self, evaluator: &Evaluator<'_>, input: &Ciphertext) -> Result<Ciphertext, CircuitError> {
+        let (plan, stage) = (&self.plan, Stage::ModRaise);
+        let packing = Packing::Slots { log_slots: plan.slots_to_coeffs.dft.log_slots() };
+        let multiple = (plan.coefficients_scale * (1.0 + SCALE_DRIFT) / input.scale).floor();
+        let (level, scale) = match (multiple >= 1.0, input.level()) {
+            (true, _) => (0, input.scale),
+            (false, 0) => (0, plan.coefficients_scale),
+            (false, _) => (1, input.scale),
+        };
+        require_input(stage, &self.parameters, input, packing, level, scale)?;
+        if level == 1 {
+            return lowered(evaluator, input, 0, plan.coefficients_scale).map_err(|e| stage.error(0, e));
+        }
+        let named = |error: CkksError| stage.error(0, error);
+        let mut lowest = evaluator.drop_to_level(input, 0).map_err(named)?;
+        evaluator.mul_integer_assign(&mut lowest, multiple as i64).map_err(named)?;
+        // The same values.
+        (lowest.scale, lowest.estimate) = (input.scale * multiple, input.estimate);
+        Ok(lowest)
+    }
+
+    /// `mod_raise`, `coeffs_to_slots` and `eval_mod` of coefficients at level 0, to an output at `scale`.
+    fn coefficients_to_slots(
         &self,
-        keys: &mut dyn KeySupply,
+        evaluator: &Evaluator<'_>,
         input: &Ciphertext,
+        scale: f64,
     ) -> Result<Ciphertext, CircuitError> {
         let plan = &self.plan;
-        let scale = plan.slots_to_coeffs.output_scale;
-        require_input(Stage::ModRaise, &self.parameters, input, Packing::Coefficients, 0, scale)?;
-        let raised = self
-            .step(keys, Stage::ModRaise, &plan.mod_raise.key_specs(), |evaluator| {
-                mod_raise(evaluator, &plan.mod_raise, &evaluator.drop_to_level(input, 0)?)
-            })
-            .map_err(|e| Stage::ModRaise.error(0, e))?;
-        let parts = self.coeffs_to_slots.evaluate_streamed(keys, &raised)?;
+        let raised = mod_raise(evaluator, &plan.mod_raise, input).map_err(|e| Stage::ModRaise.error(0, e))?;
+        let parts = self.coeffs_to_slots.evaluate(evaluator, &raised)?;
         let ratio = raised.scale / input.scale;
-        let reduced = self
-            .step(keys, Stage::EvalMod, std::slice::from_ref(&plan.relinearization), |evaluator| {
-                let reduce = |part| eval_mod(evaluator, &plan.eval_mod, part, ratio, plan.scale);
-                parts.iter().map(reduce).collect::<Result<Vec<_>, _>>()
-            })
-            .map_err(|e| Stage::EvalMod.error(plan.coeffs_to_slots.output_level(), e))?;
-        let specs = plan.recombine.as_ref().map_or(&[][..], |factor| &factor.keys);
-        self.step(keys, Stage::Recombine, specs, |evaluator| self.recombine(evaluator, reduced)).map_err(
-            |e| Stage::Recombine.error(plan.coeffs_to_slots.output_level() - plan.eval_mod.depth(), e),
-        )
-    }
-
-    /// Work with the keys of one step.
-    fn step<T>(
-        &self,
-        keys: &mut dyn KeySupply,
-        stage: Stage,
-        specs: &[KeySpec],
-        work: impl FnOnce(&Evaluator<'_>) -> Result<T, CircuitError>,
-    ) -> Result<T, CircuitError> {
-        work(&Evaluator::new(&self.parameters, keys.supply(stage, specs)?)?)
+        let reduce = |part| eval_mod(evaluator, &plan.eval_mod, part, ratio, scale);
+        let reduced = match &parts[..] {
+            // Side by side they wait for each other once, rather than at the end of each of their loops.
+            [real, imaginary] => {
+                let (real, imaginary) = keywright_rlwe::join(|| reduce(real), || reduce(imaginary));
+                real.and_then(|real| Ok(vec![real, imaginary?]))
+            }
+            parts => parts.iter().map(reduce).collect(),
+        };
+        let reduced = reduced.map_err(|e| Stage::EvalMod.error(plan.coeffs_to_slots.output_level(), e))?;
+        self.recombine(evaluator, reduced).map_err(|e| {
+            Stage::Recombine.error(plan.coeffs_to_slots.output_level() - plan.eval_mod.depth(), e)
+        })
     }
 
     /// Real and imaginary parts, in the form of [`CoeffsToSlots`], to the values.
@@ -180,4 +224,11 @@ impl Bootstrapper {
         }
         Ok(sum)
     }
+}
+
+/// What has its values in slots, as the coefficients that make them.
+fn as_coefficients(slots: &Ciphertext) -> Ciphertext {
+    let mut out = Ciphertext { packing: Packing::Coefficients, ..slots.clone() };
+    out.estimate.deviation /= slots.packing.spread().sqrt();
+    out
 }

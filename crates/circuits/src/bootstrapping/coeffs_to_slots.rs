@@ -30,10 +30,11 @@ use keywright_ring::rotation_element;
 use keywright_rlwe::{KeyElement, KeySpec};
 
 use super::dft::{Dft, Direction};
-use super::factor::{FactorPlan, apply};
+use super::factor::FactorPlan;
 use super::key_design::KeyDesign;
 use super::key_supply::KeySupply;
 use super::stage::{Stage, require_input};
+use super::transforms::{Diagonals, Transforms};
 use crate::CircuitError;
 use crate::linear_transform::{LinearTransform, Spread};
 
@@ -143,8 +144,15 @@ impl CoeffsToSlotsPlan {
 
     /// Every key that the stage uses.
     pub fn required_keys(&self) -> Vec<KeySpec> {
-        let factors = self.factors.iter().flat_map(|factor| &factor.keys);
-        self.trace.iter().chain(factors).chain([&self.conjugation]).cloned().collect()
+        self.steps().concat()
+    }
+
+    /// The keys of each step, in the order in which [`CoeffsToSlots::evaluate_streamed`] asks for them: those of the trace, none for a full
+    /// packing; of every factor; of the conjugation.
+    pub fn steps(&self) -> Vec<Vec<KeySpec>> {
+        let factors = self.factors.iter().map(|factor| factor.keys.clone());
+        let last = vec![self.conjugation.clone()];
+        std::iter::once(self.trace.clone()).chain(factors).chain([last]).collect()
     }
 
     /// By how much the trace multiplies: `N/2n`.
@@ -163,7 +171,7 @@ impl CoeffsToSlotsPlan {
 pub struct CoeffsToSlots {
     parameters: CkksParameters,
     plan: CoeffsToSlotsPlan,
-    transforms: Vec<LinearTransform>,
+    transforms: Transforms,
 }
 
 impl CoeffsToSlots {
@@ -172,23 +180,19 @@ impl CoeffsToSlots {
     /// # Errors
     /// As [`LinearTransform::new`].
     pub fn new(parameters: &CkksParameters, plan: &CoeffsToSlotsPlan) -> Result<Self, CircuitError> {
-        let constant = plan.constant().powf(1.0 / plan.factors.len() as f64);
-        let transforms = plan
-            .dft
-            .order(Direction::Inverse)
-            .into_iter()
-            .zip(&plan.factors)
-            .map(|(factor, step)| {
-                let last = if factor == 0 { 0.5 } else { 1.0 };
-                let mut diagonals = plan.dft.diagonals(Direction::Inverse, factor, last * constant);
-                if step.log_slots > plan.dft.log_slots() {
-                    for diagonal in diagonals.values_mut() {
-                        diagonal.extend(diagonal.clone().into_iter().map(|v| Complex64::new(v.im, -v.re)));
-                    }
-                }
-                step.encode(parameters, &diagonals, Spread::RootMeanSquare)
-            })
-            .collect::<Result<_, _>>()?;
+        Self::with_diagonals(parameters, plan, Diagonals::Stored)
+    }
+
+    /// The stage with its diagonals stored or generated.
+    ///
+    /// # Errors
+    /// As [`LinearTransform::new`], for diagonals that are stored.
+    pub fn with_diagonals(
+        parameters: &CkksParameters,
+        plan: &CoeffsToSlotsPlan,
+        diagonals: Diagonals,
+    ) -> Result<Self, CircuitError> {
+        let transforms = Transforms::new(diagonals, plan.factors.len(), |i| encode(parameters, plan, i))?;
         Ok(Self { parameters: parameters.clone(), plan: plan.clone(), transforms })
     }
 
@@ -197,9 +201,9 @@ impl CoeffsToSlots {
         &self.plan
     }
 
-    /// Bytes of its diagonals.
+    /// Bytes of the diagonals that it keeps.
     pub fn bytes(&self) -> usize {
-        self.transforms.iter().map(LinearTransform::bytes).sum()
+        self.transforms.bytes()
     }
 
     /// Moves the values in coefficients to slots: the ciphertexts of the table in the [module documentation](self).
@@ -212,17 +216,16 @@ impl CoeffsToSlots {
         evaluator: &Evaluator<'_>,
         input: &Ciphertext,
     ) -> Result<Vec<Ciphertext>, CircuitError> {
-        let parameters = evaluator.parameters();
         self.parameters
-            .require_same(parameters, "the stage", "the evaluator")
+            .require_same(evaluator.parameters(), "the stage", "the evaluator")
             .map_err(|error| Stage::CoeffsToSlots.error(self.plan.input_level(), error))?;
         self.evaluate_streamed(&mut evaluator.keys(), input)
     }
 
-    /// The same with keys that come when they are needed: a set for the trace, one for each factor, one for the conjugation.
+    /// The same with keys that come when they are needed, step by step: [`CoeffsToSlotsPlan::steps`].
     ///
     /// # Errors
-    /// As [`Self::evaluate`], and those of the supply.
+    /// As [`Self::evaluate`], but a missing key is found at its step; those of the supply.
     pub fn evaluate_streamed(
         &self,
         keys: &mut dyn KeySupply,
@@ -233,7 +236,11 @@ impl CoeffsToSlots {
         require_input(stage, &self.parameters, input, packing, plan.input_level(), plan.input_scale)?;
         let traced = self.trace(keys, input).map_err(|e| stage.error(plan.input_level(), e))?;
         let scale = traced.scale * plan.constant() / plan.factor;
-        let mut slots = apply(&self.parameters, keys, stage, &plan.factors, &self.transforms, traced)
+        let mut slots = self
+            .transforms
+            .apply(&self.parameters, keys, stage, &plan.factors, traced, |i| {
+                encode(&self.parameters, plan, i)
+            })
             .map_err(|e| stage.error(plan.input_level(), e))?;
         slots.scale = scale;
         slots.estimate.deviation *= plan.factor / plan.constant();
@@ -280,4 +287,22 @@ impl CoeffsToSlots {
         }
         Ok(parts)
     }
+}
+
+/// Factor `index` in the order of evaluation.
+fn encode(
+    parameters: &CkksParameters,
+    plan: &CoeffsToSlotsPlan,
+    index: usize,
+) -> Result<LinearTransform, CircuitError> {
+    let constant = plan.constant().powf(1.0 / plan.factors.len() as f64);
+    let (factor, step) = (plan.dft.order(Direction::Inverse)[index], &plan.factors[index]);
+    let last = if factor == 0 { 0.5 } else { 1.0 };
+    let mut diagonals = plan.dft.diagonals(Direction::Inverse, factor, last * constant);
+    if step.log_slots > plan.dft.log_slots() {
+        for diagonal in diagonals.values_mut() {
+            diagonal.extend(diagonal.clone().into_iter().map(|v| Complex64::new(v.im, -v.re)));
+        }
+    }
+    step.encode(parameters, &diagonals, Spread::RootMeanSquare)
 }

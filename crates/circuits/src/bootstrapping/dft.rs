@@ -49,13 +49,26 @@ pub struct Dft {
     layers: Vec<u32>,
 }
 
+/// `log2` of the most slots: those of the largest ring.
+pub const MAX_LOG_SLOTS: u32 = keywright_ring::MAX_LOG_N - 1;
+
+/// Most factors: more levels than any parameters have.
+pub const MAX_FACTORS: usize = 256;
+
+fn require_log_slots(log_slots: u32) -> Result<(), CircuitError> {
+    let max = MAX_LOG_SLOTS;
+    if log_slots > max { Err(CircuitError::LogSlots { log_slots, max }) } else { Ok(()) }
+}
+
 impl Dft {
     /// A factorisation; `layers` counts the layers of each factor, those of the shortest distance first. A factor may have no
     /// layers: it is the identity.
     ///
     /// # Errors
-    /// [`CircuitError::Empty`] without factors; [`CircuitError::DftLayers`] unless the layers are `log_slots` in all.
+    /// [`CircuitError::LogSlots`] above [`MAX_LOG_SLOTS`]; [`CircuitError::Empty`] without factors; [`CircuitError::DftLayers`] unless the layers are
+    /// `log_slots` in all.
     pub fn new(log_slots: u32, layers: &[u32]) -> Result<Self, CircuitError> {
+        require_log_slots(log_slots)?;
         if layers.is_empty() {
             return Err(CircuitError::Empty("the list of factors of the Fourier transform"));
         }
@@ -70,8 +83,13 @@ impl Dft {
     /// into the factor where it adds the fewest.
     ///
     /// # Errors
-    /// [`CircuitError::Empty`] for no factors.
+    /// [`CircuitError::LogSlots`] above [`MAX_LOG_SLOTS`]; [`CircuitError::Empty`] for no factors; [`CircuitError::Count`] above [`MAX_FACTORS`].
     pub fn balanced(log_slots: u32, factors: usize) -> Result<Self, CircuitError> {
+        require_log_slots(log_slots)?;
+        if factors > MAX_FACTORS {
+            let what = "factors of the Fourier transform";
+            return Err(CircuitError::Count { what, count: factors, min: 1, max: MAX_FACTORS });
+        }
         let mut layers = vec![0; factors];
         for _ in 0..log_slots {
             // The last factor has half the diagonals of another one with as many layers, but longer ones.
@@ -316,6 +334,10 @@ mod tests {
         assert_eq!(Dft::balanced(0, 1).unwrap().layers(), [0]);
         assert_eq!(Dft::balanced(2, 4).unwrap().layers(), [1, 0, 0, 1]);
         assert!(matches!(Dft::balanced(4, 0), Err(CircuitError::Empty(_))));
+        let (factors, log_slots) = (usize::MAX, u32::MAX);
+        assert!(matches!(Dft::balanced(4, factors), Err(CircuitError::Count { count: usize::MAX, .. })));
+        assert!(matches!(Dft::balanced(log_slots, 4), Err(CircuitError::LogSlots { .. })));
+        assert!(matches!(Dft::new(log_slots, &[1]), Err(CircuitError::LogSlots { .. })));
         assert!(matches!(Dft::new(4, &[1, 2]), Err(CircuitError::DftLayers { found: 3, log_slots: 4 })));
     }
 }

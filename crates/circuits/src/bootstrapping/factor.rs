@@ -1,13 +1,11 @@
-use keywright_ckks::{Ciphertext, CkksParameters, Complex64, Evaluator};
+use keywright_ckks::{CkksParameters, Complex64};
 use keywright_ring::rotation_element;
 use keywright_rlwe::{KeyElement, KeySpec};
 use std::collections::BTreeMap;
 
 use super::key_design::KeyDesign;
-use super::key_supply::KeySupply;
-use super::stage::Stage;
 use crate::CircuitError;
-use crate::linear_transform::{BsgsPlan, LinearTransform, Spread, SwitchShape, evaluate};
+use crate::linear_transform::{BsgsPlan, LinearTransform, Spread, SwitchShape};
 
 /// One linear transform of a stage: its level, its baby and giant steps and its keys. Plain data.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,20 +67,4 @@ impl FactorPlan {
         )?;
         Ok(transform.chained().with_spread(spread))
     }
-}
-
-/// The transforms in order, each with the keys of its factor.
-pub(super) fn apply(
-    parameters: &CkksParameters,
-    keys: &mut dyn KeySupply,
-    stage: Stage,
-    factors: &[FactorPlan],
-    transforms: &[LinearTransform],
-    input: Ciphertext,
-) -> Result<Ciphertext, CircuitError> {
-    factors.iter().zip(transforms).try_fold(input, |mut ciphertext, (factor, transform)| {
-        let evaluator = Evaluator::new(parameters, keys.supply(stage, &factor.keys)?)?;
-        ciphertext.packing = keywright_ckks::Packing::Slots { log_slots: transform.log_slots() };
-        evaluate(&evaluator, &[(transform, &ciphertext)])
-    })
 }

@@ -5,14 +5,14 @@ use keywright_rlwe::{EvaluationKeys, KeySpec};
 use super::stage::Stage;
 use crate::CircuitError;
 
-/// Where the keys of a streamed bootstrapping come from: a file, a network, a generator.
+/// Where the keys of a streamed stage come from: a file, a network, a generator.
 ///
-/// A bootstrapping asks once for each of its steps, in their order, which [`super::BootstrapperPlan::steps`] lists beforehand.
+/// The stage asks once for each of its steps, in their order, which [`super::CoeffsToSlotsPlan::steps`] lists beforehand.
 pub trait KeySupply {
     /// A set that holds at least these keys, the keys of one step of `stage`. Those of earlier steps are no longer in use.
     ///
     /// # Errors
-    /// Why there are none; the bootstrapping ends with it.
+    /// Why there are none; the stage ends with it.
     fn supply(&mut self, stage: Stage, keys: &[KeySpec]) -> Result<&EvaluationKeys, CircuitError>;
 }
 

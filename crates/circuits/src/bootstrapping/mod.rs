@@ -10,7 +10,8 @@
 //! | [`coeffs_to_slots`] | coefficients | slots: one real number in each | its number of factors lower |
 //! | [`eval_mod`] | slots that are off by multiples of `q_0` | slots | its depth lower |
 //!
-//! [`Bootstrapper`] composes them, and joins real and imaginary parts at the end. A ciphertext whose values are in coefficients already
+//! [`Bootstrapper`] composes them, and joins real and imaginary parts at the end; in the order of the table or, with [`Order::ModRaiseFirst`],
+//! with the first of them last, and several times over for [`Iterations`]. A ciphertext whose values are in coefficients already
 //! enters at [`Bootstrapper::bootstrap_coefficients`]; a result is left in coefficients by [`SlotsToCoeffs`].
 //!
 //! [`BootstrapperPlan`] is plain data: the level, scale and baby and giant steps of every transform, and every key that is needed, each with
@@ -22,6 +23,7 @@ pub mod coeffs_to_slots;
 pub mod dft;
 pub mod eval_mod;
 mod factor;
+mod iterations;
 mod key_design;
 mod key_supply;
 mod least_squares;
@@ -32,14 +34,17 @@ pub mod range;
 pub mod sine;
 pub mod slots_to_coeffs;
 mod stage;
+mod transforms;
 
 pub use bootstrapper::Bootstrapper;
 pub use coeffs_to_slots::{CoeffsToSlots, CoeffsToSlotsPlan, Values};
 pub use dft::{Dft, Direction};
 pub use factor::FactorPlan;
+pub use iterations::Iterations;
 pub use key_design::{Digits, KeyDesign, KeyLevels};
 pub use key_supply::KeySupply;
-pub use plan::{BootstrapperLiteral, BootstrapperPlan};
+pub use plan::{BootstrapperLiteral, BootstrapperPlan, Order};
 pub use presets::{BOOTSTRAP_PRESETS, BootstrapPreset, bootstrap_preset};
 pub use slots_to_coeffs::{SlotsToCoeffs, SlotsToCoeffsPlan};
 pub use stage::{SCALE_DRIFT, Stage};
+pub use transforms::Diagonals;

@@ -1,19 +1,32 @@
 use std::collections::BTreeSet;
+use std::f64::consts::SQRT_2;
 
-use keywright_ckks::CkksParameters;
+use keywright_ckks::{CkksError, CkksParameters};
 use keywright_rlwe::{EvaluationKeys, KeyElement, KeyGenerator, KeySpec};
 
 use super::coeffs_to_slots::{CoeffsToSlotsPlan, Values};
 use super::dft::Dft;
 use super::eval_mod::EvalModPlan;
 use super::factor::FactorPlan;
+use super::iterations::Iterations;
 use super::key_design::KeyDesign;
 use super::mod_raise::ModRaisePlan;
 use super::range::integer_part_bound;
-use super::sine::SineApproximation;
+use super::sine::{MAX_DEGREE, SineApproximation};
 use super::slots_to_coeffs::SlotsToCoeffsPlan;
 use super::stage::{SCALE_DRIFT, Stage};
 use crate::CircuitError;
+
+/// In which order the stages run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// `slots_to_coeffs` at the lowest levels, then `mod_raise`, `coeffs_to_slots`, `eval_mod`. What the modulus is raised of has the values
+    /// themselves in its coefficients.
+    SlotsToCoeffsFirst,
+    /// `mod_raise` of level 0, `coeffs_to_slots`, `eval_mod`, and `slots_to_coeffs` last, at the levels then left: the order of Cheon, Han, Kim, Kim and
+    /// Song (Eurocrypt 2018). Real values have complex coefficients and cost as much as complex ones.
+    ModRaiseFirst,
+}
 
 /// What a bootstrapping is to do: plain data, not yet checked.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,6 +35,8 @@ pub struct BootstrapperLiteral {
     pub log_slots: u32,
     /// What the slots hold, of absolute value at most 1 in each part.
     pub values: Values,
+    /// In which order the stages run.
+    pub order: Order,
     /// Levels of `slots_to_coeffs`: the matrices that the Fourier transform is factored into.
     pub slots_to_coeffs: usize,
     /// Levels of `coeffs_to_slots`.
@@ -42,13 +57,54 @@ pub struct BootstrapperLiteral {
     pub double_angles: u32,
     /// Odd degree of the arcsine at its end; 1 for none.
     pub arcsine_degree: usize,
+    /// Passes that correct what the first one leaves; `None` for a single pass.
+    pub iterations: Option<Iterations>,
     /// Level of the result; `None` for the highest.
     pub output_level: Option<usize>,
 }
 
+impl BootstrapperLiteral {
+    /// Refuses numbers by which something would be sized, or that nothing is defined for.
+    ///
+    /// # Errors
+    /// As [`BootstrapperPlan::new`].
+    fn require(&self, parameters: &CkksParameters) -> Result<(), CircuitError> {
+        let (rlwe, max) = (parameters.rlwe(), parameters.max_log_slots());
+        let (first, input_level) = match self.order {
+            Order::SlotsToCoeffsFirst => (Stage::SlotsToCoeffs, self.slots_to_coeffs),
+            Order::ModRaiseFirst => (Stage::ModRaise, 0),
+        };
+        if self.log_slots > max {
+            return Err(first.error(input_level, CircuitError::LogSlots { log_slots: self.log_slots, max }));
+        }
+        if self.max_babies == 0 {
+            let what = "baby steps of a factor";
+            return Err(CircuitError::Count { what, count: 0, min: 1, max: 1 << max });
+        }
+        for (stage, levels) in [
+            (Stage::SlotsToCoeffs, self.slots_to_coeffs),
+            (Stage::CoeffsToSlots, self.coeffs_to_slots),
+            (Stage::EvalMod, self.double_angles as usize),
+        ] {
+            rlwe.require_level(levels).map_err(|error| stage.error(parameters.max_level(), error))?;
+        }
+        if !self.cosine_degree.is_multiple_of(2) {
+            let (what, count) = ("degree of a cosine, even", self.cosine_degree);
+            let error = CircuitError::Count { what, count, min: 2, max: MAX_DEGREE - 1 };
+            return Err(Stage::EvalMod.error(parameters.max_level(), error));
+        }
+        let scale = rlwe.modulus(0).value() as f64 / self.log_ratio.exp2();
+        if !(scale >= 1.0 && scale.is_finite()) {
+            let (log_scale, log_q) = (scale.log2(), rlwe.log2_q(0));
+            return Err(first.error(input_level, CkksError::Scale { log_scale, log_q, level: 0 }));
+        }
+        Ok(())
+    }
+}
+
 /// What a bootstrapping does, stage by stage, before any key is made or diagonal encoded. Plain data.
 ///
-/// Levels, from the top:
+/// Levels, from the top, of [`Order::SlotsToCoeffsFirst`]:
 ///
 /// ```text
 /// mod_raise            0 -> output level + depths of the stages below
@@ -58,8 +114,15 @@ pub struct BootstrapperLiteral {
 ///                      = output level
 /// slots_to_coeffs      input level = its number of factors -> 0
 /// ```
+///
+/// With [`Order::ModRaiseFirst`] the input level is 0, and `slots_to_coeffs` goes on from where `recombine` ends to the output level.
+/// [`Iterations`] take no levels: the passes are alike.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BootstrapperPlan {
+    /// In which order the stages run.
+    pub order: Order,
+    /// Passes that correct what the first one leaves.
+    pub iterations: Option<Iterations>,
     /// Slots to coefficients.
     pub slots_to_coeffs: SlotsToCoeffsPlan,
     /// Level 0 to the highest level used.
@@ -74,6 +137,8 @@ pub struct BootstrapperPlan {
     pub recombine: Option<FactorPlan>,
     /// Scale of the result, and of the input of `slots_to_coeffs`: that of the parameters.
     pub scale: f64,
+    /// Scale of the coefficients of which the modulus is raised: `q_0` divided by the message ratio.
+    pub coefficients_scale: f64,
 }
 
 impl BootstrapperPlan {
@@ -82,30 +147,47 @@ impl BootstrapperPlan {
     /// # Errors
     /// [`CircuitError::Stage`] naming the stage that cannot be: keys that are not secure or whose special primes are too small, a
     /// message ratio and precision that no approximation has, too many slots. [`CircuitError::BootstrapLevels`] if the parameters have
-    /// too few levels, or the result would be too low to be bootstrapped again. [`CircuitError::Count`] for no baby steps.
+    /// too few levels, or the result would be too low to be bootstrapped again. [`CircuitError::Count`] for no baby steps, and for iterations
+    /// that one pass is not precise enough for.
     pub fn new(parameters: &CkksParameters, literal: &BootstrapperLiteral) -> Result<Self, CircuitError> {
         let (rlwe, log_slots) = (parameters.rlwe(), literal.log_slots);
         let (scale, q0) = (parameters.scale(), rlwe.modulus(0).value() as f64);
         let (max_babies, design) = (literal.max_babies, literal.keys);
-        if max_babies == 0 {
-            let what = "baby steps of a factor";
-            return Err(CircuitError::Count { what, count: 0, min: 1, max: 1 << parameters.max_log_slots() });
-        }
         let named = |stage: Stage, level| move |error| stage.error(level, error);
+        let available = parameters.max_level();
+        literal.require(parameters)?;
+        let coefficients_scale = q0 / literal.log_ratio.exp2();
 
-        let input_level = literal.slots_to_coeffs;
-        let slots_to_coeffs = Dft::balanced(log_slots, input_level)
-            .and_then(|dft| {
-                let coefficients = q0 / literal.log_ratio.exp2();
-                SlotsToCoeffsPlan::new(parameters, dft, input_level, scale, coefficients, max_babies, design)
-            })
-            .map_err(named(Stage::SlotsToCoeffs, input_level))?;
+        let slots_to_coeffs = |level: usize, output_scale: f64| {
+            Dft::balanced(log_slots, literal.slots_to_coeffs)
+                .and_then(|dft| {
+                    SlotsToCoeffsPlan::new(parameters, dft, level, scale, output_scale, max_babies, design)
+                })
+                .map_err(named(Stage::SlotsToCoeffs, level))
+        };
+        let (first, input_level, after) = match literal.order {
+            Order::SlotsToCoeffsFirst => {
+                let level = literal.slots_to_coeffs;
+                (Some(slots_to_coeffs(level, coefficients_scale)?), level, 0)
+            }
+            Order::ModRaiseFirst => (None, 0, literal.slots_to_coeffs),
+        };
 
         let weight = ModRaisePlan::new(rlwe, 0, literal.ephemeral_weight)
             .map_err(named(Stage::ModRaise, 0))?
             .weight(rlwe);
-        let message = (-literal.log_ratio).exp2() * (1.0 + SCALE_DRIFT);
-        let log_coefficients = log_slots + u32::from(literal.values == Values::Complex);
+        // What coefficients_to_slots separates: real values in slots are complex ones in coefficients.
+        let values = match literal.order {
+            Order::SlotsToCoeffsFirst => literal.values,
+            Order::ModRaiseFirst => Values::Complex,
+        };
+        // A coefficient is a mean of products of slots and roots of unity, so at most their largest absolute value.
+        let largest = match (literal.order, literal.values) {
+            (Order::ModRaiseFirst, Values::Complex) => SQRT_2,
+            _ => 1.0,
+        };
+        let message = largest * (-literal.log_ratio).exp2() * (1.0 + SCALE_DRIFT);
+        let log_coefficients = log_slots + u32::from(values == Values::Complex);
         let eval_mod = integer_part_bound(weight, log_coefficients, literal.log2_failure, message)
             .and_then(|k| {
                 let (angles, arcsine) = (literal.double_angles, literal.arcsine_degree);
@@ -113,15 +195,17 @@ impl BootstrapperPlan {
             })
             .map(EvalModPlan::new)
             .map_err(named(Stage::EvalMod, 0))?;
+        if let Some(iterations) = &literal.iterations {
+            iterations.require(scale, eval_mod.approximation.bits())?;
+        }
 
-        let halves = literal.values == Values::Complex && log_slots < parameters.max_log_slots();
-        let needed = literal.coeffs_to_slots + eval_mod.depth() + usize::from(halves);
-        let available = parameters.max_level();
+        let halves = values == Values::Complex && log_slots < parameters.max_log_slots();
+        let needed = literal.coeffs_to_slots + eval_mod.depth() + usize::from(halves) + after;
         let output_level = literal.output_level.unwrap_or_else(|| available.saturating_sub(needed));
-        if output_level < input_level || output_level > available.saturating_sub(needed) {
+        if output_level < input_level || needed > available || output_level > available - needed {
             return Err(CircuitError::BootstrapLevels { needed, input_level, output_level, available });
         }
-        let recombine_level = output_level + usize::from(halves);
+        let recombine_level = output_level + after + usize::from(halves);
         let eval_mod_level = recombine_level + eval_mod.depth();
         let top = eval_mod_level + literal.coeffs_to_slots;
 
@@ -131,17 +215,7 @@ impl BootstrapperPlan {
         let coeffs_to_slots = Dft::balanced(log_slots, literal.coeffs_to_slots)
             .and_then(|dft| {
                 let scale = eval_mod.input_scale(rlwe, eval_mod_level)?;
-                CoeffsToSlotsPlan::new(
-                    parameters,
-                    dft,
-                    literal.values,
-                    top,
-                    q0,
-                    factor,
-                    scale,
-                    max_babies,
-                    design,
-                )
+                CoeffsToSlotsPlan::new(parameters, dft, values, top, q0, factor, scale, max_babies, design)
             })
             .map_err(named(Stage::CoeffsToSlots, top))?;
         let relinearization = design
@@ -160,18 +234,59 @@ impl BootstrapperPlan {
             })
             .transpose()
             .map_err(named(Stage::Recombine, recombine_level))?;
-        Ok(Self { slots_to_coeffs, mod_raise, coeffs_to_slots, eval_mod, relinearization, recombine, scale })
+        let slots_to_coeffs = match first {
+            Some(plan) => plan,
+            None => slots_to_coeffs(output_level + after, scale)?,
+        };
+        Ok(Self {
+            order: literal.order,
+            iterations: literal.iterations,
+            slots_to_coeffs,
+            mod_raise,
+            coeffs_to_slots,
+            eval_mod,
+            relinearization,
+            recombine,
+            scale,
+            coefficients_scale,
+        })
     }
 
     /// Level at which [`super::Bootstrapper::bootstrap`] takes ciphertexts; those above are taken at it.
     pub fn input_level(&self) -> usize {
-        self.slots_to_coeffs.input_level()
+        match self.order {
+            Order::SlotsToCoeffsFirst => self.slots_to_coeffs.input_level(),
+            Order::ModRaiseFirst => 0,
+        }
     }
 
     /// Level of the result.
     pub fn output_level(&self) -> usize {
+        match self.order {
+            Order::SlotsToCoeffsFirst => self.slots_level(),
+            Order::ModRaiseFirst => self.slots_to_coeffs.output_level(),
+        }
+    }
+
+    /// Level of the result of [`super::Bootstrapper::bootstrap_coefficients`]: where `eval_mod` and `recombine` leave it.
+    pub fn slots_level(&self) -> usize {
         let reduced = self.coeffs_to_slots.output_level() - self.eval_mod.depth();
         reduced - usize::from(self.recombine.is_some())
+    }
+
+    /// The stages in their order, each with the levels of its input and of its output.
+    pub fn stage_levels(&self) -> Vec<(Stage, usize, usize)> {
+        let (slots, to_coeffs) = (self.coeffs_to_slots.output_level(), &self.slots_to_coeffs);
+        let last = self.recombine.as_ref().map(|factor| (Stage::Recombine, factor.level, factor.level - 1));
+        let mut out = vec![
+            (Stage::ModRaise, 0, self.mod_raise.level),
+            (Stage::CoeffsToSlots, self.coeffs_to_slots.input_level(), slots),
+            (Stage::EvalMod, slots, slots - self.eval_mod.depth()),
+        ];
+        out.extend(last);
+        let position = if self.order == Order::SlotsToCoeffsFirst { 0 } else { out.len() };
+        out.insert(position, (Stage::SlotsToCoeffs, to_coeffs.input_level(), to_coeffs.output_level()));
+        out
     }
 
     /// Levels that can be computed on between two bootstraps.
@@ -181,30 +296,20 @@ impl BootstrapperPlan {
 
     /// `q_0` to the scale of the coefficients.
     pub fn ratio(&self) -> f64 {
-        self.coeffs_to_slots.input_scale / self.slots_to_coeffs.output_scale
+        self.coeffs_to_slots.input_scale / self.coefficients_scale
     }
 
-    /// The steps of a bootstrapping in their order, each with the keys that it uses: what
-    /// [`super::Bootstrapper::bootstrap_streamed`] asks for.
-    pub fn steps(&self) -> Vec<(Stage, Vec<KeySpec>)> {
-        let factors = |stage, factors: &[FactorPlan]| -> Vec<_> {
-            factors.iter().map(|factor| (stage, factor.keys.clone())).collect()
-        };
-        let transform = &self.coeffs_to_slots;
-        let mut out = factors(Stage::SlotsToCoeffs, &self.slots_to_coeffs.factors);
-        out.push((Stage::ModRaise, self.mod_raise.key_specs()));
-        out.push((Stage::CoeffsToSlots, transform.trace.clone()));
-        out.extend(factors(Stage::CoeffsToSlots, &transform.factors));
-        out.push((Stage::CoeffsToSlots, vec![transform.conjugation.clone()]));
-        out.push((Stage::EvalMod, vec![self.relinearization.clone()]));
-        out.push((Stage::Recombine, self.recombine.as_ref().map_or(vec![], |factor| factor.keys.clone())));
-        out
-    }
-
-    /// Every key, with the stage that it is for.
+    /// Every key, with the stage that it is for, in the order of the stages.
     pub fn stage_keys(&self) -> Vec<(Stage, KeySpec)> {
-        let steps = self.steps().into_iter();
-        steps.flat_map(|(stage, keys)| keys.into_iter().map(move |key| (stage, key))).collect()
+        let keys = |stage| match stage {
+            Stage::SlotsToCoeffs => self.slots_to_coeffs.required_keys(),
+            Stage::ModRaise => self.mod_raise.key_specs(),
+            Stage::CoeffsToSlots => self.coeffs_to_slots.required_keys(),
+            Stage::EvalMod => vec![self.relinearization.clone()],
+            Stage::Recombine => self.recombine.iter().flat_map(|factor| factor.keys.clone()).collect(),
+        };
+        let stages = self.stage_levels().into_iter().map(|(stage, _, _)| stage);
+        stages.flat_map(|stage| keys(stage).into_iter().map(move |spec| (stage, spec))).collect()
     }
 
     /// Every key that the bootstrapping uses, each once, at the level of the design.

@@ -4,8 +4,9 @@ use keywright_ckks::{CkksError, CkksLiteral, CkksParameters};
 use keywright_rlwe::ParametersLiteral;
 
 use super::coeffs_to_slots::Values;
+use super::iterations::Iterations;
 use super::key_design::KeyDesign;
-use super::plan::BootstrapperLiteral;
+use super::plan::{BootstrapperLiteral, Order};
 use crate::CircuitError;
 
 /// Parameters and the bootstrapping that they are for.
@@ -29,6 +30,7 @@ pub struct BootstrapPreset {
 const FULL: BootstrapperLiteral = BootstrapperLiteral {
     log_slots: 15,
     values: Values::Complex,
+    order: Order::SlotsToCoeffsFirst,
     slots_to_coeffs: 3,
     coeffs_to_slots: 4,
     max_babies: 8,
@@ -39,11 +41,12 @@ const FULL: BootstrapperLiteral = BootstrapperLiteral {
     cosine_degree: 40,
     double_angles: 2,
     arcsine_degree: 7,
+    iterations: None,
     output_level: None,
 };
 
 /// The shipped sets. Every key is 128-bit secure by the bound for its secret.
-pub const BOOTSTRAP_PRESETS: [BootstrapPreset; 5] = [
+pub const BOOTSTRAP_PRESETS: [BootstrapPreset; 6] = [
     BootstrapPreset {
         name: "N16_QP1732_L9_S45",
         log_n: 16,
@@ -80,6 +83,21 @@ pub const BOOTSTRAP_PRESETS: [BootstrapPreset; 5] = [
             cosine_degree: 60,
             double_angles: 1,
             arcsine_degree: 3,
+            ..FULL
+        },
+    },
+    BootstrapPreset {
+        name: "N16_QP1729_L12_S50_two_passes",
+        log_n: 16,
+        q: &[(51, 1), (36, 3), (50, 12), (50, 4), (59, 1), (60, 1), (50, 1), (50, 4)],
+        p: &[(51, 1), (50, 7)],
+        log_scale: 50,
+        bootstrapper: BootstrapperLiteral {
+            log_ratio: 10.0,
+            cosine_degree: 60,
+            double_angles: 1,
+            arcsine_degree: 1,
+            iterations: Some(Iterations { count: 2, log_precision: 16 }),
             ..FULL
         },
     },

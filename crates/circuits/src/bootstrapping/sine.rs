@@ -48,6 +48,7 @@
 use std::f64::consts::PI;
 
 use super::least_squares;
+use super::range::MAX_WEIGHT;
 use crate::CircuitError;
 use crate::approximate::chebyshev_interpolate;
 use crate::polynomial::{Basis, Polynomial, PolynomialPlan};
@@ -89,14 +90,14 @@ const MAX_COEFFICIENTS: f64 = 16.0;
 const MAX_DOUBLE_ANGLES: u32 = 4;
 
 /// Largest degree of the cosine.
-const MAX_DEGREE: usize = 127;
+pub(super) const MAX_DEGREE: usize = 127;
 
 impl SineApproximation {
     /// The approximation with a cosine of the given degree, `double_angles` and an arcsine of the given odd degree.
     ///
     /// # Errors
-    /// [`CircuitError::Count`] for a degree of 0 or above 127, or of the arcsine's even or above 7; [`CircuitError::Interval`] unless
-    /// `0 < message < 1/4`.
+    /// [`CircuitError::Count`] for a degree of 0 or above 127, or of the arcsine's even or above 7, more than 127 double angles, a `k` above
+    /// [`MAX_WEIGHT`]; [`CircuitError::Interval`] unless `0 < message < 1/4`.
     pub fn new(
         k: usize,
         message: f64,
@@ -121,6 +122,14 @@ impl SineApproximation {
                 min: 1,
                 max: MAX_DEGREE,
             });
+        }
+        if double_angles as usize > MAX_DEGREE {
+            let (what, count) = ("double angles", double_angles as usize);
+            return Err(CircuitError::Count { what, count, min: 0, max: MAX_DEGREE });
+        }
+        if k > MAX_WEIGHT {
+            let what = "bound on the integers of a reduction";
+            return Err(CircuitError::Count { what, count: k, min: 0, max: MAX_WEIGHT });
         }
         let cosine = cosine(k, message, degree, double_angles)?;
         let mut out = Self { k, message, cosine, double_angles, arcsine: arcsine.clone(), error: 0.0 };
@@ -402,6 +411,10 @@ mod tests {
             SineApproximation::new(12, 0.01, 128, 2, 1),
             Err(CircuitError::Count { count: 128, .. })
         ));
+        for (k, angles) in [(usize::MAX, 2), (MAX_WEIGHT + 1, 2), (12, 128), (12, u32::MAX)] {
+            let error = SineApproximation::new(k, 0.01, 30, angles, 1);
+            assert!(matches!(error, Err(CircuitError::Count { .. })), "{k} {angles}");
+        }
         for arcsine in [2, 9] {
             assert!(matches!(
                 SineApproximation::new(12, 0.01, 30, 2, arcsine),

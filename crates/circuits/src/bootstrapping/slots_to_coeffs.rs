@@ -20,10 +20,10 @@ use keywright_ckks::{Ciphertext, CkksError, CkksParameters, Evaluator, Packing};
 use keywright_rlwe::KeySpec;
 
 use super::dft::{Dft, Direction};
-use super::factor::{FactorPlan, apply};
+use super::factor::FactorPlan;
 use super::key_design::KeyDesign;
-use super::key_supply::KeySupply;
 use super::stage::{Stage, require_input};
+use super::transforms::{Diagonals, Transforms};
 use crate::CircuitError;
 use crate::linear_transform::{LinearTransform, Spread};
 
@@ -103,7 +103,7 @@ impl SlotsToCoeffsPlan {
 pub struct SlotsToCoeffs {
     parameters: CkksParameters,
     plan: SlotsToCoeffsPlan,
-    transforms: Vec<LinearTransform>,
+    transforms: Transforms,
 }
 
 impl SlotsToCoeffs {
@@ -112,17 +112,19 @@ impl SlotsToCoeffs {
     /// # Errors
     /// As [`LinearTransform::new`].
     pub fn new(parameters: &CkksParameters, plan: &SlotsToCoeffsPlan) -> Result<Self, CircuitError> {
-        let constant = (plan.output_scale / plan.input_scale).powf(1.0 / plan.factors.len() as f64);
-        let transforms = plan
-            .dft
-            .order(Direction::Forward)
-            .into_iter()
-            .zip(&plan.factors)
-            .map(|(factor, step)| {
-                let diagonals = plan.dft.diagonals(Direction::Forward, factor, constant);
-                step.encode(parameters, &diagonals, Spread::RootMeanSquare)
-            })
-            .collect::<Result<_, _>>()?;
+        Self::with_diagonals(parameters, plan, Diagonals::Stored)
+    }
+
+    /// The stage with its diagonals stored or generated.
+    ///
+    /// # Errors
+    /// As [`LinearTransform::new`], for diagonals that are stored.
+    pub fn with_diagonals(
+        parameters: &CkksParameters,
+        plan: &SlotsToCoeffsPlan,
+        diagonals: Diagonals,
+    ) -> Result<Self, CircuitError> {
+        let transforms = Transforms::new(diagonals, plan.factors.len(), |i| encode(parameters, plan, i))?;
         Ok(Self { parameters: parameters.clone(), plan: plan.clone(), transforms })
     }
 
@@ -131,9 +133,9 @@ impl SlotsToCoeffs {
         &self.plan
     }
 
-    /// Bytes of its diagonals.
+    /// Bytes of the diagonals that it keeps.
     pub fn bytes(&self) -> usize {
-        self.transforms.iter().map(LinearTransform::bytes).sum()
+        self.transforms.bytes()
     }
 
     /// Moves the values in slots to coefficients.
@@ -146,34 +148,64 @@ impl SlotsToCoeffs {
         evaluator: &Evaluator<'_>,
         input: &Ciphertext,
     ) -> Result<Ciphertext, CircuitError> {
-        let parameters = evaluator.parameters();
-        self.parameters
-            .require_same(parameters, "the stage", "the evaluator")
-            .map_err(|error| Stage::SlotsToCoeffs.error(self.plan.input_level(), error))?;
-        self.evaluate_streamed(&mut evaluator.keys(), input)
+        let lowered = self.take(evaluator, input)?;
+        let packing = lowered.packing;
+        let mut out = self.transform(evaluator, lowered, input.estimate.magnitude)?;
+        out.packing = Packing::Coefficients;
+        // The root mean square of the slots' errors, spread over the coefficients.
+        out.estimate.deviation /= packing.spread().sqrt();
+        Ok(out)
     }
 
-    /// The same with keys that come when they are needed, a set for each factor.
+    /// An input at the level of the plan.
     ///
     /// # Errors
-    /// As [`Self::evaluate`], and those of the supply.
-    pub fn evaluate_streamed(
+    /// As [`Self::evaluate`], but for keys.
+    pub(super) fn take(
         &self,
-        keys: &mut dyn KeySupply,
+        evaluator: &Evaluator<'_>,
         input: &Ciphertext,
     ) -> Result<Ciphertext, CircuitError> {
         let (plan, stage) = (&self.plan, Stage::SlotsToCoeffs);
-        let log_slots = plan.dft.log_slots();
-        let packing = Packing::Slots { log_slots };
-        require_input(stage, &self.parameters, input, packing, plan.input_level(), plan.input_scale)?;
-        let mut out = apply(&self.parameters, keys, stage, &plan.factors, &self.transforms, input.clone())
+        let (packing, level) = (Packing::Slots { log_slots: plan.dft.log_slots() }, plan.input_level());
+        require_input(stage, &self.parameters, input, packing, level, plan.input_scale)?;
+        evaluator.drop_to_level(input, level).map_err(|error| stage.error(level, error))
+    }
+
+    /// The transform of an input at the plan's level and any scale, as slots: those whose coefficients are the values. Their absolute values are at most
+    /// `magnitude`.
+    ///
+    /// # Errors
+    /// [`CircuitError::Stage`] with a missing key.
+    pub(super) fn transform(
+        &self,
+        evaluator: &Evaluator<'_>,
+        input: Ciphertext,
+        magnitude: f64,
+    ) -> Result<Ciphertext, CircuitError> {
+        let (plan, stage, scale) = (&self.plan, Stage::SlotsToCoeffs, input.scale);
+        let mut out = self
+            .transforms
+            .apply(evaluator.parameters(), &mut evaluator.keys(), stage, &plan.factors, input, |i| {
+                encode(&self.parameters, plan, i)
+            })
             .map_err(|error| stage.error(plan.input_level(), error))?;
         let factor = plan.output_scale / plan.input_scale;
-        out.scale = input.scale * factor;
-        out.packing = Packing::Coefficients;
-        // The root mean square of the slots' errors, spread over the coefficients.
-        out.estimate.deviation /= packing.spread().sqrt() * factor;
-        out.estimate.magnitude = input.estimate.magnitude;
+        out.scale = scale * factor;
+        out.estimate.deviation /= factor;
+        out.estimate.magnitude = magnitude;
         Ok(out)
     }
+}
+
+/// Factor `index` in the order of evaluation.
+fn encode(
+    parameters: &CkksParameters,
+    plan: &SlotsToCoeffsPlan,
+    index: usize,
+) -> Result<LinearTransform, CircuitError> {
+    let constant = (plan.output_scale / plan.input_scale).powf(1.0 / plan.factors.len() as f64);
+    let factor = plan.dft.order(Direction::Forward)[index];
+    let diagonals = plan.dft.diagonals(Direction::Forward, factor, constant);
+    plan.factors[index].encode(parameters, &diagonals, Spread::RootMeanSquare)
 }

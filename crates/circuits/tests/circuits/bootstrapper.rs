@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::fixture::{Owner, Values as Random, rng};
 use keywright_circuits::CircuitError;
 use keywright_circuits::bootstrapping::{
-    BOOTSTRAP_PRESETS, Bootstrapper, BootstrapperLiteral, BootstrapperPlan, KeyDesign, Stage, Values,
+    BOOTSTRAP_PRESETS, Bootstrapper, BootstrapperLiteral, BootstrapperPlan, KeyDesign, Order, Stage, Values,
     bootstrap_preset,
 };
 use keywright_ckks::{
@@ -18,10 +18,10 @@ pub(crate) const FLOAT: f64 = 1.0 / (1u64 << 40) as f64;
 
 /// A bound that is more than this above what is seen is of no use; of few slots it is not expected.
 const SLACK: f64 = 50.0;
-const FEW_SLOTS: u32 = 5;
+const FEW_SLOTS: u32 = 6;
 
 /// `q_0`, two levels of `slots_to_coeffs`, three to compute on, fourteen of 50 bits for the other stages.
-fn owner() -> Owner {
+pub(crate) fn owner() -> Owner {
     let mut q = vec![50, 40, 40, 45, 45, 45];
     q.extend([50; 14]);
     Owner::small(&q, &[50, 50, 50], 45.0)
@@ -31,6 +31,7 @@ pub(crate) fn literal(log_slots: u32, values: Values) -> BootstrapperLiteral {
     BootstrapperLiteral {
         log_slots,
         values,
+        order: Order::SlotsToCoeffsFirst,
         slots_to_coeffs: 2,
         coeffs_to_slots: 2,
         max_babies: 8,
@@ -41,6 +42,7 @@ pub(crate) fn literal(log_slots: u32, values: Values) -> BootstrapperLiteral {
         cosine_degree: 30,
         double_angles: 3,
         arcsine_degree: 5,
+        iterations: None,
         output_level: Some(5),
     }
 }
@@ -60,17 +62,12 @@ pub(crate) fn values(kind: Values, log_slots: u32, seed: u64) -> Vec<Complex64> 
 
 #[test]
 fn every_packing_comes_back() {
-    let owner = owner();
+    let mut q = vec![50, 40, 40, 45, 45, 45];
+    q.extend([50; 14]);
+    let owner = Owner::insecure(10, &q, &[50, 50, 50], 45.0);
     let p = &owner.parameters;
-    for (log_slots, kind) in [
-        (10, Values::Complex),
-        (10, Values::Real),
-        (9, Values::Complex),
-        (6, Values::Real),
-        (3, Values::Complex),
-        (0, Values::Real),
-        (0, Values::Complex),
-    ] {
+    let kinds = |log_slots| [Values::Real, Values::Complex].map(|kind| (log_slots, kind));
+    for (log_slots, kind) in (0..=9).flat_map(kinds) {
         let what = format!("2^{log_slots} slots, {kind:?}");
         let plan = BootstrapperPlan::new(p, &literal(log_slots, kind)).unwrap();
         let keys = keys(&owner, &plan);
@@ -191,6 +188,40 @@ fn what_cannot_be_bootstrapped_is_refused() {
             matches!(error, CircuitError::BootstrapLevels { available: 19, input_level: 2, .. }),
             "{error}"
         );
+    }
+    // Counts that nothing is sized by.
+    for huge in [20, usize::MAX] {
+        for (at, literal) in [
+            (Stage::SlotsToCoeffs, BootstrapperLiteral { slots_to_coeffs: huge, ..good.clone() }),
+            (Stage::CoeffsToSlots, BootstrapperLiteral { coeffs_to_slots: huge, ..good.clone() }),
+            (Stage::EvalMod, BootstrapperLiteral { double_angles: huge as u32, ..good.clone() }),
+        ] {
+            let (found, error) = stage(refuse(literal));
+            assert!(
+                found == at
+                    && matches!(error, CircuitError::Ckks(CkksError::Rlwe(RlweError::Level { max: 19, .. }))),
+                "{error}"
+            );
+        }
+    }
+    for degree in [0, 1, 31, 128, usize::MAX, usize::MAX - 1] {
+        let (at, error) = stage(refuse(BootstrapperLiteral { cosine_degree: degree, ..good.clone() }));
+        assert!(
+            at == Stage::EvalMod && matches!(error, CircuitError::Count { count, .. } if count == degree),
+            "{error}"
+        );
+    }
+    for log_slots in [11, u32::MAX] {
+        let (_, error) = stage(refuse(BootstrapperLiteral { log_slots, ..good.clone() }));
+        assert!(matches!(error, CircuitError::LogSlots { max: 10, .. }), "{error}");
+    }
+    for log_ratio in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 60.0] {
+        for (order, first) in
+            [(Order::SlotsToCoeffsFirst, Stage::SlotsToCoeffs), (Order::ModRaiseFirst, Stage::ModRaise)]
+        {
+            let (at, error) = stage(refuse(BootstrapperLiteral { log_ratio, order, ..good.clone() }));
+            assert!(at == first && matches!(error, CircuitError::Ckks(CkksError::Scale { .. })), "{error}");
+        }
     }
     let error = refuse(BootstrapperLiteral { max_babies: 0, ..good.clone() });
     assert!(matches!(error, CircuitError::Count { count: 0, min: 1, max: 1024, .. }), "{error}");

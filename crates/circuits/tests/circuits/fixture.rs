@@ -54,7 +54,12 @@ impl Owner {
 
     /// A small ring that protects nobody, for speed.
     pub(crate) fn small(q_bits: &[u32], p_bits: &[u32], log_scale: f64) -> Self {
-        let mut literal = CkksLiteral::from_bits(11, q_bits, p_bits, log_scale).unwrap();
+        Self::insecure(11, q_bits, p_bits, log_scale)
+    }
+
+    /// A ring of any degree that protects nobody.
+    pub(crate) fn insecure(log_n: u32, q_bits: &[u32], p_bits: &[u32], log_scale: f64) -> Self {
+        let mut literal = CkksLiteral::from_bits(log_n, q_bits, p_bits, log_scale).unwrap();
         literal.rlwe.security = Security::InsecureForExperiments;
         Self::new(CkksParameters::new(literal).unwrap())
     }
@@ -79,6 +84,16 @@ impl Owner {
     pub(crate) fn encrypt(&self, values: &[Complex64], level: usize) -> Ciphertext {
         let mut encryptor = Encryptor::new(&self.parameters, &self.public, rng(4)).unwrap();
         encryptor.encrypt(values, values.len().trailing_zeros(), level).unwrap()
+    }
+
+    /// Values at another scale than that of the parameters.
+    pub(crate) fn encrypt_at(&self, values: &[Complex64], level: usize, scale: f64) -> Ciphertext {
+        let mut literal = self.parameters.literal();
+        literal.log_scale = scale.log2();
+        let client = CkksParameters::new(literal).unwrap();
+        let mut encryptor = Encryptor::new(&client, &self.public, rng(4)).unwrap();
+        let input = encryptor.encrypt(values, values.len().trailing_zeros(), level).unwrap();
+        Ciphertext { parameters: self.parameters.clone(), ..input }
     }
 
     pub(crate) fn encrypt_real(&self, values: &[f64], level: usize) -> Ciphertext {

@@ -3,6 +3,7 @@
 use crate::bootstrapper::{FLOAT, keys, literal, values};
 use crate::fixture::Owner;
 use keywright_circuits::CircuitError;
+use keywright_circuits::bootstrapping::mod_raise::mod_raise;
 use keywright_circuits::bootstrapping::{
     Bootstrapper, BootstrapperLiteral, BootstrapperPlan, Digits, KeyDesign, KeyLevels, KeySupply, Stage,
     Values,
@@ -187,28 +188,35 @@ impl KeySupply for Steps<'_> {
 }
 
 #[test]
-fn a_streamed_bootstrapping_needs_the_keys_of_one_step_at_a_time() {
+fn streamed_coeffs_to_slots_needs_the_keys_of_one_step_at_a_time() {
     let owner = owner();
     let p = &owner.parameters;
     let plan = plan(&owner, Digits::Dynamic { dropped_primes: true }, KeyLevels::Needed).unwrap();
     let bootstrapper = Bootstrapper::new(p, &plan).unwrap();
     let all = keys(&owner, &plan);
-    let z = values(Values::Complex, LOG_SLOTS, 7);
-    let input = owner.encrypt(&z, 2);
+    let evaluator = Evaluator::new(p, &all).unwrap();
+    let input = owner.encrypt(&values(Values::Complex, LOG_SLOTS, 7), 2);
+    let coefficients = bootstrapper.slots_to_coeffs().evaluate(&evaluator, &input).unwrap();
+    let raised = mod_raise(&evaluator, &plan.mod_raise, &coefficients).unwrap();
+    let stage = bootstrapper.coeffs_to_slots();
     let supply = |fail_at| Steps { all: &all, now: EvaluationKeys::new(p.rlwe()), asked: vec![], fail_at };
 
     let mut steps = supply(usize::MAX);
-    let streamed = bootstrapper.bootstrap_streamed(&mut steps, &input).unwrap();
-    assert_eq!(steps.asked, plan.steps());
-    let whole = bootstrapper.bootstrap(&Evaluator::new(p, &all).unwrap(), &input).unwrap();
-    assert_eq!(streamed.rlwe.polys, whole.rlwe.polys);
-    owner.check(&streamed, &z, FLOAT, "streamed");
+    let streamed = stage.evaluate_streamed(&mut steps, &raised).unwrap();
+    assert!(steps.asked.iter().all(|(stage, _)| *stage == Stage::CoeffsToSlots));
+    let asked: Vec<_> = steps.asked.into_iter().map(|(_, keys)| keys).collect();
+    assert_eq!(asked, plan.coeffs_to_slots.steps());
+    let whole = stage.evaluate(&evaluator, &raised).unwrap();
+    assert_eq!(streamed.len(), whole.len());
+    for (streamed, whole) in streamed.iter().zip(&whole) {
+        assert_eq!((&streamed.rlwe.polys, streamed.estimate), (&whole.rlwe.polys, whole.estimate));
+    }
 
-    for (fail_at, (stage, _)) in plan.steps().into_iter().enumerate() {
-        let error = bootstrapper.bootstrap_streamed(&mut supply(fail_at), &input).unwrap_err();
+    for fail_at in 0..asked.len() {
+        let error = stage.evaluate_streamed(&mut supply(fail_at), &raised).unwrap_err();
         assert!(
-            matches!(&error, CircuitError::Stage { stage: found, source, .. }
-                if *found == stage && **source == CircuitError::Empty("the supply")),
+            matches!(&error, CircuitError::Stage { stage: Stage::CoeffsToSlots, source, .. }
+                if **source == CircuitError::Empty("the supply")),
             "{error}"
         );
     }

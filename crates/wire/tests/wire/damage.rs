@@ -1,6 +1,7 @@
 //! Damaged, truncated, foreign and hostile bytes: an error each, never another object.
 
 use crate::samples::{self, all, ckks_parameters, literal, parameters};
+use keywright_bfv::{self as bfv, BfvLiteral, BfvParameters};
 use keywright_ckks::{Ciphertext, CkksLiteral, CkksParameters, Packing};
 use keywright_ring::{Coefficient, Evaluation, Poly, RingError};
 use keywright_rlwe::{
@@ -384,6 +385,45 @@ fn messages_must_have_a_meaning() {
             assert!(matches!(error, WireError::Number { value: 0.0, .. }));
         }
     }
+}
+
+#[test]
+fn bfv_values_and_noise_must_have_a_meaning() {
+    let b = samples::bfv_parameters(&samples::literal());
+    for value in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+        for edit in [0, 1] {
+            let mut ciphertext = samples::bfv_ciphertext(&b);
+            let estimate = &mut ciphertext.estimate;
+            *[&mut estimate.log_deviation, &mut estimate.log_peak][edit] = value;
+            assert!(matches!(ciphertext.to_bytes(&b), Err(WireError::Number { .. })));
+        }
+    }
+    let mut ciphertext = samples::bfv_ciphertext(&b);
+    ciphertext.estimate.order = 256;
+    assert!(matches!(ciphertext.to_bytes(&b), Err(WireError::Field { value: 256, max: 255, .. })));
+
+    // The same in bytes: level, polynomials, modulus, form, deviation, peak, order.
+    let good = samples::bfv_ciphertext(&b).to_bytes(&b).unwrap();
+    let load = |edit: &dyn Fn(&mut [u8]), b: &BfvParameters| {
+        let mut bytes = good.clone();
+        edit(&mut bytes[DESCRIPTOR..]);
+        reseal(&mut bytes);
+        bfv::Ciphertext::from_bytes(&bytes, b).unwrap_err()
+    };
+    assert!(matches!(load(&|d| d[2] = 3, &b), WireError::Field { value: 65539, min: 65537, .. }));
+    assert!(matches!(load(&|d| d[10] = 2, &b), WireError::Field { value: 2, max: 1, .. }));
+    for offset in [11, 19] {
+        for value in [f64::NAN, f64::INFINITY] {
+            let error = load(&|d| d[offset..][..8].copy_from_slice(&value.to_le_bytes()), &b);
+            assert!(matches!(error, WireError::Number { .. }), "{error}");
+        }
+    }
+    // Another plaintext modulus, and one without slots for values that say that they are in slots.
+    let other =
+        |t| BfvParameters::new(BfvLiteral { plaintext_modulus: t, ..samples::bfv_literal() }).unwrap();
+    assert!(matches!(load(&|_| (), &other(12289)), WireError::Field { value: 65537, max: 12289, .. }));
+    let relabel = |d: &mut [u8]| d[2..10].copy_from_slice(&256u64.to_le_bytes());
+    assert!(matches!(load(&relabel, &other(256)), WireError::Field { value: 0, min: 1, .. }));
 }
 
 /// A literal comes back as it was; what it says is checked where it is used.

@@ -65,6 +65,18 @@ fn ckks_objects() {
 }
 
 #[test]
+fn bfv_objects() {
+    let b = samples::bfv_parameters(&samples::literal());
+    assert_eq!(round_trip(&samples::bfv_literal(), &()), samples::bfv_literal());
+    let (ct, back) = (samples::bfv_ciphertext(&b), round_trip(&samples::bfv_ciphertext(&b), &b));
+    assert!(back.rlwe == ct.rlwe);
+    assert_eq!((back.packing, back.estimate), (ct.packing, ct.estimate));
+    let (seeded, back) = (samples::bfv_seeded(&b), round_trip(&samples::bfv_seeded(&b), &b));
+    assert!(back.expand().rlwe == seeded.expand().rlwe);
+    assert_eq!((back.packing, back.estimate()), (seeded.packing, seeded.estimate()));
+}
+
+#[test]
 fn a_secret_key() {
     let p = parameters();
     let secret = samples::secret_key(&p);

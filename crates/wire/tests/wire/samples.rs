@@ -1,5 +1,8 @@
 //! Objects with contents that anybody can compute: see `vectors/wire/README.md`.
 
+use std::cell::RefCell;
+
+use keywright_bfv::{self as bfv_scheme, BfvLiteral, BfvParameters, NoiseEstimate};
 use keywright_ckks::{
     Ciphertext, CkksLiteral, CkksParameters, ErrorEstimate, Packing, Plaintext, SymmetricCiphertext,
 };
@@ -29,6 +32,8 @@ pub(crate) mod object {
     pub(crate) const PLAINTEXT: u64 = 10;
     pub(crate) const CKKS_CIPHERTEXT: u64 = 11;
     pub(crate) const CKKS_SEEDED: u64 = 12;
+    pub(crate) const BFV_CIPHERTEXT: u64 = 13;
+    pub(crate) const BFV_SEEDED: u64 = 14;
 }
 
 /// The smallest ring, primes of 50, 40 and 61 bits, one special prime of 61 bits. Insecure by design.
@@ -151,6 +156,42 @@ pub(crate) fn ckks_seeded(c: &CkksParameters) -> SymmetricCiphertext {
     SymmetricCiphertext { parameters: c.clone(), seeded, scale: SCALE, packing, estimate: ESTIMATE }
 }
 
+/// A prime that is 1 modulo `2^11`, so that there are slots.
+pub(crate) const PLAINTEXT_MODULUS: u64 = 65537;
+
+pub(crate) fn bfv_literal() -> BfvLiteral {
+    BfvLiteral { rlwe: literal(), plaintext_modulus: PLAINTEXT_MODULUS }
+}
+
+/// BFV parameters with the primes of others, made once for those that were asked for last.
+pub(crate) fn bfv_parameters(rlwe: &ParametersLiteral) -> BfvParameters {
+    thread_local! {
+        static LAST: RefCell<Option<BfvParameters>> = const { RefCell::new(None) };
+    }
+    LAST.with_borrow_mut(|last| match last {
+        Some(parameters) if parameters.rlwe().literal() == rlwe => parameters.clone(),
+        _ => {
+            let literal = BfvLiteral { rlwe: rlwe.clone(), plaintext_modulus: PLAINTEXT_MODULUS };
+            last.insert(BfvParameters::new(literal).unwrap()).clone()
+        }
+    })
+}
+
+/// Numbers that no computation made.
+const NOISE: NoiseEstimate = NoiseEstimate { log_deviation: -40.25, log_peak: -38.5, order: 2 };
+
+pub(crate) fn bfv_ciphertext(b: &BfvParameters) -> bfv_scheme::Ciphertext {
+    let polys = (0..3).map(|j| filler(b.rlwe(), object::BFV_CIPHERTEXT, j, 0..1)).collect();
+    let (rlwe, packing) = (RlweCiphertext { polys }, bfv_scheme::Packing::Slots);
+    bfv_scheme::Ciphertext { parameters: b.clone(), rlwe, packing, estimate: NOISE }
+}
+
+pub(crate) fn bfv_seeded(b: &BfvParameters) -> bfv_scheme::SymmetricCiphertext {
+    let seeded = SeededCiphertext { seed: HALF, c0: filler(b.rlwe(), object::BFV_SEEDED, 0, 0..1) };
+    let packing = bfv_scheme::Packing::Coefficients;
+    bfv_scheme::SymmetricCiphertext { parameters: b.clone(), seeded, packing }
+}
+
 /// One object as bytes, and a function that loads such bytes and writes them again.
 pub(crate) struct Sample {
     pub(crate) name: &'static str,
@@ -168,6 +209,14 @@ fn ckks<T: Wire<Context = CkksParameters>>(name: &'static str, object: &T, c: &C
     Sample { name, bytes: object.to_bytes(c).unwrap(), reload }
 }
 
+fn bfv<T: Wire<Context = BfvParameters>>(name: &'static str, object: &T, b: &BfvParameters) -> Sample {
+    let reload = |bytes: &[u8], c: &CkksParameters| {
+        let b = bfv_parameters(c.rlwe().literal());
+        T::from_bytes(bytes, &b)?.to_bytes(&b)
+    };
+    Sample { name, bytes: object.to_bytes(b).unwrap(), reload }
+}
+
 fn literals<T: Wire<Context = ()>>(name: &'static str, object: &T) -> Sample {
     let reload = |bytes: &[u8], _: &CkksParameters| T::from_bytes(bytes, &())?.to_bytes(&());
     Sample { name, bytes: object.to_bytes(&()).unwrap(), reload }
@@ -183,6 +232,7 @@ fn secret<T: WireSecret<Context = Parameters>>(name: &'static str, object: &T, c
 /// Every kind of object.
 pub(crate) fn all(c: &CkksParameters) -> Vec<Sample> {
     let p = c.rlwe();
+    let b = &bfv_parameters(p.literal());
     vec![
         literals("parameters", &literal()),
         literals("parameters_sparse", &sparse_literal()),
@@ -199,5 +249,8 @@ pub(crate) fn all(c: &CkksParameters) -> Vec<Sample> {
         ckks("ckks_plaintext", &plaintext(c), c),
         ckks("ckks_ciphertext", &ckks_ciphertext(c), c),
         ckks("ckks_ciphertext_seeded", &ckks_seeded(c), c),
+        literals("bfv_parameters", &bfv_literal()),
+        bfv("bfv_ciphertext", &bfv_ciphertext(b), b),
+        bfv("bfv_ciphertext_seeded", &bfv_seeded(b), b),
     ]
 }

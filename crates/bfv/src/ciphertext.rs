@@ -1,0 +1,143 @@
+use std::fmt;
+
+use keywright_rlwe::{RlweCiphertext, SeededCiphertext, noise};
+
+use crate::{BfvError, BfvParameters, NoiseEstimate, Plaintext};
+
+/// Where the values of a message are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Packing {
+    /// In a matrix of 2 rows and `N/2` columns, row by row; ciphertexts multiply value by value.
+    Slots,
+    /// In the `N` coefficients; ciphertexts multiply as polynomials modulo `X^N + 1`.
+    Coefficients,
+}
+
+impl fmt::Display for Packing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Slots => "slots",
+            Self::Coefficients => "coefficients",
+        })
+    }
+}
+
+/// An encrypted message.
+#[derive(Clone)]
+pub struct Ciphertext {
+    /// Parameters it belongs to.
+    pub parameters: BfvParameters,
+    /// The RLWE ciphertext of `round(Q m / t)`.
+    pub rlwe: RlweCiphertext,
+    /// Where its values are.
+    pub packing: Packing,
+    /// What is known of its noise.
+    pub estimate: NoiseEstimate,
+}
+
+impl Ciphertext {
+    /// A message added to an encryption of zero: what a pool of such encryptions does. `variance` is that of one coefficient of
+    /// its error, see [`keywright_rlwe::noise`]. A constant plaintext costs one pass over one polynomial and no transform.
+    ///
+    /// # Errors
+    /// [`BfvError::NoiseExhausted`].
+    pub fn from_zero(
+        mut zero: RlweCiphertext,
+        plaintext: &Plaintext,
+        variance: f64,
+    ) -> Result<Self, BfvError> {
+        let parameters = plaintext.parameters().clone();
+        let estimate = NoiseEstimate::fresh(&parameters, zero.level(), variance).checked("encrypt")?;
+        if let Some(c0) = zero.polys.first_mut() {
+            plaintext.add_scaled_to(c0);
+        }
+        Ok(Self { parameters, rlwe: zero, packing: plaintext.packing(), estimate })
+    }
+
+    /// Level: one less than the number of its primes.
+    pub fn level(&self) -> usize {
+        self.rlwe.level()
+    }
+
+    /// Degree in the secret: 1, or 2 after a product that was not relinearised.
+    pub fn degree(&self) -> usize {
+        self.rlwe.degree()
+    }
+
+    /// Bytes of its residues.
+    pub fn bytes(&self) -> usize {
+        self.rlwe.bytes()
+    }
+
+    /// This ciphertext with other polynomials and another estimate.
+    ///
+    /// # Errors
+    /// [`BfvError::NoiseExhausted`].
+    pub(crate) fn with(
+        &self,
+        operation: &'static str,
+        rlwe: RlweCiphertext,
+        estimate: NoiseEstimate,
+    ) -> Result<Self, BfvError> {
+        let estimate = estimate.checked(operation)?;
+        Ok(Self { parameters: self.parameters.clone(), rlwe, packing: self.packing, estimate })
+    }
+}
+
+/// A ciphertext made with the secret key, whose uniform half is a seed: half the bytes to send.
+#[derive(Clone)]
+pub struct SymmetricCiphertext {
+    /// Parameters it belongs to.
+    pub parameters: BfvParameters,
+    /// Seed and first half.
+    pub seeded: SeededCiphertext,
+    /// Where its values are.
+    pub packing: Packing,
+}
+
+impl SymmetricCiphertext {
+    /// The ciphertext to compute with.
+    pub fn expand(&self) -> Ciphertext {
+        Ciphertext {
+            parameters: self.parameters.clone(),
+            rlwe: self.seeded.expand(self.parameters.rlwe()),
+            packing: self.packing,
+            estimate: self.estimate(),
+        }
+    }
+
+    /// What is known of its noise.
+    pub fn estimate(&self) -> NoiseEstimate {
+        NoiseEstimate::fresh(&self.parameters, self.level(), noise::fresh_symmetric())
+    }
+
+    /// Level: one less than the number of its primes.
+    pub fn level(&self) -> usize {
+        self.seeded.c0.limb_count() - 1
+    }
+
+    /// Bytes of its residues and seed.
+    pub fn bytes(&self) -> usize {
+        self.seeded.c0.words().len() * 8 + 32
+    }
+}
+
+impl fmt::Debug for Ciphertext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "Ciphertext(level {}, degree {}, modulo {}, {}, {:.1} bits)",
+            self.level(),
+            self.degree(),
+            self.parameters.plaintext_modulus(),
+            self.packing,
+            self.estimate.budget_bits()
+        )
+    }
+}
+
+impl fmt::Debug for SymmetricCiphertext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SymmetricCiphertext(level {}, {})", self.level(), self.packing)
+    }
+}

@@ -1,0 +1,131 @@
+use keywright_rlwe::for_each_item;
+
+use super::Evaluator;
+use crate::{BfvError, Ciphertext, Plaintext};
+
+/// Which way a sum goes.
+#[derive(Clone, Copy, PartialEq)]
+enum Sign {
+    Plus,
+    Minus,
+}
+
+impl Evaluator<'_> {
+    /// `a + b`.
+    ///
+    /// # Errors
+    /// [`BfvError::LevelMismatch`], [`BfvError::PackingMismatch`], [`BfvError::NoiseExhausted`], mixed parameters.
+    pub fn add(&self, a: &Ciphertext, b: &Ciphertext) -> Result<Ciphertext, BfvError> {
+        let mut out = a.clone();
+        self.add_assign(&mut out, b)?;
+        Ok(out)
+    }
+
+    /// `a - b`.
+    ///
+    /// # Errors
+    /// As [`Self::add`].
+    pub fn sub(&self, a: &Ciphertext, b: &Ciphertext) -> Result<Ciphertext, BfvError> {
+        let mut out = a.clone();
+        self.sub_assign(&mut out, b)?;
+        Ok(out)
+    }
+
+    /// `a += b`.
+    ///
+    /// # Errors
+    /// As [`Self::add`]; `a` is then unchanged.
+    pub fn add_assign(&self, a: &mut Ciphertext, b: &Ciphertext) -> Result<(), BfvError> {
+        self.sum_assign(a, b, Sign::Plus)
+    }
+
+    /// `a -= b`.
+    ///
+    /// # Errors
+    /// As [`Self::add`]; `a` is then unchanged.
+    pub fn sub_assign(&self, a: &mut Ciphertext, b: &Ciphertext) -> Result<(), BfvError> {
+        self.sum_assign(a, b, Sign::Minus)
+    }
+
+    /// `-a`.
+    ///
+    /// # Errors
+    /// Mixed parameters.
+    pub fn neg(&self, a: &Ciphertext) -> Result<Ciphertext, BfvError> {
+        self.require(a)?;
+        let ring = self.parameters.rlwe().ring();
+        let mut out = a.clone();
+        let limbs = out.rlwe.polys.iter_mut().flat_map(|poly| poly.limbs_mut().enumerate()).collect();
+        for_each_item(limbs, |_, (i, limb)| ring.backend().neg_assign(ring.modulus(i), limb));
+        Ok(out)
+    }
+
+    /// `a + p`: the noise stays what it is, but for the rounding of the scaled plaintext. A constant plaintext needs no transform.
+    ///
+    /// # Errors
+    /// [`BfvError::PackingMismatch`], [`BfvError::NoiseExhausted`], mixed parameters.
+    pub fn add_plain(&self, a: &Ciphertext, p: &Plaintext) -> Result<Ciphertext, BfvError> {
+        self.sum_plain(a, p, Sign::Plus)
+    }
+
+    /// `a - p`.
+    ///
+    /// # Errors
+    /// As [`Self::add_plain`].
+    pub fn sub_plain(&self, a: &Ciphertext, p: &Plaintext) -> Result<Ciphertext, BfvError> {
+        self.sum_plain(a, p, Sign::Minus)
+    }
+
+    /// `a + c` for the same integer in every value.
+    ///
+    /// # Errors
+    /// [`BfvError::Value`] for an integer outside `-t/2 ..= t - 1`, otherwise as [`Self::add_plain`].
+    pub fn add_scalar(&self, a: &Ciphertext, c: i64) -> Result<Ciphertext, BfvError> {
+        self.require(a)?;
+        self.add_plain(a, &self.parameters.encode_scalar(c, a.packing)?)
+    }
+
+    fn sum_assign(&self, a: &mut Ciphertext, b: &Ciphertext, sign: Sign) -> Result<(), BfvError> {
+        self.require_pair(a, b)?;
+        let operation = if sign == Sign::Plus { "add" } else { "sub" };
+        let estimate = a.estimate.plus(b.estimate).checked(operation)?;
+        let ring = self.parameters.rlwe().ring();
+        let shared = a.rlwe.polys.len().min(b.rlwe.polys.len());
+        let limbs = a
+            .rlwe
+            .polys
+            .iter_mut()
+            .zip(&b.rlwe.polys)
+            .flat_map(|(x, y)| x.limbs_mut().zip(y.limbs()).enumerate())
+            .collect();
+        for_each_item(limbs, |_, (i, (x, y)): (usize, (&mut [u64], &[u64]))| match sign {
+            Sign::Plus => ring.backend().add_assign(ring.modulus(i), x, y),
+            Sign::Minus => ring.backend().sub_assign(ring.modulus(i), x, y),
+        });
+        // Parts of higher degree that only b has.
+        for poly in &b.rlwe.polys[shared..] {
+            let mut copy = poly.clone();
+            if sign == Sign::Minus {
+                copy.limbs_mut().enumerate().for_each(|(i, l)| ring.backend().neg_assign(ring.modulus(i), l));
+            }
+            a.rlwe.polys.push(copy);
+        }
+        a.estimate = estimate;
+        Ok(())
+    }
+
+    fn sum_plain(&self, a: &Ciphertext, p: &Plaintext, sign: Sign) -> Result<Ciphertext, BfvError> {
+        self.require_plain(a, p)?;
+        // Of Q m / t, by at most 1/2. A rounding is a public constant, not random, and the same one may be added often.
+        let estimate = a.estimate.plus(crate::NoiseEstimate::fresh(&self.parameters, a.level(), 1.0 / 6.0));
+        let mut out =
+            a.with(if sign == Sign::Plus { "add_plain" } else { "sub_plain" }, a.rlwe.clone(), estimate)?;
+        if let Some(c0) = out.rlwe.polys.first_mut() {
+            match sign {
+                Sign::Plus => p.add_scaled_to(c0),
+                Sign::Minus => p.subtract_scaled_from(c0),
+            }
+        }
+        Ok(out)
+    }
+}

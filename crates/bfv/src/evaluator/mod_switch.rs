@@ -1,0 +1,38 @@
+use keywright_rlwe::{RlweCiphertext, noise};
+
+use super::Evaluator;
+use crate::{BfvError, Ciphertext};
+
+impl Evaluator<'_> {
+    /// The same message one level lower: `Q` and the ciphertext are divided by the last prime, so that the noise stays what it
+    /// is in proportion, but for the rounding. Lower levels are smaller and faster, and admit less noise.
+    ///
+    /// # Errors
+    /// [`BfvError::Rlwe`] at level 0, [`BfvError::NoiseExhausted`] if the lower modulus is too small, mixed parameters.
+    pub fn mod_switch(&self, a: &Ciphertext) -> Result<Ciphertext, BfvError> {
+        self.require(a)?;
+        let rlwe = self.parameters.rlwe();
+        let division = rlwe.rescaling(a.level())?;
+        let rounding = noise::division_of_degree(rlwe, a.degree());
+        let estimate =
+            a.estimate.with_error(&self.parameters, a.level() - 1, rounding).checked("mod_switch")?;
+        let polys: Vec<_> = a.rlwe.polys.iter().collect();
+        a.with("mod_switch", RlweCiphertext { polys: division.divide(rlwe, &polys) }, estimate)
+    }
+
+    /// [`Self::mod_switch`] down to a level.
+    ///
+    /// # Errors
+    /// [`BfvError::Rlwe`] if `level` is above the ciphertext's, otherwise as [`Self::mod_switch`].
+    pub fn mod_switch_to(&self, a: &Ciphertext, level: usize) -> Result<Ciphertext, BfvError> {
+        self.require(a)?;
+        if level > a.level() {
+            return Err(Self::level_error(level, a.level()));
+        }
+        let mut out = a.clone();
+        while out.level() > level {
+            out = self.mod_switch(&out)?;
+        }
+        Ok(out)
+    }
+}

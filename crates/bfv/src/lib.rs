@@ -1,0 +1,31 @@
+//! BFV (Brakerski 2012; Fan and Vercauteren, ePrint 2012/144) in RNS: exact arithmetic modulo an integer `t`.
+//!
+//! [`BfvParameters`] hold everything precomputed; [`Ciphertext`]s carry a derived [`NoiseEstimate`]; an [`Evaluator`] borrows the
+//! keys it may use. Results are exact or an error: an operation whose estimate says that the result may not decrypt is refused,
+//! and so is the decryption of a ciphertext whose noise is too large. The maths, with invariants and noise, is in
+//! `docs/bfv.md`; ciphertexts multiply as in Kim, Polyakov and Zucca (ePrint 2021/204), on Halevi, Polyakov and Shoup
+//! (ePrint 2018/117).
+#![forbid(unsafe_code)]
+
+mod batching;
+mod ciphertext;
+mod decryption;
+mod encryption;
+mod error;
+mod evaluator;
+mod noise;
+mod parameters;
+mod plain_modulus;
+mod plaintext;
+mod presets;
+mod scaling;
+
+pub use ciphertext::{Ciphertext, Packing, SymmetricCiphertext};
+pub use decryption::Decryptor;
+pub use encryption::Encryptor;
+pub use error::BfvError;
+pub use evaluator::Evaluator;
+pub use noise::{NoiseEstimate, SPARE_BITS, TAIL};
+pub use parameters::{BfvLiteral, BfvParameters, MAX_PLAINTEXT_BITS};
+pub use plaintext::Plaintext;
+pub use presets::{PRESETS, Preset, preset};
