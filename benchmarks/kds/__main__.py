@@ -115,12 +115,12 @@ def main() -> int:
     folder.mkdir(parents=True, exist_ok=True)
     cases = schedule(options.only, quick=options.quick)
     results = read(folder / "kds.jsonl")
-    program = build(console)
     status = 0
     try:
+        program = build(console) if any(case not in results for case in cases) else None
         with (folder / "kds.jsonl").open("a") as raw:
             for number, case in enumerate(cases, 1):
-                if case in results:
+                if case in results or program is None:
                     continue
                 if case.timed:
                     console.line(f"{number} of {len(cases)}: {' '.join(case.options())}")

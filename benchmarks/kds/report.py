@@ -12,6 +12,7 @@ from kds.record import Result
 
 Results = dict[Case, Result]
 MISSING = "-"
+ABSENT = "Not in this record."
 DYNAMIC = ("dynamic", "dynamic_dropped")
 
 
@@ -73,8 +74,8 @@ class Tables:
         one, _, _, dropped = self.four(16)
         single = self.timed(16, 1, "dynamic_dropped")
         coalesced = self.results.get(Case(self.log_n, 16, 1, 1))
-        columns = [found for found in (one, coalesced, single, dropped) if found is not None]
-        if one is None:
+        columns = [found for found in (one, coalesced, single, dropped) if found and found.stage("eval_mod")]
+        if len(columns) < 2:
             return []
         names = ["slots_to_coeffs", "mod_raise", "coeffs_to_slots", "eval_mod"]
         rows = [[name, *(f"{found.stage(name):.2f}" for found in columns)] for name in names]
@@ -188,7 +189,7 @@ class Tables:
         return table(["claim", "paper", "here"], rows)
 
     def everything(self) -> dict[str, list[str]]:
-        """All tables by name, those without rows left out."""
+        """All tables by name; a line instead of those that the record is not enough for."""
         made = {
             "findings": self.findings(),
             "latency": self.latency(),
@@ -197,7 +198,7 @@ class Tables:
             "memory": self.memory(),
             "consistency": self.consistency(),
         }
-        return {name: lines for name, lines in made.items() if len(lines) > 2}
+        return {name: lines if len(lines) > 2 else [ABSENT] for name, lines in made.items()}
 
 
 def title(found: Result) -> str:

@@ -9,7 +9,7 @@ import pytest
 from kds import page, paper, plot, rotations
 from kds.cases import SETS, Case, schedule, static
 from kds.record import BadRecord, Result, line, read, result
-from kds.report import Tables
+from kds.report import ABSENT, Tables
 
 Make = Callable[..., Result]
 
@@ -29,7 +29,7 @@ def make() -> Make:
             "step_bytes": paper.GB,
             "seconds": [9 * seconds],
             "processor_seconds": [seconds],
-            "stage_seconds": dict.fromkeys(STAGES, seconds / 4),
+            "stage_processor_seconds": dict.fromkeys(STAGES, seconds / 4),
             "worst_bits": 21.0,
             "checked": True,
         }
@@ -74,7 +74,7 @@ def test_other_text_is_refused(tmp_path: Path, text: str) -> None:
 
 def test_a_missing_field_is_named(make: Make) -> None:
     found = make(Case(16, 16, 1, 1))
-    for name in ("key_bytes", "stage_seconds"):
+    for name in ("key_bytes", "processor_seconds"):
         with pytest.raises(BadRecord, match=name):
             result(found.case, {key: value for key, value in found.raw.items() if key != name})
     # A plan has no times.
@@ -109,10 +109,10 @@ def test_speeds_are_those_of_the_times(make: Make) -> None:
     assert tables.sweep()[2:] == ["| 3 | 16 | 6.00 | 8.00 | 2.00 | 21.0 |"]
 
 
-def test_tables_without_rows_are_left_out(make: Make) -> None:
+def test_tables_without_rows_say_so(make: Make) -> None:
     plan = Case(16, 16, 1, 1, key_levels="top", timed=False)
     tables = Tables({plan: make(plan)}, 16).everything()
-    assert "latency" not in tables
+    assert tables["latency"] == tables["stages"] == [ABSENT]
     assert "| 16 | 40.8 / 8.00 |" in tables["memory"][2]
 
 

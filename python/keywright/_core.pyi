@@ -542,8 +542,9 @@ class BootstrapperPlan:
         slots: int | None = None,
         values: str = "complex",
         order: str = "slots_to_coeffs_first",
-        max_babies: int = 8,
-        alpha: int | str = ...,
+        key_budget: int | str = ...,
+        stages_apart: bool = False,
+        alpha: int | str | None = None,
         key_levels: str = "needed",
         ephemeral_weight: int | None = 32,
         log2_failure: float = ...,
@@ -552,7 +553,7 @@ class BootstrapperPlan:
         output_level: int | None = None,
     ) -> Self: ...
     @staticmethod
-    def preset(name: str) -> BootstrapperPlan: ...
+    def preset(name: str, key_budget: int | str | None = None) -> BootstrapperPlan: ...
     @property
     def parameters(self) -> Parameters: ...
     @property
@@ -575,6 +576,8 @@ class BootstrapperPlan:
     def levels(self) -> dict[str, tuple[int, int]]: ...
     @property
     def stage_keys(self) -> dict[str, list[KeySpec]]: ...
+    @property
+    def factor_options(self) -> dict[str, list[list[tuple[int, float]]]]: ...
     @property
     def key_bytes(self) -> dict[str, int]: ...
     def required_keys(self) -> list[KeySpec]: ...

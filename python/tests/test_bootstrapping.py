@@ -75,8 +75,9 @@ def small_plan(
     cosine_degree: int = 62,
     double_angles: int = 1,
     arcsine_degree: int = 7,
-    max_babies: int = 8,
-    alpha: int | str = "dynamic",
+    key_budget: int | str = "fastest",
+    stages_apart: bool = True,
+    alpha: int | str | None = None,
     key_levels: str = "needed",
     ephemeral_weight: int | None = 32,
     log2_failure: float = -40,
@@ -96,7 +97,8 @@ def small_plan(
         cosine_degree=cosine_degree,
         double_angles=double_angles,
         arcsine_degree=arcsine_degree,
-        max_babies=max_babies,
+        key_budget=key_budget,
+        stages_apart=stages_apart,
         alpha=alpha,
         key_levels=key_levels,
         ephemeral_weight=ephemeral_weight,
@@ -126,6 +128,62 @@ def own(plan: kw.BootstrapperPlan) -> Bootstrapping:
 def full() -> Bootstrapping:
     """Complex values in all slots."""
     return prepare()
+
+
+def test_a_key_budget_is_kept_and_the_values_come_back() -> None:
+    parameters = small_parameters()
+    plans = [
+        small_plan(parameters, key_budget=budget, stages_apart=False)
+        for budget in ("fewest", 12_000_000, "fastest")
+    ]
+    fewest, middle, fastest = (sum(plan.key_bytes.values()) for plan in plans)
+    assert fewest < middle <= 12_000_000 < fastest
+    secret = kw.SecretKey.generate(parameters, ENTROPY)
+    generator = kw.KeyGenerator(secret, ENTROPY)
+    encryptor = kw.Encryptor(generator.public_key(), ENTROPY)
+    values = np.exp(1j * np.arange(parameters.max_slots))
+    for plan in plans:
+        keys = generator.evaluation_keys(specs=plan.required_keys(), relinearization=False)
+        kinds = {spec.kind for spec in plan.stage_keys["coeffs_to_slots"]}
+        assert "sparse_to_dense" in kinds
+        evaluator, bootstrapper = kw.Evaluator(parameters, keys), kw.Bootstrapper(plan)
+        result = bootstrapper.bootstrap(evaluator, encryptor.encrypt(values, level=plan.input_level))
+        error = np.abs(kw.Decryptor(secret).decrypt(result) - values).max()
+        assert error <= result.error_bound
+        # The first factor takes what is raised: the stages are not apart.
+        coefficients = bootstrapper.slots_to_coeffs(
+            evaluator, encryptor.encrypt(values, level=plan.input_level)
+        )
+        with pytest.raises(kw.ParameterError, match="stages apart"):
+            bootstrapper.coeffs_to_slots(evaluator, bootstrapper.mod_raise(evaluator, coefficients))
+
+
+def test_the_ways_to_evaluate_a_factor_trade_bytes_for_work() -> None:
+    plan = small_plan(small_parameters())
+    options = plan.factor_options
+    assert {stage: len(factors) for stage, factors in options.items()} == {
+        "slots_to_coeffs": 2,
+        "coeffs_to_slots": 2,
+    }
+    for factor in (factor for factors in options.values() for factor in factors):
+        assert len(factor) > 1
+        assert factor == sorted(factor)
+        assert [work for _, work in factor] == sorted((work for _, work in factor), reverse=True)
+
+
+@pytest.mark.parametrize("budget", [0, 1_000_000])
+def test_a_budget_that_cannot_be_names_the_fewest_bytes(budget: int) -> None:
+    parameters = small_parameters()
+    fewest = sum(small_plan(parameters, key_budget="fewest").key_bytes.values())
+    with pytest.raises(kw.ParameterError, match=f"{fewest}") as caught:
+        small_plan(parameters, key_budget=budget)
+    assert (caught.value.what, caught.value.value, caught.value.minimum) == ("key_budget", budget, fewest)
+
+
+def test_a_name_that_is_no_budget_is_refused() -> None:
+    with pytest.raises(kw.ParameterError, match="fewest") as caught:
+        small_plan(small_parameters(), key_budget="few")
+    assert (caught.value.what, caught.value.value) == ("key_budget", "few")
 
 
 def test_the_values_come_back_with_levels(full: Bootstrapping) -> None:
@@ -174,7 +232,7 @@ def test_every_iteration_gains_precision() -> None:
     assert errors[1] < errors[0] / 2**11
     # 19 bits are more than the bound on one pass has, which is found with the first.
     plan = small_plan(parameters, log_ratio=10, arcsine_degree=1, iterations=2, log_precision=19)
-    with pytest.raises(kw.ParameterError, match="log_precision of 1[5-8] or less") as caught:
+    with pytest.raises(kw.ParameterError, match=r"log_precision of 1[5-8] or less") as caught:
         kw.Bootstrapper(plan).bootstrap(owner.evaluator, owner.encrypt(values))
     assert (caught.value.what, caught.value.value) == ("log_precision", 19)
     assert isinstance(caught.value.maximum, float)

@@ -3,9 +3,9 @@
 use std::time::Instant;
 
 use keywright_circuits::bootstrapping::eval_mod::eval_mod;
-use keywright_circuits::bootstrapping::mod_raise::mod_raise;
+use keywright_circuits::bootstrapping::mod_raise::{encapsulate, mod_raise};
 use keywright_circuits::bootstrapping::{
-    BOOTSTRAP_PRESETS, Bootstrapper, BootstrapperLiteral, BootstrapperPlan, KeyDesign, Order, Stage, Values,
+    BOOTSTRAP_PRESETS, Bootstrapper, BootstrapperLiteral, BootstrapperPlan, KeyBudget, Order, Stage, Values,
     bootstrap_preset,
 };
 use keywright_ckks::{Ciphertext, CkksLiteral, CkksParameters, Complex64, Decryptor, Encryptor, Evaluator};
@@ -61,8 +61,9 @@ fn set(name: &str) -> Result<(CkksParameters, BootstrapperLiteral), BenchError> 
             order: Order::SlotsToCoeffsFirst,
             slots_to_coeffs: 2,
             coeffs_to_slots: 2,
-            max_babies: 8,
-            keys: KeyDesign::default(),
+            budget: KeyBudget::Fastest,
+            stages_apart: false,
+            keys: None,
             ephemeral_weight: Some(32),
             log2_failure: -40.0,
             log_ratio: 5.0,
@@ -130,9 +131,17 @@ fn stages(
 ) -> Result<[(Stage, f64); 4], BenchError> {
     let plan = bootstrapper.plan();
     let (coefficients, first) = seconds(|| bootstrapper.slots_to_coeffs().evaluate(evaluator, input))?;
-    let (raised, second) = seconds(|| mod_raise(evaluator, &plan.mod_raise, &coefficients))?;
-    let (parts, third) = seconds(|| bootstrapper.coeffs_to_slots().evaluate(evaluator, &raised))?;
-    let ratio = raised.scale / coefficients.scale;
+    let stage = bootstrapper.coeffs_to_slots();
+    let (parts, second, third) = if stage.plan().is_raised() {
+        let (raised, second) = seconds(|| encapsulate(evaluator, &plan.mod_raise, &coefficients))?;
+        let (parts, third) = seconds(|| stage.evaluate_raised(evaluator, &raised))?;
+        (parts, second, third)
+    } else {
+        let (raised, second) = seconds(|| mod_raise(evaluator, &plan.mod_raise, &coefficients))?;
+        let (parts, third) = seconds(|| stage.evaluate(evaluator, &raised))?;
+        (parts, second, third)
+    };
+    let ratio = plan.coeffs_to_slots.input_scale / coefficients.scale;
     let reduce = |part| eval_mod(evaluator, &plan.eval_mod, part, ratio, plan.scale);
     let (_, fourth) = seconds(|| parts.iter().map(reduce).collect::<Result<Vec<_>, _>>())?;
     Ok([

@@ -214,25 +214,29 @@ impl Plaintext {
 
     /// The centred polynomial modulo all ciphertext primes.
     pub(crate) fn evaluations(&self) -> &Poly<Evaluation> {
-        self.evaluations.get_or_init(|| {
-            let parameters = &self.parameters;
-            let (ring, t) = (parameters.rlwe().ring(), parameters.t());
-            let mut centred: Vec<i64> = match &self.content {
-                Content::Constant(residue) => {
-                    let mut all = vec![0; ring.n()];
-                    all[0] = t.centred(*residue);
-                    all
-                }
-                Content::Polynomial(c) => c.iter().map(|&residue| t.centred(residue)).collect(),
-            };
-            let mut poly = Poly::unspecified(ring.n(), parameters.max_level() + 1);
-            for_each_item(poly.limbs_mut().collect(), |i, limb: &mut [u64]| {
-                ring.lift_small(i, &centred, limb);
-                ring.forward_limb(i, limb);
-            });
-            centred.zeroize();
-            poly
-        })
+        if let Some(poly) = self.evaluations.get() {
+            return poly;
+        }
+        // Made outside of the cell: a thread that waits for others while it fills one may be given work that needs it.
+        let poly = self.transformed();
+        self.evaluations.get_or_init(|| poly)
+    }
+
+    fn transformed(&self) -> Poly<Evaluation> {
+        let parameters = &self.parameters;
+        let (ring, t) = (parameters.rlwe().ring(), parameters.t());
+        let mut centred = vec![0; ring.n()];
+        match &self.content {
+            Content::Constant(residue) => centred[0] = t.centred(*residue),
+            Content::Polynomial(c) => centred.iter_mut().zip(c).for_each(|(x, &r)| *x = t.centred(r)),
+        }
+        let mut poly = Poly::unspecified(ring.n(), parameters.max_level() + 1);
+        for_each_item(poly.limbs_mut().collect(), |i, limb: &mut [u64]| {
+            ring.lift_small(i, &centred, limb);
+            ring.forward_limb(i, limb);
+        });
+        centred.zeroize();
+        poly
     }
 }
 

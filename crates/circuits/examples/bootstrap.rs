@@ -11,7 +11,6 @@ use std::error::Error;
 use std::time::Instant;
 
 use keywright_circuits::bootstrapping::eval_mod::eval_mod;
-use keywright_circuits::bootstrapping::mod_raise::mod_raise;
 use keywright_circuits::bootstrapping::{
     Bootstrapper, BootstrapperPlan, Diagonals, Values, bootstrap_preset,
 };
@@ -80,9 +79,7 @@ fn staged(bootstrapper: &Bootstrapper, evaluator: &Evaluator<'_>, input: &Cipher
     let plan = bootstrapper.plan();
     let coefficients =
         timed("slots_to_coeffs", || Ok(bootstrapper.slots_to_coeffs().evaluate(evaluator, input)?))?;
-    let raised = timed("mod_raise", || Ok(mod_raise(evaluator, &plan.mod_raise, &coefficients)?))?;
-    let parts =
-        timed("coeffs_to_slots", || Ok(bootstrapper.coeffs_to_slots().evaluate(evaluator, &raised)?))?;
+    let parts = timed("raise_to_slots", || Ok(bootstrapper.raise_to_slots(evaluator, &coefficients)?))?;
     timed("eval_mod", || {
         for part in &parts {
             eval_mod(evaluator, &plan.eval_mod, part, plan.ratio(), plan.scale)?;

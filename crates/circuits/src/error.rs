@@ -52,6 +52,23 @@ pub enum CircuitError {
         /// Highest level of the parameters.
         available: usize,
     },
+    /// A modulus that is raised under the main secret.
+    #[error("the plan has no ephemeral secret; give its bootstrapping an ephemeral weight")]
+    NoEphemeralSecret,
+    /// A stage that is one with the stage before.
+    #[error(
+        "the plan makes the switch back from the ephemeral secret one with the first rotations of coeffs_to_slots: bootstrap as a whole, \
+         or plan with stages apart"
+    )]
+    StagesFused,
+    /// Fewer bytes of keys than any way to bootstrap needs.
+    #[error("keys of at most {budget} bytes; the fewest that there can be have {minimum}")]
+    KeyBudget {
+        /// Bytes asked for.
+        budget: usize,
+        /// The fewest.
+        minimum: usize,
+    },
     /// A pass of an iterated bootstrapping may leave more than the next one can correct.
     #[error(
         "pass {iteration} of an iterated bootstrapping leaves an error whose bound has {found:.1} bits, and the next one corrects it if there are \

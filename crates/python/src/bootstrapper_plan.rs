@@ -2,8 +2,8 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use keywright_circuits::bootstrapping::{
-    BOOTSTRAP_PRESETS, BootstrapperLiteral, BootstrapperPlan, Digits, Iterations, KeyDesign, KeyLevels,
-    Order, Values, bootstrap_preset,
+    BOOTSTRAP_PRESETS, BootstrapperLiteral, BootstrapperPlan, Digits, Iterations, KeyBudget, KeyDesign,
+    KeyLevels, Order, Values, bootstrap_preset,
 };
 use keywright_rlwe::{KeySpec, Parameters};
 use pyo3::prelude::*;
@@ -31,12 +31,16 @@ use crate::pool::compute;
 ///     order: "slots_to_coeffs_first", or "mod_raise_first" for the order of most other libraries, in which errors of coefficients meet in slots.
 ///     slots_to_coeffs: levels of that stage, the matrices into which the Fourier transform is factored.
 ///     coeffs_to_slots: levels of that stage.
-///     max_babies: most baby steps of a factor. Each has a key; fewer take longer.
-///     alpha: the digits of keys, "dynamic" by default. A number is the same in all of them: digits of at most so many primes over as many special primes of the
-///         parameters; "maximum" is the number of their special primes. "dynamic" chooses for each key what makes the fewest transforms at its
-///         level from the special primes of the parameters, "dynamic_dropped" also from primes that ciphertexts at its level no longer have.
-///     key_levels: "needed" for keys at the level where they are used, "top" for keys as high as their special primes and the
-///         security bound allow.
+///     key_budget: how many bytes the keys may have in memory: a number, "fastest" for any, "fewest" for as few as can be. Fewer take
+///         longer; within the budget the fastest way to evaluate every factor is chosen.
+///     stages_apart: whether each stage is to be usable alone. By default `mod_raise` and the first factor of `coeffs_to_slots` are one
+///         where they can be (N/2 slots, an ephemeral secret): less time, fewer bytes.
+///     alpha: the digits of keys, with the stages apart; None, the default, for what makes the least work within the budget. A number is the
+///         same in all of them: digits of at most so many primes over as many special primes of the parameters; "maximum" is the number of
+///         their special primes. "dynamic" chooses for each key what makes the fewest transforms at its level from the special primes of the
+///         parameters, "dynamic_dropped" also from primes that ciphertexts at its level no longer have.
+///     key_levels: of keys with such an alpha: "needed" for the level where they are used, "top" for as high as their special primes
+///         and the security bound allow.
 ///     ephemeral_weight: Hamming weight of the ephemeral secret under which the modulus is raised; None for the main
 ///         secret, of which the range of `eval_mod` then depends.
 ///     log2_failure: log2 of the probability that a bootstrap fails, -40 by default.
@@ -53,7 +57,7 @@ use crate::pool::compute;
 ///     LevelError: the parameters have too few levels, or the output level is below the input level.
 ///     SecurityError: a key would be above the bound for its secret.
 ///     ParameterError: a number is not legal, as an alpha above the number of special primes; no approximation has these degrees, or so many
-///         bits as `log_precision`.
+///         bits as `log_precision`; the key budget is below its `minimum`, the fewest bytes that there can be.
 ///     ScaleError: the coefficients' scale is below 1.
 ///
 /// Errors of a stage have its name as `stage` and the level of its input as `stage_level`.
@@ -71,6 +75,24 @@ pub(crate) fn bootstrap_presets() -> Vec<&'static str> {
     BOOTSTRAP_PRESETS.iter().map(|preset| preset.name).collect()
 }
 
+/// What Python gives for a [`KeyBudget`].
+#[derive(FromPyObject)]
+pub(crate) enum PyKeyBudget {
+    Bytes(usize),
+    Name(String),
+}
+
+fn parse_budget(budget: PyKeyBudget) -> Result<KeyBudget, Failure> {
+    match budget {
+        PyKeyBudget::Bytes(bytes) => Ok(KeyBudget::Bytes(bytes)),
+        PyKeyBudget::Name(name) => match name.as_str() {
+            "fastest" => Ok(KeyBudget::Fastest),
+            "fewest" => Ok(KeyBudget::Fewest),
+            _ => Err(Failure::KeyBudget(name)),
+        },
+    }
+}
+
 fn parse_values(name: &str) -> Result<Values, Failure> {
     match name {
         "complex" => Ok(Values::Complex),
@@ -84,12 +106,6 @@ fn parse_values(name: &str) -> Result<Values, Failure> {
 pub(crate) enum Alpha {
     Count(usize),
     Name(String),
-}
-
-impl Default for Alpha {
-    fn default() -> Self {
-        Self::Name("dynamic".into())
-    }
 }
 
 fn parse_digits(alpha: Alpha, parameters: &Parameters) -> Result<Digits, Failure> {
@@ -106,6 +122,16 @@ fn parse_digits(alpha: Alpha, parameters: &Parameters) -> Result<Digits, Failure
             Err(Failure::Choice { argument: "alpha", value: name, known })
         }
     }
+}
+
+fn parse_design(
+    alpha: Option<Alpha>,
+    key_levels: &str,
+    parameters: &Parameters,
+) -> Result<Option<KeyDesign>, Failure> {
+    let levels = parse_key_levels(key_levels)?;
+    let digits = alpha.map(|alpha| parse_digits(alpha, parameters)).transpose()?;
+    Ok(digits.map(|digits| KeyDesign { digits, levels }))
 }
 
 fn parse_key_levels(name: &str) -> Result<KeyLevels, Failure> {
@@ -152,8 +178,8 @@ impl PyBootstrapperPlan {
     #[new]
     #[pyo3(signature = (
         parameters, *, slots_to_coeffs, coeffs_to_slots, log_ratio, cosine_degree, double_angles, arcsine_degree, slots=None,
-        values="complex", order="slots_to_coeffs_first", max_babies=8, alpha=Alpha::default(), key_levels="needed", ephemeral_weight=32,
-        log2_failure=-40.0, iterations=1, log_precision=None, output_level=None
+        values="complex", order="slots_to_coeffs_first", key_budget=PyKeyBudget::Name("fastest".into()), stages_apart=false,
+        alpha=None, key_levels="needed", ephemeral_weight=32, log2_failure=-40.0, iterations=1, log_precision=None, output_level=None
     ))]
     fn new(
         py: Python<'_>,
@@ -167,8 +193,9 @@ impl PyBootstrapperPlan {
         slots: Option<usize>,
         values: &str,
         order: &str,
-        max_babies: usize,
-        alpha: Alpha,
+        key_budget: PyKeyBudget,
+        stages_apart: bool,
+        alpha: Option<Alpha>,
         key_levels: &str,
         ephemeral_weight: Option<usize>,
         log2_failure: f64,
@@ -182,11 +209,9 @@ impl PyBootstrapperPlan {
             order: parse_order(order)?,
             slots_to_coeffs,
             coeffs_to_slots,
-            max_babies,
-            keys: KeyDesign {
-                digits: parse_digits(alpha, parameters.0.rlwe())?,
-                levels: parse_key_levels(key_levels)?,
-            },
+            budget: parse_budget(key_budget)?,
+            stages_apart,
+            keys: parse_design(alpha, key_levels, parameters.0.rlwe())?,
             ephemeral_weight,
             log2_failure,
             log_ratio,
@@ -203,13 +228,17 @@ impl PyBootstrapperPlan {
     ///
     /// Args:
     ///     name: one of `keywright.bootstrap_presets()`.
+    ///     key_budget: another one than the preset's.
     ///
     /// Raises:
-    ///     ParameterError: there is no such preset.
+    ///     ParameterError: there is no such preset; the budget is below its `minimum`.
     #[staticmethod]
-    fn preset(py: Python<'_>, name: &str) -> Result<Self, Failure> {
+    #[pyo3(signature = (name, key_budget=None))]
+    fn preset(py: Python<'_>, name: &str, key_budget: Option<PyKeyBudget>) -> Result<Self, Failure> {
+        let budget = key_budget.map(parse_budget).transpose()?;
         compute(py, || -> Result<_, Failure> {
-            let preset = bootstrap_preset(name)?;
+            let mut preset = bootstrap_preset(name)?;
+            preset.bootstrapper.budget = budget.unwrap_or(preset.bootstrapper.budget);
             Self::make(PyParameters(preset.parameters()?), &preset.bootstrapper)
         })
     }
@@ -293,6 +322,26 @@ impl PyBootstrapperPlan {
             out.set_item(stage[0].0.name(), specs)?;
         }
         Ok(out)
+    }
+
+    /// For each factor of `slots_to_coeffs` and `coeffs_to_slots`, in the order in which they are applied, the ways to evaluate it: pairs of
+    /// the bytes of its keys, ascending, and its predicted work, in multiplications for each coefficient of a polynomial modulo one
+    /// prime. What a key budget chooses from.
+    #[getter]
+    fn factor_options<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyDict>, Failure> {
+        let mut out: Vec<(&str, Vec<Vec<(usize, f64)>>)> = Vec::new();
+        for (stage, options) in self.plan.factor_options(&self.parameters.0)? {
+            let factor = options.iter().map(|option| (option.key_bytes, option.work)).collect();
+            match out.last_mut().filter(|(name, _)| *name == stage.name()) {
+                Some((_, factors)) => factors.push(factor),
+                None => out.push((stage.name(), vec![factor])),
+            }
+        }
+        let dict = PyDict::new(py);
+        for (name, factors) in out {
+            dict.set_item(name, factors)?;
+        }
+        Ok(dict)
     }
 
     /// Bytes of the keys of each stage, in their order; a key of several stages counts for the first.

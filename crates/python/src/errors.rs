@@ -51,6 +51,8 @@ pub(crate) enum Failure {
         value: String,
         known: &'static str,
     },
+    /// A name that is no budget of keys.
+    KeyBudget(String),
     /// Not an order of the stages.
     StageOrder(String),
     /// A precision without iterations, or iterations without a precision.
@@ -182,6 +184,9 @@ fn element_name(element: &KeyElement) -> String {
         KeyElement::Secret(id) => format!("secret {id}"),
         KeyElement::DenseToSparse(weight) => format!("dense_to_sparse {weight}"),
         KeyElement::SparseToDense(weight) => format!("sparse_to_dense {weight}"),
+        KeyElement::SparseToDenseGalois { weight, galois } => {
+            format!("sparse_to_dense_galois {weight} {galois}")
+        }
     }
 }
 
@@ -315,6 +320,10 @@ fn circuit<'py>(py: Python<'py>, error: &CircuitError) -> PyResult<Described<'py
         CircuitError::SpecialPrimes { encoded, level, found } => {
             described!(py, "KeyUseError", special = encoded, level = level, found = found)
         }
+        CircuitError::KeyBudget { budget, minimum } => {
+            described!(py, "ParameterError", what = "key_budget", value = budget, minimum = minimum)
+        }
+        CircuitError::StagesFused | CircuitError::NoEphemeralSecret => described!(py, "ParameterError"),
         CircuitError::FailureProbability { log2 } => {
             described!(py, "ParameterError", what = "log2_failure", value = *log2, maximum = 0.0)
         }
@@ -531,6 +540,12 @@ impl From<Failure> for PyErr {
                 Failure::Choice { argument, value, known } => (
                     format!("{argument} `{value}`: use {known}"),
                     (|| described!(py, "ParameterError", what = argument, value = value))(),
+                ),
+                Failure::KeyBudget(name) => (
+                    format!(
+                        "there is no key budget `{name}`; use \"fastest\", \"fewest\" or a number of bytes"
+                    ),
+                    (|| described!(py, "ParameterError", what = "key_budget", value = name))(),
                 ),
                 Failure::StageOrder(order) => (
                     format!(

@@ -155,7 +155,8 @@ impl PyKeySpec {
         self.parameters.clone()
     }
 
-    /// "rotation", "conjugation", "galois", "relinearization", "secret", "dense_to_sparse" or "sparse_to_dense".
+    /// "rotation", "conjugation", "galois", "relinearization", "secret", "dense_to_sparse", "sparse_to_dense" or
+    /// "sparse_to_dense_galois".
     #[getter]
     pub(crate) fn kind(&self) -> &'static str {
         match self.spec.element {
@@ -163,6 +164,7 @@ impl PyKeySpec {
             KeyElement::Secret(_) => "secret",
             KeyElement::DenseToSparse(_) => "dense_to_sparse",
             KeyElement::SparseToDense(_) => "sparse_to_dense",
+            KeyElement::SparseToDenseGalois { .. } => "sparse_to_dense_galois",
             element if element == conjugation(self.parameters.rlwe()) => "conjugation",
             _ if self.steps().is_some() => "rotation",
             KeyElement::Galois(_) => "galois",
@@ -179,7 +181,7 @@ impl PyKeySpec {
     #[getter]
     fn galois_element(&self) -> Option<u64> {
         match self.spec.element {
-            KeyElement::Galois(g) => Some(g),
+            KeyElement::Galois(g) | KeyElement::SparseToDenseGalois { galois: g, .. } => Some(g),
             _ => None,
         }
     }

@@ -37,7 +37,7 @@ impl<'s> KeyGenerator<'s> {
         Self { secret, rng }
     }
 
-    fn parameters(&self) -> &'s Parameters {
+    pub(crate) fn parameters(&self) -> &'s Parameters {
         self.secret.parameters()
     }
 
@@ -55,7 +55,7 @@ impl<'s> KeyGenerator<'s> {
         if let KeyElement::Secret(id) = spec.element {
             return Err(RlweError::SourceSecret(id));
         }
-        if let KeyElement::DenseToSparse(_) | KeyElement::SparseToDense(_) = spec.element {
+        if spec.element.ephemeral_weight().is_some() {
             return Err(RlweError::EphemeralSecret(spec.element));
         }
         self.generate(spec, self.secret, self.secret)
@@ -80,10 +80,27 @@ impl<'s> KeyGenerator<'s> {
         // Both are checked before a secret is sampled.
         to_sparse.validate(self.parameters())?;
         to_dense.validate(self.parameters())?;
+        let ephemeral = self.ephemeral_secret(weight)?;
+        Ok([self.ephemeral_key(to_sparse, &ephemeral)?, self.ephemeral_key(to_dense, &ephemeral)?])
+    }
+
+    /// A ternary secret of that weight.
+    pub(crate) fn ephemeral_secret(&mut self, weight: usize) -> Result<SecretKey, RlweError> {
         let distribution = SecretDistribution::Sparse { weight };
-        let ephemeral = SecretKey::sample_from(self.parameters(), distribution, &mut self.rng)?;
+        SecretKey::sample_from(self.parameters(), distribution, &mut self.rng)
+    }
+
+    /// A key to an ephemeral secret, or back.
+    pub(crate) fn ephemeral_key(
+        &mut self,
+        spec: &KeySpec,
+        ephemeral: &SecretKey,
+    ) -> Result<SwitchingKey, RlweError> {
         let secret = self.secret;
-        Ok([self.generate(to_sparse, secret, &ephemeral)?, self.generate(to_dense, &ephemeral, secret)?])
+        match spec.element {
+            KeyElement::DenseToSparse(_) => self.generate(spec, secret, ephemeral),
+            _ => self.generate(spec, ephemeral, secret),
+        }
     }
 
     /// A key that switches ciphertexts under `source`, the secret of number `id`, to this generator's secret. The
@@ -167,7 +184,7 @@ impl<'s> KeyGenerator<'s> {
         let mut limbs =
             SecretLimbs { negated_target: Buffer::unspecified(n), scaled_source: Buffer::unspecified(n) };
         match spec.element {
-            KeyElement::Galois(g) => {
+            KeyElement::Galois(g) | KeyElement::SparseToDenseGalois { galois: g, .. } => {
                 target.inverse_image(g, prime, &mut limbs.negated_target)?;
                 limbs.scaled_source.copy_from_slice(source.limb(prime));
             }

@@ -1,6 +1,7 @@
-use alloc::vec::Vec;
+use alloc::collections::BTreeMap;
+use alloc::collections::btree_map::Entry;
 
-use crate::{KeyElement, KeyGenerator, KeySpec, RlweError, SwitchingKey};
+use crate::{KeyElement, KeyGenerator, KeySpec, RlweError, SecretKey, SwitchingKey};
 
 /// The keys of a list, made one by one in its order: what [`KeyGenerator::switching_keys`] returns.
 pub struct SwitchingKeys<'g, 's, 'k> {
@@ -8,60 +9,52 @@ pub struct SwitchingKeys<'g, 's, 'k> {
     specs: &'k [KeySpec],
     /// How many have been given out.
     given: usize,
-    /// Keys of a pair whose turn has not come.
-    waiting: Vec<SwitchingKey>,
+    /// Ephemeral secrets by weight, wiped with the list.
+    ephemeral: BTreeMap<usize, SecretKey>,
 }
 
 impl<'s> KeyGenerator<'s> {
-    /// The keys of a list, each made when it is asked for. Those of sparse-secret encapsulation may stand anywhere in it: both
-    /// keys of a weight are made together, as by [`Self::encapsulation_keys`].
+    /// The keys of a list, each made when it is asked for. Those of sparse-secret encapsulation may stand anywhere in it: all of one
+    /// weight are made with one ephemeral secret, which is sampled with the first of them and wiped when the list is dropped.
     ///
     /// # Errors
-    /// [`RlweError::EphemeralSecret`] if there is not exactly one key to an ephemeral secret of a weight and one back: a second
-    /// pair would belong to another secret. What [`Self::switching_key`] says of each key.
+    /// [`RlweError::EphemeralSecret`] if there is not exactly one key to the ephemeral secret of a weight, none back, or one of them
+    /// twice: a second one would belong to another secret. What [`Self::switching_key`] says of each key.
     pub fn switching_keys<'g, 'k>(
         &'g mut self,
         specs: &'k [KeySpec],
     ) -> Result<SwitchingKeys<'g, 's, 'k>, RlweError> {
         let count = |element| specs.iter().filter(|spec| spec.element == element).count();
         for element in specs.iter().map(|spec| spec.element) {
-            if let Some(pair) = pair(element)
-                && pair.map(count) != [1, 1]
-            {
+            let Some(weight) = element.ephemeral_weight() else { continue };
+            let there = KeyElement::DenseToSparse(weight);
+            let of_weight = |spec: &&KeySpec| spec.element.ephemeral_weight() == Some(weight);
+            let all = specs.iter().filter(of_weight).count();
+            if count(element) != 1 || count(there) != 1 || all < 2 {
                 return Err(RlweError::EphemeralSecret(element));
             }
         }
-        Ok(SwitchingKeys { generator: self, specs, given: 0, waiting: Vec::new() })
-    }
-}
-
-/// The keys to an ephemeral secret and back, for one of the two.
-fn pair(element: KeyElement) -> Option<[KeyElement; 2]> {
-    match element {
-        KeyElement::DenseToSparse(weight) | KeyElement::SparseToDense(weight) => {
-            Some([KeyElement::DenseToSparse(weight), KeyElement::SparseToDense(weight)])
-        }
-        _ => None,
+        Ok(SwitchingKeys { generator: self, specs, given: 0, ephemeral: BTreeMap::new() })
     }
 }
 
 impl SwitchingKeys<'_, '_, '_> {
     fn make(&mut self, spec: &KeySpec) -> Result<SwitchingKey, RlweError> {
-        let Some([to_sparse, to_dense]) = pair(spec.element) else {
+        let Some(weight) = spec.element.ephemeral_weight() else {
             return self.generator.switching_key(spec);
         };
-        if let Some(at) = self.waiting.iter().position(|key| key.spec().element == spec.element) {
-            return Ok(self.waiting.swap_remove(at));
-        }
-        let specs = self.specs;
-        let spec_of = |element| {
-            let found = specs.iter().find(|spec| spec.element == element);
-            found.ok_or(RlweError::EphemeralSecret(element))
+        let ephemeral = match self.ephemeral.entry(weight) {
+            Entry::Occupied(found) => found.into_mut(),
+            Entry::Vacant(free) => {
+                // All are checked before a secret is sampled.
+                let of_weight = |spec: &&KeySpec| spec.element.ephemeral_weight() == Some(weight);
+                for spec in self.specs.iter().filter(of_weight) {
+                    spec.validate(self.generator.parameters())?;
+                }
+                free.insert(self.generator.ephemeral_secret(weight)?)
+            }
         };
-        let [there, back] = self.generator.encapsulation_keys(spec_of(to_sparse)?, spec_of(to_dense)?)?;
-        let (now, later) = if spec.element == to_sparse { (there, back) } else { (back, there) };
-        self.waiting.push(later);
-        Ok(now)
+        self.generator.ephemeral_key(spec, ephemeral)
     }
 }
 

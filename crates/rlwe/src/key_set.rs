@@ -66,9 +66,7 @@ impl EvaluationKeys {
         self.parameters.require_same(key.parameters(), "the key set", "the key")?;
         let element = key.spec().element;
         let keys = self.keys.entry(element).or_default();
-        if let KeyElement::DenseToSparse(_) | KeyElement::SparseToDense(_) = element
-            && !keys.is_empty()
-        {
+        if element.ephemeral_weight().is_some() && !keys.is_empty() {
             return Err(RlweError::EphemeralRepeated(element));
         }
         keys.push(key);

@@ -23,9 +23,31 @@ pub enum KeyElement {
     /// From that ephemeral secret back to `s`, raising the modulus from `q_0` to `q_0 .. q_level`: one digit, because
     /// what it multiplies is below `q_0 / 2` whatever the level.
     SparseToDense(usize),
+    /// The same from `s'(X^g)`, for the rotation by `g` of what is raised.
+    SparseToDenseGalois {
+        /// Hamming weight of the ephemeral secret.
+        weight: usize,
+        /// `g`.
+        galois: u64,
+    },
 }
 
 impl KeyElement {
+    /// Hamming weight of the ephemeral secret that the key depends on, if any.
+    pub fn ephemeral_weight(self) -> Option<usize> {
+        match self {
+            Self::DenseToSparse(weight)
+            | Self::SparseToDense(weight)
+            | Self::SparseToDenseGalois { weight, .. } => Some(weight),
+            Self::Galois(_) | Self::Relinearization | Self::Secret(_) => None,
+        }
+    }
+
+    /// Whether the key raises the modulus: from an ephemeral secret.
+    pub(crate) fn raises(self) -> bool {
+        matches!(self, Self::SparseToDense(_) | Self::SparseToDenseGalois { .. })
+    }
+
     /// Steps of the rotation that this element is, in `-N/4+1..=N/4`; `None` if it is not a rotation.
     pub fn rotation_steps(self, log_n: u32) -> Option<i64> {
         let Self::Galois(g) = self else { return None };
@@ -51,6 +73,12 @@ impl fmt::Display for KeyElement {
             Self::DenseToSparse(weight) => write!(f, "the switch to an ephemeral secret of weight {weight}"),
             Self::SparseToDense(weight) => {
                 write!(f, "the switch from an ephemeral secret of weight {weight}")
+            }
+            Self::SparseToDenseGalois { weight, galois } => {
+                write!(
+                    f,
+                    "the switch from an ephemeral secret of weight {weight} with Galois element {galois}"
+                )
             }
         }
     }
@@ -172,13 +200,15 @@ impl KeySpec {
     /// [`RlweError::Ring`] for a Galois element that is even or above `2N`, [`RlweError::Level`], [`RlweError::Count`],
     /// [`RlweError::SpecialPrime`], [`RlweError::SpecialTooSmall`], [`RlweError::Insecure`], [`RlweError::NoBound`].
     pub fn validate(&self, parameters: &Parameters) -> Result<Vec<Range<usize>>, RlweError> {
-        if let KeyElement::Galois(element) = self.element {
+        if let KeyElement::Galois(element) | KeyElement::SparseToDenseGalois { galois: element, .. } =
+            self.element
+        {
             let two_n = 2u64 << parameters.log_n();
             if element.is_multiple_of(2) || element >= two_n {
                 return Err(RingError::GaloisElement { element, two_n }.into());
             }
         }
-        if let KeyElement::DenseToSparse(weight) | KeyElement::SparseToDense(weight) = self.element
+        if let Some(weight) = self.element.ephemeral_weight()
             && !(1..=parameters.n()).contains(&weight)
         {
             let what = "Hamming weight of an ephemeral secret";
@@ -221,7 +251,7 @@ impl KeySpec {
     /// Primes of each digit. A key that raises the modulus has one for all primes; what it holds is below `q_0 / 2`.
     fn digits(&self, parameters: &Parameters) -> Result<Vec<Range<usize>>, RlweError> {
         let special_bits = self.special_bits(parameters);
-        if let KeyElement::SparseToDense(_) = self.element {
+        if self.element.raises() {
             digit_ranges(parameters, 0, 1, special_bits)?;
             return Ok(core::iter::once(0..self.level + 1).collect());
         }

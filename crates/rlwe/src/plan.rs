@@ -22,7 +22,8 @@
 //! # Raising the modulus
 //! A key from an ephemeral sparse secret ([`crate::KeyElement::SparseToDense`]) switches `c` given modulo `q_0` to
 //! `q_0 .. q_l`: with `d` the centred representative, `d` times its only row `(-a s + e + P s', a)` modulo `Q_l P` encrypts
-//! `P d s'` over the integers, not modulo `q_0`. One digit, because `|d| <= q_0 / 2` whatever `l`; so `P >= q_0` is enough.
+//! `P d s'` over the integers, not modulo `q_0`. With a Galois element ([`crate::KeyElement::SparseToDenseGalois`]) the automorphism
+//! follows, as after any switch: rotations of what is raised share `d`. One digit, because `|d| <= q_0 / 2` whatever `l`; so `P >= q_0` is enough.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -30,7 +31,7 @@ use core::ops::Range;
 
 use keywright_ring::{Automorphism, Conversion, Modulus, RingError, ShoupFactor};
 
-use crate::{Division, KeyElement, KeySpec, Parameters, RlweError, SwitchingKey};
+use crate::{Division, KeySpec, Parameters, RlweError, SwitchingKey};
 
 /// All constants of one kind of key switch; shared by every key and ciphertext it fits.
 #[derive(Debug)]
@@ -91,7 +92,7 @@ impl PlanId {
             return Err(refuse("a digit needs at least one row"));
         }
         let fine = spec.validate(parameters)?;
-        if let KeyElement::SparseToDense(_) = spec.element {
+        if spec.element.raises() {
             if rescale || coalesce > 1 {
                 return Err(refuse(
                     "a key that raises the modulus has one row and leaves nothing to rescale",

@@ -38,6 +38,10 @@ pub(crate) fn stream_object(element: KeyElement) -> u64 {
         KeyElement::Secret(id) => 2 << 40 | id & ((1 << 40) - 1),
         KeyElement::DenseToSparse(weight) => 5 << 40 | weight as u64 & ((1 << 40) - 1),
         KeyElement::SparseToDense(weight) => 6 << 40 | weight as u64 & ((1 << 40) - 1),
+        // Weights and Galois elements are below 2^20: N is at most 2^17.
+        KeyElement::SparseToDenseGalois { weight, galois } => {
+            7 << 40 | (galois & 0xF_FFFF) << 20 | weight as u64 & 0xF_FFFF
+        }
     }
 }
 

@@ -2,9 +2,10 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 use keywright_ring::sampling::SecretRng;
+use keywright_ring::{Evaluation, Poly};
 use keywright_rlwe::{
-    EvaluationKeys, KeyElement, KeyGenerator, KeySpec, Parameters, ParametersLiteral, RlweError, SecretKey,
-    Security,
+    Decomposed, EvaluationKeys, Finish, KeyElement, KeyGenerator, KeySpec, Parameters, ParametersLiteral,
+    RlweError, SecretKey, Security, noise, raise_modulus,
 };
 use zeroize::Zeroizing;
 
@@ -41,20 +42,85 @@ fn keys_come_in_the_order_of_the_list() {
     }
     assert!(keys.next().is_none());
 
-    // The pair is that of one call: a key is not the one that another ephemeral secret would give.
-    let pair = |order: [usize; 2]| {
-        let listed = order.map(|i| specs[[0, 3][i]].clone());
-        let mut made: Vec<_> = KeyGenerator::new(&secret, rng(3))
-            .switching_keys(&listed)
-            .unwrap()
-            .collect::<Result<_, _>>()
-            .unwrap();
-        made.sort_by_key(|key| key.spec().element);
-        made
-    };
+    // The first key of a list is that of a pair made together: it depends on the same ephemeral secret.
+    let listed = [specs[3].clone(), specs[0].clone()];
+    let made: Vec<_> = KeyGenerator::new(&secret, rng(3))
+        .switching_keys(&listed)
+        .unwrap()
+        .collect::<Result<_, _>>()
+        .unwrap();
     let together = KeyGenerator::new(&secret, rng(3)).encapsulation_keys(&specs[3], &specs[0]).unwrap();
-    for made in [pair([0, 1]), pair([1, 0])] {
-        assert!(made.iter().zip(&together).all(|(a, b)| a.b_rows() == b.b_rows()));
+    assert!(made.iter().zip(&together).all(|(a, b)| a.b_rows() == b.b_rows()));
+}
+
+/// What a constant modulo `q_0` becomes under keys of one list, whatever their order: there and back is the identity, and there and
+/// back with a Galois element the automorphism. Keys of different ephemeral secrets would give noise.
+#[test]
+fn all_keys_of_a_weight_share_an_ephemeral_secret() {
+    let parameters = parameters();
+    let (ring, n) = (parameters.ring(), parameters.n());
+    let secret = SecretKey::sample(&parameters, &mut rng(1)).unwrap();
+    let spec = |element, level| KeySpec::new(&parameters, element, level, 1, true);
+    let galois = 25;
+    let specs = [
+        spec(KeyElement::SparseToDenseGalois { weight: 32, galois }, 2),
+        spec(KeyElement::Galois(5), 1),
+        spec(KeyElement::DenseToSparse(32), 0),
+        spec(KeyElement::SparseToDense(32), 1),
+    ];
+    let mut keys = EvaluationKeys::new(&parameters);
+    for key in KeyGenerator::new(&secret, rng(4)).switching_keys(&specs).unwrap() {
+        keys.insert(key.unwrap()).unwrap();
+    }
+    let m = parameters.modulus(0);
+    // c_1 of small coefficients: c_1 s is then small as well, and equal to its representative.
+    let coefficients: Vec<i64> = (0..n as i64).map(|i| i * 37 % 1001 - 500).collect();
+    let poly = |level: usize| {
+        let mut out = Poly::zero(n, level + 1);
+        for (i, limb) in out.limbs_mut().enumerate() {
+            ring.lift_small(i, &coefficients, limb);
+            ring.forward_limb(i, limb);
+        }
+        out
+    };
+    let switch = |element, level, input: &[Poly<Evaluation>], g: Option<u64>| {
+        let found = keys.best(element, level, false).unwrap();
+        let decomposed = Decomposed::new(&parameters, found.plan.clone(), &input[1]).unwrap();
+        let rows = decomposed.rows_of(&found.key, found.coalesce).unwrap();
+        let automorphism = g.map(|g| parameters.automorphism(g).unwrap());
+        let first =
+            if level > 0 { raise_modulus(&parameters, &input[0], level).unwrap() } else { input[0].clone() };
+        let finish = Finish { addend: [Some(&first), None], automorphism: automorphism.as_deref() };
+        decomposed.switch(&[(&found.key, rows)], &[finish]).remove(0).polys
+    };
+    let sparse = switch(KeyElement::DenseToSparse(32), 0, &[Poly::zero(n, 1), poly(0)], None);
+    for (element, level, g) in [
+        (KeyElement::SparseToDense(32), 1, 1),
+        (KeyElement::SparseToDenseGalois { weight: 32, galois }, 1, galois),
+        (KeyElement::SparseToDenseGalois { weight: 32, galois }, 2, galois),
+    ] {
+        let dense = switch(element, level, &sparse, Some(g));
+        let automorphism = parameters.automorphism(g).unwrap();
+        // Modulo q_0, where the raised modulus changes nothing.
+        let (mut found, mut wanted) = (vec![0; n], vec![0; n]);
+        ring.backend().mul(m, dense[1].limb(0), secret.limb(0), &mut found);
+        ring.backend().add_assign(m, &mut found, dense[0].limb(0));
+        let mut product = vec![0; n];
+        ring.backend().mul(m, poly(0).limb(0), secret.limb(0), &mut product);
+        ring.backend().permute(&automorphism, &product, &mut wanted);
+        ring.inverse_limb(0, &mut found);
+        ring.inverse_limb(0, &mut wanted);
+        let error = found.iter().zip(&wanted).map(|(&a, &b)| m.centered(m.sub(a, b)).unsigned_abs()).max();
+        // Two switches, each with the rounding of its division.
+        let variance: f64 = [(KeyElement::DenseToSparse(32), 0), (element, level)]
+            .into_iter()
+            .map(|(element, level)| {
+                let found = keys.best(element, level, false).unwrap();
+                noise::key_switch(&parameters, &found.plan, &found.key)
+            })
+            .sum();
+        assert!(error.unwrap() as f64 <= noise::bound(variance), "{element}: {error:?}");
+        assert!(error.unwrap() as f64 >= noise::bound(variance) / 6.0, "{element}: {error:?}");
     }
 }
 
@@ -65,13 +131,16 @@ fn a_list_with_half_a_pair_or_two_is_refused_before_a_key_is_made() {
     let spec = |element, level| KeySpec::new(&parameters, element, level, 1, true);
     let (there, back) = (spec(KeyElement::DenseToSparse(32), 0), spec(KeyElement::SparseToDense(32), 2));
     let other = spec(KeyElement::SparseToDense(16), 2);
+    let rotated = spec(KeyElement::SparseToDenseGalois { weight: 32, galois: 5 }, 2);
     let lower = spec(KeyElement::SparseToDense(32), 1);
     for list in [
         vec![there.clone()],
         vec![back.clone()],
         vec![there.clone(), other],
         vec![there.clone(), back.clone(), lower],
-        vec![there.clone(), there, back],
+        vec![there.clone(), there.clone(), back],
+        vec![rotated.clone()],
+        vec![there, rotated.clone(), rotated],
     ] {
         let mut generator = KeyGenerator::new(&secret, rng(2));
         let refused = generator.switching_keys(&list).err();

@@ -46,7 +46,7 @@ fn expected(
         let s = source.unwrap_or(secret).limb(i);
         backend.mul(m, c.limb(i), s, limb);
         match element {
-            KeyElement::Galois(g) => {
+            KeyElement::Galois(g) | KeyElement::SparseToDenseGalois { galois: g, .. } => {
                 let input = limb.to_vec();
                 backend.permute(&parameters.automorphism(g).unwrap(), &input, limb);
             }

@@ -12,7 +12,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         log_n: 16,
         depth: 16,
         special: 1,
-        design: KeyDesign::default(),
+        design: KeyDesign { digits: Digits::Dynamic { dropped_primes: true }, levels: KeyLevels::Needed },
         coalescing: true,
         runs: 0,
         memory: 4 << 30,

@@ -25,8 +25,8 @@ impl Evaluator<'_> {
         self.multiply(a, a)
     }
 
-    /// `a b` of degree 2, not relinearised, so that sums of products need one key switch in all: [`crate::scaling`] has
-    /// the maths.
+    /// `a b` of degree 2, not relinearised, so that sums of products need one key switch in all (Kim, Polyakov and Zucca,
+    /// ePrint 2021/204; `docs/bfv.md` has the maths).
     ///
     /// # Errors
     /// [`BfvError::Degree`], [`BfvError::LevelMismatch`], [`BfvError::PackingMismatch`], [`BfvError::NoiseExhausted`], mixed

@@ -77,6 +77,11 @@ fn estimates_are_above_the_noise_and_not_far_above() {
     let p = party.parameters.encode(&signed(&y), Packing::Slots).unwrap();
     let product = evaluator.multiply(&a, &b).unwrap();
     let fourth = evaluator.square(&product).unwrap();
+    // The same factor again and again: the case that the factor of the order is for.
+    let mut repeated = a.clone();
+    for _ in 0..4 {
+        repeated = evaluator.multiply(&repeated, &a).unwrap();
+    }
     let cases = [
         ("fresh", a.clone(), 0.5),
         ("sum", evaluator.add(&a, &b).unwrap(), 1.0),
@@ -89,6 +94,7 @@ fn estimates_are_above_the_noise_and_not_far_above() {
         ("times plain", evaluator.multiply_plain(&a, &p).unwrap(), 0.5),
         ("product", product.clone(), 1.5),
         ("fourth power", fourth.clone(), 3.5),
+        ("fifth power, factor by factor", repeated, 3.5),
         ("eighth power", evaluator.square(&fourth).unwrap(), 5.5),
     ];
     for (what, c, slack) in cases {

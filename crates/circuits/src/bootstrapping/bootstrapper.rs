@@ -6,7 +6,7 @@ use keywright_ckks::{Ciphertext, CkksError, CkksParameters, Complex64, Evaluator
 use super::coeffs_to_slots::CoeffsToSlots;
 use super::eval_mod::eval_mod;
 use super::iterations::{iterate, lowered};
-use super::mod_raise::mod_raise;
+use super::mod_raise::{encapsulate, mod_raise};
 use super::plan::{BootstrapperPlan, Order};
 use super::slots_to_coeffs::SlotsToCoeffs;
 use super::stage::{SCALE_DRIFT, Stage, require_input};
@@ -189,9 +189,8 @@ impl Bootstrapper {
         scale: f64,
     ) -> Result<Ciphertext, CircuitError> {
         let plan = &self.plan;
-        let raised = mod_raise(evaluator, &plan.mod_raise, input).map_err(|e| Stage::ModRaise.error(0, e))?;
-        let parts = self.coeffs_to_slots.evaluate(evaluator, &raised)?;
-        let ratio = raised.scale / input.scale;
+        let parts = self.raise_to_slots(evaluator, input)?;
+        let ratio = plan.coeffs_to_slots.input_scale / input.scale;
         let reduce = |part| eval_mod(evaluator, &plan.eval_mod, part, ratio, scale);
         let reduced = match &parts[..] {
             // Side by side they wait for each other once, rather than at the end of each of their loops.
@@ -205,6 +204,26 @@ impl Bootstrapper {
         self.recombine(evaluator, reduced).map_err(|e| {
             Stage::Recombine.error(plan.coeffs_to_slots.output_level() - plan.eval_mod.depth(), e)
         })
+    }
+
+    /// Second and third stage, together or one after the other as planned: coefficients at level 0 to what `eval_mod` takes.
+    ///
+    /// # Errors
+    /// Those of [`encapsulate`] and [`CoeffsToSlots::evaluate_raised`], or of [`mod_raise`] and [`CoeffsToSlots::evaluate`].
+    pub fn raise_to_slots(
+        &self,
+        evaluator: &Evaluator<'_>,
+        lowest: &Ciphertext,
+    ) -> Result<Vec<Ciphertext>, CircuitError> {
+        let plan = &self.plan.mod_raise;
+        let named = |error| Stage::ModRaise.error(0, error);
+        if self.plan.coeffs_to_slots.is_raised() {
+            let raised = encapsulate(evaluator, plan, lowest).map_err(named)?;
+            self.coeffs_to_slots.evaluate_raised(evaluator, &raised)
+        } else {
+            let raised = mod_raise(evaluator, plan, lowest).map_err(named)?;
+            self.coeffs_to_slots.evaluate(evaluator, &raised)
+        }
     }
 
     /// Real and imaginary parts, in the form of [`CoeffsToSlots`], to the values.

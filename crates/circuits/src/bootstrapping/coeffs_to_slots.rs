@@ -30,9 +30,11 @@ use keywright_ring::rotation_element;
 use keywright_rlwe::{KeyElement, KeySpec};
 
 use super::dft::{Dft, Direction};
-use super::factor::FactorPlan;
+use super::factor::{FactorPlan, quiet_key};
+use super::key_budget::KeyBudget;
 use super::key_design::KeyDesign;
 use super::key_supply::KeySupply;
+use super::mod_raise::{Encapsulation, Raised};
 use super::stage::{Stage, require_input};
 use super::transforms::{Diagonals, Transforms};
 use crate::CircuitError;
@@ -69,12 +71,12 @@ pub struct CoeffsToSlotsPlan {
 }
 
 impl CoeffsToSlotsPlan {
-    /// Plans the stage for inputs at `level`: one level for each factor, each with at most `max_babies` baby steps and keys by
-    /// the design.
+    /// Plans the stage for inputs at `level`: one level for each factor, whose keys have a budget. With the keys that raise the modulus to
+    /// that level the first factor of a full packing is one with the switch back: [`CoeffsToSlots::evaluate_raised`].
     ///
     /// # Errors
     /// [`CircuitError::LogSlots`]; [`CircuitError::Ckks`] for too low a level, scales that are not positive and finite, and keys that
-    /// cannot be.
+    /// cannot be; [`CircuitError::KeyBudget`].
     pub fn new(
         parameters: &CkksParameters,
         dft: Dft,
@@ -83,8 +85,8 @@ impl CoeffsToSlotsPlan {
         input_scale: f64,
         factor: f64,
         output_scale: f64,
-        max_babies: usize,
-        design: KeyDesign,
+        budget: KeyBudget,
+        raise: Option<&Encapsulation>,
     ) -> Result<Self, CircuitError> {
         let (rlwe, stage) = (parameters.rlwe(), Stage::CoeffsToSlots);
         let (log_slots, max) = (dft.log_slots(), parameters.max_log_slots());
@@ -102,23 +104,44 @@ impl CoeffsToSlotsPlan {
             }
         }
         let trace = (log_slots..max)
-            .map(|k| {
-                design.quiet_key(rlwe, KeyElement::Galois(rotation_element(rlwe.log_n(), 1 << k)), level)
-            })
+            .map(|k| quiet_key(rlwe, KeyElement::Galois(rotation_element(rlwe.log_n(), 1 << k)), level))
             .collect::<Result<_, _>>()?;
-        let halves = values == Values::Complex && log_slots < max;
-        let factors = dft
-            .order(Direction::Inverse)
-            .into_iter()
-            .zip((0..=level).rev())
+        let options = Self::options(parameters, &dft, values, level, raise, None)?;
+        let (_, factors) = budget.choose(0, options)?;
+        let conjugation = quiet_key(rlwe, KeyElement::Galois((2 << rlwe.log_n()) - 1), level - needed)?;
+        Ok(Self { dft, values, trace, factors, conjugation, input_scale, factor, output_scale })
+    }
+
+    /// The ways to evaluate each factor, see [`FactorPlan::options`].
+    pub(super) fn options(
+        parameters: &CkksParameters,
+        dft: &Dft,
+        values: Values,
+        level: usize,
+        raise: Option<&Encapsulation>,
+        design: Option<KeyDesign>,
+    ) -> Result<Vec<Vec<FactorPlan>>, CircuitError> {
+        let log_slots = dft.log_slots();
+        let halves = values == Values::Complex && log_slots < parameters.max_log_slots();
+        let factors = dft.order(Direction::Inverse).into_iter().zip((0..=level).rev());
+        factors
             .map(|(factor, level)| {
                 let log_slots = log_slots + u32::from(halves && factor == 0);
-                FactorPlan::new(parameters, dft.indices(factor), log_slots, level, max_babies, design)
+                let indices = dft.indices(factor);
+                // The first one applied takes what is raised. A trace would have to come before.
+                match raise.filter(|_| factor + 1 == dft.depth() && log_slots == parameters.max_log_slots()) {
+                    Some(Encapsulation { weight, to_dense, .. }) => {
+                        FactorPlan::raised_options(parameters, indices, log_slots, *weight, to_dense)
+                    }
+                    None => FactorPlan::options(parameters, indices, log_slots, level, design),
+                }
             })
-            .collect::<Result<_, _>>()?;
-        let conjugation =
-            design.quiet_key(rlwe, KeyElement::Galois((2 << rlwe.log_n()) - 1), level - needed)?;
-        Ok(Self { dft, values, trace, factors, conjugation, input_scale, factor, output_scale })
+            .collect()
+    }
+
+    /// Whether the first factor is one with raising the modulus.
+    pub fn is_raised(&self) -> bool {
+        self.factors.first().is_some_and(|factor| factor.raised.is_some())
     }
 
     /// Level of the input; ciphertexts above it are taken at it.
@@ -210,16 +233,19 @@ impl CoeffsToSlots {
     ///
     /// # Errors
     /// [`CircuitError::Stage`] with: a ciphertext whose values are in slots, a level below the plan's, a scale that differs from the
-    /// plan's by more than [`super::SCALE_DRIFT`], a missing key, mixed parameters.
+    /// plan's by more than [`super::SCALE_DRIFT`], a missing key, mixed parameters, a plan that [`CoeffsToSlotsPlan::is_raised`].
     pub fn evaluate(
         &self,
         evaluator: &Evaluator<'_>,
         input: &Ciphertext,
     ) -> Result<Vec<Ciphertext>, CircuitError> {
-        self.parameters
-            .require_same(evaluator.parameters(), "the stage", "the evaluator")
-            .map_err(|error| Stage::CoeffsToSlots.error(self.plan.input_level(), error))?;
+        self.require_evaluator(evaluator)?;
         self.evaluate_streamed(&mut evaluator.keys(), input)
+    }
+
+    fn require_evaluator(&self, evaluator: &Evaluator<'_>) -> Result<(), CircuitError> {
+        let same = self.parameters.require_same(evaluator.parameters(), "the stage", "the evaluator");
+        same.map_err(|error| Stage::CoeffsToSlots.error(self.plan.input_level(), error))
     }
 
     /// The same with keys that come when they are needed, step by step: [`CoeffsToSlotsPlan::steps`].
@@ -234,15 +260,57 @@ impl CoeffsToSlots {
         let (plan, stage) = (&self.plan, Stage::CoeffsToSlots);
         let packing = Packing::Coefficients;
         require_input(stage, &self.parameters, input, packing, plan.input_level(), plan.input_scale)?;
+        if plan.is_raised() {
+            return Err(stage.error(plan.input_level(), CircuitError::StagesFused));
+        }
         let traced = self.trace(keys, input).map_err(|e| stage.error(plan.input_level(), e))?;
-        let scale = traced.scale * plan.constant() / plan.factor;
-        let mut slots = self
+        let scale = traced.scale;
+        let slots = self
             .transforms
             .apply(&self.parameters, keys, stage, &plan.factors, traced, |i| {
                 encode(&self.parameters, plan, i)
             })
             .map_err(|e| stage.error(plan.input_level(), e))?;
-        slots.scale = scale;
+        self.finish(keys, slots, scale, input.estimate.magnitude)
+    }
+
+    /// The same for what [`super::mod_raise::encapsulate`] leaves, and a plan that [`CoeffsToSlotsPlan::is_raised`].
+    ///
+    /// # Errors
+    /// [`CircuitError::Stage`] with: [`CircuitError::StageLevel`] for a plan that is not, a scale that differs from the plan's by more
+    /// than [`super::SCALE_DRIFT`], a missing key, mixed parameters.
+    pub fn evaluate_raised(
+        &self,
+        evaluator: &Evaluator<'_>,
+        Raised(input): &Raised,
+    ) -> Result<Vec<Ciphertext>, CircuitError> {
+        self.require_evaluator(evaluator)?;
+        let (plan, stage, level) = (&self.plan, Stage::CoeffsToSlots, self.plan.input_level());
+        require_input(stage, &self.parameters, input, Packing::Coefficients, 0, plan.input_scale)?;
+        let Some(weight) = plan.factors[0].raised else {
+            let error = CircuitError::StageLevel { stage: stage.name(), found: 0, expected: level };
+            return Err(stage.error(level, error));
+        };
+        let mut sum = input.clone();
+        self.spread(&mut sum, input);
+        let (scale, magnitude) = (sum.scale, input.estimate.magnitude);
+        let slots = self
+            .transforms
+            .apply_raised(evaluator, weight, sum, |i| encode(&self.parameters, plan, i))
+            .map_err(|e| stage.error(level, e))?;
+        self.finish(&mut evaluator.keys(), slots, scale, magnitude)
+    }
+
+    /// What follows the transforms.
+    fn finish(
+        &self,
+        keys: &mut dyn KeySupply,
+        mut slots: Ciphertext,
+        scale: f64,
+        magnitude: f64,
+    ) -> Result<Vec<Ciphertext>, CircuitError> {
+        let (plan, stage) = (&self.plan, Stage::CoeffsToSlots);
+        slots.scale = scale * plan.constant() / plan.factor;
         slots.estimate.deviation *= plan.factor / plan.constant();
         if plan.output_log_slots() > plan.dft.log_slots() {
             // The error of the first factors, seen in twice as many slots, has twice the coefficients.
@@ -250,7 +318,7 @@ impl CoeffsToSlots {
         }
         let mut out = self.real_parts(keys, &slots).map_err(|e| stage.error(plan.output_level(), e))?;
         for part in &mut out {
-            part.estimate.magnitude = input.estimate.magnitude * plan.factor;
+            part.estimate.magnitude = magnitude * plan.factor;
         }
         Ok(out)
     }
@@ -259,18 +327,25 @@ impl CoeffsToSlots {
     fn trace(&self, keys: &mut dyn KeySupply, input: &Ciphertext) -> Result<Ciphertext, CircuitError> {
         let (plan, log_slots) = (&self.plan, self.plan.dft.log_slots());
         let evaluator = Evaluator::new(&self.parameters, keys.supply(Stage::CoeffsToSlots, &plan.trace)?)?;
-        let values = Packing::Slots { log_slots }.spread().sqrt();
         let mut sum = evaluator.drop_to_level(input, plan.input_level())?;
         sum.packing = Packing::Slots { log_slots: self.parameters.max_log_slots() };
         sum.estimate.deviation = 0.0;
         sum = evaluator.inner_sum(&sum, 1 << log_slots, 1 << plan.trace.len())?;
-        sum.packing = Packing::Slots { log_slots };
         sum.scale *= plan.multiplicity();
-        // The error of the rotations, and that of the input's coefficients, of which only those kept meet in a slot.
+        // The error of the rotations.
         sum.estimate.deviation /= plan.multiplicity();
-        sum.estimate.deviation += values * input.estimate.deviation;
-        sum.estimate.magnitude = values * input.estimate.magnitude;
+        let rotations = sum.estimate.deviation;
+        self.spread(&mut sum, input);
+        sum.estimate.deviation += rotations;
         Ok(sum)
+    }
+
+    /// Coefficients read as slots: of the input's errors and values only those kept meet in a slot.
+    fn spread(&self, sum: &mut Ciphertext, input: &Ciphertext) {
+        sum.packing = Packing::Slots { log_slots: self.plan.dft.log_slots() };
+        let values = sum.packing.spread().sqrt();
+        sum.estimate.deviation = values * input.estimate.deviation;
+        sum.estimate.magnitude = values * input.estimate.magnitude;
     }
 
     fn real_parts(

@@ -49,6 +49,8 @@ pub struct Dft {
     layers: Vec<u32>,
 }
 
+/// Most factors whose layers are varied by [`Dft::neighbours`]: 51 factorisations at most.
+const MOST_VARIED: usize = 5;
 /// `log2` of the most slots: those of the largest ring.
 pub const MAX_LOG_SLOTS: u32 = keywright_ring::MAX_LOG_N - 1;
 
@@ -99,6 +101,24 @@ impl Dft {
             }
         }
         Self::new(log_slots, &layers)
+    }
+
+    /// This factorisation, and all in which every factor has at most one layer more or less than here, but at least one if
+    /// it has any here. Of more than [`MOST_VARIED`] factors only this one.
+    pub(super) fn neighbours(&self) -> Vec<Self> {
+        let mut lists = vec![Vec::new()];
+        for &layers in self.layers.iter().filter(|_| self.depth() <= MOST_VARIED) {
+            let counts = layers.saturating_sub(1).max(layers.min(1))..=layers + 1;
+            lists = lists
+                .iter()
+                .flat_map(|list: &Vec<u32>| counts.clone().map(|count| [&list[..], &[count]].concat()))
+                .collect();
+        }
+        let others = lists.into_iter().filter(|list| list != &self.layers);
+        let others = others.filter(|list| list.iter().sum::<u32>() == self.log_slots);
+        let of = |layers| Self { log_slots: self.log_slots, layers };
+        // The given one first: of equally good ones it is taken.
+        std::iter::once(self.layers.clone()).chain(others.filter(|list| !list.is_empty())).map(of).collect()
     }
 
     /// `log2` of the number of slots.

@@ -34,7 +34,7 @@
 //! levels, and the input scale that goes with them.
 
 use keywright_ckks::{Ciphertext, CkksError, Decryptor, ErrorEstimate, Evaluator, TAIL};
-use keywright_rlwe::{KeyElement, Parameters};
+use keywright_rlwe::{KeyElement, KeySpec, Parameters};
 
 use super::sine::SineApproximation;
 use crate::CircuitError;
@@ -97,6 +97,18 @@ impl EvalModPlan {
         let end = level - self.cosine.depth();
         let halfway = |log_scale: f64, level: usize| (log_scale + parameters.log2_prime(level)) / 2.0;
         Ok((end + 1..=level).fold(parameters.log2_prime(end), halfway).exp2())
+    }
+
+    /// A seeded relinearisation key for an input at `level`, with the digits of fewest transforms there.
+    ///
+    /// # Errors
+    /// What [`KeySpec::validate`] says of it.
+    pub fn key_spec(&self, parameters: &Parameters, level: usize) -> Result<KeySpec, CircuitError> {
+        parameters.require_level(level)?;
+        let alpha = KeySpec::best_alpha(parameters, level);
+        let spec = KeySpec::new(parameters, KeyElement::Relinearization, level, alpha, true);
+        spec.validate(parameters)?;
+        Ok(spec)
     }
 
     /// Scales of `c_0 .. c_r` for an input at `level`, and the one that the arcsine is asked for.

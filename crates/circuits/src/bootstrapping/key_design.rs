@@ -50,18 +50,6 @@ pub struct KeyDesign {
     pub levels: KeyLevels,
 }
 
-impl KeyDesign {
-    /// Digits for each level, over special primes of the parameters, keys at the level where they are used.
-    pub const LEVEL_AWARE: Self =
-        Self { digits: Digits::Dynamic { dropped_primes: false }, levels: KeyLevels::Needed };
-}
-
-impl Default for KeyDesign {
-    fn default() -> Self {
-        Self::LEVEL_AWARE
-    }
-}
-
 /// Bits by which the digits of a [`KeyDesign::quiet_key`] are smaller than its special modulus.
 const MARGIN_BITS: f64 = 5.0;
 

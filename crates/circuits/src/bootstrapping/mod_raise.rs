@@ -94,6 +94,29 @@ impl ModRaisePlan {
     }
 }
 
+/// A ciphertext at level 0 under the ephemeral secret, whose residues modulo `q_0` stand for integers in `[-q_0/2, q_0/2]`: what is
+/// between steps 1 and 2. [`super::CoeffsToSlots::evaluate_raised`] does step 3 with every rotation of its first factor.
+#[derive(Debug, Clone)]
+pub struct Raised(pub(super) Ciphertext);
+
+/// Step 1 alone: a ciphertext at level 0 under the ephemeral secret.
+///
+/// # Errors
+/// [`CircuitError::NoEphemeralSecret`] for a plan without one; as [`mod_raise`].
+pub fn encapsulate(
+    evaluator: &Evaluator<'_>,
+    plan: &ModRaisePlan,
+    input: &Ciphertext,
+) -> Result<Raised, CircuitError> {
+    check(evaluator, input)?;
+    let Some(encapsulation) = &plan.encapsulation else { return Err(CircuitError::NoEphemeralSecret) };
+    let rlwe = evaluator.parameters().rlwe();
+    let found = evaluator.keys().best(KeyElement::DenseToSparse(encapsulation.weight), 0, false)?;
+    let sparse = switch(rlwe, &found, &input.rlwe.polys[0], &input.rlwe.polys[1])?;
+    let variance = noise::key_switch(rlwe, &found.plan, &found.key);
+    Ok(Raised(raised(plan, input, sparse, rlwe, variance)))
+}
+
 /// Raises the modulus of a ciphertext at level 0.
 ///
 /// # Errors
@@ -103,41 +126,52 @@ pub fn mod_raise(
     plan: &ModRaisePlan,
     input: &Ciphertext,
 ) -> Result<Ciphertext, CircuitError> {
-    let parameters = evaluator.parameters();
-    let rlwe = parameters.rlwe();
-    parameters.require_same(&input.parameters, "the evaluator", "the ciphertext")?;
+    check(evaluator, input)?;
+    let rlwe = evaluator.parameters().rlwe();
+    let Some(encapsulation) = &plan.encapsulation else {
+        let raise = |poly| raise_modulus(rlwe, poly, plan.level);
+        let polys = input.rlwe.polys.iter().map(raise).collect::<Result<_, _>>()?;
+        return Ok(raised(plan, input, RlweCiphertext { polys }, rlwe, 0.0));
+    };
+    let back = KeyElement::SparseToDense(encapsulation.weight);
+    let found = evaluator.keys().best(back, plan.level, false)?;
+    let Raised(sparse) = encapsulate(evaluator, plan, input)?;
+    let c0 = raise_modulus(rlwe, &sparse.rlwe.polys[0], plan.level)?;
+    let dense = switch(rlwe, &found, &c0, &sparse.rlwe.polys[1])?;
+    let mut out = Ciphertext { rlwe: dense, ..sparse };
+    let variance = noise::key_switch(rlwe, &found.plan, &found.key);
+    out.estimate = out.estimate.with_noise(out.deviation_of(variance));
+    Ok(out)
+}
+
+fn check(evaluator: &Evaluator<'_>, input: &Ciphertext) -> Result<(), CircuitError> {
+    evaluator.parameters().require_same(&input.parameters, "the evaluator", "the ciphertext")?;
     if input.level() != 0 {
         return Err(CircuitError::StageLevel { stage: "mod_raise", found: input.level(), expected: 0 });
     }
     if input.degree() != 1 {
         return Err(CkksError::Degree { operation: "mod_raise", degree: input.degree() }.into());
     }
+    Ok(())
+}
+
+/// The output's form and estimate, with an error of that variance added.
+fn raised(
+    plan: &ModRaisePlan,
+    input: &Ciphertext,
+    polys: RlweCiphertext,
+    rlwe: &Parameters,
+    variance: f64,
+) -> Ciphertext {
     let q0 = rlwe.modulus(0).value() as f64;
-    let (c0, c1) = (&input.rlwe.polys[0], &input.rlwe.polys[1]);
-    let (raised, variance) = match &plan.encapsulation {
-        None => {
-            let polys = vec![raise_modulus(rlwe, c0, plan.level)?, raise_modulus(rlwe, c1, plan.level)?];
-            (RlweCiphertext { polys }, 0.0)
-        }
-        Some(encapsulation) => {
-            let keys = evaluator.keys();
-            let to_sparse = keys.best(KeyElement::DenseToSparse(encapsulation.weight), 0, false)?;
-            let to_dense = keys.best(KeyElement::SparseToDense(encapsulation.weight), plan.level, false)?;
-            let sparse = switch(rlwe, &to_sparse, c0, c1)?;
-            let c0 = raise_modulus(rlwe, &sparse.polys[0], plan.level)?;
-            let dense = switch(rlwe, &to_dense, &c0, &sparse.polys[1])?;
-            let variance = [&to_sparse, &to_dense].map(|k| noise::key_switch(rlwe, &k.plan, &k.key));
-            (dense, variance[0] + variance[1])
-        }
-    };
     // |c_0 + c_1 s| <= q_0 (1 + h) / 2 in every coefficient. In a slot all of them meet.
     let meeting = if input.packing == Packing::Coefficients { 1.0 } else { rlwe.n() as f64 };
     let overflow = (plan.weight(rlwe) as f64 + 1.0) / 2.0 * meeting;
     let units = input.scale / q0;
     let estimate = ErrorEstimate { deviation: input.estimate.deviation * units, magnitude: overflow };
-    let mut out = Ciphertext { rlwe: raised, scale: q0, estimate, ..input.clone() };
+    let mut out = Ciphertext { rlwe: polys, scale: q0, estimate, ..input.clone() };
     out.estimate = estimate.with_noise(out.deviation_of(variance));
-    Ok(out)
+    out
 }
 
 /// `(c_0, 0)` and `c_1` switched, at the level of `c_0`.

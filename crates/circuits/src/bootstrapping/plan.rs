@@ -2,13 +2,15 @@ use std::collections::BTreeSet;
 use std::f64::consts::SQRT_2;
 
 use keywright_ckks::{CkksError, CkksParameters};
-use keywright_rlwe::{EvaluationKeys, KeyElement, KeyGenerator, KeySpec};
+use keywright_ring::rotation_element;
+use keywright_rlwe::{EvaluationKeys, KeyElement, KeyGenerator, KeySpec, Parameters};
 
 use super::coeffs_to_slots::{CoeffsToSlotsPlan, Values};
 use super::dft::Dft;
 use super::eval_mod::EvalModPlan;
 use super::factor::FactorPlan;
 use super::iterations::Iterations;
+use super::key_budget::KeyBudget;
 use super::key_design::KeyDesign;
 use super::mod_raise::ModRaisePlan;
 use super::range::integer_part_bound;
@@ -41,10 +43,13 @@ pub struct BootstrapperLiteral {
     pub slots_to_coeffs: usize,
     /// Levels of `coeffs_to_slots`.
     pub coeffs_to_slots: usize,
-    /// Most baby steps of a factor of either: each has a key. Fewer of them are more giant steps, which share a key but take longer.
-    pub max_babies: usize,
-    /// Digits and levels of the keys.
-    pub keys: KeyDesign,
+    /// Bytes that all keys may have: fewer take longer.
+    pub budget: KeyBudget,
+    /// Whether each stage is to be usable alone. Otherwise, for a full packing under an ephemeral secret, the switch back from it is one
+    /// with the rotations of the first factor of `coeffs_to_slots`: less time, fewer bytes.
+    pub stages_apart: bool,
+    /// Digits and levels of the keys, with the stages apart; `None` for what makes the least work within the budget.
+    pub keys: Option<KeyDesign>,
     /// Hamming weight of the ephemeral secret under which the modulus is raised; `None` raises it under the main one.
     pub ephemeral_weight: Option<usize>,
     /// `log2` of the probability that a bootstrap fails.
@@ -76,10 +81,6 @@ impl BootstrapperLiteral {
         };
         if self.log_slots > max {
             return Err(first.error(input_level, CircuitError::LogSlots { log_slots: self.log_slots, max }));
-        }
-        if self.max_babies == 0 {
-            let what = "baby steps of a factor";
-            return Err(CircuitError::Count { what, count: 0, min: 1, max: 1 << max });
         }
         for (stage, levels) in [
             (Stage::SlotsToCoeffs, self.slots_to_coeffs),
@@ -123,6 +124,8 @@ pub struct BootstrapperPlan {
     pub order: Order,
     /// Passes that correct what the first one leaves.
     pub iterations: Option<Iterations>,
+    /// Digits and levels of the keys, if they are not chosen for the least work.
+    pub keys: Option<KeyDesign>,
     /// Slots to coefficients.
     pub slots_to_coeffs: SlotsToCoeffsPlan,
     /// Level 0 to the highest level used.
@@ -147,12 +150,13 @@ impl BootstrapperPlan {
     /// # Errors
     /// [`CircuitError::Stage`] naming the stage that cannot be: keys that are not secure or whose special primes are too small, a
     /// message ratio and precision that no approximation has, too many slots. [`CircuitError::BootstrapLevels`] if the parameters have
-    /// too few levels, or the result would be too low to be bootstrapped again. [`CircuitError::Count`] for no baby steps, and for iterations
-    /// that one pass is not precise enough for.
+    /// too few levels, or the result would be too low to be bootstrapped again. [`CircuitError::Count`] for iterations that one pass is not precise
+    /// enough for. [`CircuitError::KeyBudget`].
     pub fn new(parameters: &CkksParameters, literal: &BootstrapperLiteral) -> Result<Self, CircuitError> {
         let (rlwe, log_slots) = (parameters.rlwe(), literal.log_slots);
         let (scale, q0) = (parameters.scale(), rlwe.modulus(0).value() as f64);
-        let (max_babies, design) = (literal.max_babies, literal.keys);
+        // All factors share the budget: they are planned for speed first, and chosen anew at the end.
+        let speed = KeyBudget::Fastest;
         let named = |stage: Stage, level| move |error| stage.error(level, error);
         let available = parameters.max_level();
         literal.require(parameters)?;
@@ -160,9 +164,7 @@ impl BootstrapperPlan {
 
         let slots_to_coeffs = |level: usize, output_scale: f64| {
             Dft::balanced(log_slots, literal.slots_to_coeffs)
-                .and_then(|dft| {
-                    SlotsToCoeffsPlan::new(parameters, dft, level, scale, output_scale, max_babies, design)
-                })
+                .and_then(|dft| SlotsToCoeffsPlan::new(parameters, dft, level, scale, output_scale, speed))
                 .map_err(named(Stage::SlotsToCoeffs, level))
         };
         let (first, input_level, after) = match literal.order {
@@ -173,6 +175,11 @@ impl BootstrapperPlan {
             Order::ModRaiseFirst => (None, 0, literal.slots_to_coeffs),
         };
 
+        if let Some(design) = literal.keys {
+            let rotation = KeyElement::Galois(rotation_element(rlwe.log_n(), 1));
+            let stage = if first.is_some() { Stage::SlotsToCoeffs } else { Stage::ModRaise };
+            design.key(rlwe, rotation, input_level).map_err(|error| stage.error(input_level, error))?;
+        }
         let weight = ModRaisePlan::new(rlwe, 0, literal.ephemeral_weight)
             .map_err(named(Stage::ModRaise, 0))?
             .weight(rlwe);
@@ -211,36 +218,56 @@ impl BootstrapperPlan {
 
         let mod_raise =
             ModRaisePlan::new(rlwe, top, literal.ephemeral_weight).map_err(named(Stage::ModRaise, 0))?;
+        let apart = literal.stages_apart || literal.keys.is_some();
+        let raise = mod_raise.encapsulation.as_ref().filter(|_| !apart);
         let factor = 1.0 / eval_mod.approximation.half_width();
-        let coeffs_to_slots = Dft::balanced(log_slots, literal.coeffs_to_slots)
+        let mut coeffs_to_slots = Dft::balanced(log_slots, literal.coeffs_to_slots)
             .and_then(|dft| {
                 let scale = eval_mod.input_scale(rlwe, eval_mod_level)?;
-                CoeffsToSlotsPlan::new(parameters, dft, values, top, q0, factor, scale, max_babies, design)
+                CoeffsToSlotsPlan::new(parameters, dft, values, top, q0, factor, scale, speed, raise)
             })
             .map_err(named(Stage::CoeffsToSlots, top))?;
-        let relinearization = design
-            .key(rlwe, KeyElement::Relinearization, eval_mod_level)
-            .map_err(|error| Stage::EvalMod.error(eval_mod_level, error))?;
+        let relinearization = match literal.keys {
+            None => eval_mod.key_spec(rlwe, eval_mod_level),
+            Some(design) => {
+                design.key(rlwe, KeyElement::Relinearization, eval_mod_level).map_err(CircuitError::from)
+            }
+        };
+        let relinearization = relinearization.map_err(named(Stage::EvalMod, eval_mod_level))?;
+        if let Some(design) = literal.keys {
+            let at = |element, level| {
+                design
+                    .quiet_key(rlwe, element, level)
+                    .map_err(|error| Stage::CoeffsToSlots.error(level, error))
+            };
+            for key in &mut coeffs_to_slots.trace {
+                *key = at(key.element, top)?;
+            }
+            let element = coeffs_to_slots.conjugation.element;
+            coeffs_to_slots.conjugation = at(element, coeffs_to_slots.output_level())?;
+        }
         let recombine = halves
             .then(|| {
-                FactorPlan::new(
+                let options = FactorPlan::options(
                     parameters,
                     [0, 1 << log_slots],
                     log_slots + 1,
                     recombine_level,
-                    max_babies,
-                    design,
-                )
+                    literal.keys,
+                )?;
+                Ok(speed.choose(0, vec![options])?.1.pop())
             })
             .transpose()
-            .map_err(named(Stage::Recombine, recombine_level))?;
+            .map_err(named(Stage::Recombine, recombine_level))?
+            .flatten();
         let slots_to_coeffs = match first {
             Some(plan) => plan,
             None => slots_to_coeffs(output_level + after, scale)?,
         };
-        Ok(Self {
+        let plan = Self {
             order: literal.order,
             iterations: literal.iterations,
+            keys: literal.keys,
             slots_to_coeffs,
             mod_raise,
             coeffs_to_slots,
@@ -249,7 +276,82 @@ impl BootstrapperPlan {
             recombine,
             scale,
             coefficients_scale,
-        })
+        };
+        plan.within(parameters, literal.budget)
+    }
+
+    /// The ways to evaluate each factor of the transforms, by ascending [`FactorPlan::key_bytes`] and descending [`FactorPlan::work`]:
+    /// those of `slots_to_coeffs`, then those of `coeffs_to_slots`, in the order in which they are applied. What a planner chooses from.
+    ///
+    /// # Errors
+    /// As [`Self::new`], for a plan that was made for other parameters.
+    pub fn factor_options(
+        &self,
+        parameters: &CkksParameters,
+    ) -> Result<Vec<(Stage, Vec<FactorPlan>)>, CircuitError> {
+        let count = self.slots_to_coeffs.factors.len();
+        let stage = |i| if i < count { Stage::SlotsToCoeffs } else { Stage::CoeffsToSlots };
+        let options = self.options(parameters, &self.coeffs_to_slots.dft)?;
+        Ok(options.into_iter().enumerate().map(|(i, options)| (stage(i), options)).collect())
+    }
+
+    /// The same with another factorisation of `coeffs_to_slots`.
+    fn options(&self, parameters: &CkksParameters, dft: &Dft) -> Result<Vec<Vec<FactorPlan>>, CircuitError> {
+        let (first, second) = (&self.slots_to_coeffs, &self.coeffs_to_slots);
+        let raise = self.mod_raise.encapsulation.as_ref().filter(|_| second.is_raised());
+        let level = second.input_level();
+        let lowest = first.input_level();
+        let mut out = SlotsToCoeffsPlan::options(parameters, &first.dft, lowest, self.keys)
+            .map_err(|error| Stage::SlotsToCoeffs.error(lowest, error))?;
+        out.extend(
+            CoeffsToSlotsPlan::options(parameters, dft, second.values, level, raise, self.keys)
+                .map_err(|error| Stage::CoeffsToSlots.error(level, error))?,
+        );
+        Ok(out)
+    }
+
+    /// The same with other ways to evaluate its factors, of least work with keys of that budget, and layers of `coeffs_to_slots` moved
+    /// between factors: those at low levels, and one that is one with raising the modulus, have cheaper rotations.
+    fn within(mut self, parameters: &CkksParameters, budget: KeyBudget) -> Result<Self, CircuitError> {
+        let (rlwe, dft) = (parameters.rlwe(), &self.coeffs_to_slots.dft);
+        let dfts = dft.neighbours();
+        let stage = &self.coeffs_to_slots;
+        let recombine = self.recombine.iter().flat_map(|factor| &factor.keys);
+        let single = [&stage.conjugation, &self.relinearization];
+        let others = stage.trace.iter().chain(single).chain(recombine).cloned();
+        // The switch back is the first baby step of a factor that is raised, and counted there.
+        let raise = self.mod_raise.key_specs().into_iter().filter(|key| !stage.is_raised() || key.level == 0);
+        let fixed = others.chain(raise).map(|key| key.bytes(rlwe)).sum::<Result<usize, _>>()?;
+        let mut best: Option<(f64, Dft, Vec<FactorPlan>)> = None;
+        let mut refused = CircuitError::Empty("the list of factorisations");
+        let mut minimum = usize::MAX;
+        for dft in dfts {
+            match budget.choose(fixed, self.options(parameters, &dft)?) {
+                Ok((work, factors)) if best.as_ref().is_none_or(|(least, ..)| work < *least) => {
+                    best = Some((work, dft, factors));
+                }
+                Ok(_) => {}
+                Err(CircuitError::KeyBudget { budget, minimum: fewest }) => {
+                    minimum = minimum.min(fewest);
+                    refused = CircuitError::KeyBudget { budget, minimum };
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        let Some((_, dft, mut factors)) = best else { return Err(refused) };
+        self.coeffs_to_slots.factors =
+            factors.split_off(self.slots_to_coeffs.factors.len().min(factors.len()));
+        self.coeffs_to_slots.dft = dft;
+        self.slots_to_coeffs.factors = factors;
+        Ok(self)
+    }
+
+    /// Bytes of all keys in memory.
+    ///
+    /// # Errors
+    /// As [`KeySpec::bytes`], for a plan that was made for other parameters.
+    pub fn key_bytes(&self, rlwe: &Parameters) -> Result<usize, CircuitError> {
+        Ok(self.required_keys().iter().map(|key| key.bytes(rlwe)).sum::<Result<_, _>>()?)
     }
 
     /// Level at which [`super::Bootstrapper::bootstrap`] takes ciphertexts; those above are taken at it.
@@ -312,7 +414,7 @@ impl BootstrapperPlan {
         stages.flat_map(|stage| keys(stage).into_iter().map(move |spec| (stage, spec))).collect()
     }
 
-    /// Every key that the bootstrapping uses, each once, at the level of the design.
+    /// Every key that the bootstrapping uses, each once, at the level at which it is used.
     pub fn required_keys(&self) -> Vec<KeySpec> {
         let mut seen = BTreeSet::new();
         let specs = self.stage_keys().into_iter().map(|(_, spec)| spec);
@@ -343,7 +445,10 @@ impl BootstrapperPlan {
     /// primes than the diagonals that it is for.
     pub fn require_keys(&self, keys: &EvaluationKeys) -> Result<(), CircuitError> {
         let factors = self.slots_to_coeffs.factors.iter().chain(&self.coeffs_to_slots.factors);
-        let encoded: Vec<&KeySpec> = factors.chain(&self.recombine).flat_map(|factor| &factor.keys).collect();
+        let encoded: Vec<&KeySpec> = factors
+            .chain(&self.recombine)
+            .flat_map(|factor| factor.keys.iter().filter(|key| key.special == factor.special))
+            .collect();
         for (stage, spec) in self.stage_keys() {
             let (element, level) = (spec.element, spec.level);
             keys.best(element, level, false).map_err(|error| stage.error(level, error))?;

@@ -5,7 +5,7 @@ use keywright_rlwe::ParametersLiteral;
 
 use super::coeffs_to_slots::Values;
 use super::iterations::Iterations;
-use super::key_design::KeyDesign;
+use super::key_budget::KeyBudget;
 use super::plan::{BootstrapperLiteral, Order};
 use crate::CircuitError;
 
@@ -33,8 +33,9 @@ const FULL: BootstrapperLiteral = BootstrapperLiteral {
     order: Order::SlotsToCoeffsFirst,
     slots_to_coeffs: 3,
     coeffs_to_slots: 4,
-    max_babies: 8,
-    keys: KeyDesign::LEVEL_AWARE,
+    budget: KeyBudget::Bytes(1_500_000_000),
+    stages_apart: false,
+    keys: None,
     ephemeral_weight: Some(32),
     log2_failure: -40.0,
     log_ratio: 5.0,
@@ -61,7 +62,7 @@ pub const BOOTSTRAP_PRESETS: [BootstrapPreset; 6] = [
         q: &[(50, 1), (36, 3), (45, 9), (50, 8), (59, 1), (60, 1), (50, 1), (50, 4)],
         p: &[(50, 8)],
         log_scale: 45,
-        bootstrapper: BootstrapperLiteral { max_babies: 4, ..FULL },
+        bootstrapper: BootstrapperLiteral { budget: KeyBudget::Bytes(500_000_000), ..FULL },
     },
     BootstrapPreset {
         name: "N16_QP1732_L9_S45_real",
@@ -79,6 +80,7 @@ pub const BOOTSTRAP_PRESETS: [BootstrapPreset; 6] = [
         log_scale: 50,
         bootstrapper: BootstrapperLiteral {
             coeffs_to_slots: 3,
+            budget: KeyBudget::Bytes(3_000_000_000),
             log_ratio: 7.0,
             cosine_degree: 60,
             double_angles: 1,
@@ -111,6 +113,7 @@ pub const BOOTSTRAP_PRESETS: [BootstrapPreset; 6] = [
             log_slots: 14,
             slots_to_coeffs: 2,
             coeffs_to_slots: 3,
+            budget: KeyBudget::Bytes(700_000_000),
             cosine_degree: 62,
             double_angles: 1,
             ..FULL

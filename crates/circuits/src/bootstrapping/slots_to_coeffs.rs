@@ -21,6 +21,7 @@ use keywright_rlwe::KeySpec;
 
 use super::dft::{Dft, Direction};
 use super::factor::FactorPlan;
+use super::key_budget::KeyBudget;
 use super::key_design::KeyDesign;
 use super::stage::{Stage, require_input};
 use super::transforms::{Diagonals, Transforms};
@@ -41,20 +42,18 @@ pub struct SlotsToCoeffsPlan {
 }
 
 impl SlotsToCoeffsPlan {
-    /// Plans the stage for inputs at `level`: one level for each factor, each with at most `max_babies` baby steps and keys by
-    /// the design.
+    /// Plans the stage for inputs at `level`: one level for each factor, whose keys have a budget.
     ///
     /// # Errors
     /// [`CircuitError::LogSlots`]; [`CircuitError::Ckks`] for too low a level, scales that are not positive and finite, and keys that
-    /// cannot be.
+    /// cannot be; [`CircuitError::KeyBudget`].
     pub fn new(
         parameters: &CkksParameters,
         dft: Dft,
         level: usize,
         input_scale: f64,
         output_scale: f64,
-        max_babies: usize,
-        design: KeyDesign,
+        budget: KeyBudget,
     ) -> Result<Self, CircuitError> {
         let (log_slots, max) = (dft.log_slots(), parameters.max_log_slots());
         if log_slots > max {
@@ -71,15 +70,23 @@ impl SlotsToCoeffsPlan {
                 return Err(CkksError::Scale { log_scale: scale.log2(), log_q, level: 0 }.into());
             }
         }
-        let factors = dft
-            .order(Direction::Forward)
-            .into_iter()
-            .zip((0..=level).rev())
-            .map(|(factor, level)| {
-                FactorPlan::new(parameters, dft.indices(factor), log_slots, level, max_babies, design)
-            })
-            .collect::<Result<_, _>>()?;
+        let (_, factors) = budget.choose(0, Self::options(parameters, &dft, level, None)?)?;
         Ok(Self { dft, factors, input_scale, output_scale })
+    }
+
+    /// The ways to evaluate each factor, see [`FactorPlan::options`].
+    pub(super) fn options(
+        parameters: &CkksParameters,
+        dft: &Dft,
+        level: usize,
+        design: Option<KeyDesign>,
+    ) -> Result<Vec<Vec<FactorPlan>>, CircuitError> {
+        let factors = dft.order(Direction::Forward).into_iter().zip((0..=level).rev());
+        factors
+            .map(|(factor, level)| {
+                FactorPlan::options(parameters, dft.indices(factor), dft.log_slots(), level, design)
+            })
+            .collect()
     }
 
     /// Level of the input; ciphertexts above it are taken at it.
@@ -189,7 +196,7 @@ impl SlotsToCoeffs {
             .apply(evaluator.parameters(), &mut evaluator.keys(), stage, &plan.factors, input, |i| {
                 encode(&self.parameters, plan, i)
             })
-            .map_err(|error| stage.error(plan.input_level(), error))?;
+            .map_err(|error| Stage::SlotsToCoeffs.error(plan.input_level(), error))?;
         let factor = plan.output_scale / plan.input_scale;
         out.scale = scale * factor;
         out.estimate.deviation /= factor;

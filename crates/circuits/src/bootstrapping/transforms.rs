@@ -1,10 +1,10 @@
-use keywright_ckks::{Ciphertext, CkksParameters, Evaluator, Packing};
+use keywright_ckks::{Ciphertext, CkksParameters, Evaluator};
 
-use super::factor::FactorPlan;
+use super::factor::{FactorPlan, apply};
 use super::key_supply::KeySupply;
 use super::stage::Stage;
 use crate::CircuitError;
-use crate::linear_transform::{LinearTransform, evaluate};
+use crate::linear_transform::{LinearTransform, evaluate_raised};
 
 /// What becomes of the encoded diagonals of a stage's transforms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,6 +18,7 @@ pub enum Diagonals {
 /// The transforms of a stage, in the order in which they are applied.
 #[derive(Debug)]
 pub(super) struct Transforms {
+    count: usize,
     /// None if they are encoded when they are needed.
     stored: Option<Vec<LinearTransform>>,
 }
@@ -33,7 +34,7 @@ impl Transforms {
             Diagonals::Stored => Some((0..count).map(encode).collect::<Result<_, _>>()?),
             Diagonals::Generated => None,
         };
-        Ok(Self { stored })
+        Ok(Self { count, stored })
     }
 
     /// Bytes of what is kept.
@@ -51,18 +52,30 @@ impl Transforms {
         input: Ciphertext,
         encode: impl Fn(usize) -> Result<LinearTransform, CircuitError>,
     ) -> Result<Ciphertext, CircuitError> {
-        factors.iter().enumerate().try_fold(input, |mut ciphertext, (index, factor)| {
+        factors.iter().enumerate().try_fold(input, |ciphertext, (index, factor)| {
             let evaluator = Evaluator::new(parameters, keys.supply(stage, &factor.keys)?)?;
-            let generated;
-            let transform = match self.stored.as_ref().and_then(|stored| stored.get(index)) {
-                Some(stored) => stored,
-                None => {
-                    generated = encode(index)?;
-                    &generated
-                }
-            };
-            ciphertext.packing = Packing::Slots { log_slots: transform.log_slots() };
-            evaluate(&evaluator, &[(transform, &ciphertext)])
+            match self.stored.as_ref().and_then(|stored| stored.get(index)) {
+                Some(stored) => apply(&evaluator, [stored], ciphertext),
+                None => apply(&evaluator, [&encode(index)?], ciphertext),
+            }
         })
+    }
+
+    /// The same for what [`super::mod_raise::encapsulate`] leaves under an ephemeral secret of that weight.
+    pub(super) fn apply_raised(
+        &self,
+        evaluator: &Evaluator<'_>,
+        weight: usize,
+        input: Ciphertext,
+        encode: impl Fn(usize) -> Result<LinearTransform, CircuitError>,
+    ) -> Result<Ciphertext, CircuitError> {
+        let first = |transform: &LinearTransform| evaluate_raised(evaluator, transform, weight, &input);
+        match self.stored.as_deref() {
+            Some([transform, others @ ..]) => apply(evaluator, others, first(transform)?),
+            Some([]) => Ok(input),
+            None => (1..self.count).try_fold(first(&encode(0)?)?, |ciphertext, index| {
+                apply(evaluator, [&encode(index)?], ciphertext)
+            }),
+        }
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use keywright_ckks::{Ciphertext, Evaluator};
 use keywright_ring::backend::UniformRow;
 use keywright_ring::{Buffer, Evaluation, Poly, Ring};
-use keywright_rlwe::{Decomposed, for_each_item};
+use keywright_rlwe::{Decomposed, Finish, for_each_item};
 
 use super::LinearTransform;
 use super::keys::Rotation;
@@ -14,15 +14,46 @@ use crate::CircuitError;
 pub(super) struct Input<'a> {
     pub(super) transform: &'a LinearTransform,
     pub(super) ciphertext: &'a Ciphertext,
-    /// Both halves at the transform's level.
+    /// From one tier to the next, if there are several.
+    pub(super) hop: Option<Rotation>,
+    pub(super) tiers: Vec<Tier<'a>>,
+    /// Whether every baby step is a key switch, 0 as well: see [`super::raised`].
+    pub(super) raised: bool,
+}
+
+/// The baby steps that are rotations of one polynomial pair.
+pub(super) struct Tier<'a> {
+    /// Both halves at the transform's level: of the input, or of what the hops before make of it.
     pub(super) halves: [Cow<'a, Poly<Evaluation>>; 2],
+    /// Rotations of it, other than 0.
     pub(super) babies: Vec<Rotation>,
 }
 
-/// Baby steps of one input whose keys share a decomposition.
+impl Input<'_> {
+    /// Computes the halves of every tier but the first: each is the one before, rotated.
+    pub(super) fn hop(&mut self, evaluator: &Evaluator<'_>) -> Result<(), CircuitError> {
+        let rlwe = evaluator.parameters().rlwe();
+        let Some(Rotation { found, automorphism, .. }) = &self.hop else { return Ok(()) };
+        for tier in 1..self.tiers.len() {
+            let [first, second] = &self.tiers[tier - 1].halves;
+            let decomposed = Decomposed::new(rlwe, found.plan.clone(), second)?;
+            let rows = decomposed.rows_of(&found.key, found.coalesce)?;
+            let addend = [Some(&**first), None];
+            let finish = Finish { addend, automorphism: Some(&**automorphism) };
+            let rotated = decomposed.switch(&[(&found.key, rows)], &[finish]).remove(0);
+            let mut polys = rotated.polys.into_iter();
+            if let (Some(first), Some(second)) = (polys.next(), polys.next()) {
+                self.tiers[tier].halves = [Cow::Owned(first), Cow::Owned(second)];
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Baby steps of one tier of one input whose keys share a decomposition.
 pub(super) struct Hoisted<'a> {
-    /// Index of the input.
-    input: usize,
+    /// Index of the input, and of its tier.
+    tier: (usize, usize),
     decomposed: Decomposed<'a>,
     /// For each: position among the plan's baby steps, the rotation, the digit of each key row.
     rotations: Vec<(usize, &'a Rotation, Vec<usize>)>,
@@ -35,21 +66,25 @@ pub(super) fn hoist<'a>(
 ) -> Result<Vec<Hoisted<'a>>, CircuitError> {
     let rlwe = evaluator.parameters().rlwe();
     let mut out: Vec<Hoisted<'a>> = Vec::new();
-    for (index, input) in inputs.iter().enumerate() {
-        let begin = out.len();
-        for rotation in &input.babies {
+    let tiers = inputs.iter().enumerate().flat_map(|(index, input)| {
+        input.tiers.iter().enumerate().map(move |(hop, tier)| (index, input, hop, tier))
+    });
+    for (index, input, hop, tier) in tiers {
+        let (begin, steps) = (out.len(), input.transform.plan());
+        for rotation in &tier.babies {
             let plan = &rotation.found.plan;
             let group = match out[begin..].iter().position(|group| Arc::ptr_eq(group.decomposed.plan(), plan))
             {
                 Some(position) => begin + position,
                 None => {
-                    let decomposed = Decomposed::new(rlwe, plan.clone(), &input.halves[1])?;
-                    out.push(Hoisted { input: index, decomposed, rotations: Vec::new() });
+                    let decomposed = Decomposed::new(rlwe, plan.clone(), &tier.halves[1])?;
+                    out.push(Hoisted { tier: (index, hop), decomposed, rotations: Vec::new() });
                     out.len() - 1
                 }
             };
             let rows = out[group].decomposed.rows_of(&rotation.found.key, rotation.found.coalesce)?;
-            let baby = input.transform.plan().babies.partition_point(|&step| step < rotation.steps);
+            let step = hop * steps.tier + rotation.steps;
+            let baby = steps.babies.partition_point(|&other| other < step);
             out[group].rotations.push((baby, rotation, rows));
         }
     }
@@ -89,7 +124,12 @@ pub(super) fn products(
         // For each position: `P` times the first half of an input, and all baby steps.
         let mut lifted = Buffer::unspecified(n * positions.len());
         let mut work = Buffer::unspecified(2 * n * total * positions.len());
-        for (index, input) in inputs.iter().enumerate() {
+        let tiers = inputs.iter().enumerate().flat_map(|(index, input)| {
+            input.tiers.iter().enumerate().map(move |(hop, tier)| (index, input, hop, tier))
+        });
+        for (index, input, hop, tier) in tiers {
+            let steps = input.transform.plan();
+            let unrotated = steps.babies.binary_search(&(hop * steps.tier)).ok().filter(|_| !input.raised);
             let targets = lifted.chunks_exact_mut(n).zip(work.chunks_exact_mut(2 * n * total));
             for (position, (lifted, babies)) in positions.clone().zip(targets) {
                 if position > first.level() {
@@ -97,16 +137,16 @@ pub(super) fn products(
                     continue;
                 }
                 let m = ring.modulus(first.prime(position));
-                lifted.copy_from_slice(input.halves[0].limb(position));
+                lifted.copy_from_slice(tier.halves[0].limb(position));
                 backend.mul_scalar_assign(m, lifted, first.lift[position]);
-                if input.transform.plan().babies[0] == 0 {
-                    let unrotated = &mut babies[2 * n * offsets[index]..][..2 * n];
+                if let Some(baby) = unrotated {
+                    let unrotated = &mut babies[2 * n * (offsets[index] + baby)..][..2 * n];
                     unrotated[..n].copy_from_slice(lifted);
-                    unrotated[n..].copy_from_slice(input.halves[1].limb(position));
+                    unrotated[n..].copy_from_slice(tier.halves[1].limb(position));
                     backend.mul_scalar_assign(m, &mut unrotated[n..], first.lift[position]);
                 }
             }
-            for group in hoisted.iter().filter(|group| group.input == index) {
+            for group in hoisted.iter().filter(|group| group.tier == (index, hop)) {
                 let raised = group.decomposed.raise(positions.clone(), &mut scratch);
                 let targets = lifted.chunks_exact(n).zip(work.chunks_exact_mut(2 * n * total));
                 for ((position, raised), (lifted, babies)) in positions.clone().zip(&raised).zip(targets) {
@@ -156,7 +196,9 @@ fn add_products(
                 let giant = input.transform.giants.iter().find(|giant| giant.step == step);
                 let terms = giant.into_iter().flat_map(|giant| &giant.terms);
                 for ((baby, diagonal), scratch) in terms.zip(&mut free) {
-                    if input.transform.plan().babies[*baby] == 0 && position > first.level() {
+                    let steps = input.transform.plan();
+                    let lifted = !input.raised && steps.babies[*baby].is_multiple_of(steps.tier);
+                    if lifted && position > first.level() {
                         continue;
                     }
                     let (both_b, both_a) = babies[2 * n * (offset + baby)..][..2 * n].split_at(n);

@@ -78,8 +78,10 @@ pub struct LinearTransform {
     /// `P` modulo each ciphertext prime.
     pub(super) lift: Vec<ShoupFactor>,
     norms: RowNorms,
-    /// Of the diagonals whose baby step needs a key switch.
+    /// Of the diagonals whose baby step needs a key switch within its tier.
     rotated_norms: RowNorms,
+    /// For each hop, of the diagonals whose tier comes after it.
+    hop_norms: Vec<RowNorms>,
     spread: Spread,
     pub(super) deviation: f64,
 }
@@ -117,6 +119,23 @@ impl LinearTransform {
         special: &[usize],
         n1: usize,
     ) -> Result<Self, CircuitError> {
+        Self::with_steps(parameters, diagonals, log_slots, level, special, |indices, slots| {
+            BsgsPlan::new(indices, slots, n1)
+        })
+    }
+
+    /// The same, with steps that `plan` makes of the indices of the diagonals, which are below the number of slots, its second argument.
+    ///
+    /// # Errors
+    /// As [`Self::new`], and those of `plan`.
+    pub fn with_steps(
+        parameters: &CkksParameters,
+        diagonals: &BTreeMap<usize, Vec<Complex64>>,
+        log_slots: u32,
+        level: usize,
+        special: &[usize],
+        plan: impl FnOnce(Vec<usize>, usize) -> Result<BsgsPlan, CircuitError>,
+    ) -> Result<Self, CircuitError> {
         let rlwe = parameters.rlwe();
         rlwe.require_level(level)?;
         if level == 0 {
@@ -130,7 +149,7 @@ impl LinearTransform {
         }
         let slots = 1usize << log_slots;
         let diagonals = checked(diagonals, slots)?;
-        let plan = BsgsPlan::new(diagonals.keys().copied(), slots, n1)?;
+        let plan = plan(diagonals.keys().copied().collect(), slots)?;
 
         let scale = rlwe.modulus(level).value() as f64;
         let mut giants: Vec<GiantStep> = plan
@@ -198,7 +217,8 @@ impl LinearTransform {
             division: Arc::new(Division::new(rlwe, level, removed)),
             lift,
             norms: norms(&|_| true),
-            rotated_norms: norms(&|r| r % n1 != 0),
+            rotated_norms: norms(&|r| !(r % plan.n1).is_multiple_of(plan.tier)),
+            hop_norms: (1..=plan.hops()).map(|hop| norms(&|r| r % plan.n1 / plan.tier >= hop)).collect(),
             spread: Spread::Arbitrary,
             deviation: variance.sqrt(),
             plan,
@@ -241,18 +261,21 @@ impl LinearTransform {
         self
     }
 
-    /// The same transform with chained giant steps: [`BsgsPlan::chained`].
-    pub fn chained(mut self) -> Self {
-        self.plan = self.plan.chained();
-        self
+    /// By how much the transform multiplies deviations of its input.
+    pub(super) fn growth(&self) -> f64 {
+        self.norm(&self.norms)
     }
 
-    /// By how much the transform multiplies deviations, of all diagonals and of those whose baby step needs a key switch.
-    pub(super) fn growth(&self) -> [f64; 2] {
-        [&self.norms, &self.rotated_norms].map(|norms| match self.spread {
+    /// By how much it multiplies those of key switches: within tiers, and of all hops, added.
+    pub(super) fn switch_growth(&self) -> [f64; 2] {
+        [self.norm(&self.rotated_norms), self.hop_norms.iter().map(|norms| self.norm(norms)).sum()]
+    }
+
+    fn norm(&self, norms: &RowNorms) -> f64 {
+        match self.spread {
             Spread::Arbitrary => norms.sum,
             Spread::RootMeanSquare => norms.euclidean,
-        })
+        }
     }
 
     /// Bytes of its encoded diagonals.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use keywright_ckks::{Ciphertext, CkksError, ErrorEstimate, Evaluator, Packing, SCALE_TOLERANCE};
 use keywright_rlwe::{RlweCiphertext, noise};
 
-use super::baby_steps::{Input, hoist, products};
+use super::baby_steps::{Input, Tier, hoist, products};
 use super::giant_steps::giant_steps;
 use super::keys::{KeyFinder, Rotation};
 use super::{GiantSteps, LinearTransform};
@@ -29,7 +29,8 @@ pub fn evaluate(
     let mut prepared = Vec::with_capacity(inputs.len());
     for &(transform, ciphertext) in inputs {
         check(evaluator, inputs[0], (transform, ciphertext))?;
-        let babies = finder.rotations(&transform.plan().babies)?;
+        let plan = transform.plan();
+        let next = if plan.hops() > 0 { finder.rotations(&[plan.tier])?.pop() } else { None };
         let half = |i: usize| {
             let poly = &ciphertext.rlwe.polys[i];
             if ciphertext.level() == first.level() {
@@ -38,7 +39,18 @@ pub fn evaluate(
                 Cow::Owned(poly.prefix(first.level() + 1))
             }
         };
-        prepared.push(Input { transform, ciphertext, halves: [half(0), half(1)], babies });
+        let mut tiers = Vec::with_capacity(plan.hops() + 1);
+        for hop in 0..=plan.hops() {
+            let steps: Vec<usize> = plan.babies_of(hop).map(|step| step % plan.tier).collect();
+            let babies = finder.rotations(&steps)?;
+            let halves = match hop {
+                0 => [half(0), half(1)],
+                // Until the hop is made.
+                _ => [0, 1].map(|i| Cow::Borrowed(&ciphertext.rlwe.polys[i])),
+            };
+            tiers.push(Tier { halves, babies });
+        }
+        prepared.push(Input { transform, ciphertext, hop: next, tiers, raised: false });
     }
     let giants: BTreeSet<usize> =
         inputs.iter().flat_map(|(transform, _)| &transform.plan().giants).copied().collect();
@@ -50,6 +62,9 @@ pub fn evaluate(
     let rotations = finder.rotations(&steps)?;
     finder.finish()?;
 
+    for input in &mut prepared {
+        input.hop(evaluator)?;
+    }
     let hoisted = hoist(evaluator, &prepared)?;
     let sums = products(evaluator, first, &prepared, &hoisted, &giants);
     drop(hoisted);
@@ -129,13 +144,15 @@ fn estimate(
     let key_noise = |r: &Rotation| noise::key_switch_raised(rlwe, &r.found.plan, &r.found.key);
     let (model, transform) = (inputs[0].ciphertext, inputs[0].transform);
     let mut sum = ErrorEstimate { deviation: 0.0, magnitude: 0.0 };
-    for Input { transform, ciphertext, babies, .. } in inputs {
+    for Input { transform, ciphertext, hop, tiers, .. } in inputs {
         let estimate = ciphertext.estimate;
-        let switched = babies.iter().map(key_noise).fold(0.0, f64::max);
-        let [all, rotated] = transform.growth();
+        let switched = tiers.iter().flat_map(|tier| &tier.babies).map(key_noise).fold(0.0, f64::max);
+        let hopped = hop.iter().map(|r| noise::key_switch(rlwe, &r.found.plan, &r.found.key)).sum();
+        let (all, [within, hops]) = (transform.growth(), transform.switch_growth());
         sum.deviation += all * estimate.deviation
             + transform.deviation * (estimate.magnitude + estimate.deviation)
-            + rotated * ciphertext.deviation_of(switched);
+            + within * ciphertext.deviation_of(switched)
+            + hops * ciphertext.deviation_of(hopped);
         sum.magnitude += all * estimate.magnitude;
     }
     let q = rlwe.modulus(transform.level()).value() as f64;

@@ -16,6 +16,14 @@ pub(super) struct Rotation {
     pub(super) automorphism: Arc<Automorphism>,
 }
 
+/// The key that raises the modulus and rotates by `steps`, whose Galois element is `g`.
+pub(crate) fn raised_element(steps: usize, g: u64, weight: usize) -> KeyElement {
+    match steps {
+        0 => KeyElement::SparseToDense(weight),
+        _ => KeyElement::SparseToDenseGalois { weight, galois: g },
+    }
+}
+
 /// Finds keys for rotations at one level that all remove the same primes.
 pub(super) struct KeyFinder<'e, 'k> {
     pub(super) evaluator: &'e Evaluator<'k>,
@@ -35,11 +43,28 @@ impl<'e, 'k> KeyFinder<'e, 'k> {
     /// # Errors
     /// [`keywright_rlwe::RlweError::MissingKey`] for the first rotation without any key.
     pub(super) fn rotations(&mut self, steps: &[usize]) -> Result<Vec<Rotation>, CircuitError> {
+        let steps: Vec<usize> = steps.iter().copied().filter(|&steps| steps != 0).collect();
+        self.find(&steps, |_, g| KeyElement::Galois(g))
+    }
+
+    /// The same for keys from an ephemeral secret of that weight; rotation 0 has a key as well.
+    ///
+    /// # Errors
+    /// As [`Self::rotations`].
+    pub(super) fn raised(&mut self, steps: &[usize], weight: usize) -> Result<Vec<Rotation>, CircuitError> {
+        self.find(steps, |steps, g| raised_element(steps, g, weight))
+    }
+
+    fn find(
+        &mut self,
+        steps: &[usize],
+        element: impl Fn(usize, u64) -> KeyElement,
+    ) -> Result<Vec<Rotation>, CircuitError> {
         let (rlwe, keys) = (self.evaluator.parameters().rlwe(), self.evaluator.keys());
         let mut out = Vec::with_capacity(steps.len());
-        for &steps in steps.iter().filter(|&&steps| steps != 0) {
+        for &steps in steps {
             let g = rotation_element(rlwe.log_n(), steps as i64);
-            let element = KeyElement::Galois(g);
+            let element = element(steps, g);
             // Reports a rotation without any key, with its neighbours.
             keys.best(element, self.level, false)?;
             let (fit, unfit): (Vec<_>, Vec<_>) = keys

@@ -8,6 +8,8 @@
 //! ```
 //!
 //! 1. *Baby steps.* The ciphertext is decomposed once. `u_i = P rot(v, i)` is left modulo `Q P`: no division.
+//!    Baby steps in tiers ([`BsgsPlan::tier`]) do this for the input and for what each hop, a key switch with division, makes of it:
+//!    more time, fewer keys.
 //! 2. *Products.* `w_j = sum_i rot(diag_{i+j}, -j) u_i` modulo `Q P`, with diagonals encoded at scale `q_level` over the
 //!    primes of `Q` and `P`; one lazily reduced inner product for each giant step and prime.
 //! 3. *Giant steps.* Only the second half of `w_j` is divided by `P`, and switched; the result stays modulo `Q P`. The
@@ -28,6 +30,8 @@
 //!   their magnitude. The embedding is computed in `f64`: [`ENCODING_UNITS`].
 //! * Every baby step adds `sqrt(V_b s) / D`, `V_b` of a switch without the rounding of its division, to a term that is then
 //!   multiplied by its diagonals: at most `|M'| sqrt(V_b s) / D` in sum, `M'` without the diagonals that need no rotation.
+//! * Every hop adds `sqrt(V_s s) / D`, `V_s` of a whole switch, to every tier after it: times `|M''|`, `M''` being the diagonals of those
+//!   tiers, and these are added.
 //! * Every giant step switches at scale `D q_level`: `sqrt((V_g + |S|^2/12) s) / (D q_level)`, `|S|^2/12` for the rounding of the
 //!   second half alone, the norm being that of the secret. The steps' deviations are added.
 //! * The division at the end rounds once, independently: `sqrt(V_d s) / D`.
@@ -42,7 +46,10 @@ mod evaluate;
 mod giant_steps;
 mod keys;
 mod plan;
+mod raised;
 
 pub use diagonals::{ENCODING_UNITS, LinearTransform, Spread};
 pub use evaluate::evaluate;
+pub(crate) use keys::raised_element;
 pub use plan::{BsgsPlan, Cost, GiantSteps, SwitchShape};
+pub(crate) use raised::evaluate_raised;

@@ -59,6 +59,9 @@ pub struct BsgsPlan {
     pub giants: Vec<usize>,
     /// How they are made.
     pub giant_steps: GiantSteps,
+    /// Baby steps of a tier: baby step `i` is a rotation by `i mod tier` of the input rotated `i / tier` times by `tier`, a *hop* each.
+    /// `n1` for one tier, whose baby steps are all rotations of the input.
+    pub tier: usize,
 }
 
 impl BsgsPlan {
@@ -86,6 +89,7 @@ impl BsgsPlan {
             babies: babies.into_iter().collect(),
             giants: giants.into_iter().collect(),
             giant_steps: GiantSteps::Separate,
+            tier: n1,
         })
     }
 
@@ -118,6 +122,12 @@ impl BsgsPlan {
         Ok(best)
     }
 
+    /// Greatest common divisor of the diagonals' indices; 1 if 0 is the only one.
+    pub(crate) fn stride(&self) -> usize {
+        let steps = self.babies.iter().chain(&self.giants);
+        steps.fold(0, |a, &b| greatest_common_divisor(a, b)).max(1)
+    }
+
     /// The same with chained giant steps, if there are any.
     pub fn chained(mut self) -> Self {
         let step = self.giants.iter().fold(0, |a, &b| greatest_common_divisor(a, b));
@@ -125,8 +135,32 @@ impl BsgsPlan {
         self
     }
 
+    /// The same with baby steps in tiers of `tier`: one key serves all hops, and fewer rotations within a tier need one. Every hop is
+    /// a whole key switch, and every tier is decomposed again.
+    ///
+    /// # Errors
+    /// [`CircuitError::Count`] unless `1 <= tier <= n1`.
+    pub fn tiered(mut self, tier: usize) -> Result<Self, CircuitError> {
+        if tier == 0 || tier > self.n1 {
+            let what = "baby steps of a tier";
+            return Err(CircuitError::Count { what, count: tier, min: 1, max: self.n1 });
+        }
+        self.tier = tier;
+        Ok(self)
+    }
+
+    /// Rotations of the input from one tier to the next.
+    pub fn hops(&self) -> usize {
+        self.babies.last().map_or(0, |last| last / self.tier)
+    }
+
+    /// Baby steps of tier `hop`.
+    pub(super) fn babies_of(&self, hop: usize) -> impl Iterator<Item = usize> + '_ {
+        self.babies.iter().copied().filter(move |step| step / self.tier == hop)
+    }
+
     /// Rotations of sums that need a key.
-    pub(super) fn giant_rotations(&self) -> Vec<usize> {
+    pub(crate) fn giant_rotations(&self) -> Vec<usize> {
         match self.giant_steps {
             GiantSteps::Separate => self.giants.iter().copied().filter(|&k| k != 0).collect(),
             GiantSteps::Chain { step } => vec![step],
@@ -141,22 +175,23 @@ impl BsgsPlan {
         }
     }
 
-    /// Key switches of the input.
+    /// Key switches within tiers.
     fn baby_switches(&self) -> usize {
-        self.babies.iter().filter(|&&k| k != 0).count()
+        self.babies.iter().filter(|&&k| k % self.tier != 0).count()
     }
 
-    /// Rotations that need a key, ascending: those of the input (baby steps) and of the sums (giant steps). A rotation that is
-    /// both is listed once.
+    /// Rotations that need a key, ascending: those of the input (baby steps and hops) and of the sums (giant steps). A rotation that
+    /// is several of them is listed once.
     pub fn rotations(&self) -> Vec<usize> {
-        let babies = self.babies.iter().copied().filter(|&k| k != 0);
-        let steps: BTreeSet<usize> = babies.chain(self.giant_rotations()).collect();
+        let babies = self.babies.iter().map(|k| k % self.tier).filter(|&k| k != 0);
+        let hop = (self.hops() > 0).then_some(self.tier);
+        let steps: BTreeSet<usize> = babies.chain(hop).chain(self.giant_rotations()).collect();
         steps.into_iter().collect()
     }
 
-    /// Key switches: one per baby and giant step other than 0.
+    /// Key switches: one per giant step other than 0, hop, and baby step that is not reached by hops alone.
     pub fn key_switches(&self) -> usize {
-        self.baby_switches() + self.giant_switches()
+        self.baby_switches() + self.hops() + self.giant_switches()
     }
 
     /// Work of one evaluation on one ciphertext.
@@ -164,15 +199,39 @@ impl BsgsPlan {
         let SwitchShape { level, digits, special } = shape;
         let kept = level + 1;
         let targets = kept + special;
-        let (babies, giants) = (self.baby_switches(), self.giant_switches());
+        let (babies, hops, giants) = (self.baby_switches(), self.hops(), self.giant_switches());
+        let decomposed = self.babies.iter().filter(|&&k| k % self.tier != 0).map(|k| k / self.tier);
+        let tiers = decomposed.collect::<BTreeSet<_>>().len();
         // An inverse transform of each limb, a forward one of each digit at each target but the digit's own primes.
         let decomposition = kept + digits * targets - kept;
         let division = special + kept;
         let last = 2 * (special + 1 + level);
         Cost {
-            transforms: usize::from(babies > 0) * decomposition + giants * (division + decomposition) + last,
+            transforms: tiers * decomposition
+                + hops * (decomposition + 2 * division)
+                + giants * (division + decomposition)
+                + last,
             products: 2 * targets * self.diagonals,
-            key_rows: targets * digits * (babies + giants),
+            key_rows: targets * digits * (babies + hops + giants),
+        }
+    }
+}
+
+impl BsgsPlan {
+    /// Work of one evaluation on what is raised to `level` by keys with one special prime: see [`super::raised`]. `giant` is the shape of
+    /// the giant step's key.
+    pub(crate) fn raised_cost(&self, level: usize, giant: SwitchShape) -> Cost {
+        let (kept, targets) = (level + 1, level + 2);
+        let giants = self.giant_switches();
+        let giant_targets = kept + giant.special;
+        // Both halves of every sum are divided; a giant step is a whole key switch.
+        let chain = 2 * targets * (giants + 1) + giants * (giant.digits + 2) * giant_targets;
+        let last = if giants > 0 { chain + 2 * kept } else { 2 * (targets + 1) };
+        Cost {
+            // One digit to every target, and the first half to every prime but q_0.
+            transforms: targets + kept + last,
+            products: 2 * targets * self.diagonals,
+            key_rows: targets * self.babies.len() + giants * giant_targets * giant.digits,
         }
     }
 }

@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use crate::fixture::{Owner, Values as Random, rng};
 use keywright_circuits::CircuitError;
+use keywright_circuits::bootstrapping::mod_raise::mod_raise;
 use keywright_circuits::bootstrapping::{
-    BOOTSTRAP_PRESETS, Bootstrapper, BootstrapperLiteral, BootstrapperPlan, KeyDesign, Order, Stage, Values,
+    BOOTSTRAP_PRESETS, Bootstrapper, BootstrapperLiteral, BootstrapperPlan, KeyBudget, Order, Stage, Values,
     bootstrap_preset,
 };
 use keywright_ckks::{
@@ -34,8 +35,9 @@ pub(crate) fn literal(log_slots: u32, values: Values) -> BootstrapperLiteral {
         order: Order::SlotsToCoeffsFirst,
         slots_to_coeffs: 2,
         coeffs_to_slots: 2,
-        max_babies: 8,
-        keys: KeyDesign::default(),
+        budget: KeyBudget::Fastest,
+        stages_apart: false,
+        keys: None,
         ephemeral_weight: Some(32),
         log2_failure: -40.0,
         log_ratio: 6.0,
@@ -70,6 +72,7 @@ fn every_packing_comes_back() {
     for (log_slots, kind) in (0..=9).flat_map(kinds) {
         let what = format!("2^{log_slots} slots, {kind:?}");
         let plan = BootstrapperPlan::new(p, &literal(log_slots, kind)).unwrap();
+        assert_eq!(plan.coeffs_to_slots.is_raised(), log_slots == 10, "{what}");
         let keys = keys(&owner, &plan);
         assert_eq!(keys.len(), plan.required_keys().len(), "{what}");
         let evaluator = Evaluator::new(p, &keys).unwrap();
@@ -86,6 +89,91 @@ fn every_packing_comes_back() {
         // The bound is 21 deviations; of many errors the largest is four or five.
         let excess = out.estimate.bound() / seen;
         assert!(excess < SLACK || log_slots < FEW_SLOTS, "{what}: the bound is {excess} times the error");
+    }
+}
+
+#[test]
+fn a_full_packing_comes_back_with_stages_apart_or_not_for_every_budget() {
+    let owner = owner();
+    let (p, rlwe) = (&owner.parameters, owner.parameters.rlwe());
+    let z = values(Values::Complex, 10, 5);
+    let input = owner.encrypt(&z, 2);
+    let run = |budget, stages_apart| {
+        let literal = BootstrapperLiteral { budget, stages_apart, ..literal(10, Values::Complex) };
+        let plan = BootstrapperPlan::new(p, &literal).unwrap();
+        let what = format!("{budget:?}, stages apart: {stages_apart}");
+        assert_eq!(plan.coeffs_to_slots.is_raised(), !stages_apart, "{what}");
+        let keys = keys(&owner, &plan);
+        assert_eq!(keys.bytes(), plan.key_bytes(rlwe).unwrap() + 32 * keys.len(), "{what}");
+        let evaluator = Evaluator::new(p, &keys).unwrap();
+        let bootstrapper = Bootstrapper::new(p, &plan).unwrap();
+        let out = bootstrapper.bootstrap(&evaluator, &input).unwrap();
+        owner.check(&out, &z, FLOAT, &what);
+        let low = bootstrapper.slots_to_coeffs().evaluate(&evaluator, &input).unwrap();
+        let raised = mod_raise(&evaluator, &plan.mod_raise, &low).unwrap();
+        let alone = bootstrapper.coeffs_to_slots().evaluate(&evaluator, &raised);
+        match alone {
+            Ok(parts) => assert!(stages_apart && parts.len() == 2),
+            Err(CircuitError::Stage { stage: Stage::CoeffsToSlots, source, .. }) => {
+                assert!(!stages_apart && *source == CircuitError::StagesFused);
+            }
+            Err(error) => panic!("{error}"),
+        }
+        plan.key_bytes(rlwe).unwrap()
+    };
+    let (most, least) = (run(KeyBudget::Fastest, false), run(KeyBudget::Fewest, false));
+    run(KeyBudget::Bytes((most + 3 * least) / 4), false);
+    assert!(run(KeyBudget::Fewest, true) >= least && run(KeyBudget::Fastest, true) > most);
+}
+
+#[test]
+fn a_budget_of_keys_is_kept_and_the_least_work_within_it_chosen() {
+    let owner = owner();
+    let (p, rlwe) = (&owner.parameters, owner.parameters.rlwe());
+    let plan =
+        |budget| BootstrapperPlan::new(p, &BootstrapperLiteral { budget, ..literal(6, Values::Complex) });
+    let work = |plan: &BootstrapperPlan| {
+        let factors = plan.slots_to_coeffs.factors.iter().chain(&plan.coeffs_to_slots.factors);
+        factors.map(|factor| factor.work).sum::<f64>()
+    };
+    let fastest = plan(KeyBudget::Fastest).unwrap();
+    let fewest = plan(KeyBudget::Fewest).unwrap();
+    let (most, least) = (fastest.key_bytes(rlwe).unwrap(), fewest.key_bytes(rlwe).unwrap());
+    assert!(least < most && work(&fastest) < work(&fewest));
+
+    // Every combination of the options of the factors: bytes and work.
+    let options = fastest.factor_options(p).unwrap();
+    assert_eq!(options.len(), 4);
+    let mut all = vec![(0, 0.0)];
+    for (_, options) in &options {
+        all = all
+            .iter()
+            .flat_map(|(bytes, work)| options.iter().map(move |o| (bytes + o.key_bytes, work + o.work)))
+            .collect();
+    }
+    let used = fewest.slots_to_coeffs.factors.iter().chain(&fewest.coeffs_to_slots.factors);
+    let fixed = least - used.map(|factor| factor.key_bytes).sum::<usize>();
+    for budget in [least, least + 1, (3 * least + most) / 4, (least + most) / 2, most - 1, most, usize::MAX] {
+        let chosen = plan(KeyBudget::Bytes(budget)).unwrap();
+        assert!(chosen.key_bytes(rlwe).unwrap() <= budget);
+        let within = all.iter().filter(|(bytes, _)| bytes.saturating_add(fixed) <= budget);
+        let best = within.map(|&(_, work)| work).fold(f64::INFINITY, f64::min);
+        assert!((work(&chosen) / best - 1.0).abs() < 1e-12, "{budget}: {} above {best}", work(&chosen));
+        assert_eq!(chosen, plan(KeyBudget::Bytes(budget)).unwrap());
+    }
+    for budget in [0, least - 1] {
+        let error = plan(KeyBudget::Bytes(budget)).unwrap_err();
+        assert_eq!(error, CircuitError::KeyBudget { budget, minimum: least });
+        assert!(error.to_string().contains(&least.to_string()), "{error}");
+    }
+
+    for plan in [fewest, plan(KeyBudget::Bytes((3 * least + most) / 4)).unwrap()] {
+        let keys = keys(&owner, &plan);
+        assert_eq!(keys.bytes(), plan.key_bytes(rlwe).unwrap() + 32 * keys.len());
+        let evaluator = Evaluator::new(p, &keys).unwrap();
+        let z = values(Values::Complex, 6, 7);
+        let out = Bootstrapper::new(p, &plan).unwrap().bootstrap(&evaluator, &owner.encrypt(&z, 3)).unwrap();
+        owner.check(&out, &z, FLOAT, "few keys");
     }
 }
 
@@ -223,8 +311,6 @@ fn what_cannot_be_bootstrapped_is_refused() {
             assert!(at == first && matches!(error, CircuitError::Ckks(CkksError::Scale { .. })), "{error}");
         }
     }
-    let error = refuse(BootstrapperLiteral { max_babies: 0, ..good.clone() });
-    assert!(matches!(error, CircuitError::Count { count: 0, min: 1, max: 1024, .. }), "{error}");
     let (at, error) = stage(refuse(BootstrapperLiteral { log_slots: 11, ..good.clone() }));
     assert!(at == Stage::SlotsToCoeffs && matches!(error, CircuitError::LogSlots { log_slots: 11, max: 10 }));
     let (at, error) =

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::fixture::{Owner, Values as Random};
 use keywright_circuits::CircuitError;
 use keywright_circuits::bootstrapping::{
-    CoeffsToSlots, CoeffsToSlotsPlan, Dft, KeyDesign, SlotsToCoeffs, SlotsToCoeffsPlan, Stage, Values,
+    CoeffsToSlots, CoeffsToSlotsPlan, Dft, KeyBudget, SlotsToCoeffs, SlotsToCoeffsPlan, Stage, Values,
 };
 use keywright_ckks::{CkksError, Complex64, Decryptor, Encryptor, Evaluator, Packing};
 use keywright_rlwe::{KeySpec, RlweError};
@@ -19,6 +19,9 @@ const FLOAT: f64 = 1.0 / (1u64 << 44) as f64;
 /// four or five; deviations of dependent errors are added, as those of up to ten rotations are. Of few slots it is not expected.
 const SLACK: f64 = 100.0;
 const FEW_SLOTS: u32 = 5;
+
+/// Few keys are hops and chains: what errs most.
+const BUDGET: KeyBudget = KeyBudget::Fewest;
 
 fn small() -> Owner {
     Owner::small(&[50, 45, 45, 45, 45, 45, 45], &[50, 50], 40.0)
@@ -50,9 +53,7 @@ fn coefficients_hold_the_slots_of_every_packing() {
         for (factors, level) in [(1, 2), (2, 4), (3, 3)] {
             let what = format!("2^{log_slots} slots, {factors} factors");
             let dft = Dft::balanced(log_slots, factors).unwrap();
-            let plan =
-                SlotsToCoeffsPlan::new(p, dft, level, p.scale(), p.scale() * 16.0, 8, KeyDesign::default())
-                    .unwrap();
+            let plan = SlotsToCoeffsPlan::new(p, dft, level, p.scale(), p.scale() * 16.0, BUDGET).unwrap();
             let keys = owner.keys(plan.required_keys());
             let stage = SlotsToCoeffs::new(p, &plan).unwrap();
             let z = Random(u64::from(log_slots)).complex(1 << log_slots);
@@ -85,18 +86,8 @@ fn slots_hold_the_coefficients_of_every_packing() {
             let what = format!("2^{log_slots} slots, {values:?}, {factors} factors");
             let dft = Dft::balanced(log_slots, factors).unwrap();
             let (factor, scale) = (0.25, 45f64.exp2());
-            let plan = CoeffsToSlotsPlan::new(
-                p,
-                dft,
-                values,
-                level,
-                p.scale(),
-                factor,
-                scale,
-                4,
-                KeyDesign::default(),
-            )
-            .unwrap();
+            let plan = CoeffsToSlotsPlan::new(p, dft, values, level, p.scale(), factor, scale, BUDGET, None)
+                .unwrap();
             let keys = owner.keys(plan.required_keys());
             let stage = CoeffsToSlots::new(p, &plan).unwrap();
             let input = encryptor.encrypt_real(&coefficients, Packing::Coefficients, level + 1).unwrap();
@@ -133,16 +124,9 @@ fn slots_hold_the_coefficients_of_every_packing() {
 fn the_stages_are_inverse_to_each_other() {
     let owner = small();
     let p = &owner.parameters;
-    let forward = SlotsToCoeffsPlan::new(
-        p,
-        Dft::balanced(10, 2).unwrap(),
-        6,
-        p.scale(),
-        p.scale(),
-        8,
-        KeyDesign::default(),
-    )
-    .unwrap();
+    let forward =
+        SlotsToCoeffsPlan::new(p, Dft::balanced(10, 2).unwrap(), 6, p.scale(), p.scale(), KeyBudget::Fastest)
+            .unwrap();
     let dft = Dft::new(10, &[3, 7]).unwrap();
     let backward = CoeffsToSlotsPlan::new(
         p,
@@ -152,8 +136,8 @@ fn the_stages_are_inverse_to_each_other() {
         p.scale(),
         1.0,
         p.scale(),
-        8,
-        KeyDesign::default(),
+        KeyBudget::Fastest,
+        None,
     )
     .unwrap();
     let keys = owner.keys(forward.required_keys().into_iter().chain(backward.required_keys()));
@@ -180,8 +164,8 @@ fn exactly_the_listed_keys_are_needed_and_a_missing_one_is_named() {
         p.scale(),
         1.0,
         p.scale(),
-        8,
-        KeyDesign::default(),
+        KeyBudget::Fastest,
+        None,
     )
     .unwrap();
     let stage = CoeffsToSlots::new(p, &plan).unwrap();
@@ -219,8 +203,7 @@ fn inputs_that_a_stage_cannot_take_are_refused() {
     let owner = small();
     let p = &owner.parameters;
     let dft = Dft::balanced(4, 2).unwrap();
-    let plan =
-        SlotsToCoeffsPlan::new(p, dft.clone(), 3, p.scale(), p.scale(), 8, KeyDesign::default()).unwrap();
+    let plan = SlotsToCoeffsPlan::new(p, dft.clone(), 3, p.scale(), p.scale(), KeyBudget::Fastest).unwrap();
     let stage = SlotsToCoeffs::new(p, &plan).unwrap();
     let keys = owner.keys(plan.required_keys());
     let evaluator = Evaluator::new(p, &keys).unwrap();
@@ -250,7 +233,7 @@ fn inputs_that_a_stage_cannot_take_are_refused() {
     ));
 
     let plan = |dft: &Dft, level, scale| {
-        SlotsToCoeffsPlan::new(p, dft.clone(), level, scale, scale, 8, KeyDesign::default())
+        SlotsToCoeffsPlan::new(p, dft.clone(), level, scale, scale, KeyBudget::Fastest)
     };
     assert!(matches!(
         plan(&dft, 1, 1e12),

@@ -2,13 +2,12 @@
 
 use crate::fixture::{Owner, Values, rng};
 use keywright_circuits::CircuitError;
-use keywright_circuits::bootstrapping::KeyDesign;
 use keywright_circuits::bootstrapping::eval_mod::{EvalModPlan, eval_mod, inspect_input};
 use keywright_circuits::bootstrapping::sine::SineApproximation;
 use keywright_ckks::{
     Ciphertext, CkksError, CkksLiteral, CkksParameters, Complex64, Decryptor, Evaluator, Packing, TAIL,
 };
-use keywright_rlwe::{EvaluationKeys, KeyElement, RlweError};
+use keywright_rlwe::{EvaluationKeys, RlweError};
 
 const K: usize = 12;
 
@@ -17,10 +16,8 @@ fn small() -> Owner {
     Owner::small(&[50; 16], &[50, 50], 49.999)
 }
 
-fn keys(owner: &Owner, level: usize) -> EvaluationKeys {
-    owner.keys([KeyDesign::default()
-        .key(owner.parameters.rlwe(), KeyElement::Relinearization, level)
-        .unwrap()])
+fn keys(owner: &Owner, plan: &EvalModPlan, level: usize) -> EvaluationKeys {
+    owner.keys([plan.key_spec(owner.parameters.rlwe(), level).unwrap()])
 }
 
 /// Integer parts of every value in range, and messages up to the largest, the ends included.
@@ -55,7 +52,7 @@ fn messages_are_recovered_at_the_scale_asked_for() {
         (32.0, 126, 0, 5, 11, 50.0),
     ] {
         let plan = EvalModPlan::new(SineApproximation::new(K, 1.0 / ratio, degree, angles, arcsine).unwrap());
-        let keys = keys(&owner, level);
+        let keys = keys(&owner, &plan, level);
         let evaluator = Evaluator::new(&owner.parameters, &keys).unwrap();
         let (y, message) = inputs(&plan, 1024);
         let scale = f64::exp2(log_scale);
@@ -87,7 +84,7 @@ fn budget_line(line: &BudgetLine) {
     let literal = CkksLiteral::from_bits(16, &q_bits, &[50; 5], 49.9999).unwrap();
     let owner = Owner::new(CkksParameters::new(literal).unwrap());
     let rlwe = owner.parameters.rlwe();
-    let keys = owner.keys([KeyDesign::default().key(rlwe, KeyElement::Relinearization, top).unwrap()]);
+    let keys = owner.keys([plan.key_spec(rlwe, top).unwrap()]);
     let evaluator = Evaluator::new(&owner.parameters, &keys).unwrap();
     let (y, message) = inputs(&plan, 1 << 15);
     // Symmetric encryption and one rescaling, to the scale from which repeated squares come to that of the later primes.
@@ -168,7 +165,7 @@ fn misuse_is_refused() {
     assert!((scale.log2() - 50.0).abs() < 1e-3, "{scale}");
     let error = plan.input_scale(owner.parameters.rlwe(), 7).unwrap_err();
     assert!(matches!(error, CircuitError::Ckks(CkksError::LevelsExhausted { needed: 8, available: 7, .. })));
-    let keys = keys(&owner, 8);
+    let keys = keys(&owner, &plan, 8);
     let evaluator = Evaluator::new(&owner.parameters, &keys).unwrap();
     let good = owner.encrypt_real(&inputs(&plan, 32).0, 8);
     let run =

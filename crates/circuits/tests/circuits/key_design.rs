@@ -21,8 +21,10 @@ fn owner() -> Owner {
 }
 
 fn plan(owner: &Owner, digits: Digits, levels: KeyLevels) -> Result<BootstrapperPlan, CircuitError> {
-    let literal =
-        BootstrapperLiteral { keys: KeyDesign { digits, levels }, ..literal(LOG_SLOTS, Values::Complex) };
+    let literal = BootstrapperLiteral {
+        keys: Some(KeyDesign { digits, levels }),
+        ..literal(LOG_SLOTS, Values::Complex)
+    };
     BootstrapperPlan::new(&owner.parameters, &literal)
 }
 

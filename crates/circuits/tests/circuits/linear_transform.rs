@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::fixture::{Owner, Values};
 use keywright_circuits::CircuitError;
-use keywright_circuits::linear_transform::{LinearTransform, evaluate};
+use keywright_circuits::linear_transform::{BsgsPlan, LinearTransform, evaluate};
 use keywright_ckks::{CkksError, CkksParameters, Complex64, Evaluator};
 use keywright_rlwe::{EvaluationKeys, RlweError};
 use proptest::prelude::*;
@@ -44,10 +44,10 @@ fn run(
     n1: usize,
     alpha: usize,
 ) -> f64 {
-    run_with(owner, diagonals, log_slots, level, above, n1, alpha, false)
+    run_with(owner, diagonals, log_slots, level, above, n1, alpha, Ok)
 }
 
-/// The same, with chained giant steps or not.
+/// The same, with steps changed.
 fn run_with(
     owner: &Owner,
     diagonals: &Diagonals,
@@ -56,13 +56,13 @@ fn run_with(
     above: usize,
     n1: usize,
     alpha: usize,
-    chained: bool,
+    change: impl FnOnce(BsgsPlan) -> Result<BsgsPlan, CircuitError>,
 ) -> f64 {
     let top = owner.parameters.max_level();
     let special = owner.spec(owner.rotation(1), top, alpha).special;
+    let steps = |indices, slots| change(BsgsPlan::new(indices, slots, n1)?);
     let transform =
-        LinearTransform::new(&owner.parameters, diagonals, log_slots, level, &special, n1).unwrap();
-    let transform = if chained { transform.chained() } else { transform };
+        LinearTransform::with_steps(&owner.parameters, diagonals, log_slots, level, &special, steps).unwrap();
     let keys = keys_for(owner, &[&transform], top, alpha);
     let evaluator = Evaluator::new(&owner.parameters, &keys).unwrap();
     let v = Values(77).complex(1 << log_slots);
@@ -104,12 +104,16 @@ proptest! {
         alpha in 1usize..=2,
         indices in proptest::collection::btree_set(0usize..1024, 1..10),
         seed in any::<u64>(),
+        tier in 1usize..=64,
+        chained in any::<bool>(),
     ) {
         let owner = small();
         let slots = 1usize << log_slots;
         let indices: Vec<usize> = indices.into_iter().map(|r| r % slots).collect();
         let diagonals = random(&indices, slots, seed);
-        run(&owner, &diagonals, log_slots, level, (5 - level).min(1), n1.min(slots), alpha);
+        let n1 = n1.min(slots);
+        let change = |plan: BsgsPlan| if chained { plan.chained() } else { plan }.tiered(tier.min(n1));
+        run_with(&owner, &diagonals, log_slots, level, (5 - level).min(1), n1, alpha, change);
     }
 }
 
@@ -124,11 +128,64 @@ fn chained_giant_steps_need_one_key_and_give_the_same() {
         (2, vec![3], 1, 1),
     ] {
         let diagonals = random(&indices, 1 << log_slots, 17);
-        run_with(&owner, &diagonals, log_slots, 3, 1, n1, 2, true);
-        let transform =
-            LinearTransform::new(&owner.parameters, &diagonals, log_slots, 3, &[6, 7], n1).unwrap();
-        assert_eq!(transform.chained().plan().key_switches(), switches, "{indices:?}");
+        run_with(&owner, &diagonals, log_slots, 3, 1, n1, 2, |plan| Ok(plan.chained()));
+        let plan = BsgsPlan::new(indices.iter().copied(), 1 << log_slots, n1).unwrap();
+        assert_eq!(plan.chained().key_switches(), switches, "{indices:?}");
     }
+}
+
+#[test]
+fn baby_steps_in_tiers_need_fewer_keys_and_give_the_same() {
+    let owner = small();
+    for (log_slots, indices, n1, tier, level, switches, keys) in [
+        (10, (0..31).collect::<Vec<_>>(), 8, 4, 3, 3 + 1 + 3 + 3, vec![1, 2, 3, 4, 8]),
+        (10, (0..31).collect(), 8, 2, 1, 4 + 3 + 3, vec![1, 2, 8]),
+        (10, (0..15).map(|k| 4 * k).collect(), 16, 4, 5, 3 + 3, vec![4, 16]),
+        // Tiers that are left out are hopped over, and tiers of unequal length.
+        (6, vec![0, 7, 13, 30], 16, 4, 4, 3 + 3 + 1, vec![1, 2, 3, 4, 16]),
+        (6, vec![0, 1, 2, 3, 4], 8, 5, 2, 4, vec![1, 2, 3, 4]),
+        // No baby step is a rotation of the input.
+        (5, vec![6, 9], 16, 6, 3, 1 + 1, vec![3, 6]),
+        (4, vec![11], 16, 1, 3, 11, vec![1]),
+    ] {
+        let diagonals = random(&indices, 1 << log_slots, 23);
+        let plan = BsgsPlan::new(indices.iter().copied(), 1 << log_slots, n1).unwrap();
+        let plan = plan.chained().tiered(tier).unwrap();
+        assert_eq!((plan.key_switches(), plan.rotations()), (switches, keys), "{indices:?}");
+        for chained in [false, true] {
+            let change = |plan: BsgsPlan| if chained { plan.chained() } else { plan }.tiered(tier);
+            let above = usize::from(level < 5);
+            let ratio = run_with(&owner, &diagonals, log_slots, level, above, n1, 2, change);
+            assert!(ratio > 1.0 / 200.0, "{indices:?}, tiers of {tier}: {ratio}");
+        }
+    }
+    for tier in [0, 9] {
+        let error = BsgsPlan::new(0..16, 64, 8).unwrap().tiered(tier).unwrap_err();
+        assert!(matches!(error, CircuitError::Count { min: 1, max: 8, .. }), "{error}");
+    }
+}
+
+#[test]
+fn block_rows_of_tiers() {
+    let owner = small();
+    let special = owner.spec(owner.rotation(1), 5, 2).special;
+    let sets = [random(&[0, 1, 2, 9, 17, 22], 32, 1), random(&[3, 8, 24, 31], 32, 2)];
+    let transforms: Vec<_> = sets
+        .iter()
+        .zip([2, 8])
+        .map(|(set, tier)| {
+            let steps = |indices, slots| BsgsPlan::new(indices, slots, 8)?.tiered(tier);
+            LinearTransform::with_steps(&owner.parameters, set, 5, 4, &special, steps).unwrap()
+        })
+        .collect();
+    let keys = keys_for(&owner, &transforms.iter().collect::<Vec<_>>(), 5, 2);
+    let evaluator = Evaluator::new(&owner.parameters, &keys).unwrap();
+    let vectors: Vec<_> = (0..2).map(|t| Values(50 + t).complex(32)).collect();
+    let inputs: Vec<_> = vectors.iter().zip([5, 4]).map(|(v, level)| owner.encrypt(v, level)).collect();
+    let out = evaluate(&evaluator, &transforms.iter().zip(&inputs).collect::<Vec<_>>()).unwrap();
+    let products = sets.iter().zip(&vectors).map(|(set, v)| product(set, v));
+    let expected = products.reduce(|a, b| a.iter().zip(b).map(|(x, y)| x + y).collect()).unwrap();
+    owner.check(&out, &expected, 10.0 * FLOAT, "block row of tiers");
 }
 
 #[test]
@@ -307,7 +364,8 @@ fn misuse_is_refused() {
         refuse(&[(&transform, &good), (&other, &good)]),
         CircuitError::Mismatch { what: "level", .. }
     ));
-    let other = LinearTransform::new(p, &diagonals, 4, 2, &special, 2).unwrap().chained();
+    let chained = |indices, slots| Ok(BsgsPlan::new(indices, slots, 2)?.chained());
+    let other = LinearTransform::with_steps(p, &diagonals, 4, 2, &special, chained).unwrap();
     assert!(matches!(
         refuse(&[(&transform, &good), (&other, &good)]),
         CircuitError::Mismatch { what: "giant steps", .. }

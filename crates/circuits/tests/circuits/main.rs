@@ -11,3 +11,4 @@ mod linear_transform;
 mod mod_raise;
 mod mod_raise_first;
 mod polynomial;
+mod raised;

@@ -17,6 +17,7 @@ impl Descriptor for KeySpec {
             KeyElement::Secret(id) => (2, id),
             KeyElement::DenseToSparse(weight) => (3, weight as u64),
             KeyElement::SparseToDense(weight) => (4, weight as u64),
+            KeyElement::SparseToDenseGalois { weight, galois } => (5, galois << 32 | weight as u64),
         };
         out.u8(tag);
         out.u64(value);
@@ -38,8 +39,11 @@ impl Descriptor for KeySpec {
             2 => KeyElement::Secret(value),
             3 => KeyElement::DenseToSparse(weight(value)?),
             4 => KeyElement::SparseToDense(weight(value)?),
+            5 => {
+                KeyElement::SparseToDenseGalois { weight: weight(value & 0xFFFF_FFFF)?, galois: value >> 32 }
+            }
             other => {
-                return Err(WireError::Field { what: "type of a key", value: other.into(), min: 0, max: 4 });
+                return Err(WireError::Field { what: "type of a key", value: other.into(), min: 0, max: 5 });
             }
         };
         let (level, alpha) = (fields.small()?, fields.small()?);

@@ -296,7 +296,7 @@ fn keys_are_checked_as_key_generation_checks_them() {
         SwitchingKey::from_bytes(&bytes, &p).unwrap_err()
     };
     // Type, element (8 bytes), level, alpha, seeded, number of special primes, their indices, digits.
-    assert!(matches!(load(&|b| b[DESCRIPTOR] = 5), WireError::Field { value: 5, max: 4, .. }));
+    assert!(matches!(load(&|b| b[DESCRIPTOR] = 6), WireError::Field { value: 6, max: 5, .. }));
     // An ephemeral secret's weight is at least 1 and at most the largest ring's degree, then the ring's.
     for kind in [3, 4] {
         let weight = |b: &mut Vec<u8>, value: u64| {
@@ -306,6 +306,17 @@ fn keys_are_checked_as_key_generation_checks_them() {
         assert!(matches!(load(&|b| weight(b, 0)), WireError::Field { value: 0, min: 1, .. }));
         assert!(matches!(load(&|b| weight(b, 1 << 18)), WireError::Field { max: 0x20000, .. }));
         assert!(matches!(load(&|b| weight(b, 1 << 17)), WireError::Rlwe(RlweError::Count { .. })));
+    }
+    // With a Galois element in the upper half, which is checked like that of a rotation.
+    for (galois, weight) in [(5u64, 0u64), (4, 32), (1 << 20 | 1, 32), (0, 32)] {
+        let error = load(&|b| {
+            b[DESCRIPTOR] = 5;
+            b[DESCRIPTOR + 1..DESCRIPTOR + 9].copy_from_slice(&(galois << 32 | weight).to_le_bytes());
+        });
+        match weight {
+            0 => assert!(matches!(error, WireError::Field { value: 0, min: 1, .. }), "{error}"),
+            _ => assert!(matches!(error, WireError::Rlwe(RlweError::Ring(_))), "{galois}: {error}"),
+        }
     }
     assert!(matches!(load(&|b| b[DESCRIPTOR] = 1), WireError::Field { value: 5, max: 0, .. }));
     assert!(matches!(load(&|b| b[DESCRIPTOR + 1] = 4), WireError::Rlwe(RlweError::Ring(_))));

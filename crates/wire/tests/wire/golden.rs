@@ -97,6 +97,12 @@ fn seeded_keys_expand_as_described() {
                 let pair = KeyGenerator::new(&secret, rng).encapsulation_keys(&to_sparse, &to_dense).unwrap();
                 pair.into_iter().find(|key| key.spec().element == element).unwrap()
             }
+            KeyElement::SparseToDenseGalois { weight, .. } => {
+                let to_sparse = KeySpec { element: KeyElement::DenseToSparse(weight), ..spec.clone() };
+                let mut generator = KeyGenerator::new(&secret, rng);
+                let list = [to_sparse, spec];
+                generator.switching_keys(&list).unwrap().last().unwrap().unwrap()
+            }
             _ => KeyGenerator::new(&secret, rng).switching_key(&spec).unwrap(),
         }
     };
@@ -106,6 +112,7 @@ fn seeded_keys_expand_as_described() {
         (KeyElement::Secret(1 << 40 | 9), 2 << 40 | 9),
         (KeyElement::DenseToSparse(32), 5 << 40 | 32),
         (KeyElement::SparseToDense(32), 6 << 40 | 32),
+        (KeyElement::SparseToDenseGalois { weight: 32, galois: 25 }, 7 << 40 | 25 << 20 | 32),
     ] {
         let (seeded, stored) = (key(element, true), key(element, false));
         assert!(seeded.b_rows() == stored.b_rows());

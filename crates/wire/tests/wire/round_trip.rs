@@ -121,6 +121,23 @@ fn an_empty_key_set_and_one_with_several_keys_of_an_element() {
 }
 
 #[test]
+fn keys_of_an_ephemeral_secret_come_back() {
+    let p = parameters();
+    let secret = samples::secret_key(&p);
+    let spec = |element, level| KeySpec::new(&p, element, level, 1, true);
+    let specs = [
+        spec(KeyElement::DenseToSparse(1 << 10), 0),
+        spec(KeyElement::SparseToDense(1 << 10), 2),
+        spec(KeyElement::SparseToDenseGalois { weight: 1 << 10, galois: (2 << 10) - 1 }, 1),
+    ];
+    let rng = SecretRng::from_entropy(&Zeroizing::new([6; 32]));
+    for key in KeyGenerator::new(&secret, rng).switching_keys(&specs).unwrap() {
+        let key = key.unwrap();
+        assert_same_key(&round_trip(&key, &p), &key);
+    }
+}
+
+#[test]
 fn inspection_shows_what_there_is() {
     let p = parameters();
     let info = |bytes: &[u8]| inspect(&mut &bytes[..]).unwrap();

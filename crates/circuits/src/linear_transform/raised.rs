@@ -1,0 +1,124 @@
+//! A transform of a ciphertext whose modulus is being raised.
+//!
+//! A ciphertext `(c_0, c_1)` modulo `q_0` under an ephemeral secret `s'` is raised by reading it as integers, and then switched to the
+//! main secret `s`. The first thing that is done to the result are the rotations of a transform. Both are one: for the automorphism `g`,
+//! a key from `s'(X^g)` to `s` ([`KeyElement::SparseToDenseGalois`]) gives the rotated ciphertext at once. What it switches is below
+//! `q_0 / 2`, so each of these keys has one digit and one special modulus `P >= q_0` at whatever level, a fifth of the bytes
+//! and of the work of a rotation there.
+//!
+//! * *Baby steps* are such switches, of one decomposition with one digit. `0` is the switch back itself. They stay modulo `Q P`.
+//! * *Giant steps*, if there are any, need keys with more special primes than `P`: every `w_j` is divided by `P`, and the chain
+//!   `w_0 + rot(w_1 + rot(w_2 + ..))` made of whole rotations at scale `S q_level`, before the rescaling.
+//!
+//! # Error
+//! As in [`super`], with every diagonal's baby step switched: `V_b = N sigma^2 (q_0 / P)^2 / 12`. A giant step adds that of a key switch
+//! and of a division, at scale `D q_level`.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use keywright_ckks::{Ciphertext, Evaluator};
+use keywright_ring::{Evaluation, Poly, rotation_element};
+use keywright_rlwe::{
+    Decomposed, Finish, KeyElement, Parameters, RlweCiphertext, for_each_item, noise, raise_modulus,
+};
+
+use super::baby_steps::{Input, Tier, hoist, products};
+use super::keys::{KeyFinder, Rotation};
+use super::{GiantSteps, LinearTransform};
+use crate::CircuitError;
+
+/// Applies a transform, whose special primes are those of the keys back from the ephemeral secret of that weight, to a ciphertext at
+/// level 0 under that secret. The result is one level below the transform's, at the input's scale.
+///
+/// # Errors
+/// Before anything is computed: a missing key; [`CircuitError::SpecialPrimes`] for keys over others than the transform's.
+pub(crate) fn evaluate_raised(
+    evaluator: &Evaluator<'_>,
+    transform: &LinearTransform,
+    weight: usize,
+    ciphertext: &Ciphertext,
+) -> Result<Ciphertext, CircuitError> {
+    let (rlwe, level, plan) = (evaluator.parameters().rlwe(), transform.level(), transform.plan());
+    let mut finder = KeyFinder::new(evaluator, level, transform.special());
+    let babies = finder.raised(&plan.babies, weight)?;
+    finder.finish()?;
+    let giant = match plan.giant_steps {
+        GiantSteps::Chain { step } => {
+            let g = rotation_element(rlwe.log_n(), step as i64);
+            let found = evaluator.keys().best(KeyElement::Galois(g), level, false)?;
+            Some(Rotation { steps: step, found, automorphism: rlwe.automorphism(g)? })
+        }
+        GiantSteps::Separate => None,
+    };
+
+    let [first, second] = [0, 1].map(|i| &ciphertext.rlwe.polys[i]);
+    let halves = [Cow::Owned(raise_modulus(rlwe, first, level)?), Cow::Borrowed(second)];
+    let tiers = vec![Tier { halves, babies }];
+    let inputs = [Input { transform, ciphertext, hop: None, tiers, raised: true }];
+    let hoisted = hoist(evaluator, &inputs)?;
+    let sums = products(evaluator, transform, &inputs, &hoisted, &plan.giants);
+    drop(hoisted);
+    let polys = match (&giant, &sums[..]) {
+        (None, [[first, second]]) => transform.division.divide(rlwe, &[first, second]),
+        _ => chain(rlwe, transform, giant.as_ref(), &inputs[0].tiers[0].babies, &sums)?,
+    };
+
+    let estimate = ciphertext.estimate;
+    let key_noise = |r: &Rotation| noise::key_switch_raised(rlwe, &r.found.plan, &r.found.key);
+    let switched = inputs[0].tiers[0].babies.iter().map(key_noise).fold(0.0, f64::max);
+    let q = rlwe.modulus(level).value() as f64;
+    let chained: f64 = giant
+        .iter()
+        .map(|r| noise::key_switch(rlwe, &r.found.plan, &r.found.key) + noise::division(rlwe))
+        .map(|variance| plan.giants.len() as f64 * ciphertext.deviation_of(variance) / q)
+        .sum();
+    let mut out = estimate;
+    out.deviation = transform.growth() * (estimate.deviation + ciphertext.deviation_of(switched))
+        + transform.deviation * (estimate.magnitude + estimate.deviation)
+        + chained;
+    out.magnitude = transform.growth() * estimate.magnitude;
+    Ok(Ciphertext {
+        parameters: evaluator.parameters().clone(),
+        rlwe: RlweCiphertext { polys },
+        scale: ciphertext.scale,
+        packing: ciphertext.packing,
+        estimate: out.with_noise(ciphertext.deviation_of(noise::division(rlwe))),
+    })
+}
+
+/// The giant steps without special primes, and the rescaling.
+fn chain(
+    rlwe: &Parameters,
+    transform: &LinearTransform,
+    giant: Option<&Rotation>,
+    babies: &[Rotation],
+    sums: &[[Poly<Evaluation>; 2]],
+) -> Result<Vec<Poly<Evaluation>>, CircuitError> {
+    let level = transform.level();
+    let zero = || vec![Poly::zero(rlwe.n(), level + 1), Poly::zero(rlwe.n(), level + 1)];
+    let mut divided = BTreeMap::new();
+    for (&step, [first, second]) in transform.plan().giants.iter().zip(sums) {
+        if let Some(baby) = babies.first() {
+            divided.insert(step, baby.found.plan.division.divide(rlwe, &[first, second]));
+        }
+    }
+    let (mut position, mut total) = divided.pop_last().unwrap_or_else(|| (0, zero()));
+    while let (Some(Rotation { steps, found, automorphism }), true) = (giant, position > 0) {
+        position -= steps;
+        let decomposed = Decomposed::new(rlwe, found.plan.clone(), &total[1])?;
+        let rows = decomposed.rows_of(&found.key, found.coalesce)?;
+        let finish = Finish { addend: [Some(&total[0]), None], automorphism: Some(&**automorphism) };
+        let mut next = decomposed.switch(&[(&found.key, rows)], &[finish]).remove(0).polys;
+        if let Some(sum) = divided.remove(&position) {
+            let limbs = next.iter_mut().zip(&sum).flat_map(|(out, sum)| {
+                out.limbs_mut().zip(sum.limbs()).enumerate().map(|(i, (out, sum))| (i, out, sum))
+            });
+            for_each_item(limbs.collect(), |_, (i, out, sum): (usize, &mut [u64], &[u64])| {
+                rlwe.ring().backend().add_assign(rlwe.modulus(i), out, sum);
+            });
+        }
+        total = next;
+    }
+    Ok(rlwe.rescaling(level)?.divide(rlwe, &total.iter().collect::<Vec<_>>()))
+}
