@@ -652,6 +652,8 @@ class BootstrapperPlan:
         order: str = "slots_to_coeffs_first",
         key_budget: int | str = ...,
         stages_apart: bool = False,
+        alpha: int | str | None = None,
+        key_levels: str = "needed",
         ephemeral_weight: int | None = 32,
         log2_failure: float = ...,
         iterations: int = 1,

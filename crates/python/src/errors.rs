@@ -55,6 +55,12 @@ pub(crate) enum Failure {
     Basis(String),
     /// A name that is no kind of slot values.
     SlotValues(String),
+    /// A name that is none of those an argument takes.
+    Choice {
+        argument: &'static str,
+        value: String,
+        known: &'static str,
+    },
     /// A name that is no budget of keys.
     KeyBudget(String),
     /// Not an order of the stages.
@@ -639,6 +645,10 @@ impl From<Failure> for PyErr {
                 Failure::SlotValues(values) => (
                     format!("there are no `{values}` values; use \"complex\" or \"real\""),
                     (|| described!(py, "ParameterError", what = "values", value = values))(),
+                ),
+                Failure::Choice { argument, value, known } => (
+                    format!("{argument} `{value}`: use {known}"),
+                    (|| described!(py, "ParameterError", what = argument, value = value))(),
                 ),
                 Failure::KeyBudget(name) => (
                     format!(

@@ -37,6 +37,7 @@ pub(crate) fn literal(log_slots: u32, values: Values) -> BootstrapperLiteral {
         coeffs_to_slots: 2,
         budget: KeyBudget::Fastest,
         stages_apart: false,
+        keys: None,
         ephemeral_weight: Some(32),
         log2_failure: -40.0,
         log_ratio: 6.0,
