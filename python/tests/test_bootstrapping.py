@@ -147,7 +147,9 @@ def test_a_key_budget_is_kept_and_the_values_come_back() -> None:
         error = np.abs(kw.Decryptor(secret).decrypt(result) - values).max()
         assert error <= result.error_bound
         # The first factor takes what is raised: the stages are not apart.
-        coefficients = bootstrapper.slots_to_coeffs(evaluator, encryptor.encrypt(values, level=plan.input_level))
+        coefficients = bootstrapper.slots_to_coeffs(
+            evaluator, encryptor.encrypt(values, level=plan.input_level)
+        )
         with pytest.raises(kw.ParameterError, match="stages apart"):
             bootstrapper.coeffs_to_slots(evaluator, bootstrapper.mod_raise(evaluator, coefficients))
 
