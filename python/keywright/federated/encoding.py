@@ -24,7 +24,7 @@ class Encoding:
 
     Attributes:
         bound: largest absolute value of a model value.
-        bits: bits of an integer with its sign, 2 to 40; 24 are the precision of float32.
+        bits: bits of an integer with its sign, 2 to 40. Training amplifies rounding: see docs/federated.md.
         max_clients: most clients of one round. Room for more than declared is used if the modulus has it
             (`capacity`).
         max_weight: largest number of samples of one client.
@@ -36,7 +36,7 @@ class Encoding:
     bound: float
     max_clients: int
     max_weight: int
-    bits: int = 24
+    bits: int = 30
     min_clients: int = 2
     out_of_range: Literal["clip", "refuse"] = "clip"
     parameters: SumParameters = field(init=False, repr=False, compare=False)
