@@ -3,8 +3,8 @@ use std::sync::Arc;
 
 use keywright_circuits::CircuitError;
 use keywright_circuits::bootstrapping::{
-    BOOTSTRAP_PRESETS, BootstrapperLiteral, BootstrapperPlan, Digits, Iterations, KeyBudget, KeyDesign,
-    KeyLevels, Order, Values, bootstrap_preset,
+    BOOTSTRAP_PRESETS, BootstrapperLiteral, BootstrapperPlan, Digits, FactorPlan, Iterations, KeyBudget,
+    KeyDesign, KeyLevels, Order, Values, bootstrap_preset,
 };
 use keywright_rlwe::{KeySpec, Parameters};
 use pyo3::prelude::*;
@@ -330,19 +330,15 @@ impl PyBootstrapperPlan {
     /// prime. What a key budget chooses from.
     #[getter]
     fn factor_options<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyDict>, Failure> {
-        let mut out: Vec<(&str, Vec<Vec<(usize, f64)>>)> = Vec::new();
-        for (stage, options) in self.plan.factor_options(&self.parameters.0)? {
-            let factor = options.iter().map(|option| (option.key_bytes, option.work)).collect();
-            match out.last_mut().filter(|(name, _)| *name == stage.name()) {
-                Some((_, factors)) => factors.push(factor),
-                None => out.push((stage.name(), vec![factor])),
-            }
+        let out = PyDict::new(py);
+        let options = self.plan.factor_options(&self.parameters.0)?;
+        for factors in options.chunk_by(|(a, _), (b, _)| a == b) {
+            let ways =
+                |ways: &[FactorPlan]| ways.iter().map(|way| (way.key_bytes, way.work)).collect::<Vec<_>>();
+            let stage: Vec<_> = factors.iter().map(|(_, found)| ways(found)).collect();
+            out.set_item(factors[0].0.name(), stage)?;
         }
-        let dict = PyDict::new(py);
-        for (name, factors) in out {
-            dict.set_item(name, factors)?;
-        }
-        Ok(dict)
+        Ok(out)
     }
 
     /// Bytes of the keys of each stage, in their order; a key of several stages counts for the first.
