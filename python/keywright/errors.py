@@ -219,6 +219,23 @@ class FormatError(KeywrightError, ValueError):
     expected: object = None
 
 
+class AggregationError(KeywrightError, ValueError):
+    """Encrypted updates that do not belong together, or a sum that is none.
+
+    Attributes:
+        reason: "session", "round", "number of values", "client", "weight", "shapes", "duplicate", "too few",
+            "no share", "set-up" or "undecodable".
+        client: whose update, None if it is not one update that is at fault.
+        found: what it says.
+        expected: what was expected.
+    """
+
+    reason: str
+    client: int | None = None
+    found: object = None
+    expected: object = None
+
+
 class PoolEmptyError(KeywrightError, LookupError):
     """A pool has no entry, and was told not to make one, or nothing fills it.
 

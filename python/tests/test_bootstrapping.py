@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import keywright as kw
 import numpy as np
@@ -77,6 +77,8 @@ def small_plan(
     arcsine_degree: int = 7,
     key_budget: int | str = "fastest",
     stages_apart: bool = True,
+    alpha: int | str | None = None,
+    key_levels: str = "needed",
     ephemeral_weight: int | None = 32,
     log2_failure: float = -40,
     iterations: int = 1,
@@ -97,6 +99,8 @@ def small_plan(
         arcsine_degree=arcsine_degree,
         key_budget=key_budget,
         stages_apart=stages_apart,
+        alpha=alpha,
+        key_levels=key_levels,
         ephemeral_weight=ephemeral_weight,
         log2_failure=log2_failure,
         iterations=iterations,
@@ -144,7 +148,7 @@ def test_a_key_budget_is_kept_and_the_values_come_back() -> None:
         assert "sparse_to_dense" in kinds
         evaluator, bootstrapper = kw.Evaluator(parameters, keys), kw.Bootstrapper(plan)
         result = bootstrapper.bootstrap(evaluator, encryptor.encrypt(values, level=plan.input_level))
-        error = np.abs(kw.Decryptor(secret).decrypt(result) - values).max()
+        error = np.abs(kw.Decryptor(secret).decrypt_complex(result) - values).max()
         assert error <= result.error_bound
         # The first factor takes what is raised: the stages are not apart.
         coefficients = bootstrapper.slots_to_coeffs(
@@ -174,6 +178,14 @@ def test_a_budget_that_cannot_be_names_the_fewest_bytes(budget: int) -> None:
     with pytest.raises(kw.ParameterError, match=f"{fewest}") as caught:
         small_plan(parameters, key_budget=budget)
     assert (caught.value.what, caught.value.value, caught.value.minimum) == ("key_budget", budget, fewest)
+
+
+def test_a_preset_takes_another_budget() -> None:
+    name = "N15_QP868_L3_S37"
+    default, fewest = kw.BootstrapperPlan.preset(name), kw.BootstrapperPlan.preset(name, key_budget="fewest")
+    assert sum(fewest.key_bytes.values()) < 250e6 < sum(default.key_bytes.values()) <= 700e6
+    with pytest.raises(kw.ParameterError, match="bytes"):
+        kw.BootstrapperPlan.preset(name, key_budget=1)
 
 
 def test_a_name_that_is_no_budget_is_refused() -> None:
@@ -554,3 +566,50 @@ def test_what_is_shown(full: Bootstrapping) -> None:
     for thing in (full.plan, full.bootstrapper):
         with pytest.raises(TypeError, match="not pickled"):
             thing.__reduce__()
+
+
+@pytest.mark.parametrize(
+    ("alpha", "key_levels"),
+    [(2, "needed"), (2, "top"), ("maximum", "needed"), ("dynamic_dropped", "needed"), ("dynamic", "top")],
+)
+def test_every_choice_of_digits_and_levels_comes_back(alpha: int | str, key_levels: str) -> None:
+    plan = small_plan(wide_parameters(), slots=8, alpha=alpha, key_levels=key_levels)
+    secret = kw.SecretKey.generate(plan.parameters, entropy=ENTROPY)
+    generator = kw.KeyGenerator(secret)
+    keys = generator.evaluation_keys(specs=plan.required_keys(), relinearization=False)
+    values = np.linspace(-1, 1, 8) + 1j * np.linspace(1, -1, 8)
+    encrypted = kw.Encryptor(generator.public_key()).encrypt(values, slots=8, level=plan.input_level)
+    out = kw.Bootstrapper(plan).bootstrap(kw.Evaluator(plan.parameters, keys), encrypted)
+    error = np.abs(kw.Decryptor(secret).decrypt_complex(out) - values).max()
+    assert error <= out.error_bound
+    designed = [spec for stage in ("slots_to_coeffs", "coeffs_to_slots") for spec in plan.stage_keys[stage]]
+    if alpha in (2, "maximum"):
+        primes = 3 if alpha == "maximum" else alpha
+        assert {(spec.alpha, len(spec.special)) for spec in designed} == {(primes, primes)}
+    if key_levels == "top":
+        assert {spec.level for spec in designed} == {plan.parameters.max_level}
+
+
+def wide_parameters() -> kw.Parameters:
+    """The first special prime is above every ciphertext prime: digits of a single prime fit it."""
+    return kw.Parameters.from_bits(10, Q_BITS, [61, 60, 50], 45, insecure=True)
+
+
+@pytest.mark.parametrize("alpha", [0, 4, 2**62])
+def test_an_alpha_without_special_primes_is_refused(alpha: int) -> None:
+    with pytest.raises(kw.ParameterError, match="alpha") as caught:
+        small_plan(wide_parameters(), alpha=alpha)
+    assert caught.value.value == alpha
+    assert caught.value.stage == "slots_to_coeffs"
+
+
+def test_special_primes_below_a_prime_are_refused() -> None:
+    with pytest.raises(kw.ParameterError, match="special"):
+        small_plan(kw.Parameters.from_bits(10, Q_BITS, [44, 60], 45, insecure=True), alpha=1)
+
+
+@pytest.mark.parametrize("changed", [{"alpha": "longest"}, {"key_levels": "lowest"}])
+def test_unknown_choices_are_refused(changed: dict[str, Any]) -> None:
+    with pytest.raises(kw.ParameterError, match="use") as caught:
+        small_plan(wide_parameters(), **changed)
+    assert caught.value.value in changed.values()

@@ -63,6 +63,7 @@ fn set(name: &str) -> Result<(CkksParameters, BootstrapperLiteral), BenchError> 
             coeffs_to_slots: 2,
             budget: KeyBudget::Fastest,
             stages_apart: false,
+            keys: None,
             ephemeral_weight: Some(32),
             log2_failure: -40.0,
             log_ratio: 5.0,
@@ -83,16 +84,23 @@ fn set(name: &str) -> Result<(CkksParameters, BootstrapperLiteral), BenchError> 
 
 /// Distances of decrypted parts from expected ones.
 #[derive(Default)]
-struct Errors {
-    largest: f64,
+pub(crate) struct Errors {
+    pub(crate) largest: f64,
     sum: f64,
     count: f64,
+    /// Whether none was above the bound given with it.
+    pub(crate) bounded: bool,
 }
 
 impl Errors {
-    fn add(&mut self, found: &[Complex64], expected: &[Complex64], kind: Values) {
+    pub(crate) fn new() -> Self {
+        Self { bounded: true, ..Self::default() }
+    }
+
+    pub(crate) fn add(&mut self, found: &[Complex64], expected: &[Complex64], kind: Values, bound: f64) {
         for (found, expected) in found.iter().zip(expected) {
             let error = found - expected;
+            self.bounded &= error.norm() <= bound;
             let parts = [error.re.abs(), error.im.abs()];
             for part in &parts[..if kind == Values::Complex { 2 } else { 1 }] {
                 (self.largest, self.sum, self.count) =
@@ -117,7 +125,7 @@ fn seconds<T, E>(work: impl FnOnce() -> Result<T, E>) -> Result<(T, f64), E> {
 }
 
 /// Values with parts uniform in `[-1, 1)`.
-fn values(source: &mut SecretRng, literal: &BootstrapperLiteral) -> Vec<Complex64> {
+pub(crate) fn values(source: &mut SecretRng, literal: &BootstrapperLiteral) -> Vec<Complex64> {
     let mut unit = || source.next_word() as f64 / 2f64.powi(63) - 1.0;
     let imaginary = if literal.values == Values::Complex { 1.0 } else { 0.0 };
     (0..1usize << literal.log_slots).map(|_| Complex64::new(unit(), imaginary * unit())).collect()
@@ -198,8 +206,8 @@ pub fn run_bootstrap(
     let mut encryptor = Encryptor::new(&parameters, &public, rng(4))?;
     let decryptor = Decryptor::new(&parameters, &secret)?;
     let mut source = rng(3);
-    let (mut added, mut result) = (Errors::default(), Errors::default());
-    let (mut bounded, mut bound) = (true, 0.0);
+    let (mut added, mut result) = (Errors::new(), Errors::new());
+    let mut bound = 0.0;
     let mut times = Vec::new();
     let total = request.runs + 2;
     let phase = "bootstraps";
@@ -211,10 +219,9 @@ pub fn run_bootstrap(
         let input = encryptor.encrypt(&values, literal.log_slots, plan.input_level())?;
         let (out, elapsed) = seconds(|| bootstrapper.bootstrap(&evaluator, &input))?;
         let found = decryptor.decrypt(&out)?;
-        added.add(&found, &decryptor.decrypt(&input)?, literal.values);
-        result.add(&found, &values, literal.values);
         bound = out.estimate.bound();
-        bounded &= found.iter().zip(&values).all(|(found, value)| (found - value).norm() <= bound);
+        added.add(&found, &decryptor.decrypt(&input)?, literal.values, f64::INFINITY);
+        result.add(&found, &values, literal.values, bound);
         // The first touches memory and makes plans.
         if run > 0 {
             times.push(elapsed);
@@ -237,7 +244,7 @@ pub fn run_bootstrap(
         times,
         limit_s: None,
         bytes: keys.bytes(),
-        checked: bounded,
+        checked: result.bounded,
         peak_rss_bytes: peak_rss(),
         bootstrap: Some(BootstrapFigures {
             preset: request.preset.clone(),

@@ -2,12 +2,14 @@
 //! beside the limit that the machine's own rates set.
 
 mod bootstrap;
+mod key_design;
 mod limit;
 mod record;
 mod set;
 mod works;
 
 pub use bootstrap::{BootstrapRequest, Event, bootstrap_names, run_bootstrap};
+pub use key_design::{DesignRecord, DesignRequest, Timing, most_special, run_design};
 pub use limit::{Machine, Operations};
 pub use record::{BootstrapFigures, Record};
 pub use set::{BenchSet, SETS};

@@ -3,10 +3,10 @@ use std::sync::Arc;
 
 use keywright_circuits::CircuitError;
 use keywright_circuits::bootstrapping::{
-    BOOTSTRAP_PRESETS, BootstrapperLiteral, BootstrapperPlan, Iterations, KeyBudget, Order, Values,
-    bootstrap_preset,
+    BOOTSTRAP_PRESETS, BootstrapperLiteral, BootstrapperPlan, Digits, Iterations, KeyBudget, KeyDesign,
+    KeyLevels, Order, Values, bootstrap_preset,
 };
-use keywright_rlwe::KeySpec;
+use keywright_rlwe::{KeySpec, Parameters};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -36,6 +36,12 @@ use crate::pool::compute;
 ///         longer; within the budget the fastest way to evaluate every factor is chosen.
 ///     stages_apart: whether each stage is to be usable alone. By default `mod_raise` and the first factor of `coeffs_to_slots` are one
 ///         where they can be (N/2 slots, an ephemeral secret): less time, fewer bytes.
+///     alpha: the digits of keys, with the stages apart; None, the default, for what makes the least work within the budget. A number is the
+///         same in all of them: digits of at most so many primes over as many special primes of the parameters; "maximum" is the number of
+///         their special primes. "dynamic" chooses for each key what makes the fewest transforms at its level from the special primes of the
+///         parameters, "dynamic_dropped" also from primes that ciphertexts at its level no longer have.
+///     key_levels: of keys with such an alpha: "needed" for the level where they are used, "top" for as high as their special primes
+///         and the security bound allow.
 ///     ephemeral_weight: Hamming weight of the ephemeral secret under which the modulus is raised; None for the main
 ///         secret, of which the range of `eval_mod` then depends.
 ///     log2_failure: log2 of the probability that a bootstrap fails, -40 by default.
@@ -51,8 +57,8 @@ use crate::pool::compute;
 /// Raises:
 ///     LevelError: the parameters have too few levels, or the output level is below the input level.
 ///     SecurityError: a key would be above the bound for its secret.
-///     ParameterError: a number is not legal; no approximation has these degrees, or so many bits as `log_precision`; the key budget is
-///         below its `minimum`, the fewest bytes that there can be.
+///     ParameterError: a number is not legal, as an alpha above the number of special primes; no approximation has these degrees, or so many
+///         bits as `log_precision`; the key budget is below its `minimum`, the fewest bytes that there can be.
 ///     ScaleError: the coefficients' scale is below 1.
 ///
 /// Errors of a stage have its name as `stage` and the level of its input as `stage_level`.
@@ -96,6 +102,50 @@ fn parse_values(name: &str) -> Result<Values, Failure> {
     }
 }
 
+/// `alpha`: a number of primes or a name.
+#[derive(FromPyObject)]
+pub(crate) enum Alpha {
+    Count(usize),
+    Name(String),
+}
+
+fn parse_digits(alpha: Alpha, parameters: &Parameters) -> Result<Digits, Failure> {
+    let name = match alpha {
+        Alpha::Count(alpha) => return Ok(Digits::Static { alpha }),
+        Alpha::Name(name) => name,
+    };
+    match name.as_str() {
+        "maximum" => Ok(Digits::maximum(parameters)),
+        "dynamic" => Ok(Digits::Dynamic { dropped_primes: false }),
+        "dynamic_dropped" => Ok(Digits::Dynamic { dropped_primes: true }),
+        _ => {
+            let known = "a number, \"maximum\", \"dynamic\" or \"dynamic_dropped\"";
+            Err(Failure::Choice { argument: "alpha", value: name, known })
+        }
+    }
+}
+
+fn parse_design(
+    alpha: Option<Alpha>,
+    key_levels: &str,
+    parameters: &Parameters,
+) -> Result<Option<KeyDesign>, Failure> {
+    let levels = parse_key_levels(key_levels)?;
+    let digits = alpha.map(|alpha| parse_digits(alpha, parameters)).transpose()?;
+    Ok(digits.map(|digits| KeyDesign { digits, levels }))
+}
+
+fn parse_key_levels(name: &str) -> Result<KeyLevels, Failure> {
+    match name {
+        "needed" => Ok(KeyLevels::Needed),
+        "top" => Ok(KeyLevels::Top),
+        other => {
+            let known = "\"needed\" or \"top\"";
+            Err(Failure::Choice { argument: "key_levels", value: other.into(), known })
+        }
+    }
+}
+
 fn parse_order(name: &str) -> Result<Order, Failure> {
     match name {
         "slots_to_coeffs_first" => Ok(Order::SlotsToCoeffsFirst),
@@ -130,7 +180,7 @@ impl PyBootstrapperPlan {
     #[pyo3(signature = (
         parameters, *, slots_to_coeffs, coeffs_to_slots, log_ratio, cosine_degree, double_angles, arcsine_degree, slots=None,
         values="complex", order="slots_to_coeffs_first", key_budget=PyKeyBudget::Name("fastest".into()), stages_apart=false,
-        ephemeral_weight=32, log2_failure=-40.0, iterations=1, log_precision=None, output_level=None
+        alpha=None, key_levels="needed", ephemeral_weight=32, log2_failure=-40.0, iterations=1, log_precision=None, output_level=None
     ))]
     fn new(
         py: Python<'_>,
@@ -146,6 +196,8 @@ impl PyBootstrapperPlan {
         order: &str,
         key_budget: PyKeyBudget,
         stages_apart: bool,
+        alpha: Option<Alpha>,
+        key_levels: &str,
         ephemeral_weight: Option<usize>,
         log2_failure: f64,
         iterations: usize,
@@ -160,6 +212,7 @@ impl PyBootstrapperPlan {
             coeffs_to_slots,
             budget: parse_budget(key_budget)?,
             stages_apart,
+            keys: parse_design(alpha, key_levels, parameters.0.rlwe())?,
             ephemeral_weight,
             log2_failure,
             log_ratio,

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use keywright_aggregation::AggregationError;
 use keywright_bench::BenchError;
 use keywright_bfv::BfvError;
 use keywright_circuits::CircuitError;
@@ -29,6 +30,7 @@ pub(crate) enum Failure {
     /// An insecure class without the acknowledgement.
     Insecure(&'static str),
     Wire(WireError),
+    Aggregation(AggregationError),
     /// What is wrong with the contents of a file.
     InFile(PathBuf, WireError),
     /// What the system says of a file.
@@ -53,6 +55,12 @@ pub(crate) enum Failure {
     Basis(String),
     /// A name that is no kind of slot values.
     SlotValues(String),
+    /// A name that is none of those an argument takes.
+    Choice {
+        argument: &'static str,
+        value: String,
+        known: &'static str,
+    },
     /// A name that is no budget of keys.
     KeyBudget(String),
     /// Not an order of the stages.
@@ -97,6 +105,7 @@ from! {
     },
     EncoderError => |error| Self::Ckks(error.into()),
     WireError => Self::Wire,
+    AggregationError => Self::Aggregation,
     BenchError => |error| match error {
         BenchError::Circuit(error) => error.into(),
         BenchError::Ckks(error) => error.into(),
@@ -387,6 +396,36 @@ fn ckks<'py>(py: Python<'py>, error: &CkksError) -> PyResult<Described<'py>> {
     }
 }
 
+fn aggregation<'py>(py: Python<'py>, error: &AggregationError) -> PyResult<Described<'py>> {
+    match error {
+        AggregationError::Rlwe(error) => rlwe(py, error),
+        AggregationError::Range { what, value, min, max } => {
+            described!(py, "ParameterError", what = what, value = value, minimum = min, maximum = max)
+        }
+        AggregationError::NoModulus { bits, max, .. } => {
+            described!(py, "ParameterError", what = "bits of the modulus", value = bits, maximum = max)
+        }
+        AggregationError::Magnitude { index, value, magnitude } => {
+            described!(py, "EncodeError", value = value, index = index, bound = magnitude)
+        }
+        AggregationError::Mismatch { what, client, found, expected } => described!(
+            py,
+            "AggregationError",
+            reason = what,
+            client = client,
+            found = found,
+            expected = expected
+        ),
+        AggregationError::Duplicate(client) => {
+            described!(py, "AggregationError", reason = "duplicate", client = client)
+        }
+        AggregationError::Undecodable { .. } => {
+            described!(py, "AggregationError", reason = "undecodable")
+        }
+        _ => described!(py, "KeywrightError"),
+    }
+}
+
 fn pool<'py>(py: Python<'py>, error: &PoolError) -> PyResult<Described<'py>> {
     match error {
         PoolError::Range { what, value, min, max } => {
@@ -479,6 +518,7 @@ fn bfv<'py>(py: Python<'py>, error: &BfvError) -> PyResult<Described<'py>> {
 
 fn wire<'py>(py: Python<'py>, error: &WireError) -> PyResult<Described<'py>> {
     match error {
+        WireError::Aggregation(error) => aggregation(py, error),
         WireError::Rlwe(error) => rlwe(py, error),
         WireError::ForeignParameters { found, expected } => {
             described!(py, "MixedParametersError", left = found.to_string(), right = expected.to_string())
@@ -606,6 +646,10 @@ impl From<Failure> for PyErr {
                     format!("there are no `{values}` values; use \"complex\" or \"real\""),
                     (|| described!(py, "ParameterError", what = "values", value = values))(),
                 ),
+                Failure::Choice { argument, value, known } => (
+                    format!("{argument} `{value}`: use {known}"),
+                    (|| described!(py, "ParameterError", what = argument, value = value))(),
+                ),
                 Failure::KeyBudget(name) => (
                     format!(
                         "there is no key budget `{name}`; use \"fastest\", \"fewest\" or a number of bytes"
@@ -627,6 +671,7 @@ impl From<Failure> for PyErr {
                 Failure::Bench(reason) => (reason, described!(py, "ParameterError")),
                 Failure::InFile(path, error) => (format!("{}: {error}", path.display()), wire(py, &error)),
                 Failure::Wire(error) => (error.to_string(), wire(py, &error)),
+                Failure::Aggregation(error) => (error.to_string(), aggregation(py, &error)),
                 Failure::Values(reason) => (reason, described!(py, "EncodeError")),
                 Failure::Slots { slots, max } => (
                     format!("{slots} slots: the number of slots is a power of two from 1 to {max}"),

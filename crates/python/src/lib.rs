@@ -34,7 +34,9 @@ mod pool;
 mod public_key;
 mod secret_key;
 mod seeded_ciphertext;
+mod sums;
 mod switching_key;
+mod threshold;
 
 /// Keywright's compiled engine. Import it as `keywright`.
 #[pyo3::pymodule(gil_used = false)]
@@ -90,7 +92,11 @@ mod _core {
     #[pymodule_export]
     use crate::seeded_ciphertext::PySeededCiphertext;
     #[pymodule_export]
+    use crate::sums::{PyEncryptedSum, PyEncryptedUpdate, PySumKey, PySumParameters};
+    #[pymodule_export]
     use crate::switching_key::PySwitchingKey;
+    #[pymodule_export]
+    use crate::threshold::{PyThresholdKey, PyThresholdParameters, PyThresholdParty, PyThresholdShare};
 
     #[pymodule_export]
     #[expect(non_upper_case_globals, reason = "the name that Python expects")]

@@ -34,6 +34,7 @@ impl KeyUse {
 pub struct EvaluationKeys {
     parameters: Parameters,
     keys: BTreeMap<KeyElement, Vec<Arc<SwitchingKey>>>,
+    coalescing: bool,
 }
 
 /// How many nearest keys an error lists.
@@ -42,7 +43,13 @@ const NEAREST: usize = 4;
 impl EvaluationKeys {
     /// An empty set.
     pub fn new(parameters: &Parameters) -> Self {
-        Self { parameters: parameters.clone(), keys: BTreeMap::new() }
+        Self { parameters: parameters.clone(), keys: BTreeMap::new(), coalescing: true }
+    }
+
+    /// The same keys, each used with its own digits at every level: a measure of what coalescing does.
+    #[must_use]
+    pub fn without_coalescing(self) -> Self {
+        Self { coalescing: false, ..self }
     }
 
     /// The parameters of its keys.
@@ -97,7 +104,8 @@ impl EvaluationKeys {
         self.keys.get(&element).into_iter().flatten().filter(move |key| key.spec().level >= level).flat_map(
             move |key| {
                 let rows = key.digits().iter().filter(|row| row.start <= level).count();
-                (1..=rows).filter_map(move |coalesce| {
+                let most = if self.coalescing { rows } else { rows.min(1) };
+                (1..=most).filter_map(move |coalesce| {
                     let plan = self.parameters.switch_plan(key.spec(), level, coalesce, rescale).ok()?;
                     Some(KeyUse { key: key.clone(), coalesce, plan })
                 })

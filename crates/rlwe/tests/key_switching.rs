@@ -170,6 +170,22 @@ fn coalesced_rows_serve_coarser_digits() {
 }
 
 #[test]
+fn a_set_without_coalescing_uses_keys_with_their_own_digits() {
+    let parameters = parameters(11);
+    let secret = SecretKey::sample(&parameters, &mut rng(3)).unwrap();
+    let element = KeyElement::Relinearization;
+    let spec = KeySpec { element, level: 7, alpha: 1, special: vec![8, 9], seeded: true };
+    let mut keys = EvaluationKeys::new(&parameters);
+    keys.insert(KeyGenerator::new(&secret, rng(4)).switching_key(&spec).unwrap()).unwrap();
+    assert!(keys.uses(element, 3, false).any(|found| found.coalesce > 1));
+    let keys = keys.without_coalescing();
+    for level in 0..=7 {
+        let found: Vec<usize> = keys.uses(element, level, false).map(|found| found.coalesce).collect();
+        assert_eq!(found, [1], "level {level}");
+    }
+}
+
+#[test]
 fn truncation_is_generation_at_the_lower_level() {
     let parameters = parameters(11);
     let secret = SecretKey::sample(&parameters, &mut rng(5)).unwrap();

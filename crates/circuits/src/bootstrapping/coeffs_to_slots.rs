@@ -32,6 +32,8 @@ use keywright_rlwe::{KeyElement, KeySpec};
 use super::dft::{Dft, Direction};
 use super::factor::{FactorPlan, quiet_key};
 use super::key_budget::KeyBudget;
+use super::key_design::KeyDesign;
+use super::key_supply::KeySupply;
 use super::mod_raise::{Encapsulation, Raised};
 use super::stage::{Stage, require_input};
 use super::transforms::{Diagonals, Transforms};
@@ -104,7 +106,7 @@ impl CoeffsToSlotsPlan {
         let trace = (log_slots..max)
             .map(|k| quiet_key(rlwe, KeyElement::Galois(rotation_element(rlwe.log_n(), 1 << k)), level))
             .collect::<Result<_, _>>()?;
-        let options = Self::options(parameters, &dft, values, level, raise)?;
+        let options = Self::options(parameters, &dft, values, level, raise, None)?;
         let (_, factors) = budget.choose(0, options)?;
         let conjugation = quiet_key(rlwe, KeyElement::Galois((2 << rlwe.log_n()) - 1), level - needed)?;
         Ok(Self { dft, values, trace, factors, conjugation, input_scale, factor, output_scale })
@@ -117,6 +119,7 @@ impl CoeffsToSlotsPlan {
         values: Values,
         level: usize,
         raise: Option<&Encapsulation>,
+        design: Option<KeyDesign>,
     ) -> Result<Vec<Vec<FactorPlan>>, CircuitError> {
         let log_slots = dft.log_slots();
         let halves = values == Values::Complex && log_slots < parameters.max_log_slots();
@@ -130,7 +133,7 @@ impl CoeffsToSlotsPlan {
                     Some(Encapsulation { weight, to_dense, .. }) => {
                         FactorPlan::raised_options(parameters, indices, log_slots, *weight, to_dense)
                     }
-                    None => FactorPlan::options(parameters, indices, log_slots, level),
+                    None => FactorPlan::options(parameters, indices, log_slots, level, design),
                 }
             })
             .collect()
@@ -164,8 +167,15 @@ impl CoeffsToSlotsPlan {
 
     /// Every key that the stage uses.
     pub fn required_keys(&self) -> Vec<KeySpec> {
-        let factors = self.factors.iter().flat_map(|factor| &factor.keys);
-        self.trace.iter().chain(factors).chain([&self.conjugation]).cloned().collect()
+        self.steps().concat()
+    }
+
+    /// The keys of each step, in the order in which [`CoeffsToSlots::evaluate_streamed`] asks for them: those of the trace, none for a full
+    /// packing; of every factor; of the conjugation.
+    pub fn steps(&self) -> Vec<Vec<KeySpec>> {
+        let factors = self.factors.iter().map(|factor| factor.keys.clone());
+        let last = vec![self.conjugation.clone()];
+        std::iter::once(self.trace.clone()).chain(factors).chain([last]).collect()
     }
 
     /// By how much the trace multiplies: `N/2n`.
@@ -229,19 +239,39 @@ impl CoeffsToSlots {
         evaluator: &Evaluator<'_>,
         input: &Ciphertext,
     ) -> Result<Vec<Ciphertext>, CircuitError> {
+        self.require_evaluator(evaluator)?;
+        self.evaluate_streamed(&mut evaluator.keys(), input)
+    }
+
+    fn require_evaluator(&self, evaluator: &Evaluator<'_>) -> Result<(), CircuitError> {
+        let same = self.parameters.require_same(evaluator.parameters(), "the stage", "the evaluator");
+        same.map_err(|error| Stage::CoeffsToSlots.error(self.plan.input_level(), error))
+    }
+
+    /// The same with keys that come when they are needed, step by step: [`CoeffsToSlotsPlan::steps`].
+    ///
+    /// # Errors
+    /// As [`Self::evaluate`], but a missing key is found at its step; those of the supply.
+    pub fn evaluate_streamed(
+        &self,
+        keys: &mut dyn KeySupply,
+        input: &Ciphertext,
+    ) -> Result<Vec<Ciphertext>, CircuitError> {
         let (plan, stage) = (&self.plan, Stage::CoeffsToSlots);
         let packing = Packing::Coefficients;
         require_input(stage, &self.parameters, input, packing, plan.input_level(), plan.input_scale)?;
         if plan.is_raised() {
             return Err(stage.error(plan.input_level(), CircuitError::StagesFused));
         }
-        let traced = self.trace(evaluator, input).map_err(|e| stage.error(plan.input_level(), e))?;
+        let traced = self.trace(keys, input).map_err(|e| stage.error(plan.input_level(), e))?;
         let scale = traced.scale;
         let slots = self
             .transforms
-            .apply(evaluator, traced, |i| encode(&self.parameters, plan, i))
+            .apply(&self.parameters, keys, stage, &plan.factors, traced, |i| {
+                encode(&self.parameters, plan, i)
+            })
             .map_err(|e| stage.error(plan.input_level(), e))?;
-        self.finish(evaluator, slots, scale, input.estimate.magnitude)
+        self.finish(keys, slots, scale, input.estimate.magnitude)
     }
 
     /// The same for what [`super::mod_raise::encapsulate`] leaves, and a plan that [`CoeffsToSlotsPlan::is_raised`].
@@ -254,6 +284,7 @@ impl CoeffsToSlots {
         evaluator: &Evaluator<'_>,
         Raised(input): &Raised,
     ) -> Result<Vec<Ciphertext>, CircuitError> {
+        self.require_evaluator(evaluator)?;
         let (plan, stage, level) = (&self.plan, Stage::CoeffsToSlots, self.plan.input_level());
         require_input(stage, &self.parameters, input, Packing::Coefficients, 0, plan.input_scale)?;
         let Some(weight) = plan.factors[0].raised else {
@@ -267,13 +298,13 @@ impl CoeffsToSlots {
             .transforms
             .apply_raised(evaluator, weight, sum, |i| encode(&self.parameters, plan, i))
             .map_err(|e| stage.error(level, e))?;
-        self.finish(evaluator, slots, scale, magnitude)
+        self.finish(&mut evaluator.keys(), slots, scale, magnitude)
     }
 
     /// What follows the transforms.
     fn finish(
         &self,
-        evaluator: &Evaluator<'_>,
+        keys: &mut dyn KeySupply,
         mut slots: Ciphertext,
         scale: f64,
         magnitude: f64,
@@ -285,7 +316,7 @@ impl CoeffsToSlots {
             // The error of the first factors, seen in twice as many slots, has twice the coefficients.
             slots.estimate.deviation *= 2f64.sqrt();
         }
-        let mut out = self.real_parts(evaluator, &slots).map_err(|e| stage.error(plan.output_level(), e))?;
+        let mut out = self.real_parts(keys, &slots).map_err(|e| stage.error(plan.output_level(), e))?;
         for part in &mut out {
             part.estimate.magnitude = magnitude * plan.factor;
         }
@@ -293,8 +324,9 @@ impl CoeffsToSlots {
     }
 
     /// The input with nothing but multiples of `X^(N/2n)`, as slots. Magnitudes are root mean squares from here on.
-    fn trace(&self, evaluator: &Evaluator<'_>, input: &Ciphertext) -> Result<Ciphertext, CircuitError> {
+    fn trace(&self, keys: &mut dyn KeySupply, input: &Ciphertext) -> Result<Ciphertext, CircuitError> {
         let (plan, log_slots) = (&self.plan, self.plan.dft.log_slots());
+        let evaluator = Evaluator::new(&self.parameters, keys.supply(Stage::CoeffsToSlots, &plan.trace)?)?;
         let mut sum = evaluator.drop_to_level(input, plan.input_level())?;
         sum.packing = Packing::Slots { log_slots: self.parameters.max_log_slots() };
         sum.estimate.deviation = 0.0;
@@ -318,9 +350,11 @@ impl CoeffsToSlots {
 
     fn real_parts(
         &self,
-        evaluator: &Evaluator<'_>,
+        keys: &mut dyn KeySupply,
         slots: &Ciphertext,
     ) -> Result<Vec<Ciphertext>, CircuitError> {
+        let conjugation = std::slice::from_ref(&self.plan.conjugation);
+        let evaluator = Evaluator::new(&self.parameters, keys.supply(Stage::CoeffsToSlots, conjugation)?)?;
         let conjugate = evaluator.conjugate(slots)?;
         let mut parts = vec![evaluator.add(slots, &conjugate)?];
         if self.plan.ciphertexts() == 2 {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::key_budget::pareto;
+use super::key_design::KeyDesign;
 use crate::CircuitError;
 use crate::linear_transform::{BsgsPlan, LinearTransform, Spread, SwitchShape, evaluate, raised_element};
 
@@ -72,6 +73,8 @@ pub(super) fn quiet_key(rlwe: &Parameters, element: KeyElement, level: usize) ->
 
 /// Digits and special primes of a transform's keys.
 struct KeyShape {
+    /// Level of a key: that of the factor, or above.
+    level: usize,
     special: Vec<usize>,
     alpha: usize,
     digits: usize,
@@ -97,13 +100,24 @@ fn key_shapes(rlwe: &Parameters, level: usize) -> Result<Vec<KeyShape>, RlweErro
         // Targets grow with the count: only fewer digits make up for it.
         if shapes.last().is_none_or(|last| digits.len() < last.digits) {
             let bytes = spec.bytes(rlwe)?;
-            shapes.push(KeyShape { special: spec.special, alpha, digits: digits.len(), bytes });
+            shapes.push(KeyShape { level, special: spec.special, alpha, digits: digits.len(), bytes });
         }
     }
     if shapes.is_empty() {
         KeySpec::new(rlwe, element, level, 1, true).validate(rlwe)?;
     }
     Ok(shapes)
+}
+
+/// The one shape of a design.
+///
+/// # Errors
+/// As [`KeyDesign::key`].
+fn designed_shape(rlwe: &Parameters, level: usize, design: KeyDesign) -> Result<KeyShape, RlweError> {
+    let spec = design.key(rlwe, KeyElement::Galois(rotation_element(rlwe.log_n(), 1)), level)?;
+    let digits = spec.validate(rlwe)?.iter().filter(|digit| digit.start <= level).count();
+    let bytes = spec.bytes(rlwe)?;
+    Ok(KeyShape { level: spec.level, special: spec.special, alpha: spec.alpha, digits, bytes })
 }
 
 /// Counts of baby steps that are tried: all up to 8, then four for each power of two.
@@ -127,20 +141,25 @@ impl FactorPlan {
         indices: impl IntoIterator<Item = usize>,
         log_slots: u32,
         level: usize,
+        design: Option<KeyDesign>,
     ) -> Result<Vec<Self>, CircuitError> {
         let (rlwe, slots) = (parameters.rlwe(), 1usize << log_slots);
         let indices: Vec<usize> = indices.into_iter().collect();
         let stride = BsgsPlan::new(indices.iter().copied(), slots, 1)?.stride();
         let most = (slots / stride).min(indices.len().next_power_of_two()).min(MOST_BABIES);
         let mut out = Vec::new();
-        for shape in key_shapes(rlwe, level)? {
+        let shapes = match design {
+            Some(design) => vec![designed_shape(rlwe, level, design)?],
+            None => key_shapes(rlwe, level)?,
+        };
+        for shape in shapes {
             for count in counts(most) {
                 let plan = BsgsPlan::new(indices.iter().copied(), slots, stride * count)?.chained();
                 for width in (1..=count).filter(|&width| count.is_multiple_of(width)) {
                     let bsgs = plan.clone().tiered(stride * width)?;
                     let key = |steps: usize| KeySpec {
                         element: KeyElement::Galois(rotation_element(rlwe.log_n(), steps as i64)),
-                        level,
+                        level: shape.level,
                         alpha: shape.alpha,
                         special: shape.special.clone(),
                         seeded: true,

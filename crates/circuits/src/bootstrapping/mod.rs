@@ -14,8 +14,8 @@
 //! with the first of them last, and several times over for [`Iterations`]. A ciphertext whose values are in coefficients already
 //! enters at [`Bootstrapper::bootstrap_coefficients`]; a result is left in coefficients by [`SlotsToCoeffs`].
 //!
-//! [`BootstrapperPlan`] is plain data: the level, scale and baby and giant steps of every transform, and every key that is needed, each at the
-//! level at which it is used, with digits for that level. It is there before any key is made. [`BOOTSTRAP_PRESETS`] are parameters with a
+//! [`BootstrapperPlan`] is plain data: the level, scale and baby and giant steps of every transform, and every key that is needed, each with
+//! the digits and level that a [`KeyDesign`] gives it. It is there before any key is made. [`BOOTSTRAP_PRESETS`] are parameters with a
 //! plan that fits them. How to choose others, and what becomes of errors, is in `docs/bootstrapping.md`.
 
 mod bootstrapper;
@@ -25,6 +25,8 @@ pub mod eval_mod;
 mod factor;
 mod iterations;
 mod key_budget;
+mod key_design;
+mod key_supply;
 mod least_squares;
 pub mod mod_raise;
 mod plan;
@@ -42,6 +44,8 @@ pub use dft::{Dft, Direction};
 pub use factor::FactorPlan;
 pub use iterations::Iterations;
 pub use key_budget::KeyBudget;
+pub use key_design::{Digits, KeyDesign, KeyLevels};
+pub use key_supply::KeySupply;
 pub use plan::{BootstrapperLiteral, BootstrapperPlan, Order};
 pub use prediction::Prediction;
 pub use presets::{BOOTSTRAP_PRESETS, BootstrapPreset, bootstrap_preset};

@@ -2,7 +2,8 @@ use std::collections::BTreeSet;
 use std::f64::consts::SQRT_2;
 
 use keywright_ckks::{CkksError, CkksParameters};
-use keywright_rlwe::{EvaluationKeys, KeyGenerator, KeySpec, Parameters};
+use keywright_ring::rotation_element;
+use keywright_rlwe::{EvaluationKeys, KeyElement, KeyGenerator, KeySpec, Parameters};
 
 use super::coeffs_to_slots::{CoeffsToSlotsPlan, Values};
 use super::dft::Dft;
@@ -10,6 +11,7 @@ use super::eval_mod::EvalModPlan;
 use super::factor::FactorPlan;
 use super::iterations::Iterations;
 use super::key_budget::KeyBudget;
+use super::key_design::KeyDesign;
 use super::mod_raise::ModRaisePlan;
 use super::range::integer_part_bound;
 use super::sine::{MAX_DEGREE, SineApproximation};
@@ -46,6 +48,8 @@ pub struct BootstrapperLiteral {
     /// Whether each stage is to be usable alone. Otherwise, for a full packing under an ephemeral secret, the switch back from it is one
     /// with the rotations of the first factor of `coeffs_to_slots`: less time, fewer bytes.
     pub stages_apart: bool,
+    /// Digits and levels of the keys, with the stages apart; `None` for what makes the least work within the budget.
+    pub keys: Option<KeyDesign>,
     /// Hamming weight of the ephemeral secret under which the modulus is raised; `None` raises it under the main one.
     pub ephemeral_weight: Option<usize>,
     /// `log2` of the probability that a bootstrap fails.
@@ -120,6 +124,8 @@ pub struct BootstrapperPlan {
     pub order: Order,
     /// Passes that correct what the first one leaves.
     pub iterations: Option<Iterations>,
+    /// Digits and levels of the keys, if they are not chosen for the least work.
+    pub keys: Option<KeyDesign>,
     /// Slots to coefficients.
     pub slots_to_coeffs: SlotsToCoeffsPlan,
     /// Level 0 to the highest level used.
@@ -169,6 +175,11 @@ impl BootstrapperPlan {
             Order::ModRaiseFirst => (None, 0, literal.slots_to_coeffs),
         };
 
+        if let Some(design) = literal.keys {
+            let rotation = KeyElement::Galois(rotation_element(rlwe.log_n(), 1));
+            let stage = if first.is_some() { Stage::SlotsToCoeffs } else { Stage::ModRaise };
+            design.key(rlwe, rotation, input_level).map_err(|error| stage.error(input_level, error))?;
+        }
         let weight = ModRaisePlan::new(rlwe, 0, literal.ephemeral_weight)
             .map_err(named(Stage::ModRaise, 0))?
             .weight(rlwe);
@@ -207,20 +218,43 @@ impl BootstrapperPlan {
 
         let mod_raise =
             ModRaisePlan::new(rlwe, top, literal.ephemeral_weight).map_err(named(Stage::ModRaise, 0))?;
-        let raise = mod_raise.encapsulation.as_ref().filter(|_| !literal.stages_apart);
+        let apart = literal.stages_apart || literal.keys.is_some();
+        let raise = mod_raise.encapsulation.as_ref().filter(|_| !apart);
         let factor = 1.0 / eval_mod.approximation.half_width();
-        let coeffs_to_slots = Dft::balanced(log_slots, literal.coeffs_to_slots)
+        let mut coeffs_to_slots = Dft::balanced(log_slots, literal.coeffs_to_slots)
             .and_then(|dft| {
                 let scale = eval_mod.input_scale(rlwe, eval_mod_level)?;
                 CoeffsToSlotsPlan::new(parameters, dft, values, top, q0, factor, scale, speed, raise)
             })
             .map_err(named(Stage::CoeffsToSlots, top))?;
-        let relinearization =
-            eval_mod.key_spec(rlwe, eval_mod_level).map_err(named(Stage::EvalMod, eval_mod_level))?;
+        let relinearization = match literal.keys {
+            None => eval_mod.key_spec(rlwe, eval_mod_level),
+            Some(design) => {
+                design.key(rlwe, KeyElement::Relinearization, eval_mod_level).map_err(CircuitError::from)
+            }
+        };
+        let relinearization = relinearization.map_err(named(Stage::EvalMod, eval_mod_level))?;
+        if let Some(design) = literal.keys {
+            let at = |element, level| {
+                design
+                    .quiet_key(rlwe, element, level)
+                    .map_err(|error| Stage::CoeffsToSlots.error(level, error))
+            };
+            for key in &mut coeffs_to_slots.trace {
+                *key = at(key.element, top)?;
+            }
+            let element = coeffs_to_slots.conjugation.element;
+            coeffs_to_slots.conjugation = at(element, coeffs_to_slots.output_level())?;
+        }
         let recombine = halves
             .then(|| {
-                let options =
-                    FactorPlan::options(parameters, [0, 1 << log_slots], log_slots + 1, recombine_level)?;
+                let options = FactorPlan::options(
+                    parameters,
+                    [0, 1 << log_slots],
+                    log_slots + 1,
+                    recombine_level,
+                    literal.keys,
+                )?;
                 Ok(speed.choose(0, vec![options])?.1.pop())
             })
             .transpose()
@@ -233,6 +267,7 @@ impl BootstrapperPlan {
         let plan = Self {
             order: literal.order,
             iterations: literal.iterations,
+            keys: literal.keys,
             slots_to_coeffs,
             mod_raise,
             coeffs_to_slots,
@@ -265,8 +300,13 @@ impl BootstrapperPlan {
         let (first, second) = (&self.slots_to_coeffs, &self.coeffs_to_slots);
         let raise = self.mod_raise.encapsulation.as_ref().filter(|_| second.is_raised());
         let level = second.input_level();
-        let mut out = SlotsToCoeffsPlan::options(parameters, &first.dft, first.input_level())?;
-        out.extend(CoeffsToSlotsPlan::options(parameters, dft, second.values, level, raise)?);
+        let lowest = first.input_level();
+        let mut out = SlotsToCoeffsPlan::options(parameters, &first.dft, lowest, self.keys)
+            .map_err(|error| Stage::SlotsToCoeffs.error(lowest, error))?;
+        out.extend(
+            CoeffsToSlotsPlan::options(parameters, dft, second.values, level, raise, self.keys)
+                .map_err(|error| Stage::CoeffsToSlots.error(level, error))?,
+        );
         Ok(out)
     }
 

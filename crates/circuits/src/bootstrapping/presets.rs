@@ -36,6 +36,7 @@ const FULL: BootstrapperLiteral = BootstrapperLiteral {
     coeffs_to_slots: 4,
     budget: KeyBudget::Bytes(1_500_000_000),
     stages_apart: false,
+    keys: None,
     ephemeral_weight: Some(32),
     log2_failure: NEVER,
     log_ratio: 5.0,

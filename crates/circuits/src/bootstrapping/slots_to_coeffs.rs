@@ -22,6 +22,7 @@ use keywright_rlwe::KeySpec;
 use super::dft::{Dft, Direction};
 use super::factor::FactorPlan;
 use super::key_budget::KeyBudget;
+use super::key_design::KeyDesign;
 use super::stage::{Stage, require_input};
 use super::transforms::{Diagonals, Transforms};
 use crate::CircuitError;
@@ -69,7 +70,7 @@ impl SlotsToCoeffsPlan {
                 return Err(CkksError::Scale { log_scale: scale.log2(), log_q, level: 0 }.into());
             }
         }
-        let (_, factors) = budget.choose(0, Self::options(parameters, &dft, level)?)?;
+        let (_, factors) = budget.choose(0, Self::options(parameters, &dft, level, None)?)?;
         Ok(Self { dft, factors, input_scale, output_scale })
     }
 
@@ -78,11 +79,12 @@ impl SlotsToCoeffsPlan {
         parameters: &CkksParameters,
         dft: &Dft,
         level: usize,
+        design: Option<KeyDesign>,
     ) -> Result<Vec<Vec<FactorPlan>>, CircuitError> {
         let factors = dft.order(Direction::Forward).into_iter().zip((0..=level).rev());
         factors
             .map(|(factor, level)| {
-                FactorPlan::options(parameters, dft.indices(factor), dft.log_slots(), level)
+                FactorPlan::options(parameters, dft.indices(factor), dft.log_slots(), level, design)
             })
             .collect()
     }
@@ -188,10 +190,12 @@ impl SlotsToCoeffs {
         input: Ciphertext,
         magnitude: f64,
     ) -> Result<Ciphertext, CircuitError> {
-        let (plan, scale) = (&self.plan, input.scale);
+        let (plan, stage, scale) = (&self.plan, Stage::SlotsToCoeffs, input.scale);
         let mut out = self
             .transforms
-            .apply(evaluator, input, |i| encode(&self.parameters, plan, i))
+            .apply(evaluator.parameters(), &mut evaluator.keys(), stage, &plan.factors, input, |i| {
+                encode(&self.parameters, plan, i)
+            })
             .map_err(|error| Stage::SlotsToCoeffs.error(plan.input_level(), error))?;
         let factor = plan.output_scale / plan.input_scale;
         out.scale = scale * factor;

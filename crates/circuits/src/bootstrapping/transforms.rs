@@ -1,6 +1,8 @@
-use keywright_ckks::{Ciphertext, Evaluator};
+use keywright_ckks::{Ciphertext, CkksParameters, Evaluator};
 
-use super::factor::apply;
+use super::factor::{FactorPlan, apply};
+use super::key_supply::KeySupply;
+use super::stage::Stage;
 use crate::CircuitError;
 use crate::linear_transform::{LinearTransform, evaluate_raised};
 
@@ -40,18 +42,23 @@ impl Transforms {
         self.stored.iter().flatten().map(LinearTransform::bytes).sum()
     }
 
-    /// All of them, one after the other; `encode` as in [`Self::new`].
+    /// All of them, one after the other, each with the keys of its factor; `encode` as in [`Self::new`].
     pub(super) fn apply(
         &self,
-        evaluator: &Evaluator<'_>,
+        parameters: &CkksParameters,
+        keys: &mut dyn KeySupply,
+        stage: Stage,
+        factors: &[FactorPlan],
         input: Ciphertext,
         encode: impl Fn(usize) -> Result<LinearTransform, CircuitError>,
     ) -> Result<Ciphertext, CircuitError> {
-        match &self.stored {
-            Some(stored) => apply(evaluator, stored, input),
-            None => (0..self.count)
-                .try_fold(input, |ciphertext, index| apply(evaluator, [&encode(index)?], ciphertext)),
-        }
+        factors.iter().enumerate().try_fold(input, |ciphertext, (index, factor)| {
+            let evaluator = Evaluator::new(parameters, keys.supply(stage, &factor.keys)?)?;
+            match self.stored.as_ref().and_then(|stored| stored.get(index)) {
+                Some(stored) => apply(&evaluator, [stored], ciphertext),
+                None => apply(&evaluator, [&encode(index)?], ciphertext),
+            }
+        })
     }
 
     /// The same for what [`super::mod_raise::encapsulate`] leaves under an ephemeral secret of that weight.

@@ -19,7 +19,7 @@ pub(crate) const FLOAT: f64 = 1.0 / (1u64 << 40) as f64;
 
 /// A bound that is more than this above what is seen is of no use; of few slots it is not expected.
 const SLACK: f64 = 50.0;
-const FEW_SLOTS: u32 = 6;
+const FEW_SLOTS: u32 = 7;
 
 /// `q_0`, two levels of `slots_to_coeffs`, three to compute on, fourteen of 50 bits for the other stages.
 pub(crate) fn owner() -> Owner {
@@ -37,6 +37,7 @@ pub(crate) fn literal(log_slots: u32, values: Values) -> BootstrapperLiteral {
         coeffs_to_slots: 2,
         budget: KeyBudget::Fastest,
         stages_apart: false,
+        keys: None,
         ephemeral_weight: Some(32),
         log2_failure: -40.0,
         log_ratio: 6.0,
@@ -71,7 +72,7 @@ fn every_packing_comes_back() {
     for (log_slots, kind) in (0..=9).flat_map(kinds) {
         let what = format!("2^{log_slots} slots, {kind:?}");
         let plan = BootstrapperPlan::new(p, &literal(log_slots, kind)).unwrap();
-        assert_eq!(plan.coeffs_to_slots.is_raised(), log_slots == 10, "{what}");
+        assert_eq!(plan.coeffs_to_slots.is_raised(), log_slots == p.max_log_slots(), "{what}");
         let keys = keys(&owner, &plan);
         assert_eq!(keys.len(), plan.required_keys().len(), "{what}");
         let evaluator = Evaluator::new(p, &keys).unwrap();

@@ -6,6 +6,7 @@ mod bootstrapping;
 mod eval_mod;
 mod fixture;
 mod iterations;
+mod key_design;
 mod linear_transform;
 mod mod_raise;
 mod mod_raise_first;

@@ -22,6 +22,7 @@ fn owners() -> [(Owner, BootstrapperLiteral); 3] {
         coeffs_to_slots: 2,
         budget: KeyBudget::Fastest,
         stages_apart: false,
+        keys: None,
         ephemeral_weight: Some(32),
         log2_failure: -40.0,
         log_ratio: 5.0,

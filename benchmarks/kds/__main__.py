@@ -1,0 +1,138 @@
+"""`python -m kds`, run in the folder `benchmarks`: the bootstrapping section of the KDS paper, measured.
+
+Every bootstrap is decrypted and compared with its bound. One thread. Keys that do not fit are made step by
+step and dropped, and the time of making them is not counted. The record is written case by case: the same
+command with the same --out goes on where it was cut off.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import keywright as kw
+from compare import machine
+from compare.__main__ import record_folder
+from compare.console import Console, StepFailed
+from compare.targets import HERE
+
+from kds import page, plot, rotations
+from kds.cases import SETS, Case, schedule
+from kds.record import Result, line, read, result
+from kds.report import Tables
+
+GIB = 2**30
+INTERRUPTED = 130
+
+
+def parse_options() -> argparse.Namespace:
+    """Read and check the command line."""
+    parser = argparse.ArgumentParser(prog="python -m kds", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="a ring without security, few depths: a minute")
+    parser.add_argument("--only", help=f"comma-separated parts (default: all): {', '.join(SETS)}")
+    parser.add_argument("--runs", type=int, default=1, help="timed bootstraps of a case (default: 1)")
+    parser.add_argument(
+        "--memory",
+        type=float,
+        default=6,
+        help="GiB of keys held at once; a case above it streams (default: 6)",
+    )
+    parser.add_argument("--out", type=Path, help="folder of the record (default: record/DATE)")
+    parser.add_argument("--page", type=Path, help="Markdown page whose tables are replaced by the record's")
+    options = parser.parse_args()
+    options.only = SETS if options.only is None else options.only.split(",")
+    if unknown := [name for name in options.only if name not in SETS]:
+        parser.error(f"there is no part {unknown[0]!r}; there are {', '.join(SETS)}")
+    if options.runs < 1 or not options.memory > 0:
+        parser.error("--runs is at least 1, --memory above 0")
+    return options
+
+
+def build(console: Console) -> Path:
+    """Build the program that measures a case.
+
+    Raises:
+        SystemExit: the build failed.
+    """
+    root, log = HERE.parent, HERE / ".build" / "kds.log"
+    log.parent.mkdir(exist_ok=True)
+    command = ["cargo", "build", "--release", "--locked", "-p", "keywright-bench", "--bin", "key_design"]
+    try:
+        console.step("building the measurement", command, log, cwd=root, environment=os.environ)
+    except StepFailed as failure:
+        raise SystemExit(f"building the measurement failed: {failure}") from failure
+    return Path(os.environ.get("CARGO_TARGET_DIR", root / "target")) / "release" / "key_design"
+
+
+def measure(program: Path, case: Case, options: argparse.Namespace) -> Result:
+    """Run one case.
+
+    Raises:
+        SystemExit: the program failed.
+        BadRecord: its result did not pass its check.
+    """
+    runs = options.runs if case.timed else 0
+    memory = int(options.memory * GIB)
+    command = [str(program), *case.options(), "--runs", str(runs), "--memory", str(memory)]
+    environment = {**os.environ, "RAYON_NUM_THREADS": "1"}
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False, env=environment)
+    if done.returncode != 0:
+        raise SystemExit(f"{' '.join(command)} failed with status {done.returncode}")
+    return result(case, json.loads(done.stdout))
+
+
+def write(folder: Path, tables: Tables, options: argparse.Namespace) -> None:
+    """Write the tables and the plot, and the page's tables if there is one."""
+    heading = (
+        f"Bootstrapping keys: digits and levels, 2^{tables.log_n}, {datetime.now(UTC).date().isoformat()}"
+    )
+    made = tables.everything()
+    text = [f"# {heading}", "", *(f"* {fact}" for fact in machine.describe()), "* one thread", ""]
+    for name, lines in made.items():
+        text += [f"## {name}", "", *lines, ""]
+    (folder / "kds.md").write_text("\n".join(text))
+    print("\n".join(text))
+    try:
+        plot.draw(tables, heading, folder / "kds.png")
+        plan = kw.BootstrapperPlan.preset(rotations.PRESET)
+        rotations.draw(plan, f"rotation keys of {rotations.PRESET}", folder / "rotations.png")
+    except ImportError:
+        print("no picture was written: matplotlib is not installed", file=sys.stderr)
+    if options.page is not None:
+        options.page.write_text(page.fill(options.page.read_text(), made))
+
+
+def main() -> int:
+    """Measure what the record lacks, then write it all. Returns the exit status."""
+    options = parse_options()
+    console = Console()
+    folder = record_folder(options.out)
+    folder.mkdir(parents=True, exist_ok=True)
+    cases = schedule(options.only, quick=options.quick)
+    results = read(folder / "kds.jsonl")
+    status = 0
+    try:
+        program = build(console) if any(case not in results for case in cases) else None
+        with (folder / "kds.jsonl").open("a") as raw:
+            for number, case in enumerate(cases, 1):
+                if case in results or program is None:
+                    continue
+                if case.timed:
+                    console.line(f"{number} of {len(cases)}: {' '.join(case.options())}")
+                results[case] = measure(program, case, options)
+                print(line(results[case]), file=raw, flush=True)
+    except KeyboardInterrupt:
+        console.line("interrupted; the same command goes on from here")
+        status = INTERRUPTED
+    write(folder, Tables(results, cases[0].log_n), options)
+    console.line(f"written: {folder}")
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

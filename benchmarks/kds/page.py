@@ -1,0 +1,28 @@
+"""Tables into a Markdown page, between marks that name them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+MARK = re.compile(r"(<!-- kds: (?P<name>\w+) -->\n).*?(<!-- /kds -->)", re.DOTALL)
+
+
+class MissingTable(Exception):
+    """The page wants a table that the record is not enough for."""
+
+
+def fill(text: str, tables: Mapping[str, Sequence[str]]) -> str:
+    """The page with the lines between every two marks replaced.
+
+    Raises:
+        MissingTable: there is no such table.
+    """
+
+    def replaced(found: re.Match[str]) -> str:
+        name = found["name"]
+        if name not in tables:
+            raise MissingTable(f"the page wants the table {name!r}; the record has {', '.join(tables)}")
+        return f"{found[1]}" + "".join(f"{line}\n" for line in tables[name]) + found[3]
+
+    return MARK.sub(replaced, text)

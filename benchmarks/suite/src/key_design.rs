@@ -1,0 +1,469 @@
+//! Digits and levels of a bootstrapping's keys against each other: the family of parameters of the KDS paper (Joo, Ha, Oh and Paek, Sensors
+//! 25(14), 2025, sections 3 and 5), and one bootstrap of it whose keys are in memory only as long as there is room.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use keywright_circuits::CircuitError;
+use keywright_circuits::bootstrapping::eval_mod::eval_mod;
+use keywright_circuits::bootstrapping::mod_raise::mod_raise;
+use keywright_circuits::bootstrapping::{
+    Bootstrapper, BootstrapperLiteral, BootstrapperPlan, Digits, KeyBudget, KeyDesign, KeySupply, Order,
+    Stage, Values,
+};
+use keywright_ckks::{Ciphertext, CkksLiteral, CkksParameters, Decryptor, Encryptor, Evaluator};
+use keywright_rlwe::{
+    EvaluationKeys, KeyElement, KeyGenerator, KeySpec, SecretDistribution, SecretKey, Security,
+    maximum_log_qp, threads,
+};
+
+use crate::bootstrap::{Errors, values};
+use crate::record::peak_rss;
+use crate::works::{BenchError, rng};
+
+/// One bootstrapping: 15 levels, scale 2^50, as in the paper.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DesignRequest {
+    /// `log2(N)`: 16, or less for a quick run whose keys protect nobody.
+    pub log_n: u32,
+    /// Multiplications between two bootstraps.
+    pub depth: usize,
+    /// Special primes of the parameters.
+    pub special: usize,
+    /// Digits and levels of the keys.
+    pub design: KeyDesign,
+    /// Whether a key at a level below its own may be used with coarser digits than its own.
+    pub coalescing: bool,
+    /// Timed bootstraps, after an untimed one if keys are held; with none, only what the plan tells.
+    pub runs: usize,
+    /// Keys of more bytes than this are made step by step.
+    pub memory: usize,
+}
+
+/// What a bootstrapping of a [`DesignRequest`] needs and takes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DesignRecord {
+    /// What was asked for.
+    pub request: DesignRequest,
+    /// Highest level.
+    pub top: usize,
+    /// Bits of the largest key modulus.
+    pub log_qp: f64,
+    /// Rotation keys, the conjugation's among them.
+    pub rotation_keys: usize,
+    /// Bytes of these by the paper's formula, `2 N dnum (1 + l + alpha) 8` for each.
+    pub formula_bytes: usize,
+    /// Bytes of all keys as stored: seeded, those of relinearisation and encapsulation among them.
+    pub key_bytes: usize,
+    /// Bytes of the keys of the largest step.
+    pub step_bytes: usize,
+    /// What was measured.
+    pub timing: Option<Timing>,
+}
+
+/// Times of bootstraps, without those of making keys.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Timing {
+    /// Wall-clock seconds of each bootstrap, sorted.
+    pub seconds: Vec<f64>,
+    /// Seconds that this thread was on a processor in each, sorted: what a busy machine does not lengthen. Equal to the others where the system
+    /// does not tell.
+    pub processor_seconds: Vec<f64>,
+    /// Seconds of each stage in which this thread was on a processor, all runs together.
+    pub stages: BTreeMap<Stage, f64>,
+    /// Seconds of one making of all keys.
+    pub keygen_s: f64,
+    /// Whether keys were made step by step.
+    pub streamed: bool,
+    /// `-log2` of the largest distance of a part from the true one.
+    pub worst_bits: f64,
+    /// `-log2` of the estimate's bound on it.
+    pub bound_bits: f64,
+    /// Whether every slot was within its estimate.
+    pub checked: bool,
+    /// Threads shared among.
+    pub threads: usize,
+    /// Peak resident memory of the process so far.
+    pub peak_rss_bytes: Option<usize>,
+}
+
+/// Primes: `q_0`, three levels of `slots_to_coeffs`, `depth` to compute on, nine of `eval_mod`, three of `coeffs_to_slots`; and special primes
+/// such that any `k` of the former that follow each other are below the first `k` of the latter: no digit has to be closed early.
+fn widths(depth: usize, special: usize) -> (Vec<u32>, Vec<u32>) {
+    let mut q = vec![51, 32, 32, 32];
+    q.extend(std::iter::repeat_n(50, depth + 6));
+    q.extend([59, 60, 50, 43, 43, 43]);
+    let p = [61, 60].into_iter().chain(std::iter::repeat(50)).take(special).collect();
+    (q, p)
+}
+
+/// More than the bound of any depth allows.
+const MOST_SPECIAL: usize = 32;
+
+/// As many special primes as the security bound of `N = 2^16` leaves room for beside a largest key of this depth; at least one.
+///
+/// # Errors
+/// [`keywright_rlwe::RlweError::NoBound`] if none were pinned.
+pub fn most_special(depth: usize) -> Result<usize, BenchError> {
+    let bound = maximum_log_qp(16, SecretDistribution::Ternary)?;
+    // A prime is below two to its width, so the widths are a bound.
+    let bits = |special| -> u32 {
+        let (q, p) = widths(depth, special);
+        q.iter().chain(&p).sum()
+    };
+    Ok((1..=MOST_SPECIAL).take_while(|&special| bits(special) <= bound).last().unwrap_or(1))
+}
+
+/// Levels and approximation of the paper's setting: 15 levels, of which `slots_to_coeffs` and `coeffs_to_slots` take three each.
+fn literal(log_n: u32, keys: KeyDesign) -> BootstrapperLiteral {
+    BootstrapperLiteral {
+        log_slots: log_n - 1,
+        values: Values::Complex,
+        order: Order::SlotsToCoeffsFirst,
+        slots_to_coeffs: 3,
+        coeffs_to_slots: 3,
+        budget: KeyBudget::Fastest,
+        stages_apart: true,
+        keys: Some(keys),
+        ephemeral_weight: Some(32),
+        log2_failure: -40.0,
+        log_ratio: 7.0,
+        cosine_degree: 60,
+        double_angles: 1,
+        arcsine_degree: 3,
+        iterations: None,
+        output_level: None,
+    }
+}
+
+/// Seconds that this thread has been on a processor, where the system tells.
+fn processor_seconds() -> Option<f64> {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    Some(text.split_whitespace().next()?.parse::<f64>().ok()? / 1e9)
+}
+
+/// Makes the keys of a step when they are asked for, or hands out all, and measures what happens between two questions.
+struct Supply<'g, 'k> {
+    generator: &'g mut KeyGenerator<'k>,
+    keys: EvaluationKeys,
+    coalescing: bool,
+    streamed: bool,
+    stage: Option<Stage>,
+    since: (Instant, Option<f64>),
+    stages: BTreeMap<Stage, f64>,
+    wall: f64,
+    keygen: f64,
+}
+
+impl Supply<'_, '_> {
+    fn make(&mut self, specs: &[KeySpec]) -> Result<(), CircuitError> {
+        let start = Instant::now();
+        // The old ones go before the new ones come.
+        let parameters = self.keys.parameters().clone();
+        self.keys = EvaluationKeys::new(&parameters);
+        for key in self.generator.switching_keys(specs)? {
+            self.keys.insert(key?)?;
+        }
+        if !self.coalescing {
+            self.keys = self.keys.clone().without_coalescing();
+        }
+        self.keygen += start.elapsed().as_secs_f64();
+        Ok(())
+    }
+
+    fn begin(&mut self, stage: Option<Stage>) {
+        self.stage = stage;
+        self.since = (Instant::now(), processor_seconds());
+    }
+
+    fn end(&mut self) {
+        let (start, before) = self.since;
+        let wall = start.elapsed().as_secs_f64();
+        let Some(stage) = self.stage.take() else { return };
+        self.wall += wall;
+        let busy = before.and_then(|before| Some(processor_seconds()? - before));
+        *self.stages.entry(stage).or_default() += busy.unwrap_or(wall);
+    }
+}
+
+impl KeySupply for Supply<'_, '_> {
+    fn supply(&mut self, stage: Stage, specs: &[KeySpec]) -> Result<&EvaluationKeys, CircuitError> {
+        self.end();
+        if self.streamed {
+            self.make(specs)?;
+        }
+        self.begin(Some(stage));
+        Ok(&self.keys)
+    }
+}
+
+/// Plans a bootstrapping and, if runs are asked for, measures it: each of other random values, decrypted and compared.
+///
+/// # Errors
+/// What the engine refuses: too many levels for the bound, an alpha above the number of special primes.
+pub fn run_design(request: &DesignRequest) -> Result<DesignRecord, BenchError> {
+    let (q, p) = widths(request.depth, request.special);
+    let mut ckks = CkksLiteral::from_bits(request.log_n, &q, &p, 50.0)?;
+    if request.log_n < 16 {
+        ckks.rlwe.security = Security::InsecureForExperiments;
+    }
+    let parameters = CkksParameters::new(ckks)?;
+    let rlwe = parameters.rlwe();
+    let literal = literal(request.log_n, request.design);
+    let plan = few_keys(BootstrapperPlan::new(&parameters, &literal)?, &parameters)?;
+    let specs = plan.required_keys();
+    let bytes = |specs: &[KeySpec]| specs.iter().map(|spec| spec.bytes(rlwe)).sum::<Result<usize, _>>();
+    let rotations: Vec<&KeySpec> =
+        specs.iter().filter(|spec| matches!(spec.element, KeyElement::Galois(_))).collect();
+    let formula = |spec: &&KeySpec| {
+        2 * rlwe.n() * (spec.level + 1).div_ceil(spec.alpha) * (1 + spec.level + spec.special.len()) * 8
+    };
+    let mut step_bytes = 0;
+    for keys in steps(&plan) {
+        step_bytes = step_bytes.max(bytes(&keys)?);
+    }
+    let log_qp = |spec: &KeySpec| rlwe.log2_q(spec.level) + spec.special_bits(rlwe);
+    let mut record = DesignRecord {
+        request: request.clone(),
+        top: plan.mod_raise.level,
+        log_qp: specs.iter().map(log_qp).fold(0.0, f64::max),
+        rotation_keys: rotations.len(),
+        formula_bytes: rotations.iter().map(formula).sum(),
+        key_bytes: bytes(&specs)?,
+        step_bytes,
+        timing: None,
+    };
+    if request.runs > 0 {
+        record.timing = Some(measure(request, &parameters, &literal, &plan, record.key_bytes)?);
+    }
+    Ok(record)
+}
+
+/// Most keys of a factor: as many for all digits, whatever is fastest with them.
+const FACTOR_KEYS: usize = 9;
+
+/// The plan with the fastest way to evaluate each factor that takes so few keys.
+fn few_keys(mut plan: BootstrapperPlan, parameters: &CkksParameters) -> Result<BootstrapperPlan, BenchError> {
+    let mut options = plan.factor_options(parameters)?.into_iter();
+    let factors = plan.slots_to_coeffs.factors.iter_mut().chain(&mut plan.coeffs_to_slots.factors);
+    for (factor, (_, options)) in factors.zip(&mut options) {
+        let few = options.into_iter().filter(|option| option.keys.len() <= FACTOR_KEYS);
+        if let Some(chosen) = few.min_by(|a, b| a.work.total_cmp(&b.work)) {
+            *factor = chosen;
+        }
+    }
+    Ok(plan)
+}
+
+/// The keys of every step, each of which can be in memory alone.
+fn steps(plan: &BootstrapperPlan) -> Vec<Vec<KeySpec>> {
+    let mut out = vec![plan.slots_to_coeffs.required_keys(), plan.mod_raise.key_specs()];
+    out.extend(plan.coeffs_to_slots.steps());
+    out.push(vec![plan.relinearization.clone()]);
+    out
+}
+
+/// A bootstrap of a full packing whose keys come step by step.
+fn bootstrap(
+    bootstrapper: &Bootstrapper,
+    parameters: &CkksParameters,
+    supply: &mut Supply<'_, '_>,
+    input: &Ciphertext,
+) -> Result<Ciphertext, BenchError> {
+    let plan = bootstrapper.plan();
+    let keys = supply.supply(Stage::SlotsToCoeffs, &plan.slots_to_coeffs.required_keys())?;
+    let coefficients = bootstrapper.slots_to_coeffs().evaluate(&Evaluator::new(parameters, keys)?, input)?;
+    let keys = supply.supply(Stage::ModRaise, &plan.mod_raise.key_specs())?;
+    let raised = mod_raise(&Evaluator::new(parameters, keys)?, &plan.mod_raise, &coefficients)?;
+    let parts = bootstrapper.coeffs_to_slots().evaluate_streamed(supply, &raised)?;
+    let keys = supply.supply(Stage::EvalMod, std::slice::from_ref(&plan.relinearization))?;
+    let evaluator = Evaluator::new(parameters, keys)?;
+    let ratio = raised.scale / coefficients.scale;
+    let reduced: Vec<Ciphertext> = parts
+        .iter()
+        .map(|part| eval_mod(&evaluator, &plan.eval_mod, part, ratio, plan.scale))
+        .collect::<Result<_, _>>()?;
+    let mut reduced = reduced.into_iter();
+    let (Some(mut sum), Some(imaginary)) = (reduced.next(), reduced.next()) else {
+        return Err(CircuitError::Empty("the parts of a full packing").into());
+    };
+    evaluator.add_assign(&mut sum, &evaluator.multiply_by_i(&imaginary)?)?;
+    supply.end();
+    Ok(sum)
+}
+
+fn measure(
+    request: &DesignRequest,
+    parameters: &CkksParameters,
+    literal: &BootstrapperLiteral,
+    plan: &BootstrapperPlan,
+    key_bytes: usize,
+) -> Result<Timing, BenchError> {
+    let rlwe = parameters.rlwe();
+    let secret = SecretKey::sample(rlwe, &mut rng(1))?;
+    let mut generator = KeyGenerator::new(&secret, rng(2));
+    let public = generator.public_key();
+    let mut encryptor = Encryptor::new(parameters, &public, rng(4))?;
+    let decryptor = Decryptor::new(parameters, &secret)?;
+    let bootstrapper = Bootstrapper::new(parameters, plan)?;
+    let mut supply = Supply {
+        generator: &mut generator,
+        keys: EvaluationKeys::new(rlwe),
+        coalescing: request.coalescing,
+        streamed: key_bytes > request.memory,
+        stage: None,
+        since: (Instant::now(), None),
+        stages: BTreeMap::new(),
+        wall: 0.0,
+        keygen: 0.0,
+    };
+    if !supply.streamed {
+        supply.make(&plan.required_keys())?;
+    }
+    let mut source = rng(3);
+    let mut errors = Errors::new();
+    let (mut seconds, mut processor, mut stages, mut keygen_s) = (vec![], vec![], BTreeMap::new(), 0.0);
+    let mut bound = 0.0f64;
+    // The first touches memory and makes plans; with keys that come and go there is no memory that stays.
+    let untimed = usize::from(!supply.streamed);
+    for run in 0..untimed + request.runs {
+        let values = values(&mut source, literal);
+        let input = encryptor.encrypt(&values, literal.log_slots, plan.input_level())?;
+        (supply.stages, supply.wall) = (BTreeMap::new(), 0.0);
+        let out = bootstrap(&bootstrapper, parameters, &mut supply, &input)?;
+        bound = bound.max(out.estimate.bound());
+        errors.add(&decryptor.decrypt(&out)?, &values, literal.values, out.estimate.bound());
+        if run == 0 {
+            keygen_s = supply.keygen;
+        }
+        if run < untimed {
+            continue;
+        }
+        seconds.push(supply.wall);
+        processor.push(supply.stages.values().sum());
+        for (&stage, &time) in &supply.stages {
+            *stages.entry(stage).or_insert(0.0) += time;
+        }
+    }
+    seconds.sort_by(f64::total_cmp);
+    processor.sort_by(f64::total_cmp);
+    Ok(Timing {
+        seconds,
+        processor_seconds: processor,
+        stages,
+        keygen_s,
+        streamed: supply.streamed,
+        worst_bits: -errors.largest.log2(),
+        bound_bits: -bound.log2(),
+        checked: errors.bounded,
+        threads: threads(),
+        peak_rss_bytes: peak_rss(),
+    })
+}
+
+impl DesignRecord {
+    /// The record as one JSON object.
+    pub fn json(&self) -> String {
+        let request = &self.request;
+        let digits = match request.design.digits {
+            Digits::Static { alpha } => alpha.to_string(),
+            Digits::Dynamic { dropped_primes: false } => "\"dynamic\"".into(),
+            Digits::Dynamic { dropped_primes: true } => "\"dynamic_dropped\"".into(),
+        };
+        let mut out = format!(
+            "{{\"log_n\":{},\"depth\":{},\"special\":{},\"alpha\":{digits},\"key_levels\":\"{}\",\"coalescing\":{},\"top\":{},\
+             \"log_qp\":{:.2},\"rotation_keys\":{},\"formula_bytes\":{},\"key_bytes\":{},\"step_bytes\":{}",
+            request.log_n,
+            request.depth,
+            request.special,
+            format!("{:?}", request.design.levels).to_lowercase(),
+            request.coalescing,
+            self.top,
+            self.log_qp,
+            self.rotation_keys,
+            self.formula_bytes,
+            self.key_bytes,
+            self.step_bytes,
+        );
+        if let Some(timing) = &self.timing {
+            let runs = timing.seconds.len() as f64;
+            let stages: Vec<String> = timing
+                .stages
+                .iter()
+                .map(|(stage, seconds)| format!("\"{stage}\":{:.6}", seconds / runs))
+                .collect();
+            out += &format!(
+                ",\"seconds\":{:.6?},\"processor_seconds\":{:.6?},\"stage_processor_seconds\":{{{}}},\"keygen_s\":{:.3},\"streamed\":{},\
+                 \"worst_bits\":{:.3},\"bound_bits\":{:.3},\"checked\":{},\"threads\":{},\"peak_rss_bytes\":{}",
+                timing.seconds,
+                timing.processor_seconds,
+                stages.join(","),
+                timing.keygen_s,
+                timing.streamed,
+                timing.worst_bits,
+                timing.bound_bits,
+                timing.checked,
+                timing.threads,
+                timing.peak_rss_bytes.map_or("null".into(), |bytes| bytes.to_string()),
+            );
+        }
+        out.push('}');
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use keywright_circuits::bootstrapping::KeyLevels;
+    use keywright_rlwe::{Parameters, ParametersLiteral};
+
+    #[test]
+    fn no_digit_of_the_family_is_closed_early_and_every_key_is_within_the_bound() {
+        for depth in 1..=18 {
+            let most = most_special(depth).unwrap();
+            let (q, p) = widths(depth, most);
+            // Of these primes only the widths matter.
+            let mut literal = ParametersLiteral::from_bits(11, &q, &p).unwrap();
+            literal.security = Security::InsecureForExperiments;
+            let rlwe = Parameters::new(literal).unwrap();
+            let element = KeyElement::Relinearization;
+            for alpha in 1..=most {
+                for level in [3, rlwe.max_level() - 3, rlwe.max_level()] {
+                    let special = rlwe.special_primes().take(alpha).collect();
+                    let spec = KeySpec { element, level, alpha, special, seeded: true };
+                    let digits = spec.validate(&rlwe).unwrap();
+                    assert_eq!(digits.len(), (level + 1).div_ceil(alpha), "depth {depth}, {spec:?}");
+                    assert!(rlwe.log2_q(level) + spec.special_bits(&rlwe) <= 1747.0);
+                }
+            }
+            // One prime of 50 bits more would be above the bound.
+            assert!(most == 1 || q.iter().chain(&p).sum::<u32>() + 50 > 1747, "depth {depth}: {most}");
+        }
+    }
+
+    #[test]
+    fn streamed_and_held_keys_measure_the_same_bootstrapping() {
+        for (memory, streamed) in [(0, true), (usize::MAX, false)] {
+            let digits = Digits::Dynamic { dropped_primes: true };
+            let design = KeyDesign { digits, levels: KeyLevels::Needed };
+            let request =
+                DesignRequest { log_n: 10, depth: 1, special: 2, design, coalescing: false, runs: 1, memory };
+            let record = run_design(&request).unwrap();
+            let timing = record.timing.clone().unwrap();
+            assert_eq!((timing.streamed, timing.checked, timing.seconds.len()), (streamed, true, 1));
+            assert!(timing.worst_bits > timing.bound_bits && timing.stages.len() == 4);
+            assert!(record.step_bytes < record.key_bytes);
+            assert!(
+                record
+                    .json()
+                    .starts_with("{\"log_n\":10,\"depth\":1,\"special\":2,\"alpha\":\"dynamic_dropped\"")
+            );
+        }
+        let absent = Digits::Static { alpha: 3 };
+        let design = KeyDesign { digits: absent, levels: KeyLevels::Needed };
+        let request =
+            DesignRequest { log_n: 10, depth: 1, special: 2, design, coalescing: false, runs: 0, memory: 0 };
+        assert!(matches!(run_design(&request), Err(BenchError::Circuit(CircuitError::Stage { .. }))));
+    }
+}

@@ -1,0 +1,24 @@
+//! Keys that are in memory only while they are needed.
+
+use keywright_rlwe::{EvaluationKeys, KeySpec};
+
+use super::stage::Stage;
+use crate::CircuitError;
+
+/// Where the keys of a streamed stage come from: a file, a network, a generator.
+///
+/// The stage asks once for each of its steps, in their order, which [`super::CoeffsToSlotsPlan::steps`] lists beforehand.
+pub trait KeySupply {
+    /// A set that holds at least these keys, the keys of one step of `stage`. Those of earlier steps are no longer in use.
+    ///
+    /// # Errors
+    /// Why there are none; the stage ends with it.
+    fn supply(&mut self, stage: Stage, keys: &[KeySpec]) -> Result<&EvaluationKeys, CircuitError>;
+}
+
+/// All keys at once.
+impl KeySupply for &EvaluationKeys {
+    fn supply(&mut self, _stage: Stage, _keys: &[KeySpec]) -> Result<&EvaluationKeys, CircuitError> {
+        Ok(self)
+    }
+}
