@@ -94,7 +94,7 @@ pub const BOOTSTRAP_PRESETS: [BootstrapPreset; 12] = [
         ..BALANCED
     },
     BootstrapPreset {
-        name: "N16_QP1653_L10_S40",
+        name: "N16_QP1605_L10_S40",
         log_n: 16,
         q: &[(50, 1), (31, 3), (40, 10), (57, 4), (60, 4), (48, 4)],
         p: &[(50, 9)],
