@@ -94,7 +94,9 @@ fn foreign_parameters_are_named() {
     ];
     for rlwe in others {
         let other = CkksParameters::new(CkksLiteral { rlwe, log_scale: 37.5 }).unwrap();
-        for sample in all(&c).into_iter().filter(|sample| !sample.name.contains("parameters")) {
+        // Encrypted sums have parameters of their own, which `reload` does not take from here.
+        let bound = |name: &str| !name.contains("parameters") && !name.starts_with("encrypted_");
+        for sample in all(&c).into_iter().filter(|sample| bound(sample.name)) {
             let error = (sample.reload)(&sample.bytes, &other).unwrap_err();
             let WireError::ForeignParameters { found, expected } = error else {
                 panic!("{}: {error}", sample.name)
