@@ -1,8 +1,8 @@
-"""`python -m compare.bootstrap`: a bootstrap of Keywright beside Lattigo's, interleaved, one thread.
+"""`python -m compare.bootstrap`: bootstraps of Keywright beside those of its peers, interleaved.
 
-The two are not the same parameters: Lattigo's is its preset N16QP1546H192H32 (9 levels of 40 bits left,
-failure 2^-138.7), Keywright's is the preset that is named (its levels, precision and failure probability: see
-docs/bootstrapping.md). The record states levels and measured bits of both.
+Every library runs a preset of its own: levels, precision and failure probability differ, and the record
+states them. A Keywright preset stands beside each peer that it was chosen for. One process at a time; peers
+take 10 to 18 GiB.
 """
 
 from __future__ import annotations
@@ -13,109 +13,190 @@ import os
 import shutil
 import statistics
 import subprocess
-import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from compare import machine
 from compare.__main__ import record_folder
-from compare.console import Console, StepFailed
-from compare.targets import HERE
+from compare.console import Console
+from compare.targets import HERE, TARGETS, Unavailable, step
 
-SHOWN = ("median_s", "levels_left", "log_scale", "worst_bits", "mean_bits", "key_bytes", "keygen_s")
-SHOWN_TOO = ("precompute_s", "peak_rss_bytes")
+SHOWN = (
+    "preset",
+    "threads",
+    "median_s",
+    "levels_left",
+    "log_scale",
+    "worst_bits",
+    "mean_bits",
+    "key_bytes",
+    "keygen_s",
+    "precompute_s",
+    "peak_rss_bytes",
+)
+BALANCED, LONG = "N16_QP1732_L9_S45", "N16_QP1745_L15_S40"
+
+Record = dict[str, Any]
 
 
-def build_lattigo(build: Path, console: Console) -> Path:
-    """Build the Go program.
+@dataclass(frozen=True)
+class Peer:
+    """A library's bootstrap: how to set it up, and the Keywright preset that it is compared with."""
 
-    Raises:
-        SystemExit: there is no Go, or the build failed.
-    """
+    name: str
+    prepare: Callable[[Path, Console], Sequence[str]]
+    beside: str
+    several_threads: bool = True
+
+
+def lattigo(build: Path, console: Console) -> Sequence[str]:
+    """Build the Go program."""
     if shutil.which("go") is None:
-        raise SystemExit("no Go toolchain: `go` is not on the path")
-    build.mkdir(parents=True, exist_ok=True)
+        raise Unavailable("no Go toolchain: `go` is not on the path")
     binary = build / "lattigo-bootstrap"
     command: list[str | Path] = ["go", "build", "-o", binary, "./bootstrap"]
-    try:
-        console.step(
-            "building Lattigo's bootstrap",
-            command,
-            build / "lattigo.log",
-            cwd=HERE / "peers" / "lattigo",
-            environment=os.environ,
-        )
-    except StepFailed as failure:
-        raise SystemExit(f"building Lattigo's bootstrap failed: {failure}") from failure
-    return binary
+    step(console, "building Lattigo's bootstrap", command, build / "lattigo-bootstrap.log", "lattigo")
+    return (str(binary),)
 
 
-def measure(console: Console, name: str, command: list[str]) -> dict[str, Any]:
+def of_target(name: str, *arguments: str) -> Callable[[Path, Console], Sequence[str]]:
+    """A peer whose program, or environment, is that of the other comparison."""
+
+    def prepare(build: Path, console: Console) -> Sequence[str]:
+        target = next(target for target in TARGETS if target.name == name)
+        return (*target.prepare(build, console).command, *arguments)
+
+    return prepare
+
+
+def openfhe(secret: str) -> Callable[[Path, Console], Sequence[str]]:
+    """The bootstrap's module in the environment of OpenFHE's wheel."""
+
+    def prepare(build: Path, console: Console) -> Sequence[str]:
+        python = of_target("openfhe")(build, console)[0]
+        return (python, "-m", "peers.openfhe.bootstrap", "--secret", secret)
+
+    return prepare
+
+
+PEERS = (
+    # One of its bootstraps runs on one thread.
+    Peer("lattigo", lattigo, BALANCED, several_threads=False),
+    Peer("poulpy", of_target("poulpy", "--work", "bootstrap"), LONG),
+    Peer("openfhe-sparse", openfhe("sparse"), BALANCED),
+    Peer("openfhe-uniform", openfhe("uniform"), BALANCED),
+)
+
+
+def measure(console: Console, name: str, command: Sequence[str], threads: int) -> Record:
     """Run one program that prints one JSON object.
 
     Raises:
         SystemExit: it failed, or its result did not pass its check.
     """
     console.line(f"{name}: {' '.join(command[1:])}")
-    environment = {**os.environ, "GOMAXPROCS": "1", "RAYON_NUM_THREADS": "1"}
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False, env=environment)
+    environment = {**os.environ, "GOMAXPROCS": str(threads), "RAYON_NUM_THREADS": str(threads)}
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False, env=environment, cwd=HERE)
     if done.returncode != 0:
         raise SystemExit(f"{name} failed with status {done.returncode}")
-    record: dict[str, Any] = json.loads(done.stdout)
+    record: Record = json.loads(done.stdout.splitlines()[-1])
     if not record["checked"]:
         raise SystemExit(f"{name}: the result is wrong")
+    if record["threads"] != threads:
+        raise SystemExit(f"{name} ran on {record['threads']} threads instead of {threads}")
     return record
 
 
-def table(rounds: list[dict[str, dict[str, Any]]]) -> str:
-    """Medians over the rounds, and the ratio of the times within each round."""
-    libraries = list(rounds[0])
-    lines = ["| | " + " | ".join(libraries) + " |", "|---|" + "---|" * len(libraries)]
-    for field in (*SHOWN, *SHOWN_TOO):
+def table(rounds: Sequence[dict[str, Record]]) -> str:
+    """Medians over the rounds of one number of threads, a column for each program."""
+    columns = list(rounds[0])
+    lines = ["| | " + " | ".join(columns) + " |", "|---|" + "---|" * len(columns)]
+    for field in SHOWN:
         cells = []
-        for library in libraries:
-            values = [found for one in rounds if (found := one[library].get(field)) is not None]
-            cells.append(f"{statistics.median(values):.6g}" if values else "-")
+        for column in columns:
+            values = [found for one in rounds if (found := one[column].get(field)) is not None]
+            if values and isinstance(values[0], str):
+                cells.append(values[0])
+            else:
+                cells.append(f"{statistics.median(values):.6g}" if values else "-")
         lines.append(f"| {field} | " + " | ".join(cells) + " |")
-    ratios = [one["lattigo"]["median_s"] / one["keywright"]["median_s"] for one in rounds]
-    spread = f"{min(ratios):.2f} to {max(ratios):.2f} in {len(ratios)} rounds"
-    return "\n".join([*lines, "", f"Time, Lattigo to Keywright: {statistics.median(ratios):.2f} ({spread})."])
+    return "\n".join(lines)
 
 
-def main() -> None:
-    """Build, measure in turns, write the record, print the table."""
+def ratios(rounds: Sequence[dict[str, Record]], peers: Sequence[Peer]) -> list[str]:
+    """A sentence for each peer: its time to that of the preset beside it, within each round."""
+    lines = []
+    for peer in peers:
+        found = [one[peer.name]["median_s"] / one[peer.beside]["median_s"] for one in rounds]
+        spread = f"{min(found):.2f} to {max(found):.2f} in {len(found)} rounds"
+        lines.append(f"Time, {peer.name} to {peer.beside}: {statistics.median(found):.2f} ({spread}).")
+    return lines
+
+
+def options() -> argparse.Namespace:
+    """The command line."""
     parser = argparse.ArgumentParser(prog="python -m compare.bootstrap", description=__doc__)
+    names = [peer.name for peer in PEERS]
+    parser.add_argument("--peers", default=",".join(names), help="peers, by commas (default: %(default)s)")
     parser.add_argument(
-        "--preset", default="N16_QP1732_L9_S45", help="Keywright's preset (default: %(default)s)"
+        "--threads", default="1,2", help="numbers of threads, by commas (default: %(default)s)"
     )
     parser.add_argument("--rounds", type=int, default=3, help="rounds (default: 3)")
     parser.add_argument("--runs", type=int, default=2, help="timed runs in a round (default: 2)")
     parser.add_argument("--out", type=Path, help="folder of the record (default: record/DATE)")
-    options = parser.parse_args()
-    if options.rounds < 1 or options.runs < 1:
-        parser.error("--rounds and --runs are at least 1")
-    console = Console()
-    beside = Path(sys.executable).with_name("keywright")
-    if not beside.exists():
-        raise SystemExit("`keywright` is not installed: run `make build`")
-    lattigo = build_lattigo((HERE / ".build").resolve(), console)
-    runs = ["--runs", str(options.runs)]
-    ours = [str(beside), "bench", "bootstrap", "--preset", options.preset, "--threads", "1", "--json", *runs]
-    commands = {"keywright": ours, "lattigo": [str(lattigo), *runs]}
-    folder = record_folder(options.out)
+    found = parser.parse_args()
+    found.threads = [int(text) for text in found.threads.split(",")]
+    found.peers = found.peers.split(",")
+    if found.rounds < 1 or found.runs < 1 or min(found.threads) < 1:
+        parser.error("--rounds, --runs and --threads are at least 1")
+    if unknown := set(found.peers) - set(names):
+        parser.error(f"unknown peers {sorted(unknown)}; there are {', '.join(names)}")
+    return found
+
+
+def main() -> None:
+    """Set up, measure in turns, write the record, print the tables."""
+    given = options()
+    console, build = Console(), (HERE / ".build").resolve()
+    ours = of_target("keywright")(build, console)
+    ready: dict[str, Sequence[str]] = {}
+    notes = []
+    for peer in PEERS:
+        if peer.name in given.peers:
+            try:
+                ready[peer.name] = peer.prepare(build, console)
+            except Unavailable as reason:
+                notes.append(f"{peer.name} was not measured: {reason}")
+    processors = sorted(os.sched_getaffinity(0))
+    if max(given.threads) > len(processors):
+        raise SystemExit(f"{max(given.threads)} threads want as many processors; there are {len(processors)}")
+    folder = record_folder(given.out)
     folder.mkdir(parents=True, exist_ok=True)
-    rounds: list[dict[str, dict[str, Any]]] = []
+    text = ["# Bootstraps beside peers", "", *(f"* {fact}" for fact in machine.describe())]
     with (folder / "bootstrap.jsonl").open("w") as raw:
-        for number in range(options.rounds):
-            order = list(commands) if number % 2 == 0 else list(reversed(commands))
-            one = {name: measure(console, name, commands[name]) for name in order}
-            for name, record in one.items():
-                print(json.dumps({"target": name, "round": number, **record}), file=raw, flush=True)
-            rounds.append({name: one[name] for name in commands})
-    text = table(rounds)
-    heading = "\n".join(["# A bootstrap beside Lattigo's, one thread", "", *machine.describe(), ""])
-    (folder / "bootstrap.md").write_text(f"{heading}\n{text}\n")
-    print(text)
+        for threads in given.threads:
+            os.sched_setaffinity(0, processors[:threads])
+            peers = [p for p in PEERS if p.name in ready and (threads == 1 or p.several_threads)]
+            runs = ["--runs", str(given.runs)]
+            commands: dict[str, Sequence[str]] = {}
+            for preset in dict.fromkeys(peer.beside for peer in peers):
+                commands[preset] = (*ours, "bootstrap", "--preset", preset, *runs, "--threads", str(threads))
+            for peer in peers:
+                flags = ["--threads", str(threads)] if peer.several_threads else []
+                commands[peer.name] = (*ready[peer.name], *runs, *flags)
+            rounds = []
+            for number in range(given.rounds):
+                order = list(commands) if number % 2 == 0 else list(reversed(commands))
+                one = {name: measure(console, name, commands[name], threads) for name in order}
+                for name, record in one.items():
+                    print(json.dumps({"target": name, "round": number, **record}), file=raw, flush=True)
+                rounds.append({name: one[name] for name in commands})
+            text += ["", f"## Threads: {threads}", "", table(rounds), "", *ratios(rounds, peers)]
+    text += ["", *notes] if notes else []
+    (folder / "bootstrap.md").write_text("\n".join(text) + "\n")
+    print("\n".join(text))
     console.line(f"written: {folder}")
 
 

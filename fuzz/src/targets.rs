@@ -6,6 +6,7 @@
 use std::io::Cursor;
 use std::sync::OnceLock;
 
+use keywright_aggregation::{EncryptedSum, EncryptedUpdate, SumParameters};
 use keywright_bfv::{self as bfv_scheme, BfvLiteral, BfvParameters};
 use keywright_ckks::{Ciphertext, CkksLiteral, CkksParameters, Plaintext, SymmetricCiphertext};
 use keywright_ring::{Coefficient, Evaluation, Poly};
@@ -19,7 +20,7 @@ use keywright_wire::{KeySetFile, KeySetReader, KeySetWriter, Wire, WireSecret, i
 pub type Target = fn(&[u8]) -> bool;
 
 /// All targets.
-pub const TARGETS: [(&str, Target); 19] = [
+pub const TARGETS: [(&str, Target); 21] = [
     ("inspect", inspect_object),
     ("parameters", parameters),
     ("public_key", rlwe::<PublicKey>),
@@ -39,6 +40,8 @@ pub const TARGETS: [(&str, Target); 19] = [
     ("bfv_parameters", bfv_parameters),
     ("bfv_ciphertext", bfv::<bfv_scheme::Ciphertext>),
     ("bfv_ciphertext_seeded", bfv::<bfv_scheme::SymmetricCiphertext>),
+    ("encrypted_update", sums::<EncryptedUpdate>),
+    ("encrypted_sum", sums::<EncryptedSum>),
 ];
 
 /// The parameters of `vectors/wire`.
@@ -88,6 +91,13 @@ fn ckks<T: Wire<Context = CkksParameters>>(bytes: &[u8]) -> bool {
 
 fn bfv<T: Wire<Context = BfvParameters>>(bytes: &[u8]) -> bool {
     round_trip::<T>(bytes, bfv_context())
+}
+
+/// The parameters of the encrypted updates of `vectors/wire`.
+fn sums<T: Wire<Context = SumParameters>>(bytes: &[u8]) -> bool {
+    static CONTEXT: OnceLock<SumParameters> = OnceLock::new();
+    let context = CONTEXT.get_or_init(|| SumParameters::new(5, (1 << 20) - 1).expect("the sums fit"));
+    round_trip::<T>(bytes, context)
 }
 
 /// Literals that load are checked by `Parameters::new`, which must refuse or accept, not panic. Large ones are left out:

@@ -26,6 +26,7 @@ from keywright._core import (
     BootstrapperPlan,
     Ciphertext,
     Decryptor,
+    EncryptionPool,
     Encryptor,
     EvaluationKeys,
     Evaluator,
@@ -46,6 +47,7 @@ from keywright._core import (
     threads,
 )
 from keywright.errors import (
+    AggregationError,
     BackendError,
     DegreeError,
     EncodeError,
@@ -58,6 +60,9 @@ from keywright.errors import (
     NoiseError,
     PackingError,
     ParameterError,
+    PoolEmptyError,
+    PoolFileError,
+    PoolForkedError,
     RandomnessError,
     ScaleError,
     SecurityError,
@@ -65,9 +70,10 @@ from keywright.errors import (
 from keywright.values import Encrypted, EncryptedIntegers
 
 if TYPE_CHECKING:
-    from keywright import nn
+    from keywright import federated, nn
 
 __all__ = [
+    "AggregationError",
     "BackendError",
     "BfvCiphertext",
     "BfvDecryptor",
@@ -83,6 +89,7 @@ __all__ = [
     "EncodeError",
     "Encrypted",
     "EncryptedIntegers",
+    "EncryptionPool",
     "Encryptor",
     "EvaluationKeys",
     "Evaluator",
@@ -99,6 +106,9 @@ __all__ = [
     "PackingError",
     "ParameterError",
     "Parameters",
+    "PoolEmptyError",
+    "PoolFileError",
+    "PoolForkedError",
     "PublicKey",
     "RandomnessError",
     "ScaleError",
@@ -109,6 +119,7 @@ __all__ = [
     "__version__",
     "bfv_presets",
     "bootstrap_presets",
+    "federated",
     "inspect",
     "nn",
     "presets",
@@ -118,7 +129,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import `keywright.nn` when it is first used: it needs onnx, which takes long to load."""
-    if name == "nn":
-        return import_module("keywright.nn")
+    """Import `keywright.nn` and `keywright.federated` when they are first used: what they need takes long to
+    load."""
+    if name in ("federated", "nn"):
+        return import_module(f"keywright.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

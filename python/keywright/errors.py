@@ -3,6 +3,8 @@
 Every message says what to do next. File-system errors stay `OSError`, wrong Python types stay `TypeError`.
 """
 
+from pathlib import Path
+
 
 class KeywrightError(Exception):
     """Base of every error of Keywright.
@@ -215,6 +217,60 @@ class FormatError(KeywrightError, ValueError):
     reason: str
     found: object = None
     expected: object = None
+
+
+class AggregationError(KeywrightError, ValueError):
+    """Encrypted updates that do not belong together, or a sum that is none.
+
+    Attributes:
+        reason: "session", "round", "number of values", "client", "weight", "shapes", "duplicate", "too few",
+            "no share", "set-up" or "undecodable".
+        client: whose update, None if it is not one update that is at fault.
+        found: what it says.
+        expected: what was expected.
+    """
+
+    reason: str
+    client: int | None = None
+    found: object = None
+    expected: object = None
+
+
+class PoolEmptyError(KeywrightError, LookupError):
+    """A pool has no entry, and was told not to make one, or nothing fills it.
+
+    Attributes:
+        made: entries made so far, None if the pool has no thread.
+        taken: entries taken so far, None likewise.
+    """
+
+    made: int | None
+    taken: int | None
+
+
+class PoolFileError(KeywrightError, ValueError):
+    """A pool file that is damaged, was copied, or belongs to another pool.
+
+    Attributes:
+        reason: "foreign", "length", "file key", "parameters", "key", "entries", "unregistered", "copied",
+            "register" or "tampered".
+        path: the file.
+    """
+
+    reason: str
+    path: Path
+
+
+class PoolForkedError(KeywrightError, RuntimeError):
+    """A pool is used in a forked process, which has a copy of entries that its parent uses.
+
+    Attributes:
+        owner: the process that made the pool.
+        process: the process that asked.
+    """
+
+    owner: int
+    process: int
 
 
 class BackendError(KeywrightError):

@@ -148,7 +148,7 @@ def test_a_key_budget_is_kept_and_the_values_come_back() -> None:
         assert "sparse_to_dense" in kinds
         evaluator, bootstrapper = kw.Evaluator(parameters, keys), kw.Bootstrapper(plan)
         result = bootstrapper.bootstrap(evaluator, encryptor.encrypt(values, level=plan.input_level))
-        error = np.abs(kw.Decryptor(secret).decrypt(result) - values).max()
+        error = np.abs(kw.Decryptor(secret).decrypt_complex(result) - values).max()
         assert error <= result.error_bound
         # The first factor takes what is raised: the stages are not apart.
         coefficients = bootstrapper.slots_to_coeffs(
@@ -178,6 +178,14 @@ def test_a_budget_that_cannot_be_names_the_fewest_bytes(budget: int) -> None:
     with pytest.raises(kw.ParameterError, match=f"{fewest}") as caught:
         small_plan(parameters, key_budget=budget)
     assert (caught.value.what, caught.value.value, caught.value.minimum) == ("key_budget", budget, fewest)
+
+
+def test_a_preset_takes_another_budget() -> None:
+    name = "N15_QP868_L3_S37"
+    default, fewest = kw.BootstrapperPlan.preset(name), kw.BootstrapperPlan.preset(name, key_budget="fewest")
+    assert sum(fewest.key_bytes.values()) < 250e6 < sum(default.key_bytes.values()) <= 700e6
+    with pytest.raises(kw.ParameterError, match="bytes"):
+        kw.BootstrapperPlan.preset(name, key_budget=1)
 
 
 def test_a_name_that_is_no_budget_is_refused() -> None:
@@ -232,8 +240,10 @@ def test_every_iteration_gains_precision() -> None:
     assert errors[1] < errors[0] / 2**11
     # 19 bits are more than the bound on one pass has, which is found with the first.
     plan = small_plan(parameters, log_ratio=10, arcsine_degree=1, iterations=2, log_precision=19)
+    refused = own(plan)
+    ciphertext = refused.encrypt(refused.fresh())
     with pytest.raises(kw.ParameterError, match=r"log_precision of 1[5-8] or less") as caught:
-        kw.Bootstrapper(plan).bootstrap(owner.evaluator, owner.encrypt(values))
+        refused.bootstrapper.bootstrap(refused.evaluator, ciphertext)
     assert (caught.value.what, caught.value.value) == ("log_precision", 19)
     assert isinstance(caught.value.maximum, float)
     assert 15 < caught.value.maximum < 19

@@ -198,7 +198,10 @@ def test_bench_of_bootstrapping(capsys: pytest.CaptureFixture[str]) -> None:
     assert (row["work"], row["preset"], row["log_n"], row["runs"]) == ("bootstrap", "quick", 11, 2)
     assert row["checked"]
     assert row["levels_left"] == 3
-    assert 20 < row["worst_bits"] < row["mean_bits"] < 45
+    assert row["vectors"] == 3
+    assert abs(row["mean_bits"] - row["predicted_mean_bits"]) < 1
+    assert abs(row["worst_bits"] - row["predicted_worst_bits"]) < 1
+    assert row["bound_bits"] < row["result_worst_bits"]
     assert row["key_bytes"] == row["bytes"] > 1e6
     assert row["limit_s"] is None
     stages = [row[f"{stage}_s"] for stage in ("slots_to_coeffs", "mod_raise", "coeffs_to_slots", "eval_mod")]
@@ -212,6 +215,8 @@ def test_bench_of_bootstrapping(capsys: pytest.CaptureFixture[str]) -> None:
     assert "--preset" in fails(capsys, "bench", "bootstrap")
     assert "--preset" in fails(capsys, "bench", "ntt", "--preset", "quick")
     assert "runs" in fails(capsys, *command[:-1], "0")
+    assert "at least 2" in fails(capsys, *command, "--vectors", "1")
+    assert "--vectors" in fails(capsys, "bench", "ntt", "--vectors", "3")
 
 
 def test_bench_of_bootstrapping_stops_when_told(capsys: pytest.CaptureFixture[str]) -> None:

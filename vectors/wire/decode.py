@@ -137,6 +137,18 @@ def literal(fields: Fields) -> tuple[Literal, bytes]:
     return decoded, hashlib.sha256(b"keywright parameters" + encoding).digest()[:16]
 
 
+def is_prime(n: int) -> bool:
+    """Miller and Rabin, with bases that decide below 2^64."""
+    d, s = n - 1, 0
+    while d % 2 == 0:
+        d, s = d // 2, s + 1
+    for base in (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37):
+        x = pow(base, d, n)
+        if x not in (1, n - 1) and all((x := x * x % n) != n - 1 for _ in range(s - 1)):
+            return False
+    return True
+
+
 class Body:
     """Packed limbs, taken in order."""
 
@@ -335,7 +347,37 @@ class Checker:
         self.fillers(body, 14, 0, [0])
         body.end()
         self.half("bfv_ciphertext_seeded.kw", bytes(seed_bytes), ENCRYPTION_STREAM, 1)
-        return 18
+        return 18 + self.sums()
+
+    def sums(self) -> int:
+        """An encrypted update and a sum of two: claims, seeds and planes of bytes."""
+        seed = HALF
+        for name, kind, values in (("encrypted_update", 0x301, 6), ("encrypted_sum", 0x302, 7)):
+            found, rest = frame((self.directory / f"{name}.kw").read_bytes())
+            assert rest == b""
+            assert (found.kind, found.summary) == (kind, (11, 1, 0, 0))
+            q = 2**40 - 2**40 % (4 * N) + 1
+            while q >= 2**40 or not is_prime(q):
+                q -= 4 * N
+            encoding = struct.pack("<BBIBBQ", 11, 0, 0, 1, 0, q)
+            assert found.fingerprint == hashlib.sha256(b"keywright parameters" + encoding).digest()[:16]
+            fields = found.descriptor
+            assert fields.take("IQ") == [5, 2**20 - 1]
+            assert bytes(fields.take("16B")) == bytes(range(16))
+            assert fields.take("II") == [3, values]
+            body = Fields(found.body)
+            if kind == 0x301:
+                assert fields.take("QI") == [9, 60]
+                assert bytes(fields.take("32B")) == seed
+            else:
+                assert fields.take("I") == [2]
+                for client in (9, 10):
+                    assert body.take("QI") == [client, 51 + client]
+                    assert bytes(body.take("32B")) == seed
+            fields.end()
+            assert bytes(body.take(f"{5 * values}B")) == bytes((7 * i + 3) & 255 for i in range(5 * values))
+            body.end()
+        return 2
 
     def key_set(self) -> None:
         """A directory of two keys, and the keys."""

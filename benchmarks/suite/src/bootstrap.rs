@@ -5,8 +5,8 @@ use std::time::Instant;
 use keywright_circuits::bootstrapping::eval_mod::eval_mod;
 use keywright_circuits::bootstrapping::mod_raise::{encapsulate, mod_raise};
 use keywright_circuits::bootstrapping::{
-    BOOTSTRAP_PRESETS, Bootstrapper, BootstrapperLiteral, BootstrapperPlan, KeyBudget, Order, Stage, Values,
-    bootstrap_preset,
+    BOOTSTRAP_PRESETS, Bootstrapper, BootstrapperLiteral, BootstrapperPlan, KeyBudget, Order, Prediction,
+    Stage, Values, bootstrap_preset,
 };
 use keywright_ckks::{Ciphertext, CkksLiteral, CkksParameters, Complex64, Decryptor, Encryptor, Evaluator};
 use keywright_ring::sampling::SecretRng;
@@ -82,31 +82,32 @@ fn set(name: &str) -> Result<(CkksParameters, BootstrapperLiteral), BenchError> 
     Ok((preset.parameters()?, preset.bootstrapper))
 }
 
-/// Distances of decrypted parts from the true ones.
+/// Distances of decrypted parts from expected ones.
 #[derive(Default)]
 pub(crate) struct Errors {
     pub(crate) largest: f64,
     sum: f64,
     count: f64,
-    /// Whether none was above the estimate of its ciphertext.
-    pub(crate) bounded: bool,
 }
 
 impl Errors {
-    pub(crate) fn new() -> Self {
-        Self { bounded: true, ..Self::default() }
-    }
-
-    pub(crate) fn add(&mut self, found: &[Complex64], values: &[Complex64], kind: Values, bound: f64) {
-        for (found, value) in found.iter().zip(values) {
-            let error = found - value;
-            self.bounded &= error.norm() <= bound;
+    pub(crate) fn add(&mut self, found: &[Complex64], expected: &[Complex64], kind: Values) {
+        for (found, expected) in found.iter().zip(expected) {
+            let error = found - expected;
             let parts = [error.re.abs(), error.im.abs()];
             for part in &parts[..if kind == Values::Complex { 2 } else { 1 }] {
                 (self.largest, self.sum, self.count) =
                     (self.largest.max(*part), self.sum + part, self.count + 1.0);
             }
         }
+    }
+
+    fn worst_bits(&self) -> f64 {
+        -self.largest.log2()
+    }
+
+    fn mean_bits(&self) -> f64 {
+        -(self.sum / self.count).log2()
     }
 }
 
@@ -152,7 +153,8 @@ fn stages(
     ])
 }
 
-/// Makes keys and matrices, bootstraps one vector untimed and `runs` timed ones, each of other random values and each decrypted and compared,
+/// Makes keys and matrices, bootstraps one vector untimed and `runs` timed ones, each of other random values and each decrypted and compared with
+/// the values, its bound, and what its input decrypts to,
 /// and times the stages of a last one. `report` gets progress and at the end the record, and says whether to go on.
 ///
 /// # Errors
@@ -170,6 +172,8 @@ pub fn run_bootstrap(
     let (parameters, literal) = set(&request.preset)?;
     let rlwe = parameters.rlwe();
     let plan = BootstrapperPlan::new(&parameters, &literal)?;
+    let (prediction, sine) = (plan.prediction(&parameters)?, &plan.eval_mod.approximation);
+    let predicted = |of: &dyn Fn(&Prediction) -> f64| prediction.as_ref().map_or(f64::NAN, of);
     let secret = SecretKey::sample(rlwe, &mut rng(1))?;
     let mut generator = KeyGenerator::new(&secret, rng(2));
     let public = generator.public_key();
@@ -195,7 +199,8 @@ pub fn run_bootstrap(
     let mut encryptor = Encryptor::new(&parameters, &public, rng(4))?;
     let decryptor = Decryptor::new(&parameters, &secret)?;
     let mut source = rng(3);
-    let mut errors = Errors::new();
+    let (mut added, mut result) = (Errors::default(), Errors::default());
+    let (mut bounded, mut bound) = (true, 0.0);
     let mut times = Vec::new();
     let total = request.runs + 2;
     let phase = "bootstraps";
@@ -206,7 +211,11 @@ pub fn run_bootstrap(
         let values = values(&mut source, &literal);
         let input = encryptor.encrypt(&values, literal.log_slots, plan.input_level())?;
         let (out, elapsed) = seconds(|| bootstrapper.bootstrap(&evaluator, &input))?;
-        errors.add(&decryptor.decrypt(&out)?, &values, literal.values, out.estimate.bound());
+        let found = decryptor.decrypt(&out)?;
+        added.add(&found, &decryptor.decrypt(&input)?, literal.values);
+        result.add(&found, &values, literal.values);
+        bound = out.estimate.bound();
+        bounded &= found.iter().zip(&values).all(|(found, value)| (found - value).norm() <= bound);
         // The first touches memory and makes plans.
         if run > 0 {
             times.push(elapsed);
@@ -229,14 +238,27 @@ pub fn run_bootstrap(
         times,
         limit_s: None,
         bytes: keys.bytes(),
-        checked: errors.bounded,
+        checked: bounded,
         peak_rss_bytes: peak_rss(),
         bootstrap: Some(BootstrapFigures {
             preset: request.preset.clone(),
             levels_left: plan.levels_left(),
-            worst_bits: -errors.largest.log2(),
-            mean_bits: -(errors.sum / errors.count).log2(),
+            usable_bits: rlwe.log2_q(plan.output_level()) - rlwe.log2_q(plan.input_level()),
+            log_scale: parameters.scale().log2(),
+            slots: 1 << literal.log_slots,
+            values: if literal.values == Values::Complex { "complex" } else { "real" },
+            approximation: [sine.k, sine.cosine.degree(), sine.double_angles as usize, sine.arcsine.degree()],
+            log2_failure: predicted(&|found| found.log2_failure),
+            vectors: request.runs + 1,
+            worst_bits: added.worst_bits(),
+            mean_bits: added.mean_bits(),
+            predicted_worst_bits: predicted(&|found| found.worst_bits(request.runs + 1)),
+            predicted_mean_bits: predicted(&Prediction::mean_bits),
+            result_worst_bits: result.worst_bits(),
+            bound_bits: -bound.log2(),
+            keys: keys.len(),
             key_bytes: keys.bytes(),
+            matrix_bytes: bootstrapper.bytes(),
             keygen_s,
             precompute_s,
             stages,

@@ -40,10 +40,36 @@ pub struct BootstrapFigures {
     pub preset: String,
     /// Levels to compute on between two bootstraps.
     pub levels_left: usize,
-    /// `-log2` of the largest distance of a real or imaginary part from the true one.
+    /// `log2` of their primes' product.
+    pub usable_bits: f64,
+    /// `log2` of the scale.
+    pub log_scale: f64,
+    /// Slots, and what they hold.
+    pub slots: usize,
+    /// `real` or `complex`.
+    pub values: &'static str,
+    /// `K`, degree of the cosine, double angles, degree of the arcsine.
+    pub approximation: [usize; 4],
+    /// `log2` of the probability that a bootstrap fails; minus infinity, in JSON null, if none can.
+    pub log2_failure: f64,
+    /// Vectors that were bootstrapped, of random values, under one secret.
+    pub vectors: usize,
+    /// `-log2` of the largest error of a real or imaginary part that bootstrapping added to what its input decrypted to.
     pub worst_bits: f64,
     /// `-log2` of their mean.
     pub mean_bits: f64,
+    /// What the plan predicted of so many vectors.
+    pub predicted_worst_bits: f64,
+    /// What the plan predicted.
+    pub predicted_mean_bits: f64,
+    /// `-log2` of the largest distance of a part of a result from the encrypted one: with the error of encryption.
+    pub result_worst_bits: f64,
+    /// `-log2` of the bound that results carry.
+    pub bound_bits: f64,
+    /// Number of keys.
+    pub keys: usize,
+    /// Bytes of the encoded matrices.
+    pub matrix_bytes: usize,
     /// Bytes of all keys.
     pub key_bytes: usize,
     /// Seconds to make them.
@@ -90,13 +116,28 @@ impl Record {
         if let Some(figures) = &self.bootstrap {
             let _ = write!(
                 out,
-                ",\"preset\":\"{}\",\"levels_left\":{},\"worst_bits\":{},\"mean_bits\":{},\"key_bytes\":{},\"keygen_s\":{},\
-                 \"precompute_s\":{}",
+                ",\"preset\":\"{}\",\"levels_left\":{},\"usable_bits\":{},\"log_scale\":{},\"slots\":{},\"values\":\"{}\",\
+                 \"approximation\":{:?},\"log2_failure\":{},\"vectors\":{},\"worst_bits\":{},\"mean_bits\":{},\
+                 \"predicted_worst_bits\":{},\"predicted_mean_bits\":{},\"result_worst_bits\":{},\"bound_bits\":{},\
+                 \"keys\":{},\"key_bytes\":{},\"matrix_bytes\":{},\"keygen_s\":{},\"precompute_s\":{}",
                 figures.preset,
                 figures.levels_left,
+                number(figures.usable_bits),
+                number(figures.log_scale),
+                figures.slots,
+                figures.values,
+                figures.approximation,
+                number(figures.log2_failure),
+                figures.vectors,
                 number(figures.worst_bits),
                 number(figures.mean_bits),
+                number(figures.predicted_worst_bits),
+                number(figures.predicted_mean_bits),
+                number(figures.result_worst_bits),
+                number(figures.bound_bits),
+                figures.keys,
                 figures.key_bytes,
+                figures.matrix_bytes,
                 number(figures.keygen_s),
                 number(figures.precompute_s),
             );

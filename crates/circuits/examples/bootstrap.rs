@@ -3,8 +3,9 @@
 //!
 //! Prints the levels and keys of every stage, the bytes and seconds of key generation and precomputation, the seconds of
 //! every stage, and the precision of random values with parts uniform in `[-1, 1]`: `-log2` of the largest and of the mean
-//! error of a part, over all slots of all vectors. First the error that bootstrapping adds to what the input decrypts to, then that of
-//! the result as it is, which has the error of encryption as well, beside the bound of its estimate.
+//! error of a part, over all slots of all vectors. First the error that bootstrapping adds to what the input decrypts to, beside the
+//! prediction of the plan, then that of the result as it is, which has the error of encryption as well, beside the bound of its estimate.
+//! With 0 vectors there is the plan and its prediction alone, and no key is made.
 #![expect(clippy::print_stdout, reason = "a report")]
 
 use std::error::Error;
@@ -131,6 +132,20 @@ fn main() -> Outcome<()> {
             bsgs.giants.len(),
             factor.keys.iter().map(|k| k.bytes(parameters.rlwe())).sum::<Result<usize, _>>()? as f64 / 1e6
         );
+    }
+    if let Some(prediction) = plan.prediction(&parameters)? {
+        for (stage, deviation) in &prediction.stages {
+            println!("predicted root mean square error, {stage}: {:.1} bits", -deviation.log2());
+        }
+        let values = 1.max(vectors as usize);
+        let (worst, mean, failure) =
+            (prediction.worst_bits(values), prediction.mean_bits(), prediction.log2_failure);
+        println!(
+            "predicted of {values} vectors: worst {worst:.2}, mean {mean:.2}; a bootstrap fails with 2^{failure:.0}"
+        );
+    }
+    if vectors == 0 {
+        return Ok(());
     }
 
     let secret = SecretKey::sample(parameters.rlwe(), &mut system_rng()?)?;

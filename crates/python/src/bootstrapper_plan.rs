@@ -1,6 +1,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use keywright_circuits::CircuitError;
 use keywright_circuits::bootstrapping::{
     BOOTSTRAP_PRESETS, BootstrapperLiteral, BootstrapperPlan, Digits, Iterations, KeyBudget, KeyDesign,
     KeyLevels, Order, Values, bootstrap_preset,
@@ -365,6 +366,22 @@ impl PyBootstrapperPlan {
     /// `KeyGenerator.evaluation_keys` or, if they are not to be in memory all at once, `save_evaluation_keys`.
     fn required_keys(&self) -> Vec<PyKeySpec> {
         self.plan.required_keys().into_iter().map(|spec| self.key(spec)).collect()
+    }
+
+    /// The precision to expect of what bootstrapping adds to the input's values, of parts uniform in [-1, 1]: `docs/bootstrapping.md` derives it.
+    ///
+    /// Args:
+    ///     vectors: how many vectors under one secret the worst part is looked for in.
+    ///
+    /// Returns:
+    ///     tuple[float, float] | None: -log2 of the mean error of a part, and of the largest one; None if slots_to_coeffs comes last.
+    #[pyo3(signature = (vectors=1))]
+    fn predicted_bits(&self, py: Python<'_>, vectors: usize) -> Result<Option<(f64, f64)>, Failure> {
+        compute(py, || {
+            let prediction = self.plan.prediction(&self.parameters.0)?;
+            let bits = prediction.map(|found| (found.mean_bits(), found.worst_bits(vectors)));
+            Ok::<_, CircuitError>(bits)
+        })
     }
 
     fn __reduce__(&self) -> Result<(), Failure> {

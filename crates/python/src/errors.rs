@@ -2,11 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
+use keywright_aggregation::AggregationError;
 use keywright_bench::BenchError;
 use keywright_bfv::BfvError;
 use keywright_circuits::CircuitError;
 use keywright_ckks::CkksError;
 use keywright_ckks::encoder::EncoderError;
+use keywright_pool::{FileProblem, PoolError};
 use keywright_ring::RingError;
 use keywright_rlwe::{KeyElement, RlweError};
 use keywright_wire::WireError;
@@ -20,7 +22,15 @@ pub(crate) enum Failure {
     Ckks(CkksError),
     Bfv(BfvError),
     Circuit(CircuitError),
+    Pool(PoolError),
+    /// A word that is no choice of what an empty pool does.
+    WhenEmpty(String),
+    /// A file of a pool without its key, or a key without a file.
+    FileKey,
+    /// An insecure class without the acknowledgement.
+    Insecure(&'static str),
     Wire(WireError),
+    Aggregation(AggregationError),
     /// What is wrong with the contents of a file.
     InFile(PathBuf, WireError),
     /// What the system says of a file.
@@ -86,8 +96,16 @@ from! {
     RlweError => |error| Self::Ckks(error.into()),
     RingError => |error| Self::Ckks(RlweError::from(error).into()),
     CircuitError => Self::Circuit,
+    PoolError => |error| match error {
+        PoolError::Ckks(error) => error.into(),
+        PoolError::Rlwe(error) => error.into(),
+        PoolError::Wire(error) => error.into(),
+        PoolError::Bfv(error) => error.into(),
+        other => Self::Pool(other),
+    },
     EncoderError => |error| Self::Ckks(error.into()),
     WireError => Self::Wire,
+    AggregationError => Self::Aggregation,
     BenchError => |error| match error {
         BenchError::Circuit(error) => error.into(),
         BenchError::Ckks(error) => error.into(),
@@ -378,6 +396,79 @@ fn ckks<'py>(py: Python<'py>, error: &CkksError) -> PyResult<Described<'py>> {
     }
 }
 
+fn aggregation<'py>(py: Python<'py>, error: &AggregationError) -> PyResult<Described<'py>> {
+    match error {
+        AggregationError::Rlwe(error) => rlwe(py, error),
+        AggregationError::Range { what, value, min, max } => {
+            described!(py, "ParameterError", what = what, value = value, minimum = min, maximum = max)
+        }
+        AggregationError::NoModulus { bits, max, .. } => {
+            described!(py, "ParameterError", what = "bits of the modulus", value = bits, maximum = max)
+        }
+        AggregationError::Magnitude { index, value, magnitude } => {
+            described!(py, "EncodeError", value = value, index = index, bound = magnitude)
+        }
+        AggregationError::Mismatch { what, client, found, expected } => described!(
+            py,
+            "AggregationError",
+            reason = what,
+            client = client,
+            found = found,
+            expected = expected
+        ),
+        AggregationError::Duplicate(client) => {
+            described!(py, "AggregationError", reason = "duplicate", client = client)
+        }
+        AggregationError::Undecodable { .. } => {
+            described!(py, "AggregationError", reason = "undecodable")
+        }
+        _ => described!(py, "KeywrightError"),
+    }
+}
+
+fn pool<'py>(py: Python<'py>, error: &PoolError) -> PyResult<Described<'py>> {
+    match error {
+        PoolError::Range { what, value, min, max } => {
+            described!(py, "ParameterError", what = what, value = value, minimum = min, maximum = max)
+        }
+        PoolError::Stopped(_) => described!(py, "PoolEmptyError", made = py.None(), taken = py.None()),
+        PoolError::Empty { made, taken } => described!(py, "PoolEmptyError", made = made, taken = taken),
+        PoolError::Threads { wanted, .. } => {
+            described!(py, "ParameterError", what = "threads", value = wanted)
+        }
+        PoolError::Forked { owner, process } => {
+            described!(py, "PoolForkedError", owner = owner, process = process)
+        }
+        PoolError::Producer(error) => pool(py, error),
+        PoolError::ChemUnit { unit, smallest } => {
+            described!(py, "ParameterError", what = "unit", value = unit, minimum = smallest)
+        }
+        PoolError::ChemMessage { value, bits } => {
+            described!(py, "EncodeError", value = value, available_bits = f64::from(*bits))
+        }
+        PoolError::File { path, problem } => {
+            described!(py, "PoolFileError", reason = file_reason(problem), path = path)
+        }
+        _ => described!(py, "KeywrightError"),
+    }
+}
+
+fn file_reason(problem: &FileProblem) -> &'static str {
+    match problem {
+        FileProblem::Foreign => "foreign",
+        FileProblem::Length { .. } => "length",
+        FileProblem::Key => "file key",
+        FileProblem::ForeignParameters { .. } => "parameters",
+        FileProblem::ForeignKey => "key",
+        FileProblem::ForeignEntries { .. } => "entries",
+        FileProblem::Unregistered { .. } => "unregistered",
+        FileProblem::Copied { .. } => "copied",
+        FileProblem::Register { .. } => "register",
+        FileProblem::Tampered { .. } => "tampered",
+        _ => "contents",
+    }
+}
+
 fn bfv<'py>(py: Python<'py>, error: &BfvError) -> PyResult<Described<'py>> {
     match error {
         BfvError::Rlwe(error) => rlwe(py, error),
@@ -427,6 +518,7 @@ fn bfv<'py>(py: Python<'py>, error: &BfvError) -> PyResult<Described<'py>> {
 
 fn wire<'py>(py: Python<'py>, error: &WireError) -> PyResult<Described<'py>> {
     match error {
+        WireError::Aggregation(error) => aggregation(py, error),
         WireError::Rlwe(error) => rlwe(py, error),
         WireError::ForeignParameters { found, expected } => {
             described!(py, "MixedParametersError", left = found.to_string(), right = expected.to_string())
@@ -519,6 +611,23 @@ impl From<Failure> for PyErr {
                 Failure::Ckks(error) => (error.to_string(), ckks(py, &error)),
                 Failure::Bfv(error) => (error.to_string(), bfv(py, &error)),
                 Failure::Circuit(error) => (error.to_string(), circuit(py, &error)),
+                Failure::Pool(PoolError::Io { path, source }) => {
+                    return Failure::File(path, source).into();
+                }
+                Failure::Pool(error) => (error.to_string(), pool(py, &error)),
+                Failure::WhenEmpty(choice) => (
+                    format!("an empty pool cannot `{choice}`; use \"encrypt\", \"block\" or \"error\""),
+                    (|| described!(py, "ParameterError", what = "when_empty", value = choice))(),
+                ),
+                Failure::FileKey => (
+                    "the file of a pool is encrypted: give both `file` and `file_key`, 32 secret bytes"
+                        .into(),
+                    (|| described!(py, "ParameterError", what = "file_key"))(),
+                ),
+                Failure::Insecure(sentence) => (
+                    format!("this is not secure; to use it all the same say acknowledge={sentence:?}"),
+                    (|| described!(py, "SecurityError", object = "Chem", bound = py.None()))(),
+                ),
                 Failure::Inputs { ciphertexts, transforms } => (
                     format!(
                         "{ciphertexts} ciphertexts and {transforms} transforms; give one transform for each ciphertext"
@@ -562,6 +671,7 @@ impl From<Failure> for PyErr {
                 Failure::Bench(reason) => (reason, described!(py, "ParameterError")),
                 Failure::InFile(path, error) => (format!("{}: {error}", path.display()), wire(py, &error)),
                 Failure::Wire(error) => (error.to_string(), wire(py, &error)),
+                Failure::Aggregation(error) => (error.to_string(), aggregation(py, &error)),
                 Failure::Values(reason) => (reason, described!(py, "EncodeError")),
                 Failure::Slots { slots, max } => (
                     format!("{slots} slots: the number of slots is a power of two from 1 to {max}"),

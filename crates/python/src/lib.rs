@@ -15,8 +15,10 @@ mod bfv_parameters;
 mod bfv_seeded_ciphertext;
 mod bootstrapper;
 mod bootstrapper_plan;
+mod chem;
 mod ciphertext;
 mod decryptor;
+mod encryption_pool;
 mod encryptor;
 mod errors;
 mod evaluation_keys;
@@ -32,7 +34,9 @@ mod pool;
 mod public_key;
 mod secret_key;
 mod seeded_ciphertext;
+mod sums;
 mod switching_key;
+mod threshold;
 
 /// Keywright's compiled engine. Import it as `keywright`.
 #[pyo3::pymodule(gil_used = false)]
@@ -56,9 +60,13 @@ mod _core {
     #[pymodule_export]
     use crate::bootstrapper_plan::{PyBootstrapperPlan, bootstrap_presets};
     #[pymodule_export]
+    use crate::chem::{PyChemDistinguisher, PyChemEncryptor};
+    #[pymodule_export]
     use crate::ciphertext::PyCiphertext;
     #[pymodule_export]
     use crate::decryptor::PyDecryptor;
+    #[pymodule_export]
+    use crate::encryption_pool::PyEncryptionPool;
     #[pymodule_export]
     use crate::encryptor::PyEncryptor;
     #[pymodule_export]
@@ -84,7 +92,11 @@ mod _core {
     #[pymodule_export]
     use crate::seeded_ciphertext::PySeededCiphertext;
     #[pymodule_export]
+    use crate::sums::{PyEncryptedSum, PyEncryptedUpdate, PySumKey, PySumParameters};
+    #[pymodule_export]
     use crate::switching_key::PySwitchingKey;
+    #[pymodule_export]
+    use crate::threshold::{PyThresholdKey, PyThresholdParameters, PyThresholdParty, PyThresholdShare};
 
     #[pymodule_export]
     #[expect(non_upper_case_globals, reason = "the name that Python expects")]

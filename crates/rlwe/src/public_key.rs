@@ -20,12 +20,18 @@ pub struct PublicKey {
 
 impl PublicKey {
     pub(crate) fn generate(secret: &SecretKey, rng: &mut sampling::SecretRng) -> Self {
+        Self::from_seed(secret, rng.public_seed(), rng)
+    }
+
+    /// The public key `(-a s + e, a)` whose uniform half is expanded from a given seed. Several parties that agree on the seed
+    /// add their first halves to the public key of the sum of their secrets. A secret must meet a seed once: two keys of one
+    /// seed differ by errors alone.
+    pub fn from_seed(secret: &SecretKey, seed: Seed, rng: &mut sampling::SecretRng) -> Self {
         let parameters = secret.parameters();
         let (ring, n) = (parameters.ring(), parameters.n());
         let mut error = Zeroizing::new(alloc::vec![0; n]);
         sampling::gaussian(rng, &mut error);
-        let mut key =
-            Self::expand(parameters, rng.public_seed(), Poly::unspecified(n, parameters.max_level() + 1));
+        let mut key = Self::expand(parameters, seed, Poly::unspecified(n, parameters.max_level() + 1));
         let a = &key.a;
         for_each_item(key.b.limbs_mut().collect(), |i, limb: &mut [u64]| {
             let (m, backend) = (ring.modulus(i), ring.backend());

@@ -1,5 +1,6 @@
 use std::io;
 
+use keywright_aggregation::AggregationError;
 use keywright_rlwe::{KeyElement, KeySpec, RlweError};
 use thiserror::Error;
 
@@ -152,6 +153,9 @@ pub enum WireError {
     /// The contents are well-formed but not legal for the parameters.
     #[error(transparent)]
     Rlwe(#[from] RlweError),
+    /// The same of an encrypted update or sum.
+    #[error(transparent)]
+    Aggregation(#[from] AggregationError),
 }
 
 /// Checks `min <= value <= max`.

@@ -7,6 +7,7 @@ use keywright_ckks::CkksLiteral;
 use keywright_ring::Seed;
 use keywright_rlwe::ParametersLiteral;
 
+use crate::aggregation::{SumDescriptor, UpdateDescriptor};
 use crate::bfv::{BfvCiphertextDescriptor, BfvSeededDescriptor};
 use crate::ckks::{CkksCiphertextDescriptor, CkksSeededDescriptor, PlaintextDescriptor};
 use crate::fields::FieldReader;
@@ -71,6 +72,10 @@ pub enum Content {
     BfvCiphertext(BfvCiphertextDescriptor),
     /// A seeded BFV ciphertext.
     BfvSeededCiphertext(BfvSeededDescriptor),
+    /// An encrypted update.
+    EncryptedUpdate(UpdateDescriptor),
+    /// A sum of encrypted updates.
+    EncryptedSum(SumDescriptor),
 }
 
 /// Says what an object is from its header alone, whose checksum is verified. The body is not read; whether it is intact
@@ -120,6 +125,8 @@ pub fn inspect(reader: &mut impl Read) -> Result<Info, WireError> {
         Kind::BfvCiphertext => Content::BfvCiphertext(BfvCiphertextDescriptor::decode(f)?),
         Kind::BfvSeededCiphertext => Content::BfvSeededCiphertext(BfvSeededDescriptor::decode(f)?),
         Kind::CkksSeededCiphertext => Content::CkksSeededCiphertext(CkksSeededDescriptor::decode(f)?),
+        Kind::EncryptedUpdate => Content::EncryptedUpdate(UpdateDescriptor::decode(f)?),
+        Kind::EncryptedSum => Content::EncryptedSum(SumDescriptor::decode(f)?),
     };
     fields.finish()?;
     let bytes = header.object_len()?;

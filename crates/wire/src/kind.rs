@@ -35,13 +35,17 @@ pub enum Kind {
     BfvCiphertext = 0x0203,
     /// [`keywright_bfv::SymmetricCiphertext`].
     BfvSeededCiphertext = 0x0204,
+    /// [`keywright_aggregation::EncryptedUpdate`].
+    EncryptedUpdate = 0x0301,
+    /// [`keywright_aggregation::EncryptedSum`].
+    EncryptedSum = 0x0302,
     /// [`keywright_rlwe::SecretKey`].
     SecretKey = 0x8001,
 }
 
 impl Kind {
     /// All kinds, by code.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 17] = [
         Self::Parameters,
         Self::PublicKey,
         Self::SwitchingKey,
@@ -56,6 +60,8 @@ impl Kind {
         Self::BfvParameters,
         Self::BfvCiphertext,
         Self::BfvSeededCiphertext,
+        Self::EncryptedUpdate,
+        Self::EncryptedSum,
         Self::SecretKey,
     ];
 
@@ -91,6 +97,8 @@ impl fmt::Display for Kind {
             Self::BfvParameters => "BFV parameters",
             Self::BfvCiphertext => "a BFV ciphertext",
             Self::BfvSeededCiphertext => "a seeded BFV ciphertext",
+            Self::EncryptedUpdate => "an encrypted update",
+            Self::EncryptedSum => "an encrypted sum of updates",
             Self::SecretKey => "a secret key",
         })
     }

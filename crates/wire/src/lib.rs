@@ -36,6 +36,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod aggregation;
 mod bfv;
 mod body;
 mod ckks;
@@ -50,7 +51,9 @@ mod kind;
 mod object;
 mod packing;
 mod rlwe;
+mod sequence;
 
+pub use aggregation::{SumDescriptor, UpdateDescriptor};
 pub use bfv::{BfvCiphertextDescriptor, BfvSeededDescriptor, ValueDescriptor};
 pub use ckks::{CkksCiphertextDescriptor, CkksSeededDescriptor, MessageDescriptor, PlaintextDescriptor};
 pub use error::WireError;
@@ -64,3 +67,4 @@ pub use object::{Wire, WireSecret};
 pub use rlwe::ciphertext::{CiphertextDescriptor, MAX_POLYNOMIALS, SeededDescriptor};
 pub use rlwe::polynomial::PolynomialDescriptor;
 pub use rlwe::switching_key::KeyDescriptor;
+pub use sequence::{sequence_from_bytes, sequence_to_bytes};

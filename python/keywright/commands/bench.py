@@ -26,6 +26,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--alpha", type=int, help="primes per digit; all of the set by default")
     parser.add_argument("--runs", type=int, default=5, help="timed runs of each (default 5)")
+    parser.add_argument(
+        "--vectors",
+        type=int,
+        help=f"vectors of {BOOTSTRAP} for its precision, all timed but the first (default: runs and one)",
+    )
     parser.add_argument("--threads", type=int, help="threads; all cores by default")
     parser.add_argument("--seeded", action="store_true", help="use seeded keys")
 
@@ -38,6 +43,10 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
             f"{BOOTSTRAP} and --preset go together: keywright bench {BOOTSTRAP} --preset "
             f"{options.preset or bench_presets()[0]}"
         )
+    if options.vectors is not None and not bootstraps:
+        raise CommandError(f"--vectors is an option of {BOOTSTRAP}, which is not among the works")
+    if options.vectors is not None and options.vectors < 2:
+        raise CommandError(f"--vectors is at least 2, the first not being timed; not {options.vectors}")
     if options.threads is not None:
         kw.set_threads(options.threads)
     works = [work for work in options.works if work != BOOTSTRAP]
@@ -66,8 +75,9 @@ def _operations(options: argparse.Namespace, works: list[str], terminal: Termina
 
 def _bootstrap(options: argparse.Namespace, terminal: Terminal) -> None:
     lines: list[str] = []
+    runs = options.runs if options.vectors is None else options.vectors - 1
     with _phases(terminal) as progress:
-        bench_bootstrap(lines.append, preset=options.preset, runs=options.runs, progress=progress)
+        bench_bootstrap(lines.append, preset=options.preset, runs=runs, progress=progress)
     rows = [json.loads(line) for line in lines]
     if terminal.json:
         for row in rows:
@@ -111,7 +121,7 @@ COLUMNS = (
     Column("checked", "checked"),
 )
 
-# Three tables that fit a terminal, of one row each.
+# Tables that fit a terminal, of one row each.
 BOOTSTRAP_TABLES = (
     (
         Column("preset", "preset"),
@@ -130,9 +140,15 @@ BOOTSTRAP_TABLES = (
         Column("eval_mod_s", "eval_mod", "seconds"),
     ),
     (
-        Column("worst_bits", "worst bits", "number"),
-        Column("mean_bits", "mean bits", "number"),
-        Column("key_bytes", "keys", "bytes"),
+        Column("vectors", "vectors", "number"),
+        Column("predicted_mean_bits", "mean bits predicted", "number"),
+        Column("mean_bits", "seen", "number"),
+        Column("predicted_worst_bits", "worst bits predicted", "number"),
+        Column("worst_bits", "seen", "number"),
+    ),
+    (
+        Column("keys", "keys", "number"),
+        Column("key_bytes", "bytes", "bytes"),
         Column("keygen_s", "making them", "seconds"),
         Column("precompute_s", "matrices", "seconds"),
         Column("peak_rss_bytes", "peak memory", "bytes"),

@@ -16,6 +16,11 @@ EVALUATION_KEYS = "keys.kw"
 PROGRAM = "program.kwp"
 
 
+IMAGE_SUFFIXES = (".bmp", ".jpeg", ".jpg", ".png")
+MAX_PIXELS = 1 << 24
+"""Pixels of the largest image that is read."""
+
+
 class CommandError(Exception):
     """What the command line was asked for cannot be done; the text says what to do instead."""
 
@@ -54,18 +59,63 @@ def load_array(path: Path) -> NDArray[np.float64]:
     return values
 
 
-def load_samples(path: Path, shape: tuple[int, ...]) -> NDArray[np.float64]:
-    """Samples of a shape, from a file of one sample or of many.
+def load_image(path: Path) -> NDArray[np.float64]:
+    """An image as (channels, height, width) in [0, 1]: one channel if it is grey, otherwise three.
+
+    Raises:
+        CommandError: Pillow is not installed, the file is no image, or it is larger than `MAX_PIXELS`.
+    """
+    try:
+        from PIL import Image, UnidentifiedImageError
+    except ImportError as error:
+        raise CommandError("images need Pillow: pip install pillow; or give a .npy file") from error
+    try:
+        with Image.open(path) as image:
+            if image.width * image.height > MAX_PIXELS:
+                raise CommandError(
+                    f"{path} has {image.width} x {image.height} pixels; at most {MAX_PIXELS} are read"
+                )
+            pixels = np.asarray(image.convert("L" if image.mode in ("1", "L") else "RGB"), np.float64)
+    except UnidentifiedImageError as error:
+        raise CommandError(f"{path} is not an image that Pillow reads") from error
+    return pixels.reshape(*pixels.shape[:2], -1).transpose(2, 0, 1) / 255.0
+
+
+def load_inputs(path: Path, count: int | None = None) -> NDArray[np.float64]:
+    """Inputs from a .npy file, an image, or a folder of images in the order of their names.
+
+    Args:
+        count: how many to read of a folder; all where not given.
+
+    Raises:
+        CommandError: the file is neither, the folder is empty, or its images differ in size.
+    """
+    if path.is_dir():
+        files = sorted(file for file in path.iterdir() if file.suffix.lower() in IMAGE_SUFFIXES)[:count]
+        if not files:
+            raise CommandError(f"{path} holds no images ({', '.join(IMAGE_SUFFIXES)})")
+        images = [load_image(file) for file in files]
+        for file, image in zip(files, images, strict=True):
+            if image.shape != images[0].shape:
+                raise CommandError(f"{file} is {image.shape}, {files[0]} is {images[0].shape}")
+        return np.stack(images)
+    if path.suffix.lower() in IMAGE_SUFFIXES:
+        return load_image(path)[None]
+    return load_array(path)[:count]
+
+
+def load_samples(path: Path, shape: tuple[int, ...], count: int | None = None) -> NDArray[np.float64]:
+    """Samples of a shape, from what `load_inputs` reads: one sample or many.
 
     Raises:
         CommandError: the array has another shape.
     """
-    array = load_array(path)
+    array = load_inputs(path, None if path.suffix == ".npy" else count)
     if array.shape == shape:
         return array[None]
     if array.shape[1:] != shape or len(array) == 0:
         raise CommandError(f"{path} has shape {array.shape}; the model takes {shape}, or many of them")
-    return array
+    return array[:count]
 
 
 @contextmanager

@@ -1,6 +1,8 @@
 """Classify samples under encryption in one go: keys, encryption, evaluation and decryption in one process."""
 
 import argparse
+import resource
+import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,20 +11,40 @@ import numpy as np
 from numpy.typing import NDArray
 
 import keywright as kw
+from keywright import nn
 from keywright._terminal import Column, Terminal
 from keywright.nn.encrypted import EncryptedBackend, decrypt_result, encrypt_sample_seeded
+from keywright.nn.timing import LayerClock
 
-from .common import load_samples, new_file
+from .common import CommandError, load_samples, new_file
 from .decrypt import PREDICTION, prediction
 from .keygen import add_compile_arguments
 from .session import Compiled, compile_model, make_keys
+
+LAYERS = [
+    Column("kind", "kind"),
+    Column("layers", "layers", "number"),
+    Column("rotations", "rotations", "number"),
+    Column("seconds", "measured", "seconds"),
+    Column("predicted", "predicted", "seconds"),
+]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("--model", type=Path, required=True, help="ONNX model")
-    parser.add_argument("--input", type=Path, required=True, help="one sample or many (.npy)")
+    parser.add_argument(
+        "--input", type=Path, help="one sample or many (.npy), an image, or a folder of images in [0, 1]"
+    )
+    parser.add_argument(
+        "--count", type=int, help="how many samples to classify, and to calibrate on, at most"
+    )
     parser.add_argument("--out", type=Path, help="file of the results (.npy), (count, *output_shape)")
+    parser.add_argument(
+        "--explain",
+        action="store_true",
+        help="print layers, levels, bootstraps and predicted times instead of running",
+    )
     add_compile_arguments(parser)
 
 
@@ -38,6 +60,8 @@ class Inference:
         encrypt_seconds, evaluate_seconds, decrypt_seconds: for each sample.
         sent_bytes, returned_bytes: of the ciphertexts of a sample.
         error_bound: derived bound on the error of every output.
+        kinds: of layers, with their times; see `LayerClock.by_kind`.
+        plaintext_bytes: of the encoded model.
     """
 
     outputs: NDArray[np.float64]
@@ -50,6 +74,8 @@ class Inference:
     sent_bytes: int
     returned_bytes: int
     error_bound: float
+    kinds: list[dict[str, str | int | float]]
+    plaintext_bytes: int
 
 
 def infer(compiled: Compiled, samples: NDArray[np.float64], terminal: Terminal) -> Inference:
@@ -65,8 +91,10 @@ def infer(compiled: Compiled, samples: NDArray[np.float64], terminal: Terminal) 
     outputs, encrypting, evaluating, decrypting = [], [], [], []
     sent_bytes, returned_bytes, error_bound = 0, 0, 0.0
     with terminal.progress("operations on ciphertexts", steps) as advance:
-        server = EncryptedBackend(evaluator, on_step=lambda: advance(1))
+        stopwatch = LayerClock(program, advance)
         start = clock()
+        bootstrappers = [kw.Bootstrapper(plan) for plan in compiled.plans]
+        server = EncryptedBackend(evaluator, bootstrappers, on_step=stopwatch.step)
         server.prepare(program)
         prepare_seconds = clock() - start
         for sample in samples:
@@ -76,6 +104,7 @@ def infer(compiled: Compiled, samples: NDArray[np.float64], terminal: Terminal) 
 
             start = clock()
             inputs = [kw.SeededCiphertext.from_bytes(data, parameters).expand() for data in message]
+            stopwatch.start()
             answer = [ciphertext.to_bytes() for ciphertext in server.run(program, inputs)]
             evaluating.append(clock() - start)
 
@@ -85,6 +114,7 @@ def infer(compiled: Compiled, samples: NDArray[np.float64], terminal: Terminal) 
             decrypting.append(clock() - start)
             sent_bytes, returned_bytes = sum(map(len, message)), sum(map(len, answer))
             error_bound = max(error_bound, *(result.error_bound for result in results))
+    scale = program.output_scale
     return Inference(
         np.asarray(outputs),
         key_seconds,
@@ -95,14 +125,45 @@ def infer(compiled: Compiled, samples: NDArray[np.float64], terminal: Terminal) 
         decrypting,
         sent_bytes,
         returned_bytes,
-        error_bound,
+        error_bound * scale,
+        stopwatch.by_kind(len(samples)),
+        server.plaintext_bytes + sum(bootstrapper.bytes for bootstrapper in bootstrappers),
+    )
+
+
+def explain(program: nn.Program, terminal: Terminal) -> None:
+    """Print what a program does at which level, and why."""
+    terminal.table(
+        [
+            Column("layer", "layer"),
+            Column("levels", "levels"),
+            Column("rotations", "rotations", "number"),
+            Column("seconds", "predicted", "seconds"),
+        ],
+        [
+            {
+                "layer": f"bootstrap {layer.name}" if layer.kind == "bootstrap" else layer.name,
+                "levels": f"{layer.input_level} to {layer.output_level}",
+                "rotations": layer.rotations,
+                "seconds": layer.seconds,
+            }
+            for layer in program.layers
+        ],
+        title=f"{program.depth} levels, {sum(layer.seconds for layer in program.layers):.1f} s predicted",
     )
 
 
 def run(options: argparse.Namespace, terminal: Terminal) -> None:
     """Print the largest output of every sample, and write all outputs if a file is named."""
-    compiled = compile_model(options.model, options.calibration, options.preset)
-    samples = load_samples(options.input, compiled.program.input_shape)
+    if options.input is None and not options.explain:
+        raise CommandError("--input names what to classify; with --explain it is not needed")
+    if options.count is not None and options.count < 1:
+        raise CommandError(f"--count {options.count}: at least 1 sample is needed")
+    compiled = compile_model(options.model, options.calibration, options.preset, options.count)
+    if options.explain:
+        explain(compiled.program, terminal)
+        return
+    samples = load_samples(options.input, compiled.program.input_shape, options.count)
     terminal.note(f"{compiled.program.depth} levels deep; {compiled.parameters!r}")
     inference = infer(compiled, samples, terminal)
     if options.out is not None:
@@ -115,4 +176,16 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         )
     ]
     terminal.table([*PREDICTION, Column("seconds", "evaluation", "seconds")], rows)
-    terminal.note(f"keys {inference.key_seconds:.2f} s, error of outputs at most {inference.error_bound:.2g}")
+    if not terminal.json:
+        terminal.table(LAYERS, inference.kinds, title="Time per sample by kind of layer")
+    gigabytes = [size / 1e9 for size in (inference.key_bytes, inference.plaintext_bytes, peak_bytes())]
+    terminal.note(
+        f"keys {inference.key_seconds:.2f} s, error of outputs at most {inference.error_bound:.2g}; "
+        f"GB: keys {gigabytes[0]:.2f}, encoded model {gigabytes[1]:.2f}, peak memory {gigabytes[2]:.2f}"
+    )
+
+
+def peak_bytes() -> int:
+    """The largest resident memory that this process has had."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024

@@ -26,10 +26,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def add_compile_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare how a model is compiled."""
     parser.add_argument(
-        "--calibration", type=Path, help="typical inputs (.npy), on which activation ranges are measured"
+        "--calibration",
+        type=Path,
+        help="typical inputs, on which ranges are measured: .npy, an image or a folder of images",
     )
     parser.add_argument(
-        "--preset", choices=kw.presets(), help="parameters; the smallest deep enough by default"
+        "--preset",
+        choices=[*kw.presets(), *kw.bootstrap_presets()],
+        help="parameters; the smallest deep enough by default, with bootstraps if none is",
     )
 
 

@@ -19,6 +19,7 @@ from .common import (
     new_folder,
     require_files,
 )
+from .session import bootstrap_plans
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,12 +37,13 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     samples = group_ciphertexts(options.input, program.input_layout.ciphertexts)
     keys = kw.EvaluationKeys.load(options.keys / EVALUATION_KEYS, parameters)
     evaluator = kw.Evaluator(parameters, keys)
+    bootstrappers = [kw.Bootstrapper(plan) for plan in bootstrap_plans(program)]
     steps = len(samples) * sum(step.operation != "input" for step in program.instructions)
     with (
         new_folder(options.out) as folder,
         terminal.progress("operations on ciphertexts", steps) as advance,
     ):
-        backend = EncryptedBackend(evaluator, on_step=lambda: advance(1))
+        backend = EncryptedBackend(evaluator, bootstrappers, on_step=lambda: advance(1))
         backend.prepare(program)
         start = time.perf_counter()
         for number, paths in enumerate(samples):

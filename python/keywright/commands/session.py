@@ -1,14 +1,21 @@
 """From a model to a program, parameters and keys."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
 
 import keywright as kw
 from keywright import nn
 from keywright._terminal import Column, Terminal
 from keywright.nn.encrypted import key_specs
 
-from .common import load_array
+from .common import CommandError, load_inputs
+
+BOOTSTRAP_PRESET = "N16_QP1732_L9_S45_real"
+"""For models that are deeper than every preset without bootstraps, unless another is named."""
 
 HEADROOM_BITS = 8
 """Bits above the scale that the lowest level must leave for the values of a result."""
@@ -16,32 +23,79 @@ HEADROOM_BITS = 8
 
 @dataclass(frozen=True)
 class Compiled:
-    """A program and the parameters it is for."""
+    """A program, the parameters it is for, and the plans of its bootstraps, in order."""
 
     program: nn.Program
     parameters: kw.Parameters
+    plans: Sequence[kw.BootstrapperPlan] = ()
 
     @property
     def specs(self) -> list[kw.KeySpec]:
         """The keys that the server needs."""
-        return key_specs(self.program, self.parameters)
+        return key_specs(self.program, self.parameters, self.plans)
 
 
-def compile_model(model: Path | bytes, calibration: Path | None, preset: str | None) -> Compiled:
+def bootstrap_plans(program: nn.Program) -> list[kw.BootstrapperPlan]:
+    """The plans that a program's bootstraps name, in order.
+
+    Raises:
+        CommandError: one is not of a preset.
+    """
+    for bootstrap in program.bootstraps:
+        if bootstrap.preset not in kw.bootstrap_presets():
+            raise CommandError(
+                f"the program bootstraps with preset {bootstrap.preset!r}, and this release has "
+                f"{', '.join(kw.bootstrap_presets())}; compile the model again"
+            )
+    return [kw.BootstrapperPlan.preset(bootstrap.preset) for bootstrap in program.bootstraps]
+
+
+def compile_model(
+    model: Path | bytes, calibration: Path | None, preset: str | None, count: int | None = None
+) -> Compiled:
     """Compile a model for shipped parameters: those named, or of the smallest ring that is deep enough those
-    with the smallest keys.
+    with the smallest keys. A model that is too deep for all of them is bootstrapped.
+
+    Args:
+        calibration: array, image or folder of images.
+        count: how many of the calibration samples to use; all where not given.
 
     Raises:
         ModelRefused: it cannot be compiled for any of them.
     """
-    samples = None if calibration is None else load_array(calibration)
-    names = kw.presets() if preset is None else [preset]
+    samples = None if calibration is None else load_inputs(calibration, count)
+    if preset in kw.bootstrap_presets():
+        return _compile_bootstrapped(model, samples, preset)
+    try:
+        return _compile_levelled(model, samples, kw.presets() if preset is None else [preset])
+    except nn.ModelRefused as refusal:
+        if preset is not None or not all(isinstance(r, nn.TooDeep) for r in refusal.exceptions):
+            raise
+        return _compile_bootstrapped(model, samples, BOOTSTRAP_PRESET)
+
+
+def _compile_bootstrapped(model: Path | bytes, samples: NDArray[np.float64] | None, preset: str) -> Compiled:
+    plan = kw.BootstrapperPlan.preset(preset)
+    program = nn.compile(
+        model,
+        slots=plan.slots,
+        levels=plan.output_level,
+        calibration=samples,
+        bootstraps=[nn.Bootstrap.of(plan, preset=preset)],
+    )
+    return Compiled(program, plan.parameters, [plan] if program.bootstraps else [])
+
+
+def _compile_levelled(model: Path | bytes, samples: NDArray[np.float64] | None, names: list[str]) -> Compiled:
     found: list[Compiled] = []
+    needed = 0
     for name in names:
         parameters = kw.Parameters.preset(name)
         if found and parameters.n > found[0].parameters.n:
             break
         lowest = 0 if headroom_bits(parameters) >= HEADROOM_BITS else 1
+        if needed > parameters.max_level - lowest and name != names[-1]:
+            continue
         try:
             program = nn.compile(
                 model,
@@ -51,9 +105,10 @@ def compile_model(model: Path | bytes, calibration: Path | None, preset: str | N
                 output_level=lowest,
             )
         except nn.ModelRefused as refusal:
-            too_small = all(isinstance(reason, nn.TooDeep) for reason in refusal.exceptions)
-            if not too_small or (not found and name == names[-1]):
+            too_deep = [reason for reason in refusal.exceptions if isinstance(reason, nn.TooDeep)]
+            if len(too_deep) < len(refusal.exceptions) or (not found and name == names[-1]):
                 raise
+            needed = max(reason.needed for reason in too_deep)
         else:
             found.append(Compiled(program, parameters))
     return min(found, key=lambda compiled: sum(spec.bytes for spec in compiled.specs))

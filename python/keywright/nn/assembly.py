@@ -1,84 +1,95 @@
-"""From a graph and its layouts to the instructions of a program."""
+"""From a graph, its layouts and its levels to the instructions of a program."""
 
-import numpy as np
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 from .backend import LinearTransform, PolynomialSpec
+from .bootstraps import Bootstrap
+from .costs import CostTable, Work
 from .fitting import FittedActivation
-from .graph import Add, Graph, Input, Linear, Multiply, Polynomial, Shift, levels_consumed, operands
+from .graph import Add, Graph, Input, Linear, Multiply, Polynomial, Shift, describe, levels_consumed
 from .layout import Layout
-from .lowering import place, transforms
-from .program import Instruction, Operation, Program
+from .lowering import LoweredLinear
+from .placement import Placement
+from .program import Instruction, Layer, Operation, Program
 from .sparse import Vector
 
 
-def needed_levels(graph: Graph, output_level: int) -> dict[int, int]:
-    """The level of every value, as low as what reads it allows: keys are then as small as they can be."""
-    levels = dict.fromkeys(graph.nodes, output_level)
-    for number in reversed(graph.nodes):
-        node = graph.nodes[number]
-        for operand in operands(node):
-            levels[operand] = max(levels[operand], levels[number] + levels_consumed(node))
-    return levels
+@dataclass(frozen=True, eq=False)
+class Assembly:
+    """What a program is made of.
 
-
-def assemble(
-    graph: Graph,
-    layouts: dict[int, Layout],
-    levels: dict[int, int],
-    input_level: int,
-    fitted: list[FittedActivation],
-    output_scale: float,
-) -> Program:
-    """The program of a graph without activations.
-
-    Args:
-        levels: of every value; see `needed_levels`.
+    Attributes:
+        graph: without activations.
+        layouts: of every value.
+        lowered: every linear map as operations.
+        work: of every value.
+        placement: levels and bootstraps.
+        options: what the placement chose from.
+        costs: for the predicted times.
         input_level: at which the input enters; at least its needed level.
         fitted, output_scale: for the attributes of the program.
     """
-    assembler = _Assembler(graph, layouts, levels, input_level)
-    for number in graph.nodes:
-        assembler.node(number)
-    source = next(number for number, node in graph.nodes.items() if isinstance(node, Input))
-    return Program(
-        slots=layouts[source].slots,
-        input_shape=graph.nodes[source].shape,
-        output_shape=graph.nodes[graph.output].shape,
-        input_layout=layouts[source],
-        output_layout=layouts[graph.output],
-        input_level=input_level,
-        output_level=levels[graph.output],
-        instructions=tuple(assembler.instructions),
-        outputs=tuple(assembler.at(graph.output, levels[graph.output])),
-        transforms=tuple(assembler.transforms),
-        vectors=tuple(assembler.vectors),
-        polynomials=tuple(assembler.polynomials),
-        fitted=tuple(fitted),
-        output_scale=output_scale,
-    )
+
+    graph: Graph
+    layouts: Mapping[int, Layout]
+    lowered: Mapping[int, LoweredLinear]
+    work: Mapping[int, Work]
+    placement: Placement
+    options: tuple[Bootstrap, ...]
+    costs: CostTable
+    input_level: int
+    fitted: tuple[FittedActivation, ...]
+    output_scale: float
+
+    def program(self) -> Program:
+        """The program."""
+        graph, layouts = self.graph, self.layouts
+        assembler = _Assembler(self)
+        for number in graph.nodes:
+            assembler.node(number)
+        source = next(number for number, node in graph.nodes.items() if isinstance(node, Input))
+        output_level = self.placement.needs[graph.output]
+        return Program(
+            slots=layouts[source].slots,
+            input_shape=graph.nodes[source].shape,
+            output_shape=graph.nodes[graph.output].shape,
+            input_layout=layouts[source],
+            output_layout=layouts[graph.output],
+            input_level=self.input_level,
+            output_level=output_level,
+            instructions=tuple(assembler.instructions),
+            outputs=tuple(assembler.at(graph.output, output_level)),
+            transforms=tuple(assembler.transforms),
+            vectors=tuple(assembler.vectors),
+            polynomials=tuple(assembler.polynomials),
+            fitted=self.fitted,
+            output_scale=self.output_scale,
+            bootstraps=self.options if self.placement.bootstraps else (),
+            layers=tuple(assembler.layers),
+        )
 
 
 class _Assembler:
-    def __init__(
-        self, graph: Graph, layouts: dict[int, Layout], levels: dict[int, int], input_level: int
-    ) -> None:
-        self.graph, self.layouts, self.levels, self.input_level = graph, layouts, levels, input_level
+    def __init__(self, assembly: Assembly) -> None:
+        self.assembly, self.graph, self.layouts = assembly, assembly.graph, assembly.layouts
         self.instructions: list[Instruction] = []
+        self.layers: list[Layer] = []
         self.transforms: list[LinearTransform] = []
         self.vectors: list[Vector] = []
         self.polynomials: list[PolynomialSpec] = []
         self.ciphertexts: dict[tuple[int, int], list[int]] = {}
 
     def node(self, number: int) -> None:
-        """Append the instructions that compute one value."""
-        node, level = self.graph.nodes[number], self.levels[number]
-        layout = self.layouts[number]
+        """Append the instructions that compute one value, and its bootstrap."""
+        node, level = self.graph.nodes[number], self.assembly.placement.levels[number]
+        layout, first = self.layouts[number], len(self.instructions)
         match node:
             case Input():
-                level = self.input_level
+                level = self.assembly.input_level
                 cts = [self._emit("input", (), level, index) for index in range(layout.ciphertexts)]
             case Linear():
-                cts = self._linear(node, layout, level)
+                cts = self._linear(number, node, layout, level)
             case Shift(operands=(source,), vector=vector):
                 cts = self._add_plain(self.at(source, level), layout.pack(vector), level)
             case Add(operands=(left, right)) | Multiply(operands=(left, right)):
@@ -96,6 +107,17 @@ class _Assembler:
             case _:
                 raise TypeError(f"{type(node).__name__} has no instructions; activations are fitted first")
         self.ciphertexts[number, level] = cts
+        if not isinstance(node, Input):
+            above, work = level + levels_consumed(node), self.assembly.work[number]
+            self._layer(
+                describe(number, node),
+                type(node).__name__.lower(),
+                (above, level),
+                work.rotations + work.hoisted,
+                self.assembly.costs.seconds(work, above),
+                first,
+            )
+            self._bootstrap(number)
 
     def at(self, number: int, level: int) -> list[int]:
         """The ciphertexts of a value at a level, dropped from the lowest higher one where need be."""
@@ -105,22 +127,49 @@ class _Assembler:
             self.ciphertexts[number, level] = cts
         return self.ciphertexts[number, level]
 
+    def _layer(
+        self, name: str, kind: str, levels: tuple[int, int], rotations: int, seconds: float, first: int
+    ) -> None:
+        if len(self.instructions) > first:
+            self.layers.append(
+                Layer(name, kind, levels[0], levels[1], rotations, seconds, first, len(self.instructions))
+            )
+
+    def _bootstrap(self, number: int) -> None:
+        index = self.assembly.placement.bootstraps.get(number)
+        if index is None:
+            return
+        option, first = self.assembly.options[index], len(self.instructions)
+        cts = [
+            self._emit("bootstrap", (ct,), option.output_level, index)
+            for ct in self.at(number, option.input_level)
+        ]
+        self.ciphertexts[number, option.output_level] = cts
+        seconds = option.seconds
+        if seconds is None:
+            seconds = self.assembly.costs.bootstrap_seconds(option.output_level)
+        name = (
+            f"after {describe(number, self.graph.nodes[number])}, which is read at level "
+            f"{self.assembly.placement.needs[number]}"
+        )
+        self._layer(
+            name, "bootstrap", (option.input_level, option.output_level), 0, seconds * len(cts), first
+        )
+
     def _emit(self, operation: Operation, cts: tuple[int, ...], level: int, argument: int = 0) -> int:
         result = len(self.instructions)
         self.instructions.append(Instruction(operation, result, cts, level, argument))
         return result
 
-    def _linear(self, node: Linear, layout: Layout, level: int) -> list[int]:
-        placement = place(list(node.matrices), [self.layouts[o] for o in node.operands], layout)
+    def _linear(self, number: int, node: Linear, layout: Layout, level: int) -> list[int]:
+        lowered = self.assembly.lowered[number]
         sources = [ct for operand in node.operands for ct in self.at(operand, level + 1)]
         results = []
-        for transform in transforms(placement, layout.slots):
-            used = [i for i, diagonals in enumerate(transform.diagonals) if diagonals] or [0]
-            diagonals = tuple(transform.diagonals[i] or {0: np.zeros(1)} for i in used)
-            self.transforms.append(LinearTransform(transform.slots, diagonals, transform.n1))
+        for used, transform in lowered.rows:
+            self.transforms.append(transform)
             index = len(self.transforms) - 1
             ct = self._emit("linear_transform", tuple(sources[i] for i in used), level, index)
-            for step in placement.folds:
+            for step in lowered.folds:
                 ct = self._emit("add", (ct, self._emit("rotate", (ct,), level, step)), level)
             results.append(ct)
         return self._add_plain(results, layout.pack(node.bias), level)

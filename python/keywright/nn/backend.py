@@ -87,3 +87,6 @@ class Backend(Protocol[Ciphertext]):
 
     def drop_level(self, ct: Ciphertext, level: int) -> Ciphertext:
         """The same values at a lower level."""
+
+    def bootstrap(self, ct: Ciphertext, index: int) -> Ciphertext:
+        """The same values, at most 1, at the output level of bootstrap ``index`` of the program."""

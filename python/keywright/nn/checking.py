@@ -37,8 +37,12 @@ class CheckReport:
 
 
 def run_clear(program: "Program", sample: ArrayLike) -> Vector:
-    """The program's output for one sample, evaluated without encryption by `ClearBackend`."""
-    backend = ClearBackend(program.slots)
+    """The program's output for one sample, evaluated without encryption by `ClearBackend`.
+
+    Raises:
+        OutOfRange: the sample drives a value above 1 into a bootstrap.
+    """
+    backend = ClearBackend(program.slots, program.bootstraps)
     inputs = [backend.encrypt(row, program.input_level) for row in program.pack(sample)]
     outputs = program.run(backend, inputs)
     return program.unpack(np.asarray([ct.values for ct in outputs]))

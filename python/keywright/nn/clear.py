@@ -1,12 +1,14 @@
 """A back end without encryption that keeps the rules of the encrypted one: levels, slots, steps, key
 switches."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from .backend import LinearTransform, PolynomialSpec
-from .errors import BackendMisuse, OutOfLevels
+from .bootstraps import Bootstrap
+from .errors import BackendMisuse, OutOfLevels, OutOfRange
 from .polynomials import polynomial_depth, polynomial_relinearisations
 from .sparse import Vector
 
@@ -31,13 +33,17 @@ class PerformedSwitch:
 class ClearBackend:
     """Evaluates programs on plain vectors, step by step as the encrypted evaluator does.
 
+    Args:
+        bootstraps: those of the program, if it has any.
+
     Attributes:
         slots: length of every vector.
-        log: the key switches that an encrypted evaluation would have made, in order.
+        log: the key switches that an encrypted evaluation would have made, in order, without those of
+            bootstraps.
     """
 
-    def __init__(self, slots: int) -> None:
-        self.slots = slots
+    def __init__(self, slots: int, bootstraps: Sequence[Bootstrap] = ()) -> None:
+        self.slots, self.bootstraps = slots, tuple(bootstraps)
         self.log: list[PerformedSwitch] = []
 
     def encrypt(self, values: Vector, level: int) -> ClearCiphertext:
@@ -112,6 +118,18 @@ class ClearBackend:
         if not 0 <= level <= ct.level:
             raise BackendMisuse(f"cannot drop from level {ct.level} to {level}")
         return ClearCiphertext(ct.values, level)
+
+    def bootstrap(self, ct: ClearCiphertext, index: int) -> ClearCiphertext:
+        """See `Backend.bootstrap`. Raises `OutOfRange` for values above 1."""
+        if not 0 <= index < len(self.bootstraps):
+            raise BackendMisuse(f"bootstrap {index} of {len(self.bootstraps)}")
+        option = self.bootstraps[index]
+        if ct.level < option.input_level:
+            raise OutOfLevels("a bootstrap", ct.level, option.input_level)
+        largest = float(np.abs(ct.values).max())
+        if largest > 1:
+            raise OutOfRange(largest)
+        return ClearCiphertext(ct.values, option.output_level)
 
     def _rotated(self, values: Vector, step: int, level: int) -> Vector:
         if not 0 <= step < self.slots:

@@ -1,21 +1,36 @@
 """`compile`: an ONNX model becomes a program, or is refused with every reason."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 import onnx
 from numpy.typing import ArrayLike
 
-from .assembly import assemble, needed_levels
-from .errors import CalibrationMissing, InvalidSamples, ModelRefused, RefusalReason, TooDeep, TooWide
+from .assembly import Assembly
+from .bootstraps import Bootstrap
+from .bounding import bound_values
+from .costs import CostTable, Work
+from .errors import (
+    CalibrationMissing,
+    InvalidBootstrap,
+    InvalidSamples,
+    ModelRefused,
+    RangesMissing,
+    RefusalReason,
+    TooDeep,
+    TooWide,
+)
 from .fitting import replace_activations
-from .graph import Activation, Graph, Input
+from .graph import Activation, Graph, Input, Linear, Multiply, Polynomial
 from .importer import import_model, load_model
-from .layout import next_power_of_two
+from .layout import Layout, next_power_of_two
+from .lowering import LoweredLinear, lower
 from .operators import ACTIVATIONS
 from .packing import choose_layouts
+from .placement import Problem, assign_levels, place
+from .polynomials import polynomial_relinearisations
 from .program import Program
 from .simplify import scale_value, simplify
 from .sparse import Vector
@@ -32,19 +47,22 @@ def compile(  # noqa: A001 (read as keywright.nn.compile)
     degrees: Mapping[str, int] | None = None,
     margin: float = 0.1,
     input_level: int | None = None,
-    output_level: int = 0,
+    output_level: int | None = None,
+    bootstraps: Sequence[Bootstrap] = (),
+    headroom: float = 2.0,
+    costs: CostTable | None = None,
     max_plaintext_bytes: int = 4 << 30,
 ) -> Program:
     """Compile an ONNX model into a program on ciphertexts.
 
     Linear layers that follow each other are merged, batch normalisation and the mapping of activation ranges
     disappear in the layers around them, activations of degree 2 become one product. Every value is as low in
-    levels as possible.
+    levels as possible. Where levels do not suffice, values are bootstrapped: see `keywright.nn.placement`.
 
     Args:
         model: the model, its bytes, or its path.
         slots: most slots per ciphertext, N/2 at full packing; fewer are used if the network fits.
-        levels: highest level of the parameters.
+        levels: highest level of the parameters at which to compute; with a bootstrap, its output level.
         calibration: typical inputs, (count, *input_shape), on which the ranges of activations and of the
             output are measured. Without them the output is not scaled and must fit under the last prime as it
             is.
@@ -52,17 +70,27 @@ def compile(  # noqa: A001 (read as keywright.nn.compile)
             given. Degree 2 takes one level, degree d otherwise ceil(log2(d + 1)).
         margin: by which share of its width each measured range is widened on both sides.
         input_level: at which ciphertexts enter; the lowest possible where not given.
-        output_level: at which the result leaves.
+        output_level: at which the result leaves: 0 where not given, or the highest input level of the
+            bootstraps, since primes below it have other widths.
+        bootstraps: ways to bootstrap, of equal slots, to choose from; the program then has these slots.
+        headroom: how many times the values of the calibration data a bootstrapped value may reach; each
+            doubling costs a bit.
+        costs: what operations cost; the shipped table where not given.
         max_plaintext_bytes: bound on the memory of the diagonals, in double precision.
 
     Raises:
         ModelRefused: with every reason found: `UnsupportedOperator`, `UnsupportedAttribute`, `DynamicShape`,
-            `InvalidModel`, `TooDeep`, `TooWide`, `CalibrationMissing`.
+            `InvalidModel`, `TooDeep`, `TooWide`, `CalibrationMissing`, `CannotPlace`, `RangesMissing`.
         InvalidSamples: calibration data of the wrong shape or not finite.
+        InvalidBootstrap: bootstraps of different or too many slots, or above the highest level.
         ValueError: arguments out of their bounds.
     """
-    degrees = dict(degrees or {})
+    degrees, options = dict(degrees or {}), tuple(bootstraps)
+    if output_level is None:
+        output_level = max((option.input_level for option in options), default=0)
     _check_arguments(slots, levels, degrees, margin, input_level, output_level)
+    _check_bootstraps(options, slots, levels, headroom)
+    entry = levels if input_level is None else input_level
     try:
         loaded = load_model(model)
     except RefusalReason as reason:
@@ -73,25 +101,64 @@ def compile(  # noqa: A001 (read as keywright.nn.compile)
         labels = [node.label for node in graph.nodes.values() if isinstance(node, Activation)]
         if labels and calibration is None:
             reasons.append(CalibrationMissing(labels))
-        reasons += _too_deep(graph, levels, input_level, output_level)
+        reasons += _too_deep(graph, entry - output_level, options, calibration is not None)
     if reasons:
         raise ModelRefused(reasons)
 
     samples = _samples(graph, calibration)
     graph, fitted = replace_activations(graph, samples, margin)
     graph = simplify(graph)
-    if too_deep := _too_deep(graph, levels, input_level, output_level):
+    if too_deep := _too_deep(graph, entry - output_level, options, len(samples) > 0):
         raise ModelRefused(too_deep)
     output_scale = _bound_output(graph, samples, margin)
-    layouts = choose_layouts(graph, slots)
-    needed = needed_levels(graph, output_level)
+    costs = CostTable.default() if costs is None else costs
     source = next(number for number, node in graph.nodes.items() if isinstance(node, Input))
-    entry = needed[source] if input_level is None else input_level
-    program = assemble(graph, layouts, needed, entry, fitted, output_scale)
+    _, needs = assign_levels(Problem(graph, {}, {}, (), {}, levels, entry, output_level, costs), {})
+    if needs[source] <= entry:
+        options = ()
+    largest = bound_values(graph, samples, headroom) if options else {}
+    layouts = choose_layouts(graph, options[0].slots if options else slots, fixed=bool(options))
+    lowered = {
+        number: lower(node, [layouts[o] for o in node.operands], layouts[number])
+        for number, node in graph.nodes.items()
+        if isinstance(node, Linear)
+    }
+    work = _work(graph, layouts, lowered)
+    ciphertexts = {number: layout.ciphertexts for number, layout in layouts.items()}
+    problem = Problem(graph, work, ciphertexts, options, largest, levels, entry, output_level, costs)
+    try:
+        placement = place(problem)
+    except RefusalReason as reason:
+        raise ModelRefused([reason]) from reason
+    if input_level is None:
+        entry = placement.needs[source]
+    program = Assembly(
+        graph, layouts, lowered, work, placement, options, costs, entry, tuple(fitted), output_scale
+    ).program()
     size = sum(d.nbytes for t in program.transforms for diagonals in t.diagonals for d in diagonals.values())
     if size > max_plaintext_bytes:
         raise ModelRefused([TooWide(size, max_plaintext_bytes)])
     return program
+
+
+def _work(
+    graph: Graph, layouts: Mapping[int, Layout], lowered: Mapping[int, LoweredLinear]
+) -> dict[int, Work]:
+    """Operations on all ciphertexts of every value."""
+    work = {}
+    for number, node in graph.nodes.items():
+        match node:
+            case Linear():
+                work[number] = lowered[number].work
+            case Multiply():
+                work[number] = Work(multiplications=(1,)).times(layouts[number].ciphertexts)
+            case Polynomial(coefficients=coefficients):
+                offsets = polynomial_relinearisations(len(coefficients) - 1, "chebyshev")
+                counts = tuple(offsets.count(offset) for offset in range(max(offsets, default=-1) + 1))
+                work[number] = Work(multiplications=counts).times(layouts[number].ciphertexts)
+            case _:
+                work[number] = Work()
+    return work
 
 
 def _check_arguments(
@@ -117,10 +184,25 @@ def _check_arguments(
             raise ValueError(f"the degree of {name} must be between 1 and {MAX_DEGREE}, got {degree}")
 
 
-def _too_deep(graph: Graph, levels: int, input_level: int | None, output_level: int) -> list[RefusalReason]:
-    available = (levels if input_level is None else input_level) - output_level
+def _check_bootstraps(options: Sequence[Bootstrap], slots: int, levels: int, headroom: float) -> None:
+    if not 1 <= headroom < 2**20:
+        raise ValueError(f"headroom is a factor between 1 and 2^20, got {headroom}")
+    for option in options:
+        if option.slots != options[0].slots or option.slots > slots:
+            raise InvalidBootstrap(
+                f"a bootstrap of {option.slots} slots; all must have the same number, at most {slots}"
+            )
+        if option.output_level > levels:
+            raise InvalidBootstrap(f"a bootstrap to level {option.output_level} above the highest, {levels}")
+
+
+def _too_deep(
+    graph: Graph, available: int, options: Sequence[Bootstrap], measured: bool
+) -> list[RefusalReason]:
     depth = graph.depth()
-    return [TooDeep(depth, available)] if depth > available else []
+    if depth <= available or (options and measured):
+        return []
+    return [RangesMissing(depth, available) if options else TooDeep(depth, available)]
 
 
 def _bound_output(graph: Graph, samples: Vector, margin: float) -> float:

@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from keywright._core import (
+    Bootstrapper,
+    BootstrapperPlan,
     Ciphertext,
     Decryptor,
     Encryptor,
@@ -32,14 +34,26 @@ def _special(parameters: Parameters) -> list[int]:
     return list(range(first, first + len(parameters.p)))
 
 
-def key_specs(program: Program, parameters: Parameters, *, seeded: bool = True) -> list[KeySpec]:
-    """One key for each of `Program.required_keys`, at the highest level at which it is used.
+def key_specs(
+    program: Program,
+    parameters: Parameters,
+    plans: Sequence[BootstrapperPlan] = (),
+    *,
+    seeded: bool = True,
+) -> list[KeySpec]:
+    """One key for each of `Program.required_keys`, at the highest level at which it is used, and those of its
+    bootstraps.
 
-    All have every special prime of the parameters, and digits as large as these allow.
+    The former have every special prime of the parameters, and digits as large as these allow.
+
+    Args:
+        plans: of the program's bootstraps, in order.
 
     Raises:
         LevelError: the program starts above the highest level of the parameters.
+        BackendMisuse: the plans are not those of the program's bootstraps.
     """
+    _match(program, plans)
     special = _special(parameters)
     specs = []
     for key in program.required_keys:
@@ -50,7 +64,18 @@ def key_specs(program: Program, parameters: Parameters, *, seeded: bool = True) 
             specs.append(KeySpec.conjugation(parameters, level, alpha, seeded, special))
         else:
             specs.append(KeySpec.relinearization(parameters, level, alpha, seeded, special))
-    return specs
+    if program.bootstraps:
+        specs += [spec for plan in plans for spec in plan.required_keys()]
+    return list(dict.fromkeys(specs))
+
+
+def _match(program: Program, plans: Sequence[BootstrapperPlan]) -> None:
+    offered = [(plan.slots, plan.input_level, plan.output_level) for plan in plans]
+    asked = [(b.slots, b.input_level, b.output_level) for b in program.bootstraps]
+    if asked and asked != offered:
+        raise BackendMisuse(
+            f"the program takes bootstraps of (slots, input level, output level) {asked}, got {offered}"
+        )
 
 
 def encrypt_sample(program: Program, encryptor: Encryptor, sample: ArrayLike) -> list[Ciphertext]:
@@ -104,11 +129,18 @@ class EncryptedBackend:
 
     Args:
         evaluator: with the keys of `key_specs`.
+        bootstrappers: of the program's bootstraps, in order.
         on_step: called after each operation.
     """
 
-    def __init__(self, evaluator: Evaluator, *, on_step: Callable[[], object] | None = None) -> None:
-        self.evaluator = evaluator
+    def __init__(
+        self,
+        evaluator: Evaluator,
+        bootstrappers: Sequence[Bootstrapper] = (),
+        *,
+        on_step: Callable[[], object] | None = None,
+    ) -> None:
+        self.evaluator, self.bootstrappers = evaluator, tuple(bootstrappers)
         self._on_step = on_step
         self._encoded: dict[tuple[LinearTransform, int], tuple[list[int], list[EncodedTransform]]] = {}
 
@@ -125,9 +157,11 @@ class EncryptedBackend:
             inputs: the ciphertexts of `encrypt_sample`.
 
         Raises:
-            BackendMisuse: another number of ciphertexts or of slots than the program takes, or low levels.
+            BackendMisuse: another number of ciphertexts or of slots than the program takes, low levels, or
+                other bootstraps.
             MissingKeyError: a key is missing.
         """
+        _match(program, [bootstrapper.plan for bootstrapper in self.bootstrappers])
         for ciphertext in inputs:
             if ciphertext.slots != program.slots:
                 raise BackendMisuse(
@@ -141,9 +175,14 @@ class EncryptedBackend:
         return _ciphertext(ct).level
 
     def linear_transform(self, cts: list[Value], transform: LinearTransform) -> Ciphertext:
-        """See `Backend.linear_transform`."""
+        """See `Backend.linear_transform`.
+
+        Raises:
+            ScaleError: scales differ between operands that were not dropped from a higher level.
+        """
         operands, encoded = self._encode(transform, self.level(cts[0]))
-        return self._done(self.evaluator.linear_transform([_ciphertext(cts[k]) for k in operands], encoded))
+        values = self._at_one_scale([cts[k] for k in operands])
+        return self._done(self.evaluator.linear_transform(values, encoded))
 
     def rotate(self, ct: Value, step: int) -> Ciphertext:
         """See `Backend.rotate`."""
@@ -155,13 +194,7 @@ class EncryptedBackend:
         Raises:
             ScaleError: the scales differ and neither operand was dropped from a higher level.
         """
-        a, b = _ciphertext(left), _ciphertext(right)
-        if abs(a.scale / b.scale - 1.0) > SCALE_TOLERANCE:
-            if isinstance(left, Dropped):
-                a = self._at_scale(left, b.scale)
-            elif isinstance(right, Dropped):
-                b = self._at_scale(right, a.scale)
-        return self._done(self.evaluator.add(a, b))
+        return self._done(self.evaluator.add(*self._at_one_scale([left, right])))
 
     def add_plain(self, ct: Value, vector: Vector) -> Ciphertext:
         """See `Backend.add_plain`."""
@@ -185,6 +218,25 @@ class EncryptedBackend:
         lowered = self._done(self.evaluator.drop_to_level(a, level))
         source = ct.source if isinstance(ct, Dropped) else a
         return Dropped(lowered, source) if source.level > level else lowered
+
+    def bootstrap(self, ct: Value, index: int) -> Ciphertext:
+        """See `Backend.bootstrap`. Values above 1 cannot be seen; their results are wrong."""
+        return self._done(self.bootstrappers[index].bootstrap(self.evaluator, _ciphertext(ct)))
+
+    @property
+    def plaintext_bytes(self) -> int:
+        """Memory of the diagonals that are encoded."""
+        return sum(e.bytes for _, encoded in self._encoded.values() for e in encoded)
+
+    def _at_one_scale(self, values: list[Value]) -> list[Ciphertext]:
+        """Values that were dropped to a lower level, at the scale of those that were not."""
+        scale = next((v.scale for v in values if not isinstance(v, Dropped)), _ciphertext(values[0]).scale)
+        return [
+            self._at_scale(v, scale)
+            if isinstance(v, Dropped) and abs(v.ciphertext.scale / scale - 1.0) > SCALE_TOLERANCE
+            else _ciphertext(v)
+            for v in values
+        ]
 
     def _at_scale(self, dropped: Dropped, scale: float) -> Ciphertext:
         """The value at the level it was dropped to and at another scale."""

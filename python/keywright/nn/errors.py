@@ -1,9 +1,12 @@
 """What compiling, checking, storing and running a network can raise."""
 
 from collections.abc import Sequence
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from ..errors import KeywrightError
+
+if TYPE_CHECKING:
+    from .bootstraps import Bootstrap
 
 
 class NnError(KeywrightError):
@@ -70,9 +73,46 @@ class TooDeep(RefusalReason):
     def __init__(self, needed: int, available: int) -> None:
         super().__init__(
             f"the network consumes {needed} levels and {available} are available; use parameters with more "
-            "levels, activations of lower degree, or fewer layers"
+            "levels, bootstraps, activations of lower degree, or fewer layers"
         )
         self.needed, self.available = needed, available
+
+
+class CannotPlace(RefusalReason):
+    """No placement of bootstraps reaches a layer.
+
+    Attributes:
+        layer: what the layer is called: its kind, and its ONNX node where it has one.
+        need: level at which its result is needed.
+        consumed: levels that it consumes.
+        levels: highest level of a ciphertext.
+        unbounded: largest absolute value of the layers whose values no constant could bring to at most 1, so
+            that they cannot be bootstrapped.
+    """
+
+    def __init__(
+        self,
+        layer: str,
+        need: int,
+        consumed: int,
+        levels: int,
+        options: "Sequence[Bootstrap]",
+        unbounded: dict[str, float],
+    ) -> None:
+        offered = ", ".join(f"{option.input_level} to {option.output_level}" for option in options)
+        text = (
+            f"{layer} is needed at level {need} and consumes {consumed}: that is above the highest level, "
+            f"{levels}, and no bootstrap ({offered}) can follow it"
+        )
+        if unbounded:
+            shown = ", ".join(f"{name} ({bound:.3g})" for name, bound in list(unbounded.items())[:5])
+            text += f"; these have values above 1 that no constant can be divided out of: {shown}"
+        super().__init__(
+            f"{text}; use a bootstrap with more levels, activations of lower degree, or a normalisation "
+            "before a layer with large values"
+        )
+        self.layer, self.need, self.consumed, self.levels = layer, need, consumed, levels
+        self.unbounded = unbounded
 
 
 class TooWide(RefusalReason):
@@ -89,6 +129,17 @@ class TooWide(RefusalReason):
             "max_plaintext_bytes or use smaller layers"
         )
         self.needed, self.allowed = needed, allowed
+
+
+class RangesMissing(RefusalReason):
+    """Bootstraps are needed, which take values of at most 1, and no calibration data were given."""
+
+    def __init__(self, needed: int, available: int) -> None:
+        super().__init__(
+            f"the network consumes {needed} levels and {available} are available before a bootstrap, which "
+            "takes values of at most 1; pass calibration=samples, an array of typical inputs, to measure them"
+        )
+        self.needed, self.available = needed, available
 
 
 class CalibrationMissing(RefusalReason):
@@ -115,6 +166,29 @@ class ModelRefused(ExceptionGroup[RefusalReason], NnError):
 
 class InvalidSamples(NnError, ValueError):
     """Input data of the wrong shape, without samples, or with values that are not finite."""
+
+
+class InvalidBootstrap(NnError, ValueError):
+    """The description of a bootstrap contradicts itself."""
+
+
+class InvalidCosts(NnError, ValueError):
+    """A table of costs that is empty, too long, not positive, or cheaper at a higher level."""
+
+
+class OutOfRange(NnError):
+    """A value above 1 would be bootstrapped; its result would be wrong.
+
+    Attributes:
+        value: the largest absolute value.
+    """
+
+    def __init__(self, value: float) -> None:
+        super().__init__(
+            f"a bootstrap takes values of at most 1, got {value:.6g}; calibrate on data that cover this "
+            "input, or with a larger headroom"
+        )
+        self.value = value
 
 
 class OutOfLevels(NnError):

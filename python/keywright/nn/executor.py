@@ -50,6 +50,8 @@ def execute(program: "Program", backend: Backend[Ciphertext], inputs: list[Ciphe
                 result = backend.mul(cts[0], cts[1])
             case "polynomial":
                 result = backend.polynomial(cts[0], program.polynomials[step.argument])
+            case "bootstrap":
+                result = backend.bootstrap(cts[0], step.argument)
             case _:
                 result = backend.drop_level(cts[0], step.level)
         live[step.result] = result

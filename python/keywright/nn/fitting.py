@@ -117,7 +117,7 @@ def _replace(graph: Graph, number: int, node: Activation, data: Vector, margin: 
         _square(graph, number, node, coefficients, centre, half)
     else:
         argument = _mapped(graph, number, node, 1 / half, -centre / half)
-        graph.nodes[number] = Polynomial(node.shape, (argument,), coefficients)
+        graph.nodes[number] = Polynomial(node.shape, (argument,), coefficients, node.label)
     return FittedActivation(node.label, degree, low, high, max_error, rms_error)
 
 
@@ -133,7 +133,7 @@ def _square(
     constant, linear, quadratic = (float(c) for c in np.polynomial.chebyshev.cheb2poly(coefficients))
     root, vertex = math.sqrt(abs(quadratic)), linear / (2 * quadratic)
     argument = _mapped(graph, number, node, root / half, root * (vertex - centre / half))
-    square = graph.add(Multiply(node.shape, (argument, argument)))
+    square = graph.add(Multiply(node.shape, (argument, argument), node.label))
     size = int(np.prod(node.shape, dtype=np.int64))
     rest = np.full(size, constant - quadratic * vertex**2)
     if quadratic > 0:

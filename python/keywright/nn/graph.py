@@ -27,6 +27,7 @@ class Linear:
 
     Attributes:
         stride: how many pixels of the operands one pixel of the result stands for, a hint for its layout.
+        label: the ONNX node with most of its weights.
     """
 
     shape: Shape
@@ -34,6 +35,7 @@ class Linear:
     matrices: tuple[SparseMatrix, ...]
     bias: Vector
     stride: int = 1
+    label: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +61,7 @@ class Multiply:
 
     shape: Shape
     operands: tuple[int, int]
+    label: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,6 +88,7 @@ class Polynomial:
     shape: Shape
     operands: tuple[int]
     coefficients: Vector
+    label: str = ""
 
 
 Node = Input | Linear | Shift | Add | Multiply | Activation | Polynomial
@@ -98,6 +102,12 @@ def operands(node: Node) -> tuple[int, ...]:
 def with_operands(node: Node, new: Sequence[int]) -> Node:
     """The same node reading other values."""
     return node if isinstance(node, Input) else replace(node, operands=tuple(new))  # type: ignore[arg-type]
+
+
+def describe(number: int, node: Node) -> str:
+    """What messages call a node."""
+    label = "" if isinstance(node, Input | Shift | Add) else node.label
+    return f"{type(node).__name__} {label!r}" if label else f"{type(node).__name__} {number}"
 
 
 def levels_consumed(node: Node) -> int:
@@ -162,12 +172,16 @@ class Graph:
         }
         return Graph(nodes, place[self.output])
 
-    def depth(self) -> int:
-        """Levels consumed on the longest path to the output."""
+    def depths(self) -> dict[int, int]:
+        """Levels consumed on the longest path to each value."""
         depth: dict[int, int] = {}
         for number, node in self.nodes.items():
             depth[number] = max((depth[o] for o in operands(node)), default=0) + levels_consumed(node)
-        return depth[self.output]
+        return depth
+
+    def depth(self) -> int:
+        """Levels consumed on the longest path to the output."""
+        return self.depths()[self.output]
 
     def evaluate(self, sample: Vector) -> dict[int, Vector]:
         """Every value for one flattened input, computed in clear."""

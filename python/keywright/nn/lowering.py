@@ -7,6 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .backend import LinearTransform
+from .costs import Work
+from .graph import Linear
 from .layout import Layout
 from .sparse import SparseMatrix, Vector
 
@@ -24,15 +26,13 @@ class Placement:
     """Where the terms of a block row go when each output may repeat: see `place`.
 
     Attributes:
-        tile: the diagonals repeat after this many slots.
         folds: rotations whose sums complete the result, in order; the result is then periodic.
         terms: for each output ciphertext and each input (operand, ciphertext): diagonal, slot and value of
-            every entry.
+            every entry, and after how many slots the diagonals repeat.
     """
 
-    tile: int
     folds: tuple[int, ...]
-    terms: list[list[tuple[Steps, Steps, Vector]]]
+    terms: list[list[tuple[Steps, Steps, Vector, int]]]
 
 
 def place(matrices: list[SparseMatrix], sources: list[Layout], target: Layout) -> Placement:
@@ -41,23 +41,26 @@ def place(matrices: list[SparseMatrix], sources: list[Layout], target: Layout) -
     Let the sources have periods p_k and the target period t. An entry from slot s to slot o is on a diagonal
     congruent to s - o modulo min(p_k, t). Where p_k > t, partial sums land at slots congruent to o modulo t
     and are added up afterwards by rotations t, 2t, ... (rotate-and-sum; Juvekar et al., USENIX Security 2018,
-    section 4.3): at most t diagonals for any number of inputs.
+    section 4.3): at most t diagonals for any number of inputs. Diagonals of an input repeat after max(p_k, t)
+    slots; where another input has a longer period, the copies that are added up share the value.
     """
     slots = target.slots
     tile = max(target.period, *(source.period for source in sources))
-    terms: list[list[tuple[Steps, Steps, Vector]]] = [[] for _ in range(target.ciphertexts)]
+    terms: list[list[tuple[Steps, Steps, Vector, int]]] = [[] for _ in range(target.ciphertexts)]
     for matrix, source in zip(matrices, sources, strict=True):
         into, origin, shift = _shifts(matrix, source, target)
         slot = (origin - shift) & (source.period - 1) if source.period > target.period else into & (slots - 1)
         shift &= slots - 1
+        own = max(target.period, source.period)
+        values = matrix.values * (own / tile)
         for block_out in range(target.ciphertexts):
             for block_in in range(source.ciphertexts):
                 if target.ciphertexts == source.ciphertexts == 1:
                     chosen: slice | Steps = slice(None)
                 else:
                     chosen = np.flatnonzero((into // slots == block_out) & (origin // slots == block_in))
-                terms[block_out].append((shift[chosen], slot[chosen], matrix.values[chosen]))
-    return Placement(tile, _folds(target.period, tile), terms)
+                terms[block_out].append((shift[chosen], slot[chosen], values[chosen], own))
+    return Placement(_folds(target.period, tile), terms)
 
 
 def _shifts(matrix: SparseMatrix, source: Layout, target: Layout) -> tuple[Steps, Steps, Steps]:
@@ -117,14 +120,50 @@ def placement_cost(matrices: list[SparseMatrix], sources: list[Layout], target: 
     return cost
 
 
+@dataclass(frozen=True, eq=False)
+class LoweredLinear:
+    """A linear map as operations on ciphertexts.
+
+    Attributes:
+        rows: for each ciphertext of the result, which ciphertexts of the operands it reads, all operands' in
+            order, and the block row applied to them.
+        folds: rotations whose sums complete each ciphertext of the result, in order.
+    """
+
+    rows: list[tuple[tuple[int, ...], LinearTransform]]
+    folds: tuple[int, ...]
+
+    @property
+    def work(self) -> Work:
+        """Operations of all rows together."""
+        transforms = [transform for _, transform in self.rows]
+        babies = [t.baby_steps(k) for t in transforms for k in range(len(t.diagonals))]
+        return Work(
+            rotations=sum(int(np.count_nonzero(t.giant_steps())) + len(self.folds) for t in transforms),
+            hoisted=sum(int(np.count_nonzero(steps)) for steps in babies),
+            diagonals=sum(len(diagonals) for t in transforms for diagonals in t.diagonals),
+        )
+
+
+def lower(node: Linear, sources: list[Layout], target: Layout) -> LoweredLinear:
+    """The diagonals of a linear map between layouts."""
+    placement = place(list(node.matrices), sources, target)
+    rows = []
+    for transform in transforms(placement, target.slots):
+        used = tuple(i for i, diagonals in enumerate(transform.diagonals) if diagonals) or (0,)
+        diagonals = tuple(transform.diagonals[i] or {0: np.zeros(1)} for i in used)
+        rows.append((used, LinearTransform(transform.slots, diagonals, transform.n1)))
+    return LoweredLinear(rows, placement.folds)
+
+
 def transforms(placement: Placement, slots: int) -> list[LinearTransform]:
     """One block row of diagonals per output ciphertext."""
     rows = []
     for row in placement.terms:
         diagonals = []
-        for shift, slot, values in row:
+        for shift, slot, values, tile in row:
             used, place_of = np.unique(shift, return_inverse=True)
-            table = np.zeros((len(used), placement.tile))
+            table = np.zeros((len(used), tile))
             np.add.at(table, (place_of.ravel(), slot), values)
             diagonals.append({int(r): table[index] for index, r in enumerate(used)})
         n1, _ = best_n1([np.asarray(sorted(d), np.int64) for d in diagonals], slots)

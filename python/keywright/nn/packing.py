@@ -16,15 +16,16 @@ CIPHERTEXT_COST = 2.0
 """Time of carrying a value in one ciphertext more, in rotations."""
 
 
-def choose_layouts(graph: Graph, max_slots: int) -> dict[int, Layout]:
-    """The layout of every value, all with the same number of slots, at most ``max_slots``.
+def choose_layouts(graph: Graph, max_slots: int, *, fixed: bool = False) -> dict[int, Layout]:
+    """The layout of every value, all with the same number of slots, at most ``max_slots``, or exactly that
+    many where they are ``fixed``.
 
     Values that are added or multiplied share a layout. Layouts are chosen one group after the other, each
     time the one with the lowest cost of the linear maps around it, for a few slot counts; the cheapest slot
     count wins.
     """
     largest = max(_size(node.shape) for node in graph.nodes.values())
-    smallest = min(next_power_of_two(largest), max_slots)
+    smallest = max_slots if fixed else min(next_power_of_two(largest), max_slots)
     options = []
     for doubling in range(SLOT_DOUBLINGS + 1):
         slots = smallest << doubling

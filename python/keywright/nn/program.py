@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .backend import Backend, Ciphertext, LinearTransform, PolynomialSpec
+from .bootstraps import Bootstrap
 from .errors import InvalidSamples
 from .fitting import FittedActivation
 from .graph import Shape
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from .checking import CheckReport
 
 Operation = Literal[
-    "input", "linear_transform", "rotate", "add", "add_plain", "mul", "polynomial", "drop_level"
+    "input", "linear_transform", "rotate", "add", "add_plain", "mul", "polynomial", "drop_level", "bootstrap"
 ]
 OPERATIONS: tuple[Operation, ...] = (
     "input",
@@ -33,6 +34,7 @@ OPERATIONS: tuple[Operation, ...] = (
     "mul",
     "polynomial",
     "drop_level",
+    "bootstrap",
 )
 
 
@@ -45,8 +47,8 @@ class Instruction:
         result: number of the ciphertext that it makes.
         operands: numbers of the ciphertexts that it reads.
         level: level of the result.
-        argument: index of the input ciphertext, transform, vector or polynomial; step of a rotation;
-            otherwise 0.
+        argument: index of the input ciphertext, transform, vector, polynomial or bootstrap; step of a
+            rotation; otherwise 0.
     """
 
     operation: Operation
@@ -54,6 +56,29 @@ class Instruction:
     operands: tuple[int, ...]
     level: int
     argument: int = 0
+
+
+@dataclass(frozen=True)
+class Layer:
+    """Instructions that compute one value of the network, for reports.
+
+    Attributes:
+        name: kind of layer and ONNX node; of a bootstrap, what it follows and which level is asked for.
+        kind: "linear", "multiply", "polynomial", "add", "shift" or "bootstrap".
+        input_level, output_level: levels of its operands and of its result.
+        rotations: how many it takes.
+        seconds: predicted time, as good as the cost table.
+        start, stop: range of its instructions.
+    """
+
+    name: str
+    kind: str
+    input_level: int
+    output_level: int
+    rotations: int
+    seconds: float
+    start: int
+    stop: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,6 +96,8 @@ class Program:
             most 1, so that they fit under the last prime.
         transforms, vectors, polynomials: the plaintext operands that instructions refer to.
         fitted: how well each activation's polynomial fits.
+        bootstraps: what "bootstrap" instructions refer to.
+        layers: in order of execution, what was compiled to which instructions.
     """
 
     slots: int
@@ -87,11 +114,21 @@ class Program:
     polynomials: tuple[PolynomialSpec, ...]
     fitted: tuple[FittedActivation, ...] = ()
     output_scale: float = 1.0
+    bootstraps: tuple[Bootstrap, ...] = ()
+    layers: tuple[Layer, ...] = ()
 
-    @property
+    @cached_property
     def depth(self) -> int:
-        """Levels from the input to the result."""
-        return self.input_level - self.output_level
+        """Levels consumed on the longest path from the input to the result."""
+        depth: dict[int, int] = {}
+        level: dict[int, int] = {}
+        for step in self.instructions:
+            spent = 0
+            if step.operation not in ("input", "drop_level", "bootstrap"):
+                spent = level[step.operands[0]] - step.level
+            depth[step.result] = max((depth[operand] for operand in step.operands), default=0) + spent
+            level[step.result] = step.level
+        return max(depth[output] for output in self.outputs)
 
     @cached_property
     def key_switches(self) -> tuple[KeySwitch, ...]:

@@ -6,10 +6,13 @@ Each rule returns whether it changed the graph; `simplify` applies them until no
 from collections.abc import Callable
 from dataclasses import replace
 
+import numpy as np
+
 from .graph import Activation, Add, Graph, Linear, Multiply, Node, Polynomial, Shift, operands
+from .quadratics import complete_squares
 from .sparse import SparseMatrix, Vector
 
-MERGE_GROWTH = 8
+MERGE_GROWTH = 16
 """A merged map may have this many times the entries of its parts; beyond, the saved level costs too many
 diagonals."""
 
@@ -20,7 +23,8 @@ def simplify(graph: Graph) -> Graph:
     """An equal graph that consumes as few levels as these rules reach, in topological order without dead
     nodes."""
     graph = _fuse_functions(graph.renumbered())
-    rules = (_fold_shift, _merge_linear, _sum_linear)
+    graph = complete_squares(graph)
+    rules = (_fold_shift, _merge_linear, _sum_linear, _absorb_addition)
     while any(rule(graph) for rule in rules):
         graph = graph.renumbered()
     return graph
@@ -139,15 +143,19 @@ def _merged(outer: Linear, number: int, inner: Linear) -> Linear:
             terms += [(o, matrix @ m) for o, m in zip(inner.operands, inner.matrices, strict=True)]
         else:
             terms.append((operand, matrix))
-    return _linear(outer, bias, terms, outer.stride * inner.stride)
+    return _linear((outer, inner), bias, terms, outer.stride * inner.stride)
 
 
-def _linear(like: Linear, bias: Vector, terms: list[tuple[int, SparseMatrix]], stride: int) -> Linear:
-    """The sum of matrix times operand over the terms, with one matrix per operand."""
+def _linear(
+    parts: tuple[Linear, Linear], bias: Vector, terms: list[tuple[int, SparseMatrix]], stride: int
+) -> Linear:
+    """The sum of matrix times operand over the terms, with one matrix per operand: of the first part's shape,
+    and of the label of the part with more weights."""
     sums: dict[int, SparseMatrix] = {}
     for operand, matrix in terms:
         sums[operand] = sums[operand] + matrix if operand in sums else matrix
-    return Linear(like.shape, tuple(sums), tuple(sums.values()), bias, stride)
+    label = max(parts, key=lambda part: sum(len(matrix.values) for matrix in part.matrices)).label
+    return Linear(parts[0].shape, tuple(sums), tuple(sums.values()), bias, stride, label)
 
 
 def _sum_linear(graph: Graph) -> bool:
@@ -163,8 +171,29 @@ def _sum_linear(graph: Graph) -> bool:
                 *zip(left.operands, left.matrices, strict=True),
                 *zip(right.operands, right.matrices, strict=True),
             ]
-            graph.nodes[number] = _linear(left, left.bias + right.bias, terms, max(left.stride, right.stride))
+            stride = max(left.stride, right.stride)
+            graph.nodes[number] = _linear((left, right), left.bias + right.bias, terms, stride)
             return True
+    return False
+
+
+def _absorb_addition(graph: Graph) -> bool:
+    """The sum of a linear map that nothing else reads and a value that is ready a level before it is one
+    linear map of both: a shortcut takes one diagonal, and what scales it merges into its readers."""
+    consumers, depths = graph.consumers(), graph.depths()
+    for number, node in graph.nodes.items():
+        if not isinstance(node, Add):
+            continue
+        for linear, other in (node.operands, node.operands[::-1]):
+            branch = graph.nodes[linear]
+            single = consumers[linear] == [number]
+            if single and isinstance(branch, Linear) and depths[other] < depths[linear]:
+                identity = SparseMatrix.diagonal(np.ones(len(branch.bias)))
+                shortcut = Linear(node.shape, (other,), (identity,), np.zeros(len(branch.bias)))
+                terms = [*zip(branch.operands, branch.matrices, strict=True), (other, identity)]
+                joined = _linear((branch, shortcut), branch.bias, terms, branch.stride)
+                graph.nodes[number] = replace(joined, shape=node.shape)
+                return True
     return False
 
 

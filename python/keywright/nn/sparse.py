@@ -34,6 +34,12 @@ class SparseMatrix:
         return cls(shape, keys // shape[1], keys % shape[1], sums[kept])
 
     @classmethod
+    def from_distinct(cls, shape: tuple[int, int], rows: Indices, columns: Indices, values: Vector) -> Self:
+        """The matrix with these entries, of which no two are at one position; zeros dropped."""
+        kept = values != 0
+        return cls(shape, rows[kept], columns[kept], np.asarray(values, np.float64)[kept])
+
+    @classmethod
     def from_dense(cls, matrix: NDArray[np.floating]) -> Self:
         """The nonzero entries of a dense matrix."""
         rows, columns = np.nonzero(matrix)
@@ -66,6 +72,12 @@ class SparseMatrix:
         return int(np.bincount(other.rows, minlength=other.shape[0])[self.columns].sum())
 
     def __matmul__(self, other: "SparseMatrix") -> "SparseMatrix":
+        if other.is_diagonal():
+            return SparseMatrix(self.shape, self.rows, self.columns, self.values * other.values[self.columns])
+        if self.is_diagonal():
+            return SparseMatrix(
+                other.shape, other.rows, other.columns, self.values[other.rows] * other.values
+            )
         order = np.argsort(other.rows, kind="stable")
         counts = np.bincount(other.rows, minlength=other.shape[0])
         starts = np.concatenate(([0], np.cumsum(counts)))
@@ -88,12 +100,20 @@ class SparseMatrix:
             np.concatenate((self.values, other.values)),
         )
 
+    def is_diagonal(self) -> bool:
+        """Whether the matrix is square with an entry at every place of its diagonal, in order, and no
+        other."""
+        size = self.shape[0]
+        every = np.arange(size)
+        return (
+            self.shape[1] == size
+            and len(self.values) == size > 0
+            and np.array_equal(self.rows, every)
+            and np.array_equal(self.columns, every)
+        )
+
     def scalar(self) -> float | None:
         """The factor c if the matrix is c times the identity, otherwise None."""
-        size = self.shape[0]
-        square = self.shape[1] == size and len(self.values) == size and size > 0
-        if not square or not (
-            np.array_equal(self.rows, self.columns) and (self.values == self.values[0]).all()
-        ):
+        if not self.is_diagonal() or (self.values != self.values[0]).any():
             return None
         return float(self.values[0])

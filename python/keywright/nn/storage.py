@@ -1,8 +1,9 @@
 """Program files: a zip of one JSON description and numpy arrays, without pickle.
 
-Version 1. ``program.json`` lists everything but the arrays; ``transforms/T.K.npy`` holds the diagonals of
-input K of transform T by rows, ``vectors/V.npy`` vector V, ``input.npy`` and ``output.npy`` the positions of
-the layouts. Sizes follow from the description and are checked before an array is read.
+Version 2; version 1, which had no bootstraps and no layers, can be read. ``program.json`` lists everything
+but the arrays; ``transforms/T.K.npy`` holds the diagonals of input K of transform T by rows,
+``vectors/V.npy`` vector V, ``input.npy`` and ``output.npy`` the positions of the layouts. Sizes follow from
+the description and are checked before an array is read.
 """
 
 import dataclasses
@@ -20,14 +21,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .backend import LinearTransform, PolynomialSpec
+from .bootstraps import Bootstrap
 from .errors import ProgramFormatError
 from .fitting import FittedActivation
 from .layout import Layout, next_power_of_two
-from .program import Instruction, Program
+from .program import Instruction, Layer, Program
 from .validation import validate
 
 FORMAT = "keywright-program"
-VERSION = 1
+VERSION = 2
 MAX_DESCRIPTION_BYTES = 64 << 20
 MAX_BYTES = 8 << 30
 NPY_HEADER_BYTES = 4096
@@ -125,6 +127,8 @@ def _description(program: Program) -> dict[str, Any]:
             for polynomial in program.polynomials
         ],
         "fitted": [dataclasses.asdict(fitted) for fitted in program.fitted],
+        "bootstraps": [dataclasses.asdict(bootstrap) for bootstrap in program.bootstraps],
+        "layers": [dataclasses.astuple(layer) for layer in program.layers],
     }
 
 
@@ -172,10 +176,13 @@ def _read(archive: zipfile.ZipFile, max_bytes: int) -> Program:
     if archive.getinfo("program.json").file_size > MAX_DESCRIPTION_BYTES:
         raise ProgramFormatError(f"program.json is larger than {MAX_DESCRIPTION_BYTES} bytes")
     data = json.loads(archive.read("program.json"))
-    if data["format"] != FORMAT or data["version"] != VERSION:
+    if data["format"] != FORMAT or data["version"] not in (1, VERSION):
         raise ProgramFormatError(
-            f"format {data['format']!r} version {data['version']!r}; this release reads {FORMAT} {VERSION}"
+            f"format {data['format']!r} version {data['version']!r}; this release reads {FORMAT} 1 to "
+            f"{VERSION}"
         )
+    if data["version"] == 1:
+        data |= {"bootstraps": [], "layers": []}
     reader = _Reader(archive, max_bytes)
     slots = _power_of_two(data["slots"], 1 << 17, "slots")
     shapes = [tuple(_integer(size, "size") for size in data[f"{end}_shape"]) for end in ("input", "output")]
@@ -227,7 +234,53 @@ def _read(archive: zipfile.ZipFile, max_bytes: int) -> Program:
             for entry in data["polynomials"]
         ),
         fitted=tuple(FittedActivation(**entry) for entry in data["fitted"]),
+        bootstraps=tuple(_bootstrap(**entry) for entry in data["bootstraps"]),
+        layers=tuple(_layer(*entry) for entry in data["layers"]),
     )
+
+
+def _bootstrap(
+    slots: object, input_level: object, output_level: object, seconds: object, preset: object
+) -> Bootstrap:
+    if not isinstance(preset, str):
+        raise ProgramFormatError(f"a preset is called {preset!r}")
+    return Bootstrap(
+        _power_of_two(slots, 1 << 17, "slots"),
+        _integer(input_level, "input_level"),
+        _integer(output_level, "output_level"),
+        None if seconds is None else _seconds(seconds),
+        preset,
+    )
+
+
+def _layer(
+    name: object,
+    kind: object,
+    input_level: object,
+    output_level: object,
+    rotations: object,
+    seconds: object,
+    start: object,
+    stop: object,
+) -> Layer:
+    if not isinstance(name, str) or not isinstance(kind, str):
+        raise ProgramFormatError(f"a layer is called {name!r}, of kind {kind!r}")
+    return Layer(
+        name,
+        kind,
+        _integer(input_level, "input_level"),
+        _integer(output_level, "output_level"),
+        _integer(rotations, "rotations"),
+        _seconds(seconds),
+        _integer(start, "start"),
+        _integer(stop, "stop"),
+    )
+
+
+def _seconds(value: object) -> float:
+    if not isinstance(value, float) or not 0.0 <= value < math.inf:
+        raise ProgramFormatError(f"seconds must be a finite number of at least 0, got {value!r}")
+    return value
 
 
 def _integer(value: object, name: str) -> int:

@@ -16,6 +16,7 @@ OPERAND_COUNT = {
     "mul": 2,
     "polynomial": 1,
     "drop_level": 1,
+    "bootstrap": 1,
 }
 MAX_DEGREE = 1 << 12
 
@@ -32,12 +33,19 @@ def validate(program: Program) -> None:
         _polynomial(polynomial)
     for vector in program.vectors:
         _finite("a vector", vector)
+    for option in program.bootstraps:
+        _require(option.slots == program.slots, f"a bootstrap of {option.slots} slots")
     levels: dict[int, int] = {}
     inputs = []
     for step in program.instructions:
         levels[step.result] = _instruction(program, step, levels)
         if step.operation == "input":
             inputs.append(step.argument)
+    for layer in program.layers:
+        _require(
+            0 <= layer.start < layer.stop <= len(program.instructions),
+            f"a layer of instructions {layer.start} to {layer.stop}",
+        )
     _layout("input", program.input_layout, len(inputs))
     _layout("output", program.output_layout, len(program.outputs))
     _require(inputs == list(range(len(inputs))), f"inputs are numbered {inputs}")
@@ -113,7 +121,12 @@ def _instruction(program: Program, step: Instruction, levels: dict[int, int]) ->
         _require(step.argument < len(program.vectors), f"vector {step.argument} does not exist")
     elif step.operation == "rotate":
         _require(0 < step.argument < program.slots, f"a rotation by {step.argument}")
-    if step.operation == "drop_level":
+    if step.operation == "bootstrap":
+        _require(step.argument < len(program.bootstraps), f"bootstrap {step.argument} does not exist")
+        option = program.bootstraps[step.argument]
+        _require(before[0] >= option.input_level, f"a bootstrap of a ciphertext at level {before[0]}")
+        _require(step.level == option.output_level, f"a bootstrap to level {step.level}")
+    elif step.operation == "drop_level":
         _require(step.level <= before[0], f"a drop from level {before[0]} to {step.level}")
     else:
         _require(step.level == before[0] - spent, f"{step.operation} from level {before[0]} to {step.level}")

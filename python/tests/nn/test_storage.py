@@ -107,7 +107,7 @@ def test_truncation_is_refused(stored: Path) -> None:
     ("changes", "word"),
     [
         ({"format": "other"}, "format 'other'"),
-        ({"version": 2}, "version 2"),
+        ({"version": 3}, "version 3"),
         ({"slots": 3}, "power of two"),
         ({"slots": 1 << 40}, "integer"),
         ({"slots": 8}, "holds"),
@@ -197,3 +197,50 @@ def test_an_interrupted_write_leaves_the_old_file(
         program.save(stored)
     assert stored.read_bytes() == before
     assert list(stored.parent.iterdir()) == [stored]
+
+
+def test_version_1_can_be_read(program: nn.Program, stored: Path) -> None:
+    """Programs of version 1 had no bootstraps and no layers."""
+
+    def edit(entries: dict[str, bytes]) -> None:
+        description = json.loads(entries["program.json"])
+        del description["bootstraps"], description["layers"]
+        entries["program.json"] = json.dumps(description | {"version": 1}).encode()
+
+    rewrite(stored, edit)
+    loaded = nn.Program.load(stored)
+    assert loaded.instructions == program.instructions
+    assert (loaded.bootstraps, loaded.layers) == ((), ())
+
+
+@pytest.mark.parametrize(
+    ("changes", "word"),
+    [
+        ({"layers": [["name", "linear", 1, 0, 0, 0.1, 3, 2]]}, "a layer of instructions"),
+        ({"layers": [["name", "linear", 1, 0, 0, 0.1, 0, 1 << 20]]}, "a layer of instructions"),
+        ({"layers": [["name", "linear", 1, 0, 0, float("nan"), 0, 1]]}, "seconds"),
+        ({"layers": [[1, "linear", 1, 0, 0, 0.1, 0, 1]]}, "a layer is called 1"),
+        ({"layers": [["name"]]}, "not a readable program"),
+        ({"bootstraps": [{"slots": 4}]}, "not a readable program"),
+        (
+            {
+                "bootstraps": [
+                    {"slots": 4, "input_level": 3, "output_level": 3, "seconds": None, "preset": ""}
+                ]
+            },
+            "gains no level",
+        ),
+        (
+            {"bootstraps": [{"slots": 2, "input_level": 1, "output_level": 3, "seconds": 1.0, "preset": ""}]},
+            "a bootstrap of 2 slots",
+        ),
+        (
+            {"bootstraps": [{"slots": 4, "input_level": 1, "output_level": 3, "seconds": 1.0, "preset": 7}]},
+            "a preset is called 7",
+        ),
+    ],
+)
+def test_inconsistent_layers_and_bootstraps(stored: Path, changes: dict[str, object], word: str) -> None:
+    rewrite(stored, edit_description(**changes))
+    with pytest.raises(nn.ProgramFormatError, match=word):
+        nn.Program.load(stored)

@@ -10,3 +10,7 @@ const BACKEND: &str = "ntt3x42-ifma-rayon";
 )]
 #[path = "scheme.rs"]
 pub mod scheme;
+
+#[expect(clippy::duplicate_mod, reason = "as above")]
+#[path = "bootstrap.rs"]
+pub mod bootstrap;

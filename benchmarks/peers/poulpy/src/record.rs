@@ -82,7 +82,7 @@ impl Bench {
 }
 
 /// `VmHWM`: `ru_maxrss` would include the parent's size before `exec`.
-fn peak_rss_bytes() -> Result<usize, Box<dyn Error>> {
+pub fn peak_rss_bytes() -> Result<usize, Box<dyn Error>> {
     let status = std::fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     let kib =

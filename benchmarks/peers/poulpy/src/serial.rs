@@ -6,3 +6,6 @@ const BACKEND: &str = "ntt3x42-ifma";
 
 #[path = "scheme.rs"]
 pub mod scheme;
+
+#[path = "bootstrap.rs"]
+pub mod bootstrap;

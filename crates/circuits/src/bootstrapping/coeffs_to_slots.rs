@@ -184,7 +184,7 @@ impl CoeffsToSlotsPlan {
     }
 
     /// What the factors multiply integers by, all in all.
-    fn constant(&self) -> f64 {
+    pub(super) fn constant(&self) -> f64 {
         self.factor * self.output_scale / (self.input_scale * self.multiplicity())
     }
 }

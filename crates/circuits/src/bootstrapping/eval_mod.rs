@@ -112,7 +112,13 @@ impl EvalModPlan {
     }
 
     /// Scales of `c_0 .. c_r` for an input at `level`, and the one that the arcsine is asked for.
-    fn scales(&self, parameters: &Parameters, level: usize, ratio: f64, scale: f64) -> (Vec<f64>, f64) {
+    pub(super) fn scales(
+        &self,
+        parameters: &Parameters,
+        level: usize,
+        ratio: f64,
+        scale: f64,
+    ) -> (Vec<f64>, f64) {
         let prime = |below: usize| parameters.modulus(level - below).value() as f64;
         let end = self.cosine.depth() + self.double_angles();
         let last = scale * ratio;

@@ -27,6 +27,7 @@ pub struct BootstrapPreset {
     pub bootstrapper: BootstrapperLiteral,
 }
 
+/// With `K = 16`, half of the ephemeral weight, no bootstrap can fail.
 const FULL: BootstrapperLiteral = BootstrapperLiteral {
     log_slots: 15,
     values: Values::Complex,
@@ -37,40 +38,74 @@ const FULL: BootstrapperLiteral = BootstrapperLiteral {
     stages_apart: false,
     keys: None,
     ephemeral_weight: Some(32),
-    log2_failure: -40.0,
+    log2_failure: NEVER,
     log_ratio: 5.0,
-    cosine_degree: 40,
+    cosine_degree: 48,
     double_angles: 2,
     arcsine_degree: 7,
     iterations: None,
     output_level: None,
 };
 
+/// `log2` of a probability below that of every bootstrap that can fail: `K = 15` has `2^-130`, `K = 16` has 0.
+const NEVER: f64 = -192.0;
+
+/// A reduction without an arcsine, in 8 levels and 11 relinearisations: wide primes pay for its large message ratio.
+const WITHOUT_ARCSINE: BootstrapperLiteral =
+    BootstrapperLiteral { log_ratio: 11.5, cosine_degree: 50, arcsine_degree: 1, ..FULL };
+
+/// 9 levels of 45 bits.
+const BALANCED: BootstrapPreset = BootstrapPreset {
+    name: "N16_QP1732_L9_S45",
+    log_n: 16,
+    q: &[(50, 1), (36, 3), (45, 9), (49, 5), (60, 1), (49, 1), (50, 1), (60, 1), (59, 1), (50, 1), (49, 4)],
+    p: &[(50, 8)],
+    log_scale: 45,
+    bootstrapper: FULL,
+};
+
+/// 15 levels of 40 bits: 600 in all.
+const LONG: BootstrapPreset = BootstrapPreset {
+    name: "N16_QP1745_L15_S40",
+    log_n: 16,
+    q: &[(50, 1), (31, 3), (40, 15), (57, 4), (60, 4), (46, 4)],
+    p: &[(50, 7)],
+    log_scale: 40,
+    bootstrapper: WITHOUT_ARCSINE,
+};
+
 /// The shipped sets. Every key is 128-bit secure by the bound for its secret.
-pub const BOOTSTRAP_PRESETS: [BootstrapPreset; 6] = [
-    BootstrapPreset {
-        name: "N16_QP1732_L9_S45",
-        log_n: 16,
-        q: &[(50, 1), (36, 3), (45, 9), (50, 8), (59, 1), (60, 1), (50, 1), (50, 4)],
-        p: &[(50, 8)],
-        log_scale: 45,
-        bootstrapper: FULL,
-    },
+pub const BOOTSTRAP_PRESETS: [BootstrapPreset; 12] = [
+    BALANCED,
     BootstrapPreset {
         name: "N16_QP1732_L9_S45_few_keys",
-        log_n: 16,
-        q: &[(50, 1), (36, 3), (45, 9), (50, 8), (59, 1), (60, 1), (50, 1), (50, 4)],
-        p: &[(50, 8)],
-        log_scale: 45,
         bootstrapper: BootstrapperLiteral { budget: KeyBudget::Bytes(500_000_000), ..FULL },
+        ..BALANCED
     },
     BootstrapPreset {
         name: "N16_QP1732_L9_S45_real",
-        log_n: 16,
-        q: &[(50, 1), (36, 3), (45, 9), (50, 8), (59, 1), (60, 1), (50, 1), (50, 4)],
-        p: &[(50, 8)],
-        log_scale: 45,
         bootstrapper: BootstrapperLiteral { values: Values::Real, ..FULL },
+        ..BALANCED
+    },
+    BootstrapPreset {
+        name: "N16_QP1734_L9_S45_half",
+        q: &[(50, 1), (36, 3), (45, 10), (50, 5), (60, 1), (50, 2), (60, 1), (59, 1), (50, 1), (49, 3)],
+        bootstrapper: BootstrapperLiteral { log_slots: 14, coeffs_to_slots: 3, ..FULL },
+        ..BALANCED
+    },
+    BootstrapPreset {
+        name: "N16_QP1653_L10_S40",
+        log_n: 16,
+        q: &[(50, 1), (31, 3), (40, 10), (57, 4), (60, 4), (48, 4)],
+        p: &[(50, 9)],
+        log_scale: 40,
+        bootstrapper: WITHOUT_ARCSINE,
+    },
+    LONG,
+    BootstrapPreset {
+        name: "N16_QP1745_L15_S40_real",
+        bootstrapper: BootstrapperLiteral { values: Values::Real, ..WITHOUT_ARCSINE },
+        ..LONG
     },
     BootstrapPreset {
         name: "N16_QP1746_L16_S50",
@@ -79,6 +114,7 @@ pub const BOOTSTRAP_PRESETS: [BootstrapPreset; 6] = [
         p: &[(51, 1), (50, 3)],
         log_scale: 50,
         bootstrapper: BootstrapperLiteral {
+            log2_failure: -40.0,
             coeffs_to_slots: 3,
             budget: KeyBudget::Bytes(3_000_000_000),
             log_ratio: 7.0,
@@ -95,6 +131,7 @@ pub const BOOTSTRAP_PRESETS: [BootstrapPreset; 6] = [
         p: &[(51, 1), (50, 7)],
         log_scale: 50,
         bootstrapper: BootstrapperLiteral {
+            log2_failure: -40.0,
             log_ratio: 10.0,
             cosine_degree: 60,
             double_angles: 1,
@@ -104,18 +141,38 @@ pub const BOOTSTRAP_PRESETS: [BootstrapPreset; 6] = [
         },
     },
     BootstrapPreset {
-        name: "N15_QP868_L3_S37",
+        name: "N16_QP1728_L7_S55",
+        log_n: 16,
+        q: &[(60, 1), (46, 3), (55, 7), (61, 11), (58, 3)],
+        p: &[(60, 5)],
+        log_scale: 55,
+        bootstrapper: BootstrapperLiteral { coeffs_to_slots: 3, log_ratio: 5.3, cosine_degree: 54, ..FULL },
+    },
+    BootstrapPreset {
+        name: "N15_QP861_L3_S37",
         log_n: 15,
-        q: &[(42, 1), (34, 2), (37, 3), (42, 7), (51, 1), (52, 1), (42, 1), (38, 3)],
-        p: &[(47, 2)],
+        q: &[(46, 1), (33, 2), (37, 3), (51, 4), (54, 4), (42, 3)],
+        p: &[(46, 2)],
         log_scale: 37,
         bootstrapper: BootstrapperLiteral {
             log_slots: 14,
             slots_to_coeffs: 2,
             coeffs_to_slots: 3,
             budget: KeyBudget::Bytes(700_000_000),
-            cosine_degree: 62,
-            double_angles: 1,
+            log_ratio: 10.0,
+            ..WITHOUT_ARCSINE
+        },
+    },
+    BootstrapPreset {
+        name: "N17_QP3361_L24_S50",
+        log_n: 17,
+        q: &[(55, 1), (41, 3), (50, 24), (54, 5), (60, 1), (54, 2), (60, 2), (54, 5)],
+        p: &[(55, 21)],
+        log_scale: 50,
+        bootstrapper: BootstrapperLiteral {
+            log_slots: 16,
+            budget: KeyBudget::Bytes(4_000_000_000),
+            cosine_degree: 50,
             ..FULL
         },
     },

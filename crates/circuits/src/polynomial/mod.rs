@@ -28,12 +28,14 @@
 
 mod evaluate;
 mod plan;
+mod rounding;
 mod sensitivity;
 mod sum;
 
 pub use evaluate::evaluate;
 pub(crate) use evaluate::{check, double_angle, evaluate_at};
 pub use plan::{Node, PolynomialPlan, Power};
+pub(crate) use rounding::Roundings;
 
 use crate::CircuitError;
 

@@ -19,7 +19,7 @@ pub(crate) const FLOAT: f64 = 1.0 / (1u64 << 40) as f64;
 
 /// A bound that is more than this above what is seen is of no use; of few slots it is not expected.
 const SLACK: f64 = 50.0;
-const FEW_SLOTS: u32 = 6;
+const FEW_SLOTS: u32 = 7;
 
 /// `q_0`, two levels of `slots_to_coeffs`, three to compute on, fourteen of 50 bits for the other stages.
 pub(crate) fn owner() -> Owner {
@@ -360,7 +360,7 @@ fn what_cannot_be_bootstrapped_is_refused() {
 }
 
 #[test]
-fn every_preset_is_secure_and_has_the_levels_of_its_name() {
+fn every_preset_is_secure_and_what_its_name_says() {
     for preset in BOOTSTRAP_PRESETS {
         let parameters = preset.parameters().unwrap();
         let plan = BootstrapperPlan::new(&parameters, &preset.bootstrapper).unwrap();
@@ -380,6 +380,19 @@ fn every_preset_is_secure_and_has_the_levels_of_its_name() {
             preset.name,
             name(plan.levels_left())
         );
+        for level in plan.input_level() + 1..=plan.output_level() {
+            let width = rlwe.log2_prime(level);
+            assert!((width - f64::from(preset.log_scale)).abs() < 1e-3, "{} {level}: {width}", preset.name);
+        }
+        // What a scale is chosen for: bits of the worst part of 100 vectors.
+        let prediction = plan.prediction(&parameters).unwrap().unwrap();
+        let wanted = [(37, 18.0), (40, 20.6), (45, 24.0), (50, 20.6), (55, 30.0)];
+        let wanted = wanted.iter().find(|(scale, _)| *scale == preset.log_scale).unwrap().1;
+        let found = prediction.worst_bits(100);
+        assert!(found >= wanted, "{}: {found}", preset.name);
+        let cheaper = ["N16_QP1746_L16_S50", "N16_QP1729_L12_S50_two_passes"];
+        let fails = if cheaper.contains(&preset.name) { -40.0 } else { -139.0 };
+        assert!(prediction.log2_failure <= fails, "{}: 2^{}", preset.name, prediction.log2_failure);
         assert_eq!(bootstrap_preset(preset.name).unwrap(), preset);
     }
     assert!(matches!(bootstrap_preset("N16"), Err(CkksError::UnknownPreset { .. })));

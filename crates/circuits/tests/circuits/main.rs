@@ -11,4 +11,5 @@ mod linear_transform;
 mod mod_raise;
 mod mod_raise_first;
 mod polynomial;
+mod prediction;
 mod raised;

@@ -3,7 +3,7 @@ use keywright_rlwe::for_each_item;
 
 use super::Evaluator;
 use crate::encoder::EncoderError;
-use crate::{Ciphertext, CkksError, ErrorEstimate, Packing, TAIL};
+use crate::{Ciphertext, CkksError, CkksParameters, ErrorEstimate, Packing, TAIL};
 
 /// `round(value)` modulo `m`, for any finite value: the mantissa and the exponent are reduced apart.
 fn reduce_f64(m: &Modulus, value: f64) -> u64 {
@@ -21,20 +21,36 @@ fn reduce_f64(m: &Modulus, value: f64) -> u64 {
     if rounded < 0.0 { m.neg(residue) } else { residue }
 }
 
-impl Evaluator<'_> {
-    fn require_finite(value: f64) -> Result<(), CkksError> {
-        if value.is_finite() { Ok(()) } else { Err(CkksError::NotFinite(value)) }
-    }
+fn require_finite(value: f64) -> Result<(), CkksError> {
+    if value.is_finite() { Ok(()) } else { Err(CkksError::NotFinite(value)) }
+}
 
+impl CkksParameters {
     /// Refuses a scaled constant that is not below half the modulus of a level.
     fn require_fit(&self, scaled: f64, level: usize) -> Result<(), CkksError> {
-        let (needed_bits, available_bits) = (scaled.abs().log2() + 1.0, self.parameters.rlwe().log2_q(level));
+        let (needed_bits, available_bits) = (scaled.abs().log2() + 1.0, self.rlwe().log2_q(level));
         if needed_bits >= available_bits {
             return Err(EncoderError::TooLarge { needed_bits, available_bits }.into());
         }
         Ok(())
     }
 
+    /// `round(value * scale)` modulo `q_0, ..., q_level`: the encoding of the same real number in every slot. Its polynomial is a
+    /// constant, so that in evaluation form every word of limb `i` is residue `i`: neither FFT nor NTT.
+    ///
+    /// # Errors
+    /// [`CkksError::NotFinite`], [`CkksError::Encode`] if it does not fit the modulus, [`CkksError::Rlwe`] for a level that does
+    /// not exist.
+    pub fn encode_constant(&self, value: f64, level: usize, scale: f64) -> Result<Vec<u64>, CkksError> {
+        require_finite(value)?;
+        self.rlwe().require_level(level)?;
+        let scaled = value * scale;
+        self.require_fit(scaled, level)?;
+        Ok((0..=level).map(|i| reduce_f64(self.rlwe().modulus(i), scaled)).collect())
+    }
+}
+
+impl Evaluator<'_> {
     /// `a + c` for the same real constant in every value. Costs one pass over one polynomial.
     ///
     /// # Errors
@@ -51,7 +67,7 @@ impl Evaluator<'_> {
     /// As [`Self::add_constant`]; `a` is then unchanged.
     pub fn add_constant_assign(&self, a: &mut Ciphertext, c: f64) -> Result<(), CkksError> {
         self.require(a)?;
-        Self::require_finite(c)?;
+        require_finite(c)?;
         let ring = self.parameters.rlwe().ring();
         if a.packing == Packing::Coefficients {
             // The constant polynomial is a constant in slots; in coefficients every coefficient gets it.
@@ -59,11 +75,9 @@ impl Evaluator<'_> {
             *a = self.add_plain(a, &self.parameters.encode_real(&values, a.packing, a.level(), a.scale)?)?;
             return Ok(());
         }
-        let scaled = c * a.scale;
-        self.require_fit(scaled, a.level())?;
-        for_each_item(a.rlwe.polys[0].limbs_mut().collect(), |i, limb: &mut [u64]| {
+        let residues = self.parameters.encode_constant(c, a.level(), a.scale)?;
+        for_each_item(a.rlwe.polys[0].limbs_mut().zip(residues).collect(), |i, (limb, residue)| {
             let m = ring.modulus(i);
-            let residue = reduce_f64(m, scaled);
             limb.iter_mut().for_each(|x| *x = m.add(*x, residue));
         });
         a.estimate.magnitude += c.abs();
@@ -84,13 +98,13 @@ impl Evaluator<'_> {
         constant_scale: f64,
     ) -> Result<Ciphertext, CkksError> {
         self.require(a)?;
-        Self::require_finite(c)?;
+        require_finite(c)?;
         let rlwe = self.parameters.rlwe();
         let (scale, log_q) = (a.scale * constant_scale, rlwe.log2_q(a.level()));
         if !(constant_scale > 0.0 && scale.log2() < log_q) {
             return Err(CkksError::Scale { log_scale: scale.log2(), log_q, level: a.level() });
         }
-        self.require_fit(c * constant_scale, a.level())?;
+        self.parameters.require_fit(c * constant_scale, a.level())?;
         let ring = rlwe.ring();
         let mut out = a.clone();
         let limbs = out.rlwe.polys.iter_mut().flat_map(|poly| poly.limbs_mut().enumerate()).collect();

@@ -8,7 +8,9 @@ use keywright_rlwe::{
     RlweCiphertext, SecretDistribution, SecretKey, Security, SeededCiphertext, SwitchingKey, UniformPart,
     encrypt_zero_symmetric,
 };
-use keywright_wire::{Content, Kind, Wire, WireError, WireSecret, inspect};
+use keywright_wire::{
+    Content, Kind, Wire, WireError, WireSecret, inspect, sequence_from_bytes, sequence_to_bytes,
+};
 use proptest::prelude::*;
 use zeroize::Zeroizing;
 
@@ -74,6 +76,39 @@ fn bfv_objects() {
     let (seeded, back) = (samples::bfv_seeded(&b), round_trip(&samples::bfv_seeded(&b), &b));
     assert!(back.expand().rlwe == seeded.expand().rlwe);
     assert_eq!((back.packing, back.estimate()), (seeded.packing, seeded.estimate()));
+}
+
+#[test]
+fn encrypted_sums() {
+    let p = samples::sum_parameters();
+    assert!(round_trip(&samples::encrypted_update(), p) == samples::encrypted_update());
+    assert!(round_trip(&samples::encrypted_sum(), p) == samples::encrypted_sum());
+    let Content::EncryptedUpdate(update) =
+        inspect(&mut &samples::encrypted_update().to_bytes(p).unwrap()[..]).unwrap().content
+    else {
+        panic!("another kind")
+    };
+    assert_eq!((update.binding(), update.count()), (*samples::encrypted_update().binding(), 6));
+    let Content::EncryptedSum(sum) =
+        inspect(&mut &samples::encrypted_sum().to_bytes(p).unwrap()[..]).unwrap().content
+    else {
+        panic!("another kind")
+    };
+    assert_eq!((sum.inputs(), sum.count()), (2, 7));
+}
+
+#[test]
+fn sequences_of_objects() {
+    let p = parameters();
+    let objects = vec![samples::ciphertext(&p), samples::ciphertext(&p)];
+    let bytes = sequence_to_bytes(&objects, &p).unwrap();
+    assert!(sequence_from_bytes::<RlweCiphertext>(&bytes, &p, 2).unwrap() == objects);
+    for (bytes, max) in [(&bytes[..], 1), (&bytes[..0], 2)] {
+        let refused = sequence_from_bytes::<RlweCiphertext>(bytes, &p, max);
+        assert!(matches!(refused, Err(WireError::Field { .. })));
+    }
+    let refused = sequence_from_bytes::<RlweCiphertext>(&bytes[..bytes.len() - 1], &p, 2);
+    assert!(matches!(refused, Err(WireError::Truncated { .. })));
 }
 
 #[test]

@@ -1,7 +1,9 @@
 //! Objects with contents that anybody can compute: see `vectors/wire/README.md`.
 
 use std::cell::RefCell;
+use std::sync::OnceLock;
 
+use keywright_aggregation::{Binding, Contributor, EncryptedSum, EncryptedUpdate, Residues, SumParameters};
 use keywright_bfv::{self as bfv_scheme, BfvLiteral, BfvParameters, NoiseEstimate};
 use keywright_ckks::{
     Ciphertext, CkksLiteral, CkksParameters, ErrorEstimate, Packing, Plaintext, SymmetricCiphertext,
@@ -192,6 +194,30 @@ pub(crate) fn bfv_seeded(b: &BfvParameters) -> bfv_scheme::SymmetricCiphertext {
     bfv_scheme::SymmetricCiphertext { parameters: b.clone(), seeded, packing }
 }
 
+/// Sums of five vectors of integers of 20 bits: residues of 40 bits, `N = 2^11`.
+pub(crate) fn sum_parameters() -> &'static SumParameters {
+    static PARAMETERS: OnceLock<SumParameters> = OnceLock::new();
+    PARAMETERS.get_or_init(|| SumParameters::new(5, (1 << 20) - 1).unwrap())
+}
+
+/// Planes whose byte `i` is `7 i + 3`.
+fn planes(values: usize) -> Residues {
+    Residues::from_planes(5, (0..5 * values).map(|i| (7 * i + 3) as u8).collect()).unwrap()
+}
+
+const SESSION: [u8; 16] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15];
+
+pub(crate) fn encrypted_update() -> EncryptedUpdate {
+    let binding = Binding { session: SESSION, round: 3, client: 9, weight: 60 };
+    EncryptedUpdate::new(sum_parameters(), binding, HALF, planes(6)).unwrap()
+}
+
+pub(crate) fn encrypted_sum() -> EncryptedSum {
+    let contributor = |client| Contributor { client, weight: 51 + client as u32, seed: HALF };
+    let contributors = vec![contributor(9), contributor(10)];
+    EncryptedSum::new(sum_parameters(), SESSION, 3, contributors, planes(7)).unwrap()
+}
+
 /// One object as bytes, and a function that loads such bytes and writes them again.
 pub(crate) struct Sample {
     pub(crate) name: &'static str,
@@ -220,6 +246,12 @@ fn bfv<T: Wire<Context = BfvParameters>>(name: &'static str, object: &T, b: &Bfv
 fn literals<T: Wire<Context = ()>>(name: &'static str, object: &T) -> Sample {
     let reload = |bytes: &[u8], _: &CkksParameters| T::from_bytes(bytes, &())?.to_bytes(&());
     Sample { name, bytes: object.to_bytes(&()).unwrap(), reload }
+}
+
+fn sums<T: Wire<Context = SumParameters>>(name: &'static str, object: &T) -> Sample {
+    let reload =
+        |bytes: &[u8], _: &CkksParameters| T::from_bytes(bytes, sum_parameters())?.to_bytes(sum_parameters());
+    Sample { name, bytes: object.to_bytes(sum_parameters()).unwrap(), reload }
 }
 
 fn secret<T: WireSecret<Context = Parameters>>(name: &'static str, object: &T, c: &CkksParameters) -> Sample {
@@ -252,5 +284,7 @@ pub(crate) fn all(c: &CkksParameters) -> Vec<Sample> {
         literals("bfv_parameters", &bfv_literal()),
         bfv("bfv_ciphertext", &bfv_ciphertext(b), b),
         bfv("bfv_ciphertext_seeded", &bfv_seeded(b), b),
+        sums("encrypted_update", &encrypted_update()),
+        sums("encrypted_sum", &encrypted_sum()),
     ]
 }

@@ -32,7 +32,8 @@ def multiply(context: OperatorContext) -> Encrypted:
     left, right = _pair(context)
     if right is None:
         return _scale(context, left, _broadcast(context, left))
-    return Encrypted(context.graph.add(Multiply(left.shape, (left.number, right.number))), left.shape)
+    node = Multiply(left.shape, (left.number, right.number), context.name)
+    return Encrypted(context.graph.add(node), left.shape)
 
 
 def divide(context: OperatorContext) -> Encrypted:
@@ -64,7 +65,8 @@ def _power(context: OperatorContext, source: Encrypted, exponent: int) -> Encryp
         return source
     low = _power(context, source, exponent // 2)
     high = low if exponent % 2 == 0 else _power(context, source, exponent - exponent // 2)
-    return Encrypted(context.graph.add(Multiply(source.shape, (low.number, high.number))), source.shape)
+    node = Multiply(source.shape, (low.number, high.number), context.name)
+    return Encrypted(context.graph.add(node), source.shape)
 
 
 def _pair(context: OperatorContext) -> tuple[Encrypted, Encrypted | None]:

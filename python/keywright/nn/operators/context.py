@@ -130,4 +130,5 @@ class OperatorContext:
                 f"node {self.name!r}: a {matrix.shape} matrix cannot map {source.shape} to {shape}"
             )
         offset = np.zeros(size) if bias is None else np.asarray(bias, np.float64)
-        return Encrypted(self.graph.add(Linear(shape, (source.number,), (matrix,), offset, stride)), shape)
+        node = Linear(shape, (source.number,), (matrix,), offset, stride, self.name)
+        return Encrypted(self.graph.add(node), shape)

@@ -29,7 +29,7 @@ def convolution(context: OperatorContext) -> Encrypted:
     in_channel = out_channel // (outputs // groups) * group_inputs + member
     taps = weight.reshape(outputs, group_inputs, -1)
     out_size = rows.output * columns.output
-    matrix = SparseMatrix.from_entries(
+    matrix = SparseMatrix.from_distinct(
         (outputs * out_size, channels * height * width),
         (out_channel * out_size + out_pixel).ravel(),
         (in_channel * height * width + in_pixel).ravel(),

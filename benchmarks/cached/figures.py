@@ -1,0 +1,297 @@
+"""`python -m cached.figures`, in the folder `benchmarks`: figures 1 and 2 of Chem's paper, the attack.
+
+Figure 1 is the time to fill the cache, for 16 to 128 bits, CKKS and BFV (a Rust program, built by cargo).
+Figure 2 is the time to encrypt the three data sets one value per ciphertext, with Chem and plainly, on a
+random sample of their values. The third plot has the additions that the digits of a value need, by radix, in
+the worst case and on the data. The attack learns from encryptions of one message and decides 200 challenges.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import secrets
+import shutil
+import statistics
+import subprocess
+from collections import defaultdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import keywright as kw
+import numpy as np
+from compare import machine
+from compare.schedule import pin
+from compare.targets import HERE
+from keywright.insecure import ChemDistinguisher, ChemEncryptor
+
+from cached.clock import spread, timed
+from cached.radix import additions, worst_case
+from cached.tensors import Tensors, cars, mnist, speech
+
+RADIXES = (2, 3, 4, 5, 6, 8, 10, 16, 32, 64, 128, 256)
+ROUNDS = 5
+BATCH = 200
+"""Values of a data set in one round."""
+ACKNOWLEDGEMENT = "Chem does not hide messages"
+
+
+def caches() -> list[dict[str, Any]]:
+    """Figure 1, measured by the Rust program.
+
+    Raises:
+        SystemExit: there is no cargo, or the program fails.
+    """
+    if shutil.which("cargo") is None:
+        raise SystemExit("no Rust toolchain: `cargo` is not on the path")
+    command = [
+        "cargo",
+        "run",
+        "--quiet",
+        "--release",
+        "--locked",
+        "-p",
+        "keywright-pool",
+        "--example",
+        "cache",
+    ]
+    done = subprocess.run(command, cwd=HERE.parent, stdout=subprocess.PIPE, text=True, check=False)
+    if done.returncode != 0:
+        raise SystemExit(f"the measurement of caches failed: exit status {done.returncode}")
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def encryptions(data: list[Tensors]) -> list[dict[str, Any]]:
+    """Figure 2: rounds that encrypt random values of every data set with Chem and plainly, checked."""
+    parameters = kw.Parameters.from_bits(13, [60, 40, 40], [60], 40)
+    secret = kw.SecretKey.generate(parameters)
+    public = kw.KeyGenerator(secret).public_key()
+    encryptor, decryptor = kw.Encryptor(public), kw.Decryptor(secret)
+    rng, found = np.random.default_rng(3), []
+    for tensors in data:
+        unit = 2.0**-tensors.bits
+        chem = ChemEncryptor(public, tensors.bits, acknowledge=ACKNOWLEDGEMENT, unit=unit)
+        for turn in range(-1, ROUNDS):
+            values = rng.choice(tensors.samples.ravel(), BATCH).tolist()
+            numbers = [value * unit for value in values]
+            sums, chem_seconds = timed(chem.encrypt, values)
+            plain, plain_seconds = timed(one_by_one, encryptor, numbers)
+            for made in (sums, plain):
+                for ciphertext, number in list(zip(made, numbers, strict=True))[::10]:
+                    error = np.abs(decryptor.decrypt(ciphertext) - number).max()
+                    if error > ciphertext.error_bound + 1e-12:
+                        raise SystemExit(f"{tensors.name}: a result is wrong by {error}")
+            if turn >= 0:
+                record = {"data": tensors.name, "values": BATCH, "round": turn, "bits": tensors.bits}
+                found += [{**record, "way": "Chem", "cpu_s": chem_seconds.cpu, "wall_s": chem_seconds.wall}]
+                found += [
+                    {**record, "way": "plain", "cpu_s": plain_seconds.cpu, "wall_s": plain_seconds.wall}
+                ]
+    return found
+
+
+def one_by_one(encryptor: kw.Encryptor, numbers: list[float]) -> list[kw.Ciphertext]:
+    """Plain encryption, one value per ciphertext."""
+    return [encryptor.encrypt([number], 1) for number in numbers]
+
+
+def attacks() -> list[dict[str, Any]]:
+    """Plays the chosen-plaintext game against Chem: 200 challenges for each number of bits."""
+    parameters = kw.Parameters.from_bits(13, [60, 40, 40], [60], 40)
+    public = kw.KeyGenerator(kw.SecretKey.generate(parameters)).public_key()
+    found = []
+    for bits in (16, 32, 64, 128):
+        chem = ChemEncryptor(public, bits, acknowledge=ACKNOWLEDGEMENT, unit=2.0**-40 if bits == 128 else 1.0)
+        known, queries = timed(chem.encrypt, [1000] * (bits + 32))
+        attacker, learning = timed(ChemDistinguisher, known)
+        coins = [secrets.randbits(1) for _ in range(200)]
+        challenges = chem.encrypt([1000 + coin for coin in coins])
+        answers, deciding = timed(lambda one, many: [one.recognises(c) for c in many], attacker, challenges)
+        found.append(
+            {
+                "bits": bits,
+                "challenges": len(coins),
+                "right": sum(answer != bool(coin) for answer, coin in zip(answers, coins, strict=True)),
+                "queries": len(known),
+                "queries_s": queries.cpu,
+                "learning_s": learning.cpu,
+                "deciding_s": deciding.cpu,
+            }
+        )
+    return found
+
+
+def by_radix(data: list[Tensors]) -> list[dict[str, Any]]:
+    """Additions for the digits of a value."""
+    return [
+        {
+            "data": tensors.name,
+            "bits": tensors.bits,
+            "radix": radix,
+            "worst": worst_case(radix, tensors.bits),
+            "mean": additions(tensors.samples.ravel(), radix),
+        }
+        for tensors in data
+        for radix in RADIXES
+        if radix <= 1 << tensors.bits
+    ]
+
+
+def tables(
+    data: list[Tensors],
+    filled: list[dict[str, Any]],
+    encrypted: list[dict[str, Any]],
+    radixes: list[dict[str, Any]],
+) -> list[str]:
+    """Everything in Markdown."""
+    lines = [
+        "## Figure 1: filling the cache",
+        "",
+        "| scheme | bits | entries | seconds | MB |",
+        "|---|---|---|---|---|",
+    ]
+    seconds: dict[tuple[str, int], list[float]] = defaultdict(list)
+    for run in filled:
+        seconds[run["scheme"], run["bits"]].append(run["seconds"])
+    sizes = {(run["scheme"], run["bits"]): (run["entries"], run["bytes"]) for run in filled}
+    for (scheme, bits), runs in seconds.items():
+        entries, size = sizes[scheme, bits]
+        lines.append(f"| {scheme} | {bits} | {entries} | {spread(runs)} | {size / 1e6:.0f} |")
+    lines += ["", "## Figure 2: Chem beside plain encryption", ""]
+    lines += [
+        "| data | bits | values not zero | Chem, ms per value | plain, ms per value | Chem / plain |",
+        "|---|---|---|---|---|---|",
+    ]
+    for tensors in data:
+        own = [run for run in encrypted if run["data"] == tensors.name]
+        ways = {
+            way: [1e3 * run["cpu_s"] / run["values"] for run in own if run["way"] == way]
+            for way in ("Chem", "plain")
+        }
+        ratios = [a / b for a, b in zip(ways["Chem"], ways["plain"], strict=True)]
+        lines.append(
+            f"| {tensors.name} | {tensors.bits} | {100 * tensors.nonzero:.2f} % | {spread(ways['Chem'])} "
+            f"| {spread(ways['plain'])} | {spread(ratios)} |"
+        )
+    lines += ["", "## Additions for the digits of a value, by radix", ""]
+    lines += ["| radix | " + " | ".join(f"{t.name}: worst | mean" for t in data) + " |"]
+    lines += ["|---" * (1 + 2 * len(data)) + "|"]
+    for radix in RADIXES:
+        cells = []
+        for tensors in data:
+            own = [run for run in radixes if run["data"] == tensors.name and run["radix"] == radix]
+            cells += [f"{run['worst']} | {run['mean']:.2f}" for run in own] or ["- | -"]
+        lines.append(f"| {radix} | " + " | ".join(cells) + " |")
+    return lines
+
+
+def attack_table(attacked: list[dict[str, Any]]) -> list[str]:
+    """The attack in Markdown."""
+    lines = ["", "## The attack, N = 2^13", ""]
+    lines += [
+        "| bits | chosen plaintexts | right answers | their encryption, s | learning, s | deciding all, s |",
+        "|---|---|---|---|---|---|",
+    ]
+    for run in attacked:
+        times = f"{run['queries_s']:.3g} | {run['learning_s']:.3g} | {run['deciding_s']:.3g}"
+        lines.append(
+            f"| {run['bits']} | {run['queries']} | {run['right']} of {run['challenges']} | {times} |"
+        )
+    return lines
+
+
+def draw(
+    data: list[Tensors],
+    filled: list[dict[str, Any]],
+    encrypted: list[dict[str, Any]],
+    radixes: list[dict[str, Any]],
+    path: Path,
+) -> None:
+    """Write the three plots into one picture."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(13, 4), layout="constrained")
+    FigureCanvasAgg(figure)
+    first, second, third = figure.subplots(1, 3)
+    for scheme in ("CKKS", "BFV"):
+        runs: dict[int, list[float]] = defaultdict(list)
+        for run in filled:
+            if run["scheme"] == scheme:
+                runs[run["bits"]].append(run["seconds"])
+        first.plot(list(runs), [statistics.median(r) for r in runs.values()], "o-", label=scheme)
+    first.set(title="Filling Chem's cache", xlabel="bits", ylabel="seconds", ylim=0)
+    first.legend()
+    places = np.arange(len(data))
+    for shift, way in ((-0.2, "plain"), (0.2, "Chem")):
+        medians = [
+            statistics.median(
+                1e3 * run["cpu_s"] / run["values"]
+                for run in encrypted
+                if run["data"] == tensors.name and run["way"] == way
+            )
+            for tensors in data
+        ]
+        second.bar(places + shift, medians, 0.4, label=way)
+    second.set_xticks(places, [tensors.name for tensors in data])
+    second.set(title="One value per ciphertext", ylabel="CPU milliseconds per value")
+    second.legend()
+    for tensors in data:
+        own = [run for run in radixes if run["data"] == tensors.name]
+        (line,) = third.plot(
+            [r["radix"] for r in own], [r["mean"] for r in own], "o-", label=f"{tensors.name}, mean"
+        )
+        third.plot(
+            [r["radix"] for r in own],
+            [r["worst"] for r in own],
+            ":",
+            color=line.get_color(),
+            label=f"{tensors.bits} bits, worst",
+        )
+    third.set_xscale("log", base=2)
+    third.set_yscale("log")
+    third.set(title="Additions for the digits of a value", xlabel="radix")
+    third.legend(fontsize="small")
+    figure.savefig(path, dpi=110)
+
+
+def main() -> None:
+    """Measure, check, write."""
+    parser = argparse.ArgumentParser(prog="python -m cached.figures", description=__doc__)
+    parser.add_argument("--mnist", type=Path, required=True, help="folder of MNIST's files")
+    parser.add_argument("--out", type=Path, help="folder of the record (default: record/DATE-chem)")
+    options = parser.parse_args()
+    folder = (options.out or HERE / "record" / f"{datetime.now(UTC).date().isoformat()}-chem").resolve()
+    data = [mnist(options.mnist, 1000), cars(3), speech(5)]
+    os.chdir(HERE)
+    pin(1)
+    kw.set_threads(1)
+    filled, encrypted, radixes, attacked = caches(), encryptions(data), by_radix(data), attacks()
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "raw.jsonl").open("w") as raw:
+        for run in [*filled, *encrypted, *radixes, *attacked]:
+            print(json.dumps(run), file=raw)
+    made = ", ".join(tensors.name for tensors in data if tensors.made)
+    rounds = f"median (smallest to largest) of {ROUNDS} rounds; load of the machine {os.getloadavg()[0]:.1f}"
+    text = "\n".join(
+        [
+            f"# Figures of Chem's paper, {datetime.now(UTC).date().isoformat()}",
+            "",
+            *(f"* {fact}" for fact in machine.describe()),
+            f"* values made here, of the shape and share of zeros of the data sets: {made}",
+            f"* N = 2^13, 60-40-40-60, one thread, radix 2, CPU time in figure 2; {rounds}",
+            "",
+            *tables(data, filled, encrypted, radixes),
+            *attack_table(attacked),
+            "",
+        ]
+    )
+    (folder / "table.md").write_text(text)
+    draw(data, filled, encrypted, radixes, folder / "plot.png")
+    print(text)
+
+
+if __name__ == "__main__":
+    main()

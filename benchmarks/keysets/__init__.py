@@ -1,0 +1,1 @@
+"""Key sets of published networks under every strategy."""

@@ -1,0 +1,232 @@
+//! Sums that only a threshold of parties decrypts.
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+use keywright_aggregation::AggregationError;
+use keywright_aggregation::threshold::{
+    KeyShare, Party, ThresholdParameters, add, encrypt, finish, joint_public_key,
+};
+use keywright_ring::sampling::SecretRng;
+use keywright_ring::{Evaluation, Poly, Seed};
+use keywright_rlwe::{PublicKey, RlweCiphertext};
+use zeroize::Zeroizing;
+
+fn rng(byte: u8) -> SecretRng {
+    SecretRng::from_entropy(&Zeroizing::new([byte; 32]))
+}
+
+struct Group {
+    parameters: ThresholdParameters,
+    key: PublicKey,
+    shares: Vec<KeyShare>,
+}
+
+impl Group {
+    fn new(parties: u32, threshold: u32) -> Self {
+        let parameters = ThresholdParameters::new(parties, threshold, 6, 1 << 20, 5000).unwrap();
+        let seed = Seed([3; 32]);
+        let members: Vec<_> =
+            (0..parties).map(|i| Party::sample(&parameters, &mut rng(i as u8)).unwrap()).collect();
+        let halves: Vec<_> = members.iter().map(|member| member.public_half(seed, &mut rng(99))).collect();
+        let key = joint_public_key(&parameters, seed, &halves).unwrap();
+        let dealt: Vec<Vec<Poly<Evaluation>>> =
+            members.iter().enumerate().map(|(i, member)| member.deal(&mut rng(100 + i as u8))).collect();
+        let shares = (0..parties)
+            .map(|j| {
+                let received: Vec<_> = dealt.iter().map(|shares| shares[j as usize].clone()).collect();
+                KeyShare::combine(&parameters, j + 1, &received).unwrap()
+            })
+            .collect();
+        Self { parameters, key, shares }
+    }
+
+    fn encrypt(&self, values: &[i64], byte: u8) -> Vec<RlweCiphertext> {
+        encrypt(&self.parameters, &self.key, values, &mut rng(byte)).unwrap()
+    }
+
+    fn sum(&self, updates: &[Vec<RlweCiphertext>]) -> Vec<RlweCiphertext> {
+        add(&self.parameters, &updates.iter().map(Vec::as_slice).collect::<Vec<_>>()).unwrap()
+    }
+
+    fn partials(&self, sum: &[RlweCiphertext], active: &[u32]) -> Vec<Vec<Poly<Evaluation>>> {
+        active
+            .iter()
+            .map(|&j| self.shares[j as usize - 1].partial(sum, active, &mut rng(200 + j as u8)).unwrap())
+            .collect()
+    }
+
+    fn finish(
+        &self,
+        sum: &[RlweCiphertext],
+        partials: &[Vec<Poly<Evaluation>>],
+        inputs: u32,
+        count: usize,
+    ) -> Result<Vec<i64>, AggregationError> {
+        let partials: Vec<_> = partials.iter().map(Vec::as_slice).collect();
+        finish(&self.parameters, sum, &partials, inputs, count).map(|values| values.to_vec())
+    }
+}
+
+#[test]
+fn any_threshold_of_parties_decrypts_exactly() {
+    let group = Group::new(5, 3);
+    let n = group.parameters.rlwe().n();
+    for count in [1, n - 1, n, n + 1, 5000] {
+        let largest = 1i64 << 20;
+        let vectors: Vec<Vec<i64>> = (0..6i64)
+            .map(|k| {
+                (0..count as i64)
+                    .map(|i| {
+                        [largest, -largest, (i * 7919 + k * 104_729) % largest, -(i % 13)][(i % 4) as usize]
+                    })
+                    .collect()
+            })
+            .collect();
+        let updates: Vec<_> =
+            vectors.iter().enumerate().map(|(k, values)| group.encrypt(values, k as u8)).collect();
+        let sum = group.sum(&updates);
+        let expected: Vec<i64> = (0..count).map(|i| vectors.iter().map(|values| values[i]).sum()).collect();
+        let sets: &[[u32; 3]] =
+            if count == n + 1 { &[[1, 2, 3], [5, 1, 4], [2, 5, 3], [3, 4, 5]] } else { &[[4, 2, 1]] };
+        for active in sets {
+            let partials = group.partials(&sum, active);
+            assert_eq!(group.finish(&sum, &partials, 6, count).unwrap(), expected, "{active:?}");
+        }
+    }
+}
+
+/// A party that vanishes before it decrypts is replaced; the same sum is decrypted by others.
+#[test]
+fn dropouts_cost_another_set_and_no_more() {
+    let group = Group::new(4, 2);
+    let sum = group.sum(&[group.encrypt(&[5, -7], 1), group.encrypt(&[10, 20], 2)]);
+    let mut partials = group.partials(&sum, &[1, 2]);
+    partials.truncate(1);
+    assert!(matches!(
+        group.finish(&sum, &partials, 2, 2),
+        Err(AggregationError::Range { value: 1, min: 2, .. })
+    ));
+    assert_eq!(group.finish(&sum, &group.partials(&sum, &[1, 4]), 2, 2).unwrap(), [15, 13]);
+}
+
+#[test]
+fn fewer_parties_mixed_sets_and_foreign_parts_do_not_decrypt() {
+    let group = Group::new(4, 3);
+    let updates = [group.encrypt(&[5; 4000], 1), group.encrypt(&[6; 4000], 2)];
+    let sum = group.sum(&updates);
+    let undecodable = |partials: &[Vec<Poly<Evaluation>>]| {
+        let refused = group.finish(&sum, partials, 2, 4000).err();
+        assert_eq!(refused, Some(AggregationError::Undecodable { inputs: 2 }));
+    };
+    let whole = group.partials(&sum, &[1, 2, 3]);
+    assert!(group.finish(&sum, &whole, 2, 4000).is_ok());
+    // Two parts of three, the third one invented as zero.
+    let zero = vec![Poly::zero(group.parameters.rlwe().n(), 2); sum.len()];
+    undecodable(&[whole[0].clone(), whole[1].clone(), zero]);
+    // Parts made for different sets.
+    let other = group.partials(&sum, &[1, 2, 4]);
+    undecodable(&[whole[0].clone(), whole[1].clone(), other[2].clone()]);
+    // Parts of another sum.
+    let single = group.partials(&updates[0], &[1, 2, 3]);
+    undecodable(&[whole[0].clone(), whole[1].clone(), single[2].clone()]);
+    // More than was added cannot be claimed away.
+    let partials = group.partials(&sum, &[1, 2, 3]);
+    assert_eq!(group.finish(&sum, &partials, 2, 4000).unwrap(), [11; 4000]);
+}
+
+/// Two partial decryptions of one sum differ by smudging that has the declared size.
+#[test]
+fn smudging_has_the_declared_size() {
+    let group = Group::new(3, 2);
+    let sum = group.encrypt(&[0; 10], 1);
+    let (p, share) = (&group.parameters, &group.shares[0]);
+    let rlwe = p.rlwe();
+    let mut difference = share.partial(&sum, &[1, 2], &mut rng(1)).unwrap().remove(0);
+    let second = share.partial(&sum, &[1, 2], &mut rng(2)).unwrap().remove(0);
+    for (i, limb) in difference.limbs_mut().enumerate() {
+        rlwe.ring().backend().sub_assign(rlwe.modulus(i), limb, second.limb(i));
+    }
+    let difference = rlwe.ring().inverse(difference);
+    let (q0, q1) = (i128::from(rlwe.modulus(0).value()), rlwe.modulus(1));
+    let inverse = q1.inv(q1.reduce(q0 as u64));
+    let q = q0 * i128::from(q1.value());
+    let mut widest = 0;
+    let mut squares = 0.0;
+    for (&x0, &x1) in difference.limb(0).iter().zip(difference.limb(1)) {
+        let high = q1.mul(q1.sub(x1, q1.reduce(x0)), inverse);
+        let x = i128::from(x0) + q0 * i128::from(high);
+        let x = if x > q / 2 { x - q } else { x };
+        widest = widest.max(x.abs());
+        let unit = x as f64 / (1u128 << p.smudging_bits()) as f64;
+        squares += unit * unit;
+    }
+    assert!(widest < 1 << p.smudging_bits());
+    // The difference of two uniform numbers on an interval of length 1 has variance 1/6 and that of its square is 7/180.
+    let n = rlwe.n() as f64;
+    let deviation = (7.0 / 180.0 / n).sqrt();
+    assert!((squares / n - 1.0 / 6.0).abs() < 6.0 * deviation, "{}", squares / n);
+    assert!(p.error_bound() * p.rlwe().n() as u128 <= 1 << (p.smudging_bits() - 40));
+}
+
+/// The error before smudging stays below its bound: seen with the joint secret, which nobody has.
+#[test]
+fn a_secret_is_the_sum_of_shares_and_errors_are_bounded() {
+    let group = Group::new(3, 2);
+    let p = &group.parameters;
+    let sum = group.sum(&[group.encrypt(&[9, -9], 1), group.encrypt(&[1, 1], 2)]);
+    let rlwe = p.rlwe();
+    let weights = |i: usize| {
+        let m = rlwe.modulus(i);
+        // Lagrange coefficients of {1, 3} at 0: 3/2 and -1/2.
+        let half = m.inv(2);
+        (m.mul(3, half), m.neg(half))
+    };
+    let mut total = sum[0].polys[0].clone();
+    for (i, limb) in total.limbs_mut().enumerate() {
+        let (m, (first, third)) = (rlwe.modulus(i), weights(i));
+        let (one, three) = (group.shares[0].share().limb(i), group.shares[2].share().limb(i));
+        for (k, word) in limb.iter_mut().enumerate() {
+            let secret = m.add(m.mul(one[k], first), m.mul(three[k], third));
+            *word = m.add(*word, m.mul(secret, sum[0].polys[1].limb(i)[k]));
+        }
+    }
+    let total = rlwe.ring().inverse(total);
+    // Beyond the values there is nothing but error, which is far below either prime.
+    for &word in &total.limb(0)[2..] {
+        let error = rlwe.modulus(0).centered(word);
+        assert!(u128::from(error.unsigned_abs()) <= p.error_bound());
+        assert!(error.unsigned_abs() < rlwe.modulus(0).value() / 4);
+    }
+}
+
+#[test]
+fn shapes_and_numbers_are_checked() {
+    let group = Group::new(3, 2);
+    let sum = group.encrypt(&[1, 2], 1);
+    let share = &group.shares[0];
+    for active in [&[1][..], &[1, 1], &[2, 3], &[1, 4], &[0, 1], &[1, 2, 3], &[]] {
+        let refused = share.partial(&sum, active, &mut rng(1));
+        assert!(matches!(refused, Err(AggregationError::Range { .. })), "{active:?}");
+    }
+    assert!(share.partial(&[], &[1, 2], &mut rng(1)).is_err());
+    let p = &group.parameters;
+    let encrypt_one = |values: &[i64]| encrypt(p, &group.key, values, &mut rng(1));
+    assert!(matches!(encrypt_one(&[1 << 21]), Err(AggregationError::Magnitude { index: 0, .. })));
+    assert!(matches!(encrypt_one(&[]), Err(AggregationError::Range { .. })));
+    assert!(matches!(encrypt_one(&[0; 5001]), Err(AggregationError::Range { max: 5000, .. })));
+    assert!(add(p, &[]).is_err());
+    let long = group.encrypt(&[0; 5000], 1);
+    assert!(add(p, &[&sum, &long]).is_err());
+    assert!(add(p, &[&sum[..]; 7]).is_err());
+    let partials = group.partials(&sum, &[1, 2]);
+    assert!(group.finish(&sum, &partials, 1, 5000).is_err());
+    assert!(group.finish(&sum, &partials, 7, 2).is_err());
+    assert!(group.finish(&sum, &partials, 0, 2).is_err());
+    assert!(KeyShare::combine(p, 1, &[]).is_err());
+    assert!(KeyShare::new(p, 4, share.share().clone()).is_err());
+    assert!(KeyShare::new(p, 1, Poly::zero(1 << 11, 2)).is_err());
+    assert!(joint_public_key(p, Seed([0; 32]), &[]).is_err());
+    let other = ThresholdParameters::new(3, 2, 6, 1 << 30, 5000).unwrap();
+    assert!(!other.rlwe().same(p.rlwe()));
+    assert!(matches!(encrypt(&other, &group.key, &[1], &mut rng(1)), Err(AggregationError::Rlwe(_))));
+    assert!(format!("{share:?}").ends_with("..)"));
+}

@@ -1,0 +1,65 @@
+//! What the roundings of a planned evaluation do to its result, before there is a ciphertext: the scales of all steps and their derivatives.
+
+use std::collections::BTreeMap;
+
+use keywright_rlwe::Parameters;
+
+use super::Point;
+use super::plan::{Node, PolynomialPlan, Power};
+use super::sensitivity::{Differentiation, StepErrors};
+
+/// The steps of one evaluation with the error that the rounding of each has, in units of its value.
+pub(crate) struct Roundings<'p> {
+    plan: &'p PolynomialPlan,
+    errors: StepErrors,
+}
+
+impl<'p> Roundings<'p> {
+    /// For a variable at a level and scale and a result at exactly `scale`, as [`super::evaluate_at`] makes them. `unit` is the deviation
+    /// of a rounding at scale 1. A plan for more levels than there are has none.
+    pub(crate) fn new(
+        plan: &'p PolynomialPlan,
+        parameters: &Parameters,
+        level: usize,
+        variable_scale: f64,
+        scale: f64,
+        unit: f64,
+    ) -> Self {
+        let prime = |below: usize| level.checked_sub(below).map_or(1.0, |i| parameters.log2_prime(i).exp2());
+        let mut scales = BTreeMap::from([(1, variable_scale)]);
+        let mut errors = StepErrors::default();
+        for &Power { exponent, factors: (a, b), depth } in plan.powers() {
+            let found = scales[&a] * scales[&b] / prime(depth - 1);
+            errors.powers.insert(exponent, unit / found);
+            scales.insert(exponent, found);
+        }
+        if let Some(root) = plan.root() {
+            nodes(root, scale, unit, &scales, &prime, &mut errors.nodes);
+        }
+        Self { plan, errors }
+    }
+
+    /// Value of the polynomial and deviation of its error where the variable has a value and an error.
+    pub(crate) fn reach(&self, at: Point) -> Point {
+        let constant = Point { value: self.plan.constant(), deviation: 0.0 };
+        self.plan.root().map_or(constant, |root| {
+            Differentiation::new(self.plan, at.value).run(root, &self.errors, at.deviation)
+        })
+    }
+}
+
+/// Errors of a node and its quotients in the order in which they are finished.
+fn nodes(
+    node: &Node,
+    scale: f64,
+    unit: f64,
+    powers: &BTreeMap<usize, f64>,
+    prime: &dyn Fn(usize) -> f64,
+    errors: &mut Vec<f64>,
+) {
+    let before = scale * prime(node.depth - 1);
+    for (quotient, exponent) in &node.products {
+        nodes(quotient, before / powers[exponent], unit, powers, prime, errors);
+    }
+    errors.push(unit / scale);
+}

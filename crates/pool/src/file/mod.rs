@@ -1,0 +1,263 @@
+//! Entries on the disk, encrypted, each given out once.
+//!
+//! A pool is two files. The *data file* holds entries in a ring of slots, each sealed by XChaCha20-Poly1305 with its serial
+//! number; the *register*, in another folder, says which serial numbers are unused: `head..tail`. The register is the
+//! authority. Serial numbers only grow.
+//!
+//! # Taking
+//! Under an exclusive lock of the register: `head` grows by the number wanted, and the register is brought to the disk; then the
+//! slots are read, overwritten with zeros, and the data file is brought to the disk; only then an entry is opened. A crash loses
+//! at most the entries being taken; none is given out twice, whichever of the steps it falls between.
+//!
+//! # What is detected
+//! * The data file was replaced by an older state of itself: its slots carry old serial numbers and do not authenticate.
+//! * The register was: it points to slots that are zero now, which do not authenticate.
+//! * The data file was copied, alone or with its register: file numbers differ ([`FileProblem::Copied`]); in another place no register
+//!   knows it ([`FileProblem::Unregistered`]).
+//! * Several processes at once: the lock serialises them. That is allowed.
+//!
+//! # What cannot be
+//! Whoever restores *both* files as they were, file numbers included (the snapshot of a disk or of a virtual machine), has the
+//! old state, and nothing inside it tells. Do not keep pool files on disks that are rolled back or cloned; without
+//! file numbers (outside Unix) a copy of both files goes unnoticed too. The lock is advisory and needs a file system that has it.
+
+mod data;
+mod disk;
+mod register;
+mod seal;
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process;
+
+use keywright_ring::sampling::SecretRng;
+use zeroize::Zeroizing;
+
+use crate::error::require_owner;
+use crate::{FileProblem, PoolError, Zero, ZeroKey};
+use data::{Data, Header};
+use register::{Record, Register};
+use seal::Sealer;
+
+/// Most slots of one file.
+pub const MAX_CAPACITY: u64 = 1 << 32;
+
+/// Where a pool keeps entries on the disk.
+#[derive(Debug)]
+pub struct PoolFileOptions {
+    /// The data file. It is made if it does not exist.
+    pub path: PathBuf,
+    /// Encrypts it. Who has it and the file reads what is encrypted with its entries.
+    pub key: Zeroizing<[u8; 32]>,
+    /// Number of slots of a file that is made.
+    pub capacity: u64,
+    /// Folder of the register; by default [`default_register`].
+    pub register: Option<PathBuf>,
+}
+
+/// `$XDG_STATE_HOME/keywright/pools`, or `$HOME/.local/state/keywright/pools`.
+///
+/// # Errors
+/// [`PoolError::Io`] if neither variable is set.
+pub fn default_register() -> Result<PathBuf, PoolError> {
+    let state = std::env::var_os("XDG_STATE_HOME").filter(|s| !s.is_empty()).map(PathBuf::from);
+    let home = std::env::var_os("HOME").filter(|s| !s.is_empty()).map(PathBuf::from);
+    let state =
+        state.or_else(|| home.map(|home| home.join(".local/state"))).ok_or_else(|| PoolError::Io {
+            path: PathBuf::from("register"),
+            source: io::Error::other(
+                "neither XDG_STATE_HOME nor HOME is set; name a folder for the register",
+            ),
+        })?;
+    Ok(state.join("keywright/pools"))
+}
+
+/// An open pool file.
+pub struct PoolFile {
+    data: Data,
+    register: Register,
+    sealer: Sealer,
+    rng: SecretRng,
+    identity: [u8; 16],
+    process: u32,
+}
+
+impl PoolFile {
+    /// Opens the file of `options`, or makes it.
+    ///
+    /// # Errors
+    /// [`PoolError::Io`]; [`PoolError::File`] for a file that is damaged, copied, or another pool's; [`PoolError::Range`] for a
+    /// capacity of 0 or above [`MAX_CAPACITY`].
+    pub fn open<K: ZeroKey>(
+        options: &PoolFileOptions,
+        key: &K,
+        level: usize,
+        mut rng: SecretRng,
+    ) -> Result<Self, PoolError> {
+        let folder = options.register.clone().map_or_else(default_register, Ok)?;
+        let expected = Header::of(options, key, level, &mut rng)?;
+        loop {
+            match File::options().read(true).write(true).open(&options.path) {
+                Ok(file) => return Self::open_existing(options, &folder, expected, file, rng),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    // Another process may make it meanwhile: then that one counts.
+                    if let Some(made) = Self::create(options, &folder, expected.clone(), rng.split())? {
+                        return Ok(made);
+                    }
+                }
+                Err(error) => return Err(PoolError::io(&options.path)(error)),
+            }
+        }
+    }
+
+    /// Makes both files; the data file appears under its name when the register is there. `None` if there is one now.
+    fn create(
+        options: &PoolFileOptions,
+        folder: &Path,
+        header: Header,
+        mut rng: SecretRng,
+    ) -> Result<Option<Self>, PoolError> {
+        let sealer = Sealer::new(&options.key, &header.id);
+        fs::create_dir_all(folder).map_err(PoolError::io(folder))?;
+        let mut name = OsString::from(".");
+        name.push(options.path.file_name().unwrap_or_default());
+        name.push(format!(".{}.partial", disk::hexadecimal(&header.id)));
+        let temporary = options.path.with_file_name(name);
+        let mut data = Data::create(&temporary, header, &sealer, &mut rng)?;
+        let (identity, inode) = (data.header.id, data.inode);
+        let record = Record { sequence: 1, inode, head: 0, tail: 0 };
+        let register = Register::create(folder, &identity, &record, &sealer, &mut rng)?;
+        // Unlike a rename, a link replaces nothing.
+        let linked = fs::hard_link(&temporary, &options.path);
+        fs::remove_file(&temporary).map_err(PoolError::io(&temporary))?;
+        if let Err(error) = linked {
+            fs::remove_file(Register::path(folder, &identity)).map_err(PoolError::io(folder))?;
+            let exists = error.kind() == io::ErrorKind::AlreadyExists;
+            return if exists { Ok(None) } else { Err(PoolError::io(&options.path)(error)) };
+        }
+        let parent = options.path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        disk::sync_folder(parent.unwrap_or(Path::new("."))).map_err(PoolError::io(&options.path))?;
+        data.path.clone_from(&options.path);
+        Ok(Some(Self { data, register, sealer, rng, identity, process: process::id() }))
+    }
+
+    fn open_existing(
+        options: &PoolFileOptions,
+        folder: &Path,
+        expected: Header,
+        file: File,
+        rng: SecretRng,
+    ) -> Result<Self, PoolError> {
+        let (data, sealer) = Data::open(&options.path, file, &options.key, &expected)?;
+        let identity = data.header.id;
+        let register = Register::open(folder, &identity)?.ok_or_else(|| {
+            let register = Register::path(folder, &identity);
+            PoolError::file(&options.path, FileProblem::Unregistered { register })
+        })?;
+        let mut opened = Self { data, register, sealer, rng, identity, process: process::id() };
+        opened.locked(|_, _| Ok(()))?;
+        Ok(opened)
+    }
+
+    /// Runs `work` with the register locked and its record checked against the data file.
+    fn locked<T>(
+        &mut self,
+        work: impl FnOnce(&mut Self, Record) -> Result<T, PoolError>,
+    ) -> Result<T, PoolError> {
+        // A forked child would share the lock.
+        require_owner(self.process)?;
+        let lock = self.register.lock()?;
+        let result = self.checked_record().and_then(|record| work(self, record));
+        drop(lock);
+        result
+    }
+
+    fn checked_record(&mut self) -> Result<Record, PoolError> {
+        let record = self.register.read(&self.identity, &self.sealer)?;
+        if record.inode != self.data.inode {
+            let problem = FileProblem::Copied { found: self.data.inode, registered: record.inode };
+            return Err(PoolError::file(&self.data.path, problem));
+        }
+        Ok(record)
+    }
+
+    fn write(&mut self, record: Record) -> Result<(), PoolError> {
+        self.register.write(&self.identity, &record, &self.sealer, &mut self.rng)
+    }
+
+    /// Slots.
+    pub fn capacity(&self) -> u64 {
+        self.data.header.capacity
+    }
+
+    /// Unused entries.
+    ///
+    /// # Errors
+    /// [`PoolError::Io`], [`PoolError::File`].
+    pub fn len(&mut self) -> Result<u64, PoolError> {
+        self.locked(|_, record| Ok(record.tail - record.head))
+    }
+
+    /// Whether there are none.
+    ///
+    /// # Errors
+    /// As [`Self::len`].
+    pub fn is_empty(&mut self) -> Result<bool, PoolError> {
+        Ok(self.len()? == 0)
+    }
+
+    /// Stores entries that nobody has seen, as many as there is room for, and returns their number.
+    ///
+    /// # Errors
+    /// [`PoolError::Io`], [`PoolError::File`], [`PoolError::Wire`] for entries of other parameters.
+    pub fn store<K: ZeroKey>(&mut self, key: &K, zeros: &[K::Zero]) -> Result<usize, PoolError> {
+        self.locked(|file, record| {
+            let room = (file.capacity() - (record.tail - record.head)) as usize;
+            let zeros = zeros.get(..room).unwrap_or(zeros);
+            for (serial, zero) in (record.tail..).zip(zeros) {
+                let bytes = Zeroizing::new(zero.to_bytes(key.parameters())?);
+                file.data.write_slot(serial, &bytes, &file.sealer, &mut file.rng)?;
+            }
+            file.data.sync()?;
+            file.write(Record { tail: record.tail + zeros.len() as u64, ..record.next() })?;
+            Ok(zeros.len())
+        })
+    }
+
+    /// Takes up to `count` entries. They are gone from the disk when this returns, or fails.
+    ///
+    /// # Errors
+    /// [`PoolError::Io`], [`PoolError::File`].
+    pub fn take<K: ZeroKey>(&mut self, key: &K, count: usize) -> Result<Vec<K::Zero>, PoolError> {
+        let (first, sealed) = self.locked(|file, record| {
+            let count = (record.tail - record.head).min(count as u64);
+            if count == 0 {
+                return Ok((record.head, Vec::new()));
+            }
+            file.write(Record { head: record.head + count, ..record.next() })?;
+            let serials = record.head..record.head + count;
+            let sealed =
+                serials.clone().map(|serial| file.data.read_slot(serial)).collect::<Result<_, _>>()?;
+            serials.clone().try_for_each(|serial| file.data.erase_slot(serial))?;
+            file.data.sync()?;
+            Ok((record.head, sealed))
+        })?;
+        let others = sealed.len().saturating_sub(1);
+        let open = |(serial, slot): (u64, Vec<u8>)| {
+            let bytes = self
+                .data
+                .open_slot(serial, slot, &self.sealer)
+                .ok_or_else(|| PoolError::file(&self.data.path, FileProblem::Tampered { serial, others }))?;
+            Ok(K::Zero::from_bytes(&bytes, key.parameters())?)
+        };
+        (first..).zip(sealed).map(open).collect()
+    }
+}
+
+impl std::fmt::Debug for PoolFile {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "PoolFile({}, {} slots)", self.data.path.display(), self.capacity())
+    }
+}

@@ -1,0 +1,153 @@
+//! The register: which serial numbers are unused.
+//!
+//! Two records, a page apart, written alternately: if a crash tears one, the other is whole. The newest that
+//! authenticates counts; a write that did not end was never relied on.
+
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use keywright_ring::sampling::SecretRng;
+
+use super::disk;
+use super::seal::{NONCE, Sealer, TAG};
+use crate::{FileProblem, PoolError};
+
+/// Distance of the two records.
+const PAGE: u64 = 4096;
+/// Four words and the seal.
+const LEN: usize = 32 + NONCE + TAG;
+
+/// What the register says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Record {
+    /// Grows with every write.
+    pub(super) sequence: u64,
+    /// File number of the data file.
+    pub(super) inode: u64,
+    /// First unused entry.
+    pub(super) head: u64,
+    /// First entry that was not stored yet.
+    pub(super) tail: u64,
+}
+
+impl Record {
+    /// The same with the next number.
+    pub(super) fn next(self) -> Self {
+        Self { sequence: self.sequence + 1, ..self }
+    }
+
+    fn words(&self) -> [u8; 32] {
+        let mut out = [0; 32];
+        let words = [self.sequence, self.inode, self.head, self.tail];
+        for (bytes, word) in out.as_chunks_mut::<8>().0.iter_mut().zip(words) {
+            *bytes = word.to_le_bytes();
+        }
+        out
+    }
+}
+
+/// An open register.
+pub(super) struct Register {
+    path: PathBuf,
+    file: File,
+}
+
+impl Register {
+    /// Where the register of a pool lies.
+    pub(super) fn path(folder: &Path, id: &[u8; 16]) -> PathBuf {
+        folder.join(disk::hexadecimal(id))
+    }
+
+    pub(super) fn create(
+        folder: &Path,
+        id: &[u8; 16],
+        record: &Record,
+        sealer: &Sealer,
+        rng: &mut SecretRng,
+    ) -> Result<Self, PoolError> {
+        let path = Self::path(folder, id);
+        let file = disk::private(&path).map_err(PoolError::io(&path))?;
+        let mut register = Self { path, file };
+        register.write(id, record, sealer, rng)?;
+        // The name has to survive a power failure too.
+        disk::sync_folder(folder).map_err(PoolError::io(folder))?;
+        Ok(register)
+    }
+
+    /// The register of a pool, if there is one.
+    pub(super) fn open(folder: &Path, id: &[u8; 16]) -> Result<Option<Self>, PoolError> {
+        let path = Self::path(folder, id);
+        match File::options().read(true).write(true).open(&path) {
+            Ok(file) => Ok(Some(Self { path, file })),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(PoolError::io(&path)(error)),
+        }
+    }
+
+    /// Waits for the lock, which is held until the result is dropped.
+    pub(super) fn lock(&self) -> Result<Lock, PoolError> {
+        let file = self.file.try_clone().map_err(PoolError::io(&self.path))?;
+        file.lock().map_err(PoolError::io(&self.path))?;
+        Ok(Lock(file))
+    }
+
+    pub(super) fn read(&mut self, id: &[u8; 16], sealer: &Sealer) -> Result<Record, PoolError> {
+        let records = [0, PAGE].map(|offset| self.read_at(offset, id, sealer));
+        let newest = records.into_iter().flatten().max_by_key(|record| record.sequence);
+        newest
+            .filter(|record| record.head <= record.tail)
+            .ok_or_else(|| PoolError::file(&self.path, FileProblem::Register { register: self.path.clone() }))
+    }
+
+    /// `None` for what does not authenticate, a missing record included.
+    fn read_at(&self, offset: u64, id: &[u8; 16], sealer: &Sealer) -> Option<Record> {
+        let mut bytes = [0; LEN];
+        disk::read_exact_at(&self.file, &mut bytes, offset).ok()?;
+        let (words, seal) = bytes.split_at(32);
+        sealer.open(&context(id, words), seal.try_into().ok()?, &mut [])?;
+        let mut words = words.as_chunks::<8>().0.iter().map(|bytes| u64::from_le_bytes(*bytes));
+        Some(Record {
+            sequence: words.next()?,
+            inode: words.next()?,
+            head: words.next()?,
+            tail: words.next()?,
+        })
+    }
+
+    /// Replaces the older record, on the disk when this returns.
+    pub(super) fn write(
+        &mut self,
+        id: &[u8; 16],
+        record: &Record,
+        sealer: &Sealer,
+        rng: &mut SecretRng,
+    ) -> Result<(), PoolError> {
+        let words = record.words();
+        let seal = sealer.seal(&context(id, &words), &mut [], rng).ok_or_else(|| too_long(&self.path))?;
+        let offset = record.sequence % 2 * PAGE;
+        disk::write_all_at(&self.file, &[&words[..], &seal].concat(), offset)
+            .and_then(|()| self.file.sync_data())
+            .map_err(PoolError::io(&self.path))
+    }
+}
+
+fn context(id: &[u8; 16], words: &[u8]) -> Vec<u8> {
+    [b"register", &id[..], words].concat()
+}
+
+/// The cipher refuses what has more than 256 GiB: no header, record or entry has.
+pub(super) fn too_long(path: &Path) -> PoolError {
+    PoolError::Io { path: path.to_path_buf(), source: io::ErrorKind::InvalidInput.into() }
+}
+
+/// The exclusive lock of a register.
+pub(super) struct Lock(File);
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // The duplicated descriptor shares its lock with the register's: closing it is not enough. A failure keeps the lock, which blocks
+        // others and reuses nothing.
+        let _ = self.0.unlock();
+    }
+}

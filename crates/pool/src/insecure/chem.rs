@@ -1,0 +1,143 @@
+use std::fmt;
+
+use keywright_ring::{Evaluation, Poly, sampling::SecretRng};
+use keywright_rlwe::{Parameters, PublicKey, RlweCiphertext, encrypt_zero, noise};
+
+use crate::PoolError;
+
+/// Most bits of a message.
+const MAX_BITS: u32 = 128;
+
+/// Whoever makes one has read that what it is asked for is not secure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum InsecureAcknowledged {
+    /// Ciphertexts of Chem do not hide their messages from who can have others encrypted.
+    ChemIsBroken,
+}
+
+/// How a scheme puts an integer message into an encryption of zero, the same in every slot.
+pub trait ChemScheme {
+    /// Its ciphertexts.
+    type Ciphertext;
+    /// Adds `radix^exponent` to `c_0`.
+    ///
+    /// # Errors
+    /// [`PoolError::Ckks`] if the scheme cannot hold it.
+    fn add_power(&self, radix: u64, exponent: u32, c0: &mut Poly<Evaluation>) -> Result<(), PoolError>;
+    /// The ciphertext of a message with an error of this variance in each coefficient.
+    fn ciphertext(&self, rlwe: RlweCiphertext, message: u128, variance: f64) -> Self::Ciphertext;
+}
+
+/// Protocol 1: a cache of encryptions of `r^0, r^1, ...` and of `n` encryptions of zero, from whose sums every ciphertext
+/// of an `n`-bit message is made.
+///
+/// Where the protocol's listing and its text differ, the text counts: there are `n` encryptions of zero for any radix,
+/// and each of them is added with probability one half (the listing caches `floor(log_r (2^n - 1)) + 1` of them and never
+/// uses the first).
+pub struct ChemEncryptor<S> {
+    scheme: S,
+    parameters: Parameters,
+    bits: u32,
+    radix: u64,
+    radixes: Vec<RlweCiphertext>,
+    zeros: Vec<RlweCiphertext>,
+    rng: SecretRng,
+}
+
+impl<S: ChemScheme> ChemEncryptor<S> {
+    /// Fills the cache, lines 1 to 6.
+    ///
+    /// # Errors
+    /// [`PoolError::Range`] for other than 1 to 128 bits or a radix below 2 or above `2^32`, [`PoolError::Rlwe`] for a level
+    /// that does not exist, and what the scheme cannot hold.
+    pub fn new(
+        _: InsecureAcknowledged,
+        scheme: S,
+        key: &PublicKey,
+        level: usize,
+        bits: u32,
+        radix: u64,
+        mut rng: SecretRng,
+    ) -> Result<Self, PoolError> {
+        let range = |what, value, min, max| {
+            if (min..=max).contains(&value) {
+                Ok(())
+            } else {
+                Err(PoolError::Range { what, value, min, max })
+            }
+        };
+        range("bits of a Chem message", bits.into(), 1, MAX_BITS.into())?;
+        range("the radix of Chem", radix, 2, 1 << 32)?;
+        let mut zero = || encrypt_zero(key, level, &mut rng, |_, _| {});
+        let mut radixes = Vec::new();
+        let mut left = u128::MAX >> (MAX_BITS - bits);
+        while left > 0 {
+            let mut power = zero()?;
+            scheme.add_power(radix, radixes.len() as u32, &mut power.polys[0])?;
+            radixes.push(power);
+            left /= u128::from(radix);
+        }
+        let zeros = (0..bits).map(|_| zero()).collect::<Result<_, _>>()?;
+        Ok(Self { scheme, parameters: key.parameters().clone(), bits, radix, radixes, zeros, rng })
+    }
+
+    /// Encrypts a message of `n` bits, lines 7 to 17.
+    ///
+    /// # Errors
+    /// [`PoolError::ChemMessage`] for a longer one.
+    pub fn encrypt(&mut self, message: u128) -> Result<S::Ciphertext, PoolError> {
+        if message > u128::MAX >> (MAX_BITS - self.bits) {
+            return Err(PoolError::ChemMessage { value: message, bits: self.bits });
+        }
+        let (n, limbs) = (self.parameters.n(), self.zeros[0].level() + 1);
+        let mut sum = RlweCiphertext { polys: vec![Poly::zero(n, limbs), Poly::zero(n, limbs)] };
+        // An entry that is added d times has d times its error.
+        let (mut left, mut errors, mut additions) = (message, 0.0, 0.0);
+        for radix in &self.radixes {
+            let digit = left % u128::from(self.radix);
+            left /= u128::from(self.radix);
+            (0..digit).for_each(|_| add(&self.parameters, &mut sum, radix));
+            errors += (digit as f64) * (digit as f64);
+            additions += digit as f64;
+        }
+        let mut coins = 0;
+        for (j, zero) in self.zeros.iter().enumerate() {
+            if j % 64 == 0 {
+                coins = self.rng.next_word();
+            }
+            if coins >> (j % 64) & 1 == 1 {
+                add(&self.parameters, &mut sum, zero);
+                errors += 1.0;
+            }
+        }
+        // The encoding of a power may be rounded by 1/2, always to the same side.
+        let variance = errors * noise::fresh_public(&self.parameters) + additions * additions / 4.0;
+        Ok(self.scheme.ciphertext(sum, message, variance))
+    }
+
+    /// Cached ciphertexts.
+    pub fn cached(&self) -> usize {
+        self.radixes.len() + self.zeros.len()
+    }
+
+    /// Bytes of the cache.
+    pub fn bytes(&self) -> usize {
+        self.radixes.iter().chain(&self.zeros).map(RlweCiphertext::bytes).sum()
+    }
+}
+
+/// `sum += term`.
+fn add(parameters: &Parameters, sum: &mut RlweCiphertext, term: &RlweCiphertext) {
+    let ring = parameters.ring();
+    for (sum, term) in sum.polys.iter_mut().zip(&term.polys) {
+        for (i, (sum, term)) in sum.limbs_mut().zip(term.limbs()).enumerate() {
+            ring.backend().add_assign(ring.modulus(i), sum, term);
+        }
+    }
+}
+
+impl<S> fmt::Debug for ChemEncryptor<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ChemEncryptor(INSECURE, {} bits, radix {})", self.bits, self.radix)
+    }
+}

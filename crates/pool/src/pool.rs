@@ -1,0 +1,349 @@
+use std::collections::VecDeque;
+use std::fmt;
+use std::mem;
+use std::process;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use keywright_ring::sampling::SecretRng;
+use keywright_rlwe::threads;
+
+use crate::error::require_owner;
+use crate::{Metrics, PoolError, PoolFile, PoolOptions, WhenEmpty, ZeroKey, producer};
+
+/// Most entries in memory.
+const MAX_CAPACITY: usize = 1 << 24;
+/// Most background threads.
+const MAX_THREADS: usize = 256;
+
+/// Encryptions of zero under one key at one level, made ahead, each given out once.
+///
+/// Every entry is in one place: being made, in the file, in memory, or in the hands of one caller. It moves from place to place under
+/// a lock and is never copied.
+pub struct EncryptionPool<K: ZeroKey> {
+    shared: Arc<Shared<K>>,
+    producers: Mutex<Vec<JoinHandle<()>>>,
+    rng: Mutex<SecretRng>,
+}
+
+/// What callers and background threads share.
+pub(crate) struct Shared<K: ZeroKey> {
+    pub(crate) key: K,
+    pub(crate) level: usize,
+    pub(crate) capacity: usize,
+    pub(crate) file: Option<Mutex<PoolFile>>,
+    when_empty: WhenEmpty,
+    process: u32,
+    state: Mutex<State<K>>,
+    /// An entry was taken, or the pool closed.
+    pub(crate) room: Condvar,
+    /// An entry was put in, or a thread ended.
+    filled: Condvar,
+}
+
+/// # Invariant
+/// `entries.len() + pending <= capacity`.
+pub(crate) struct State<K: ZeroKey> {
+    pub(crate) entries: VecDeque<K::Zero>,
+    /// Entries being made for memory.
+    pub(crate) pending: usize,
+    pub(crate) closed: bool,
+    /// Background threads that run.
+    pub(crate) alive: usize,
+    pub(crate) failure: Option<Arc<PoolError>>,
+    made: u64,
+    taken: u64,
+    hits: u64,
+}
+
+impl<K: ZeroKey> Shared<K> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State<K>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Puts entries that were pending into memory.
+    pub(crate) fn put(&self, entries: Vec<K::Zero>) {
+        let mut state = self.lock();
+        state.pending -= entries.len();
+        state.made += entries.len() as u64;
+        state.entries.extend(entries);
+        self.filled.notify_all();
+    }
+
+    /// Gives up entries that were pending.
+    pub(crate) fn give_up(&self, count: usize) {
+        self.lock().pending -= count;
+        self.room.notify_all();
+    }
+
+    /// A background thread ends.
+    pub(crate) fn leave(&self, failure: Option<PoolError>) {
+        let mut state = self.lock();
+        state.alive -= 1;
+        if let Some(failure) = failure {
+            state.failure.get_or_insert(Arc::new(failure));
+        }
+        self.filled.notify_all();
+    }
+
+    /// Reserves room for up to `count` entries.
+    pub(crate) fn reserve(&self, state: &mut State<K>, count: usize) -> usize {
+        let reserved = count.min(self.capacity - state.entries.len() - state.pending);
+        state.pending += reserved;
+        reserved
+    }
+}
+
+impl<K: ZeroKey> EncryptionPool<K> {
+    /// An empty pool, whose threads begin to fill it at once.
+    ///
+    /// # Errors
+    /// [`PoolError::Rlwe`] for a level that does not exist, [`PoolError::Range`] for a capacity or a number of threads outside its
+    /// range, [`PoolError::Stopped`] for a pool that blocks and has no threads, [`PoolError::Threads`], and as of [`PoolFile::open`].
+    pub fn new(key: K, options: PoolOptions, mut rng: SecretRng) -> Result<Self, PoolError> {
+        key.parameters().require_level(options.level)?;
+        let range = |what, value, min, max| {
+            if (min..=max).contains(&value) {
+                return Ok(());
+            }
+            Err(PoolError::Range { what, value: value as u64, min: min as u64, max: max as u64 })
+        };
+        range("the capacity of a pool", options.capacity, 1, MAX_CAPACITY)?;
+        range("the number of threads of a pool", options.threads, 0, MAX_THREADS)?;
+        if options.threads == 0 && options.when_empty == WhenEmpty::Block {
+            return Err(PoolError::Stopped("to block it needs at least one"));
+        }
+        let file = match &options.file {
+            Some(file) => Some(Mutex::new(PoolFile::open(file, &key, options.level, rng.split())?)),
+            None => None,
+        };
+        let shared = Arc::new(Shared {
+            key,
+            level: options.level,
+            capacity: options.capacity,
+            file,
+            when_empty: options.when_empty,
+            process: process::id(),
+            state: Mutex::new(State {
+                entries: VecDeque::new(),
+                pending: 0,
+                closed: false,
+                alive: 0,
+                failure: None,
+                made: 0,
+                taken: 0,
+                hits: 0,
+            }),
+            room: Condvar::new(),
+            filled: Condvar::new(),
+        });
+        let pool = Self { shared, producers: Mutex::default(), rng: Mutex::new(rng) };
+        for number in 0..options.threads {
+            let rng = pool.split_rng();
+            pool.shared.lock().alive += 1;
+            match producer::start(pool.shared.clone(), rng, number) {
+                Ok(handle) => pool.producers().push(handle),
+                Err(error) => {
+                    pool.shared.lock().alive -= 1;
+                    let reason = error.to_string();
+                    return Err(PoolError::Threads { number, wanted: options.threads, reason });
+                }
+            }
+        }
+        Ok(pool)
+    }
+
+    fn producers(&self) -> MutexGuard<'_, Vec<JoinHandle<()>>> {
+        self.producers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn split_rng(&self) -> SecretRng {
+        self.rng.lock().unwrap_or_else(PoisonError::into_inner).split()
+    }
+
+    /// The key it encrypts with.
+    pub fn key(&self) -> &K {
+        &self.shared.key
+    }
+
+    /// Level of its entries.
+    pub fn level(&self) -> usize {
+        self.shared.level
+    }
+
+    /// What it has done and holds.
+    pub fn metrics(&self) -> Metrics {
+        let state = self.shared.lock();
+        Metrics {
+            capacity: self.shared.capacity,
+            fill: state.entries.len(),
+            made: state.made,
+            taken: state.taken,
+            hits: state.hits,
+            failure: state.failure.as_ref().map(ToString::to_string),
+        }
+    }
+
+    /// Whether taking an entry now would make it: work for the threads that the caller computes on.
+    pub fn makes_next(&self) -> bool {
+        self.shared.when_empty == WhenEmpty::Encrypt && self.shared.lock().entries.is_empty()
+    }
+
+    /// Unused entries in the file; `None` without one.
+    ///
+    /// # Errors
+    /// As of [`PoolFile::len`].
+    pub fn in_file(&self) -> Result<Option<u64>, PoolError> {
+        let Some(file) = &self.shared.file else { return Ok(None) };
+        file.lock().unwrap_or_else(PoisonError::into_inner).len().map(Some)
+    }
+
+    /// Takes an encryption of zero: nobody else ever gets it. A message is to be added to it before it goes anywhere.
+    ///
+    /// # Errors
+    /// [`PoolError::Forked`]; [`PoolError::Empty`], [`PoolError::Producer`] or [`PoolError::Stopped`] if there is none and
+    /// [`WhenEmpty`] asks for none.
+    pub fn take(&self) -> Result<K::Zero, PoolError> {
+        loop {
+            if let Some(zero) = self.take_within(Duration::from_secs(3600))? {
+                return Ok(zero);
+            }
+        }
+    }
+
+    /// The same, waiting at most so long: `None` when that is over.
+    ///
+    /// # Errors
+    /// As [`Self::take`].
+    pub fn take_within(&self, patience: Duration) -> Result<Option<K::Zero>, PoolError> {
+        require_owner(self.shared.process)?;
+        let deadline = Instant::now() + patience;
+        let mut waited = false;
+        let mut state = self.shared.lock();
+        loop {
+            if let Some(zero) = state.entries.pop_front() {
+                state.taken += 1;
+                state.hits += u64::from(!waited);
+                self.shared.room.notify_one();
+                return Ok(Some(zero));
+            }
+            match self.shared.when_empty {
+                WhenEmpty::Encrypt => {
+                    state.taken += 1;
+                    drop(state);
+                    let mut rng = self.split_rng();
+                    return Ok(Some(self.shared.key.encrypt_zero(self.shared.level, &mut rng)?));
+                }
+                WhenEmpty::Error => {
+                    return Err(PoolError::Empty { made: state.made, taken: state.taken });
+                }
+                WhenEmpty::Block => {
+                    if let Some(failure) = &state.failure {
+                        return Err(PoolError::Producer(failure.clone()));
+                    }
+                    if state.alive == 0 {
+                        return Err(PoolError::Stopped("it was closed"));
+                    }
+                    let left = deadline.saturating_duration_since(Instant::now());
+                    if left.is_zero() {
+                        return Ok(None);
+                    }
+                    waited = true;
+                    (state, _) =
+                        self.shared.filled.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner);
+                }
+            }
+        }
+    }
+
+    /// Makes up to `count` entries now, on the threads of the current rayon pool, as far as there is room in memory; entries of
+    /// the file come first. Returns how many came.
+    ///
+    /// # Errors
+    /// [`PoolError::Forked`], and as of [`PoolFile::take`].
+    pub fn fill(&self, count: usize) -> Result<usize, PoolError> {
+        require_owner(self.shared.process)?;
+        let shared = &*self.shared;
+        let reserved = shared.reserve(&mut shared.lock(), count);
+        let mut missing = reserved;
+        loop {
+            match producer::from_file(shared, missing) {
+                Ok(found) if found.is_empty() => break,
+                Ok(found) => {
+                    missing -= found.len();
+                    shared.put(found);
+                }
+                Err(error) => {
+                    shared.give_up(missing);
+                    return Err(error);
+                }
+            }
+        }
+        let next = Mutex::new(missing);
+        let failure = Mutex::new(None);
+        rayon::scope(|scope| {
+            for _ in 0..threads().min(missing) {
+                let mut rng = self.split_rng();
+                let (next, failure) = (&next, &failure);
+                scope.spawn(move |_| {
+                    while producer::count_down(next) {
+                        match shared.key.encrypt_zero(shared.level, &mut rng) {
+                            Ok(zero) => shared.put(vec![zero]),
+                            Err(error) => {
+                                shared.give_up(1);
+                                *failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+                            }
+                        }
+                    }
+                });
+            }
+        });
+        match failure.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            Some(error) => Err(error.into()),
+            None => Ok(reserved),
+        }
+    }
+
+    /// Ends the threads. Entries in memory, which nobody has seen, go to the file as far as it has room.
+    ///
+    /// # Errors
+    /// [`PoolError::Forked`], and as of [`PoolFile::store`]; the threads have ended then too.
+    pub fn close(&self) -> Result<(), PoolError> {
+        require_owner(self.shared.process)?;
+        self.end_threads();
+        let entries: Vec<_> = mem::take(&mut self.shared.lock().entries).into();
+        if let Some(file) = &self.shared.file
+            && !entries.is_empty()
+        {
+            file.lock().unwrap_or_else(PoisonError::into_inner).store(&self.shared.key, &entries)?;
+        }
+        Ok(())
+    }
+
+    fn end_threads(&self) {
+        self.shared.lock().closed = true;
+        self.shared.room.notify_all();
+        for producer in mem::take(&mut *self.producers()) {
+            // A thread that panicked has ended as well.
+            let _ = producer.join();
+        }
+    }
+}
+
+impl<K: ZeroKey> Drop for EncryptionPool<K> {
+    fn drop(&mut self) {
+        if self.shared.process == process::id() {
+            self.end_threads();
+        } else {
+            // The threads do not exist in a forked child, and a lock that one of them held is never released.
+            mem::forget(mem::take(&mut self.producers));
+        }
+    }
+}
+
+impl<K: ZeroKey> fmt::Debug for EncryptionPool<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "EncryptionPool(level {}, capacity {})", self.shared.level, self.shared.capacity)
+    }
+}

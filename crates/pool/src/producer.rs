@@ -1,0 +1,143 @@
+//! The background threads: they fill memory, from the file first, and then the file.
+
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use keywright_ring::sampling::SecretRng;
+use rayon::ThreadPoolBuilder;
+
+use crate::pool::Shared;
+use crate::{PoolError, ZeroKey};
+
+/// Entries that go to or come from the file at once, so that they share what bringing them to the disk costs.
+const BATCH: usize = 16;
+/// Other processes may empty the file too: a thread with nothing to do looks this often.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Starts one thread.
+pub(crate) fn start<K: ZeroKey>(
+    shared: Arc<Shared<K>>,
+    rng: SecretRng,
+    number: usize,
+) -> io::Result<JoinHandle<()>> {
+    thread::Builder::new().name(format!("keywright-pool-{number}")).spawn(move || {
+        let mut leaving = Leaving { shared: &shared, failure: None };
+        // Loops over limbs are not to be shared with threads that others compute on: this thread is a pool of its own.
+        let alone = ThreadPoolBuilder::new().num_threads(1).use_current_thread().build();
+        if let Err(error) = run(&shared, rng) {
+            leaving.failure = Some(error);
+        }
+        drop(alone);
+    })
+}
+
+/// Says that a thread ends, however it does.
+struct Leaving<'s, K: ZeroKey> {
+    shared: &'s Shared<K>,
+    failure: Option<PoolError>,
+}
+
+impl<K: ZeroKey> Drop for Leaving<'_, K> {
+    fn drop(&mut self) {
+        self.shared.leave(self.failure.take());
+    }
+}
+
+fn run<K: ZeroKey>(shared: &Shared<K>, mut rng: SecretRng) -> Result<(), PoolError> {
+    while let Some(reserved) = wait(shared) {
+        if reserved == 0 {
+            store(shared, &mut rng)?;
+            continue;
+        }
+        let made = from_file(shared, reserved).and_then(|mut found| {
+            if found.is_empty() {
+                found.push(shared.key.encrypt_zero(shared.level, &mut rng)?);
+            }
+            Ok(found)
+        });
+        match made {
+            Ok(made) => {
+                let unused = reserved - made.len();
+                shared.put(made);
+                shared.give_up(unused);
+            }
+            Err(error) => {
+                shared.give_up(reserved);
+                return Err(error);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Waits for something to do: room in memory, reserved, or 0 for room in the file. `None` if the pool was closed.
+fn wait<K: ZeroKey>(shared: &Shared<K>) -> Option<usize> {
+    loop {
+        let mut state = shared.lock();
+        if state.closed {
+            return None;
+        }
+        let wanted = if shared.file.is_some() { BATCH } else { 1 };
+        let reserved = shared.reserve(&mut state, wanted);
+        if reserved > 0 {
+            return Some(reserved);
+        }
+        if shared.file.is_some() {
+            drop(state);
+            if file_has_room(shared) {
+                return Some(0);
+            }
+            state = shared.lock();
+            if state.closed || state.entries.len() + state.pending < shared.capacity {
+                continue;
+            }
+        }
+        drop(shared.room.wait_timeout(state, PATIENCE).unwrap_or_else(PoisonError::into_inner));
+    }
+}
+
+/// A file that cannot be read has none: whoever takes from it finds out why.
+fn file_has_room<K: ZeroKey>(shared: &Shared<K>) -> bool {
+    shared.file.as_ref().is_some_and(|file| {
+        let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
+        file.len().is_ok_and(|len| len < file.capacity())
+    })
+}
+
+/// Makes a batch for the file. It ends early if memory has room again.
+fn store<K: ZeroKey>(shared: &Shared<K>, rng: &mut SecretRng) -> Result<(), PoolError> {
+    let Some(file) = &shared.file else { return Ok(()) };
+    let mut batch = Vec::with_capacity(BATCH);
+    while batch.len() < BATCH {
+        let state = shared.lock();
+        if state.closed || state.entries.len() + state.pending < shared.capacity {
+            break;
+        }
+        drop(state);
+        batch.push(shared.key.encrypt_zero(shared.level, rng)?);
+    }
+    if !batch.is_empty() {
+        file.lock().unwrap_or_else(PoisonError::into_inner).store(&shared.key, &batch)?;
+    }
+    Ok(())
+}
+
+/// Up to `count` entries of the file, if there is one: a batch at most.
+pub(crate) fn from_file<K: ZeroKey>(shared: &Shared<K>, count: usize) -> Result<Vec<K::Zero>, PoolError> {
+    match &shared.file {
+        Some(file) if count > 0 => {
+            file.lock().unwrap_or_else(PoisonError::into_inner).take(&shared.key, count.min(BATCH))
+        }
+        _ => Ok(Vec::new()),
+    }
+}
+
+/// Whether there was something left, which is now counted.
+pub(crate) fn count_down(left: &Mutex<usize>) -> bool {
+    let mut left = left.lock().unwrap_or_else(PoisonError::into_inner);
+    let some = *left > 0;
+    *left -= usize::from(some);
+    some
+}

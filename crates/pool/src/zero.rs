@@ -1,0 +1,172 @@
+use std::sync::Arc;
+
+use keywright_ring::{Evaluation, Poly, Seed, sampling::SecretRng};
+use keywright_rlwe::{
+    Parameters, PublicKey, RlweCiphertext, RlweError, SecretKey, SeededCiphertext, encrypt_zero,
+    encrypt_zero_symmetric, noise,
+};
+use keywright_wire::{Wire, WireError, WireSecret};
+use zeroize::Zeroizing;
+
+/// An encryption of zero, to which a message can be added.
+pub trait Zero: Send + Sized + 'static {
+    /// The half that the message is added to.
+    fn c0_mut(&mut self) -> &mut Poly<Evaluation>;
+    /// Bytes of its residues and seed.
+    fn bytes(&self) -> usize;
+    /// Bytes of the format of [`keywright_wire`] at a level.
+    ///
+    /// # Errors
+    /// [`WireError::Rlwe`] for a level that does not exist.
+    fn encoded_len(level: usize, parameters: &Parameters) -> Result<u64, WireError>;
+    /// Bytes of the format of [`keywright_wire`].
+    ///
+    /// # Errors
+    /// Any [`WireError`].
+    fn to_bytes(&self, parameters: &Parameters) -> Result<Vec<u8>, WireError>;
+    /// The inverse of [`Self::to_bytes`].
+    ///
+    /// # Errors
+    /// Any [`WireError`].
+    fn from_bytes(bytes: &[u8], parameters: &Parameters) -> Result<Self, WireError>;
+}
+
+impl Zero for RlweCiphertext {
+    fn c0_mut(&mut self) -> &mut Poly<Evaluation> {
+        &mut self.polys[0]
+    }
+
+    fn bytes(&self) -> usize {
+        self.bytes()
+    }
+
+    fn encoded_len(level: usize, parameters: &Parameters) -> Result<u64, WireError> {
+        parameters.require_level(level)?;
+        let poly = Poly::zero(parameters.n(), level + 1);
+        Wire::encoded_len(&Self { polys: vec![poly.clone(), poly] }, parameters)
+    }
+
+    fn to_bytes(&self, parameters: &Parameters) -> Result<Vec<u8>, WireError> {
+        Wire::to_bytes(self, parameters)
+    }
+
+    fn from_bytes(bytes: &[u8], parameters: &Parameters) -> Result<Self, WireError> {
+        let zero: Self = Wire::from_bytes(bytes, parameters)?;
+        if zero.degree() != 1 {
+            let value = zero.polys.len() as u64;
+            return Err(WireError::Field {
+                what: "polynomials of an encryption of zero",
+                value,
+                min: 2,
+                max: 2,
+            });
+        }
+        Ok(zero)
+    }
+}
+
+impl Zero for SeededCiphertext {
+    fn c0_mut(&mut self) -> &mut Poly<Evaluation> {
+        &mut self.c0
+    }
+
+    fn bytes(&self) -> usize {
+        self.c0.words().len() * 8 + self.seed.0.len()
+    }
+
+    fn encoded_len(level: usize, parameters: &Parameters) -> Result<u64, WireError> {
+        parameters.require_level(level)?;
+        let zero = Self { seed: Seed([0; 32]), c0: Poly::zero(parameters.n(), level + 1) };
+        Wire::encoded_len(&zero, parameters)
+    }
+
+    fn to_bytes(&self, parameters: &Parameters) -> Result<Vec<u8>, WireError> {
+        Wire::to_bytes(self, parameters)
+    }
+
+    fn from_bytes(bytes: &[u8], parameters: &Parameters) -> Result<Self, WireError> {
+        Wire::from_bytes(bytes, parameters)
+    }
+}
+
+/// What a pool encrypts with: a public key, whose entries are whole ciphertexts, or a secret key, whose entries are
+/// seeded: half the bytes and about half the work.
+pub trait ZeroKey: Send + Sync + 'static {
+    /// Its encryptions of zero.
+    type Zero: Zero;
+
+    /// The parameters it belongs to.
+    fn parameters(&self) -> &Parameters;
+    /// A fresh encryption of zero.
+    ///
+    /// # Errors
+    /// [`RlweError::Level`].
+    fn encrypt_zero(&self, level: usize, rng: &mut SecretRng) -> Result<Self::Zero, RlweError>;
+    /// Variance of one coefficient of its error.
+    fn variance(&self) -> f64;
+    /// The key as bytes, wiped when dropped, to recognise it by.
+    ///
+    /// # Errors
+    /// Any [`WireError`].
+    fn identity(&self) -> Result<Zeroizing<Vec<u8>>, WireError>;
+}
+
+impl ZeroKey for PublicKey {
+    type Zero = RlweCiphertext;
+
+    fn parameters(&self) -> &Parameters {
+        self.parameters()
+    }
+
+    fn encrypt_zero(&self, level: usize, rng: &mut SecretRng) -> Result<RlweCiphertext, RlweError> {
+        encrypt_zero(self, level, rng, |_, _| {})
+    }
+
+    fn variance(&self) -> f64 {
+        noise::fresh_public(self.parameters())
+    }
+
+    fn identity(&self) -> Result<Zeroizing<Vec<u8>>, WireError> {
+        Ok(Zeroizing::new(self.to_bytes(self.parameters())?))
+    }
+}
+
+impl ZeroKey for SecretKey {
+    type Zero = SeededCiphertext;
+
+    fn parameters(&self) -> &Parameters {
+        self.parameters()
+    }
+
+    fn encrypt_zero(&self, level: usize, rng: &mut SecretRng) -> Result<SeededCiphertext, RlweError> {
+        encrypt_zero_symmetric(self, level, rng, |_, _| {})
+    }
+
+    fn variance(&self) -> f64 {
+        noise::fresh_symmetric()
+    }
+
+    fn identity(&self) -> Result<Zeroizing<Vec<u8>>, WireError> {
+        self.to_secret_bytes(self.parameters())
+    }
+}
+
+impl<K: ZeroKey> ZeroKey for Arc<K> {
+    type Zero = K::Zero;
+
+    fn parameters(&self) -> &Parameters {
+        (**self).parameters()
+    }
+
+    fn encrypt_zero(&self, level: usize, rng: &mut SecretRng) -> Result<K::Zero, RlweError> {
+        (**self).encrypt_zero(level, rng)
+    }
+
+    fn variance(&self) -> f64 {
+        (**self).variance()
+    }
+
+    fn identity(&self) -> Result<Zeroizing<Vec<u8>>, WireError> {
+        (**self).identity()
+    }
+}

@@ -1,0 +1,283 @@
+use std::collections::HashSet;
+use std::fs;
+use std::path::Path;
+
+use keywright_ckks::{CkksLiteral, CkksParameters};
+use keywright_pool::{FileProblem, PoolError, PoolFile, WhenEmpty, ZeroKey};
+use keywright_rlwe::{SecretKey, Security, SeededCiphertext};
+use sha2::{Digest, Sha256};
+use zeroize::Zeroizing;
+
+use crate::fixture::{Folder, keys, options, parameters, pool, rng};
+
+fn zeros(key: &SecretKey, count: usize) -> Vec<SeededCiphertext> {
+    let mut rng = rng(5);
+    (0..count).map(|_| ZeroKey::encrypt_zero(key, 1, &mut rng).unwrap()).collect()
+}
+
+fn open(folder: &Folder, key: &SecretKey) -> Result<PoolFile, PoolError> {
+    PoolFile::open(&folder.file(4), key, 1, rng(6))
+}
+
+fn problem<T: std::fmt::Debug>(result: Result<T, PoolError>) -> FileProblem {
+    match result.unwrap_err() {
+        PoolError::File { problem, .. } => problem,
+        other => panic!("{other}"),
+    }
+}
+
+/// The one file of the register.
+fn register(folder: &Folder) -> std::path::PathBuf {
+    fs::read_dir(folder.0.join("register")).unwrap().next().unwrap().unwrap().path()
+}
+
+/// Overwrites a file in place: its number stays.
+fn restore(path: &Path, bytes: &[u8]) {
+    use std::io::Write;
+    fs::File::options().write(true).open(path).unwrap().write_all(bytes).unwrap();
+}
+
+#[test]
+fn entries_come_back_once_and_in_order_through_the_ring() {
+    let (folder, parameters) = (Folder::new(), parameters());
+    let (secret, _) = keys(&parameters);
+    let made = zeros(&secret, 11);
+    let mut file = open(&folder, &secret).unwrap();
+    let mut taken = Vec::new();
+    assert_eq!(file.store(&*secret, &made[..6]).unwrap(), 4);
+    for k in 4..11 {
+        taken.extend(file.take(&*secret, 1).unwrap());
+        // Another holder sees the same state.
+        let mut other = open(&folder, &secret).unwrap();
+        assert_eq!(other.len().unwrap(), 3);
+        assert_eq!(other.store(&*secret, &made[k..=k]).unwrap(), 1);
+    }
+    drop(file);
+    taken.extend(open(&folder, &secret).unwrap().take(&*secret, 99).unwrap());
+    assert!(open(&folder, &secret).unwrap().is_empty().unwrap());
+    let words = |zeros: &[SeededCiphertext]| {
+        zeros.iter().map(|zero| (zero.seed, zero.c0.words().to_vec())).collect::<Vec<_>>()
+    };
+    assert!(words(&taken) == words(&made));
+}
+
+#[test]
+fn what_was_taken_is_erased() {
+    let (folder, parameters) = (Folder::new(), parameters());
+    let (secret, _) = keys(&parameters);
+    let mut file = open(&folder, &secret).unwrap();
+    file.store(&*secret, &zeros(&secret, 4)).unwrap();
+    file.take(&*secret, 4).unwrap();
+    let bytes = fs::read(folder.0.join("entries.pool")).unwrap();
+    assert!(bytes[4096..].iter().all(|&byte| byte == 0));
+}
+
+#[test]
+fn entries_do_not_lie_in_the_clear() {
+    let (folder, parameters) = (Folder::new(), parameters());
+    let (secret, _) = keys(&parameters);
+    let made = zeros(&secret, 1);
+    open(&folder, &secret).unwrap().store(&*secret, &made).unwrap();
+    let bytes = fs::read(folder.0.join("entries.pool")).unwrap();
+    assert!(!bytes.windows(32).any(|window| window == made[0].seed.0));
+    #[cfg(unix)]
+    for path in [folder.0.join("entries.pool"), register(&folder)] {
+        use std::os::unix::fs::PermissionsExt;
+        assert_eq!(fs::metadata(path).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+}
+
+#[test]
+fn other_keys_and_parameters_are_refused() {
+    let (folder, parameters) = (Folder::new(), parameters());
+    let (secret, public) = keys(&parameters);
+    drop(open(&folder, &secret).unwrap());
+
+    let mut options = folder.file(4);
+    options.key = Zeroizing::new([8; 32]);
+    assert_eq!(problem(PoolFile::open(&options, &*secret, 1, rng(6))), FileProblem::Key);
+
+    let other = SecretKey::sample(parameters.rlwe(), &mut rng(7)).unwrap();
+    assert_eq!(problem(open(&folder, &other)), FileProblem::ForeignKey);
+    let options = folder.file(4);
+    for found in [
+        problem(PoolFile::open(&options, &*public, 1, rng(6))),
+        problem(PoolFile::open(&options, &*secret, 0, rng(6))),
+    ] {
+        assert!(matches!(found, FileProblem::ForeignEntries { found: 1, .. }), "{found}");
+    }
+
+    let mut literal = CkksLiteral::from_bits(10, &[50, 41], &[50], 36.0).unwrap();
+    literal.rlwe.security = Security::InsecureForExperiments;
+    let (foreign, _) = keys(&CkksParameters::new(literal).unwrap());
+    let found = problem(PoolFile::open(&options, &*foreign, 1, rng(6)));
+    assert!(matches!(found, FileProblem::ForeignParameters { .. }));
+
+    for capacity in [0, u64::MAX] {
+        let options = folder.file(capacity);
+        assert!(matches!(PoolFile::open(&options, &*secret, 1, rng(6)), Err(PoolError::Range { .. })));
+    }
+}
+
+#[test]
+fn damage_is_found() {
+    let (folder, parameters) = (Folder::new(), parameters());
+    let (secret, _) = keys(&parameters);
+    let path = folder.0.join("entries.pool");
+    open(&folder, &secret).unwrap().store(&*secret, &zeros(&secret, 4)).unwrap();
+    let whole = fs::read(&path).unwrap();
+    let slot = (whole.len() - 4096) / 4;
+
+    for length in [0, 7, 100, 4096, whole.len() - 1] {
+        fs::File::options().write(true).open(&path).unwrap().set_len(length as u64).unwrap();
+        let found = problem(open(&folder, &secret));
+        assert!(matches!(found, FileProblem::Length { .. }), "{length}: {found}");
+        restore(&path, &whole);
+    }
+    restore(&path, &[&whole[..], &[0]].concat());
+    assert!(matches!(problem(open(&folder, &secret)), FileProblem::Length { .. }));
+    fs::File::options().write(true).open(&path).unwrap().set_len(whole.len() as u64).unwrap();
+
+    // Every byte of the header, then bytes of the slots: the seal, the first and the last byte.
+    for at in 0..116 {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 1;
+        restore(&path, &bytes);
+        let found = problem(open(&folder, &secret));
+        assert!(matches!(found, FileProblem::Foreign | FileProblem::Key), "byte {at}: {found}");
+    }
+    for (serial, at) in [(0, 4096), (1, 4096 + slot + 30), (2, 4096 + 2 * slot + 40), (3, whole.len() - 1)] {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 0x80;
+        restore(&path, &bytes);
+        let found = problem(open(&folder, &secret).unwrap().take(&*secret, 1));
+        assert_eq!(found, FileProblem::Tampered { serial, others: 0 });
+    }
+    assert!(open(&folder, &secret).unwrap().is_empty().unwrap());
+
+    let register = register(&folder);
+    let length = fs::metadata(&register).unwrap().len() as usize;
+    restore(&register, &vec![0xFF; length]);
+    assert!(matches!(problem(open(&folder, &secret)), FileProblem::Register { .. }));
+}
+
+/// The bytes of both files for fixed randomness, as they were when the format was fixed.
+#[test]
+fn the_format_is_as_it_was() {
+    let (folder, parameters) = (Folder::new(), parameters());
+    let (secret, _) = keys(&parameters);
+    let mut file = open(&folder, &secret).unwrap();
+    file.store(&*secret, &zeros(&secret, 1)).unwrap();
+    let data = fs::read(folder.0.join("entries.pool")).unwrap();
+    let mut record = fs::read(register(&folder)).unwrap();
+    assert_eq!(record.len(), 4096 + 72);
+    // The file number and what authenticates it differ from file to file: of the newer record the rest is fixed.
+    let number: [u8; 8] = record[8..16].try_into().unwrap();
+    assert_ne!(u64::from_le_bytes(number), 0);
+    record.truncate(32);
+    record.drain(8..16);
+    let digest = |bytes: &[u8]| -> String {
+        Sha256::digest(bytes).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+    };
+    assert_eq!((digest(&data), digest(&record)), ("9bc3e2477a884469".into(), "53afea624a503a0b".into()));
+}
+
+#[test]
+fn a_torn_record_leaves_the_one_before() {
+    let (folder, parameters) = (Folder::new(), parameters());
+    let (secret, _) = keys(&parameters);
+    let mut file = open(&folder, &secret).unwrap();
+    file.store(&*secret, &zeros(&secret, 4)).unwrap();
+    drop(file);
+    // Records 1 and 2 are written, 2 at the start. A torn record 3 destroys record 1 only.
+    let register = register(&folder);
+    let mut bytes = fs::read(&register).unwrap();
+    bytes[4096..].fill(0xAB);
+    restore(&register, &bytes);
+    let mut file = open(&folder, &secret).unwrap();
+    assert_eq!(file.len().unwrap(), 4);
+    assert_eq!(file.take(&*secret, 4).unwrap().len(), 4);
+}
+
+#[test]
+fn a_copy_is_not_used() {
+    let (folder, parameters) = (Folder::new(), parameters());
+    let (secret, _) = keys(&parameters);
+    open(&folder, &secret).unwrap().store(&*secret, &zeros(&secret, 4)).unwrap();
+
+    // Beside the original, with the same register.
+    let mut beside = folder.file(4);
+    beside.path = folder.0.join("copy.pool");
+    fs::copy(folder.0.join("entries.pool"), &beside.path).unwrap();
+    assert!(matches!(problem(PoolFile::open(&beside, &*secret, 1, rng(6))), FileProblem::Copied { .. }));
+
+    // Elsewhere, without the register and with a copy of it.
+    let elsewhere = Folder::new();
+    fs::create_dir(elsewhere.0.join("register")).unwrap();
+    fs::copy(folder.0.join("entries.pool"), elsewhere.0.join("entries.pool")).unwrap();
+    assert!(matches!(problem(open(&elsewhere, &secret)), FileProblem::Unregistered { .. }));
+    let record = register(&folder);
+    fs::copy(&record, elsewhere.0.join("register").join(record.file_name().unwrap())).unwrap();
+    assert!(matches!(problem(open(&elsewhere, &secret)), FileProblem::Copied { .. }));
+
+    // The original is as it was, and a moved one is the original.
+    let moved = folder.0.join("moved.pool");
+    fs::rename(folder.0.join("entries.pool"), &moved).unwrap();
+    beside.path = moved;
+    assert_eq!(PoolFile::open(&beside, &*secret, 1, rng(6)).unwrap().len().unwrap(), 4);
+}
+
+#[test]
+fn an_older_state_of_either_file_gives_nothing_twice() {
+    let (folder, parameters) = (Folder::new(), parameters());
+    let (secret, _) = keys(&parameters);
+    let (path, mut seen) = (folder.0.join("entries.pool"), HashSet::new());
+    let mut file = open(&folder, &secret).unwrap();
+    file.store(&*secret, &zeros(&secret, 4)).unwrap();
+    let (old_data, old_register) = (fs::read(&path).unwrap(), fs::read(register(&folder)).unwrap());
+    seen.extend(file.take(&*secret, 2).unwrap().into_iter().map(|zero| zero.seed));
+
+    // The register: its entries 0 and 1 are erased.
+    let new_register = fs::read(register(&folder)).unwrap();
+    restore(&register(&folder), &old_register);
+    assert_eq!(problem(file.take(&*secret, 1)), FileProblem::Tampered { serial: 0, others: 0 });
+    restore(&register(&folder), &new_register);
+
+    // The data: entries 0 and 1 are there again and nobody asks for them; the others were unused.
+    restore(&path, &old_data);
+    let rest = file.take(&*secret, 4).unwrap();
+    assert_eq!(rest.len(), 2);
+    assert!(rest.into_iter().all(|zero| seen.insert(zero.seed)));
+    // Slots that were written again do not accept what they held before.
+    file.store(&*secret, &zeros(&secret, 2)).unwrap();
+    restore(&path, &old_data);
+    assert_eq!(problem(file.take(&*secret, 1)), FileProblem::Tampered { serial: 4, others: 0 });
+}
+
+#[test]
+fn a_pool_fills_its_file_and_finds_it_again() {
+    let (folder, parameters) = (Folder::new(), parameters());
+    let (secret, _) = keys(&parameters);
+    let with_file = |threads| {
+        let mut options = options(2, threads, WhenEmpty::Encrypt);
+        options.file = Some(folder.file(20));
+        pool(&secret, options)
+    };
+    let mut seen = HashSet::new();
+    let first = with_file(1);
+    while first.in_file().unwrap() != Some(20) {
+        std::thread::yield_now();
+    }
+    seen.extend((0..5).map(|_| first.take().unwrap().seed));
+    first.close().unwrap();
+    assert_eq!(first.metrics().failure, None);
+    drop(first);
+    let second = with_file(0);
+    let stored = second.in_file().unwrap().unwrap() as usize;
+    assert!(stored > 0);
+    assert_eq!(second.fill(2).unwrap(), 2);
+    seen.extend((0..2).map(|_| second.take().unwrap().seed));
+    assert_eq!(seen.len(), 7);
+    assert_eq!(second.metrics().hits, 2);
+    assert_eq!(second.in_file().unwrap(), Some(stored as u64 - 2));
+}

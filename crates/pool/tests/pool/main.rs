@@ -1,0 +1,9 @@
+//! Pools in memory and on the disk, and what is built on reused entries instead.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+mod crash;
+mod file;
+mod fixture;
+mod insecure;
+mod memory;
+mod messages;

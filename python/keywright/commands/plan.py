@@ -1,0 +1,236 @@
+"""Plan the keys of a program: which automorphisms, at which level, with which digits, within a budget."""
+
+import argparse
+import re
+from pathlib import Path
+
+from keywright import plan as planning
+from keywright._terminal import Column, Terminal
+from keywright.plan.converters.network import convert
+
+from .common import CommandError
+from .plan_picture import draw_frontier
+from .rotation_table import require_picture
+from .session import compile_model
+
+UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
+MAX_PROGRAM_BYTES = 64 << 20
+
+COLUMNS = [
+    Column("name", "strategy"),
+    Column("keys", "keys", "number"),
+    Column("stored_bytes", "stored", "bytes"),
+    Column("sent_bytes", "sent", "bytes"),
+    Column("client_keygen_s", "key generation", "seconds"),
+    Column("predicted_s", "time", "seconds"),
+    Column("relative", "of all-required", "ratio"),
+    Column("max_hops", "hops", "number"),
+    Column("noise_bits", "noise bits", "number"),
+    Column("gap", "gap", "number"),
+]
+
+
+KEY_COLUMNS = [
+    Column("automorphism", "key of"),
+    Column("level", "level", "number"),
+    Column("digits", "digits", "number"),
+    Column("special", "special primes", "number"),
+    Column("bytes", "bytes", "bytes"),
+    Column("uses", "uses", "number"),
+]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("program", type=Path, help="program of key switches (.json) or ONNX model")
+    budget = parser.add_mutually_exclusive_group()
+    budget.add_argument("--memory", help="most bytes of keys, as 8GiB; the fastest plan within it is chosen")
+    budget.add_argument(
+        "--time", help="most time, as 1.2x of all-required's or in seconds, as 3.5s (default: 1.05x)"
+    )
+    parser.add_argument(
+        "--strategy",
+        choices=["optimal", *planning.STRATEGIES],
+        default="optimal",
+        help="the plan that is shown key by key (default: optimal)",
+    )
+    parser.add_argument("--hops", type=int, default=2, choices=[1, 2, 3, 4], help="most hops (default: 2)")
+    parser.add_argument("--calibration", type=Path, help="samples for fitting activations of a model (.npy)")
+    parser.add_argument("--preset", help="parameters of a model (default: the smallest that fit)")
+    parser.add_argument("--picture", type=Path, help="memory against time (.png or .svg)")
+
+
+def run(options: argparse.Namespace, terminal: Terminal) -> None:
+    """Print a table of strategies and the chosen plan."""
+    if options.picture is not None:
+        require_picture(options.picture)
+    program = _load(options)
+    model = planning.CostModel()
+    every = planning.STRATEGIES["all-required"].plan(program, model)
+    budget = parse_budget(options.memory, options.time, every.seconds(model))
+    with terminal.progress("planning", len(planning.STRATEGIES) + 1) as advance:
+        planner = planning.Planner(program, model, max_hops=options.hops, report=lambda _: advance(1))
+    best = planner.best(budget)
+    plans = [strategy.plan(program, model) for strategy in planning.STRATEGIES.values()]
+    rows = [_row(plan, model, every.seconds(model)) for plan in [*plans, best]]
+    chosen = (
+        best if options.strategy == "optimal" else next(p for p in plans if p.strategy == options.strategy)
+    )
+    if terminal.json:
+        terminal.record({"program": program.digest, "strategies": rows, "plan": _described(chosen, model)})
+    else:
+        terminal.table(COLUMNS, rows, title=f"{program.name}: {_counted(program)}")
+        terminal.table(
+            KEY_COLUMNS,
+            _key_rows(chosen),
+            title=f"keys of {chosen.strategy}",
+        )
+        terminal.note(explain(chosen, model, every))
+    if options.picture is not None:
+        draw_frontier(planner, plans, best, options.picture, terminal)
+
+
+def parse_budget(memory: str | None, time: str | None, every: float) -> planning.Budget:
+    """A budget from what was typed.
+
+    Args:
+        memory: bytes with a unit.
+        time: seconds, or a multiple.
+        every: seconds of all-required, of which multiples are.
+
+    Raises:
+        CommandError: neither a number nor a known unit.
+    """
+    if memory is not None:
+        match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([A-Za-z]*)", memory.strip())
+        if match is None or match[2] not in UNITS:
+            raise CommandError(
+                f"{memory!r} is no amount of memory; write a number and one of {', '.join(UNITS)[2:]}"
+            )
+        return planning.Budget(stored_bytes=float(match[1]) * UNITS[match[2]])
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([xs])", (time or "1.05x").strip())
+    if match is None:
+        raise CommandError(
+            f"{time!r} is no time; write 1.2x for a multiple of all-required's, 3.5s for seconds"
+        )
+    return planning.Budget(seconds=float(match[1]) * (every if match[2] == "x" else 1.0))
+
+
+def explain(plan: planning.KeyPlan, model: planning.CostModel, every: planning.KeyPlan) -> str:
+    """The plan in words."""
+    depths = {1: 0, 2: 0, 3: 0, 4: 0}
+    for group, tree in zip(plan.program.groups, plan.hops, strict=True):
+        made = {planning.Automorphism(0): 0}
+        for hop in tree:
+            made[hop.child] = made[hop.parent] + 1
+        for target in group.targets:
+            depths[min(4, made[target])] += group.count
+    served = ", ".join(
+        f"{count:,} by {hops} hop{'s' * (hops > 1)}" for hops, count in depths.items() if count
+    )
+    bytes_saved = every.stored_bytes / max(1, plan.stored_bytes)
+    ratio = plan.seconds(model) / every.seconds(model)
+    text = (
+        f"{len(plan.keys)} keys of {plan.stored_bytes / 1e6:,.1f} MB serve {served}: "
+        f"{bytes_saved:.1f} times fewer bytes than a key for every rotation at the top level, "
+        f"at {ratio:.2f} of its predicted time."
+    )
+    if plan.gap is not None:
+        text += f" No plan can be better by more than {100 * plan.gap:.1f} %."
+    return text
+
+
+def _load(options: argparse.Namespace) -> planning.Program:
+    path: Path = options.program
+    if path.suffix == ".json":
+        if path.stat().st_size > MAX_PROGRAM_BYTES:
+            raise CommandError(
+                f"{path} has {path.stat().st_size} bytes; a program may have {MAX_PROGRAM_BYTES}"
+            )
+        return planning.Program.from_json(path.read_text(encoding="utf-8", errors="replace"))
+    compiled = compile_model(path, options.calibration, options.preset)
+    return convert(compiled.program, compiled.parameters, path.stem)
+
+
+def _counted(program: planning.Program) -> str:
+    uses = sum(group.count * len(group.targets) for group in program.groups)
+    return f"{uses:,} automorphisms of {len(program.highest_levels())} kinds"
+
+
+def _row(
+    plan: planning.KeyPlan, model: planning.CostModel, every: float
+) -> dict[str, str | int | float | None]:
+    seconds = plan.seconds(model)
+    return {
+        "name": plan.strategy,
+        "keys": len(plan.keys),
+        "stored_bytes": plan.stored_bytes,
+        "sent_bytes": plan.stored_bytes,
+        "client_keygen_s": sum(model.key_seconds(key.shape) for key in plan.keys),
+        "predicted_s": seconds,
+        "relative": seconds / every if every else 1.0,
+        "max_hops": plan.max_hops,
+        "noise_bits": round(plan.noise_bits(model), 2),
+        "gap": None if plan.gap is None else round(plan.gap, 4),
+    }
+
+
+def _name(automorphism: planning.Automorphism | None) -> str:
+    if automorphism is None:
+        return "relinearisation"
+    text = f"rotation {automorphism.step}" if automorphism.step else ""
+    return f"{text} conjugation".strip() if automorphism.conjugate else text
+
+
+def _key_rows(plan: planning.KeyPlan) -> list[dict[str, str | int | float | None]]:
+    uses: dict[planning.PlannedKey, int] = dict.fromkeys(plan.keys, 0)
+    for group, tree in zip(plan.program.groups, plan.hops, strict=True):
+        for hop in tree:
+            uses[hop.key] += group.count
+    for use in plan.program.relinearizations:
+        uses[plan.relinearization[use.level]] += use.count
+    return [
+        {
+            "automorphism": _name(key.automorphism),
+            "level": key.shape.level,
+            "digits": len(key.shape.digits),
+            "special": key.shape.special,
+            "bytes": key.shape.stored_bytes,
+            "uses": count,
+        }
+        for key, count in uses.items()
+    ]
+
+
+def _described(plan: planning.KeyPlan, model: planning.CostModel) -> dict[str, object]:
+    index = {key: position for position, key in enumerate(plan.keys)}
+    group = plan.program.automorphisms
+    return {
+        "strategy": plan.strategy,
+        "keys": [
+            {
+                "galois_element": None
+                if key.automorphism is None
+                else group.galois_element(key.automorphism),
+                "level": key.shape.level,
+                "alpha": key.shape.alpha,
+                "special": key.shape.special,
+                "bytes": key.shape.stored_bytes,
+            }
+            for key in plan.keys
+        ],
+        "uses": [
+            {
+                "name": used.name,
+                "level": used.level,
+                "count": used.count,
+                "hops": [
+                    [group.galois_element(hop.parent), group.galois_element(hop.child), index[hop.key]]
+                    for hop in tree
+                ],
+            }
+            for used, tree in zip(plan.program.groups, plan.hops, strict=True)
+        ],
+        "relinearization": {str(level): index[key] for level, key in plan.relinearization.items()},
+        "predicted_s": plan.seconds(model),
+    }

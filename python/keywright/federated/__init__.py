@@ -1,0 +1,63 @@
+"""Federated averaging on encrypted updates: the server adds what it cannot read.
+
+`Encoding` declares bounds and precision, `SumKey` is the secret that the clients share. For Flower (``pip
+install keywright[federated]``): `EncryptionMod` in the ClientApp, `EncryptedFedAvg` in the ServerApp, or
+`ThresholdMod` and `ThresholdFedAvg` for clients that share no key. See docs/federated.md.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from keywright._core import (
+    EncryptedSum,
+    EncryptedUpdate,
+    SumKey,
+    SumParameters,
+    ThresholdKey,
+    ThresholdParameters,
+    ThresholdParty,
+    ThresholdShare,
+)
+from keywright.federated.encoding import Encoding
+from keywright.federated.layout import Layout
+
+if TYPE_CHECKING:
+    from keywright.federated.mod import EncryptionMod, decrypt_arrays
+    from keywright.federated.strategy import EncryptedFedAvg, Refusal
+    from keywright.federated.threshold_client import ThresholdMod
+    from keywright.federated.threshold_strategy import ThresholdFedAvg
+
+__all__ = [
+    "Encoding",
+    "EncryptedFedAvg",
+    "EncryptedSum",
+    "EncryptedUpdate",
+    "EncryptionMod",
+    "Layout",
+    "Refusal",
+    "SumKey",
+    "SumParameters",
+    "ThresholdFedAvg",
+    "ThresholdKey",
+    "ThresholdMod",
+    "ThresholdParameters",
+    "ThresholdParty",
+    "ThresholdShare",
+    "decrypt_arrays",
+]
+
+_NEEDS_FLOWER = {
+    "EncryptedFedAvg": "strategy",
+    "EncryptionMod": "mod",
+    "Refusal": "strategy",
+    "ThresholdFedAvg": "threshold_strategy",
+    "ThresholdMod": "threshold_client",
+    "decrypt_arrays": "mod",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import what needs Flower when it is first used."""
+    if name in _NEEDS_FLOWER:
+        return getattr(import_module(f"keywright.federated.{_NEEDS_FLOWER[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

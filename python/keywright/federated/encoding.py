@@ -1,0 +1,143 @@
+"""Model values as integers whose sums are exact."""
+
+import math
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keywright._core import SumParameters
+from keywright.errors import EncodeError, ParameterError
+
+MIN_BITS, MAX_BITS = 2, 40
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """What clients and server agree on: bounds, precision and the number of clients. Public.
+
+    A value ``w`` of a client with ``n`` samples becomes the integer ``round(w / step * n / max_weight)``;
+    the sum over the clients, times ``step * max_weight / sum(n)``, is the weighted average. Rounding changes
+    it by at most `error_bound`.
+
+    Attributes:
+        bound: largest absolute value of a model value.
+        bits: bits of an integer with its sign, 2 to 40; 24 are the precision of float32.
+        max_clients: most clients of one round. Room for more than declared is used if the modulus has it
+            (`capacity`).
+        max_weight: largest number of samples of one client.
+        min_clients: fewest clients of a round whose sum is used, 2 or more: the sum of one is that client's
+            model.
+        out_of_range: "clip" values to the bound and count them, or "refuse" the update.
+    """
+
+    bound: float
+    max_clients: int
+    max_weight: int
+    bits: int = 24
+    min_clients: int = 2
+    out_of_range: Literal["clip", "refuse"] = "clip"
+    parameters: SumParameters = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Check the declaration and choose the modulus.
+
+        Raises:
+            ParameterError: a number is outside its range, or the sums fit no modulus.
+        """
+        if not (math.isfinite(self.bound) and self.bound > 0):
+            raise ParameterError(
+                f"bound is {self.bound}; a positive number is needed", what="bound", value=self.bound
+            )
+        for what, value, low, high in (
+            ("bits", self.bits, MIN_BITS, MAX_BITS),
+            ("max_weight", self.max_weight, 1, 2**32 - 1),
+            ("max_clients", self.max_clients, 2, 2**20),
+            ("min_clients", self.min_clients, 2, self.max_clients),
+        ):
+            _require(what, value, low, high)
+        if self.out_of_range not in ("clip", "refuse"):
+            raise ParameterError(
+                f'out_of_range is {self.out_of_range!r}; use "clip" or "refuse"',
+                what="out_of_range",
+                value=self.out_of_range,
+            )
+        object.__setattr__(self, "parameters", SumParameters(self.max_clients, self.magnitude))
+
+    @property
+    def magnitude(self) -> int:
+        """Largest integer: ``2^(bits-1) - 1``."""
+        return (1 << (self.bits - 1)) - 1
+
+    @cached_property
+    def step(self) -> float:
+        """Model value of the integer 1."""
+        return self.bound / self.magnitude
+
+    @property
+    def capacity(self) -> int:
+        """Clients that the modulus has room for."""
+        return self.parameters.capacity
+
+    def require_weight(self, weight: object) -> int:
+        """The weight as an integer.
+
+        Raises:
+            ParameterError: it is not a whole number from 1 to ``max_weight``.
+        """
+        if isinstance(weight, (int, float)) and not isinstance(weight, bool) and weight == weight // 1:
+            _require("number of samples", int(weight), 1, self.max_weight)
+            return int(weight)
+        raise ParameterError(
+            f"number of samples is {weight!r}; a whole number is needed",
+            what="number of samples",
+            maximum=self.max_weight,
+        )
+
+    def encode(self, values: NDArray[np.float64], weight: int) -> tuple[NDArray[np.int64], int]:
+        """Integers of the values, multiplied with the weight, and how many values were clipped.
+
+        Raises:
+            EncodeError: a value is not finite, or above the bound and ``out_of_range`` is "refuse".
+        """
+        finite = np.isfinite(values)
+        if not finite.all():
+            index = int(np.argmin(finite))
+            raise EncodeError(
+                f"value {index} is {values[index]}; training has diverged, this update is not sent",
+                value=float(values[index]),
+                index=index,
+            )
+        outside = np.abs(values) > self.bound
+        clipped = int(np.count_nonzero(outside))
+        if clipped and self.out_of_range == "refuse":
+            index = int(np.argmax(outside))
+            raise EncodeError(
+                f"value {index} is {values[index]}, above the bound {self.bound}: declare more or clip",
+                value=float(values[index]),
+                index=index,
+                bound=self.bound,
+            )
+        scaled = np.clip(values, -self.bound, self.bound)
+        scaled *= weight / self.max_weight / self.step
+        # A quotient of floats may pass the largest integer by half a unit in the last place.
+        integers = np.clip(np.rint(scaled), -self.magnitude, self.magnitude).astype(np.int64)
+        return integers, clipped
+
+    def decode(self, integers: NDArray[np.int64], total_weight: int) -> NDArray[np.float64]:
+        """Weighted averages from the sums of integers and of weights."""
+        return integers.astype(np.float64) * (self.step * self.max_weight / total_weight)
+
+    def error_bound(self, clients: int, total_weight: int) -> float:
+        """By how much rounding changes an average of values within the bound, apart from double precision
+        itself."""
+        return clients * self.step / 2 * self.max_weight / total_weight
+
+
+def _require(what: str, value: int, low: int, high: int) -> None:
+    if not low <= value <= high:
+        raise ParameterError(
+            f"{what} is {value}, outside {low}..={high}", what=what, value=value, minimum=low, maximum=high
+        )

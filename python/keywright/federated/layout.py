@@ -1,0 +1,126 @@
+"""Names, shapes and types of a model's arrays: public, and the same for every client."""
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keywright.errors import AggregationError, EncodeError, FormatError
+
+MAX_BYTES = 1 << 24
+MAX_VALUES = 2**32 - 1
+MAX_DIMENSIONS = 32
+DTYPES = frozenset(f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)) | {
+    "float16",
+    "float32",
+    "float64",
+}
+Arrays = Mapping[str, NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The arrays of a model in the order in which they are cut into one vector.
+
+    Attributes:
+        entries: name, shape and dtype of each.
+    """
+
+    entries: tuple[tuple[str, tuple[int, ...], str], ...]
+
+    @classmethod
+    def of(cls, arrays: Arrays) -> Self:
+        """The layout of arrays.
+
+        Raises:
+            EncodeError: there is no value, or an array is of numbers that cannot be averaged.
+        """
+        for name, array in arrays.items():
+            if str(array.dtype) not in DTYPES:
+                raise EncodeError(
+                    f"array {name!r} has dtype {array.dtype}; integers or floats can be averaged"
+                )
+        layout = cls(tuple((name, array.shape, str(array.dtype)) for name, array in arrays.items()))
+        if not 1 <= layout.count <= MAX_VALUES:
+            raise EncodeError(
+                f"the model has {layout.count} values, outside 1..={MAX_VALUES}",
+                count=layout.count,
+                bound=MAX_VALUES,
+            )
+        return layout
+
+    @property
+    def count(self) -> int:
+        """Number of values of all arrays."""
+        return sum(math.prod(shape) for _, shape, _ in self.entries)
+
+    def flatten(self, arrays: Arrays, client: int | None = None) -> NDArray[np.float64]:
+        """The values of all arrays, one after another.
+
+        Raises:
+            AggregationError: the arrays have other names or shapes.
+        """
+        found = tuple((name, array.shape) for name, array in arrays.items())
+        expected = tuple((name, shape) for name, shape, _ in self.entries)
+        if found != expected:
+            wrong = next(
+                (f"{f} instead of {e}" for f, e in zip(found, expected, strict=False) if f != e),
+                f"{len(found)} arrays instead of {len(expected)}",
+            )
+            raise AggregationError(
+                f"the trained model has another layout than the one received: {wrong}",
+                reason="shapes",
+                client=client,
+                found=found,
+                expected=expected,
+            )
+        return np.concatenate([np.asarray(array, np.float64).ravel() for array in arrays.values()])
+
+    def unflatten(self, values: NDArray[np.float64]) -> dict[str, NDArray[Any]]:
+        """The arrays of a vector, in their types; integers are rounded."""
+        arrays, start = {}, 0
+        for name, shape, dtype in self.entries:
+            part = values[start : start + math.prod(shape)].reshape(shape)
+            start += part.size
+            arrays[name] = np.rint(part).astype(dtype) if np.dtype(dtype).kind in "iu" else part.astype(dtype)
+        return arrays
+
+    def to_bytes(self) -> bytes:
+        """The layout as JSON."""
+        return json.dumps([[name, list(shape), dtype] for name, shape, dtype in self.entries]).encode()
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Self:
+        """The layout of `to_bytes`.
+
+        Raises:
+            FormatError: the bytes are none.
+        """
+        if len(data) > MAX_BYTES:
+            raise FormatError("the layout is too long", reason="length", found=len(data), expected=MAX_BYTES)
+        try:
+            layout = cls(tuple(_entry(entry) for entry in json.loads(data)))
+        except (ValueError, TypeError, RecursionError) as error:
+            raise FormatError(f"the layout cannot be read: {error}", reason="contents") from None
+        names = [name for name, _, _ in layout.entries]
+        if len(set(names)) != len(names) or not 1 <= layout.count <= MAX_VALUES:
+            raise FormatError(f"a layout of {layout.count} values in {len(names)} arrays", reason="contents")
+        return layout
+
+
+def _entry(entry: object) -> tuple[str, tuple[int, ...], str]:
+    if not isinstance(entry, list):
+        raise TypeError(f"{entry!r} is no list")
+    name, shape, dtype = entry
+    sizes = tuple(shape)
+    if not isinstance(name, str) or not isinstance(dtype, str) or dtype not in DTYPES:
+        raise ValueError(f"{name!r} of dtype {dtype!r}")
+    if len(sizes) > MAX_DIMENSIONS or not all(
+        type(size) is int and 0 <= size <= MAX_VALUES for size in sizes
+    ):
+        raise ValueError(f"shape {shape!r} of {name!r}")
+    return name, sizes, dtype

@@ -1,0 +1,144 @@
+"""The client's side: decrypts the model that comes in, encrypts the one that goes out."""
+
+import time
+from typing import Any
+
+import numpy as np
+from flwr.app import Array, ArrayRecord, Context, Message, MessageType
+from flwr.clientapp.typing import ClientAppCallable
+from numpy.typing import NDArray
+
+from keywright._core import SumKey
+from keywright.errors import AggregationError, ParameterError
+from keywright.federated.encoding import Encoding
+from keywright.federated.layout import Layout
+from keywright.federated.records import (
+    UPDATE,
+    blob,
+    is_encrypted,
+    only_arrays,
+    read_sum,
+    server_round,
+    session,
+)
+
+
+class EncryptionMod:
+    """A mod for a ClientApp whose server runs `EncryptedFedAvg`.
+
+    It must be the last mod that touches arrays: what comes after it sees ciphertexts. The app itself is
+    unchanged; it gets and returns plain arrays. Each reply's metrics gain ``keywright-encrypt-seconds``,
+    ``keywright-decrypt-seconds`` and ``keywright-clipped``, the number of values cut to the bound.
+
+    Args:
+        key: the secret that all clients share.
+        encoding: the declaration that clients and server share.
+        weighted_by_key: metric that holds the number of samples.
+
+    Raises:
+        MixedParametersError: the key belongs to another declaration.
+    """
+
+    def __init__(self, key: SumKey, encoding: Encoding, weighted_by_key: str = "num-examples") -> None:
+        require_same(key, encoding)
+        self.key = key
+        self.encoding = encoding
+        self.weighted_by_key = weighted_by_key
+
+    def __call__(self, message: Message, context: Context, call_next: ClientAppCallable) -> Message:
+        """Handle a message. What is raised here becomes an error reply of Flower, and the round goes on
+        without it."""
+        kind = message.metadata.message_type.partition(".")[0]
+        if kind not in (MessageType.TRAIN, MessageType.EVALUATE):
+            return call_next(message, context)
+        name, record = only_arrays(message.content)
+        number = server_round(dict(message.content.config_records))
+        start = time.perf_counter()
+        if is_encrypted(record):
+            layout, arrays = self._open(record, message.metadata.run_id, number)
+            message.content[name] = ArrayRecord({key: Array(array) for key, array in arrays.items()})
+        else:
+            layout = Layout.of(to_numpy(record))
+        decrypt_seconds = time.perf_counter() - start
+        reply = call_next(message, context)
+        if kind == MessageType.TRAIN and not reply.has_error():
+            self._encrypt(reply, layout, context.node_id, number, message.metadata.run_id, decrypt_seconds)
+        return reply
+
+    def _open(self, record: ArrayRecord, run_id: int, number: int) -> tuple[Layout, dict[str, NDArray[Any]]]:
+        total, layout = read_sum(record, self.encoding)
+        expected = session(self.encoding, layout, run_id)
+        if total.session != expected:
+            raise AggregationError(
+                "the sum is of another run or declaration",
+                reason="session",
+                found=total.session,
+                expected=expected,
+            )
+        if total.round > number:
+            raise AggregationError(
+                f"the sum is of round {total.round}, this is round {number}",
+                reason="round",
+                found=total.round,
+                expected=number,
+            )
+        averages = self.encoding.decode(self.key.decrypt(total), total.total_weight)
+        return layout, layout.unflatten(averages)
+
+    def _encrypt(
+        self, reply: Message, layout: Layout, client: int, number: int, run_id: int, decrypt_seconds: float
+    ) -> None:
+        name, record = only_arrays(reply.content)
+        metrics = next(iter(reply.content.metric_records.values()), None)
+        if metrics is None or self.weighted_by_key not in metrics:
+            raise ParameterError(
+                f"the reply has no metric {self.weighted_by_key!r}, the update's weight",
+                what=self.weighted_by_key,
+            )
+        weight = self.encoding.require_weight(metrics[self.weighted_by_key])
+        start = time.perf_counter()
+        values = layout.flatten(to_numpy(record), client)
+        integers, clipped = self.encoding.encode(values, weight)
+        update = self.key.encrypt(
+            integers,
+            session=session(self.encoding, layout, run_id),
+            round=number,
+            client=client,
+            weight=weight,
+        )
+        reply.content[name] = ArrayRecord({UPDATE: blob(UPDATE, update.to_bytes())})
+        metrics["keywright-clipped"] = clipped
+        metrics["keywright-encrypt-seconds"] = time.perf_counter() - start
+        metrics["keywright-decrypt-seconds"] = decrypt_seconds
+
+
+def decrypt_arrays(record: ArrayRecord, key: SumKey, encoding: Encoding) -> dict[str, NDArray[Any]]:
+    """The model of a record of arrays, such as the result of a run: plain if it is plain, decrypted if it is
+    a sum.
+
+    Raises:
+        FormatError, MixedParametersError, AggregationError: the record is no intact sum under this key and
+        declaration.
+    """
+    if not is_encrypted(record):
+        return to_numpy(record)
+    require_same(key, encoding)
+    total, layout = read_sum(record, encoding)
+    return layout.unflatten(encoding.decode(key.decrypt(total), total.total_weight))
+
+
+def to_numpy(record: ArrayRecord) -> dict[str, NDArray[Any]]:
+    """Arrays of a record by name."""
+    return {name: np.asarray(array.numpy()) for name, array in record.items()}
+
+
+def require_same(key: SumKey, encoding: Encoding) -> None:
+    """Refuse a key of another declaration.
+
+    Raises:
+        ParameterError: naming both.
+    """
+    if key.parameters != encoding.parameters:
+        raise ParameterError(
+            f"the key is for {key.parameters}, the declaration needs {encoding.parameters}", what="key"
+        )

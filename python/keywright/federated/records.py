@@ -1,0 +1,137 @@
+"""What travels in Flower's records."""
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+
+from flwr.app import Array, ArrayRecord, ConfigRecord, RecordDict
+
+from keywright._core import EncryptedSum, EncryptedUpdate
+from keywright.errors import AggregationError, FormatError, ParameterError
+from keywright.federated.encoding import Encoding
+from keywright.federated.layout import Layout
+
+UPDATE, SUM, LAYOUT = "keywright.update", "keywright.sum", "keywright.layout"
+
+
+def session(encoding: Encoding, layout: Layout, run_id: int) -> bytes:
+    """16 bytes that name a run: a digest of the declaration, the layout and Flower's run."""
+    agreed = [
+        run_id,
+        float(encoding.bound).hex(),
+        encoding.bits,
+        encoding.max_clients,
+        encoding.max_weight,
+        layout.to_bytes().decode(),
+    ]
+    return hashlib.sha256(b"keywright session" + json.dumps(agreed).encode()).digest()[:16]
+
+
+def blob(stype: str, data: bytes) -> Array:
+    """Bytes as an array of Flower."""
+    return Array("uint8", (len(data),), stype, data)
+
+
+def blob_bytes(record: ArrayRecord, stype: str) -> bytes:
+    """The bytes of the array named ``stype``.
+
+    Raises:
+        FormatError: there is none.
+    """
+    array = record.get(stype)
+    if array is None or array.stype != stype:
+        raise FormatError(f"no {stype} among {sorted(record)[:4]}", reason="kind", expected=stype)
+    return array.data
+
+
+def is_encrypted(record: ArrayRecord) -> bool:
+    """Whether a record is a sum of updates and not a model."""
+    return SUM in record
+
+
+def only_arrays(content: RecordDict) -> tuple[str, ArrayRecord]:
+    """Name and contents of the one record of arrays.
+
+    Raises:
+        FormatError: there is none, or more than one.
+    """
+    records = content.array_records
+    if len(records) != 1:
+        raise FormatError(
+            f"{len(records)} records of arrays; one is needed",
+            reason="contents",
+            found=len(records),
+            expected=1,
+        )
+    return next(iter(records.items()))
+
+
+def server_round(config_records: Mapping[str, ConfigRecord]) -> int:
+    """The round that the server states, as Flower's strategies do.
+
+    Raises:
+        ParameterError: it states none.
+    """
+    for record in config_records.values():
+        value = record.get("server-round")
+        if isinstance(value, int) and 0 < value < 2**32:
+            return value
+    raise ParameterError(
+        "the message has no `server-round`; use a strategy that states it", what="server-round"
+    )
+
+
+def read_sum(record: ArrayRecord, encoding: Encoding) -> tuple[EncryptedSum, Layout]:
+    """A sum and the layout of its values, checked against each other.
+
+    Raises:
+        FormatError, MixedParametersError: the bytes are not whole, or of other parameters.
+        AggregationError: the sum has another number of values, or too few contributors.
+    """
+    layout = Layout.from_bytes(blob_bytes(record, LAYOUT))
+    total = EncryptedSum.from_bytes(blob_bytes(record, SUM), encoding.parameters)
+    _match("number of values", total.count, layout.count)
+    if len(total.contributors) < encoding.min_clients:
+        raise AggregationError(
+            f"the sum has {len(total.contributors)} contributors; {encoding.min_clients} are needed, so that "
+            "nobody's model is seen alone",
+            reason="too few",
+            found=len(total.contributors),
+            expected=encoding.min_clients,
+        )
+    return total, layout
+
+
+def _match(what: str, found: object, expected: object, client: int | None = None) -> None:
+    if found != expected:
+        shown: Callable[[object], object] = lambda value: value.hex() if isinstance(value, bytes) else value  # noqa: E731
+        whose = "" if client is None else f" of client {client}"
+        raise AggregationError(
+            f"{what}{whose} is {shown(found)}, expected {shown(expected)}",
+            reason=what,
+            client=client,
+            found=found,
+            expected=expected,
+        )
+
+
+def check_update(
+    update: EncryptedUpdate,
+    *,
+    session: bytes,
+    round: int,  # noqa: A002
+    client: int,
+    weight: int,
+    count: int,
+) -> None:
+    """Refuse an update that is not what its sender may send now: of another run, replayed, or somebody
+    else's.
+
+    Raises:
+        AggregationError: naming the claim, what it says and what was expected.
+    """
+    _match("round", update.round, round, client)
+    _match("client", update.client, client, client)
+    _match("number of values", update.count, count, client)
+    _match("session", update.session, session, client)
+    _match("weight", update.weight, weight, client)

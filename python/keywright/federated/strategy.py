@@ -1,0 +1,252 @@
+"""The server's side: adds encrypted updates without any key."""
+
+import time
+from abc import abstractmethod
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from logging import WARNING
+from typing import Any
+
+from flwr.app import ArrayRecord, ConfigRecord, Message, MetricRecord
+from flwr.common.logger import log
+from flwr.serverapp import Grid
+from flwr.serverapp.strategy import FedAvg
+
+from keywright._core import EncryptedSum, EncryptedUpdate
+from keywright.errors import AggregationError, FormatError, KeywrightError, ParameterError
+from keywright.federated.encoding import Encoding
+from keywright.federated.layout import Layout
+from keywright.federated.mod import to_numpy
+from keywright.federated.records import (
+    LAYOUT,
+    SUM,
+    UPDATE,
+    blob,
+    blob_bytes,
+    check_update,
+    is_encrypted,
+    only_arrays,
+    read_sum,
+    session,
+)
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A reply that was left out of a sum.
+
+    Attributes:
+        round: the round it was sent in.
+        node: Flower's number of its sender.
+        error: what is wrong with it.
+    """
+
+    round: int
+    node: int
+    error: KeywrightError
+
+
+@dataclass(frozen=True)
+class Accepted:
+    """A reply that counts.
+
+    Attributes:
+        update: what is added.
+        message: the reply.
+        weight: its number of samples.
+        size: bytes of the update.
+    """
+
+    update: Any
+    message: Message
+    weight: int
+    size: int
+
+
+class FilteringFedAvg(FedAvg):
+    """Federated averaging that leaves out bad replies and goes on: what both ways of decrypting share.
+
+    Attributes:
+        encoding: the declaration that clients and server share.
+        refusals: every reply that was left out.
+    """
+
+    def __init__(self, encoding: Encoding, **options: Any) -> None:
+        super().__init__(**options)
+        self.encoding = encoding
+        self.refusals: list[Refusal] = []
+        self._layout: Layout | None = None
+        self._session = b""
+        self._asked: set[int] = set()
+
+    @abstractmethod
+    def _parse(self, number: int, reply: Message, weight: int) -> tuple[Any, int]:
+        """The update of a reply and its bytes. Raises KeywrightError if it is none that may be added now."""
+
+    @abstractmethod
+    def _sum(self, number: int, accepted: dict[int, Accepted]) -> tuple[ArrayRecord | None, dict[str, float]]:
+        """What clients get next, and metrics; None if there is nothing."""
+
+    def aggregate_train(
+        self, server_round: int, replies: Iterable[Message]
+    ) -> tuple[ArrayRecord | None, MetricRecord | None]:
+        """Add the good updates of a round."""
+        start = time.perf_counter()
+        before = len(self.refusals)
+        answered = [reply for reply in replies if not self._failed(server_round, reply)]
+        accepted: dict[int, Accepted] = {}
+        for reply in answered:
+            node = reply.metadata.src_node_id
+            try:
+                good = self._accept(server_round, reply, accepted)
+            except KeywrightError as error:
+                self._refuse(server_round, node, error)
+            else:
+                accepted[node] = good
+        usual = self._of_one_kind(server_round, {node: good.message for node, good in accepted.items()})
+        accepted = {node: accepted[node] for node in usual}
+        seconds = time.perf_counter() - start
+        if len(accepted) < self.encoding.min_clients:
+            log(
+                WARNING,
+                "%d usable updates, %d are needed: the model stays",
+                len(accepted),
+                self.encoding.min_clients,
+            )
+            return None, None
+        arrays, measured = self._sum(server_round, accepted)
+        if arrays is None:
+            return None, None
+        contents = [good.message.content for good in accepted.values()]
+        metrics = self.train_metrics_aggr_fn(contents, self.weighted_by_key)
+        metrics["keywright-updates"] = len(accepted)
+        metrics["keywright-refused"] = len(self.refusals) - before
+        metrics["keywright-missing"] = len(self._asked) - len(answered)
+        metrics["keywright-bytes-received"] = sum(good.size for good in accepted.values())
+        metrics["keywright-parse-seconds"] = seconds
+        for name, value in measured.items():
+            metrics[name] = value
+        return arrays, metrics
+
+    def aggregate_evaluate(self, server_round: int, replies: Iterable[Message]) -> MetricRecord | None:
+        """Average the metrics of the replies that have them."""
+        good = {}
+        for reply in replies:
+            if self._failed(server_round, reply):
+                continue
+            try:
+                self._weight(reply)
+            except KeywrightError as error:
+                self._refuse(server_round, reply.metadata.src_node_id, error)
+            else:
+                good[reply.metadata.src_node_id] = reply
+        usual = self._of_one_kind(server_round, good)
+        return super().aggregate_evaluate(server_round, list(usual.values()))
+
+    def _require_capacity(self, messages: Sequence[Message], capacity: int) -> None:
+        """Note who is asked. Raises ParameterError if the modulus has no room for so many."""
+        if len(messages) > capacity:
+            raise ParameterError(
+                f"{len(messages)} clients are to send updates; the modulus has room for {capacity}: declare "
+                "more clients or fewer bits, or sample fewer",
+                what="clients",
+                value=len(messages),
+                maximum=capacity,
+            )
+        self._asked = {message.metadata.dst_node_id for message in messages}
+
+    def _failed(self, number: int, reply: Message) -> bool:
+        if reply.has_error():
+            node = reply.metadata.src_node_id
+            log(WARNING, "round %d: client %d failed: %s", number, node, reply.error.reason)
+        return reply.has_error()
+
+    def _refuse(self, number: int, node: int, error: KeywrightError) -> None:
+        log(WARNING, "round %d: the reply of client %d is refused: %s", number, node, error)
+        self.refusals.append(Refusal(number, node, error))
+
+    def _weight(self, reply: Message) -> int:
+        records = list(reply.content.metric_records.values())
+        if len(records) != 1 or self.weighted_by_key not in records[0]:
+            raise FormatError(f"the reply has no metric {self.weighted_by_key!r}", reason="contents")
+        return self.encoding.require_weight(records[0][self.weighted_by_key])
+
+    def _accept(self, number: int, reply: Message, accepted: dict[int, Accepted]) -> Accepted:
+        node = reply.metadata.src_node_id
+        if node not in self._asked or node in accepted:
+            what = "twice" if node in accepted else "without having been asked"
+            raise AggregationError(f"client {node} replies {what}", reason="duplicate", client=node)
+        weight = self._weight(reply)
+        update, size = self._parse(number, reply, weight)
+        return Accepted(update, reply, weight, size)
+
+    def _of_one_kind(self, number: int, replies: dict[int, Message]) -> dict[int, Message]:
+        """The replies whose metrics have the names and lengths that most have: others cannot be averaged with
+        them."""
+
+        def shape(reply: Message) -> frozenset[tuple[str, int]]:
+            metrics = next(iter(reply.content.metric_records.values()))
+            return frozenset((name, len(v) if isinstance(v, list) else -1) for name, v in metrics.items())
+
+        if not replies:
+            return replies
+        usual = Counter(map(shape, replies.values())).most_common(1)[0][0]
+        for node, reply in replies.items():
+            if shape(reply) != usual:
+                found = sorted(shape(reply))
+                error = FormatError("the reply has other metrics than most", reason="contents", found=found)
+                self._refuse(number, node, error)
+        return {node: reply for node, reply in replies.items() if shape(reply) == usual}
+
+
+class EncryptedFedAvg(FilteringFedAvg):
+    """Federated averaging of updates that the server cannot read.
+
+    The model that clients get from the second round on, and the result of the run, is an encrypted sum:
+    `decrypt_arrays` opens it where the key is. A reply that is damaged, replayed, somebody else's or of
+    another shape is refused and the round goes on; a round with fewer than ``encoding.min_clients`` good
+    replies changes nothing. Refusals are logged and kept in `refusals`.
+
+    The metrics of a round gain ``keywright-updates``, ``keywright-refused``, ``keywright-missing``,
+    ``keywright-bytes-received``, ``keywright-bytes-sum``, ``keywright-parse-seconds`` and
+    ``keywright-sum-seconds``.
+
+    Args:
+        encoding: the declaration that clients and server share.
+        **options: those of `flwr.serverapp.strategy.FedAvg`.
+    """
+
+    def configure_train(
+        self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
+    ) -> Iterable[Message]:
+        """Send the model to the clients of a round.
+
+        Raises:
+            ParameterError: more clients would be asked than the modulus has room for.
+        """
+        self._layout = (
+            read_sum(arrays, self.encoding)[1] if is_encrypted(arrays) else Layout.of(to_numpy(arrays))
+        )
+        self._session = session(self.encoding, self._layout, grid.run.run_id)
+        messages = list(super().configure_train(server_round, arrays, config, grid))
+        self._require_capacity(messages, self.encoding.capacity)
+        return messages
+
+    def _parse(self, number: int, reply: Message, weight: int) -> tuple[EncryptedUpdate, int]:
+        data = blob_bytes(only_arrays(reply.content)[1], UPDATE)
+        update = EncryptedUpdate.from_bytes(data, self.encoding.parameters)
+        count = self._layout.count if self._layout else 0
+        node = reply.metadata.src_node_id
+        check_update(update, session=self._session, round=number, client=node, weight=weight, count=count)
+        return update, len(data)
+
+    def _sum(self, number: int, accepted: dict[int, Accepted]) -> tuple[ArrayRecord | None, dict[str, float]]:
+        if self._layout is None:
+            return None, {}
+        start = time.perf_counter()
+        total = EncryptedSum.of([good.update for good in accepted.values()], self.encoding.parameters)
+        seconds = time.perf_counter() - start
+        data = total.to_bytes()
+        record = ArrayRecord({SUM: blob(SUM, data), LAYOUT: blob(LAYOUT, self._layout.to_bytes())})
+        return record, {"keywright-bytes-sum": len(data), "keywright-sum-seconds": seconds}

@@ -1,0 +1,216 @@
+"""The client of a threshold run: its share of the key never leaves it."""
+
+import hashlib
+import os
+import time
+from typing import Any
+
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+from flwr.app import ArrayRecord, ConfigRecord, Context, Message, MessageType, RecordDict
+from flwr.clientapp import ClientApp
+from flwr.clientapp.typing import ClientAppCallable
+
+from keywright._core import ThresholdKey, ThresholdParty, ThresholdShare
+from keywright.errors import AggregationError, ParameterError
+from keywright.federated.encoding import Encoding
+from keywright.federated.layout import Layout
+from keywright.federated.mod import to_numpy
+from keywright.federated.records import UPDATE, blob, only_arrays, server_round
+from keywright.federated.threshold_protocol import (
+    DEAL,
+    DECRYPT,
+    JOIN,
+    KEY_BYTES,
+    OPEN,
+    STATE,
+    Claims,
+    Roster,
+    seal,
+    threshold_parameters,
+    unseal,
+)
+
+
+class ThresholdMod:
+    """A mod for a ClientApp whose server runs `ThresholdFedAvg`: no key is handed out, the clients make one
+    together.
+
+    ``app = ClientApp(mods=[mod])`` and then ``mod.register(app)``, which adds the handlers of the set-up and
+    of the joint decryption. What a client keeps (its exchange key, its share) is in Flower's state of the
+    client, on its own machine.
+
+    Args:
+        encoding: the declaration that clients and server share.
+        threshold: clients that decrypt together. A server that asks for another number is refused.
+        weighted_by_key: metric that holds the number of samples.
+    """
+
+    def __init__(self, encoding: Encoding, threshold: int, weighted_by_key: str = "num-examples") -> None:
+        self.encoding = encoding
+        self.threshold = threshold
+        self.weighted_by_key = weighted_by_key
+
+    def register(self, app: ClientApp) -> None:
+        """Add the handlers of the protocol to an app."""
+        for action, handler in (
+            (JOIN, self._join),
+            (DEAL, self._deal),
+            (OPEN, self._open),
+            (DECRYPT, self._decrypt),
+        ):
+            app.query(action)(handler)
+
+    def __call__(self, message: Message, context: Context, call_next: ClientAppCallable) -> Message:
+        """Encrypt the update that goes out. The model that comes in is plain: the server learns the average,
+        and only that."""
+        if message.metadata.message_type.partition(".")[0] != MessageType.TRAIN:
+            return call_next(message, context)
+        layout = Layout.of(to_numpy(only_arrays(message.content)[1]))
+        number = server_round(dict(message.content.config_records))
+        reply = call_next(message, context)
+        if reply.has_error():
+            return reply
+        name, record = only_arrays(reply.content)
+        metrics = next(iter(reply.content.metric_records.values()), None)
+        if metrics is None or self.weighted_by_key not in metrics:
+            raise ParameterError(
+                f"the reply has no metric {self.weighted_by_key!r}", what=self.weighted_by_key
+            )
+        state = _state(context)
+        _, parameters = self._group(state)
+        weight = self.encoding.require_weight(metrics[self.weighted_by_key])
+        start = time.perf_counter()
+        integers, clipped = self.encoding.encode(layout.flatten(to_numpy(record), context.node_id), weight)
+        key = ThresholdKey.from_bytes(_bytes(state, "joint"), parameters)
+        claims = Claims(_bytes(state, "session"), number, context.node_id, weight, layout.count)
+        data = claims.to_bytes() + key.encrypt(integers)
+        reply.content[name] = ArrayRecord({UPDATE: blob(UPDATE, data)})
+        metrics["keywright-clipped"] = clipped
+        metrics["keywright-encrypt-seconds"] = time.perf_counter() - start
+        return reply
+
+    def _join(self, message: Message, context: Context) -> Message:
+        """Begin a set-up: an exchange key, and a contribution to the seed."""
+        own = X25519PrivateKey.generate()
+        nonce = os.urandom(KEY_BYTES)
+        context.state[STATE] = ConfigRecord({"exchange": own.private_bytes_raw(), "nonce": nonce})
+        return _reply(message, {"key": own.public_key().public_bytes_raw(), "nonce": nonce})
+
+    def _deal(self, message: Message, context: Context) -> Message:
+        """Sample the secret, publish its half of the joint key, deal it out in shares, and forget it."""
+        config, state = _config(message), _state(context)
+        roster = Roster.of(_list(config, "nodes"), _list(config, "keys"), _list(config, "nonces"))
+        own = X25519PrivateKey.from_private_bytes(_bytes(state, "exchange"))
+        number = roster.number(context.node_id)
+        mine = (own.public_key().public_bytes_raw(), _bytes(state, "nonce"))
+        if (roster.keys[number - 1], roster.nonces[number - 1]) != mine:
+            raise AggregationError(
+                "the roster has another key of this client", reason="client", client=context.node_id
+            )
+        asked = _number(config, "threshold")
+        if asked != self.threshold:
+            raise AggregationError(
+                f"the server's threshold is {asked}, this client's is {self.threshold}",
+                reason="set-up",
+                found=asked,
+                expected=self.threshold,
+            )
+        state |= {name: config[name] for name in ("nodes", "keys", "nonces", "count")}
+        _, parameters = self._group(state)
+        party = ThresholdParty.generate(parameters)
+        shares = [seal(own, roster, number, j, share) for j, share in enumerate(party.deal(), start=1)]
+        context.state[STATE] = ConfigRecord(state)
+        return _reply(message, {"half": party.public_half(roster.seed), "shares": shares})
+
+    def _open(self, message: Message, context: Context) -> Message:
+        """Add what the others dealt to this client, and make the joint key from what all published."""
+        config, state = _config(message), _state(context)
+        roster, parameters = self._group(state)
+        own = X25519PrivateKey.from_private_bytes(_bytes(state, "exchange"))
+        number = roster.number(context.node_id)
+        sealed = _list(config, "shares")
+        dealt = [unseal(own, roster, i, number, share) for i, share in enumerate(sealed, start=1)]
+        share = ThresholdShare.combine(parameters, number, dealt)
+        joint = ThresholdKey.combine(parameters, roster.seed, _list(config, "halves"))
+        state |= {"share": share.to_bytes(), "joint": joint.to_bytes()}
+        state["session"] = session = hashlib.sha256(roster.seed + state["joint"]).digest()[:16]
+        state["answered-round"], state["answered"] = 0, b""
+        del state["exchange"]
+        context.state[STATE] = ConfigRecord(state)
+        return _reply(message, {"session": session})
+
+    def _decrypt(self, message: Message, context: Context) -> Message:
+        """This client's part of a decryption: of one sum a round, in rounds that only go up."""
+        config, state = _config(message), _state(context)
+        roster, parameters = self._group(state)
+        total, number = _bytes(config, "sum"), _number(config, "round")
+        contributors = set(_list(config, "contributors"))
+        if len(contributors) < self.encoding.min_clients or not contributors <= set(roster.nodes):
+            raise AggregationError(
+                f"the sum has {len(contributors)} known contributors; {self.encoding.min_clients} are needed",
+                reason="too few",
+                found=len(contributors),
+                expected=self.encoding.min_clients,
+            )
+        digest = hashlib.sha256(total).digest()
+        answered = int(state["answered-round"])
+        if number < answered or (number == answered and digest != state["answered"]):
+            raise AggregationError(
+                f"another sum of round {number}: the difference of two sums is a client's update",
+                reason="round",
+                found=number,
+                expected=answered + 1,
+            )
+        share = ThresholdShare.from_bytes(_bytes(state, "share"), parameters, roster.number(context.node_id))
+        partial = share.partial(total, [roster.number(node) for node in _list(config, "active")])
+        state["answered-round"], state["answered"] = number, digest
+        context.state[STATE] = ConfigRecord(state)
+        return _reply(message, {"partial": partial})
+
+    def _group(self, state: dict[str, Any]) -> tuple[Roster, Any]:
+        roster = Roster.of(_list(state, "nodes"), _list(state, "keys"), _list(state, "nonces"))
+        parameters = threshold_parameters(
+            self.encoding, len(roster.nodes), self.threshold, _number(state, "count")
+        )
+        return roster, parameters
+
+
+def _state(context: Context) -> dict[str, Any]:
+    record = context.state.config_records.get(STATE)
+    if record is None:
+        raise AggregationError(
+            "this client was not there at the set-up", reason="no share", client=context.node_id
+        )
+    return dict(record)
+
+
+def _config(message: Message) -> ConfigRecord:
+    record = message.content.config_records.get("keywright")
+    if record is None:
+        raise ParameterError("the message has no record `keywright`", what="message")
+    return record
+
+
+def _bytes(record: Any, name: str) -> bytes:
+    value = record.get(name)
+    if not isinstance(value, bytes):
+        raise ParameterError(f"{name} is missing or no bytes", what=name)
+    return value
+
+
+def _number(record: Any, name: str) -> int:
+    value = record.get(name)
+    if not isinstance(value, int):
+        raise ParameterError(f"{name} is missing or no number", what=name)
+    return value
+
+
+def _list(record: Any, name: str) -> list[Any]:
+    value = record.get(name)
+    if not isinstance(value, list):
+        raise ParameterError(f"{name} is missing or no list", what=name)
+    return value
+
+
+def _reply(message: Message, values: dict[str, Any]) -> Message:
+    return Message(RecordDict({"keywright": ConfigRecord(values)}), reply_to=message)

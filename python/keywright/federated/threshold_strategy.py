@@ -1,0 +1,238 @@
+"""The server of a threshold run: carries messages, adds ciphertexts, learns averages."""
+
+import time
+from collections.abc import Iterable, Sequence
+from logging import INFO, WARNING
+from typing import Any
+
+from flwr.app import Array, ArrayRecord, ConfigRecord, Message, MessageType, RecordDict
+from flwr.common.logger import log
+from flwr.serverapp import Grid
+
+from keywright.errors import AggregationError, FormatError
+from keywright.federated.encoding import Encoding
+from keywright.federated.layout import Layout
+from keywright.federated.mod import to_numpy
+from keywright.federated.records import UPDATE, blob_bytes, only_arrays
+from keywright.federated.strategy import FilteringFedAvg
+from keywright.federated.threshold_protocol import (
+    DEAL,
+    DECRYPT,
+    JOIN,
+    KEY_BYTES,
+    OPEN,
+    Claims,
+    Roster,
+    threshold_parameters,
+)
+
+
+class ThresholdFedAvg(FilteringFedAvg):
+    """Federated averaging where any ``threshold`` clients together, and no fewer, decrypt the sum of a round.
+
+    The first round begins with a set-up among all connected clients: three exchanges. Clients that fail in
+    it are left out and it is begun anew with the others. After every round the sum is decrypted by
+    ``threshold`` clients; one that vanishes is replaced by another, at the cost of one more exchange, as
+    long as enough are left. The result is the plain average: the server and everybody it tells learn it, and
+    no single update unless ``threshold`` clients collude.
+
+    Args:
+        encoding: the declaration that clients and server share.
+        threshold: clients that decrypt together; more than could ever collude.
+        exchange_timeout: seconds to wait for the clients in one exchange of the protocol.
+        **options: those of `flwr.serverapp.strategy.FedAvg`. `min_available_nodes` is how many clients the
+            set-up waits for.
+    """
+
+    def __init__(
+        self, encoding: Encoding, threshold: int, exchange_timeout: float = 600, **options: Any
+    ) -> None:
+        super().__init__(encoding, **options)
+        self.threshold = threshold
+        self.exchange_timeout = exchange_timeout
+        self._grid: Grid | None = None
+        self._roster: Roster | None = None
+        self._parameters: Any = None
+
+    def configure_train(
+        self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
+    ) -> Iterable[Message]:
+        """Send the model to the clients of a round; make the keys before the first.
+
+        Raises:
+            AggregationError: fewer clients than the threshold complete the set-up.
+        """
+        self._grid = grid
+        layout = Layout.of(to_numpy(arrays))
+        # Nodes are sampled first: sampling waits until enough are connected.
+        messages = list(super().configure_train(server_round, arrays, config, grid))
+        if self._roster is None:
+            self._set_up(layout, list(grid.get_node_ids()))
+        self._layout = layout
+        members = self._roster.nodes if self._roster else ()
+        messages = [message for message in messages if message.metadata.dst_node_id in members]
+        self._require_capacity(messages, self.encoding.max_clients)
+        return messages
+
+    def _set_up(self, layout: Layout, nodes: list[int]) -> None:
+        while True:
+            if len(nodes) < max(self.threshold, 2):
+                raise AggregationError(
+                    f"{len(nodes)} clients are left for the set-up, the threshold is {self.threshold}",
+                    reason="set-up",
+                    found=len(nodes),
+                    expected=self.threshold,
+                )
+            left = self._try_set_up(layout, sorted(nodes))
+            if left is None:
+                return
+            log(
+                WARNING,
+                "%d clients failed in the set-up; it begins anew without them",
+                len(nodes) - len(left),
+            )
+            nodes = left
+
+    def _try_set_up(self, layout: Layout, nodes: list[int]) -> list[int] | None:
+        """One attempt; None if it succeeds, else the clients that did their part."""
+        start = time.perf_counter()
+        joined = self._exchange(JOIN, {node: {} for node in nodes})
+        if len(joined) < len(nodes):
+            return sorted(joined)
+        keys: list[Any]
+        nonces: list[Any]
+        keys, nonces = ([joined[node].get(name) for node in nodes] for name in ("key", "nonce"))
+        good = [
+            n
+            for n, k, r in zip(nodes, keys, nonces, strict=True)
+            if _whole(k) and _whole(r) and keys.count(k) == 1
+        ]
+        if len(good) < len(nodes):
+            return good
+        roster = Roster.of(nodes, keys, nonces)
+        terms = {
+            "nodes": list(roster.nodes),
+            "keys": list(roster.keys),
+            "nonces": list(roster.nonces),
+            "threshold": self.threshold,
+            "count": layout.count,
+        }
+        dealt = self._exchange(DEAL, dict.fromkeys(nodes, terms))
+        good = [n for n in nodes if n in dealt and _dealt(dealt[n], len(nodes))]
+        if len(good) < len(nodes):
+            return good
+        halves = [dealt[node]["half"] for node in nodes]
+        opened = self._exchange(
+            OPEN,
+            {
+                node: {"halves": halves, "shares": [dealt[i]["shares"][j] for i in nodes]}
+                for j, node in enumerate(nodes)
+            },
+        )
+        sessions = {opened[node].get("session") for node in opened}
+        if len(opened) < len(nodes):
+            return sorted(opened)
+        if len(sessions) != 1:
+            raise AggregationError(
+                "the clients made different joint keys", reason="set-up", found=len(sessions), expected=1
+            )
+        self._roster, self._session = roster, bytes(sessions.pop() or b"")
+        self._parameters = threshold_parameters(self.encoding, len(nodes), self.threshold, layout.count)
+        log(INFO, "threshold keys of %d clients made in %.1f s", len(nodes), time.perf_counter() - start)
+        return None
+
+    def _exchange(self, action: str, contents: dict[int, dict[str, Any]]) -> dict[int, dict[str, Any]]:
+        """Send each node its values; what the nodes that do their part reply."""
+        if self._grid is None:
+            raise AggregationError("there is no grid before a round is configured", reason="set-up")
+        messages = [
+            Message(RecordDict({"keywright": ConfigRecord(values)}), node, f"{MessageType.QUERY}.{action}")
+            for node, values in contents.items()
+        ]
+        replies = {}
+        for reply in self._grid.send_and_receive(messages, timeout=self.exchange_timeout):
+            node = reply.metadata.src_node_id
+            if reply.has_error():
+                log(WARNING, "client %d failed in %s: %s", node, action, reply.error.reason)
+            elif node in contents and "keywright" in reply.content.config_records:
+                replies[node] = dict(reply.content.config_records["keywright"])
+        return replies
+
+    def _parse(self, number: int, reply: Message, weight: int) -> tuple[bytes, int]:
+        node = reply.metadata.src_node_id
+        data = blob_bytes(only_arrays(reply.content)[1], UPDATE)
+        claims, ciphertexts = Claims.split(data)
+        claims.require(Claims(self._session, number, node, weight, self._layout.count if self._layout else 0))
+        # Parsed once alone, so that one that is damaged is found before the sum.
+        self._parameters.add([ciphertexts])
+        return ciphertexts, len(data)
+
+    def _sum(self, number: int, accepted: dict[int, Any]) -> tuple[ArrayRecord | None, dict[str, float]]:
+        if self._layout is None:
+            return None, {}
+        start = time.perf_counter()
+        total = self._parameters.add([good.update for good in accepted.values()])
+        seconds = time.perf_counter() - start
+        start = time.perf_counter()
+        integers, exchanges = self._decrypt(number, total, list(accepted))
+        if integers is None:
+            return None, {}
+        averages = self.encoding.decode(integers, sum(good.weight for good in accepted.values()))
+        arrays = {name: Array(value) for name, value in self._layout.unflatten(averages).items()}
+        metrics = {
+            "keywright-bytes-sum": len(total),
+            "keywright-sum-seconds": seconds,
+            "keywright-decrypt-seconds": time.perf_counter() - start,
+            "keywright-decrypt-exchanges": exchanges,
+        }
+        return ArrayRecord(arrays), metrics
+
+    def _decrypt(self, number: int, total: bytes, contributors: list[int]) -> tuple[Any, int]:
+        """The integers of a sum and the exchanges it took. Those who replied are asked first; who does not
+        answer is not asked again."""
+        nodes = self._roster.nodes if self._roster else ()
+        waiting = [*contributors, *(node for node in nodes if node not in contributors)]
+        exchanges = 0
+        while len(waiting) >= self.threshold:
+            active = waiting[: self.threshold]
+            exchanges += 1
+            values = {"sum": total, "round": number, "active": active, "contributors": contributors}
+            replies = self._exchange(DECRYPT, dict.fromkeys(active, values))
+            parts = {node: replies[node].get("partial") for node in active if node in replies}
+            lost = [node for node in active if not isinstance(parts.get(node), bytes)]
+            if not lost:
+                integers = self._finish([parts[node] for node in active], total, len(contributors))
+                if integers is not None:
+                    return integers, exchanges
+                lost = active[:1]
+            waiting = [node for node in waiting if node not in lost]
+        log(
+            WARNING,
+            "round %d: %d clients are left to decrypt, %d are needed",
+            number,
+            len(waiting),
+            self.threshold,
+        )
+        return None, exchanges
+
+    def _finish(self, parts: Sequence[Any], total: bytes, inputs: int) -> Any:
+        try:
+            return self._parameters.finish(total, parts, inputs, self._layout.count if self._layout else 0)
+        except (AggregationError, FormatError) as error:
+            log(WARNING, "the partial decryptions do not fit: %s", error)
+            return None
+
+
+def _whole(value: object) -> bool:
+    return isinstance(value, bytes) and len(value) == KEY_BYTES
+
+
+def _dealt(values: dict[str, Any], parties: int) -> bool:
+    """Whether a reply has a half and a share for every party. What is in them only the parties can tell."""
+    shares = values.get("shares")
+    return (
+        isinstance(values.get("half"), bytes)
+        and isinstance(shares, list)
+        and len(shares) == parties
+        and all(isinstance(share, bytes) for share in shares)
+    )

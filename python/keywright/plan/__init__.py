@@ -1,0 +1,47 @@
+"""The key planner: which keys, at which level, with which digits, and how each use is served."""
+
+from .basis import Basis, smallest_basis
+from .bound import LowerBound
+from .chain import Chain, Shape, published_bytes, shapes
+from .cost import DEFAULT_WEIGHTS, CostModel, SwitchCost, Weights
+from .frontier import FrontierPoint, FrontierSearch
+from .galois import Automorphism, AutomorphismGroup
+from .key_plan import Hop, KeyPlan, PlannedKey
+from .optimal import Budget, InfeasibleBudgetError, Optimizer
+from .planner import Planner
+from .program import Group, Program, ProgramError, Relinearizations, make_group
+from .strategies import STRATEGIES, Strategy
+from .strategies.policy import KeyPolicy
+
+__all__ = [
+    "DEFAULT_WEIGHTS",
+    "STRATEGIES",
+    "Automorphism",
+    "AutomorphismGroup",
+    "Basis",
+    "Budget",
+    "Chain",
+    "CostModel",
+    "FrontierPoint",
+    "FrontierSearch",
+    "Group",
+    "Hop",
+    "InfeasibleBudgetError",
+    "KeyPlan",
+    "KeyPolicy",
+    "LowerBound",
+    "Optimizer",
+    "PlannedKey",
+    "Planner",
+    "Program",
+    "ProgramError",
+    "Relinearizations",
+    "Shape",
+    "Strategy",
+    "SwitchCost",
+    "Weights",
+    "make_group",
+    "published_bytes",
+    "shapes",
+    "smallest_basis",
+]

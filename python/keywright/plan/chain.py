@@ -1,0 +1,143 @@
+"""Sizes of keys: primes of a parameter set, and the shapes that a switching key can have.
+
+A key of level L has rows for runs of at most alpha primes of q_0..q_L, its digits, over q_0..q_L and its
+special primes. It takes N * 8 * digits * (L + 1 + special primes) bytes if its uniform halves are seeds,
+twice that if they are stored (docs/key-switching.md, "KeySpec").
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache, cached_property
+
+TERNARY_BOUNDS = {10: 26, 11: 53, 12: 106, 13: 214, 14: 430, 15: 868, 16: 1747, 17: 3523}
+"""log2(N) to the most bits of a key's modulus: 128-bit security, uniform ternary secret."""
+
+
+@dataclass(frozen=True)
+class Chain:
+    """The primes of a parameter set, by their widths.
+
+    Attributes:
+        log_n: base-2 logarithm of the ring degree N.
+        q: bits of q_0, q_1, ...
+        p: bits of the special primes.
+        bound: most bits that a key's modulus may have; None takes the bound for a uniform ternary secret.
+    """
+
+    log_n: int
+    q: tuple[int, ...]
+    p: tuple[int, ...]
+    bound: int | None = None
+
+    def __post_init__(self) -> None:
+        """Check ranges.
+
+        Raises:
+            ValueError: a number out of range, named with its bound.
+        """
+        if not 10 <= self.log_n <= 17:
+            raise ValueError(f"log2 of the ring degree is {self.log_n}; it must be from 10 to 17")
+        for name, primes, most in (("q", self.q, 128), ("p", self.p, 128)):
+            if not 1 <= len(primes) <= most:
+                raise ValueError(f"{len(primes)} primes {name}; there must be from 1 to {most}")
+            for bits in primes:
+                if not 20 <= bits <= 61:
+                    raise ValueError(f"a prime of {name} has {bits} bits; it must have from 20 to 61")
+
+    @property
+    def max_level(self) -> int:
+        """Level of fresh ciphertexts."""
+        return len(self.q) - 1
+
+    @property
+    def modulus_bound(self) -> int:
+        """Most bits of the modulus of a key."""
+        return TERNARY_BOUNDS[self.log_n] if self.bound is None else self.bound
+
+    def pool(self, level: int) -> tuple[int, ...]:
+        """Bits of the primes that can be special for a key of this level: the special ones, then the
+        ciphertext primes above it
+        from the top down, as long as the key's modulus stays within the bound."""
+        left = self.modulus_bound - sum(self.q[: level + 1])
+        out = []
+        for bits in (*self.p, *reversed(self.q[level + 1 :])):
+            left -= bits
+            if left < 0:
+                break
+            out.append(bits)
+        return tuple(out)
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Level, digits and special primes of a key.
+
+    Attributes:
+        chain: the primes.
+        level: highest level that it serves.
+        alpha: most primes per digit.
+        special: number of special primes, the first ones of `chain.pool(level)`.
+    """
+
+    chain: Chain
+    level: int
+    alpha: int
+    special: int
+
+    @cached_property
+    def special_bits(self) -> int:
+        """Bits of the product of the special primes."""
+        return sum(self.chain.pool(self.level)[: self.special])
+
+    @cached_property
+    def digits(self) -> tuple[int, ...]:
+        """First prime of every digit. A digit is closed at alpha primes or when one more would make it
+        larger than the product of
+        the special primes."""
+        starts: list[int] = []
+        bits = count = 0
+        for index, width in enumerate(self.chain.q[: self.level + 1]):
+            if not starts or count == self.alpha or bits + width > self.special_bits:
+                starts.append(index)
+                bits = count = 0
+            bits += width
+            count += 1
+        return tuple(starts)
+
+    @property
+    def legal(self) -> bool:
+        """Whether every digit is at most the product of the special primes."""
+        return max(self.chain.q[: self.level + 1]) <= self.special_bits
+
+    @property
+    def stored_bytes(self) -> int:
+        """Bytes with seeds for the uniform halves."""
+        return (8 << self.chain.log_n) * len(self.digits) * (self.level + 1 + self.special)
+
+
+def published_bytes(log_n: int, level: int, alpha: int) -> int:
+    """Bytes of a key by the formula of the KDS paper: 2 N dnum (1 + level + alpha) 8, dnum = ceil((1 +
+    level) / alpha)."""
+    return 16 * (1 << log_n) * -(-(1 + level) // alpha) * (1 + level + alpha)
+
+
+@cache
+def shapes(chain: Chain, level: int) -> tuple[Shape, ...]:
+    """Every sensible shape of a key of this level: for each alpha the fewest special primes that hold its
+    digits, and none that
+    another one beats in digits and special primes."""
+    best: dict[int, Shape] = {}
+    for shape in _candidates(chain, level):
+        digits = len(shape.digits)
+        known = best.get(digits)
+        if known is None or shape.special < known.special:
+            best[digits] = shape
+    return tuple(best[digits] for digits in sorted(best))
+
+
+def _candidates(chain: Chain, level: int) -> Iterator[Shape]:
+    for special in range(1, len(chain.pool(level)) + 1):
+        for alpha in range(1, level + 2):
+            shape = Shape(chain, level, alpha, special)
+            if shape.legal:
+                yield shape

@@ -1,0 +1,1 @@
+"""Programs of the planner from published lists of rotations and from compiled networks."""

@@ -1,0 +1,352 @@
+"""The planner's own strategy: keys and hops chosen together by a mixed-integer program.
+
+For each group g (a ciphertext at a level, c_g times) and target v, a hop of depth 1 leads from the
+ciphertext to v with a key k of v; one of depth 2 leads from a depth-1 result w, wanted or not, to v with a
+key k of v - w. Keys are candidates (automorphism, level, shape).
+
+    y_k                key k exists
+    x_gvk, z_gwvk      v is made at depth 1 with k; at depth 2 from w with k
+    d_gs, e_gws        the ciphertext, or w, is decomposed for keys of shape s
+
+    sum_k x_gvk + sum_wk z_gwvk >= 1    for every target
+    sum_k z_gwvk <= sum_k x_gwk         what is rotated again exists
+    x, z <= y_k;   x <= d,  z <= e      keys and decompositions exist
+    bytes   = sum_k bytes_k y_k
+    seconds = sum_g c_g (sum own x + own z + shared d + shared e)
+
+Either is minimised within a bound on the other. Depth 2 is the most: the noise of a hop is then at most
+doubled, and further hops were found to be no gain (ARK, figure 4). Solved by HiGHS; the gap that it proves
+is in the plan.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import highspy
+import numpy as np
+
+from .chain import Shape, shapes
+from .cost import CostModel
+from .galois import Automorphism
+from .key_plan import IDENTITY, Hop, KeyPlan, PlannedKey
+from .program import Group, Program, ProgramError
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What a plan may take: exactly one of the two is given; the other one is minimised.
+
+    Attributes:
+        stored_bytes: most bytes of all keys.
+        seconds: most predicted time.
+    """
+
+    stored_bytes: float | None = None
+    seconds: float | None = None
+
+    def __post_init__(self) -> None:
+        """Check that one is given.
+
+        Raises:
+            ValueError: none or both.
+        """
+        if (self.stored_bytes is None) == (self.seconds is None):
+            raise ValueError("a budget is either bytes or seconds")
+
+
+class InfeasibleBudgetError(ProgramError):
+    """No plan fits the budget."""
+
+
+@dataclass
+class _Model:
+    """Columns and rows as HiGHS takes them."""
+
+    time: list[float] = field(default_factory=list)
+    size: list[float] = field(default_factory=list)
+    integer: list[bool] = field(default_factory=list)
+    rows: list[list[tuple[int, float]]] = field(default_factory=list)
+    lower: list[float] = field(default_factory=list)
+
+    def column(self, time: float, size: float = 0.0, *, integer: bool) -> int:
+        self.time.append(time)
+        self.size.append(size)
+        self.integer.append(integer)
+        return len(self.time) - 1
+
+    def at_least(self, terms: Iterable[tuple[int, float]], bound: float) -> None:
+        self.rows.append(list(terms))
+        self.lower.append(bound)
+
+
+def candidate_shapes(program: Program, model: CostModel, level: int) -> tuple[Shape, ...]:
+    """The shapes worth considering for keys of a level: none is beaten in bytes, in time alone and in time
+    when hoisted at once."""
+    found = []
+    for shape in shapes(program.chain, level):
+        cost = model.switch(shape, level)
+        if cost is not None:
+            found.append((shape.stored_bytes, cost.alone, cost.own, shape))
+    return tuple(
+        entry[3]
+        for entry in found
+        if not any(
+            all(a <= b for a, b in zip(other[:3], entry[:3], strict=True)) and other[:3] != entry[:3]
+            for other in found
+        )
+    )
+
+
+class Optimizer:
+    """The integer program of one program; solved for any number of budgets."""
+
+    def __init__(
+        self,
+        program: Program,
+        model: CostModel,
+        extra: Sequence[Automorphism] = (),
+        *,
+        hops: int = 2,
+        ways: int = 24,
+    ) -> None:
+        """Set up the integer program.
+
+        Args:
+            program: what is planned.
+            model: predicts times.
+            extra: automorphisms that may have a key although nothing needs them.
+            hops: 1 or 2, most hops of a target.
+            ways: most intermediate results that are considered for a target, the ones that the most targets
+                could use.
+
+        Raises:
+            ValueError: another number of hops.
+        """
+        if hops not in (1, 2):
+            raise ValueError(f"{hops} hops; there can be 1 or 2")
+        self.program = program
+        self.model = model
+        self._merged = program.merged()
+        self._columns = _Model()
+        self._keys: dict[PlannedKey, int] = {}
+        self._by_automorphism: defaultdict[Automorphism | None, list[PlannedKey]] = defaultdict(list)
+        self._first: list[dict[tuple[Automorphism, PlannedKey], int]] = []
+        self._second: list[dict[tuple[Automorphism, Automorphism, PlannedKey], int]] = []
+        self._relinearization: dict[tuple[int, PlannedKey], int] = {}
+        self._popular: dict[Automorphism, int] = {}
+        self._ways = ways
+        self._add_keys(extra)
+        for group in self._merged.groups:
+            self._add_group(group, hops)
+        for use in program.relinearizations:
+            self._add_relinearizations(use.level, use.count)
+
+    @property
+    def columns(self) -> int:
+        """Columns of the integer program."""
+        return len(self._columns.time)
+
+    def _add_keys(self, extra: Sequence[Automorphism]) -> None:
+        levels: defaultdict[Automorphism | None, set[int]] = defaultdict(set)
+        for group in self._merged.groups:
+            for target in group.targets:
+                levels[target].add(group.level)
+        everywhere = {group.level for group in self._merged.groups}
+        for added in extra:
+            levels[added] |= everywhere
+        levels[None] |= {use.level for use in self.program.relinearizations}
+        ranked = sorted(levels.items(), key=lambda entry: (entry[0] is not None, entry[0] or IDENTITY))
+        for automorphism, used in ranked:
+            for level in sorted(used):
+                for shape in candidate_shapes(self.program, self.model, level):
+                    key = PlannedKey(automorphism, shape)
+                    self._keys[key] = self._columns.column(0.0, shape.stored_bytes, integer=True)
+                    self._by_automorphism[automorphism].append(key)
+
+    def _usable(self, automorphism: Automorphism | None, level: int) -> list[PlannedKey]:
+        return [key for key in self._by_automorphism.get(automorphism, ()) if key.shape.level >= level]
+
+    def _add_group(self, group: Group, hops: int) -> None:
+        subtract = self.program.automorphisms.subtract
+        ways: dict[Automorphism, list[Automorphism]] = {target: [] for target in group.targets}
+        if hops == 2:
+            for target in group.targets:
+                for between in self._by_automorphism:
+                    if between is None or between == target:
+                        continue
+                    if self._usable(between, group.level) and self._usable(
+                        subtract(target, between), group.level
+                    ):
+                        ways[target].append(between)
+        self._prune(group, ways)
+        nodes = sorted({*group.targets, *(between for found in ways.values() for between in found)})
+        first: dict[tuple[Automorphism, PlannedKey], int] = {}
+        made: dict[Automorphism, list[int]] = {}
+        shared: dict[tuple[Automorphism, Shape], int] = {}
+        for node in nodes:
+            made[node] = []
+            for key in self._usable(node, group.level):
+                column = self._hop(group, IDENTITY, key, shared)
+                first[node, key] = column
+                made[node].append(column)
+        second: dict[tuple[Automorphism, Automorphism, PlannedKey], int] = {}
+        for target in group.targets:
+            cover = list(made[target])
+            for between in ways[target]:
+                again = []
+                for key in self._usable(subtract(target, between), group.level):
+                    column = self._hop(group, between, key, shared)
+                    second[between, target, key] = column
+                    again.append(column)
+                self._columns.at_least([*((c, 1.0) for c in made[between]), *((c, -1.0) for c in again)], 0.0)
+                cover += again
+            self._columns.at_least(((c, 1.0) for c in cover), 1.0)
+        self._first.append(first)
+        self._second.append(second)
+
+    def _prune(self, group: Group, ways: dict[Automorphism, list[Automorphism]]) -> None:
+        """Keeps the intermediate results whose two keys could serve the most targets."""
+        subtract = self.program.automorphisms.subtract
+        for target, found in ways.items():
+            if len(found) > self._ways:
+                found.sort(
+                    key=lambda w: (-min(self._popularity(w), self._popularity(subtract(target, w))), w)
+                )
+                del found[self._ways :]
+
+    def _popularity(self, automorphism: Automorphism) -> int:
+        """How many sums of two needed automorphisms it is part of."""
+        if automorphism not in self._popular:
+            subtract = self.program.automorphisms.subtract
+            needed = self._by_automorphism
+            self._popular[automorphism] = sum(
+                other is not None and subtract(other, automorphism) in needed for other in needed
+            )
+        return self._popular[automorphism]
+
+    def _hop(
+        self,
+        group: Group,
+        parent: Automorphism,
+        key: PlannedKey,
+        shared: dict[tuple[Automorphism, Shape], int],
+    ) -> int:
+        cost = self.model.switch(key.shape, group.level)
+        if cost is None:
+            raise ProgramError(f"{group.name}: a key of level {key.shape.level} at level {group.level}")
+        columns = self._columns
+        column = columns.column(group.count * cost.own, integer=True)
+        columns.at_least([(self._keys[key], 1.0), (column, -1.0)], 0.0)
+        place = (parent, key.shape)
+        if place not in shared:
+            shared[place] = columns.column(group.count * cost.shared, integer=False)
+        columns.at_least([(shared[place], 1.0), (column, -1.0)], 0.0)
+        return column
+
+    def _add_relinearizations(self, level: int, count: int) -> None:
+        cover = []
+        for key in self._usable(None, level):
+            cost = self.model.switch(key.shape, level)
+            if cost is not None:
+                column = self._columns.column(count * cost.alone, integer=True)
+                self._columns.at_least([(self._keys[key], 1.0), (column, -1.0)], 0.0)
+                self._relinearization[level, key] = column
+                cover.append((column, 1.0))
+        self._columns.at_least(cover, 1.0)
+
+    def solve(self, budget: Budget, seconds: float = 60.0, gap: float = 1e-4) -> KeyPlan:
+        """The best plan within a budget.
+
+        Args:
+            budget: bytes or seconds that the plan may take.
+            seconds: for how long to search.
+            gap: proven distance from the best at which the search ends.
+
+        Raises:
+            InfeasibleBudgetError: no plan is within the budget; the error says what is the least.
+        """
+        columns = self._columns
+        by_time = budget.stored_bytes is not None
+        bound = budget.stored_bytes if by_time else budget.seconds
+        objective, bounded = (columns.time, columns.size) if by_time else (columns.size, columns.time)
+        solver, values = _run(columns, objective, bounded, bound, seconds, gap)
+        if values is None:
+            _, least = _run(columns, bounded, None, None, seconds, gap)
+            what, unit = ("keys take at least", "bytes") if by_time else ("switches take at least", "s")
+            total = float("nan") if least is None else float(np.dot(bounded, least))
+            raise InfeasibleBudgetError(
+                f"{self.program.name}: {what} {total:.4g} {unit}; the budget is {bound:.4g} {unit}"
+            )
+        plan = self._read(values, solver.getInfo().mip_gap)
+        plan.check()
+        return plan
+
+    def _read(self, values: "np.ndarray[tuple[int], np.dtype[np.float64]]", gap: float) -> KeyPlan:
+        trees: dict[tuple[int, tuple[Automorphism, ...]], tuple[Hop, ...]] = {}
+        for group, first, second in zip(self._merged.groups, self._first, self._second, strict=True):
+            trees[group.level, group.targets] = self._tree(group, first, second, values)
+        hops = tuple(trees[group.level, group.targets] for group in self.program.groups)
+        relinearization = {
+            level: key for (level, key), column in self._relinearization.items() if values[column] > 0.5
+        }
+        return KeyPlan("optimal", self.program, hops, relinearization, max(0.0, gap))
+
+    def _tree(
+        self,
+        group: Group,
+        first: dict[tuple[Automorphism, PlannedKey], int],
+        second: dict[tuple[Automorphism, Automorphism, PlannedKey], int],
+        values: "np.ndarray[tuple[int], np.dtype[np.float64]]",
+    ) -> tuple[Hop, ...]:
+        direct = {node: Hop(IDENTITY, node, key) for (node, key), c in first.items() if values[c] > 0.5}
+        again: dict[Automorphism, Hop] = {}
+        for (between, target, key), column in second.items():
+            if values[column] > 0.5 and target not in direct and between in direct:
+                again[target] = Hop(between, target, key)
+        needed = {target for target in group.targets if target in direct} | {
+            hop.parent for hop in again.values()
+        }
+        return (*(direct[node] for node in sorted(needed)), *(again[node] for node in sorted(again)))
+
+
+def _run(
+    columns: _Model,
+    objective: Sequence[float],
+    bounded: Sequence[float] | None,
+    bound: float | None,
+    seconds: float,
+    gap: float,
+) -> "tuple[highspy.Highs, np.ndarray[tuple[int], np.dtype[np.float64]] | None]":
+    """Minimise; None for the values if there is no solution within the bound."""
+    count = len(columns.time)
+    lp = highspy.HighsLp()
+    rows = [*columns.rows]
+    lower = [*columns.lower]
+    upper = [highspy.kHighsInf] * len(rows)
+    if bounded is not None and bound is not None:
+        scale = max(bound, 1e-300)
+        rows.append([(c, value / scale) for c, value in enumerate(bounded) if value])
+        lower.append(-highspy.kHighsInf)
+        upper.append(1.0)
+    lp.num_col_, lp.num_row_ = count, len(rows)
+    largest = max(objective) or 1.0
+    lp.col_cost_ = np.asarray(objective) / largest
+    lp.col_lower_, lp.col_upper_ = np.zeros(count), np.ones(count)
+    lp.row_lower_, lp.row_upper_ = np.asarray(lower), np.asarray(upper)
+    lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+    lp.a_matrix_.start_ = np.cumsum([0, *(len(row) for row in rows)], dtype=np.int32)
+    lp.a_matrix_.index_ = np.asarray([c for row in rows for c, _ in row], dtype=np.int32)
+    lp.a_matrix_.value_ = np.asarray([value for row in rows for _, value in row])
+    kinds = (highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger)
+    lp.integrality_ = [kinds[integer] for integer in columns.integer]
+    solver = highspy.Highs()  # type: ignore[no-untyped-call]
+    solver.setOptionValue("output_flag", False)
+    solver.setOptionValue("time_limit", seconds)
+    solver.setOptionValue("mip_rel_gap", gap)
+    solver.setOptionValue("threads", 1)
+    solver.setOptionValue("random_seed", 0)
+    solver.passModel(lp)
+    solver.run()
+    solved = solver.getInfo().primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
+    return solver, np.asarray(solver.getSolution().col_value) if solved else None

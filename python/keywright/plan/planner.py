@@ -1,0 +1,155 @@
+"""The strategy `optimal`: the best plan that is found within a budget, and how far the best one can be."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from .bound import LowerBound
+from .cost import CostModel
+from .frontier import FrontierPoint, FrontierSearch
+from .key_plan import KeyPlan
+from .optimal import Budget, InfeasibleBudgetError, Optimizer
+from .program import Program
+from .strategies import STRATEGIES
+from .strategies.policy import KeyPolicy
+
+EXACT_COLUMNS = 4000
+"""Programs whose integer program has more columns are searched, not solved: HiGHS closes the gap of smaller
+ones in seconds."""
+
+POLICIES = (KeyPolicy("dynamic", "needed"), KeyPolicy("maximum", "needed"))
+DEFAULT_HOPS = 4
+
+
+class Planner:
+    """A program with everything that does not depend on the budget: its frontier, its bound, its integer
+    program."""
+
+    def __init__(
+        self,
+        program: Program,
+        model: CostModel,
+        *,
+        max_hops: int = DEFAULT_HOPS,
+        report: Callable[[str], None] | None = None,
+    ) -> None:
+        """Search the frontier.
+
+        The descent begins with the fastest key for each use.
+
+        Args:
+            program: what is planned.
+            model: predicts times.
+            max_hops: most key switches for an automorphism, from 1 to 4: the error of a plan grows with it.
+            report: called with what is being done.
+        """
+        self.program, self.model, self.max_hops = program, model, max_hops
+        say = report or (lambda _: None)
+        self.published: list[KeyPlan] = []
+        for strategy in STRATEGIES.values():
+            say(strategy.name)
+            plans = [
+                strategy.plan(program, model),
+                *(strategy.plan(program, model, policy) for policy in POLICIES),
+            ]
+            self.published += [plan for plan in plans if plan.max_hops <= max_hops]
+        say("frontier")
+        self._search = FrontierSearch(program, model, max_hops=max_hops)
+        self.points = _frontier(self._search.descend())
+        self._bound = LowerBound(program, model, max_hops=max_hops)
+
+    def best(self, budget: Budget, seconds: float = 60.0) -> KeyPlan:
+        """The best plan within a budget, with the gap that is proven.
+
+        The gap is relative to all plans over automorphisms that the program needs; for plans that were
+        solved exactly, to all of at most two hops.
+
+        Args:
+            budget: bytes or seconds.
+            seconds: for how long an exact solution is tried.
+
+        Raises:
+            InfeasibleBudgetError: nothing found is within the budget; the error says what the least is.
+        """
+        found = [plan for plan in (self._searched(budget), *self.published) if plan is not None]
+        found = [plan for plan in found if self._fits(plan, budget)]
+        exact = self._exact(budget, seconds)
+        if exact is not None and self._fits(exact, budget):
+            found.append(exact)
+        if not found:
+            raise InfeasibleBudgetError(self._least(budget))
+        best = min(found, key=lambda plan: self._order(plan, budget))
+        gap = self._gap(best, budget)
+        if exact is not None and exact.gap is not None and self.max_hops <= 2:
+            gap = min(gap, exact.gap)
+        return replace(best, strategy="optimal", gap=gap)
+
+    def _searched(self, budget: Budget) -> KeyPlan | None:
+        if budget.stored_bytes is not None:
+            fitting = [point for point in self.points if point.stored_bytes <= budget.stored_bytes]
+            point = min(fitting, key=lambda point: point.seconds, default=None)
+        else:
+            limit = budget.seconds or 0.0
+            fitting = [point for point in self.points if point.seconds <= limit * (1 + 1e-12)]
+            point = min(fitting, key=lambda point: point.stored_bytes, default=None)
+        return None if point is None else self.plan(point)
+
+    def plan(self, point: FrontierPoint) -> KeyPlan:
+        """The plan of a point of the frontier."""
+        return self._search.plan("optimal", point)
+
+    def _exact(self, budget: Budget, seconds: float) -> KeyPlan | None:
+        optimizer = Optimizer(self.program, self.model, hops=min(2, self.max_hops))
+        if optimizer.columns > EXACT_COLUMNS:
+            return None
+        try:
+            return optimizer.solve(budget, seconds)
+        except InfeasibleBudgetError:
+            return None
+
+    def _smallest(self) -> KeyPlan:
+        """The plan of fewest bytes that is found."""
+        point = self.plan(min(self.points, key=lambda point: point.stored_bytes))
+        exact = self._exact(Budget(seconds=1e3 * point.seconds(self.model)), 60.0)
+        return point if exact is None else min(point, exact, key=lambda plan: plan.stored_bytes)
+
+    def _fits(self, plan: KeyPlan, budget: Budget) -> bool:
+        if budget.stored_bytes is not None:
+            return plan.stored_bytes <= budget.stored_bytes
+        return plan.seconds(self.model) <= (budget.seconds or 0.0) * (1 + 1e-12)
+
+    def _order(self, plan: KeyPlan, budget: Budget) -> tuple[float, float]:
+        value = (plan.seconds(self.model), float(plan.stored_bytes))
+        return value if budget.stored_bytes is not None else value[::-1]
+
+    def _gap(self, plan: KeyPlan, budget: Budget) -> float:
+        if budget.stored_bytes is not None:
+            value, bound = plan.seconds(self.model), self._bound.seconds(budget.stored_bytes)
+        else:
+            value, bound = float(plan.stored_bytes), self._bound.stored_bytes(budget.seconds or 0.0)
+        return 0.0 if value <= 0 else max(0.0, 1 - bound / value)
+
+    def _least(self, budget: Budget) -> str:
+        name = self.program.name
+        if budget.stored_bytes is not None:
+            smallest = self._smallest()
+            largest = max(smallest.keys, key=lambda key: key.shape.stored_bytes).shape
+            return (
+                f"{name}: the smallest plan found has {smallest.stored_bytes / 1e9:.3f} GB of keys, "
+                f"the budget is {budget.stored_bytes / 1e9:.3f} GB; its largest key, of level "
+                f"{largest.level}, has {largest.stored_bytes / 1e6:.0f} MB. "
+                "More hops or more special primes would make it smaller"
+            )
+        fastest = min(self.points, key=lambda point: point.seconds)
+        return (
+            f"{name}: the fastest plan found takes {fastest.seconds:.3f} s, "
+            f"the budget is {budget.seconds:.3f} s; it has {fastest.stored_bytes / 1e9:.3f} GB of keys"
+        )
+
+
+def _frontier(points: Sequence[FrontierPoint]) -> list[FrontierPoint]:
+    """Points that no other point beats in bytes and seconds, from the fewest bytes up."""
+    out: list[FrontierPoint] = []
+    for point in sorted(points, key=lambda point: (point.stored_bytes, point.seconds)):
+        if not out or point.seconds < out[-1].seconds:
+            out.append(point)
+    return out

@@ -1,0 +1,211 @@
+"""What a program switches: the input of the planner, and its documented JSON form.
+
+A `Group` is the set of automorphisms that one ciphertext is needed under, at one level. All of it can share
+a decomposition, and one result can be rotated again to give another. Groups that are alike are stated once
+with their number of repetitions.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from keywright.errors import KeywrightError
+
+from .chain import Chain
+from .galois import Automorphism, AutomorphismGroup
+
+FORMAT = "keywright-program-1"
+MAX_GROUPS = 100_000
+MAX_BYTES = 64 << 20
+
+
+class ProgramError(KeywrightError, ValueError):
+    """A program or plan that is not one: what is wrong, and where."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """One ciphertext and every automorphism of it that is needed.
+
+    Attributes:
+        name: the place in the program, as people call it.
+        level: level of the ciphertext.
+        targets: the automorphisms needed of it, without the identity, sorted, each once.
+        count: how often such a ciphertext occurs.
+    """
+
+    name: str
+    level: int
+    targets: tuple[Automorphism, ...]
+    count: int
+
+
+@dataclass(frozen=True)
+class Relinearizations:
+    """Relinearisations at one level.
+
+    Attributes:
+        level: level of the product before it is rescaled.
+        count: how many.
+    """
+
+    level: int
+    count: int
+
+
+@dataclass(frozen=True)
+class Program:
+    """Every key switch of a program.
+
+    Attributes:
+        name: what it is called.
+        chain: the primes.
+        groups: automorphisms, in program order.
+        relinearizations: by level, each level once.
+    """
+
+    name: str
+    chain: Chain
+    groups: tuple[Group, ...]
+    relinearizations: tuple[Relinearizations, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Check levels and counts.
+
+        Raises:
+            ProgramError: a level outside the chain, a count below 1, an automorphism outside the slots, too
+                many groups.
+        """
+        if len(self.groups) > MAX_GROUPS:
+            raise ProgramError(f"{self.name}: {len(self.groups)} groups; there may be {MAX_GROUPS}")
+        uses: tuple[Group | Relinearizations, ...] = (*self.groups, *self.relinearizations)
+        for use in uses:
+            where = f"{self.name}: {use.name if isinstance(use, Group) else 'relinearisation'}"
+            if not 0 <= use.level <= self.chain.max_level:
+                raise ProgramError(f"{where}: level {use.level} is not in [0, {self.chain.max_level}]")
+            if use.count < 1:
+                raise ProgramError(f"{where}: count {use.count} is below 1")
+        slots = self.automorphisms.slots
+        for group in self.groups:
+            for target in group.targets:
+                if not 0 <= target.step < slots:
+                    raise ProgramError(
+                        f"{self.name}: {group.name}: rotation {target.step} is not in [0, {slots})"
+                    )
+                if target == Automorphism(0):
+                    raise ProgramError(f"{self.name}: {group.name}: the identity needs no key; leave it out")
+
+    @property
+    def automorphisms(self) -> AutomorphismGroup:
+        """The group that hops add up in."""
+        return AutomorphismGroup(self.chain.log_n)
+
+    def merged(self) -> "Program":
+        """The program with equal groups stated once, in the order of their first occurrence."""
+        found: dict[tuple[int, tuple[Automorphism, ...]], Group] = {}
+        for group in self.groups:
+            key = (group.level, group.targets)
+            old = found.get(key)
+            if old is None:
+                found[key] = group
+            else:
+                found[key] = Group(old.name, old.level, old.targets, old.count + group.count)
+        return Program(self.name, self.chain, tuple(found.values()), self.relinearizations)
+
+    def highest_levels(self) -> dict[Automorphism, int]:
+        """Every automorphism with the highest level at which it is needed, sorted."""
+        out: dict[Automorphism, int] = {}
+        for group in self.groups:
+            for target in group.targets:
+                out[target] = max(out.get(target, 0), group.level)
+        return dict(sorted(out.items()))
+
+    def to_json(self) -> str:
+        """The documented form: automorphisms are rotations to the left, a conjugation besides as [step,
+        1]."""
+        return json.dumps(
+            {
+                "format": FORMAT,
+                "name": self.name,
+                "chain": asdict(self.chain),
+                "groups": [
+                    {
+                        "name": group.name,
+                        "level": group.level,
+                        "count": group.count,
+                        "targets": [[a.step, 1] if a.conjugate else a.step for a in group.targets],
+                    }
+                    for group in self.groups
+                ],
+                "relinearizations": [asdict(use) for use in self.relinearizations],
+            },
+            separators=(",", ":"),
+        )
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the JSON form: what a plan is for."""
+        return hashlib.sha256(self.to_json().encode()).hexdigest()
+
+    @classmethod
+    def from_json(cls, text: str) -> "Program":
+        """Read the documented form.
+
+        Raises:
+            ProgramError: not that form, naming the place.
+        """
+        if len(text) > MAX_BYTES:
+            raise ProgramError(f"{len(text)} bytes; a program may have {MAX_BYTES}")
+        try:
+            data = json.loads(text)
+        except (json.JSONDecodeError, RecursionError) as error:
+            raise ProgramError(f"not JSON: {error}") from None
+        if not isinstance(data, dict) or data.get("format") != FORMAT:
+            raise ProgramError(f'not a program: "format" must be "{FORMAT}"')
+        try:
+            return _read(cls, data)
+        except (KeyError, TypeError, ValueError) as error:
+            if isinstance(error, ProgramError):
+                raise
+            raise ProgramError(f"not a program: {type(error).__name__}: {error}") from None
+
+
+def make_group(
+    automorphisms: AutomorphismGroup,
+    name: str,
+    level: int,
+    steps: Sequence[int | Automorphism],
+    count: int = 1,
+) -> Group:
+    """A group from rotation steps of any sign; the identity and repetitions are dropped."""
+    targets = {a if isinstance(a, Automorphism) else automorphisms.rotation(a) for a in steps}
+    return Group(name, level, tuple(sorted(targets - {Automorphism(0)})), count)
+
+
+def _read(cls: type[Program], data: Mapping[str, Any]) -> Program:
+    chain = data["chain"]
+    bound = chain.get("bound")
+    groups = []
+    for order, entry in enumerate(data["groups"]):
+        targets = set()
+        for target in entry["targets"]:
+            step, conjugate = (target, 0) if isinstance(target, int) else target
+            if conjugate not in (0, 1):
+                raise ProgramError(f"group {order}: conjugation {conjugate} must be 0 or 1")
+            targets.add(Automorphism(int(step), bool(conjugate)))
+        groups.append(
+            Group(str(entry["name"]), int(entry["level"]), tuple(sorted(targets)), int(entry["count"]))
+        )
+    return cls(
+        str(data["name"]),
+        Chain(
+            int(chain["log_n"]),
+            tuple(int(bits) for bits in chain["q"]),
+            tuple(int(bits) for bits in chain["p"]),
+            None if bound is None else int(bound),
+        ),
+        tuple(groups),
+        tuple(Relinearizations(int(use["level"]), int(use["count"])) for use in data["relinearizations"]),
+    )

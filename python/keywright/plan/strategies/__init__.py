@@ -1,0 +1,114 @@
+"""Published ways to choose keys, behind one interface."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from keywright.plan.cost import CostModel
+from keywright.plan.galois import Automorphism, AutomorphismGroup
+from keywright.plan.key_plan import KeyPlan
+from keywright.plan.program import Group, Program
+
+from . import powers
+from .ark import ark_keys
+from .policy import KeyPolicy
+from .routes import plan_routes
+
+Routes = Callable[[AutomorphismGroup, Group, Program], dict[Automorphism, Sequence[Automorphism]]]
+
+
+@dataclass(frozen=True)
+class Strategy:
+    """A published way to choose which automorphisms have keys and how the others are made of them.
+
+    Attributes:
+        name: as on the command line.
+        source: where it is published.
+        routes: the hops for each target of a group.
+        policy: levels and digits of the keys, as published.
+    """
+
+    name: str
+    source: str
+    routes: Routes
+    policy: KeyPolicy
+
+    def plan(self, program: Program, model: CostModel, policy: KeyPolicy | None = None) -> KeyPlan:
+        """The plan of this strategy; with another policy the same routes with other keys.
+
+        Raises:
+            keywright.plan.program.ProgramError: the policy's keys do not fit the parameters.
+        """
+        group = program.automorphisms
+        return plan_routes(
+            self.name,
+            program,
+            model,
+            policy or self.policy,
+            lambda targets: self.routes(group, targets, program),
+        )
+
+
+def _each(route: Callable[[AutomorphismGroup, Automorphism], Sequence[Automorphism]]) -> Routes:
+    def routes(
+        group: AutomorphismGroup, targets: Group, program: Program
+    ) -> dict[Automorphism, Sequence[Automorphism]]:
+        del program
+        return {target: route(group, target) for target in targets.targets}
+
+    return routes
+
+
+def _lowmem(
+    group: AutomorphismGroup, targets: Group, program: Program
+) -> dict[Automorphism, Sequence[Automorphism]]:
+    del program
+    return powers.lowmem(group, targets)
+
+
+class _Ark:
+    """Decompositions of all rotations of a program, made once for it."""
+
+    def __init__(self, time: bool) -> None:
+        self.time = time
+        self._of: tuple[str, dict[Automorphism, Sequence[Automorphism]]] | None = None
+
+    def __call__(
+        self, group: AutomorphismGroup, targets: Group, program: Program
+    ) -> dict[Automorphism, Sequence[Automorphism]]:
+        if self._of is None or self._of[0] != program.digest:
+            self._of = (program.digest, self._decompose(group, program))
+        return {target: self._of[1][target] for target in targets.targets}
+
+    def _decompose(
+        self, group: AutomorphismGroup, program: Program
+    ) -> dict[Automorphism, Sequence[Automorphism]]:
+        half = group.slots // 2
+        signed = {
+            a: a.step - group.slots if a.step > half else a.step
+            for a in program.highest_levels()
+            if not a.conjugate
+        }
+        found = ark_keys(signed.values(), "time" if self.time else "memory").decompositions
+        out: dict[Automorphism, Sequence[Automorphism]] = {a: [a] for a in program.highest_levels()}
+        for a, step in signed.items():
+            out[a] = [group.rotation(value) for value in found[step]]
+        return out
+
+
+_PUBLISHED = KeyPolicy(1, "all")
+
+STRATEGIES: dict[str, Strategy] = {
+    strategy.name: strategy
+    for strategy in (
+        Strategy("all-required", "FHE-MP-CNN", _each(powers.all_required), _PUBLISHED),
+        Strategy("power-of-two", "HEAAN", _each(powers.unsigned_powers), _PUBLISHED),
+        Strategy("signed-power-of-two", "SEAL", _each(powers.signed_powers), _PUBLISHED),
+        Strategy("fhelipe", "Fhelipe, PLDI 2024", _each(powers.fhelipe), _PUBLISHED),
+        Strategy("lowmem", "LowMem, ePrint 2024/998", _lowmem, _PUBLISHED),
+        Strategy("ark-memory", "ARK, ePrint 2024/1948", _Ark(time=False), _PUBLISHED),
+        Strategy("ark-time", "ARK, ePrint 2024/1948", _Ark(time=True), _PUBLISHED),
+        Strategy("kds", "KDS, Sensors 2025", _each(powers.all_required), KeyPolicy("dynamic", "needed")),
+    )
+}
+"""The published strategies by name, each with the keys of its source; `kds` alone chooses levels and
+digits."""

@@ -1,0 +1,38 @@
+"""From routes through the group to a plan: what all published strategies have in common."""
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+
+from keywright.plan.cost import CostModel
+from keywright.plan.galois import Automorphism
+from keywright.plan.key_plan import KeyPlan, PlannedKey, tree_of_routes
+from keywright.plan.program import Group, Program
+
+from .policy import KeyPolicy
+
+Router = Callable[[Group], dict[Automorphism, Sequence[Automorphism]]]
+"""For each target of a group the automorphisms whose keys are used, first hop first."""
+
+
+def plan_routes(name: str, program: Program, model: CostModel, policy: KeyPolicy, router: Router) -> KeyPlan:
+    """A plan that goes the given routes with keys of the given policy."""
+    routes = [router(group) for group in program.groups]
+    uses: defaultdict[Automorphism | None, set[int]] = defaultdict(set)
+    for group, ways in zip(program.groups, routes, strict=True):
+        for way in ways.values():
+            for hop in way:
+                uses[hop].add(group.level)
+    for use in program.relinearizations:
+        uses[None].add(use.level)
+    keys = policy.keys(program, model, uses)
+    add = program.automorphisms.add
+    hops = []
+    for group, ways in zip(program.groups, routes, strict=True):
+        keyed: dict[Automorphism, list[PlannedKey]] = {
+            target: [keys[hop, group.level] for hop in way] for target, way in ways.items()
+        }
+        hops.append(tree_of_routes(group, keyed, add))
+    relinearization = {use.level: keys[None, use.level] for use in program.relinearizations}
+    plan = KeyPlan(name, program, tuple(hops), relinearization)
+    plan.check()
+    return plan

@@ -1,0 +1,222 @@
+"""Fixed point, layouts and the sums of the engine as Python sees them."""
+
+import json
+from typing import Any
+
+import keywright as kw
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from keywright.federated import Encoding, EncryptedSum, EncryptedUpdate, Layout, SumKey, SumParameters
+from numpy.typing import NDArray
+
+ENCODING = Encoding(bound=2.0, max_clients=6, max_weight=1000)
+KEY = SumKey.generate(ENCODING.parameters, bytes(32))
+SESSION = bytes(range(16))
+
+
+def update(values: list[int], client: int = 1, round: int = 1, weight: int = 5) -> EncryptedUpdate:  # noqa: A002
+    return KEY.encrypt(np.array(values), session=SESSION, round=round, client=client, weight=weight)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(
+        st.tuples(st.integers(1, 1000), st.lists(st.floats(-2, 2), min_size=5, max_size=5)),
+        min_size=2,
+        max_size=6,
+    )
+)
+def test_an_average_is_within_its_derived_bound(clients: list[tuple[int, list[float]]]) -> None:
+    updates = []
+    for client, (weight, values) in enumerate(clients):
+        integers, clipped = ENCODING.encode(np.array(values), weight)
+        assert clipped == 0
+        updates.append(KEY.encrypt(integers, session=SESSION, round=1, client=client, weight=weight))
+    total = EncryptedSum.of(updates, ENCODING.parameters)
+    weights = np.array([weight for weight, _ in clients])
+    assert total.total_weight == weights.sum()
+    average = ENCODING.decode(KEY.decrypt(total), total.total_weight)
+    expected = weights @ np.array([values for _, values in clients]) / weights.sum()
+    slack = 8 * np.finfo(np.float64).eps * ENCODING.bound
+    assert np.abs(average - expected).max() <= ENCODING.error_bound(len(clients), int(weights.sum())) + slack
+
+
+def test_values_outside_the_bound_are_clipped_or_refused_as_declared() -> None:
+    integers, clipped = ENCODING.encode(np.array([-7.0, 2.0, 2.5, 0.0]), 1000)
+    assert integers.tolist() == [-ENCODING.magnitude, ENCODING.magnitude, ENCODING.magnitude, 0]
+    assert clipped == 2
+    refuse = Encoding(bound=2.0, max_clients=6, max_weight=1000, out_of_range="refuse")
+    with pytest.raises(kw.EncodeError, match=r"value 2 is 2\.5") as caught:
+        refuse.encode(np.array([-2.0, 2.0, 2.5]), 1000)
+    assert (caught.value.index, caught.value.value, caught.value.bound) == (2, 2.5, 2.0)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_values_that_are_not_finite_are_named(value: float) -> None:
+    with pytest.raises(kw.EncodeError) as caught:
+        ENCODING.encode(np.array([0.0, value]), 1)
+    assert caught.value.index == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        ({"bound": 0.0}, "bound"),
+        ({"bound": float("nan")}, "bound"),
+        ({"bits": 1}, "bits"),
+        ({"bits": 41}, "bits"),
+        ({"bits": 40, "max_clients": 2**18}, "bits of the modulus"),
+        ({"max_clients": 1}, "max_clients"),
+        ({"min_clients": 1}, "min_clients"),
+        ({"min_clients": 7}, "min_clients"),
+        ({"max_weight": 0}, "max_weight"),
+        ({"out_of_range": "wrap"}, "out_of_range"),
+    ],
+)
+def test_declarations_are_checked(change: dict[str, object], what: str) -> None:
+    arguments: dict[str, object] = {"bound": 1.0, "max_clients": 6, "max_weight": 10}
+    with pytest.raises(kw.ParameterError) as caught:
+        Encoding(**(arguments | change))  # type: ignore[arg-type]
+    assert caught.value.what == what
+
+
+@pytest.mark.parametrize("weight", [0, 1001, 2.5, float("nan"), "7", True, None])
+def test_weights_are_whole_numbers_within_the_declaration(weight: object) -> None:
+    with pytest.raises(kw.ParameterError):
+        ENCODING.require_weight(weight)
+    assert ENCODING.require_weight(3.0) == 3
+
+
+def test_the_headroom_is_computed_and_one_more_is_refused() -> None:
+    parameters = SumParameters(3, 100)
+    key = SumKey.generate(parameters)
+    assert 3 <= parameters.capacity < 1000
+
+    def make(client: int) -> EncryptedUpdate:
+        return key.encrypt(np.array([100]), session=SESSION, round=1, client=client, weight=1)
+
+    updates = [make(client) for client in range(parameters.capacity)]
+    assert key.decrypt(EncryptedSum.of(updates, parameters)).tolist() == [100 * parameters.capacity]
+    with pytest.raises(kw.ParameterError) as caught:
+        EncryptedSum.of([*updates, make(-1 % 2**64)], parameters)
+    assert caught.value.maximum == parameters.capacity
+    with pytest.raises(kw.EncodeError) as too_large:
+        key.encrypt(np.array([101]), session=SESSION, round=1, client=1, weight=1)
+    assert (too_large.value.value, too_large.value.bound) == (101, 100)
+
+
+def test_updates_that_do_not_belong_together_are_refused() -> None:
+    one = update([1, 2])
+    for other, reason in [
+        (update([1, 2, 3], 2), "number of values"),
+        (update([1, 2], 2, round=2), "round"),
+        (update([1, 2], 1), "duplicate"),
+    ]:
+        with pytest.raises(kw.AggregationError) as caught:
+            EncryptedSum.of([one, other], ENCODING.parameters)
+        assert caught.value.reason == reason
+    with pytest.raises(kw.AggregationError) as caught:
+        SumKey.generate(ENCODING.parameters).decrypt(EncryptedSum.of([one], ENCODING.parameters))
+    assert caught.value.reason == "undecodable"
+
+
+def test_objects_come_back_from_their_bytes_and_every_flipped_bit_is_found() -> None:
+    parameters = ENCODING.parameters
+    one = update([1, -2, 3])
+    total = EncryptedSum.of([one, update([10, 20, 30], 2)], parameters)
+    back = EncryptedSum.from_bytes(total.to_bytes(), parameters)
+    assert KEY.decrypt(back).tolist() == [11, 18, 33]
+    assert back.contributors == [(1, 5), (2, 5)]
+    data = one.to_bytes()
+    again = EncryptedUpdate.from_bytes(data, parameters)
+    assert (again.session, again.round, again.client, again.weight, again.count) == (SESSION, 1, 1, 5, 3)
+    for data in (one.to_bytes(), total.to_bytes()):
+        read = EncryptedUpdate.from_bytes if data == one.to_bytes() else EncryptedSum.from_bytes
+        for offset in range(len(data)):
+            damaged = bytearray(data)
+            damaged[offset] ^= 1 << (offset % 8)
+            with pytest.raises((kw.FormatError, kw.MixedParametersError)):
+                read(bytes(damaged), parameters)
+        for length in range(len(data)):
+            with pytest.raises(kw.FormatError):
+                read(data[:length], parameters)
+        with pytest.raises(kw.FormatError):
+            read(data + b"\0", parameters)
+
+
+def test_other_declarations_and_kinds_are_refused() -> None:
+    one = update([1])
+    for other in (SumParameters(7, ENCODING.magnitude), SumParameters(6, 100)):
+        with pytest.raises((kw.FormatError, kw.MixedParametersError)):
+            EncryptedUpdate.from_bytes(one.to_bytes(), other)
+    with pytest.raises(kw.FormatError, match="an encrypted update, not an encrypted sum"):
+        EncryptedSum.from_bytes(one.to_bytes(), ENCODING.parameters)
+    with pytest.raises(kw.FormatError):
+        EncryptedUpdate.from_bytes(KEY.to_bytes(), ENCODING.parameters)
+
+
+def test_the_key_is_stored_and_not_shown() -> None:
+    total = EncryptedSum.of([update([4])], ENCODING.parameters)
+    assert SumKey.from_bytes(KEY.to_bytes(), ENCODING.parameters).decrypt(total).tolist() == [4]
+    assert repr(KEY) == "SumKey(..)"
+
+
+def test_layouts_cut_and_mend_arrays() -> None:
+    arrays: dict[str, NDArray[Any]] = {
+        "w": np.arange(6, dtype=np.float32).reshape(2, 3),
+        "count": np.array(3, dtype=np.int64),
+        "b": np.array([0.25], dtype=np.float64),
+    }
+    layout = Layout.of(arrays)
+    assert layout.count == 8
+    back = Layout.from_bytes(layout.to_bytes()).unflatten(layout.flatten(arrays) + 0.1)
+    assert [(value.shape, value.dtype) for value in back.values()] == [
+        (value.shape, value.dtype) for value in arrays.values()
+    ]
+    assert back["count"] == 3
+    others: list[dict[str, NDArray[Any]]] = [
+        {**arrays, "w": arrays["w"].T},
+        {"w": arrays["w"]},
+        dict(reversed(arrays.items())),
+    ]
+    for other in others:
+        with pytest.raises(kw.AggregationError) as caught:
+            layout.flatten(other)
+        assert caught.value.reason == "shapes"
+    wrong: list[dict[str, NDArray[Any]]] = [
+        {},
+        {"x": np.zeros(0)},
+        {"x": np.array(["a"])},
+        {"x": np.zeros(2, complex)},
+    ]
+    for bad in wrong:
+        with pytest.raises(kw.EncodeError):
+            Layout.of(bad)
+
+
+@pytest.mark.parametrize(
+    "entries",
+    [
+        "{",
+        [],
+        [["x", [2], "float32"], ["x", [2], "float32"]],
+        [["x", [-2], "float32"]],
+        [["x", [2**32], "float32"]],
+        [["x", [2**31, 2**31], "float32"]],
+        [["x", [1.5], "float32"]],
+        [["x", [True], "float32"]],
+        [["x", [2], "object"]],
+        [["x", [2], "no such type"]],
+        [["x", [1] * 33, "float32"]],
+        [["x", 2, "float32"]],
+        [[1, [2], "float32"]],
+        ["abc"],
+        7,
+    ],
+)
+def test_layouts_from_outside_are_checked(entries: object) -> None:
+    data = entries if isinstance(entries, str) else json.dumps(entries)
+    with pytest.raises(kw.FormatError):
+        Layout.from_bytes(data.encode())

@@ -1,0 +1,70 @@
+"""The worked examples of the paper: figures 1, 5 and 6."""
+
+from keywright.plan.strategies.ark import (
+    ark_keys,
+    find_geometric_patterns,
+    find_symmetric_patterns,
+    merge,
+    symmetric_keys,
+)
+
+ROT1 = [1152, 4608, 4224, 7680, 9216, 384, 3840, 7296, 8448, 1536, 5760, 3072, 5376, 768, 2304]
+ROT2 = [3, 5, 9, 17, 33, 65, 129, 257, 513, 1025, 2049, 4097, 8193, 16385, 32769, 65537]
+KERNEL = [32 * i + j for i in range(-2, 3) for j in range(-2, 3)]
+
+
+def test_figure_5() -> None:
+    patterns = find_symmetric_patterns(KERNEL)
+    assert patterns == {1: sorted(KERNEL)}
+    found = merge(KERNEL, [symmetric_keys(patterns)])
+    assert found.keys == (-64, -32, -2, -1, 1, 2, 32, 64)
+    assert found.decompositions[-66] == (-64, -2)
+    assert found.decompositions[-65] == (-64, -1)
+    assert found.decompositions[-64] == (-64,)
+    assert found.decompositions[-63] == (-64, 1)
+    assert found.decompositions[66] == (64, 2)
+    assert ark_keys(KERNEL, "memory").keys == found.keys
+
+
+def test_figure_6_of_rot1() -> None:
+    patterns = find_geometric_patterns(ROT1)
+    for offset, numbers in {
+        256: {384, 768, 2304, 8448},
+        1024: {1152, 1536, 3072, 9216},
+        3584: {3840, 7680},
+        4096: {4224, 4608},
+        5248: {5376, 5760, 7296},
+    }.items():
+        assert numbers <= set(patterns[offset])
+    found = ark_keys(ROT1, "memory")
+    printed = {
+        384: (128, 256),
+        768: (512, 256),
+        2304: (2048, 256),
+        1152: (128, 1024),
+        1536: (512, 1024),
+        7296: (2048, 5248),
+    }
+    for number, sums in printed.items():
+        assert sorted(found.decompositions[number]) == sorted(sums)
+    # The figure's groups need these nine; the text says "approximately 46 %" fewer than fifteen.
+    assert found.keys == (128, 256, 512, 1024, 2048, 3584, 4096, 5248, 8192)
+
+
+def test_figure_6_of_rot2() -> None:
+    found = ark_keys(ROT2, "memory")
+    assert found.keys == (-1, 3, 9, 33, 129, 513, 2049, 8193, 32769)
+    assert found.decompositions[5] == (3, 3, -1)
+    assert found.decompositions[17] == (9, 9, -1)
+    assert found.decompositions[65537] == (32769, 32769, -1)
+    assert found.decompositions[9] == (9,)
+
+
+def test_decompositions_sum_to_what_they_serve() -> None:
+    for numbers in (ROT1, ROT2, KERNEL, list(range(11)), [7], [], [-5, 1000, 77, 78, 79]):
+        for priority in ("memory", "time"):
+            found = ark_keys(numbers, priority)
+            assert set(found.decompositions) == set(numbers) - {0}
+            for number, sums in found.decompositions.items():
+                assert sum(sums) == number
+                assert set(sums) <= set(found.keys)

@@ -1,0 +1,245 @@
+"""Strategies, the integer program, the frontier and the bound, on programs that can be checked in full."""
+
+import json
+import random
+from itertools import chain as concatenate
+from itertools import combinations, pairwise, product
+
+import keywright as kw
+import pytest
+from keywright.plan import (
+    STRATEGIES,
+    Automorphism,
+    Budget,
+    Chain,
+    CostModel,
+    FrontierSearch,
+    InfeasibleBudgetError,
+    KeyPlan,
+    KeyPolicy,
+    LowerBound,
+    Optimizer,
+    PlannedKey,
+    Planner,
+    Program,
+    ProgramError,
+    Relinearizations,
+    Shape,
+    make_group,
+    published_bytes,
+    shapes,
+)
+from keywright.plan.key_plan import tree_seconds
+from keywright.plan.optimal import candidate_shapes
+from keywright.plan.service import KeySet
+
+CHAIN = Chain(12, (30, 25, 25), (30,), 140)
+MODEL = CostModel()
+ZERO = Automorphism(0)
+
+
+def random_program(seed: int, groups: int = 4, steps: int = 6, several: bool = False) -> Program:
+    rng = random.Random(seed)
+    group = Program("", CHAIN, ()).automorphisms
+    made = []
+    for order in range(groups):
+        targets = [rng.randrange(1, steps) for _ in range(rng.choice((1, 2, 3)) if several else 1)]
+        made.append(make_group(group, f"g{order}", rng.choice((1, 2)), targets, rng.randrange(1, 4)))
+    return Program(f"random {seed}", CHAIN, tuple(made), (Relinearizations(2, 1),))
+
+
+def brute_force(program: Program, budget: Budget) -> float | None:
+    """The least of the other quantity over all sets of keys, each automorphism of its own ciphertext."""
+    levels: dict[Automorphism | None, set[int]] = {None: {2}}
+    for group in program.groups:
+        for target in group.targets:
+            levels.setdefault(target, set()).add(group.level)
+    keys = [
+        PlannedKey(a, shape)
+        for a, used in levels.items()
+        for level in used
+        for shape in candidate_shapes(program, MODEL, level)
+    ]
+    best: float | None = None
+    add = program.automorphisms.add
+    for chosen in concatenate.from_iterable(combinations(keys, size) for size in range(1, len(keys) + 1)):
+        stored = sum(key.shape.stored_bytes for key in chosen)
+        total = 0.0
+        for group in program.groups:
+            options = []
+            alone: dict[Automorphism, float] = {}
+            for key in chosen:
+                cost = MODEL.switch(key.shape, group.level)
+                if key.automorphism is not None and cost is not None:
+                    alone[key.automorphism] = min(cost.alone, alone.get(key.automorphism, float("inf")))
+            (target,) = group.targets
+            if target in alone:
+                options.append(alone[target])
+            options += [x + y for (a, x), (b, y) in product(alone.items(), repeat=2) if add(a, b) == target]
+            total += group.count * min(options, default=float("inf"))
+        relin = [MODEL.switch(key.shape, 2) for key in chosen if key.automorphism is None]
+        total += min((cost.alone for cost in relin if cost is not None), default=float("inf"))
+        if total == float("inf"):
+            continue
+        value, bound, limit = total, float(stored), budget.stored_bytes
+        if limit is None:
+            value, bound, limit = float(stored), total, budget.seconds
+        if limit is not None and bound <= limit * (1 + 1e-9) and (best is None or value < best):
+            best = value
+    return best
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_small_programs_against_every_set_of_keys(seed: int) -> None:
+    program = random_program(seed, groups=3)
+    every = STRATEGIES["kds"].plan(program, MODEL)
+    optimizer = Optimizer(program, MODEL)
+    bound = LowerBound(program, MODEL)
+    for share in (0.3, 0.6, 1.0):
+        budget = Budget(stored_bytes=share * every.stored_bytes)
+        best = brute_force(program, budget)
+        if best is None:
+            with pytest.raises(InfeasibleBudgetError, match="at least"):
+                optimizer.solve(budget)
+            continue
+        plan = optimizer.solve(budget)
+        assert plan.seconds(MODEL) == pytest.approx(best, rel=1e-6)
+        assert plan.stored_bytes <= share * every.stored_bytes
+        assert bound.seconds(share * every.stored_bytes) <= best * (1 + 1e-9)
+    for factor in (1.0, 1.5, 3.0):
+        budget = Budget(seconds=factor * every.seconds(MODEL))
+        best = brute_force(program, budget)
+        assert best is not None
+        plan = optimizer.solve(budget)
+        assert plan.stored_bytes == pytest.approx(best, rel=1e-6)
+        assert plan.seconds(MODEL) <= factor * every.seconds(MODEL) * (1 + 1e-6)
+        assert bound.stored_bytes(factor * every.seconds(MODEL)) <= best * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_optimal_is_never_worse_than_a_published_strategy(seed: int) -> None:
+    program = random_program(seed, groups=8, steps=40, several=True)
+    planner = Planner(program, MODEL, max_hops=4)
+    for strategy in STRATEGIES.values():
+        for policy in (None, KeyPolicy("dynamic", "needed"), KeyPolicy("maximum", "all")):
+            published = strategy.plan(program, MODEL, policy)
+            if published.max_hops > 4:
+                continue
+            best = planner.best(Budget(stored_bytes=published.stored_bytes))
+            assert best.stored_bytes <= published.stored_bytes
+            assert best.seconds(MODEL) <= published.seconds(MODEL) * (1 + 1e-9)
+            assert best.max_hops <= 4
+            assert best.gap is not None
+            assert 0 <= best.gap <= 1
+            best.check()
+
+
+def test_the_frontier_descends_and_its_plans_hold() -> None:
+    program = random_program(1, groups=20, steps=200, several=True)
+    points = FrontierSearch(program, MODEL, max_hops=3).descend()
+    assert len(points) > 10
+    for before, after in pairwise(points):
+        assert after.stored_bytes < before.stored_bytes
+    planner = Planner(program, MODEL, max_hops=3)
+    for point in (planner.points[0], planner.points[len(planner.points) // 2], planner.points[-1]):
+        plan = planner.plan(point)
+        assert plan.stored_bytes <= point.stored_bytes
+        plan.check()
+        assert plan.seconds(MODEL) == pytest.approx(point.seconds)
+        assert plan.max_hops <= 3
+
+
+def test_a_group_shares_its_decomposition() -> None:
+    group = Program("", CHAIN, ()).automorphisms
+    shape = shapes(CHAIN, 2)[0]
+    keys = KeySet(group, MODEL, [PlannedKey(group.rotation(step), shape) for step in (1, 2, 3)])
+    cost = MODEL.switch(shape, 2)
+    assert cost is not None
+    together = keys.serve(make_group(group, "", 2, [1, 2, 3]))
+    assert together is not None
+    assert together.seconds == pytest.approx(cost.shared + 3 * cost.own)
+    chained = keys.serve(make_group(group, "", 2, [3, 5]))
+    assert chained is not None
+    assert chained.seconds == pytest.approx(2 * (cost.shared + cost.own))
+    assert tree_seconds(MODEL, 2, chained.hops) == pytest.approx(chained.seconds)
+    assert keys.serve(make_group(group, "", 2, [7])) is None
+
+
+def test_published_routes() -> None:
+    group = Program("", CHAIN, ()).automorphisms
+    program = Program("p", CHAIN, (make_group(group, "a", 2, [7, 24, -1, 1000]),))
+    hops = {name: strategy.plan(program, MODEL).switches for name, strategy in STRATEGIES.items()}
+    # Binary: 7 = 4 + 2 + 1 and so on, prefixes shared; signed: 8 - 1, 32 - 8, -1, 1024 - 16 - 8.
+    assert hops["all-required"] == 4
+    assert hops["signed-power-of-two"] <= hops["power-of-two"]
+    assert STRATEGIES["fhelipe"].plan(program, MODEL).max_hops <= 6
+    kernel = [32 * i + j for i in range(-2, 3) for j in range(-2, 3)]
+    convolution = Program("k", CHAIN, (make_group(group, "5x5", 2, kernel),))
+    lowmem = STRATEGIES["lowmem"].plan(convolution, MODEL)
+    assert (len(lowmem.keys), lowmem.switches) == (4, 24)
+    assert len(STRATEGIES["ark-memory"].plan(convolution, MODEL).keys) == 8
+
+
+def test_bytes_are_those_of_the_engine() -> None:
+    parameters = kw.Parameters.preset("N16_QP1660_S50")
+    chain = Chain(
+        16,
+        tuple(q.bit_length() for q in parameters.q),
+        tuple(p.bit_length() for p in parameters.p),
+    )
+    for level, alpha in ((26, 5), (26, 3), (18, 5), (10, 4), (3, 4)):
+        special = len(kw.KeySpec.rotation(parameters, 1, level=level, alpha=alpha).special)
+        spec = kw.KeySpec.rotation(parameters, 1, level=level, alpha=alpha)
+        shape = Shape(chain, level, alpha, special)
+        assert shape.stored_bytes == spec.bytes
+        assert list(shape.digits) == [digit[0] for digit in spec.digits]
+    assert published_bytes(16, 30, 1) == 1040187392
+
+
+def test_programs_survive_their_json_form() -> None:
+    program = random_program(5, several=True)
+    again = Program.from_json(program.to_json())
+    assert again == program
+    assert again.digest == program.digest
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"format": "x"}, "format"),
+        ({"groups": [{"name": "g", "level": 9, "count": 1, "targets": [1]}]}, "level 9"),
+        ({"groups": [{"name": "g", "level": 1, "count": 0, "targets": [1]}]}, "count 0"),
+        ({"groups": [{"name": "g", "level": 1, "count": 1, "targets": [2048]}]}, "rotation 2048"),
+        ({"groups": [{"name": "g", "level": 1, "count": 1, "targets": [0]}]}, "identity"),
+        ({"groups": [{"name": "g", "level": 1, "count": 1, "targets": [[1, 2]]}]}, "conjugation 2"),
+        ({"chain": {"log_n": 99, "q": [30], "p": [30]}}, "log2 of the ring degree is 99"),
+        ({"chain": {"log_n": 12, "q": [], "p": [30]}}, "0 primes q"),
+        ({"groups": 3}, "not a program"),
+    ],
+)
+def test_bad_programs_are_refused(change: dict[str, object], message: str) -> None:
+    data = json.loads(random_program(0).to_json())
+    with pytest.raises(ProgramError, match=message):
+        Program.from_json(json.dumps({**data, **change}))
+    with pytest.raises(ProgramError, match="not JSON"):
+        Program.from_json("{" + json.dumps(data))
+
+
+def test_plans_that_do_not_serve_are_refused() -> None:
+    program = random_program(2)
+    plan = STRATEGIES["kds"].plan(program, MODEL)
+    with pytest.raises(ProgramError, match="nothing makes"):
+        KeyPlan("x", program, tuple(() for _ in program.groups), plan.relinearization).check()
+    with pytest.raises(ProgramError, match="relinearisation"):
+        KeyPlan("x", program, plan.hops, {}).check()
+
+
+def test_budgets() -> None:
+    for numbers in ({}, {"stored_bytes": 1.0, "seconds": 1.0}):
+        with pytest.raises(ValueError, match="either"):
+            Budget(**numbers)
+    planner = Planner(random_program(4), MODEL, max_hops=2)
+    with pytest.raises(InfeasibleBudgetError, match="smallest plan found"):
+        planner.best(Budget(stored_bytes=10.0))
+    with pytest.raises(InfeasibleBudgetError, match="fastest plan found"):
+        planner.best(Budget(seconds=1e-9))

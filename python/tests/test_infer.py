@@ -1,0 +1,158 @@
+"""`keywright infer` on models that need bootstraps, and on images."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import keywright as kw
+import numpy as np
+import onnx
+import pytest
+from keywright import nn
+from keywright._terminal import Terminal
+from keywright.cli import main
+from keywright.commands.common import CommandError, load_inputs, load_samples
+from keywright.commands.infer import infer
+from keywright.commands.session import BOOTSTRAP_PRESET, Compiled, bootstrap_plans
+from onnx import TensorProto, helper, numpy_helper
+
+Write = Callable[[int], Path]
+
+
+@pytest.fixture
+def squares(tmp_path: Path) -> Write:
+    """Writes a model of a number of squares and matrices, and inputs for it."""
+
+    def write(count: int) -> Path:
+        rng = np.random.default_rng(count)
+        nodes, tensors, value = [], [], "x"
+        for k in range(count):
+            nodes.append(helper.make_node("MatMul", [value, f"w{k}"], [f"h{k}"], f"dense{k}"))
+            nodes.append(helper.make_node("Mul", [f"h{k}", f"h{k}"], [f"s{k}"], f"square{k}"))
+            weights = rng.normal(size=(4, 4)).astype(np.float32) / 2
+            tensors.append(numpy_helper.from_array(weights, f"w{k}"))
+            value = f"s{k}"
+        graph = helper.make_graph(
+            nodes,
+            "squares",
+            [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", 4])],
+            [helper.make_tensor_value_info(value, TensorProto.FLOAT, ["batch", 4])],
+            tensors,
+        )
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+        onnx.save(model, tmp_path / "squares.onnx")
+        np.save(tmp_path / "inputs.npy", rng.uniform(-1, 1, (6, 4)))
+        return tmp_path
+
+    return write
+
+
+def test_a_deep_model_is_explained_with_its_bootstraps(
+    squares: Write, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = squares(16)
+    arguments = ["infer", "--model", str(folder / "squares.onnx"), "--explain", "--json"]
+    assert main([*arguments, "--calibration", str(folder / "inputs.npy")]) == 0
+    rows: list[dict[str, Any]] = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    bootstraps = [row for row in rows if row["layer"].startswith("bootstrap after")]
+    plan = kw.BootstrapperPlan.preset(BOOTSTRAP_PRESET)
+    # 32 levels: 9 of them before the first bootstrap and after each.
+    assert len(bootstraps) == 3
+    assert {row["levels"] for row in bootstraps} == {f"{plan.input_level} to {plan.output_level}"}
+    assert all("is read at level" in row["layer"] for row in bootstraps)
+    assert all(row["seconds"] > 0 for row in rows)
+
+
+def test_a_deep_model_needs_calibration(squares: Write, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = squares(16)
+    assert main(["infer", "--model", str(folder / "squares.onnx"), "--explain"]) == 2
+    assert "pass calibration" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"), [(["--count", "0", "--input", "x.npy"], "--count 0"), ([], "--input names")]
+)
+def test_arguments_that_contradict(
+    squares: Write, arguments: list[str], word: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = squares(1)
+    assert main(["infer", "--model", str(folder / "squares.onnx"), *arguments]) == 2
+    assert word in capsys.readouterr().err
+
+
+def test_a_program_of_an_unknown_bootstrap_is_refused(squares: Write) -> None:
+    folder = squares(3)
+    program = nn.compile(
+        folder / "squares.onnx",
+        slots=4,
+        levels=4,
+        calibration=np.load(folder / "inputs.npy"),
+        bootstraps=[nn.Bootstrap(4, 1, 4, preset="N99")],
+    )
+    program.save(folder / "program.kwp")
+    loaded = nn.Program.load(folder / "program.kwp")
+    assert loaded.bootstraps == program.bootstraps
+    assert loaded.layers == program.layers
+    with pytest.raises(CommandError, match="N99"):
+        bootstrap_plans(loaded)
+
+
+def test_both_sides_in_one_process(squares: Write) -> None:
+    folder, inputs = squares(3), np.load(squares(3) / "inputs.npy")
+    widths = [50, 40, 40, 45, 45, 45, *[50] * 7, 59, 60, 50, 50, 50]
+    parameters = kw.Parameters.from_bits(10, widths, [50, 50, 50], 45, insecure=True)
+    plan = kw.BootstrapperPlan(
+        parameters,
+        slots_to_coeffs=2,
+        coeffs_to_slots=2,
+        log_ratio=5,
+        cosine_degree=62,
+        double_angles=1,
+        arcsine_degree=7,
+        values="real",
+    )
+    program = nn.compile(
+        folder / "squares.onnx",
+        slots=plan.slots,
+        levels=plan.output_level,
+        calibration=inputs,
+        bootstraps=[nn.Bootstrap.of(plan)],
+    )
+    compiled = Compiled(program, parameters, [plan])
+    inference = infer(compiled, inputs[:2], Terminal(json=True))
+    expected = program.check(inputs[:2], folder / "squares.onnx").outputs
+    assert np.abs(inference.outputs - expected).max() <= inference.error_bound
+    assert inference.outputs.argmax(1).tolist() == expected.argmax(1).tolist()
+    kinds = {row["kind"]: row for row in inference.kinds}
+    assert kinds["bootstrap"]["layers"] == sum(layer.kind == "bootstrap" for layer in program.layers) > 0
+    assert all(float(row["seconds"]) > 0 for row in inference.kinds)
+    assert inference.plaintext_bytes > 0
+
+
+def test_images(tmp_path: Path) -> None:
+    image = pytest.importorskip("PIL.Image")
+    rng = np.random.default_rng(1)
+    pixels = rng.integers(0, 256, (2, 5, 4, 3), np.uint8)
+    for index, colours in enumerate(pixels):
+        image.fromarray(colours).save(tmp_path / f"{index}.png")
+    (tmp_path / "notes.txt").write_text("not an image")
+    both = load_inputs(tmp_path)
+    assert np.array_equal(both, pixels.transpose(0, 3, 1, 2) / 255)
+    assert np.array_equal(load_inputs(tmp_path, 1), both[:1])
+    assert np.array_equal(load_samples(tmp_path / "1.png", (3, 5, 4)), both[1:])
+    image.fromarray(pixels[0, :, :, 0]).save(tmp_path / "grey.bmp")
+    assert load_inputs(tmp_path / "grey.bmp").shape == (1, 1, 5, 4)
+    with pytest.raises(CommandError, match=r"grey\.bmp is"):
+        load_inputs(tmp_path)
+    with pytest.raises(CommandError, match="the model takes"):
+        load_samples(tmp_path / "1.png", (3, 4, 5))
+    (tmp_path / "grey.bmp").write_text("nothing")
+    with pytest.raises(CommandError, match="not an image"):
+        load_inputs(tmp_path / "grey.bmp")
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    with pytest.raises(CommandError, match="holds no images"):
+        load_inputs(empty)

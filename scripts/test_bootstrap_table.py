@@ -1,0 +1,51 @@
+"""Tests of the table of presets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import bootstrap_table
+import pytest
+
+
+def record(**changes: Any) -> dict[str, Any]:
+    return {
+        "preset": "N16",
+        "values": "complex",
+        "slots": 1 << 15,
+        "levels_left": 9,
+        "log_scale": 45.0,
+        "approximation": [16, 48, 2, 7],
+        "log2_failure": None,
+        "vectors": 100,
+        "predicted_worst_bits": 24.94,
+        "worst_bits": 24.81,
+        "predicted_mean_bits": 29.1,
+        "mean_bits": 29.0,
+        "result_worst_bits": 24.4,
+        "bound_bits": 20.91,
+        "keys": 60,
+        "key_bytes": 2_480_000_000,
+        "matrix_bytes": 380_000_000,
+        "median_s": 3.14,
+        "peak_rss_bytes": 3_800_000_000,
+        "checked": True,
+        **changes,
+    }
+
+
+def test_a_row_says_what_was_measured() -> None:
+    line = bootstrap_table.table([record()]).splitlines()[2]
+    assert line == (
+        "| `N16` | 2^15 complex | 9 of 45 bits | 16, 48, 2, 7 | never | 100 | 24.9, 24.8 | 29.1, 29.0 "
+        "| 24.4 | 20.9 | 60 | 2.48 GB | 0.38 GB | 3.1 | 3.8 GB |"
+    )
+
+
+def test_the_last_record_counts_and_wrong_results_are_refused() -> None:
+    lines = bootstrap_table.table([record(), record(preset="N15"), record(median_s=2.0)]).splitlines()
+    assert [line.split("|")[1].strip() for line in lines[2:]] == ["`N16`", "`N15`"]
+    assert "| 2.0 |" in lines[2]
+    assert "2^-47" in bootstrap_table.table([record(log2_failure=-47.4)])
+    with pytest.raises(SystemExit, match="N16"):
+        bootstrap_table.table([record(checked=False)])
