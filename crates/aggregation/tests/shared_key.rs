@@ -1,5 +1,5 @@
 //! Sums under one shared secret: exact, and refused where they would not be.
-#![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
+#![expect(clippy::unwrap_used, reason = "tests")]
 
 use keywright_aggregation::{
     AggregationError, Binding, Contributor, EncryptedSum, EncryptedUpdate, MAX_INPUTS, Residues, SumKey,
