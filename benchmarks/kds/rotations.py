@@ -11,7 +11,10 @@ PRESET = "N16_QP1746_L16_S50"
 
 
 def rotations(plan: kw.BootstrapperPlan) -> dict[str, list[tuple[int, int]]]:
-    """For each stage that rotates, the steps (from 0 to the number of slots) and levels of its keys."""
+    """For each stage that rotates, the steps (from 0 to the number of slots) and levels of its rotation keys.
+
+    Rotations that are one with the switch from the ephemeral secret have keys of another kind and are left out.
+    """
     found = {}
     for stage, specs in plan.stage_keys.items():
         steps = [(spec.steps % plan.slots, spec.level) for spec in specs if spec.steps is not None]

@@ -149,6 +149,7 @@ def test_the_rotation_table_has_every_rotation_key_of_its_stage() -> None:
         cosine_degree=62,
         double_angles=1,
         arcsine_degree=7,
+        stages_apart=True,
     )
     found = rotations.rotations(plan)
     assert list(found) == ["slots_to_coeffs", "coeffs_to_slots"]

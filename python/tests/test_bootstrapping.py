@@ -181,7 +181,7 @@ def test_a_budget_that_cannot_be_names_the_fewest_bytes(budget: int) -> None:
 
 
 def test_a_preset_takes_another_budget() -> None:
-    name = "N15_QP868_L3_S37"
+    name = "N15_QP861_L3_S37"
     default, fewest = kw.BootstrapperPlan.preset(name), kw.BootstrapperPlan.preset(name, key_budget="fewest")
     assert sum(fewest.key_bytes.values()) < 250e6 < sum(default.key_bytes.values()) <= 700e6
     with pytest.raises(kw.ParameterError, match="bytes"):
