@@ -13,7 +13,8 @@ PRESET = "N16_QP1746_L16_S50"
 def rotations(plan: kw.BootstrapperPlan) -> dict[str, list[tuple[int, int]]]:
     """For each stage that rotates, the steps (from 0 to the number of slots) and levels of its rotation keys.
 
-    Rotations that are one with the switch from the ephemeral secret have keys of another kind and are left out.
+    Rotations that are one with the switch from the ephemeral secret have keys of another kind: they are left
+    out.
     """
     found = {}
     for stage, specs in plan.stage_keys.items():

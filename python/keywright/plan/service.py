@@ -112,6 +112,8 @@ class KeySet:
                 depths[target] = 1
                 decomposed.add((IDENTITY, found[0].shape))
         for target in missing:
+            if target in hops:  # on the way to one before
+                continue
             new = self._join(target, group.level, hops, depths, decomposed)
             if new is None:
                 return None

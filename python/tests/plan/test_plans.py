@@ -165,6 +165,17 @@ def test_a_group_shares_its_decomposition() -> None:
     assert keys.serve(make_group(group, "", 2, [7])) is None
 
 
+def test_a_target_on_the_way_to_another_is_made_once() -> None:
+    group = Program("", CHAIN, ()).automorphisms
+    shape = shapes(CHAIN, 2)[0]
+    keys = KeySet(group, MODEL, [PlannedKey(group.rotation(k), shape) for k in (10, 43, 2000)], max_hops=3)
+    targets = make_group(group, "", 2, [5, 2010])  # 2000 + 10 + 43 is 5 modulo 2048
+    served = keys.serve(targets)
+    assert served is not None
+    assert [hop.child.step for hop in served.hops] == [2000, 2010, 5]
+    KeyPlan("x", Program("", CHAIN, (targets,)), (served.hops,)).check()
+
+
 def test_published_routes() -> None:
     group = Program("", CHAIN, ()).automorphisms
     program = Program("p", CHAIN, (make_group(group, "a", 2, [7, 24, -1, 1000]),))
