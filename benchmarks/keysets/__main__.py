@@ -166,7 +166,7 @@ def main() -> int:
     headings = ("setting", "ConvFHE, GB", "ARK CRot1", "ARK CRot2", "ConvFHE's keys by its formula, GB")
     parts["ark_2"] = table(headings, rows)
     for key, lines in parts.items():
-        text = text.replace(f"<!-- {key} -->\n", "\n".join(lines))
+        text = text.replace(f"<!-- {key} -->\n", "\n".join([*lines, ""]))
     options.out.write_text(text)
     print(options.out)
     return 0
