@@ -136,7 +136,9 @@ def explain(plan: planning.KeyPlan, model: planning.CostModel, every: planning.K
         f"at {ratio:.2f} of its predicted time."
     )
     if plan.gap is not None:
-        text += f" No plan can be better by more than {100 * plan.gap:.1f} %."
+        text += (
+            f" No plan with keys for what the program needs is better by more than {100 * plan.gap:.1f} %."
+        )
     return text
 
 

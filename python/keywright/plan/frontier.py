@@ -8,7 +8,7 @@ when it comes to the front of the queue: changes become worse as keys go, with f
 
 import heapq
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from .chain import Shape
@@ -96,12 +96,8 @@ class FrontierSearch:
             total += float("inf") if found is None else count * found[1].alone
         return total
 
-    def descend(self, report: Callable[[float], None] | None = None) -> list[FrontierPoint]:
-        """Points from the start to a set that nothing can be taken from.
-
-        Args:
-            report: called with the bytes at each point.
-        """
+    def descend(self) -> list[FrontierPoint]:
+        """Points from the start to a set that nothing can be taken from."""
         points = [self.point()]
         queue: list[tuple[float, int, PlannedKey, PlannedKey | None]] = []
         serial = 0
@@ -126,8 +122,6 @@ class FrontierSearch:
                     heapq.heappush(queue, (0.0, serial, change, further))
                     serial += 1
             points.append(self.point())
-            if report is not None:
-                report(points[-1].stored_bytes)
         return points
 
     def point(self) -> FrontierPoint:

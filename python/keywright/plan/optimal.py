@@ -136,6 +136,7 @@ class Optimizer:
         self._relinearization: dict[tuple[int, PlannedKey], int] = {}
         self._popular: dict[Automorphism, int] = {}
         self._ways = ways
+        self.pruned = False
         self._add_keys(extra)
         for group in self._merged.groups:
             self._add_group(group, hops)
@@ -214,6 +215,7 @@ class Optimizer:
                     key=lambda w: (-min(self._popularity(w), self._popularity(subtract(target, w))), w)
                 )
                 del found[self._ways :]
+                self.pruned = True
 
     def _popularity(self, automorphism: Automorphism) -> int:
         """How many sums of two needed automorphisms it is part of."""

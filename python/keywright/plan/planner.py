@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cached_property
 
 from .bound import LowerBound
 from .cost import CostModel
@@ -79,7 +80,9 @@ class Planner:
             raise InfeasibleBudgetError(self._least(budget))
         best = min(found, key=lambda plan: self._order(plan, budget))
         gap = self._gap(best, budget)
-        if exact is not None and exact.gap is not None and self.max_hops <= 2:
+        # Without the ways that were left out the integer program bounds less than all plans.
+        proven = self.max_hops <= 2 and not self._optimizer.pruned
+        if exact is not None and exact.gap is not None and proven:
             gap = min(gap, exact.gap)
         return replace(best, strategy="optimal", gap=gap)
 
@@ -97,8 +100,12 @@ class Planner:
         """The plan of a point of the frontier."""
         return self._search.plan("optimal", point)
 
+    @cached_property
+    def _optimizer(self) -> Optimizer:
+        return Optimizer(self.program, self.model, hops=min(2, self.max_hops))
+
     def _exact(self, budget: Budget, seconds: float) -> KeyPlan | None:
-        optimizer = Optimizer(self.program, self.model, hops=min(2, self.max_hops))
+        optimizer = self._optimizer
         if optimizer.columns > EXACT_COLUMNS:
             return None
         try:

@@ -36,23 +36,23 @@ class LoopbackGrid(Grid):
         self.replies: list[Message] = []
 
     def set_run(self, run: Run) -> None:
-        raise NotImplementedError
+        raise NotImplementedError  # abstract in Grid; the strategies call send_and_receive alone
 
     @property
     def run(self) -> Run:
         return Run.create_empty(run_id=RUN_ID)
 
     def create_message(self, *args: Any, **options: Any) -> Message:
-        raise NotImplementedError
+        raise NotImplementedError  # abstract in Grid; the strategies call send_and_receive alone
 
     def get_node_ids(self) -> Iterable[int]:
         return list(self.apps)
 
     def push_messages(self, messages: Iterable[Message]) -> Iterable[str]:
-        raise NotImplementedError
+        raise NotImplementedError  # abstract in Grid; the strategies call send_and_receive alone
 
     def pull_messages(self, message_ids: Iterable[str]) -> Iterable[Message]:
-        raise NotImplementedError
+        raise NotImplementedError  # abstract in Grid; the strategies call send_and_receive alone
 
     def send_and_receive(
         self, messages: Iterable[Message], *, timeout: float | None = None
