@@ -106,7 +106,10 @@ def test_rounds_are_those_of_fedavg_within_rounding() -> None:
     assert federation.metrics["keywright-refused"] == 0
     assert federation.metrics["keywright-missing"] == 0
     assert federation.metrics["keywright-clipped"] == 0
-    assert federation.metrics["loss"] == 0.5
+    # Flower adds one weighted loss a client, in the order of arrival: a rounding each for weight and sum.
+    loss = federation.metrics["loss"]
+    assert isinstance(loss, float)
+    assert abs(loss - 0.5) <= 2 * len(NODES) * np.finfo(float).eps
     received = federation.metrics["keywright-bytes-received"]
     assert isinstance(received, int)
     assert received < 4 * (2102 * ENCODING.parameters.value_bytes + 200)
