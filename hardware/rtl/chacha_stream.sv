@@ -97,7 +97,7 @@ module chacha_stream #(
       number_q[k] <= number_in[k];
       pass_q[k]   <= pass_in[k];
     end
-    always_ff @(posedge clk_i) begin
+    always_ff @(posedge clk_i or negedge rst_ni) begin
       if (!rst_ni) valid_q[k] <= 1'b0;
       else valid_q[k] <= valid_in[k] && !start_i;
     end
@@ -123,7 +123,7 @@ module chacha_stream #(
   assign valid_o = filled_q != 0;
   assign popped  = valid_o && ready_i && word_q == 3'd7;
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       running_q   <= 1'b0;
       long_q      <= 1'b0;
