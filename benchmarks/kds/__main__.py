@@ -114,7 +114,7 @@ def multiply(console: Console, programs: Path | None, folder: Path, options: arg
             if programs is None or any(p.alpha == alpha and p.coalescing == coalescing for p in found):
                 continue
             console.line(f"multiplications with alpha = {alpha}{', coarser digits' * coalescing}")
-            words = {"log-n": log_n, "alpha": alpha, "coalescing": word(coalescing), "runs": 3}
+            words = {"log-n": log_n, "alpha": alpha, "coalescing": word(coalescing), "runs": 5}
             command = [str(programs / "relinearization")]
             command += [text for name, value in words.items() for text in (f"--{name}", str(value))]
             lines = output(command)

@@ -32,7 +32,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Measured:
-    """Median seconds, and the level of the key."""
+    """Median seconds on a processor, and the level of the key."""
 
     seconds: float
     top: int
@@ -50,7 +50,7 @@ def parse(text: str) -> tuple[Point, Measured]:
     try:
         fields = json.loads(text)
         point = Point(fields["log_n"], fields["alpha"], fields["coalescing"], fields["level"])
-        found = Measured(statistics.median(fields["seconds"]), fields["top"])
+        found = Measured(statistics.median(fields["processor_seconds"]), fields["top"])
         checked = fields["checked"]
     except (ValueError, TypeError, KeyError) as error:
         raise BadRecord(f"not a multiplication: {text[:80]!r}: {error}") from error

@@ -13,7 +13,7 @@ from kds.relinearization import Measured, Point, chosen, parse, read, summary, t
 
 def line(**changes: object) -> str:
     fields: dict[str, object] = {"log_n": 16, "alpha": 2, "coalescing": False, "level": 5, "top": 31}
-    fields |= {"seconds": [0.1, 0.2, 0.4], "checked": True, "threads": 1}
+    fields |= {"processor_seconds": [0.1, 0.2, 0.4], "checked": True, "threads": 1}
     return json.dumps(fields | changes)
 
 
@@ -35,7 +35,16 @@ def test_a_line_is_a_point_with_its_median() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "[]", "{", line(checked=False), line(checked=1), line(seconds=[]), line(seconds=None)]
+    "text",
+    [
+        "",
+        "[]",
+        "{",
+        line(checked=False),
+        line(checked=1),
+        line(processor_seconds=[]),
+        line(processor_seconds=None),
+    ],
 )
 def test_what_is_no_result_is_refused(text: str) -> None:
     with pytest.raises(BadRecord):

@@ -9,13 +9,17 @@ use keywright_rlwe::{
     maximum_log_qp, threads,
 };
 
+use crate::key_design::processor_seconds;
 use crate::works::{BenchError, rng};
 
 /// Bits of the scale and of every prime but the first and the largest special ones.
 const LOG_SCALE: u32 = 50;
 
 /// A product needs twice the scale and room for its values.
-pub const LOWEST_LEVEL: usize = 2;
+const LOWEST_LEVEL: usize = 2;
+
+/// A run repeats the multiplication for about so long: the system's clock of a thread goes in milliseconds.
+const BATCH_SECONDS: f64 = 0.05;
 
 /// Parameters with as many levels as `alpha` special primes leave room for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,7 +30,7 @@ pub struct RelinearizationRequest {
     pub alpha: usize,
     /// Whether the key may be used with coarser digits below its own level.
     pub coalescing: bool,
-    /// Timed multiplications at each level, after an untimed one that is checked.
+    /// Timed runs of some multiplications at each level, after an untimed one that is checked.
     pub runs: usize,
 }
 
@@ -39,8 +43,10 @@ pub struct RelinearizationRecord {
     pub level: usize,
     /// Level of the key, the highest.
     pub top: usize,
-    /// Seconds of each run, sorted.
+    /// Wall-clock seconds of a multiplication in each run, sorted.
     pub seconds: Vec<f64>,
+    /// Seconds that this thread was on a processor in each, sorted; equal to the others where the system does not tell.
+    pub processor_seconds: Vec<f64>,
     /// Whether every slot of the product was within its estimate.
     pub checked: bool,
     /// Threads shared among.
@@ -104,15 +110,31 @@ pub fn run_relinearization(
         let found = decryptor.decrypt(&product)?;
         let checked =
             found.iter().zip(x.iter().zip(&y)).all(|(found, (x, y))| (found - x * y).norm() <= bound);
-        let mut seconds = Vec::new();
+        let start = Instant::now();
+        drop(multiply()?);
+        let batch = (BATCH_SECONDS / start.elapsed().as_secs_f64()).ceil().max(1.0);
+        let (mut seconds, mut processor) = (Vec::new(), Vec::new());
         for _ in 0..request.runs {
-            let start = Instant::now();
-            let product = std::hint::black_box(multiply()?);
-            seconds.push(start.elapsed().as_secs_f64());
-            drop(product);
+            let (start, before) = (Instant::now(), processor_seconds());
+            for _ in 0..batch as usize {
+                drop(std::hint::black_box(multiply()?));
+            }
+            let wall = start.elapsed().as_secs_f64();
+            let busy = before.and_then(|before| Some(processor_seconds()? - before));
+            seconds.push(wall / batch);
+            processor.push(busy.unwrap_or(wall) / batch);
         }
         seconds.sort_by(f64::total_cmp);
-        emit(RelinearizationRecord { request, level, top, seconds, checked, threads: threads() });
+        processor.sort_by(f64::total_cmp);
+        emit(RelinearizationRecord {
+            request,
+            level,
+            top,
+            seconds,
+            processor_seconds: processor,
+            checked,
+            threads: threads(),
+        });
     }
     Ok(())
 }
@@ -122,9 +144,9 @@ impl RelinearizationRecord {
     pub fn json(&self) -> String {
         let RelinearizationRequest { log_n, alpha, coalescing, .. } = self.request;
         format!(
-            "{{\"log_n\":{log_n},\"alpha\":{alpha},\"coalescing\":{coalescing},\"level\":{},\"top\":{},\"seconds\":{:.6?},\"checked\":{},\
-             \"threads\":{}}}",
-            self.level, self.top, self.seconds, self.checked, self.threads
+            "{{\"log_n\":{log_n},\"alpha\":{alpha},\"coalescing\":{coalescing},\"level\":{},\"top\":{},\"seconds\":{:.6?},\
+             \"processor_seconds\":{:.6?},\"checked\":{},\"threads\":{}}}",
+            self.level, self.top, self.seconds, self.processor_seconds, self.checked, self.threads
         )
     }
 }
