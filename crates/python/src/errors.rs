@@ -443,6 +443,9 @@ fn pool<'py>(py: Python<'py>, error: &PoolError) -> PyResult<Described<'py>> {
         PoolError::ChemUnit { unit, smallest } => {
             described!(py, "ParameterError", what = "unit", value = unit, minimum = smallest)
         }
+        PoolError::ChemInteger { unit } => {
+            described!(py, "ParameterError", what = "unit", value = unit)
+        }
         PoolError::ChemMessage { value, bits } => {
             described!(py, "EncodeError", value = value, available_bits = f64::from(*bits))
         }
