@@ -21,8 +21,8 @@ const INNER_PER_BATCH: usize = 2;
 
 /// Derives keys: what [`MasterKeys::derive`] returns. The trees are walked depth first, so that only keys are kept that something
 /// is still derived from.
-pub struct Derivation<'m> {
-    masters: &'m MasterKeys,
+pub struct Derivation {
+    masters: MasterKeys,
     layouts: Vec<Layout>,
     /// The layout that is worked at, and the keys of it that others are still derived from.
     at: usize,
@@ -166,6 +166,7 @@ impl Layout {
             children.iter().map(|child| (0..kept).map(|i| place(child, i)).collect()).collect();
         let unused: usize = places.iter().flatten().filter(|place| place.is_none()).count();
         let mut waste = Buffer::unspecified(2 * unused * chain.n());
+        let automorphisms: Vec<_> = children.iter().map(|child| child.automorphism.clone()).collect();
         for (j, (b, a)) in parent.rows.iter().enumerate() {
             let decomposed = Decomposed::new(chain, plan.clone(), a)?;
             let keys = children
@@ -175,7 +176,6 @@ impl Layout {
                     Ok((&**key, decomposed.rows_of(key, *coalesce)?))
                 })
                 .collect::<Result<Vec<_>, RlweError>>()?;
-            let automorphisms: Vec<_> = children.iter().map(|child| child.automorphism.clone()).collect();
             let finish: Vec<_> = automorphisms
                 .iter()
                 .map(|phi| Finish { addend: [b.as_ref(), None], automorphism: phi.as_deref() })
@@ -247,12 +247,8 @@ impl Layout {
     }
 }
 
-impl<'m> Derivation<'m> {
-    pub(super) fn new(
-        masters: &'m MasterKeys,
-        specs: &[KeySpec],
-        max_hops: usize,
-    ) -> Result<Self, RlweError> {
+impl Derivation {
+    pub(super) fn new(masters: &MasterKeys, specs: &[KeySpec], max_hops: usize) -> Result<Self, RlweError> {
         let parameters = masters.parameters();
         let evaluation = parameters.evaluation();
         let mut wanted: BTreeMap<(usize, usize, &[usize]), BTreeSet<u64>> = BTreeMap::new();
@@ -277,8 +273,14 @@ impl<'m> Derivation<'m> {
             layouts.push(Layout { digits: spec.validate(evaluation)?, spec, chain_level, tree, uses });
         }
         let left = layouts.iter().map(|l| l.tree.hops().filter(|hop| hop.wanted).count()).sum();
-        let mut derivation =
-            Self { masters, layouts, at: 0, stack: Vec::new(), ready: VecDeque::new(), left };
+        let mut derivation = Self {
+            masters: masters.clone(),
+            layouts,
+            at: 0,
+            stack: Vec::new(),
+            ready: VecDeque::new(),
+            left,
+        };
         derivation.plant();
         Ok(derivation)
     }
@@ -334,7 +336,7 @@ impl<'m> Derivation<'m> {
     }
 }
 
-impl Iterator for Derivation<'_> {
+impl Iterator for Derivation {
     type Item = Result<SwitchingKey, RlweError>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -358,4 +360,4 @@ impl Iterator for Derivation<'_> {
     }
 }
 
-impl ExactSizeIterator for Derivation<'_> {}
+impl ExactSizeIterator for Derivation {}

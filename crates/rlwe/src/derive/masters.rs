@@ -108,7 +108,7 @@ impl MasterKeys {
     /// # Errors
     /// [`RlweError::NotGalois`] for a relinearisation key or one of another secret; [`RlweError::Underivable`] for what the masters do
     /// not reach within `max_hops` hops; what [`KeySpec::validate`] says of a spec.
-    pub fn derive(&self, specs: &[KeySpec], max_hops: usize) -> Result<Derivation<'_>, RlweError> {
+    pub fn derive(&self, specs: &[KeySpec], max_hops: usize) -> Result<Derivation, RlweError> {
         Derivation::new(self, specs, max_hops)
     }
 }
