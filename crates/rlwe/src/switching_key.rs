@@ -3,6 +3,7 @@ use core::fmt;
 use core::ops::Range;
 
 use keywright_ring::backend::UniformRow;
+use keywright_ring::sampling::SIGMA;
 use keywright_ring::{Evaluation, Poly, Seed, StreamId};
 
 use crate::{KeyElement, KeySpec, Parameters, RlweError};
@@ -28,6 +29,8 @@ pub struct SwitchingKey {
     digits: Vec<Range<usize>>,
     b: Vec<Poly<Evaluation>>,
     a: UniformPart,
+    /// Of one coefficient of the `e_j`.
+    error_variance: f64,
 }
 
 /// Domain separation of the streams of keys of different elements under one seed.
@@ -76,7 +79,24 @@ impl SwitchingKey {
                 return Err(RlweError::Count { what: "limbs of a key row", count, min: limbs, max: limbs });
             }
         }
-        Ok(Self { parameters: parameters.clone(), spec, digits, b, a })
+        let error_variance = SIGMA * SIGMA;
+        Ok(Self { parameters: parameters.clone(), spec, digits, b, a, error_variance })
+    }
+
+    /// The same key with the error of a derived one.
+    pub(crate) fn with_error_variance(self, error_variance: f64) -> Self {
+        Self { error_variance, ..self }
+    }
+
+    /// Variance of one coefficient of the errors `e_j`: that of fresh Gaussians for a key that the owner of the secret made,
+    /// more for a derived one ([`crate::derive`]).
+    pub fn error_variance(&self) -> f64 {
+        self.error_variance
+    }
+
+    /// Whether the key was derived from master keys.
+    pub fn is_derived(&self) -> bool {
+        self.error_variance > SIGMA * SIGMA
     }
 
     /// What the key is.
@@ -171,7 +191,8 @@ impl SwitchingKey {
             UniformPart::Stored(rows) => UniformPart::Stored(cut(rows)),
             UniformPart::Seeded(seed) => UniformPart::Seeded(*seed),
         };
-        Ok(Self { parameters: self.parameters.clone(), spec, digits, b, a })
+        let error_variance = self.error_variance;
+        Ok(Self { parameters: self.parameters.clone(), spec, digits, b, a, error_variance })
     }
 }
 

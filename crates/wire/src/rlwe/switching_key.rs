@@ -100,6 +100,14 @@ pub(crate) fn digits(spec: &KeySpec, parameters: &Parameters) -> Result<usize, W
     Ok(spec.validate(parameters)?.len())
 }
 
+/// Refuses a derived key: its noise is not part of the format, and it can be had again.
+pub(crate) fn require_made(key: &SwitchingKey) -> Result<(), WireError> {
+    if key.is_derived() {
+        return Err(WireError::DerivedKey { element: key.spec().element });
+    }
+    Ok(())
+}
+
 fn key_moduli<'p>(spec: &KeySpec, parameters: &'p Parameters) -> Vec<&'p Modulus> {
     spec.primes().map(|i| parameters.modulus(i)).collect()
 }
@@ -120,6 +128,7 @@ impl Record for SwitchingKey {
             "the switching key",
             "the parameters it is written for",
         )?;
+        require_made(self)?;
         let seed = match self.uniform() {
             UniformPart::Stored(_) => None,
             UniformPart::Seeded(seed) => Some(*seed),
