@@ -24,8 +24,10 @@ mod public_key;
 mod raise;
 #[cfg(feature = "std")]
 mod randomness;
+mod route;
 mod secret;
 mod security;
+mod stored_key;
 mod switch;
 mod switching_key;
 
@@ -34,7 +36,7 @@ pub use encryption::{RlweCiphertext, SeededCiphertext, decrypt, encrypt_zero, en
 pub use error::RlweError;
 pub use key_generator::KeyGenerator;
 pub use key_sequence::SwitchingKeys;
-pub use key_set::{EvaluationKeys, KeyUse};
+pub use key_set::{EvaluationKeys, KeyUse, ServedHop};
 pub use key_spec::{KeyElement, KeySpec, digit_ranges};
 pub use parallel::{for_each_index, for_each_item, join, threads};
 pub use parameters::{Parameters, ParametersLiteral, Security};
@@ -43,7 +45,9 @@ pub use public_key::PublicKey;
 pub use raise::raise_modulus;
 #[cfg(feature = "std")]
 pub use randomness::system_rng;
+pub use route::{Hop, KeyRoutes, Route};
 pub use secret::{SecretDistribution, SecretKey};
 pub use security::{maximum_log_qp, require_secure};
+pub use stored_key::{KeyLayout, KeySource, StoredKey};
 pub use switch::{Decomposed, Finish, RaisedDigits};
 pub use switching_key::{SwitchingKey, UniformPart};
