@@ -405,6 +405,17 @@ class EvaluationKeys:
     def save(self, path: _Path) -> None: ...
     @staticmethod
     def load(path: _Path, parameters: _KeyParameters) -> EvaluationKeys: ...
+    def following(
+        self,
+        routes: Sequence[tuple[int, Sequence[int], Sequence[tuple[int, int, KeySpec]]]],
+        relinearizations: Sequence[tuple[int, KeySpec]],
+    ) -> EvaluationKeys: ...
+    @staticmethod
+    def stream(
+        path: _Path, parameters: _KeyParameters, memory: int, steps: Sequence[Sequence[KeySpec]]
+    ) -> EvaluationKeys: ...
+    @property
+    def streaming(self) -> dict[str, float] | None: ...
 
 @final
 class LinearTransform:

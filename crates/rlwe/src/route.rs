@@ -56,7 +56,11 @@ impl KeyRoutes {
             let hops: Arc<[Hop]> = hops.into();
             let known = out.groups.entry((level, targets)).or_insert_with(|| hops.clone());
             if *known != hops {
-                return Err(RlweError::Route { level, child: 1, reason: "its group has another route already" });
+                return Err(RlweError::Route {
+                    level,
+                    child: 1,
+                    reason: "its group has another route already",
+                });
             }
         }
         for (level, spec) in relinearizations {

@@ -190,6 +190,12 @@ impl AsRef<KeyLayout> for SwitchingKey {
 
 impl fmt::Debug for SwitchingKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "SwitchingKey({:?}, {} digits, {} bytes)", self.layout.spec, self.layout.digits.len(), self.bytes())
+        write!(
+            f,
+            "SwitchingKey({:?}, {} digits, {} bytes)",
+            self.layout.spec,
+            self.layout.digits.len(),
+            self.bytes()
+        )
     }
 }

@@ -117,9 +117,10 @@ pub(super) fn hoist<'a>(
 ) -> Result<Vec<Hoisted<'a>>, CircuitError> {
     let rlwe = evaluator.parameters().rlwe();
     let mut out: Vec<Hoisted<'a>> = Vec::new();
-    let tiers = inputs.iter().enumerate().flat_map(|(index, input)| {
-        input.tiers.iter().enumerate().map(move |(hop, tier)| (index, hop, tier))
-    });
+    let tiers = inputs
+        .iter()
+        .enumerate()
+        .flat_map(|(index, input)| input.tiers.iter().enumerate().map(move |(hop, tier)| (index, hop, tier)));
     for (index, hop, tier) in tiers {
         let begin = out.len();
         for (baby, rotation) in &tier.babies {

@@ -19,9 +19,7 @@ use std::collections::BTreeMap;
 
 use keywright_ckks::{Ciphertext, Evaluator};
 use keywright_ring::{Evaluation, Poly, rotation_element};
-use keywright_rlwe::{
-    Parameters, RlweCiphertext, for_each_item, noise, raise_modulus,
-};
+use keywright_rlwe::{Parameters, RlweCiphertext, for_each_item, noise, raise_modulus};
 
 use super::baby_steps::{Input, Tier, hoist, products};
 use super::keys::{KeyFinder, Rotation, path};

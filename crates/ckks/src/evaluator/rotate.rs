@@ -59,9 +59,8 @@ impl Evaluator<'_> {
         while let Some(first) = hops.first() {
             // Hops from one place whose keys agree in digits and special primes share one decomposition.
             let (parent, plan) = (first.parent, first.found.plan.clone());
-            let (group, rest): (Vec<_>, Vec<_>) = hops
-                .into_iter()
-                .partition(|hop| hop.parent == parent && Arc::ptr_eq(&hop.found.plan, &plan));
+            let (group, rest): (Vec<_>, Vec<_>) =
+                hops.into_iter().partition(|hop| hop.parent == parent && Arc::ptr_eq(&hop.found.plan, &plan));
             hops = rest;
             let from = made.get(&parent).unwrap_or(a);
             let polys = &from.rlwe.polys;
@@ -73,10 +72,7 @@ impl Evaluator<'_> {
             }
             let finish: Vec<_> = group
                 .iter()
-                .map(|hop| Finish {
-                    addend: [Some(&polys[0]), None],
-                    automorphism: Some(&*hop.automorphism),
-                })
+                .map(|hop| Finish { addend: [Some(&polys[0]), None], automorphism: Some(&*hop.automorphism) })
                 .collect();
             let results: Vec<_> = group
                 .iter()

@@ -144,7 +144,12 @@ impl Drop for KeyStore {
 
 impl fmt::Debug for KeyStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "KeyStore({} keys, at most {} bytes in memory)", self.shared.entries.len(), self.shared.budget)
+        write!(
+            f,
+            "KeyStore({} keys, at most {} bytes in memory)",
+            self.shared.entries.len(),
+            self.shared.budget
+        )
     }
 }
 
