@@ -6,14 +6,14 @@ from pathlib import Path
 
 from keywright import plan as planning
 from keywright._terminal import Column, Terminal
+from keywright.plan import plan_file
 from keywright.plan.converters.network import convert
 
-from .common import CommandError
+from .common import CommandError, new_file, parse_bytes
 from .plan_picture import draw_frontier
 from .rotation_table import require_picture
 from .session import compile_model
 
-UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 MAX_PROGRAM_BYTES = 64 << 20
 
 COLUMNS = [
@@ -57,6 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--hops", type=int, default=2, choices=[1, 2, 3, 4], help="most hops (default: 2)")
     parser.add_argument("--calibration", type=Path, help="samples for fitting activations of a model (.npy)")
     parser.add_argument("--preset", help="parameters of a model (default: the smallest that fit)")
+    parser.add_argument("--out", type=Path, help="file for the plan, for keywright keygen --plan (.json)")
     parser.add_argument("--picture", type=Path, help="memory against time (.png or .svg)")
 
 
@@ -76,6 +77,9 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     chosen = (
         best if options.strategy == "optimal" else next(p for p in plans if p.strategy == options.strategy)
     )
+    if options.out is not None:
+        with new_file(options.out) as path:
+            path.write_text(plan_file.to_json(chosen), encoding="utf-8")
     if terminal.json:
         terminal.record({"program": program.digest, "strategies": rows, "plan": _described(chosen, model)})
     else:
@@ -102,12 +106,7 @@ def parse_budget(memory: str | None, time: str | None, every: float) -> planning
         CommandError: neither a number nor a known unit.
     """
     if memory is not None:
-        match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([A-Za-z]*)", memory.strip())
-        if match is None or match[2] not in UNITS:
-            raise CommandError(
-                f"{memory!r} is no amount of memory; write a number and one of {', '.join(UNITS)[2:]}"
-            )
-        return planning.Budget(stored_bytes=float(match[1]) * UNITS[match[2]])
+        return planning.Budget(stored_bytes=parse_bytes(memory))
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([xs])", (time or "1.05x").strip())
     if match is None:
         raise CommandError(
@@ -151,7 +150,7 @@ def _load(options: argparse.Namespace) -> planning.Program:
             )
         return planning.Program.from_json(path.read_text(encoding="utf-8", errors="replace"))
     compiled = compile_model(path, options.calibration, options.preset)
-    return convert(compiled.program, compiled.parameters, path.stem)
+    return convert(compiled.program, compiled.parameters, path.stem, compiled.plans)
 
 
 def _counted(program: planning.Program) -> str:

@@ -135,7 +135,7 @@ class Program:
                         "name": group.name,
                         "level": group.level,
                         "count": group.count,
-                        "targets": [[a.step, 1] if a.conjugate else a.step for a in group.targets],
+                        "targets": [describe(a) for a in group.targets],
                     }
                     for group in self.groups
                 ],
@@ -184,6 +184,29 @@ def make_group(
     return Group(name, level, tuple(sorted(targets - {Automorphism(0)})), count)
 
 
+def describe(automorphism: Automorphism) -> int | list[int]:
+    """Steps to the left, or [steps, 1] with a conjugation besides."""
+    return [automorphism.step, 1] if automorphism.conjugate else automorphism.step
+
+
+def read_automorphism(entry: Any, where: str = "") -> Automorphism:
+    """What `describe` wrote.
+
+    Raises:
+        ProgramError: a conjugation that is neither 0 nor 1.
+    """
+    step, conjugate = (entry, 0) if isinstance(entry, int) else entry
+    if conjugate not in (0, 1):
+        raise ProgramError(f"{where}conjugation {conjugate} must be 0 or 1")
+    return Automorphism(int(step), bool(conjugate))
+
+
+def _width(bits: object) -> float:
+    if isinstance(bits, bool) or not isinstance(bits, int | float):
+        raise ProgramError(f"a prime has {bits!r} bits; that is no number")
+    return bits
+
+
 def _read(cls: type[Program], data: Mapping[str, Any]) -> Program:
     chain = data["chain"]
     bound = chain.get("bound")
@@ -191,10 +214,7 @@ def _read(cls: type[Program], data: Mapping[str, Any]) -> Program:
     for order, entry in enumerate(data["groups"]):
         targets = set()
         for target in entry["targets"]:
-            step, conjugate = (target, 0) if isinstance(target, int) else target
-            if conjugate not in (0, 1):
-                raise ProgramError(f"group {order}: conjugation {conjugate} must be 0 or 1")
-            targets.add(Automorphism(int(step), bool(conjugate)))
+            targets.add(read_automorphism(target, f"group {order}: "))
         groups.append(
             Group(str(entry["name"]), int(entry["level"]), tuple(sorted(targets)), int(entry["count"]))
         )
@@ -202,8 +222,8 @@ def _read(cls: type[Program], data: Mapping[str, Any]) -> Program:
         str(data["name"]),
         Chain(
             int(chain["log_n"]),
-            tuple(int(bits) for bits in chain["q"]),
-            tuple(int(bits) for bits in chain["p"]),
+            tuple(_width(bits) for bits in chain["q"]),
+            tuple(_width(bits) for bits in chain["p"]),
             None if bound is None else int(bound),
         ),
         tuple(groups),
