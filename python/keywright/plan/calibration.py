@@ -16,7 +16,7 @@ from keywright import Parameters, __version__
 from keywright.errors import KeywrightError
 
 from .chain import Chain, Shape
-from .cost import CostModel, Use, Weights, uses
+from .cost import CostModel, Use, Weights, key_parts, uses
 
 FORMAT = "keywright-calibration-1"
 MAX_BYTES = 16 << 20
@@ -232,6 +232,7 @@ def fit(machine: str, measured: Sequence[Measured]) -> Calibration:
                 )
                 for entry in switches
             ]
+        made = _fit_keys(entries, "key", 3)
         weights[log_n] = Weights(
             transform=found[0],
             wide_transform=found[1],
@@ -239,8 +240,10 @@ def fit(machine: str, measured: Sequence[Measured]) -> Calibration:
             wide_product=found[3],
             conversion=found[4],
             wide_conversion=found[5],
-            key_limb=_per_limb(entries, "key"),
-            load_limb=_per_limb(entries, "load"),
+            key_limb=made[0],
+            key_row=made[1],
+            key_prime=made[2],
+            load_limb=_fit_keys(entries, "load", 1)[0],
         )
     return Calibration(machine, weights, tuple(measured))
 
@@ -268,16 +271,13 @@ def _row(entry: Measured, use: Use) -> NDArray[np.float64]:
     return np.array(use.own.features) + np.array(use.shared.features) / entry.count
 
 
-def _per_limb(entries: Sequence[Measured], what: str) -> float:
-    """Median time of a limb of 2^16 coefficients."""
-    found = [
-        entry.seconds
-        / (len(entry.shape.digits) * (entry.shape.level + 1 + entry.shape.special))
-        / 2.0 ** (entry.shape.chain.log_n - 16)
-        for entry in entries
-        if entry.what == what
-    ]
-    return float(np.median(found)) if found else 0.0
+def _fit_keys(entries: Sequence[Measured], what: str, parts: int) -> NDArray[np.float64]:
+    """Weights of the first of `key_parts`; zeros if nothing is measured."""
+    found = [entry for entry in entries if entry.what == what]
+    if not found:
+        return np.zeros(parts)
+    rows = np.array([np.array(key_parts(entry.shape)[:parts]) / entry.seconds for entry in found])
+    return _nonnegative(rows)
 
 
 def _nonnegative(rows: NDArray[np.float64]) -> NDArray[np.float64]:

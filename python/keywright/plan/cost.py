@@ -32,6 +32,8 @@ class Weights:
         conversion: one term of a conversion to one prime.
         key_limb: generating one limb of one row of a seeded key.
         load_limb: reading it from a file.
+        key_row: what is generated once for a row, beside its limbs: the error.
+        key_prime: what is generated once for a prime, beside its limbs: the secrets.
         wide_transform: a transform modulo a prime of more than 50 bits; None for as long as the others.
         wide_product: a product modulo such a prime; likewise.
         wide_conversion: a conversion term to such a prime; likewise.
@@ -42,6 +44,8 @@ class Weights:
     conversion: float
     key_limb: float
     load_limb: float = 0.0
+    key_row: float = 0.0
+    key_prime: float = 0.0
     wide_transform: float | None = None
     wide_product: float | None = None
     wide_conversion: float | None = None
@@ -170,11 +174,13 @@ class CostModel:
 
     def key_seconds(self, shape: Shape) -> float:
         """Making a key."""
-        return _limbs(shape) * self.of_degree(shape.chain.log_n).key_limb
+        weights = self.of_degree(shape.chain.log_n)
+        parts = zip(key_parts(shape), (weights.key_limb, weights.key_row, weights.key_prime), strict=True)
+        return sum(count * weight for count, weight in parts)
 
     def load_seconds(self, shape: Shape) -> float:
         """Reading a key from a file that the system has in memory."""
-        return _limbs(shape) * self.of_degree(shape.chain.log_n).load_limb
+        return key_parts(shape)[0] * self.of_degree(shape.chain.log_n).load_limb
 
     def _cheapest(self, shape: Shape, level: int) -> SwitchCost | None:
         weights = self.of_degree(shape.chain.log_n)
@@ -185,9 +191,11 @@ class CostModel:
         return min(costs, key=lambda cost: cost.alone, default=None)
 
 
-def _limbs(shape: Shape) -> float:
-    """Limbs of a key, in units of 2^16 coefficients."""
-    return len(shape.digits) * (shape.level + 1 + shape.special) * 2.0 ** (shape.chain.log_n - 16)
+def key_parts(shape: Shape) -> tuple[float, float, float]:
+    """Limbs, rows and primes of a key, in units of 2^16 coefficients."""
+    size = 2.0 ** (shape.chain.log_n - 16)
+    rows, primes = len(shape.digits), shape.level + 1 + shape.special
+    return rows * primes * size, rows * size, primes * size
 
 
 def uses(shape: Shape, level: int) -> list[Use]:

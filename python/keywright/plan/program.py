@@ -64,12 +64,14 @@ class Program:
         chain: the primes.
         groups: automorphisms, in program order.
         relinearizations: by level, each level once.
+        noise_bits: the error budget: the most that `KeyPlan.noise_bits` of a plan may be; None for any.
     """
 
     name: str
     chain: Chain
     groups: tuple[Group, ...]
     relinearizations: tuple[Relinearizations, ...] = ()
+    noise_bits: float | None = None
 
     def __post_init__(self) -> None:
         """Check levels and counts.
@@ -78,6 +80,8 @@ class Program:
             ProgramError: a level outside the chain, a count below 1, an automorphism outside the slots, too
                 many groups.
         """
+        if self.noise_bits is not None and not 0 <= self.noise_bits < float("inf"):
+            raise ProgramError(f"{self.name}: an error budget of {self.noise_bits} bits is not one, 0 or more")
         if len(self.groups) > MAX_GROUPS:
             raise ProgramError(f"{self.name}: {len(self.groups)} groups; there may be {MAX_GROUPS}")
         uses: tuple[Group | Relinearizations, ...] = (*self.groups, *self.relinearizations)
@@ -112,7 +116,7 @@ class Program:
                 found[key] = group
             else:
                 found[key] = Group(old.name, old.level, old.targets, old.count + group.count)
-        return Program(self.name, self.chain, tuple(found.values()), self.relinearizations)
+        return Program(self.name, self.chain, tuple(found.values()), self.relinearizations, self.noise_bits)
 
     def highest_levels(self) -> dict[Automorphism, int]:
         """Every automorphism with the highest level at which it is needed, sorted."""
@@ -125,6 +129,7 @@ class Program:
     def to_json(self) -> str:
         """The documented form: automorphisms are rotations to the left, a conjugation besides as [step,
         1]."""
+        budget = {} if self.noise_bits is None else {"noise_bits": self.noise_bits}
         return json.dumps(
             {
                 "format": FORMAT,
@@ -140,6 +145,7 @@ class Program:
                     for group in self.groups
                 ],
                 "relinearizations": [asdict(use) for use in self.relinearizations],
+                **budget,
             },
             separators=(",", ":"),
         )
@@ -218,6 +224,7 @@ def _read(cls: type[Program], data: Mapping[str, Any]) -> Program:
         groups.append(
             Group(str(entry["name"]), int(entry["level"]), tuple(sorted(targets)), int(entry["count"]))
         )
+    noise = data.get("noise_bits")
     return cls(
         str(data["name"]),
         Chain(
@@ -228,4 +235,5 @@ def _read(cls: type[Program], data: Mapping[str, Any]) -> Program:
         ),
         tuple(groups),
         tuple(Relinearizations(int(use["level"]), int(use["count"])) for use in data["relinearizations"]),
+        None if noise is None else float(noise),
     )
