@@ -134,6 +134,19 @@ class MissingKeyError(KeywrightError, LookupError):
     nearest: str | None
 
 
+class DerivationError(KeywrightError, LookupError):
+    """A key that master keys do not make, or a derived key where only those made by their owner can be.
+
+    Attributes:
+        element: "galois g", "relinearization" or "secret n".
+        reason: "kind" (no Galois key), "unreachable" (no product of so few master keys' automorphisms, or
+            the identity), "written" (derived keys are not stored: store the master keys).
+    """
+
+    element: str
+    reason: str
+
+
 class KeyUseError(KeywrightError, ValueError):
     """A key cannot be used as asked, or the keys of a linear transform have other special primes than it.
 

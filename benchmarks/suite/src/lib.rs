@@ -5,6 +5,7 @@ mod bootstrap;
 mod key_design;
 mod limit;
 mod record;
+mod relinearization;
 mod set;
 mod works;
 
@@ -12,5 +13,6 @@ pub use bootstrap::{BootstrapRequest, Event, bootstrap_names, run_bootstrap};
 pub use key_design::{DesignRecord, DesignRequest, Timing, most_special, run_design};
 pub use limit::{Machine, Operations};
 pub use record::{BootstrapFigures, Record};
+pub use relinearization::{RelinearizationRecord, RelinearizationRequest, run_relinearization};
 pub use set::{BenchSet, SETS};
 pub use works::{BenchError, Request, WORKS, run};

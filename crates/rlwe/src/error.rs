@@ -175,6 +175,17 @@ pub enum RlweError {
          which it is used"
     )]
     EphemeralRepeated(KeyElement),
+    /// A key that is no Galois key was to be derived, or to be a master key.
+    #[error("the key for {0} is no Galois key; only those are derived from others. Its owner has to make it")]
+    NotGalois(KeyElement),
+    /// Master keys do not make a key.
+    #[error("the key for {element} cannot be derived: {reason}")]
+    Underivable {
+        /// Element of the key.
+        element: KeyElement,
+        /// Why not.
+        reason: &'static str,
+    },
     /// Objects of different parameters were mixed.
     #[error("{left} and {right} belong to different parameters")]
     MixedParameters {

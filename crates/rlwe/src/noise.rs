@@ -62,7 +62,7 @@ pub fn key_switch(parameters: &Parameters, plan: &SwitchPlan, key: &impl AsRef<K
 /// in units of a ciphertext modulo `Q` (its error modulo `Q P D`, divided by `P D`).
 ///
 /// Digit `j` is uniform in `[-Q_j/2, Q_j/2]`, and meets the sum of the errors of the key rows that serve it:
-/// `N sum_j r_j Q_j^2 / 12 sigma^2 / (P D)^2`.
+/// `N sum_j r_j Q_j^2 / 12 V_e / (P D)^2`, where `V_e` is [`KeyLayout::error_variance`].
 pub fn key_switch_raised(parameters: &Parameters, plan: &SwitchPlan, key: &impl AsRef<KeyLayout>) -> f64 {
     let bits = |list: &mut dyn Iterator<Item = usize>| list.map(|i| parameters.log2_prime(i)).sum::<f64>();
     let rescale = plan.division.kept <= plan.level;
@@ -77,7 +77,7 @@ pub fn key_switch_raised(parameters: &Parameters, plan: &SwitchPlan, key: &impl 
             count * exp2(2.0 * (bits(&mut digit.clone()) - divisor)) / 12.0
         })
         .sum();
-    parameters.n() as f64 * digits * SIGMA * SIGMA
+    parameters.n() as f64 * digits * key.as_ref().error_variance
 }
 
 /// The largest error of any coefficient for a given variance, except with probability below `2^-40`.

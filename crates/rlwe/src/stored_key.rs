@@ -3,10 +3,12 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::ops::Range;
 
+use keywright_ring::sampling::SIGMA;
+
 use crate::{KeySpec, Parameters, RlweError, SwitchingKey};
 
 /// What a key is without its residues: all that planning a switch and bounding its error needs.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct KeyLayout {
     /// What the key is.
     pub spec: KeySpec,
@@ -14,6 +16,8 @@ pub struct KeyLayout {
     pub digits: Vec<Range<usize>>,
     /// Bytes of its residues and seed in memory.
     pub bytes: usize,
+    /// Variance of one coefficient of the errors of its rows: [`SwitchingKey::error_variance`].
+    pub error_variance: f64,
 }
 
 impl KeyLayout {
@@ -25,7 +29,12 @@ impl KeyLayout {
         let digits = spec.validate(parameters)?;
         let half = parameters.n() * 8 * digits.len() * (spec.level + 1 + spec.special.len());
         let bytes = if spec.seeded { half + 32 } else { 2 * half };
-        Ok(Self { spec, digits, bytes })
+        Ok(Self { spec, digits, bytes, error_variance: SIGMA * SIGMA })
+    }
+
+    /// Whether the key was derived from master keys.
+    pub fn is_derived(&self) -> bool {
+        self.error_variance > SIGMA * SIGMA
     }
 }
 

@@ -80,6 +80,23 @@ impl SwitchingKey {
         Ok(Self { parameters: parameters.clone(), layout: Arc::new(layout), b, a })
     }
 
+    /// The same key with the error of a derived one.
+    pub(crate) fn with_error_variance(self, error_variance: f64) -> Self {
+        let layout = KeyLayout { error_variance, ..(*self.layout).clone() };
+        Self { layout: Arc::new(layout), ..self }
+    }
+
+    /// Variance of one coefficient of the errors `e_j`: that of fresh Gaussians for a key that the owner of the secret made,
+    /// more for a derived one ([`crate::derive`]).
+    pub fn error_variance(&self) -> f64 {
+        self.layout.error_variance
+    }
+
+    /// Whether the key was derived from master keys.
+    pub fn is_derived(&self) -> bool {
+        self.layout.is_derived()
+    }
+
     /// What the key is.
     pub fn spec(&self) -> &KeySpec {
         &self.layout.spec
@@ -155,7 +172,10 @@ impl SwitchingKey {
         if level > self.layout.spec.level {
             return Err(RlweError::Level { level, max: self.layout.spec.level, object: "the key" });
         }
-        let layout = KeyLayout::new(&self.parameters, KeySpec { level, ..self.layout.spec.clone() })?;
+        let layout = KeyLayout {
+            error_variance: self.layout.error_variance,
+            ..KeyLayout::new(&self.parameters, KeySpec { level, ..self.layout.spec.clone() })?
+        };
         let KeyLayout { spec, digits, .. } = &layout;
         let cut = |rows: &[Poly<Evaluation>]| -> Vec<Poly<Evaluation>> {
             rows[..digits.len()]

@@ -24,10 +24,11 @@ pub use writer::KeySetWriter;
 
 use crate::body::{BodyReader, BodyWriter};
 use crate::object::Record;
+use crate::rlwe::switching_key::require_made;
 use crate::{Identity, Kind, Wire, WireError};
 
 /// Refuses a key that is not the one of its place in the directory.
-fn require_spec(index: usize, found: &KeySpec, expected: &KeySpec) -> Result<(), WireError> {
+pub(crate) fn require_spec(index: usize, found: &KeySpec, expected: &KeySpec) -> Result<(), WireError> {
     if found == expected {
         return Ok(());
     }
@@ -46,6 +47,7 @@ impl Record for EvaluationKeys {
 
     fn descriptor(&self, parameters: &Parameters) -> Result<Directory, WireError> {
         self.parameters().require_same(parameters, "the key set", "the parameters it is written for")?;
+        self.iter().try_for_each(|key| require_made(key))?;
         Directory::new(self.iter().map(|key| key.spec().clone()), parameters)
     }
 
