@@ -1,19 +1,15 @@
 """The transform pipeline against the definition of the transform: every kind of neighbour, pauses, corner values."""
 
 import random
-import sys
-from pathlib import Path
 
 import cocotb
 import pytest
 from cocotb.clock import Clock
 from cocotb.triggers import FallingEdge
-from conftest import BUILD, RTL
+from conftest import BUILD
+from pipe_twiddles import tables
 from sparse import NARROW, WIDE, moduli
-
-sys.path.append(str(RTL))
-from generate_twiddles import tables  # noqa: E402
-from transforms import forward, packed, scrambled, unpacked  # noqa: E402
+from transforms import forward, packed, scrambled, unpacked
 
 FORMS = [WIDE[0], NARROW[2], WIDE[1]]
 WIDTH = 60
@@ -77,15 +73,14 @@ async def transforms_streams(dut) -> None:
 
 
 @pytest.mark.parametrize("log_lanes", [2, 3])
-def test_ntt_pipe(simulate, log_lanes: int) -> None:
-    folder = BUILD / "tables"
+def test_ntt_pipe(simulate, request, log_lanes: int) -> None:
+    folder = BUILD / "results" / request.node.name
     folder.mkdir(parents=True, exist_ok=True)
-    prefix = Path(folder / f"test-{log_lanes}")
-    tables(prefix, [form.value for form in FORMS], log_lanes, WIDTH)
+    tables(folder / "tables", [form.value for form in FORMS], log_lanes, WIDTH)
     simulate(
         "ntt_pipe",
         {
             "LogLanes": log_lanes, "Width": WIDTH, "Count": 3, "SelWidth": 2, "UserWidth": 8, "FoldWidth": 36,
-            "Moduli": moduli(FORMS, WIDTH), "Tables": f'"{prefix}"',
+            "Moduli": moduli(FORMS, WIDTH),
         },
     )  # fmt: skip

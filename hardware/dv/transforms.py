@@ -1,6 +1,6 @@
 """Negacyclic transforms by their definition, and the streams that ntt_pipe takes and gives."""
 
-from generate_twiddles import reversed_bits, root
+from pipe_twiddles import reversed_bits, root
 
 
 def forward(coefficients: list[int], q: int) -> list[int]:

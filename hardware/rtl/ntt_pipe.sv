@@ -16,7 +16,7 @@ module ntt_pipe #(
     parameter int unsigned UserWidth = 1,
     parameter int unsigned FoldWidth = 36,
     parameter logic [Count*sparse_moduli_pkg::FormWidth-1:0] Moduli = {Count{sparse_moduli_pkg::Boosted}},
-    // Paths of the tables, see rtl/generate_twiddles.py.
+    // Paths of the tables, see generate/pipe_twiddles.py.
     parameter Tables = "tables",
     localparam int unsigned Lanes = 1 << LogLanes,
     localparam int unsigned TimeWidth = 3 * LogLanes
@@ -53,7 +53,7 @@ module ntt_pipe #(
     end
   end
 
-  logic [Lanes*Width-1:0] columns, rows;
+  logic [Lanes*Width-1:0] columns, rows, result;
   logic [TimeWidth-1:0] middle_time, second_time;
   logic second_inverse;
   logic [SelWidth-1:0] second_sel;
@@ -79,7 +79,7 @@ module ntt_pipe #(
 
   // The second half works on the previous polynomial; its data come Lead after this tag.
   delay_line #(
-      .Width(TimeWidth + TagWidth), .Depth(Half + 3)
+      .Width(TimeWidth + TagWidth), .Depth(Half + 3), .Cleared(1'b1)
   ) u_tag_second (
       .clk_i, .rst_ni, .en_i,
       .d_i({time_i, previous_q}),
@@ -94,10 +94,19 @@ module ntt_pipe #(
       .sel_i(second_sel),
       .time_i(second_time),
       .data_i(rows),
-      .data_o
+      .data_o(result)
   );
+  // Lanes of the last digit are in reversed order.
+  for (genvar l = 0; l < Lanes; l++) begin : gen_lane
+    localparam logic [LogLanes-1:0] Lane = LogLanes'(l);
+    wire [LogLanes-1:0] source;
+    for (genvar i = 0; i < LogLanes; i++) begin : gen_bit
+      assign source[i] = Lane[LogLanes-1-i];
+    end
+    assign data_o[Width*l+:Width] = result[Width*source+:Width];
+  end
   delay_line #(
-      .Width(TimeWidth + UserWidth), .Depth(Lead + Half)
+      .Width(TimeWidth + UserWidth), .Depth(Lead + Half), .Cleared(1'b1)
   ) u_tag_out (
       .clk_i, .rst_ni, .en_i, .d_i({second_time, second_user}), .q_o({time_o, user_o})
   );

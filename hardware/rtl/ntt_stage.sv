@@ -32,8 +32,8 @@ module ntt_stage #(
   assign sel[0] = sel_i;
   assign data_o = data[LogLanes];
 
-  for (genvar x = 0; x < LogLanes; x++) begin : g_layer
-    for (genvar p = 0; p < Lanes / 2; p++) begin : g_pair
+  for (genvar x = 0; x < LogLanes; x++) begin : gen_layer
+    for (genvar p = 0; p < Lanes / 2; p++) begin : gen_pair
       localparam int unsigned Below = p % (1 << x);
       localparam int unsigned Above = p >> x;
       localparam int unsigned Top = Above << (x + 1) | Below;
@@ -56,7 +56,7 @@ module ntt_stage #(
           .y_o(data[x+1][Bottom*Width+:Width])
       );
     end
-    if (x + 1 < LogLanes) begin : g_next
+    if (x + 1 < LogLanes) begin : gen_next
       delay_line #(
           .Width((Lanes - 1) * Width + SelWidth + 1), .Depth(9)
       ) u_delay (
@@ -64,7 +64,7 @@ module ntt_stage #(
           .d_i({twiddles[x], sel[x], inverse[x]}),
           .q_o({twiddles[x+1], sel[x+1], inverse[x+1]})
       );
-    end else begin : g_last
+    end else begin : gen_last
       assign {twiddles[x+1], sel[x+1], inverse[x+1]} = '0;
     end
   end

@@ -28,7 +28,7 @@ module transpose_full #(
   // Written: the lane of bank b is b ^ w1. Read: the lane (w1) of bank b is b ^ l, with l = reversed(r1).
   assign mix_in = t1;
 
-  for (genvar b = 0; b < Lanes; b++) begin : g_bank
+  for (genvar b = 0; b < Lanes; b++) begin : gen_bank
     (* ram_style = "ultra" *) logic [Width-1:0] memory[1<<3*LogLanes];
     localparam logic [LogLanes-1:0] Bank = LogLanes'(b);
     logic [LogLanes-1:0] lane;
@@ -54,7 +54,7 @@ module transpose_full #(
     assign read[Width*b+:Width] = word_q;
   end
 
-  for (genvar l = 0; l < Lanes; l++) begin : g_lane
+  for (genvar l = 0; l < Lanes; l++) begin : gen_lane
     logic [LogLanes-1:0] bank;
     assign bank = LogLanes'(l) ^ mix2_q;
     always_ff @(posedge clk_i) if (en_i) data_o[Width*l+:Width] <= read[Width*bank+:Width];

@@ -20,7 +20,7 @@ module transpose_tile #(
   assign time_now = beat_i[LogLanes-1:0];
 
 
-  for (genvar b = 0; b < Lanes; b++) begin : g_bank
+  for (genvar b = 0; b < Lanes; b++) begin : gen_bank
     logic [Width-1:0] memory[Lanes];
     logic [LogLanes-1:0] address, lane;
     logic [Width-1:0] word_q;
@@ -42,7 +42,7 @@ module transpose_tile #(
 
   always_ff @(posedge clk_i) if (en_i) time_q <= time_now;
 
-  for (genvar l = 0; l < Lanes; l++) begin : g_lane
+  for (genvar l = 0; l < Lanes; l++) begin : gen_lane
     logic [LogLanes-1:0] bank;
     assign bank = LogLanes'(l) ^ time_q;
     assign data_o[Width*l+:Width] = read[Width*bank+:Width];

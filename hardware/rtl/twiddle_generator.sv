@@ -132,7 +132,7 @@ module twiddle_generator #(
 
   // Powers, as the serial multiplier and the parallel ones read them.
   logic [Levels-1:0][Width-1:0] serial_power, full_power;
-  for (genvar i = 0; i < Levels; i++) begin : g_power
+  for (genvar i = 0; i < Levels; i++) begin : gen_power
     (* ram_style = "distributed" *) logic [Width-1:0] memory[Depth];
     always_ff @(posedge clk_i) if (en_i && exponent == LogLanes'(i)) memory[power_place] <= power;
     assign serial_power[i] = memory[place_of(tag_serial)];
@@ -164,7 +164,7 @@ module twiddle_generator #(
 
   logic [(Lanes-1)*Width-1:0] serial_first_q, serial_second_q, full, full_second;
   localparam int unsigned FullWidth = $clog2(2 * Count * Lanes);
-  for (genvar e = 0; e < Lanes - 1; e++) begin : g_factor
+  for (genvar e = 0; e < Lanes - 1; e++) begin : gen_factor
     localparam int unsigned Group = $clog2(e + 2) - 1;
     (* ram_style = "distributed" *) logic [Width-1:0] memory[Depth];
     always_ff @(posedge clk_i) begin
