@@ -9,6 +9,7 @@ extern crate alloc;
 #[cfg(feature = "std")]
 extern crate std;
 
+mod arithmetic;
 mod division;
 mod encryption;
 mod error;
