@@ -9,6 +9,7 @@ extern crate alloc;
 #[cfg(feature = "std")]
 extern crate std;
 
+mod arithmetic;
 pub mod derive;
 mod division;
 mod encryption;
