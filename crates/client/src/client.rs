@@ -13,7 +13,10 @@ use crate::key::{
     write_public_key, write_secret,
 };
 use crate::machine::{Arithmetic, Machine, with_engine};
-use crate::{ClientError, ClientParameters, Entropy, Numbers, Sink, Word, encrypt, encrypt_symmetric};
+use crate::{
+    ClientError, ClientParameters, Dropped, Entropy, Numbers, Sink, Word, encrypt, encrypt_compact,
+    encrypt_symmetric, encrypt_symmetric_compact,
+};
 
 /// The owner of a secret: makes keys, encrypts with the secret, decrypts. All memory is taken when it is made; secrets are wiped
 /// when it is dropped, and are never shown.
@@ -122,6 +125,31 @@ impl Client {
         })
     }
 
+    /// Encrypts numbers with the secret in [`crate::CompactForm`]: a seed, and the coefficients that carry numbers without `dropped` low bits.
+    ///
+    /// # Errors
+    /// As [`encrypt_symmetric_compact`].
+    pub fn encrypt_compact<T: Numbers + ?Sized>(
+        &mut self,
+        numbers: &T,
+        dropped: u32,
+        sink: &mut dyn Sink,
+    ) -> Result<(), ClientError> {
+        let (parameters, rng) = (&self.parameters, &mut self.rng);
+        with_engine!(&mut self.machine, working, keys, {
+            encrypt_symmetric_compact(
+                &working.engine,
+                parameters,
+                &keys.secret,
+                numbers,
+                dropped,
+                rng,
+                &mut working.limb,
+                sink,
+            )
+        })
+    }
+
     /// Decrypts the numbers of an answer, in units of their last place: as many as `numbers` takes.
     ///
     /// # Errors
@@ -221,6 +249,34 @@ impl Encryptor {
                 parameters,
                 &key,
                 numbers,
+                rng,
+                &mut working.mask,
+                &mut working.limb,
+                sink,
+            )
+        })
+    }
+
+    /// Encrypts numbers in [`crate::CompactForm`], without low bits of both halves.
+    ///
+    /// # Errors
+    /// As [`encrypt_compact`].
+    pub fn encrypt_compact<T: Numbers + ?Sized>(
+        &mut self,
+        numbers: &T,
+        dropped: Dropped,
+        sink: &mut dyn Sink,
+    ) -> Result<(), ClientError> {
+        let (parameters, rng) = (&self.parameters, &mut self.rng);
+        with_engine!(&mut self.machine, working, keys, {
+            let Some([b, a]) = &keys.public else { return Ok(()) };
+            let key = PublicKey { b: Half::Residues(b), a: Half::Residues(a) };
+            encrypt_compact(
+                &working.engine,
+                parameters,
+                &key,
+                numbers,
+                dropped,
                 rng,
                 &mut working.mask,
                 &mut working.limb,

@@ -36,8 +36,8 @@ pub(crate) enum Kind {
     PublicKey = 0x0002,
     Ciphertext = 0x0103,
     SeededCiphertext = 0x0104,
-    Parameters = 0x0105,
-    Compact = 0x0106,
+    Compact = 0x0105,
+    Parameters = 0x0106,
     SecretKey = 0x8001,
 }
 
@@ -175,6 +175,13 @@ pub(crate) struct Object<'a> {
 }
 
 impl<'a> Object<'a> {
+    /// What the first bytes of an object say that it is.
+    #[cfg(feature = "server")]
+    pub(crate) fn kind_of(bytes: &[u8]) -> Option<u16> {
+        let rest = bytes.strip_prefix(&MAGIC)?;
+        Some(u16::from_le_bytes([*rest.get(2)?, *rest.get(3)?]))
+    }
+
     /// The object that takes all of `bytes`.
     pub(crate) fn read(what: &'static str, bytes: &'a [u8]) -> Result<Self, ClientError> {
         let refuse = |problem| Err(ClientError::Format { what, problem });

@@ -1,12 +1,15 @@
 #![doc = include_str!("lib.md")]
 #![no_std]
 #![forbid(unsafe_code)]
-#![deny(clippy::float_arithmetic)]
+#![cfg_attr(not(feature = "server"), deny(clippy::float_arithmetic))]
 
 extern crate alloc;
+#[cfg(feature = "std")]
+extern crate std;
 
 mod client;
 mod compact;
+mod compact_form;
 mod decrypt;
 mod encrypt;
 mod engine;
@@ -20,10 +23,15 @@ mod parameters;
 pub mod reduction;
 #[cfg(feature = "std")]
 mod ring_engine;
+#[cfg(feature = "server")]
+pub mod server;
 mod word;
 
 pub use client::{Client, Encryptor};
 pub use compact::Compact;
+pub use compact_form::{
+    CompactForm, Dropped, SecondHalf, encrypt_compact, encrypt_symmetric_compact, write_compact,
+};
 pub use decrypt::Answer;
 pub use encrypt::{encrypt, encrypt_symmetric};
 pub use engine::{CHUNK, Engine};
