@@ -18,6 +18,7 @@ import keywright as kw
 import numpy as np
 import onnx
 import pytest
+from keywright import nn
 from keywright._core import bench_bootstrap
 from keywright.cli import main
 from keywright.commands.session import compile_model
@@ -73,9 +74,15 @@ def test_client_and_server_are_separate_processes(folder: Path, keys: Path, tmp_
         printed = done.stdout
     labels = np.load(folder / "labels.npy")
     assert np.load(result).argmax(1).tolist() == labels.tolist()
-    assert [json.loads(line)["prediction"] for line in printed.splitlines()] == labels.tolist()
-    # Nothing on the server is a secret or can be read with the parameters of one.
+    rows = [json.loads(line) for line in printed.splitlines()]
+    assert [row["prediction"] for row in rows] == labels.tolist()
+    # The bound is that of the network's outputs, which are the ciphertexts' values times a power of two.
+    program = nn.Program.load(client / "program.kwp")
     parameters = kw.Parameters.load(server / "parameters.kw")
+    answers = {path: kw.Ciphertext.load(path, parameters) for path in answer.iterdir()}
+    bounds = sorted(row["error_bound"] for row in rows)
+    assert bounds == sorted(one.error_bound * program.output_scale for one in answers.values())
+    # Nothing on the server is a secret or can be read with the parameters of one.
     for path in [*server.iterdir(), *sent.iterdir(), *answer.iterdir()]:
         if path.suffix == ".kw":
             assert not kw.inspect(path)["secret"]

@@ -269,6 +269,22 @@ fn rlwe<'py>(py: Python<'py>, error: &RlweError) -> PyResult<Described<'py>> {
         RlweError::EphemeralSecret(element) | RlweError::EphemeralRepeated(element) => {
             described!(py, "ParameterError", what = "encapsulation keys", value = element_name(element))
         }
+        RlweError::Route { level, child, .. } => {
+            described!(py, "PlanMismatchError", level = level, galois_element = child)
+        }
+        RlweError::NotPlanned { level, .. } => described!(py, "PlanMismatchError", level = level),
+        RlweError::KeyMemory { needed, budget } => {
+            described!(py, "KeyMemoryError", needed = needed, budget = budget)
+        }
+        RlweError::KeySource { element, level, .. } => {
+            described!(py, "KeySourceError", element = element_name(element), level = level)
+        }
+        RlweError::NotGalois(element) => {
+            described!(py, "DerivationError", element = element_name(element), reason = "kind")
+        }
+        RlweError::Underivable { element, .. } => {
+            described!(py, "DerivationError", element = element_name(element), reason = "unreachable")
+        }
         RlweError::Randomness(_) => described!(py, "RandomnessError"),
         _ => described!(py, "KeywrightError"),
     }
@@ -534,6 +550,9 @@ fn wire<'py>(py: Python<'py>, error: &WireError) -> PyResult<Described<'py>> {
             level = level,
             nearest = py.None()
         ),
+        WireError::DerivedKey { element } => {
+            described!(py, "DerivationError", element = element_name(element), reason = "written")
+        }
         WireError::Truncated { needed, missing, .. } => {
             described!(py, "FormatError", reason = "truncated", found = needed - missing, expected = needed)
         }

@@ -85,7 +85,7 @@ impl Backend for Portable {
     }
 
     fn expand_uniform(&self, seed: &Seed, id: StreamId, m: &Modulus, out: &mut [u64]) {
-        expander::fill_uniform(seed, id, m, out);
+        expander::fill_uniform(seed, id, m, 0, out);
     }
 
     fn key_stream(&self, key: &[u32; 16], first: u64, out: &mut [u64]) {

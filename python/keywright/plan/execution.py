@@ -1,0 +1,153 @@
+"""From a plan to what the engine takes: keys to make, routes to follow, the order in which keys are needed."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+from keywright import BootstrapperPlan, EvaluationKeys, KeySpec, Parameters
+from keywright.errors import PlanMismatchError
+
+from .converters.network import chain_of, convert, steps
+from .cost import CostModel
+from .key_plan import KeyPlan, PlannedKey
+
+if TYPE_CHECKING:
+    from keywright.nn import Program as Network
+
+
+class PlanExecution:
+    """A plan on parameters.
+
+    Args:
+        plan: the plan.
+        parameters: those that its program is for.
+        network: what is to be run; a plan for another one is refused.
+        bootstraps: plans of the network's bootstraps, in order.
+
+    Raises:
+        PlanMismatchError: the plan is for other primes, or for another program.
+    """
+
+    def __init__(
+        self,
+        plan: KeyPlan,
+        parameters: Parameters,
+        network: "Network | None" = None,
+        bootstraps: Sequence[BootstrapperPlan] = (),
+    ) -> None:
+        chain = chain_of(parameters)
+        if chain != plan.program.chain:
+            raise PlanMismatchError(
+                f"the plan is for primes of {_widths(plan.program.chain.q)} and {_widths(plan.program.chain.p)} "
+                f"bits in a ring of degree 2^{plan.program.chain.log_n}, the parameters have "
+                f"{_widths(chain.q)} and {_widths(chain.p)} in one of 2^{chain.log_n}"
+            )
+        if network is not None:
+            found = replace(plan.program, noise_bits=None).merged().digest
+            expected = convert(network, parameters, plan.program.name, bootstraps).merged().digest
+            if found != expected:
+                raise PlanMismatchError(
+                    f"the plan is for program {found[:16]}, this one is {expected[:16]}; plan it again",
+                    found=found,
+                    expected=expected,
+                )
+        self.plan, self.parameters, self.network = plan, parameters, network
+        self.bootstraps = tuple(bootstraps)
+        self._specs = {key: self._spec(key) for key in plan.keys}
+
+    def key_specs(self) -> list[KeySpec]:
+        """Exactly the plan's keys, and those to and from the ephemeral secrets of bootstraps."""
+        fixed = [spec for plan in self.bootstraps for spec in plan.fixed_keys]
+        return [*self._specs.values(), *dict.fromkeys(fixed)]
+
+    def follow(self, keys: EvaluationKeys) -> EvaluationKeys:
+        """The keys, used as the plan says.
+
+        Raises:
+            PlanMismatchError: they are not the plan's.
+        """
+        found, expected = keys_digest(keys), keys_digest(self._specs.values())
+        if found != expected:
+            raise PlanMismatchError(
+                f"the keys have digest {found[:16]}, those of the plan {expected[:16]}; make them with "
+                "keywright keygen --plan",
+                found=found,
+                expected=expected,
+            )
+        galois = self.plan.program.automorphisms.galois_element
+        routes = {}
+        for group, tree in zip(self.plan.program.groups, self.plan.hops, strict=True):
+            hops = [(galois(hop.parent), galois(hop.child), self._specs[hop.key]) for hop in tree]
+            routes.setdefault(
+                (group.level, group.targets), (group.level, [galois(a) for a in group.targets], hops)
+            )
+        relinearizations = [(level, self._specs[key]) for level, key in self.plan.relinearization.items()]
+        return keys.following(list(routes.values()), relinearizations)
+
+    def special(self, level: int, model: CostModel | None = None) -> list[int]:
+        """The primes that most key switches of linear transforms at a level divide by: those to encode
+        diagonals for. Others are divided before they meet the diagonals."""
+        model = model or CostModel()
+        count: Counter[tuple[int, ...]] = Counter()
+        for group, tree in zip(self.plan.program.groups, self.plan.hops, strict=True):
+            if group.level == level:
+                for hop in tree:
+                    cost = model.switch(hop.key.shape, level)
+                    if cost is not None:
+                        count[cost.removed] += group.count
+        if not count:
+            first = self.parameters.max_level + 1
+            return list(range(first, first + len(self.parameters.p)))
+        return list(max(count, key=lambda removed: (count[removed], removed)))
+
+    def key_steps(self) -> list[list[KeySpec]]:
+        """The keys of each step of the network, in order: what `EvaluationKeys.stream` takes.
+
+        Raises:
+            ValueError: there is no network.
+        """
+        if self.network is None:
+            raise ValueError("the order of steps is that of a network; none was given")
+        trees = {
+            (group.level, group.targets): tree
+            for group, tree in zip(self.plan.program.groups, self.plan.hops, strict=True)
+        }
+        out: list[list[KeySpec]] = []
+        for groups, relinearizations in steps(self.network, self.plan.program, self.bootstraps):
+            for group in groups:
+                used = [self._specs[hop.key] for hop in trees[group.level, group.targets]]
+                out.append(list(dict.fromkeys(used)))
+            levels = sorted(relinearizations, reverse=True)
+            out += [[self._specs[self.plan.relinearization[level]]] for level in levels]
+        return out
+
+    def _spec(self, key: PlannedKey) -> KeySpec:
+        shape, parameters = key.shape, self.parameters
+        special = list(shape.special_primes)
+        # A digit has at most as many primes as there are; a larger alpha says the same.
+        alpha = min(shape.alpha, max(shape.level + 1, len(special)))
+        if key.automorphism is None:
+            spec = KeySpec.relinearization(parameters, shape.level, alpha, True, special)
+        else:
+            element = self.plan.program.automorphisms.galois_element(key.automorphism)
+            spec = KeySpec.galois(parameters, element, shape.level, alpha, True, special)
+        if spec.bytes != shape.stored_bytes:
+            raise PlanMismatchError(f"{spec!r} has {spec.bytes} bytes, {shape.stored_bytes} are planned")
+        return spec
+
+
+def keys_digest(keys: Iterable[KeySpec]) -> str:
+    """SHA-256 of what the keys of automorphisms and relinearisations are, in any order."""
+    lines = sorted(
+        f"{spec.galois_element or 0} {spec.level} {spec.alpha} {spec.special} {spec.seeded}"
+        for spec in keys
+        if spec.kind in ("rotation", "conjugation", "galois", "relinearization")
+    )
+    return sha256("\n".join(lines).encode()).hexdigest()
+
+
+def _widths(bits: Sequence[float]) -> str:
+    return ", ".join(f"{width:.2f}" for width in bits)
+
