@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from keywright import BootstrapperPlan, EvaluationKeys, KeySpec, Parameters
 from keywright.errors import PlanMismatchError
 
+from .chain import Chain
 from .converters.network import bootstrap_steps, chain_of, convert, steps
 from .cost import CostModel
 from .key_plan import KeyPlan, PlannedKey
@@ -39,9 +40,7 @@ class PlanExecution:
         chain = chain_of(parameters)
         if chain != plan.program.chain:
             raise PlanMismatchError(
-                f"the plan is for primes of {_widths(plan.program.chain.q)} and "
-                f"{_widths(plan.program.chain.p)} bits in a ring of degree "
-                f"2^{plan.program.chain.log_n}, the parameters have {_widths(chain.q)} and {_widths(chain.p)} in one of 2^{chain.log_n}"
+                f"the plan is for {_describe(plan.program.chain)}, the parameters have {_describe(chain)}"
             )
         if network is not None:
             found = replace(plan.program, noise_bits=None).merged().digest
@@ -99,7 +98,8 @@ class PlanExecution:
         if not count:
             first = self.parameters.max_level + 1
             return list(range(first, first + len(self.parameters.p)))
-        return list(max(count, key=lambda removed: (count[removed], removed)))
+        most = max(count, key=lambda removed: (count[removed], removed))
+        return list(most)
 
     def key_steps(self) -> list[list[KeySpec]]:
         """The keys of each step of the network, or of one bootstrap, in order: what `EvaluationKeys.stream`
@@ -155,5 +155,6 @@ def keys_digest(keys: Iterable[KeySpec]) -> str:
     return sha256("\n".join(lines).encode()).hexdigest()
 
 
-def _widths(bits: Sequence[float]) -> str:
-    return ", ".join(f"{width:.2f}" for width in bits)
+def _describe(chain: Chain) -> str:
+    q, p = (", ".join(f"{width:.2f}" for width in primes) for primes in (chain.q, chain.p))
+    return f"primes of {q} and {p} bits in a ring of degree 2^{chain.log_n}"
