@@ -11,7 +11,6 @@ from pathlib import Path
 
 import keywright as kw
 from keywright._terminal import Column, Terminal, Value
-
 from keywright.plan import plan_file
 from keywright.plan.execution import PlanExecution
 

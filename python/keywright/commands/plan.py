@@ -60,7 +60,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--calibration", type=Path, help="samples for fitting activations of a model (.npy)")
     parser.add_argument("--preset", help="parameters of a model (default: the smallest that fit)")
     parser.add_argument(
-        "--machine", type=Path, help="calibration to predict times with (default: the one of keywright calibrate)"
+        "--machine",
+        type=Path,
+        help="calibration to predict times with (default: the one of keywright calibrate)",
     )
     parser.add_argument("--out", type=Path, help="file for the plan, for keywright keygen --plan (.json)")
     parser.add_argument("--noise", type=float, help="most noise bits of a plan (default: no bound)")

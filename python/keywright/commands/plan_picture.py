@@ -97,7 +97,7 @@ def served(plan: planning.KeyPlan) -> Counter[tuple[int, int, str]]:
 
 
 def draw_rotations(plan: planning.KeyPlan, path: Path, terminal: Terminal) -> None:
-    """Draw every rotation at its level, coloured by how it is made and larger the more often, and the keys."""
+    """Draw every rotation at its level, by how it is made and larger the more often, and the keys."""
     made = _figure(terminal, 4.5)
     if made is None:
         return
@@ -128,7 +128,9 @@ def draw_rotations(plan: planning.KeyPlan, path: Path, terminal: Terminal) -> No
     axes.set_ylim(-0.5, plan.program.chain.max_level + 0.5)
     axes.set_xlabel("rotation steps")
     axes.set_ylabel("level")
-    axes.set_title(f"{plan.program.name}, {plan.strategy}: {len(plan.keys)} keys, {plan.switches:,} rotations")
+    axes.set_title(
+        f"{plan.program.name}, {plan.strategy}: {len(plan.keys)} keys, {plan.switches:,} rotations"
+    )
     figure.legend(loc="outside lower center", ncols=4, frameon=False)
     _save(figure, path)
     terminal.note(f"rotation table: {path}")
@@ -146,11 +148,9 @@ def residency(plan: planning.KeyPlan, model: planning.CostModel) -> dict[plannin
     return out
 
 
-def draw_residency(
-    plan: planning.KeyPlan, model: planning.CostModel, path: Path, terminal: Terminal
-) -> None:
-    """Draw each key from its first to its last use over program time, and the bytes between first and last uses:
-    what is in memory if every key is read once and dropped when it is over."""
+def draw_residency(plan: planning.KeyPlan, model: planning.CostModel, path: Path, terminal: Terminal) -> None:
+    """Draw each key from its first to its last use over program time, and the bytes between first and last
+    uses: what is in memory if every key is read once and dropped when it is over."""
     made = _figure(terminal, 6, rows=2)
     if made is None:
         return

@@ -262,9 +262,7 @@ class EncryptedBackend:
         parameters = self.evaluator.parameters
         diagonals = {r: transform.full_diagonal(operand, r) for r in transform.diagonals[operand]}
         special = _special(parameters) if self._plan is None else self._plan.special(level)
-        return EncodedTransform(
-            parameters, diagonals, transform.slots, level, transform.n1, special
-        )
+        return EncodedTransform(parameters, diagonals, transform.slots, level, transform.n1, special)
 
     def _done(self, result: Ciphertext) -> Ciphertext:
         if self._on_step is not None:

@@ -4,7 +4,7 @@ import json
 import os
 import platform
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -133,13 +133,7 @@ class Calibration:
     def _read(cls, data: Mapping[str, Any]) -> "Calibration":
         if data["format"] != FORMAT:
             raise CalibrationError(f'not a calibration: "format" must be "{FORMAT}"')
-        names = [field.name for field in fields(Weights)]
-        weights = {
-            int(log_n): Weights(
-                **{name: None if values[name] is None else float(values[name]) for name in names}
-            )
-            for log_n, values in data["weights"].items()
-        }
+        weights = {int(log_n): _weights(values) for log_n, values in data["weights"].items()}
         chains = [
             Chain(int(chain["log_n"]), tuple(chain["q"]), tuple(chain["p"]), chain["bound"])
             for chain in data["chains"]
@@ -154,7 +148,7 @@ class Calibration:
             )
             for entry in data["measured"]
         )
-        if not weights or not 0 < len(measured):
+        if not weights or not measured:
             raise CalibrationError("not a calibration: it has no weights or no measurements")
         return cls(str(data["machine"]), weights, measured)
 
@@ -167,10 +161,33 @@ class Calibration:
             OSError: it cannot be read.
         """
         if path.stat().st_size > MAX_BYTES:
-            raise CalibrationError(f"{path} has {path.stat().st_size} bytes; a calibration may have {MAX_BYTES}")
+            raise CalibrationError(
+                f"{path} has {path.stat().st_size} bytes; a calibration may have {MAX_BYTES}"
+            )
         found = cls.from_json(path.read_text(encoding="utf-8", errors="replace"))
         found.require_this_machine()
         return found
+
+
+def _weights(values: Mapping[str, Any]) -> Weights:
+    def number(name: str) -> float:
+        return float(values[name])
+
+    def wide(name: str) -> float | None:
+        return None if values[name] is None else float(values[name])
+
+    return Weights(
+        transform=number("transform"),
+        product=number("product"),
+        conversion=number("conversion"),
+        key_limb=number("key_limb"),
+        load_limb=number("load_limb"),
+        key_row=number("key_row"),
+        key_prime=number("key_prime"),
+        wide_transform=wide("wide_transform"),
+        wide_product=wide("wide_product"),
+        wide_conversion=wide("wide_conversion"),
+    )
 
 
 def describe_machine() -> str:

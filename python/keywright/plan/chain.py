@@ -96,9 +96,7 @@ class Shape:
     def special_primes(self) -> tuple[int, ...]:
         """Their indices, counted through q_0 .. q_L, p_0, ..."""
         own, top = len(self.chain.p), self.chain.max_level
-        return tuple(
-            top + 1 + place if place < own else top - (place - own) for place in range(self.special)
-        )
+        return tuple(top + 1 + place if place < own else top - (place - own) for place in range(self.special))
 
     @cached_property
     def digits(self) -> tuple[int, ...]:

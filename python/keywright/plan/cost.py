@@ -60,7 +60,9 @@ class Weights:
             if value is None and name.startswith("wide"):
                 continue
             if value is None or not 0 <= value < float("inf"):
-                raise ValueError(f"weight {name} is {value}; it must be a finite number of seconds, at least 0")
+                raise ValueError(
+                    f"weight {name} is {value}; it must be a finite number of seconds, at least 0"
+                )
 
 
 DEFAULT_WEIGHTS = Weights(transform=168e-6, product=105e-6, conversion=21e-6, key_limb=1.97e-3)
@@ -76,8 +78,9 @@ division, N (2/3) / 12 for a ternary secret (crates/rlwe/src/noise.rs)."""
 
 @dataclass(frozen=True)
 class Work:
-    """Counts of what a part of a key switch does, modulo primes of at most 50 bits and modulo wider ones, each
-    in units of a polynomial of 2^16 coefficients.
+    """Counts of what a part of a key switch does, modulo primes of at most 50 bits and modulo wider ones.
+
+    In units of a polynomial of 2^16 coefficients.
 
     Attributes:
         transforms: number theoretic transforms.
@@ -108,9 +111,7 @@ def fitted_weights(weights: Weights) -> tuple[float, ...]:
         (weights.product, weights.wide_product),
         (weights.conversion, weights.wide_conversion),
     )
-    return tuple(
-        value for narrow, wide in pairs for value in (narrow, narrow if wide is None else wide)
-    )
+    return tuple(value for narrow, wide in pairs for value in (narrow, narrow if wide is None else wide))
 
 
 @dataclass(frozen=True)

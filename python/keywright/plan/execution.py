@@ -1,6 +1,5 @@
-"""From a plan to what the engine takes: keys to make, routes to follow, the order in which keys are needed."""
+"""From a plan to what the engine takes: keys to make, routes to follow, the order in which keys are used."""
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from hashlib import sha256
@@ -9,7 +8,8 @@ from typing import TYPE_CHECKING
 from keywright import BootstrapperPlan, EvaluationKeys, KeySpec, Parameters
 from keywright.errors import PlanMismatchError
 
-from .converters.network import chain_of, convert, steps
+from .chain import Chain
+from .converters.network import bootstrap_steps, chain_of, convert, steps
 from .cost import CostModel
 from .key_plan import KeyPlan, PlannedKey
 
@@ -40,9 +40,7 @@ class PlanExecution:
         chain = chain_of(parameters)
         if chain != plan.program.chain:
             raise PlanMismatchError(
-                f"the plan is for primes of {_widths(plan.program.chain.q)} and {_widths(plan.program.chain.p)} "
-                f"bits in a ring of degree 2^{plan.program.chain.log_n}, the parameters have "
-                f"{_widths(chain.q)} and {_widths(chain.p)} in one of 2^{chain.log_n}"
+                f"the plan is for {_describe(plan.program.chain)}, the parameters have {_describe(chain)}"
             )
         if network is not None:
             found = replace(plan.program, noise_bits=None).merged().digest
@@ -77,7 +75,7 @@ class PlanExecution:
                 expected=expected,
             )
         galois = self.plan.program.automorphisms.galois_element
-        routes = {}
+        routes: dict[object, tuple[int, list[int], list[tuple[int, int, KeySpec]]]] = {}
         for group, tree in zip(self.plan.program.groups, self.plan.hops, strict=True):
             hops = [(galois(hop.parent), galois(hop.child), self._specs[hop.key]) for hop in tree]
             routes.setdefault(
@@ -90,37 +88,46 @@ class PlanExecution:
         """The primes that most key switches of linear transforms at a level divide by: those to encode
         diagonals for. Others are divided before they meet the diagonals."""
         model = model or CostModel()
-        count: Counter[tuple[int, ...]] = Counter()
+        count: dict[tuple[int, ...], int] = {}
         for group, tree in zip(self.plan.program.groups, self.plan.hops, strict=True):
             if group.level == level:
                 for hop in tree:
-                    cost = model.switch(hop.key.shape, level)
-                    if cost is not None:
-                        count[cost.removed] += group.count
+                    use = model.switch(hop.key.shape, level)
+                    if use is not None:
+                        count[use.removed] = count.get(use.removed, 0) + group.count
         if not count:
             first = self.parameters.max_level + 1
             return list(range(first, first + len(self.parameters.p)))
-        return list(max(count, key=lambda removed: (count[removed], removed)))
+        most = max(count, key=lambda removed: (count[removed], removed))
+        return list(most)
 
     def key_steps(self) -> list[list[KeySpec]]:
-        """The keys of each step of the network, in order: what `EvaluationKeys.stream` takes.
+        """The keys of each step of the network, or of one bootstrap, in order: what `EvaluationKeys.stream`
+        takes.
 
         Raises:
-            ValueError: there is no network.
+            ValueError: there is neither.
         """
-        if self.network is None:
-            raise ValueError("the order of steps is that of a network; none was given")
+        program = self.plan.program
+        if self.network is not None:
+            listed = steps(self.network, program, self.bootstraps)
+        elif len(self.bootstraps) == 1:
+            listed = bootstrap_steps(self.bootstraps[0], program, "b")
+        else:
+            raise ValueError("the order of steps is that of a network or of one bootstrap; none was given")
         trees = {
             (group.level, group.targets): tree
-            for group, tree in zip(self.plan.program.groups, self.plan.hops, strict=True)
+            for group, tree in zip(program.groups, self.plan.hops, strict=True)
         }
         out: list[list[KeySpec]] = []
-        for groups, relinearizations in steps(self.network, self.plan.program, self.bootstraps):
-            for group in groups:
+        for step in listed:
+            for group in step.groups:
                 used = [self._specs[hop.key] for hop in trees[group.level, group.targets]]
                 out.append(list(dict.fromkeys(used)))
-            levels = sorted(relinearizations, reverse=True)
+            levels = sorted(step.relinearizations, reverse=True)
             out += [[self._specs[self.plan.relinearization[level]]] for level in levels]
+            if step.fixed:
+                out.append(list(step.fixed))
         return out
 
     def _spec(self, key: PlannedKey) -> KeySpec:
@@ -148,6 +155,6 @@ def keys_digest(keys: Iterable[KeySpec]) -> str:
     return sha256("\n".join(lines).encode()).hexdigest()
 
 
-def _widths(bits: Sequence[float]) -> str:
-    return ", ".join(f"{width:.2f}" for width in bits)
-
+def _describe(chain: Chain) -> str:
+    q, p = (", ".join(f"{width:.2f}" for width in primes) for primes in (chain.q, chain.p))
+    return f"primes of {q} and {p} bits in a ring of degree 2^{chain.log_n}"

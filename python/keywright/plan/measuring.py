@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -80,27 +81,39 @@ def measure(
     for case in cases(log_n, held_out=held_out):
         by_key.setdefault((case.shape, case.count), []).append(case)
     with TemporaryDirectory() as folder:
-        for (shape, count), uses in by_key.items():
-            specs = [_spec(parameters, shape, step) for step in range(1, count + 1)]
-            start = perf_counter()
-            keys = generator.evaluation_keys(relinearization=False, specs=specs)
-            made = (perf_counter() - start) / count
-            found = [Measured("key", shape, shape.level, 1, made)]
-            path = Path(folder) / "key.kw"
-            if count == 1:
-                keys.save(path)
-                seconds = _median(lambda: kw.EvaluationKeys.load(path, parameters))
-                found.append(Measured("load", shape, shape.level, 1, seconds))
-            evaluator = kw.Evaluator(parameters, keys)
-            steps = list(range(1, count + 1))
-            for case in uses:
-                ciphertext = encryptor.encrypt([0.5], slots=parameters.max_slots, level=case.level)
-                seconds = _median(lambda: evaluator.rotate_hoisted(ciphertext, steps)) / count
-                what = "switch" if count == 1 else "hoisted"
-                found.append(Measured(what, shape, case.level, count, seconds))
-            for entry in found:
+        path = Path(folder) / "key.kw"
+        for (shape, count), listed in by_key.items():
+            for entry in _measure_key(parameters, generator, encryptor, shape, count, listed, path):
                 report(entry)
                 yield entry
+
+
+def _measure_key(
+    parameters: kw.Parameters,
+    generator: kw.KeyGenerator,
+    encryptor: kw.Encryptor,
+    shape: Shape,
+    count: int,
+    listed: list[Case],
+    path: Path,
+) -> list[Measured]:
+    """Making `count` keys of a shape, reading one, and what they are used for."""
+    steps = list(range(1, count + 1))
+    specs = [_spec(parameters, shape, step) for step in steps]
+    start = perf_counter()
+    keys = generator.evaluation_keys(relinearization=False, specs=specs)
+    out = [Measured("key", shape, shape.level, 1, (perf_counter() - start) / count)]
+    if count == 1:
+        keys.save(path)
+        seconds = _median(lambda: kw.EvaluationKeys.load(path, parameters))
+        out.append(Measured("load", shape, shape.level, 1, seconds))
+    evaluator = kw.Evaluator(parameters, keys)
+    for case in listed:
+        ciphertext = encryptor.encrypt([0.5], slots=parameters.max_slots, level=case.level)
+        rotate = partial(evaluator.rotate_hoisted, ciphertext, steps)
+        what = "switch" if count == 1 else "hoisted"
+        out.append(Measured(what, shape, case.level, count, _median(rotate) / count))
+    return out
 
 
 def _spec(parameters: kw.Parameters, shape: Shape, step: int) -> kw.KeySpec:

@@ -119,4 +119,3 @@ def _read(data: Mapping[str, Any]) -> KeyPlan:
     relinearization = {int(level): key(place) for level, place in data["relinearizations"].items()}
     gap = data["gap"]
     return KeyPlan(str(data["strategy"]), program, hops, relinearization, None if gap is None else float(gap))
-

@@ -72,9 +72,9 @@ class Planner:
         """What is wrong with an error budget that no plan keeps."""
         fastest = STRATEGIES["kds"].plan(self.program, self.model)
         return (
-            f"{self.program.name}: no plan found is within {self.program.noise_bits} bits of noise; with a key for "
-            f"every rotation, the fastest digits make {fastest.noise_bits(self.model):.2f}. A key adds less the "
-            "more its special primes are above its digits"
+            f"{self.program.name}: no plan found is within {self.program.noise_bits} bits of noise; with a "
+            f"key for every rotation, the fastest digits make {fastest.noise_bits(self.model):.2f}. "
+            "A key adds less the more its special primes are above its digits"
         )
 
     def best(self, budget: Budget, seconds: float = 60.0) -> KeyPlan:
@@ -137,7 +137,7 @@ class Planner:
         points = sorted(self.points, key=lambda point: point.stored_bytes)[:1]
         found = [*(self.plan(point) for point in points), *self.published]
         limit = 1e3 * max(plan.seconds(self.model) for plan in found)
-        exact = self._exact(Budget(seconds=limit), 60.0)
+        exact = self._exact(Budget(seconds=limit), 10.0)
         if exact is not None and self.quiet(exact):
             found.append(exact)
         return min(found, key=lambda plan: plan.stored_bytes)

@@ -81,7 +81,9 @@ class Program:
                 many groups.
         """
         if self.noise_bits is not None and not 0 <= self.noise_bits < float("inf"):
-            raise ProgramError(f"{self.name}: an error budget of {self.noise_bits} bits is not one, 0 or more")
+            raise ProgramError(
+                f"{self.name}: an error budget of {self.noise_bits} bits is not one, 0 or more"
+            )
         if len(self.groups) > MAX_GROUPS:
             raise ProgramError(f"{self.name}: {len(self.groups)} groups; there may be {MAX_GROUPS}")
         uses: tuple[Group | Relinearizations, ...] = (*self.groups, *self.relinearizations)

@@ -19,7 +19,6 @@ from keywright.plan import plan_file
 from keywright.plan.converters.network import convert, convert_bootstrap
 from keywright.plan.execution import PlanExecution, keys_digest
 from numpy.typing import NDArray
-
 from tests.test_bootstrapping import small_parameters, small_plan
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "models"
@@ -110,9 +109,7 @@ def test_digits_under_every_strategy(name: str) -> None:
 def test_mnist_under_every_strategy(name: str) -> None:
     side = mnist()
     execution = side.execution(name)
-    side.run(
-        execution, side.generator.evaluation_keys(relinearization=False, specs=execution.key_specs())
-    )
+    side.run(execution, side.generator.evaluation_keys(relinearization=False, specs=execution.key_specs()))
 
 
 @cache
@@ -156,15 +153,17 @@ def test_streamed_keys_give_the_same_within_their_memory(tmp_path: Path) -> None
     peaks = []
     for memory in (working_set, (working_set + whole.bytes) // 2, whole.bytes):
         keys = kw.EvaluationKeys.stream(tmp_path / "keys.kw", side.parameters, memory, steps)
-        assert keys.bytes == whole.bytes and len(keys) == len(specs)
+        assert (keys.bytes, len(keys)) == (whole.bytes, len(specs))
         for _ in range(2):
             # Nothing depends on where a key was.
             assert np.array_equal(side.run(execution, keys), expected)
         seen = keys.streaming
-        assert seen is not None and seen["peak_bytes"] <= memory
+        assert seen is not None
+        assert seen["peak_bytes"] <= memory
         assert seen["loads"] >= len(specs)
         peaks.append(seen["loads"])
-    assert all(less >= more for less, more in pairwise(peaks)) and peaks[-1] == len(specs)
+    assert all(less >= more for less, more in pairwise(peaks))
+    assert peaks[-1] == len(specs)
     keys = kw.EvaluationKeys.stream(tmp_path / "keys.kw", side.parameters, working_set // 2, steps)
     with pytest.raises(kw.KeyMemoryError, match="allow at least") as error:
         side.run(execution, keys)
@@ -192,8 +191,8 @@ def test_plans_survive_their_file_and_bad_ones_do_not() -> None:
         planned = side.execution(name).plan
         text = plan_file.to_json(planned)
         back = plan_file.from_json(text)
-        assert back.keys == planned.keys and back.hops == planned.hops and back.program == planned.program
-        assert back.relinearization == planned.relinearization and plan_file.to_json(back) == text
+        assert back == planned
+        assert plan_file.to_json(back) == text
     planned = side.execution("optimal-small").plan
     text = plan_file.to_json(planned)
     for old, new, reason in (

@@ -1,10 +1,11 @@
 """A compiled network, with its bootstraps, as a program of the planner."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from math import log2
 
-from keywright import BootstrapperPlan, Parameters
+from keywright import BootstrapperPlan, KeySpec, Parameters
 from keywright.errors import PlanMismatchError
 from keywright.nn import Program as Network
 from keywright.plan.chain import Chain
@@ -49,28 +50,32 @@ def convert(
         bootstraps: plans of its bootstraps, in order; without them they are left out.
     """
     chain = chain_of(parameters)
-    program = Program(name, chain, ())
-    groups: list[Group] = []
-    relinearizations: Counter[int] = Counter()
-    for listed, used in steps(network, program, bootstraps):
-        groups += listed
-        relinearizations += used
-    uses = tuple(Relinearizations(level, count) for level, count in sorted(relinearizations.items()))
-    return Program(name, chain, tuple(groups), uses)
+    return _program(name, chain, steps(network, Program(name, chain, ()), bootstraps))
 
 
 def convert_bootstrap(plan: BootstrapperPlan, name: str) -> Program:
     """Every key switch of one bootstrap, but those to and from an ephemeral secret."""
     chain = chain_of(plan.parameters)
-    groups, relinearizations = _bootstrap(plan, Program(name, chain, ()), name)
-    uses = tuple(Relinearizations(level, count) for level, count in sorted(relinearizations.items()))
-    return Program(name, chain, tuple(groups), uses)
+    return _program(name, chain, bootstrap_steps(plan, Program(name, chain, ()), "b"))
 
 
-def steps(
-    network: Network, program: Program, bootstraps: Sequence[BootstrapperPlan] = ()
-) -> list[tuple[list[Group], Counter[int]]]:
-    """The groups, and the levels of relinearisations, of each instruction that switches keys, in order."""
+@dataclass(frozen=True)
+class Step:
+    """Key switches that are done together.
+
+    Attributes:
+        groups: automorphisms of ciphertexts.
+        relinearizations: how many at each level.
+        fixed: keys to and from an ephemeral secret.
+    """
+
+    groups: tuple[Group, ...] = ()
+    relinearizations: Mapping[int, int] = field(default_factory=dict)
+    fixed: tuple[KeySpec, ...] = ()
+
+
+def steps(network: Network, program: Program, bootstraps: Sequence[BootstrapperPlan] = ()) -> list[Step]:
+    """The key switches of each instruction, in order; of a bootstrap, of each of its parts."""
     slots = program.automorphisms.slots
     sources: dict[tuple[int, str, int], set[Automorphism]] = {}
     relinearizations: dict[int, Counter[int]] = {}
@@ -83,24 +88,40 @@ def steps(
     groups: dict[int, list[Group]] = {}
     for (index, source, level), targets in sources.items():
         groups.setdefault(index, []).append(Group(source, level, tuple(sorted(targets)), 1))
-    out = []
+    out: list[Step] = []
     for index, step in enumerate(network.instructions):
-        found = groups.get(index, []), relinearizations.get(index, Counter())
         if step.operation == "bootstrap" and bootstraps:
-            found = _bootstrap(bootstraps[step.argument], program, f"c{step.result}")
-        if found[0] or found[1]:
-            out.append(found)
+            out += bootstrap_steps(bootstraps[step.argument], program, f"c{step.result}")
+        elif index in groups or index in relinearizations:
+            out.append(Step(tuple(groups.get(index, ())), relinearizations.get(index, {})))
     return out
 
 
-def _bootstrap(plan: BootstrapperPlan, program: Program, name: str) -> tuple[list[Group], Counter[int]]:
-    groups: list[Group] = []
-    relinearizations: Counter[int] = Counter()
+def bootstrap_steps(plan: BootstrapperPlan, program: Program, name: str) -> list[Step]:
+    """The key switches of one bootstrap, in the order of its stages."""
     read = program.automorphisms.from_galois_element
+    out: list[Step] = []
+    before = None
+    fixed = tuple(plan.fixed_keys)
     for stage, level, elements, count in plan.key_groups:
+        if stage == "coeffs_to_slots" != before and fixed:
+            out.append(Step(fixed=fixed))
+        before = stage
         if elements:
             targets = tuple(sorted(read(element) for element in elements))
-            groups.append(Group(f"{name}/{stage}", level, targets, count))
+            out.append(Step((Group(f"{name}/{stage}", level, targets, count),)))
         else:
-            relinearizations[level] += count
-    return groups, relinearizations
+            out.append(Step(relinearizations={level: count}))
+    return out
+
+
+def _program(name: str, chain: Chain, listed: Sequence[Step]) -> Program:
+    relinearizations: Counter[int] = Counter()
+    for step in listed:
+        relinearizations.update(step.relinearizations)
+    return Program(
+        name,
+        chain,
+        tuple(group for step in listed for group in step.groups),
+        tuple(Relinearizations(level, count) for level, count in sorted(relinearizations.items())),
+    )
