@@ -87,27 +87,20 @@ def synthesise(row: dict[str, object]) -> dict[str, float]:
 
 
 def table(design: dict[str, object], kept: dict[str, dict[str, object]]) -> list[str]:
-    """A design as a table, its parts times their number, their sum, and the whole."""
+    """A design as a table: its parts, each by one, and the sum over how often it holds them."""
     lines = [f"## {design['name']}", "", f"| module | times | {' | '.join(COLUMNS)} |"]
     lines.append("|---|---:|" + "---:|" * len(COLUMNS))
     total = dict.fromkeys(COLUMNS, 0.0)
     rows = design["row"]
     assert isinstance(rows, list)
-    parts = [row for row in rows if "count" in row]
-    for row in parts:
+    for row in rows:
         counts = kept[row["what"]]["counts"]
         assert isinstance(counts, dict)
         lines.append(f"| {row['what']} | {row['count']} | {' | '.join(f'{counts[c]:g}' for c in COLUMNS)} |")
         for column in COLUMNS:
             total[column] += row["count"] * counts[column]
-    if parts:
-        lines.append(f"| sum of the parts | | {' | '.join(f'{total[c]:g}' for c in COLUMNS)} |")
-    for row in rows:
-        if "count" not in row:
-            counts = kept[row["what"]]["counts"]
-            assert isinstance(counts, dict)
-            lines.append(f"| **{row['what']}** | 1 | {' | '.join(f'**{counts[c]:g}**' for c in COLUMNS)} |")
-    return [*lines, ""]
+    lines.append(f"| **sum** | | {' | '.join(f'**{total[c]:g}**' for c in COLUMNS)} |")
+    return [*lines, "", str(design["note"]), ""]
 
 
 def main() -> None:
