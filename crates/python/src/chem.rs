@@ -5,7 +5,7 @@ use keywright_pool::insecure::{ChemCkks, ChemEncryptor, InsecureAcknowledged};
 use pyo3::prelude::*;
 
 use crate::ciphertext::PyCiphertext;
-use crate::errors::Failure;
+use crate::errors::{Failure, Refusal};
 use crate::pool::{compute, compute_detached};
 use crate::public_key::PyPublicKey;
 use crate::secret_key::rng;
@@ -49,7 +49,7 @@ impl PyChemEncryptor {
         entropy: Option<[u8; 32]>,
     ) -> Result<Self, Failure> {
         if acknowledge != ACKNOWLEDGEMENT {
-            return Err(Failure::Insecure(ACKNOWLEDGEMENT));
+            return Err(Refusal::Insecure(ACKNOWLEDGEMENT).into());
         }
         let (key, rng) = (public_key.get(), rng(entropy)?);
         let parameters = key.parameters.ckks()?;
@@ -120,7 +120,7 @@ impl PyChemDistinguisher {
             Distinguisher::learn(&known, modulus)
         });
         let distinguisher =
-            distinguisher.ok_or_else(|| Failure::Values("no ciphertext to learn from".into()))?;
+            distinguisher.ok_or_else(|| Refusal::Values("no ciphertext to learn from".into()))?;
         Ok(Self { distinguisher })
     }
 

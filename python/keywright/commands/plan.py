@@ -55,6 +55,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the plan that is shown key by key (default: optimal)",
     )
     parser.add_argument("--hops", type=int, default=2, choices=[1, 2, 3, 4], help="most hops (default: 2)")
+    parser.add_argument(
+        "--derived",
+        nargs="?",
+        const="",
+        metavar="BYTES",
+        help="let the server derive the Galois keys of the shown plan from master keys; the most bytes that the "
+        "client sends, as 600MB (default: the fewest that any master keys take)",
+    )
     parser.add_argument("--calibration", type=Path, help="samples for fitting activations of a model (.npy)")
     parser.add_argument("--preset", help="parameters of a model (default: the smallest that fit)")
     parser.add_argument("--picture", type=Path, help="memory against time (.png or .svg)")
@@ -76,8 +84,14 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     chosen = (
         best if options.strategy == "optimal" else next(p for p in plans if p.strategy == options.strategy)
     )
+    derived = None if options.derived is None else _derive(chosen, model, options.derived)
+    if derived is not None:
+        rows.append(_derived_row(derived, model, every.seconds(model)))
     if terminal.json:
-        terminal.record({"program": program.digest, "strategies": rows, "plan": _described(chosen, model)})
+        described = _described(chosen, model)
+        if derived is not None:
+            described["derived"] = _described_masters(derived)
+        terminal.record({"program": program.digest, "strategies": rows, "plan": described})
     else:
         terminal.table(COLUMNS, rows, title=f"{program.name}: {_counted(program)}")
         terminal.table(
@@ -86,8 +100,24 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
             title=f"keys of {chosen.strategy}",
         )
         terminal.note(explain(chosen, model, every))
+        if derived is not None:
+            terminal.note(explain_derived(derived))
     if options.picture is not None:
         draw_frontier(planner, plans, best, options.picture, terminal)
+
+
+def parse_bytes(text: str) -> float:
+    """Bytes from what was typed, a number with a unit.
+
+    Raises:
+        CommandError: neither a number nor a known unit.
+    """
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([A-Za-z]*)", text.strip())
+    if match is None or match[2] not in UNITS:
+        raise CommandError(
+            f"{text!r} is no amount of memory; write a number and one of {', '.join(UNITS)[2:]}"
+        )
+    return float(match[1]) * UNITS[match[2]]
 
 
 def parse_budget(memory: str | None, time: str | None, every: float) -> planning.Budget:
@@ -102,12 +132,7 @@ def parse_budget(memory: str | None, time: str | None, every: float) -> planning
         CommandError: neither a number nor a known unit.
     """
     if memory is not None:
-        match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([A-Za-z]*)", memory.strip())
-        if match is None or match[2] not in UNITS:
-            raise CommandError(
-                f"{memory!r} is no amount of memory; write a number and one of {', '.join(UNITS)[2:]}"
-            )
-        return planning.Budget(stored_bytes=float(match[1]) * UNITS[match[2]])
+        return planning.Budget(stored_bytes=parse_bytes(memory))
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([xs])", (time or "1.05x").strip())
     if match is None:
         raise CommandError(
@@ -140,6 +165,58 @@ def explain(plan: planning.KeyPlan, model: planning.CostModel, every: planning.K
             f" No plan with keys for what the program needs is better by more than {100 * plan.gap:.1f} %."
         )
     return text
+
+
+def explain_derived(derived: planning.DerivedKeys) -> str:
+    """The master keys in words."""
+    return (
+        f"{len(derived.masters)} master keys at the level {derived.shape.level} of their chain, "
+        f"{derived.master_bytes / 1e6:,.1f} MB with {len(derived.extra_bits)} extra primes: the client makes and "
+        f"sends {derived.sent_bytes / 1e6:,.1f} MB in {derived.client_seconds:.1f} s; the server derives "
+        f"{derived.derived} keys in {derived.server_seconds:.1f} s on one thread, each from another one in at "
+        f"most {derived.depth} steps, and holds {derived.stored_bytes / 1e6:,.1f} MB unless it forgets them. "
+        f"Masters: {', '.join(_name(automorphism) for automorphism in derived.masters)}."
+    )
+
+
+def _derive(plan: planning.KeyPlan, model: planning.CostModel, sent: str) -> planning.DerivedKeys:
+    planner = planning.DerivationPlanner(plan, model)
+    if sent:
+        return planner.best(parse_bytes(sent))
+    if not planner.priced:
+        return planner.best(float("inf"))
+    return planner.priced[0]
+
+
+def _derived_row(
+    derived: planning.DerivedKeys, model: planning.CostModel, every: float
+) -> dict[str, str | int | float | None]:
+    return {
+        **_row(derived.plan, model, every),
+        "name": f"{derived.plan.strategy}, derived",
+        "stored_bytes": derived.stored_bytes,
+        "sent_bytes": derived.sent_bytes,
+        "client_keygen_s": derived.client_seconds,
+        "noise_bits": round(derived.noise_bits, 2),
+        "gap": None,
+    }
+
+
+def _described_masters(derived: planning.DerivedKeys) -> dict[str, object]:
+    group = derived.plan.program.automorphisms
+    return {
+        "masters": [group.galois_element(automorphism) for automorphism in derived.masters],
+        "extra_bits": list(derived.extra_bits),
+        "chain_level": derived.shape.level,
+        "master_bytes": derived.master_bytes,
+        "sent_bytes": derived.sent_bytes,
+        "stored_bytes": derived.stored_bytes,
+        "client_s": derived.client_seconds,
+        "server_s": derived.server_seconds,
+        "derived": derived.derived,
+        "depth": derived.depth,
+        "noise_bits": round(derived.noise_bits, 2),
+    }
 
 
 def _load(options: argparse.Namespace) -> planning.Program:
