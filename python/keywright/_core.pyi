@@ -463,6 +463,7 @@ def derivation_tree(
     log_n: int, masters: Sequence[int], targets: Sequence[int], max_hops: int = 255
 ) -> list[tuple[int, int, int, int]]: ...
 def maximum_log_qp(log_n: int) -> int: ...
+
 @final
 class LinearTransform:
     def __new__(

@@ -28,8 +28,8 @@ def masters(secret: kw.SecretKey) -> kw.MasterKeys:
     return kw.MasterKeys.generate(secret, [1, 4, 16], EXTRA, conjugation=True, entropy=ENTROPY)
 
 
-def rotations(parameters: kw.Parameters, steps: list[int], **options: int) -> list[kw.KeySpec]:
-    return [kw.KeySpec.rotation(parameters, step, **options) for step in steps]
+def rotations(parameters: kw.Parameters, steps: list[int], level: int | None = None) -> list[kw.KeySpec]:
+    return [kw.KeySpec.rotation(parameters, step, level) for step in steps]
 
 
 def test_rotations_with_derived_keys_are_within_the_bound_that_ciphertexts_carry(

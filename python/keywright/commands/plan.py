@@ -60,8 +60,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         const="",
         metavar="BYTES",
-        help="let the server derive the Galois keys of the shown plan from master keys; the most bytes that the "
-        "client sends, as 600MB (default: the fewest that any master keys take)",
+        help="let the server derive the Galois keys of the shown plan from master keys; the most bytes that "
+        "the client sends, as 600MB (default: the fewest that any master keys take)",
     )
     parser.add_argument("--calibration", type=Path, help="samples for fitting activations of a model (.npy)")
     parser.add_argument("--preset", help="parameters of a model (default: the smallest that fit)")
@@ -170,11 +170,12 @@ def explain(plan: planning.KeyPlan, model: planning.CostModel, every: planning.K
 def explain_derived(derived: planning.DerivedKeys) -> str:
     """The master keys in words."""
     return (
-        f"{len(derived.masters)} master keys at the level {derived.shape.level} of their chain, "
-        f"{derived.master_bytes / 1e6:,.1f} MB with {len(derived.extra_bits)} extra primes: the client makes and "
-        f"sends {derived.sent_bytes / 1e6:,.1f} MB in {derived.client_seconds:.1f} s; the server derives "
-        f"{derived.derived} keys in {derived.server_seconds:.1f} s on one thread, each from another one in at "
-        f"most {derived.depth} steps, and holds {derived.stored_bytes / 1e6:,.1f} MB unless it forgets them. "
+        f"{len(derived.masters)} master keys at level {derived.shape.level} of their chain, "
+        f"{derived.master_bytes / 1e6:,.1f} MB with {len(derived.extra_bits)} extra primes. The client makes "
+        f"{derived.sent_bytes / 1e6:,.1f} MB in {derived.client_seconds:.1f} s and sends them, "
+        f"{len(derived.direct)} other keys included. The server derives {derived.derived} keys in "
+        f"{derived.server_seconds:.1f} s on one thread, in at most {derived.depth} steps each, and holds "
+        f"{derived.stored_bytes / 1e6:,.1f} MB unless it forgets them. "
         f"Masters: {', '.join(_name(automorphism) for automorphism in derived.masters)}."
     )
 
@@ -213,6 +214,7 @@ def _described_masters(derived: planning.DerivedKeys) -> dict[str, object]:
         "stored_bytes": derived.stored_bytes,
         "client_s": derived.client_seconds,
         "server_s": derived.server_seconds,
+        "direct_keys": len(derived.direct),
         "derived": derived.derived,
         "depth": derived.depth,
         "noise_bits": round(derived.noise_bits, 2),
