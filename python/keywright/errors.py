@@ -169,6 +169,46 @@ class KeyUseError(KeywrightError, ValueError):
     found: str | None = None
 
 
+class PlanMismatchError(KeywrightError, ValueError):
+    """A plan, keys and a program that do not belong together, or a plan that does not make what it should.
+
+    Attributes:
+        level: level at which it shows, None if it shows before.
+        galois_element: of the hop that is refused, if one is.
+        found: the digest that was found, if digests differ.
+        expected: the one expected.
+    """
+
+    level: int | None = None
+    galois_element: int | None = None
+    found: str | None = None
+    expected: str | None = None
+
+
+class KeyMemoryError(KeywrightError, MemoryError):
+    """Keys that are in use at once do not fit into the memory that keys may take.
+
+    Attributes:
+        needed: bytes they take.
+        budget: bytes allowed.
+    """
+
+    needed: int
+    budget: int
+
+
+class KeySourceError(KeywrightError, OSError):
+    """A key of a streamed set cannot be read.
+
+    Attributes:
+        element: as of `MissingKeyError`.
+        level: level of the key.
+    """
+
+    element: str
+    level: int
+
+
 class EncodeError(KeywrightError, ValueError):
     """Numbers that cannot be encoded: not finite, too many, too large, of the wrong shape or dtype.
 

@@ -197,8 +197,7 @@ pub fn run_derived(request: &DerivedRequest) -> Result<DerivedRecord, BenchError
         bound_bits = bound_bits.max(bound.log2());
         made += 1;
     }
-    let bits =
-        |key: &SwitchingKey| chain.chain().log2_q(key.spec().level) + key.spec().special_bits(chain.chain());
+    let bits = |spec: &KeySpec| chain.chain().log2_q(spec.level) + spec.special_bits(chain.chain());
     let seeded =
         specs.iter().map(|spec| spec.bytes(&parameters).map(|bytes| bytes as u64)).sum::<Result<u64, _>>()?;
     Ok(DerivedRecord {
@@ -208,7 +207,7 @@ pub fn run_derived(request: &DerivedRequest) -> Result<DerivedRecord, BenchError
         depth,
         sent_bytes: masters.encoded_len(&parameters)?,
         conventional_bytes: [seeded, 2 * seeded],
-        modulus_bits: masters.keys().iter().map(|key| bits(key)).fold(0.0, f64::max),
+        modulus_bits: masters.keys().iter().map(|key| bits(key.spec())).fold(0.0, f64::max),
         client_s,
         conventional_s,
         server_s: server,

@@ -6,6 +6,7 @@ mod derived;
 mod key_design;
 mod limit;
 mod record;
+mod relinearization;
 mod set;
 mod works;
 
@@ -14,5 +15,6 @@ pub use derived::{DerivedRecord, DerivedRequest, run_derived, spread_rotations};
 pub use key_design::{DesignRecord, DesignRequest, Timing, most_special, run_design};
 pub use limit::{Machine, Operations};
 pub use record::{BootstrapFigures, Record};
+pub use relinearization::{RelinearizationRecord, RelinearizationRequest, run_relinearization};
 pub use set::{BenchSet, SETS};
 pub use works::{BenchError, Request, WORKS, run};

@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use keywright_ring::rotation_element;
 use keywright_rlwe::derive::{DerivationTree, MAX_HOPS, MasterKeys, MasterParameters};
-use keywright_rlwe::{EvaluationKeys, KeySpec, SwitchingKey};
+use keywright_rlwe::{EvaluationKeys, KeySpec, StoredKey};
 use keywright_wire::Wire;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -114,7 +114,7 @@ impl PyMasterKeys {
     #[getter]
     fn modulus_bits(&self) -> f64 {
         let chain = self.keys.parameters().chain();
-        let bits = |key: &Arc<SwitchingKey>| chain.log2_q(key.spec().level) + key.spec().special_bits(chain);
+        let bits = |key: &StoredKey| chain.log2_q(key.spec().level) + key.spec().special_bits(chain);
         self.keys.keys().iter().map(bits).fold(0.0, f64::max)
     }
 

@@ -217,7 +217,7 @@ impl<'c> Decomposed<'c> {
                 reason: "the ciphertext was decomposed with other digits or special primes",
             });
         }
-        Ok(self.plan.rows(key))
+        Ok(self.plan.rows(key.layout()))
     }
 
     /// `out_b, out_a = sum_j d_j (b_j, a_j)` modulo the target's prime.

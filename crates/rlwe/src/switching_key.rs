@@ -1,12 +1,12 @@
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 use core::ops::Range;
 
 use keywright_ring::backend::UniformRow;
-use keywright_ring::sampling::SIGMA;
 use keywright_ring::{Evaluation, Poly, Seed, StreamId};
 
-use crate::{KeyElement, KeySpec, Parameters, RlweError};
+use crate::{KeyElement, KeyLayout, KeySpec, Parameters, RlweError};
 
 /// The uniform half of a key.
 #[derive(Clone)]
@@ -25,12 +25,9 @@ pub enum UniformPart {
 #[derive(Clone)]
 pub struct SwitchingKey {
     parameters: Parameters,
-    spec: KeySpec,
-    digits: Vec<Range<usize>>,
+    layout: Arc<KeyLayout>,
     b: Vec<Poly<Evaluation>>,
     a: UniformPart,
-    /// Of one coefficient of the `e_j`.
-    error_variance: f64,
 }
 
 /// Domain separation of the streams of keys of different elements under one seed.
@@ -59,7 +56,8 @@ impl SwitchingKey {
         b: Vec<Poly<Evaluation>>,
         a: UniformPart,
     ) -> Result<Self, RlweError> {
-        let digits = spec.validate(parameters)?;
+        let layout = KeyLayout::new(parameters, spec)?;
+        let KeyLayout { spec, digits, .. } = &layout;
         let limbs = spec.level + 1 + spec.special.len();
         let stored: &[Poly<Evaluation>] = match &a {
             UniformPart::Stored(rows) => rows,
@@ -79,29 +77,34 @@ impl SwitchingKey {
                 return Err(RlweError::Count { what: "limbs of a key row", count, min: limbs, max: limbs });
             }
         }
-        let error_variance = SIGMA * SIGMA;
-        Ok(Self { parameters: parameters.clone(), spec, digits, b, a, error_variance })
+        Ok(Self { parameters: parameters.clone(), layout: Arc::new(layout), b, a })
     }
 
     /// The same key with the error of a derived one.
     pub(crate) fn with_error_variance(self, error_variance: f64) -> Self {
-        Self { error_variance, ..self }
+        let layout = KeyLayout { error_variance, ..(*self.layout).clone() };
+        Self { layout: Arc::new(layout), ..self }
     }
 
     /// Variance of one coefficient of the errors `e_j`: that of fresh Gaussians for a key that the owner of the secret made,
     /// more for a derived one ([`crate::derive`]).
     pub fn error_variance(&self) -> f64 {
-        self.error_variance
+        self.layout.error_variance
     }
 
     /// Whether the key was derived from master keys.
     pub fn is_derived(&self) -> bool {
-        self.error_variance > SIGMA * SIGMA
+        self.layout.is_derived()
     }
 
     /// What the key is.
     pub fn spec(&self) -> &KeySpec {
-        &self.spec
+        &self.layout.spec
+    }
+
+    /// The same without its residues.
+    pub fn layout(&self) -> &Arc<KeyLayout> {
+        &self.layout
     }
 
     /// The parameters it belongs to.
@@ -111,16 +114,12 @@ impl SwitchingKey {
 
     /// The primes of each digit.
     pub fn digits(&self) -> &[Range<usize>] {
-        &self.digits
+        &self.layout.digits
     }
 
     /// Bytes of the residues and the seed it holds.
     pub fn bytes(&self) -> usize {
-        let stored = self.b.iter().map(|p| p.words().len() * 8).sum::<usize>();
-        match &self.a {
-            UniformPart::Stored(_) => 2 * stored,
-            UniformPart::Seeded(_) => stored + 32,
-        }
+        self.layout.bytes
     }
 
     /// Rows of the half that depends on the secrets, over [`KeySpec::primes`].
@@ -135,10 +134,10 @@ impl SwitchingKey {
 
     /// Position of prime `index` among the limbs of a row.
     pub(crate) fn limb_position(&self, index: usize) -> Option<usize> {
-        if index <= self.spec.level {
+        if index <= self.layout.spec.level {
             return Some(index);
         }
-        self.spec.special.iter().position(|&i| i == index).map(|i| i + self.spec.level + 1)
+        self.layout.spec.special.iter().position(|&i| i == index).map(|i| i + self.layout.spec.level + 1)
     }
 
     /// Residues of `b_digit` modulo the prime at a limb position.
@@ -159,7 +158,7 @@ impl SwitchingKey {
         match &self.a {
             UniformPart::Stored(rows) => UniformRow::Stored(&rows[digit].limb(position)[words]),
             UniformPart::Seeded(seed) => {
-                UniformRow::Seeded(seed, stream_id(self.spec.element, digit, index), words.start)
+                UniformRow::Seeded(seed, stream_id(self.layout.spec.element, digit, index), words.start)
             }
         }
     }
@@ -170,17 +169,20 @@ impl SwitchingKey {
     /// # Errors
     /// [`RlweError::Level`] if `level` is above the key's.
     pub fn truncate(&self, level: usize) -> Result<Self, RlweError> {
-        if level > self.spec.level {
-            return Err(RlweError::Level { level, max: self.spec.level, object: "the key" });
+        if level > self.layout.spec.level {
+            return Err(RlweError::Level { level, max: self.layout.spec.level, object: "the key" });
         }
-        let spec = KeySpec { level, ..self.spec.clone() };
-        let digits = spec.validate(&self.parameters)?;
+        let layout = KeyLayout {
+            error_variance: self.layout.error_variance,
+            ..KeyLayout::new(&self.parameters, KeySpec { level, ..self.layout.spec.clone() })?
+        };
+        let KeyLayout { spec, digits, .. } = &layout;
         let cut = |rows: &[Poly<Evaluation>]| -> Vec<Poly<Evaluation>> {
             rows[..digits.len()]
                 .iter()
                 .map(|row| {
                     let mut out = Poly::unspecified(row.n(), level + 1 + spec.special.len());
-                    let kept = (0..=level).chain(self.spec.level + 1..row.limb_count());
+                    let kept = (0..=level).chain(self.layout.spec.level + 1..row.limb_count());
                     out.limbs_mut().zip(kept).for_each(|(limb, i)| limb.copy_from_slice(row.limb(i)));
                     out
                 })
@@ -191,8 +193,7 @@ impl SwitchingKey {
             UniformPart::Stored(rows) => UniformPart::Stored(cut(rows)),
             UniformPart::Seeded(seed) => UniformPart::Seeded(*seed),
         };
-        let error_variance = self.error_variance;
-        Ok(Self { parameters: self.parameters.clone(), spec, digits, b, a, error_variance })
+        Ok(Self { parameters: self.parameters.clone(), layout: Arc::new(layout), b, a })
     }
 }
 
@@ -201,8 +202,20 @@ pub(crate) fn stream_id(element: KeyElement, digit: usize, prime: usize) -> Stre
     StreamId { object: stream_object(element), digit: digit as u8, limb: prime as u16 }
 }
 
+impl AsRef<KeyLayout> for SwitchingKey {
+    fn as_ref(&self) -> &KeyLayout {
+        &self.layout
+    }
+}
+
 impl fmt::Debug for SwitchingKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "SwitchingKey({:?}, {} digits, {} bytes)", self.spec, self.digits.len(), self.bytes())
+        write!(
+            f,
+            "SwitchingKey({:?}, {} digits, {} bytes)",
+            self.layout.spec,
+            self.layout.digits.len(),
+            self.bytes()
+        )
     }
 }

@@ -81,7 +81,7 @@ impl Record for MasterKeys {
     }
 
     fn write_body<W: Write>(&self, body: &mut BodyWriter<W>, _: &Parameters) -> Result<(), WireError> {
-        self.keys().iter().try_for_each(|key| key.write_to(body, self.parameters().chain()))
+        self.keys().iter().try_for_each(|key| key.load()?.write_to(body, self.parameters().chain()))
     }
 
     fn read_body<R: Read>(

@@ -163,8 +163,8 @@ class DerivationPlanner:
         own = (*chain.p, *chain.q)
         room = chain.modulus_bound - sum(own[: level + 1])
         best: tuple[int, tuple[int, ...], Shape] | None = None
-        for count in range(1, room // 30 + 1):
-            extra = (min(60, room // count),) * count
+        for count in range(1, int(room // 30) + 1):
+            extra = (min(60, int(room // count)),) * count
             over = Chain(chain.log_n, own, extra, chain.modulus_bound)
             for shape in shapes(over, level):
                 if best is None or shape.stored_bytes < best[0]:
@@ -233,8 +233,8 @@ class DerivationPlanner:
     def _variance(self, layout: Layout) -> float:
         """Of the error that a derivation adds to a coefficient of a row."""
         cost = self.model.switch(self._reached.shape, self._prefix(layout.shape))
-        n = 1 << layout.shape.chain.log_n
-        return n / 18 + n * ERROR_VARIANCE / 12 * (0.0 if cost is None else cost.noise)
+        # The rounding of a division meets the secret, of squared norm 2 N / 3.
+        return (1 << layout.shape.chain.log_n) / 18 * (1.0 + (0.0 if cost is None else cost.noise))
 
     def _noise_bits(self, variances: Mapping[Shape, Mapping[Automorphism, float]]) -> float:
         worst = 1.0
@@ -244,10 +244,9 @@ class DerivationPlanner:
                 cost = self.model.switch(hop.key.shape, group.level)
                 if cost is None or hop.key.automorphism is None:
                     raise ProgramError(f"{group.name}: a key that does not serve level {group.level}")
-                # A key that is not derived has the errors that `noise` counts.
-                variance = variances.get(hop.key.shape, {}).get(hop.key.automorphism, 1 / 1.5)
-                # A digit meets N errors of that variance, where a rounding meets the secret: 2 N / 3.
-                sums[hop.child] = sums[hop.parent] + 1.0 + 1.5 * variance * cost.noise
+                # `noise` is that of a key that its owner made.
+                variance = variances.get(hop.key.shape, {}).get(hop.key.automorphism, ERROR_VARIANCE)
+                sums[hop.child] = sums[hop.parent] + 1.0 + cost.noise * variance / ERROR_VARIANCE
                 worst = max(worst, sums[hop.child])
         return 0.5 * log2(worst)
 

@@ -75,14 +75,15 @@ impl Header {
             rest = others;
             Some(first)
         };
-        Some(Self {
+        let header = Self {
             id: take(16)?.try_into().ok()?,
             parameters: Fingerprint(take(16)?.try_into().ok()?),
             key: take(16)?.try_into().ok()?,
             level: u32::from_le_bytes(take(4)?.try_into().ok()?),
             entry_bytes: u64::from_le_bytes(take(8)?.try_into().ok()?),
             capacity: u64::from_le_bytes(take(8)?.try_into().ok()?),
-        })
+        };
+        (1..=MAX_CAPACITY).contains(&header.capacity).then_some(header)
     }
 
     fn slot_bytes(&self) -> u64 {

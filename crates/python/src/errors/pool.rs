@@ -22,6 +22,9 @@ pub(super) fn pool<'py>(py: Python<'py>, error: &PoolError) -> PyResult<Describe
         PoolError::ChemUnit { unit, smallest } => {
             described!(py, "ParameterError", what = "unit", value = unit, minimum = smallest)
         }
+        PoolError::ChemInteger { unit } => {
+            described!(py, "ParameterError", what = "unit", value = unit)
+        }
         PoolError::ChemMessage { value, bits } => {
             described!(py, "EncodeError", value = value, available_bits = f64::from(*bits))
         }

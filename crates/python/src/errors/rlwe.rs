@@ -140,6 +140,16 @@ pub(super) fn rlwe<'py>(py: Python<'py>, error: &RlweError) -> PyResult<Describe
         RlweError::EphemeralSecret(element) | RlweError::EphemeralRepeated(element) => {
             described!(py, "ParameterError", what = "encapsulation keys", value = element_name(element))
         }
+        RlweError::Route { level, child, .. } => {
+            described!(py, "PlanMismatchError", level = level, galois_element = child)
+        }
+        RlweError::NotPlanned { level, .. } => described!(py, "PlanMismatchError", level = level),
+        RlweError::KeyMemory { needed, budget } => {
+            described!(py, "KeyMemoryError", needed = needed, budget = budget)
+        }
+        RlweError::KeySource { element, level, .. } => {
+            described!(py, "KeySourceError", element = element_name(element), level = level)
+        }
         RlweError::NotGalois(element) => {
             described!(py, "DerivationError", element = element_name(element), reason = "kind")
         }

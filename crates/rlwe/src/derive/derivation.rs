@@ -167,14 +167,13 @@ impl Layout {
         let unused: usize = places.iter().flatten().filter(|place| place.is_none()).count();
         let mut waste = Buffer::unspecified(2 * unused * chain.n());
         let automorphisms: Vec<_> = children.iter().map(|child| child.automorphism.clone()).collect();
+        let loaded = children.iter().map(|child| child.master.key.load()).collect::<Result<Vec<_>, _>>()?;
         for (j, (b, a)) in parent.rows.iter().enumerate() {
             let decomposed = Decomposed::new(chain, plan.clone(), a)?;
             let keys = children
                 .iter()
-                .map(|child| {
-                    let KeyUse { key, coalesce, .. } = child.master;
-                    Ok((&**key, decomposed.rows_of(key, *coalesce)?))
-                })
+                .zip(&loaded)
+                .map(|(child, key)| Ok((&**key, decomposed.rows_of(key, child.master.coalesce)?)))
                 .collect::<Result<Vec<_>, RlweError>>()?;
             let finish: Vec<_> = automorphisms
                 .iter()

@@ -4,7 +4,9 @@ use keywright_ring::sampling::SecretRng;
 use zeroize::Zeroizing;
 
 use super::{Derivation, MasterParameters};
-use crate::{EvaluationKeys, KeyElement, KeyGenerator, KeySpec, RlweError, SecretKey, SwitchingKey};
+use crate::{
+    EvaluationKeys, KeyElement, KeyGenerator, KeySpec, RlweError, SecretKey, StoredKey, SwitchingKey,
+};
 
 /// The master keys of one client: switching keys over [`MasterParameters::chain`], of which a server makes all Galois keys that
 /// it needs, as often as it likes.
@@ -89,7 +91,7 @@ impl MasterKeys {
 
     /// Galois elements that have a master key for derived keys of this chain level, ascending.
     pub fn elements(&self, chain_level: usize) -> Vec<u64> {
-        let reaches = |key: &&alloc::sync::Arc<SwitchingKey>| key.spec().level >= chain_level;
+        let reaches = |key: &&StoredKey| key.spec().level >= chain_level;
         let mut elements: Vec<u64> = self
             .keys
             .iter()

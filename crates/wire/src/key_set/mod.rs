@@ -7,6 +7,8 @@
 mod directory;
 mod file;
 mod reader;
+mod residency;
+mod store;
 mod writer;
 
 use std::io::{Read, Write};
@@ -17,6 +19,7 @@ pub(crate) use directory::Directory;
 pub use directory::KeyEntry;
 pub use file::KeySetFile;
 pub use reader::KeySetReader;
+pub use store::{KeyStore, KeyStoreStatistics};
 pub use writer::KeySetWriter;
 
 use crate::body::{BodyReader, BodyWriter};
@@ -58,7 +61,7 @@ impl Record for EvaluationKeys {
         body: &mut BodyWriter<W>,
         parameters: &Parameters,
     ) -> Result<(), WireError> {
-        self.iter().try_for_each(|key| key.write_to(body, parameters))
+        self.iter().try_for_each(|key| key.load()?.write_to(body, parameters))
     }
 
     fn read_body<R: Read>(

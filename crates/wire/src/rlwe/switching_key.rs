@@ -1,7 +1,7 @@
 use std::io::{Read, Write};
 
 use keywright_ring::{MAX_LOG_N, Modulus, Poly, RingError, Seed};
-use keywright_rlwe::{KeyElement, KeySpec, Parameters, RlweError, SwitchingKey, UniformPart};
+use keywright_rlwe::{KeyElement, KeyLayout, KeySpec, Parameters, RlweError, SwitchingKey, UniformPart};
 
 use super::poly_len;
 use crate::body::{BodyReader, BodyWriter};
@@ -101,9 +101,10 @@ pub(crate) fn digits(spec: &KeySpec, parameters: &Parameters) -> Result<usize, W
 }
 
 /// Refuses a derived key: its noise is not part of the format, and it can be had again.
-pub(crate) fn require_made(key: &SwitchingKey) -> Result<(), WireError> {
+pub(crate) fn require_made(key: &impl AsRef<KeyLayout>) -> Result<(), WireError> {
+    let key = key.as_ref();
     if key.is_derived() {
-        return Err(WireError::DerivedKey { element: key.spec().element });
+        return Err(WireError::DerivedKey { element: key.spec.element });
     }
     Ok(())
 }

@@ -153,7 +153,9 @@ fn an_empty_key_set_and_one_with_several_keys_of_an_element() {
     keys.insert(samples::switching_key(&p, KeyElement::Galois(5), 0, false, 3)).unwrap();
     let back = round_trip(&keys, &p);
     assert_eq!(back.len(), 4);
-    back.iter().zip(keys.iter()).for_each(|(left, right)| assert_same_key(left, right));
+    back.iter()
+        .zip(keys.iter())
+        .for_each(|(left, right)| assert_same_key(&left.load().unwrap(), &right.load().unwrap()));
 }
 
 #[test]
