@@ -44,7 +44,7 @@ def cycles_of(operation: str, log_n: int) -> int:
 
 # Sums of pipeline latencies, see the page: to the first sample, around the transform, to the last beat out.
 ENCRYPT_LATENCY = 50
-DECRYPT_LATENCY = 26
+DECRYPT_LATENCY = 25
 # Steps (half cycles) after which a test has hung: nothing may.
 LIMIT = {"timeout_time": 4_000_000, "timeout_unit": "step"}
 
@@ -121,8 +121,8 @@ class Core:
         """c0 and c1, with entropy and seed of the vectors."""
         await self.load("ENTROPY", vector("entropy"))
         await self.load("SEED", vector("pk_seed"))
-        await self.begin("ENCRYPT")
         source = cocotb.start_soon(self._feed([message, b], rate))
+        await self.begin("ENCRYPT")
         c1, bad1 = await axi.receive(self.dut, rate)
         c0, bad0 = await axi.receive(self.dut, rate)
         await source
@@ -133,8 +133,8 @@ class Core:
 
     async def decrypt(self, c0: list[int], c1: list[int], secret: list[int], rate: float = 1.0) -> list[int]:
         """The plaintext with its error."""
-        await self.begin("DECRYPT")
         source = cocotb.start_soon(self._feed([c0, c1, secret], rate))
+        await self.begin("DECRYPT")
         plain, bad = await axi.receive(self.dut, rate)
         await source
         assert not bad

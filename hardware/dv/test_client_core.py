@@ -1,5 +1,6 @@
 """client_core against the Rust engine, bit for bit, and against everything a host can do wrong."""
 
+import os
 import random
 import subprocess
 from pathlib import Path
@@ -8,9 +9,11 @@ import axi
 import cocotb
 import pytest
 from client import BIT, LIMIT, Q0, Core, cycles_of, store, vector
+from client_trace import Trace, watch
 from cocotb.triggers import FallingEdge
 
 REPOSITORY = Path(__file__).parents[2]
+BUILD = REPOSITORY / "hardware/build"
 
 
 @cocotb.test(**LIMIT)
@@ -33,6 +36,23 @@ async def computes_what_the_software_computes(dut) -> None:
     assert cycles == cycles_of("decrypt", core.log_n)
     for name, words in (("c0", c0), ("c1", c1), ("decrypted", plain)):
         store(f"hardware_{name}", words)
+
+
+@cocotb.test(**LIMIT, skip="TRACES" not in os.environ)
+async def leaves_a_trace(dut) -> None:
+    """For the picture of doc/: the activity of every part in one encryption and one decryption."""
+    core = Core(dut)
+    await core.start_clock()
+    for name in ("encryption", "decryption"):
+        trace = Trace()
+        watcher = cocotb.start_soon(watch(dut, trace))
+        if name == "encryption":
+            await core.encrypt(vector("message"), vector("pk_b"))
+        else:
+            await core.decrypt(vector("c0"), vector("c1"), vector("secret"))
+        await watcher
+        assert trace.cycle == await core.read("CYCLES")
+        trace.store(Path(os.environ["TRACES"]) / f"client_{name}.json")
 
 
 @cocotb.test(**LIMIT)
@@ -269,3 +289,13 @@ def test_client_core_is_exact(simulate, vectors, log_n: int) -> None:
     folder = vectors("client", log_n)
     simulate("client_core", {"LogN": log_n}, {"VECTORS": str(folder)}, only=EXACT)
     check(log_n, folder)
+
+
+@pytest.mark.full
+def test_client_core_traces(simulate, vectors) -> None:
+    """What doc/draw_client.py draws, at N = 2^12."""
+    folder = vectors("client", 12)
+    traces = BUILD / "traces"
+    traces.mkdir(exist_ok=True)
+    environment = {"VECTORS": str(folder), "TRACES": str(traces)}
+    simulate("client_core", {"LogN": 12}, environment, only="leaves_a_trace")
