@@ -46,4 +46,4 @@ pub use randomness::system_rng;
 pub use secret::{SecretDistribution, SecretKey};
 pub use security::{maximum_log_qp, require_secure};
 pub use switch::{Decomposed, Finish, RaisedDigits};
-pub use switching_key::{SwitchingKey, UniformPart};
+pub use switching_key::{SwitchingKey, UniformPart, stream_id};

@@ -1,5 +1,7 @@
 use keywright_client::server::{self, ServerError};
-use keywright_client::{Answer, Client, ClientError, ClientLiteral, ClientParameters, Encryptor, Layout, SinkError};
+use keywright_client::{
+    Answer, Client, ClientError, ClientLiteral, ClientParameters, Encryptor, Layout, SinkError,
+};
 use keywright_rlwe::SecretDistribution;
 
 use crate::fixture::{SHIFT_ADD_30, SHIFT_ADD_60, entropy, entry, entry_of};

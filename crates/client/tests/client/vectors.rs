@@ -35,8 +35,7 @@ fn every_arithmetic_makes_the_known_bytes() {
         let fields: Vec<u64> = line.split(' ').map(|word| word.parse().unwrap()).collect();
         let thin = parameters(&fields);
         let max = thin.fixed_point().max();
-        let numbers: Vec<i64> =
-            (0..thin.capacity() as i64).map(|i| 7919 * i % (2 * max + 1) - max).collect();
+        let numbers: Vec<i64> = (0..thin.capacity() as i64).map(|i| 7919 * i % (2 * max + 1) - max).collect();
         let shift_add = [SHIFT_ADD_30, SHIFT_ADD_60].contains(&thin.modulus().value());
         for arithmetic in [Arithmetic::Ring, Arithmetic::Montgomery, Arithmetic::ShiftAdd] {
             if arithmetic == Arithmetic::ShiftAdd && !shift_add {

@@ -130,6 +130,14 @@ pub trait Backend: Send + Sync + Debug {
         out_b: &mut [u64],
         out_a: &mut [u64],
     );
+    /// Errors from uniform words, one each, without a branch on them: see [`crate::sampling::gaussian`].
+    fn gaussian(&self, words: &[u64], out: &mut [i64]) {
+        crate::sampling::gaussian_of(words, out);
+    }
+    /// Uniform values in `{-1, 0, 1}` from uniform words, one each, without a branch on them.
+    fn ternary(&self, words: &[u64], out: &mut [i64]) {
+        crate::sampling::ternary_of(words, out);
+    }
     /// A uniform limb from a seed, see [`crate::expander`].
     fn expand_uniform(&self, seed: &Seed, id: StreamId, m: &Modulus, out: &mut [u64]);
 }
@@ -141,6 +149,11 @@ pub fn available() -> Vec<&'static dyn Backend> {
     #[cfg(target_arch = "x86_64")]
     list.extend(avx2::Avx2::detect().into_iter().chain(avx512::Avx512::detect()));
     list
+}
+
+/// The back end that every target has.
+pub(crate) fn portable() -> &'static dyn Backend {
+    &portable::Portable
 }
 
 /// The back end with a given name (see [`BackendKind::name`]).

@@ -48,18 +48,22 @@ const BLOCK: usize = 64;
 
 /// Fills `out` with independent samples. One random word each: 63 bits select the magnitude, one the sign.
 pub fn gaussian(rng: &mut SecretRng, out: &mut [i64]) {
-    let mut words = Zeroizing::new([0; BLOCK]);
-    let mut magnitudes = Zeroizing::new([0; BLOCK]);
-    for samples in out.chunks_mut(BLOCK) {
-        rng.fill_words(&mut words[..samples.len()]);
+    super::from_words(rng, out, |kernels, words, out| kernels.gaussian(words, out));
+}
+
+/// The samples of given words. Inlined, so that a back end compiles it for its registers.
+#[inline(always)]
+pub(crate) fn gaussian_of(words: &[u64], out: &mut [i64]) {
+    let mut magnitudes = Zeroizing::new([0u64; BLOCK]);
+    for (samples, words) in out.chunks_mut(BLOCK).zip(words.chunks(BLOCK)) {
         magnitudes.fill(0);
         for c in CUMULATIVE {
-            for (magnitude, word) in magnitudes.iter_mut().zip(words.iter()) {
+            for (magnitude, word) in magnitudes.iter_mut().zip(words) {
                 // The comparison is the borrow of a subtraction below 2^63: no branch, no table index.
                 *magnitude += 1 - ((word >> 1).wrapping_sub(c) >> 63);
             }
         }
-        for ((sample, &magnitude), &word) in samples.iter_mut().zip(magnitudes.iter()).zip(words.iter()) {
+        for ((sample, &magnitude), &word) in samples.iter_mut().zip(magnitudes.iter()).zip(words) {
             let negative = -((word & 1) as i64);
             *sample = (magnitude as i64 ^ negative) - negative;
         }

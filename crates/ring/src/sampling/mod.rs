@@ -6,14 +6,30 @@
 mod gaussian;
 mod ternary;
 
+pub(crate) use gaussian::gaussian_of;
 pub use gaussian::{GAUSSIAN_BOUND, SIGMA, gaussian};
+pub(crate) use ternary::ternary_of;
 pub use ternary::{sparse_ternary, ternary};
 
 use chacha20::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 use zeroize::{Zeroize, Zeroizing};
 
-use crate::Seed;
+use crate::{Backend, Seed, backend};
+
+/// Words drawn at once.
+const WORDS: usize = 128;
+
+/// Samples of one word each, on the kernels of this process. Whichever they are, they give the same samples.
+fn from_words(rng: &mut SecretRng, out: &mut [i64], sample: impl Fn(&dyn Backend, &[u64], &mut [i64])) {
+    let kernels = backend::default().unwrap_or_else(|_| backend::portable());
+    let mut words = Zeroizing::new([0; WORDS]);
+    for part in out.chunks_mut(WORDS) {
+        let words = &mut words[..part.len()];
+        rng.fill_words(words);
+        sample(kernels, words, part);
+    }
+}
 
 /// ChaCha20 as a generator of secrets. Its state is wiped on drop and never shown.
 pub struct SecretRng(ChaCha20Rng);
@@ -36,8 +52,13 @@ impl SecretRng {
 
     /// Fills a slice with uniform words.
     pub fn fill_words(&mut self, out: &mut [u64]) {
-        for word in out {
-            *word = self.0.next_u64();
+        let mut bytes = Zeroizing::new([0; 8 * WORDS]);
+        for part in out.chunks_mut(WORDS) {
+            let bytes = &mut bytes[..8 * part.len()];
+            self.0.fill_bytes(bytes);
+            for (word, bytes) in part.iter_mut().zip(bytes.as_chunks::<8>().0) {
+                *word = u64::from_le_bytes(*bytes);
+            }
         }
     }
 

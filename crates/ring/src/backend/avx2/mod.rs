@@ -6,6 +6,7 @@ mod dot;
 mod ntt;
 mod pointwise;
 mod residues;
+mod sampling;
 mod terms;
 
 use alloc::boxed::Box;
@@ -106,6 +107,16 @@ impl Backend for Avx2 {
     fn lift_small(&self, m: &Modulus, values: &[i64], out: &mut [u64]) {
         // SAFETY: by the invariant of `Avx2` the CPU has the kernel's features.
         unsafe { pointwise::lift_small(m, values, out) }
+    }
+
+    fn gaussian(&self, words: &[u64], out: &mut [i64]) {
+        // SAFETY: `self` proves the CPU features.
+        unsafe { sampling::gaussian(words, out) }
+    }
+
+    fn ternary(&self, words: &[u64], out: &mut [i64]) {
+        // SAFETY: `self` proves the CPU features.
+        unsafe { sampling::ternary(words, out) }
     }
 
     fn permute(&self, automorphism: &Automorphism, input: &[u64], out: &mut [u64]) {

@@ -10,6 +10,7 @@ mod lanes;
 mod narrow;
 mod ntt;
 mod pointwise;
+mod sampling;
 mod wide;
 
 use alloc::boxed::Box;
@@ -121,6 +122,16 @@ impl Backend for Avx512 {
         );
         // SAFETY: the lengths agree; `self` proves the CPU features.
         unsafe { pointwise::lift_small(m, values, out) }
+    }
+
+    fn gaussian(&self, words: &[u64], out: &mut [i64]) {
+        // SAFETY: `self` proves the CPU features.
+        unsafe { sampling::gaussian(words, out) }
+    }
+
+    fn ternary(&self, words: &[u64], out: &mut [i64]) {
+        // SAFETY: `self` proves the CPU features.
+        unsafe { sampling::ternary(words, out) }
     }
 
     fn permute(&self, automorphism: &Automorphism, input: &[u64], out: &mut [u64]) {
