@@ -364,6 +364,20 @@ impl PyBootstrapperPlan {
         self.plan.required_keys().into_iter().map(|spec| self.key(spec)).collect()
     }
 
+    /// The key switches of one bootstrapping that can be made in more than one way, in the order of the stages: stage, level of the
+    /// ciphertext, the Galois elements that are needed of it, none for a relinearisation, and how often.
+    #[getter]
+    fn key_groups(&self) -> Vec<(&'static str, usize, Vec<u64>, usize)> {
+        let groups = self.plan.key_groups(self.parameters.0.rlwe().log_n()).into_iter();
+        groups.map(|group| (group.stage.name(), group.level, group.elements, group.count)).collect()
+    }
+
+    /// The keys to and from an ephemeral secret, which have one way to be used.
+    #[getter]
+    fn fixed_keys(&self) -> Vec<PyKeySpec> {
+        self.plan.fixed_keys().into_iter().map(|spec| self.key(spec)).collect()
+    }
+
     /// The precision to expect of what bootstrapping adds to the input's values, of parts uniform in [-1, 1]: `docs/bootstrapping.md` derives it.
     ///
     /// Args:

@@ -269,6 +269,22 @@ fn rlwe<'py>(py: Python<'py>, error: &RlweError) -> PyResult<Described<'py>> {
         RlweError::EphemeralSecret(element) | RlweError::EphemeralRepeated(element) => {
             described!(py, "ParameterError", what = "encapsulation keys", value = element_name(element))
         }
+        RlweError::Route { level, child, .. } => {
+            described!(py, "PlanMismatchError", level = level, galois_element = child)
+        }
+        RlweError::NotPlanned { level, .. } => described!(py, "PlanMismatchError", level = level),
+        RlweError::KeyMemory { needed, budget } => {
+            described!(py, "KeyMemoryError", needed = needed, budget = budget)
+        }
+        RlweError::KeySource { element, level, .. } => {
+            described!(py, "KeySourceError", element = element_name(element), level = level)
+        }
+        RlweError::NotGalois(element) => {
+            described!(py, "DerivationError", element = element_name(element), reason = "kind")
+        }
+        RlweError::Underivable { element, .. } => {
+            described!(py, "DerivationError", element = element_name(element), reason = "unreachable")
+        }
         RlweError::Randomness(_) => described!(py, "RandomnessError"),
         _ => described!(py, "KeywrightError"),
     }
@@ -443,6 +459,9 @@ fn pool<'py>(py: Python<'py>, error: &PoolError) -> PyResult<Described<'py>> {
         PoolError::ChemUnit { unit, smallest } => {
             described!(py, "ParameterError", what = "unit", value = unit, minimum = smallest)
         }
+        PoolError::ChemInteger { unit } => {
+            described!(py, "ParameterError", what = "unit", value = unit)
+        }
         PoolError::ChemMessage { value, bits } => {
             described!(py, "EncodeError", value = value, available_bits = f64::from(*bits))
         }
@@ -531,6 +550,9 @@ fn wire<'py>(py: Python<'py>, error: &WireError) -> PyResult<Described<'py>> {
             level = level,
             nearest = py.None()
         ),
+        WireError::DerivedKey { element } => {
+            described!(py, "DerivationError", element = element_name(element), reason = "written")
+        }
         WireError::Truncated { needed, missing, .. } => {
             described!(py, "FormatError", reason = "truncated", found = needed - missing, expected = needed)
         }

@@ -28,12 +28,14 @@ mod key_generator;
 mod key_parameters;
 mod key_spec;
 mod linear_transform;
+mod master_keys;
 mod operand;
 mod parameters;
 mod pool;
 mod public_key;
 mod secret_key;
 mod seeded_ciphertext;
+mod stored;
 mod sums;
 mod switching_key;
 mod threshold;
@@ -81,6 +83,8 @@ mod _core {
     use crate::key_spec::PyKeySpec;
     #[pymodule_export]
     use crate::linear_transform::PyLinearTransform;
+    #[pymodule_export]
+    use crate::master_keys::{PyDerivation, PyMasterKeys, derivation_tree, maximum_log_qp};
     #[pymodule_export]
     use crate::parameters::{PyParameters, presets};
     #[pymodule_export]

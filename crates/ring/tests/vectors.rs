@@ -68,22 +68,3 @@ fn gaussian_samples_have_known_values() {
         assert_eq!(fold(samples.iter().map(|&x| x as u64)), parse::<u64>(fields[2]));
     }
 }
-
-#[test]
-fn samplers_of_every_back_end_agree() {
-    let mut words = vec![0; 1000];
-    SecretRng::from_entropy(&[9; 32].into()).fill_words(&mut words);
-    words[..4].copy_from_slice(&[0, u64::MAX, u64::MAX / 3, u64::MAX / 3 + 1]);
-    let of = |kernels: &dyn backend::Backend, length: usize| {
-        let (mut errors, mut signs) = (vec![0; length], vec![0; length]);
-        kernels.gaussian(&words[..length], &mut errors);
-        kernels.ternary(&words[..length], &mut signs);
-        (errors, signs)
-    };
-    let all = backend::available();
-    for length in [0, 1, 63, 64, 65, 1000] {
-        for kernels in &all {
-            assert!(of(*kernels, length) == of(all[0], length), "{kernels:?}, {length} words");
-        }
-    }
-}

@@ -13,6 +13,7 @@ use crate::ckks::{CkksCiphertextDescriptor, CkksSeededDescriptor, PlaintextDescr
 use crate::fields::FieldReader;
 use crate::header::Header;
 use crate::key_set::{Directory, KeyEntry};
+use crate::master_keys::MasterDescriptor;
 use crate::object::Descriptor;
 use crate::rlwe::ciphertext::{CiphertextDescriptor, SeededDescriptor};
 use crate::rlwe::polynomial::PolynomialDescriptor;
@@ -52,6 +53,8 @@ pub enum Content {
     SwitchingKey(KeyDescriptor),
     /// The keys of a set, in stored order.
     KeySet(Vec<KeyEntry>),
+    /// Master keys: the extra primes, and the keys over the chain of primes that they make.
+    MasterKeys(Vec<u64>, Vec<KeyEntry>),
     /// An RLWE ciphertext.
     RlweCiphertext(CiphertextDescriptor),
     /// A seeded RLWE ciphertext.
@@ -118,6 +121,14 @@ pub fn inspect(reader: &mut impl Read) -> Result<Info, WireError> {
                 return Err(WireError::Length { what: "the body", found: header.body_len, expected });
             }
             Content::KeySet(directory.entries)
+        }
+        Kind::MasterKeys => {
+            let MasterDescriptor { extra, directory, .. } = MasterDescriptor::decode(f)?;
+            let expected = directory.body_len()?;
+            if header.body_len != expected {
+                return Err(WireError::Length { what: "the body", found: header.body_len, expected });
+            }
+            Content::MasterKeys(extra, directory.entries)
         }
         Kind::RlweCiphertext => Content::RlweCiphertext(CiphertextDescriptor::decode(f)?),
         Kind::SeededRlweCiphertext => Content::SeededRlweCiphertext(SeededDescriptor::decode(f)?),

@@ -21,6 +21,8 @@ pub enum Kind {
     SeededRlweCiphertext = 0x0006,
     /// A [`keywright_ring::Poly`] in either form.
     Polynomial = 0x0007,
+    /// [`keywright_rlwe::derive::MasterKeys`]: extra primes, a directory and switching keys.
+    MasterKeys = 0x0008,
     /// [`keywright_ckks::CkksLiteral`].
     CkksParameters = 0x0101,
     /// [`keywright_ckks::Plaintext`].
@@ -49,7 +51,7 @@ pub enum Kind {
 
 impl Kind {
     /// All kinds, by code.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::Parameters,
         Self::PublicKey,
         Self::SwitchingKey,
@@ -57,6 +59,7 @@ impl Kind {
         Self::RlweCiphertext,
         Self::SeededRlweCiphertext,
         Self::Polynomial,
+        Self::MasterKeys,
         Self::CkksParameters,
         Self::CkksPlaintext,
         Self::CkksCiphertext,
@@ -96,6 +99,7 @@ impl fmt::Display for Kind {
             Self::RlweCiphertext => "an RLWE ciphertext",
             Self::SeededRlweCiphertext => "a seeded RLWE ciphertext",
             Self::Polynomial => "a polynomial",
+            Self::MasterKeys => "a set of master keys",
             Self::CkksParameters => "CKKS parameters",
             Self::CkksPlaintext => "a CKKS plaintext",
             Self::CkksCiphertext => "a CKKS ciphertext",

@@ -3,22 +3,22 @@
 use alloc::vec::Vec;
 use zeroize::Zeroizing;
 
-use super::SecretRng;
+use super::{SecretRng, sample};
 use crate::RingError;
+
+/// `ceil(2^64 k / 3)` for `k = 1, 2`: `floor(3 w / 2^64)` counts how many of them are at most `w`.
+pub(crate) const THRESHOLDS: [u64; 2] = [0x5555_5555_5555_5556, 0xAAAA_AAAA_AAAA_AAAB];
 
 /// Fills `out` with independent uniform samples of `{-1, 0, 1}` (bias below `2^-62`).
 pub fn ternary(rng: &mut SecretRng, out: &mut [i64]) {
-    super::from_words(rng, out, |kernels, words, out| kernels.ternary(words, out));
+    let backend = rng.backend();
+    sample(rng, out, |words, samples| backend.ternary(words, samples));
 }
 
-/// `floor(3 w / 2^64) - 1` of given words: how many of `2^64 / 3` and `2^65 / 3`, rounded up, are not above them, less one. Inlined, so that a back end compiles
-/// it for its registers.
-#[inline(always)]
-pub(crate) fn ternary_of(words: &[u64], out: &mut [i64]) {
-    const THIRD: u64 = (u64::MAX / 3) + 1;
-    const TWO_THIRDS: u64 = (u64::MAX / 3) * 2 + 1;
+/// The samples of uniform words: the definition of [`crate::Backend::ternary`].
+pub(crate) fn samples(words: &[u64], out: &mut [i64]) {
     for (sample, &word) in out.iter_mut().zip(words) {
-        *sample = i64::from(word >= THIRD) + i64::from(word >= TWO_THIRDS) - 1;
+        *sample = ((u128::from(word) * 3) >> 64) as i64 - 1;
     }
 }
 
@@ -119,15 +119,6 @@ mod tests {
         assert!(counts.iter().all(|&c| (4..72).contains(&c)));
         assert!(sum.abs() < 6 * 196);
         assert!(sparse_ternary(&mut rng(0), 3, &mut [0; 2]).is_err());
-    }
-
-    #[test]
-    fn thirds_are_where_the_product_steps() {
-        let third = u64::MAX / 3;
-        let words = [0, third, third + 1, 2 * third, 2 * third + 1, 2 * third + 2, u64::MAX];
-        let mut out = [7; 7];
-        ternary_of(&words, &mut out);
-        assert_eq!(out, words.map(|w| ((u128::from(w) * 3) >> 64) as i64 - 1));
     }
 
     #[test]

@@ -124,16 +124,6 @@ impl Backend for Avx512 {
         unsafe { pointwise::lift_small(m, values, out) }
     }
 
-    fn gaussian(&self, words: &[u64], out: &mut [i64]) {
-        // SAFETY: `self` proves the CPU features.
-        unsafe { sampling::gaussian(words, out) }
-    }
-
-    fn ternary(&self, words: &[u64], out: &mut [i64]) {
-        // SAFETY: `self` proves the CPU features.
-        unsafe { sampling::ternary(words, out) }
-    }
-
     fn permute(&self, automorphism: &Automorphism, input: &[u64], out: &mut [u64]) {
         let n = 8 * automorphism.groups.len();
         assert!(input.len() == n && out.len() == n, "limbs of the automorphism's degree, {n}");
@@ -181,6 +171,21 @@ impl Backend for Avx512 {
     fn expand_uniform(&self, seed: &Seed, id: StreamId, m: &Modulus, out: &mut [u64]) {
         // SAFETY: `self` proves the CPU features.
         unsafe { chacha::expand_uniform(seed, id, m, out) }
+    }
+
+    fn key_stream(&self, key: &[u32; 16], first: u64, out: &mut [u64]) {
+        // SAFETY: `self` proves the CPU features; so below.
+        unsafe { chacha::key_stream(key, first, out) }
+    }
+
+    fn gaussian(&self, words: &[u64], out: &mut [i64]) {
+        // SAFETY: as above.
+        unsafe { sampling::gaussian(words, out) }
+    }
+
+    fn ternary(&self, words: &[u64], out: &mut [i64]) {
+        // SAFETY: as above.
+        unsafe { sampling::ternary(words, out) }
     }
 }
 

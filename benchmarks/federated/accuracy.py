@@ -1,30 +1,27 @@
 """Accuracy of every round of federated averaging, encrypted and plain: the experiment of Zhao, *Chem*,
 section 4.5.
 
-    cd benchmarks && python -m federated_accuracy MNIST_FOLDER [--rounds 5] [--output FILE]
+    cd benchmarks && python -m federated.accuracy --mnist FOLDER [--rounds 5] [--out FOLDER]
 
 30 clients, 10 or 50 % of them in a round, images spread at random ("iid") or two runs of the sorted labels
 to a client ("labels"), CNN and MLP of table 2. Both runs train on the same images in the same order with the
 same clients; they differ by the rounding of encrypted averages alone, which the next rounds of training
-amplify. Writes raw figures (.json) and a plot (.png).
+amplify. Writes raw figures and a plot.
 """
+
+from __future__ import annotations
 
 import argparse
 import json
-import sys
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from keywright.federated import Encoding, EncryptedSum, Layout, SumKey
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "examples" / "federated"))
+from federated.updates import CLIENTS, Model, accuracy, encoding, initial, load, partition, train
 
-from encrypted_mnist.data import load, partition
-from encrypted_mnist.federation import encoding
-from encrypted_mnist.network import Model, accuracy, initial, train
-
-CLIENTS = 30
 SESSION = bytes(16)
 
 
@@ -98,9 +95,14 @@ def experiment(folder: str, model: str, kind: str, fraction: float, rounds: int)
 
 def plot(results: list[dict[str, Any]], path: Path) -> None:
     """One panel for every setting: both curves."""
-    import matplotlib.pyplot as plt
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
 
-    figure, axes = plt.subplots(2, 4, figsize=(14, 6), sharey=True)
+    columns = min(4, len(results))
+    lines = -(-len(results) // columns)
+    figure = Figure(figsize=(3.5 * columns, 3 * lines), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.subplots(lines, columns, sharey=True, squeeze=False)
     for axis, result in zip(axes.ravel(), results, strict=False):
         for way, style in (("plain", "k-"), ("encrypted", "r--")):
             values = result["accuracy"][way]
@@ -109,25 +111,35 @@ def plot(results: list[dict[str, Any]], path: Path) -> None:
         axis.set_xlabel("round")
     axes[0, 0].set_ylabel("test accuracy")
     axes[0, 0].legend()
-    figure.tight_layout()
     figure.savefig(path, dpi=100)
 
 
 def main() -> None:
-    """Run all settings."""
-    parser = argparse.ArgumentParser(description="Accuracy of encrypted and plain federated averaging.")
-    parser.add_argument("folder", help="folder of the four MNIST idx.gz files")
+    """Run all settings. The same command with the same folder goes on where it was cut off."""
+    parser = argparse.ArgumentParser(prog="python -m federated.accuracy", description=__doc__)
+    parser.add_argument("--mnist", required=True, help="folder of the four MNIST idx.gz files")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--output", type=Path, default=Path("federated_accuracy"))
-    arguments = parser.parse_args()
-    results = []
-    for model in ("mlp", "cnn"):
-        for kind in ("iid", "labels"):
-            for fraction in (0.1, 0.5):
-                results.append(experiment(arguments.folder, model, kind, fraction, arguments.rounds))
+    parser.add_argument("--model", nargs="+", choices=["mlp", "cnn"], default=["mlp", "cnn"])
+    parser.add_argument("--partition", nargs="+", choices=["iid", "labels"], default=["iid", "labels"])
+    parser.add_argument("--fraction", nargs="+", type=float, default=[0.1, 0.5])
+    parser.add_argument("--out", type=Path, help="folder of the record (default: record/DATE-accuracy)")
+    options = parser.parse_args()
+    here = Path(__file__).parents[1]
+    folder = options.out or here / "record" / f"{datetime.now(UTC).date().isoformat()}-accuracy"
+    folder.mkdir(parents=True, exist_ok=True)
+    raw = folder / "accuracy.jsonl"
+    results = [json.loads(line) for line in raw.read_text().splitlines()] if raw.exists() else []
+    done = {(r["model"], r["partition"], r["fraction"], len(r["accuracy"]["plain"])) for r in results}
+    for model in options.model:
+        for kind in options.partition:
+            for fraction in options.fraction:
+                if (model, kind, fraction, options.rounds) in done:
+                    continue
+                results.append(experiment(options.mnist, model, kind, fraction, options.rounds))
+                with raw.open("a") as file:
+                    print(json.dumps(results[-1]), file=file)
                 print(json.dumps(results[-1]), flush=True)
-                arguments.output.with_suffix(".json").write_text(json.dumps(results, indent=1) + "\n")
-    plot(results, arguments.output.with_suffix(".png"))
+    plot(results, folder / "accuracy.png")
 
 
 if __name__ == "__main__":
