@@ -98,7 +98,7 @@ pub(crate) fn write(log_n: u32, folder: &Path) -> Outcome {
             write_words(folder, &format!("result_{k}_{j}"), limb)?;
         }
     }
-    let key = case.keys.iter().next().ok_or("no key")?;
+    let key = case.keys.iter().next().ok_or("no key")?.load().map_err(say)?;
     let UniformPart::Stored(uniform) = key.uniform() else { return Err("the key is seeded".to_owned()) };
     for (k, rows) in [key.b_rows(), uniform].into_iter().enumerate() {
         for (i, row) in rows.iter().enumerate() {
