@@ -13,6 +13,7 @@ HARDWARE_BIN := $(CURDIR)/$(HARDWARE_VENV)/bin
 DENY := target/tools/bin/cargo-deny
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates benchmarks/suite -name '*.rs' -o -name '*.md' -o -name Cargo.toml)
 PAGES := $(wildcard README.md docs/*.md)
+EXTRAS := check federated plot
 
 export PYO3_PYTHON := $(BIN)/python
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
@@ -78,7 +79,7 @@ fmt: $(VENV)/.installed ## Format the Rust and the Python sources
 	$(BIN)/ruff check --fix
 
 lock: $(VENV)/.installed ## Pin the newest versions that pyproject.toml allows, with hashes, in requirements/dev.txt
-	$(BIN)/uv pip compile pyproject.toml --group tools --all-extras --universal --python-version 3.11 \
+	$(BIN)/uv pip compile pyproject.toml --group tools $(EXTRAS:%=--extra %) --universal --python-version 3.11 \
 	  --generate-hashes --no-emit-index-url --upgrade --quiet --custom-compile-command "make lock" \
 	  --output-file requirements/dev.txt
 

@@ -2,10 +2,11 @@
 
 The updates are those of Chem's paper, section 4.5: 30 clients, of which 10 to 50 % take part in a round, CNN
 and MLP, images spread at random ("iid") or by label. Every way averages the same updates, and its result is
-compared with the average in double precision. The ways take turns in every run. Clients, server and opening are timed
-apart: encoding, encryption and serialisation; parsing, addition and serialisation; parsing, decryption and
-decoding. The ways with a ciphertext for each value run on a sample of the values, and what they take is
-multiplied.
+compared with the average in double precision. The ways take turns in every run.
+
+Clients, server and opening are timed apart: encoding, encryption and serialisation; parsing, addition and
+serialisation; parsing, decryption and decoding. The ways with a ciphertext for each value run on a sample of
+the values, and what they take is multiplied.
 """
 
 from __future__ import annotations

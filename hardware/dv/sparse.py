@@ -32,7 +32,7 @@ def moduli(forms: list[Sparse], width: int) -> str:
 
 
 # The 60-bit primes, then the 51-bit ones, in the order in which configurations take them.
-WIDE = [Sparse(60, 17, 17), Sparse(60, 23, 18), Sparse(60, 24, 17)]
+WIDE = [Sparse(60, 17, 17), Sparse(60, 23, 18, True), Sparse(60, 24, 17)]
 NARROW = [
     Sparse(51, 16, 16),
     Sparse(51, 23, 17),

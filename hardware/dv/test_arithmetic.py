@@ -28,7 +28,9 @@ def operands(q: int, count: int) -> Iterable[tuple[int, int]]:
     return pairs + [(random.randrange(q), random.randrange(q)) for _ in range(count - len(pairs))]
 
 
-async def drive(dut, inputs: Iterable[dict[str, int]], latency: int, outputs: list[str]) -> list[tuple[int, ...]]:
+async def drive(
+    dut, inputs: Iterable[dict[str, int]], latency: int, outputs: list[str]
+) -> list[tuple[int, ...]]:
     """One set of inputs every enabled cycle, with pauses; the outputs `latency` enabled cycles later."""
     seen: list[tuple[int, ...]] = []
     inputs = list(inputs)
@@ -72,9 +74,7 @@ async def multiplies_by_barrett(dut) -> None:
         for q in (range((1 << width - 1) + 1, 1 << width) if width < 8 else full)
         for a, b in operands(q, 4000)
     ]
-    inputs = [
-        {"modulus_i": q, "ratio_i": (1 << 2 * width) // q, "a_i": a, "b_i": b} for q, a, b in cases
-    ]
+    inputs = [{"modulus_i": q, "ratio_i": (1 << 2 * width) // q, "a_i": a, "b_i": b} for q, a, b in cases]
     seen = await drive(dut, inputs, 8, ["c_o"])
     assert seen == [(a * b % q,) for q, a, b in cases]
 
@@ -105,7 +105,11 @@ async def butterflies(dut) -> None:
         half = pow(2, -1, q)
         for a, b in operands(q, 1 << 16 if width == 8 else 800):
             w, inverse = random.choice([0, 1, q - 1, random.randrange(q)]), random.getrandbits(1)
-            x, y = ((a + b) * half % q, (a - b) * half * w % q) if inverse else ((a + w * b) % q, (a - w * b) % q)
+            x, y = (
+                ((a + b) * half % q, (a - b) * half * w % q)
+                if inverse
+                else ((a + w * b) % q, (a - w * b) % q)
+            )
             inputs = {"sel_i": sel, "inverse_i": inverse, "a_i": a << scale, "b_i": b << scale, "w_i": w}
             cases.append((inputs, (x << scale, y << scale)))
     random.shuffle(cases)
@@ -131,9 +135,12 @@ def test_mod_mul_barrett(simulate, width: int) -> None:
     simulate("mod_mul_barrett", {"Width": width}, only="multiplies_by_barrett")
 
 
+@pytest.mark.parametrize("products", [False, True])
 @pytest.mark.parametrize("name", LISTS)
-def test_mod_mul_sparse(simulate, name: str) -> None:
-    simulate("mod_mul_sparse", sparse_parameters(name), {"MODULI": name}, only="multiplies_by_shifts")
+def test_mod_mul_sparse(simulate, name: str, products: bool) -> None:
+    simulate(
+        "mod_mul_sparse", sparse_parameters(name), {"MODULI": name}, only="multiplies_by_shifts", products=products
+    )
 
 
 @pytest.mark.parametrize("name", LISTS)

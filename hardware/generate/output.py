@@ -1,10 +1,17 @@
-"""Writing and checking a generated source."""
+"""Writing and checking a generated source, and the definitions in vectors/ that it is made from."""
 
+import importlib
 import sys
 from pathlib import Path
+from types import ModuleType
 
 HARDWARE = Path(__file__).parents[1]
-sys.path.append(str(HARDWARE.parent / "vectors"))
+
+
+def definition(name: str) -> ModuleType:
+    """A module of vectors/."""
+    sys.path.append(str(HARDWARE.parent / "vectors"))
+    return importlib.import_module(name)
 
 
 def finish(path: str, text: str) -> None:

@@ -1,12 +1,10 @@
-"""rtl/client_twiddle_rom.sv: the factors from which all powers of the root of unity are made, one product each.
+"""rtl/client_twiddle_rom.sv: the factors of all powers of the root of unity, one product each.
 
-For N = 2^16; smaller degrees use the same root: the one of degree N is psi^(2^16 / N), since both are powers of the
-first x whose (q-1)/2-th power is -1.
+For N = 2^16; smaller degrees use the same root: the one of degree N is psi^(2^16 / N), since both are powers
+of the first x whose (q-1)/2-th power is -1.
 """
 
-from output import finish
-
-from ntt import primitive_root
+from output import definition, finish
 
 Q0 = (1 << 60) - (1 << 18) + 1
 LOG_N = 16
@@ -16,9 +14,9 @@ N = 1 << LOG_N
 TEXT = """\
 // Made by hardware/generate/twiddle_rom.py.
 //
-// Powers of psi, the root of unity of degree 2^16 modulo 2^60 - 2^18 + 1. With an exponent of 16 bits cut in two,
-// high_o = psi^(2^7 high), and low_o holds psi^(low + j 2^14) for j = 0, 2, 1, 3 from the lowest word on: their products
-// are the twiddle factors of four neighbouring groups of the last layer. Valid one cycle after the indices.
+// Powers of psi, the root of unity of degree 2^16 modulo 2^60 - 2^18 + 1. With an exponent of 16 bits
+// cut in two, high_o = psi^(2^7 high), and low_o holds psi^(low + j 2^14), j = 0, 2, 1, 3 from the lowest on:
+// their products are the twiddle factors of four neighbouring groups of the last layer. Valid a cycle later.
 module client_twiddle_rom (
     input  logic             clk_i,
     input  logic [8:0]       high_i,
@@ -60,7 +58,7 @@ def cases(width: int, selector: int, name: str, values: list[int]) -> str:
 
 def main() -> None:
     """Writes or checks the module."""
-    psi = primitive_root(LOG_N, Q0)
+    psi = definition("ntt").primitive_root(LOG_N, Q0)
     high = [pow(psi, i << LOW_BITS, Q0) for i in range(N >> LOW_BITS)]
     low = [
         sum(pow(psi, i + j * N // 4, Q0) << 60 * slot for slot, j in enumerate((0, 2, 1, 3)))

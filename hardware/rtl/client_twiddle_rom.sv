@@ -1,8 +1,8 @@
 // Made by hardware/generate/twiddle_rom.py.
 //
-// Powers of psi, the root of unity of degree 2^16 modulo 2^60 - 2^18 + 1. With an exponent of 16 bits cut in two,
-// high_o = psi^(2^7 high), and low_o holds psi^(low + j 2^14) for j = 0, 2, 1, 3 from the lowest word on: their products
-// are the twiddle factors of four neighbouring groups of the last layer. Valid one cycle after the indices.
+// Powers of psi, the root of unity of degree 2^16 modulo 2^60 - 2^18 + 1. With an exponent of 16 bits
+// cut in two, high_o = psi^(2^7 high), and low_o holds psi^(low + j 2^14), j = 0, 2, 1, 3 from the lowest on:
+// their products are the twiddle factors of four neighbouring groups of the last layer. Valid a cycle later.
 module client_twiddle_rom (
     input  logic             clk_i,
     input  logic [8:0]       high_i,

@@ -16,6 +16,8 @@ module ternary_sampler #(
   logic [65:0] triple;
   logic        moves;
 
+  logic unused;
+  assign unused  = ^triple[63:0];
   assign triple  = {2'b0, word_i} + {1'b0, word_i, 1'b0};
   assign moves   = !valid_o || ready_i;
   assign ready_o = moves;

@@ -34,7 +34,7 @@ module uniform_sampler #(
   logic [1:0] full_q;  // by buffer
   logic [6:0] write_index, read_index;
   logic write, fetch, full, odd_word;
-  logic [63:0] across;
+  logic [Bits-1:0] across;
 
   // Buffer, block / 2, word / 2.
   assign write_index = {write_q[7], write_q[6:4], write_q[2:0]};
@@ -57,8 +57,8 @@ module uniform_sampler #(
       odd_high[write_index] <= word_i[63:32];
     end
   end
-  assign across = odd_word ? {odd_high[read_index], even_high[read_index]}
-                           : {odd_low[read_index], even_low[read_index]};
+  assign across = Bits'(odd_word ? {odd_high[read_index], even_high[read_index]}
+                                 : {odd_low[read_index], even_low[read_index]});
 
   // The candidate, where it comes from, and the search for another.
   logic candidate_q, seeking_q, moves;
@@ -87,7 +87,7 @@ module uniform_sampler #(
 
   always_ff @(posedge clk_i) begin
     if (fetch) begin
-      value_q <= across[Bits-1:0];
+      value_q <= across;
       block_q <= {3'b0, chunk_q, 4'b0} + {28'b0, read_q[2:0], 1'b0};
       word_q  <= read_q[6:3];
     end else if (found) begin
@@ -98,10 +98,12 @@ module uniform_sampler #(
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
-      {write_q, read_q, full_q, candidate_q, seeking_q, attempt_q, chunk_q, taken_q} <= '0;
+      full_q <= '0;
+      {write_q, read_q, candidate_q, seeking_q, attempt_q, chunk_q, taken_q} <= '0;
     end else if (start_i) begin
-      {write_q, read_q, full_q, candidate_q, seeking_q, attempt_q, chunk_q, taken_q} <= '0;
+      full_q <= '0;
       attempt_q <= 8'd1;
+      {write_q, read_q, candidate_q, seeking_q, chunk_q, taken_q} <= '0;
     end else begin
       if (write) write_q <= write_q + 1;
       if (write && write_q[6:0] == '1) full_q[write_q[7]] <= 1'b1;

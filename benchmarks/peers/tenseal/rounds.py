@@ -1,8 +1,8 @@
 """Rounds of federated averaging with TenSEAL: a JSON object per line in, one per line out.
 
 A request has `updates`, for every client a list of vectors: `packed` makes one `ckks_vector` of each vector,
-as the Flower and NVFlare examples do, otherwise one of each value. The answer has the seconds of every client,
-of the server and of opening the sum, the bytes of an update and of the sum, and the average.
+as the Flower and NVFlare examples do, otherwise one of each value. The answer has the seconds of every
+client, of the server and of opening the sum, the bytes of an update and of the sum, and the average.
 """
 
 from __future__ import annotations

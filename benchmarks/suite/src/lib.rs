@@ -2,6 +2,7 @@
 //! beside the limit that the machine's own rates set.
 
 mod bootstrap;
+mod derived;
 mod key_design;
 mod limit;
 mod record;
@@ -10,6 +11,7 @@ mod set;
 mod works;
 
 pub use bootstrap::{BootstrapRequest, Event, bootstrap_names, run_bootstrap};
+pub use derived::{DerivedRecord, DerivedRequest, run_derived, spread_rotations};
 pub use key_design::{DesignRecord, DesignRequest, Timing, most_special, run_design};
 pub use limit::{Machine, Operations};
 pub use record::{BootstrapFigures, Record};

@@ -2,13 +2,14 @@ use std::sync::{Mutex, PoisonError};
 
 use keywright_pool::PoolError;
 use keywright_pool::insecure::attack::Distinguisher;
-use keywright_pool::insecure::{ChemBfv, ChemCkks, ChemEncryptor, InsecureAcknowledged};
-use keywright_rlwe::{Parameters, RlweCiphertext};
+use keywright_pool::insecure::{ChemBfv, ChemCkks, ChemEncryptor, ChemScheme, InsecureAcknowledged};
+use keywright_ring::sampling::SecretRng;
+use keywright_rlwe::{Parameters, RlweCiphertext, RlweError};
 use pyo3::prelude::*;
 
 use crate::bfv_ciphertext::PyBfvCiphertext;
 use crate::ciphertext::PyCiphertext;
-use crate::errors::Failure;
+use crate::errors::{Failure, Refusal};
 use crate::key_parameters::KeyParameters;
 use crate::pool::{compute, compute_detached};
 use crate::public_key::PyPublicKey;
@@ -19,18 +20,37 @@ const ACKNOWLEDGEMENT: &str = "Chem does not hide messages";
 
 /// The cache, for either scheme.
 enum Chem {
-    Ckks(ChemEncryptor<ChemCkks>),
-    Bfv(ChemEncryptor<ChemBfv>),
+    Ckks(Mutex<ChemEncryptor<ChemCkks>>),
+    Bfv(Mutex<ChemEncryptor<ChemBfv>>),
 }
 
 /// Runs a generic expression on whichever it is.
 macro_rules! on {
     ($self:expr, $chem:ident => $work:expr) => {
-        match &*$self.chem.lock().unwrap_or_else(PoisonError::into_inner) {
-            Chem::Ckks($chem) => $work,
-            Chem::Bfv($chem) => $work,
+        match &$self.chem {
+            Chem::Ckks(chem) => {
+                let $chem = chem.lock().unwrap_or_else(PoisonError::into_inner);
+                $work
+            }
+            Chem::Bfv(chem) => {
+                let $chem = chem.lock().unwrap_or_else(PoisonError::into_inner);
+                $work
+            }
         }
     };
+}
+
+/// Fills the cache; called where the acknowledgement was given.
+fn filled<S: ChemScheme>(
+    scheme: S,
+    key: &PyPublicKey,
+    level: usize,
+    bits: u32,
+    radix: u64,
+    rng: SecretRng,
+) -> Result<Mutex<ChemEncryptor<S>>, PoolError> {
+    let acknowledged = InsecureAcknowledged::ChemIsBroken;
+    Ok(Mutex::new(ChemEncryptor::new(acknowledged, scheme, &key.key, level, bits, radix, rng)?))
 }
 
 /// NOT SECURE. Cached encryption after Protocol 1 of Zhao's Chem: every ciphertext is a sum of cached ones, so that linear
@@ -52,27 +72,7 @@ macro_rules! on {
 ///     EncodeError: the largest message does not fit the modulus.
 #[pyclass(name = "ChemEncryptor", module = "keywright.insecure", frozen)]
 pub(crate) struct PyChemEncryptor {
-    chem: Mutex<Chem>,
-    parameters: KeyParameters,
-}
-
-impl PyChemEncryptor {
-    fn all<T: Send>(
-        &self,
-        py: Python<'_>,
-        messages: &[u128],
-        encrypt: impl Fn(&mut Chem, u128) -> Result<Option<T>, PoolError> + Sync,
-    ) -> Result<Vec<T>, Failure> {
-        py.detach(|| {
-            compute_detached(|| {
-                let mut chem = self.chem.lock().unwrap_or_else(PoisonError::into_inner);
-                messages
-                    .iter()
-                    .filter_map(|&message| encrypt(&mut chem, message).transpose())
-                    .collect::<Result<_, _>>()
-            })
-        })
-    }
+    chem: Chem,
 }
 
 #[pymethods]
@@ -90,26 +90,26 @@ impl PyChemEncryptor {
         entropy: Option<[u8; 32]>,
     ) -> Result<Self, Failure> {
         if acknowledge != ACKNOWLEDGEMENT {
-            return Err(Failure::Insecure(ACKNOWLEDGEMENT));
+            return Err(Refusal::Insecure(ACKNOWLEDGEMENT).into());
         }
-        let (key, rng, acknowledged) = (public_key.get(), rng(entropy)?, InsecureAcknowledged::ChemIsBroken);
+        let (key, rng) = (public_key.get(), rng(entropy)?);
         let level = level.unwrap_or(key.parameters.rlwe().max_level());
         let chem = compute(py, || {
             Ok::<_, PoolError>(match &key.parameters {
                 KeyParameters::Ckks(parameters) => {
                     let scheme = ChemCkks::new(&parameters.0, level, bits, unit.unwrap_or(1.0))?;
-                    Chem::Ckks(ChemEncryptor::new(acknowledged, scheme, &key.key, level, bits, radix, rng)?)
+                    Chem::Ckks(filled(scheme, key, level, bits, radix, rng)?)
                 }
                 KeyParameters::Bfv(parameters) => {
                     if let Some(unit) = unit.filter(|&unit| unit != 1.0) {
                         return Err(PoolError::ChemInteger { unit });
                     }
                     let scheme = ChemBfv::new(&parameters.0, level);
-                    Chem::Bfv(ChemEncryptor::new(acknowledged, scheme, &key.key, level, bits, radix, rng)?)
+                    Chem::Bfv(filled(scheme, key, level, bits, radix, rng)?)
                 }
             })
         })?;
-        Ok(Self { chem: Mutex::new(chem), parameters: key.parameters.clone() })
+        Ok(Self { chem })
     }
 
     /// Encrypts every integer of a list by itself, the same in every slot.
@@ -118,10 +118,18 @@ impl PyChemEncryptor {
     ///     EncodeError: a message has more bits.
     ///     MixedParametersError: the key was made for BFV.
     fn encrypt(&self, py: Python<'_>, messages: Vec<u128>) -> Result<Vec<PyCiphertext>, Failure> {
-        self.parameters.ckks()?;
-        self.all(py, &messages, |chem, message| match chem {
-            Chem::Ckks(chem) => Ok(Some(PyCiphertext(chem.encrypt(message)?))),
-            Chem::Bfv(_) => Ok(None),
+        let Chem::Ckks(chem) = &self.chem else {
+            let (left, right) = ("a CKKS operation", "the key, which was made for BFV,");
+            return Err(RlweError::MixedParameters { left, right }.into());
+        };
+        py.detach(|| {
+            compute_detached(|| {
+                let mut chem = chem.lock().unwrap_or_else(PoisonError::into_inner);
+                messages
+                    .iter()
+                    .map(|&message| chem.encrypt(message).map(PyCiphertext))
+                    .collect::<Result<Vec<_>, _>>()
+            })
         })
     }
 
@@ -132,10 +140,19 @@ impl PyChemEncryptor {
     ///     NoiseError: the sum has no budget left.
     ///     MixedParametersError: the key was made for CKKS.
     fn encrypt_integers(&self, py: Python<'_>, messages: Vec<u128>) -> Result<Vec<PyBfvCiphertext>, Failure> {
-        self.parameters.bfv()?;
-        self.all(py, &messages, |chem, message| match chem {
-            Chem::Bfv(chem) => Ok(Some(PyBfvCiphertext(chem.encrypt(message)??))),
-            Chem::Ckks(_) => Ok(None),
+        let Chem::Bfv(chem) = &self.chem else {
+            let (left, right) = ("a BFV operation", "the key, which was made for CKKS,");
+            return Err(RlweError::MixedParameters { left, right }.into());
+        };
+        py.detach(|| {
+            compute_detached(|| {
+                let mut chem = chem.lock().unwrap_or_else(PoisonError::into_inner);
+                messages.iter().map(|&message| Ok(PyBfvCiphertext(chem.encrypt(message)??))).collect::<Result<
+                    Vec<_>,
+                    PoolError,
+                >>(
+                )
+            })
         })
     }
 
@@ -203,7 +220,7 @@ impl PyChemDistinguisher {
     #[new]
     fn new(py: Python<'_>, known: Vec<Made>) -> Result<Self, Failure> {
         py.detach(|| {
-            let none = || Failure::Values("no ciphertext to learn from".into());
+            let none = || Refusal::Values("no ciphertext to learn from".into());
             let parameters = known.first().ok_or_else(none)?.parameters().clone();
             for ciphertext in &known {
                 parameters.require_same(ciphertext.parameters(), "one ciphertext", "another")?;

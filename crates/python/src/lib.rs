@@ -35,6 +35,7 @@ mod pool;
 mod public_key;
 mod secret_key;
 mod seeded_ciphertext;
+mod stored;
 mod sums;
 mod switching_key;
 mod threshold;

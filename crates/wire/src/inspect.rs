@@ -69,6 +69,8 @@ pub enum Content {
     CkksCiphertext(CkksCiphertextDescriptor),
     /// A seeded CKKS ciphertext.
     CkksSeededCiphertext(CkksSeededDescriptor),
+    /// A compact CKKS ciphertext, or a client's parameters: bytes that `keywright_client` reads.
+    Client,
     /// BFV parameters.
     BfvParameters(BfvLiteral),
     /// A BFV ciphertext.
@@ -136,6 +138,10 @@ pub fn inspect(reader: &mut impl Read) -> Result<Info, WireError> {
         Kind::BfvCiphertext => Content::BfvCiphertext(BfvCiphertextDescriptor::decode(f)?),
         Kind::BfvSeededCiphertext => Content::BfvSeededCiphertext(BfvSeededDescriptor::decode(f)?),
         Kind::CkksSeededCiphertext => Content::CkksSeededCiphertext(CkksSeededDescriptor::decode(f)?),
+        Kind::CkksCompactCiphertext | Kind::ClientParameters => {
+            f.skip();
+            Content::Client
+        }
         Kind::EncryptedUpdate => Content::EncryptedUpdate(UpdateDescriptor::decode(f)?),
         Kind::EncryptedSum => Content::EncryptedSum(SumDescriptor::decode(f)?),
     };

@@ -31,6 +31,10 @@ pub enum Kind {
     CkksCiphertext = 0x0103,
     /// [`keywright_ckks::SymmetricCiphertext`].
     CkksSeededCiphertext = 0x0104,
+    /// A CKKS ciphertext of a thin client or for one, in coefficient form: `keywright_client::CompactForm`.
+    CkksCompactCiphertext = 0x0105,
+    /// What a thin client knows of its server: `keywright_client::ClientParameters`.
+    ClientParameters = 0x0106,
     /// [`keywright_bfv::BfvLiteral`].
     BfvParameters = 0x0201,
     /// [`keywright_bfv::Ciphertext`].
@@ -47,7 +51,7 @@ pub enum Kind {
 
 impl Kind {
     /// All kinds, by code.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 20] = [
         Self::Parameters,
         Self::PublicKey,
         Self::SwitchingKey,
@@ -60,6 +64,8 @@ impl Kind {
         Self::CkksPlaintext,
         Self::CkksCiphertext,
         Self::CkksSeededCiphertext,
+        Self::CkksCompactCiphertext,
+        Self::ClientParameters,
         Self::BfvParameters,
         Self::BfvCiphertext,
         Self::BfvSeededCiphertext,
@@ -98,6 +104,8 @@ impl fmt::Display for Kind {
             Self::CkksPlaintext => "a CKKS plaintext",
             Self::CkksCiphertext => "a CKKS ciphertext",
             Self::CkksSeededCiphertext => "a seeded CKKS ciphertext",
+            Self::CkksCompactCiphertext => "a compact CKKS ciphertext",
+            Self::ClientParameters => "a client's parameters",
             Self::BfvParameters => "BFV parameters",
             Self::BfvCiphertext => "a BFV ciphertext",
             Self::BfvSeededCiphertext => "a seeded BFV ciphertext",

@@ -222,3 +222,26 @@ impl Data {
         Some(slot)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_come_back_and_no_number_of_slots_is_out_of_range() {
+        let header = |capacity| Header {
+            id: [1; 16],
+            parameters: Fingerprint([2; 16]),
+            key: [3; 16],
+            level: 4,
+            entry_bytes: 5,
+            capacity,
+        };
+        let parse = |capacity| {
+            let fields = header(capacity).fields();
+            Header::parse(fields.first_chunk().unwrap()).map(|found| found.fields() == fields)
+        };
+        assert_eq!([1, MAX_CAPACITY].map(parse), [Some(true); 2]);
+        assert_eq!([0, MAX_CAPACITY + 1, u64::MAX].map(parse), [None; 3]);
+    }
+}

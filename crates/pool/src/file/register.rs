@@ -166,3 +166,24 @@ impl Drop for Lock {
         let _ = self.0.unlock();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_no_file_can_have_are_told() {
+        let good = Record { sequence: 9, inode: 1, head: 5, tail: 7 };
+        assert!(good.suits(2) && good.suits(u64::MAX));
+        assert!(Record { head: 7, ..good }.suits(1));
+        for bad in [
+            Record { tail: 4, ..good },
+            Record { tail: 8, ..good },
+            Record { head: 0, tail: u64::MAX, ..good },
+            Record { head: MAX_NUMBER, tail: MAX_NUMBER, ..good },
+            Record { sequence: u64::MAX, ..good },
+        ] {
+            assert!(!bad.suits(2), "{bad:?}");
+        }
+    }
+}

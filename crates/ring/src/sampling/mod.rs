@@ -5,10 +5,12 @@
 
 mod gaussian;
 mod generator;
+mod samples;
 mod ternary;
 
 pub use gaussian::{GAUSSIAN_BOUND, SIGMA, gaussian};
 pub use generator::SecretRng;
+pub use samples::Samples;
 pub use ternary::{sparse_ternary, ternary};
 
 #[cfg(target_arch = "x86_64")]
