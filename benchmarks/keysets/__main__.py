@@ -41,7 +41,8 @@ ARK_TABLE_2 = {"3-20-1": (81.37, 60.76, 47.87), "3-20-3": (88.85, 64.89, 60.76)}
 """Setting to the GB of rotation keys of ConvFHE, and of ARK memory-prioritised for CRot1 and for CRot2:
 table II."""
 KDS_KEYSETS = (
-    # Index, alpha, level; GB of GRU + MLP (table 6), SqueezeNet and ResNet-20 (table 7, both activations if they differ).
+    # Index, alpha, level; GB of GRU + MLP (table 6), SqueezeNet and ResNet-20 (table 7, both activations if
+    # they differ).
     ("all required", "dynamic", "all", ("553.648",), ("490.968",), ("534.656",)),
     ("all required", "1", "all", ("307.09",), ("253.403",), ("275.952",)),
     ("power of two", "dynamic", "all", ("83.752",), ("108.179",), ("108.179",)),
@@ -168,7 +169,11 @@ def main() -> int:
         name=f"{mp_cnn.name}, dense secret",
         chain=Chain(mp_cnn.chain.log_n, mp_cnn.chain.q, MORE_SPECIAL),
     )
-    parts = {"ark": lists_of_ark(options.seconds), "kds": published_key_bytes(), "kds_keysets": published_keysets()}
+    parts = {
+        "ark": lists_of_ark(options.seconds),
+        "kds": published_key_bytes(),
+        "kds_keysets": published_keysets(),
+    }
     programs = {
         "mp_cnn": mp_cnn,
         "mp_cnn_dense": dense,

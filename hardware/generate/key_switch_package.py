@@ -77,6 +77,27 @@ def check(digits: int, s: Schedule) -> None:
             assert max(writes[j]) + 2 <= r + 1 < min(writes[j]) + period, "a sum is taken when complete, not yet replaced"
 
 
+    for c in range(2):
+        for times in (key_order(s, c), result_order(s, c)):
+            assert not times or max(times)[0] < min(times)[0] + period, "a port's beats are of one switch after another"
+
+
+def key_order(s: Schedule, chain: int) -> list[tuple[int, int, int]]:
+    """The key's polynomials in the order of a chain's port: output slot, digit, prime."""
+    products = [(n + 1, op[1], op[2]) for op, n in s.slot.items() if op[0] == "N" and s.chain[op] == chain]
+    return sorted([*products, *((n, i, i) for i, (n, carrier) in s.own.items() if s.chain[carrier] == chain)])
+
+
+def result_order(s: Schedule, chain: int) -> list[tuple[int, int, int]]:
+    """Results and addends in the order of a chain's ports: output slot, half, prime."""
+    return sorted((n + 1, op[1], op[2]) for op, n in s.slot.items() if op[0] == "R" and s.chain[op] == chain)
+
+
+def input_order(s: Schedule) -> list[int]:
+    """Digits in the order of the input port."""
+    return [i for _, i in sorted((n, op[1]) for op, n in s.slot.items() if op[0] == "I")]
+
+
 def attempt(digits: int, period: int, rnd: random.Random) -> Schedule | None:
     """Places one operation after another in an early free slot, some choices left to chance."""
     special, wide = digits, {0, digits}
@@ -283,9 +304,48 @@ def package(digits: int, schedule: Schedule) -> str:
     return "\n".join([*lines[:-1], "endpackage", ""])
 
 
+def page(digits: int, s: Schedule) -> str:
+    """The schedule and the orders of the ports, for people."""
+    names = {"I": "INTT of digit {i}", "N": "digit {i} to q{j}", "S": "INTT of half {i}", "R": "remainder {i} to q{j}"}
+    own = {(s.chain[carrier], (n - 1) % s.period): (i, n - 1) for i, (n, carrier) in s.own.items()}
+
+    def cell(chain: int, n: int) -> str:
+        text = "idle"
+        for (kind, i, j), issued in s.slot.items():
+            if s.chain[kind, i, j] == chain and issued % s.period == n:
+                text = names[kind].format(i=i, j=j) + (" (switch before)" if issued >= s.period else "")
+        if (chain, n) in own:
+            i, issued = own[chain, n]
+            text += f"; digit {i} times its key" + (" (switch before)" if issued >= s.period else "")
+        return text
+
+    def order(items: list[tuple[int, int, int]], form: str) -> str:
+        return ", ".join(form.format(a=a, b=b) for _, a, b in items)
+
+    lines = [
+        f"# Schedule for {digits} digits (L = {digits - 1})", "", BY, "",
+        f"A frame is {s.period} slots; a slot is the time of one polynomial. An operation's result leaves in the slot after it.", "",
+        "| slot | chain A, 60 bits | chain B, 51 bits |", "|---:|---|---|",
+        *(f"| {n} | {cell(0, n)} | {cell(1, n)} |" for n in range(s.period)), "",
+        f"q{digits} is the special prime. Chain A computes modulo {order([(0, p, 0) for p in chain_primes(digits, s, 0)], 'q{a}')}, "
+        f"chain B modulo {order([(0, p, 0) for p in chain_primes(digits, s, 1)], 'q{a}')}.", "",
+        "| port | frames of a switch, in order |", "|---|---|",
+        f"| `s_axis_digit` | digits {', '.join(map(str, input_order(s)))} |",
+    ]  # fmt: skip
+    for c, name in enumerate("ab"):
+        results = order(result_order(s, c), "half {a} modulo q{b}")
+        lines.append(f"| `s_axis_key_{name}` | {order(key_order(s, c), 'digit {a} modulo q{b}')} |")
+        lines.append(f"| `s_axis_addend_{name}`, `m_axis_{name}` | {results} |")
+    last = max(n for n, _, _ in [*result_order(s, 0), *result_order(s, 1)])
+    lines += ["", f"The last result of a switch begins {last} slots (and the pipeline's latency) after its frame."]
+    return "\n".join([*lines, ""])
+
+
 def main() -> None:
-    """Writes or checks the package for L = 3."""
-    finish("rtl/key_switch_pkg.sv", package(4, search(4)))
+    """Writes or checks the package for L = 3 and the page of its schedule."""
+    schedule = search(4)
+    finish("rtl/key_switch_pkg.sv", package(4, schedule))
+    finish("doc/key_switch_schedule.md", page(4, schedule))
 
 
 if __name__ == "__main__":

@@ -428,7 +428,9 @@ def test_json_of_a_plan_says_everything(
     assert all(path.stat().st_size > 0 for path in pictures)
     assert main(["plan", str(program), "--memory", "1KiB", "--hops", "1"]) == 2
     assert "the smallest plan found" in capsys.readouterr().err
-    assert main(["plan", str(program), "--noise", "0.25", "--strategy", "lowmem", "--hops", "1", "--json"]) == 0
+    assert (
+        main(["plan", str(program), "--noise", "0.25", "--strategy", "lowmem", "--hops", "1", "--json"]) == 0
+    )
     (record,) = [row for row in lines(capsys) if "plan" in row]
     optimal = next(row for row in record["strategies"] if row["name"] == "optimal")
     assert optimal["noise_bits"] <= 0.25

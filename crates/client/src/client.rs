@@ -2,6 +2,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use keywright_ring::sampling::SecretRng;
+use keywright_rlwe::{KeySpec, Parameters};
 use zeroize::Zeroizing;
 
 use crate::decrypt::Answer;
@@ -14,8 +15,8 @@ use crate::key::{
 };
 use crate::machine::{Arithmetic, Machine, with_engine};
 use crate::{
-    ClientError, ClientParameters, Dropped, Entropy, Numbers, Sink, Word, encrypt, encrypt_compact,
-    encrypt_symmetric, encrypt_symmetric_compact,
+    ClientError, ClientParameters, Dropped, Entropy, KeyStream, Numbers, Sink, Word, encrypt,
+    encrypt_compact, encrypt_symmetric, encrypt_symmetric_compact,
 };
 
 /// The owner of a secret: makes keys, encrypts with the secret, decrypts. All memory is taken when it is made; secrets are wiped
@@ -100,6 +101,26 @@ impl Client {
             let seed = make_public_key(&working.engine, &keys.secret, rng, &mut working.limb)?;
             write_public_key(parameters, &seed, &working.limb, sink)
         })
+    }
+
+    /// The switching keys that a server asked for, made one after another: see [`KeyStream`].
+    ///
+    /// # Errors
+    /// As [`KeyStream::new`].
+    pub fn keys(
+        &self,
+        parameters: &Parameters,
+        specs: &[KeySpec],
+        session: &Zeroizing<[u8; 32]>,
+    ) -> Result<KeyStream<'_>, ClientError> {
+        KeyStream::new(&self.parameters, parameters, &self.secret, specs, session)
+    }
+
+    /// 32 secret bytes for a [`KeyStream`], to be stored beside the secret until all keys have arrived.
+    pub fn session(&mut self) -> Zeroizing<[u8; 32]> {
+        let mut session = Zeroizing::new([0; 32]);
+        self.rng.fill_bytes(&mut *session);
+        session
     }
 
     /// Encrypts numbers, in units of their last place, with the secret: a seed and one polynomial.

@@ -34,6 +34,7 @@ impl<F: FnMut(&[u8]) -> Result<(), SinkError>> Sink for F {
 #[repr(u16)]
 pub(crate) enum Kind {
     PublicKey = 0x0002,
+    SwitchingKey = 0x0003,
     Ciphertext = 0x0103,
     SeededCiphertext = 0x0104,
     Compact = 0x0105,
@@ -46,7 +47,7 @@ const VERSION: u16 = 1;
 /// Bytes before the descriptor.
 const FIXED: usize = 44;
 /// Longest descriptor of these kinds.
-pub(crate) const MAX_DESCRIPTOR: usize = 128;
+pub(crate) const MAX_DESCRIPTOR: usize = 192;
 
 /// Which parameters an object belongs to: bytes 12 to 31 of its header.
 pub type Identity = [u8; 20];

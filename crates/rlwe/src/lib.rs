@@ -54,4 +54,4 @@ pub use secret::{SecretDistribution, SecretKey};
 pub use security::{maximum_log_qp, require_secure};
 pub use stored_key::{KeyLayout, KeySource, StoredKey};
 pub use switch::{Decomposed, Finish, RaisedDigits};
-pub use switching_key::{SwitchingKey, UniformPart};
+pub use switching_key::{SwitchingKey, UniformPart, stream_id};

@@ -198,7 +198,7 @@ impl SwitchingKey {
 }
 
 /// The stream of one limb of one digit. Digits are below 256: a key has at most 64 primes.
-pub(crate) fn stream_id(element: KeyElement, digit: usize, prime: usize) -> StreamId {
+pub fn stream_id(element: KeyElement, digit: usize, prime: usize) -> StreamId {
     StreamId { object: stream_object(element), digit: digit as u8, limb: prime as u16 }
 }
 

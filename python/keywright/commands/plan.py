@@ -145,20 +145,6 @@ def _model(options: argparse.Namespace) -> tuple[planning.CostModel, str | None]
     return found.model, found.machine
 
 
-def parse_bytes(text: str) -> float:
-    """Bytes from what was typed, a number with a unit.
-
-    Raises:
-        CommandError: neither a number nor a known unit.
-    """
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([A-Za-z]*)", text.strip())
-    if match is None or match[2] not in UNITS:
-        raise CommandError(
-            f"{text!r} is no amount of memory; write a number and one of {', '.join(UNITS)[2:]}"
-        )
-    return float(match[1]) * UNITS[match[2]]
-
-
 def parse_budget(memory: str | None, time: str | None, every: float) -> planning.Budget:
     """A budget from what was typed.
 

@@ -6,5 +6,6 @@ mod bad_input;
 mod fixture;
 mod forms;
 mod full_library;
+mod key_stream;
 mod thin;
 mod vectors;

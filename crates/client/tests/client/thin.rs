@@ -3,9 +3,10 @@
 use keywright_circuits::bootstrapping::{Bootstrapper, Values as Kind};
 use keywright_ckks::{Evaluator, Packing};
 use keywright_client::{Client, Encryptor, Layout, server};
-use keywright_rlwe::{EvaluationKeys, KeyElement, KeyGenerator, KeySpec};
+use keywright_rlwe::{EvaluationKeys, KeyElement, KeySpec, SwitchingKey};
+use keywright_wire::Wire;
 
-use crate::fixture::{Random, entropy, full_secret, rng, toy};
+use crate::fixture::{Random, entropy, toy};
 
 const FRACTION_BITS: u32 = 30;
 
@@ -17,14 +18,19 @@ fn squares_come_back_from_every_form() {
         let thin = server::client_parameters(&parameters, &plan, FRACTION_BITS).unwrap();
         assert_eq!(thin.layout(), Layout::Slots { log_slots, complex: values == Kind::Complex });
         let mut client = Client::generate(&thin, &mut entropy(1)).unwrap();
-        let secret = full_secret(&client, &parameters);
 
         let rlwe = parameters.rlwe();
+        let mut specs = plan.required_keys();
+        specs.push(KeySpec::new(rlwe, KeyElement::Relinearization, plan.slots_level(), 2, true));
+        let session = client.session();
+        let mut stream = client.keys(rlwe, &specs, &session).unwrap();
         let mut keys = EvaluationKeys::new(rlwe);
-        let mut generator = KeyGenerator::new(&secret, rng(3));
-        plan.generate_keys(&mut generator, &mut keys).unwrap();
-        let relinearization = KeySpec::new(rlwe, KeyElement::Relinearization, plan.slots_level(), 2, true);
-        keys.insert(generator.switching_key(&relinearization).unwrap()).unwrap();
+        let mut bytes = Vec::new();
+        while stream.write_next(&mut bytes, &mut |_| ()).unwrap() {
+            keys.insert(SwitchingKey::from_bytes(&bytes, rlwe).unwrap()).unwrap();
+            bytes.clear();
+        }
+        assert_eq!(keys.len(), specs.len());
         let evaluator = Evaluator::new(&parameters, &keys).unwrap();
         let bootstrapper = Bootstrapper::new(&parameters, &plan).unwrap();
 
