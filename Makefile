@@ -4,7 +4,7 @@
 PYTHON ?= python3
 DENY_VERSION := 0.20.2
 BARE_TARGETS := thumbv7em-none-eabi wasm32-unknown-unknown
-BARE_CRATES := keywright-ring keywright-rlwe
+BARE_CRATES := keywright-ring keywright-rlwe keywright-client
 
 VENV := .venv
 BIN := $(CURDIR)/$(VENV)/bin

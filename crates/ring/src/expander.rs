@@ -143,11 +143,13 @@ pub(crate) fn accept(seed: &Seed, id: StreamId, modulus: &Modulus, start: usize,
     }
 }
 
-/// The residues of a uniform limb: the definition, used by the portable back end.
-pub(crate) fn fill_uniform(seed: &Seed, id: StreamId, modulus: &Modulus, out: &mut [u64]) {
+/// The residues of a uniform limb from residue `start` on, a multiple of [`CHUNK_WORDS`]: the definition, used by the portable
+/// back end, and by who makes a limb part by part.
+pub fn fill_uniform(seed: &Seed, id: StreamId, modulus: &Modulus, start: usize, out: &mut [u64]) {
+    debug_assert!(start.is_multiple_of(CHUNK_WORDS));
     let state = initial_state(seed, id, 0);
     let mut words = [0; CHUNK_WORDS];
-    for (number, part) in out.chunks_mut(CHUNK_WORDS).enumerate() {
+    for (number, part) in (start / CHUNK_WORDS..).zip(out.chunks_mut(CHUNK_WORDS)) {
         chunk(&state, number as u32, &mut words);
         part.copy_from_slice(&words[..part.len()]);
         accept(seed, id, modulus, number * CHUNK_WORDS, part);
@@ -183,7 +185,7 @@ mod tests {
         // Just above a power of two: nearly half of the candidates are rejected, and retried.
         let m = Modulus::new((1 << 49) + 21).unwrap();
         let mut a = [0; 1000];
-        fill_uniform(&seed, id, &m, &mut a);
+        fill_uniform(&seed, id, &m, 0, &mut a);
         assert!(a.iter().all(|&x| x < m.value()));
         let mean = a.iter().map(|&x| x as f64 / m.value() as f64).sum::<f64>() / 1000.0;
         assert!((mean - 0.5).abs() < 6.0 * (1.0f64 / 12000.0).sqrt(), "mean {mean}");
@@ -194,11 +196,14 @@ mod tests {
             StreamId { limb: 3, ..id },
         ] {
             let mut b = [0; 1000];
-            fill_uniform(&seed, other, &m, &mut b);
+            fill_uniform(&seed, other, &m, 0, &mut b);
             assert!(a.iter().zip(b).filter(|(x, y)| **x == *y).count() == 0);
         }
         let mut prefix = [0; 130];
-        fill_uniform(&seed, id, &m, &mut prefix);
+        fill_uniform(&seed, id, &m, 0, &mut prefix);
         assert_eq!(prefix, a[..130]);
+        let mut middle = [0; 200];
+        fill_uniform(&seed, id, &m, 2 * CHUNK_WORDS, &mut middle);
+        assert_eq!(middle, a[2 * CHUNK_WORDS..2 * CHUNK_WORDS + 200]);
     }
 }

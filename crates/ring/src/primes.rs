@@ -65,7 +65,10 @@ pub fn ntt_primes(log_n: u32, bits: u32, count: usize, exclude: &[u64]) -> Resul
 
 /// A primitive `2N`-th root of unity modulo a prime that is 1 modulo `2N`: the smallest `x^((q-1)/2N)`, over
 /// `x = 2, 3, ...`, whose order is exactly `2N`. Deterministic, so that every build has the same evaluation order.
-pub(crate) fn primitive_root(m: &Modulus, log_n: u32) -> Result<u64, RingError> {
+///
+/// # Errors
+/// [`RingError::NoRoot`] for a prime that is not 1 modulo `2N`.
+pub fn primitive_root(m: &Modulus, log_n: u32) -> Result<u64, RingError> {
     let two_n = 1u64 << (log_n + 1);
     let q = m.value();
     if !(q - 1).is_multiple_of(two_n) {

@@ -9,8 +9,8 @@ use zeroize::{Zeroize, Zeroizing};
 use crate::parallel::for_each_item;
 use crate::{Parameters, PublicKey, RlweError, SecretKey};
 
-/// Stream object of symmetric encryptions.
-const ENCRYPTION_STREAM: u64 = 4 << 40;
+/// Stream object of the uniform halves of symmetric encryptions.
+pub const ENCRYPTION_STREAM: u64 = 4 << 40;
 
 /// `(c_0, c_1, ...)` with `c_0 + c_1 s + c_2 s^2 + ... = m + e` modulo `q_0 ... q_level`.
 #[derive(Clone, Debug, PartialEq)]

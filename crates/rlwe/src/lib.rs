@@ -30,7 +30,7 @@ mod switch;
 mod switching_key;
 
 pub use division::Division;
-pub use encryption::{RlweCiphertext, SeededCiphertext, decrypt, encrypt_zero, encrypt_zero_symmetric};
+pub use encryption::{ENCRYPTION_STREAM, RlweCiphertext, SeededCiphertext, decrypt, encrypt_zero, encrypt_zero_symmetric};
 pub use error::RlweError;
 pub use key_generator::KeyGenerator;
 pub use key_sequence::SwitchingKeys;
@@ -39,7 +39,7 @@ pub use key_spec::{KeyElement, KeySpec, digit_ranges};
 pub use parallel::{for_each_index, for_each_item, join, threads};
 pub use parameters::{Parameters, ParametersLiteral, Security};
 pub use plan::SwitchPlan;
-pub use public_key::PublicKey;
+pub use public_key::{PUBLIC_KEY_STREAM, PublicKey};
 pub use raise::raise_modulus;
 #[cfg(feature = "std")]
 pub use randomness::system_rng;

@@ -6,8 +6,8 @@ use zeroize::{Zeroize, Zeroizing};
 use crate::parallel::for_each_item;
 use crate::{Parameters, SecretKey};
 
-/// Stream object of public keys.
-const PUBLIC_KEY_STREAM: u64 = 3 << 40;
+/// Stream object of the uniform halves of public keys.
+pub const PUBLIC_KEY_STREAM: u64 = 3 << 40;
 
 /// An encryption of zero `(b, a)` over all ciphertext primes, `b = -a s + e`; `a` is expanded from a seed.
 #[derive(Clone)]

@@ -85,6 +85,6 @@ impl Backend for Portable {
     }
 
     fn expand_uniform(&self, seed: &Seed, id: StreamId, m: &Modulus, out: &mut [u64]) {
-        expander::fill_uniform(seed, id, m, out);
+        expander::fill_uniform(seed, id, m, 0, out);
     }
 }

@@ -1,0 +1,237 @@
+use alloc::vec;
+use alloc::vec::Vec;
+
+use keywright_ring::sampling::SecretRng;
+use zeroize::Zeroizing;
+
+use crate::decrypt::Answer;
+use crate::engine::Engine;
+use crate::entropy::secret_rng;
+use crate::frame::unpack;
+use crate::key::{
+    Half, PUBLIC_KEY, PublicKey, expand_secret, make_public_key, read_secret, sample_secret, secret_bytes,
+    write_public_key, write_secret,
+};
+use crate::machine::{Arithmetic, Machine, with_engine};
+use crate::{ClientError, ClientParameters, Entropy, Numbers, Sink, Word, encrypt, encrypt_symmetric};
+
+/// The owner of a secret: makes keys, encrypts with the secret, decrypts. All memory is taken when it is made; secrets are wiped
+/// when it is dropped, and are never shown.
+pub struct Client {
+    parameters: ClientParameters,
+    secret: Zeroizing<Vec<u8>>,
+    machine: Machine,
+    rng: SecretRng,
+}
+
+impl Client {
+    /// A client with a new secret.
+    ///
+    /// # Errors
+    /// [`ClientError::Randomness`] if the platform gives none; [`ClientError::Ring`].
+    pub fn generate(parameters: &ClientParameters, entropy: &mut dyn Entropy) -> Result<Self, ClientError> {
+        let mut rng = secret_rng(entropy)?;
+        let mut secret = Zeroizing::new(vec![0; secret_bytes(parameters.log_n())]);
+        sample_secret(parameters, &mut rng, &mut secret)?;
+        Self::with(parameters, secret, rng, Arithmetic::Fastest)
+    }
+
+    /// A client whose secret is the object `bytes`, as [`Self::secret_bytes`] or the full library wrote it.
+    ///
+    /// # Errors
+    /// As [`read_secret`]; [`ClientError::Randomness`].
+    pub fn from_secret_bytes(
+        parameters: &ClientParameters,
+        bytes: &[u8],
+        entropy: &mut dyn Entropy,
+    ) -> Result<Self, ClientError> {
+        let secret = Zeroizing::new(read_secret(parameters, bytes)?.to_vec());
+        Self::with(parameters, secret, secret_rng(entropy)?, Arithmetic::Fastest)
+    }
+
+    /// The same client on another arithmetic: the same bytes at another speed.
+    ///
+    /// # Errors
+    /// [`ClientError::Range`] for [`Arithmetic::ShiftAdd`] and a prime that it does not serve.
+    pub fn with_arithmetic(self, arithmetic: Arithmetic) -> Result<Self, ClientError> {
+        Self::with(&self.parameters, self.secret, self.rng, arithmetic)
+    }
+
+    fn with(
+        parameters: &ClientParameters,
+        secret: Zeroizing<Vec<u8>>,
+        rng: SecretRng,
+        arithmetic: Arithmetic,
+    ) -> Result<Self, ClientError> {
+        let mut machine = Machine::new(parameters, arithmetic)?;
+        with_engine!(&mut machine, working, keys, {
+            keys.secret = Zeroizing::new(vec![Word::from_u64(0); parameters.n()]);
+            expand_secret(&working.engine, &secret, &mut keys.secret)?;
+        });
+        Ok(Self { parameters: *parameters, secret, machine, rng })
+    }
+
+    /// The parameters it belongs to.
+    pub fn parameters(&self) -> &ClientParameters {
+        &self.parameters
+    }
+
+    /// The secret as an object, for its owner's storage; the full library reads it as a secret key. Wiped when dropped.
+    ///
+    /// # Errors
+    /// None that a client has.
+    pub fn secret_bytes(&self) -> Result<Zeroizing<Vec<u8>>, ClientError> {
+        // Never reallocated: no copy of the secret stays behind.
+        let mut bytes = Zeroizing::new(Vec::with_capacity(self.secret.len() + 128));
+        write_secret(&self.parameters, &self.secret, &mut *bytes)?;
+        Ok(bytes)
+    }
+
+    /// A new public key at `q_0` as an object, for devices that encrypt and do not decrypt: see [`Encryptor`].
+    ///
+    /// # Errors
+    /// [`ClientError::Sink`].
+    pub fn public_key(&mut self, sink: &mut dyn Sink) -> Result<(), ClientError> {
+        let (parameters, rng) = (&self.parameters, &mut self.rng);
+        with_engine!(&mut self.machine, working, keys, {
+            let seed = make_public_key(&working.engine, &keys.secret, rng, &mut working.limb)?;
+            write_public_key(parameters, &seed, &working.limb, sink)
+        })
+    }
+
+    /// Encrypts numbers, in units of their last place, with the secret: a seed and one polynomial.
+    ///
+    /// # Errors
+    /// As [`encrypt_symmetric`].
+    pub fn encrypt<T: Numbers + ?Sized>(
+        &mut self,
+        numbers: &T,
+        sink: &mut dyn Sink,
+    ) -> Result<(), ClientError> {
+        let (parameters, rng) = (&self.parameters, &mut self.rng);
+        with_engine!(&mut self.machine, working, keys, {
+            encrypt_symmetric(
+                &working.engine,
+                parameters,
+                &keys.secret,
+                numbers,
+                rng,
+                &mut working.limb,
+                sink,
+            )
+        })
+    }
+
+    /// Decrypts the numbers of an answer, in units of their last place: as many as `numbers` takes.
+    ///
+    /// # Errors
+    /// As [`Answer::read`] and [`Answer::numbers`].
+    pub fn decrypt(&mut self, answer: &[u8], numbers: &mut [i64]) -> Result<(), ClientError> {
+        let parameters = &self.parameters;
+        let answer = Answer::read(parameters, answer)?;
+        with_engine!(&mut self.machine, working, keys, {
+            answer.numbers(
+                &working.engine,
+                parameters,
+                &keys.secret,
+                &mut working.limb,
+                &mut working.mask,
+                numbers,
+            )
+        })
+    }
+}
+
+impl core::fmt::Debug for Client {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "Client({:?})", self.parameters)
+    }
+}
+
+/// Encrypts under somebody's public key, and can do nothing else: a camera, a sensor.
+pub struct Encryptor {
+    parameters: ClientParameters,
+    machine: Machine,
+    rng: SecretRng,
+}
+
+impl Encryptor {
+    /// An encryptor of the public key `bytes`, as [`Client::public_key`] wrote it.
+    ///
+    /// # Errors
+    /// As [`PublicKey::read`]; [`ClientError::Randomness`].
+    pub fn new(
+        parameters: &ClientParameters,
+        public_key: &[u8],
+        entropy: &mut dyn Entropy,
+    ) -> Result<Self, ClientError> {
+        Self::with_arithmetic(parameters, public_key, entropy, Arithmetic::Fastest)
+    }
+
+    /// The same on a given arithmetic.
+    ///
+    /// # Errors
+    /// As [`Self::new`]; [`ClientError::Range`] for [`Arithmetic::ShiftAdd`] and a prime that it does not serve.
+    pub fn with_arithmetic(
+        parameters: &ClientParameters,
+        public_key: &[u8],
+        entropy: &mut dyn Entropy,
+        arithmetic: Arithmetic,
+    ) -> Result<Self, ClientError> {
+        let rng = secret_rng(entropy)?;
+        let mut machine = Machine::new(parameters, arithmetic)?;
+        with_engine!(&mut machine, working, keys, {
+            let engine = &working.engine;
+            let key = PublicKey::read(parameters, public_key)?;
+            let residues = |half: Half<'_, _>| {
+                let mut out = vec![Word::from_u64(0); parameters.n()];
+                match half {
+                    Half::Residues(residues) => out.copy_from_slice(residues),
+                    Half::Packed(bytes) => unpack(parameters.modulus().bits(), bytes, 0, &mut out),
+                    Half::Seeded(seed) => engine.uniform(&seed, PUBLIC_KEY, 0, &mut out),
+                }
+                out
+            };
+            keys.public = Some([residues(key.b), residues(key.a)]);
+        });
+        Ok(Self { parameters: *parameters, machine, rng })
+    }
+
+    /// The parameters it belongs to.
+    pub fn parameters(&self) -> &ClientParameters {
+        &self.parameters
+    }
+
+    /// Encrypts numbers, in units of their last place.
+    ///
+    /// # Errors
+    /// As [`encrypt()`].
+    pub fn encrypt<T: Numbers + ?Sized>(
+        &mut self,
+        numbers: &T,
+        sink: &mut dyn Sink,
+    ) -> Result<(), ClientError> {
+        let (parameters, rng) = (&self.parameters, &mut self.rng);
+        with_engine!(&mut self.machine, working, keys, {
+            // Set when the encryptor was made.
+            let Some([b, a]) = &keys.public else { return Ok(()) };
+            let key = PublicKey { b: Half::Residues(b), a: Half::Residues(a) };
+            encrypt(
+                &working.engine,
+                parameters,
+                &key,
+                numbers,
+                rng,
+                &mut working.mask,
+                &mut working.limb,
+                sink,
+            )
+        })
+    }
+}
+
+impl core::fmt::Debug for Encryptor {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "Encryptor({:?})", self.parameters)
+    }
+}

@@ -1,0 +1,193 @@
+//! The negacyclic transform of a small machine: in place, twiddle factors from two short tables.
+//!
+//! # Twiddle factors
+//! The transform needs `psi^brv(i)` for `i < N`, `brv` reversing `log2(N)` bits. With `i = 2^h u + v`, `v < 2^h`, bit reversal
+//! gives `brv(i) = brv(v) N / 2^h + brv(u)` with the parts reversed at their own widths, so that
+//! `psi^brv(i) = (psi^(N/2^h))^brv(v) psi^brv(u)`: tables of `2^h` and `N/2^h` words, and one product for each of the `N` factors
+//! beside `N log2(N) / 2` butterflies.
+//!
+//! # Ranges
+//! Forward (Cooley-Tukey): words below `4q` in and between layers; the first operand is brought below `2q`, the second
+//! times a factor is below `2q`, so that sum and difference are below `4q`. Inverse (Gentleman-Sande): words below `2q` between
+//! layers; the sum, below `4q`, is brought below `2q`, the difference, below `4q`, times a factor is below `2q`.
+
+use keywright_ring::primes::{is_prime, primitive_root};
+use keywright_ring::{MAX_LOG_N, MIN_LOG_N, Modulus, RingError, Seed, StreamId, expander};
+use zeroize::Zeroize;
+
+use crate::engine::{CHUNK, Engine};
+use crate::reduction::Reduction;
+use crate::{ClientError, Word};
+
+/// `h`: bits of the lower part of an index.
+const LOW_BITS: u32 = 8;
+const LOW: usize = 1 << LOW_BITS;
+const HIGH: usize = 1 << (MAX_LOG_N - LOW_BITS);
+
+/// `base^brv(i)` for every `i` of `log_n` bits, from two tables.
+#[derive(Clone)]
+struct Twiddles<W> {
+    low: [W; LOW],
+    high: [W; HIGH],
+}
+
+impl<W: Word> Twiddles<W> {
+    fn new<R: Reduction<Word = W>>(r: &R, modulus: &Modulus, log_n: u32, base: u64) -> Self {
+        let high_bits = log_n - LOW_BITS;
+        let mut tables = Self { low: [W::default(); LOW], high: [W::default(); HIGH] };
+        let fill = |table: &mut [W], bits: u32, base: u64| {
+            let mut power = 1;
+            for i in 0..1usize << bits {
+                let place = i.reverse_bits() >> (usize::BITS - bits);
+                table[place] = r.prepare(W::from_u64(power));
+                power = modulus.mul(power, base);
+            }
+        };
+        fill(&mut tables.low, LOW_BITS, modulus.pow(base, 1 << high_bits));
+        fill(&mut tables.high, high_bits, base);
+        tables
+    }
+
+    /// Factor `i`, prepared.
+    #[inline(always)]
+    fn at<R: Reduction<Word = W>>(&self, r: &R, i: usize) -> W {
+        r.canonical(r.mul_lazy(self.high[i >> LOW_BITS], self.low[i % LOW]))
+    }
+}
+
+/// The arithmetic of one prime in a few kilobytes, with no allocation.
+#[derive(Clone)]
+pub struct Compact<R: Reduction> {
+    log_n: u32,
+    modulus: Modulus,
+    reduction: R,
+    forward: Twiddles<R::Word>,
+    inverse: Twiddles<R::Word>,
+    /// `N^-1`, prepared.
+    scale: R::Word,
+}
+
+impl<R: Reduction> Compact<R> {
+    /// Prepares the transform of a prime.
+    ///
+    /// # Errors
+    /// [`ClientError::Ring`] for a degree or a modulus that no ring has; [`ClientError::Range`] for a modulus that the reduction
+    /// does not serve.
+    pub fn new(log_n: u32, modulus: u64) -> Result<Self, ClientError> {
+        if !(MIN_LOG_N..=MAX_LOG_N).contains(&log_n) {
+            return Err(RingError::Degree(log_n).into());
+        }
+        let m = Modulus::new(modulus)?;
+        if !is_prime(modulus) {
+            return Err(RingError::NotPrime(modulus).into());
+        }
+        let psi = primitive_root(&m, log_n)?;
+        let reduction = R::new(modulus).ok_or(ClientError::Range {
+            what: "modulus of this reduction",
+            value: modulus,
+            min: 3,
+            max: (1 << (8 * size_of::<R::Word>() as u64 - 2)) - 1,
+        })?;
+        Ok(Self {
+            log_n,
+            reduction,
+            forward: Twiddles::new(&reduction, &m, log_n, psi),
+            inverse: Twiddles::new(&reduction, &m, log_n, m.inv(psi)),
+            scale: reduction.prepare(R::Word::from_u64(m.inv(1 << log_n))),
+            modulus: m,
+        })
+    }
+}
+
+impl<R: Reduction> Engine for Compact<R> {
+    type Word = R::Word;
+
+    fn log_n(&self) -> u32 {
+        self.log_n
+    }
+
+    fn modulus(&self) -> &Modulus {
+        &self.modulus
+    }
+
+    fn forward(&self, limb: &mut [R::Word]) {
+        let r = &self.reduction;
+        let n = limb.len();
+        debug_assert_eq!(n, self.n());
+        let mut blocks = 1;
+        while blocks < n / 2 {
+            for (i, block) in (blocks..).zip(limb.chunks_exact_mut(n / blocks)) {
+                let w = self.forward.at(r, i);
+                let (low, high) = block.split_at_mut(n / blocks / 2);
+                for (x, y) in low.iter_mut().zip(high) {
+                    let (a, b) = (r.halve(*x), r.mul_lazy(*y, w));
+                    (*x, *y) = (r.sum(a, b), r.difference(a, b));
+                }
+            }
+            blocks *= 2;
+        }
+        for (i, pair) in (blocks..).zip(limb.as_chunks_mut::<2>().0) {
+            let w = self.forward.at(r, i);
+            let (a, b) = (r.halve(pair[0]), r.mul_lazy(pair[1], w));
+            *pair = [r.sum(a, b), r.difference(a, b)].map(|x| r.canonical(r.halve(x)));
+        }
+    }
+
+    fn inverse(&self, limb: &mut [R::Word]) {
+        let r = &self.reduction;
+        let n = limb.len();
+        debug_assert_eq!(n, self.n());
+        let mut blocks = n / 2;
+        while blocks > 1 {
+            for (i, block) in (blocks..).zip(limb.chunks_exact_mut(n / blocks)) {
+                let w = self.inverse.at(r, i);
+                let (low, high) = block.split_at_mut(n / blocks / 2);
+                for (x, y) in low.iter_mut().zip(high) {
+                    let (a, b) = (*x, *y);
+                    (*x, *y) = (r.halve(r.sum(a, b)), r.mul_lazy(r.difference(a, b), w));
+                }
+            }
+            blocks /= 2;
+        }
+        // The last layer, with N^-1 in both factors.
+        let w = r.canonical(r.mul_lazy(self.inverse.at(r, 1), self.scale));
+        let (low, high) = limb.split_at_mut(n / 2);
+        for (x, y) in low.iter_mut().zip(high) {
+            let (a, b) = (*x, *y);
+            *x = r.canonical(r.mul_lazy(r.sum(a, b), self.scale));
+            *y = r.canonical(r.mul_lazy(r.difference(a, b), w));
+        }
+    }
+
+    fn mul_add(&self, acc: &mut [R::Word], a: &[R::Word], b: &[R::Word]) {
+        let r = &self.reduction;
+        for ((acc, &a), &b) in acc.iter_mut().zip(a).zip(b) {
+            *acc = r.canonical(r.halve(r.sum(*acc, r.mul_lazy(a, r.prepare(b)))));
+        }
+    }
+
+    fn mul_sub(&self, acc: &mut [R::Word], a: &[R::Word], b: &[R::Word]) {
+        let r = &self.reduction;
+        for ((acc, &a), &b) in acc.iter_mut().zip(a).zip(b) {
+            *acc = r.canonical(r.halve(r.difference(*acc, r.mul_lazy(a, r.prepare(b)))));
+        }
+    }
+
+    fn lift(&self, values: &[i64], out: &mut [R::Word]) {
+        let q = self.modulus.value();
+        debug_assert!(values.iter().all(|v| v.unsigned_abs() < q));
+        for (residue, &value) in out.iter_mut().zip(values) {
+            *residue = R::Word::from_u64((value as u64).wrapping_add(q & ((value >> 63) as u64)));
+        }
+    }
+
+    fn uniform(&self, seed: &Seed, id: StreamId, start: usize, out: &mut [R::Word]) {
+        let mut words = [0; CHUNK];
+        for (number, part) in out.chunks_mut(CHUNK).enumerate() {
+            let words = &mut words[..part.len()];
+            expander::fill_uniform(seed, id, &self.modulus, start + number * CHUNK, words);
+            part.iter_mut().zip(words.iter()).for_each(|(residue, &word)| *residue = R::Word::from_u64(word));
+        }
+        words.zeroize();
+    }
+}

@@ -1,0 +1,177 @@
+//! Decryption modulo `q_0`: one transform for a ciphertext in evaluation form, three for one in coefficients with its low bits dropped.
+//!
+//! # Dropped bits
+//! A server may keep `floor(c_i / 2^d_i)` of the coefficients of an answer. The client takes the middle of what they stand for, so it is off by
+//! at most `2^(d_i - 1)` in each: by at most `2^(d_0 - 1)` in `c_0`, and by a sum of `||s||^2` nearly uniform terms, of variance
+//! `||s||^2 2^(2 d_1) / 12`, in `c_1 s`. Whoever drops them chooses `d_i` against the error that is there.
+
+use zeroize::Zeroize;
+
+use crate::engine::Engine;
+use crate::error::{in_range, require_len};
+use crate::fixed_point::Descale;
+use crate::frame::{Kind, Object, Reader, packed_len, unpack, unpack_canonical};
+use crate::{ClientError, ClientParameters, Word};
+
+const WHAT: &str = "the ciphertext";
+
+/// A ciphertext at level 0, checked but for its residues.
+pub struct Answer<'b> {
+    form: Form<'b>,
+    scale_bits: u64,
+}
+
+enum Form<'b> {
+    /// Both halves in evaluation form.
+    Evaluations(&'b [u8]),
+    /// Both in coefficient form, without their low bits.
+    Dropped(&'b [u8], [u32; 2]),
+}
+
+impl<'b> Answer<'b> {
+    /// Reads what a server answered: a ciphertext of degree 1 at level 0 with its values in coefficients, whole or without low bits.
+    ///
+    /// # Errors
+    /// [`ClientError::Format`], [`ClientError::Checksum`], [`ClientError::ForeignParameters`], [`ClientError::Range`].
+    pub fn read(parameters: &ClientParameters, bytes: &'b [u8]) -> Result<Self, ClientError> {
+        let object = Object::read(WHAT, bytes)?;
+        let identity = &parameters.literal().identity;
+        let mut reader = Reader(object.descriptor);
+        let (n, width) = (parameters.n(), parameters.modulus().bits());
+        let form = if object.kind == Kind::Compact as u16 {
+            let dropped = reader.array::<2>(WHAT)?.map(u32::from);
+            for bits in dropped {
+                in_range("dropped bits", bits.into(), 0, u64::from(width) - 1)?;
+            }
+            let body = dropped.iter().map(|bits| packed_len(n, width - bits)).sum();
+            object.require(WHAT, Kind::Compact, identity, body)?;
+            Form::Dropped(object.body, dropped)
+        } else {
+            let body = 2 * parameters.polynomial_bytes();
+            let [level, polynomials] = reader.array(WHAT)?;
+            in_range("level of an answer", level.into(), 0, 0)?;
+            in_range("number of polynomials of an answer", polynomials.into(), 2, 2)?;
+            object.require(WHAT, Kind::Ciphertext, identity, body)?;
+            Form::Evaluations(object.body)
+        };
+        if reader.array(WHAT)? != [1, 0] {
+            return Err(ClientError::Format {
+                what: WHAT,
+                problem: "its values are in slots, not in coefficients",
+            });
+        }
+        let scale_bits = reader.u64(WHAT)?;
+        // Its maker's estimate, which decryption does not need.
+        reader.array::<16>(WHAT)?;
+        reader.finish(WHAT)?;
+        Ok(Self { form, scale_bits })
+    }
+
+    /// Bits of the double that is its scale.
+    pub fn scale_bits(&self) -> u64 {
+        self.scale_bits
+    }
+
+    /// Decrypts to residues of coefficients, into `limb`. `secret` is in evaluation form; `other` is working memory. Both hold secrets afterwards:
+    /// the caller wipes them.
+    ///
+    /// # Errors
+    /// [`ClientError::Length`]; [`ClientError::Residue`].
+    pub fn coefficients<E: Engine>(
+        &self,
+        engine: &E,
+        secret: &[E::Word],
+        limb: &mut [E::Word],
+        other: &mut [E::Word],
+    ) -> Result<(), ClientError> {
+        let (n, width) = (engine.n(), engine.modulus().bits());
+        require_len("residues of a secret", secret.len(), n)?;
+        require_len("words of a polynomial", limb.len(), n)?;
+        require_len("words of working memory", other.len(), n)?;
+        match self.form {
+            Form::Evaluations(body) => {
+                let (c0, c1) = body.split_at(packed_len(n, width));
+                unpack_canonical(engine.modulus(), c0, limb)?;
+                unpack_canonical(engine.modulus(), c1, other)?;
+                engine.mul_add(limb, other, secret);
+                engine.inverse(limb);
+            }
+            Form::Dropped(body, dropped) => {
+                let (c0, c1) = body.split_at(packed_len(n, width - dropped[0]));
+                middle(engine, c1, dropped[1], other)?;
+                engine.forward(other);
+                limb.fill(E::Word::default());
+                engine.mul_add(limb, other, secret);
+                engine.inverse(limb);
+                middle(engine, c0, dropped[0], other)?;
+                let modulus = engine.modulus();
+                for (a, b) in limb.iter_mut().zip(&*other) {
+                    *a = E::Word::from_u64(modulus.add(a.to_u64(), b.to_u64()));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Decrypts numbers, in units of their last place, in the order of the parameters' layout: as many as `numbers` takes.
+    ///
+    /// # Errors
+    /// As [`Self::coefficients`]; [`ClientError::Range`] for a scale that numbers of this format cannot be read at, [`ClientError::Length`] for
+    /// more numbers than a ciphertext has.
+    pub fn numbers<E: Engine>(
+        &self,
+        engine: &E,
+        parameters: &ClientParameters,
+        secret: &[E::Word],
+        limb: &mut [E::Word],
+        other: &mut [E::Word],
+        numbers: &mut [i64],
+    ) -> Result<(), ClientError> {
+        if numbers.len() > parameters.capacity() {
+            let (found, expected) = (numbers.len(), parameters.capacity());
+            return Err(ClientError::Length { what: "numbers to decrypt (at most)", found, expected });
+        }
+        let descale = Descale::new(self.scale_bits, parameters.fixed_point().fraction_bits())?;
+        let result = self.coefficients(engine, secret, limb, other);
+        if result.is_ok() {
+            let (layout, log_n) = (parameters.layout(), parameters.log_n());
+            for (index, number) in numbers.iter_mut().enumerate() {
+                let residue = limb[layout.position(log_n, index)].to_u64();
+                *number = descale.number(centred(engine.modulus(), residue));
+            }
+        }
+        limb.zeroize();
+        other.zeroize();
+        result
+    }
+}
+
+/// The representative of a residue in `(-q/2, q/2]`, without a branch.
+#[inline(always)]
+fn centred(modulus: &keywright_ring::Modulus, residue: u64) -> i64 {
+    let q = modulus.value() as i64;
+    let (residue, half) = (residue as i64, q / 2);
+    residue - (q & ((half - residue) >> 63))
+}
+
+/// The middle of what coefficients without their low bits stand for. What is above the modulus, which only the highest interval can be,
+/// is taken at its last residue.
+fn middle<E: Engine>(
+    engine: &E,
+    packed: &[u8],
+    dropped: u32,
+    out: &mut [E::Word],
+) -> Result<(), ClientError> {
+    let modulus = engine.modulus();
+    unpack(modulus.bits() - dropped, packed, 0, out);
+    let (q, half) = (modulus.value(), (1u64 << dropped) >> 1);
+    let highest = (q - 1) >> dropped;
+    for (index, word) in out.iter_mut().enumerate() {
+        let value = word.to_u64();
+        if value > highest {
+            return Err(ClientError::Residue { index, value: value << dropped, modulus: q });
+        }
+        *word = E::Word::from_u64(((value << dropped) + half).min(q - 1));
+    }
+    Ok(())
+}

@@ -1,0 +1,37 @@
+//! Polynomials modulo `q_0`: what encryption and decryption ask of the arithmetic.
+
+use keywright_ring::{Modulus, Seed, StreamId};
+
+use crate::Word;
+
+/// Residues made, packed and sampled at once: a chunk of the expander.
+pub const CHUNK: usize = keywright_ring::expander::CHUNK_WORDS;
+
+/// Arithmetic of one ring modulo one prime. All residues are canonical, the order of evaluations is that of
+/// `docs/conventions.md`, so that every engine gives the same words.
+pub trait Engine: Send + Sync {
+    /// Holds a residue.
+    type Word: Word;
+
+    /// `log2(N)`.
+    fn log_n(&self) -> u32;
+    /// The prime.
+    fn modulus(&self) -> &Modulus;
+    /// Coefficients to evaluations, in place.
+    fn forward(&self, limb: &mut [Self::Word]);
+    /// Evaluations to coefficients, in place.
+    fn inverse(&self, limb: &mut [Self::Word]);
+    /// `acc += a b`.
+    fn mul_add(&self, acc: &mut [Self::Word], a: &[Self::Word], b: &[Self::Word]);
+    /// `acc -= a b`.
+    fn mul_sub(&self, acc: &mut [Self::Word], a: &[Self::Word], b: &[Self::Word]);
+    /// Residues of integers below `q` in absolute value; no branch on them.
+    fn lift(&self, values: &[i64], out: &mut [Self::Word]);
+    /// Residues of a uniform limb from residue `start` on, a multiple of [`CHUNK`].
+    fn uniform(&self, seed: &Seed, id: StreamId, start: usize, out: &mut [Self::Word]);
+
+    /// Ring degree.
+    fn n(&self) -> usize {
+        1 << self.log_n()
+    }
+}

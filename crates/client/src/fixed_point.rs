@@ -1,0 +1,268 @@
+//! Numbers to integer coefficients and back, without floating point.
+//!
+//! A number is an integer `x` in units of `2^-f`. Its coefficient is `round(x D / 2^f)` for an integer scale `D`: off by at most
+//! `1/2`, so the value by `2^-1 / D`. A decrypted coefficient `c` of scale `S = m 2^e`, `2^52 <= m < 2^53` (an IEEE double is such a pair),
+//! stands for `c 2^f / S = c 2^(f - e) / m`. With `v = floor(2^115 / m)`, which is below `2^63`, `c v 2^(f - e - 115)` is off by less than
+//! `|c| 2^(f - e - 115)`, below `2^-2` units for `|c| < 2^61` where `f <= e + 52`; then it is rounded.
+
+use keywright_ring::sampling::GAUSSIAN_BOUND;
+
+use crate::ClientError;
+use crate::error::in_range;
+
+/// Numbers to encrypt, in units of the last place: a sensor's own words, without a copy.
+pub trait Numbers {
+    /// How many there are.
+    fn count(&self) -> usize;
+    /// Number `index`.
+    fn at(&self, index: usize) -> i64;
+}
+
+macro_rules! numbers {
+    ($($t:ty)*) => {$(
+        impl Numbers for [$t] {
+            fn count(&self) -> usize {
+                self.len()
+            }
+
+            #[inline(always)]
+            fn at(&self, index: usize) -> i64 {
+                self[index].into()
+            }
+        }
+    )*};
+}
+
+numbers!(i8 u8 i16 u16 i32 u32 i64);
+
+/// Which coefficient holds which number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Layout {
+    /// Number `j` in coefficient `j`: for programs that want coefficients.
+    Coefficients,
+    /// Where `coeffs_to_slots` takes them to slots in order: number `j < n = 2^log_slots`, the real part of slot `j`, is in coefficient
+    /// `brv(j) N/2n`; if `complex`, number `n + j`, its imaginary part, is in coefficient `N/2 + brv(j) N/2n`.
+    Slots {
+        /// `log2` of the number of slots.
+        log_slots: u32,
+        /// Whether imaginary parts are numbers as well.
+        complex: bool,
+    },
+}
+
+impl Layout {
+    /// Most numbers in a ciphertext.
+    pub fn capacity(self, log_n: u32) -> usize {
+        match self {
+            Self::Coefficients => 1 << log_n,
+            Self::Slots { log_slots, complex } => 1 << (log_slots + u32::from(complex)),
+        }
+    }
+
+    /// The coefficient of number `index`, which is below the capacity.
+    pub fn position(self, log_n: u32, index: usize) -> usize {
+        let Self::Slots { log_slots, .. } = self else { return index };
+        let (part, slot) = (index >> log_slots, index & ((1 << log_slots) - 1));
+        (part << (log_n - 1)) + (reversed(slot, log_slots) << (log_n - 1 - log_slots))
+    }
+
+    /// The number of a coefficient, if it has one.
+    pub fn index(self, log_n: u32, position: usize) -> Option<usize> {
+        let Self::Slots { log_slots, complex } = self else { return Some(position) };
+        let (part, place) = (position >> (log_n - 1), position & ((1 << (log_n - 1)) - 1));
+        let gap = log_n - 1 - log_slots;
+        if place & ((1 << gap) - 1) != 0 || (part == 1 && !complex) {
+            return None;
+        }
+        Some((part << log_slots) + reversed(place >> gap, log_slots))
+    }
+}
+
+fn reversed(value: usize, bits: u32) -> usize {
+    if bits == 0 { 0 } else { value.reverse_bits() >> (usize::BITS - bits) }
+}
+
+/// The fixed-point format of what a client sends.
+///
+/// # Invariant
+/// A coefficient of a legal number is at most `q_0 / 4` in absolute value, and with the error of encryption below `q_0 / 2`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FixedPoint {
+    scale: u64,
+    fraction_bits: u32,
+    max: i64,
+}
+
+impl FixedPoint {
+    /// The format of numbers of at most `max` units of `2^-fraction_bits`, at an integer scale.
+    ///
+    /// # Errors
+    /// [`ClientError::Range`] if `max` is not positive, or its coefficient is above a quarter of the modulus.
+    pub fn new(scale: u64, fraction_bits: u32, max: i64, modulus: u64) -> Result<Self, ClientError> {
+        in_range("scale of the client's numbers", scale, 1, modulus / 4)?;
+        // More would say less than the scale keeps.
+        let log_scale = u64::from(63 - scale.leading_zeros());
+        in_range("fraction bits of the client's numbers", fraction_bits.into(), 0, log_scale)?;
+        in_range("smallest prime of a client", modulus, 8 * GAUSSIAN_BOUND as u64, u64::MAX)?;
+        let largest = (u128::from(modulus / 4) << fraction_bits) / u128::from(scale);
+        in_range("largest number of a client", max as u64, 1, largest.min(i64::MAX as u128) as u64)?;
+        Ok(Self { scale, fraction_bits, max })
+    }
+
+    /// `D`: the coefficient of the number 1.
+    pub fn scale(&self) -> u64 {
+        self.scale
+    }
+
+    /// `f`: bits after the point.
+    pub fn fraction_bits(&self) -> u32 {
+        self.fraction_bits
+    }
+
+    /// Largest absolute value of a number, in units of the last place.
+    pub fn max(&self) -> i64 {
+        self.max
+    }
+
+    /// The coefficient of a legal number.
+    #[inline(always)]
+    pub fn coefficient(&self, number: i64) -> i64 {
+        let half = (1i128 << self.fraction_bits) >> 1;
+        ((i128::from(number) * i128::from(self.scale) + half) >> self.fraction_bits) as i64
+    }
+
+    /// Refuses numbers out of range. Its time depends on their count alone, unless one is refused.
+    ///
+    /// # Errors
+    /// [`ClientError::NumberRange`].
+    pub fn require_legal<T: Numbers + ?Sized>(&self, numbers: &T) -> Result<(), ClientError> {
+        let outside = |x: i64| x > self.max || x < -self.max;
+        let bad = (0..numbers.count()).fold(false, |bad, i| bad | outside(numbers.at(i)));
+        if !bad {
+            return Ok(());
+        }
+        let index = (0..numbers.count()).position(|i| outside(numbers.at(i))).unwrap_or(0);
+        Err(ClientError::NumberRange { index, max: self.max, fraction_bits: self.fraction_bits })
+    }
+}
+
+/// The inverse of a scale that came as an IEEE double, in integers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Descale {
+    /// `floor(2^115 / m)`.
+    inverse: u64,
+    shift: u32,
+}
+
+impl Descale {
+    /// From the bits of a double, to numbers with `fraction_bits` after the point.
+    ///
+    /// # Errors
+    /// [`ClientError::Range`] unless it is normal, positive, below `2^61`, and no fraction bit is below the scale's last bit.
+    pub fn new(scale_bits: u64, fraction_bits: u32) -> Result<Self, ClientError> {
+        let biased = scale_bits >> 52;
+        // log2 of the scale is between biased - 1023 and one more.
+        in_range(
+            "exponent of the scale of a ciphertext",
+            biased,
+            1023 + u64::from(fraction_bits),
+            1023 + 60,
+        )?;
+        let mantissa = scale_bits & ((1 << 52) - 1) | 1 << 52;
+        // e = biased - 1075; the shift is 115 + e - f.
+        let shift = (115 + biased - 1075) as u32 - fraction_bits;
+        Ok(Self { inverse: ((1u128 << 115) / u128::from(mantissa)) as u64, shift })
+    }
+
+    /// The number of a coefficient.
+    #[inline(always)]
+    pub fn number(&self, coefficient: i64) -> i64 {
+        let product = i128::from(coefficient) * i128::from(self.inverse);
+        ((product + (1i128 << (self.shift - 1))) >> self.shift) as i64
+    }
+}
+
+/// The bits of the double that an integer of at most 53 significant bits is.
+pub(crate) const fn double_bits(value: u64) -> u64 {
+    let exponent = 63 - value.leading_zeros();
+    let mantissa = if exponent <= 52 { value << (52 - exponent) } else { value >> (exponent - 52) };
+    (1023 + exponent as u64) << 52 | mantissa & ((1 << 52) - 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn positions_and_indices_are_inverse() {
+        for log_n in [10, 12] {
+            let layouts = (0..log_n)
+                .flat_map(|log_slots| [false, true].map(|complex| Layout::Slots { log_slots, complex }))
+                .chain([Layout::Coefficients]);
+            for layout in layouts {
+                let mut used = 0;
+                for position in 0..1 << log_n {
+                    if let Some(index) = layout.index(log_n, position) {
+                        assert!(index < layout.capacity(log_n));
+                        assert_eq!(layout.position(log_n, index), position, "{layout:?}");
+                        used += 1;
+                    }
+                }
+                assert_eq!(used, layout.capacity(log_n), "{layout:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn integers_become_doubles() {
+        for value in [1u64, 2, 3, 1 << 52, (1 << 53) - 1, 1 << 60, 0x1F_FFFF_FFFF_FFFF << 7, 12345] {
+            assert_eq!(double_bits(value), (value as f64).to_bits(), "{value}");
+        }
+    }
+
+    #[test]
+    fn coefficients_round_and_come_back() {
+        let q = (1 << 60) - (1 << 18) + 1;
+        for (scale, f) in [(1 << 54, 20), ((1 << 44) - 12345, 30), (1 << 19, 8), (1000, 0)] {
+            let max = (1i64 << f) * 3;
+            let format = FixedPoint::new(scale, f, max, q).unwrap();
+            let back = Descale::new(double_bits(scale), f).unwrap();
+            for x in (0..1000).map(|i| (i * 7919 - 3_000_000) % (max + 1)).chain([max, -max, 0, 1, -1]) {
+                let c = format.coefficient(x);
+                // |c 2^f - x D| <= 2^f / 2.
+                let off = (i128::from(c) << f) - i128::from(x) * i128::from(scale);
+                assert!(off.abs() <= (1 << f) / 2 + i128::from(f == 0), "{x} at {scale}");
+                assert_eq!(back.number(c), x, "{x} at {scale}, {f}");
+            }
+        }
+        // The largest coefficient of the widest prime: within a unit of exact division.
+        let back = Descale::new(double_bits(1 << 54), 54).unwrap();
+        for c in [(1i64 << 60) - 1, -(1i64 << 60), 12_345_678_901_234_567] {
+            assert!((back.number(c) - c).abs() <= 1);
+        }
+    }
+
+    #[test]
+    fn illegal_formats_and_numbers_are_refused() {
+        let q = (1 << 30) - (1 << 18) + 1;
+        assert!(FixedPoint::new(1 << 19, 8, 256, q).is_ok());
+        for (scale, f, max) in
+            [(0, 8, 1), (1 << 29, 8, 1), (1 << 19, 62, 1), (1 << 19, 8, 0), (1 << 19, 8, -1)]
+        {
+            assert!(FixedPoint::new(scale, f, max, q).is_err(), "{scale} {f} {max}");
+        }
+        assert!(FixedPoint::new(1 << 20, 0, 1 << 8, q).is_err());
+        let format = FixedPoint::new(1 << 19, 8, 256, q).unwrap();
+        assert_eq!(
+            format.require_legal(&[1i64, 256, -257, 400][..]),
+            Err(ClientError::NumberRange { index: 2, max: 256, fraction_bits: 8 })
+        );
+        assert!(format.require_legal(&[i64::MIN][..]).is_err());
+        for bits in
+            [0, 1 << 63, f64::NAN.to_bits(), f64::INFINITY.to_bits(), (-1f64).to_bits(), 1f64.to_bits()]
+        {
+            assert!(Descale::new(bits, 8).is_err(), "{bits:x}");
+        }
+        assert!(Descale::new(2f64.powi(61).to_bits(), 0).is_err());
+    }
+}

@@ -1,0 +1,235 @@
+//! The secret as a client keeps it, and the public key at `q_0`.
+
+use keywright_ring::sampling::{SecretRng, gaussian, sparse_ternary, ternary};
+use keywright_ring::{Seed, StreamId};
+use keywright_rlwe::{ENCRYPTION_STREAM, PUBLIC_KEY_STREAM, SecretDistribution};
+use zeroize::{Zeroize, Zeroizing};
+
+use crate::engine::{CHUNK, Engine};
+use crate::error::require_len;
+use crate::frame::{
+    Fields, Kind, Object, ObjectWriter, Reader, pack_ternary, packed_len, seed_of, unpack, unpack_canonical,
+    unpack_ternary, values,
+};
+use crate::{ClientError, ClientParameters, Sink, Word};
+
+/// Bytes of a packed secret: two bits a coefficient.
+pub const fn secret_bytes(log_n: u32) -> usize {
+    (1 << log_n) / 4
+}
+
+/// Samples a secret of the parameters' distribution, packed. A uniform ternary secret takes no further memory; a sparse one
+/// is a permutation and allocates `16 N` bytes.
+///
+/// # Errors
+/// [`ClientError::Length`] unless `packed` has [`secret_bytes`]; [`ClientError::Ring`] for a weight above `N`.
+pub fn sample_secret(
+    parameters: &ClientParameters,
+    rng: &mut SecretRng,
+    packed: &mut [u8],
+) -> Result<(), ClientError> {
+    require_len("bytes of a secret", packed.len(), secret_bytes(parameters.log_n()))?;
+    match parameters.literal().secret {
+        SecretDistribution::Ternary => {
+            let mut coefficients = values();
+            for part in packed.chunks_mut(CHUNK / 4) {
+                ternary(rng, &mut *coefficients);
+                pack_ternary(&*coefficients, part);
+            }
+        }
+        SecretDistribution::Sparse { weight } => {
+            let mut coefficients = Zeroizing::new(alloc::vec![0; parameters.n()]);
+            sparse_ternary(rng, weight, &mut coefficients)?;
+            pack_ternary(&coefficients, packed);
+        }
+    }
+    Ok(())
+}
+
+/// The secret in evaluation form, which decryption and encryption with the secret use. Secret: the caller wipes it.
+///
+/// # Errors
+/// [`ClientError::Length`].
+pub fn expand_secret<E: Engine>(engine: &E, packed: &[u8], out: &mut [E::Word]) -> Result<(), ClientError> {
+    require_len("bytes of a secret", packed.len(), secret_bytes(engine.log_n()))?;
+    require_len("residues of a secret", out.len(), engine.n())?;
+    let mut coefficients = values();
+    for (packed, part) in packed.chunks(CHUNK / 4).zip(out.chunks_mut(CHUNK)) {
+        unpack_ternary(packed, &mut *coefficients);
+        engine.lift(&*coefficients, part);
+    }
+    engine.forward(out);
+    Ok(())
+}
+
+/// Writes a secret as the object that the rest of Keywright reads as a secret key.
+///
+/// # Errors
+/// [`ClientError::Length`]; [`ClientError::Sink`].
+pub fn write_secret(
+    parameters: &ClientParameters,
+    packed: &[u8],
+    sink: &mut dyn Sink,
+) -> Result<(), ClientError> {
+    require_len("bytes of a secret", packed.len(), secret_bytes(parameters.log_n()))?;
+    let identity = &parameters.literal().identity;
+    let mut object = ObjectWriter::start(sink, Kind::SecretKey, identity, &[], packed.len())?;
+    object.bytes(packed)?;
+    object.finish()
+}
+
+/// The packed secret of such an object: a part of `bytes`.
+///
+/// # Errors
+/// [`ClientError::Format`], [`ClientError::Checksum`], [`ClientError::ForeignParameters`]; [`ClientError::Range`] for a Hamming weight that
+/// no sampled secret has.
+pub fn read_secret<'b>(parameters: &ClientParameters, bytes: &'b [u8]) -> Result<&'b [u8], ClientError> {
+    const WHAT: &str = "the secret key";
+    let object = Object::read(WHAT, bytes)?;
+    let len = secret_bytes(parameters.log_n());
+    object.require(WHAT, Kind::SecretKey, &parameters.literal().identity, len)?;
+    Reader(object.descriptor).finish(WHAT)?;
+    let mut coefficients = values();
+    let (mut invalid, mut weight) = (0, 0);
+    for part in object.body.chunks(CHUNK / 4) {
+        invalid += unpack_ternary(part, &mut *coefficients);
+        weight += coefficients.iter().map(|c| c.unsigned_abs()).sum::<u64>();
+    }
+    if invalid > 0 {
+        return Err(ClientError::Format { what: WHAT, problem: "coefficients that are not ternary" });
+    }
+    let weights = parameters.literal().secret.weights(parameters.n());
+    let (min, max) = (*weights.start() as u64, *weights.end() as u64);
+    crate::error::in_range("nonzero coefficients of a secret", weight, min, max)?;
+    Ok(object.body)
+}
+
+/// One half of a public key, in evaluation form.
+#[derive(Debug, Clone, Copy)]
+pub enum Half<'k, W> {
+    /// Residues, as computed with.
+    Residues(&'k [W]),
+    /// Packed residues, as they stand in flash memory or in a file.
+    Packed(&'k [u8]),
+    /// The seed of uniform residues.
+    Seeded(Seed),
+}
+
+/// A public key `(b, a)` with `b = -a s + e` modulo `q_0`, wherever its halves are.
+#[derive(Debug, Clone, Copy)]
+pub struct PublicKey<'k, W> {
+    /// `b`.
+    pub b: Half<'k, W>,
+    /// `a`.
+    pub a: Half<'k, W>,
+}
+
+impl<'k, W: Word> PublicKey<'k, W> {
+    /// The key of an object of bytes, which it borrows: packed and seeded. Every residue is checked.
+    ///
+    /// # Errors
+    /// [`ClientError::Format`], [`ClientError::Checksum`], [`ClientError::ForeignParameters`], [`ClientError::Residue`].
+    pub fn read(parameters: &ClientParameters, bytes: &'k [u8]) -> Result<Self, ClientError> {
+        const WHAT: &str = "the public key";
+        let object = Object::read(WHAT, bytes)?;
+        let identity = &parameters.literal().entry_identity;
+        object.require(WHAT, Kind::PublicKey, identity, parameters.polynomial_bytes())?;
+        let mut reader = Reader(object.descriptor);
+        let seed = seed_of(&mut reader, WHAT)?;
+        reader.finish(WHAT)?;
+        let mut residues = [0u64; CHUNK];
+        let width = parameters.modulus().bits();
+        for (number, part) in object.body.chunks(packed_len(CHUNK, width)).enumerate() {
+            unpack_canonical(parameters.modulus(), part, &mut residues).map_err(|error| match error {
+                ClientError::Residue { index, value, modulus } => {
+                    ClientError::Residue { index: number * CHUNK + index, value, modulus }
+                }
+                other => other,
+            })?;
+        }
+        Ok(Self { b: Half::Packed(object.body), a: Half::Seeded(seed) })
+    }
+}
+
+impl<W: Word> Half<'_, W> {
+    /// `acc += half * other`.
+    pub(crate) fn mul_add<E: Engine<Word = W>>(&self, engine: &E, acc: &mut [W], other: &[W]) {
+        if let Self::Residues(residues) = self {
+            return engine.mul_add(acc, residues, other);
+        }
+        let mut chunk = [W::default(); CHUNK];
+        for (number, (acc, other)) in acc.chunks_mut(CHUNK).zip(other.chunks(CHUNK)).enumerate() {
+            let start = number * CHUNK;
+            match self {
+                Self::Packed(bytes) => unpack(engine.modulus().bits(), bytes, start, &mut chunk),
+                Self::Seeded(seed) => engine.uniform(seed, PUBLIC_KEY, start, &mut chunk),
+                Self::Residues(_) => {}
+            }
+            engine.mul_add(acc, &chunk, other);
+        }
+    }
+}
+
+/// The stream of the uniform half of a public key modulo `q_0`.
+pub(crate) const PUBLIC_KEY: StreamId = StreamId { object: PUBLIC_KEY_STREAM, digit: 0, limb: 0 };
+/// The stream of the uniform half of a seeded ciphertext.
+pub(crate) const ENCRYPTION: StreamId = StreamId { object: ENCRYPTION_STREAM, digit: 0, limb: 0 };
+
+/// Makes the public key of a secret: its seed, and `b` in evaluation form into `b`. `secret` is in evaluation form.
+///
+/// # Errors
+/// [`ClientError::Length`].
+pub fn make_public_key<E: Engine>(
+    engine: &E,
+    secret: &[E::Word],
+    rng: &mut SecretRng,
+    b: &mut [E::Word],
+) -> Result<Seed, ClientError> {
+    require_len("residues of a secret", secret.len(), engine.n())?;
+    require_len("residues of a public key", b.len(), engine.n())?;
+    let seed = rng.public_seed();
+    let mut errors = values();
+    for part in b.chunks_mut(CHUNK) {
+        gaussian(rng, &mut *errors);
+        engine.lift(&*errors, part);
+    }
+    engine.forward(b);
+    sub_uniform(engine, &seed, PUBLIC_KEY, secret, b);
+    Ok(seed)
+}
+
+/// `acc -= a secret` for the uniform `a` of a stream.
+pub(crate) fn sub_uniform<E: Engine>(
+    engine: &E,
+    seed: &Seed,
+    id: StreamId,
+    secret: &[E::Word],
+    acc: &mut [E::Word],
+) {
+    let mut chunk = [E::Word::default(); CHUNK];
+    for (number, (acc, secret)) in acc.chunks_mut(CHUNK).zip(secret.chunks(CHUNK)).enumerate() {
+        engine.uniform(seed, id, number * CHUNK, &mut chunk);
+        engine.mul_sub(acc, &chunk, secret);
+    }
+    chunk.zeroize();
+}
+
+/// Writes a public key at `q_0`: an object of the server's ring with one prime.
+///
+/// # Errors
+/// [`ClientError::Length`]; [`ClientError::Sink`].
+pub fn write_public_key<W: Word>(
+    parameters: &ClientParameters,
+    seed: &Seed,
+    b: &[W],
+    sink: &mut dyn Sink,
+) -> Result<(), ClientError> {
+    require_len("residues of a public key", b.len(), parameters.n())?;
+    let mut fields = Fields::new();
+    fields.put(&seed.0);
+    let identity = &parameters.literal().entry_identity;
+    let body = parameters.polynomial_bytes();
+    let mut object = ObjectWriter::start(sink, Kind::PublicKey, identity, fields.as_slice(), body)?;
+    object.residues(parameters.modulus().bits(), b)?;
+    object.finish()
+}

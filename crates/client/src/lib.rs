@@ -1,0 +1,44 @@
+#![doc = include_str!("lib.md")]
+#![no_std]
+#![forbid(unsafe_code)]
+#![deny(clippy::float_arithmetic)]
+
+extern crate alloc;
+
+mod client;
+mod compact;
+mod decrypt;
+mod encrypt;
+mod engine;
+mod entropy;
+mod error;
+mod fixed_point;
+mod frame;
+mod key;
+mod machine;
+mod parameters;
+pub mod reduction;
+#[cfg(feature = "std")]
+mod ring_engine;
+mod word;
+
+pub use client::{Client, Encryptor};
+pub use compact::Compact;
+pub use decrypt::Answer;
+pub use encrypt::{encrypt, encrypt_symmetric};
+pub use engine::{CHUNK, Engine};
+#[cfg(feature = "std")]
+pub use entropy::system_rng;
+pub use entropy::{Entropy, secret_rng};
+pub use error::{ClientError, SinkError};
+pub use fixed_point::{Descale, FixedPoint, Layout, Numbers};
+pub use frame::{Identity, Sink};
+pub use key::{
+    Half, PublicKey, expand_secret, make_public_key, read_secret, sample_secret, secret_bytes,
+    write_public_key, write_secret,
+};
+pub use machine::Arithmetic;
+pub use parameters::{ClientLiteral, ClientParameters};
+#[cfg(feature = "std")]
+pub use ring_engine::RingEngine;
+pub use word::Word;

@@ -1,0 +1,75 @@
+use keywright_ring::{Backend, Modulus, Ring, Seed, StreamId, backend, expander};
+
+use crate::ClientError;
+use crate::engine::Engine;
+
+/// The arithmetic of `keywright-ring`: on a machine with vector registers, its kernels; a table of a few megabytes.
+#[derive(Debug)]
+pub struct RingEngine {
+    ring: Ring,
+}
+
+impl RingEngine {
+    /// The ring of one prime on the back end of this process.
+    ///
+    /// # Errors
+    /// [`ClientError::Ring`].
+    pub fn new(log_n: u32, modulus: u64) -> Result<Self, ClientError> {
+        Self::with_backend(log_n, modulus, backend::default()?)
+    }
+
+    /// The same on a given back end.
+    ///
+    /// # Errors
+    /// [`ClientError::Ring`].
+    pub fn with_backend(
+        log_n: u32,
+        modulus: u64,
+        backend: &'static dyn Backend,
+    ) -> Result<Self, ClientError> {
+        Ok(Self { ring: Ring::new(log_n, &[modulus], backend)? })
+    }
+}
+
+impl Engine for RingEngine {
+    type Word = u64;
+
+    fn log_n(&self) -> u32 {
+        self.ring.log_n()
+    }
+
+    fn modulus(&self) -> &Modulus {
+        self.ring.modulus(0)
+    }
+
+    fn forward(&self, limb: &mut [u64]) {
+        self.ring.forward_limb(0, limb);
+    }
+
+    fn inverse(&self, limb: &mut [u64]) {
+        self.ring.inverse_limb(0, limb);
+    }
+
+    fn mul_add(&self, acc: &mut [u64], a: &[u64], b: &[u64]) {
+        self.ring.backend().mul_add_assign(self.modulus(), acc, a, b);
+    }
+
+    fn mul_sub(&self, acc: &mut [u64], a: &[u64], b: &[u64]) {
+        let (backend, modulus) = (self.ring.backend(), self.modulus());
+        backend.neg_assign(modulus, acc);
+        backend.mul_add_assign(modulus, acc, a, b);
+        backend.neg_assign(modulus, acc);
+    }
+
+    fn lift(&self, values: &[i64], out: &mut [u64]) {
+        self.ring.lift_small(0, values, out);
+    }
+
+    fn uniform(&self, seed: &Seed, id: StreamId, start: usize, out: &mut [u64]) {
+        if start == 0 {
+            self.ring.backend().expand_uniform(seed, id, self.modulus(), out);
+        } else {
+            expander::fill_uniform(seed, id, self.modulus(), start, out);
+        }
+    }
+}
