@@ -33,7 +33,7 @@ pub use division::Division;
 pub use encryption::{ENCRYPTION_STREAM, RlweCiphertext, SeededCiphertext, decrypt, encrypt_zero, encrypt_zero_symmetric};
 pub use error::RlweError;
 pub use key_generator::KeyGenerator;
-pub use key_sequence::SwitchingKeys;
+pub use key_sequence::{KeySequence, SwitchingKeys};
 pub use key_set::{EvaluationKeys, KeyUse};
 pub use key_spec::{KeyElement, KeySpec, digit_ranges};
 pub use parallel::{for_each_index, for_each_item, join, threads};

@@ -42,8 +42,8 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     else:
         if options.preset in kw.presets():
             raise CommandError(
-                f"--preset {options.preset} has no bootstrapping, which thin clients need; add --slots or name "
-                f"one of {', '.join(kw.bootstrap_presets())}"
+                f"--preset {options.preset} has no bootstrapping, which thin clients need; add --slots or "
+                f"name one of {', '.join(kw.bootstrap_presets())}"
             )
         model = compile_thin(options.model, options.calibration, options.preset, name, labels)
     with new_folder(options.out) as folder:
