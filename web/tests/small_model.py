@@ -27,7 +27,9 @@ def main() -> None:
     parameters = kw.Parameters.from_bits(10, Q_BITS, [50, 50, 50], 38, insecure=True)
     plan = entry = kw.BootstrapperPlan(parameters, **ENTRY)
     model = (files("keywright") / "data" / "digits.onnx").read_bytes()
-    program = nn.compile(model, slots=plan.slots, levels=plan.output_level, output_level=plan.input_level)
+    program = nn.compile(
+        model, slots=plan.slots, levels=plan.output_level, output_level=plan.input_level, fixed_slots=True
+    )
     folder = Path(sys.argv[1])
     folder.mkdir(parents=True)
     Model("digits", program, parameters, (), entry, ENTRY, tuple("0123456789")).save(folder)

@@ -102,6 +102,7 @@ def compile_thin(
                 levels=plan.output_level,
                 output_level=plan.input_level,
                 calibration=samples,
+                fixed_slots=True,
                 bootstraps=[nn.Bootstrap.of(plan, preset=choice)] if last else (),
             )
         except nn.ModelRefused as refusal:

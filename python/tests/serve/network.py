@@ -50,7 +50,9 @@ def network() -> onnx.ModelProto:
 def make_thin(name: str = "small") -> Model:
     parameters = kw.Parameters.from_bits(10, Q_BITS, [50, 50, 50], 45, insecure=True)
     plan = kw.BootstrapperPlan(parameters, **ENTRY)  # type: ignore[arg-type]
-    program = nn.compile(network(), slots=plan.slots, levels=plan.output_level, output_level=plan.input_level)
+    program = nn.compile(
+        network(), slots=plan.slots, levels=plan.output_level, output_level=plan.input_level, fixed_slots=True
+    )
     return Model(name, program, parameters, (), plan, ENTRY, ("a", "b", "c", "d"))
 
 

@@ -153,9 +153,11 @@ def answering(answer: Answer) -> Iterator[str]:
     with HTTPServer(("127.0.0.1", 0), Handler) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-        server.shutdown()
-        thread.join()
+        try:
+            yield f"http://127.0.0.1:{server.server_address[1]}"
+        finally:
+            server.shutdown()
+            thread.join()
 
 
 @pytest.mark.parametrize(
@@ -197,7 +199,8 @@ def test_something_that_is_no_web_server() -> None:
 def test_answers_that_are_no_ciphertexts(thin: Model, sample: Sample) -> None:
     identifier = "0" * 32
     foreign = kw.Decryptor(kw.SecretKey.generate(make_full().parameters)).encrypt([1.0]).expand().to_bytes()
-    for result in (b"", b"\1\0\0\0x", len(foreign).to_bytes(4, "little") + foreign):
+    framed = len(foreign).to_bytes(4, "little") + foreign
+    for result in (b"", b"\1\0\0\0x", framed[:1000], framed):
 
         def answer(method: str, path: str, result: bytes = result) -> tuple[int, bytes, int | None]:
             if path == "/v1/model":
@@ -212,12 +215,12 @@ def test_answers_that_are_no_ciphertexts(thin: Model, sample: Sample) -> None:
                 )
             return 200, json.dumps({"keys": identifier, "received": 0}).encode(), None
 
-        with answering(answer) as url:
-            session = RemoteModel(url).session()
-            with pytest.raises(InvalidReply, match="cannot be read"):
-                session.infer(sample)
-            # A server that never takes a byte does not hold a client for ever.
-            session.close()
+        with (
+            answering(answer) as url,
+            RemoteModel(url).session() as session,
+            pytest.raises(InvalidReply, match=r"cannot be read|at most"),
+        ):
+            session.infer(sample)
 
 
 def test_a_refusal_is_raised_as_what_the_server_raised() -> None:

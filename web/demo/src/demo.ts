@@ -2,7 +2,7 @@ import { type Answer, ClientError, type KeyReport, type ModelInfo, type Seen, Se
 import { digitOf, inkOf, SIDE } from "./digit.js";
 
 const MAX_PICTURE_BYTES = 16 << 20;
-const BRUSH = 22;
+const BRUSH = 26;
 const STEP = 8;
 
 const element = <T extends HTMLElement>(id: string): T => document.getElementById(id) as T;

@@ -43,13 +43,14 @@ export function digitOf(picture: Picture): number[] | null {
     }
   }
   if (right < 0) return null;
-  // The longer side fills the bitmap; the other one is centred.
+  // The longer side fills the height. Digits of that data set fill six of the eight columns, and a one two to three.
   const span = Math.max(right - left + 1, bottom - top + 1);
-  const [x0, y0] = [(left + right + 1 - span) / 2, (top + bottom + 1 - span) / 2];
+  const spanX = Math.max(((right - left + 1) * 4) / 3, 0.6 * span);
+  const [x0, y0] = [(left + right + 1 - spanX) / 2, (top + bottom + 1 - span) / 2];
   const values = new Array<number>(SIDE * SIDE).fill(0);
   for (let v = 0; v < BITMAP; v++) {
     for (let u = 0; u < BITMAP; u++) {
-      const x = Math.floor(x0 + ((u + 0.5) * span) / BITMAP);
+      const x = Math.floor(x0 + ((u + 0.5) * spanX) / BITMAP);
       const y = Math.floor(y0 + ((v + 0.5) * span) / BITMAP);
       const inside = x >= 0 && x < width && y >= 0 && y < height;
       if (inside && (ink[y * width + x] ?? 0) > INK) {
