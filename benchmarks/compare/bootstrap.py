@@ -85,6 +85,7 @@ PEERS = (
     # One of its bootstraps runs on one thread.
     Peer("lattigo", lattigo, BALANCED, several_threads=False),
     Peer("poulpy", of_target("poulpy", "--work", "bootstrap"), LONG),
+    Peer("poulpy-ci", of_target("poulpy", "--work", "bootstrap-conjugate-invariant"), LONG),
     Peer("openfhe-sparse", openfhe("sparse"), BALANCED),
     Peer("openfhe-uniform", openfhe("uniform"), BALANCED),
 )

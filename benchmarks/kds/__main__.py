@@ -21,12 +21,15 @@ from compare.__main__ import record_folder
 from compare.console import Console, StepFailed
 from compare.targets import HERE
 
-from kds import page, plot, rotations
-from kds.cases import SETS, Case, schedule
+from kds import page, plot, relinearization, rotations
+from kds.cases import SETS, Case, schedule, word
 from kds.record import Result, line, read, result
-from kds.report import Tables
+from kds.relinearization import Points
+from kds.report import ABSENT, Tables
 
 GIB = 2**30
+PARTS = (*SETS, "relinearization")
+PROGRAMS = ("key_design", "relinearization")
 INTERRUPTED = 130
 
 
@@ -34,7 +37,7 @@ def parse_options() -> argparse.Namespace:
     """Read and check the command line."""
     parser = argparse.ArgumentParser(prog="python -m kds", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a ring without security, few depths: a minute")
-    parser.add_argument("--only", help=f"comma-separated parts (default: all): {', '.join(SETS)}")
+    parser.add_argument("--only", help=f"comma-separated parts (default: all): {', '.join(PARTS)}")
     parser.add_argument("--runs", type=int, default=1, help="timed bootstraps of a case (default: 1)")
     parser.add_argument(
         "--memory",
@@ -45,31 +48,32 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("--out", type=Path, help="folder of the record (default: record/DATE)")
     parser.add_argument("--page", type=Path, help="Markdown page whose tables are replaced by the record's")
     options = parser.parse_args()
-    options.only = SETS if options.only is None else options.only.split(",")
-    if unknown := [name for name in options.only if name not in SETS]:
-        parser.error(f"there is no part {unknown[0]!r}; there are {', '.join(SETS)}")
+    options.only = PARTS if options.only is None else options.only.split(",")
+    if unknown := [name for name in options.only if name not in PARTS]:
+        parser.error(f"there is no part {unknown[0]!r}; there are {', '.join(PARTS)}")
     if options.runs < 1 or not options.memory > 0:
         parser.error("--runs is at least 1, --memory above 0")
     return options
 
 
 def build(console: Console) -> Path:
-    """Build the program that measures a case.
+    """Build the programs that measure. Returns the folder in which they are.
 
     Raises:
         SystemExit: the build failed.
     """
     root, log = HERE.parent, HERE / ".build" / "kds.log"
     log.parent.mkdir(exist_ok=True)
-    command = ["cargo", "build", "--release", "--locked", "-p", "keywright-bench", "--bin", "key_design"]
+    command = ["cargo", "build", "--release", "--locked", "-p", "keywright-bench"]
+    command += [argument for name in PROGRAMS for argument in ("--bin", name)]
     try:
         console.step("building the measurement", command, log, cwd=root, environment=os.environ)
     except StepFailed as failure:
         raise SystemExit(f"building the measurement failed: {failure}") from failure
-    return Path(os.environ.get("CARGO_TARGET_DIR", root / "target")) / "release" / "key_design"
+    return Path(os.environ.get("CARGO_TARGET_DIR", root / "target")) / "release"
 
 
-def measure(program: Path, case: Case, options: argparse.Namespace) -> Result:
+def measure(programs: Path, case: Case, options: argparse.Namespace) -> Result:
     """Run one case.
 
     Raises:
@@ -78,20 +82,56 @@ def measure(program: Path, case: Case, options: argparse.Namespace) -> Result:
     """
     runs = options.runs if case.timed else 0
     memory = int(options.memory * GIB)
-    command = [str(program), *case.options(), "--runs", str(runs), "--memory", str(memory)]
+    command = [str(programs / "key_design"), *case.options(), "--runs", str(runs), "--memory", str(memory)]
+    return result(case, json.loads(output(command)))
+
+
+def output(command: list[str]) -> str:
+    """What a program prints on one thread.
+
+    Raises:
+        SystemExit: it failed.
+    """
     environment = {**os.environ, "RAYON_NUM_THREADS": "1"}
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False, env=environment)
     if done.returncode != 0:
         raise SystemExit(f"{' '.join(command)} failed with status {done.returncode}")
-    return result(case, json.loads(done.stdout))
+    return done.stdout
 
 
-def write(folder: Path, tables: Tables, options: argparse.Namespace) -> None:
+def multiply(console: Console, programs: Path | None, folder: Path, options: argparse.Namespace) -> Points:
+    """Measure figure 5 where the record lacks it. Returns all its points.
+
+    Raises:
+        SystemExit: the program failed.
+        BadRecord: a product was wrong.
+    """
+    path = folder / "relinearization.jsonl"
+    found = relinearization.read(path)
+    log_n, alphas = (11, relinearization.QUICK_ALPHAS) if options.quick else (16, relinearization.ALPHAS)
+    for alpha in alphas:
+        for coalescing in (False, True):
+            if programs is None or any(p.alpha == alpha and p.coalescing == coalescing for p in found):
+                continue
+            console.line(f"multiplications with alpha = {alpha}{', coarser digits' * coalescing}")
+            words = {"log-n": log_n, "alpha": alpha, "coalescing": word(coalescing), "runs": 5}
+            command = [str(programs / "relinearization")]
+            command += [text for name, value in words.items() for text in (f"--{name}", str(value))]
+            lines = output(command)
+            found |= dict(map(relinearization.parse, lines.splitlines()))
+            with path.open("a") as raw:
+                raw.write(lines)
+    return found
+
+
+def write(folder: Path, tables: Tables, points: Points, options: argparse.Namespace) -> None:
     """Write the tables and the plot, and the page's tables if there is one."""
     heading = (
         f"Bootstrapping keys: digits and levels, 2^{tables.log_n}, {datetime.now(UTC).date().isoformat()}"
     )
     made = tables.everything()
+    lines = relinearization.table(points)
+    made["relinearization"] = [*lines, "", relinearization.summary(points)] if lines else [ABSENT]
     text = [f"# {heading}", "", *(f"* {fact}" for fact in machine.describe()), "* one thread", ""]
     for name, lines in made.items():
         text += [f"## {name}", "", *lines, ""]
@@ -99,6 +139,9 @@ def write(folder: Path, tables: Tables, options: argparse.Namespace) -> None:
     print("\n".join(text))
     try:
         plot.draw(tables, heading, folder / "kds.png")
+        if points:
+            title = f"multiplication with relinearisation, 2^{tables.log_n}"
+            relinearization.draw(points, title, folder / "relinearization.png")
         plan = kw.BootstrapperPlan.preset(rotations.PRESET)
         rotations.draw(plan, f"rotation keys of {rotations.PRESET}", folder / "rotations.png")
     except ImportError:
@@ -115,21 +158,25 @@ def main() -> int:
     folder.mkdir(parents=True, exist_ok=True)
     cases = schedule(options.only, quick=options.quick)
     results = read(folder / "kds.jsonl")
+    points: Points = relinearization.read(folder / "relinearization.jsonl")
+    figure = "relinearization" in options.only
     status = 0
     try:
-        program = build(console) if any(case not in results for case in cases) else None
+        programs = build(console) if figure or any(case not in results for case in cases) else None
         with (folder / "kds.jsonl").open("a") as raw:
             for number, case in enumerate(cases, 1):
-                if case in results or program is None:
+                if case in results or programs is None:
                     continue
                 if case.timed:
                     console.line(f"{number} of {len(cases)}: {' '.join(case.options())}")
-                results[case] = measure(program, case, options)
+                results[case] = measure(programs, case, options)
                 print(line(results[case]), file=raw, flush=True)
+        if figure:
+            points = multiply(console, programs, folder, options)
     except KeyboardInterrupt:
         console.line("interrupted; the same command goes on from here")
         status = INTERRUPTED
-    write(folder, Tables(results, cases[0].log_n), options)
+    write(folder, Tables(results, 11 if options.quick else 16), points, options)
     console.line(f"written: {folder}")
     return status
 

@@ -44,6 +44,8 @@ def draw(tables: Tables, title: str, path: Path) -> None:
         line(memory, points, label)
     memory.set(xlabel="multiplications between bootstraps", ylabel="GB", title="table 5")
     memory.set_yscale("log")
+    # Room for the legend below the lines.
+    memory.set_ylim(bottom=memory.get_ylim()[0] / 8)
     for axes in (latency, sweep, memory):
         axes.grid(alpha=0.3)
         if axes.lines:

@@ -1,15 +1,17 @@
-//! Fuzzes every reader of `keywright-wire`, on stable Rust, without instrumentation.
+//! Fuzzes every reader of `keywright-wire` and of pool files, on stable Rust, without instrumentation.
 //!
 //! ```text
 //! cargo run --release --manifest-path fuzz/Cargo.toml -- [--seconds S] [--seed K] [--target NAME] [--replay FILE]
 //! ```
 //!
-//! Inputs are the files of `vectors/wire`, mutated with knowledge of the frame and sealed again. A run fails if a target
+//! Inputs are the files of `vectors/wire`, mutated with knowledge of the frame and sealed again; pool files, which need a disk, get a
+//! tenth of the time. A run fails if a target
 //! panics, takes more memory than its input can justify, accepts what it would write differently, or never accepts
 //! a mutated input (the mutations would then not reach past the checks). The input that failed is stored in `fuzz/artifacts`.
 
 mod memory;
 mod mutate;
+mod pool;
 mod random;
 mod targets;
 
@@ -31,6 +33,9 @@ static ALLOCATOR: memory::Counting = memory::Counting;
 const FIXED_BYTES: usize = 1 << 19;
 /// Memory per byte of input: residues of 40 bits as words, a seeded half expanded, and everything once more as written.
 const BYTES_PER_BYTE: usize = 8;
+
+/// It has inputs of its own.
+const POOL_FILE: (&str, Target) = ("pool_file", pool::target);
 
 struct Options {
     seconds: u64,
@@ -98,10 +103,16 @@ fn replay(path: &Path, chosen: &[(&str, Target)]) -> Result<(), String> {
     Ok(())
 }
 
-fn fuzz(options: &Options, chosen: &[(&str, Target)]) -> Result<(), String> {
-    let seeds = seeds();
+/// Inputs to start from, and what is made of them.
+struct Inputs {
+    seeds: Vec<Vec<u8>>,
+    mutate: fn(&[Vec<u8>], &mut Random) -> Vec<u8>,
+}
+
+fn fuzz(options: &Options, limit: Duration, chosen: &[(&str, Target)], from: Inputs) -> Result<(), String> {
+    let Inputs { seeds, mutate } = from;
     if seeds.is_empty() {
-        return Err("vectors/wire has no files to start from".into());
+        return Err("there are no files to start from".into());
     }
     // Every target accepts at least one seed as it is, within its memory.
     for (name, target) in chosen {
@@ -111,14 +122,14 @@ fn fuzz(options: &Options, chosen: &[(&str, Target)]) -> Result<(), String> {
                 usize::from(run(*target, seed).map_err(|reason| format!("{name} {reason} on a seed"))?);
         }
         if accepted == 0 {
-            return Err(format!("{name} accepts none of the files of vectors/wire"));
+            return Err(format!("{name} accepts none of the files to start from"));
         }
     }
-    let (start, limit) = (Instant::now(), Duration::from_secs(options.seconds));
+    let start = Instant::now();
     let mut random = Random(options.seed);
     let (mut inputs, mut accepted) = (0u64, vec![0u64; chosen.len()]);
     while start.elapsed() < limit {
-        let input = mutate::mutate(&seeds, &mut random);
+        let input = mutate(&seeds, &mut random);
         let pristine = seeds.contains(&input);
         for ((name, target), count) in chosen.iter().zip(&mut accepted) {
             match run(*target, &input) {
@@ -152,19 +163,28 @@ fn main() -> ExitCode {
     let result = options().and_then(|options| {
         let wanted = |name: &str| options.target.as_deref().is_none_or(|target| target == name);
         let chosen: Vec<_> = TARGETS.into_iter().filter(|(name, _)| wanted(name)).collect();
-        if chosen.is_empty() {
-            return Err(format!(
-                "there is no such target; there are {}",
-                TARGETS.map(|(name, _)| name).join(", ")
-            ));
+        let pools: Vec<_> = [POOL_FILE].into_iter().filter(|(name, _)| wanted(name)).collect();
+        if chosen.is_empty() && pools.is_empty() {
+            let names = [&TARGETS.map(|(name, _)| name)[..], &[POOL_FILE.0]].concat();
+            return Err(format!("there is no such target; there are {}", names.join(", ")));
         }
         // Made before memory is counted.
         targets::context();
-        match &options.replay {
-            Some(path) => replay(path, &chosen),
-            None => fuzz(&options, &chosen),
+        if let Some(path) = &options.replay {
+            return replay(path, &[chosen, pools].concat());
         }
+        let limit = Duration::from_secs(options.seconds);
+        let share = if chosen.is_empty() { limit } else { limit / 10 };
+        if !pools.is_empty() {
+            fuzz(&options, share, &pools, Inputs { seeds: pool::seeds(), mutate: pool::mutate })?;
+        }
+        if !chosen.is_empty() {
+            let left = if pools.is_empty() { limit } else { limit - share };
+            fuzz(&options, left, &chosen, Inputs { seeds: seeds(), mutate: mutate::mutate })?;
+        }
+        Ok(())
     });
+    pool::clean();
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(message) => {

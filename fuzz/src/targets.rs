@@ -10,6 +10,7 @@ use keywright_aggregation::{EncryptedSum, EncryptedUpdate, SumParameters};
 use keywright_bfv::{self as bfv_scheme, BfvLiteral, BfvParameters};
 use keywright_ckks::{Ciphertext, CkksLiteral, CkksParameters, Plaintext, SymmetricCiphertext};
 use keywright_ring::{Coefficient, Evaluation, Poly};
+use keywright_rlwe::derive::MasterKeys;
 use keywright_rlwe::{
     EvaluationKeys, Parameters, ParametersLiteral, PublicKey, RlweCiphertext, SecretKey, Security,
     SeededCiphertext, SwitchingKey,
@@ -20,7 +21,7 @@ use keywright_wire::{KeySetFile, KeySetReader, KeySetWriter, Wire, WireSecret, i
 pub type Target = fn(&[u8]) -> bool;
 
 /// All targets.
-pub const TARGETS: [(&str, Target); 21] = [
+pub const TARGETS: [(&str, Target); 22] = [
     ("inspect", inspect_object),
     ("parameters", parameters),
     ("public_key", rlwe::<PublicKey>),
@@ -28,6 +29,7 @@ pub const TARGETS: [(&str, Target); 21] = [
     ("key_set", key_set),
     ("key_set_stream", key_set_stream),
     ("key_set_file", key_set_file),
+    ("master_keys", master_keys),
     ("rlwe_ciphertext", rlwe::<RlweCiphertext>),
     ("rlwe_ciphertext_seeded", rlwe::<SeededCiphertext>),
     ("polynomial_coefficients", rlwe::<Poly<Coefficient>>),
@@ -145,6 +147,13 @@ fn inspect_object(bytes: &[u8]) -> bool {
 /// The set as a whole. It may hold its keys in another order than the file, so only the length is compared.
 fn key_set(bytes: &[u8]) -> bool {
     let Ok(keys) = EvaluationKeys::from_bytes(bytes, context().rlwe()) else { return false };
+    assert_eq!(keys.encoded_len(context().rlwe()).expect("what loads can be written"), bytes.len() as u64);
+    true
+}
+
+/// Master keys: as a key set.
+fn master_keys(bytes: &[u8]) -> bool {
+    let Ok(keys) = MasterKeys::from_bytes(bytes, context().rlwe()) else { return false };
     assert_eq!(keys.encoded_len(context().rlwe()).expect("what loads can be written"), bytes.len() as u64);
     true
 }

@@ -28,6 +28,7 @@ __all__ = [
     "ChemEncryptor",
     "Ciphertext",
     "Decryptor",
+    "Derivation",
     "EncryptedSum",
     "EncryptedUpdate",
     "EncryptionPool",
@@ -37,6 +38,7 @@ __all__ = [
     "KeyGenerator",
     "KeySpec",
     "LinearTransform",
+    "MasterKeys",
     "Parameters",
     "PublicKey",
     "SecretKey",
@@ -56,8 +58,10 @@ __all__ = [
     "bench_works",
     "bfv_presets",
     "bootstrap_presets",
+    "derivation_tree",
     "inspect",
     "key_set_head",
+    "maximum_log_qp",
     "presets",
     "read_key_set_head",
     "set_threads",
@@ -409,6 +413,71 @@ class EvaluationKeys:
     def save(self, path: _Path) -> None: ...
     @staticmethod
     def load(path: _Path, parameters: _KeyParameters) -> EvaluationKeys: ...
+    def following(
+        self,
+        routes: Sequence[tuple[int, Sequence[int], Sequence[tuple[int, int, KeySpec]]]],
+        relinearizations: Sequence[tuple[int, KeySpec]],
+    ) -> EvaluationKeys: ...
+    @staticmethod
+    def stream(
+        path: _Path, parameters: _KeyParameters, memory: int, steps: Sequence[Sequence[KeySpec]]
+    ) -> EvaluationKeys: ...
+    @property
+    def streaming(self) -> dict[str, float] | None: ...
+
+@final
+class MasterKeys:
+    @staticmethod
+    def generate(
+        secret: SecretKey,
+        rotations: Sequence[int],
+        extra_bits: Sequence[int],
+        level: int | None = None,
+        conjugation: bool = False,
+        entropy: _Bytes | None = None,
+        progress: Callable[[int, int], object] | None = None,
+    ) -> MasterKeys: ...
+    @property
+    def parameters(self) -> _KeyParameters: ...
+    @property
+    def extra(self) -> list[int]: ...
+    @property
+    def galois_elements(self) -> list[int]: ...
+    @property
+    def bytes(self) -> int: ...
+    @property
+    def modulus_bits(self) -> float: ...
+    def __len__(self) -> int: ...
+    def derive(
+        self,
+        specs: Sequence[KeySpec],
+        max_hops: int = 64,
+        progress: Callable[[int, int], object] | None = None,
+    ) -> EvaluationKeys: ...
+    def derivation(self, specs: Sequence[KeySpec], max_hops: int = 64) -> Derivation: ...
+    def to_bytes(self) -> _Bytes: ...
+    @staticmethod
+    def from_bytes(data: _Bytes, parameters: _KeyParameters) -> MasterKeys: ...
+    def save(self, path: _Path) -> None: ...
+    @staticmethod
+    def load(path: _Path, parameters: _KeyParameters) -> MasterKeys: ...
+
+@final
+class Derivation:
+    @property
+    def derived(self) -> int: ...
+    @property
+    def decomposed(self) -> int: ...
+    @property
+    def depth(self) -> int: ...
+    def __len__(self) -> int: ...
+    def __iter__(self) -> Derivation: ...
+    def __next__(self) -> SwitchingKey: ...
+
+def derivation_tree(
+    log_n: int, masters: Sequence[int], targets: Sequence[int], max_hops: int = 255
+) -> list[tuple[int, int, int, int]]: ...
+def maximum_log_qp(log_n: int) -> int: ...
 
 @final
 class LinearTransform:
@@ -574,11 +643,12 @@ class ChemEncryptor:
         radix: int = 2,
         *,
         acknowledge: str,
-        unit: float = 1.0,
+        unit: float | None = None,
         level: int | None = None,
         entropy: _Bytes | None = None,
     ) -> Self: ...
     def encrypt(self, messages: Sequence[int]) -> list[Ciphertext]: ...
+    def encrypt_integers(self, messages: Sequence[int]) -> list[BfvCiphertext]: ...
     @property
     def cached(self) -> int: ...
     @property
@@ -586,8 +656,8 @@ class ChemEncryptor:
 
 @final
 class ChemDistinguisher:
-    def __new__(cls, known: Sequence[Ciphertext]) -> Self: ...
-    def recognises(self, ciphertext: Ciphertext) -> bool: ...
+    def __new__(cls, known: Sequence[Ciphertext] | Sequence[BfvCiphertext]) -> Self: ...
+    def recognises(self, ciphertext: Ciphertext | BfvCiphertext) -> bool: ...
     @property
     def rank(self) -> int: ...
 
@@ -693,6 +763,10 @@ class BootstrapperPlan:
     @property
     def key_bytes(self) -> dict[str, int]: ...
     def predicted_bits(self, vectors: int = 1) -> tuple[float, float] | None: ...
+    @property
+    def key_groups(self) -> list[tuple[str, int, list[int], int]]: ...
+    @property
+    def fixed_keys(self) -> list[KeySpec]: ...
     def required_keys(self) -> list[KeySpec]: ...
 
 @final

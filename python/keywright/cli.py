@@ -8,6 +8,7 @@ from keywright import __version__
 from keywright._terminal import Terminal
 from keywright.commands import (
     bench,
+    calibrate,
     compile,  # noqa: A004 (the command is called so)
     decrypt,
     demo,
@@ -23,7 +24,7 @@ from keywright.commands.common import CommandError
 from keywright.errors import KeywrightError
 from keywright.nn import ModelRefused
 
-COMMANDS = (demo, infer, keygen, encrypt, run, decrypt, compile, serve, info, plan, bench)
+COMMANDS = (demo, infer, keygen, encrypt, run, decrypt, compile, serve, info, plan, calibrate, bench)
 FAILED = 2
 INTERRUPTED = 130
 

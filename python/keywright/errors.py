@@ -134,6 +134,19 @@ class MissingKeyError(KeywrightError, LookupError):
     nearest: str | None
 
 
+class DerivationError(KeywrightError, LookupError):
+    """A key that master keys do not make, or a derived key where only those made by their owner can be.
+
+    Attributes:
+        element: "galois g", "relinearization" or "secret n".
+        reason: "kind" (no Galois key), "unreachable" (no product of so few master keys' automorphisms, or
+            the identity), "written" (derived keys are not stored: store the master keys).
+    """
+
+    element: str
+    reason: str
+
+
 class KeyUseError(KeywrightError, ValueError):
     """A key cannot be used as asked, or the keys of a linear transform have other special primes than it.
 
@@ -154,6 +167,46 @@ class KeyUseError(KeywrightError, ValueError):
     coalesce: int | None = None
     special: list[int] | None = None
     found: str | None = None
+
+
+class PlanMismatchError(KeywrightError, ValueError):
+    """A plan, keys and a program that do not belong together, or a plan that does not make what it should.
+
+    Attributes:
+        level: level at which it shows, None if it shows before.
+        galois_element: of the hop that is refused, if one is.
+        found: the digest that was found, if digests differ.
+        expected: the one expected.
+    """
+
+    level: int | None = None
+    galois_element: int | None = None
+    found: str | None = None
+    expected: str | None = None
+
+
+class KeyMemoryError(KeywrightError, MemoryError):
+    """Keys that are in use at once do not fit into the memory that keys may take.
+
+    Attributes:
+        needed: bytes they take.
+        budget: bytes allowed.
+    """
+
+    needed: int
+    budget: int
+
+
+class KeySourceError(KeywrightError, OSError):
+    """A key of a streamed set cannot be read.
+
+    Attributes:
+        element: as of `MissingKeyError`.
+        level: level of the key.
+    """
+
+    element: str
+    level: int
 
 
 class EncodeError(KeywrightError, ValueError):

@@ -18,9 +18,12 @@ import keywright as kw
 import numpy as np
 import onnx
 import pytest
+from keywright import nn
 from keywright._core import bench_bootstrap
 from keywright.cli import main
 from keywright.commands.session import compile_model
+from keywright.plan import STRATEGIES, plan_file
+from keywright.plan.calibration import Calibration
 from onnx import TensorProto, helper
 
 DATA = files("keywright") / "data"
@@ -73,9 +76,15 @@ def test_client_and_server_are_separate_processes(folder: Path, keys: Path, tmp_
         printed = done.stdout
     labels = np.load(folder / "labels.npy")
     assert np.load(result).argmax(1).tolist() == labels.tolist()
-    assert [json.loads(line)["prediction"] for line in printed.splitlines()] == labels.tolist()
-    # Nothing on the server is a secret or can be read with the parameters of one.
+    rows = [json.loads(line) for line in printed.splitlines()]
+    assert [row["prediction"] for row in rows] == labels.tolist()
+    # The bound is that of the network's outputs, which are the ciphertexts' values times a power of two.
+    program = nn.Program.load(client / "program.kwp")
     parameters = kw.Parameters.load(server / "parameters.kw")
+    answers = {path: kw.Ciphertext.load(path, parameters) for path in answer.iterdir()}
+    bounds = sorted(row["error_bound"] for row in rows)
+    assert bounds == sorted(one.error_bound * program.output_scale for one in answers.values())
+    # Nothing on the server is a secret or can be read with the parameters of one.
     for path in [*server.iterdir(), *sent.iterdir(), *answer.iterdir()]:
         if path.suffix == ".kw":
             assert not kw.inspect(path)["secret"]
@@ -346,3 +355,112 @@ def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
         main(["unknown"])
     assert caught.value.code == 2
+
+
+@pytest.fixture(scope="module")
+def planned(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A plan for the digits, with one hop: what is decided at once."""
+    path = tmp_path_factory.mktemp("plan") / "plan.json"
+    arguments = ["--time", "1.2x", "--hops", "1", "--out", str(path), "--json"]
+    assert main(["plan", str(folder / "digits.onnx"), *arguments]) == 0
+    return path
+
+
+def test_a_plan_is_made_into_keys_and_followed(
+    folder: Path, planned: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    keys, model = tmp_path / "keys", str(folder / "digits.onnx")
+    assert main(["keygen", "--model", model, "--plan", str(planned), "--out", str(keys)]) == 0
+    plan = plan_file.load(planned)
+    parameters = kw.Parameters.load(keys / "server" / "parameters.kw")
+    made = kw.EvaluationKeys.load(keys / "server" / "keys.kw", parameters)
+    assert (len(made), sum(spec.bytes for spec in made)) == (len(plan.keys), plan.stored_bytes)
+    sent, images = tmp_path / "sent", str(folder / "images.npy")
+    assert main(["encrypt", "--keys", str(keys / "client"), "--input", images, "--out", str(sent)]) == 0
+    labels = np.load(folder / "labels.npy").tolist()
+    run = ["run", "--keys", str(keys / "server"), "--input", str(sent)]
+    for name, memory in (("all", []), ("some", ["--key-memory", str(plan.stored_bytes * 3 // 4)])):
+        answer = tmp_path / name
+        capsys.readouterr()
+        assert main([*run, *memory, "--out", str(answer), "--json"]) == 0
+        streamed = lines(capsys)[1:]
+        assert [row["peak_bytes"] <= plan.stored_bytes * 3 // 4 for row in streamed] == [True] * bool(memory)
+        assert main(["decrypt", "--keys", str(keys / "client"), "--input", str(answer), "--json"]) == 0
+        assert [row["prediction"] for row in lines(capsys)] == labels
+    # Keys that are in use at once do not fit.
+    assert main([*run, "--key-memory", "1KiB", "--out", str(tmp_path / "none")]) == 2
+    assert "allow at least" in capsys.readouterr().err
+    # Keys of another plan.
+    other = tmp_path / "other"
+    assert main(["keygen", "--model", model, "--out", str(other)]) == 0
+    shutil.copyfile(other / "server" / "keys.kw", keys / "server" / "keys.kw")
+    assert main([*run, "--out", str(tmp_path / "wrong")]) == 2
+    assert "digest" in capsys.readouterr().err
+    assert (
+        main(["run", "--keys", str(other / "server"), *run[3:], "--key-memory", "1GiB", "--out", "no"]) == 2
+    )
+    assert "keygen --plan" in capsys.readouterr().err
+
+
+def test_json_of_a_plan_says_everything(
+    folder: Path, planned: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program = tmp_path / "program.json"
+    program.write_text(plan_file.load(planned).program.to_json())
+    pictures = [tmp_path / f"{name}.svg" for name in ("frontier", "rotations", "residency")]
+    drawn = ["--picture", str(pictures[0]), "--rotations", str(pictures[1]), "--residency", str(pictures[2])]
+    assert main(["plan", str(program), "--memory", "100MiB", "--hops", "1", "--json", *drawn]) == 0
+    (record,) = [row for row in lines(capsys) if "plan" in row]
+    strategy = {
+        "name",
+        "keys",
+        "stored_bytes",
+        "sent_bytes",
+        "client_keygen_s",
+        "predicted_s",
+        "max_hops",
+        "noise_bits",
+        "gap",
+    }
+    assert all(strategy <= row.keys() for row in record["strategies"])
+    assert {row["name"] for row in record["strategies"]} == {*STRATEGIES, "optimal"}
+    assert all(record["plan"][name] for name in ("keys", "uses", "relinearization"))
+    assert all(path.stat().st_size > 0 for path in pictures)
+    assert main(["plan", str(program), "--memory", "1KiB", "--hops", "1"]) == 2
+    assert "the smallest plan found" in capsys.readouterr().err
+    assert (
+        main(["plan", str(program), "--noise", "0.25", "--strategy", "lowmem", "--hops", "1", "--json"]) == 0
+    )
+    (record,) = [row for row in lines(capsys) if "plan" in row]
+    optimal = next(row for row in record["strategies"] if row["name"] == "optimal")
+    assert optimal["noise_bits"] <= 0.25
+    assert main(["plan", str(program), "--noise", "0", "--hops", "1"]) == 2
+    assert "bits of noise" in capsys.readouterr().err
+    assert main(["plan", str(program), "--memory", "lots"]) == 2
+    assert "no amount of memory" in capsys.readouterr().err
+
+
+def test_calibrate(
+    planned: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "cache" / "machine.json"
+    monkeypatch.setenv("KEYWRIGHT_CALIBRATION", str(path))
+    assert main(["calibrate", "--rings", "13", "--json"]) == 0
+    assert {row["what"] for row in lines(capsys) if "what" in row} >= {"a key switch alone", "making a key"}
+    assert main(["calibrate", "--rings", "13", "--check", "--json"]) == 0
+    program = tmp_path / "program.json"
+    program.write_text(plan_file.load(planned).program.to_json())
+    plan = ["plan", str(program), "--hops", "1", "--memory", "100MiB", "--json"]
+    capsys.readouterr()
+    assert main(plan) == 0
+    calibrated = Calibration.from_json(path.read_text())
+    (record,) = [row for row in lines(capsys) if "plan" in row]
+    assert record["calibration"] == calibrated.machine
+    elsewhere = json.loads(path.read_text())
+    elsewhere["machine"] = "an abacus"
+    path.write_text(json.dumps(elsewhere))
+    assert main(plan) == 2
+    assert "an abacus" in capsys.readouterr().err
+    path.write_text("{}")
+    assert main(plan) == 2
+    assert "not a calibration" in capsys.readouterr().err

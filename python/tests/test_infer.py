@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from keywright import nn
 from keywright._terminal import Terminal
 from keywright.cli import main
 from keywright.commands.common import CommandError, load_inputs, load_samples
-from keywright.commands.infer import infer
+from keywright.commands.infer import error_text, infer
 from keywright.commands.session import BOOTSTRAP_PRESET, Compiled, bootstrap_plans
 from onnx import TensorProto, helper, numpy_helper
 
@@ -130,6 +131,11 @@ def test_both_sides_in_one_process(squares: Write) -> None:
     assert kinds["bootstrap"]["layers"] == sum(layer.kind == "bootstrap" for layer in program.layers) > 0
     assert all(float(row["seconds"]) > 0 for row in inference.kinds)
     assert inference.plaintext_bytes > 0
+    largest = float(np.abs(inference.outputs).max())
+    assert "at most 0.25" in error_text(
+        replace(inference, outputs=inference.outputs / largest, error_bound=0.25)
+    )
+    assert "by more than they are" in error_text(replace(inference, error_bound=largest))
 
 
 def test_images(tmp_path: Path) -> None:

@@ -277,6 +277,7 @@ class Checker:
         self.switching_key(self.open("switching_key_seeded.kw", 3), (0, 5), 1, [2])
         self.switching_key(self.open("switching_key_stored.kw", 3), (1, 0), 0, [3, 4])
         self.key_set()
+        self.master_keys()
 
         ciphertext = self.open("rlwe_ciphertext.kw", 5)
         assert ciphertext.descriptor.take("BB") == [1, 2]
@@ -347,7 +348,7 @@ class Checker:
         self.fillers(body, 14, 0, [0])
         body.end()
         self.half("bfv_ciphertext_seeded.kw", bytes(seed_bytes), ENCRYPTION_STREAM, 1)
-        return 18 + self.sums()
+        return 19 + self.sums()
 
     def sums(self) -> int:
         """An encrypted update and a sum of two: claims, seeds and planes of bytes."""
@@ -399,6 +400,35 @@ class Checker:
             key, rest = frame(found.body[start:end])
             assert rest == b""
             self.switching_key(key, elements[k], 0, [5 + k])
+
+    def master_keys(self) -> None:
+        """Extra primes, a directory of one key, and the key, which belongs to the chain of all primes."""
+        found = self.open("master_keys.kw", 8)
+        (extra_count,) = found.descriptor.take("B")
+        extra = found.descriptor.take(f"{extra_count}Q")
+        assert [q.bit_length() for q in extra] == [61]
+        assert is_prime(extra[0])
+        assert extra[0] % (2 * N) == 1
+        assert extra[0] not in self.literal.primes
+        spec = [0, 5, 1, 1, 1, 1, 4]
+        assert found.descriptor.take("I") == [1]
+        assert found.descriptor.take("BQBBBBB") == spec
+        assert found.descriptor.take("Q") == [len(found.body)]
+        found.descriptor.end()
+        chain = [*self.literal.p, *self.literal.q, *extra]
+        encoding = struct.pack("<BBIBB5Q", 10, 1, 0, 4, 1, *chain)
+        key, rest = frame(found.body)
+        assert rest == b""
+        assert (key.kind, key.summary) == (3, (10, 4, 1, 1))
+        assert key.fingerprint == hashlib.sha256(b"keywright parameters" + encoding).digest()[:16]
+        assert key.descriptor.take("BQBBBBBB") == [*spec, 2]
+        assert bytes(key.descriptor.take("32B")) == HALF
+        key.descriptor.end()
+        body = Body(key.body)
+        for digit in range(2):
+            for index in (0, 1, 4):
+                assert body.limb(chain[index]) == uniform(FILLER, 15, digit, index, chain[index])
+        body.end()
 
 
 def main() -> None:

@@ -137,7 +137,7 @@ fn literal(log_n: u32, keys: KeyDesign) -> BootstrapperLiteral {
 }
 
 /// Seconds that this thread has been on a processor, where the system tells.
-fn processor_seconds() -> Option<f64> {
+pub(crate) fn processor_seconds() -> Option<f64> {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     Some(text.split_whitespace().next()?.parse::<f64>().ok()? / 1e9)
 }

@@ -2,15 +2,19 @@
 //! beside the limit that the machine's own rates set.
 
 mod bootstrap;
+mod derived;
 mod key_design;
 mod limit;
 mod record;
+mod relinearization;
 mod set;
 mod works;
 
 pub use bootstrap::{BootstrapRequest, Event, bootstrap_names, run_bootstrap};
+pub use derived::{DerivedRecord, DerivedRequest, run_derived, spread_rotations};
 pub use key_design::{DesignRecord, DesignRequest, Timing, most_special, run_design};
 pub use limit::{Machine, Operations};
 pub use record::{BootstrapFigures, Record};
+pub use relinearization::{RelinearizationRecord, RelinearizationRequest, run_relinearization};
 pub use set::{BenchSet, SETS};
 pub use works::{BenchError, Request, WORKS, run};

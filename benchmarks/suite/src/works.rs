@@ -10,6 +10,7 @@ use keywright_ring::{Poly, RingError, Seed, StreamId, rotation_element, sampling
 use keywright_rlwe::{
     EvaluationKeys, KeyElement, KeyGenerator, KeySpec, PublicKey, RlweError, SecretKey, SwitchPlan, threads,
 };
+use keywright_wire::WireError;
 use thiserror::Error;
 
 use crate::record::peak_rss;
@@ -69,6 +70,12 @@ pub enum BenchError {
     /// Nothing would be timed.
     #[error("runs = 0; at least one timed run is needed")]
     Runs,
+    /// A result outside its bound.
+    #[error("a wrong result: {0}")]
+    Wrong(String),
+    /// Bytes could not be counted.
+    #[error(transparent)]
+    Wire(#[from] WireError),
     /// The circuit refused.
     #[error(transparent)]
     Circuit(#[from] CircuitError),

@@ -50,11 +50,11 @@ impl KeyStream {
         Ok(Self { secret, sequence, rng, outbox, writer: Some(writer), keys: specs.len(), bytes })
     }
 
-    /// Makes the next key and gives out its bytes; false after the last.
+    /// Makes the next key and gives out its bytes; `None` after the last.
     pub(crate) fn advance(&mut self) -> Result<Option<Vec<u8>>, Failure> {
         let Some(mut writer) = self.writer.take() else { return Ok(None) };
         let mut generator = KeyGenerator::new(&self.secret, self.rng.split());
-        match self.sequence.next(&mut generator) {
+        match self.sequence.make_next(&mut generator) {
             Some(key) => {
                 writer.write(&key?)?;
                 self.writer = Some(writer);
@@ -82,7 +82,8 @@ impl KeyStream {
     }
 
     /// The bytes of the next key, which end with those of the set after the last; `undefined` then.
-    pub fn next(&mut self) -> Result<Option<Vec<u8>>, JsValue> {
+    #[wasm_bindgen(js_name = next)]
+    pub fn next_piece(&mut self) -> Result<Option<Vec<u8>>, JsValue> {
         Ok(self.advance()?)
     }
 }

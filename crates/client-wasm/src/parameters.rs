@@ -43,11 +43,7 @@ impl Both {
             layout: Layout::Coefficients,
             identity: identity(&literal)?,
             entry_identity: identity(&entry)?,
-            estimate: [
-                deviation(noise::fresh_public(&full)),
-                deviation(SIGMA * SIGMA),
-                1f64.to_bits(),
-            ],
+            estimate: [deviation(noise::fresh_public(&full)), deviation(SIGMA * SIGMA), 1f64.to_bits()],
         })?;
         Ok(Self { full, thin })
     }

@@ -61,7 +61,7 @@ fn a_browser_gives_these_bytes() {
 
     let mut stream = client.key_stream(&head, &entropy(KEY_ENTROPY)).unwrap();
     let mut keys = Vec::new();
-    while let Some(piece) = stream.next().unwrap() {
+    while let Some(piece) = stream.next_piece().unwrap() {
         keys.extend(piece);
     }
     assert_eq!(keys.len() as f64, stream.bytes());

@@ -2,6 +2,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use keywright_ring::sampling::SecretRng;
+use keywright_rlwe::{KeySpec, Parameters};
 use zeroize::Zeroizing;
 
 use crate::decrypt::Answer;
@@ -13,7 +14,10 @@ use crate::key::{
     write_public_key, write_secret,
 };
 use crate::machine::{Arithmetic, Machine, with_engine};
-use crate::{ClientError, ClientParameters, Entropy, Numbers, Sink, Word, encrypt, encrypt_symmetric};
+use crate::{
+    ClientError, ClientParameters, Dropped, Entropy, KeyStream, Numbers, Sink, Word, encrypt,
+    encrypt_compact, encrypt_symmetric, encrypt_symmetric_compact,
+};
 
 /// The owner of a secret: makes keys, encrypts with the secret, decrypts. All memory is taken when it is made; secrets are wiped
 /// when it is dropped, and are never shown.
@@ -99,6 +103,26 @@ impl Client {
         })
     }
 
+    /// The switching keys that a server asked for, made one after another: see [`KeyStream`].
+    ///
+    /// # Errors
+    /// As [`KeyStream::new`].
+    pub fn keys(
+        &self,
+        parameters: &Parameters,
+        specs: &[KeySpec],
+        session: &Zeroizing<[u8; 32]>,
+    ) -> Result<KeyStream<'_>, ClientError> {
+        KeyStream::new(&self.parameters, parameters, &self.secret, specs, session)
+    }
+
+    /// 32 secret bytes for a [`KeyStream`], to be stored beside the secret until all keys have arrived.
+    pub fn session(&mut self) -> Zeroizing<[u8; 32]> {
+        let mut session = Zeroizing::new([0; 32]);
+        self.rng.fill_bytes(&mut *session);
+        session
+    }
+
     /// Encrypts numbers, in units of their last place, with the secret: a seed and one polynomial.
     ///
     /// # Errors
@@ -115,6 +139,31 @@ impl Client {
                 parameters,
                 &keys.secret,
                 numbers,
+                rng,
+                &mut working.limb,
+                sink,
+            )
+        })
+    }
+
+    /// Encrypts numbers with the secret in [`crate::CompactForm`]: a seed, and the coefficients that carry numbers without `dropped` low bits.
+    ///
+    /// # Errors
+    /// As [`encrypt_symmetric_compact`].
+    pub fn encrypt_compact<T: Numbers + ?Sized>(
+        &mut self,
+        numbers: &T,
+        dropped: u32,
+        sink: &mut dyn Sink,
+    ) -> Result<(), ClientError> {
+        let (parameters, rng) = (&self.parameters, &mut self.rng);
+        with_engine!(&mut self.machine, working, keys, {
+            encrypt_symmetric_compact(
+                &working.engine,
+                parameters,
+                &keys.secret,
+                numbers,
+                dropped,
                 rng,
                 &mut working.limb,
                 sink,
@@ -221,6 +270,34 @@ impl Encryptor {
                 parameters,
                 &key,
                 numbers,
+                rng,
+                &mut working.mask,
+                &mut working.limb,
+                sink,
+            )
+        })
+    }
+
+    /// Encrypts numbers in [`crate::CompactForm`], without low bits of both halves.
+    ///
+    /// # Errors
+    /// As [`encrypt_compact`].
+    pub fn encrypt_compact<T: Numbers + ?Sized>(
+        &mut self,
+        numbers: &T,
+        dropped: Dropped,
+        sink: &mut dyn Sink,
+    ) -> Result<(), ClientError> {
+        let (parameters, rng) = (&self.parameters, &mut self.rng);
+        with_engine!(&mut self.machine, working, keys, {
+            let Some([b, a]) = &keys.public else { return Ok(()) };
+            let key = PublicKey { b: Half::Residues(b), a: Half::Residues(a) };
+            encrypt_compact(
+                &working.engine,
+                parameters,
+                &key,
+                numbers,
+                dropped,
                 rng,
                 &mut working.mask,
                 &mut working.limb,

@@ -1,17 +1,13 @@
-//! Decryption modulo `q_0`: one transform for a ciphertext in evaluation form, three for one in coefficients with its low bits dropped.
-//!
-//! # Dropped bits
-//! A server may keep `floor(c_i / 2^d_i)` of the coefficients of an answer. The client takes the middle of what they stand for, so it is off by
-//! at most `2^(d_i - 1)` in each: by at most `2^(d_0 - 1)` in `c_0`, and by a sum of `||s||^2` nearly uniform terms, of variance
-//! `||s||^2 2^(2 d_1) / 12`, in `c_1 s`. Whoever drops them chooses `d_i` against the error that is there.
+//! Decryption modulo `q_0`: one transform for a ciphertext in evaluation form, two for one in [`CompactForm`].
 
 use zeroize::Zeroize;
 
+use crate::compact_form::CompactForm;
 use crate::engine::Engine;
 use crate::error::{in_range, require_len};
 use crate::fixed_point::Descale;
-use crate::frame::{Kind, Object, Reader, packed_len, unpack, unpack_canonical};
-use crate::{ClientError, ClientParameters, Word};
+use crate::frame::{Kind, Object, Reader, packed_len, unpack_canonical};
+use crate::{ClientError, ClientParameters, Layout, Word};
 
 const WHAT: &str = "the ciphertext";
 
@@ -24,8 +20,8 @@ pub struct Answer<'b> {
 enum Form<'b> {
     /// Both halves in evaluation form.
     Evaluations(&'b [u8]),
-    /// Both in coefficient form, without their low bits.
-    Dropped(&'b [u8], [u32; 2]),
+    /// In coefficient form.
+    Compact(CompactForm<'b>),
 }
 
 impl<'b> Answer<'b> {
@@ -36,24 +32,19 @@ impl<'b> Answer<'b> {
     pub fn read(parameters: &ClientParameters, bytes: &'b [u8]) -> Result<Self, ClientError> {
         let object = Object::read(WHAT, bytes)?;
         let identity = &parameters.literal().identity;
-        let mut reader = Reader(object.descriptor);
-        let (n, width) = (parameters.n(), parameters.modulus().bits());
-        let form = if object.kind == Kind::Compact as u16 {
-            let dropped = reader.array::<2>(WHAT)?.map(u32::from);
-            for bits in dropped {
-                in_range("dropped bits", bits.into(), 0, u64::from(width) - 1)?;
+        if object.kind == Kind::Compact as u16 {
+            let width = parameters.modulus().bits();
+            let form = CompactForm::of(&object, parameters.log_n(), width, identity)?;
+            if form.layout != parameters.layout() && form.layout != Layout::Coefficients {
+                return Err(ClientError::Format { what: WHAT, problem: "the numbers of another layout" });
             }
-            let body = dropped.iter().map(|bits| packed_len(n, width - bits)).sum();
-            object.require(WHAT, Kind::Compact, identity, body)?;
-            Form::Dropped(object.body, dropped)
-        } else {
-            let body = 2 * parameters.polynomial_bytes();
-            let [level, polynomials] = reader.array(WHAT)?;
-            in_range("level of an answer", level.into(), 0, 0)?;
-            in_range("number of polynomials of an answer", polynomials.into(), 2, 2)?;
-            object.require(WHAT, Kind::Ciphertext, identity, body)?;
-            Form::Evaluations(object.body)
-        };
+            return Ok(Self { scale_bits: form.message[0], form: Form::Compact(form) });
+        }
+        let mut reader = Reader(object.descriptor);
+        let [level, polynomials] = reader.array(WHAT)?;
+        in_range("level of an answer", level.into(), 0, 0)?;
+        in_range("number of polynomials of an answer", polynomials.into(), 2, 2)?;
+        object.require(WHAT, Kind::Ciphertext, identity, 2 * parameters.polynomial_bytes())?;
         if reader.array(WHAT)? != [1, 0] {
             return Err(ClientError::Format {
                 what: WHAT,
@@ -64,7 +55,7 @@ impl<'b> Answer<'b> {
         // Its maker's estimate, which decryption does not need.
         reader.array::<16>(WHAT)?;
         reader.finish(WHAT)?;
-        Ok(Self { form, scale_bits })
+        Ok(Self { form: Form::Evaluations(object.body), scale_bits })
     }
 
     /// Bits of the double that is its scale.
@@ -76,7 +67,7 @@ impl<'b> Answer<'b> {
     /// the caller wipes them.
     ///
     /// # Errors
-    /// [`ClientError::Length`]; [`ClientError::Residue`].
+    /// [`ClientError::Length`]; [`ClientError::Residue`]; [`ClientError::Format`] for padding that is not zero.
     pub fn coefficients<E: Engine>(
         &self,
         engine: &E,
@@ -88,7 +79,7 @@ impl<'b> Answer<'b> {
         require_len("residues of a secret", secret.len(), n)?;
         require_len("words of a polynomial", limb.len(), n)?;
         require_len("words of working memory", other.len(), n)?;
-        match self.form {
+        match &self.form {
             Form::Evaluations(body) => {
                 let (c0, c1) = body.split_at(packed_len(n, width));
                 unpack_canonical(engine.modulus(), c0, limb)?;
@@ -96,14 +87,12 @@ impl<'b> Answer<'b> {
                 engine.mul_add(limb, other, secret);
                 engine.inverse(limb);
             }
-            Form::Dropped(body, dropped) => {
-                let (c0, c1) = body.split_at(packed_len(n, width - dropped[0]));
-                middle(engine, c1, dropped[1], other)?;
-                engine.forward(other);
+            Form::Compact(form) => {
+                form.second_half(engine, other)?;
                 limb.fill(E::Word::default());
                 engine.mul_add(limb, other, secret);
                 engine.inverse(limb);
-                middle(engine, c0, dropped[0], other)?;
+                form.first_half(engine, other)?;
                 let modulus = engine.modulus();
                 for (a, b) in limb.iter_mut().zip(&*other) {
                     *a = E::Word::from_u64(modulus.add(a.to_u64(), b.to_u64()));
@@ -152,26 +141,4 @@ fn centred(modulus: &keywright_ring::Modulus, residue: u64) -> i64 {
     let q = modulus.value() as i64;
     let (residue, half) = (residue as i64, q / 2);
     residue - (q & ((half - residue) >> 63))
-}
-
-/// The middle of what coefficients without their low bits stand for. What is above the modulus, which only the highest interval can be,
-/// is taken at its last residue.
-fn middle<E: Engine>(
-    engine: &E,
-    packed: &[u8],
-    dropped: u32,
-    out: &mut [E::Word],
-) -> Result<(), ClientError> {
-    let modulus = engine.modulus();
-    unpack(modulus.bits() - dropped, packed, 0, out);
-    let (q, half) = (modulus.value(), (1u64 << dropped) >> 1);
-    let highest = (q - 1) >> dropped;
-    for (index, word) in out.iter_mut().enumerate() {
-        let value = word.to_u64();
-        if value > highest {
-            return Err(ClientError::Residue { index, value: value << dropped, modulus: q });
-        }
-        *word = E::Word::from_u64(((value << dropped) + half).min(q - 1));
-    }
-    Ok(())
 }

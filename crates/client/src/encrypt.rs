@@ -91,7 +91,7 @@ pub fn encrypt_symmetric<E: Engine, T: Numbers + ?Sized>(
     object.finish()
 }
 
-fn require<E: Engine, T: Numbers + ?Sized>(
+pub(crate) fn require<E: Engine, T: Numbers + ?Sized>(
     engine: &E,
     parameters: &ClientParameters,
     numbers: &T,
@@ -129,7 +129,7 @@ fn add_errors<E: Engine>(
 }
 
 /// Adds the coefficients of numbers to coefficients `start..`.
-fn add_numbers<T: Numbers + ?Sized>(
+pub(crate) fn add_numbers<T: Numbers + ?Sized>(
     parameters: &ClientParameters,
     numbers: &T,
     start: usize,

@@ -34,10 +34,11 @@ impl<F: FnMut(&[u8]) -> Result<(), SinkError>> Sink for F {
 #[repr(u16)]
 pub(crate) enum Kind {
     PublicKey = 0x0002,
+    SwitchingKey = 0x0003,
     Ciphertext = 0x0103,
     SeededCiphertext = 0x0104,
-    Parameters = 0x0105,
-    Compact = 0x0106,
+    Compact = 0x0105,
+    Parameters = 0x0106,
     SecretKey = 0x8001,
 }
 
@@ -46,7 +47,7 @@ const VERSION: u16 = 1;
 /// Bytes before the descriptor.
 const FIXED: usize = 44;
 /// Longest descriptor of these kinds.
-pub(crate) const MAX_DESCRIPTOR: usize = 128;
+pub(crate) const MAX_DESCRIPTOR: usize = 192;
 
 /// Which parameters an object belongs to: bytes 12 to 31 of its header.
 pub type Identity = [u8; 20];
@@ -175,6 +176,13 @@ pub(crate) struct Object<'a> {
 }
 
 impl<'a> Object<'a> {
+    /// What the first bytes of an object say that it is.
+    #[cfg(feature = "server")]
+    pub(crate) fn kind_of(bytes: &[u8]) -> Option<u16> {
+        let rest = bytes.strip_prefix(&MAGIC)?;
+        Some(u16::from_le_bytes([*rest.get(2)?, *rest.get(3)?]))
+    }
+
     /// The object that takes all of `bytes`.
     pub(crate) fn read(what: &'static str, bytes: &'a [u8]) -> Result<Self, ClientError> {
         let refuse = |problem| Err(ClientError::Format { what, problem });

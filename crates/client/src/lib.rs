@@ -1,12 +1,15 @@
 #![doc = include_str!("lib.md")]
 #![no_std]
 #![forbid(unsafe_code)]
-#![deny(clippy::float_arithmetic)]
+#![cfg_attr(not(feature = "server"), deny(clippy::float_arithmetic))]
 
 extern crate alloc;
+#[cfg(feature = "std")]
+extern crate std;
 
 mod client;
 mod compact;
+mod compact_form;
 mod decrypt;
 mod encrypt;
 mod engine;
@@ -15,15 +18,21 @@ mod error;
 mod fixed_point;
 mod frame;
 mod key;
+mod key_stream;
 mod machine;
 mod parameters;
 pub mod reduction;
 #[cfg(feature = "std")]
 mod ring_engine;
+#[cfg(feature = "server")]
+pub mod server;
 mod word;
 
 pub use client::{Client, Encryptor};
 pub use compact::Compact;
+pub use compact_form::{
+    CompactForm, Dropped, SecondHalf, encrypt_compact, encrypt_symmetric_compact, write_compact,
+};
 pub use decrypt::Answer;
 pub use encrypt::{encrypt, encrypt_symmetric};
 pub use engine::{CHUNK, Engine};
@@ -37,6 +46,7 @@ pub use key::{
     Half, PublicKey, expand_secret, make_public_key, read_secret, sample_secret, secret_bytes,
     write_public_key, write_secret,
 };
+pub use key_stream::{KeyStream, Progress};
 pub use machine::Arithmetic;
 pub use parameters::{ClientLiteral, ClientParameters};
 #[cfg(feature = "std")]

@@ -97,6 +97,12 @@ pub enum PoolError {
         /// Smallest legal one.
         smallest: f64,
     },
+    /// A unit of Chem messages that are integers.
+    #[error("the unit {unit} of messages modulo t is not 1")]
+    ChemInteger {
+        /// The unit.
+        unit: f64,
+    },
     /// A message that a Chem cache cannot make.
     #[error("{value} is not a message of {bits} bits: 0 to 2^{bits} - 1")]
     ChemMessage {

@@ -1,11 +1,16 @@
 use std::sync::{Mutex, PoisonError};
 
+use keywright_pool::PoolError;
 use keywright_pool::insecure::attack::Distinguisher;
-use keywright_pool::insecure::{ChemCkks, ChemEncryptor, InsecureAcknowledged};
+use keywright_pool::insecure::{ChemBfv, ChemCkks, ChemEncryptor, ChemScheme, InsecureAcknowledged};
+use keywright_ring::sampling::SecretRng;
+use keywright_rlwe::{Parameters, RlweCiphertext, RlweError};
 use pyo3::prelude::*;
 
+use crate::bfv_ciphertext::PyBfvCiphertext;
 use crate::ciphertext::PyCiphertext;
-use crate::errors::Failure;
+use crate::errors::{Failure, Refusal};
+use crate::key_parameters::KeyParameters;
 use crate::pool::{compute, compute_detached};
 use crate::public_key::PyPublicKey;
 use crate::secret_key::rng;
@@ -13,15 +18,51 @@ use crate::secret_key::rng;
 /// What has to be said.
 const ACKNOWLEDGEMENT: &str = "Chem does not hide messages";
 
+/// The cache, for either scheme.
+enum Chem {
+    Ckks(Mutex<ChemEncryptor<ChemCkks>>),
+    Bfv(Mutex<ChemEncryptor<ChemBfv>>),
+}
+
+/// Runs a generic expression on whichever it is.
+macro_rules! on {
+    ($self:expr, $chem:ident => $work:expr) => {
+        match &$self.chem {
+            Chem::Ckks(chem) => {
+                let $chem = chem.lock().unwrap_or_else(PoisonError::into_inner);
+                $work
+            }
+            Chem::Bfv(chem) => {
+                let $chem = chem.lock().unwrap_or_else(PoisonError::into_inner);
+                $work
+            }
+        }
+    };
+}
+
+/// Fills the cache; called where the acknowledgement was given.
+fn filled<S: ChemScheme>(
+    scheme: S,
+    key: &PyPublicKey,
+    level: usize,
+    bits: u32,
+    radix: u64,
+    rng: SecretRng,
+) -> Result<Mutex<ChemEncryptor<S>>, PoolError> {
+    let acknowledged = InsecureAcknowledged::ChemIsBroken;
+    Ok(Mutex::new(ChemEncryptor::new(acknowledged, scheme, &key.key, level, bits, radix, rng)?))
+}
+
 /// NOT SECURE. Cached encryption after Protocol 1 of Zhao's Chem: every ciphertext is a sum of cached ones, so that linear
 /// algebra tells messages apart (`ChemDistinguisher`). Here to be measured and broken; use `keywright.EncryptionPool`.
 ///
 /// Args:
-///     public_key: of whoever is to decrypt.
+///     public_key: of whoever is to decrypt. With CKKS parameters `encrypt` makes ciphertexts, with BFV parameters
+///         `encrypt_integers`.
 ///     bits: of a message, 1 to 128. The cache has that many encryptions of zero.
 ///     radix: of the cached powers.
 ///     acknowledge: "Chem does not hide messages".
-///     unit: the integer message m stands for the number m * unit.
+///     unit: the integer message m stands for the number m * unit; 1 by default, and always with BFV.
 ///     level: of every ciphertext, the highest by default.
 ///     entropy: 32 bytes that decide the randomness, for tests only.
 ///
@@ -31,45 +72,59 @@ const ACKNOWLEDGEMENT: &str = "Chem does not hide messages";
 ///     EncodeError: the largest message does not fit the modulus.
 #[pyclass(name = "ChemEncryptor", module = "keywright.insecure", frozen)]
 pub(crate) struct PyChemEncryptor {
-    chem: Mutex<ChemEncryptor<ChemCkks>>,
+    chem: Chem,
 }
 
 #[pymethods]
 impl PyChemEncryptor {
     #[new]
-    #[pyo3(signature = (public_key, bits, radix=2, *, acknowledge, unit=1.0, level=None, entropy=None))]
+    #[pyo3(signature = (public_key, bits, radix=2, *, acknowledge, unit=None, level=None, entropy=None))]
     fn new(
         py: Python<'_>,
         public_key: Py<PyPublicKey>,
         bits: u32,
         radix: u64,
         acknowledge: &str,
-        unit: f64,
+        unit: Option<f64>,
         level: Option<usize>,
         entropy: Option<[u8; 32]>,
     ) -> Result<Self, Failure> {
         if acknowledge != ACKNOWLEDGEMENT {
-            return Err(Failure::Insecure(ACKNOWLEDGEMENT));
+            return Err(Refusal::Insecure(ACKNOWLEDGEMENT).into());
         }
         let (key, rng) = (public_key.get(), rng(entropy)?);
-        let parameters = key.parameters.ckks()?;
-        let level = level.unwrap_or(parameters.max_level());
+        let level = level.unwrap_or(key.parameters.rlwe().max_level());
         let chem = compute(py, || {
-            let scheme = ChemCkks::new(parameters, level, bits, unit)?;
-            let acknowledged = InsecureAcknowledged::ChemIsBroken;
-            ChemEncryptor::new(acknowledged, scheme, &key.key, level, bits, radix, rng)
+            Ok::<_, PoolError>(match &key.parameters {
+                KeyParameters::Ckks(parameters) => {
+                    let scheme = ChemCkks::new(&parameters.0, level, bits, unit.unwrap_or(1.0))?;
+                    Chem::Ckks(filled(scheme, key, level, bits, radix, rng)?)
+                }
+                KeyParameters::Bfv(parameters) => {
+                    if let Some(unit) = unit.filter(|&unit| unit != 1.0) {
+                        return Err(PoolError::ChemInteger { unit });
+                    }
+                    let scheme = ChemBfv::new(&parameters.0, level);
+                    Chem::Bfv(filled(scheme, key, level, bits, radix, rng)?)
+                }
+            })
         })?;
-        Ok(Self { chem: Mutex::new(chem) })
+        Ok(Self { chem })
     }
 
     /// Encrypts every integer of a list by itself, the same in every slot.
     ///
     /// Raises:
     ///     EncodeError: a message has more bits.
+    ///     MixedParametersError: the key was made for BFV.
     fn encrypt(&self, py: Python<'_>, messages: Vec<u128>) -> Result<Vec<PyCiphertext>, Failure> {
+        let Chem::Ckks(chem) = &self.chem else {
+            let (left, right) = ("a CKKS operation", "the key, which was made for BFV,");
+            return Err(RlweError::MixedParameters { left, right }.into());
+        };
         py.detach(|| {
             compute_detached(|| {
-                let mut chem = self.chem.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut chem = chem.lock().unwrap_or_else(PoisonError::into_inner);
                 messages
                     .iter()
                     .map(|&message| chem.encrypt(message).map(PyCiphertext))
@@ -78,16 +133,39 @@ impl PyChemEncryptor {
         })
     }
 
+    /// Encrypts every integer of a list by itself modulo t, the same in every slot.
+    ///
+    /// Raises:
+    ///     EncodeError: a message has more bits.
+    ///     NoiseError: the sum has no budget left.
+    ///     MixedParametersError: the key was made for CKKS.
+    fn encrypt_integers(&self, py: Python<'_>, messages: Vec<u128>) -> Result<Vec<PyBfvCiphertext>, Failure> {
+        let Chem::Bfv(chem) = &self.chem else {
+            let (left, right) = ("a BFV operation", "the key, which was made for CKKS,");
+            return Err(RlweError::MixedParameters { left, right }.into());
+        };
+        py.detach(|| {
+            compute_detached(|| {
+                let mut chem = chem.lock().unwrap_or_else(PoisonError::into_inner);
+                messages.iter().map(|&message| Ok(PyBfvCiphertext(chem.encrypt(message)??))).collect::<Result<
+                    Vec<_>,
+                    PoolError,
+                >>(
+                )
+            })
+        })
+    }
+
     /// Cached ciphertexts.
     #[getter]
     fn cached(&self) -> usize {
-        self.chem.lock().unwrap_or_else(PoisonError::into_inner).cached()
+        on!(self, chem => chem.cached())
     }
 
     /// Bytes of the cache.
     #[getter]
     fn bytes(&self) -> usize {
-        self.chem.lock().unwrap_or_else(PoisonError::into_inner).bytes()
+        on!(self, chem => chem.bytes())
     }
 
     fn __reduce__(&self) -> Result<(), Failure> {
@@ -95,7 +173,30 @@ impl PyChemEncryptor {
     }
 
     fn __repr__(&self) -> String {
-        format!("{:?}", self.chem.lock().unwrap_or_else(PoisonError::into_inner))
+        on!(self, chem => format!("{chem:?}"))
+    }
+}
+
+/// A ciphertext of either scheme.
+#[derive(FromPyObject)]
+enum Made {
+    Ckks(Py<PyCiphertext>),
+    Bfv(Py<PyBfvCiphertext>),
+}
+
+impl Made {
+    fn rlwe(&self) -> &RlweCiphertext {
+        match self {
+            Self::Ckks(ciphertext) => &ciphertext.get().0.rlwe,
+            Self::Bfv(ciphertext) => &ciphertext.get().0.rlwe,
+        }
+    }
+
+    fn parameters(&self) -> &Parameters {
+        match self {
+            Self::Ckks(ciphertext) => ciphertext.get().0.parameters.rlwe(),
+            Self::Bfv(ciphertext) => ciphertext.get().0.parameters.rlwe(),
+        }
     }
 }
 
@@ -104,29 +205,39 @@ impl PyChemEncryptor {
 ///
 /// Args:
 ///     known: ciphertexts of one message, at least one.
+///
+/// Raises:
+///     EncodeError: there is none.
+///     MixedParametersError: they belong to several parameters.
 #[pyclass(name = "ChemDistinguisher", module = "keywright.insecure", frozen)]
 pub(crate) struct PyChemDistinguisher {
     distinguisher: Distinguisher,
+    parameters: Parameters,
 }
 
 #[pymethods]
 impl PyChemDistinguisher {
     #[new]
-    fn new(py: Python<'_>, known: Vec<Py<PyCiphertext>>) -> Result<Self, Failure> {
-        let distinguisher = py.detach(|| {
-            let first = known.first()?.get();
-            let modulus = first.0.parameters.rlwe().modulus(0);
-            let known: Vec<_> = known.iter().map(|ciphertext| ciphertext.get().0.rlwe.clone()).collect();
-            Distinguisher::learn(&known, modulus)
-        });
-        let distinguisher =
-            distinguisher.ok_or_else(|| Failure::Values("no ciphertext to learn from".into()))?;
-        Ok(Self { distinguisher })
+    fn new(py: Python<'_>, known: Vec<Made>) -> Result<Self, Failure> {
+        py.detach(|| {
+            let none = || Refusal::Values("no ciphertext to learn from".into());
+            let parameters = known.first().ok_or_else(none)?.parameters().clone();
+            for ciphertext in &known {
+                parameters.require_same(ciphertext.parameters(), "one ciphertext", "another")?;
+            }
+            let known: Vec<_> = known.iter().map(|ciphertext| ciphertext.rlwe().clone()).collect();
+            let distinguisher = Distinguisher::learn(&known, parameters.modulus(0)).ok_or_else(none)?;
+            Ok(Self { distinguisher, parameters })
+        })
     }
 
     /// Whether a ciphertext is of the known message.
-    fn recognises(&self, py: Python<'_>, ciphertext: &PyCiphertext) -> bool {
-        py.detach(|| self.distinguisher.recognises(&ciphertext.0.rlwe))
+    ///
+    /// Raises:
+    ///     MixedParametersError: it belongs to other parameters.
+    fn recognises(&self, py: Python<'_>, ciphertext: Made) -> Result<bool, Failure> {
+        self.parameters.require_same(ciphertext.parameters(), "the known ciphertexts", "the ciphertext")?;
+        Ok(py.detach(|| self.distinguisher.recognises(ciphertext.rlwe())))
     }
 
     /// Dimension of the span of the differences of the known ciphertexts.

@@ -1,13 +1,8 @@
-use std::path::PathBuf;
-
 use keywright_ckks::{Ciphertext, Packing};
-use keywright_wire::Wire;
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
 
-use crate::errors::{Failure, file};
 use crate::parameters::PyParameters;
-use crate::pool::compute;
+use crate::stored::stored_ciphertext;
 
 /// An encrypted vector, with its level, its scale and an estimate of its error. Immutable.
 #[pyclass(name = "Ciphertext", module = "keywright", frozen)]
@@ -29,14 +24,10 @@ pub(crate) fn slots(packing: Packing) -> Option<usize> {
     }
 }
 
+stored_ciphertext!(PyCiphertext, "Ciphertext", PyParameters);
+
 #[pymethods]
 impl PyCiphertext {
-    /// The parameters it belongs to.
-    #[getter]
-    fn parameters(&self) -> PyParameters {
-        PyParameters(self.0.parameters.clone())
-    }
-
     /// Number of rescalings it still admits.
     #[getter]
     fn level(&self) -> usize {
@@ -95,37 +86,6 @@ impl PyCiphertext {
     #[getter]
     fn precision_bits(&self) -> f64 {
         self.0.estimate.precision_bits()
-    }
-
-    /// The ciphertext as bytes, to be read by `from_bytes`.
-    fn to_bytes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>, Failure> {
-        let bytes = compute(py, || self.0.to_bytes(&self.0.parameters))?;
-        Ok(PyBytes::new(py, &bytes))
-    }
-
-    /// A ciphertext from the bytes of `to_bytes`.
-    ///
-    /// Raises:
-    ///     FormatError: the bytes are not a whole, intact ciphertext.
-    ///     MixedParametersError: it belongs to other parameters.
-    #[staticmethod]
-    fn from_bytes(py: Python<'_>, data: &[u8], parameters: &PyParameters) -> Result<Self, Failure> {
-        compute(py, || Ciphertext::from_bytes(data, &parameters.0)).map(Self)
-    }
-
-    /// Writes the ciphertext to a file, which appears whole or not at all.
-    fn save(&self, py: Python<'_>, path: PathBuf) -> Result<(), Failure> {
-        compute(py, || self.0.save(&path, &self.0.parameters).map_err(file(&path)))
-    }
-
-    /// Reads the ciphertext of a file; errors as of `from_bytes`.
-    #[staticmethod]
-    fn load(py: Python<'_>, path: PathBuf, parameters: &PyParameters) -> Result<Self, Failure> {
-        compute(py, || Ciphertext::load(&path, &parameters.0).map_err(file(&path))).map(Self)
-    }
-
-    fn __reduce__(&self) -> Result<(), Failure> {
-        Err(Failure::Pickle("Ciphertext"))
     }
 
     fn __repr__(&self) -> String {

@@ -1,10 +1,10 @@
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use keywright_rlwe::EvaluationKeys;
-use keywright_wire::Wire;
+use keywright_rlwe::{EvaluationKeys, Hop, KeyRoutes, Route};
+use keywright_wire::{KeyStore, Wire};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyIterator, PyList};
+use pyo3::types::{PyBytes, PyDict, PyIterator, PyList};
 
 use crate::errors::{Failure, file};
 use crate::key_parameters::KeyParameters;
@@ -14,16 +14,22 @@ use crate::switching_key::PySwitchingKey;
 
 /// The switching keys that a server holds: any number per rotation, at any levels. Iterates over its `KeySpec`s.
 ///
-/// For each operation the evaluator takes the key, and the number of its rows per digit, that make the fewest transforms.
+/// For each operation the evaluator takes the key, and the number of its rows per digit, that make the fewest transforms; or, of a set
+/// that follows a plan, what the plan says.
 #[pyclass(name = "EvaluationKeys", module = "keywright", frozen)]
 pub(crate) struct PyEvaluationKeys {
     parameters: KeyParameters,
     keys: RwLock<Arc<EvaluationKeys>>,
+    /// Where the keys are read from when they are used, if they are not all in memory.
+    store: Option<Arc<KeyStore>>,
 }
+
+/// A group's level, the Galois elements that are needed, and the hops that make them.
+type PyRoute<'py> = (usize, Vec<u64>, Vec<(u64, u64, PyRef<'py, PyKeySpec>)>);
 
 impl PyEvaluationKeys {
     pub(crate) fn new(parameters: KeyParameters, keys: EvaluationKeys) -> Self {
-        Self { parameters, keys: RwLock::new(Arc::new(keys)) }
+        Self { parameters, keys: RwLock::new(Arc::new(keys)), store: None }
     }
 
     /// The keys as they are now.
@@ -55,7 +61,80 @@ impl PyEvaluationKeys {
         Ok(Arc::make_mut(&mut keys).insert(key.key.clone())?)
     }
 
-    /// Bytes of all keys in memory.
+    /// The same keys, used as a plan says: each group of automorphisms by its hops, each relinearisation with the key of its level. Keys
+    /// to and from ephemeral secrets are used as without.
+    ///
+    /// Args:
+    ///     routes: for each group its level, the Galois elements that are needed, and its hops as (parent, child, key): every parent is 1,
+    ///         the ciphertext itself, or a child before it; the key is that of child / parent.
+    ///     relinearizations: the key for each level.
+    ///
+    /// Raises:
+    ///     PlanMismatchError: hops that do not make what they should.
+    ///     MissingKeyError: the set lacks one of the keys.
+    fn following(
+        &self,
+        routes: Vec<PyRoute<'_>>,
+        relinearizations: Vec<(usize, PyRef<'_, PyKeySpec>)>,
+    ) -> Result<Self, Failure> {
+        let routes = routes.into_iter().map(|(level, targets, hops)| Route {
+            level,
+            targets: targets.into_iter().collect(),
+            hops: hops
+                .into_iter()
+                .map(|(parent, child, key)| Hop { parent, child, spec: key.spec.clone() })
+                .collect(),
+        });
+        let relinearizations = relinearizations.into_iter().map(|(level, key)| (level, key.spec.clone()));
+        let routes = KeyRoutes::new(self.parameters.rlwe(), routes, relinearizations)?;
+        let keys = (*self.snapshot()).clone().with_routes(Arc::new(routes))?;
+        Ok(Self { store: self.store.clone(), ..Self::new(self.parameters.clone(), keys) })
+    }
+
+    /// The keys of a file, of which at most `memory` bytes are in memory at a time. A thread reads those of the coming steps; for want of
+    /// room the key leaves that is needed furthest in the future. Keys of one operation have to fit.
+    ///
+    /// Args:
+    ///     path: a file of `save` or `KeyGenerator.save_evaluation_keys`.
+    ///     memory: bytes of keys.
+    ///     steps: the keys that each step of the program uses, in order; it may be run any number of times. Other keys are read as well,
+    ///         when they are used.
+    ///
+    /// Raises:
+    ///     FormatError, MixedParametersError: as of `from_bytes`.
+    #[staticmethod]
+    fn stream(
+        py: Python<'_>,
+        path: PathBuf,
+        parameters: KeyParameters,
+        memory: usize,
+        steps: Vec<Vec<PyRef<'_, PyKeySpec>>>,
+    ) -> Result<Self, Failure> {
+        let steps: Vec<Vec<_>> =
+            steps.iter().map(|step| step.iter().map(|key| key.spec.clone()).collect()).collect();
+        let rlwe = parameters.rlwe();
+        let store =
+            compute(py, || KeyStore::open(&path, rlwe, &steps, memory).map(Arc::new).map_err(file(&path)))?;
+        let keys = store.keys(rlwe)?;
+        Ok(Self { store: Some(store), ..Self::new(parameters.clone(), keys) })
+    }
+
+    /// Of keys that are streamed, what was done so far: "loads" of keys, those "ahead" of their use, "bytes" read, "peak_bytes" in
+    /// memory at once, and "waited_s", how long operations waited for keys. None for keys that are all in memory.
+    #[getter]
+    fn streaming<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let Some(store) = &self.store else { return Ok(None) };
+        let seen = store.statistics();
+        let out = PyDict::new(py);
+        out.set_item("loads", seen.loads)?;
+        out.set_item("ahead", seen.ahead)?;
+        out.set_item("bytes", seen.bytes)?;
+        out.set_item("peak_bytes", seen.peak_bytes)?;
+        out.set_item("waited_s", seen.waited.as_secs_f64())?;
+        Ok(Some(out))
+    }
+
+    /// Bytes of all keys, in memory or not.
     #[getter]
     fn bytes(&self) -> usize {
         self.snapshot().bytes()

@@ -23,7 +23,7 @@ pub(crate) enum Source {
 ///
 /// Returns:
 ///     A dict with `kind`, `format_version`, `bytes`, `log_n`, `q_count`, `p_count`, `insecure`, `fingerprint` (of the
-///     parameters), `secret` (whether it must stay with its owner), and, by kind, `keys` (of a set: element, level,
+///     parameters), `secret` (whether it must stay with its owner), and, by kind, `keys` (of a set, or master keys: element, level,
 ///     alpha, seeded, bytes each), `log_scale` or `plaintext_modulus`.
 ///
 /// Raises:
@@ -53,7 +53,7 @@ fn describe<'py>(py: Python<'py>, info: &Info) -> PyResult<Bound<'py, PyDict>> {
     match &info.content {
         Content::CkksParameters(literal) => out.set_item("log_scale", literal.log_scale)?,
         Content::BfvParameters(literal) => out.set_item("plaintext_modulus", literal.plaintext_modulus)?,
-        Content::KeySet(entries) => {
+        Content::KeySet(entries) | Content::MasterKeys(_, entries) => {
             let keys: Vec<_> = entries
                 .iter()
                 .map(|entry| {

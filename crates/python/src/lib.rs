@@ -29,12 +29,14 @@ mod key_parameters;
 mod key_set_head;
 mod key_spec;
 mod linear_transform;
+mod master_keys;
 mod operand;
 mod parameters;
 mod pool;
 mod public_key;
 mod secret_key;
 mod seeded_ciphertext;
+mod stored;
 mod sums;
 mod switching_key;
 mod threshold;
@@ -84,6 +86,8 @@ mod _core {
     use crate::key_spec::PyKeySpec;
     #[pymodule_export]
     use crate::linear_transform::PyLinearTransform;
+    #[pymodule_export]
+    use crate::master_keys::{PyDerivation, PyMasterKeys, derivation_tree, maximum_log_qp};
     #[pymodule_export]
     use crate::parameters::{PyParameters, presets};
     #[pymodule_export]

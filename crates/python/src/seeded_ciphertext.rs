@@ -1,28 +1,21 @@
-use std::path::PathBuf;
-
 use keywright_ckks::SymmetricCiphertext;
-use keywright_wire::Wire;
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
 
 use crate::ciphertext::{PyCiphertext, packing_name, slots};
-use crate::errors::{Failure, file};
+use crate::errors::Failure;
 use crate::parameters::PyParameters;
 use crate::pool::compute;
+use crate::stored::stored_ciphertext;
 
 /// A ciphertext made with the secret key, one half of which is a 32-byte seed: half the bytes to send. `expand` gives
 /// the ciphertext to compute with.
 #[pyclass(name = "SeededCiphertext", module = "keywright", frozen)]
 pub(crate) struct PySeededCiphertext(pub(crate) SymmetricCiphertext);
 
+stored_ciphertext!(PySeededCiphertext, "SeededCiphertext", PyParameters);
+
 #[pymethods]
 impl PySeededCiphertext {
-    /// The parameters it belongs to.
-    #[getter]
-    fn parameters(&self) -> PyParameters {
-        PyParameters(self.0.parameters.clone())
-    }
-
     /// Number of rescalings it admits.
     #[getter]
     fn level(&self) -> usize {
@@ -50,37 +43,6 @@ impl PySeededCiphertext {
     /// The ciphertext to compute with.
     fn expand(&self, py: Python<'_>) -> Result<PyCiphertext, Failure> {
         compute(py, || -> Result<_, Failure> { Ok(PyCiphertext(self.0.expand())) })
-    }
-
-    /// The ciphertext as bytes, to be read by `from_bytes`.
-    fn to_bytes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>, Failure> {
-        let bytes = compute(py, || self.0.to_bytes(&self.0.parameters))?;
-        Ok(PyBytes::new(py, &bytes))
-    }
-
-    /// A ciphertext from the bytes of `to_bytes`.
-    ///
-    /// Raises:
-    ///     FormatError: the bytes are not a whole, intact seeded ciphertext.
-    ///     MixedParametersError: it belongs to other parameters.
-    #[staticmethod]
-    fn from_bytes(py: Python<'_>, data: &[u8], parameters: &PyParameters) -> Result<Self, Failure> {
-        compute(py, || SymmetricCiphertext::from_bytes(data, &parameters.0)).map(Self)
-    }
-
-    /// Writes the ciphertext to a file, which appears whole or not at all.
-    fn save(&self, py: Python<'_>, path: PathBuf) -> Result<(), Failure> {
-        compute(py, || self.0.save(&path, &self.0.parameters).map_err(file(&path)))
-    }
-
-    /// Reads the ciphertext of a file; errors as of `from_bytes`.
-    #[staticmethod]
-    fn load(py: Python<'_>, path: PathBuf, parameters: &PyParameters) -> Result<Self, Failure> {
-        compute(py, || SymmetricCiphertext::load(&path, &parameters.0).map_err(file(&path))).map(Self)
-    }
-
-    fn __reduce__(&self) -> Result<(), Failure> {
-        Err(Failure::Pickle("SeededCiphertext"))
     }
 
     fn __repr__(&self) -> String {

@@ -101,7 +101,9 @@ impl Clone for Buffer {
 
 impl Zeroize for Buffer {
     fn zeroize(&mut self) {
-        (**self).zeroize();
+        // With vector stores, which the word by word of a slice's own `zeroize` is not; the barrier keeps them.
+        self.fill(0);
+        zeroize::optimization_barrier(&**self);
     }
 }
 

@@ -14,11 +14,12 @@
 //! ChaCha8 serves public data only (the uniform half of keys and ciphertexts). Secrets come from ChaCha20, see
 //! [`crate::sampling`].
 
-use crate::Modulus;
 use zeroize::Zeroize;
 
-/// Words of one chunk of sixteen blocks.
-pub const CHUNK_WORDS: usize = 128;
+use crate::Modulus;
+pub use crate::chacha::CHUNK_WORDS;
+use crate::chacha::{self, CHACHA8, CHUNK_BLOCKS, LANES};
+
 /// Attempts after which a residue is reduced instead of rejected; reached with probability below `2^-255`.
 pub const MAX_ATTEMPTS: u8 = 255;
 
@@ -37,74 +38,20 @@ pub struct StreamId {
     pub limb: u16,
 }
 
-const CONSTANTS: [u32; 4] = [0x6170_7865, 0x3320_646e, 0x7962_2d32, 0x6b20_6574];
-
 /// The sixteen input words of the block function for block 0; word 12 is the block number.
 pub(crate) fn initial_state(seed: &Seed, id: StreamId, attempt: u8) -> [u32; 16] {
-    let mut state = [0u32; 16];
-    state[..4].copy_from_slice(&CONSTANTS);
-    for (word, bytes) in state[4..12].iter_mut().zip(seed.0.as_chunks::<4>().0) {
-        *word = u32::from_le_bytes(*bytes);
-    }
+    let mut state = chacha::keyed(&seed.0);
     state[13] = id.object as u32;
     state[14] = (id.object >> 32) as u32;
     state[15] = u32::from(id.digit) << 24 | u32::from(attempt) << 16 | u32::from(id.limb);
     state
 }
 
-/// Blocks computed side by side: as many as the narrowest vector registers have lanes.
-const LANES: usize = 4;
-/// One word of the state of [`LANES`] blocks.
-type Word = [u32; LANES];
-
-#[inline(always)]
-fn add(a: Word, b: Word) -> Word {
-    core::array::from_fn(|lane| a[lane].wrapping_add(b[lane]))
-}
-
-#[inline(always)]
-fn xor_rotate(a: Word, b: Word, by: u32) -> Word {
-    core::array::from_fn(|lane| (a[lane] ^ b[lane]).rotate_left(by))
-}
-
-#[inline(always)]
-fn quarter_round(s: &mut [Word; 16], a: usize, b: usize, c: usize, d: usize) {
-    s[a] = add(s[a], s[b]);
-    s[d] = xor_rotate(s[d], s[a], 16);
-    s[c] = add(s[c], s[d]);
-    s[b] = xor_rotate(s[b], s[c], 12);
-    s[a] = add(s[a], s[b]);
-    s[d] = xor_rotate(s[d], s[a], 8);
-    s[c] = add(s[c], s[d]);
-    s[b] = xor_rotate(s[b], s[c], 7);
-}
-
-/// ChaCha8 blocks `number..number + LANES` (RFC 8439's block function with four double rounds), word by word.
-#[inline(always)]
-fn blocks(input: &[u32; 16], number: u32) -> [Word; 16] {
-    let mut start = input.map(|word| [word; LANES]);
-    start[12] = core::array::from_fn(|lane| number + lane as u32);
-    let mut s = start;
-    for _ in 0..4 {
-        quarter_round(&mut s, 0, 4, 8, 12);
-        quarter_round(&mut s, 1, 5, 9, 13);
-        quarter_round(&mut s, 2, 6, 10, 14);
-        quarter_round(&mut s, 3, 7, 11, 15);
-        quarter_round(&mut s, 0, 5, 10, 15);
-        quarter_round(&mut s, 1, 6, 11, 12);
-        quarter_round(&mut s, 2, 7, 8, 13);
-        quarter_round(&mut s, 3, 4, 9, 14);
-    }
-    for (word, first) in s.iter_mut().zip(start) {
-        *word = add(*word, first);
-    }
-    s
-}
-
 /// Chunk `number` of a stream, in the order of the module's definition.
 pub(crate) fn chunk(state: &[u32; 16], number: u32, out: &mut [u64; CHUNK_WORDS]) {
-    for first in (0..16).step_by(LANES) {
-        for (w, word) in blocks(state, number * 16 + first as u32).into_iter().enumerate() {
+    for first in (0..CHUNK_BLOCKS).step_by(LANES) {
+        for (w, word) in chacha::blocks::<CHACHA8>(state, number * 16 + first as u32).into_iter().enumerate()
+        {
             for (k, pair) in word.as_chunks::<2>().0.iter().enumerate() {
                 out[8 * w + first / 2 + k] = u64::from(pair[0]) | u64::from(pair[1]) << 32;
             }
@@ -123,7 +70,7 @@ pub(crate) fn retry(seed: &Seed, id: StreamId, modulus: &Modulus, index: usize) 
     let mut candidate = 0;
     for attempt in 1..=MAX_ATTEMPTS {
         let state = initial_state(seed, id, attempt);
-        let words = blocks(&state, number * 16 + group)[word];
+        let words = chacha::blocks::<CHACHA8>(&state, number * 16 + group)[word];
         candidate = (u64::from(words[lane]) | u64::from(words[lane + 1]) << 32) & mask;
         if candidate < modulus.value() {
             return candidate;
@@ -159,24 +106,6 @@ pub fn fill_uniform(seed: &Seed, id: StreamId, modulus: &Modulus, start: usize, 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use chacha20::ChaCha8Rng;
-    use rand_core::{Rng, SeedableRng};
-
-    /// The block function against an independent implementation.
-    #[test]
-    fn blocks_are_chacha8() {
-        let seed = Seed(core::array::from_fn(|i| i as u8 * 7 + 3));
-        let state = initial_state(&seed, StreamId { object: 0, digit: 0, limb: 0 }, 0);
-        let mut reference = ChaCha8Rng::from_seed(seed.0);
-        for number in (0..40).step_by(LANES) {
-            let words = blocks(&state, number);
-            for lane in 0..LANES {
-                for word in words {
-                    assert_eq!(word[lane], reference.next_u32());
-                }
-            }
-        }
-    }
 
     #[test]
     fn rejection_is_exact_and_streams_differ() {

@@ -12,6 +12,7 @@ extern crate std;
 pub mod automorphism;
 pub mod backend;
 mod buffer;
+mod chacha;
 pub mod conversion;
 mod error;
 pub mod expander;

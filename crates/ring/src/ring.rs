@@ -18,12 +18,47 @@ pub const MAX_LOG_N: u32 = 17;
 pub struct Ring {
     log_n: u32,
     moduli: Vec<Modulus>,
-    plans: Vec<Box<dyn NttPlan>>,
+    plans: Vec<LazyPlan>,
     backend: &'static dyn Backend,
 }
 
+/// The transforms of one prime, made once.
+struct LazyPlan {
+    #[cfg(feature = "std")]
+    psi: u64,
+    #[cfg(feature = "std")]
+    plan: std::sync::OnceLock<Box<dyn NttPlan>>,
+    #[cfg(not(feature = "std"))]
+    plan: Box<dyn NttPlan>,
+}
+
+impl LazyPlan {
+    #[cfg(feature = "std")]
+    fn new(_: u32, _: &Modulus, psi: u64, _: &'static dyn Backend) -> Self {
+        Self { psi, plan: std::sync::OnceLock::new() }
+    }
+
+    #[cfg(not(feature = "std"))]
+    fn new(log_n: u32, modulus: &Modulus, psi: u64, backend: &'static dyn Backend) -> Self {
+        Self { plan: backend.plan_ntt(log_n, modulus, psi) }
+    }
+
+    #[cfg(feature = "std")]
+    #[inline]
+    fn get(&self, log_n: u32, modulus: &Modulus, backend: &'static dyn Backend) -> &dyn NttPlan {
+        &**self.plan.get_or_init(|| backend.plan_ntt(log_n, modulus, self.psi))
+    }
+
+    #[cfg(not(feature = "std"))]
+    #[inline]
+    fn get(&self, _: u32, _: &Modulus, _: &'static dyn Backend) -> &dyn NttPlan {
+        &*self.plan
+    }
+}
+
 impl Ring {
-    /// Precomputes the transforms of a list of primes. Takes about `2 N` words of memory per prime and direction.
+    /// A list of primes. Each one's transforms, about `2 N` words of memory per direction, are precomputed when they are first used, so that who needs
+    /// the primes alone has them for nothing; at once where there is no standard library.
     ///
     /// # Errors
     /// [`RingError::Degree`], [`RingError::ModulusRange`], [`RingError::NotPrime`], [`RingError::NoRoot`],
@@ -44,7 +79,7 @@ impl Ring {
             }
             let psi = primitive_root(&modulus, log_n)?;
             moduli.push(modulus);
-            plans.push(backend.plan_ntt(log_n, &modulus, psi));
+            plans.push(LazyPlan::new(log_n, &modulus, psi, backend));
         }
         Ok(Self { log_n, moduli, plans, backend })
     }
@@ -79,31 +114,36 @@ impl Ring {
     /// Transforms one limb to evaluation form modulo prime `i`, in place; canonical in, canonical out.
     #[inline]
     pub fn forward_limb(&self, i: usize, limb: &mut [u64]) {
-        self.plans[i].forward(limb, &[]);
+        self.plan_of(i).forward(limb, &[]);
     }
 
     /// The same, while `upcoming` is fetched from memory ([`NttPlan::forward`]).
     #[inline]
     pub fn forward_limb_fetching(&self, i: usize, limb: &mut [u64], upcoming: &[u64]) {
-        self.plans[i].forward(limb, upcoming);
+        self.plan_of(i).forward(limb, upcoming);
     }
 
     /// Transforms one limb to coefficient form modulo prime `i`, in place; canonical in, canonical out.
     #[inline]
     pub fn inverse_limb(&self, i: usize, limb: &mut [u64]) {
-        self.plans[i].inverse(limb);
+        self.plan_of(i).inverse(limb);
+    }
+
+    #[inline]
+    fn plan_of(&self, i: usize) -> &dyn NttPlan {
+        self.plans[i].get(self.log_n, &self.moduli[i], self.backend)
     }
 
     /// The transforms of prime `i`, for kernels that fuse them with other work.
     #[inline]
     pub fn plan(&self, i: usize) -> &dyn NttPlan {
-        &*self.plans[i]
+        self.plan_of(i)
     }
 
     /// One limb of evaluations modulo prime `i` to a row ([`NttPlan::inverse_row`]).
     #[inline]
     pub fn inverse_row(&self, i: usize, limb: &mut [u64], factor: ShoupFactor, row: &mut [u64]) {
-        self.plans[i].inverse_row(limb, factor, row);
+        self.plan_of(i).inverse_row(limb, factor, row);
     }
 
     /// The polynomial of the given rows converted to several primes, each with its column, and their transforms begun:
@@ -134,14 +174,14 @@ impl Ring {
                 let fetch = (k * rows.len() / targets.len(), (k + 1) * rows.len() / targets.len());
                 let sources = decomposer.sources();
                 let part = RowPart { sources, rows, derived: &derived, part, words, fetch };
-                self.plans[i].convert_part(column, part, out);
+                self.plan_of(i).convert_part(column, part, out);
             }
         }
     }
 
     /// Ends the transform of a limb all of whose parts are converted. Meanwhile two limbs are fetched from memory.
     pub fn finish_limb(&self, i: usize, limb: &mut [u64], upcoming: [&[u64]; 2]) {
-        let plan = &self.plans[i];
+        let plan = self.plan_of(i);
         let size = limb.len() / plan.blocks();
         for (block, words) in limb.chunks_exact_mut(size).enumerate() {
             let upcoming = upcoming.map(|limb| limb.chunks_exact(size).nth(block).unwrap_or(&[]));

@@ -3,8 +3,9 @@
 use alloc::vec::Vec;
 use core::fmt;
 
-use keywright_ring::{Buffer, Evaluation, Poly, Seed, StreamId, sampling};
-use zeroize::{Zeroize, Zeroizing};
+use keywright_ring::sampling::{Samples, SecretRng};
+use keywright_ring::{Buffer, Evaluation, Poly, Seed, StreamId};
+use zeroize::Zeroize;
 
 use crate::parallel::for_each_item;
 use crate::{Parameters, PublicKey, RlweError, SecretKey};
@@ -80,20 +81,14 @@ fn uniform_half(parameters: &Parameters, seed: &Seed, limbs: usize) -> Poly<Eval
 pub fn encrypt_zero(
     key: &PublicKey,
     level: usize,
-    rng: &mut sampling::SecretRng,
+    rng: &mut SecretRng,
     add_message: impl Fn(usize, &mut [u64]) + Sync + Send,
 ) -> Result<RlweCiphertext, RlweError> {
     let parameters = key.parameters();
     parameters.require_level(level)?;
     let (ring, n) = (parameters.ring(), parameters.n());
-    let sample = |f: &mut dyn FnMut(&mut [i64])| {
-        let mut values = Zeroizing::new(alloc::vec![0; n]);
-        f(&mut values);
-        values
-    };
-    let u = sample(&mut |v| sampling::ternary(rng, v));
-    let e0 = sample(&mut |v| sampling::gaussian(rng, v));
-    let e1 = sample(&mut |v| sampling::gaussian(rng, v));
+    let u = Samples::ternary(n, rng);
+    let (e0, e1) = (Samples::gaussian(n, rng), Samples::gaussian(n, rng));
     let (mut c0, mut c1) = (Poly::unspecified(n, level + 1), Poly::unspecified(n, level + 1));
     let limbs: Vec<_> = c0.limbs_mut().zip(c1.limbs_mut()).collect();
     for_each_item(limbs, |i, (c0, c1)| {
@@ -121,15 +116,14 @@ pub fn encrypt_zero(
 pub fn encrypt_zero_symmetric(
     secret: &SecretKey,
     level: usize,
-    rng: &mut sampling::SecretRng,
+    rng: &mut SecretRng,
     add_message: impl Fn(usize, &mut [u64]) + Sync + Send,
 ) -> Result<SeededCiphertext, RlweError> {
     let parameters = secret.parameters();
     parameters.require_level(level)?;
     let (ring, n) = (parameters.ring(), parameters.n());
     let seed = rng.public_seed();
-    let mut error = Zeroizing::new(alloc::vec![0; n]);
-    sampling::gaussian(rng, &mut error);
+    let error = Samples::gaussian(n, rng);
     let mut c0 = Poly::unspecified(n, level + 1);
     for_each_item(c0.limbs_mut().collect(), |i, limb: &mut [u64]| {
         let (m, backend) = (ring.modulus(i), ring.backend());

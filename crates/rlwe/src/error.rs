@@ -121,6 +121,46 @@ pub enum RlweError {
         /// Why not.
         reason: &'static str,
     },
+    /// What is said to be the way to an automorphism is none.
+    #[error("the hop to Galois element {child} at level {level} is refused: {reason}")]
+    Route {
+        /// Level of its group.
+        level: usize,
+        /// Galois element of its result.
+        child: u64,
+        /// Why.
+        reason: &'static str,
+    },
+    /// The routes of a key set serve other automorphisms.
+    #[error(
+        "no route makes {what} at level {level}: the keys were planned for another program, or for other levels of this one"
+    )]
+    NotPlanned {
+        /// Rotations, or the relinearisation.
+        what: String,
+        /// Level that was asked for.
+        level: usize,
+    },
+    /// A key that is not in memory could not be had.
+    #[error("the key for {element} at level {level} cannot be read: {reason}")]
+    KeySource {
+        /// Its element.
+        element: KeyElement,
+        /// Its level.
+        level: usize,
+        /// Why.
+        reason: String,
+    },
+    /// The keys of one operation take more memory than all keys may.
+    #[error(
+        "keys that are in use at once take {needed} bytes, the budget is {budget}; allow at least {needed} bytes of keys in memory"
+    )]
+    KeyMemory {
+        /// Bytes needed at once.
+        needed: usize,
+        /// Bytes allowed.
+        budget: usize,
+    },
     /// A key from another secret was asked for without that secret.
     #[error("a key from secret {0} needs that secret; make it with switching_key_from")]
     SourceSecret(u64),
@@ -135,6 +175,17 @@ pub enum RlweError {
          which it is used"
     )]
     EphemeralRepeated(KeyElement),
+    /// A key that is no Galois key was to be derived, or to be a master key.
+    #[error("the key for {0} is no Galois key; only those are derived from others. Its owner has to make it")]
+    NotGalois(KeyElement),
+    /// Master keys do not make a key.
+    #[error("the key for {element} cannot be derived: {reason}")]
+    Underivable {
+        /// Element of the key.
+        element: KeyElement,
+        /// Why not.
+        reason: &'static str,
+    },
     /// Objects of different parameters were mixed.
     #[error("{left} and {right} belong to different parameters")]
     MixedParameters {

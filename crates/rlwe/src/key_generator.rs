@@ -1,7 +1,7 @@
 use alloc::vec::Vec;
 
 use keywright_ring::{Buffer, Poly, sampling};
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::Zeroize;
 
 use crate::parallel::for_each_item;
 use crate::switching_key::stream_id;
@@ -129,14 +129,7 @@ impl<'s> KeyGenerator<'s> {
         let digits = spec.validate(parameters)?;
         let primes: Vec<usize> = spec.primes().collect();
         let seed = self.rng.public_seed();
-        let errors: Vec<Zeroizing<Vec<i64>>> = digits
-            .iter()
-            .map(|_| {
-                let mut error = Zeroizing::new(alloc::vec![0; n]);
-                sampling::gaussian(&mut self.rng, &mut error);
-                error
-            })
-            .collect();
+        let errors: Vec<_> = digits.iter().map(|_| sampling::Samples::gaussian(n, &mut self.rng)).collect();
         let rows = |count| (0..count).map(|_| Poly::unspecified(n, primes.len())).collect::<Vec<_>>();
         let mut b = rows(digits.len());
         let mut a = rows(if spec.seeded { 0 } else { digits.len() });

@@ -41,7 +41,7 @@ impl KeySequence {
     ///
     /// # Errors
     /// What [`KeyGenerator::switching_key`] says of the key.
-    pub fn next(&mut self, generator: &mut KeyGenerator<'_>) -> Option<Result<SwitchingKey, RlweError>> {
+    pub fn make_next(&mut self, generator: &mut KeyGenerator<'_>) -> Option<Result<SwitchingKey, RlweError>> {
         let spec = self.specs.get(self.given)?.clone();
         self.given += 1;
         Some(self.make(generator, &spec))
@@ -52,11 +52,7 @@ impl KeySequence {
         self.specs.len() - self.given
     }
 
-    fn make(
-        &mut self,
-        generator: &mut KeyGenerator<'_>,
-        spec: &KeySpec,
-    ) -> Result<SwitchingKey, RlweError> {
+    fn make(&mut self, generator: &mut KeyGenerator<'_>, spec: &KeySpec) -> Result<SwitchingKey, RlweError> {
         let Some(weight) = spec.element.ephemeral_weight() else {
             return generator.switching_key(spec);
         };
@@ -95,7 +91,7 @@ impl Iterator for SwitchingKeys<'_, '_> {
     type Item = Result<SwitchingKey, RlweError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.sequence.next(self.generator)
+        self.sequence.make_next(self.generator)
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {

@@ -9,6 +9,8 @@ extern crate alloc;
 #[cfg(feature = "std")]
 extern crate std;
 
+mod arithmetic;
+pub mod derive;
 mod division;
 mod encryption;
 mod error;
@@ -24,17 +26,21 @@ mod public_key;
 mod raise;
 #[cfg(feature = "std")]
 mod randomness;
+mod route;
 mod secret;
 mod security;
+mod stored_key;
 mod switch;
 mod switching_key;
 
 pub use division::Division;
-pub use encryption::{ENCRYPTION_STREAM, RlweCiphertext, SeededCiphertext, decrypt, encrypt_zero, encrypt_zero_symmetric};
+pub use encryption::{
+    ENCRYPTION_STREAM, RlweCiphertext, SeededCiphertext, decrypt, encrypt_zero, encrypt_zero_symmetric,
+};
 pub use error::RlweError;
 pub use key_generator::KeyGenerator;
 pub use key_sequence::{KeySequence, SwitchingKeys};
-pub use key_set::{EvaluationKeys, KeyUse};
+pub use key_set::{EvaluationKeys, KeyUse, ServedHop};
 pub use key_spec::{KeyElement, KeySpec, digit_ranges};
 pub use parallel::{for_each_index, for_each_item, join, threads};
 pub use parameters::{Parameters, ParametersLiteral, Security};
@@ -43,7 +49,9 @@ pub use public_key::{PUBLIC_KEY_STREAM, PublicKey};
 pub use raise::raise_modulus;
 #[cfg(feature = "std")]
 pub use randomness::system_rng;
+pub use route::{Hop, KeyRoutes, Route};
 pub use secret::{SecretDistribution, SecretKey};
 pub use security::{maximum_log_qp, require_secure};
+pub use stored_key::{KeyLayout, KeySource, StoredKey};
 pub use switch::{Decomposed, Finish, RaisedDigits};
-pub use switching_key::{SwitchingKey, UniformPart};
+pub use switching_key::{SwitchingKey, UniformPart, stream_id};

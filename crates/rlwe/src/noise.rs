@@ -6,7 +6,7 @@
 
 use keywright_ring::sampling::SIGMA;
 
-use crate::{Parameters, SwitchPlan, SwitchingKey};
+use crate::{KeyLayout, Parameters, SwitchPlan};
 
 /// Standard deviations in a bound.
 pub const TAIL: f64 = 9.0;
@@ -48,13 +48,13 @@ fn rounding(h: f64, degree: usize) -> f64 {
 /// Variance that one key switch adds, before the division by `q_level` if it is merged with a rescaling (the rounding
 /// then counts for the rescaled ciphertext, see [`division`]): that of [`key_switch_raised`] and the rounding of the
 /// division.
-pub fn key_switch(parameters: &Parameters, plan: &SwitchPlan, key: &SwitchingKey) -> f64 {
+pub fn key_switch(parameters: &Parameters, plan: &SwitchPlan, key: &impl AsRef<KeyLayout>) -> f64 {
     let inner = key_switch_raised(parameters, plan, key);
     let rescale = plan.division.kept <= plan.level;
     if rescale {
         inner
     } else {
-        inner + rounding(key.spec().target_secret(parameters).expected_norm2(parameters.n()), 1)
+        inner + rounding(key.as_ref().spec.target_secret(parameters).expected_norm2(parameters.n()), 1)
     }
 }
 
@@ -62,12 +62,12 @@ pub fn key_switch(parameters: &Parameters, plan: &SwitchPlan, key: &SwitchingKey
 /// in units of a ciphertext modulo `Q` (its error modulo `Q P D`, divided by `P D`).
 ///
 /// Digit `j` is uniform in `[-Q_j/2, Q_j/2]`, and meets the sum of the errors of the key rows that serve it:
-/// `N sum_j r_j Q_j^2 / 12 sigma^2 / (P D)^2`.
-pub fn key_switch_raised(parameters: &Parameters, plan: &SwitchPlan, key: &SwitchingKey) -> f64 {
+/// `N sum_j r_j Q_j^2 / 12 V_e / (P D)^2`, where `V_e` is [`KeyLayout::error_variance`].
+pub fn key_switch_raised(parameters: &Parameters, plan: &SwitchPlan, key: &impl AsRef<KeyLayout>) -> f64 {
     let bits = |list: &mut dyn Iterator<Item = usize>| list.map(|i| parameters.log2_prime(i)).sum::<f64>();
     let rescale = plan.division.kept <= plan.level;
     let divisor = bits(&mut plan.division.removed.iter().copied().filter(|&i| !rescale || i != plan.level));
-    let rows = plan.rows(key);
+    let rows = plan.rows(key.as_ref());
     let digits: f64 = plan
         .digits
         .iter()
@@ -77,7 +77,7 @@ pub fn key_switch_raised(parameters: &Parameters, plan: &SwitchPlan, key: &Switc
             count * exp2(2.0 * (bits(&mut digit.clone()) - divisor)) / 12.0
         })
         .sum();
-    parameters.n() as f64 * digits * SIGMA * SIGMA
+    parameters.n() as f64 * digits * key.as_ref().error_variance
 }
 
 /// The largest error of any coefficient for a given variance, except with probability below `2^-40`.

@@ -187,7 +187,7 @@ impl Parameters {
     }
 
     /// Product of some primes modulo `m`.
-    pub(crate) fn product(&self, primes: &[usize], m: &Modulus) -> u64 {
+    pub fn product(&self, primes: &[usize], m: &Modulus) -> u64 {
         primes.iter().fold(1, |acc, &i| m.mul(acc, m.reduce(self.modulus(i).value())))
     }
 

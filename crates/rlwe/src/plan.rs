@@ -31,7 +31,7 @@ use core::ops::Range;
 
 use keywright_ring::{Automorphism, Conversion, Modulus, RingError, ShoupFactor};
 
-use crate::{Division, KeySpec, Parameters, RlweError, SwitchingKey};
+use crate::{Division, KeyLayout, KeySpec, Parameters, RlweError};
 
 /// All constants of one kind of key switch; shared by every key and ciphertext it fits.
 #[derive(Debug)]
@@ -192,8 +192,8 @@ impl SwitchPlan {
     }
 
     /// Key rows that serve a coarse digit: for each used row of the key, which coarse digit.
-    pub(crate) fn rows(&self, key: &SwitchingKey) -> Vec<usize> {
-        key.digits()
+    pub(crate) fn rows(&self, key: &KeyLayout) -> Vec<usize> {
+        key.digits
             .iter()
             .filter(|row| row.start <= self.level)
             .filter_map(|row| self.digits.iter().position(|digit| digit.contains(&row.start)))

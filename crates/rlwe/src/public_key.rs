@@ -1,7 +1,7 @@
 use core::fmt;
 
 use keywright_ring::{Buffer, Evaluation, Poly, Seed, StreamId, sampling};
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::Zeroize;
 
 use crate::parallel::for_each_item;
 use crate::{Parameters, SecretKey};
@@ -29,8 +29,7 @@ impl PublicKey {
     pub fn from_seed(secret: &SecretKey, seed: Seed, rng: &mut sampling::SecretRng) -> Self {
         let parameters = secret.parameters();
         let (ring, n) = (parameters.ring(), parameters.n());
-        let mut error = Zeroizing::new(alloc::vec![0; n]);
-        sampling::gaussian(rng, &mut error);
+        let error = sampling::Samples::gaussian(n, rng);
         let mut key = Self::expand(parameters, seed, Poly::unspecified(n, parameters.max_level() + 1));
         let a = &key.a;
         for_each_item(key.b.limbs_mut().collect(), |i, limb: &mut [u64]| {

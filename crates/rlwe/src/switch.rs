@@ -217,7 +217,7 @@ impl<'c> Decomposed<'c> {
                 reason: "the ciphertext was decomposed with other digits or special primes",
             });
         }
-        Ok(self.plan.rows(key))
+        Ok(self.plan.rows(key.layout()))
     }
 
     /// `out_b, out_a = sum_j d_j (b_j, a_j)` modulo the target's prime.
@@ -256,7 +256,24 @@ impl<'c> Decomposed<'c> {
     /// Switches with several keys at once and finishes each result. `keys` are the key and the rows that
     /// [`Self::rows_of`] gave.
     pub fn switch(&self, keys: &[(&SwitchingKey, Vec<usize>)], finish: &[Finish<'_>]) -> Vec<RlweCiphertext> {
+        let (n, kept) = (self.parameters.n(), self.plan.division.kept);
+        let mut out: Vec<Poly<Evaluation>> =
+            (0..2 * keys.len()).map(|_| Poly::unspecified(n, kept)).collect();
+        self.switch_into(keys, finish, transpose(&mut out));
+        let mut out = out.into_iter();
+        core::iter::from_fn(|| Some(RlweCiphertext { polys: alloc::vec![out.next()?, out.next()?] }))
+            .collect()
+    }
+
+    /// The same into given limbs: `outs[i][2 k]` and `[2 k + 1]` are the halves of result `k` modulo kept prime `i`.
+    pub(crate) fn switch_into(
+        &self,
+        keys: &[(&SwitchingKey, Vec<usize>)],
+        finish: &[Finish<'_>],
+        outs: Vec<Vec<&mut [u64]>>,
+    ) {
         assert_eq!(keys.len(), finish.len(), "one finish per key");
+        assert_eq!(outs.len(), self.plan.division.kept, "limbs for every kept prime");
         let (ring, n, plan) = (self.parameters.ring(), self.parameters.n(), &*self.plan);
         let backend = ring.backend();
         let halves = 2 * keys.len();
@@ -288,9 +305,7 @@ impl<'c> Decomposed<'c> {
         });
 
         // The kept primes, each finished in one visit.
-        let mut out: Vec<Poly<Evaluation>> =
-            (0..halves).map(|_| Poly::unspecified(n, division.kept)).collect();
-        for_each_item(groups(transpose(&mut out)), |_, (first, mut outs)| {
+        for_each_item(groups(outs), |_, (first, mut outs)| {
             let count = outs.len();
             let digits = count * self.scratch_words().max(n);
             let mut scratch = Buffer::unspecified(digits + (count * halves + 1) * n);
@@ -326,9 +341,6 @@ impl<'c> Decomposed<'c> {
                 }
             }
         });
-        let mut out = out.into_iter();
-        core::iter::from_fn(|| Some(RlweCiphertext { polys: alloc::vec![out.next()?, out.next()?] }))
-            .collect()
     }
 }
 

@@ -1,3 +1,4 @@
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 use core::ops::Range;
@@ -5,7 +6,7 @@ use core::ops::Range;
 use keywright_ring::backend::UniformRow;
 use keywright_ring::{Evaluation, Poly, Seed, StreamId};
 
-use crate::{KeyElement, KeySpec, Parameters, RlweError};
+use crate::{KeyElement, KeyLayout, KeySpec, Parameters, RlweError};
 
 /// The uniform half of a key.
 #[derive(Clone)]
@@ -24,8 +25,7 @@ pub enum UniformPart {
 #[derive(Clone)]
 pub struct SwitchingKey {
     parameters: Parameters,
-    spec: KeySpec,
-    digits: Vec<Range<usize>>,
+    layout: Arc<KeyLayout>,
     b: Vec<Poly<Evaluation>>,
     a: UniformPart,
 }
@@ -56,7 +56,8 @@ impl SwitchingKey {
         b: Vec<Poly<Evaluation>>,
         a: UniformPart,
     ) -> Result<Self, RlweError> {
-        let digits = spec.validate(parameters)?;
+        let layout = KeyLayout::new(parameters, spec)?;
+        let KeyLayout { spec, digits, .. } = &layout;
         let limbs = spec.level + 1 + spec.special.len();
         let stored: &[Poly<Evaluation>] = match &a {
             UniformPart::Stored(rows) => rows,
@@ -76,12 +77,34 @@ impl SwitchingKey {
                 return Err(RlweError::Count { what: "limbs of a key row", count, min: limbs, max: limbs });
             }
         }
-        Ok(Self { parameters: parameters.clone(), spec, digits, b, a })
+        Ok(Self { parameters: parameters.clone(), layout: Arc::new(layout), b, a })
+    }
+
+    /// The same key with the error of a derived one.
+    pub(crate) fn with_error_variance(self, error_variance: f64) -> Self {
+        let layout = KeyLayout { error_variance, ..(*self.layout).clone() };
+        Self { layout: Arc::new(layout), ..self }
+    }
+
+    /// Variance of one coefficient of the errors `e_j`: that of fresh Gaussians for a key that the owner of the secret made,
+    /// more for a derived one ([`crate::derive`]).
+    pub fn error_variance(&self) -> f64 {
+        self.layout.error_variance
+    }
+
+    /// Whether the key was derived from master keys.
+    pub fn is_derived(&self) -> bool {
+        self.layout.is_derived()
     }
 
     /// What the key is.
     pub fn spec(&self) -> &KeySpec {
-        &self.spec
+        &self.layout.spec
+    }
+
+    /// The same without its residues.
+    pub fn layout(&self) -> &Arc<KeyLayout> {
+        &self.layout
     }
 
     /// The parameters it belongs to.
@@ -91,16 +114,12 @@ impl SwitchingKey {
 
     /// The primes of each digit.
     pub fn digits(&self) -> &[Range<usize>] {
-        &self.digits
+        &self.layout.digits
     }
 
     /// Bytes of the residues and the seed it holds.
     pub fn bytes(&self) -> usize {
-        let stored = self.b.iter().map(|p| p.words().len() * 8).sum::<usize>();
-        match &self.a {
-            UniformPart::Stored(_) => 2 * stored,
-            UniformPart::Seeded(_) => stored + 32,
-        }
+        self.layout.bytes
     }
 
     /// Rows of the half that depends on the secrets, over [`KeySpec::primes`].
@@ -115,10 +134,10 @@ impl SwitchingKey {
 
     /// Position of prime `index` among the limbs of a row.
     pub(crate) fn limb_position(&self, index: usize) -> Option<usize> {
-        if index <= self.spec.level {
+        if index <= self.layout.spec.level {
             return Some(index);
         }
-        self.spec.special.iter().position(|&i| i == index).map(|i| i + self.spec.level + 1)
+        self.layout.spec.special.iter().position(|&i| i == index).map(|i| i + self.layout.spec.level + 1)
     }
 
     /// Residues of `b_digit` modulo the prime at a limb position.
@@ -139,7 +158,7 @@ impl SwitchingKey {
         match &self.a {
             UniformPart::Stored(rows) => UniformRow::Stored(&rows[digit].limb(position)[words]),
             UniformPart::Seeded(seed) => {
-                UniformRow::Seeded(seed, stream_id(self.spec.element, digit, index), words.start)
+                UniformRow::Seeded(seed, stream_id(self.layout.spec.element, digit, index), words.start)
             }
         }
     }
@@ -150,17 +169,20 @@ impl SwitchingKey {
     /// # Errors
     /// [`RlweError::Level`] if `level` is above the key's.
     pub fn truncate(&self, level: usize) -> Result<Self, RlweError> {
-        if level > self.spec.level {
-            return Err(RlweError::Level { level, max: self.spec.level, object: "the key" });
+        if level > self.layout.spec.level {
+            return Err(RlweError::Level { level, max: self.layout.spec.level, object: "the key" });
         }
-        let spec = KeySpec { level, ..self.spec.clone() };
-        let digits = spec.validate(&self.parameters)?;
+        let layout = KeyLayout {
+            error_variance: self.layout.error_variance,
+            ..KeyLayout::new(&self.parameters, KeySpec { level, ..self.layout.spec.clone() })?
+        };
+        let KeyLayout { spec, digits, .. } = &layout;
         let cut = |rows: &[Poly<Evaluation>]| -> Vec<Poly<Evaluation>> {
             rows[..digits.len()]
                 .iter()
                 .map(|row| {
                     let mut out = Poly::unspecified(row.n(), level + 1 + spec.special.len());
-                    let kept = (0..=level).chain(self.spec.level + 1..row.limb_count());
+                    let kept = (0..=level).chain(self.layout.spec.level + 1..row.limb_count());
                     out.limbs_mut().zip(kept).for_each(|(limb, i)| limb.copy_from_slice(row.limb(i)));
                     out
                 })
@@ -171,17 +193,29 @@ impl SwitchingKey {
             UniformPart::Stored(rows) => UniformPart::Stored(cut(rows)),
             UniformPart::Seeded(seed) => UniformPart::Seeded(*seed),
         };
-        Ok(Self { parameters: self.parameters.clone(), spec, digits, b, a })
+        Ok(Self { parameters: self.parameters.clone(), layout: Arc::new(layout), b, a })
     }
 }
 
 /// The stream of one limb of one digit. Digits are below 256: a key has at most 64 primes.
-pub(crate) fn stream_id(element: KeyElement, digit: usize, prime: usize) -> StreamId {
+pub fn stream_id(element: KeyElement, digit: usize, prime: usize) -> StreamId {
     StreamId { object: stream_object(element), digit: digit as u8, limb: prime as u16 }
+}
+
+impl AsRef<KeyLayout> for SwitchingKey {
+    fn as_ref(&self) -> &KeyLayout {
+        &self.layout
+    }
 }
 
 impl fmt::Debug for SwitchingKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "SwitchingKey({:?}, {} digits, {} bytes)", self.spec, self.digits.len(), self.bytes())
+        write!(
+            f,
+            "SwitchingKey({:?}, {} digits, {} bytes)",
+            self.layout.spec,
+            self.layout.digits.len(),
+            self.bytes()
+        )
     }
 }

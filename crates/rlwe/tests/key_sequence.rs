@@ -86,12 +86,13 @@ fn all_keys_of_a_weight_share_an_ephemeral_secret() {
     let switch = |element, level, input: &[Poly<Evaluation>], g: Option<u64>| {
         let found = keys.best(element, level, false).unwrap();
         let decomposed = Decomposed::new(&parameters, found.plan.clone(), &input[1]).unwrap();
-        let rows = decomposed.rows_of(&found.key, found.coalesce).unwrap();
+        let key = found.key.load().unwrap();
+        let rows = decomposed.rows_of(&key, found.coalesce).unwrap();
         let automorphism = g.map(|g| parameters.automorphism(g).unwrap());
         let first =
             if level > 0 { raise_modulus(&parameters, &input[0], level).unwrap() } else { input[0].clone() };
         let finish = Finish { addend: [Some(&first), None], automorphism: automorphism.as_deref() };
-        decomposed.switch(&[(&found.key, rows)], &[finish]).remove(0).polys
+        decomposed.switch(&[(&key, rows)], &[finish]).remove(0).polys
     };
     let sparse = switch(KeyElement::DenseToSparse(32), 0, &[Poly::zero(n, 1), poly(0)], None);
     for (element, level, g) in [

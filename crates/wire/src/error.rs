@@ -68,6 +68,15 @@ pub enum WireError {
         /// Checksum of what was read.
         computed: u32,
     },
+    /// A derived key was to be written.
+    #[error(
+        "the key for {element} was derived from master keys, and such keys are not written: write the master keys, \
+         and derive it again"
+    )]
+    DerivedKey {
+        /// Element of the key.
+        element: KeyElement,
+    },
     /// The object belongs to other parameters.
     #[error(
         "the object belongs to parameters {found}, not to {expected}; load the parameters it was made with"

@@ -79,6 +79,11 @@ impl<'a> FieldReader<'a> {
         Ok(Seed(self.array()?))
     }
 
+    /// Passes over the fields of another crate.
+    pub(crate) fn skip(&mut self) {
+        self.rest = &[];
+    }
+
     /// Refuses bytes that no field took.
     pub(crate) fn finish(self) -> Result<(), WireError> {
         if self.rest.is_empty() {

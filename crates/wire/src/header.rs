@@ -13,6 +13,8 @@ pub const FORMAT_VERSION: u16 = 1;
 pub const MAX_DESCRIPTOR_BYTES: u64 = 4096;
 /// Most keys in one key set.
 pub const MAX_KEYS: usize = 1 << 16;
+/// Most extra primes of master keys.
+pub const MAX_EXTRA_PRIMES: usize = 64;
 /// Longest entry of a key set's directory: a spec with 255 special primes, and a length.
 pub const MAX_KEY_ENTRY_BYTES: u64 = 280;
 
@@ -42,6 +44,7 @@ pub(crate) fn object_len(descriptor_len: u64, body_len: u64) -> Option<u64> {
 fn max_descriptor(kind: Kind) -> u64 {
     match kind {
         Kind::KeySet => 4 + MAX_KEYS as u64 * MAX_KEY_ENTRY_BYTES,
+        Kind::MasterKeys => 1 + 8 * MAX_EXTRA_PRIMES as u64 + max_descriptor(Kind::KeySet),
         _ => MAX_DESCRIPTOR_BYTES,
     }
 }

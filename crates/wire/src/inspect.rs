@@ -13,6 +13,7 @@ use crate::ckks::{CkksCiphertextDescriptor, CkksSeededDescriptor, PlaintextDescr
 use crate::fields::FieldReader;
 use crate::header::Header;
 use crate::key_set::{Directory, KeyEntry};
+use crate::master_keys::MasterDescriptor;
 use crate::object::Descriptor;
 use crate::rlwe::ciphertext::{CiphertextDescriptor, SeededDescriptor};
 use crate::rlwe::polynomial::PolynomialDescriptor;
@@ -52,6 +53,8 @@ pub enum Content {
     SwitchingKey(KeyDescriptor),
     /// The keys of a set, in stored order.
     KeySet(Vec<KeyEntry>),
+    /// Master keys: the extra primes, and the keys over the chain of primes that they make.
+    MasterKeys(Vec<u64>, Vec<KeyEntry>),
     /// An RLWE ciphertext.
     RlweCiphertext(CiphertextDescriptor),
     /// A seeded RLWE ciphertext.
@@ -66,6 +69,8 @@ pub enum Content {
     CkksCiphertext(CkksCiphertextDescriptor),
     /// A seeded CKKS ciphertext.
     CkksSeededCiphertext(CkksSeededDescriptor),
+    /// A compact CKKS ciphertext, or a client's parameters: bytes that `keywright_client` reads.
+    Client,
     /// BFV parameters.
     BfvParameters(BfvLiteral),
     /// A BFV ciphertext.
@@ -117,6 +122,14 @@ pub fn inspect(reader: &mut impl Read) -> Result<Info, WireError> {
             }
             Content::KeySet(directory.entries)
         }
+        Kind::MasterKeys => {
+            let MasterDescriptor { extra, directory, .. } = MasterDescriptor::decode(f)?;
+            let expected = directory.body_len()?;
+            if header.body_len != expected {
+                return Err(WireError::Length { what: "the body", found: header.body_len, expected });
+            }
+            Content::MasterKeys(extra, directory.entries)
+        }
         Kind::RlweCiphertext => Content::RlweCiphertext(CiphertextDescriptor::decode(f)?),
         Kind::SeededRlweCiphertext => Content::SeededRlweCiphertext(SeededDescriptor::decode(f)?),
         Kind::Polynomial => Content::Polynomial(PolynomialDescriptor::decode(f)?),
@@ -125,6 +138,10 @@ pub fn inspect(reader: &mut impl Read) -> Result<Info, WireError> {
         Kind::BfvCiphertext => Content::BfvCiphertext(BfvCiphertextDescriptor::decode(f)?),
         Kind::BfvSeededCiphertext => Content::BfvSeededCiphertext(BfvSeededDescriptor::decode(f)?),
         Kind::CkksSeededCiphertext => Content::CkksSeededCiphertext(CkksSeededDescriptor::decode(f)?),
+        Kind::CkksCompactCiphertext | Kind::ClientParameters => {
+            f.skip();
+            Content::Client
+        }
         Kind::EncryptedUpdate => Content::EncryptedUpdate(UpdateDescriptor::decode(f)?),
         Kind::EncryptedSum => Content::EncryptedSum(SumDescriptor::decode(f)?),
     };

@@ -21,6 +21,8 @@ pub enum Kind {
     SeededRlweCiphertext = 0x0006,
     /// A [`keywright_ring::Poly`] in either form.
     Polynomial = 0x0007,
+    /// [`keywright_rlwe::derive::MasterKeys`]: extra primes, a directory and switching keys.
+    MasterKeys = 0x0008,
     /// [`keywright_ckks::CkksLiteral`].
     CkksParameters = 0x0101,
     /// [`keywright_ckks::Plaintext`].
@@ -29,6 +31,10 @@ pub enum Kind {
     CkksCiphertext = 0x0103,
     /// [`keywright_ckks::SymmetricCiphertext`].
     CkksSeededCiphertext = 0x0104,
+    /// A CKKS ciphertext of a thin client or for one, in coefficient form: `keywright_client::CompactForm`.
+    CkksCompactCiphertext = 0x0105,
+    /// What a thin client knows of its server: `keywright_client::ClientParameters`.
+    ClientParameters = 0x0106,
     /// [`keywright_bfv::BfvLiteral`].
     BfvParameters = 0x0201,
     /// [`keywright_bfv::Ciphertext`].
@@ -45,7 +51,7 @@ pub enum Kind {
 
 impl Kind {
     /// All kinds, by code.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 20] = [
         Self::Parameters,
         Self::PublicKey,
         Self::SwitchingKey,
@@ -53,10 +59,13 @@ impl Kind {
         Self::RlweCiphertext,
         Self::SeededRlweCiphertext,
         Self::Polynomial,
+        Self::MasterKeys,
         Self::CkksParameters,
         Self::CkksPlaintext,
         Self::CkksCiphertext,
         Self::CkksSeededCiphertext,
+        Self::CkksCompactCiphertext,
+        Self::ClientParameters,
         Self::BfvParameters,
         Self::BfvCiphertext,
         Self::BfvSeededCiphertext,
@@ -90,10 +99,13 @@ impl fmt::Display for Kind {
             Self::RlweCiphertext => "an RLWE ciphertext",
             Self::SeededRlweCiphertext => "a seeded RLWE ciphertext",
             Self::Polynomial => "a polynomial",
+            Self::MasterKeys => "a set of master keys",
             Self::CkksParameters => "CKKS parameters",
             Self::CkksPlaintext => "a CKKS plaintext",
             Self::CkksCiphertext => "a CKKS ciphertext",
             Self::CkksSeededCiphertext => "a seeded CKKS ciphertext",
+            Self::CkksCompactCiphertext => "a compact CKKS ciphertext",
+            Self::ClientParameters => "a client's parameters",
             Self::BfvParameters => "BFV parameters",
             Self::BfvCiphertext => "a BFV ciphertext",
             Self::BfvSeededCiphertext => "a seeded BFV ciphertext",

@@ -48,6 +48,7 @@ mod header;
 mod inspect;
 mod key_set;
 mod kind;
+mod master_keys;
 mod object;
 mod packing;
 mod rlwe;
@@ -59,9 +60,11 @@ pub use ckks::{CkksCiphertextDescriptor, CkksSeededDescriptor, MessageDescriptor
 pub use error::WireError;
 pub use file::AtomicFile;
 pub use fingerprint::{Fingerprint, Identity};
-pub use header::{FORMAT_VERSION, MAGIC, MAX_DESCRIPTOR_BYTES, MAX_KEY_ENTRY_BYTES, MAX_KEYS};
+pub use header::{
+    FORMAT_VERSION, MAGIC, MAX_DESCRIPTOR_BYTES, MAX_EXTRA_PRIMES, MAX_KEY_ENTRY_BYTES, MAX_KEYS,
+};
 pub use inspect::{Content, Info, inspect};
-pub use key_set::{KeyEntry, KeySetFile, KeySetReader, KeySetWriter};
+pub use key_set::{KeyEntry, KeySetFile, KeySetReader, KeySetWriter, KeyStore, KeyStoreStatistics};
 pub use kind::Kind;
 pub use object::{Wire, WireSecret};
 pub use rlwe::ciphertext::{CiphertextDescriptor, MAX_POLYNOMIALS, SeededDescriptor};

@@ -1,5 +1,6 @@
 """What commands share: reading arrays and models, output folders that appear whole, progress."""
 
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,6 +15,7 @@ SECRET_KEY = "secret.kw"
 PUBLIC_KEY = "public.kw"
 EVALUATION_KEYS = "keys.kw"
 PROGRAM = "program.kwp"
+PLAN = "plan.json"
 
 
 IMAGE_SUFFIXES = (".bmp", ".jpeg", ".jpg", ".png")
@@ -21,8 +23,25 @@ MAX_PIXELS = 1 << 24
 """Pixels of the largest image that is read."""
 
 
+UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
+
+
 class CommandError(Exception):
     """What the command line was asked for cannot be done; the text says what to do instead."""
+
+
+def parse_bytes(text: str) -> int:
+    """Bytes of an amount of memory with a unit, as 8GiB.
+
+    Raises:
+        CommandError: it is none.
+    """
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([A-Za-z]*)", text.strip())
+    if match is None or match[2] not in UNITS:
+        raise CommandError(
+            f"{text!r} is no amount of memory; write a number and one of {', '.join(UNITS)[2:]}"
+        )
+    return int(float(match[1]) * UNITS[match[2]])
 
 
 def require_files(folder: Path, names: Sequence[str], origin: str) -> None:

@@ -33,7 +33,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         for number, paths in enumerate(samples):
             ciphertexts = [kw.Ciphertext.load(path, parameters) for path in paths]
             result = decrypt_result(program, decryptor, ciphertexts)
-            bound = max(ciphertext.error_bound for ciphertext in ciphertexts)
+            bound = max(ciphertext.error_bound for ciphertext in ciphertexts) * program.output_scale
             rows.append(prediction(number, result) | {"error_bound": bound})
             results.append(result)
             advance(1)

@@ -180,9 +180,16 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         terminal.table(LAYERS, inference.kinds, title="Time per sample by kind of layer")
     gigabytes = [size / 1e9 for size in (inference.key_bytes, inference.plaintext_bytes, peak_bytes())]
     terminal.note(
-        f"keys {inference.key_seconds:.2f} s, error of outputs at most {inference.error_bound:.2g}; "
+        f"keys {inference.key_seconds:.2f} s, {error_text(inference)}; "
         f"GB: keys {gigabytes[0]:.2f}, encoded model {gigabytes[1]:.2f}, peak memory {gigabytes[2]:.2f}"
     )
+
+
+def error_text(inference: Inference) -> str:
+    """What the bound says about the outputs. It holds for all inputs: deep networks have none of use."""
+    if inference.error_bound < np.abs(inference.outputs).max(initial=0.0):
+        return f"error of outputs at most {inference.error_bound:.2g}"
+    return "the worst case over all inputs bounds the error of the outputs by more than they are"
 
 
 def peak_bytes() -> int:

@@ -11,8 +11,10 @@ from pathlib import Path
 
 import keywright as kw
 from keywright._terminal import Column, Terminal, Value
+from keywright.plan import plan_file
+from keywright.plan.execution import PlanExecution
 
-from .common import EVALUATION_KEYS, PARAMETERS, PROGRAM, PUBLIC_KEY, SECRET_KEY, new_folder
+from .common import EVALUATION_KEYS, PARAMETERS, PLAN, PROGRAM, PUBLIC_KEY, SECRET_KEY, new_folder
 from .session import compile_model
 
 
@@ -20,6 +22,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     add_model_arguments(parser)
     parser.add_argument("--out", type=Path, required=True, help="folder to make")
+    parser.add_argument(
+        "--plan", type=Path, help="plan of keywright plan --out for this model: exactly its keys are made"
+    )
     add_preset_argument(parser)
 
 
@@ -45,6 +50,10 @@ def add_preset_argument(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, terminal: Terminal) -> None:
     """Make both folders."""
     compiled = compile_model(options.model, options.calibration, options.preset)
+    plan = None if options.plan is None else plan_file.load(options.plan)
+    specs = compiled.specs
+    if plan is not None:
+        specs = PlanExecution(plan, compiled.parameters, compiled.program, compiled.plans).key_specs()
     start = time.perf_counter()
     with new_folder(options.out) as folder:
         terminal.note(f"{compiled.program.depth} levels deep; {compiled.parameters!r}")
@@ -59,7 +68,8 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         compiled.program.save(client / PROGRAM)
         for name in (PARAMETERS, PROGRAM):
             shutil.copyfile(client / name, server / name)
-        specs = compiled.specs
+        if plan is not None:
+            (server / PLAN).write_text(plan_file.to_json(plan), encoding="utf-8")
         with terminal.progress("evaluation keys", len(specs)) as advance:
             generator.save_evaluation_keys(
                 server / EVALUATION_KEYS, specs, progress=lambda done, total: advance(1)

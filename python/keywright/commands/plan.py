@@ -2,18 +2,20 @@
 
 import argparse
 import re
+from dataclasses import replace
 from pathlib import Path
 
 from keywright import plan as planning
 from keywright._terminal import Column, Terminal
+from keywright.plan import plan_file
+from keywright.plan.calibration import Calibration, default_path
 from keywright.plan.converters.network import convert
 
-from .common import CommandError
-from .plan_picture import draw_frontier
+from .common import CommandError, new_file, parse_bytes
+from .plan_picture import draw_frontier, draw_residency, draw_rotations
 from .rotation_table import require_picture
 from .session import compile_model
 
-UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 MAX_PROGRAM_BYTES = 64 << 20
 
 COLUMNS = [
@@ -55,17 +57,37 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the plan that is shown key by key (default: optimal)",
     )
     parser.add_argument("--hops", type=int, default=2, choices=[1, 2, 3, 4], help="most hops (default: 2)")
+    parser.add_argument(
+        "--derived",
+        nargs="?",
+        const="",
+        metavar="BYTES",
+        help="let the server derive the Galois keys of the shown plan from master keys; the most bytes that "
+        "the client sends, as 600MB (default: the fewest that any master keys take)",
+    )
     parser.add_argument("--calibration", type=Path, help="samples for fitting activations of a model (.npy)")
     parser.add_argument("--preset", help="parameters of a model (default: the smallest that fit)")
+    parser.add_argument(
+        "--machine",
+        type=Path,
+        help="calibration to predict times with (default: the one of keywright calibrate)",
+    )
+    parser.add_argument("--out", type=Path, help="file for the plan, for keywright keygen --plan (.json)")
+    parser.add_argument("--noise", type=float, help="most noise bits of a plan (default: no bound)")
     parser.add_argument("--picture", type=Path, help="memory against time (.png or .svg)")
+    parser.add_argument("--rotations", type=Path, help="rotation table of the plan (.png or .svg)")
+    parser.add_argument("--residency", type=Path, help="which keys are needed when (.png or .svg)")
 
 
 def run(options: argparse.Namespace, terminal: Terminal) -> None:
     """Print a table of strategies and the chosen plan."""
-    if options.picture is not None:
-        require_picture(options.picture)
+    for picture in (options.picture, options.rotations, options.residency):
+        if picture is not None:
+            require_picture(picture)
     program = _load(options)
-    model = planning.CostModel()
+    if options.noise is not None:
+        program = replace(program, noise_bits=options.noise)
+    model, machine = _model(options)
     every = planning.STRATEGIES["all-required"].plan(program, model)
     budget = parse_budget(options.memory, options.time, every.seconds(model))
     with terminal.progress("planning", len(planning.STRATEGIES) + 1) as advance:
@@ -76,8 +98,24 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     chosen = (
         best if options.strategy == "optimal" else next(p for p in plans if p.strategy == options.strategy)
     )
+    if options.out is not None:
+        with new_file(options.out) as path:
+            path.write_text(plan_file.to_json(chosen), encoding="utf-8")
+    derived = None if options.derived is None else _derive(chosen, model, options.derived)
+    if derived is not None:
+        rows.append(_derived_row(derived, model, every.seconds(model)))
     if terminal.json:
-        terminal.record({"program": program.digest, "strategies": rows, "plan": _described(chosen, model)})
+        described = _described(chosen, model)
+        if derived is not None:
+            described["derived"] = _described_masters(derived)
+        terminal.record(
+            {
+                "program": program.digest,
+                "calibration": machine,
+                "strategies": rows,
+                "plan": described,
+            }
+        )
     else:
         terminal.table(COLUMNS, rows, title=f"{program.name}: {_counted(program)}")
         terminal.table(
@@ -86,8 +124,25 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
             title=f"keys of {chosen.strategy}",
         )
         terminal.note(explain(chosen, model, every))
+        if derived is not None:
+            terminal.note(explain_derived(derived))
+        if machine is None:
+            terminal.note("times are of another machine: keywright calibrate measures this one")
     if options.picture is not None:
         draw_frontier(planner, plans, best, options.picture, terminal)
+    if options.rotations is not None:
+        draw_rotations(chosen, options.rotations, terminal)
+    if options.residency is not None:
+        draw_residency(chosen, model, options.residency, terminal)
+
+
+def _model(options: argparse.Namespace) -> tuple[planning.CostModel, str | None]:
+    """The cost model, and the machine that it is of; None for the built-in weights."""
+    path: Path = options.machine or default_path()
+    if options.machine is None and not path.is_file():
+        return planning.CostModel(), None
+    found = Calibration.load(path)
+    return found.model, found.machine
 
 
 def parse_budget(memory: str | None, time: str | None, every: float) -> planning.Budget:
@@ -102,12 +157,7 @@ def parse_budget(memory: str | None, time: str | None, every: float) -> planning
         CommandError: neither a number nor a known unit.
     """
     if memory is not None:
-        match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([A-Za-z]*)", memory.strip())
-        if match is None or match[2] not in UNITS:
-            raise CommandError(
-                f"{memory!r} is no amount of memory; write a number and one of {', '.join(UNITS)[2:]}"
-            )
-        return planning.Budget(stored_bytes=float(match[1]) * UNITS[match[2]])
+        return planning.Budget(stored_bytes=parse_bytes(memory))
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([xs])", (time or "1.05x").strip())
     if match is None:
         raise CommandError(
@@ -142,6 +192,60 @@ def explain(plan: planning.KeyPlan, model: planning.CostModel, every: planning.K
     return text
 
 
+def explain_derived(derived: planning.DerivedKeys) -> str:
+    """The master keys in words."""
+    return (
+        f"{len(derived.masters)} master keys at level {derived.shape.level} of their chain, "
+        f"{derived.master_bytes / 1e6:,.1f} MB with {len(derived.extra_bits)} extra primes. The client makes "
+        f"{derived.sent_bytes / 1e6:,.1f} MB in {derived.client_seconds:.1f} s and sends them, "
+        f"{len(derived.direct)} other keys included. The server derives {derived.derived} keys in "
+        f"{derived.server_seconds:.1f} s on one thread, in at most {derived.depth} steps each, and holds "
+        f"{derived.stored_bytes / 1e6:,.1f} MB unless it forgets them. "
+        f"Masters: {', '.join(_name(automorphism) for automorphism in derived.masters)}."
+    )
+
+
+def _derive(plan: planning.KeyPlan, model: planning.CostModel, sent: str) -> planning.DerivedKeys:
+    planner = planning.DerivationPlanner(plan, model)
+    if sent:
+        return planner.best(parse_bytes(sent))
+    if not planner.priced:
+        return planner.best(float("inf"))
+    return planner.priced[0]
+
+
+def _derived_row(
+    derived: planning.DerivedKeys, model: planning.CostModel, every: float
+) -> dict[str, str | int | float | None]:
+    return {
+        **_row(derived.plan, model, every),
+        "name": f"{derived.plan.strategy}, derived",
+        "stored_bytes": derived.stored_bytes,
+        "sent_bytes": derived.sent_bytes,
+        "client_keygen_s": derived.client_seconds,
+        "noise_bits": round(derived.noise_bits, 2),
+        "gap": None,
+    }
+
+
+def _described_masters(derived: planning.DerivedKeys) -> dict[str, object]:
+    group = derived.plan.program.automorphisms
+    return {
+        "masters": [group.galois_element(automorphism) for automorphism in derived.masters],
+        "extra_bits": list(derived.extra_bits),
+        "chain_level": derived.shape.level,
+        "master_bytes": derived.master_bytes,
+        "sent_bytes": derived.sent_bytes,
+        "stored_bytes": derived.stored_bytes,
+        "client_s": derived.client_seconds,
+        "server_s": derived.server_seconds,
+        "direct_keys": len(derived.direct),
+        "derived": derived.derived,
+        "depth": derived.depth,
+        "noise_bits": round(derived.noise_bits, 2),
+    }
+
+
 def _load(options: argparse.Namespace) -> planning.Program:
     path: Path = options.program
     if path.suffix == ".json":
@@ -151,7 +255,7 @@ def _load(options: argparse.Namespace) -> planning.Program:
             )
         return planning.Program.from_json(path.read_text(encoding="utf-8", errors="replace"))
     compiled = compile_model(path, options.calibration, options.preset)
-    return convert(compiled.program, compiled.parameters, path.stem)
+    return convert(compiled.program, compiled.parameters, path.stem, compiled.plans)
 
 
 def _counted(program: planning.Program) -> str:

@@ -6,17 +6,21 @@ from pathlib import Path
 
 import keywright as kw
 from keywright import nn
-from keywright._terminal import Column, Terminal
+from keywright._terminal import Column, Terminal, Value
 from keywright.nn.encrypted import EncryptedBackend
+from keywright.plan import plan_file
+from keywright.plan.execution import PlanExecution
 
 from .common import (
     EVALUATION_KEYS,
     PARAMETERS,
+    PLAN,
     PROGRAM,
     CommandError,
     ciphertext_name,
     group_ciphertexts,
     new_folder,
+    parse_bytes,
     require_files,
 )
 from .session import bootstrap_plans
@@ -27,6 +31,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--keys", type=Path, required=True, help="server folder of keywright keygen")
     parser.add_argument("--input", type=Path, required=True, help="folder of keywright encrypt")
     parser.add_argument("--out", type=Path, required=True, help="folder of encrypted results to make")
+    parser.add_argument(
+        "--key-memory",
+        help="most bytes of keys in memory, as 2GiB: keys are read ahead of their use, and dropped; for keys "
+        "that were made with a plan",
+    )
 
 
 def run(options: argparse.Namespace, terminal: Terminal) -> None:
@@ -35,15 +44,19 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     parameters = kw.Parameters.load(options.keys / PARAMETERS)
     program = nn.Program.load(options.keys / PROGRAM)
     samples = group_ciphertexts(options.input, program.input_layout.ciphertexts)
-    keys = kw.EvaluationKeys.load(options.keys / EVALUATION_KEYS, parameters)
+    bootstraps = bootstrap_plans(program)
+    execution = None
+    if (options.keys / PLAN).is_file():
+        execution = PlanExecution(plan_file.load(options.keys / PLAN), parameters, program, bootstraps)
+    keys = _keys(options, parameters, execution)
     evaluator = kw.Evaluator(parameters, keys)
-    bootstrappers = [kw.Bootstrapper(plan) for plan in bootstrap_plans(program)]
+    bootstrappers = [kw.Bootstrapper(plan) for plan in bootstraps]
     steps = len(samples) * sum(step.operation != "input" for step in program.instructions)
     with (
         new_folder(options.out) as folder,
         terminal.progress("operations on ciphertexts", steps) as advance,
     ):
-        backend = EncryptedBackend(evaluator, bootstrappers, on_step=lambda: advance(1))
+        backend = EncryptedBackend(evaluator, bootstrappers, on_step=lambda: advance(1), plan=execution)
         backend.prepare(program)
         start = time.perf_counter()
         for number, paths in enumerate(samples):
@@ -51,13 +64,46 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
             for index, ciphertext in enumerate(backend.run(program, inputs)):
                 ciphertext.save(folder / ciphertext_name(number, index))
         seconds = time.perf_counter() - start
-    row = {"samples": len(samples), "seconds": seconds, "seconds_per_sample": seconds / len(samples)}
+    row: dict[str, Value] = {
+        "samples": len(samples),
+        "seconds": seconds,
+        "seconds_per_sample": seconds / len(samples),
+    }
     columns = [
         Column("samples", "samples", "number"),
         Column("seconds", "time", "seconds"),
         Column("seconds_per_sample", "per sample", "seconds"),
     ]
     terminal.table(columns, [row])
+    if keys.streaming is not None:
+        _report_streaming(keys, terminal)
+
+
+def _keys(
+    options: argparse.Namespace, parameters: kw.Parameters, execution: PlanExecution | None
+) -> kw.EvaluationKeys:
+    path = options.keys / EVALUATION_KEYS
+    if options.key_memory is None:
+        keys = kw.EvaluationKeys.load(path, parameters)
+    elif execution is None:
+        raise CommandError(
+            f"--key-memory needs {options.keys / PLAN}: make the keys with keywright keygen --plan"
+        )
+    else:
+        memory = parse_bytes(options.key_memory)
+        keys = kw.EvaluationKeys.stream(path, parameters, memory, execution.key_steps())
+    return keys if execution is None else execution.follow(keys)
+
+
+def _report_streaming(keys: kw.EvaluationKeys, terminal: Terminal) -> None:
+    columns = [
+        Column("loads", "keys read", "number"),
+        Column("ahead", "ahead of use", "number"),
+        Column("bytes", "bytes read", "bytes"),
+        Column("peak_bytes", "most in memory", "bytes"),
+        Column("waited_s", "waited", "seconds"),
+    ]
+    terminal.table(columns, [dict(keys.streaming or {})], title="streamed keys")
 
 
 def _load(path: Path, parameters: kw.Parameters) -> kw.Ciphertext:

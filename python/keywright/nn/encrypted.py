@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -28,6 +28,9 @@ from .errors import BackendMisuse
 from .polynomials import polynomial_depth
 from .program import Program
 from .sparse import Vector
+
+if TYPE_CHECKING:
+    from keywright.plan.execution import PlanExecution
 
 
 def _special(parameters: Parameters) -> list[int]:
@@ -164,6 +167,8 @@ class EncryptedBackend:
         bootstrappers: of the program's bootstraps, in order.
         on_step: called after each operation.
         special: of the keys of `key_specs`.
+        plan: the plan that the evaluator's keys follow, if they do: says for which primes diagonals are
+            encoded.
     """
 
     def __init__(
@@ -173,8 +178,9 @@ class EncryptedBackend:
         *,
         on_step: Callable[[], object] | None = None,
         special: Sequence[int] | None = None,
+        plan: "PlanExecution | None" = None,
     ) -> None:
-        self.evaluator, self.bootstrappers = evaluator, tuple(bootstrappers)
+        self.evaluator, self.bootstrappers, self._plan = evaluator, tuple(bootstrappers), plan
         self._on_step = on_step
         self._special = _special(evaluator.parameters) if special is None else list(special)
         self._encoded: dict[tuple[LinearTransform, int], tuple[list[int], list[EncodedTransform]]] = {}
@@ -298,7 +304,8 @@ class EncryptedBackend:
     def _encode_operand(self, transform: LinearTransform, operand: int, level: int) -> EncodedTransform:
         parameters = self.evaluator.parameters
         diagonals = {r: transform.full_diagonal(operand, r) for r in transform.diagonals[operand]}
-        return EncodedTransform(parameters, diagonals, transform.slots, level, transform.n1, self._special)
+        special = self._special if self._plan is None else self._plan.special(level)
+        return EncodedTransform(parameters, diagonals, transform.slots, level, transform.n1, special)
 
     def _done(self, result: Ciphertext) -> Ciphertext:
         if self._on_step is not None:

@@ -9,8 +9,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
 
-TERNARY_BOUNDS = {10: 26, 11: 53, 12: 106, 13: 214, 14: 430, 15: 868, 16: 1747, 17: 3523}
-"""log2(N) to the most bits of a key's modulus: 128-bit security, uniform ternary secret."""
+from keywright._core import maximum_log_qp
+
+SLACK = 1e-9
+"""Bits by which a digit may exceed the special primes for the rounding of logarithms, as `KeySpec` has it."""
 
 
 @dataclass(frozen=True)
@@ -19,14 +21,15 @@ class Chain:
 
     Attributes:
         log_n: base-2 logarithm of the ring degree N.
-        q: bits of q_0, q_1, ...
+        q: bits of q_0, q_1, ...: whole ones, or base-2 logarithms for the primes of parameters.
         p: bits of the special primes.
-        bound: most bits that a key's modulus may have; None takes the bound for a uniform ternary secret.
+        bound: most bits that a key's modulus may have; None takes the engine's bound for a uniform ternary
+            secret.
     """
 
     log_n: int
-    q: tuple[int, ...]
-    p: tuple[int, ...]
+    q: tuple[float, ...]
+    p: tuple[float, ...]
     bound: int | None = None
 
     def __post_init__(self) -> None:
@@ -41,7 +44,7 @@ class Chain:
             if not 1 <= len(primes) <= most:
                 raise ValueError(f"{len(primes)} primes {name}; there must be from 1 to {most}")
             for bits in primes:
-                if not 20 <= bits <= 61:
+                if not 20 <= bits <= 61.01:
                     raise ValueError(f"a prime of {name} has {bits} bits; it must have from 20 to 61")
 
     @property
@@ -52,14 +55,14 @@ class Chain:
     @property
     def modulus_bound(self) -> int:
         """Most bits of the modulus of a key."""
-        return TERNARY_BOUNDS[self.log_n] if self.bound is None else self.bound
+        return maximum_log_qp(self.log_n) if self.bound is None else self.bound
 
-    def pool(self, level: int) -> tuple[int, ...]:
+    def pool(self, level: int) -> tuple[float, ...]:
         """Bits of the primes that can be special for a key of this level: the special ones, then the
         ciphertext primes above it
         from the top down, as long as the key's modulus stays within the bound."""
         left = self.modulus_bound - sum(self.q[: level + 1])
-        out = []
+        out: list[float] = []
         for bits in (*self.p, *reversed(self.q[level + 1 :])):
             left -= bits
             if left < 0:
@@ -85,9 +88,15 @@ class Shape:
     special: int
 
     @cached_property
-    def special_bits(self) -> int:
+    def special_bits(self) -> float:
         """Bits of the product of the special primes."""
         return sum(self.chain.pool(self.level)[: self.special])
+
+    @property
+    def special_primes(self) -> tuple[int, ...]:
+        """Their indices, counted through q_0 .. q_L, p_0, ..."""
+        own, top = len(self.chain.p), self.chain.max_level
+        return tuple(top + 1 + place if place < own else top - (place - own) for place in range(self.special))
 
     @cached_property
     def digits(self) -> tuple[int, ...]:
@@ -95,11 +104,11 @@ class Shape:
         larger than the product of
         the special primes."""
         starts: list[int] = []
-        bits = count = 0
+        bits, count = 0.0, 0
         for index, width in enumerate(self.chain.q[: self.level + 1]):
-            if not starts or count == self.alpha or bits + width > self.special_bits:
+            if not starts or count == self.alpha or bits + width > self.special_bits + SLACK:
                 starts.append(index)
-                bits = count = 0
+                bits, count = 0.0, 0
             bits += width
             count += 1
         return tuple(starts)
@@ -107,7 +116,7 @@ class Shape:
     @property
     def legal(self) -> bool:
         """Whether every digit is at most the product of the special primes."""
-        return max(self.chain.q[: self.level + 1]) <= self.special_bits
+        return max(self.chain.q[: self.level + 1]) <= self.special_bits + SLACK
 
     @property
     def stored_bytes(self) -> int:

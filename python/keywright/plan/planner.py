@@ -52,11 +52,30 @@ class Planner:
                 strategy.plan(program, model),
                 *(strategy.plan(program, model, policy) for policy in POLICIES),
             ]
-            self.published += [plan for plan in plans if plan.max_hops <= max_hops]
+            self.published += [plan for plan in plans if plan.max_hops <= max_hops and self.quiet(plan)]
         say("frontier")
         self._search = FrontierSearch(program, model, max_hops=max_hops)
-        self.points = _frontier(self._search.descend())
+        points = self._search.descend()
+        if program.noise_bits is not None:
+            points = [point for point in points if self.quiet(self.plan(point))]
+            if not points and not self.published:
+                raise InfeasibleBudgetError(self._loud())
+        self.points = _frontier(points)
         self._bound = LowerBound(program, model, max_hops=max_hops)
+
+    def quiet(self, plan: KeyPlan) -> bool:
+        """Whether a plan is within the program's error budget."""
+        budget = self.program.noise_bits
+        return budget is None or plan.noise_bits(self.model) <= budget
+
+    def _loud(self) -> str:
+        """What is wrong with an error budget that no plan keeps."""
+        fastest = STRATEGIES["kds"].plan(self.program, self.model)
+        return (
+            f"{self.program.name}: no plan found is within {self.program.noise_bits} bits of noise; with a "
+            f"key for every rotation, the fastest digits make {fastest.noise_bits(self.model):.2f}. "
+            "A key adds less the more its special primes are above its digits"
+        )
 
     def best(self, budget: Budget, seconds: float = 60.0) -> KeyPlan:
         """The best plan within a budget, with the gap that is proven.
@@ -74,7 +93,7 @@ class Planner:
         found = [plan for plan in (self._searched(budget), *self.published) if plan is not None]
         found = [plan for plan in found if self._fits(plan, budget)]
         exact = self._exact(budget, seconds)
-        if exact is not None and self._fits(exact, budget):
+        if exact is not None and self._fits(exact, budget) and self.quiet(exact):
             found.append(exact)
         if not found:
             raise InfeasibleBudgetError(self._least(budget))
@@ -115,9 +134,13 @@ class Planner:
 
     def _smallest(self) -> KeyPlan:
         """The plan of fewest bytes that is found."""
-        point = self.plan(min(self.points, key=lambda point: point.stored_bytes))
-        exact = self._exact(Budget(seconds=1e3 * point.seconds(self.model)), 60.0)
-        return point if exact is None else min(point, exact, key=lambda plan: plan.stored_bytes)
+        points = sorted(self.points, key=lambda point: point.stored_bytes)[:1]
+        found = [*(self.plan(point) for point in points), *self.published]
+        limit = 1e3 * max(plan.seconds(self.model) for plan in found)
+        exact = self._exact(Budget(seconds=limit), 10.0)
+        if exact is not None and self.quiet(exact):
+            found.append(exact)
+        return min(found, key=lambda plan: plan.stored_bytes)
 
     def _fits(self, plan: KeyPlan, budget: Budget) -> bool:
         if budget.stored_bytes is not None:
@@ -144,11 +167,14 @@ class Planner:
                 f"{name}: the smallest plan found has {smallest.stored_bytes / 1e9:.3f} GB of keys, "
                 f"the budget is {budget.stored_bytes / 1e9:.3f} GB; its largest key, of level "
                 f"{largest.level}, has {largest.stored_bytes / 1e6:.0f} MB. "
+                f"By count, none of at most {self.max_hops} hops has less than "
+                f"{self._bound.counted_bytes / 1e9:.3f} GB. "
                 "More hops or more special primes would make it smaller"
             )
-        fastest = min(self.points, key=lambda point: point.seconds)
+        plans = [*(self.plan(point) for point in self.points), *self.published]
+        fastest = min(plans, key=lambda plan: plan.seconds(self.model))
         return (
-            f"{name}: the fastest plan found takes {fastest.seconds:.3f} s, "
+            f"{name}: the fastest plan found takes {fastest.seconds(self.model):.3f} s, "
             f"the budget is {budget.seconds:.3f} s; it has {fastest.stored_bytes / 1e9:.3f} GB of keys"
         )
 

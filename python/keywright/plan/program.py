@@ -64,12 +64,14 @@ class Program:
         chain: the primes.
         groups: automorphisms, in program order.
         relinearizations: by level, each level once.
+        noise_bits: the error budget: the most that `KeyPlan.noise_bits` of a plan may be; None for any.
     """
 
     name: str
     chain: Chain
     groups: tuple[Group, ...]
     relinearizations: tuple[Relinearizations, ...] = ()
+    noise_bits: float | None = None
 
     def __post_init__(self) -> None:
         """Check levels and counts.
@@ -78,6 +80,10 @@ class Program:
             ProgramError: a level outside the chain, a count below 1, an automorphism outside the slots, too
                 many groups.
         """
+        if self.noise_bits is not None and not 0 <= self.noise_bits < float("inf"):
+            raise ProgramError(
+                f"{self.name}: an error budget of {self.noise_bits} bits is not one, 0 or more"
+            )
         if len(self.groups) > MAX_GROUPS:
             raise ProgramError(f"{self.name}: {len(self.groups)} groups; there may be {MAX_GROUPS}")
         uses: tuple[Group | Relinearizations, ...] = (*self.groups, *self.relinearizations)
@@ -112,7 +118,7 @@ class Program:
                 found[key] = group
             else:
                 found[key] = Group(old.name, old.level, old.targets, old.count + group.count)
-        return Program(self.name, self.chain, tuple(found.values()), self.relinearizations)
+        return Program(self.name, self.chain, tuple(found.values()), self.relinearizations, self.noise_bits)
 
     def highest_levels(self) -> dict[Automorphism, int]:
         """Every automorphism with the highest level at which it is needed, sorted."""
@@ -125,6 +131,7 @@ class Program:
     def to_json(self) -> str:
         """The documented form: automorphisms are rotations to the left, a conjugation besides as [step,
         1]."""
+        budget = {} if self.noise_bits is None else {"noise_bits": self.noise_bits}
         return json.dumps(
             {
                 "format": FORMAT,
@@ -135,11 +142,12 @@ class Program:
                         "name": group.name,
                         "level": group.level,
                         "count": group.count,
-                        "targets": [[a.step, 1] if a.conjugate else a.step for a in group.targets],
+                        "targets": [describe(a) for a in group.targets],
                     }
                     for group in self.groups
                 ],
                 "relinearizations": [asdict(use) for use in self.relinearizations],
+                **budget,
             },
             separators=(",", ":"),
         )
@@ -184,6 +192,29 @@ def make_group(
     return Group(name, level, tuple(sorted(targets - {Automorphism(0)})), count)
 
 
+def describe(automorphism: Automorphism) -> int | list[int]:
+    """Steps to the left, or [steps, 1] with a conjugation besides."""
+    return [automorphism.step, 1] if automorphism.conjugate else automorphism.step
+
+
+def read_automorphism(entry: Any, where: str = "") -> Automorphism:
+    """What `describe` wrote.
+
+    Raises:
+        ProgramError: a conjugation that is neither 0 nor 1.
+    """
+    step, conjugate = (entry, 0) if isinstance(entry, int) else entry
+    if conjugate not in (0, 1):
+        raise ProgramError(f"{where}conjugation {conjugate} must be 0 or 1")
+    return Automorphism(int(step), bool(conjugate))
+
+
+def _width(bits: object) -> float:
+    if isinstance(bits, bool) or not isinstance(bits, int | float):
+        raise ProgramError(f"a prime has {bits!r} bits; that is no number")
+    return bits
+
+
 def _read(cls: type[Program], data: Mapping[str, Any]) -> Program:
     chain = data["chain"]
     bound = chain.get("bound")
@@ -191,21 +222,20 @@ def _read(cls: type[Program], data: Mapping[str, Any]) -> Program:
     for order, entry in enumerate(data["groups"]):
         targets = set()
         for target in entry["targets"]:
-            step, conjugate = (target, 0) if isinstance(target, int) else target
-            if conjugate not in (0, 1):
-                raise ProgramError(f"group {order}: conjugation {conjugate} must be 0 or 1")
-            targets.add(Automorphism(int(step), bool(conjugate)))
+            targets.add(read_automorphism(target, f"group {order}: "))
         groups.append(
             Group(str(entry["name"]), int(entry["level"]), tuple(sorted(targets)), int(entry["count"]))
         )
+    noise = data.get("noise_bits")
     return cls(
         str(data["name"]),
         Chain(
             int(chain["log_n"]),
-            tuple(int(bits) for bits in chain["q"]),
-            tuple(int(bits) for bits in chain["p"]),
+            tuple(_width(bits) for bits in chain["q"]),
+            tuple(_width(bits) for bits in chain["p"]),
             None if bound is None else int(bound),
         ),
         tuple(groups),
         tuple(Relinearizations(int(use["level"]), int(use["count"])) for use in data["relinearizations"]),
+        None if noise is None else float(noise),
     )

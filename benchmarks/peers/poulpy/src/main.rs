@@ -25,13 +25,18 @@ fn main() -> ExitCode {
 
 fn run() -> Result<(), Box<dyn Error>> {
     let options = Options::parse(std::env::args().skip(1))?;
-    let bootstrap = options.works.contains("bootstrap");
+    let invariant = options.works.contains("bootstrap-conjugate-invariant");
+    let bootstrap = invariant || options.works.contains("bootstrap");
     if options.threads == 1 {
-        return if bootstrap { serial::bootstrap::measure(options.runs, 1) } else { serial::scheme::measure(&options) };
+        return if bootstrap {
+            serial::bootstrap::measure(invariant, options.runs, 1)
+        } else {
+            serial::scheme::measure(&options)
+        };
     }
     rayon::ThreadPoolBuilder::new().num_threads(options.threads).build_global()?;
     if bootstrap {
-        return parallel::bootstrap::measure(options.runs, options.threads);
+        return parallel::bootstrap::measure(invariant, options.runs, options.threads);
     }
     parallel::scheme::measure(&options)
 }

@@ -1,6 +1,6 @@
 //! The measurements on poulpy's back end for several threads, which costs 2 to 5% on one.
 
-use poulpy_cpu_avx512::NTT3x42IfmaRayon as Engine;
+use poulpy_cpu_avx512::{NTT3x42CIIfmaRayon as EngineCi, NTT3x42IfmaRayon as Engine};
 
 const BACKEND: &str = "ntt3x42-ifma-rayon";
 

@@ -1,5 +1,3 @@
-use keywright_rlwe::for_each_item;
-
 use super::Evaluator;
 use crate::{BfvError, Ciphertext, Plaintext};
 
@@ -53,10 +51,8 @@ impl Evaluator<'_> {
     /// Mixed parameters.
     pub fn neg(&self, a: &Ciphertext) -> Result<Ciphertext, BfvError> {
         self.require(a)?;
-        let ring = self.parameters.rlwe().ring();
         let mut out = a.clone();
-        let limbs = out.rlwe.polys.iter_mut().flat_map(|poly| poly.limbs_mut().enumerate()).collect();
-        for_each_item(limbs, |_, (i, limb)| ring.backend().neg_assign(ring.modulus(i), limb));
+        out.rlwe.neg_assign(self.parameters.rlwe());
         Ok(out)
     }
 
@@ -89,26 +85,9 @@ impl Evaluator<'_> {
         self.require_pair(a, b)?;
         let operation = if sign == Sign::Plus { "add" } else { "sub" };
         let estimate = a.estimate.plus(b.estimate).checked(operation)?;
-        let ring = self.parameters.rlwe().ring();
-        let shared = a.rlwe.polys.len().min(b.rlwe.polys.len());
-        let limbs = a
-            .rlwe
-            .polys
-            .iter_mut()
-            .zip(&b.rlwe.polys)
-            .flat_map(|(x, y)| x.limbs_mut().zip(y.limbs()).enumerate())
-            .collect();
-        for_each_item(limbs, |_, (i, (x, y)): (usize, (&mut [u64], &[u64]))| match sign {
-            Sign::Plus => ring.backend().add_assign(ring.modulus(i), x, y),
-            Sign::Minus => ring.backend().sub_assign(ring.modulus(i), x, y),
-        });
-        // Parts of higher degree that only b has.
-        for poly in &b.rlwe.polys[shared..] {
-            let mut copy = poly.clone();
-            if sign == Sign::Minus {
-                copy.limbs_mut().enumerate().for_each(|(i, l)| ring.backend().neg_assign(ring.modulus(i), l));
-            }
-            a.rlwe.polys.push(copy);
+        match sign {
+            Sign::Plus => a.rlwe.add_assign(&b.rlwe, self.parameters.rlwe()),
+            Sign::Minus => a.rlwe.sub_assign(&b.rlwe, self.parameters.rlwe()),
         }
         a.estimate = estimate;
         Ok(())

@@ -82,9 +82,10 @@ impl Evaluator<'_> {
         let added = noise::key_switch(rlwe, &found.plan, &found.key);
         let estimate = a.estimate.with_error(&self.parameters, a.level(), added).checked("relinearize")?;
         let decomposed = Decomposed::new(rlwe, found.plan.clone(), c2)?;
-        let rows = decomposed.rows_of(&found.key, found.coalesce)?;
+        let key = found.key.load()?;
+        let rows = decomposed.rows_of(&key, found.coalesce)?;
         let finish = [Finish { addend: [Some(c0), Some(c1)], automorphism: None }];
-        let switched = decomposed.switch(&[(&found.key, rows)], &finish).remove(0);
+        let switched = decomposed.switch(&[(&key, rows)], &finish).remove(0);
         a.with("relinearize", switched, estimate)
     }
 }

@@ -67,9 +67,10 @@ impl Evaluator<'_> {
                 wanted.into_iter().partition(|(_, _, found)| Arc::ptr_eq(&found.plan, &plan));
             wanted = rest;
             let decomposed = Decomposed::new(rlwe, plan, c1)?;
+            let loaded = group.iter().map(|(_, _, found)| found.key.load()).collect::<Result<Vec<_>, _>>()?;
             let mut keys = Vec::with_capacity(group.len());
-            for (_, _, found) in &group {
-                keys.push((&*found.key, decomposed.rows_of(&found.key, found.coalesce)?));
+            for ((_, _, found), key) in group.iter().zip(&loaded) {
+                keys.push((&**key, decomposed.rows_of(key, found.coalesce)?));
             }
             let finish: Vec<_> = group
                 .iter()

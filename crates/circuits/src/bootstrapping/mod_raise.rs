@@ -182,7 +182,8 @@ fn switch(
     c1: &Poly<keywright_ring::Evaluation>,
 ) -> Result<RlweCiphertext, CircuitError> {
     let decomposed = Decomposed::new(rlwe, found.plan.clone(), c1)?;
-    let rows = decomposed.rows_of(&found.key, found.coalesce)?;
+    let key = found.key.load()?;
+    let rows = decomposed.rows_of(&key, found.coalesce)?;
     let finish = [Finish { addend: [Some(c0), None], automorphism: None }];
-    Ok(decomposed.switch(&[(&found.key, rows)], &finish).remove(0))
+    Ok(decomposed.switch(&[(&key, rows)], &finish).remove(0))
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use keywright_ckks::{Ciphertext, Evaluator};
 use keywright_ring::backend::UniformRow;
 use keywright_ring::{Buffer, Evaluation, Poly, Ring};
-use keywright_rlwe::{Decomposed, Finish, for_each_item};
+use keywright_rlwe::{Decomposed, Parameters, SwitchingKey, for_each_item};
 
 use super::LinearTransform;
 use super::keys::Rotation;
@@ -14,8 +14,6 @@ use crate::CircuitError;
 pub(super) struct Input<'a> {
     pub(super) transform: &'a LinearTransform,
     pub(super) ciphertext: &'a Ciphertext,
-    /// From one tier to the next, if there are several.
-    pub(super) hop: Option<Rotation>,
     pub(super) tiers: Vec<Tier<'a>>,
     /// Whether every baby step is a key switch, 0 as well: see [`super::raised`].
     pub(super) raised: bool,
@@ -23,30 +21,83 @@ pub(super) struct Input<'a> {
 
 /// The baby steps that are rotations of one polynomial pair.
 pub(super) struct Tier<'a> {
-    /// Both halves at the transform's level: of the input, or of what the hops before make of it.
+    /// The tier that it is a rotation of, which is before it; none for the input itself.
+    pub(super) made: Option<(usize, Rotation)>,
+    /// Its own position among the plan's baby steps, if it is one of them.
+    pub(super) baby: Option<usize>,
+    /// Both halves at the transform's level.
     pub(super) halves: [Cow<'a, Poly<Evaluation>>; 2],
-    /// Rotations of it, other than 0.
-    pub(super) babies: Vec<Rotation>,
+    /// Rotations of it, each with its position among the plan's baby steps.
+    pub(super) babies: Vec<(usize, Rotation)>,
 }
 
 impl Input<'_> {
-    /// Computes the halves of every tier but the first: each is the one before, rotated.
+    /// Computes the halves of every tier but the first, each with a whole key switch of another. Those of one tier whose keys have one
+    /// shape share its decomposition.
     pub(super) fn hop(&mut self, evaluator: &Evaluator<'_>) -> Result<(), CircuitError> {
         let rlwe = evaluator.parameters().rlwe();
-        let Some(Rotation { found, automorphism, .. }) = &self.hop else { return Ok(()) };
-        for tier in 1..self.tiers.len() {
-            let [first, second] = &self.tiers[tier - 1].halves;
-            let decomposed = Decomposed::new(rlwe, found.plan.clone(), second)?;
-            let rows = decomposed.rows_of(&found.key, found.coalesce)?;
-            let addend = [Some(&**first), None];
-            let finish = Finish { addend, automorphism: Some(&**automorphism) };
-            let rotated = decomposed.switch(&[(&found.key, rows)], &[finish]).remove(0);
-            let mut polys = rotated.polys.into_iter();
-            if let (Some(first), Some(second)) = (polys.next(), polys.next()) {
-                self.tiers[tier].halves = [Cow::Owned(first), Cow::Owned(second)];
+        let mut left: Vec<usize> = (1..self.tiers.len()).collect();
+        while let Some(&first) = left.first() {
+            let Some((from, rotation)) = &self.tiers[first].made else { break };
+            let (from, plan) = (*from, rotation.found.plan.clone());
+            let together = |&tier: &usize| {
+                let made = self.tiers[tier].made.as_ref();
+                made.is_some_and(|(of, other)| *of == from && Arc::ptr_eq(&other.found.plan, &plan))
+            };
+            let (group, rest): (Vec<usize>, Vec<usize>) = left.iter().partition(|tier| together(tier));
+            left = rest;
+            let rotations: Vec<&Rotation> =
+                group.iter().filter_map(|&tier| self.tiers[tier].made.as_ref()).map(|(_, r)| r).collect();
+            let [first_half, second_half] = &self.tiers[from].halves;
+            let switched = Rotation::switch(rlwe, &rotations, [first_half, second_half])?;
+            for (tier, halves) in group.into_iter().zip(switched) {
+                self.tiers[tier].halves = halves.map(Cow::Owned);
             }
         }
         Ok(())
+    }
+
+    /// Deviation that its key switches add to the result, before the giant steps: `routed` tiers each with the rows of all that is made of
+    /// them, those of a plan as it knows them.
+    pub(super) fn switching_deviation(&self, rlwe: &Parameters, routed: bool) -> f64 {
+        let (transform, ciphertext) = (self.transform, self.ciphertext);
+        let rotations = self.tiers.iter().flat_map(|tier| &tier.babies);
+        let switched = rotations.map(|(_, rotation)| rotation.raised_variance(rlwe)).fold(0.0, f64::max);
+        let hopped: Vec<f64> = self
+            .tiers
+            .iter()
+            .map(|tier| tier.made.as_ref().map_or(0.0, |(_, hop)| hop.variance(rlwe)))
+            .map(|variance| ciphertext.deviation_of(variance))
+            .collect();
+        if !routed {
+            let [within, hops] = transform.switch_growth();
+            let hop = hopped.last().copied().unwrap_or(0.0);
+            return within * ciphertext.deviation_of(switched) + hops * hop;
+        }
+        let rotated = self.tiers.iter().flat_map(|tier| tier.babies.iter().map(|(baby, _)| *baby));
+        let mut sum = transform.growth_of(rotated) * ciphertext.deviation_of(switched);
+        let mut below: Vec<Vec<usize>> = self
+            .tiers
+            .iter()
+            .map(|tier| tier.babies.iter().map(|(baby, _)| *baby).chain(tier.baby).collect())
+            .collect();
+        for index in (1..self.tiers.len()).rev() {
+            let babies = std::mem::take(&mut below[index]);
+            sum += transform.growth_of(babies.iter().copied()) * hopped[index];
+            if let Some((from, _)) = self.tiers[index].made {
+                below[from].extend(babies);
+            }
+        }
+        sum
+    }
+
+    /// For each baby step whether it is a tier: `P` times that is zero modulo the special primes.
+    fn lifted(&self) -> Vec<bool> {
+        let mut out = vec![false; self.transform.plan().babies.len()];
+        for baby in self.tiers.iter().filter(|_| !self.raised).filter_map(|tier| tier.baby) {
+            out[baby] = true;
+        }
+        out
     }
 }
 
@@ -55,8 +106,8 @@ pub(super) struct Hoisted<'a> {
     /// Index of the input, and of its tier.
     tier: (usize, usize),
     decomposed: Decomposed<'a>,
-    /// For each: position among the plan's baby steps, the rotation, the digit of each key row.
-    rotations: Vec<(usize, &'a Rotation, Vec<usize>)>,
+    /// For each: position among the plan's baby steps, the rotation, its key, the digit of each key row.
+    rotations: Vec<(usize, &'a Rotation, Arc<SwitchingKey>, Vec<usize>)>,
 }
 
 /// Decomposes every input once for each kind of key among its baby steps.
@@ -66,12 +117,13 @@ pub(super) fn hoist<'a>(
 ) -> Result<Vec<Hoisted<'a>>, CircuitError> {
     let rlwe = evaluator.parameters().rlwe();
     let mut out: Vec<Hoisted<'a>> = Vec::new();
-    let tiers = inputs.iter().enumerate().flat_map(|(index, input)| {
-        input.tiers.iter().enumerate().map(move |(hop, tier)| (index, input, hop, tier))
-    });
-    for (index, input, hop, tier) in tiers {
-        let (begin, steps) = (out.len(), input.transform.plan());
-        for rotation in &tier.babies {
+    let tiers = inputs
+        .iter()
+        .enumerate()
+        .flat_map(|(index, input)| input.tiers.iter().enumerate().map(move |(hop, tier)| (index, hop, tier)));
+    for (index, hop, tier) in tiers {
+        let begin = out.len();
+        for (baby, rotation) in &tier.babies {
             let plan = &rotation.found.plan;
             let group = match out[begin..].iter().position(|group| Arc::ptr_eq(group.decomposed.plan(), plan))
             {
@@ -82,10 +134,9 @@ pub(super) fn hoist<'a>(
                     out.len() - 1
                 }
             };
-            let rows = out[group].decomposed.rows_of(&rotation.found.key, rotation.found.coalesce)?;
-            let step = hop * steps.tier + rotation.steps;
-            let baby = steps.babies.partition_point(|&other| other < step);
-            out[group].rotations.push((baby, rotation, rows));
+            let key = rotation.found.key.load()?;
+            let rows = out[group].decomposed.rows_of(&key, rotation.found.coalesce)?;
+            out[group].rotations.push((*baby, rotation, key, rows));
         }
     }
     Ok(out)
@@ -111,6 +162,7 @@ pub(super) fn products(
         .scan(0, |sum, input| Some(std::mem::replace(sum, *sum + input.transform.plan().babies.len())))
         .collect();
     let total: usize = inputs.iter().map(|input| input.transform.plan().babies.len()).sum();
+    let lifted_babies: Vec<Vec<bool>> = inputs.iter().map(Input::lifted).collect();
     let scratch_words = hoisted.iter().map(|group| group.decomposed.scratch_words()).max().unwrap_or(0);
     let unspecified = || Poly::unspecified(n, first.limb_count());
     let mut sums: Vec<[Poly<Evaluation>; 2]> =
@@ -128,8 +180,7 @@ pub(super) fn products(
             input.tiers.iter().enumerate().map(move |(hop, tier)| (index, input, hop, tier))
         });
         for (index, input, hop, tier) in tiers {
-            let steps = input.transform.plan();
-            let unrotated = steps.babies.binary_search(&(hop * steps.tier)).ok().filter(|_| !input.raised);
+            let unrotated = tier.baby.filter(|_| !input.raised);
             let targets = lifted.chunks_exact_mut(n).zip(work.chunks_exact_mut(2 * n * total));
             for (position, (lifted, babies)) in positions.clone().zip(targets) {
                 if position > first.level() {
@@ -151,8 +202,8 @@ pub(super) fn products(
                 let targets = lifted.chunks_exact(n).zip(work.chunks_exact_mut(2 * n * total));
                 for ((position, raised), (lifted, babies)) in positions.clone().zip(&raised).zip(targets) {
                     let m = ring.modulus(first.prime(position));
-                    for (baby, rotation, rows) in &group.rotations {
-                        group.decomposed.multiply(raised, &rotation.found.key, rows, product_b, product_a);
+                    for (baby, rotation, key, rows) in &group.rotations {
+                        group.decomposed.multiply(raised, key, rows, product_b, product_a);
                         if position <= first.level() {
                             backend.add_assign(m, product_b, lifted);
                         }
@@ -166,7 +217,7 @@ pub(super) fn products(
         for ((position, mut limbs), babies) in
             positions.zip(group_limbs).zip(work.chunks_exact(2 * n * total))
         {
-            add_products(first, inputs, &offsets, giants, position, babies, ring, &mut limbs);
+            add_products(first, inputs, &offsets, &lifted_babies, giants, position, babies, ring, &mut limbs);
         }
     });
     sums
@@ -178,6 +229,7 @@ fn add_products(
     first: &LinearTransform,
     inputs: &[Input<'_>],
     offsets: &[usize],
+    lifted: &[Vec<bool>],
     giants: &[usize],
     position: usize,
     babies: &[u64],
@@ -192,13 +244,11 @@ fn add_products(
         for (&step, out) in giants.iter().zip(limbs.as_chunks_mut::<2>().0) {
             let mut free = expanded.chunks_exact_mut(words.len());
             let (mut diagonals, mut b, mut a) = (Vec::new(), Vec::new(), Vec::new());
-            for (input, offset) in inputs.iter().zip(offsets) {
+            for ((input, offset), lifted) in inputs.iter().zip(offsets).zip(lifted) {
                 let giant = input.transform.giants.iter().find(|giant| giant.step == step);
                 let terms = giant.into_iter().flat_map(|giant| &giant.terms);
                 for ((baby, diagonal), scratch) in terms.zip(&mut free) {
-                    let steps = input.transform.plan();
-                    let lifted = !input.raised && steps.babies[*baby].is_multiple_of(steps.tier);
-                    if lifted && position > first.level() {
+                    if lifted[*baby] && position > first.level() {
                         continue;
                     }
                     let (both_b, both_a) = babies[2 * n * (offset + baby)..][..2 * n].split_at(n);

@@ -75,6 +75,8 @@ pub struct LinearTransform {
     pub(super) giants: Vec<GiantStep>,
     /// By `P q_level`.
     pub(super) division: Arc<Division>,
+    /// By `P`.
+    pub(super) lowering: Arc<Division>,
     /// `P` modulo each ciphertext prime.
     pub(super) lift: Vec<ShoupFactor>,
     norms: RowNorms,
@@ -82,6 +84,8 @@ pub struct LinearTransform {
     rotated_norms: RowNorms,
     /// For each hop, of the diagonals whose tier comes after it.
     hop_norms: Vec<RowNorms>,
+    /// For each baby step, of its diagonals.
+    baby_norms: Vec<RowNorms>,
     spread: Spread,
     pub(super) deviation: f64,
 }
@@ -215,10 +219,12 @@ impl LinearTransform {
             special: special.to_vec(),
             giants,
             division: Arc::new(Division::new(rlwe, level, removed)),
+            lowering: Arc::new(Division::new(rlwe, level + 1, special.to_vec())),
             lift,
             norms: norms(&|_| true),
             rotated_norms: norms(&|r| !(r % plan.n1).is_multiple_of(plan.tier)),
             hop_norms: (1..=plan.hops()).map(|hop| norms(&|r| r % plan.n1 / plan.tier >= hop)).collect(),
+            baby_norms: plan.babies.iter().map(|&baby| norms(&|r| r % plan.n1 == baby)).collect(),
             spread: Spread::Arbitrary,
             deviation: variance.sqrt(),
             plan,
@@ -269,6 +275,27 @@ impl LinearTransform {
     /// By how much it multiplies those of key switches: within tiers, and of all hops, added.
     pub(super) fn switch_growth(&self) -> [f64; 2] {
         [self.norm(&self.rotated_norms), self.hop_norms.iter().map(|norms| self.norm(norms)).sum()]
+    }
+
+    /// By how much it multiplies deviations of these baby steps, at most: largest rows are added, or the whole is taken.
+    pub(super) fn growth_of(&self, babies: impl IntoIterator<Item = usize>) -> f64 {
+        let norms = babies.into_iter().map(|baby| self.norm(&self.baby_norms[baby]));
+        let sum = match self.spread {
+            Spread::Arbitrary => norms.sum(),
+            Spread::RootMeanSquare => norms.map(|norm| norm * norm).sum::<f64>().sqrt(),
+        };
+        self.growth().min(sum)
+    }
+
+    /// `P` times a polynomial over the ciphertext primes, over all primes of the transform.
+    pub(super) fn lifted(&self, poly: &Poly<Evaluation>) -> Poly<Evaluation> {
+        let ring = self.parameters.rlwe().ring();
+        let mut out = Poly::zero(poly.n(), self.limb_count());
+        for (i, (limb, &factor)) in out.limbs_mut().zip(&self.lift).enumerate() {
+            limb.copy_from_slice(poly.limb(i));
+            ring.backend().mul_scalar_assign(ring.modulus(i), limb, factor);
+        }
+        out
     }
 
     fn norm(&self, norms: &RowNorms) -> f64 {

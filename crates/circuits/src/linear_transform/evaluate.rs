@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use keywright_ckks::{Ciphertext, CkksError, ErrorEstimate, Evaluator, Packing, SCALE_TOLERANCE};
 use keywright_rlwe::{RlweCiphertext, noise};
 
-use super::baby_steps::{Input, Tier, hoist, products};
+use super::baby_steps::{Input, hoist, products};
 use super::giant_steps::giant_steps;
-use super::keys::{KeyFinder, Rotation};
+use super::keys::{Giant, KeyFinder};
 use super::{GiantSteps, LinearTransform};
 use crate::CircuitError;
 
@@ -29,8 +29,6 @@ pub fn evaluate(
     let mut prepared = Vec::with_capacity(inputs.len());
     for &(transform, ciphertext) in inputs {
         check(evaluator, inputs[0], (transform, ciphertext))?;
-        let plan = transform.plan();
-        let next = if plan.hops() > 0 { finder.rotations(&[plan.tier])?.pop() } else { None };
         let half = |i: usize| {
             let poly = &ciphertext.rlwe.polys[i];
             if ciphertext.level() == first.level() {
@@ -39,18 +37,8 @@ pub fn evaluate(
                 Cow::Owned(poly.prefix(first.level() + 1))
             }
         };
-        let mut tiers = Vec::with_capacity(plan.hops() + 1);
-        for hop in 0..=plan.hops() {
-            let steps: Vec<usize> = plan.babies_of(hop).map(|step| step % plan.tier).collect();
-            let babies = finder.rotations(&steps)?;
-            let halves = match hop {
-                0 => [half(0), half(1)],
-                // Until the hop is made.
-                _ => [0, 1].map(|i| Cow::Borrowed(&ciphertext.rlwe.polys[i])),
-            };
-            tiers.push(Tier { halves, babies });
-        }
-        prepared.push(Input { transform, ciphertext, hop: next, tiers, raised: false });
+        let tiers = finder.tiers(transform.plan(), &[half(0), half(1)])?;
+        prepared.push(Input { transform, ciphertext, tiers, raised: false });
     }
     let giants: BTreeSet<usize> =
         inputs.iter().flat_map(|(transform, _)| &transform.plan().giants).copied().collect();
@@ -59,7 +47,7 @@ pub fn evaluate(
         GiantSteps::Separate => giants.clone(),
         GiantSteps::Chain { step } => vec![step],
     };
-    let rotations = finder.rotations(&steps)?;
+    let rotations = finder.giants(&steps)?;
     finder.finish()?;
 
     for input in &mut prepared {
@@ -133,31 +121,38 @@ fn check(
     Ok(())
 }
 
-/// The derivation is in the documentation of the module. Every giant step's key is used `switches` times.
+/// The derivation is in the documentation of the module. Every giant step is used `switches` times.
 fn estimate(
     evaluator: &Evaluator<'_>,
     inputs: &[Input<'_>],
-    giants: &[Rotation],
+    giants: &[Giant],
     switches: f64,
 ) -> ErrorEstimate {
     let rlwe = evaluator.parameters().rlwe();
-    let key_noise = |r: &Rotation| noise::key_switch_raised(rlwe, &r.found.plan, &r.found.key);
     let (model, transform) = (inputs[0].ciphertext, inputs[0].transform);
     let mut sum = ErrorEstimate { deviation: 0.0, magnitude: 0.0 };
-    for Input { transform, ciphertext, hop, tiers, .. } in inputs {
+    for Input { transform, ciphertext, .. } in inputs {
         let estimate = ciphertext.estimate;
-        let switched = tiers.iter().flat_map(|tier| &tier.babies).map(key_noise).fold(0.0, f64::max);
-        let hopped = hop.iter().map(|r| noise::key_switch(rlwe, &r.found.plan, &r.found.key)).sum();
-        let (all, [within, hops]) = (transform.growth(), transform.switch_growth());
-        sum.deviation += all * estimate.deviation
-            + transform.deviation * (estimate.magnitude + estimate.deviation)
-            + within * ciphertext.deviation_of(switched)
-            + hops * ciphertext.deviation_of(hopped);
+        let all = transform.growth();
+        sum.deviation +=
+            all * estimate.deviation + transform.deviation * (estimate.magnitude + estimate.deviation);
         sum.magnitude += all * estimate.magnitude;
     }
+    let routed = evaluator.keys().routes().is_some();
+    sum.deviation += inputs.iter().map(|input| input.switching_deviation(rlwe, routed)).sum::<f64>();
     let q = rlwe.modulus(transform.level()).value() as f64;
     let rounding = rlwe.secret().expected_norm2(rlwe.n()) / 12.0;
-    sum.deviation +=
-        switches * giants.iter().map(|r| model.deviation_of(key_noise(r) + rounding)).sum::<f64>() / q;
+    let deviation = |variance| model.deviation_of(variance);
+    for Giant { hops, last } in giants {
+        let divided = match last {
+            Some(last) if hops.is_empty() => deviation(last.raised_variance(rlwe) + rounding),
+            _ => {
+                let last = last.as_ref().map_or(0.0, |last| deviation(last.raised_variance(rlwe)));
+                let hops = hops.iter().map(|hop| deviation(hop.variance(rlwe))).sum::<f64>();
+                deviation(noise::division(rlwe)) + hops + last
+            }
+        };
+        sum.deviation += switches * divided / q;
+    }
     sum.with_noise(model.deviation_of(noise::division(rlwe)))
 }

@@ -1,3 +1,4 @@
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use keywright_ckks::Evaluator;
@@ -5,7 +6,7 @@ use keywright_ring::{Buffer, Evaluation, Poly};
 use keywright_rlwe::{Decomposed, for_each_item};
 
 use super::baby_steps::{groups, transpose};
-use super::keys::Rotation;
+use super::keys::{Giant, Rotation};
 use super::{GiantSteps, LinearTransform};
 use crate::CircuitError;
 
@@ -15,14 +16,14 @@ pub(super) fn giant_steps(
     evaluator: &Evaluator<'_>,
     first: &LinearTransform,
     giants: &[usize],
-    rotations: &[Rotation],
+    steps: &[Giant],
     mut sums: Vec<[Poly<Evaluation>; 2]>,
 ) -> Result<[Poly<Evaluation>; 2], CircuitError> {
     let n = evaluator.parameters().rlwe().n();
     let zero = || [Poly::zero(n, first.limb_count()), Poly::zero(n, first.limb_count())];
-    let (GiantSteps::Chain { step }, [rotation]) = (first.plan().giant_steps, rotations) else {
+    let (GiantSteps::Chain { step }, [giant]) = (first.plan().giant_steps, steps) else {
         let mut total = if giants[0] == 0 { sums.remove(0) } else { zero() };
-        add_rotated(evaluator, first, rotations, &sums, &mut total)?;
+        add_rotated(evaluator, first, steps, &sums, &mut total)?;
         return Ok(total);
     };
     let mut sums: BTreeMap<usize, _> = giants.iter().copied().zip(sums).collect();
@@ -30,32 +31,53 @@ pub(super) fn giant_steps(
     while position > 0 {
         position -= step;
         let mut next = sums.remove(&position).unwrap_or_else(zero);
-        add_rotated(evaluator, first, std::slice::from_ref(rotation), &[total], &mut next)?;
+        add_rotated(evaluator, first, std::slice::from_ref(giant), &[total], &mut next)?;
         total = next;
     }
     Ok(total)
 }
 
 /// Adds each sum, rotated, to the total. Every second half is divided by `P` and decomposed; then, prime by prime, all are
-/// switched, rotated and added while the total is in cache.
+/// switched, rotated and added while the total is in cache. Sums that take several hops are divided as a whole, and multiplied with `P`
+/// before the last one.
 fn add_rotated(
     evaluator: &Evaluator<'_>,
     first: &LinearTransform,
-    rotations: &[Rotation],
+    steps: &[Giant],
     sums: &[[Poly<Evaluation>; 2]],
     total: &mut [Poly<Evaluation>; 2],
 ) -> Result<(), CircuitError> {
-    let Some(any) = rotations.first() else { return Ok(()) };
     let rlwe = evaluator.parameters().rlwe();
     let ring = rlwe.ring();
     let (backend, n) = (ring.backend(), ring.n());
-    let seconds: Vec<&Poly<Evaluation>> = sums.iter().map(|[_, second]| second).collect();
-    let divided = any.found.plan.division.divide(rlwe, &seconds);
-    let mut steps = Vec::with_capacity(rotations.len());
-    for ((rotation, second), [first_half, _]) in rotations.iter().zip(&divided).zip(sums) {
-        let decomposed = Decomposed::new(rlwe, rotation.found.plan.clone(), second)?;
-        let rows = decomposed.rows_of(&rotation.found.key, rotation.found.coalesce)?;
-        steps.push((rotation, decomposed, rows, first_half));
+    let mut switches = Vec::with_capacity(steps.len());
+    for (Giant { hops, last }, [first_half, second]) in steps.iter().zip(sums) {
+        let (halves, lifted) = if hops.is_empty() && last.is_some() {
+            let divided = first.lowering.divide(rlwe, &[second]);
+            (divided.into_iter().collect::<Vec<_>>(), Cow::Borrowed(first_half))
+        } else {
+            let mut halves = first.lowering.divide(rlwe, &[first_half, second]);
+            for hop in hops {
+                if let [first_half, second] = &halves[..] {
+                    let switched = Rotation::switch(rlwe, &[hop], [first_half, second])?;
+                    halves = switched.into_iter().flatten().collect();
+                }
+            }
+            let lifted = first.lifted(&halves[0]);
+            halves.remove(0);
+            (halves, Cow::Owned(lifted))
+        };
+        match last {
+            Some(rotation) => switches.push((rotation, halves, lifted)),
+            None => add(first, total, [&lifted, &first.lifted(&halves[0])]),
+        }
+    }
+    let mut steps = Vec::with_capacity(switches.len());
+    for (rotation, second, first_half) in &switches {
+        let decomposed = Decomposed::new(rlwe, rotation.found.plan.clone(), &second[0])?;
+        let key = rotation.found.key.load()?;
+        let rows = decomposed.rows_of(&key, rotation.found.coalesce)?;
+        steps.push((rotation, decomposed, key, rows, first_half));
     }
     let scratch_words = steps.iter().map(|(_, decomposed, ..)| decomposed.scratch_words()).max().unwrap_or(0);
 
@@ -65,11 +87,11 @@ fn add_rotated(
         let mut work = Buffer::unspecified(3 * n);
         let (product, permuted) = work.split_at_mut(2 * n);
         let (product_b, product_a) = product.split_at_mut(n);
-        for (rotation, decomposed, rows, first_half) in &steps {
+        for (rotation, decomposed, key, rows, first_half) in &steps {
             let raised = decomposed.raise(positions.clone(), &mut scratch);
             for ((position, raised), limbs) in positions.clone().zip(&raised).zip(&mut group_limbs) {
                 let m = ring.modulus(first.prime(position));
-                decomposed.multiply(raised, &rotation.found.key, rows, product_b, product_a);
+                decomposed.multiply(raised, key, rows, product_b, product_a);
                 backend.add_assign(m, product_b, first_half.limb(position));
                 for (product, sum) in [&*product_b, &*product_a].into_iter().zip(limbs) {
                     backend.permute(&rotation.automorphism, product, permuted);
@@ -79,4 +101,15 @@ fn add_rotated(
         }
     });
     Ok(())
+}
+
+fn add(first: &LinearTransform, total: &mut [Poly<Evaluation>; 2], addend: [&Poly<Evaluation>; 2]) {
+    let rlwe = first.parameters().rlwe();
+    for (sum, addend) in total.iter_mut().zip(addend) {
+        // What is lifted is zero modulo the special primes, whose limbs are the last ones.
+        let limbs = sum.limbs_mut().zip(addend.limbs()).enumerate().take(first.level() + 1);
+        for (i, (sum, addend)) in limbs {
+            rlwe.ring().backend().add_assign(rlwe.modulus(i), sum, addend);
+        }
+    }
 }

@@ -1,19 +1,72 @@
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use keywright_ckks::Evaluator;
-use keywright_ring::{Automorphism, rotation_element};
-use keywright_rlwe::{KeyElement, KeyUse};
+use keywright_ring::{Automorphism, Evaluation, Poly, rotation_element};
+use keywright_rlwe::{Decomposed, Finish, KeyElement, KeyUse, Parameters, ServedHop, noise};
 
+use super::BsgsPlan;
+use super::baby_steps::Tier;
 use crate::CircuitError;
 
-/// One rotation that a transform performs, with the key that serves it.
+/// One key switch that a transform performs, and the automorphism after it.
 pub(super) struct Rotation {
-    /// Steps to the left.
-    pub(super) steps: usize,
     /// The key.
     pub(super) found: KeyUse,
     /// The automorphism after the switch.
     pub(super) automorphism: Arc<Automorphism>,
+}
+
+impl From<ServedHop> for Rotation {
+    fn from(hop: ServedHop) -> Self {
+        Self { found: hop.found, automorphism: hop.automorphism }
+    }
+}
+
+impl Rotation {
+    /// A whole key switch, division included, of each pair of halves with its rotation: all are over the primes of one level.
+    pub(super) fn switch(
+        rlwe: &Parameters,
+        rotations: &[&Self],
+        [first, second]: [&Poly<Evaluation>; 2],
+    ) -> Result<Vec<[Poly<Evaluation>; 2]>, CircuitError> {
+        let Some(any) = rotations.first() else { return Ok(Vec::new()) };
+        let decomposed = Decomposed::new(rlwe, any.found.plan.clone(), second)?;
+        let loaded =
+            rotations.iter().map(|rotation| rotation.found.key.load()).collect::<Result<Vec<_>, _>>()?;
+        let mut keys = Vec::with_capacity(loaded.len());
+        for (rotation, key) in rotations.iter().zip(&loaded) {
+            keys.push((&**key, decomposed.rows_of(key, rotation.found.coalesce)?));
+        }
+        let finish: Vec<_> = rotations
+            .iter()
+            .map(|rotation| Finish {
+                addend: [Some(first), None],
+                automorphism: Some(&*rotation.automorphism),
+            })
+            .collect();
+        let switched = decomposed.switch(&keys, &finish).into_iter();
+        Ok(switched.filter_map(|result| <[_; 2]>::try_from(result.polys).ok()).collect())
+    }
+
+    /// Variance that it adds if it is divided.
+    pub(super) fn variance(&self, rlwe: &Parameters) -> f64 {
+        noise::key_switch(rlwe, &self.found.plan, &self.found.key)
+    }
+
+    /// Variance that it adds if its result stays over the special primes.
+    pub(super) fn raised_variance(&self, rlwe: &Parameters) -> f64 {
+        noise::key_switch_raised(rlwe, &self.found.plan, &self.found.key)
+    }
+}
+
+/// How a sum is rotated by one giant step.
+pub(super) struct Giant {
+    /// Whole key switches, in order.
+    pub(super) hops: Vec<Rotation>,
+    /// The last one, if its key divides by the transform's special primes: its result stays over them.
+    pub(super) last: Option<Rotation>,
 }
 
 /// The key that raises the modulus and rotates by `steps`, whose Galois element is `g`.
@@ -22,6 +75,20 @@ pub(crate) fn raised_element(steps: usize, g: u64, weight: usize) -> KeyElement 
         0 => KeyElement::SparseToDense(weight),
         _ => KeyElement::SparseToDenseGalois { weight, galois: g },
     }
+}
+
+/// The hops that lead to an element, in order.
+pub(super) fn path(mut hops: Vec<ServedHop>, element: u64) -> Vec<Rotation> {
+    let (mut out, mut place) = (Vec::new(), element);
+    // Parents come before their children.
+    while let Some(hop) = hops.pop() {
+        if hop.child == place {
+            place = hop.parent;
+            out.push(hop.into());
+        }
+    }
+    out.reverse();
+    out
 }
 
 /// Finds keys for rotations at one level that all remove the same primes.
@@ -38,11 +105,91 @@ impl<'e, 'k> KeyFinder<'e, 'k> {
         Self { evaluator, level, special, unfit: Vec::new() }
     }
 
-    /// The cheapest fitting key of each rotation but 0. Rotations whose keys do not fit are noted for [`Self::finish`].
+    /// The tiers of baby steps: those of the transform's plan, each rotation with the cheapest fitting key, or what the routes of the keys
+    /// make of them. The halves of all are those given, until [`super::baby_steps::Input::hop`]. Rotations whose keys do not fit are noted
+    /// for [`Self::finish`].
     ///
     /// # Errors
-    /// [`keywright_rlwe::RlweError::MissingKey`] for the first rotation without any key.
-    pub(super) fn rotations(&mut self, steps: &[usize]) -> Result<Vec<Rotation>, CircuitError> {
+    /// [`keywright_rlwe::RlweError::MissingKey`] for the first rotation without any key, [`keywright_rlwe::RlweError::NotPlanned`].
+    pub(super) fn tiers<'a>(
+        &mut self,
+        plan: &BsgsPlan,
+        halves: &[Cow<'a, Poly<Evaluation>>; 2],
+    ) -> Result<Vec<Tier<'a>>, CircuitError> {
+        if self.evaluator.keys().routes().is_some() {
+            return self.routed(plan, halves);
+        }
+        let mut tiers = Vec::with_capacity(plan.hops() + 1);
+        for hop in 0..=plan.hops() {
+            let base = hop * plan.tier;
+            let made = match hop {
+                0 => None,
+                _ => self.rotations(&[plan.tier])?.pop().map(|(_, rotation)| (hop - 1, rotation)),
+            };
+            let steps: Vec<usize> = plan.babies_of(hop).map(|step| step % plan.tier).collect();
+            let place = |step: usize| plan.babies.partition_point(|&other| other < base + step);
+            let babies = self.rotations(&steps)?.into_iter().map(|(step, found)| (place(step), found));
+            let baby = plan.babies.binary_search(&base).ok();
+            tiers.push(Tier { made, baby, halves: halves.clone(), babies: babies.collect() });
+        }
+        Ok(tiers)
+    }
+
+    /// Tiers by the routes: whatever is rotated again is one, and so is what a key that does not fit makes.
+    fn routed<'a>(
+        &self,
+        plan: &BsgsPlan,
+        halves: &[Cow<'a, Poly<Evaluation>>; 2],
+    ) -> Result<Vec<Tier<'a>>, CircuitError> {
+        let element = |step: usize| rotation_element(self.evaluator.parameters().rlwe().log_n(), step as i64);
+        let places: BTreeMap<u64, usize> =
+            plan.babies.iter().enumerate().map(|(place, &step)| (element(step), place)).collect();
+        let elements: Vec<u64> = places.keys().copied().collect();
+        let hops = self.evaluator.keys().serve(&elements, self.level, self.special)?;
+        let parents: BTreeSet<u64> = hops.iter().map(|hop| hop.parent).collect();
+        let tier = |made, g: u64| Tier {
+            made,
+            baby: places.get(&g).copied(),
+            halves: halves.clone(),
+            babies: Vec::new(),
+        };
+        let (mut tiers, mut of) = (vec![tier(None, 1)], BTreeMap::from([(1, 0)]));
+        for hop in hops {
+            let (child, from) = (hop.child, of.get(&hop.parent).copied().unwrap_or(0));
+            let fits = hop.found.plan.division.removed == self.special;
+            if parents.contains(&child) || !fits {
+                of.insert(child, tiers.len());
+                tiers.push(tier(Some((from, hop.into())), child));
+            } else if let Some(&place) = places.get(&child) {
+                tiers[from].babies.push((place, hop.into()));
+            }
+        }
+        Ok(tiers)
+    }
+
+    /// How each giant step but 0 is made, in order. As [`Self::tiers`].
+    ///
+    /// # Errors
+    /// As [`Self::tiers`].
+    pub(super) fn giants(&mut self, steps: &[usize]) -> Result<Vec<Giant>, CircuitError> {
+        if self.evaluator.keys().routes().is_none() {
+            let found = self.rotations(steps)?.into_iter();
+            return Ok(found.map(|(_, last)| Giant { hops: Vec::new(), last: Some(last) }).collect());
+        }
+        let log_n = self.evaluator.parameters().rlwe().log_n();
+        let steps = steps.iter().filter(|&&step| step != 0);
+        steps.map(|&step| self.giant(rotation_element(log_n, step as i64))).collect()
+    }
+
+    fn giant(&self, element: u64) -> Result<Giant, CircuitError> {
+        let hops = self.evaluator.keys().serve(&[element], self.level, self.special)?;
+        let mut hops: Vec<Rotation> = path(hops, element);
+        let last = hops.pop_if(|last| last.found.plan.division.removed == self.special);
+        Ok(Giant { hops, last })
+    }
+
+    /// The cheapest fitting key of each rotation but 0, with its steps. Rotations whose keys do not fit are noted for [`Self::finish`].
+    fn rotations(&mut self, steps: &[usize]) -> Result<Vec<(usize, Rotation)>, CircuitError> {
         let steps: Vec<usize> = steps.iter().copied().filter(|&steps| steps != 0).collect();
         self.find(&steps, |_, g| KeyElement::Galois(g))
     }
@@ -50,8 +197,12 @@ impl<'e, 'k> KeyFinder<'e, 'k> {
     /// The same for keys from an ephemeral secret of that weight; rotation 0 has a key as well.
     ///
     /// # Errors
-    /// As [`Self::rotations`].
-    pub(super) fn raised(&mut self, steps: &[usize], weight: usize) -> Result<Vec<Rotation>, CircuitError> {
+    /// As [`Self::tiers`].
+    pub(super) fn raised(
+        &mut self,
+        steps: &[usize],
+        weight: usize,
+    ) -> Result<Vec<(usize, Rotation)>, CircuitError> {
         self.find(steps, |steps, g| raised_element(steps, g, weight))
     }
 
@@ -59,7 +210,7 @@ impl<'e, 'k> KeyFinder<'e, 'k> {
         &mut self,
         steps: &[usize],
         element: impl Fn(usize, u64) -> KeyElement,
-    ) -> Result<Vec<Rotation>, CircuitError> {
+    ) -> Result<Vec<(usize, Rotation)>, CircuitError> {
         let (rlwe, keys) = (self.evaluator.parameters().rlwe(), self.evaluator.keys());
         let mut out = Vec::with_capacity(steps.len());
         for &steps in steps {
@@ -71,7 +222,7 @@ impl<'e, 'k> KeyFinder<'e, 'k> {
                 .uses(element, self.level, false)
                 .partition(|found| found.plan.division.removed == self.special);
             match fit.into_iter().min_by_key(KeyUse::cost) {
-                Some(found) => out.push(Rotation { steps, found, automorphism: rlwe.automorphism(g)? }),
+                Some(found) => out.push((steps, Rotation { found, automorphism: rlwe.automorphism(g)? })),
                 None => {
                     let lists: Vec<String> =
                         unfit.iter().map(|found| format!("{:?}", found.plan.division.removed)).collect();

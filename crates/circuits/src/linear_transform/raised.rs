@@ -2,7 +2,7 @@
 //!
 //! A ciphertext `(c_0, c_1)` modulo `q_0` under an ephemeral secret `s'` is raised by reading it as integers, and then switched to the
 //! main secret `s`. The first thing that is done to the result are the rotations of a transform. Both are one: for the automorphism `g`,
-//! a key from `s'(X^g)` to `s` ([`KeyElement::SparseToDenseGalois`]) gives the rotated ciphertext at once. What it switches is below
+//! a key from `s'(X^g)` to `s` ([`keywright_rlwe::KeyElement::SparseToDenseGalois`]) gives the rotated ciphertext at once. What it switches is below
 //! `q_0 / 2`, so each of these keys has one digit and one special modulus `P >= q_0` at whatever level, a fifth of the bytes
 //! and of the work of a rotation there.
 //!
@@ -19,12 +19,10 @@ use std::collections::BTreeMap;
 
 use keywright_ckks::{Ciphertext, Evaluator};
 use keywright_ring::{Evaluation, Poly, rotation_element};
-use keywright_rlwe::{
-    Decomposed, Finish, KeyElement, Parameters, RlweCiphertext, for_each_item, noise, raise_modulus,
-};
+use keywright_rlwe::{Parameters, RlweCiphertext, for_each_item, noise, raise_modulus};
 
 use super::baby_steps::{Input, Tier, hoist, products};
-use super::keys::{KeyFinder, Rotation};
+use super::keys::{KeyFinder, Rotation, path};
 use super::{GiantSteps, LinearTransform};
 use crate::CircuitError;
 
@@ -41,36 +39,37 @@ pub(crate) fn evaluate_raised(
 ) -> Result<Ciphertext, CircuitError> {
     let (rlwe, level, plan) = (evaluator.parameters().rlwe(), transform.level(), transform.plan());
     let mut finder = KeyFinder::new(evaluator, level, transform.special());
-    let babies = finder.raised(&plan.babies, weight)?;
+    let babies: Vec<Rotation> =
+        finder.raised(&plan.babies, weight)?.into_iter().map(|(_, found)| found).collect();
     finder.finish()?;
-    let giant = match plan.giant_steps {
+    let (step, giant) = match plan.giant_steps {
         GiantSteps::Chain { step } => {
             let g = rotation_element(rlwe.log_n(), step as i64);
-            let found = evaluator.keys().best(KeyElement::Galois(g), level, false)?;
-            Some(Rotation { steps: step, found, automorphism: rlwe.automorphism(g)? })
+            (step, path(evaluator.keys().serve(&[g], level, &[])?, g))
         }
-        GiantSteps::Separate => None,
+        GiantSteps::Separate => (0, Vec::new()),
     };
 
     let [first, second] = [0, 1].map(|i| &ciphertext.rlwe.polys[i]);
     let halves = [Cow::Owned(raise_modulus(rlwe, first, level)?), Cow::Borrowed(second)];
-    let tiers = vec![Tier { halves, babies }];
-    let inputs = [Input { transform, ciphertext, hop: None, tiers, raised: true }];
+    let tiers =
+        vec![Tier { made: None, baby: None, halves, babies: babies.into_iter().enumerate().collect() }];
+    let inputs = [Input { transform, ciphertext, tiers, raised: true }];
     let hoisted = hoist(evaluator, &inputs)?;
     let sums = products(evaluator, transform, &inputs, &hoisted, &plan.giants);
     drop(hoisted);
-    let polys = match (&giant, &sums[..]) {
-        (None, [[first, second]]) => transform.division.divide(rlwe, &[first, second]),
-        _ => chain(rlwe, transform, giant.as_ref(), &inputs[0].tiers[0].babies, &sums)?,
+    let polys = match (&giant[..], &sums[..]) {
+        ([], [[first, second]]) => transform.division.divide(rlwe, &[first, second]),
+        _ => chain(rlwe, transform, step, &giant, &sums)?,
     };
 
     let estimate = ciphertext.estimate;
-    let key_noise = |r: &Rotation| noise::key_switch_raised(rlwe, &r.found.plan, &r.found.key);
-    let switched = inputs[0].tiers[0].babies.iter().map(key_noise).fold(0.0, f64::max);
+    let babies = inputs[0].tiers[0].babies.iter();
+    let switched = babies.map(|(_, baby)| baby.raised_variance(rlwe)).fold(0.0, f64::max);
     let q = rlwe.modulus(level).value() as f64;
     let chained: f64 = giant
         .iter()
-        .map(|r| noise::key_switch(rlwe, &r.found.plan, &r.found.key) + noise::division(rlwe))
+        .map(|hop| hop.variance(rlwe) + noise::division(rlwe))
         .map(|variance| plan.giants.len() as f64 * ciphertext.deviation_of(variance) / q)
         .sum();
     let mut out = estimate;
@@ -91,25 +90,24 @@ pub(crate) fn evaluate_raised(
 fn chain(
     rlwe: &Parameters,
     transform: &LinearTransform,
-    giant: Option<&Rotation>,
-    babies: &[Rotation],
+    step: usize,
+    giant: &[Rotation],
     sums: &[[Poly<Evaluation>; 2]],
 ) -> Result<Vec<Poly<Evaluation>>, CircuitError> {
     let level = transform.level();
     let zero = || vec![Poly::zero(rlwe.n(), level + 1), Poly::zero(rlwe.n(), level + 1)];
-    let mut divided = BTreeMap::new();
-    for (&step, [first, second]) in transform.plan().giants.iter().zip(sums) {
-        if let Some(baby) = babies.first() {
-            divided.insert(step, baby.found.plan.division.divide(rlwe, &[first, second]));
-        }
-    }
+    let steps = transform.plan().giants.iter().copied();
+    let quotients = sums.iter().map(|[first, second]| transform.lowering.divide(rlwe, &[first, second]));
+    let mut divided: BTreeMap<usize, _> = steps.zip(quotients).collect();
     let (mut position, mut total) = divided.pop_last().unwrap_or_else(|| (0, zero()));
-    while let (Some(Rotation { steps, found, automorphism }), true) = (giant, position > 0) {
-        position -= steps;
-        let decomposed = Decomposed::new(rlwe, found.plan.clone(), &total[1])?;
-        let rows = decomposed.rows_of(&found.key, found.coalesce)?;
-        let finish = Finish { addend: [Some(&total[0]), None], automorphism: Some(&**automorphism) };
-        let mut next = decomposed.switch(&[(&found.key, rows)], &[finish]).remove(0).polys;
+    while position > 0 && step > 0 {
+        position -= step;
+        let mut next = total;
+        for hop in giant {
+            if let [first, second] = &next[..] {
+                next = Rotation::switch(rlwe, &[hop], [first, second])?.into_iter().flatten().collect();
+            }
+        }
         if let Some(sum) = divided.remove(&position) {
             let limbs = next.iter_mut().zip(&sum).flat_map(|(out, sum)| {
                 out.limbs_mut().zip(sum.limbs()).enumerate().map(|(i, (out, sum))| (i, out, sum))

@@ -13,3 +13,4 @@ mod mod_raise_first;
 mod polynomial;
 mod prediction;
 mod raised;
+mod routes;

@@ -49,10 +49,8 @@ impl Evaluator<'_> {
     /// Mixed parameters.
     pub fn neg(&self, a: &Ciphertext) -> Result<Ciphertext, CkksError> {
         self.require(a)?;
-        let ring = self.parameters.rlwe().ring();
         let mut out = a.clone();
-        let limbs = out.rlwe.polys.iter_mut().flat_map(|poly| poly.limbs_mut().enumerate()).collect();
-        for_each_item(limbs, |_, (i, limb)| ring.backend().neg_assign(ring.modulus(i), limb));
+        out.rlwe.neg_assign(self.parameters.rlwe());
         Ok(out)
     }
 
@@ -84,29 +82,13 @@ impl Evaluator<'_> {
         self.require(b)?;
         Self::require_packing(a, b.packing)?;
         Self::require_scales(a.scale, b.scale)?;
-        let (ring, level) = (self.parameters.rlwe().ring(), a.level().min(b.level()));
+        let level = a.level().min(b.level());
         if level < a.level() {
             a.rlwe = Self::lowered(&a.rlwe, level);
         }
-        let shared = a.rlwe.polys.len().min(b.rlwe.polys.len());
-        let limbs = a
-            .rlwe
-            .polys
-            .iter_mut()
-            .zip(&b.rlwe.polys)
-            .flat_map(|(x, y)| x.limbs_mut().zip(y.limbs()).enumerate())
-            .collect();
-        for_each_item(limbs, |_, (i, (x, y)): (usize, (&mut [u64], &[u64]))| match sign {
-            Sign::Plus => ring.backend().add_assign(ring.modulus(i), x, y),
-            Sign::Minus => ring.backend().sub_assign(ring.modulus(i), x, y),
-        });
-        // Parts of higher degree that only b has.
-        for poly in &b.rlwe.polys[shared..] {
-            let mut copy = poly.prefix(level + 1);
-            if sign == Sign::Minus {
-                copy.limbs_mut().enumerate().for_each(|(i, l)| ring.backend().neg_assign(ring.modulus(i), l));
-            }
-            a.rlwe.polys.push(copy);
+        match sign {
+            Sign::Plus => a.rlwe.add_assign(&b.rlwe, self.parameters.rlwe()),
+            Sign::Minus => a.rlwe.sub_assign(&b.rlwe, self.parameters.rlwe()),
         }
         a.estimate = a.estimate.plus(b.estimate);
         Ok(())

@@ -110,9 +110,10 @@ impl Evaluator<'_> {
         let found = self.keys.best(KeyElement::Relinearization, level, rescale)?;
         let polys = &product.rlwe.polys;
         let decomposed = Decomposed::new(rlwe, found.plan.clone(), &polys[2])?;
-        let rows = decomposed.rows_of(&found.key, found.coalesce)?;
+        let key = found.key.load()?;
+        let rows = decomposed.rows_of(&key, found.coalesce)?;
         let finish = [Finish { addend: [Some(&polys[0]), Some(&polys[1])], automorphism: None }];
-        let switched = decomposed.switch(&[(&found.key, rows)], &finish).remove(0);
+        let switched = decomposed.switch(&[(&key, rows)], &finish).remove(0);
         let added = product.deviation_of(noise::key_switch(rlwe, &found.plan, &found.key));
         let mut out = Ciphertext { rlwe: switched, ..product.clone_header() };
         out.estimate = out.estimate.with_noise(added);

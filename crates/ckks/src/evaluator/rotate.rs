@@ -1,7 +1,8 @@
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use keywright_ring::rotation_element;
-use keywright_rlwe::{Decomposed, Finish, KeyElement, KeyUse, RlweCiphertext, noise};
+use keywright_rlwe::{Decomposed, Finish, KeyUse, RlweCiphertext, noise};
 
 use super::Evaluator;
 use crate::{Ciphertext, CkksError, Packing};
@@ -15,7 +16,7 @@ impl Evaluator<'_> {
         Ok(self.rotate_hoisted(a, &[steps])?.remove(0))
     }
 
-    /// Several rotations of one ciphertext, which share its decomposition.
+    /// Several rotations of one ciphertext, which share its decomposition; by hops, where the keys have routes that say so.
     ///
     /// # Errors
     /// As [`Self::rotate`]. Nothing is computed before every key is found.
@@ -53,37 +54,39 @@ impl Evaluator<'_> {
         self.require(a)?;
         Self::require_degree_one("rotate", a)?;
         let rlwe = self.parameters.rlwe();
-        let mut out: Vec<Option<Ciphertext>> =
-            elements.iter().map(|&g| (g == 1).then(|| a.clone())).collect();
-        let mut wanted = Vec::new();
-        for (position, &g) in elements.iter().enumerate().filter(|&(_, &g)| g != 1) {
-            wanted.push((
-                position,
-                rlwe.automorphism(g)?,
-                self.keys.best(KeyElement::Galois(g), a.level(), false)?,
-            ));
-        }
-        let polys = &a.rlwe.polys;
-        while let Some((_, _, first)) = wanted.first() {
-            // Keys whose digits and special primes agree share one decomposition.
-            let plan = first.plan.clone();
+        let mut hops = self.keys.serve(elements, a.level(), &[])?;
+        let mut made: BTreeMap<u64, Ciphertext> = BTreeMap::new();
+        while let Some(first) = hops.first() {
+            // Hops from one place whose keys agree in digits and special primes share one decomposition.
+            let (parent, plan) = (first.parent, first.found.plan.clone());
             let (group, rest): (Vec<_>, Vec<_>) =
-                wanted.into_iter().partition(|(_, _, found)| Arc::ptr_eq(&found.plan, &plan));
-            wanted = rest;
+                hops.into_iter().partition(|hop| hop.parent == parent && Arc::ptr_eq(&hop.found.plan, &plan));
+            hops = rest;
+            let from = made.get(&parent).unwrap_or(a);
+            let polys = &from.rlwe.polys;
             let decomposed = Decomposed::new(rlwe, plan, &polys[1])?;
+            let loaded = group.iter().map(|hop| hop.found.key.load()).collect::<Result<Vec<_>, _>>()?;
             let mut keys = Vec::with_capacity(group.len());
-            for (_, _, found) in &group {
-                keys.push((&*found.key, decomposed.rows_of(&found.key, found.coalesce)?));
+            for (hop, key) in group.iter().zip(&loaded) {
+                keys.push((&**key, decomposed.rows_of(key, hop.found.coalesce)?));
             }
             let finish: Vec<_> = group
                 .iter()
-                .map(|(_, phi, _)| Finish { addend: [Some(&polys[0]), None], automorphism: Some(phi) })
+                .map(|hop| Finish { addend: [Some(&polys[0]), None], automorphism: Some(&*hop.automorphism) })
                 .collect();
-            for ((position, _, found), rotated) in group.iter().zip(decomposed.switch(&keys, &finish)) {
-                out[*position] = Some(self.switched(a, rotated, found));
-            }
+            let results: Vec<_> = group
+                .iter()
+                .zip(decomposed.switch(&keys, &finish))
+                .map(|(hop, rotated)| (hop.child, self.switched(from, rotated, &hop.found)))
+                .collect();
+            made.extend(results);
         }
-        Ok(out.into_iter().flatten().collect())
+        let mut take = |(position, &g): (usize, &u64)| {
+            let again = elements[position + 1..].contains(&g);
+            let last = if again { made.get(&g).cloned() } else { made.remove(&g) };
+            last.unwrap_or_else(|| a.clone())
+        };
+        Ok(elements.iter().enumerate().map(&mut take).collect())
     }
 
     /// `rlwe` as the result of one key switch of `a`.

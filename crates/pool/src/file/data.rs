@@ -75,14 +75,15 @@ impl Header {
             rest = others;
             Some(first)
         };
-        Some(Self {
+        let header = Self {
             id: take(16)?.try_into().ok()?,
             parameters: Fingerprint(take(16)?.try_into().ok()?),
             key: take(16)?.try_into().ok()?,
             level: u32::from_le_bytes(take(4)?.try_into().ok()?),
             entry_bytes: u64::from_le_bytes(take(8)?.try_into().ok()?),
             capacity: u64::from_le_bytes(take(8)?.try_into().ok()?),
-        })
+        };
+        (1..=MAX_CAPACITY).contains(&header.capacity).then_some(header)
     }
 
     fn slot_bytes(&self) -> u64 {
@@ -219,5 +220,28 @@ impl Data {
         sealer.open(&self.context(serial), seal, body)?;
         slot.drain(..SEAL);
         Some(slot)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_come_back_and_no_number_of_slots_is_out_of_range() {
+        let header = |capacity| Header {
+            id: [1; 16],
+            parameters: Fingerprint([2; 16]),
+            key: [3; 16],
+            level: 4,
+            entry_bytes: 5,
+            capacity,
+        };
+        let parse = |capacity| {
+            let fields = header(capacity).fields();
+            Header::parse(fields.first_chunk().unwrap()).map(|found| found.fields() == fields)
+        };
+        assert_eq!([1, MAX_CAPACITY].map(parse), [Some(true); 2]);
+        assert_eq!([0, MAX_CAPACITY + 1, u64::MAX].map(parse), [None; 3]);
     }
 }

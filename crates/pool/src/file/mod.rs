@@ -175,7 +175,7 @@ impl PoolFile {
     }
 
     fn checked_record(&mut self) -> Result<Record, PoolError> {
-        let record = self.register.read(&self.identity, &self.sealer)?;
+        let record = self.register.read(&self.identity, self.data.header.capacity, &self.sealer)?;
         if record.inode != self.data.inode {
             let problem = FileProblem::Copied { found: self.data.inode, registered: record.inode };
             return Err(PoolError::file(&self.data.path, problem));

@@ -31,7 +31,16 @@ pub(super) struct Record {
     pub(super) tail: u64,
 }
 
+/// Neither serial numbers nor sequence numbers get near this.
+const MAX_NUMBER: u64 = 1 << 63;
+
 impl Record {
+    /// Whether it can be that of a file of so many slots.
+    fn suits(&self, capacity: u64) -> bool {
+        let unused = self.tail.checked_sub(self.head);
+        unused.is_some_and(|unused| unused <= capacity) && self.tail.max(self.sequence) < MAX_NUMBER
+    }
+
     /// The same with the next number.
     pub(super) fn next(self) -> Self {
         Self { sequence: self.sequence + 1, ..self }
@@ -92,11 +101,17 @@ impl Register {
         Ok(Lock(file))
     }
 
-    pub(super) fn read(&mut self, id: &[u8; 16], sealer: &Sealer) -> Result<Record, PoolError> {
+    /// The newest record, of a file of so many slots.
+    pub(super) fn read(
+        &mut self,
+        id: &[u8; 16],
+        capacity: u64,
+        sealer: &Sealer,
+    ) -> Result<Record, PoolError> {
         let records = [0, PAGE].map(|offset| self.read_at(offset, id, sealer));
         let newest = records.into_iter().flatten().max_by_key(|record| record.sequence);
         newest
-            .filter(|record| record.head <= record.tail)
+            .filter(|record| record.suits(capacity))
             .ok_or_else(|| PoolError::file(&self.path, FileProblem::Register { register: self.path.clone() }))
     }
 
@@ -149,5 +164,26 @@ impl Drop for Lock {
         // The duplicated descriptor shares its lock with the register's: closing it is not enough. A failure keeps the lock, which blocks
         // others and reuses nothing.
         let _ = self.0.unlock();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_no_file_can_have_are_told() {
+        let good = Record { sequence: 9, inode: 1, head: 5, tail: 7 };
+        assert!(good.suits(2) && good.suits(u64::MAX));
+        assert!(Record { head: 7, ..good }.suits(1));
+        for bad in [
+            Record { tail: 4, ..good },
+            Record { tail: 8, ..good },
+            Record { head: 0, tail: u64::MAX, ..good },
+            Record { head: MAX_NUMBER, tail: MAX_NUMBER, ..good },
+            Record { sequence: u64::MAX, ..good },
+        ] {
+            assert!(!bad.suits(2), "{bad:?}");
+        }
     }
 }

@@ -96,7 +96,7 @@ impl<S: ChemScheme> ChemEncryptor<S> {
         for radix in &self.radixes {
             let digit = left % u128::from(self.radix);
             left /= u128::from(self.radix);
-            (0..digit).for_each(|_| add(&self.parameters, &mut sum, radix));
+            (0..digit).for_each(|_| sum.add_assign(radix, &self.parameters));
             errors += (digit as f64) * (digit as f64);
             additions += digit as f64;
         }
@@ -106,7 +106,7 @@ impl<S: ChemScheme> ChemEncryptor<S> {
                 coins = self.rng.next_word();
             }
             if coins >> (j % 64) & 1 == 1 {
-                add(&self.parameters, &mut sum, zero);
+                sum.add_assign(zero, &self.parameters);
                 errors += 1.0;
             }
         }
@@ -123,16 +123,6 @@ impl<S: ChemScheme> ChemEncryptor<S> {
     /// Bytes of the cache.
     pub fn bytes(&self) -> usize {
         self.radixes.iter().chain(&self.zeros).map(RlweCiphertext::bytes).sum()
-    }
-}
-
-/// `sum += term`.
-fn add(parameters: &Parameters, sum: &mut RlweCiphertext, term: &RlweCiphertext) {
-    let ring = parameters.ring();
-    for (sum, term) in sum.polys.iter_mut().zip(&term.polys) {
-        for (i, (sum, term)) in sum.limbs_mut().zip(term.limbs()).enumerate() {
-            ring.backend().add_assign(ring.modulus(i), sum, term);
-        }
     }
 }
 

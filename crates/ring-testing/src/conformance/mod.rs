@@ -5,6 +5,7 @@ mod expander;
 mod inner_product;
 mod permutation;
 mod pointwise;
+mod sampling;
 mod transform;
 
 pub use conversion::{conversion_equals_portable, conversion_is_exact};
@@ -12,6 +13,7 @@ pub use expander::expansion_equals_portable;
 pub use inner_product::{inner_product_equals_portable, inner_product_is_the_sum};
 pub use permutation::permutation_is_the_automorphism;
 pub use pointwise::pointwise_is_modular_arithmetic;
+pub use sampling::{key_stream_equals_portable, samples_equal_portable};
 pub use transform::{transform_equals_portable, transform_is_evaluation};
 
 use keywright_ring::{Backend, Ring, backend};
@@ -57,6 +59,8 @@ macro_rules! conformance_suite {
             inner_product_is_the_sum,
             inner_product_equals_portable,
             expansion_equals_portable,
+            key_stream_equals_portable,
+            samples_equal_portable,
         );
     };
     ($name:ident: $($test:ident,)*) => {

@@ -132,15 +132,27 @@ pub trait Backend: Send + Sync + Debug {
     );
     /// A uniform limb from a seed, see [`crate::expander`].
     fn expand_uniform(&self, seed: &Seed, id: StreamId, m: &Modulus, out: &mut [u64]);
+    /// ChaCha20's key stream as little-endian words, from block `first` on, a multiple of 16. Words 12 and 13 of the state `key`
+    /// are replaced by the number of the block.
+    fn key_stream(&self, key: &[u32; 16], first: u64, out: &mut [u64]);
+    /// A discrete Gaussian sample of every uniform word, see [`crate::sampling::gaussian`]. Of any length, in constant time.
+    fn gaussian(&self, words: &[u64], out: &mut [i64]);
+    /// `floor(3 w / 2^64) - 1` of every uniform word `w`. Of any length, in constant time.
+    fn ternary(&self, words: &[u64], out: &mut [i64]);
 }
 
 /// All back ends that this CPU can run, slowest first.
 pub fn available() -> Vec<&'static dyn Backend> {
     #[cfg_attr(not(target_arch = "x86_64"), expect(unused_mut, reason = "nothing to add"))]
-    let mut list = alloc::vec![&portable::Portable as &dyn Backend];
+    let mut list = alloc::vec![portable()];
     #[cfg(target_arch = "x86_64")]
     list.extend(avx2::Avx2::detect().into_iter().chain(avx512::Avx512::detect()));
     list
+}
+
+/// The back end that every machine has, and that defines the bits.
+pub(crate) fn portable() -> &'static dyn Backend {
+    &portable::Portable
 }
 
 /// The back end with a given name (see [`BackendKind::name`]).
@@ -166,7 +178,7 @@ pub fn default() -> Result<&'static dyn Backend, RingError> {
     CHOICE
         .get_or_init(|| match std::env::var("KEYWRIGHT_BACKEND") {
             Ok(name) => by_name(&name),
-            Err(_) => Ok(available().pop().unwrap_or(&portable::Portable)),
+            Err(_) => Ok(available().pop().unwrap_or_else(portable)),
         })
         .clone()
 }
@@ -177,5 +189,5 @@ pub fn default() -> Result<&'static dyn Backend, RingError> {
 /// None; the signature is that of the hosted form.
 #[cfg(not(feature = "std"))]
 pub fn default() -> Result<&'static dyn Backend, RingError> {
-    Ok(&portable::Portable)
+    Ok(portable())
 }

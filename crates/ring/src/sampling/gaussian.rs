@@ -2,7 +2,7 @@
 
 use zeroize::Zeroizing;
 
-use super::SecretRng;
+use super::{SecretRng, sample};
 
 /// Standard deviation of every error polynomial.
 pub const SIGMA: f64 = 3.19;
@@ -11,7 +11,7 @@ pub const GAUSSIAN_BOUND: i64 = 29;
 
 /// `round(2^63 * P(|x| <= k))` for `k = 0..29`, the discrete Gaussian over the integers with [`SIGMA`].
 /// Recomputed with 60 digits by `vectors/gaussian.py`.
-const CUMULATIVE: [u64; GAUSSIAN_BOUND as usize] = [
+pub(crate) const CUMULATIVE: [u64; GAUSSIAN_BOUND as usize] = [
     1153477452468229224,
     3349820430805593270,
     5245143829349442938,
@@ -48,18 +48,22 @@ const BLOCK: usize = 64;
 
 /// Fills `out` with independent samples. One random word each: 63 bits select the magnitude, one the sign.
 pub fn gaussian(rng: &mut SecretRng, out: &mut [i64]) {
-    let mut words = Zeroizing::new([0; BLOCK]);
+    let backend = rng.backend();
+    sample(rng, out, |words, samples| backend.gaussian(words, samples));
+}
+
+/// The samples of uniform words: the definition of [`crate::Backend::gaussian`].
+pub(crate) fn samples(words: &[u64], out: &mut [i64]) {
     let mut magnitudes = Zeroizing::new([0; BLOCK]);
-    for samples in out.chunks_mut(BLOCK) {
-        rng.fill_words(&mut words[..samples.len()]);
+    for (words, samples) in words.chunks(BLOCK).zip(out.chunks_mut(BLOCK)) {
         magnitudes.fill(0);
         for c in CUMULATIVE {
-            for (magnitude, word) in magnitudes.iter_mut().zip(words.iter()) {
+            for (magnitude, word) in magnitudes.iter_mut().zip(words) {
                 // The comparison is the borrow of a subtraction below 2^63: no branch, no table index.
                 *magnitude += 1 - ((word >> 1).wrapping_sub(c) >> 63);
             }
         }
-        for ((sample, &magnitude), &word) in samples.iter_mut().zip(magnitudes.iter()).zip(words.iter()) {
+        for ((sample, &magnitude), &word) in samples.iter_mut().zip(magnitudes.iter()).zip(words) {
             let negative = -((word & 1) as i64);
             *sample = (magnitude as i64 ^ negative) - negative;
         }

@@ -4,65 +4,31 @@
 //! memory addresses and running time do not depend on the sampled values.
 
 mod gaussian;
+mod generator;
+mod samples;
 mod ternary;
 
 pub use gaussian::{GAUSSIAN_BOUND, SIGMA, gaussian};
+pub use generator::SecretRng;
+pub use samples::Samples;
 pub use ternary::{sparse_ternary, ternary};
 
-use chacha20::ChaCha20Rng;
-use rand_core::{Rng, SeedableRng};
-use zeroize::{Zeroize, Zeroizing};
+#[cfg(target_arch = "x86_64")]
+pub(crate) use gaussian::CUMULATIVE;
+pub(crate) use gaussian::samples as gaussian_samples;
+pub(crate) use ternary::{THRESHOLDS as TERNARY_THRESHOLDS, samples as ternary_samples};
 
-use crate::Seed;
+use zeroize::Zeroizing;
 
-/// ChaCha20 as a generator of secrets. Its state is wiped on drop and never shown.
-pub struct SecretRng(ChaCha20Rng);
+/// Random words that are turned into samples at once: they stay in the first-level cache.
+const BLOCK: usize = 1024;
 
-impl SecretRng {
-    /// A generator from 32 bytes of entropy. The same bytes give the same secrets: only for tests and vectors, or for
-    /// a platform that hands in its own entropy.
-    pub fn from_entropy(entropy: &Zeroizing<[u8; 32]>) -> Self {
-        let mut key = **entropy;
-        let rng = Self(ChaCha20Rng::from_seed(key));
-        key.zeroize();
-        rng
-    }
-
-    /// Next 64 uniform bits.
-    #[inline]
-    pub fn next_word(&mut self) -> u64 {
-        self.0.next_u64()
-    }
-
-    /// Fills a slice with uniform words.
-    pub fn fill_words(&mut self, out: &mut [u64]) {
-        for word in out {
-            *word = self.0.next_u64();
-        }
-    }
-
-    /// Fills a slice with uniform bytes.
-    pub fn fill_bytes(&mut self, out: &mut [u8]) {
-        self.0.fill_bytes(out);
-    }
-
-    /// A fresh seed for public, expandable data.
-    pub fn public_seed(&mut self) -> Seed {
-        let mut bytes = [0; 32];
-        self.fill_bytes(&mut bytes);
-        Seed(bytes)
-    }
-
-    /// An independent generator, for a parallel worker.
-    pub fn split(&mut self) -> Self {
-        let mut entropy = Zeroizing::new([0; 32]);
-        self.fill_bytes(&mut *entropy);
-        Self::from_entropy(&entropy)
-    }
-}
-
-impl core::fmt::Debug for SecretRng {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.write_str("SecretRng(..)")
+/// Fills `out` with what `sampler` makes of fresh random words, one each.
+fn sample(rng: &mut SecretRng, out: &mut [i64], sampler: impl Fn(&[u64], &mut [i64])) {
+    let mut words = Zeroizing::new([0; BLOCK]);
+    for samples in out.chunks_mut(BLOCK) {
+        let words = &mut words[..samples.len()];
+        rng.fill_words(words);
+        sampler(words, samples);
     }
 }

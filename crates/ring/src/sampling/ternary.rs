@@ -3,13 +3,22 @@
 use alloc::vec::Vec;
 use zeroize::Zeroizing;
 
-use super::SecretRng;
+use super::{SecretRng, sample};
 use crate::RingError;
+
+/// `ceil(2^64 k / 3)` for `k = 1, 2`: `floor(3 w / 2^64)` counts how many of them are at most `w`.
+pub(crate) const THRESHOLDS: [u64; 2] = [0x5555_5555_5555_5556, 0xAAAA_AAAA_AAAA_AAAB];
 
 /// Fills `out` with independent uniform samples of `{-1, 0, 1}` (bias below `2^-62`).
 pub fn ternary(rng: &mut SecretRng, out: &mut [i64]) {
-    for sample in out {
-        *sample = ((u128::from(rng.next_word()) * 3) >> 64) as i64 - 1;
+    let backend = rng.backend();
+    sample(rng, out, |words, samples| backend.ternary(words, samples));
+}
+
+/// The samples of uniform words: the definition of [`crate::Backend::ternary`].
+pub(crate) fn samples(words: &[u64], out: &mut [i64]) {
+    for (sample, &word) in out.iter_mut().zip(words) {
+        *sample = ((u128::from(word) * 3) >> 64) as i64 - 1;
     }
 }
 

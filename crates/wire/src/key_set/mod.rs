@@ -7,6 +7,8 @@
 mod directory;
 mod file;
 mod reader;
+mod residency;
+mod store;
 mod writer;
 
 use std::io::{Read, Write};
@@ -17,14 +19,16 @@ pub(crate) use directory::Directory;
 pub use directory::KeyEntry;
 pub use file::KeySetFile;
 pub use reader::KeySetReader;
+pub use store::{KeyStore, KeyStoreStatistics};
 pub use writer::KeySetWriter;
 
 use crate::body::{BodyReader, BodyWriter};
 use crate::object::Record;
+use crate::rlwe::switching_key::require_made;
 use crate::{Identity, Kind, Wire, WireError};
 
 /// Refuses a key that is not the one of its place in the directory.
-fn require_spec(index: usize, found: &KeySpec, expected: &KeySpec) -> Result<(), WireError> {
+pub(crate) fn require_spec(index: usize, found: &KeySpec, expected: &KeySpec) -> Result<(), WireError> {
     if found == expected {
         return Ok(());
     }
@@ -43,6 +47,7 @@ impl Record for EvaluationKeys {
 
     fn descriptor(&self, parameters: &Parameters) -> Result<Directory, WireError> {
         self.parameters().require_same(parameters, "the key set", "the parameters it is written for")?;
+        self.iter().try_for_each(|key| require_made(key))?;
         Directory::new(self.iter().map(|key| key.spec().clone()), parameters)
     }
 
@@ -56,7 +61,7 @@ impl Record for EvaluationKeys {
         body: &mut BodyWriter<W>,
         parameters: &Parameters,
     ) -> Result<(), WireError> {
-        self.iter().try_for_each(|key| key.write_to(body, parameters))
+        self.iter().try_for_each(|key| key.load()?.write_to(body, parameters))
     }
 
     fn read_body<R: Read>(

@@ -1,7 +1,7 @@
 use std::io::{Read, Write};
 
 use keywright_ring::{MAX_LOG_N, Modulus, Poly, RingError, Seed};
-use keywright_rlwe::{KeyElement, KeySpec, Parameters, RlweError, SwitchingKey, UniformPart};
+use keywright_rlwe::{KeyElement, KeyLayout, KeySpec, Parameters, RlweError, SwitchingKey, UniformPart};
 
 use super::poly_len;
 use crate::body::{BodyReader, BodyWriter};
@@ -100,6 +100,15 @@ pub(crate) fn digits(spec: &KeySpec, parameters: &Parameters) -> Result<usize, W
     Ok(spec.validate(parameters)?.len())
 }
 
+/// Refuses a derived key: its noise is not part of the format, and it can be had again.
+pub(crate) fn require_made(key: &impl AsRef<KeyLayout>) -> Result<(), WireError> {
+    let key = key.as_ref();
+    if key.is_derived() {
+        return Err(WireError::DerivedKey { element: key.spec.element });
+    }
+    Ok(())
+}
+
 fn key_moduli<'p>(spec: &KeySpec, parameters: &'p Parameters) -> Vec<&'p Modulus> {
     spec.primes().map(|i| parameters.modulus(i)).collect()
 }
@@ -120,6 +129,7 @@ impl Record for SwitchingKey {
             "the switching key",
             "the parameters it is written for",
         )?;
+        require_made(self)?;
         let seed = match self.uniform() {
             UniformPart::Stored(_) => None,
             UniformPart::Seeded(seed) => Some(*seed),

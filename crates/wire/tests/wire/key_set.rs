@@ -63,7 +63,7 @@ fn a_set_as_a_whole_is_the_same_format() {
     let mut writer =
         KeySetWriter::new(Vec::new(), &whole.iter().map(|key| key.spec().clone()).collect::<Vec<_>>(), &p)
             .unwrap();
-    whole.iter().for_each(|key| writer.write(key).unwrap());
+    whole.iter().for_each(|key| writer.write(&key.load().unwrap()).unwrap());
     assert!(writer.finish().unwrap() == whole.to_bytes(&p).unwrap());
     let loaded = EvaluationKeys::from_bytes(&written(&p), &p).unwrap();
     assert_eq!(loaded.len(), 5);

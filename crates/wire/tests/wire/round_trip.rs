@@ -3,6 +3,7 @@
 use crate::samples::{self, parameters};
 use keywright_ring::sampling::SecretRng;
 use keywright_ring::{Coefficient, Poly};
+use keywright_rlwe::derive::{MasterKeys, MasterParameters};
 use keywright_rlwe::{
     EvaluationKeys, KeyElement, KeyGenerator, KeySpec, Parameters, ParametersLiteral, PublicKey,
     RlweCiphertext, SecretDistribution, SecretKey, Security, SeededCiphertext, SwitchingKey, UniformPart,
@@ -152,7 +153,9 @@ fn an_empty_key_set_and_one_with_several_keys_of_an_element() {
     keys.insert(samples::switching_key(&p, KeyElement::Galois(5), 0, false, 3)).unwrap();
     let back = round_trip(&keys, &p);
     assert_eq!(back.len(), 4);
-    back.iter().zip(keys.iter()).for_each(|(left, right)| assert_same_key(left, right));
+    back.iter()
+        .zip(keys.iter())
+        .for_each(|(left, right)| assert_same_key(&left.load().unwrap(), &right.load().unwrap()));
 }
 
 #[test]
@@ -258,4 +261,34 @@ proptest! {
         prop_assert!(inspect(&mut &bytes[..]).is_err());
         prop_assert!(RlweCiphertext::from_bytes(&bytes, &parameters()).is_err());
     }
+}
+
+/// A derived key is not written, alone or in a set; master keys that went through bytes derive the same keys.
+#[test]
+fn derived_keys_are_made_again_not_written() {
+    let p = parameters();
+    let secret = samples::secret_key(&p);
+    let chain = MasterParameters::from_bits(&p, &[61]).unwrap();
+    let rng = SecretRng::from_entropy(&Zeroizing::new([5; 32]));
+    let masters = MasterKeys::generate(&chain, &secret, rng, &[5, 2047], 2).unwrap();
+    let back = round_trip(&masters, &p);
+    let spec = KeySpec::new(&p, KeyElement::Galois(25), 2, 1, false);
+    let derive = |masters: &MasterKeys| {
+        let specs = [spec.clone()];
+        masters.derive(&specs, 2).unwrap().next().unwrap().unwrap()
+    };
+    let key = derive(&masters);
+    assert_same_key(&key, &derive(&back));
+    assert!(
+        matches!(key.to_bytes(&p), Err(WireError::DerivedKey { element }) if element == KeyElement::Galois(25))
+    );
+    let mut keys = EvaluationKeys::new(&p);
+    keys.insert(key).unwrap();
+    assert!(matches!(keys.to_bytes(&p), Err(WireError::DerivedKey { .. })));
+    let Content::MasterKeys(extra, entries) =
+        inspect(&mut &masters.to_bytes(&p).unwrap()[..]).unwrap().content
+    else {
+        panic!("another kind")
+    };
+    assert_eq!((extra, entries.len()), (chain.extra().to_vec(), 2));
 }

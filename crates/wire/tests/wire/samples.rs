@@ -9,6 +9,7 @@ use keywright_ckks::{
     Ciphertext, CkksLiteral, CkksParameters, ErrorEstimate, Packing, Plaintext, SymmetricCiphertext,
 };
 use keywright_ring::{Coefficient, Domain, Evaluation, Poly, Seed, StreamId};
+use keywright_rlwe::derive::{MasterKeys, MasterParameters};
 use keywright_rlwe::{
     EvaluationKeys, KeyElement, KeySpec, Parameters, ParametersLiteral, PublicKey, RlweCiphertext,
     SecretDistribution, SecretKey, Security, SeededCiphertext, SwitchingKey, UniformPart,
@@ -36,6 +37,7 @@ pub(crate) mod object {
     pub(crate) const CKKS_SEEDED: u64 = 12;
     pub(crate) const BFV_CIPHERTEXT: u64 = 13;
     pub(crate) const BFV_SEEDED: u64 = 14;
+    pub(crate) const MASTER_KEYS: u64 = 15;
 }
 
 /// The smallest ring, primes of 50, 40 and 61 bits, one special prime of 61 bits. Insecure by design.
@@ -109,6 +111,18 @@ pub(crate) fn key_set(p: &Parameters) -> EvaluationKeys {
     for (k, element) in [KeyElement::Galois(2047), KeyElement::Secret(9)].into_iter().enumerate() {
         keys.insert(switching_key(p, element, 0, true, object::KEY_SET + k as u64)).unwrap();
     }
+    keys
+}
+
+/// One seeded master key for Galois element 5 at level 0, over special prime, `q_0` and an extra prime of 61 bits.
+pub(crate) fn master_keys(p: &Parameters) -> MasterKeys {
+    let parameters = MasterParameters::from_bits(p, &[61]).unwrap();
+    let chain = parameters.chain();
+    let element = KeyElement::Galois(5);
+    let spec = KeySpec { element, level: 1, alpha: 1, special: vec![4], seeded: true };
+    let b = (0..2).map(|j| filler(chain, object::MASTER_KEYS, j, spec.primes())).collect();
+    let mut keys = MasterKeys::new(&parameters);
+    keys.insert(SwitchingKey::from_parts(chain, spec, b, UniformPart::Seeded(HALF)).unwrap()).unwrap();
     keys
 }
 
@@ -273,6 +287,7 @@ pub(crate) fn all(c: &CkksParameters) -> Vec<Sample> {
         rlwe("switching_key_seeded", &seeded_key(p), c),
         rlwe("switching_key_stored", &stored_key(p), c),
         rlwe("key_set", &key_set(p), c),
+        rlwe("master_keys", &master_keys(p), c),
         rlwe("rlwe_ciphertext", &ciphertext(p), c),
         rlwe("rlwe_ciphertext_seeded", &seeded_ciphertext(p), c),
         rlwe("polynomial_coefficients", &coefficients(p), c),

@@ -1,36 +1,127 @@
-"""A compiled network as a program of the planner."""
+"""A compiled network, with its bootstraps, as a program of the planner."""
 
-from keywright import Parameters
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import log2
+
+from keywright import BootstrapperPlan, KeySpec, Parameters
+from keywright.errors import PlanMismatchError
 from keywright.nn import Program as Network
 from keywright.plan.chain import Chain
 from keywright.plan.galois import Automorphism
 from keywright.plan.program import Group, Program, Relinearizations
 
+UNBOUNDED = 1 << 20
+"""Bits of the modulus of a key of parameters that promise no security."""
 
-def convert(network: Network, parameters: Parameters, name: str) -> Program:
-    """Every key switch of a network at its level. Uses of one source share a ciphertext.
+
+def chain_of(parameters: Parameters) -> Chain:
+    """The primes of parameters.
+
+    Raises:
+        PlanMismatchError: the secret is not ternary, for which no bound on keys is known here.
+    """
+    if parameters.secret_distribution != "ternary" and not parameters.insecure:
+        raise PlanMismatchError(
+            f"keys are planned for ternary secrets, these parameters have a secret that is "
+            f"{parameters.secret_distribution}"
+        )
+    return Chain(
+        parameters.log_n,
+        tuple(log2(modulus) for modulus in parameters.q),
+        tuple(log2(modulus) for modulus in parameters.p),
+        UNBOUNDED if parameters.insecure else None,
+    )
+
+
+def convert(
+    network: Network, parameters: Parameters, name: str, bootstraps: Sequence[BootstrapperPlan] = ()
+) -> Program:
+    """Every key switch of a network at its level.
+
+    Rotations of one ciphertext by one instruction share it. Key switches to and from an ephemeral secret have
+    one way to be made and are left out.
 
     Args:
         network: the compiled network.
         parameters: those that it was compiled for.
         name: what to call it.
+        bootstraps: plans of its bootstraps, in order; without them they are left out.
     """
-    sources: dict[tuple[str, int], dict[Automorphism, int]] = {}
-    relinearizations: dict[int, int] = {}
+    chain = chain_of(parameters)
+    return _program(name, chain, steps(network, Program(name, chain, ()), bootstraps))
+
+
+def convert_bootstrap(plan: BootstrapperPlan, name: str) -> Program:
+    """Every key switch of one bootstrap, but those to and from an ephemeral secret."""
+    chain = chain_of(plan.parameters)
+    return _program(name, chain, bootstrap_steps(plan, Program(name, chain, ()), "b"))
+
+
+@dataclass(frozen=True)
+class Step:
+    """Key switches that are done together.
+
+    Attributes:
+        groups: automorphisms of ciphertexts.
+        relinearizations: how many at each level.
+        fixed: keys to and from an ephemeral secret.
+    """
+
+    groups: tuple[Group, ...] = ()
+    relinearizations: Mapping[int, int] = field(default_factory=dict)
+    fixed: tuple[KeySpec, ...] = ()
+
+
+def steps(network: Network, program: Program, bootstraps: Sequence[BootstrapperPlan] = ()) -> list[Step]:
+    """The key switches of each instruction, in order; of a bootstrap, of each of its parts."""
+    slots = program.automorphisms.slots
+    sources: dict[tuple[int, str, int], set[Automorphism]] = {}
+    relinearizations: dict[int, Counter[int]] = {}
     for switch in network.key_switches:
         if switch.kind == "relinearisation":
-            relinearizations[switch.level] = relinearizations.get(switch.level, 0) + switch.count
+            relinearizations.setdefault(switch.instruction, Counter())[switch.level] += switch.count
         else:
-            target = Automorphism(switch.step % parameters.max_slots, switch.kind == "conjugation")
-            sources.setdefault((switch.source, switch.level), {})[target] = switch.count
-    groups: list[Group] = []
-    for (source, level), targets in sources.items():
-        count = max(targets.values())
-        groups.append(Group(source, level, tuple(sorted(targets)), count))
-    chain = Chain(
-        parameters.log_n,
-        tuple(modulus.bit_length() for modulus in parameters.q),
-        tuple(modulus.bit_length() for modulus in parameters.p),
+            target = Automorphism(switch.step % slots, switch.kind == "conjugation")
+            sources.setdefault((switch.instruction, switch.source, switch.level), set()).add(target)
+    groups: dict[int, list[Group]] = {}
+    for (index, source, level), targets in sources.items():
+        groups.setdefault(index, []).append(Group(source, level, tuple(sorted(targets)), 1))
+    out: list[Step] = []
+    for index, step in enumerate(network.instructions):
+        if step.operation == "bootstrap" and bootstraps:
+            out += bootstrap_steps(bootstraps[step.argument], program, f"c{step.result}")
+        elif index in groups or index in relinearizations:
+            out.append(Step(tuple(groups.get(index, ())), relinearizations.get(index, {})))
+    return out
+
+
+def bootstrap_steps(plan: BootstrapperPlan, program: Program, name: str) -> list[Step]:
+    """The key switches of one bootstrap, in the order of its stages."""
+    read = program.automorphisms.from_galois_element
+    out: list[Step] = []
+    before = None
+    fixed = tuple(plan.fixed_keys)
+    for stage, level, elements, count in plan.key_groups:
+        if stage == "coeffs_to_slots" != before and fixed:
+            out.append(Step(fixed=fixed))
+        before = stage
+        if elements:
+            targets = tuple(sorted(read(element) for element in elements))
+            out.append(Step((Group(f"{name}/{stage}", level, targets, count),)))
+        else:
+            out.append(Step(relinearizations={level: count}))
+    return out
+
+
+def _program(name: str, chain: Chain, listed: Sequence[Step]) -> Program:
+    relinearizations: Counter[int] = Counter()
+    for step in listed:
+        relinearizations.update(step.relinearizations)
+    return Program(
+        name,
+        chain,
+        tuple(group for step in listed for group in step.groups),
+        tuple(Relinearizations(level, count) for level, count in sorted(relinearizations.items())),
     )
-    used = tuple(Relinearizations(level, count) for level, count in sorted(relinearizations.items()))
-    return Program(name, chain, tuple(groups), used)

@@ -1,7 +1,9 @@
-//! ChaCha8, eight blocks side by side: word `w` of blocks `0..8` is four consecutive words of a chunk.
+//! ChaCha, eight blocks side by side: word `w` of blocks `0..8` is four consecutive words of a chunk of the expander.
+//! Key stream is transposed.
 
 use core::arch::x86_64::*;
 
+use crate::chacha::{CHACHA8, CHACHA20};
 use crate::expander::{self, CHUNK_WORDS};
 use crate::{Modulus, Seed, StreamId};
 
@@ -40,31 +42,77 @@ fn quarter_round(s: &mut [__m256i; 16], a: usize, b: usize, c: usize, d: usize) 
     s[b] = rotate::<7, 25>(_mm256_xor_si256(s[b], s[c]));
 }
 
+/// Blocks `number..number + 8`: word `w` of each is register `w`.
+#[inline]
+#[target_feature(enable = "avx2,fma")]
+fn blocks<const DOUBLE_ROUNDS: usize>(state: &[u32; 16], number: u32) -> [__m256i; 16] {
+    let mut start = [_mm256_setzero_si256(); 16];
+    for (register, &word) in start.iter_mut().zip(state) {
+        *register = _mm256_set1_epi32(word.cast_signed());
+    }
+    let first = _mm256_set1_epi32(number.cast_signed());
+    start[12] = _mm256_add_epi32(first, _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+    let mut s = start;
+    for _ in 0..DOUBLE_ROUNDS {
+        quarter_round(&mut s, 0, 4, 8, 12);
+        quarter_round(&mut s, 1, 5, 9, 13);
+        quarter_round(&mut s, 2, 6, 10, 14);
+        quarter_round(&mut s, 3, 7, 11, 15);
+        quarter_round(&mut s, 0, 5, 10, 15);
+        quarter_round(&mut s, 1, 6, 11, 12);
+        quarter_round(&mut s, 2, 7, 8, 13);
+        quarter_round(&mut s, 3, 4, 9, 14);
+    }
+    for (word, add) in s.iter_mut().zip(start) {
+        *word = _mm256_add_epi32(*word, add);
+    }
+    s
+}
+
 /// Chunk `number` of a stream: [`expander::chunk`].
 #[target_feature(enable = "avx2,fma")]
 pub(super) fn chunk(state: &[u32; 16], number: u32, out: &mut [u64; CHUNK_WORDS]) {
     for half in 0..2 {
-        let mut start = [_mm256_setzero_si256(); 16];
-        for (register, &word) in start.iter_mut().zip(state) {
-            *register = _mm256_set1_epi32(word.cast_signed());
-        }
-        let first = _mm256_set1_epi32((number * 16 + 8 * half).cast_signed());
-        start[12] = _mm256_add_epi32(first, _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
-        let mut s = start;
-        for _ in 0..4 {
-            quarter_round(&mut s, 0, 4, 8, 12);
-            quarter_round(&mut s, 1, 5, 9, 13);
-            quarter_round(&mut s, 2, 6, 10, 14);
-            quarter_round(&mut s, 3, 7, 11, 15);
-            quarter_round(&mut s, 0, 5, 10, 15);
-            quarter_round(&mut s, 1, 6, 11, 12);
-            quarter_round(&mut s, 2, 7, 8, 13);
-            quarter_round(&mut s, 3, 4, 9, 14);
-        }
+        let words = blocks::<CHACHA8>(state, number * 16 + 8 * half);
         let places = out.as_chunks_mut::<4>().0.iter_mut().skip(half as usize).step_by(2);
-        for ((place, word), add) in places.zip(s).zip(start) {
+        for (place, word) in places.zip(words) {
             // SAFETY: the place has 32 bytes; the store needs no alignment.
-            unsafe { _mm256_storeu_si256(place.as_mut_ptr().cast(), _mm256_add_epi32(word, add)) };
+            unsafe { _mm256_storeu_si256(place.as_mut_ptr().cast(), word) };
+        }
+    }
+}
+
+/// Chunks of ChaCha20's key stream: [`crate::chacha::key_stream`].
+#[target_feature(enable = "avx2,fma")]
+pub(super) fn key_stream(key: &[u32; 16], first: u64, out: &mut [u64]) {
+    let mut state = *key;
+    for (place, number) in out.as_chunks_mut::<{ CHUNK_WORDS / 2 }>().0.iter_mut().zip((first..).step_by(8)) {
+        state[13] = (number >> 32) as u32;
+        let s = blocks::<CHACHA20>(&state, number as u32);
+        for half in 0..2 {
+            // Words 8 half + 4 j to 8 half + 4 j + 3 of blocks `b` and 4 + b, in one register.
+            let mut quads = [s[0]; 8];
+            for j in 0..2 {
+                let k = 8 * half + 4 * j;
+                let (w, x, y, z) = (s[k], s[k + 1], s[k + 2], s[k + 3]);
+                let (low, high) = (_mm256_unpacklo_epi32(w, x), _mm256_unpackhi_epi32(w, x));
+                let next = (_mm256_unpacklo_epi32(y, z), _mm256_unpackhi_epi32(y, z));
+                quads[4 * j] = _mm256_unpacklo_epi64(low, next.0);
+                quads[4 * j + 1] = _mm256_unpackhi_epi64(low, next.0);
+                quads[4 * j + 2] = _mm256_unpacklo_epi64(high, next.1);
+                quads[4 * j + 3] = _mm256_unpackhi_epi64(high, next.1);
+            }
+            for b in 0..4 {
+                let (p, q) = (quads[b], quads[4 + b]);
+                let pair = [_mm256_permute2x128_si256::<0x20>(p, q), _mm256_permute2x128_si256::<0x31>(p, q)];
+                for (k, words) in pair.into_iter().enumerate() {
+                    // SAFETY: half a chunk is sixteen vectors; the store needs no alignment.
+                    unsafe {
+                        let to = place.as_mut_ptr().cast::<__m256i>().add(2 * (4 * k + b) + half);
+                        _mm256_storeu_si256(to, words);
+                    }
+                }
+            }
         }
     }
 }

@@ -6,6 +6,7 @@ mod dot;
 mod ntt;
 mod pointwise;
 mod residues;
+mod sampling;
 mod terms;
 
 use alloc::boxed::Box;
@@ -145,5 +146,20 @@ impl Backend for Avx2 {
     fn expand_uniform(&self, seed: &Seed, id: StreamId, m: &Modulus, out: &mut [u64]) {
         // SAFETY: by the invariant of `Avx2` the CPU has the kernel's features.
         unsafe { chacha::fill_uniform(seed, id, m, out) }
+    }
+
+    fn key_stream(&self, key: &[u32; 16], first: u64, out: &mut [u64]) {
+        // SAFETY: by the invariant of `Avx2` the CPU has the kernel's features; so below.
+        unsafe { chacha::key_stream(key, first, out) }
+    }
+
+    fn gaussian(&self, words: &[u64], out: &mut [i64]) {
+        // SAFETY: as above.
+        unsafe { sampling::gaussian(words, out) }
+    }
+
+    fn ternary(&self, words: &[u64], out: &mut [i64]) {
+        // SAFETY: as above.
+        unsafe { sampling::ternary(words, out) }
     }
 }

@@ -1,8 +1,9 @@
-//! ChaCha8, sixteen blocks at a time: state word `w` of all blocks is one register, which is also the order of
-//! [`crate::expander`]'s output.
+//! ChaCha, sixteen blocks at a time: state word `w` of all blocks is one register, which is also the order of
+//! [`crate::expander`]'s output. Key stream is transposed.
 
 use core::arch::x86_64::*;
 
+use crate::chacha::{CHACHA8, CHACHA20, CHUNK_BLOCKS};
 use crate::expander::{self, CHUNK_WORDS};
 use crate::{Modulus, Seed, StreamId};
 
@@ -25,6 +26,70 @@ macro_rules! quarter_rounds {
     };
 }
 
+/// Blocks `number..number + 16`: word `w` of each is register `w`.
+#[inline]
+#[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512ifma")]
+fn blocks<const DOUBLE_ROUNDS: usize>(state: &[u32; 16], number: u32) -> [__m512i; 16] {
+    let lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    let counters = _mm512_add_epi32(_mm512_set1_epi32(number as i32), lanes);
+    let start = |w: usize| if w == 12 { counters } else { _mm512_set1_epi32(state[w] as i32) };
+    // Loops: `array::map` stays a call, to code without the CPU features.
+    let mut s = [counters; 16];
+    for w in 0..16 {
+        s[w] = start(w);
+    }
+    for _ in 0..DOUBLE_ROUNDS {
+        quarter_rounds!(s; 0 4 8 12, 1 5 9 13, 2 6 10 14, 3 7 11 15);
+        quarter_rounds!(s; 0 5 10 15, 1 6 11 12, 2 7 8 13, 3 4 9 14);
+    }
+    for w in 0..16 {
+        s[w] = _mm512_add_epi32(s[w], start(w));
+    }
+    s
+}
+
+/// Chunks of ChaCha20's key stream: [`crate::chacha::key_stream`].
+#[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512ifma")]
+pub(super) fn key_stream(key: &[u32; 16], first: u64, out: &mut [u64]) {
+    let mut state = *key;
+    let numbers = (first..).step_by(CHUNK_BLOCKS);
+    for (chunk, number) in out.as_chunks_mut::<CHUNK_WORDS>().0.iter_mut().zip(numbers) {
+        state[13] = (number >> 32) as u32;
+        let s = blocks::<CHACHA20>(&state, number as u32);
+        // Words 4 j to 4 j + 3 of blocks `b`, 4 + b, 8 + b, 12 + b, in one register.
+        let mut quads = [s[0]; 16];
+        for j in 0..4 {
+            let (low, high) = (
+                _mm512_unpacklo_epi32(s[4 * j], s[4 * j + 1]),
+                _mm512_unpackhi_epi32(s[4 * j], s[4 * j + 1]),
+            );
+            let next = (
+                _mm512_unpacklo_epi32(s[4 * j + 2], s[4 * j + 3]),
+                _mm512_unpackhi_epi32(s[4 * j + 2], s[4 * j + 3]),
+            );
+            quads[4 * j] = _mm512_unpacklo_epi64(low, next.0);
+            quads[4 * j + 1] = _mm512_unpackhi_epi64(low, next.0);
+            quads[4 * j + 2] = _mm512_unpacklo_epi64(high, next.1);
+            quads[4 * j + 3] = _mm512_unpackhi_epi64(high, next.1);
+        }
+        for b in 0..4 {
+            let (p, q, r, t) = (quads[b], quads[4 + b], quads[8 + b], quads[12 + b]);
+            let (even, odd) = (_mm512_shuffle_i32x4::<0x88>(p, q), _mm512_shuffle_i32x4::<0xDD>(p, q));
+            let next = (_mm512_shuffle_i32x4::<0x88>(r, t), _mm512_shuffle_i32x4::<0xDD>(r, t));
+            let whole = [
+                _mm512_shuffle_i32x4::<0x88>(even, next.0),
+                _mm512_shuffle_i32x4::<0x88>(odd, next.1),
+                _mm512_shuffle_i32x4::<0xDD>(even, next.0),
+                _mm512_shuffle_i32x4::<0xDD>(odd, next.1),
+            ];
+            for (k, block) in whole.into_iter().enumerate() {
+                // SAFETY: a chunk is sixteen vectors.
+                unsafe { chunk.as_mut_ptr().cast::<__m512i>().add(4 * k + b).write_unaligned(block) };
+            }
+        }
+    }
+}
+
 /// Residues of chunk `number` of a stream.
 ///
 /// # Safety
@@ -38,23 +103,12 @@ pub(super) unsafe fn residues(
     number: u32,
     out: *mut u64,
 ) {
-    let lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-    let counters = _mm512_add_epi32(_mm512_set1_epi32((number * 16) as i32), lanes);
-    let start = |w: usize| if w == 12 { counters } else { _mm512_set1_epi32(state[w] as i32) };
-    // A loop: `array::map` stays a call, to code without the CPU features.
-    let mut s = [counters; 16];
-    for w in 0..16 {
-        s[w] = start(w);
-    }
-    for _ in 0..4 {
-        quarter_rounds!(s; 0 4 8 12, 1 5 9 13, 2 6 10 14, 3 7 11 15);
-        quarter_rounds!(s; 0 5 10 15, 1 6 11 12, 2 7 8 13, 3 4 9 14);
-    }
+    let s = blocks::<CHACHA8>(state, number * 16);
     let mask = _mm512_set1_epi64((u64::MAX >> (64 - m.bits())) as i64);
     let q = _mm512_set1_epi64(m.value() as i64);
     let mut rejected = 0;
     for w in 0..16 {
-        let words = _mm512_and_si512(_mm512_add_epi32(s[w], start(w)), mask);
+        let words = _mm512_and_si512(s[w], mask);
         // SAFETY: a chunk is sixteen vectors.
         unsafe { out.cast::<__m512i>().add(w).write_unaligned(words) };
         rejected |= _mm512_cmpge_epu64_mask(words, q);

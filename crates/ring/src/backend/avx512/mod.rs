@@ -10,6 +10,7 @@ mod lanes;
 mod narrow;
 mod ntt;
 mod pointwise;
+mod sampling;
 mod wide;
 
 use alloc::boxed::Box;
@@ -170,6 +171,21 @@ impl Backend for Avx512 {
     fn expand_uniform(&self, seed: &Seed, id: StreamId, m: &Modulus, out: &mut [u64]) {
         // SAFETY: `self` proves the CPU features.
         unsafe { chacha::expand_uniform(seed, id, m, out) }
+    }
+
+    fn key_stream(&self, key: &[u32; 16], first: u64, out: &mut [u64]) {
+        // SAFETY: `self` proves the CPU features; so below.
+        unsafe { chacha::key_stream(key, first, out) }
+    }
+
+    fn gaussian(&self, words: &[u64], out: &mut [i64]) {
+        // SAFETY: as above.
+        unsafe { sampling::gaussian(words, out) }
+    }
+
+    fn ternary(&self, words: &[u64], out: &mut [i64]) {
+        // SAFETY: as above.
+        unsafe { sampling::ternary(words, out) }
     }
 }
 

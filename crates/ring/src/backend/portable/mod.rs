@@ -8,7 +8,7 @@ use alloc::boxed::Box;
 
 use super::{Backend, BackendKind, NttPlan, Quotient, UniformRow, plain_layout};
 use crate::conversion::{Decomposer, RowLayout};
-use crate::{Automorphism, Modulus, Seed, ShoupFactor, StreamId, expander};
+use crate::{Automorphism, Modulus, Seed, ShoupFactor, StreamId, chacha, expander, sampling};
 
 #[derive(Debug)]
 pub(super) struct Portable;
@@ -86,5 +86,17 @@ impl Backend for Portable {
 
     fn expand_uniform(&self, seed: &Seed, id: StreamId, m: &Modulus, out: &mut [u64]) {
         expander::fill_uniform(seed, id, m, 0, out);
+    }
+
+    fn key_stream(&self, key: &[u32; 16], first: u64, out: &mut [u64]) {
+        chacha::key_stream(key, first, out);
+    }
+
+    fn gaussian(&self, words: &[u64], out: &mut [i64]) {
+        sampling::gaussian_samples(words, out);
+    }
+
+    fn ternary(&self, words: &[u64], out: &mut [i64]) {
+        sampling::ternary_samples(words, out);
     }
 }

@@ -1,0 +1,1 @@
+"""Federated averaging of encrypted updates beside plain FedAvg, TenSEAL and Chem."""

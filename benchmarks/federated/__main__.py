@@ -1,0 +1,180 @@
+"""`python -m federated`, in the folder `benchmarks`: time and bytes of a round of federated averaging.
+
+The updates are those of Chem's paper, section 4.5: 30 clients, of which 10 to 50 % take part in a round, CNN
+and MLP, images spread at random ("iid") or by label. Every way averages the same updates, and its result is
+compared with the average in double precision. The ways take turns in every run.
+
+Clients, server and opening are timed apart: encoding, encryption and serialisation; parsing, addition and
+serialisation; parsing, decryption and decoding. The ways with a ciphertext for each value run on a sample of
+the values, and what they take is multiplied.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+from collections import defaultdict
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import keywright as kw
+from cached.clock import spread
+from compare import machine
+from compare.console import Console
+from compare.schedule import pin
+from compare.targets import HERE, Unavailable
+
+from federated.bandwidth import bandwidth
+from federated.plots import draw
+from federated.updates import CLIENTS, Model, trained
+from federated.ways import OneByOne, Plain, Shared, TenSeal, Threshold, Way, flat
+
+CHEM_BITS = 24
+STAGES = ("client", "server", "open")
+
+
+def ways(clients: int, values: int, peers: list[Way], chem: list[Way]) -> list[Way]:
+    """All ways for rounds of so many clients and values."""
+    return [Plain(), Shared(clients), Threshold(clients, values), *peers, *chem]
+
+
+def measure(
+    updates: list[Model], setting: dict[str, Any], used: list[Way], runs: int
+) -> Iterator[dict[str, Any]]:
+    """Every way in turn, in every run; the first run is not recorded."""
+    for run in range(-1, runs):
+        for way in used:
+            found = way.round(updates)
+            if run >= 0:
+                yield {
+                    **setting,
+                    "run": run,
+                    "way": way.name,
+                    "extrapolated": way.extrapolated,
+                    "update_bytes": found.update_bytes,
+                    "sum_bytes": found.sum_bytes,
+                    **{
+                        f"{stage}_{clock}_s": value
+                        for stage, seconds in (
+                            ("client", found.client),
+                            ("server", [found.server]),
+                            ("open", [found.open]),
+                        )
+                        for clock, value in (
+                            ("wall", statistics.median(s.wall for s in seconds)),
+                            ("cpu", statistics.median(s.cpu for s in seconds)),
+                        )
+                    },
+                }
+
+
+def table(rows: list[dict[str, Any]], moved: dict[str, Any]) -> list[str]:
+    """The medians in Markdown."""
+    groups: dict[tuple[str, str, int], dict[str, list[dict[str, Any]]]] = defaultdict(
+        lambda: defaultdict(list)
+    )
+    for row in rows:
+        groups[row["model"], row["partition"], row["clients"]][row["way"]].append(row)
+    lines = []
+    for (model, kind, clients), found in groups.items():
+        lines += [f"## {model}, {kind}, {clients} of {CLIENTS} clients", ""]
+        lines += ["| way | client, ms | server, ms | opening, ms | bytes of an update | bytes of the sum |"]
+        lines += ["|---|---|---|---|---|---|"]
+        for way, runs in found.items():
+            cells = [spread([1e3 * run[f"{stage}_cpu_s"] for run in runs]) for stage in STAGES]
+            sizes = [f"{runs[0][size]:.0f}" for size in ("update_bytes", "sum_bytes")]
+            name = f"{way} (extrapolated)" if runs[0]["extrapolated"] else way
+            lines.append(f"| {name} | {' | '.join(cells)} | {' | '.join(sizes)} |")
+        lines += ["", *ratios(found), ""]
+    speeds = "; ".join(f"{name} {spread(s)} GB/s" for name, s in moved["GB_s"].items())
+    size = f"{moved['inputs']} updates of {moved['bytes'] / 1e6:.1f} MB"
+    lines += ["## Addition on the server, read and written", "", f"* {size}: {speeds}"]
+    lines += [f"* of the faster of copy and triad in the same turn: {spread(moved['share_of_faster'])}"]
+    return lines
+
+
+def ratios(found: dict[str, list[dict[str, Any]]]) -> list[str]:
+    """What is asked for, run by run."""
+
+    def per(way: str, what: str) -> list[float]:
+        return [run[what] for run in found[way]]
+
+    def line(text: str, above: list[float], below: list[float]) -> str:
+        return f"* {text}: {spread([a / b for a, b in zip(above, below, strict=True)])}"
+
+    lines, ours, peer = [], Shared.name, "TenSEAL, a vector a layer"
+    if peer in found:
+        lines = [
+            line(f"{peer} / {ours}, client", per(peer, "client_cpu_s"), per(ours, "client_cpu_s")),
+            line(
+                f"{peer} / {ours}, bytes of an update", per(peer, "update_bytes"), per(ours, "update_bytes")
+            ),
+        ]
+    chem, plain = f"Chem, {CHEM_BITS} bits", "Keywright, a ciphertext a value"
+    lines.append(line(f"{chem} / {plain}, client", per(chem, "client_cpu_s"), per(plain, "client_cpu_s")))
+    return lines
+
+
+def main() -> None:
+    """Measure, check, write."""
+    parser = argparse.ArgumentParser(prog="python -m federated", description=__doc__)
+    parser.add_argument("--mnist", required=True, help="folder of MNIST's four files")
+    parser.add_argument("--model", nargs="+", choices=["cnn", "mlp"], default=["cnn", "mlp"])
+    parser.add_argument("--partition", nargs="+", choices=["iid", "labels"], default=["iid", "labels"])
+    parser.add_argument("--fraction", nargs="+", type=float, default=[0.1, 0.5])
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--images", type=int, default=200, help="that a client trains on before it sends")
+    parser.add_argument("--build", type=Path, default=HERE / ".build", help="folder of the peers' builds")
+    parser.add_argument("--out", type=Path, help="folder of the record (default: record/DATE-federated)")
+    options = parser.parse_args()
+    folder = (options.out or HERE / "record" / f"{datetime.now(UTC).date().isoformat()}-federated").resolve()
+    mnist = str(Path(options.mnist).resolve())
+    os.chdir(HERE)
+    console = Console()
+    pin(1)
+    kw.set_threads(1)
+    try:
+        peers: list[Way] = [TenSeal(console, options.build.resolve(), packed=p) for p in (True, False)]
+    except Unavailable as unavailable:
+        raise SystemExit(f"tenseal: {unavailable}") from unavailable
+    chem: list[Way] = [OneByOne(bits) for bits in (None, CHEM_BITS)]
+    folder.mkdir(parents=True, exist_ok=True)
+    rows: list[dict[str, Any]] = []
+    with (folder / "raw.jsonl").open("w") as raw:
+        for model in options.model:
+            for kind in options.partition:
+                for fraction in options.fraction:
+                    updates = trained(mnist, model, kind, fraction, options.images)
+                    values = flat(updates[0]).size
+                    setting = {"model": model, "partition": kind, "clients": len(updates), "values": values}
+                    used = ways(len(updates), values, peers, chem)
+                    for row in measure(updates, setting, used, options.runs):
+                        rows.append(row)
+                        print(json.dumps(row), file=raw, flush=True)
+                    console.status(f"{model}, {kind}, {len(updates)} clients")
+        moved = bandwidth(max(options.runs, 5))
+        print(json.dumps(moved), file=raw)
+    text = "\n".join(
+        [
+            f"# Federated averaging, {datetime.now(UTC).date().isoformat()}",
+            "",
+            *(f"* {fact}" for fact in machine.describe()),
+            f"* one thread; CPU time, median (smallest to largest) of {options.runs} runs",
+            f"* load of the machine {os.getloadavg()[0]:.1f}",
+            f"* a client has trained on {options.images} images; client: the median of those of a round",
+            "",
+            *table(rows, moved),
+            "",
+        ]
+    )
+    (folder / "table.md").write_text(text)
+    draw(rows, folder / "plot.png")
+    print(text)
+
+
+if __name__ == "__main__":
+    main()

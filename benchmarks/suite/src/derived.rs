@@ -1,0 +1,218 @@
+use std::time::Instant;
+
+use keywright_ring::{Evaluation, Poly, Seed, StreamId, rotation_element, sampling::SecretRng};
+use keywright_rlwe::derive::{MasterKeys, MasterParameters};
+use keywright_rlwe::{
+    Decomposed, Finish, KeyElement, KeyGenerator, KeySpec, Parameters, ParametersLiteral, SecretKey,
+    SwitchingKey, decrypt, noise, threads,
+};
+use keywright_wire::Wire;
+use zeroize::Zeroizing;
+
+use crate::BenchError;
+
+/// 256 keys derived from master keys, each checked.
+#[derive(Debug, Clone)]
+pub struct DerivedRequest {
+    /// Steps of the rotations with a master key.
+    pub masters: Vec<i64>,
+    /// Steps of the rotations that keys are derived for.
+    pub targets: Vec<i64>,
+    /// Widths of the extra primes.
+    pub extra_bits: Vec<u32>,
+    /// Primes of a digit of the derived keys.
+    pub alpha: usize,
+    /// Most derivations to a key.
+    pub max_hops: usize,
+}
+
+/// What came of it.
+#[derive(Debug, Clone)]
+pub struct DerivedRecord {
+    /// Master keys.
+    pub masters: usize,
+    /// Keys that were asked for, and all that were derived.
+    pub keys: [usize; 2],
+    /// Keys that others were derived from.
+    pub decomposed: usize,
+    /// Most derivations to a key.
+    pub depth: usize,
+    /// Bytes of the master keys as they are sent.
+    pub sent_bytes: u64,
+    /// Bytes of the keys if their owner makes and sends them, seeded and not.
+    pub conventional_bytes: [u64; 2],
+    /// Bits of the modulus of a master key.
+    pub modulus_bits: f64,
+    /// Seconds in which the client makes the master keys.
+    pub client_s: f64,
+    /// Seconds in which the client would make all keys, from the mean of four.
+    pub conventional_s: f64,
+    /// Seconds in which the server derives all keys, checks left out.
+    pub server_s: f64,
+    /// Threads of the server.
+    pub threads: usize,
+    /// Largest error of a rotation of a uniform polynomial at the top level, as a part of its bound: the largest of all keys.
+    pub worst: f64,
+    /// log2 of the largest bound on the error of such a rotation, and of one with a key that its owner made.
+    pub bound_bits: [f64; 2],
+}
+
+impl DerivedRecord {
+    /// One line.
+    pub fn json(&self) -> String {
+        let Self { masters, keys, decomposed, depth, sent_bytes, conventional_bytes, .. } = self;
+        format!(
+            concat!(
+                r#"{{"masters":{},"keys":{},"derived":{},"decomposed":{},"depth":{},"sent_bytes":{},"#,
+                r#""conventional_seeded_bytes":{},"conventional_bytes":{},"modulus_bits":{:.1},"client_s":{:.3},"#,
+                r#""conventional_s":{:.1},"server_s":{:.3},"threads":{},"worst_of_bound":{:.3},"#,
+                r#""bound_bits":{:.2},"bound_bits_of_direct":{:.2}}}"#
+            ),
+            masters,
+            keys[0],
+            keys[1],
+            decomposed,
+            depth,
+            sent_bytes,
+            conventional_bytes[0],
+            conventional_bytes[1],
+            self.modulus_bits,
+            self.client_s,
+            self.conventional_s,
+            self.server_s,
+            self.threads,
+            self.worst,
+            self.bound_bits[0],
+            self.bound_bits[1],
+        )
+    }
+}
+
+/// 256 rotations as a network has them: 48 to each side, powers of two, and others all over the slots.
+pub fn spread_rotations(log_n: u32) -> Vec<i64> {
+    let slots = 1i64 << (log_n - 1);
+    let near = (1..=48).flat_map(|k| [k, slots - k]);
+    let mut steps: Vec<i64> = near.chain((6..log_n - 1).map(|i| 1 << i)).collect();
+    // A full-period generator modulo a power of two (Knuth, volume 2, 3.2.1.2); its high bits.
+    let mut state: u64 = 1;
+    while steps.len() < 256 {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let step = (state >> 40) as i64 % slots;
+        if step != 0 && !steps.contains(&step) {
+            steps.push(step);
+        }
+    }
+    steps
+}
+
+/// The error of rotating a uniform polynomial at the key's level, and its bound.
+fn rotation_error(secret: &SecretKey, key: &SwitchingKey) -> Result<(f64, f64), BenchError> {
+    let (parameters, level) = (key.parameters(), key.spec().level);
+    let (ring, backend) = (parameters.ring(), parameters.ring().backend());
+    let KeyElement::Galois(g) = key.spec().element else {
+        return Err(BenchError::Wrong(format!("{} is no rotation", key.spec().element)));
+    };
+    let mut c = Poly::<Evaluation>::unspecified(parameters.n(), level + 1);
+    for (i, limb) in c.limbs_mut().enumerate() {
+        let id = StreamId { object: g, digit: 0, limb: i as u16 };
+        backend.expand_uniform(&Seed([17; 32]), id, parameters.modulus(i), limb);
+    }
+    let plan = parameters.switch_plan(key.spec(), level, 1, false)?;
+    let decomposed = Decomposed::new(parameters, plan.clone(), &c)?;
+    let automorphism = parameters.automorphism(g)?;
+    let finish = [Finish { addend: [None, None], automorphism: Some(&automorphism) }];
+    let rows = decomposed.rows_of(key, 1)?;
+    let mut switched = decomposed.switch(&[(key, rows)], &finish).remove(0);
+    for (i, limb) in switched.polys[0].limbs_mut().enumerate() {
+        let (mut product, mut image) = (vec![0; c.n()], vec![0; c.n()]);
+        backend.mul(ring.modulus(i), c.limb(i), secret.limb(i), &mut product);
+        backend.permute(&automorphism, &product, &mut image);
+        backend.sub_assign(ring.modulus(i), limb, &image);
+    }
+    let error = decrypt(secret, &switched, 2);
+    let centred = |i: usize| error.limb(i).iter().map(move |&x| parameters.modulus(i).centered(x));
+    let agree = centred(0).eq(centred(1));
+    let largest = centred(0).map(i64::unsigned_abs).max().unwrap_or(0) as f64;
+    let seen = if agree { largest } else { f64::INFINITY };
+    Ok((seen, noise::bound(noise::key_switch(parameters, &plan, key))))
+}
+
+/// Makes master keys, derives all keys from them and checks each. The setting is that of the published comparison at `N = 2^16`: 55 + 27 * 40
+/// bits of ciphertext primes, four special primes of 55 bits.
+///
+/// # Errors
+/// [`BenchError::Wrong`] if a rotation with a derived key is outside its bound; what the engine says of the request.
+pub fn run_derived(request: &DerivedRequest) -> Result<DerivedRecord, BenchError> {
+    let mut q = vec![40; 28];
+    q[0] = 55;
+    let parameters = Parameters::new(ParametersLiteral::from_bits(16, &q, &[55; 4])?)?;
+    let rng = |byte: u8| SecretRng::from_entropy(&Zeroizing::new([byte; 32]));
+    let secret = SecretKey::sample(&parameters, &mut rng(1))?;
+    let chain = MasterParameters::from_bits(&parameters, &request.extra_bits)?;
+    let elements: Vec<u64> = request.masters.iter().map(|&k| rotation_element(16, k)).collect();
+    let level = parameters.max_level();
+    let start = Instant::now();
+    let masters = MasterKeys::generate(&chain, &secret, rng(2), &elements, level)?;
+    let client_s = start.elapsed().as_secs_f64();
+
+    let spec = |&steps: &i64| KeySpec {
+        element: KeyElement::Galois(rotation_element(16, steps)),
+        level,
+        alpha: request.alpha,
+        special: parameters.special_primes().collect(),
+        seeded: true,
+    };
+    let specs: Vec<KeySpec> = request.targets.iter().map(spec).collect();
+    let mut generator = KeyGenerator::new(&secret, rng(3));
+    let (start, sample) = (Instant::now(), specs.len().min(4));
+    let direct =
+        specs[..sample].iter().map(|spec| generator.switching_key(spec)).collect::<Result<Vec<_>, _>>()?;
+    let conventional_s = start.elapsed().as_secs_f64() / sample.max(1) as f64 * specs.len() as f64;
+    let direct_bound = match direct.first() {
+        Some(key) => rotation_error(&secret, key)?.1,
+        None => 1.0,
+    };
+    drop(direct);
+
+    let mut server = 0.0;
+    let start = Instant::now();
+    let mut derivation = masters.derive(&specs, request.max_hops)?;
+    server += start.elapsed().as_secs_f64();
+    let (mut derived, mut decomposed, mut depth) = (0, 0, 0);
+    for (_, tree) in derivation.trees() {
+        derived += tree.hops().len();
+        decomposed += tree.parents();
+        depth = depth.max(tree.depth());
+    }
+    let (mut worst, mut bound_bits, mut made) = (0.0f64, 0.0f64, 0);
+    loop {
+        let start = Instant::now();
+        let Some(key) = derivation.next().transpose()? else { break };
+        server += start.elapsed().as_secs_f64();
+        let (seen, bound) = rotation_error(&secret, &key)?;
+        if seen > bound {
+            return Err(BenchError::Wrong(format!("{:?}: error {seen} above {bound}", key.spec().element)));
+        }
+        worst = worst.max(seen / bound);
+        bound_bits = bound_bits.max(bound.log2());
+        made += 1;
+    }
+    let bits = |spec: &KeySpec| chain.chain().log2_q(spec.level) + spec.special_bits(chain.chain());
+    let seeded =
+        specs.iter().map(|spec| spec.bytes(&parameters).map(|bytes| bytes as u64)).sum::<Result<u64, _>>()?;
+    Ok(DerivedRecord {
+        masters: elements.len(),
+        keys: [made, derived],
+        decomposed,
+        depth,
+        sent_bytes: masters.encoded_len(&parameters)?,
+        conventional_bytes: [seeded, 2 * seeded],
+        modulus_bits: masters.keys().iter().map(|key| bits(key.spec())).fold(0.0, f64::max),
+        client_s,
+        conventional_s,
+        server_s: server,
+        threads: threads(),
+        worst,
+        bound_bits: [bound_bits, direct_bound.log2()],
+    })
+}

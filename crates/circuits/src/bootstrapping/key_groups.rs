@@ -1,0 +1,110 @@
+//! Every key switch of a bootstrapping that can be made in more than one way: what a key planner starts from.
+
+use keywright_ring::rotation_element;
+use keywright_rlwe::KeyElement;
+
+use super::coeffs_to_slots::Values;
+use super::factor::FactorPlan;
+use super::plan::BootstrapperPlan;
+use super::stage::Stage;
+use crate::linear_transform::GiantSteps;
+
+/// Automorphisms of one ciphertext, or relinearisations.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyGroup {
+    /// Where.
+    pub stage: Stage,
+    /// Level of the ciphertext.
+    pub level: usize,
+    /// Galois elements that are needed of it; none for a relinearisation.
+    pub elements: Vec<u64>,
+    /// How often, for one bootstrapping.
+    pub count: usize,
+}
+
+impl BootstrapperPlan {
+    /// The key switches of one [`super::Bootstrapper::bootstrap`], in a ring of degree `2^log_n`, in the order of the stages. Those to and
+    /// from an ephemeral secret, which have one way to be made, are left out: [`Self::fixed_keys`].
+    pub fn key_groups(&self, log_n: u32) -> Vec<KeyGroup> {
+        let mut out = Vec::new();
+        let passes = self.iterations.map_or(1, |iterations| iterations.count);
+        for (stage, level, _) in self.stage_levels() {
+            let group = |level, elements: Vec<u64>, count| KeyGroup { stage, level, elements, count };
+            match stage {
+                Stage::SlotsToCoeffs => {
+                    self.slots_to_coeffs
+                        .factors
+                        .iter()
+                        .for_each(|f| factor(f, log_n, passes, &mut |l, e, c| out.push(group(l, e, c))));
+                }
+                Stage::ModRaise => {}
+                Stage::CoeffsToSlots => {
+                    let plan = &self.coeffs_to_slots;
+                    let traced = plan.trace.iter().filter_map(galois).map(|g| group(level, vec![g], passes));
+                    out.extend(traced);
+                    plan.factors
+                        .iter()
+                        .for_each(|f| factor(f, log_n, passes, &mut |l, e, c| out.push(group(l, e, c))));
+                    out.extend(
+                        galois(&plan.conjugation).map(|g| group(plan.output_level(), vec![g], passes)),
+                    );
+                }
+                Stage::EvalMod => {
+                    let count = passes * self.coeffs_to_slots.ciphertexts();
+                    out.extend(
+                        self.eval_mod
+                            .relinearizations()
+                            .into_iter()
+                            .map(|offset| group(level - offset, Vec::new(), count)),
+                    );
+                }
+                Stage::Recombine => {
+                    self.recombine
+                        .iter()
+                        .for_each(|f| factor(f, log_n, passes, &mut |l, e, c| out.push(group(l, e, c))));
+                }
+            }
+        }
+        if passes > 1 && self.coeffs_to_slots.values == Values::Real {
+            // The real parts of what a pass leaves.
+            let (stage, level, elements) = (Stage::Recombine, self.output_level(), vec![(2u64 << log_n) - 1]);
+            out.push(KeyGroup { stage, level, elements, count: passes - 1 });
+        }
+        out
+    }
+
+    /// The keys to and from an ephemeral secret.
+    pub fn fixed_keys(&self) -> Vec<keywright_rlwe::KeySpec> {
+        let mut keys = self.required_keys();
+        keys.retain(|spec| spec.element.ephemeral_weight().is_some());
+        keys
+    }
+}
+
+fn galois(spec: &keywright_rlwe::KeySpec) -> Option<u64> {
+    match spec.element {
+        KeyElement::Galois(g) => Some(g),
+        _ => None,
+    }
+}
+
+/// The baby steps of a factor together, its giant steps each alone. Those of a factor that raises the modulus have keys of their own.
+fn factor(plan: &FactorPlan, log_n: u32, passes: usize, push: &mut impl FnMut(usize, Vec<u64>, usize)) {
+    let element = |steps: usize| rotation_element(log_n, steps as i64);
+    let babies: Vec<u64> = plan.bsgs.babies.iter().filter(|&&step| step != 0).map(|&k| element(k)).collect();
+    if plan.raised.is_none() && !babies.is_empty() {
+        push(plan.level, babies, passes);
+    }
+    match plan.bsgs.giant_steps {
+        GiantSteps::Chain { step } => {
+            let switches = plan.bsgs.giants.last().map_or(0, |last| last / step);
+            if switches > 0 {
+                push(plan.level, vec![element(step)], passes * switches);
+            }
+        }
+        GiantSteps::Separate => {
+            let steps = plan.bsgs.giants.iter().filter(|&&step| step != 0);
+            steps.for_each(|&step| push(plan.level, vec![element(step)], passes));
+        }
+    }
+}

@@ -1,0 +1,140 @@
+use keywright_client::server::{self, ServerError};
+use keywright_client::{
+    Answer, Client, ClientError, ClientLiteral, ClientParameters, Encryptor, Layout, SinkError,
+};
+use keywright_rlwe::SecretDistribution;
+
+use crate::fixture::{SHIFT_ADD_30, SHIFT_ADD_60, entropy, entry, entry_of};
+
+#[test]
+fn nothing_starts_without_randomness() {
+    let (_, thin) = entry(12, SHIFT_ADD_60, 20);
+    let mut none = |_: &mut [u8]| Err(ClientError::Randomness("switched off"));
+    assert_eq!(Client::generate(&thin, &mut none).unwrap_err(), ClientError::Randomness("switched off"));
+    let mut missing = |_: &mut [u8]| Ok(());
+    assert!(matches!(Client::generate(&thin, &mut missing), Err(ClientError::Randomness(_))));
+    let mut client = Client::generate(&thin, &mut entropy(0)).unwrap();
+    let mut key = Vec::new();
+    client.public_key(&mut key).unwrap();
+    assert!(matches!(Encryptor::new(&thin, &key, &mut missing), Err(ClientError::Randomness(_))));
+    let secret = client.secret_bytes().unwrap();
+    assert!(matches!(
+        Client::from_secret_bytes(&thin, &secret, &mut missing),
+        Err(ClientError::Randomness(_))
+    ));
+}
+
+#[test]
+fn every_damaged_or_foreign_byte_is_an_error() {
+    let (parameters, thin) = entry(12, SHIFT_ADD_30, 16);
+    let mut client = Client::generate(&thin, &mut entropy(1)).unwrap();
+    let mut key = Vec::new();
+    client.public_key(&mut key).unwrap();
+    let mut sender = Encryptor::new(&thin, &key, &mut entropy(2)).unwrap();
+    let (mut public, mut compact, mut manifest) = (Vec::new(), Vec::new(), Vec::new());
+    sender.encrypt(&[1u8, 2, 3][..], &mut public).unwrap();
+    sender.encrypt_compact(&[1u8, 2, 3][..], [3, 1], &mut compact).unwrap();
+    thin.write_to(&mut manifest).unwrap();
+    let secret = client.secret_bytes().unwrap().to_vec();
+    assert_eq!(ClientParameters::from_bytes(&manifest).unwrap(), thin);
+    assert_eq!(manifest.len(), ClientParameters::BYTES);
+
+    let mut out = [0; 3];
+    type Reader<'a> = Box<dyn FnMut(&[u8]) -> bool + 'a>;
+    let readers: [(&[u8], Reader<'_>); 5] = [
+        (&public, Box::new(|bytes| Answer::read(&thin, bytes).is_ok())),
+        (&compact, Box::new(|bytes| Answer::read(&thin, bytes).is_ok())),
+        (&manifest, Box::new(|bytes| ClientParameters::from_bytes(bytes).is_ok())),
+        (&key, Box::new(|bytes| Encryptor::new(&thin, bytes, &mut entropy(2)).is_ok())),
+        (&secret, Box::new(|bytes| Client::from_secret_bytes(&thin, bytes, &mut entropy(2)).is_ok())),
+    ];
+    for (bytes, mut reads) in readers {
+        assert!(reads(bytes));
+        let step = (bytes.len() / 61).max(1);
+        for at in (0..bytes.len()).step_by(step).chain(0..bytes.len().min(120)) {
+            let mut damaged = bytes.to_vec();
+            damaged[at] ^= 1 << (at % 8);
+            assert!(!reads(&damaged), "byte {at} of {}", bytes.len());
+            assert!(!reads(&bytes[..at]), "cut at {at}");
+        }
+        assert!(!reads(&[bytes, &[0]].concat()));
+    }
+    client.decrypt(&public, &mut out).unwrap();
+    assert_eq!(out.map(|x| (x as f64 / 16.0).round() * 16.0), [0.0; 3], "small numbers are near zero");
+
+    // Of other parameters: the same ring, another prime.
+    let (_, other) = entry(12, crate::fixture::generic_primes()[0], 16);
+    assert!(matches!(
+        Answer::read(&other, &public),
+        Err(ClientError::ForeignParameters(_) | ClientError::Format { .. })
+    ));
+    assert!(matches!(Encryptor::new(&other, &key, &mut entropy(1)), Err(ClientError::ForeignParameters(_))));
+    // One object in the place of another.
+    assert!(Answer::read(&thin, &key).is_err() && Answer::read(&thin, &secret).is_err());
+    // A server takes no secret, and says what a secret is.
+    assert!(server::is_secret(&secret) && !server::is_secret(&public) && !server::is_secret(b"PK"));
+    assert!(matches!(server::read_upload(&secret, &parameters, &thin), Err(ServerError::Wire(_))));
+    assert!(server::read_upload(&[], &parameters, &thin).is_err());
+    assert!(server::read_upload(&key, &parameters, &thin).is_err());
+}
+
+#[test]
+fn numbers_and_buffers_that_do_not_fit_are_named() {
+    let (_, thin) = entry(12, SHIFT_ADD_60, 20);
+    let mut client = Client::generate(&thin, &mut entropy(1)).unwrap();
+    let mut bytes = Vec::new();
+    let max = thin.fixed_point().max();
+    assert_eq!(
+        client.encrypt(&[0, max, max + 1][..], &mut bytes),
+        Err(ClientError::NumberRange { index: 2, max, fraction_bits: 20 })
+    );
+    assert!(matches!(client.encrypt(&vec![0u8; 4097][..], &mut bytes), Err(ClientError::Length { .. })));
+    assert!(client.encrypt_compact(&[0u8][..], 49, &mut bytes).is_err());
+    assert!(bytes.is_empty(), "nothing was written");
+    client.encrypt(&[0u8][..], &mut bytes).unwrap();
+    // A seeded ciphertext is for the server, which has the seed expanded.
+    assert!(matches!(
+        client.decrypt(&bytes, &mut [0]),
+        Err(ClientError::Range { .. } | ClientError::Format { .. })
+    ));
+    let mut full = 0;
+    let mut sink = |part: &[u8]| {
+        full += part.len();
+        if full > 5000 { Err(SinkError("the line is cut")) } else { Ok(()) }
+    };
+    assert_eq!(client.encrypt(&[0u8][..], &mut sink), Err(ClientError::Sink(SinkError("the line is cut"))));
+}
+
+#[test]
+fn parameters_that_protect_nobody_are_refused() {
+    let (parameters, thin) = entry(12, SHIFT_ADD_60, 20);
+    let refused = |change: &dyn Fn(&mut ClientLiteral)| {
+        let mut literal = *thin.literal();
+        change(&mut literal);
+        ClientParameters::new(literal).unwrap_err()
+    };
+    assert_eq!(
+        refused(&|l| {
+            l.log_n = 11;
+            l.identity[0] = 11;
+            l.layout = Layout::Coefficients;
+        }),
+        ClientError::Insecure { bits: 60, log_n: 11, bound: 53 }
+    );
+    assert_eq!(
+        refused(&|l| l.secret = SecretDistribution::Sparse { weight: 8 }),
+        ClientError::Insecure { bits: 60, log_n: 12, bound: 0 }
+    );
+    for change in [
+        |l: &mut ClientLiteral| l.log_n = 9,
+        |l: &mut ClientLiteral| l.identity[0] = 13,
+        |l: &mut ClientLiteral| l.identity[3] = 2,
+        |l: &mut ClientLiteral| l.modulus = 4,
+        |l: &mut ClientLiteral| l.scale = (1 << 53) | 1,
+        |l: &mut ClientLiteral| l.max = 0,
+        |l: &mut ClientLiteral| l.layout = Layout::Slots { log_slots: 12, complex: false },
+    ] {
+        assert!(matches!(refused(&change), ClientError::Range { .. } | ClientError::Ring(_)));
+    }
+    let _ = entry_of(&parameters, 8);
+}

@@ -1,0 +1,11 @@
+//! What a client writes is what the full library writes and reads, whichever arithmetic computed it; what it is sent it reads or refuses.
+#![expect(clippy::unwrap_used, reason = "test code")]
+
+mod arithmetic;
+mod bad_input;
+mod fixture;
+mod forms;
+mod full_library;
+mod key_stream;
+mod thin;
+mod vectors;

@@ -1,0 +1,308 @@
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use keywright_ring::rotation_element;
+use keywright_rlwe::derive::{DerivationTree, MAX_HOPS, MasterKeys, MasterParameters};
+use keywright_rlwe::{EvaluationKeys, KeySpec, StoredKey};
+use keywright_wire::Wire;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::errors::{Failure, file};
+use crate::evaluation_keys::PyEvaluationKeys;
+use crate::key_parameters::KeyParameters;
+use crate::key_spec::PyKeySpec;
+use crate::pool::compute;
+use crate::secret_key::{PySecretKey, rng};
+use crate::switching_key::PySwitchingKey;
+
+/// Keys of which a server derives the Galois keys that a program needs: made by the client once, few, and sent instead of those.
+///
+/// A master key is over the primes of the parameters and extra ones; all of them together are checked against the 128-bit bound. Not
+/// a secret.
+#[pyclass(name = "MasterKeys", module = "keywright", frozen)]
+pub(crate) struct PyMasterKeys {
+    parameters: KeyParameters,
+    keys: Arc<MasterKeys>,
+}
+
+fn specs(parameters: &KeyParameters, specs: &[PyRef<'_, PyKeySpec>]) -> Result<Vec<KeySpec>, Failure> {
+    specs
+        .iter()
+        .map(|spec| {
+            parameters.rlwe().require_same(spec.parameters.rlwe(), "the master keys", "the spec")?;
+            Ok(spec.spec.clone())
+        })
+        .collect()
+}
+
+#[pymethods]
+impl PyMasterKeys {
+    /// Makes master keys; what the client does.
+    ///
+    /// Args:
+    ///     secret: the secret of the owner of the data.
+    ///     rotations: steps of the rotations with a master key.
+    ///     extra_bits: widths of the extra primes, which are not above 61 bits. More of them make fewer and smaller rows.
+    ///     level: highest level of the keys that will be derived; the parameters' highest by default.
+    ///     conjugation: whether to make a master key of the conjugation as well.
+    ///     entropy: 32 bytes that decide the keys, for tests only. The operating system's randomness by default.
+    ///     progress: called after each key with the number of keys made and their total; may raise to stop.
+    ///
+    /// Raises:
+    ///     SecurityError: the modulus of a master key is above the bound.
+    ///     ParameterError: there are no such primes, or they are too narrow for a digit of one prime.
+    #[staticmethod]
+    #[pyo3(signature = (secret, rotations, extra_bits, level=None, conjugation=false, entropy=None, progress=None))]
+    fn generate(
+        py: Python<'_>,
+        secret: &PySecretKey,
+        rotations: Vec<i64>,
+        extra_bits: Vec<u32>,
+        level: Option<usize>,
+        conjugation: bool,
+        entropy: Option<[u8; 32]>,
+        progress: Option<&Bound<'_, PyAny>>,
+    ) -> Result<Self, Failure> {
+        let rlwe = secret.parameters.rlwe();
+        let mut elements: Vec<u64> =
+            rotations.iter().map(|&steps| rotation_element(rlwe.log_n(), steps)).collect();
+        elements.extend(conjugation.then_some((2 << rlwe.log_n()) - 1));
+        elements.sort_unstable();
+        elements.dedup();
+        let level = level.unwrap_or(rlwe.max_level());
+        let chain = compute(py, || MasterParameters::from_bits(rlwe, &extra_bits))?;
+        let mut rng = rng(entropy)?;
+        let mut keys = MasterKeys::new(&chain);
+        for (made, &element) in (1..).zip(&elements) {
+            let spec = [chain.spec(element, level, true)?];
+            let rng = rng.split();
+            compute(py, || keys.generate_specs(&secret.key, rng, &spec))?;
+            py.check_signals()?;
+            if let Some(progress) = progress {
+                progress.call1((made, elements.len()))?;
+            }
+        }
+        Ok(Self { parameters: secret.parameters.clone(), keys: Arc::new(keys) })
+    }
+
+    /// The parameters that keys are derived for.
+    #[getter]
+    fn parameters(&self) -> KeyParameters {
+        self.parameters.clone()
+    }
+
+    /// The extra primes.
+    #[getter]
+    fn extra(&self) -> Vec<u64> {
+        self.keys.parameters().extra().to_vec()
+    }
+
+    /// Galois elements of the master keys.
+    #[getter]
+    fn galois_elements(&self) -> Vec<u64> {
+        self.keys.elements(0)
+    }
+
+    /// Bytes of all master keys in memory.
+    #[getter]
+    fn bytes(&self) -> usize {
+        self.keys.bytes()
+    }
+
+    /// Bits of the largest modulus of a master key, which the security bound is compared with.
+    #[getter]
+    fn modulus_bits(&self) -> f64 {
+        let chain = self.keys.parameters().chain();
+        let bits = |key: &StoredKey| chain.log2_q(key.spec().level) + key.spec().special_bits(chain);
+        self.keys.keys().iter().map(bits).fold(0.0, f64::max)
+    }
+
+    fn __len__(&self) -> usize {
+        self.keys.keys().len()
+    }
+
+    /// Derives keys; what the server does. The same specs give the same keys again, whatever was forgotten.
+    ///
+    /// Args:
+    ///     specs: the keys; that a derived key is seeded is not possible, and not read.
+    ///     max_hops: most derivations from the master keys to a key, from 1 to 255; each adds to its noise.
+    ///     progress: called after each key with the number of keys made and their total; may raise to stop.
+    ///
+    /// Raises:
+    ///     DerivationError: the master keys do not reach a key, or it is no Galois key.
+    ///     MixedParametersError: a spec is for other parameters.
+    #[pyo3(signature = (specs, max_hops=64, progress=None))]
+    fn derive(
+        &self,
+        py: Python<'_>,
+        specs: Vec<PyRef<'_, PyKeySpec>>,
+        max_hops: usize,
+        progress: Option<&Bound<'_, PyAny>>,
+    ) -> Result<PyEvaluationKeys, Failure> {
+        let wanted = self::specs(&self.parameters, &specs)?;
+        let mut derivation = compute(py, || self.keys.derive(&wanted, max_hops))?;
+        let total = derivation.len();
+        let mut keys = EvaluationKeys::new(self.parameters.rlwe());
+        while let Some(key) = compute(py, || derivation.next().transpose())? {
+            keys.insert(key)?;
+            py.check_signals()?;
+            if let Some(progress) = progress {
+                progress.call1((total - derivation.len(), total))?;
+            }
+        }
+        Ok(PyEvaluationKeys::new(self.parameters.clone(), keys))
+    }
+
+    /// The same keys one by one, so that not all have to be in memory: an iterator of `SwitchingKey`.
+    #[pyo3(signature = (specs, max_hops=64))]
+    fn derivation(
+        &self,
+        py: Python<'_>,
+        specs: Vec<PyRef<'_, PyKeySpec>>,
+        max_hops: usize,
+    ) -> Result<PyDerivation, Failure> {
+        let wanted = self::specs(&self.parameters, &specs)?;
+        let derivation = compute(py, || self.keys.derive(&wanted, max_hops))?;
+        let trees = derivation.trees().map(|(_, tree)| tree);
+        let (derived, decomposed, depth) = trees.fold((0, 0, 0), |(derived, decomposed, depth), tree| {
+            (derived + tree.hops().len(), decomposed + tree.parents(), depth.max(tree.depth()))
+        });
+        let parameters = self.parameters.clone();
+        Ok(PyDerivation { parameters, derivation, derived, decomposed, depth })
+    }
+
+    /// The keys as bytes, to be read by `from_bytes`.
+    fn to_bytes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>, Failure> {
+        let bytes = compute(py, || self.keys.to_bytes(self.parameters.rlwe()))?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    /// Keys from the bytes of `to_bytes`. Each key is checked for security.
+    ///
+    /// Raises:
+    ///     FormatError: the bytes are not a whole, intact set of master keys.
+    ///     MixedParametersError: it belongs to other parameters.
+    #[staticmethod]
+    fn from_bytes(py: Python<'_>, data: &[u8], parameters: KeyParameters) -> Result<Self, Failure> {
+        let keys = compute(py, || MasterKeys::from_bytes(data, parameters.rlwe()))?;
+        Ok(Self { parameters: parameters.clone(), keys: Arc::new(keys) })
+    }
+
+    /// Writes the keys to a file, which appears whole or not at all.
+    fn save(&self, py: Python<'_>, path: PathBuf) -> Result<(), Failure> {
+        compute(py, || self.keys.save(&path, self.parameters.rlwe()).map_err(file(&path)))
+    }
+
+    /// Reads the keys of a file; errors as of `from_bytes`.
+    #[staticmethod]
+    fn load(py: Python<'_>, path: PathBuf, parameters: KeyParameters) -> Result<Self, Failure> {
+        let keys = compute(py, || MasterKeys::load(&path, parameters.rlwe()).map_err(file(&path)))?;
+        Ok(Self { parameters: parameters.clone(), keys: Arc::new(keys) })
+    }
+
+    fn __reduce__(&self) -> Result<(), Failure> {
+        Err(Failure::Pickle("MasterKeys"))
+    }
+
+    fn __repr__(&self) -> String {
+        format!("MasterKeys({} keys, {} bytes)", self.keys.keys().len(), self.keys.bytes())
+    }
+}
+
+/// Keys that are derived when they are asked for: what `MasterKeys.derivation` gives. An iterator; its length is the number of
+/// keys that are left.
+#[pyclass(name = "Derivation", module = "keywright")]
+pub(crate) struct PyDerivation {
+    parameters: KeyParameters,
+    derivation: keywright_rlwe::derive::Derivation,
+    derived: usize,
+    decomposed: usize,
+    depth: usize,
+}
+
+#[pymethods]
+impl PyDerivation {
+    /// Keys that are derived, those on the way to others included.
+    #[getter]
+    fn derived(&self) -> usize {
+        self.derived
+    }
+
+    /// Keys that others are derived from.
+    #[getter]
+    fn decomposed(&self) -> usize {
+        self.decomposed
+    }
+
+    /// Most derivations from the master keys to a key.
+    #[getter]
+    fn depth(&self) -> usize {
+        self.depth
+    }
+
+    fn __len__(&self) -> usize {
+        self.derivation.len()
+    }
+
+    fn __iter__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    fn __next__(&mut self, py: Python<'_>) -> Result<Option<PySwitchingKey>, Failure> {
+        let key = compute(py, || self.derivation.next().transpose())?;
+        Ok(key.map(|key| PySwitchingKey { parameters: self.parameters.clone(), key: Arc::new(key) }))
+    }
+
+    fn __reduce__(&self) -> Result<(), Failure> {
+        Err(Failure::Pickle("Derivation"))
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Derivation({} keys left)", self.derivation.len())
+    }
+}
+
+/// Which key is derived from which: for the planner, which weighs master keys before any is made.
+///
+/// Args:
+///     log_n: log2 of the ring degree N.
+///     masters: Galois elements of the master keys.
+///     targets: Galois elements of the keys that are wanted.
+///     max_hops: most derivations to a key, from 1 to 255.
+///
+/// Returns:
+///     For every key that is derived: its Galois element, that of the key it is derived from (1: of none), that of the master key, and the number
+///     of derivations to it.
+///
+/// Raises:
+///     DerivationError: the master keys do not reach a target.
+///     ParameterError: an element that is even or above 2N, another ring degree, another number of hops.
+#[pyfunction]
+#[pyo3(signature = (log_n, masters, targets, max_hops=255))]
+pub(crate) fn derivation_tree(
+    py: Python<'_>,
+    log_n: u32,
+    masters: Vec<u64>,
+    targets: Vec<u64>,
+    max_hops: usize,
+) -> Result<Vec<(u64, u64, u64, usize)>, Failure> {
+    const { assert!(MAX_HOPS == 255, "the default") };
+    if !(keywright_ring::MIN_LOG_N..=keywright_ring::MAX_LOG_N).contains(&log_n) {
+        return Err(keywright_ring::RingError::Degree(log_n).into());
+    }
+    let tree = py.detach(|| DerivationTree::new(log_n, &masters, &targets, max_hops))?;
+    Ok(tree.hops().map(|hop| (hop.element, hop.parent, hop.master, hop.depth)).collect())
+}
+
+/// Most bits of the modulus of a key that 128 bits of security allow with a uniform ternary secret.
+///
+/// Args:
+///     log_n: log2 of the ring degree, 10 to 17.
+///
+/// Raises:
+///     SecurityError: there is no bound for that degree.
+#[pyfunction]
+pub(crate) fn maximum_log_qp(log_n: u32) -> Result<u32, Failure> {
+    Ok(keywright_rlwe::maximum_log_qp(log_n, keywright_rlwe::SecretDistribution::Ternary)?)
+}

@@ -1,0 +1,76 @@
+//! Samples from uniform words, eight at a time. Nothing but registers depends on them: no branch, no address.
+
+use core::arch::x86_64::*;
+
+use crate::sampling::{CUMULATIVE, TERNARY_THRESHOLDS, gaussian_samples, ternary_samples};
+
+/// The cumulative distribution as a search tree of 31 nodes, level by level: node `p` of level `l` is the threshold of rank
+/// `(2 p + 1) 2^(4 - l) - 1`. Ranks beyond the table are never reached.
+const TREE: [[u64; 16]; 5] = {
+    let mut tree = [[u64::MAX; 16]; 5];
+    let mut level = 0;
+    while level < 5 {
+        let mut p = 0;
+        while p < 1 << level {
+            let rank = ((2 * p + 1) << (4 - level)) - 1;
+            if rank < CUMULATIVE.len() {
+                tree[level][p] = CUMULATIVE[rank];
+            }
+            p += 1;
+        }
+        level += 1;
+    }
+    tree
+};
+
+/// Half a level, as a register.
+#[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512ifma")]
+fn table(level: usize, half: usize) -> __m512i {
+    // SAFETY: a level has two vectors.
+    unsafe { TREE[level].as_ptr().cast::<__m512i>().add(half).read_unaligned() }
+}
+
+/// [`gaussian_samples`]: a search of five steps, whose thresholds are picked by permuting registers.
+#[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512ifma")]
+pub(super) fn gaussian(words: &[u64], out: &mut [i64]) {
+    let (root, last) = (_mm512_set1_epi64(TREE[0][0].cast_signed()), [table(4, 0), table(4, 1)]);
+    let inner = [table(1, 0), table(2, 0), table(3, 0)];
+    let (one, zero) = (_mm512_set1_epi64(1), _mm512_setzero_si512());
+    let ((words, words_left), (out, out_left)) = (words.as_chunks::<8>(), out.as_chunks_mut::<8>());
+    for (words, samples) in words.iter().zip(out) {
+        // SAFETY: eight words.
+        let word = unsafe { words.as_ptr().cast::<__m512i>().read_unaligned() };
+        let uniform = _mm512_srli_epi64::<1>(word);
+        let mut rank = _mm512_maskz_mov_epi64(_mm512_cmpge_epu64_mask(uniform, root), one);
+        for level in inner {
+            let above = _mm512_cmpge_epu64_mask(uniform, _mm512_permutexvar_epi64(rank, level));
+            let twice = _mm512_add_epi64(rank, rank);
+            rank = _mm512_mask_add_epi64(twice, above, twice, one);
+        }
+        let above = _mm512_cmpge_epu64_mask(uniform, _mm512_permutex2var_epi64(last[0], rank, last[1]));
+        let twice = _mm512_add_epi64(rank, rank);
+        rank = _mm512_mask_add_epi64(twice, above, twice, one);
+        let sample = _mm512_mask_sub_epi64(rank, _mm512_test_epi64_mask(word, one), zero, rank);
+        // SAFETY: eight samples.
+        unsafe { samples.as_mut_ptr().cast::<__m512i>().write_unaligned(sample) };
+    }
+    gaussian_samples(words_left, out_left);
+}
+
+/// [`ternary_samples`].
+#[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512ifma")]
+pub(super) fn ternary(words: &[u64], out: &mut [i64]) {
+    let thresholds = TERNARY_THRESHOLDS.map(u64::cast_signed);
+    let [first, second] = [_mm512_set1_epi64(thresholds[0]), _mm512_set1_epi64(thresholds[1])];
+    let (minus, zero, one) = (_mm512_set1_epi64(-1), _mm512_setzero_si512(), _mm512_set1_epi64(1));
+    let ((words, words_left), (out, out_left)) = (words.as_chunks::<8>(), out.as_chunks_mut::<8>());
+    for (words, samples) in words.iter().zip(out) {
+        // SAFETY: eight words.
+        let word = unsafe { words.as_ptr().cast::<__m512i>().read_unaligned() };
+        let low = _mm512_mask_mov_epi64(minus, _mm512_cmpge_epu64_mask(word, first), zero);
+        let sample = _mm512_mask_mov_epi64(low, _mm512_cmpge_epu64_mask(word, second), one);
+        // SAFETY: eight samples.
+        unsafe { samples.as_mut_ptr().cast::<__m512i>().write_unaligned(sample) };
+    }
+    ternary_samples(words_left, out_left);
+}

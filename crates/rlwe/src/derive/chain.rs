@@ -1,0 +1,120 @@
+use alloc::vec::Vec;
+
+use keywright_ring::ntt_primes;
+
+use crate::{KeyElement, KeySpec, Parameters, ParametersLiteral, RlweError};
+
+/// The primes that master keys live over: those of the parameters that keys are derived for, all of which a derived key is
+/// decomposed by, and *extra* primes `P'`, which master keys divide by.
+///
+/// The chain numbers the special primes first: index `j < k` is special prime `p_j`, index `k + i` is `q_i`, and `k + L + 1`
+/// on are the extra primes. So the primes of any key at level `l` are among the first `k + l + 1`, and a master key for lower
+/// levels is one at a lower level of the chain.
+#[derive(Debug, Clone)]
+pub struct MasterParameters {
+    evaluation: Parameters,
+    chain: Parameters,
+}
+
+impl MasterParameters {
+    /// The chain of these extra primes.
+    ///
+    /// # Errors
+    /// [`RlweError::Count`] for no extra primes, or more primes than parameters can have; [`RlweError::Ring`] for one that is no
+    /// prime of this ring or is there already; [`RlweError::Insecure`] if the primes of the parameters alone are above the bound.
+    pub fn new(evaluation: &Parameters, extra: Vec<u64>) -> Result<Self, RlweError> {
+        if extra.is_empty() {
+            return Err(RlweError::Count { what: "extra primes of master keys", count: 0, min: 1, max: 64 });
+        }
+        let literal = evaluation.literal();
+        let q = literal.p.iter().chain(&literal.q).copied().collect();
+        let chain = ParametersLiteral { q, p: extra, ..literal.clone() };
+        let chain = Parameters::with_backend(chain, evaluation.ring().backend())?;
+        Ok(Self { evaluation: evaluation.clone(), chain })
+    }
+
+    /// The chain of the largest primes of the given widths that the parameters do not have.
+    ///
+    /// # Errors
+    /// As [`Self::new`]; [`RlweError::Ring`] if there are not enough primes of a width.
+    pub fn from_bits(evaluation: &Parameters, bits: &[u32]) -> Result<Self, RlweError> {
+        let literal = evaluation.literal();
+        let mut taken: Vec<u64> = literal.q.iter().chain(&literal.p).copied().collect();
+        let known = taken.len();
+        for &width in bits {
+            taken.push(ntt_primes(literal.log_n, width, 1, &taken)?[0]);
+        }
+        Self::new(evaluation, taken.split_off(known))
+    }
+
+    /// The parameters that keys are derived for.
+    pub fn evaluation(&self) -> &Parameters {
+        &self.evaluation
+    }
+
+    /// The parameters of master keys.
+    pub fn chain(&self) -> &Parameters {
+        &self.chain
+    }
+
+    /// The extra primes.
+    pub fn extra(&self) -> &[u64] {
+        &self.chain.literal().p
+    }
+
+    /// Number of special primes of the evaluation parameters.
+    fn specials(&self) -> usize {
+        self.evaluation.special_primes().len()
+    }
+
+    /// Where a prime of the evaluation parameters stands in the chain.
+    pub fn chain_index(&self, prime: usize) -> usize {
+        let ciphertext_primes = self.evaluation.max_level() + 1;
+        if prime < ciphertext_primes { self.specials() + prime } else { prime - ciphertext_primes }
+    }
+
+    /// Which prime of the evaluation parameters a prime of the chain is; `None` for an extra prime.
+    pub fn evaluation_index(&self, index: usize) -> Option<usize> {
+        if index >= self.evaluation.prime_count() {
+            return None;
+        }
+        let specials = self.specials();
+        Some(if index < specials { self.evaluation.max_level() + 1 + index } else { index - specials })
+    }
+
+    /// Lowest level of the chain that has all primes of a key.
+    pub fn chain_level(&self, spec: &KeySpec) -> usize {
+        spec.primes().map(|prime| self.chain_index(prime)).max().unwrap_or(0)
+    }
+
+    /// The master key of fewest bytes for keys up to `level`, over the chain: among all numbers of special primes that are
+    /// secure, extra primes before dropped ciphertext primes.
+    ///
+    /// # Errors
+    /// [`RlweError::Level`]; what [`KeySpec::validate`] says if no number is legal.
+    pub fn spec(&self, galois: u64, level: usize, seeded: bool) -> Result<KeySpec, RlweError> {
+        self.evaluation.require_level(level)?;
+        let chain_level = self.specials() + level;
+        let pool: Vec<usize> =
+            self.chain.special_primes().chain((chain_level + 1..=self.chain.max_level()).rev()).collect();
+        let spec = |count: usize| KeySpec {
+            element: KeyElement::Galois(galois),
+            level: chain_level,
+            alpha: chain_level + 1,
+            special: pool[..count].to_vec(),
+            seeded,
+        };
+        let best = (1..=pool.len())
+            .map(spec)
+            .filter_map(|candidate| Some((candidate.bytes(&self.chain).ok()?, candidate)))
+            .min_by_key(|(bytes, _)| *bytes);
+        match best {
+            Some((_, spec)) => Ok(spec),
+            None => {
+                let first = spec(1);
+                first.validate(&self.chain)?;
+                Ok(first)
+            }
+        }
+    }
+}

@@ -1,0 +1,362 @@
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::ops::Range;
+
+use keywright_ring::{Automorphism, Buffer, Evaluation, Poly, galois_inverse};
+
+use super::masters::require_galois;
+use super::{DerivationTree, Hop, MasterKeys, MasterParameters};
+use crate::parallel::for_each_item;
+use crate::{
+    Decomposed, Finish, KeyElement, KeySpec, KeyUse, RlweError, SwitchPlan, SwitchingKey, UniformPart, noise,
+};
+
+/// Bytes of the keys that are made at once, sharing a decomposition.
+const BATCH_BYTES: usize = 1 << 30;
+/// Keys that are made at once: at least two whatever their bytes, and not more than the scratch space of a switch should grow by.
+const BATCH: core::ops::RangeInclusive<usize> = 2..=16;
+/// Those of them that keys are derived from in their turn: they stay in memory until they are.
+const INNER_PER_BATCH: usize = 2;
+
+/// Derives keys: what [`MasterKeys::derive`] returns. The trees are walked depth first, so that only keys are kept that something
+/// is still derived from.
+pub struct Derivation {
+    masters: MasterKeys,
+    layouts: Vec<Layout>,
+    /// The layout that is worked at, and the keys of it that others are still derived from.
+    at: usize,
+    stack: Vec<Frame>,
+    ready: VecDeque<SwitchingKey>,
+    left: usize,
+}
+
+/// What is common to keys that are derived from each other: all but their element.
+struct Layout {
+    spec: KeySpec,
+    /// Primes of the digits, of the evaluation parameters.
+    digits: Vec<Range<usize>>,
+    chain_level: usize,
+    tree: DerivationTree,
+    uses: BTreeMap<u64, KeyUse>,
+}
+
+/// A key that others are derived from: per digit a ciphertext `(b, a)` of `P g_j s(X^element)` under `s`, modulo the primes of the chain up
+/// to the layout's level.
+struct Node {
+    element: u64,
+    /// `None` for a `b` of zero.
+    rows: Vec<(Option<Poly<Evaluation>>, Poly<Evaluation>)>,
+    /// Of the error of one coefficient.
+    variance: f64,
+}
+
+/// A node, and how many of its children have been made.
+struct Frame {
+    node: Node,
+    made: usize,
+}
+
+/// A key while it is made. One that others are derived from is made over the chain, any other one over its own primes and after the
+/// inverse automorphism, as switching keys are kept.
+struct Child<'l> {
+    hop: &'l Hop,
+    inner: bool,
+    master: &'l KeyUse,
+    automorphism: Option<Arc<Automorphism>>,
+    b: Vec<Poly<Evaluation>>,
+    a: Vec<Poly<Evaluation>>,
+    variance: f64,
+}
+
+impl Layout {
+    fn children(&self, element: u64) -> impl ExactSizeIterator<Item = &Hop> {
+        let children = self.tree.children(element);
+        children.iter().map(|&child| match self.tree.hop(child) {
+            Some(hop) => hop,
+            None => unreachable!("children are hops"),
+        })
+    }
+
+    fn is_inner(&self, element: u64) -> bool {
+        !self.tree.children(element).is_empty()
+    }
+
+    /// Bytes of one key.
+    fn bytes(&self, n: usize) -> usize {
+        16 * n * self.digits.len() * (self.chain_level + 1)
+    }
+
+    /// The key of 1: `(0, P g_j)`, without an error.
+    fn root(&self, parameters: &MasterParameters) -> Node {
+        let (chain, evaluation) = (parameters.chain(), parameters.evaluation());
+        let row = |digit: &Range<usize>| {
+            let mut a = Poly::zero(chain.n(), self.chain_level + 1);
+            for (i, limb) in a.limbs_mut().enumerate() {
+                if parameters.evaluation_index(i).is_some_and(|prime| digit.contains(&prime)) {
+                    limb.fill(evaluation.product(&self.spec.special, chain.modulus(i)));
+                }
+            }
+            (None, a)
+        };
+        Node { element: 1, rows: self.digits.iter().map(row).collect(), variance: 0.0 }
+    }
+
+    /// The children that are made next, and how many have been made then.
+    fn batch(&self, n: usize, frame: &Frame) -> (Vec<&Hop>, usize) {
+        let most = (BATCH_BYTES / self.bytes(n).max(1)).clamp(*BATCH.start(), *BATCH.end());
+        let (mut batch, mut inner, mut end) = (Vec::new(), 0, frame.made);
+        for hop in self.children(frame.node.element).skip(frame.made) {
+            inner += usize::from(self.is_inner(hop.element));
+            if batch.len() == most || inner > INNER_PER_BATCH {
+                break;
+            }
+            batch.push(hop);
+            end += 1;
+        }
+        (batch, end)
+    }
+
+    /// A child with room for its rows.
+    fn child<'l>(
+        &'l self,
+        parameters: &MasterParameters,
+        parent: &Node,
+        hop: &'l Hop,
+    ) -> Result<Child<'l>, RlweError> {
+        let chain = parameters.chain();
+        let inner = self.is_inner(hop.element);
+        let Some(master) = self.uses.get(&hop.master) else {
+            unreachable!("the tree uses the masters that it was made of")
+        };
+        let element = if inner { hop.master } else { galois_inverse(chain.log_n(), parent.element) };
+        let automorphism = if element == 1 { None } else { Some(chain.automorphism(element)?) };
+        let limbs = if inner { self.chain_level + 1 } else { self.spec.primes().count() };
+        let rows = || self.digits.iter().map(|_| Poly::unspecified(chain.n(), limbs)).collect();
+        let added = if parent.element == 1 {
+            // The digits are constants of at most half the digit's product, where others have N coefficients of a twelfth of its square.
+            let switched = noise::key_switch_raised(chain, &master.plan, &master.key);
+            noise::division(chain) + switched * 3.0 / chain.n() as f64
+        } else {
+            noise::key_switch(chain, &master.plan, &master.key)
+        };
+        let variance = parent.variance + added;
+        Ok(Child { hop, inner, master, automorphism, b: rows(), a: rows(), variance })
+    }
+
+    /// Derives keys from one, all with master keys of one plan: one decomposition for each row.
+    fn extend(
+        &self,
+        parameters: &MasterParameters,
+        parent: &Node,
+        children: &mut [Child<'_>],
+    ) -> Result<(), RlweError> {
+        let chain = parameters.chain();
+        let Some(plan) = children.first().map(|child| child.master.plan.clone()) else { return Ok(()) };
+        // Where the limb of each prime of the chain is written to: a key without that prime throws it away.
+        let place = |child: &Child<'_>, i: usize| {
+            if child.inner {
+                return Some(i);
+            }
+            let prime = parameters.evaluation_index(i)?;
+            self.spec.primes().position(|p| p == prime)
+        };
+        let kept = self.chain_level + 1;
+        let places: Vec<Vec<Option<usize>>> =
+            children.iter().map(|child| (0..kept).map(|i| place(child, i)).collect()).collect();
+        let unused: usize = places.iter().flatten().filter(|place| place.is_none()).count();
+        let mut waste = Buffer::unspecified(2 * unused * chain.n());
+        let automorphisms: Vec<_> = children.iter().map(|child| child.automorphism.clone()).collect();
+        let loaded = children.iter().map(|child| child.master.key.load()).collect::<Result<Vec<_>, _>>()?;
+        for (j, (b, a)) in parent.rows.iter().enumerate() {
+            let decomposed = Decomposed::new(chain, plan.clone(), a)?;
+            let keys = children
+                .iter()
+                .zip(&loaded)
+                .map(|(child, key)| Ok((&**key, decomposed.rows_of(key, child.master.coalesce)?)))
+                .collect::<Result<Vec<_>, RlweError>>()?;
+            let finish: Vec<_> = automorphisms
+                .iter()
+                .map(|phi| Finish { addend: [b.as_ref(), None], automorphism: phi.as_deref() })
+                .collect();
+            let mut waste = waste.chunks_exact_mut(chain.n());
+            let mut outs: Vec<Vec<&mut [u64]>> = (0..kept).map(|_| Vec::new()).collect();
+            for (child, places) in children.iter_mut().zip(&places) {
+                let mut halves = [&mut child.b[j], &mut child.a[j]]
+                    .map(|poly| poly.limbs_mut().map(Some).collect::<Vec<_>>());
+                for (out, place) in outs.iter_mut().zip(places) {
+                    for half in &mut halves {
+                        let limb = match place {
+                            Some(place) => half[*place].take(),
+                            None => waste.next(),
+                        };
+                        out.extend(limb);
+                    }
+                }
+            }
+            decomposed.switch_into(&keys, &finish, outs);
+        }
+        Ok(())
+    }
+
+    /// A finished child as a node, if something is derived from it, and as a key, if it was asked for.
+    fn take(
+        &self,
+        parameters: &MasterParameters,
+        child: Child<'_>,
+    ) -> Result<(Option<Node>, Option<SwitchingKey>), RlweError> {
+        let (element, variance) = (child.hop.element, child.variance);
+        let key = |b, a| {
+            let spec = KeySpec { element: KeyElement::Galois(element), ..self.spec.clone() };
+            let key = SwitchingKey::from_parts(parameters.evaluation(), spec, b, UniformPart::Stored(a))?;
+            Ok::<_, RlweError>(key.with_error_variance(variance))
+        };
+        if !child.inner {
+            return Ok((None, Some(key(child.b, child.a)?)));
+        }
+        let kept = if child.hop.wanted {
+            let b = self.kept_form(parameters, element, &child.b)?;
+            let a = self.kept_form(parameters, element, &child.a)?;
+            Some(key(b, a)?)
+        } else {
+            None
+        };
+        let rows = child.b.into_iter().map(Some).zip(child.a).collect();
+        Ok((Some(Node { element, rows, variance }), kept))
+    }
+
+    /// Rows of a node as switching keys have them: over their own primes, after the inverse automorphism.
+    fn kept_form(
+        &self,
+        parameters: &MasterParameters,
+        element: u64,
+        rows: &[Poly<Evaluation>],
+    ) -> Result<Vec<Poly<Evaluation>>, RlweError> {
+        let chain = parameters.chain();
+        let inverse = chain.automorphism(galois_inverse(chain.log_n(), element))?;
+        let primes: Vec<usize> = self.spec.primes().map(|prime| parameters.chain_index(prime)).collect();
+        let mut out: Vec<_> = rows.iter().map(|_| Poly::unspecified(chain.n(), primes.len())).collect();
+        let limbs: Vec<_> = out
+            .iter_mut()
+            .zip(rows)
+            .flat_map(|(out, row)| out.limbs_mut().zip(&primes).map(|(limb, &i)| (limb, row.limb(i))))
+            .collect();
+        for_each_item(limbs, |_, (out, limb)| chain.ring().backend().permute(&inverse, limb, out));
+        Ok(out)
+    }
+}
+
+impl Derivation {
+    pub(super) fn new(masters: &MasterKeys, specs: &[KeySpec], max_hops: usize) -> Result<Self, RlweError> {
+        let parameters = masters.parameters();
+        let evaluation = parameters.evaluation();
+        let mut wanted: BTreeMap<(usize, usize, &[usize]), BTreeSet<u64>> = BTreeMap::new();
+        for spec in specs {
+            let element = require_galois(spec)?;
+            spec.validate(evaluation)?;
+            wanted.entry((spec.level, spec.alpha, &spec.special)).or_default().insert(element);
+        }
+        let mut layouts = Vec::with_capacity(wanted.len());
+        for ((level, alpha, special), targets) in wanted {
+            let special = special.to_vec();
+            let spec = KeySpec { element: KeyElement::Galois(1), level, alpha, special, seeded: false };
+            let chain_level = parameters.chain_level(&spec);
+            let targets: Vec<u64> = targets.into_iter().collect();
+            let reaching = masters.elements(chain_level);
+            let tree = DerivationTree::new(evaluation.log_n(), &reaching, &targets, max_hops)?;
+            let used: BTreeSet<u64> = tree.hops().map(|hop| hop.master).collect();
+            let uses = used
+                .into_iter()
+                .map(|g| Ok((g, masters.keys().best(KeyElement::Galois(g), chain_level, false)?)))
+                .collect::<Result<_, RlweError>>()?;
+            layouts.push(Layout { digits: spec.validate(evaluation)?, spec, chain_level, tree, uses });
+        }
+        let left = layouts.iter().map(|l| l.tree.hops().filter(|hop| hop.wanted).count()).sum();
+        let mut derivation = Self {
+            masters: masters.clone(),
+            layouts,
+            at: 0,
+            stack: Vec::new(),
+            ready: VecDeque::new(),
+            left,
+        };
+        derivation.plant();
+        Ok(derivation)
+    }
+
+    /// The trees, one for each level, alpha and list of special primes.
+    pub fn trees(&self) -> impl Iterator<Item = (&KeySpec, &DerivationTree)> {
+        self.layouts.iter().map(|layout| (&layout.spec, &layout.tree))
+    }
+
+    /// Puts the key of 1 of the present layout on the stack.
+    fn plant(&mut self) {
+        if let Some(layout) = self.layouts.get(self.at) {
+            let node = layout.root(self.masters.parameters());
+            self.stack.push(Frame { node, made: 0 });
+        }
+    }
+
+    /// Makes the next batch of keys.
+    fn advance(&mut self) -> Result<(), RlweError> {
+        let parameters = self.masters.parameters();
+        let Some(mut frame) = self.stack.pop() else {
+            self.at += 1;
+            self.plant();
+            return Ok(());
+        };
+        let layout = &self.layouts[self.at];
+        let (hops, end) = layout.batch(parameters.chain().n(), &frame);
+        let mut children = hops
+            .into_iter()
+            .map(|hop| layout.child(parameters, &frame.node, hop))
+            .collect::<Result<Vec<_>, _>>()?;
+        // Masters of one plan share a decomposition; the plans in the order in which they come, so that keys have an order, too.
+        let mut plans: Vec<Arc<SwitchPlan>> = Vec::new();
+        children.sort_by_cached_key(|child| {
+            plans.iter().position(|plan| Arc::ptr_eq(plan, &child.master.plan)).unwrap_or_else(|| {
+                plans.push(child.master.plan.clone());
+                plans.len() - 1
+            })
+        });
+        for run in children.chunk_by_mut(|x, y| Arc::ptr_eq(&x.master.plan, &y.master.plan)) {
+            layout.extend(parameters, &frame.node, run)?;
+        }
+        frame.made = end;
+        if end < layout.children(frame.node.element).len() {
+            self.stack.push(frame);
+        }
+        for child in children {
+            let (node, key) = layout.take(parameters, child)?;
+            self.stack.extend(node.map(|node| Frame { node, made: 0 }));
+            self.ready.extend(key);
+        }
+        Ok(())
+    }
+}
+
+impl Iterator for Derivation {
+    type Item = Result<SwitchingKey, RlweError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if let Some(key) = self.ready.pop_front() {
+                self.left -= 1;
+                return Some(Ok(key));
+            }
+            if self.left == 0 {
+                return None;
+            }
+            if let Err(error) = self.advance() {
+                self.left = 0;
+                return Some(Err(error));
+            }
+        }
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.left, Some(self.left))
+    }
+}
+
+impl ExactSizeIterator for Derivation {}

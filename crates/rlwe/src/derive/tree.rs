@@ -1,0 +1,255 @@
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::vec::Vec;
+
+use keywright_ring::galois_inverse;
+
+use crate::{KeyElement, RlweError};
+
+/// Most hops between the key of 1, which is made of nothing, and a derived key.
+pub const MAX_HOPS: usize = 255;
+
+/// One derived key: that of `parent`, rotated with the master key of `master`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Hop {
+    /// Its Galois element, `parent * master` modulo `2N`.
+    pub element: u64,
+    /// The key it is derived from; 1 for the key that is made of nothing.
+    pub parent: u64,
+    /// The master key.
+    pub master: u64,
+    /// Hops from the key of 1.
+    pub depth: usize,
+    /// Whether it was asked for, or is only on the way.
+    pub wanted: bool,
+}
+
+/// Which key is derived from which: a tree that contains every key that was asked for.
+///
+/// A key that others are derived from costs a decomposition more than one that is not, so keys that are one hop from such a
+/// parent are attached to it first, then those of the parent that serves the most of what is left; what is further away is joined by
+/// a shortest way. Deterministic.
+#[derive(Debug, Clone)]
+pub struct DerivationTree {
+    hops: BTreeMap<u64, Hop>,
+    children: BTreeMap<u64, Vec<u64>>,
+}
+
+/// A tree that grows, over the automorphisms modulo `two_n`.
+struct Growth<'m> {
+    log_n: u32,
+    masters: &'m [u64],
+    max_hops: usize,
+    /// By element.
+    hops: BTreeMap<u64, Hop>,
+    /// Elements that something is derived from.
+    parents: BTreeSet<u64>,
+    missing: BTreeSet<u64>,
+}
+
+impl Growth<'_> {
+    fn multiply(&self, a: u64, b: u64) -> u64 {
+        (a * b) & ((2 << self.log_n) - 1)
+    }
+
+    fn depth(&self, element: u64) -> Option<usize> {
+        if element == 1 { Some(0) } else { self.hops.get(&element).map(|hop| hop.depth) }
+    }
+
+    fn add(&mut self, parent: u64, master: u64) {
+        let element = self.multiply(parent, master);
+        let wanted = self.missing.remove(&element) || self.hops.get(&element).is_some_and(|hop| hop.wanted);
+        let depth = self.depth(parent).unwrap_or(0) + 1;
+        self.parents.insert(parent);
+        self.hops.insert(element, Hop { element, parent, master, depth, wanted });
+    }
+
+    /// Attaches what is one hop from the tree.
+    fn attach(&mut self) {
+        let inverses: Vec<u64> = self.masters.iter().map(|&m| galois_inverse(self.log_n, m)).collect();
+        loop {
+            // Shallow parents first; how much each parent that is none yet would serve.
+            let mut found: Vec<(usize, u64, u64)> = Vec::new();
+            let mut gains: BTreeMap<u64, usize> = BTreeMap::new();
+            for &element in &self.missing {
+                let mut best: Option<(usize, u64, u64)> = None;
+                for (&master, &inverse) in self.masters.iter().zip(&inverses) {
+                    let parent = self.multiply(element, inverse);
+                    let Some(depth) = self.depth(parent).filter(|&depth| depth < self.max_hops) else {
+                        continue;
+                    };
+                    if self.parents.contains(&parent) {
+                        let candidate = (depth, parent, master);
+                        best = Some(best.map_or(candidate, |best| best.min(candidate)));
+                    }
+                    *gains.entry(parent).or_default() += 1;
+                }
+                found.extend(best);
+            }
+            if !found.is_empty() {
+                for (_, parent, master) in found {
+                    self.add(parent, master);
+                }
+                continue;
+            }
+            let most = gains
+                .into_iter()
+                .max_by_key(|&(parent, gain)| (gain, core::cmp::Reverse((self.depth(parent), parent))));
+            match most {
+                Some((parent, _)) => self.parents.insert(parent),
+                None => return,
+            };
+        }
+    }
+
+    /// The shortest way from one of `sources` to something that is missing: the masters along it, and where it begins.
+    fn shortest(&self, sources: impl Iterator<Item = u64>, wanted: Option<u64>) -> Option<(u64, Vec<u64>)> {
+        const UNSEEN: u32 = u32::MAX;
+        const SOURCE: u32 = u32::MAX - 1;
+        let place = |element: u64| (element >> 1) as usize;
+        let mut through = alloc::vec![UNSEEN; 1 << self.log_n];
+        let mut queue: VecDeque<u64> = sources.collect();
+        for &source in &queue {
+            through[place(source)] = SOURCE;
+        }
+        while let Some(element) = queue.pop_front() {
+            for (k, &master) in self.masters.iter().enumerate() {
+                let next = self.multiply(element, master);
+                if through[place(next)] != UNSEEN {
+                    continue;
+                }
+                through[place(next)] = k as u32;
+                if wanted.map_or_else(|| self.missing.contains(&next), |wanted| wanted == next) {
+                    let (mut at, mut way) = (next, Vec::new());
+                    while through[place(at)] != SOURCE {
+                        let master = self.masters[through[place(at)] as usize];
+                        way.push(master);
+                        at = self.multiply(at, galois_inverse(self.log_n, master));
+                    }
+                    way.reverse();
+                    return Some((at, way));
+                }
+                queue.push_back(next);
+            }
+        }
+        None
+    }
+
+    /// Joins the nearest element that is missing. An element that would be too deep there is joined from the key of 1.
+    fn join(&mut self) -> Result<(), RlweError> {
+        let refuse = |element| RlweError::Underivable {
+            element: KeyElement::Galois(element),
+            reason: "no product of so few of the master keys' automorphisms is this one",
+        };
+        let Some(&first) = self.missing.first() else { return Ok(()) };
+        // Parents before others, shallow ones before deep ones.
+        let mut sources: Vec<_> = core::iter::once(1)
+            .chain(self.hops.keys().copied())
+            .map(|g| (!self.parents.contains(&g), self.depth(g), g))
+            .collect();
+        sources.sort_unstable();
+        let (start, way) =
+            self.shortest(sources.into_iter().map(|(_, _, g)| g), None).ok_or_else(|| refuse(first))?;
+        let end = way.iter().fold(start, |at, &master| self.multiply(at, master));
+        let (start, way) = if self.depth(start).unwrap_or(0) + way.len() <= self.max_hops {
+            (start, way)
+        } else {
+            let direct = self.shortest(core::iter::once(1), Some(end));
+            direct.filter(|(_, way)| way.len() <= self.max_hops).ok_or_else(|| refuse(end))?
+        };
+        let mut at = start;
+        for master in way {
+            let next = self.multiply(at, master);
+            // On the way from the key of 1 there may be keys of longer ways: they move, with all that is derived from them.
+            let depth = self.depth(at).unwrap_or(0) + 1;
+            if self.depth(next).is_none_or(|known| known > depth) {
+                self.add(at, master);
+            }
+            at = next;
+        }
+        Ok(())
+    }
+}
+
+impl DerivationTree {
+    /// The tree for `targets` in the ring of degree `2^log_n`, with at most `max_hops` hops for each.
+    ///
+    /// # Errors
+    /// [`RlweError::Underivable`] for the identity, and for what the masters do not reach; [`RlweError::Ring`] for an element
+    /// that is even or above `2N`.
+    pub fn new(log_n: u32, masters: &[u64], targets: &[u64], max_hops: usize) -> Result<Self, RlweError> {
+        let two_n = 2u64 << log_n;
+        for &element in masters.iter().chain(targets) {
+            if element.is_multiple_of(2) || element >= two_n {
+                return Err(keywright_ring::RingError::GaloisElement { element, two_n }.into());
+            }
+            if element == 1 {
+                let reason = "the identity needs no key";
+                return Err(RlweError::Underivable { element: KeyElement::Galois(1), reason });
+            }
+        }
+        if !(1..=MAX_HOPS).contains(&max_hops) {
+            return Err(RlweError::Count { what: "hops", count: max_hops, min: 1, max: MAX_HOPS });
+        }
+        let masters: Vec<u64> = BTreeSet::from_iter(masters.iter().copied()).into_iter().collect();
+        let mut growth = Growth {
+            log_n,
+            masters: &masters,
+            max_hops,
+            hops: BTreeMap::new(),
+            parents: BTreeSet::from([1]),
+            missing: targets.iter().copied().collect(),
+        };
+        while !growth.missing.is_empty() {
+            growth.attach();
+            growth.join()?;
+        }
+        let mut hops = growth.hops;
+        // Where keys have moved, there may be some that led to nothing else.
+        loop {
+            let parents: BTreeSet<u64> = hops.values().map(|hop| hop.parent).collect();
+            let before = hops.len();
+            hops.retain(|element, hop| hop.wanted || parents.contains(element));
+            if hops.len() == before {
+                break;
+            }
+        }
+        let mut children: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
+        for hop in hops.values() {
+            children.entry(hop.parent).or_default().push(hop.element);
+        }
+        // Below a key that moved the depths are those of before.
+        let mut left = alloc::vec![(1, 0)];
+        while let Some((element, depth)) = left.pop() {
+            if let Some(hop) = hops.get_mut(&element) {
+                hop.depth = depth;
+            }
+            left.extend(children.get(&element).into_iter().flatten().map(|&child| (child, depth + 1)));
+        }
+        Ok(Self { hops, children })
+    }
+
+    /// All keys that are derived, by element.
+    pub fn hops(&self) -> impl ExactSizeIterator<Item = &Hop> {
+        self.hops.values()
+    }
+
+    /// How a key is derived.
+    pub fn hop(&self, element: u64) -> Option<&Hop> {
+        self.hops.get(&element)
+    }
+
+    /// What is derived from a key, 1 being the one that is made of nothing.
+    pub fn children(&self, element: u64) -> &[u64] {
+        self.children.get(&element).map_or(&[], Vec::as_slice)
+    }
+
+    /// Number of keys that others are derived from, beside that of 1: each is decomposed.
+    pub fn parents(&self) -> usize {
+        self.children.keys().filter(|&&element| element != 1).count()
+    }
+
+    /// Most hops of a key.
+    pub fn depth(&self) -> usize {
+        self.hops.values().map(|hop| hop.depth).max().unwrap_or(0)
+    }
+}

@@ -1,0 +1,206 @@
+//! Which keys are in memory: the one that is needed furthest in the future leaves first.
+//!
+//! A program is a cycle of *steps*, the keys of each being in use together in any order. With keys of one size, evicting whatever is
+//! needed last of all makes the fewest loads there can be (Belady, *A study of replacement algorithms*, 1966). Loads ahead of time follow
+//! Cao, Felten, Karlin and Li (*A study of integrated prefetching and caching strategies*, 1995): always the key that is missing first, and
+//! never in the place of one that is needed before it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+/// When keys are needed, and which there are in memory.
+#[derive(Debug)]
+pub(super) struct Residency {
+    /// Keys of each step, ascending; no two neighbours are equal.
+    steps: Vec<Vec<usize>>,
+    /// Steps that need a key, ascending.
+    needed: BTreeMap<usize, Vec<usize>>,
+    /// The step that the program is at.
+    position: usize,
+    /// Bytes of every key.
+    sizes: Vec<usize>,
+    resident: BTreeSet<usize>,
+    /// Bytes of the resident keys.
+    used: usize,
+    budget: usize,
+}
+
+/// Why a key has no room.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NoRoom {
+    /// Keys that are in use take so many bytes together with it.
+    InUse(usize),
+    /// What would have to leave is needed before it.
+    Sooner,
+}
+
+impl Residency {
+    pub(super) fn new(sizes: Vec<usize>, program: &[Vec<usize>], budget: usize) -> Self {
+        let mut steps: Vec<Vec<usize>> = Vec::with_capacity(program.len());
+        for step in program {
+            let keys: BTreeSet<usize> = step.iter().copied().filter(|&key| key < sizes.len()).collect();
+            let keys: Vec<usize> = keys.into_iter().collect();
+            if !keys.is_empty() && steps.last() != Some(&keys) {
+                steps.push(keys);
+            }
+        }
+        let mut needed: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        for (index, step) in steps.iter().enumerate() {
+            step.iter().for_each(|&key| needed.entry(key).or_default().push(index));
+        }
+        Self { steps, needed, position: 0, sizes, resident: BTreeSet::new(), used: 0, budget }
+    }
+
+    pub(super) fn size(&self, key: usize) -> usize {
+        self.sizes[key]
+    }
+
+    pub(super) fn used(&self) -> usize {
+        self.used
+    }
+
+    pub(super) fn is_resident(&self, key: usize) -> bool {
+        self.resident.contains(&key)
+    }
+
+    /// Steps until a key is needed, counted from the current one: the program starts again at its end. Keys that are in no step are
+    /// needed after all others.
+    pub(super) fn distance(&self, key: usize) -> usize {
+        let Some(steps) = self.needed.get(&key) else { return usize::MAX };
+        match steps.get(steps.partition_point(|&step| step < self.position)) {
+            Some(next) => next - self.position,
+            None => self.steps.len() - self.position + steps[0],
+        }
+    }
+
+    /// Notes that a key is used now: the program is at the next step that needs it.
+    pub(super) fn advance(&mut self, key: usize) {
+        let distance = self.distance(key);
+        if distance < usize::MAX {
+            self.position = (self.position + distance) % self.steps.len();
+        }
+    }
+
+    /// Makes room for a key and counts it as resident; what has to leave for it. With `ahead` a key only leaves for one that is needed
+    /// before it. Nothing changes if there is no room.
+    pub(super) fn admit(
+        &mut self,
+        key: usize,
+        in_use: impl Fn(usize) -> bool,
+        ahead: bool,
+    ) -> Result<Vec<usize>, NoRoom> {
+        let mut candidates: Vec<usize> = self.resident.iter().copied().filter(|&key| !in_use(key)).collect();
+        candidates.sort_by_key(|&key| (self.distance(key), key));
+        let (mut leaving, mut used) = (Vec::new(), self.used + self.sizes[key]);
+        while used > self.budget {
+            let Some(last) = candidates.pop() else { return Err(NoRoom::InUse(used)) };
+            if ahead && self.distance(last) <= self.distance(key) {
+                return Err(NoRoom::Sooner);
+            }
+            used -= self.sizes[last];
+            leaving.push(last);
+        }
+        leaving.iter().for_each(|key| {
+            self.resident.remove(key);
+        });
+        self.resident.insert(key);
+        self.used = used;
+        Ok(leaving)
+    }
+
+    /// Takes back a key that could not be read.
+    pub(super) fn withdraw(&mut self, key: usize) {
+        if self.resident.remove(&key) {
+            self.used -= self.sizes[key];
+        }
+    }
+
+    /// The key that is missing first, from the current step on.
+    pub(super) fn missing(&self) -> Option<usize> {
+        let (before, from) = self.steps.split_at(self.position.min(self.steps.len()));
+        from.iter().chain(before).flatten().copied().find(|&key| !self.is_resident(key))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Loads of one pass over a program, each step holding its keys together.
+    fn loads(program: &[Vec<usize>], keys: usize, budget: usize) -> usize {
+        let mut residency = Residency::new(vec![1; keys], program, budget);
+        let mut count = 0;
+        for step in program {
+            for &key in step {
+                residency.advance(key);
+                if !residency.is_resident(key) {
+                    residency.admit(key, |other| step.contains(&other), false).unwrap();
+                    count += 1;
+                }
+            }
+        }
+        assert!(residency.used() <= budget);
+        count
+    }
+
+    /// The fewest loads over all choices of what leaves.
+    fn fewest(program: &[Vec<usize>], resident: &BTreeSet<usize>, budget: usize) -> usize {
+        let Some((step, rest)) = program.split_first() else { return 0 };
+        let wanted: BTreeSet<usize> = step.iter().copied().collect();
+        let missing = wanted.difference(resident).count();
+        let others: Vec<usize> = resident.difference(&wanted).copied().collect();
+        let room = budget - wanted.len();
+        (0..1usize << others.len())
+            .filter(|kept| kept.count_ones() as usize <= room)
+            .map(|kept| {
+                let kept = others.iter().enumerate().filter(|(i, _)| kept >> i & 1 == 1).map(|(_, &key)| key);
+                fewest(rest, &wanted.iter().copied().chain(kept).collect(), budget)
+            })
+            .min()
+            .unwrap_or(0)
+            + missing
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+
+        #[test]
+        fn no_order_of_eviction_makes_fewer_loads(
+            program in proptest::collection::vec(proptest::collection::btree_set(0usize..5, 1..=2), 1..9),
+            budget in 2usize..=4,
+        ) {
+            let program: Vec<Vec<usize>> = program.into_iter().map(|step| step.into_iter().collect()).collect();
+            prop_assert_eq!(loads(&program, 5, budget), fewest(&program, &BTreeSet::new(), budget));
+        }
+    }
+
+    #[test]
+    fn the_program_starts_again_at_its_end() {
+        let mut residency = Residency::new(vec![10, 20, 30, 5], &[vec![0], vec![1, 2], vec![0]], 60);
+        assert_eq!([0, 1, 2, 3].map(|key| residency.distance(key)), [0, 1, 1, usize::MAX]);
+        residency.advance(2);
+        assert_eq!([0, 1, 2].map(|key| residency.distance(key)), [1, 0, 0]);
+        residency.advance(0);
+        assert_eq!([0, 1, 2].map(|key| residency.distance(key)), [0, 2, 2]);
+        assert_eq!(residency.missing(), Some(0));
+        // A key that is in no step moves nothing.
+        residency.advance(3);
+        assert_eq!(residency.distance(0), 0);
+    }
+
+    #[test]
+    fn what_is_needed_sooner_stays() {
+        let mut residency = Residency::new(vec![10, 20, 30, 5], &[vec![0], vec![1], vec![2]], 40);
+        assert_eq!(residency.admit(0, |_| false, false), Ok(vec![]));
+        assert_eq!(residency.admit(1, |_| false, true), Ok(vec![]));
+        assert_eq!(residency.admit(2, |_| false, true), Err(NoRoom::Sooner));
+        assert_eq!(residency.admit(2, |_| true, false), Err(NoRoom::InUse(60)));
+        residency.advance(1);
+        // Of the first two the one that is over leaves.
+        assert_eq!(residency.admit(2, |key| key == 1, true), Err(NoRoom::InUse(50)));
+        assert_eq!(residency.admit(2, |_| false, false), Ok(vec![0, 1]));
+        assert_eq!(residency.used(), 30);
+        residency.withdraw(2);
+        assert_eq!((residency.used(), residency.missing()), (0, Some(1)));
+    }
+}

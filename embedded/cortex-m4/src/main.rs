@@ -1,0 +1,232 @@
+//! The thin client on a Cortex-M4 without floating point: every object of `vectors/client.txt` that fits its words is made again and compared, and what it
+//! took is printed: instructions, bytes of polynomials, peak of the stack. There is no allocator: one that refuses stands in its place.
+//!
+//! `cargo run --release` in this folder runs it in QEMU.
+#![no_std]
+#![no_main]
+
+mod meter;
+mod paint;
+
+use core::alloc::{GlobalAlloc, Layout as Shape};
+use core::cell::RefCell;
+use core::panic::PanicInfo;
+
+use cortex_m::singleton;
+use cortex_m_rt::entry;
+use cortex_m_semihosting::{debug, hprintln};
+use keywright_client::reduction::{Montgomery, Reduction, ShiftAdd30};
+use keywright_client::{
+    ClientError, ClientLiteral, ClientParameters, Compact, Half, Layout, Numbers, PublicKey, SinkError, encrypt,
+    encrypt_compact, encrypt_symmetric, encrypt_symmetric_compact, expand_secret, make_public_key, sample_secret,
+    secret_bytes, secret_rng, write_public_key, write_secret,
+};
+use keywright_rlwe::SecretDistribution;
+
+/// Refuses: whoever asks for memory fails, loudly.
+struct NoHeap;
+
+// SAFETY: no memory is ever given out.
+unsafe impl GlobalAlloc for NoHeap {
+    unsafe fn alloc(&self, _: Shape) -> *mut u8 {
+        core::ptr::null_mut()
+    }
+
+    unsafe fn dealloc(&self, _: *mut u8, _: Shape) {}
+}
+
+#[global_allocator]
+static HEAP: NoHeap = NoHeap;
+
+#[panic_handler]
+fn panic(info: &PanicInfo<'_>) -> ! {
+    hprintln!("{}", info);
+    debug::exit(debug::EXIT_FAILURE);
+    loop {}
+}
+
+const MAX_N: usize = 1 << 16;
+
+/// Residues of the largest ring.
+type Polynomial = &'static mut [u32; MAX_N];
+
+/// The memory of all polynomials at once; an encryption with a public key in flash memory has the last two.
+struct Memory {
+    packed: &'static mut [u8; MAX_N / 4],
+    public: Polynomial,
+    mask: Polynomial,
+    limb: Polynomial,
+}
+
+/// Number `i` is `7919 i mod (2 max + 1) - max`: made where it is asked for, as a sensor's are.
+struct Pattern {
+    count: usize,
+    max: i64,
+}
+
+impl Numbers for Pattern {
+    fn count(&self) -> usize {
+        self.count
+    }
+
+    fn at(&self, index: usize) -> i64 {
+        7919 * index as i64 % (2 * self.max + 1) - self.max
+    }
+}
+
+/// Length and CRC-32 of what is written.
+#[derive(Default)]
+struct Sum {
+    bytes: u64,
+    checksum: crc32fast::Hasher,
+}
+
+/// One line of the vectors.
+struct Line {
+    fields: [u64; 18],
+}
+
+impl Line {
+    fn parse(text: &str) -> Self {
+        let mut fields = [0; 18];
+        let mut words = text.split(' ');
+        for field in &mut fields {
+            *field = words.next().and_then(|word| word.parse().ok()).unwrap_or_else(|| panic!("malformed vectors"));
+        }
+        Self { fields }
+    }
+
+    fn parameters(&self) -> Result<ClientParameters, ClientError> {
+        let f = &self.fields;
+        let mut identity = [0xA5; 20];
+        identity[..4].copy_from_slice(&[f[0] as u8, 1, 0, 1]);
+        ClientParameters::new(ClientLiteral {
+            log_n: f[0] as u32,
+            modulus: f[1],
+            secret: SecretDistribution::Ternary,
+            scale: f[2],
+            fraction_bits: f[3] as u32,
+            max: 1 << f[3],
+            layout: match f[4] {
+                0 => Layout::Coefficients,
+                form => Layout::Slots { log_slots: f[5] as u32, complex: form == 2 },
+            },
+            identity,
+            entry_identity: identity,
+            // The doubles 1, 2 and 3.
+            estimate: [0x3FF0_0000_0000_0000, 0x4000_0000_0000_0000, 0x4008_0000_0000_0000],
+        })
+    }
+
+    /// Length and checksum of object `index`.
+    fn object(&self, index: usize) -> (u64, u64) {
+        (self.fields[6 + 2 * index], self.fields[7 + 2 * index])
+    }
+}
+
+/// A platform whose randomness is a counter from a byte, as the vectors have it.
+fn entropy(first: u8) -> impl FnMut(&mut [u8]) -> Result<(), ClientError> {
+    let mut next = first;
+    move |out| {
+        for byte in out {
+            *byte = next;
+            next = next.wrapping_add(1);
+        }
+        Ok(())
+    }
+}
+
+fn line<R: Reduction<Word = u32>>(name: &str, line: &Line, memory: &mut Memory) -> Result<(), ClientError> {
+    let parameters = line.parameters()?;
+    let (n, log_n) = (parameters.n(), parameters.log_n());
+    let numbers = Pattern { count: parameters.capacity(), max: parameters.fixed_point().max() };
+    let packed = &mut memory.packed[..secret_bytes(log_n)];
+    let (public, mask, limb) = (&mut memory.public[..n], &mut memory.mask[..n], &mut memory.limb[..n]);
+    let sum = RefCell::new(Sum::default());
+    let mut sink = |bytes: &[u8]| -> Result<(), SinkError> {
+        let mut sum = sum.borrow_mut();
+        sum.bytes += bytes.len() as u64;
+        sum.checksum.update(bytes);
+        Ok(())
+    };
+    let mut index = 0;
+    // What a step took, and that it made what it should.
+    let mut report = |what: &str, work: &mut dyn FnMut() -> Result<(), ClientError>| {
+        paint::paint();
+        let start = meter::instructions();
+        work()?;
+        let instructions = meter::instructions() - start;
+        let stack = paint::peak();
+        let made = core::mem::take(&mut *sum.borrow_mut());
+        let seen = (made.bytes, u64::from(made.checksum.finalize()));
+        assert!(seen == line.object(index), "{what}: made {seen:?}, known {:?}", line.object(index));
+        index += 1;
+        hprintln!("| 2^{} | {} | {} | {} | {} | {} |", log_n, name, what, instructions, stack, seen.0);
+        Ok::<_, ClientError>(())
+    };
+
+    let mut engine = None;
+    let mut rng = None;
+    report("secret key", &mut || {
+        engine = Some(Compact::<R>::new(log_n, parameters.modulus().value())?);
+        let rng = rng.insert(secret_rng(&mut entropy(1))?);
+        sample_secret(&parameters, rng, packed)?;
+        write_secret(&parameters, packed, &mut sink)
+    })?;
+    let (Some(engine), Some(mut rng)) = (engine, rng) else { panic!("the first step made them") };
+    let mut seed = None;
+    // The secret is where the mask will be.
+    report("public key", &mut || {
+        expand_secret(&engine, packed, mask)?;
+        let made = *seed.insert(make_public_key(&engine, mask, &mut rng, public)?);
+        write_public_key(&parameters, &made, public, &mut sink)
+    })?;
+    report("encrypt, secret", &mut || {
+        encrypt_symmetric(&engine, &parameters, mask, &numbers, &mut rng, limb, &mut sink)
+    })?;
+    report("encrypt, secret, compact", &mut || {
+        encrypt_symmetric_compact(&engine, &parameters, mask, &numbers, 2, &mut rng, limb, &mut sink)
+    })?;
+    let Some(seed) = seed else { panic!("the second step made it") };
+    let key = PublicKey { b: Half::Residues(&*public), a: Half::Seeded(seed) };
+    let mut rng = secret_rng(&mut entropy(2))?;
+    report("encrypt, public", &mut || {
+        encrypt(&engine, &parameters, &key, &numbers, &mut rng, mask, limb, &mut sink)
+    })?;
+    report("encrypt, public, compact", &mut || {
+        encrypt_compact(&engine, &parameters, &key, &numbers, [4, 1], &mut rng, mask, limb, &mut sink)
+    })
+}
+
+#[entry]
+fn main() -> ! {
+    let (Some(packed), Some(public), Some(mask), Some(limb)) = (
+        singleton!(: [u8; MAX_N / 4] = [0; MAX_N / 4]),
+        singleton!(: [u32; MAX_N] = [0; MAX_N]),
+        singleton!(: [u32; MAX_N] = [0; MAX_N]),
+        singleton!(: [u32; MAX_N] = [0; MAX_N]),
+    ) else {
+        panic!("main runs once")
+    };
+    let mut memory = Memory { packed, public, mask, limb };
+    meter::start();
+    hprintln!("| N | reduction | work | instructions | peak of the stack, bytes | bytes written |");
+    hprintln!("|---|---|---|---|---|---|");
+    let mut compared = 0;
+    for text in include_str!("../../../vectors/client.txt").lines() {
+        let vector = Line::parse(text);
+        if vector.fields[1] >> 30 != 0 {
+            continue;
+        }
+        let result = line::<ShiftAdd30>("shift-add", &vector, &mut memory)
+            .and_then(|()| line::<Montgomery<u32>>("Montgomery", &vector, &mut memory));
+        if let Err(error) = result {
+            panic!("{error}");
+        }
+        compared += 12;
+    }
+    assert!(compared > 0, "no vectors of 30 bits");
+    hprintln!("{} objects are those of vectors/client.txt; nothing was allocated", compared);
+    debug::exit(debug::EXIT_SUCCESS);
+    loop {}
+}

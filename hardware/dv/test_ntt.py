@@ -1,0 +1,86 @@
+"""The transform pipeline against the definition of the transform: every kind of neighbour, pauses, corner values."""
+
+import random
+
+import cocotb
+import pytest
+from cocotb.clock import Clock
+from cocotb.triggers import FallingEdge
+from conftest import BUILD
+from pipe_twiddles import tables
+from sparse import NARROW, WIDE, moduli
+from transforms import forward, packed, scrambled, unpacked
+
+FORMS = [WIDE[0], NARROW[2], WIDE[1]]
+WIDTH = 60
+
+
+def random_polynomial(q: int, n: int) -> list[int]:
+    kind = random.randrange(8)
+    if kind == 0:
+        return [q - 1] * n
+    if kind == 1:
+        return [0] * n
+    if kind == 2:
+        return [random.choice([0, 1, q - 1]) for _ in range(n)]
+    return [random.randrange(q) for _ in range(n)]
+
+
+@cocotb.test()
+async def transforms_streams(dut) -> None:
+    k = int(dut.LogLanes.value)
+    lanes, n = 1 << k, 1 << 4 * k
+    beats = n // lanes
+    lead = 7 * (2 * k - 1) + 2 + lanes + 8
+    count = 12 if k == 2 else 5
+    dut.rst_ni.value, dut.en_i.value = 0, 0
+    Clock(dut.clk_i, 2, unit="step").start()
+    for _ in range(3):
+        await FallingEdge(dut.clk_i)
+    dut.rst_ni.value = 1
+
+    operations, expected = [], []
+    for i in range(count):
+        sel, inverse = random.randrange(len(FORMS)), random.getrandbits(1) if i > 1 else i
+        form = FORMS[sel]
+        polynomial = random_polynomial(form.value, n)
+        evaluations = forward(polynomial, form.value)
+        source, result = (evaluations, scrambled(polynomial)) if inverse else (scrambled(polynomial), evaluations)
+        shift = WIDTH - form.bits
+        operations.append((sel, inverse, [word << shift for word in source]))
+        expected.append([word << shift for word in result])
+
+    seen: dict[int, list[int]] = {}
+    for cycle in range((count + 1) * beats + 1000):
+        await FallingEdge(dut.clk_i)
+        while random.random() < 0.02:
+            dut.en_i.value = 0
+            await FallingEdge(dut.clk_i)
+        user = int(dut.user_o.value)
+        if user:
+            seen.setdefault(user, []).extend(unpacked(int(dut.data_o.value), WIDTH, lanes))
+            assert len(seen[user]) == lanes * (int(dut.time_o.value) + 1)
+        dut.en_i.value = 1
+        dut.time_i.value = cycle % beats
+        index = cycle // beats
+        dut.user_i.value = index + 1 if index < count else 0
+        if index < count:
+            dut.sel_i.value, dut.inverse_i.value = operations[index][:2]
+        index, beat = divmod(cycle - lead, beats)
+        if 0 <= index < count:
+            dut.data_i.value = packed(operations[index][2][beat * lanes : (beat + 1) * lanes], WIDTH)
+    assert [seen.get(i + 1) for i in range(count)] == expected
+
+
+@pytest.mark.parametrize("log_lanes", [2, 3])
+def test_ntt_pipe(simulate, request, log_lanes: int) -> None:
+    folder = BUILD / "results" / request.node.name
+    folder.mkdir(parents=True, exist_ok=True)
+    tables(folder / "tables", [form.value for form in FORMS], log_lanes, WIDTH)
+    simulate(
+        "ntt_pipe",
+        {
+            "LogLanes": log_lanes, "Width": WIDTH, "Count": 3, "SelWidth": 2, "UserWidth": 8, "FoldWidth": 36,
+            "Moduli": moduli(FORMS, WIDTH),
+        },
+    )  # fmt: skip

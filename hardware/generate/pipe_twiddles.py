@@ -1,0 +1,54 @@
+"""Writes the tables of twiddle_generator.sv for a list of primes: what is not made on the fly.
+
+The root of unity is the software's: the smallest primitive one of the form x^((q-1)/2N).
+"""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+
+def reversed_bits(x: int, bits: int) -> int:
+    """`x` with its bits in reverse."""
+    return int(format(x, f"0{bits}b")[::-1], 2) if bits else 0
+
+
+def root(q: int, log_n: int) -> int:
+    """The primitive 2N-th root of unity modulo `q` that the software takes."""
+    return next(r for x in range(2, q) if pow(r := pow(x, (q - 1) >> log_n + 1, q), 1 << log_n, q) == q - 1)
+
+
+def write(path: Path, words: Iterable[int]) -> None:
+    """A memory file for `$readmemh`."""
+    path.write_text("".join(f"{word:016x}\n" for word in words), encoding="utf-8")
+
+
+def tables(prefix: Path, primes: list[int], log_lanes: int, width: int) -> None:
+    """The files `prefix-{inverse,forward}.{rows,single}` and `prefix-factor.{full,serial}`.
+
+    Bases are plain; factors are scaled to the multiplier's width.
+    """
+    k, lanes = log_lanes, 1 << log_lanes
+    log_n, half = 4 * k, 2 * k
+    rows: dict[bool, list[int]] = {True: [], False: []}
+    single: dict[bool, list[int]] = {True: [], False: []}
+    full, serial = [], []
+    for q in primes:
+        psi, shift = root(q, log_n), width - q.bit_length()
+        for inverse in (False, True):
+            unit = pow(psi, -1, q) if inverse else psi
+            rows[inverse] += [pow(unit, 1 + 2 * reversed_bits(s, half), q) for s in range(1 << half)]
+            # Transforms of the other direction have one base for all blocks of this half.
+            single[not inverse].append(pow(unit, 1 << half, q))
+            omega = pow(unit, 1 << half + 1, q)
+            slots = [(g, v) for g in range(k) for v in range(1 << g)]
+            for beat in range(lanes):
+                words = [
+                    pow(omega, (reversed_bits(beat, k) + (v << k)) << (k - 1 - g), q) << shift for g, v in slots
+                ]
+                full += [*words, 0]
+            serial += [pow(omega, v << (half - 1 - g), q) << shift for g, v in slots] + [0]
+    for inverse, name in ((True, "inverse"), (False, "forward")):
+        write(prefix.with_name(f"{prefix.name}-{name}.rows"), rows[inverse])
+        write(prefix.with_name(f"{prefix.name}-{name}.single"), single[inverse])
+    write(prefix.with_name(f"{prefix.name}-factor.full"), full)
+    write(prefix.with_name(f"{prefix.name}-factor.serial"), serial)

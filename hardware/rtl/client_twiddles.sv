@@ -1,0 +1,20 @@
+// Four twiddle factors a cycle from an exponent of the root of unity of degree 2^16, by one product each of two table
+// entries: psi^e, psi^(e + 2^15), psi^(e + 2^14), psi^(e + 3 2^14) from the lowest word on. Any order of exponents, no
+// state: nothing to start up, nothing to keep in step. Latency 8 cycles.
+module client_twiddles (
+    input  logic             clk_i,
+    input  logic [15:0]      exponent_i,
+    output logic [3:0][59:0] factor_o
+);
+  logic [59:0] high;
+  logic [3:0][59:0] low;
+
+  client_twiddle_rom u_rom (
+      .clk_i, .high_i(exponent_i[15:7]), .low_i(exponent_i[6:0]), .high_o(high), .low_o(low)
+  );
+  for (genvar j = 0; j < 4; j++) begin : gen_product
+    mod_mul_sparse u_product (
+        .clk_i, .en_i(1'b1), .sel_i(1'b0), .a_i(high), .b_i(low[j]), .c_o(factor_o[j])
+    );
+  end
+endmodule

@@ -1,0 +1,542 @@
+// Key switching of CKKS ciphertexts modulo q_0 ... q_L with one special prime, one digit per prime, as keywright-rlwe does it bit
+// for bit: `c_k + round((sum_i d_i key_{k,i}) / q_special)` for both halves k, d_i the centred digits of the input.
+//
+// Two chains of transforms, one 60 bits wide and one 51, follow a schedule of Slots polynomial times, after which the next key
+// switch begins: a result every Slots N / 2^LogLanes cycles, N = 2^(4 LogLanes). Nothing waits inside: if a port does not give or
+// take a beat when the schedule needs it, everything stands still until it does. Streams, in which order, and timing: doc/key_switch.md.
+module key_switch #(
+    parameter int unsigned LogLanes = 4,
+    parameter Tables = "tables",
+    localparam int unsigned Lanes = 1 << LogLanes,
+    localparam int unsigned PW = key_switch_pkg::PrimeWidth
+) (
+    input  logic                  clk_i,
+    input  logic                  rst_ni,
+    // Control.
+    input  logic [ 6:0]                 s_axil_awaddr_i,
+    input  logic                  s_axil_awvalid_i,
+    output logic                  s_axil_awready_o,
+    input  logic [31:0]                 s_axil_wdata_i,
+    input  logic [ 3:0]                 s_axil_wstrb_i,
+    input  logic                  s_axil_wvalid_i,
+    output logic                  s_axil_wready_o,
+    output logic [ 1:0]                 s_axil_bresp_o,
+    output logic                  s_axil_bvalid_o,
+    input  logic                  s_axil_bready_i,
+    input  logic [ 6:0]                 s_axil_araddr_i,
+    input  logic                  s_axil_arvalid_i,
+    output logic                  s_axil_arready_o,
+    output logic [31:0]                 s_axil_rdata_o,
+    output logic [ 1:0]                 s_axil_rresp_o,
+    output logic                  s_axil_rvalid_o,
+    input  logic                  s_axil_rready_i,
+    // The digits of the input: evaluations modulo q_0 ... q_L.
+    input  logic [Lanes*64-1:0] s_axis_digit_tdata_i,
+    input  logic s_axis_digit_tlast_i,
+    input  logic s_axis_digit_tvalid_i,
+    output logic s_axis_digit_tready_o,
+    // The key, a beat of both halves at a time (b in the low words), by chain; the user field is the level of the key.
+    input  logic [2*Lanes*64-1:0] s_axis_key_a_tdata_i,
+    input  logic [7:0] s_axis_key_a_tuser_i,
+    input  logic s_axis_key_a_tlast_i,
+    input  logic s_axis_key_a_tvalid_i,
+    output logic s_axis_key_a_tready_o,
+    input  logic [2*Lanes*64-1:0] s_axis_key_b_tdata_i,
+    input  logic [7:0] s_axis_key_b_tuser_i,
+    input  logic s_axis_key_b_tlast_i,
+    input  logic s_axis_key_b_tvalid_i,
+    output logic s_axis_key_b_tready_o,
+    // What is added to the results, by chain.
+    input  logic [Lanes*64-1:0] s_axis_addend_a_tdata_i,
+    input  logic s_axis_addend_a_tlast_i,
+    input  logic s_axis_addend_a_tvalid_i,
+    output logic s_axis_addend_a_tready_o,
+    input  logic [Lanes*64-1:0] s_axis_addend_b_tdata_i,
+    input  logic s_axis_addend_b_tlast_i,
+    input  logic s_axis_addend_b_tvalid_i,
+    output logic s_axis_addend_b_tready_o,
+    // Results, by chain; the user field is {prime, half, refused}.
+    output logic [Lanes*64-1:0] m_axis_a_tdata_o,
+    output logic [PW+1:0] m_axis_a_tuser_o,
+    output logic m_axis_a_tlast_o,
+    output logic m_axis_a_tvalid_o,
+    input  logic m_axis_a_tready_i,
+    output logic [Lanes*64-1:0] m_axis_b_tdata_o,
+    output logic [PW+1:0] m_axis_b_tuser_o,
+    output logic m_axis_b_tlast_o,
+    output logic m_axis_b_tvalid_o,
+    input  logic m_axis_b_tready_i
+);
+  localparam int unsigned TimeWidth = 3 * LogLanes;
+  localparam int unsigned SW = key_switch_pkg::SlotWidth;
+  localparam int unsigned RW = key_switch_pkg::RowWidth;
+  localparam int unsigned Digits = key_switch_pkg::Digits;
+  localparam int unsigned Rows = key_switch_pkg::Rows;
+  localparam logic [PW-1:0] Special = PW'(Digits);
+
+  logic en, rst_n, enable, reset_pulse, reset_q;
+  logic [key_switch_registers_pkg::ErrorBits-1:0] raised;
+  logic busy, done;
+
+  // A reset from the register is as good as one from the pin.
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) reset_q <= 1'b0;
+    else reset_q <= reset_pulse;
+  end
+  assign rst_n = rst_ni && !reset_q;
+
+  // ---- Frames: a key switch begins with one, and ends in the next ----
+  logic [TimeWidth-1:0] time_q;
+  logic [SW-1:0] slot_q;
+  logic current_q, previous_q;
+  logic [1:0] number_q;
+  logic slot_ends, frame_ends;
+  assign busy = current_q || previous_q;
+  assign slot_ends = &time_q;
+  assign frame_ends = !busy || slot_q == SW'(key_switch_pkg::Slots - 1);
+  always_ff @(posedge clk_i or negedge rst_n) begin
+    if (!rst_n) begin
+      {time_q, slot_q, current_q, previous_q, number_q} <= '0;
+    end else if (en) begin
+      time_q <= time_q + 1'b1;
+      if (slot_ends) begin
+        slot_q <= frame_ends ? '0 : slot_q + 1'b1;
+        if (frame_ends) begin
+          previous_q <= current_q;
+          current_q  <= enable && s_axis_digit_tvalid_i;
+          number_q   <= number_q + 1'b1;
+        end
+      end
+    end
+  end
+
+  // ---- Chains ----
+  localparam int unsigned TagWidth = TimeWidth + SW + 4;
+  logic [TagWidth-1:0] tag;
+  assign tag = {time_q, slot_q, current_q, previous_q, number_q};
+
+  logic [TimeWidth-1:0] x_time, o0_time, o1_time, o8_time, o10_time;
+  logic [TimeWidth-1:0] x1_time_q, x2_time_q;
+  logic [Lanes*60-1:0] x1_input;
+  logic [1:0] x_sum, x_half, x1_needs, o0_own, o0_result, o0_half, o1_writes_row, o1_key, o8_addend, o8_sum;
+  logic [1:0] o10_sum, o10_result, o10_half, o8_first;
+  logic [1:0][PW-1:0] x1_prime, o0_prime, o1_prime, o8_prime, o10_prime;
+  logic [1:0][1:0] x1_id, o0_id, o1_id, o8_id, o10_id;
+  logic [1:0][RW-1:0] x1_row, o1_row;
+  logic [1:0][Lanes*60-1:0] x1_rows, x1_sums, o1_words, o1_own, o1_sums, o8_addends;
+  logic [1:0][2*Lanes*60-1:0] o1_keys, o9_sums, o10_words;
+  // Both chains are in step: their times are the same.
+  logic [TimeWidth-1:0] unused_x_time, unused_o0_time, unused_o1_time, unused_o8_time, unused_o10_time;
+
+  switch_chain #(
+      .First(1'b1), .LogLanes(LogLanes), .Tables({Tables, "-a"})
+  ) u_chain_a (
+      .clk_i, .rst_ni(rst_n), .en_i(en), .tag_i(tag),
+      .x_time_o(x_time), .x_sum_o(x_sum[0]), .x_half_o(x_half[0]), .x1_input_o(x1_needs[0]),
+      .x1_prime_o(x1_prime[0]), .x1_id_o(x1_id[0]), .x1_row_o(x1_row[0]), .x1_input_i(x1_input),
+      .x1_row_i(x1_rows[0]), .x1_sum_i(x1_sums[0]),
+      .o0_time_o(o0_time), .o0_own_o(o0_own[0]), .o0_prime_o(o0_prime[0]), .o0_id_o(o0_id[0]),
+      .o0_result_o(o0_result[0]), .o0_half_o(o0_half[0]), .o1_time_o(o1_time),
+      .o1_row_write_o(o1_writes_row[0]), .o1_row_o(o1_row[0]), .o1_words_o(o1_words[0]),
+      .o1_own_i(o1_own[0]), .o1_sum_i(o1_sums[0]), .o1_key_o(o1_key[0]), .o1_prime_o(o1_prime[0]),
+      .o1_id_o(o1_id[0]), .o1_key_i(o1_keys[0]), .o8_addend_o(o8_addend[0]), .o8_sum_o(o8_sum[0]),
+      .o8_first_o(o8_first[0]), .o8_prime_o(o8_prime[0]), .o8_id_o(o8_id[0]), .o8_time_o(o8_time),
+      .o8_addend_i(o8_addends[0]), .o9_sum_i(o9_sums[0]), .o10_words_o(o10_words[0]),
+      .o10_time_o(o10_time), .o10_prime_o(o10_prime[0]), .o10_sum_o(o10_sum[0]),
+      .o10_result_o(o10_result[0]), .o10_half_o(o10_half[0]), .o10_id_o(o10_id[0])
+  );
+  switch_chain #(
+      .First(1'b0), .LogLanes(LogLanes), .Tables({Tables, "-b"})
+  ) u_chain_b (
+      .clk_i, .rst_ni(rst_n), .en_i(en), .tag_i(tag),
+      .x_time_o(unused_x_time), .x_sum_o(x_sum[1]), .x_half_o(x_half[1]), .x1_input_o(x1_needs[1]),
+      .x1_prime_o(x1_prime[1]), .x1_id_o(x1_id[1]), .x1_row_o(x1_row[1]), .x1_input_i(x1_input),
+      .x1_row_i(x1_rows[1]), .x1_sum_i(x1_sums[1]),
+      .o0_time_o(unused_o0_time), .o0_own_o(o0_own[1]), .o0_prime_o(o0_prime[1]), .o0_id_o(o0_id[1]),
+      .o0_result_o(o0_result[1]), .o0_half_o(o0_half[1]), .o1_time_o(unused_o1_time),
+      .o1_row_write_o(o1_writes_row[1]), .o1_row_o(o1_row[1]), .o1_words_o(o1_words[1]),
+      .o1_own_i(o1_own[1]), .o1_sum_i(o1_sums[1]), .o1_key_o(o1_key[1]), .o1_prime_o(o1_prime[1]),
+      .o1_id_o(o1_id[1]), .o1_key_i(o1_keys[1]), .o8_addend_o(o8_addend[1]), .o8_sum_o(o8_sum[1]),
+      .o8_first_o(o8_first[1]), .o8_prime_o(o8_prime[1]), .o8_id_o(o8_id[1]), .o8_time_o(unused_o8_time),
+      .o8_addend_i(o8_addends[1]), .o9_sum_i(o9_sums[1]), .o10_words_o(o10_words[1]),
+      .o10_time_o(unused_o10_time), .o10_prime_o(o10_prime[1]), .o10_sum_o(o10_sum[1]),
+      .o10_result_o(o10_result[1]), .o10_half_o(o10_half[1]), .o10_id_o(o10_id[1])
+  );
+
+  // ---- Ports ----
+  logic digit_ok, digit_taken;
+  logic [1:0] key_ok, key_taken, addend_ok, addend_taken, range_key, short_key, missing_key, wrong_level;
+  logic [1:0] range_addend, short_addend, missing_addend, out_free;
+  logic range_digit, short_digit, missing_digit;
+  logic which;  // the chain that takes the digit
+  assign which = x1_needs[1];
+
+  frame_input #(
+      .Words(Lanes), .TimeWidth(TimeWidth)
+  ) u_digit (
+      .clk_i, .rst_ni(rst_n), .en_i(en),
+      .need_i(|x1_needs),
+      .time_i(x1_time_q),
+      .modulus_i(key_switch_pkg::modulus(x1_prime[which])),
+      .tdata_i(s_axis_digit_tdata_i),
+      .tlast_i(s_axis_digit_tlast_i),
+      .tvalid_i(s_axis_digit_tvalid_i),
+      .tready_o(s_axis_digit_tready_o),
+      .ok_o(digit_ok),
+      .taken_o(digit_taken),
+      .words_o(x1_input),
+      .range_o(range_digit),
+      .short_o(short_digit),
+      .missing_o(missing_digit)
+  );
+  frame_input #(
+      .Words(2 * Lanes), .TimeWidth(TimeWidth)
+  ) u_key_a (
+      .clk_i, .rst_ni(rst_n), .en_i(en),
+      .need_i(o1_key[0]),
+      .time_i(o1_time),
+      .modulus_i(key_switch_pkg::modulus(o1_prime[0])),
+      .tdata_i(s_axis_key_a_tdata_i),
+      .tlast_i(s_axis_key_a_tlast_i),
+      .tvalid_i(s_axis_key_a_tvalid_i),
+      .tready_o(s_axis_key_a_tready_o),
+      .ok_o(key_ok[0]),
+      .taken_o(key_taken[0]),
+      .words_o(o1_keys[0]),
+      .range_o(range_key[0]),
+      .short_o(short_key[0]),
+      .missing_o(missing_key[0])
+  );
+  assign wrong_level[0] = key_taken[0] && s_axis_key_a_tuser_i != 8'(Digits - 1);
+  frame_input #(
+      .Words(Lanes), .TimeWidth(TimeWidth)
+  ) u_addend_a (
+      .clk_i, .rst_ni(rst_n), .en_i(en),
+      .need_i(o8_addend[0]),
+      .time_i(o8_time),
+      .modulus_i(key_switch_pkg::modulus(o8_prime[0])),
+      .tdata_i(s_axis_addend_a_tdata_i),
+      .tlast_i(s_axis_addend_a_tlast_i),
+      .tvalid_i(s_axis_addend_a_tvalid_i),
+      .tready_o(s_axis_addend_a_tready_o),
+      .ok_o(addend_ok[0]),
+      .taken_o(addend_taken[0]),
+      .words_o(o8_addends[0]),
+      .range_o(range_addend[0]),
+      .short_o(short_addend[0]),
+      .missing_o(missing_addend[0])
+  );
+  frame_input #(
+      .Words(2 * Lanes), .TimeWidth(TimeWidth)
+  ) u_key_b (
+      .clk_i, .rst_ni(rst_n), .en_i(en),
+      .need_i(o1_key[1]),
+      .time_i(o1_time),
+      .modulus_i(key_switch_pkg::modulus(o1_prime[1])),
+      .tdata_i(s_axis_key_b_tdata_i),
+      .tlast_i(s_axis_key_b_tlast_i),
+      .tvalid_i(s_axis_key_b_tvalid_i),
+      .tready_o(s_axis_key_b_tready_o),
+      .ok_o(key_ok[1]),
+      .taken_o(key_taken[1]),
+      .words_o(o1_keys[1]),
+      .range_o(range_key[1]),
+      .short_o(short_key[1]),
+      .missing_o(missing_key[1])
+  );
+  assign wrong_level[1] = key_taken[1] && s_axis_key_b_tuser_i != 8'(Digits - 1);
+  frame_input #(
+      .Words(Lanes), .TimeWidth(TimeWidth)
+  ) u_addend_b (
+      .clk_i, .rst_ni(rst_n), .en_i(en),
+      .need_i(o8_addend[1]),
+      .time_i(o8_time),
+      .modulus_i(key_switch_pkg::modulus(o8_prime[1])),
+      .tdata_i(s_axis_addend_b_tdata_i),
+      .tlast_i(s_axis_addend_b_tlast_i),
+      .tvalid_i(s_axis_addend_b_tvalid_i),
+      .tready_o(s_axis_addend_b_tready_o),
+      .ok_o(addend_ok[1]),
+      .taken_o(addend_taken[1]),
+      .words_o(o8_addends[1]),
+      .range_o(range_addend[1]),
+      .short_o(short_addend[1]),
+      .missing_o(missing_addend[1])
+  );
+  logic unused_taken;
+  assign unused_taken = ^{digit_taken, addend_taken, o0_own};
+
+  assign en = digit_ok && &key_ok && &addend_ok && &out_free;
+
+  // ---- Errors: the key switch concerned is refused ----
+  logic [3:0] refused_q, refused_now;
+  always_comb begin
+    refused_now = '0;
+    if (range_digit || short_digit || missing_digit) refused_now[x1_id[which]] = 1'b1;
+    for (int unsigned c = 0; c < 2; c++) begin
+      if (range_key[c] || short_key[c] || missing_key[c] || wrong_level[c]) refused_now[o1_id[c]] = 1'b1;
+      if (range_addend[c] || short_addend[c] || missing_addend[c]) refused_now[o8_id[c]] = 1'b1;
+    end
+    raised = '0;
+    raised[key_switch_registers_pkg::ErrorRangeDigit] = range_digit;
+    raised[key_switch_registers_pkg::ErrorRangeKey] = |range_key;
+    raised[key_switch_registers_pkg::ErrorRangeAddend] = |range_addend;
+    raised[key_switch_registers_pkg::ErrorShortFrame] = short_digit || |short_key || |short_addend;
+    raised[key_switch_registers_pkg::ErrorMissingLast] = missing_digit || |missing_key || |missing_addend;
+    raised[key_switch_registers_pkg::ErrorKeyLevel] = |wrong_level;
+  end
+  always_ff @(posedge clk_i or negedge rst_n) begin
+    if (!rst_n) begin
+      refused_q <= '0;
+    end else begin
+      refused_q <= refused_q | refused_now;
+      // A number is free again two frames later.
+      if (en && slot_ends && frame_ends) refused_q[number_q+2'd1] <= 1'b0;
+    end
+  end
+
+  // ---- Memories ----
+  always_ff @(posedge clk_i) begin
+    if (en) begin
+      x1_time_q <= x_time;
+      x2_time_q <= x1_time_q;
+    end
+  end
+
+  // Rows: coefficients of the digits and of the remainders. Written by one chain, read by both at the same address.
+  logic [Rows-1:0][Lanes*60-1:0] row_words;
+  for (genvar r = 0; r < Rows; r++) begin : gen_row
+    localparam int unsigned Bits = r > 0 && r < Digits ? key_switch_pkg::WidthB : key_switch_pkg::WidthA;
+    logic [1:0] writes;
+    logic [Lanes*Bits-1:0] write_words, read_words;
+    for (genvar c = 0; c < 2; c++) begin : gen_chain
+      assign writes[c] = o1_writes_row[c] && o1_row[c] == RW'(r);
+    end
+    for (genvar l = 0; l < Lanes; l++) begin : gen_lane
+      assign write_words[Bits*l+:Bits] = Bits'(writes[1] ? o1_words[1][60*l+:60] : o1_words[0][60*l+:60]);
+      assign row_words[r][60*l+:60] = 60'(read_words[Bits*l+:Bits]);
+    end
+    bank_memory #(
+        .Width(Lanes * Bits), .AddressWidth(TimeWidth)
+    ) u_memory (
+        .clk_i, .en_i(en),
+        .read_address_i(x_time),
+        .read_data_o(read_words),
+        .write_i(|writes),
+        .write_address_i(o1_time),
+        .write_data_i(write_words)
+    );
+`ifndef SYNTHESIS
+    a_a_row_has_one_writer :
+    assert property (@(posedge clk_i) disable iff (!rst_n) en |-> !(&writes));
+`endif
+  end
+  for (genvar c = 0; c < 2; c++) begin : gen_row_read
+    always_comb begin
+      x1_rows[c] = row_words[0];
+      for (int unsigned r = 1; r < Rows; r++) if (x1_row[c] == RW'(r)) x1_rows[c] = row_words[r];
+    end
+  end
+
+  // The digits' evaluations, for the products modulo their own primes: two buffers each, by the switch's number.
+  logic [Lanes*60-1:0] input_q;
+  logic [Digits-1:0][1:0][Lanes*60-1:0] own_words;
+  logic input_write_q;
+  logic [PW-1:0] input_prime_q;
+  logic input_parity_q;
+  always_ff @(posedge clk_i or negedge rst_n) begin
+    if (!rst_n) input_write_q <= 1'b0;
+    else if (en) input_write_q <= |x1_needs;
+  end
+  always_ff @(posedge clk_i) begin
+    if (en) begin
+      input_q <= x1_input;
+      input_prime_q <= x1_prime[which];
+      input_parity_q <= x1_id[which][0];
+    end
+  end
+  for (genvar i = 0; i < Digits; i++) begin : gen_own
+    localparam int unsigned Bits = i > 0 ? key_switch_pkg::WidthB : key_switch_pkg::WidthA;
+    logic [Lanes*Bits-1:0] write_words;
+    logic [1:0][Lanes*Bits-1:0] read_words;
+    for (genvar l = 0; l < Lanes; l++) begin : gen_lane
+      assign write_words[Bits*l+:Bits] = Bits'(input_q[60*l+:60]);
+    end
+    for (genvar b = 0; b < 2; b++) begin : gen_buffer
+      for (genvar l = 0; l < Lanes; l++) begin : gen_lane
+        assign own_words[i][b][60*l+:60] = 60'(read_words[b][Bits*l+:Bits]);
+      end
+      bank_memory #(
+          .Width(Lanes * Bits), .AddressWidth(TimeWidth)
+      ) u_memory (
+          .clk_i, .en_i(en),
+          .read_address_i(o0_time),
+          .read_data_o(read_words[b]),
+          .write_i(input_write_q && input_prime_q == PW'(i) && input_parity_q == b[0]),
+          .write_address_i(x2_time_q),
+          .write_data_i(write_words)
+      );
+    end
+  end
+  logic [1:0] o1_parity_q;
+  logic [1:0][PW-1:0] o1_digit_q;
+  for (genvar c = 0; c < 2; c++) begin : gen_own_read
+    always_ff @(posedge clk_i) begin
+      if (en) begin
+        o1_parity_q[c] <= o0_id[c][0];
+        o1_digit_q[c]  <= o0_prime[c];
+      end
+    end
+    always_comb begin
+      o1_own[c] = own_words[0][o1_parity_q[c]];
+      for (int unsigned i = 1; i < Digits; i++) begin
+        if (o1_digit_q[c] == PW'(i)) o1_own[c] = own_words[i][o1_parity_q[c]];
+      end
+    end
+  end
+
+  // Sums: both halves modulo every prime.
+  logic [Digits:0][1:0][Lanes*60-1:0] sum_words;
+  for (genvar j = 0; j <= Digits; j++) begin : gen_sum
+    localparam int unsigned Bits = j > 0 && j < Digits ? key_switch_pkg::WidthB : key_switch_pkg::WidthA;
+    logic [1:0] adds, writes;
+    for (genvar c = 0; c < 2; c++) begin : gen_chain
+      assign adds[c] = o8_sum[c] && !o8_first[c] && o8_prime[c] == PW'(j);
+      assign writes[c] = o10_sum[c] && o10_prime[c] == PW'(j);
+    end
+    for (genvar k = 0; k < 2; k++) begin : gen_half
+      logic [1:0] divides, starts;
+      logic [TimeWidth-1:0] read_time;
+      logic [Lanes*Bits-1:0] write_words, read_words;
+      for (genvar c = 0; c < 2; c++) begin : gen_chain
+        assign divides[c] = o0_result[c] && o0_half[c] == k[0] && o0_prime[c] == PW'(j);
+        assign starts[c] = x_sum[c] && x_half[c] == k[0] && j == Digits;
+      end
+      assign read_time = |divides ? o0_time : |starts ? x_time : o8_time;
+      for (genvar l = 0; l < Lanes; l++) begin : gen_lane
+        assign write_words[Bits*l+:Bits] =
+            Bits'(writes[1] ? o10_words[1][60*(Lanes*k+l)+:60] : o10_words[0][60*(Lanes*k+l)+:60]);
+        assign sum_words[j][k][60*l+:60] = 60'(read_words[Bits*l+:Bits]);
+      end
+      bank_memory #(
+          .Width(Lanes * Bits), .AddressWidth(TimeWidth)
+      ) u_memory (
+          .clk_i, .en_i(en),
+          .read_address_i(read_time),
+          .read_data_o(read_words),
+          .write_i(|writes),
+          .write_address_i(o10_time),
+          .write_data_i(write_words)
+      );
+`ifndef SYNTHESIS
+      a_a_sum_has_one_reader_and_one_writer :
+      assert property (@(posedge clk_i) disable iff (!rst_n)
+                       en |-> $countones({adds, divides, starts}) <= 1 && $countones(writes) <= 1);
+`endif
+    end
+  end
+  logic [1:0][PW-1:0] o1_divided_q, o9_prime_q;
+  logic [1:0] o1_half_q, x1_half_q;
+  for (genvar c = 0; c < 2; c++) begin : gen_sum_read
+    always_ff @(posedge clk_i) begin
+      if (en) begin
+        o1_divided_q[c] <= o0_prime[c];
+        o1_half_q[c] <= o0_half[c];
+        o9_prime_q[c] <= o8_prime[c];
+        x1_half_q[c] <= x_half[c];
+      end
+    end
+    always_comb begin
+      o1_sums[c] = sum_words[0][o1_half_q[c]];
+      o9_sums[c] = {sum_words[0][1], sum_words[0][0]};
+      for (int unsigned j = 1; j <= Digits; j++) begin
+        if (o1_divided_q[c] == PW'(j)) o1_sums[c] = sum_words[j][o1_half_q[c]];
+        if (o9_prime_q[c] == PW'(j)) o9_sums[c] = {sum_words[j][1], sum_words[j][0]};
+      end
+    end
+    assign x1_sums[c] = sum_words[Special][x1_half_q[c]];
+  end
+
+  // ---- Results ----
+  assign out_free[0] = !m_axis_a_tvalid_o || m_axis_a_tready_i;
+  logic refuse_a;
+  assign refuse_a = refused_q[o10_id[0]] || refused_now[o10_id[0]];
+  always_ff @(posedge clk_i or negedge rst_n) begin
+    if (!rst_n) begin
+      m_axis_a_tvalid_o <= 1'b0;
+    end else if (en) begin
+      m_axis_a_tvalid_o <= o10_result[0];
+    end else if (m_axis_a_tready_i) begin
+      m_axis_a_tvalid_o <= 1'b0;
+    end
+  end
+  always_ff @(posedge clk_i) begin
+    if (en) begin
+      m_axis_a_tlast_o <= &o10_time;
+      m_axis_a_tuser_o <= {o10_prime[0], o10_half[0], refuse_a};
+      for (int unsigned l = 0; l < Lanes; l++) begin
+        m_axis_a_tdata_o[64*l+:64] <= refuse_a ? '0 : {4'b0, o10_words[0][60*l+:60]};
+      end
+    end
+  end
+
+  assign out_free[1] = !m_axis_b_tvalid_o || m_axis_b_tready_i;
+  logic refuse_b;
+  assign refuse_b = refused_q[o10_id[1]] || refused_now[o10_id[1]];
+  always_ff @(posedge clk_i or negedge rst_n) begin
+    if (!rst_n) begin
+      m_axis_b_tvalid_o <= 1'b0;
+    end else if (en) begin
+      m_axis_b_tvalid_o <= o10_result[1];
+    end else if (m_axis_b_tready_i) begin
+      m_axis_b_tvalid_o <= 1'b0;
+    end
+  end
+  always_ff @(posedge clk_i) begin
+    if (en) begin
+      m_axis_b_tlast_o <= &o10_time;
+      m_axis_b_tuser_o <= {o10_prime[1], o10_half[1], refuse_b};
+      for (int unsigned l = 0; l < Lanes; l++) begin
+        m_axis_b_tdata_o[64*l+:64] <= refuse_b ? '0 : {4'b0, o10_words[1][60*l+:60]};
+      end
+    end
+  end
+
+  // The last of the 2 Digits results of a switch ends it.
+  localparam int unsigned CountWidth = $clog2(2 * Digits);
+  logic [CountWidth-1:0] results_q;
+  logic [1:0] ends;
+  assign ends = {m_axis_b_tvalid_o && m_axis_b_tready_i && m_axis_b_tlast_o,
+                 m_axis_a_tvalid_o && m_axis_a_tready_i && m_axis_a_tlast_o};
+  logic [CountWidth:0] results_now;
+  assign results_now = {1'b0, results_q} + (CountWidth + 1)'(ends[0]) + (CountWidth + 1)'(ends[1]);
+  assign done = results_now >= (CountWidth + 1)'(2 * Digits);
+  always_ff @(posedge clk_i or negedge rst_n) begin
+    if (!rst_n) results_q <= '0;
+    else results_q <= CountWidth'(done ? results_now - (CountWidth + 1)'(2 * Digits) : results_now);
+  end
+
+  key_switch_registers #(
+      .LogN(4 * LogLanes)
+  ) u_registers (
+      .clk_i, .rst_ni,
+      .s_axil_awaddr_i,
+      .s_axil_awvalid_i,
+      .s_axil_awready_o,
+      .s_axil_wdata_i,
+      .s_axil_wstrb_i,
+      .s_axil_wvalid_i,
+      .s_axil_wready_o,
+      .s_axil_bresp_o,
+      .s_axil_bvalid_o,
+      .s_axil_bready_i,
+      .s_axil_araddr_i,
+      .s_axil_arvalid_i,
+      .s_axil_arready_o,
+      .s_axil_rdata_o,
+      .s_axil_rresp_o,
+      .s_axil_rvalid_o,
+      .s_axil_rready_i,
+      .enable_o(enable), .reset_o(reset_pulse), .busy_i(busy), .waiting_i(busy && !en), .raised_i(raised), .done_i(done)
+  );
+endmodule

@@ -1,0 +1,88 @@
+// Half of a transform: two digits, that is 2 LogLanes layers, on a stream of beats.
+//
+// In a block of 2^LogLanes beats, words are a 2^LogLanes x 2^LogLanes square of beats and lanes: one digit is transformed across lanes, the square
+// exchanged (transpose_tile), and the other digit transformed. `inverse_i`, `sel_i` and `time_i` come Lead cycles before
+// their beat of data; data leave Latency cycles after they came. See doc/ntt.md.
+module ntt_half #(
+    parameter int unsigned Width = 60,
+    parameter int unsigned LogLanes = 4,
+    parameter int unsigned Count = 1,
+    parameter int unsigned SelWidth = 1,
+    parameter int unsigned FoldWidth = 36,
+    parameter logic [Count*sparse_moduli_pkg::FormWidth-1:0] Moduli = {Count{sparse_moduli_pkg::Boosted}},
+    parameter bit RowInverse = 1'b1,
+    parameter BaseFile = "base",
+    parameter FactorFile = "factor",
+    localparam int unsigned Lanes = 1 << LogLanes,
+    localparam int unsigned TimeWidth = 3 * LogLanes
+) (
+    input  logic                   clk_i,
+    input  logic                   rst_ni,
+    input  logic                   en_i,
+    input  logic                   inverse_i,
+    input  logic [   SelWidth-1:0] sel_i,
+    input  logic [  TimeWidth-1:0] time_i,
+    input  logic [Lanes*Width-1:0] data_i,
+    output logic [Lanes*Width-1:0] data_o
+);
+  localparam int unsigned Lead = ntt_pkg::lead(LogLanes);
+  localparam int unsigned StageLatency = 9 * LogLanes;
+  logic [(Lanes-1)*Width-1:0] first_twiddles, second_twiddles;
+  logic [Lanes*Width-1:0] first_data, second_data;
+  logic first_inverse, second_inverse;
+  logic [SelWidth-1:0] first_sel, second_sel;
+  logic [LogLanes:0] first_beat, tile_beat;
+
+  twiddle_generator #(
+      .Width(Width), .LogLanes(LogLanes), .Count(Count), .SelWidth(SelWidth), .FoldWidth(FoldWidth),
+      .Moduli(Moduli), .RowInverse(RowInverse), .BaseFile(BaseFile), .FactorFile(FactorFile)
+  ) u_twiddles (
+      .clk_i, .rst_ni, .en_i, .inverse_i, .sel_i, .time_i,
+      .first_o(first_twiddles),
+      .second_o(second_twiddles)
+  );
+
+  delay_line #(
+      .Width(SelWidth + LogLanes + 2), .Depth(Lead)
+  ) u_tag_first (
+      .clk_i, .rst_ni, .en_i,
+      .d_i({inverse_i, sel_i, time_i[LogLanes:0]}),
+      .q_o({first_inverse, first_sel, first_beat})
+  );
+  delay_line #(
+      .Width(LogLanes + 1), .Depth(StageLatency)
+  ) u_tag_tile (
+      .clk_i, .rst_ni, .en_i, .d_i(first_beat), .q_o(tile_beat)
+  );
+  delay_line #(
+      .Width(SelWidth + 1), .Depth(StageLatency + Lanes + 1)
+  ) u_tag_second (
+      .clk_i, .rst_ni, .en_i, .d_i({first_inverse, first_sel}), .q_o({second_inverse, second_sel})
+  );
+
+  ntt_stage #(
+      .Width(Width), .LogLanes(LogLanes), .Count(Count), .SelWidth(SelWidth), .FoldWidth(FoldWidth), .Moduli(Moduli)
+  ) u_first (
+      .clk_i, .rst_ni, .en_i,
+      .inverse_i(first_inverse),
+      .sel_i(first_sel),
+      .data_i,
+      .twiddles_i(first_twiddles),
+      .data_o(first_data)
+  );
+  transpose_tile #(
+      .Width(Width), .LogLanes(LogLanes)
+  ) u_tile (
+      .clk_i, .en_i, .beat_i(tile_beat), .data_i(first_data), .data_o(second_data)
+  );
+  ntt_stage #(
+      .Width(Width), .LogLanes(LogLanes), .Count(Count), .SelWidth(SelWidth), .FoldWidth(FoldWidth), .Moduli(Moduli)
+  ) u_second (
+      .clk_i, .rst_ni, .en_i,
+      .inverse_i(second_inverse),
+      .sel_i(second_sel),
+      .data_i(second_data),
+      .twiddles_i(second_twiddles),
+      .data_o
+  );
+endmodule

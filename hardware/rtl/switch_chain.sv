@@ -1,0 +1,324 @@
+// One of the two chains of key_switch: where a slot's operation gets its words, its transform, and what becomes of the result.
+//
+// Source: the input port (INTT of a digit), a row buffer through modulus_raise (NTT), or a sum (INTT of a half modulo the
+// special prime). Result: a row buffer; multiply-accumulate with the key; or the division by the special prime and the
+// addition of the ciphertext's own half. In the shadow of an inverse transform, whose result needs no multiplier,
+// the product of a digit with the key modulo its own prime. See doc/key_switch.md for the times 'x' and 'o'.
+module switch_chain #(
+    parameter bit First = 1'b1,  // chain A
+    parameter int unsigned LogLanes = 4,
+    parameter Tables = "tables-a",
+    localparam int unsigned Lanes = 1 << LogLanes,
+    localparam int unsigned TimeWidth = 3 * LogLanes,
+    localparam int unsigned PW = key_switch_pkg::PrimeWidth,
+    localparam int unsigned RW = key_switch_pkg::RowWidth,
+    // What comes with a beat: time, slot, {current frame's switch valid, previous one's, number of the current one}.
+    localparam int unsigned TagWidth = TimeWidth + key_switch_pkg::SlotWidth + 4
+) (
+    input logic clk_i,
+    input logic rst_ni,
+    input logic en_i,
+    input logic [TagWidth-1:0] tag_i,
+
+    // Source: at x a read is requested, one enabled cycle later its word is there.
+    output logic [TimeWidth-1:0] x_time_o,
+    output logic                 x_sum_o,
+    output logic                 x_half_o,
+    output logic                 x1_input_o,
+    output logic [       PW-1:0] x1_prime_o,
+    output logic [          1:0] x1_id_o,
+    output logic [       RW-1:0] x1_row_o,
+    input  logic [ Lanes*60-1:0] x1_input_i,
+    input  logic [ Lanes*60-1:0] x1_row_i,
+    input  logic [ Lanes*60-1:0] x1_sum_i,
+
+    // Result: at o0 reads of a digit's input and of a sum to divide are requested; at o1 rows are written.
+    output logic [TimeWidth-1:0] o0_time_o,
+    output logic                 o0_own_o,
+    output logic [       PW-1:0] o0_prime_o,
+    output logic [          1:0] o0_id_o,
+    output logic                 o0_result_o,
+    output logic                 o0_half_o,
+    output logic [TimeWidth-1:0] o1_time_o,
+    output logic                 o1_row_write_o,
+    output logic [       RW-1:0] o1_row_o,
+    output logic [ Lanes*60-1:0] o1_words_o,
+    input  logic [ Lanes*60-1:0] o1_own_i,
+    input  logic [ Lanes*60-1:0] o1_sum_i,
+    // Key and addend, needed at o1 and o8.
+    output logic                 o1_key_o,
+    output logic [       PW-1:0] o1_prime_o,
+    output logic [          1:0] o1_id_o,
+    input  logic [2*Lanes*60-1:0] o1_key_i,
+    output logic                 o8_addend_o,
+    output logic                 o8_sum_o,
+    output logic                 o8_first_o,
+    output logic [       PW-1:0] o8_prime_o,
+    output logic [          1:0] o8_id_o,
+    output logic [TimeWidth-1:0] o8_time_o,
+    input  logic [ Lanes*60-1:0] o8_addend_i,
+    // Sums are read at o8, there at o9, written at o10. A result leaves at o10.
+    input  logic [2*Lanes*60-1:0] o9_sum_i,
+    output logic [2*Lanes*60-1:0] o10_words_o,
+    output logic [TimeWidth-1:0] o10_time_o,
+    output logic [       PW-1:0] o10_prime_o,
+    output logic                 o10_sum_o,
+    output logic                 o10_result_o,
+    output logic                 o10_half_o,
+    output logic [          1:0] o10_id_o
+);
+  localparam int unsigned Width = First ? key_switch_pkg::WidthA : key_switch_pkg::WidthB;
+  localparam int unsigned Count = First ? key_switch_pkg::CountA : key_switch_pkg::CountB;
+  localparam int unsigned SelWidth = First ? key_switch_pkg::SelWidthA : key_switch_pkg::SelWidthB;
+  localparam int unsigned FoldWidth = First ? 37 : 28;
+  localparam logic [19*Count-1:0] Moduli =
+      First ? (19*Count)'(key_switch_pkg::ModuliA) : (19*Count)'(key_switch_pkg::ModuliB);
+  localparam int unsigned WW = key_switch_pkg::WordWidth;
+  localparam int unsigned SW = key_switch_pkg::SlotWidth;
+  localparam int unsigned Lead = ntt_pkg::lead(LogLanes);
+
+  function automatic logic [WW-1:0] schedule(input logic [SW-1:0] slot);
+    schedule = First ? key_switch_pkg::schedule_a(slot) : key_switch_pkg::schedule_b(slot);
+  endfunction
+  function automatic logic [SelWidth-1:0] select(input logic [PW-1:0] prime);
+    select = SelWidth'(First ? key_switch_pkg::select_a(prime) : key_switch_pkg::select_b(prime));
+  endfunction
+  function automatic logic [Width-1:0] modulus(input logic [SelWidth-1:0] sel);
+    modulus = '0;
+    for (int unsigned i = 0; i < Count; i++) begin
+      if (sel == SelWidth'(i)) modulus = Width'(sparse_moduli_pkg::modulus(Moduli[19*i+:19], Width));
+    end
+  endfunction
+  // Residues outside of the transform are not scaled.
+  function automatic logic [Width-1:0] scaled(input logic [SelWidth-1:0] sel, input logic [59:0] x);
+    scaled = '0;
+    for (int unsigned i = 0; i < Count; i++) if (sel == SelWidth'(i)) scaled = Width'(x) << Moduli[19*i+:6];
+  endfunction
+  function automatic logic [59:0] plain(input logic [SelWidth-1:0] sel, input logic [Width-1:0] x);
+    plain = '0;
+    for (int unsigned i = 0; i < Count; i++) if (sel == SelWidth'(i)) plain = 60'(x >> Moduli[19*i+:6]);
+  endfunction
+
+  // {valid, number of the switch} of an operation: of this frame's switch or of the previous one.
+  function automatic logic [2:0] member(input logic offset, input logic [3:0] flags);
+    member = offset ? {flags[2], flags[1:0] - 2'd1} : {flags[3], flags[1:0]};
+  endfunction
+
+  // ---- Source ----
+  logic [TagWidth-1:0] tag_x;
+  logic [WW-1:0] word_x, word_x1_q, word_x2_q;
+  logic [2:0] member_x, member_x1_q;
+  delay_line #(
+      .Width(TagWidth), .Depth(Lead - 6), .Cleared(1'b1)
+  ) u_tag_x (
+      .clk_i, .rst_ni, .en_i, .d_i(tag_i), .q_o(tag_x)
+  );
+  assign x_time_o = tag_x[TagWidth-1-:TimeWidth];
+  assign word_x = schedule(tag_x[4+:SW]);
+  assign member_x = member(word_x[key_switch_pkg::Offset], tag_x[3:0]);
+  assign x_sum_o = word_x[key_switch_pkg::Valid] && member_x[2] &&
+      word_x[key_switch_pkg::Source+:2] == key_switch_pkg::FromSum;
+  assign x_half_o = word_x[key_switch_pkg::Row];
+
+  logic [Lanes*60-1:0] source_q;
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      word_x1_q   <= '0;
+      member_x1_q <= '0;
+    end else if (en_i) begin
+      word_x1_q   <= word_x;
+      member_x1_q <= member_x;
+    end
+  end
+  assign x1_input_o = word_x1_q[key_switch_pkg::Valid] && member_x1_q[2] &&
+      word_x1_q[key_switch_pkg::Source+:2] == key_switch_pkg::FromInput;
+  assign x1_prime_o = word_x1_q[key_switch_pkg::Prime+:PW];
+  assign x1_id_o = member_x1_q[1:0];
+  assign x1_row_o = word_x1_q[key_switch_pkg::Row+:RW];
+  always_ff @(posedge clk_i) begin
+    if (en_i) begin
+      word_x2_q <= word_x1_q;
+      unique case (word_x1_q[key_switch_pkg::Source+:2])
+        key_switch_pkg::FromInput: source_q <= x1_input_i;
+        key_switch_pkg::FromRow: source_q <= x1_row_i;
+        default: source_q <= x1_sum_i;
+      endcase
+    end
+  end
+
+  logic [PW-1:0] row_prime, prime_x2;
+  assign row_prime = word_x2_q[key_switch_pkg::RowPrime+:PW];
+  assign prime_x2  = word_x2_q[key_switch_pkg::Prime+:PW];
+  logic [Lanes*Width-1:0] raised, transformed;
+  for (genvar l = 0; l < Lanes; l++) begin : gen_raise
+    modulus_raise #(
+        .Width(Width), .Count(Count), .SelWidth(SelWidth), .Moduli(Moduli)
+    ) u_raise (
+        .clk_i, .en_i,
+        .centre_i(word_x2_q[key_switch_pkg::Source+:2] == key_switch_pkg::FromRow),
+        .threshold_i(key_switch_pkg::threshold(row_prime)),
+        .row_modulus_i(key_switch_pkg::row_modulus({row_prime, prime_x2})),
+        .sel_i(select(prime_x2)),
+        .y_i(source_q[60*l+:60]),
+        .x_o(raised[Width*l+:Width])
+    );
+  end
+
+  // ---- Transform ----
+  logic [WW-1:0] word_0;
+  logic [SW+3:0] user_o0;
+  assign word_0 = schedule(tag_i[4+:SW]);
+  ntt_pipe #(
+      .Width(Width), .LogLanes(LogLanes), .Count(Count), .SelWidth(SelWidth), .UserWidth(SW + 4),
+      .FoldWidth(FoldWidth), .Moduli(Moduli), .Tables(Tables)
+  ) u_pipe (
+      .clk_i, .rst_ni, .en_i,
+      .inverse_i(word_0[key_switch_pkg::Inverse]),
+      .sel_i(SelWidth'(word_0[key_switch_pkg::Sel+:3])),
+      .time_i(tag_i[TagWidth-1-:TimeWidth]),
+      .user_i(tag_i[SW+3:0]),
+      .data_i(raised),
+      .time_o(o0_time_o),
+      .user_o(user_o0),
+      .data_o(transformed)
+  );
+
+  // ---- Result ----
+  logic [WW-1:0] word_o0;
+  logic [2:0] member_o0, own_member_o0;
+  logic valid_o0, sum_o0;
+  logic [PW-1:0] prime_o0;
+  assign word_o0 = schedule(user_o0[4+:SW]);
+  assign member_o0 = member(word_o0[key_switch_pkg::Offset], user_o0[3:0]);
+  assign own_member_o0 = member(word_o0[key_switch_pkg::OwnOffset], user_o0[3:0]);
+  assign valid_o0 = word_o0[key_switch_pkg::Valid] && member_o0[2];
+  assign o0_own_o = word_o0[key_switch_pkg::Own] && own_member_o0[2];
+  // Without an own product, the operation's own prime and switch.
+  assign prime_o0 = word_o0[key_switch_pkg::Own] ? word_o0[key_switch_pkg::OwnDigit+:PW]
+                                                : word_o0[key_switch_pkg::Prime+:PW];
+  assign o0_prime_o = prime_o0;
+  assign o0_id_o = word_o0[key_switch_pkg::Own] ? own_member_o0[1:0] : member_o0[1:0];
+  assign o0_result_o = valid_o0 && word_o0[key_switch_pkg::Target+:2] == key_switch_pkg::ToResult;
+  assign o0_half_o = word_o0[key_switch_pkg::TargetRow];
+  assign sum_o0 = o0_own_o || (valid_o0 && word_o0[key_switch_pkg::Target+:2] == key_switch_pkg::ToSum);
+
+  // {sum, result, own, first, half, switch, prime, time}
+  localparam int unsigned OutWidth = 7 + PW + TimeWidth;
+  logic [OutWidth-1:0] out_o0, out_o1_q, out_o8, out_o9_q;
+  logic [SelWidth-1:0] row_sel_q;
+  logic [Lanes*Width-1:0] words_o1_q;
+  assign out_o0 = {
+    sum_o0, o0_result_o, o0_own_o,
+    o0_own_o ? word_o0[key_switch_pkg::OwnFirst] : word_o0[key_switch_pkg::First],
+    o0_half_o, o0_id_o, prime_o0, o0_time_o
+  };
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      out_o1_q <= '0;
+      o1_row_write_o <= 1'b0;
+    end else if (en_i) begin
+      out_o1_q <= out_o0;
+      o1_row_write_o <= valid_o0 && word_o0[key_switch_pkg::Target+:2] == key_switch_pkg::ToRow;
+    end
+  end
+  always_ff @(posedge clk_i) begin
+    if (en_i) begin
+      o1_row_o   <= word_o0[key_switch_pkg::TargetRow+:RW];
+      row_sel_q  <= select(word_o0[key_switch_pkg::Prime+:PW]);
+      words_o1_q <= transformed;
+    end
+  end
+  assign o1_time_o = out_o1_q[TimeWidth-1:0];
+  assign o1_prime_o = out_o1_q[TimeWidth+:PW];
+  assign o1_id_o = out_o1_q[TimeWidth+PW+:2];
+  assign o1_key_o = out_o1_q[OutWidth-1];
+  for (genvar l = 0; l < Lanes; l++) begin : gen_row
+    assign o1_words_o[60*l+:60] = plain(row_sel_q, words_o1_q[Width*l+:Width]);
+  end
+
+  // Factors at o2, products at o9.
+  logic result_o1, own_o1, first_o9_q, result_o9_q, sum_o9_q;
+  logic [SelWidth-1:0] sel_o1, sel_o2_q, sel_o9;
+  assign result_o1 = out_o1_q[OutWidth-2];
+  assign own_o1 = out_o1_q[OutWidth-3];
+  assign sel_o1 = select(o1_prime_o);
+  always_ff @(posedge clk_i) if (en_i) sel_o2_q <= sel_o1;
+
+  delay_line #(
+      .Width(OutWidth), .Depth(7), .Cleared(1'b1)
+  ) u_out_o8 (
+      .clk_i, .rst_ni, .en_i, .d_i(out_o1_q), .q_o(out_o8)
+  );
+  assign o8_time_o = out_o8[TimeWidth-1:0];
+  assign o8_prime_o = out_o8[TimeWidth+:PW];
+  assign o8_id_o = out_o8[TimeWidth+PW+:2];
+  assign o8_sum_o = out_o8[OutWidth-1];
+  assign o8_addend_o = out_o8[OutWidth-2];
+  assign o8_first_o = out_o8[OutWidth-4];
+
+  logic [Lanes*60-1:0] addend_o9_q;
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) out_o9_q <= '0;
+    else if (en_i) out_o9_q <= out_o8;
+  end
+  always_ff @(posedge clk_i) if (en_i) addend_o9_q <= o8_addend_i;
+  assign first_o9_q = out_o9_q[OutWidth-4];
+  assign result_o9_q = out_o9_q[OutWidth-2];
+  assign sum_o9_q = out_o9_q[OutWidth-1];
+  assign sel_o9 = select(out_o9_q[TimeWidth+:PW]);
+
+  for (genvar l = 0; l < Lanes; l++) begin : gen_lane
+    logic [Width-1:0] difference_o1, factor_o2_q;
+    mod_add #(
+        .Width(Width), .Subtract(1'b1)
+    ) u_difference (
+        .modulus_i(modulus(sel_o1)),
+        .a_i(scaled(sel_o1, o1_sum_i[60*l+:60])),
+        .b_i(words_o1_q[Width*l+:Width]),
+        .r_o(difference_o1)
+    );
+    always_ff @(posedge clk_i) begin
+      if (en_i) begin
+        factor_o2_q <= own_o1 ? scaled(sel_o1, o1_own_i[60*l+:60])
+                              : result_o1 ? difference_o1 : words_o1_q[Width*l+:Width];
+      end
+    end
+    for (genvar k = 0; k < 2; k++) begin : gen_half
+      logic [Width-1:0] key_o2_q, product_o9, sum_o9;
+      logic [59:0] other;
+      always_ff @(posedge clk_i) begin
+        if (en_i) begin
+          key_o2_q <= result_o1 ? Width'(key_switch_pkg::special_inverse(o1_prime_o))
+                                : Width'(o1_key_i[60*(Lanes*k+l)+:60]);
+        end
+      end
+      mod_mul_sparse #(
+          .Width(Width), .Count(Count), .SelWidth(SelWidth), .FoldWidth(FoldWidth), .Moduli(Moduli)
+      ) u_product (
+          .clk_i, .en_i, .sel_i(sel_o2_q), .a_i(factor_o2_q), .b_i(key_o2_q), .c_o(product_o9)
+      );
+      assign other = result_o9_q ? addend_o9_q[60*l+:60] : first_o9_q ? '0 : o9_sum_i[60*(Lanes*k+l)+:60];
+      mod_add #(
+          .Width(Width)
+      ) u_sum (
+          .modulus_i(modulus(sel_o9)), .a_i(product_o9), .b_i(scaled(sel_o9, other)), .r_o(sum_o9)
+      );
+      always_ff @(posedge clk_i) if (en_i) o10_words_o[60*(Lanes*k+l)+:60] <= plain(sel_o9, sum_o9);
+    end
+  end
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      {o10_sum_o, o10_result_o} <= '0;
+    end else if (en_i) begin
+      {o10_sum_o, o10_result_o} <= {sum_o9_q, result_o9_q};
+    end
+  end
+  always_ff @(posedge clk_i) begin
+    if (en_i) begin
+      o10_time_o  <= out_o9_q[TimeWidth-1:0];
+      o10_prime_o <= out_o9_q[TimeWidth+:PW];
+      o10_half_o  <= out_o9_q[TimeWidth+PW+2];
+      o10_id_o    <= out_o9_q[TimeWidth+PW+:2];
+    end
+  end
+endmodule

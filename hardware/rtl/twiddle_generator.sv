@@ -1,0 +1,212 @@
+// Twiddle factors of one half of a transform (two digits, LogLanes layers each), made as they are needed.
+//
+// A block of 2^LogLanes beats has one base b: factor v of group g is b^(2^i) Omega^e, where Omega is a 2^(2 LogLanes)-th root of unity
+// and e is known. The generator squares the base 2 LogLanes - 1 times in a ring of one multiplier, forms the factors that
+// serve a whole block with a second one, and those that change every beat with one multiplier each. Bases and powers of
+// Omega come from small tables. The order of everything is derived in doc/ntt.md.
+//
+// `time_i` numbers beats and never pauses while enabled. The factors of the first digit come out Lead cycles after their
+// beat's `time_i`, those of the second one Gap cycles later.
+module twiddle_generator #(
+    parameter int unsigned Width = 60,
+    parameter int unsigned LogLanes = 4,
+    parameter int unsigned Count = 1,
+    parameter int unsigned SelWidth = 1,
+    parameter int unsigned FoldWidth = 36,
+    parameter logic [Count*sparse_moduli_pkg::FormWidth-1:0] Moduli = {Count{sparse_moduli_pkg::Boosted}},
+    // Whether inverse transforms have a base for every block (first half) or forward ones (second half).
+    parameter bit RowInverse = 1'b1,
+    parameter BaseFile = "base.hex",
+    parameter FactorFile = "factor.hex",
+    localparam int unsigned Lanes = 1 << LogLanes,
+    localparam int unsigned TimeWidth = 3 * LogLanes,
+    localparam int unsigned Levels = 2 * LogLanes,
+    localparam int unsigned SerialStart = 7 * (Levels - 1) + 2,
+    localparam int unsigned Lead = SerialStart + Lanes + 8,
+    localparam int unsigned Gap = 9 * LogLanes + Lanes + 1
+) (
+    input  logic                       clk_i,
+    input  logic                       rst_ni,
+    input  logic                       en_i,
+    input  logic                       inverse_i,
+    input  logic [       SelWidth-1:0] sel_i,
+    input  logic [      TimeWidth-1:0] time_i,
+    output logic [(Lanes-1)*Width-1:0] first_o,
+    output logic [(Lanes-1)*Width-1:0] second_o
+);
+  localparam int unsigned TagWidth = 1 + SelWidth + TimeWidth;
+  localparam int unsigned Depth = 16;  // blocks whose powers and factors are kept
+  
+  // 1 / 7 modulo 2^LogLanes: 7 * 7 = 49 = 1 modulo 16.
+  localparam logic [LogLanes-1:0] InverseOf7 = LogLanes'(7);
+
+  typedef logic [TagWidth-1:0] tag_t;
+  tag_t tag0, tag1_q, tag_serial, tag_written, tag_full, tag_first, tag_second;
+
+  function automatic logic inverse_of(input tag_t tag);
+    inverse_of = tag[TagWidth-1];
+  endfunction
+  function automatic logic [SelWidth-1:0] sel_of(input tag_t tag);
+    sel_of = tag[TimeWidth+:SelWidth];
+  endfunction
+  function automatic logic [LogLanes-1:0] beat_of(input tag_t tag);
+    beat_of = tag[LogLanes-1:0];
+  endfunction
+  function automatic logic [3:0] place_of(input tag_t tag);
+    place_of = tag[LogLanes+:4];
+  endfunction
+  // The shift of a selected modulus: twiddle factors are not scaled, one operand of a product is.
+  function automatic logic [5:0] shift_of(input logic [SelWidth-1:0] sel);
+    shift_of = '0;
+    for (int unsigned i = 0; i < Count; i++) begin
+      if (Count == 1 || sel == SelWidth'(i)) shift_of = Moduli[19*i+:6];
+    end
+  endfunction
+
+  // Tags at the times of their use.
+  assign tag0 = {inverse_i, sel_i, time_i};
+  always_ff @(posedge clk_i) if (en_i) tag1_q <= tag0;
+  delay_line #(
+      .Width(TagWidth), .Depth(SerialStart - 1)
+  ) u_tag_serial (
+      .clk_i, .rst_ni, .en_i, .d_i(tag1_q), .q_o(tag_serial)
+  );
+  delay_line #(
+      .Width(TagWidth), .Depth(7)
+  ) u_tag_written (
+      .clk_i, .rst_ni, .en_i, .d_i(tag_serial), .q_o(tag_written)
+  );
+  delay_line #(
+      .Width(TagWidth), .Depth(Lead - 7 - SerialStart)
+  ) u_tag_full (
+      .clk_i, .rst_ni, .en_i, .d_i(tag_serial), .q_o(tag_full)
+  );
+  delay_line #(
+      .Width(TagWidth), .Depth(6)
+  ) u_tag_first (
+      .clk_i, .rst_ni, .en_i, .d_i(tag_full), .q_o(tag_first)
+  );
+  delay_line #(
+      .Width(TagWidth), .Depth(Gap)
+  ) u_tag_second (
+      .clk_i, .rst_ni, .en_i, .d_i(tag_first), .q_o(tag_second)
+  );
+
+  // Bases: for each modulus those of all blocks, then one for transforms of the other direction.
+  localparam int unsigned Bases = (1 << Levels);
+  logic [Width-1:0] base_rom[Count*Bases];
+  logic [Width-1:0] single_rom[Count];
+  logic [Width-1:0] base_q, single_q, base1;
+  initial begin
+    $readmemh({BaseFile, ".rows"}, base_rom);
+    $readmemh({BaseFile, ".single"}, single_rom);
+  end
+  localparam int unsigned BaseWidth = $clog2(Count * Bases);
+  always_ff @(posedge clk_i) begin
+    if (en_i) begin
+      base_q   <= base_rom[BaseWidth'({sel_of(tag0), tag0[LogLanes+:Levels]})];
+      single_q <= single_rom[sel_of(tag0)];
+    end
+  end
+  assign base1 = inverse_of(tag1_q) == RowInverse ? base_q : single_q;
+
+  // The ring of squares: power i of a block passes at beat 7 i of it.
+  logic [LogLanes-1:0] exponent;
+  logic [Width-1:0] power, square;
+  logic [SelWidth-1:0] power_sel, square_sel;
+  logic [3:0] power_place, square_place;
+  assign exponent = LogLanes'(beat_of(tag1_q) * InverseOf7);
+  assign power = exponent == 0 ? base1 : square >> shift_of(square_sel);
+  assign power_sel = exponent == 0 ? sel_of(tag1_q) : square_sel;
+  assign power_place = exponent == 0 ? place_of(tag1_q) : square_place;
+  mod_mul_sparse #(
+      .Width(Width), .Count(Count), .SelWidth(SelWidth), .FoldWidth(FoldWidth), .Moduli(Moduli)
+  ) u_square (
+      .clk_i, .en_i, .sel_i(power_sel), .a_i(power << shift_of(power_sel)), .b_i(power), .c_o(square)
+  );
+  delay_line #(
+      .Width(SelWidth + 4), .Depth(7)
+  ) u_square_tag (
+      .clk_i, .rst_ni, .en_i, .d_i({power_sel, power_place}), .q_o({square_sel, square_place})
+  );
+
+  // Powers, as the serial multiplier and the parallel ones read them.
+  logic [Levels-1:0][Width-1:0] serial_power, full_power;
+  for (genvar i = 0; i < Levels; i++) begin : gen_power
+    (* ram_style = "distributed" *) logic [Width-1:0] memory[Depth];
+    always_ff @(posedge clk_i) if (en_i && exponent == LogLanes'(i)) memory[power_place] <= power;
+    assign serial_power[i] = memory[place_of(tag_serial)];
+    assign full_power[i] = memory[place_of(tag_full)];
+  end
+
+  // Factors of a whole block: factor e at beat e, group floor(log2(e + 1)) with power Levels - 1 - group.
+  logic [Width-1:0] factor_rom[2*Count*Lanes*Lanes];
+  initial $readmemh({FactorFile, ".full"}, factor_rom);
+  logic [Width-1:0] serial_rom[2*Count*Lanes];
+  initial $readmemh({FactorFile, ".serial"}, serial_rom);
+  logic [Width-1:0] serial_base, serial_product;
+  always_comb begin
+    serial_base = serial_power[Levels-1];
+    for (int unsigned g = 1; g < LogLanes; g++) begin
+      if (beat_of(tag_serial) >= LogLanes'((1 << g) - 1)) serial_base = serial_power[Levels-1-g];
+    end
+  end
+  localparam int unsigned SerialWidth = $clog2(2 * Count * Lanes);
+  mod_mul_sparse #(
+      .Width(Width), .Count(Count), .SelWidth(SelWidth), .FoldWidth(FoldWidth), .Moduli(Moduli)
+  ) u_serial (
+      .clk_i, .en_i,
+      .sel_i(sel_of(tag_serial)),
+      .a_i(serial_rom[SerialWidth'({sel_of(tag_serial), inverse_of(tag_serial), beat_of(tag_serial)})]),
+      .b_i(serial_base),
+      .c_o(serial_product)
+  );
+
+  logic [(Lanes-1)*Width-1:0] serial_first_q, serial_second_q, full, full_second;
+  localparam int unsigned FullWidth = $clog2(2 * Count * Lanes);
+  for (genvar e = 0; e < Lanes - 1; e++) begin : gen_factor
+    localparam int unsigned Group = $clog2(e + 2) - 1;
+    (* ram_style = "distributed" *) logic [Width-1:0] memory[Depth];
+    always_ff @(posedge clk_i) begin
+      if (en_i) begin
+        if (beat_of(tag_written) == LogLanes'(e)) begin
+          memory[place_of(tag_written)] <= serial_product >> shift_of(sel_of(tag_written));
+        end
+        serial_first_q[e*Width+:Width]  <= memory[place_of(tag_first)];
+        serial_second_q[e*Width+:Width] <= memory[place_of(tag_second)];
+      end
+    end
+
+    // Factors of one beat.
+    (* rom_style = "distributed" *) logic [Width-1:0] rom[2*Count*Lanes];
+    initial for (int unsigned i = 0; i < 2 * Count * Lanes; i++) rom[i] = factor_rom[i*Lanes+e];
+    logic [Width-1:0] product;
+    mod_mul_sparse #(
+        .Width(Width), .Count(Count), .SelWidth(SelWidth), .FoldWidth(FoldWidth), .Moduli(Moduli)
+    ) u_full (
+        .clk_i, .en_i,
+        .sel_i(sel_of(tag_full)),
+        .a_i(rom[FullWidth'({sel_of(tag_full), inverse_of(tag_full), beat_of(tag_full)})]),
+        .b_i(full_power[LogLanes-1-Group]),
+        .c_o(product)
+    );
+    assign full[e*Width+:Width] = product >> shift_of(sel_of(tag_end));
+  end
+
+  // One cycle after tag_first and tag_second, when the factors are there.
+  tag_t tag_end;
+  logic second_inverse_q;
+  always_ff @(posedge clk_i) begin
+    if (en_i) begin
+      tag_end <= tag_first;
+      second_inverse_q <= inverse_of(tag_second);
+    end
+  end
+  delay_line #(
+      .Width((Lanes - 1) * Width), .Depth(Gap)
+  ) u_full_second (
+      .clk_i, .rst_ni, .en_i, .d_i(full), .q_o(full_second)
+  );
+  assign first_o = inverse_of(tag_end) ? full : serial_first_q;
+  assign second_o = second_inverse_q ? serial_second_q : full_second;
+endmodule

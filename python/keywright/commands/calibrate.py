@@ -1,0 +1,119 @@
+"""Measure key switches on this machine, and keep what the planner needs to predict their times.
+
+One thread. The file is this machine's: its processor, instruction set and release are in it, and `keywright
+plan` refuses that of another one.
+"""
+
+import argparse
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from statistics import median
+
+import keywright as kw
+from keywright._terminal import Column, Terminal, Value
+from keywright.plan.calibration import (
+    Calibration,
+    Measured,
+    default_path,
+    describe_machine,
+    fit,
+    predict,
+)
+from keywright.plan.measuring import CHAINS, cases, measure
+
+from .common import new_file
+
+WORDS = {
+    "switch": "a key switch alone",
+    "hoisted": "one of four hoisted ones",
+    "key": "making a key",
+    "load": "reading a key",
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("--out", type=Path, help="file to write (default: in the user's cache)")
+    parser.add_argument(
+        "--rings",
+        type=int,
+        nargs="+",
+        choices=sorted(CHAINS),
+        default=sorted(CHAINS),
+        help="base-2 logarithms of the ring degrees to measure (default: all)",
+    )
+    parser.add_argument(
+        "--check",
+        action="store_true",
+        help="measure other levels and digits than those fitted to, with the calibration that is there, and "
+        "write nothing",
+    )
+
+
+def run(options: argparse.Namespace, terminal: Terminal) -> None:
+    """Measure, fit, write; or measure and compare."""
+    path = options.out or default_path()
+    calibration = Calibration.load(path) if options.check else None
+    threads, start = kw.threads(), time.perf_counter()
+    try:
+        measured = _measure(options.rings, options.check, terminal)
+    finally:
+        kw.set_threads(threads)
+    if calibration is None:
+        calibration = fit(describe_machine(), measured)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with new_file(path) as file:
+            file.write_text(calibration.to_json(), encoding="utf-8")
+    _table(calibration, measured, terminal)
+    terminal.note(f"{calibration.machine}: {time.perf_counter() - start:.0f} s")
+    if not options.check:
+        terminal.note(f"written to {path}")
+
+
+def _measure(rings: Iterable[int], held_out: bool, terminal: Terminal) -> list[Measured]:
+    out: list[Measured] = []
+    rings = list(rings)
+    keys = sum(len({(case.shape, case.count) for case in cases(log_n, held_out=held_out)}) for log_n in rings)
+    with terminal.progress("keys", keys) as advance:
+        for log_n in rings:
+            for entry in measure(log_n, held_out=held_out):
+                if entry.what == "key":
+                    advance(1)
+                out.append(entry)
+    return out
+
+
+def _table(calibration: Calibration, measured: list[Measured], terminal: Terminal) -> None:
+    model = calibration.model
+    rows: list[dict[str, Value]] = []
+    for log_n in sorted({entry.shape.chain.log_n for entry in measured}):
+        for what, words in WORDS.items():
+            found = [
+                (predict(model, entry), entry.seconds)
+                for entry in measured
+                if entry.what == what and entry.shape.chain.log_n == log_n
+            ]
+            errors = [abs(predicted / seconds - 1) for predicted, seconds in found]
+            if errors:
+                rows.append(
+                    {
+                        "ring": f"2^{log_n}",
+                        "what": words,
+                        "count": len(found),
+                        "fastest": min(seconds for _, seconds in found),
+                        "slowest": max(seconds for _, seconds in found),
+                        "median_error": median(errors),
+                        "worst_error": max(errors),
+                    }
+                )
+    columns = [
+        Column("ring", "ring degree"),
+        Column("what", "what"),
+        Column("count", "measured", "number"),
+        Column("fastest", "fastest", "seconds"),
+        Column("slowest", "slowest", "seconds"),
+        Column("median_error", "prediction off by, median", "ratio"),
+        Column("worst_error", "worst", "ratio"),
+    ]
+    terminal.table(columns, rows, title="Predicted beside measured")

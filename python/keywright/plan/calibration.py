@@ -1,0 +1,314 @@
+"""Weights of a machine: measured key switches, the weights that fit them, and the file that keeps both."""
+
+import json
+import os
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keywright import Parameters, __version__
+from keywright.errors import KeywrightError
+
+from .chain import Chain, Shape
+from .cost import CostModel, Use, Weights, key_parts, uses
+
+FORMAT = "keywright-calibration-1"
+MAX_BYTES = 16 << 20
+VARIABLE = "KEYWRIGHT_CALIBRATION"
+"""Environment variable that names the file of the calibration."""
+
+
+class CalibrationError(KeywrightError, ValueError):
+    """A file that is no calibration, or that of another machine.
+
+    Attributes:
+        found: the machine that it is of, in words; None if it is no calibration.
+        expected: this machine.
+    """
+
+    found: str | None = None
+    expected: str | None = None
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One measured figure.
+
+    Attributes:
+        what: "switch", a single one; "hoisted", each of `count` of one ciphertext; "key", making one;
+            "load", reading one from a file.
+        shape: of the key.
+        level: level of the ciphertext; of "key" and "load" the key's.
+        count: how many share a decomposition.
+        seconds: time of one.
+    """
+
+    what: str
+    shape: Shape
+    level: int
+    count: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """A machine with its weights.
+
+    Attributes:
+        machine: processor, instruction set and release, in words.
+        weights: by base-2 logarithm of the ring degree.
+        measured: what they were fitted to.
+    """
+
+    machine: str
+    weights: Mapping[int, Weights]
+    measured: tuple[Measured, ...]
+
+    @property
+    def model(self) -> CostModel:
+        """A cost model with these weights."""
+        return CostModel(self.weights)
+
+    def require_this_machine(self) -> None:
+        """Refuse the calibration of another machine.
+
+        Raises:
+            CalibrationError: it is of another one.
+        """
+        here = describe_machine()
+        if self.machine != here:
+            raise CalibrationError(
+                f"the calibration is of {self.machine}; this is {here}: run keywright calibrate",
+                found=self.machine,
+                expected=here,
+            )
+
+    def to_json(self) -> str:
+        """The file's text."""
+        chains = list(dict.fromkeys(entry.shape.chain for entry in self.measured))
+        return json.dumps(
+            {
+                "format": FORMAT,
+                "machine": self.machine,
+                "weights": {str(log_n): asdict(weights) for log_n, weights in self.weights.items()},
+                "chains": [asdict(chain) for chain in chains],
+                "measured": [
+                    {
+                        "what": entry.what,
+                        "chain": chains.index(entry.shape.chain),
+                        "key": [entry.shape.level, entry.shape.alpha, entry.shape.special],
+                        "level": entry.level,
+                        "count": entry.count,
+                        "seconds": entry.seconds,
+                    }
+                    for entry in self.measured
+                ],
+            },
+            separators=(",", ":"),
+        )
+
+    @classmethod
+    def from_json(cls, text: str) -> "Calibration":
+        """Read the file's text.
+
+        Raises:
+            CalibrationError: it is no calibration.
+        """
+        if len(text) > MAX_BYTES:
+            raise CalibrationError(f"{len(text)} bytes; a calibration may have {MAX_BYTES}")
+        try:
+            return cls._read(json.loads(text))
+        except (KeyError, TypeError, ValueError, IndexError, AttributeError, RecursionError) as error:
+            if isinstance(error, CalibrationError):
+                raise
+            raise CalibrationError(f"not a calibration: {type(error).__name__}: {error}") from None
+
+    @classmethod
+    def _read(cls, data: Mapping[str, Any]) -> "Calibration":
+        if data["format"] != FORMAT:
+            raise CalibrationError(f'not a calibration: "format" must be "{FORMAT}"')
+        weights = {int(log_n): _weights(values) for log_n, values in data["weights"].items()}
+        chains = [
+            Chain(int(chain["log_n"]), tuple(chain["q"]), tuple(chain["p"]), chain["bound"])
+            for chain in data["chains"]
+        ]
+        measured = tuple(
+            Measured(
+                str(entry["what"]),
+                Shape(chains[entry["chain"]], *(int(number) for number in entry["key"])),
+                int(entry["level"]),
+                int(entry["count"]),
+                float(entry["seconds"]),
+            )
+            for entry in data["measured"]
+        )
+        if not weights or not measured:
+            raise CalibrationError("not a calibration: it has no weights or no measurements")
+        return cls(str(data["machine"]), weights, measured)
+
+    @classmethod
+    def load(cls, path: Path) -> "Calibration":
+        """Read a file of this machine.
+
+        Raises:
+            CalibrationError: it is no calibration, or that of another machine.
+            OSError: it cannot be read.
+        """
+        if path.stat().st_size > MAX_BYTES:
+            raise CalibrationError(
+                f"{path} has {path.stat().st_size} bytes; a calibration may have {MAX_BYTES}"
+            )
+        found = cls.from_json(path.read_text(encoding="utf-8", errors="replace"))
+        found.require_this_machine()
+        return found
+
+
+def _weights(values: Mapping[str, Any]) -> Weights:
+    def number(name: str) -> float:
+        return float(values[name])
+
+    def wide(name: str) -> float | None:
+        return None if values[name] is None else float(values[name])
+
+    return Weights(
+        transform=number("transform"),
+        product=number("product"),
+        conversion=number("conversion"),
+        key_limb=number("key_limb"),
+        load_limb=number("load_limb"),
+        key_row=number("key_row"),
+        key_prime=number("key_prime"),
+        wide_transform=wide("wide_transform"),
+        wide_product=wide("wide_product"),
+        wide_conversion=wide("wide_conversion"),
+    )
+
+
+def describe_machine() -> str:
+    """Processor, instruction set and release: times are those of this combination."""
+    processor = platform.processor() or platform.machine()
+    try:
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                processor = line.partition(":")[2].strip()
+                break
+    except OSError:
+        pass  # Not Linux: the name above will do.
+    backend = Parameters.from_bits(10, [30], [30], 20, insecure=True).backend
+    return f"{processor}, {backend}, keywright {__version__}"
+
+
+def default_path() -> Path:
+    """Where the calibration of this machine is kept: in the user's cache, by machine, or where
+    KEYWRIGHT_CALIBRATION says."""
+    named = os.environ.get(VARIABLE)
+    if named:
+        return Path(named)
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return cache / "keywright" / f"calibration-{sha256(describe_machine().encode()).hexdigest()[:16]}.json"
+
+
+def stored_model() -> CostModel | None:
+    """The model of this machine's calibration; None if there is none.
+
+    Raises:
+        CalibrationError: the file is none, or that of another machine.
+    """
+    path = default_path()
+    return Calibration.load(path).model if path.is_file() else None
+
+
+def fit(machine: str, measured: Sequence[Measured]) -> Calibration:
+    """The weights that predict the measurements best: least squares of relative errors, none negative.
+
+    Raises:
+        CalibrationError: nothing is measured for a weight.
+    """
+    weights: dict[int, Weights] = {}
+    for log_n in sorted({entry.shape.chain.log_n for entry in measured}):
+        entries = [entry for entry in measured if entry.shape.chain.log_n == log_n]
+        switches = [entry for entry in entries if entry.what in ("switch", "hoisted")]
+        if not switches:
+            raise CalibrationError(f"no key switch is measured in the ring of degree 2^{log_n}")
+        chosen = [_first_use(entry) for entry in switches]
+        # The engine takes the use that the weights say is fastest; the weights depend on which it is.
+        found = np.zeros(6)
+        for _ in range(4):
+            rows = np.array([_row(entry, use) for entry, use in zip(switches, chosen, strict=True)])
+            found = _nonnegative(rows / np.array([[entry.seconds] for entry in switches]))
+            chosen = [
+                min(
+                    uses(entry.shape, entry.level),
+                    key=lambda use, entry=entry: float(np.dot(_row(entry, use), found)),  # type: ignore[misc]
+                )
+                for entry in switches
+            ]
+        made = _fit_keys(entries, "key", 3)
+        weights[log_n] = Weights(
+            transform=found[0],
+            wide_transform=found[1],
+            product=found[2],
+            wide_product=found[3],
+            conversion=found[4],
+            wide_conversion=found[5],
+            key_limb=made[0],
+            key_row=made[1],
+            key_prime=made[2],
+            load_limb=_fit_keys(entries, "load", 1)[0],
+        )
+    return Calibration(machine, weights, tuple(measured))
+
+
+def predict(model: CostModel, entry: Measured) -> float:
+    """What a model predicts for something measured."""
+    if entry.what == "key":
+        return model.key_seconds(entry.shape)
+    if entry.what == "load":
+        return model.load_seconds(entry.shape)
+    cost = model.switch(entry.shape, entry.level)
+    if cost is None:
+        raise CalibrationError(f"a key of level {entry.shape.level} is measured at level {entry.level}")
+    return cost.own + cost.shared / entry.count
+
+
+def _first_use(entry: Measured) -> Use:
+    found = uses(entry.shape, entry.level)
+    if not found:
+        raise CalibrationError(f"a key of level {entry.shape.level} is measured at level {entry.level}")
+    return found[0]
+
+
+def _row(entry: Measured, use: Use) -> NDArray[np.float64]:
+    return np.array(use.own.features) + np.array(use.shared.features) / entry.count
+
+
+def _fit_keys(entries: Sequence[Measured], what: str, parts: int) -> NDArray[np.float64]:
+    """Weights of the first of `key_parts`; zeros if nothing is measured."""
+    found = [entry for entry in entries if entry.what == what]
+    if not found:
+        return np.zeros(parts)
+    rows = np.array([np.array(key_parts(entry.shape)[:parts]) / entry.seconds for entry in found])
+    return _nonnegative(rows)
+
+
+def _nonnegative(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    """x >= 0 that makes rows x nearest to 1: projected coordinate descent, to a relative change of 1e-12.
+
+    Columns without entries get 0.
+    """
+    gram, right = rows.T @ rows, rows.sum(axis=0)
+    x = np.zeros(rows.shape[1])
+    for _ in range(100_000):
+        before = x.copy()
+        for i in range(len(x)):
+            if gram[i, i] > 0:
+                x[i] = max(0.0, x[i] + (right[i] - gram[i] @ x) / gram[i, i])
+        if np.abs(x - before).max() <= 1e-12 * np.abs(x).max():
+            break
+    return x

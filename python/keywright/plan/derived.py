@@ -1,0 +1,314 @@
+"""Keys that the server derives: which master keys the client sends, and what that saves and takes.
+
+A master key is a key over a chain of its own: the special primes, the ciphertext primes, and extra primes
+that it divides by (docs/derived-keys.md). So its sizes and times are those of any key of that chain. A
+derivation is, for every row of the derived key, one key switch over the chain; keys that are derived from one
+key share its decompositions. Which key is derived from which is the engine's choice: `derivation_tree`.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import ceil, log2
+
+from keywright._core import derivation_tree
+from keywright.errors import DerivationError
+
+from .basis import smallest_basis
+from .chain import Chain, Shape, shapes
+from .cost import CostModel
+from .galois import Automorphism
+from .key_plan import IDENTITY, KeyPlan, PlannedKey
+from .optimal import InfeasibleBudgetError
+from .program import ProgramError
+
+MAX_HOPS = 64
+"""Most derivations to a key."""
+
+BATCH_BYTES = 1 << 30
+"""Bytes of the keys that share a decomposition, and between `BATCH` of them
+(crates/rlwe/src/derive/derivation.rs)."""
+BATCH = (2, 16)
+
+ERROR_VARIANCE = 3.19**2
+"""Of one coefficient of the errors of a key that its owner makes."""
+
+EXACT_TARGETS = 24
+"""For more automorphisms than these the smallest basis of two hops is not searched for."""
+EXACT_SECONDS = 5.0
+
+LADDERS = (2, 3, 4, 5, 8, 16, 32, 64)
+"""Bases whose powers are weighed as masters; LLKN take 4."""
+
+DIFFERENCES = 48
+"""Automorphisms that are tried as one more master: the most frequent differences of two that are needed."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Keys that are derived from each other: all of one shape.
+
+    Attributes:
+        shape: level, digits, special primes.
+        targets: what there is a key of.
+    """
+
+    shape: Shape
+    targets: tuple[Automorphism, ...]
+
+
+@dataclass(frozen=True)
+class DerivedKeys:
+    """The Galois keys of a plan, derived from master keys.
+
+    Attributes:
+        plan: what the server evaluates with.
+        masters: what there is a master key of.
+        extra_bits: widths of the extra primes.
+        shape: the shape of every master key, over the chain.
+        direct: keys that the client makes and sends itself: relinearisation, and those whose primes leave
+            no room for extra ones.
+        derived: keys that are derived, those on the way to others included.
+        depth: most derivations to a key.
+        client_seconds: predicted time of making the master keys and the keys that are not derived.
+        server_seconds: predicted time of deriving all keys once, one thread.
+        noise_bits: as of a plan, with the noise of derived keys.
+    """
+
+    plan: KeyPlan
+    masters: tuple[Automorphism, ...]
+    extra_bits: tuple[int, ...]
+    shape: Shape
+    direct: tuple[PlannedKey, ...]
+    derived: int
+    depth: int
+    client_seconds: float
+    server_seconds: float
+    noise_bits: float
+
+    @property
+    def master_bytes(self) -> int:
+        """Bytes of the master keys, uniform halves as seeds."""
+        return len(self.masters) * self.shape.stored_bytes
+
+    @property
+    def sent_bytes(self) -> int:
+        """What the client sends: master keys, and the keys that are not derived."""
+        return self.master_bytes + sum(key.shape.stored_bytes for key in self.direct)
+
+    @property
+    def stored_bytes(self) -> int:
+        """What the server holds beside the master keys: derived keys have no seeds, so twice their bytes."""
+        return sum((1 + (key not in self.direct)) * key.shape.stored_bytes for key in self.plan.keys)
+
+
+@dataclass(frozen=True)
+class _Reach:
+    """Master keys up to a level of the chain: what is derived from them, what is not, their extra primes and
+    their shape."""
+
+    layouts: tuple[Layout, ...]
+    direct: tuple[PlannedKey, ...]
+    extra_bits: tuple[int, ...]
+    shape: Shape
+
+
+class DerivationPlanner:
+    """Chooses master keys for the Galois keys of a plan."""
+
+    def __init__(self, plan: KeyPlan, model: CostModel, *, max_hops: int = MAX_HOPS) -> None:
+        """Decide up to which level of the chain there are master keys: where a ladder of powers of four sends
+        the fewest bytes, keys above that level included.
+
+        Args:
+            plan: the keys.
+            model: predicts times.
+            max_hops: most derivations to a key, from 1 to 255.
+
+        Raises:
+            ProgramError: the plan has no Galois keys, or the primes of each leave no room for extra ones.
+        """
+        self.plan, self.model, self.max_hops = plan, model, max_hops
+        self.group = plan.program.automorphisms
+        galois = [key for key in plan.keys if key.automorphism is not None]
+        if not galois:
+            raise ProgramError(f"{plan.program.name}: the plan has no Galois keys to derive")
+        found: list[tuple[int, _Reach]] = []
+        ladder = [Automorphism(0, True), *(Automorphism(4**i) for i in range(16) if 4**i < self.group.slots)]
+        for level in sorted({self._prefix(key.shape) for key in galois}):
+            reach = self._reach(level)
+            if reach is not None:
+                self._reached = reach
+                price = self.price(ladder)
+                if price is not None:
+                    found.append((price.sent_bytes, reach))
+        if not found:
+            raise ProgramError(
+                f"{plan.program.name}: every key has primes of nearly {plan.program.chain.modulus_bound} "
+                "bits, the most that is secure, which leaves no room for the extra primes of master keys"
+            )
+        self._reached = min(found, key=lambda entry: entry[0])[1]
+        self.needed = tuple(sorted({a for layout in self._reached.layouts for a in layout.targets}))
+
+    def _prefix(self, shape: Shape) -> int:
+        """Level of the chain that has all primes of a key."""
+        chain = shape.chain
+        dropped = shape.special - len(chain.p)
+        return len(chain.p) + (chain.max_level if dropped > 0 else shape.level)
+
+    def _reach(self, level: int) -> "_Reach | None":
+        """The smallest master keys up to a level of the chain, and what is derived from them."""
+        chain = self.plan.program.chain
+        own = (*chain.p, *chain.q)
+        room = chain.modulus_bound - sum(own[: level + 1])
+        best: tuple[int, tuple[int, ...], Shape] | None = None
+        for count in range(1, int(room // 30) + 1):
+            extra = (min(60, int(room // count)),) * count
+            over = Chain(chain.log_n, own, extra, chain.modulus_bound)
+            for shape in shapes(over, level):
+                if best is None or shape.stored_bytes < best[0]:
+                    best = (shape.stored_bytes, extra[: shape.special], shape)
+        if best is None:
+            return None
+        targets: defaultdict[Shape, list[Automorphism]] = defaultdict(list)
+        direct = []
+        for key in self.plan.keys:
+            if key.automorphism is not None and self._prefix(key.shape) <= level:
+                targets[key.shape].append(key.automorphism)
+            else:
+                direct.append(key)
+        layouts = tuple(Layout(shape, tuple(sorted(found))) for shape, found in targets.items())
+        return _Reach(layouts, tuple(direct), best[1], best[2])
+
+    def price(self, masters: Iterable[Automorphism]) -> DerivedKeys | None:
+        """What these master keys save and take; None if they do not reach a key. Masters that nothing needs
+        are left out."""
+        log_n = self.plan.program.chain.log_n
+        elements = {self.group.galois_element(a): a for a in sorted(set(masters) - {IDENTITY})}
+        used: set[int] = set()
+        derived, seconds, variances = 0, 0.0, {}
+        depth = 0
+        reached = self._reached
+        for layout in reached.layouts:
+            wanted = {self.group.galois_element(a): a for a in layout.targets}
+            try:
+                tree = derivation_tree(log_n, list(elements), list(wanted), self.max_hops)
+            except DerivationError:
+                return None
+            used |= {master for _, _, master, _ in tree}
+            derived += len(tree)
+            depth = max(depth, *(hops for _, _, _, hops in tree))
+            seconds += self._seconds(layout, Counter(parent for _, parent, _, _ in tree))
+            added = self._variance(layout)
+            variances[layout.shape] = {wanted[g]: hops * added for g, _, _, hops in tree if g in wanted}
+        kept = tuple(elements[g] for g in sorted(used, key=lambda g: elements[g]))
+        made = [*(key.shape for key in reached.direct), *(reached.shape for _ in kept)]
+        client = sum(self.model.key_seconds(shape) for shape in made)
+        noise = self._noise_bits(variances)
+        return DerivedKeys(
+            self.plan,
+            kept,
+            reached.extra_bits,
+            reached.shape,
+            reached.direct,
+            derived,
+            depth,
+            client,
+            seconds,
+            noise,
+        )
+
+    def _seconds(self, layout: Layout, children: Mapping[int, int]) -> float:
+        level = self._prefix(layout.shape)
+        cost = self.model.switch(self._reached.shape, level)
+        if cost is None:
+            raise ProgramError(f"a master key of level {self._reached.shape.level} cannot serve {level}")
+        rows = len(layout.shape.digits)
+        least, most = BATCH
+        batch = max(least, min(most, BATCH_BYTES // ((16 << layout.shape.chain.log_n) * rows * (level + 1))))
+        decompositions = sum(ceil(count / batch) for count in children.values())
+        return rows * (decompositions * cost.shared + sum(children.values()) * cost.own)
+
+    def _variance(self, layout: Layout) -> float:
+        """Of the error that a derivation adds to a coefficient of a row."""
+        cost = self.model.switch(self._reached.shape, self._prefix(layout.shape))
+        # The rounding of a division meets the secret, of squared norm 2 N / 3.
+        return (1 << layout.shape.chain.log_n) / 18 * (1.0 + (0.0 if cost is None else cost.noise))
+
+    def _noise_bits(self, variances: Mapping[Shape, Mapping[Automorphism, float]]) -> float:
+        worst = 1.0
+        for group, tree in zip(self.plan.program.groups, self.plan.hops, strict=True):
+            sums = {IDENTITY: 0.0}
+            for hop in tree:
+                cost = self.model.switch(hop.key.shape, group.level)
+                if cost is None or hop.key.automorphism is None:
+                    raise ProgramError(f"{group.name}: a key that does not serve level {group.level}")
+                # `noise` is that of a key that its owner made.
+                variance = variances.get(hop.key.shape, {}).get(hop.key.automorphism, ERROR_VARIANCE)
+                sums[hop.child] = sums[hop.parent] + 1.0 + cost.noise * variance / ERROR_VARIANCE
+                worst = max(worst, sums[hop.child])
+        return 0.5 * log2(worst)
+
+    def candidates(self) -> Iterator[tuple[Automorphism, ...]]:
+        """Sets of masters that are weighed: ladders of powers, signed and with their multiples; the fewest
+        keys that make everything with two hops; everything that is needed."""
+        slots = self.group.slots
+        conjugate = (Automorphism(0, True),) if any(a.conjugate for a in self.needed) else ()
+        for base in LADDERS:
+            powers = [base**i for i in range(32) if base**i < slots]
+            for digits in ((1,), (1, -1), range(1, base), [d for d in range(-base // 2, base // 2 + 1) if d]):
+                steps = {digit * power for power in powers for digit in digits}
+                yield (*conjugate, *sorted(self.group.rotation(step) for step in steps))
+        if len(self.needed) <= EXACT_TARGETS:
+            yield smallest_basis(self.group, self.needed, EXACT_SECONDS).keys
+        yield self.needed
+
+    @cached_property
+    def priced(self) -> tuple[DerivedKeys, ...]:
+        """The candidates that no other one beats in both bytes sent and server time, fewest bytes first."""
+        found = [price for masters in self.candidates() if (price := self.price(masters)) is not None]
+        return _frontier(found)
+
+    def best(self, sent_bytes: float) -> DerivedKeys:
+        """The fastest derivation within bytes that are sent: the best candidate, with more masters as long
+        as they pay and fit.
+
+        Raises:
+            InfeasibleBudgetError: no candidate fits; the error says what the least is.
+        """
+        fitting = [price for price in self.priced if price.sent_bytes <= sent_bytes]
+        if not fitting:
+            least = self.priced[0].sent_bytes if self.priced else None
+            known = "no ladder reaches all of them" if least is None else f"the least is {least / 1e6:.1f} MB"
+            raise InfeasibleBudgetError(
+                f"{self.plan.program.name}: no master keys of {sent_bytes / 1e6:.1f} MB or less "
+                f"derive all keys; {known}"
+            )
+        best = min(fitting, key=lambda price: (price.server_seconds, price.sent_bytes))
+        while best.sent_bytes + self._reached.shape.stored_bytes <= sent_bytes:
+            longer = [self.price((*best.masters, a)) for a in self._differences() if a not in best.masters]
+            priced = [p for p in longer if p is not None and p.sent_bytes <= sent_bytes]
+            better = min(priced, key=lambda price: price.server_seconds, default=best)
+            if better.server_seconds >= best.server_seconds * (1 - 1e-9):
+                break
+            best = better
+        return best
+
+    def _differences(self) -> Sequence[Automorphism]:
+        """What would make the most keys out of each other."""
+        counts: Counter[Automorphism] = Counter()
+        for a in self.needed:
+            for b in (IDENTITY, *self.needed):
+                if a != b:
+                    counts[self.group.subtract(a, b)] += 1
+        ranked = sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))
+        return [a for a, _ in ranked[:DIFFERENCES]]
+
+
+def _frontier(found: Iterable[DerivedKeys]) -> tuple[DerivedKeys, ...]:
+    out: list[DerivedKeys] = []
+    for price in sorted(found, key=lambda price: (price.sent_bytes, price.server_seconds)):
+        if not out or price.server_seconds < out[-1].server_seconds:
+            out.append(price)
+    return tuple(out)
