@@ -1,4 +1,4 @@
-"""`small_model.py FOLDER`: the shipped digits compiled for a small ring without security, so that the page's tests take seconds."""
+"""`small_model.py FOLDER`: the shipped digits for a small ring without security, for quick tests."""
 
 import sys
 from importlib.resources import files
