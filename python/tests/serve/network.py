@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import keywright as kw
 import numpy as np
@@ -14,7 +15,7 @@ from keywright.serve import Model, Server, Service
 from onnx import TensorProto, helper, numpy_helper
 
 Q_BITS = [50, 40, 40, 45, 45, 50, *[50] * 7, 59, 60, 50, 50, 50]
-ENTRY = {
+ENTRY: dict[str, Any] = {
     "slots_to_coeffs": 2,
     "coeffs_to_slots": 2,
     "log_ratio": 5,
@@ -49,7 +50,7 @@ def network() -> onnx.ModelProto:
 
 def make_thin(name: str = "small") -> Model:
     parameters = kw.Parameters.from_bits(10, Q_BITS, [50, 50, 50], 45, insecure=True)
-    plan = kw.BootstrapperPlan(parameters, **ENTRY)  # type: ignore[arg-type]
+    plan = kw.BootstrapperPlan(parameters, **ENTRY)
     program = nn.compile(
         network(), slots=plan.slots, levels=plan.output_level, output_level=plan.input_level, fixed_slots=True
     )

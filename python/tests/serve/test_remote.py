@@ -241,8 +241,8 @@ def test_the_command_serves_until_it_is_told_to_stop(tmp_path: Path, sample: Sam
     folder = tmp_path / "model"
     folder.mkdir()
     make_thin().save(folder)
-    command = [sys.executable, "-m", "keywright.cli", "serve", folder, "--port", "0", "--json"]
-    state = ["--state", tmp_path / "state"]
+    command = [sys.executable, "-m", "keywright.cli", "serve", str(folder), "--port", "0", "--json"]
+    state = ["--state", str(tmp_path / "state")]
     with subprocess.Popen([*command, *state], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         entry = json.loads(process.stdout.readline())
