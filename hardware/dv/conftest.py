@@ -44,7 +44,11 @@ class _PortsOnly(Verilator):
 
     def _build_command(self) -> Any:
         return [
-            [word for part in command for word in (["--public-depth", "1"] if part == "--public-flat-rw" else [part])]
+            [
+                word
+                for part in command
+                for word in (["--public-depth", "1"] if part == "--public-flat-rw" else [part])
+            ]
             for command in super()._build_command()
         ]
 
@@ -67,7 +71,12 @@ def simulate(request: pytest.FixtureRequest) -> Simulate:
     ) -> Path:
         parameters = dict(parameters or {})
         name = "-".join(
-            [top, *(f"{key}{value}" for key, value in parameters.items()), *(["waves"] if waves else []), *(["products"] if products else [])]
+            [
+                top,
+                *(f"{key}{value}" for key, value in parameters.items()),
+                *(["waves"] if waves else []),
+                *(["products"] if products else []),
+            ]
         )
         build, results = BUILD / name.replace("'", "_"), BUILD / "results" / request.node.name
         results.mkdir(parents=True, exist_ok=True)
@@ -82,7 +91,7 @@ def simulate(request: pytest.FixtureRequest) -> Simulate:
             build_args=[
                 "-y", str(RTL), "--assert", "--coverage-user",
                 "--x-assign", initial, "--x-initial", initial, "-O3", "-Wno-fatal", "-Wno-lint",
-                *(["+define+SPARSE_FOLD_BY_PRODUCT"] if products else []),
+                *(["+define+PLAIN_PRODUCTS"] if products else []),
             ],
             waves=waves,
             always=True,
@@ -127,7 +136,7 @@ def vectors() -> Callable[..., Path]:
 
 @pytest.fixture(scope="session")
 def check_vectors() -> Callable[..., None]:
-    """`check_vectors(kind, log_n)` has the Rust engine look at what the simulation left in the folder of the vectors."""
+    """`check_vectors(kind, log_n)`: the Rust engine looks at what the simulation left beside the vectors."""
 
     def check(kind: str, log_n: int) -> None:
         folder = BUILD / "vectors" / f"{kind}-{log_n}"

@@ -1,4 +1,4 @@
-"""The transform pipeline against the definition of the transform: every kind of neighbour, pauses, corner values."""
+"""The transform pipeline against the definition: every kind of neighbour, pauses, corner values."""
 
 import random
 
@@ -45,7 +45,9 @@ async def transforms_streams(dut) -> None:
         form = FORMS[sel]
         polynomial = random_polynomial(form.value, n)
         evaluations = forward(polynomial, form.value)
-        source, result = (evaluations, scrambled(polynomial)) if inverse else (scrambled(polynomial), evaluations)
+        source, result = (
+            (evaluations, scrambled(polynomial)) if inverse else (scrambled(polynomial), evaluations)
+        )
         shift = WIDTH - form.bits
         operations.append((sel, inverse, [word << shift for word in source]))
         expected.append([word << shift for word in result])

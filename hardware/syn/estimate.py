@@ -71,7 +71,8 @@ def synthesise(row: dict[str, object]) -> dict[str, float]:
             tables(Path(folder) / "tables", q, 4, WIDTHS[chain - 1])
         choose = "".join(f" -chparam {name} {value}" for name, value in parameters.items())
         script = (
-            f"read_verilog -sv -DSYNTHESIS -defer {' '.join(files)}; hierarchy -check -top {row['top']}{choose};"
+            f"read_verilog -sv -DSYNTHESIS -defer {' '.join(files)};"
+            f" hierarchy -check -top {row['top']}{choose};"
             f" synth_xilinx -family xcup -top {row['top']} -flatten -noiopad -noclkbuf;"
             " tee -o stat.json stat -json"
         )
