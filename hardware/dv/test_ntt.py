@@ -32,7 +32,7 @@ async def transforms_streams(dut) -> None:
     lanes, n = 1 << k, 1 << 4 * k
     beats = n // lanes
     lead = 7 * (2 * k - 1) + 2 + lanes + 8
-    count = 12 if k == 2 else 5
+    count = {2: 12, 3: 5, 4: 3}[k]
     dut.rst_ni.value, dut.en_i.value = 0, 0
     Clock(dut.clk_i, 2, unit="step").start()
     for _ in range(3):
@@ -74,7 +74,7 @@ async def transforms_streams(dut) -> None:
     assert [seen.get(i + 1) for i in range(count)] == expected
 
 
-@pytest.mark.parametrize("log_lanes", [2, 3])
+@pytest.mark.parametrize("log_lanes", [2, 3, pytest.param(4, marks=pytest.mark.full)])
 def test_ntt_pipe(simulate, request, log_lanes: int) -> None:
     folder = BUILD / "results" / request.node.name
     folder.mkdir(parents=True, exist_ok=True)

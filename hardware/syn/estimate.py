@@ -15,9 +15,6 @@ import tomllib
 from pathlib import Path
 
 HERE = Path(__file__).parent
-sys.path += [str(HERE.parent / "generate"), str(HERE.parent / "dv")]
-from key_switch_package import WIDTHS, chain_primes, primes, search  # noqa: E402
-from pipe_twiddles import tables  # noqa: E402
 
 RTL = HERE.parent / "rtl"
 RESULT = HERE / "estimate.json"
@@ -65,10 +62,6 @@ def synthesise(row: dict[str, object]) -> dict[str, float]:
         for path in needed(str(row["top"])):  # yowasp sees the working folder and below
             (Path(folder) / path.name).write_bytes(path.read_bytes())
             files.append(path.name)
-        if chain := row.get("tables"):  # what $readmemh reads
-            assert isinstance(chain, int)
-            q = [primes(4)[prime].value for prime in chain_primes(4, search(4), chain - 1)]
-            tables(Path(folder) / "tables", q, 4, WIDTHS[chain - 1])
         choose = "".join(f" -chparam {name} {value}" for name, value in parameters.items())
         script = (
             f"read_verilog -sv -DSYNTHESIS -defer {' '.join(files)};"
