@@ -90,7 +90,8 @@ def simulate(request: pytest.FixtureRequest) -> Simulate:
         products: bool = False,
     ) -> Path:
         parameters = dict(parameters or {})
-        flags = [flag for flag, given in (("waves", waves), ("products", products), ("ports", ports_only)) if given]
+        given = {"waves": waves, "products": products, "ports": ports_only}
+        flags = [flag for flag in given if given[flag]]
         name = "-".join([top, *(f"{key}{value}" for key, value in parameters.items()), *flags])
         build, results = BUILD / name.replace("'", "_"), BUILD / "results" / request.node.name
         results.mkdir(parents=True, exist_ok=True)
