@@ -492,7 +492,7 @@ def test_a_plan_whose_keys_are_derived(tmp_path: Path, capsys: pytest.CaptureFix
     assert masters["sent_bytes"] == derived["sent_bytes"]
     assert masters["server_s"] > 0
     assert len(masters["masters"]) < 6
-    assert main([*shown, "--derived", "1MB"]) == 2
+    assert main([*shown, "--derived", "100KB"]) == 2
     assert "the least is" in capsys.readouterr().err
     assert main([*shown, "--derived", "many"]) == 2
     assert main([*shown, "--derived", "1GB"]) == 0

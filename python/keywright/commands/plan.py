@@ -196,9 +196,9 @@ def explain_derived(derived: planning.DerivedKeys) -> str:
     """The master keys in words."""
     return (
         f"Number of master keys: {len(derived.masters)}, at level {derived.shape.level} of their chain, "
-        f"{derived.master_bytes / 1e6:,.1f} MB; extra primes: {len(derived.extra_bits)}. The client makes and "
-        f"sends {derived.sent_bytes / 1e6:,.1f} MB in {derived.client_seconds:.2f} s, keys that are not derived "
-        f"({len(derived.direct)}) included. The server derives {derived.derived} keys in "
+        f"{derived.master_bytes / 1e6:,.1f} MB; extra primes: {len(derived.extra_bits)}. The client makes "
+        f"and sends {derived.sent_bytes / 1e6:,.1f} MB in {derived.client_seconds:.2f} s, keys that are not "
+        f"derived ({len(derived.direct)}) included. The server derives {derived.derived} keys in "
         f"{derived.server_seconds:.2f} s on one thread, in at most {derived.depth} steps each, and holds "
         f"{derived.stored_bytes / 1e6:,.1f} MB unless it forgets them. "
         f"Masters: {', '.join(_name(automorphism) for automorphism in derived.masters)}."
