@@ -20,7 +20,7 @@ def main() -> None:
     start, end = min(a for a, _ in frames), max(b for _, b in frames)
     slot = (1 << trace["log_n"]) >> trace["log_n"] // 4
     scale = (WIDTH - LEFT - 20) / (end - start)
-    switches = 4
+    switches = 3
     height = TOP + ROW * len(ports) + 50
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}" font-family="sans-serif" font-size="12">',

@@ -34,11 +34,11 @@ module mod_mul_sparse #(
   logic [Fold3-1:0] folded6;
   logic [Width:0] reduced7;
 
-  function automatic logic [Width-1:0] modulus(input logic [SelWidth-1:0] sel);
-    modulus = '0;
+  function automatic logic [Width-1:0] modulus_of(input logic [SelWidth-1:0] sel);
+    modulus_of = '0;
     for (int unsigned i = 0; i < Count; i++) begin
       if (Count == 1 || sel == SelWidth'(i)) begin
-        modulus = Width'(sparse_moduli_pkg::modulus(Moduli[19*i+:19], Width));
+        modulus_of = Width'(sparse_moduli_pkg::modulus(Moduli[19*i+:19], Width));
       end
     end
   endfunction
@@ -58,7 +58,7 @@ module mod_mul_sparse #(
   ) u_fold6 (
       .sel_i(sel5_q), .high_i(high5_q), .low_i(low5_q), .r_o(folded6)
   );
-  assign reduced7 = folded6_q - {1'b0, modulus(sel6_q)};
+  assign reduced7 = folded6_q - {1'b0, modulus_of(sel6_q)};
 
   always_ff @(posedge clk_i) begin
     if (en_i) begin

@@ -40,7 +40,7 @@ pub use encryption::{
 };
 pub use error::RlweError;
 pub use key_generator::KeyGenerator;
-pub use key_sequence::SwitchingKeys;
+pub use key_sequence::{KeySequence, SwitchingKeys};
 pub use key_set::{EvaluationKeys, KeyUse, ServedHop};
 pub use key_spec::{KeyElement, KeySpec, digit_ranges};
 pub use parallel::{for_each_index, for_each_item, join, threads};
