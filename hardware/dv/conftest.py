@@ -64,7 +64,11 @@ class _PortsOnly(Verilator):
 
     def _build_command(self) -> Any:
         return [
-            [word for part in command for word in (["--public-depth", "1"] if part == "--public-flat-rw" else [part])]
+            [
+                word
+                for part in command
+                for word in (["--public-depth", "1"] if part == "--public-flat-rw" else [part])
+            ]
             for command in super()._build_command()
         ]
 
@@ -86,7 +90,8 @@ def simulate(request: pytest.FixtureRequest) -> Simulate:
         products: bool = False,
     ) -> Path:
         parameters = dict(parameters or {})
-        flags = [flag for flag, given in (("waves", waves), ("products", products), ("ports", ports_only)) if given]
+        given = {"waves": waves, "products": products, "ports": ports_only}
+        flags = [flag for flag in given if given[flag]]
         name = "-".join([top, *(f"{key}{value}" for key, value in parameters.items()), *flags])
         build, results = BUILD / name.replace("'", "_"), BUILD / "results" / request.node.name
         results.mkdir(parents=True, exist_ok=True)
@@ -101,7 +106,7 @@ def simulate(request: pytest.FixtureRequest) -> Simulate:
             build_args=[
                 "-y", str(RTL), "--assert", "--coverage-user",
                 "--x-assign", initial, "--x-initial", initial, "-O3", "-Wno-fatal", "-Wno-lint",
-                *(["+define+SPARSE_FOLD_BY_PRODUCT"] if products else []),
+                *(["+define+PLAIN_PRODUCTS"] if products else []),
             ],
             waves=waves,
             always=True,
@@ -148,7 +153,7 @@ def vectors() -> Callable[..., Path]:
 
 @pytest.fixture(scope="session")
 def check_vectors() -> Callable[..., None]:
-    """`check_vectors(kind, log_n)` has the Rust engine look at what the simulation left in the folder of the vectors."""
+    """`check_vectors(kind, log_n)`: the Rust engine looks at what the simulation left beside the vectors."""
 
     def check(kind: str, log_n: int) -> None:
         folder = BUILD / "vectors" / f"{kind}-{log_n}"

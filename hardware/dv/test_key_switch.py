@@ -1,4 +1,4 @@
-"""The key switch against the Rust engine and the definition: pauses on every port, resets, bad input, one after another."""
+"""The key switch against the Rust engine and its definition: pauses, resets, bad input, one after another."""
 
 import json
 import os
@@ -63,7 +63,9 @@ class Bench:
         cocotb.start_soon(self.move())
         assert await axi.write(dut, CONTROL, 1) == axi.OKAY
 
-    def queue(self, switch: Switch, change: Callable[[str, int, Frame], Frame] | None = None) -> dict[str, list]:
+    def queue(
+        self, switch: Switch, change: Callable[[str, int, Frame], Frame] | None = None
+    ) -> dict[str, list]:
         """Queues the frames of a switch, each possibly changed; the results to expect."""
         frames = streams(switch, self.schedule, self.lanes)
         for name in INPUTS:
@@ -76,7 +78,10 @@ class Bench:
         """Every cycle: offers, takes, and remembers. What is offered stays until it is taken."""
         dut = self.dut
         ports = {
-            name: tuple(getattr(dut, f"s_axis_{name}_{signal}") for signal in ("tvalid_i", "tready_o", "tdata_i", "tlast_i"))
+            name: tuple(
+                getattr(dut, f"s_axis_{name}_{signal}")
+                for signal in ("tvalid_i", "tready_o", "tdata_i", "tlast_i")
+            )
             for name in INPUTS
         }
         outs = {
@@ -244,7 +249,17 @@ async def refuses_what_is_wrong(dut) -> None:
     n = bench.lanes**4
     switch = random_switch(DIGITS, n)
     # In this order, so that each is seen before the next one can be.
-    kinds = ["range_digit", "short_frame", "", "missing_last", "range_key", "", "key_level", "range_addend", ""]
+    kinds = [
+        "range_digit",
+        "short_frame",
+        "",
+        "missing_last",
+        "range_key",
+        "",
+        "key_level",
+        "range_addend",
+        "",
+    ]
     expected = [bench.queue(switch, fault(kind) if kind else None) for kind in kinds][-1]
     seen: list[str] = []
 
