@@ -15,6 +15,9 @@ import tomllib
 from pathlib import Path
 
 HERE = Path(__file__).parent
+sys.path += [str(HERE.parent / "generate"), str(HERE.parent / "dv")]
+from key_switch_package import WIDTHS, chain_primes, primes, search  # noqa: E402
+from pipe_twiddles import tables  # noqa: E402
 
 RTL = HERE.parent / "rtl"
 RESULT = HERE / "estimate.json"
@@ -62,10 +65,13 @@ def synthesise(row: dict[str, object]) -> dict[str, float]:
         for path in needed(str(row["top"])):  # yowasp sees the working folder and below
             (Path(folder) / path.name).write_bytes(path.read_bytes())
             files.append(path.name)
+        if chain := row.get("tables"):  # what $readmemh reads
+            assert isinstance(chain, int)
+            q = [primes(4)[prime].value for prime in chain_primes(4, search(4), chain - 1)]
+            tables(Path(folder) / "tables", q, 4, WIDTHS[chain - 1])
         choose = "".join(f" -chparam {name} {value}" for name, value in parameters.items())
         script = (
-            f"read_verilog -sv -DSYNTHESIS -defer {' '.join(files)};"
-            f" hierarchy -check -top {row['top']}{choose};"
+            f"read_verilog -sv -DSYNTHESIS -defer {' '.join(files)}; hierarchy -check -top {row['top']}{choose};"
             f" synth_xilinx -family xcup -top {row['top']} -flatten -noiopad -noclkbuf;"
             " tee -o stat.json stat -json"
         )
@@ -89,27 +95,20 @@ def synthesise(row: dict[str, object]) -> dict[str, float]:
 
 
 def table(design: dict[str, object], kept: dict[str, dict[str, object]]) -> list[str]:
-    """A design as a table, its parts times their number, their sum, and the whole."""
+    """A design as a table: its parts, each by one, and the sum over how often it holds them."""
     lines = [f"## {design['name']}", "", f"| module | times | {' | '.join(COLUMNS)} |"]
     lines.append("|---|---:|" + "---:|" * len(COLUMNS))
     total = dict.fromkeys(COLUMNS, 0.0)
     rows = design["row"]
     assert isinstance(rows, list)
-    parts = [row for row in rows if "count" in row]
-    for row in parts:
+    for row in rows:
         counts = kept[row["what"]]["counts"]
         assert isinstance(counts, dict)
         lines.append(f"| {row['what']} | {row['count']} | {' | '.join(f'{counts[c]:g}' for c in COLUMNS)} |")
         for column in COLUMNS:
             total[column] += row["count"] * counts[column]
-    if parts:
-        lines.append(f"| sum of the parts | | {' | '.join(f'{total[c]:g}' for c in COLUMNS)} |")
-    for row in rows:
-        if "count" not in row:
-            counts = kept[row["what"]]["counts"]
-            assert isinstance(counts, dict)
-            lines.append(f"| **{row['what']}** | 1 | {' | '.join(f'**{counts[c]:g}**' for c in COLUMNS)} |")
-    return [*lines, ""]
+    lines.append(f"| **sum** | | {' | '.join(f'**{total[c]:g}**' for c in COLUMNS)} |")
+    return [*lines, "", str(design["note"]), ""]
 
 
 def main() -> None:
