@@ -277,6 +277,8 @@ fn what_cannot_be_is_refused() {
     let error = other.generate_specs(&foreign, rng(9), &[]).unwrap_err();
     assert!(matches!(error, RlweError::MixedParameters { .. }));
     assert!(matches!(MasterParameters::new(&parameters, vec![]), Err(RlweError::Count { .. })));
+    let many = MasterParameters::from_bits(&parameters, &[55; 33]);
+    assert!(matches!(many, Err(RlweError::Count { count: 33, .. })));
     let taken = parameters.literal().q[1];
     let repeated = MasterParameters::new(&parameters, vec![taken]).unwrap_err();
     assert!(matches!(repeated, RlweError::Ring(RingError::Repeated(_))));
