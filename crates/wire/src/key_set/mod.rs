@@ -47,7 +47,9 @@ impl Record for EvaluationKeys {
 
     fn descriptor(&self, parameters: &Parameters) -> Result<Directory, WireError> {
         self.parameters().require_same(parameters, "the key set", "the parameters it is written for")?;
-        self.iter().try_for_each(|key| require_made(key))?;
+        for key in self.iter() {
+            require_made(key)?;
+        }
         Directory::new(self.iter().map(|key| key.spec().clone()), parameters)
     }
 
