@@ -40,6 +40,16 @@ KERNEL = [32 * i + j for i in range(-2, 3) for j in range(-2, 3) if (i, j) != (0
 ARK_TABLE_2 = {"3-20-1": (81.37, 60.76, 47.87), "3-20-3": (88.85, 64.89, 60.76)}
 """Setting to the GB of rotation keys of ConvFHE, and of ARK memory-prioritised for CRot1 and for CRot2:
 table II."""
+KDS_KEYSETS = (
+    # Index, alpha, level; GB of GRU + MLP (table 6), SqueezeNet and ResNet-20 (table 7, both activations if
+    # they differ).
+    ("all required", "dynamic", "all", ("553.648",), ("490.968",), ("534.656",)),
+    ("all required", "1", "all", ("307.09",), ("253.403",), ("275.952",)),
+    ("power of two", "dynamic", "all", ("83.752",), ("108.179",), ("108.179",)),
+    ("power of two", "1", "all", ("55.835",), ("55.835",), ("55.835",)),
+    ("all required", "dynamic", "needed", ("52.026",), ("45.353", "46.016"), ("47.32", "53.511")),
+)
+"""Tables 6 and 7 of KDS as printed."""
 KDS_COUNTS = {
     "ResNet-20, all required, alpha 1": (275.952, 257),
     "SqueezeNet, all required, alpha 1": (253.403, 236),
@@ -88,6 +98,17 @@ def published_key_bytes() -> list[str]:
         for name, (gigabytes, count) in KDS_COUNTS.items()
     ]
     return table(("key set", "paper, GB", "keys", "keys x 2^30 B", "keys x formula, level 30"), rows)
+
+
+def published_keysets() -> list[str]:
+    """KDS tables 6 and 7, each figure beside the number of keys of 2^30 bytes that it is."""
+
+    def cell(figures: Sequence[str]) -> str:
+        counts = " / ".join(f"{float(figure) * GB / 2**30:.1f}" for figure in figures)
+        return f"{' / '.join(figures)} ({counts})"
+
+    rows = [(index, alpha, level, *map(cell, figures)) for index, alpha, level, *figures in KDS_KEYSETS]
+    return table(("index", "alpha", "level", "GRU + MLP", "SqueezeNet", "ResNet-20"), rows)
 
 
 def strategies_of(program: Program, model: CostModel, hops: int) -> tuple[list[str], Planner]:
@@ -148,7 +169,11 @@ def main() -> int:
         name=f"{mp_cnn.name}, dense secret",
         chain=Chain(mp_cnn.chain.log_n, mp_cnn.chain.q, MORE_SPECIAL),
     )
-    parts = {"ark": lists_of_ark(options.seconds), "kds": published_key_bytes()}
+    parts = {
+        "ark": lists_of_ark(options.seconds),
+        "kds": published_key_bytes(),
+        "kds_keysets": published_keysets(),
+    }
     programs = {
         "mp_cnn": mp_cnn,
         "mp_cnn_dense": dense,

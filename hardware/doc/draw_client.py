@@ -117,7 +117,7 @@ def blocks() -> str:
         arrow("M195 90H220"),
         arrow("M170 165H220"),
         arrow("M370 40H400V100H430"),
-        arrow("M370 90H400"),
+        '<path d="M370 90H400" stroke="#444"/>',
         arrow("M370 170H430"),
         arrow("M680 70H640V100H600"),
         arrow("M600 170H680"),

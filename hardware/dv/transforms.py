@@ -4,7 +4,7 @@ from pipe_twiddles import reversed_bits, root
 
 
 def forward(coefficients: list[int], q: int) -> list[int]:
-    """Evaluation i is the value at `psi^(2 brv(i) + 1)`, by the textbook recursion over `X^n - r^2 = (X^(n/2) - r)(X^(n/2) + r)`."""
+    """Values at `psi^(2 brv(i) + 1)`: `X^n - r^2 = (X^(n/2) - r)(X^(n/2) + r)`, recursively."""
     log_n = (len(coefficients) - 1).bit_length()
     psi = root(q, log_n)
 
@@ -36,3 +36,21 @@ def packed(words: list[int], width: int) -> int:
 def unpacked(vector: int, width: int, lanes: int) -> list[int]:
     """The lanes of a vector."""
     return [vector >> width * i & (1 << width) - 1 for i in range(lanes)]
+
+
+def inverse(evaluations: list[int], q: int) -> list[int]:
+    """The coefficients of a polynomial that takes these values."""
+    n = len(evaluations)
+    log_n = (n - 1).bit_length()
+    psi, half = root(q, log_n), pow(2, -1, q)
+
+    def join(words: list[int], exponent: int) -> list[int]:
+        if len(words) == 1:
+            return words
+        middle = len(words) // 2
+        plus, minus = join(words[:middle], exponent // 2), join(words[middle:], exponent // 2 + n)
+        r = pow(psi, -(exponent // 2), q) * half % q
+        low = [(a + b) * half % q for a, b in zip(plus, minus, strict=True)]
+        return low + [(a - b) * r % q for a, b in zip(plus, minus, strict=True)]
+
+    return join(evaluations, n)

@@ -37,7 +37,13 @@ module client_core #(
     output logic        busy_o,
     output logic        error_o
 );
-  import client_pass_pkg::*;
+  localparam logic [2:0] LoadMessage = client_pass_pkg::LoadMessage;
+  localparam logic [2:0] AnswerC1 = client_pass_pkg::AnswerC1;
+  localparam logic [2:0] AnswerC0 = client_pass_pkg::AnswerC0;
+  localparam logic [2:0] LoadC0 = client_pass_pkg::LoadC0;
+  localparam logic [2:0] LoadC1 = client_pass_pkg::LoadC1;
+  localparam logic [2:0] MultiplySecret = client_pass_pkg::MultiplySecret;
+  localparam logic [2:0] AnswerPlain = client_pass_pkg::AnswerPlain;
 
   // Object of public keys in crates/rlwe/src/public_key.rs, 3 << 40: words 13 and 14 of the state.
   localparam logic [63:0] PublicKeyStream = 64'd3 << 40;
@@ -231,8 +237,8 @@ module client_core #(
   always_ff @(posedge clk_i) pass_parity_q <= {pass_parity_q[0], ^pass_read_line};
   for (genvar m = 0; m < 3; m++) begin : gen_memory
     logic [1:0] read, write;
-    logic [1:0][LineBits-2:0] read_address, write_address;
-    logic [1:0][239:0] write_data;
+    logic [2*(LineBits-1)-1:0] read_address, write_address;  // of both banks
+    logic [479:0] write_data;
     always_comb begin
       read = ntt_read;
       read_address = ntt_read_address;

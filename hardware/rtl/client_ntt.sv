@@ -145,7 +145,7 @@ module client_ntt #(
   logic [1:0] distance_core_q;
   always_ff @(posedge clk_i) distance_core_q <= distance_core;
   for (genvar m = 0; m < 3; m++) begin : gen_core
-    logic [3:0][59:0] low_q, high_q, low, high;
+    logic [239:0] low_q, high_q, low, high;
     always_ff @(posedge clk_i) begin
       low_q  <= read_data_i[m][parity_core];
       high_q <= read_data_i[m][!parity_core];

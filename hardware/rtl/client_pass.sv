@@ -46,7 +46,13 @@ module client_pass #(
     output logic [2:0][LogN-3:0]      write_line_o,
     output logic [2:0][239:0]         write_data_o
 );
-  import client_pass_pkg::*;
+  localparam logic [2:0] LoadMessage = client_pass_pkg::LoadMessage;
+  localparam logic [2:0] AnswerC1 = client_pass_pkg::AnswerC1;
+  localparam logic [2:0] AnswerC0 = client_pass_pkg::AnswerC0;
+  localparam logic [2:0] LoadC0 = client_pass_pkg::LoadC0;
+  localparam logic [2:0] LoadC1 = client_pass_pkg::LoadC1;
+  localparam logic [2:0] MultiplySecret = client_pass_pkg::MultiplySecret;
+  localparam logic [2:0] AnswerPlain = client_pass_pkg::AnswerPlain;
 
   // Cycles from acceptance to result: memory 2, choice of operands 1, product 7, sum 1.
   localparam int unsigned Result = 11;

@@ -83,14 +83,20 @@ module client_registers #(
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
-      {error_q, written_q, entropy_o, seed_o, s_axil_bvalid_o, s_axil_bresp_o} <= '0;
+      written_q <= '0;
+      entropy_o <= '0;
+      seed_o <= '0;
+      {error_q, s_axil_bvalid_o, s_axil_bresp_o} <= '0;
     end else begin
       error_q <= (error_q & ~cleared) | raised;
       if (write_entropy && !busy_i) begin
         entropy_o[32*address[4:2]+:32] <= data;
         written_q[address[4:2]] <= 1'b1;
       end
-      if (wipe_entropy_i) {entropy_o, written_q} <= '0;
+      if (wipe_entropy_i) begin
+        entropy_o <= '0;
+        written_q <= '0;
+      end
       if (write_seed && !busy_i) seed_o[32*address[4:2]+:32] <= data;
       if (write) begin
         s_axil_bvalid_o <= 1'b1;

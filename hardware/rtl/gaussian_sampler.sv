@@ -15,7 +15,7 @@ module gaussian_sampler #(
     output logic        valid_o,
     input  logic        ready_i
 );
-  import gaussian_pkg::Bound;
+  localparam int unsigned Bound = gaussian_pkg::Bound;
 
   logic [Bound-1:0] reached, reached_q;
   logic negative_q, compared_q, moves;

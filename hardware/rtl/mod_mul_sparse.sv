@@ -22,52 +22,58 @@ module mod_mul_sparse #(
   localparam int unsigned Fold3 = Width + 1;
 
   logic [  Width-1:0] a1_q, b1_q;
-  logic [2*Width-1:0] product2_q, product3_q;
-  logic [  Fold1-1:0] folded4_q;
-  logic [  Fold2-1:0] folded5_q;
+  logic [2*Width-1:0] product2, product2_q;
+  // Words cut at bit Width, where the next fold takes them.
+  logic [Width-1:0] low3_q, low4_q, low5_q, high3_q;
+  logic [Fold1-Width-1:0] high4_q;
+  logic [Fold2-Width-1:0] high5_q;
   logic [  Fold3-1:0] folded6_q;
   logic [SelWidth-1:0] sel1_q, sel2_q, sel3_q, sel4_q, sel5_q, sel6_q;
-  logic [127:0] folded4, folded5, folded6;
+  logic [Fold1-1:0] folded4;
+  logic [Fold2-1:0] folded5;
+  logic [Fold3-1:0] folded6;
   logic [Width:0] reduced7;
 
-  // h c 2^shift of the selected modulus. Three operands are selected, each from constant shifts, and added.
-  function automatic logic [127:0] times_c(input logic [SelWidth-1:0] sel, input logic [127:0] h);
-    logic [127:0] high, low, one;
-    {high, low, one} = '0;
+  function automatic logic [Width-1:0] modulus_of(input logic [SelWidth-1:0] sel);
+    modulus_of = '0;
     for (int unsigned i = 0; i < Count; i++) begin
       if (Count == 1 || sel == SelWidth'(i)) begin
-        high = h << (Moduli[19*i+13+:6] + Moduli[19*i+:6]);
-        low  = h << (Moduli[19*i+7+:6] + Moduli[19*i+:6]);
-        if (Moduli[19*i+6]) low = -low;
-        one = h << Moduli[19*i+:6];
-      end
-    end
-    times_c = high + low - one;
-  endfunction
-
-  function automatic logic [Width-1:0] modulus(input logic [SelWidth-1:0] sel);
-    modulus = '0;
-    for (int unsigned i = 0; i < Count; i++) begin
-      if (Count == 1 || sel == SelWidth'(i)) begin
-        modulus = Width'(sparse_moduli_pkg::modulus(Moduli[19*i+:19], Width));
+        modulus_of = Width'(sparse_moduli_pkg::modulus(Moduli[19*i+:19], Width));
       end
     end
   endfunction
 
-  assign folded4 = times_c(sel3_q, 128'(product3_q[2*Width-1:Width])) + 128'(product3_q[Width-1:0]);
-  assign folded5 = times_c(sel4_q, 128'(folded4_q[Fold1-1:Width])) + 128'(folded4_q[Width-1:0]);
-  assign folded6 = times_c(sel5_q, 128'(folded5_q[Fold2-1:Width])) + 128'(folded5_q[Width-1:0]);
-  assign reduced7 = folded6_q - {1'b0, modulus(sel6_q)};
+  sparse_fold #(
+      .Width(Width), .HighWidth(Width), .SumWidth(Fold1), .Count(Count), .SelWidth(SelWidth), .Moduli(Moduli)
+  ) u_fold4 (
+      .sel_i(sel3_q), .high_i(high3_q), .low_i(low3_q), .r_o(folded4)
+  );
+  sparse_fold #(
+      .Width(Width), .HighWidth(Fold1 - Width), .SumWidth(Fold2), .Count(Count), .SelWidth(SelWidth), .Moduli(Moduli)
+  ) u_fold5 (
+      .sel_i(sel4_q), .high_i(high4_q), .low_i(low4_q), .r_o(folded5)
+  );
+  sparse_fold #(
+      .Width(Width), .HighWidth(Fold2 - Width), .SumWidth(Fold3), .Count(Count), .SelWidth(SelWidth), .Moduli(Moduli)
+  ) u_fold6 (
+      .sel_i(sel5_q), .high_i(high5_q), .low_i(low5_q), .r_o(folded6)
+  );
+  tiled_mul #(
+      .Width(Width)
+  ) u_product (
+      .a_i(a1_q), .b_i(b1_q), .p_o(product2)
+  );
+  assign reduced7 = folded6_q - {1'b0, modulus_of(sel6_q)};
 
   always_ff @(posedge clk_i) begin
     if (en_i) begin
       {a1_q, b1_q, sel1_q} <= {a_i, b_i, sel_i};
-      product2_q <= (2 * Width)'(a1_q) * (2 * Width)'(b1_q);
-      product3_q <= product2_q;
-      folded4_q  <= folded4[Fold1-1:0];
-      folded5_q  <= folded5[Fold2-1:0];
-      folded6_q  <= folded6[Fold3-1:0];
-      c_o        <= reduced7[Width] ? folded6_q[Width-1:0] : reduced7[Width-1:0];
+      product2_q <= product2;
+      {high3_q, low3_q} <= product2_q;
+      {high4_q, low4_q} <= folded4;
+      {high5_q, low5_q} <= folded5;
+      folded6_q <= folded6;
+      c_o <= reduced7[Width] ? folded6_q[Width-1:0] : reduced7[Width-1:0];
       {sel2_q, sel3_q, sel4_q, sel5_q, sel6_q} <= {sel1_q, sel2_q, sel3_q, sel4_q, sel5_q};
     end
   end

@@ -38,26 +38,16 @@ module modulus_raise #(
     end
   endfunction
 
-  // h c 2^shift, h short.
-  function automatic logic [Width-1:0] times_c(input logic [SelWidth-1:0] sel, input logic [High-1:0] h);
-    logic [Width-1:0] high, low, one;
-    {high, low, one} = '0;
-    for (int unsigned i = 0; i < Count; i++) begin
-      if (Count == 1 || sel == SelWidth'(i)) begin
-        high = Width'(h) << (Moduli[19*i+13+:6] + Moduli[19*i+:6]);
-        low  = Width'(h) << (Moduli[19*i+7+:6] + Moduli[19*i+:6]);
-        if (Moduli[19*i+6]) low = -low;
-        one = Width'(h) << Moduli[19*i+:6];
-      end
-    end
-    times_c = high + low - one;
-  endfunction
-
   logic [Wide-1:0] scaled1_q;
-  logic [Width:0] folded2_q, reduced2;
+  logic [Width:0] folded1, folded2_q, reduced2;
   logic [Width-1:0] canonical3_q, correction1_q, correction2_q, correction3_q, difference3;
   logic [SelWidth-1:0] sel1_q, sel2_q, sel3_q;
 
+  sparse_fold #(
+      .Width(Width), .HighWidth(High), .SumWidth(Width + 1), .Count(Count), .SelWidth(SelWidth), .Moduli(Moduli)
+  ) u_fold (
+      .sel_i(sel1_q), .high_i(scaled1_q[Wide-1:Width]), .low_i(scaled1_q[Width-1:0]), .r_o(folded1)
+  );
   assign reduced2 = folded2_q - {1'b0, modulus(sel2_q)};
   mod_add #(
       .Width(Width), .Subtract(1'b1)
@@ -69,7 +59,7 @@ module modulus_raise #(
     if (en_i) begin
       scaled1_q <= scaled(sel_i, y_i);
       correction1_q <= centre_i && {1'b0, y_i[59:30]} >= threshold_i ? Width'(scaled(sel_i, row_modulus_i)) : '0;
-      folded2_q <= {1'b0, times_c(sel1_q, scaled1_q[Wide-1:Width])} + {1'b0, scaled1_q[Width-1:0]};
+      folded2_q <= folded1;
       canonical3_q <= reduced2[Width] ? folded2_q[Width-1:0] : reduced2[Width-1:0];
       x_o <= difference3;
       {correction2_q, correction3_q} <= {correction1_q, correction2_q};

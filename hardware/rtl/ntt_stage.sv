@@ -21,18 +21,32 @@ module ntt_stage #(
     input  logic [(Lanes-1)*Width-1:0]   twiddles_i,
     output logic [      Lanes*Width-1:0] data_o
 );
-  logic [LogLanes:0][Lanes*Width-1:0] data;
-  logic [LogLanes:0][(Lanes-1)*Width-1:0] twiddles;
   logic [LogLanes:0] inverse;
   logic [LogLanes:0][SelWidth-1:0] sel;
+  logic [LogLanes:0][(Lanes-1)*Width-1:0] twiddles;
 
-  assign data[0] = data_i;
   assign twiddles[0] = twiddles_i;
   assign inverse[0] = inverse_i;
   assign sel[0] = sel_i;
-  assign data_o = data[LogLanes];
+
+  // Words before layer x, and after the last one.
+  for (genvar x = 0; x <= LogLanes; x++) begin : gen_level
+    for (genvar l = 0; l < Lanes; l++) begin : gen_lane
+      logic [Width-1:0] word;
+      if (x == 0) begin : gen_in
+        assign word = data_i[Width*l+:Width];
+      end
+      if (x == LogLanes) begin : gen_out
+        assign data_o[Width*l+:Width] = word;
+      end
+    end
+  end
 
   for (genvar x = 0; x < LogLanes; x++) begin : gen_layer
+    for (genvar e = 0; e < Lanes - 1; e++) begin : gen_twiddle
+      logic [Width-1:0] word;
+      assign word = twiddles[x][Width*e+:Width];
+    end
     for (genvar p = 0; p < Lanes / 2; p++) begin : gen_pair
       localparam int unsigned Below = p % (1 << x);
       localparam int unsigned Above = p >> x;
@@ -42,18 +56,18 @@ module ntt_stage #(
       localparam int unsigned Forward = (1 << x) - 1 + Below;
       localparam int unsigned Inverse = (1 << Group) - 1 + reversed(Above, Group);
       logic [Width-1:0] w;
-      assign w = inverse[x] ? twiddles[x][Inverse*Width+:Width] : twiddles[x][Forward*Width+:Width];
+      assign w = inverse[x] ? gen_layer[x].gen_twiddle[Inverse].word : gen_layer[x].gen_twiddle[Forward].word;
       butterfly #(
           .Width(Width), .Count(Count), .SelWidth(SelWidth), .FoldWidth(FoldWidth), .Moduli(Moduli)
       ) u_butterfly (
           .clk_i, .rst_ni, .en_i,
           .inverse_i(inverse[x]),
           .sel_i(sel[x]),
-          .a_i(data[x][Top*Width+:Width]),
-          .b_i(data[x][Bottom*Width+:Width]),
+          .a_i(gen_level[x].gen_lane[Top].word),
+          .b_i(gen_level[x].gen_lane[Bottom].word),
           .w_i(w),
-          .x_o(data[x+1][Top*Width+:Width]),
-          .y_o(data[x+1][Bottom*Width+:Width])
+          .x_o(gen_level[x+1].gen_lane[Top].word),
+          .y_o(gen_level[x+1].gen_lane[Bottom].word)
       );
     end
     if (x + 1 < LogLanes) begin : gen_next

@@ -98,10 +98,12 @@ module uniform_sampler #(
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
-      {write_q, read_q, full_q, candidate_q, seeking_q, attempt_q, chunk_q, taken_q} <= '0;
+      full_q <= '0;
+      {write_q, read_q, candidate_q, seeking_q, attempt_q, chunk_q, taken_q} <= '0;
     end else if (start_i) begin
-      {write_q, read_q, full_q, candidate_q, seeking_q, attempt_q, chunk_q, taken_q} <= '0;
+      full_q <= '0;
       attempt_q <= 8'd1;
+      {write_q, read_q, candidate_q, seeking_q, chunk_q, taken_q} <= '0;
     end else begin
       if (write) write_q <= write_q + 1;
       if (write && write_q[6:0] == '1) full_q[write_q[7]] <= 1'b1;

@@ -4,7 +4,7 @@ use keywright_ckks::{CkksParameters, Complex64};
 use numpy::{Element, PyArray1, PyArrayMethods};
 use pyo3::prelude::*;
 
-use crate::errors::Failure;
+use crate::errors::{Failure, Refusal};
 
 /// A vector or a scalar of numbers.
 pub(crate) enum Numbers {
@@ -23,7 +23,7 @@ fn contiguous<T: Element + Clone>(array: &Bound<'_, PyAny>, dtype: &str) -> Resu
 
 impl Numbers {
     /// # Errors
-    /// [`Failure::Values`] for more than one dimension and for what is not a number.
+    /// [`Refusal::Values`] for more than one dimension and for what is not a number.
     pub(crate) fn from_python(values: &Bound<'_, PyAny>) -> Result<Self, Failure> {
         let py = values.py();
         let array = py.import("numpy")?.call_method1("asarray", (values,))?;
@@ -32,9 +32,10 @@ impl Numbers {
         let kind: char = dtype.getattr("kind")?.extract()?;
         if !matches!(kind, 'b' | 'i' | 'u' | 'f' | 'c') {
             let name = dtype.str()?;
-            return Err(Failure::Values(format!(
+            return Err(Refusal::Values(format!(
                 "values of dtype {name} are not numbers; pass integers, floats or complex"
-            )));
+            ))
+            .into());
         }
         match (dimensions, kind) {
             (0, 'c') => Ok(Self::ComplexScalar(array.call_method0("item")?.extract()?)),
@@ -48,9 +49,10 @@ impl Numbers {
             (1, _) => contiguous(&array, "float64").map(Self::Real),
             _ => {
                 let shape = array.getattr("shape")?.str()?.to_string();
-                Err(Failure::Values(format!(
+                Err(Refusal::Values(format!(
                     "values have shape {shape}; pass a vector, for instance values.ravel()"
-                )))
+                ))
+                .into())
             }
         }
     }
@@ -59,7 +61,9 @@ impl Numbers {
     pub(crate) fn vector(values: &Bound<'_, PyAny>) -> Result<Self, Failure> {
         match Self::from_python(values)? {
             numbers @ (Self::Real(_) | Self::Complex(_)) => Ok(numbers),
-            _ => Err(Failure::Values("values are a scalar; pass a vector, for instance [value]".into())),
+            _ => {
+                Err(Refusal::Values("values are a scalar; pass a vector, for instance [value]".into()).into())
+            }
         }
     }
 
@@ -67,9 +71,10 @@ impl Numbers {
     pub(crate) fn real_vector(values: &Bound<'_, PyAny>) -> Result<Vec<f64>, Failure> {
         match Self::vector(values)? {
             Self::Real(values) => Ok(values),
-            _ => Err(Failure::Values(
+            _ => Err(Refusal::Values(
                 "values are complex; this packing takes real ones, for instance values.real".into(),
-            )),
+            )
+            .into()),
         }
     }
 }
@@ -80,6 +85,6 @@ pub(crate) fn log_slots(parameters: &CkksParameters, slots: Option<usize>) -> Re
     match slots {
         None => Ok(parameters.max_log_slots()),
         Some(slots) if slots.is_power_of_two() && slots <= max => Ok(slots.ilog2()),
-        Some(slots) => Err(Failure::Slots { slots, max }),
+        Some(slots) => Err(Refusal::Slots { slots, max }.into()),
     }
 }

@@ -8,7 +8,7 @@ use keywright_bench::{
 };
 use pyo3::prelude::*;
 
-use crate::errors::Failure;
+use crate::errors::{Failure, Refusal};
 use crate::pool::compute_detached;
 
 /// How long the thread of the interpreter waits for a message before it looks for signals.
@@ -115,7 +115,7 @@ fn measure<T: Send>(
         };
         let measured = py.detach(|| worker.join());
         forwarded?;
-        measured.unwrap_or_else(|_| Err(Failure::Values("a measurement ended abnormally".into())))
+        measured.unwrap_or_else(|_| Err(Refusal::Values("a measurement ended abnormally".into()).into()))
     })
 }
 

@@ -5,7 +5,7 @@ use numpy::{PyArray1, PyArrayMethods};
 use pyo3::prelude::*;
 
 use crate::bfv_ciphertext::PyBfvCiphertext;
-use crate::errors::Failure;
+use crate::errors::{Failure, Refusal};
 
 /// A vector or a scalar of integers: anything that `numpy.asarray` takes.
 pub(crate) enum Integers {
@@ -15,7 +15,7 @@ pub(crate) enum Integers {
 
 impl Integers {
     /// # Errors
-    /// [`Failure::Values`] for what is not a vector or scalar of integers that fit 64 bits.
+    /// [`Refusal::Values`] for what is not a vector or scalar of integers that fit 64 bits.
     pub(crate) fn from_python(values: &Bound<'_, PyAny>) -> Result<Self, Failure> {
         let py = values.py();
         let array = py.import("numpy")?.call_method1("asarray", (values,))?;
@@ -25,22 +25,23 @@ impl Integers {
         let kind: char = dtype.getattr("kind")?.extract()?;
         if !matches!(kind, 'b' | 'i' | 'u') && size > 0 {
             let name = dtype.str()?;
-            return Err(Failure::Values(format!(
+            return Err(Refusal::Values(format!(
                 "values of dtype {name} are not integers of 64 bits; round floats first, for instance values.round().astype(int)"
-            )));
+            )).into());
         }
         if dimensions > 1 {
             let shape = array.getattr("shape")?.str()?.to_string();
-            return Err(Failure::Values(format!(
+            return Err(Refusal::Values(format!(
                 "values have shape {shape}; pass a vector, for instance values.ravel()"
-            )));
+            ))
+            .into());
         }
         let converted = array.call_method1("astype", ("int64",))?.call_method1("reshape", (size,))?;
         let vector = converted.cast::<PyArray1<i64>>().map_err(PyErr::from)?;
         let vector = vector.to_vec().map_err(PyErr::from)?;
         // Unsigned numbers from 2^63 on have become negative.
         if kind == 'u' && vector.iter().any(|&v| v < 0) {
-            return Err(Failure::Values("values are above 2^63; no plaintext modulus is".into()));
+            return Err(Refusal::Values("values are above 2^63; no plaintext modulus is".into()).into());
         }
         match (dimensions, &vector[..]) {
             (0, &[value]) => Ok(Self::Scalar(value)),
@@ -63,7 +64,7 @@ pub(crate) fn packing(parameters: &BfvParameters, name: Option<&str>) -> Result<
         None => Ok(parameters.default_packing()),
         Some("slots") => Ok(Packing::Slots),
         Some("coefficients") => Ok(Packing::Coefficients),
-        Some(other) => Err(Failure::Packing(other.into())),
+        Some(other) => Err(Refusal::Packing(other.into()).into()),
     }
 }
 

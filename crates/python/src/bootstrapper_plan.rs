@@ -1,4 +1,4 @@
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use keywright_circuits::CircuitError;
@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::array::log_slots;
-use crate::errors::Failure;
+use crate::errors::{Failure, Refusal};
 use crate::key_parameters::KeyParameters;
 use crate::key_spec::PyKeySpec;
 use crate::parameters::PyParameters;
@@ -89,7 +89,7 @@ fn parse_budget(budget: PyKeyBudget) -> Result<KeyBudget, Failure> {
         PyKeyBudget::Name(name) => match name.as_str() {
             "fastest" => Ok(KeyBudget::Fastest),
             "fewest" => Ok(KeyBudget::Fewest),
-            _ => Err(Failure::KeyBudget(name)),
+            _ => Err(Refusal::KeyBudget(name).into()),
         },
     }
 }
@@ -98,7 +98,7 @@ fn parse_values(name: &str) -> Result<Values, Failure> {
     match name {
         "complex" => Ok(Values::Complex),
         "real" => Ok(Values::Real),
-        other => Err(Failure::SlotValues(other.into())),
+        other => Err(Refusal::SlotValues(other.into()).into()),
     }
 }
 
@@ -120,7 +120,7 @@ fn parse_digits(alpha: Alpha, parameters: &Parameters) -> Result<Digits, Failure
         "dynamic_dropped" => Ok(Digits::Dynamic { dropped_primes: true }),
         _ => {
             let known = "a number, \"maximum\", \"dynamic\" or \"dynamic_dropped\"";
-            Err(Failure::Choice { argument: "alpha", value: name, known })
+            Err(Refusal::Choice { argument: "alpha", value: name, known }.into())
         }
     }
 }
@@ -141,7 +141,7 @@ fn parse_key_levels(name: &str) -> Result<KeyLevels, Failure> {
         "top" => Ok(KeyLevels::Top),
         other => {
             let known = "\"needed\" or \"top\"";
-            Err(Failure::Choice { argument: "key_levels", value: other.into(), known })
+            Err(Refusal::Choice { argument: "key_levels", value: other.into(), known }.into())
         }
     }
 }
@@ -150,7 +150,7 @@ fn parse_order(name: &str) -> Result<Order, Failure> {
     match name {
         "slots_to_coeffs_first" => Ok(Order::SlotsToCoeffsFirst),
         "mod_raise_first" => Ok(Order::ModRaiseFirst),
-        other => Err(Failure::StageOrder(other.into())),
+        other => Err(Refusal::StageOrder(other.into()).into()),
     }
 }
 
@@ -158,7 +158,7 @@ fn parse_order(name: &str) -> Result<Order, Failure> {
 fn parse_iterations(count: usize, log_precision: Option<u32>) -> Result<Option<Iterations>, Failure> {
     match (count, log_precision) {
         (1, None) => Ok(None),
-        (1, Some(_)) | (_, None) => Err(Failure::LogPrecision { iterations: count }),
+        (1, Some(_)) | (_, None) => Err(Refusal::LogPrecision { iterations: count }.into()),
         (count, Some(log_precision)) => Ok(Some(Iterations { count, log_precision })),
     }
 }
@@ -370,6 +370,16 @@ impl PyBootstrapperPlan {
     fn key_groups(&self) -> Vec<(&'static str, usize, Vec<u64>, usize)> {
         let groups = self.plan.key_groups(self.parameters.0.rlwe().log_n()).into_iter();
         groups.map(|group| (group.stage.name(), group.level, group.elements, group.count)).collect()
+    }
+
+    /// The same plan with the diagonals at each of these levels encoded for those special primes, for keys that follow a plan: what
+    /// `PlanExecution.bootstrapper_plans` does.
+    ///
+    /// Args:
+    ///     special: by level, indices of primes, counted through q_0 .. q_L, p_0, ...; a `Bootstrapper` checks them.
+    fn with_special_primes(&self, special: BTreeMap<usize, Vec<usize>>) -> Self {
+        let plan = Arc::new((*self.plan).clone().with_special_primes(&special));
+        Self { plan, parameters: self.parameters.clone(), ..*self }
     }
 
     /// The keys to and from an ephemeral secret, which have one way to be used.

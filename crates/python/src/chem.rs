@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 
 use crate::bfv_ciphertext::PyBfvCiphertext;
 use crate::ciphertext::PyCiphertext;
-use crate::errors::Failure;
+use crate::errors::{Failure, Refusal};
 use crate::key_parameters::KeyParameters;
 use crate::pool::{compute, compute_detached};
 use crate::public_key::PyPublicKey;
@@ -90,7 +90,7 @@ impl PyChemEncryptor {
         entropy: Option<[u8; 32]>,
     ) -> Result<Self, Failure> {
         if acknowledge != ACKNOWLEDGEMENT {
-            return Err(Failure::Insecure(ACKNOWLEDGEMENT));
+            return Err(Refusal::Insecure(ACKNOWLEDGEMENT).into());
         }
         let (key, rng) = (public_key.get(), rng(entropy)?);
         let level = level.unwrap_or(key.parameters.rlwe().max_level());
@@ -220,7 +220,7 @@ impl PyChemDistinguisher {
     #[new]
     fn new(py: Python<'_>, known: Vec<Made>) -> Result<Self, Failure> {
         py.detach(|| {
-            let none = || Failure::Values("no ciphertext to learn from".into());
+            let none = || Refusal::Values("no ciphertext to learn from".into());
             let parameters = known.first().ok_or_else(none)?.parameters().clone();
             for ciphertext in &known {
                 parameters.require_same(ciphertext.parameters(), "one ciphertext", "another")?;

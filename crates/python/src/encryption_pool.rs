@@ -16,7 +16,7 @@ use crate::bfv_ciphertext::PyBfvCiphertext;
 use crate::bfv_operand::{self, Integers};
 use crate::bfv_seeded_ciphertext::PyBfvSeededCiphertext;
 use crate::ciphertext::PyCiphertext;
-use crate::errors::Failure;
+use crate::errors::{Failure, Refusal};
 use crate::key_parameters::KeyParameters;
 use crate::pool::{compute, compute_detached};
 use crate::public_key::PyPublicKey;
@@ -135,7 +135,7 @@ impl PyEncryptionPool {
             "encrypt" => WhenEmpty::Encrypt,
             "block" => WhenEmpty::Block,
             "error" => WhenEmpty::Error,
-            other => return Err(Failure::WhenEmpty(other.into())),
+            other => return Err(Refusal::WhenEmpty(other.into()).into()),
         };
         let file = match (file, file_key.map(Zeroizing::new)) {
             (None, None) => None,
@@ -143,7 +143,7 @@ impl PyEncryptionPool {
                 let capacity = file_capacity.unwrap_or(capacity as u64);
                 Some(PoolFileOptions { path, key, capacity, register })
             }
-            _ => return Err(Failure::FileKey),
+            _ => return Err(Refusal::FileKey.into()),
         };
         let parameters = match &key {
             Key::Public(key) => key.get().parameters.clone(),
@@ -269,7 +269,7 @@ impl PyEncryptionPool {
         let log_slots = log_slots(self.parameters.ckks()?, slots)?;
         on!(self, pool => scalars(py, self.parameters.ckks()?, pool, &[value], log_slots))?
             .pop()
-            .ok_or_else(|| Failure::Values("no value".into()))
+            .ok_or_else(|| Refusal::Values("no value".into()).into())
     }
 
     /// Encrypts every number of a vector by itself, as `encrypt_scalar` does. All are checked before an entry is taken.

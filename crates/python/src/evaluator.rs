@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 
 use crate::array::Numbers;
 use crate::ciphertext::PyCiphertext;
-use crate::errors::Failure;
+use crate::errors::{Failure, Refusal};
 use crate::evaluation_keys::PyEvaluationKeys;
 use crate::key_parameters::KeyParameters;
 use crate::linear_transform::PyLinearTransform;
@@ -293,7 +293,7 @@ impl PyEvaluator {
         let inputs = one_or_more::<PyCiphertext>(a)?;
         let transforms = one_or_more::<PyLinearTransform>(transform)?;
         if inputs.len() != transforms.len() {
-            return Err(Failure::Inputs { ciphertexts: inputs.len(), transforms: transforms.len() });
+            return Err(Refusal::Inputs { ciphertexts: inputs.len(), transforms: transforms.len() }.into());
         }
         self.run(py, |evaluator| {
             let pairs: Vec<_> =
@@ -333,7 +333,7 @@ impl PyEvaluator {
                 let (a, b) = interval.unwrap_or((-1.0, 1.0));
                 Basis::chebyshev(a, b)?
             }
-            other => return Err(Failure::Basis(other.into())),
+            other => return Err(Refusal::Basis(other.into()).into()),
         };
         self.run(py, |evaluator| {
             let plan = PolynomialPlan::new(&Polynomial::new(basis, coefficients)?);

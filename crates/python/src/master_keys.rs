@@ -279,7 +279,7 @@ impl PyDerivation {
 ///     DerivationError: the master keys do not reach a target.
 ///     ParameterError: an element that is even or above 2N, another ring degree, another number of hops.
 #[pyfunction]
-#[pyo3(signature = (log_n, masters, targets, max_hops=MAX_HOPS))]
+#[pyo3(signature = (log_n, masters, targets, max_hops=255))]
 pub(crate) fn derivation_tree(
     py: Python<'_>,
     log_n: u32,
@@ -287,6 +287,7 @@ pub(crate) fn derivation_tree(
     targets: Vec<u64>,
     max_hops: usize,
 ) -> Result<Vec<(u64, u64, u64, usize)>, Failure> {
+    const { assert!(MAX_HOPS == 255, "the default") };
     if !(keywright_ring::MIN_LOG_N..=keywright_ring::MAX_LOG_N).contains(&log_n) {
         return Err(keywright_ring::RingError::Degree(log_n).into());
     }

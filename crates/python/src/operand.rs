@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 
 use crate::array::Numbers;
 use crate::ciphertext::PyCiphertext;
-use crate::errors::Failure;
+use crate::errors::{Failure, Refusal};
 
 pub(crate) enum Operand {
     Ciphertext(Py<PyCiphertext>),
@@ -25,9 +25,10 @@ impl Operand {
 fn encode(a: &Ciphertext, numbers: &Numbers, scale: f64) -> Result<Plaintext, Failure> {
     let complex = |values: &[Complex64]| match a.packing {
         Packing::Slots { log_slots } => Ok(a.parameters.encode(values, log_slots, a.level(), scale)?),
-        Packing::Coefficients => Err(Failure::Values(
+        Packing::Coefficients => Err(Refusal::Values(
             "values are complex; coefficients take real ones, for instance values.real".into(),
-        )),
+        )
+        .into()),
     };
     let everywhere = |value: Complex64| match a.packing {
         Packing::Slots { log_slots } => complex(&vec![value; 1 << log_slots]),

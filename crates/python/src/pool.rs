@@ -6,7 +6,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use pyo3::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
-use crate::errors::Failure;
+use crate::errors::{Failure, Refusal};
 
 /// More threads than any machine can use here: the limbs of one operation.
 pub(crate) const MAX_THREADS: usize = 256;
@@ -23,7 +23,7 @@ static POOL: RwLock<Option<Started>> = RwLock::new(None);
 fn start(count: usize) -> Result<Arc<ThreadPool>, Failure> {
     let builder = ThreadPoolBuilder::new().num_threads(count).thread_name(|i| format!("keywright-{i}"));
     let pool =
-        Arc::new(builder.build().map_err(|error| Failure::Threads { count, reason: error.to_string() })?);
+        Arc::new(builder.build().map_err(|error| Refusal::Threads { count, reason: error.to_string() })?);
     let started = Started { process: process::id(), pool: pool.clone() };
     let before = POOL.write().unwrap_or_else(PoisonError::into_inner).replace(started);
     if let Some(before) = before.filter(|before| before.process != process::id()) {
@@ -76,7 +76,9 @@ where
 #[pyo3(signature = (n=None))]
 pub(crate) fn set_threads(py: Python<'_>, n: Option<usize>) -> Result<(), Failure> {
     if let Some(count) = n.filter(|n| !(1..=MAX_THREADS).contains(n)) {
-        return Err(Failure::Threads { count, reason: format!("use a number from 1 to {MAX_THREADS}") });
+        return Err(
+            Refusal::Threads { count, reason: format!("use a number from 1 to {MAX_THREADS}") }.into()
+        );
     }
     py.detach(|| start(n.unwrap_or(0)))?;
     Ok(())

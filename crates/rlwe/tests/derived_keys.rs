@@ -1,6 +1,6 @@
 //! Keys derived from master keys against their definition: the error of every row, and of what is rotated with them, inside the
 //! derived bounds.
-#![expect(clippy::unwrap_used, reason = "tests")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use keywright_ring::{
     Evaluation, Poly, RingError, Seed, StreamId, galois_inverse, rotation_element, sampling::SecretRng,
@@ -277,6 +277,8 @@ fn what_cannot_be_is_refused() {
     let error = other.generate_specs(&foreign, rng(9), &[]).unwrap_err();
     assert!(matches!(error, RlweError::MixedParameters { .. }));
     assert!(matches!(MasterParameters::new(&parameters, vec![]), Err(RlweError::Count { .. })));
+    let many = MasterParameters::from_bits(&parameters, &[55; 33]);
+    assert!(matches!(many, Err(RlweError::Count { count: 33, .. })));
     let taken = parameters.literal().q[1];
     let repeated = MasterParameters::new(&parameters, vec![taken]).unwrap_err();
     assert!(matches!(repeated, RlweError::Ring(RingError::Repeated(_))));

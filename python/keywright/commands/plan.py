@@ -57,6 +57,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the plan that is shown key by key (default: optimal)",
     )
     parser.add_argument("--hops", type=int, default=2, choices=[1, 2, 3, 4], help="most hops (default: 2)")
+    parser.add_argument(
+        "--derived",
+        nargs="?",
+        const="",
+        metavar="BYTES",
+        help="let the server derive the Galois keys of the shown plan from master keys; the most bytes that "
+        "the client sends, as 600MB (default: the fewest that any master keys take)",
+    )
     parser.add_argument("--calibration", type=Path, help="samples for fitting activations of a model (.npy)")
     parser.add_argument("--preset", help="parameters of a model (default: the smallest that fit)")
     parser.add_argument(
@@ -93,13 +101,19 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     if options.out is not None:
         with new_file(options.out) as path:
             path.write_text(plan_file.to_json(chosen), encoding="utf-8")
+    derived = None if options.derived is None else _derive(chosen, model, options.derived)
+    if derived is not None:
+        rows.append(_derived_row(derived, model, every.seconds(model)))
     if terminal.json:
+        described = _described(chosen, model)
+        if derived is not None:
+            described["derived"] = _described_masters(derived)
         terminal.record(
             {
                 "program": program.digest,
                 "calibration": machine,
                 "strategies": rows,
-                "plan": _described(chosen, model),
+                "plan": described,
             }
         )
     else:
@@ -110,6 +124,8 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
             title=f"keys of {chosen.strategy}",
         )
         terminal.note(explain(chosen, model, every))
+        if derived is not None:
+            terminal.note(explain_derived(derived))
         if machine is None:
             terminal.note("times are of another machine: keywright calibrate measures this one")
     if options.picture is not None:
@@ -174,6 +190,60 @@ def explain(plan: planning.KeyPlan, model: planning.CostModel, every: planning.K
             f" No plan with keys for what the program needs is better by more than {100 * plan.gap:.1f} %."
         )
     return text
+
+
+def explain_derived(derived: planning.DerivedKeys) -> str:
+    """The master keys in words."""
+    return (
+        f"Number of master keys: {len(derived.masters)}, at level {derived.shape.level} of their chain, "
+        f"{derived.master_bytes / 1e6:,.1f} MB; extra primes: {len(derived.extra_bits)}. The client makes "
+        f"and sends {derived.sent_bytes / 1e6:,.1f} MB in {derived.client_seconds:.2f} s, keys that are not "
+        f"derived ({len(derived.direct)}) included. The server derives {derived.derived} keys in "
+        f"{derived.server_seconds:.2f} s on one thread, in at most {derived.depth} steps each, and holds "
+        f"{derived.stored_bytes / 1e6:,.1f} MB unless it forgets them. "
+        f"Masters: {', '.join(_name(automorphism) for automorphism in derived.masters)}."
+    )
+
+
+def _derive(plan: planning.KeyPlan, model: planning.CostModel, sent: str) -> planning.DerivedKeys:
+    planner = planning.DerivationPlanner(plan, model)
+    if sent:
+        return planner.best(parse_bytes(sent))
+    if not planner.priced:
+        return planner.best(float("inf"))
+    return planner.priced[0]
+
+
+def _derived_row(
+    derived: planning.DerivedKeys, model: planning.CostModel, every: float
+) -> dict[str, str | int | float | None]:
+    return {
+        **_row(derived.plan, model, every),
+        "name": f"{derived.plan.strategy}, derived",
+        "stored_bytes": derived.stored_bytes,
+        "sent_bytes": derived.sent_bytes,
+        "client_keygen_s": derived.client_seconds,
+        "noise_bits": round(derived.noise_bits, 2),
+        "gap": None,
+    }
+
+
+def _described_masters(derived: planning.DerivedKeys) -> dict[str, object]:
+    group = derived.plan.program.automorphisms
+    return {
+        "masters": [group.galois_element(automorphism) for automorphism in derived.masters],
+        "extra_bits": list(derived.extra_bits),
+        "chain_level": derived.shape.level,
+        "master_bytes": derived.master_bytes,
+        "sent_bytes": derived.sent_bytes,
+        "stored_bytes": derived.stored_bytes,
+        "client_s": derived.client_seconds,
+        "server_s": derived.server_seconds,
+        "direct_keys": len(derived.direct),
+        "derived": derived.derived,
+        "depth": derived.depth,
+        "noise_bits": round(derived.noise_bits, 2),
+    }
 
 
 def _load(options: argparse.Namespace) -> planning.Program:

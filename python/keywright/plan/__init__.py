@@ -4,6 +4,7 @@ from .basis import Basis, smallest_basis
 from .bound import LowerBound
 from .chain import Chain, Shape, published_bytes, shapes
 from .cost import DEFAULT_WEIGHTS, CostModel, SwitchCost, Weights
+from .derived import DerivationPlanner, DerivedKeys
 from .frontier import FrontierPoint, FrontierSearch
 from .galois import Automorphism, AutomorphismGroup
 from .key_plan import Hop, KeyPlan, PlannedKey
@@ -22,6 +23,8 @@ __all__ = [
     "Budget",
     "Chain",
     "CostModel",
+    "DerivationPlanner",
+    "DerivedKeys",
     "FrontierPoint",
     "FrontierSearch",
     "Group",

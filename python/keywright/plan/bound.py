@@ -14,13 +14,21 @@ then sum_u v_u is a lower bound, by weak duality of the relaxation in which a wa
 extent that it is taken. Budgets are raised in ascending order of levels, each as far as the keys allow;
 b_(a, L) grows with L, so that the key of the use's own level is the one that binds. In groups that can share
 a decomposition a way is charged only what its own products and division take, and the group the cheapest
-decomposition once. Where three hops or more are allowed there is a way of three hops that needs no key at
-all.
+decomposition once.
+Where three hops or more are allowed there is a way of three hops that needs no key at all, and this bound
+says little.
+
+Counting says something for any number of hops. Automorphisms commute, so m keys make at most C(m + h, h) - 1
+of them with h hops. For every level l the keys of levels from l up make all targets that are needed at such
+a level; let m_l be the fewest for which that is possible by count. The k-th highest key then has at least
+the highest level l with m_l >= k, and at least the bytes of the smallest key of that level. This holds
+whatever automorphisms have keys, and for any time.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
+from math import comb
 
 import numpy as np
 
@@ -88,6 +96,20 @@ class LowerBound:
             least = min(cost.alone for cost in found if cost is not None)
             self._uses.append(_Use(use.level, ((use.count * least, (None,)),)))
         self._uses.sort(key=lambda use: use.level)
+        self.counted_bytes = self._count(program, max_hops)
+        """No plan of so many hops has fewer bytes, by counting."""
+
+    def _count(self, program: Program, max_hops: int) -> float:
+        """Bytes of the fewest keys at each level that can make what is needed there."""
+        levels = sorted(program.highest_levels().values(), reverse=True)
+        total, keys = 0.0, 0
+        for made, level in enumerate(levels, 1):
+            while comb(keys + max_hops, max_hops) - 1 < made:
+                keys += 1
+                total += self._least_bytes(level)
+        if program.relinearizations:
+            total += self._least_bytes(max(use.level for use in program.relinearizations))
+        return total
 
     def combined(self, multiplier: float) -> float:
         """A lower bound of multiplier * bytes + seconds."""
@@ -112,7 +134,8 @@ class LowerBound:
 
     def stored_bytes(self, seconds: float) -> float:
         """No plan that takes at most these seconds has fewer bytes."""
-        return max(0.0, *((self.combined(m) - seconds) / m for m in self._multipliers(seconds)))
+        found = ((self.combined(m) - seconds) / m for m in self._multipliers(seconds))
+        return max(self.counted_bytes, *found)
 
     def seconds(self, stored_bytes: float) -> float:
         """No plan of at most these bytes takes less time."""

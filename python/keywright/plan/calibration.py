@@ -110,7 +110,7 @@ class Calibration:
                     for entry in self.measured
                 ],
             },
-            indent=1,
+            separators=(",", ":"),
         )
 
     @classmethod

@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
 
-TERNARY_BOUNDS = {10: 26, 11: 53, 12: 106, 13: 214, 14: 430, 15: 868, 16: 1747, 17: 3523}
-"""log2(N) to the most bits of a key's modulus: 128-bit security, uniform ternary secret."""
+from keywright._core import maximum_log_qp
 
 SLACK = 1e-9
 """Bits by which a digit may exceed the special primes for the rounding of logarithms, as `KeySpec` has it."""
@@ -24,7 +23,8 @@ class Chain:
         log_n: base-2 logarithm of the ring degree N.
         q: bits of q_0, q_1, ...: whole ones, or base-2 logarithms for the primes of parameters.
         p: bits of the special primes.
-        bound: most bits that a key's modulus may have; None takes the bound for a uniform ternary secret.
+        bound: most bits that a key's modulus may have; None takes the engine's bound for a uniform ternary
+            secret.
     """
 
     log_n: int
@@ -55,7 +55,7 @@ class Chain:
     @property
     def modulus_bound(self) -> int:
         """Most bits of the modulus of a key."""
-        return TERNARY_BOUNDS[self.log_n] if self.bound is None else self.bound
+        return maximum_log_qp(self.log_n) if self.bound is None else self.bound
 
     def pool(self, level: int) -> tuple[float, ...]:
         """Bits of the primes that can be special for a key of this level: the special ones, then the

@@ -19,7 +19,7 @@ from .basis import smallest_basis
 from .chain import Chain, Shape, shapes
 from .cost import CostModel
 from .galois import Automorphism
-from .key_plan import IDENTITY, KeyPlan
+from .key_plan import IDENTITY, KeyPlan, PlannedKey
 from .optimal import InfeasibleBudgetError
 from .program import ProgramError
 
@@ -67,6 +67,8 @@ class DerivedKeys:
         masters: what there is a master key of.
         extra_bits: widths of the extra primes.
         shape: the shape of every master key, over the chain.
+        direct: keys that the client makes and sends itself: relinearisation, and those whose primes leave
+            no room for extra ones.
         derived: keys that are derived, those on the way to others included.
         depth: most derivations to a key.
         client_seconds: predicted time of making the master keys and the keys that are not derived.
@@ -78,6 +80,7 @@ class DerivedKeys:
     masters: tuple[Automorphism, ...]
     extra_bits: tuple[int, ...]
     shape: Shape
+    direct: tuple[PlannedKey, ...]
     derived: int
     depth: int
     client_seconds: float
@@ -92,21 +95,31 @@ class DerivedKeys:
     @property
     def sent_bytes(self) -> int:
         """What the client sends: master keys, and the keys that are not derived."""
-        return self.master_bytes + sum(
-            key.shape.stored_bytes for key in self.plan.keys if key.automorphism is None
-        )
+        return self.master_bytes + sum(key.shape.stored_bytes for key in self.direct)
 
     @property
     def stored_bytes(self) -> int:
         """What the server holds beside the master keys: derived keys have no seeds, so twice their bytes."""
-        return sum((1 + (key.automorphism is not None)) * key.shape.stored_bytes for key in self.plan.keys)
+        return sum((1 + (key not in self.direct)) * key.shape.stored_bytes for key in self.plan.keys)
+
+
+@dataclass(frozen=True)
+class _Reach:
+    """Master keys up to a level of the chain: what is derived from them, what is not, their extra primes and
+    their shape."""
+
+    layouts: tuple[Layout, ...]
+    direct: tuple[PlannedKey, ...]
+    extra_bits: tuple[int, ...]
+    shape: Shape
 
 
 class DerivationPlanner:
     """Chooses master keys for the Galois keys of a plan."""
 
     def __init__(self, plan: KeyPlan, model: CostModel, *, max_hops: int = MAX_HOPS) -> None:
-        """Set up the chain of the master keys, for the fewest bytes of each.
+        """Decide up to which level of the chain there are master keys: where a ladder of powers of four sends
+        the fewest bytes, keys above that level included.
 
         Args:
             plan: the keys.
@@ -114,19 +127,29 @@ class DerivationPlanner:
             max_hops: most derivations to a key, from 1 to 255.
 
         Raises:
-            ProgramError: the plan has no Galois keys, or its primes leave no room for extra ones.
+            ProgramError: the plan has no Galois keys, or the primes of each leave no room for extra ones.
         """
         self.plan, self.model, self.max_hops = plan, model, max_hops
         self.group = plan.program.automorphisms
-        targets: defaultdict[Shape, list[Automorphism]] = defaultdict(list)
-        for key in plan.keys:
-            if key.automorphism is not None:
-                targets[key.shape].append(key.automorphism)
-        if not targets:
+        galois = [key for key in plan.keys if key.automorphism is not None]
+        if not galois:
             raise ProgramError(f"{plan.program.name}: the plan has no Galois keys to derive")
-        self.layouts = tuple(Layout(shape, tuple(sorted(found))) for shape, found in targets.items())
-        self.needed = tuple(sorted({a for layout in self.layouts for a in layout.targets}))
-        self.extra_bits, self.shape = self._smallest_master()
+        found: list[tuple[int, _Reach]] = []
+        ladder = [Automorphism(0, True), *(Automorphism(4**i) for i in range(16) if 4**i < self.group.slots)]
+        for level in sorted({self._prefix(key.shape) for key in galois}):
+            reach = self._reach(level)
+            if reach is not None:
+                self._reached = reach
+                price = self.price(ladder)
+                if price is not None:
+                    found.append((price.sent_bytes, reach))
+        if not found:
+            raise ProgramError(
+                f"{plan.program.name}: every key has primes of nearly {plan.program.chain.modulus_bound} "
+                "bits, the most that is secure, which leaves no room for the extra primes of master keys"
+            )
+        self._reached = min(found, key=lambda entry: entry[0])[1]
+        self.needed = tuple(sorted({a for layout in self._reached.layouts for a in layout.targets}))
 
     def _prefix(self, shape: Shape) -> int:
         """Level of the chain that has all primes of a key."""
@@ -134,35 +157,29 @@ class DerivationPlanner:
         dropped = shape.special - len(chain.p)
         return len(chain.p) + (chain.max_level if dropped > 0 else shape.level)
 
-    def _smallest_master(self) -> tuple[tuple[int, ...], Shape]:
+    def _reach(self, level: int) -> "_Reach | None":
+        """The smallest master keys up to a level of the chain, and what is derived from them."""
         chain = self.plan.program.chain
-        level = max(self._prefix(layout.shape) for layout in self.layouts)
         own = (*chain.p, *chain.q)
         room = chain.modulus_bound - sum(own[: level + 1])
         best: tuple[int, tuple[int, ...], Shape] | None = None
-        for count in range(1, max(1, room // 30) + 1):
-            width = min(60, room // count)
-            if width < 30:
-                continue
-            extra = (width,) * count
+        for count in range(1, int(room // 30) + 1):
+            extra = (min(60, int(room // count)),) * count
             over = Chain(chain.log_n, own, extra, chain.modulus_bound)
             for shape in shapes(over, level):
                 if best is None or shape.stored_bytes < best[0]:
-                    best = (shape.stored_bytes, extra[: shape.special] or extra[:1], shape)
+                    best = (shape.stored_bytes, extra[: shape.special], shape)
         if best is None:
-            raise ProgramError(
-                f"{self.plan.program.name}: the primes of the keys have {sum(own[: level + 1])} bits; "
-                f"{chain.modulus_bound} are secure, which leaves no room for the extra primes of master keys"
-            )
-        return best[1], best[2]
-
-    @cached_property
-    def _fixed(self) -> tuple[float, int]:
-        """Seconds and bytes of the keys that are not derived."""
-        keys = [key for key in self.plan.keys if key.automorphism is None]
-        return sum(self.model.key_seconds(key.shape) for key in keys), sum(
-            key.shape.stored_bytes for key in keys
-        )
+            return None
+        targets: defaultdict[Shape, list[Automorphism]] = defaultdict(list)
+        direct = []
+        for key in self.plan.keys:
+            if key.automorphism is not None and self._prefix(key.shape) <= level:
+                targets[key.shape].append(key.automorphism)
+            else:
+                direct.append(key)
+        layouts = tuple(Layout(shape, tuple(sorted(found))) for shape, found in targets.items())
+        return _Reach(layouts, tuple(direct), best[1], best[2])
 
     def price(self, masters: Iterable[Automorphism]) -> DerivedKeys | None:
         """What these master keys save and take; None if they do not reach a key. Masters that nothing needs
@@ -172,7 +189,8 @@ class DerivationPlanner:
         used: set[int] = set()
         derived, seconds, variances = 0, 0.0, {}
         depth = 0
-        for layout in self.layouts:
+        reached = self._reached
+        for layout in reached.layouts:
             wanted = {self.group.galois_element(a): a for a in layout.targets}
             try:
                 tree = derivation_tree(log_n, list(elements), list(wanted), self.max_hops)
@@ -185,28 +203,38 @@ class DerivationPlanner:
             added = self._variance(layout)
             variances[layout.shape] = {wanted[g]: hops * added for g, _, _, hops in tree if g in wanted}
         kept = tuple(elements[g] for g in sorted(used, key=lambda g: elements[g]))
-        client = self._fixed[0] + len(kept) * self.model.key_seconds(self.shape)
+        made = [*(key.shape for key in reached.direct), *(reached.shape for _ in kept)]
+        client = sum(self.model.key_seconds(shape) for shape in made)
         noise = self._noise_bits(variances)
         return DerivedKeys(
-            self.plan, kept, self.extra_bits, self.shape, derived, depth, client, seconds, noise
+            self.plan,
+            kept,
+            reached.extra_bits,
+            reached.shape,
+            reached.direct,
+            derived,
+            depth,
+            client,
+            seconds,
+            noise,
         )
 
     def _seconds(self, layout: Layout, children: Mapping[int, int]) -> float:
         level = self._prefix(layout.shape)
-        cost = self.model.switch(self.shape, level)
+        cost = self.model.switch(self._reached.shape, level)
         if cost is None:
-            raise ProgramError(f"a master key of level {self.shape.level} cannot be used at level {level}")
+            raise ProgramError(f"a master key of level {self._reached.shape.level} cannot serve {level}")
         rows = len(layout.shape.digits)
         least, most = BATCH
-        batch = max(least, min(most, BATCH_BYTES // ((16 << self.shape.chain.log_n) * rows * (level + 1))))
+        batch = max(least, min(most, BATCH_BYTES // ((16 << layout.shape.chain.log_n) * rows * (level + 1))))
         decompositions = sum(ceil(count / batch) for count in children.values())
         return rows * (decompositions * cost.shared + sum(children.values()) * cost.own)
 
     def _variance(self, layout: Layout) -> float:
         """Of the error that a derivation adds to a coefficient of a row."""
-        cost = self.model.switch(self.shape, self._prefix(layout.shape))
-        n = 1 << self.shape.chain.log_n
-        return n / 18 + n * ERROR_VARIANCE / 12 * (0.0 if cost is None else cost.noise)
+        cost = self.model.switch(self._reached.shape, self._prefix(layout.shape))
+        # The rounding of a division meets the secret, of squared norm 2 N / 3.
+        return (1 << layout.shape.chain.log_n) / 18 * (1.0 + (0.0 if cost is None else cost.noise))
 
     def _noise_bits(self, variances: Mapping[Shape, Mapping[Automorphism, float]]) -> float:
         worst = 1.0
@@ -216,9 +244,9 @@ class DerivationPlanner:
                 cost = self.model.switch(hop.key.shape, group.level)
                 if cost is None or hop.key.automorphism is None:
                     raise ProgramError(f"{group.name}: a key that does not serve level {group.level}")
-                variance = variances[hop.key.shape][hop.key.automorphism]
-                # A digit meets N errors of that variance, where a rounding meets the secret: 2 N / 3.
-                sums[hop.child] = sums[hop.parent] + 1.0 + 1.5 * variance * cost.noise
+                # `noise` is that of a key that its owner made.
+                variance = variances.get(hop.key.shape, {}).get(hop.key.automorphism, ERROR_VARIANCE)
+                sums[hop.child] = sums[hop.parent] + 1.0 + cost.noise * variance / ERROR_VARIANCE
                 worst = max(worst, sums[hop.child])
         return 0.5 * log2(worst)
 
@@ -258,7 +286,7 @@ class DerivationPlanner:
                 f"derive all keys; {known}"
             )
         best = min(fitting, key=lambda price: (price.server_seconds, price.sent_bytes))
-        while best.sent_bytes + self.shape.stored_bytes <= sent_bytes:
+        while best.sent_bytes + self._reached.shape.stored_bytes <= sent_bytes:
             longer = [self.price((*best.masters, a)) for a in self._differences() if a not in best.masters]
             priced = [p for p in longer if p is not None and p.sent_bytes <= sent_bytes]
             better = min(priced, key=lambda price: price.server_seconds, default=best)

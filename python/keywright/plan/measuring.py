@@ -1,4 +1,8 @@
-"""Times of key switches on this machine, one thread: what a calibration is fitted to."""
+"""Times of key switches on this machine, one thread: what a calibration is fitted to.
+
+Processor time, system calls included: what other processes do in the meantime does not count, only what they
+do to the caches.
+"""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -6,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
-from time import perf_counter
+from time import process_time
 
 import keywright as kw
 
@@ -24,6 +28,7 @@ CHAINS: dict[int, tuple[list[int], list[int]]] = {
 128-bit security allows, most of them narrow, as in the presets."""
 
 RUNS = 5
+KEY_RUNS = 3
 SHORTEST = 0.02
 """Seconds that a timed run takes at least."""
 
@@ -100,9 +105,9 @@ def _measure_key(
     """Making `count` keys of a shape, reading one, and what they are used for."""
     steps = list(range(1, count + 1))
     specs = [_spec(parameters, shape, step) for step in steps]
-    start = perf_counter()
-    keys = generator.evaluation_keys(relinearization=False, specs=specs)
-    out = [Measured("key", shape, shape.level, 1, (perf_counter() - start) / count)]
+    make = partial(generator.evaluation_keys, relinearization=False, specs=specs)
+    out = [Measured("key", shape, shape.level, 1, _median(make, KEY_RUNS) / count)]
+    keys = make()
     if count == 1:
         keys.save(path)
         seconds = _median(lambda: kw.EvaluationKeys.load(path, parameters))
@@ -121,15 +126,15 @@ def _spec(parameters: kw.Parameters, shape: Shape, step: int) -> kw.KeySpec:
     return kw.KeySpec.rotation(parameters, step, shape.level, alpha, True, list(shape.special_primes))
 
 
-def _median(work: Callable[[], object]) -> float:
-    start = perf_counter()
+def _median(work: Callable[[], object], runs: int = RUNS) -> float:
+    start = process_time()
     work()
     # Short works several times: the clock and the interpreter take microseconds.
-    repeats = max(1, int(SHORTEST / (perf_counter() - start)))
+    repeats = max(1, int(SHORTEST / (process_time() - start)))
     times = []
-    for _ in range(RUNS):
-        start = perf_counter()
+    for _ in range(runs):
+        start = process_time()
         for _ in range(repeats):
             work()
-        times.append((perf_counter() - start) / repeats)
+        times.append((process_time() - start) / repeats)
     return median(times)

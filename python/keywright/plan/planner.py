@@ -167,6 +167,8 @@ class Planner:
                 f"{name}: the smallest plan found has {smallest.stored_bytes / 1e9:.3f} GB of keys, "
                 f"the budget is {budget.stored_bytes / 1e9:.3f} GB; its largest key, of level "
                 f"{largest.level}, has {largest.stored_bytes / 1e6:.0f} MB. "
+                f"By count, none of at most {self.max_hops} hops has less than "
+                f"{self._bound.counted_bytes / 1e9:.3f} GB. "
                 "More hops or more special primes would make it smaller"
             )
         plans = [*(self.plan(point) for point in self.points), *self.published]

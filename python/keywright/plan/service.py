@@ -128,6 +128,8 @@ class KeySet:
         direct = self.best(target, level)
         if direct is not None:
             return Service(direct[1].alone, (Hop(IDENTITY, target, direct[0]),))
+        if self.max_hops == 1:
+            return None
         least, middle = float("inf"), None
         for between in self._keys:
             if between is not None:

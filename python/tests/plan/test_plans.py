@@ -14,6 +14,7 @@ from keywright.plan import (
     Chain,
     CostModel,
     FrontierSearch,
+    Group,
     InfeasibleBudgetError,
     KeyPlan,
     KeyPolicy,
@@ -114,6 +115,101 @@ def test_small_programs_against_every_set_of_keys(seed: int) -> None:
         assert plan.stored_bytes == pytest.approx(best, rel=1e-6)
         assert plan.seconds(MODEL) <= factor * every.seconds(MODEL) * (1 + 1e-6)
         assert bound.stored_bytes(factor * every.seconds(MODEL)) <= best * (1 + 1e-9)
+
+
+def group_seconds(group: Group, chosen: tuple[PlannedKey, ...]) -> float:
+    """The least time of a group with these keys, over all trees of depth two: decompositions shared by hops
+    from one result with keys of one shape, results that are rotated again whether wanted or not."""
+    subtract = Program("", CHAIN, ()).automorphisms.subtract
+    own: dict[PlannedKey, float] = {}
+    shared: dict[Shape, float] = {}
+    by_automorphism: dict[Automorphism, list[PlannedKey]] = {}
+    for key in chosen:
+        cost = MODEL.switch(key.shape, group.level)
+        if key.automorphism is not None and cost is not None:
+            own[key], shared[key.shape] = cost.own, cost.shared
+            by_automorphism.setdefault(key.automorphism, []).append(key)
+    ways = []
+    for target in group.targets:
+        direct = [((ZERO, target, key),) for key in by_automorphism.get(target, ())]
+        chained = [
+            ((ZERO, between, first), (between, target, second))
+            for between, firsts in by_automorphism.items()
+            for second in by_automorphism.get(subtract(target, between), ())
+            for first in firsts
+        ]
+        ways.append([*direct, *chained])
+    least = float("inf")
+    for way in product(*ways):
+        hops = {hop for hops in way for hop in hops}
+        decomposed = {(parent, key.shape) for parent, _, key in hops}
+        total = sum(own[key] for _, _, key in hops) + sum(shared[shape] for _, shape in decomposed)
+        least = min(least, total)
+    return least
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_hoisted_and_chained_groups_against_every_set_of_keys_and_every_tree(seed: int) -> None:
+    rng = random.Random(seed)
+    ring = Program("", CHAIN, ()).automorphisms
+    groups = tuple(
+        make_group(ring, f"g{order}", 2, rng.sample(range(1, 6), rng.choice((2, 3))), rng.randrange(1, 4))
+        for order in range(2)
+    )
+    program = Program(f"groups {seed}", CHAIN, groups)
+    keys = [
+        PlannedKey(a, shape)
+        for a, level in program.highest_levels().items()
+        for shape in candidate_shapes(program, MODEL, level)
+    ]
+    assert len(keys) <= 15
+    found = []
+    for chosen in concatenate.from_iterable(combinations(keys, size) for size in range(1, len(keys) + 1)):
+        seconds = sum(group.count * group_seconds(group, chosen) for group in groups)
+        if seconds < float("inf"):
+            found.append((sum(key.shape.stored_bytes for key in chosen), seconds))
+    optimizer, bound = Optimizer(program, MODEL), LowerBound(program, MODEL)
+    planner = Planner(program, MODEL, max_hops=2)
+    most = max(stored for stored, _ in found)
+    for share in (0.25, 0.5, 1.0):
+        best = min((seconds for stored, seconds in found if stored <= share * most), default=None)
+        if best is None:
+            continue
+        plan = optimizer.solve(Budget(stored_bytes=share * most))
+        assert plan.seconds(MODEL) == pytest.approx(best, rel=1e-6)
+        assert planner.best(Budget(stored_bytes=share * most)).seconds(MODEL) == pytest.approx(best, rel=1e-6)
+        assert bound.seconds(share * most) <= best * (1 + 1e-9)
+    fastest = min(seconds for _, seconds in found)
+    for factor in (1.0, 1.3, 4.0):
+        smallest = min(stored for stored, seconds in found if seconds <= factor * fastest * (1 + 1e-9))
+        plan = optimizer.solve(Budget(seconds=factor * fastest * (1 + 1e-9)))
+        assert plan.stored_bytes == pytest.approx(smallest, rel=1e-6)
+        assert bound.stored_bytes(factor * fastest) <= smallest * (1 + 1e-9)
+
+
+def test_the_bound_by_counting_holds_for_any_number_of_hops() -> None:
+    program = random_program(3, groups=12, steps=60, several=True)
+    counted = [LowerBound(program, MODEL, max_hops=hops).counted_bytes for hops in (1, 2, 3, 4)]
+    assert counted == sorted(counted, reverse=True)
+    assert counted[-1] > min(shape.stored_bytes for shape in shapes(CHAIN, 1))
+    # One hop: a key for every automorphism, at its highest level.
+    exact = sum(
+        min(shape.stored_bytes for shape in candidate_shapes(program, MODEL, level))
+        for level in [*program.highest_levels().values(), 2]
+    )
+    assert counted[0] == exact
+    for hops, least in zip((1, 2, 3, 4), counted, strict=True):
+        search = FrontierSearch(program, MODEL, max_hops=hops)
+        smallest = min(search.descend(), key=lambda point: point.stored_bytes)
+        assert least <= smallest.stored_bytes
+        assert search.plan("smallest", smallest).max_hops <= hops
+    for strategy in STRATEGIES.values():
+        for policy in (None, KeyPolicy("dynamic", "needed")):
+            plan = strategy.plan(program, MODEL, policy)
+            assert LowerBound(program, MODEL, max_hops=plan.max_hops).counted_bytes <= plan.stored_bytes
+    planner = Planner(program, MODEL, max_hops=4)
+    with pytest.raises(InfeasibleBudgetError, match="By count, none of at most 4 hops"):
+        planner.best(Budget(stored_bytes=counted[-1] - 1))
 
 
 @pytest.mark.parametrize("seed", range(8))

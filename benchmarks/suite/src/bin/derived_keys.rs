@@ -1,4 +1,4 @@
-//! 256 Galois keys at `N = 2^16` derived from master keys: `derived_keys --ladder 4 --extra 55,55,55,55,55,55,55` prints one JSON object.
+//! 256 Galois keys at `N = 2^16` derived from master keys: `derived_keys --ladder 4` prints one JSON object.
 //! Every key is checked. `RAYON_NUM_THREADS` sets the threads.
 #![expect(clippy::print_stdout, reason = "the result")]
 
@@ -10,7 +10,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut request = DerivedRequest {
         masters: Vec::new(),
         targets: spread_rotations(16),
-        extra_bits: vec![55; 7],
+        extra_bits: vec![48; 8],
         alpha: 4,
         max_hops: 64,
     };

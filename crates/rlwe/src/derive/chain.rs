@@ -16,16 +16,24 @@ pub struct MasterParameters {
     chain: Parameters,
 }
 
+/// Most extra primes.
+pub const MAX_EXTRA: usize = 32;
+
+fn require_count(count: usize) -> Result<(), RlweError> {
+    if (1..=MAX_EXTRA).contains(&count) {
+        return Ok(());
+    }
+    Err(RlweError::Count { what: "extra primes of master keys", count, min: 1, max: MAX_EXTRA })
+}
+
 impl MasterParameters {
     /// The chain of these extra primes.
     ///
     /// # Errors
-    /// [`RlweError::Count`] for no extra primes, or more primes than parameters can have; [`RlweError::Ring`] for one that is no
+    /// [`RlweError::Count`] for no extra primes or more than [`MAX_EXTRA`], or more primes than parameters can have; [`RlweError::Ring`] for one that is no
     /// prime of this ring or is there already; [`RlweError::Insecure`] if the primes of the parameters alone are above the bound.
     pub fn new(evaluation: &Parameters, extra: Vec<u64>) -> Result<Self, RlweError> {
-        if extra.is_empty() {
-            return Err(RlweError::Count { what: "extra primes of master keys", count: 0, min: 1, max: 64 });
-        }
+        require_count(extra.len())?;
         let literal = evaluation.literal();
         let q = literal.p.iter().chain(&literal.q).copied().collect();
         let chain = ParametersLiteral { q, p: extra, ..literal.clone() };
@@ -38,6 +46,7 @@ impl MasterParameters {
     /// # Errors
     /// As [`Self::new`]; [`RlweError::Ring`] if there are not enough primes of a width.
     pub fn from_bits(evaluation: &Parameters, bits: &[u32]) -> Result<Self, RlweError> {
+        require_count(bits.len())?;
         let literal = evaluation.literal();
         let mut taken: Vec<u64> = literal.q.iter().chain(&literal.p).copied().collect();
         let known = taken.len();

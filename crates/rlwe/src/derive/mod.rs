@@ -12,7 +12,7 @@ mod derivation;
 mod masters;
 mod tree;
 
-pub use chain::MasterParameters;
+pub use chain::{MAX_EXTRA, MasterParameters};
 pub use derivation::Derivation;
 pub use masters::MasterKeys;
 pub use tree::{DerivationTree, Hop, MAX_HOPS};

@@ -1,0 +1,154 @@
+//! Every error of the engine as its exception of `keywright.errors`, with the offending value and its bound as attributes.
+
+mod arguments;
+mod bfv;
+mod ckks;
+mod pool;
+mod rlwe;
+mod sums;
+mod wire;
+
+use std::path::{Path, PathBuf};
+
+use keywright_aggregation::AggregationError;
+use keywright_bench::BenchError;
+use keywright_bfv::BfvError;
+use keywright_circuits::CircuitError;
+use keywright_ckks::CkksError;
+use keywright_ckks::encoder::EncoderError;
+use keywright_pool::PoolError;
+use keywright_ring::RingError;
+use keywright_rlwe::RlweError;
+use keywright_wire::WireError;
+use pyo3::exceptions::{PyOSError, PyTypeError};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+pub(crate) use arguments::Refusal;
+use bfv::bfv;
+use ckks::{circuit, ckks};
+use pool::pool;
+use sums::aggregation;
+use wire::{system_text, wire};
+
+/// What a method of this crate can fail with.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    Ckks(CkksError),
+    Bfv(BfvError),
+    Circuit(CircuitError),
+    Pool(PoolError),
+    Wire(WireError),
+    Aggregation(AggregationError),
+    /// What is wrong with the contents of a file.
+    InFile(PathBuf, WireError),
+    /// What the system says of a file.
+    File(PathBuf, std::io::Error),
+    /// Raised by Python code that was called, or by an argument of the wrong type.
+    Python(PyErr),
+    /// A class that refuses to be pickled.
+    Pickle(&'static str),
+    /// An argument that this crate itself refuses.
+    Argument(Refusal),
+}
+
+macro_rules! from {
+    ($($source:ty => $make:expr),* $(,)?) => {
+        $(impl From<$source> for Failure {
+            fn from(error: $source) -> Self {
+                let make: fn($source) -> Self = $make;
+                make(error)
+            }
+        })*
+    };
+}
+
+from! {
+    CkksError => Self::Ckks,
+    BfvError => Self::Bfv,
+    RlweError => |error| Self::Ckks(error.into()),
+    RingError => |error| Self::Ckks(RlweError::from(error).into()),
+    CircuitError => Self::Circuit,
+    PoolError => |error| match error {
+        PoolError::Ckks(error) => error.into(),
+        PoolError::Rlwe(error) => error.into(),
+        PoolError::Wire(error) => error.into(),
+        PoolError::Bfv(error) => error.into(),
+        other => Self::Pool(other),
+    },
+    EncoderError => |error| Self::Ckks(error.into()),
+    WireError => Self::Wire,
+    AggregationError => Self::Aggregation,
+    BenchError => |error| match error {
+        BenchError::Circuit(error) => error.into(),
+        BenchError::Ckks(error) => error.into(),
+        BenchError::Rlwe(error) => error.into(),
+        BenchError::Ring(error) => error.into(),
+        other => Refusal::Bench(other.to_string()).into(),
+    },
+    PyErr => Self::Python,
+    Refusal => Self::Argument,
+}
+
+/// Names the file in what the system says of it.
+pub(crate) fn file(path: &Path) -> impl FnOnce(WireError) -> Failure + '_ {
+    |error| match error {
+        WireError::Io(error) => Failure::File(path.to_path_buf(), error),
+        other => Failure::InFile(path.to_path_buf(), other),
+    }
+}
+
+/// Class and attributes of an exception.
+type Described<'py> = (&'static str, Bound<'py, PyDict>);
+
+macro_rules! described {
+    ($py:expr, $class:literal $(, $name:ident = $value:expr)* $(,)?) => {{
+        let details = ::pyo3::types::PyDict::new($py);
+        $(details.set_item(stringify!($name), $value)?;)*
+        Ok(($class, details))
+    }};
+}
+use described;
+
+fn exception(py: Python<'_>, message: &str, described: PyResult<Described<'_>>) -> PyResult<PyErr> {
+    let (class, details) = described?;
+    let class = py.import("keywright.errors")?.getattr(class)?;
+    Ok(PyErr::from_value(class.call((message,), Some(&details))?))
+}
+
+impl From<Failure> for PyErr {
+    fn from(failure: Failure) -> Self {
+        Python::attach(|py| {
+            let (message, described) = match failure {
+                Failure::Python(error) => return error,
+                Failure::Wire(WireError::Io(error)) => return error.into(),
+                Failure::File(path, error) => {
+                    return match error.raw_os_error() {
+                        // Three arguments make the subclass that suits the number, FileNotFoundError for one.
+                        Some(number) => {
+                            PyOSError::new_err((number, system_text(&error), path.into_os_string()))
+                        }
+                        None => PyOSError::new_err(format!("{}: {error}", path.display())),
+                    };
+                }
+                Failure::Pickle(class) => {
+                    return PyTypeError::new_err(format!(
+                        "{class} is not pickled, because unpickling runs code; send its to_bytes(), which from_bytes() checks"
+                    ));
+                }
+                Failure::Ckks(error) => (error.to_string(), ckks(py, &error)),
+                Failure::Bfv(error) => (error.to_string(), bfv(py, &error)),
+                Failure::Circuit(error) => (error.to_string(), circuit(py, &error)),
+                Failure::Pool(PoolError::Io { path, source }) => {
+                    return Failure::File(path, source).into();
+                }
+                Failure::Pool(error) => (error.to_string(), pool(py, &error)),
+                Failure::InFile(path, error) => (format!("{}: {error}", path.display()), wire(py, &error)),
+                Failure::Wire(error) => (error.to_string(), wire(py, &error)),
+                Failure::Aggregation(error) => (error.to_string(), aggregation(py, &error)),
+                Failure::Argument(refusal) => refusal.describe(py),
+            };
+            exception(py, &message, described).unwrap_or_else(|error| error)
+        })
+    }
+}

@@ -1,0 +1,153 @@
+"""Calibrations: what is fitted to a recorded machine, and files that are none. Nothing is timed here."""
+
+import json
+from itertools import product
+from pathlib import Path
+from statistics import median
+
+import keywright as kw
+import numpy as np
+import pytest
+from keywright.plan import CostModel, Weights
+from keywright.plan.calibration import (
+    Calibration,
+    CalibrationError,
+    Measured,
+    _nonnegative,
+    default_path,
+    describe_machine,
+    fit,
+    predict,
+    stored_model,
+)
+from keywright.plan.cost import Work, uses
+from keywright.plan.measuring import CHAINS, cases
+
+RECORDED = Path(__file__).parent / "calibration.json"
+"""What keywright calibrate wrote on one machine with AVX-512."""
+
+
+def recorded() -> Calibration:
+    return Calibration.from_json(RECORDED.read_text())
+
+
+def test_the_recorded_machine_is_fitted_and_predicted() -> None:
+    calibration = recorded()
+    again = fit("recorded", calibration.measured)
+    for log_n, weights in calibration.weights.items():
+        assert np.allclose(
+            [value or 0.0 for value in vars(again.weights[log_n]).values()],
+            [value or 0.0 for value in vars(weights).values()],
+            rtol=1e-6,
+            atol=1e-12,
+        )
+    model = calibration.model
+    for log_n in calibration.weights:
+        for what in ("switch", "hoisted"):
+            found = [e for e in calibration.measured if e.what == what and e.shape.chain.log_n == log_n]
+            errors = [abs(predict(model, entry) / entry.seconds - 1) for entry in found]
+            assert len(errors) >= 2
+            assert median(errors) <= 0.1
+            assert max(errors) <= 0.2
+    for entry in calibration.measured:
+        cost = model.switch(entry.shape, entry.level)
+        assert cost is not None
+        if entry.what == "switch":
+            assert predict(model, entry) == cost.alone
+        elif entry.what == "hoisted":
+            assert predict(model, entry) == cost.own + cost.shared / entry.count
+    assert Calibration.from_json(calibration.to_json()) == calibration
+
+
+def test_weights_are_those_that_made_the_times() -> None:
+    weights = Weights(160e-6, 100e-6, 20e-6, 2e-3, 1e-3, 3e-3, 4e-3, 190e-6, 130e-6, 25e-6)
+    model = CostModel({15: weights})
+    made = []
+    for case in cases(15):
+        for what, count in (("switch", 1), ("hoisted", 4), ("key", 1), ("load", 1)):
+            entry = Measured(what, case.shape, case.level, count, 1.0)
+            if what in ("key", "load"):
+                entry = Measured(what, case.shape, case.shape.level, 1, 1.0)
+            made.append(Measured(what, entry.shape, entry.level, count, predict(model, entry)))
+    found = fit("", made).weights[15]
+    assert np.allclose(
+        np.array(list(vars(found).values()), float), np.array(list(vars(weights).values()), float), rtol=1e-3
+    )
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_nonnegative_least_squares_against_every_support(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    rows = rng.normal(size=(9, 4)) + 0.4
+    least = min(
+        float(np.sum((rows[:, list(kept)] @ found - 1) ** 2))
+        for kept in (
+            tuple(i for i in range(4) if mask[i]) for mask in product((False, True), repeat=4) if any(mask)
+        )
+        for found in [np.linalg.lstsq(rows[:, list(kept)], np.ones(9), rcond=None)[0]]
+        if (found >= 0).all()
+    )
+    x = _nonnegative(rows)
+    assert (x >= 0).all()
+    assert np.sum((rows @ x - 1) ** 2) <= least * (1 + 1e-9)
+
+
+def test_cases_are_keys_that_the_engine_makes() -> None:
+    for log_n, (q, p) in CHAINS.items():
+        parameters = kw.Parameters.from_bits(log_n, q, p, 40)
+        for held_out in (False, True):
+            listed = cases(log_n, held_out=held_out)
+            assert len(set(listed)) == len(listed) >= 3
+            for case in listed:
+                shape = case.shape
+                alpha = min(shape.alpha, max(shape.level + 1, shape.special))
+                spec = kw.KeySpec.rotation(
+                    parameters, 1, shape.level, alpha, True, list(shape.special_primes)
+                )
+                assert spec.bytes == shape.stored_bytes
+                assert case.level <= shape.level
+                assert uses(shape, case.level)
+
+
+def test_weights_are_seconds() -> None:
+    with pytest.raises(ValueError, match="finite"):
+        Weights(-1.0, 0.0, 0.0, 0.0)
+    with pytest.raises(ValueError, match="finite"):
+        Weights(1.0, 0.0, 0.0, 0.0, wide_product=float("inf"))
+    with pytest.raises(ValueError, match="one ring degree"):
+        CostModel({})
+    assert Work((1, 1), (1, 1), (1, 1)).seconds(Weights(1, 2, 3, 0)) == 12
+    assert Work((1, 1), (1, 1), (1, 1)).seconds(Weights(1, 2, 3, 0, wide_conversion=0.0)) == 9
+
+
+def test_files_that_are_no_calibration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "calibration.json"
+    monkeypatch.setenv("KEYWRIGHT_CALIBRATION", str(path))
+    assert default_path() == path
+    assert stored_model() is None
+    path.write_text(RECORDED.read_text())
+    with pytest.raises(CalibrationError, match="run keywright calibrate") as error:
+        stored_model()
+    assert (error.value.found, error.value.expected) == ("recorded", describe_machine())
+    here = Calibration(describe_machine(), recorded().weights, recorded().measured)
+    path.write_text(here.to_json())
+    model = stored_model()
+    assert model is not None
+    assert model.weights == dict(here.weights)
+    data = json.loads(RECORDED.read_text())
+    for name, value in (
+        ("format", "other"),
+        ("weights", {}),
+        ("weights", {"16": {"transform": 1}}),
+        ("measured", []),
+        ("measured", [{"what": "switch"}]),
+        ("chains", [{"log_n": 99, "q": [30], "p": [30], "bound": None}]),
+        ("chains", 7),
+    ):
+        with pytest.raises(CalibrationError, match="not a calibration"):
+            Calibration.from_json(json.dumps({**data, name: value}))
+    for text in ("", "[]", "null", "{", RECORDED.read_text()[:-9], "[" * 100_000):
+        with pytest.raises(CalibrationError, match="not a calibration"):
+            Calibration.from_json(text)
+    with pytest.raises(CalibrationError, match="no key switch"):
+        fit("", [entry for entry in recorded().measured if entry.what == "key"])

@@ -1,0 +1,113 @@
+"""Prices of master keys against what the engine does with them."""
+
+import random
+
+import keywright as kw
+import pytest
+from keywright.plan import (
+    STRATEGIES,
+    Automorphism,
+    AutomorphismGroup,
+    Chain,
+    CostModel,
+    DerivationPlanner,
+    InfeasibleBudgetError,
+    KeyPolicy,
+    Program,
+    ProgramError,
+    Relinearizations,
+    make_group,
+)
+
+Q, P = (55, 40, 40, 40), (55, 55)
+CHAIN = Chain(11, Q, P, 700)
+MODEL = CostModel()
+
+
+def program(seed: int, count: int, levels: tuple[int, ...] = (3,)) -> Program:
+    rng = random.Random(seed)
+    group = AutomorphismGroup(CHAIN.log_n)
+    groups = [
+        make_group(group, f"at {level}", level, [rng.randrange(1, 1024) for _ in range(count)], 2)
+        for level in levels
+    ]
+    return Program(f"random {seed}", CHAIN, tuple(groups), (Relinearizations(3, 1),))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_is_priced_can_be_derived(seed: int) -> None:
+    plan = STRATEGIES["kds"].plan(program(seed, 12, (3, 1)), MODEL)
+    planner = DerivationPlanner(plan, MODEL)
+    group = plan.program.automorphisms
+    assert len(planner.priced) > 1
+    cheapest = planner.priced[0]
+    for price in planner.priced[1:]:
+        assert price.sent_bytes > cheapest.sent_bytes
+        assert price.server_seconds < cheapest.server_seconds
+        cheapest = price
+    parameters = kw.Parameters.from_bits(11, Q, P, 35, insecure=True)
+    secret = kw.SecretKey.generate(parameters, bytes(32))
+    for price in (planner.priced[0], planner.priced[-1]):
+        assert not any(a.conjugate for a in price.masters)
+        masters = kw.MasterKeys.generate(secret, [a.step for a in price.masters], price.extra_bits)
+        # The engine's choice is never larger: it weighs the same special primes.
+        assert masters.bytes - 32 * len(masters) <= price.master_bytes
+        p = range(4, 6)
+        specs = [
+            kw.KeySpec.galois(
+                parameters,
+                group.galois_element(key.automorphism),
+                level=key.shape.level,
+                alpha=key.shape.alpha,
+                special=[*p, *range(3, key.shape.level, -1)][: key.shape.special],
+            )
+            for key in plan.keys
+            if key.automorphism is not None
+        ]
+        derivation = masters.derivation(specs)
+        assert len(derivation) == len(specs)
+        assert (derivation.derived, derivation.depth) == (price.derived, price.depth)
+        held = sum(key.bytes for key in derivation)
+        relinearization = sum(key.shape.stored_bytes for key in plan.keys if key.automorphism is None)
+        assert price.stored_bytes == held + relinearization
+
+
+def test_more_bytes_are_never_slower() -> None:
+    plan = STRATEGIES["all-required"].plan(program(7, 30), MODEL, KeyPolicy("dynamic", "needed"))
+    planner = DerivationPlanner(plan, MODEL)
+    least = planner.priced[0].sent_bytes
+    before = float("inf")
+    for factor in (1, 1.5, 3):
+        best = planner.best(factor * least)
+        assert best.sent_bytes <= factor * least
+        assert best.server_seconds <= before
+        before = best.server_seconds
+        assert best.noise_bits >= plan.noise_bits(MODEL)
+    with pytest.raises(InfeasibleBudgetError, match="the least is"):
+        planner.best(least - 1)
+
+
+def test_the_two_hop_basis_is_weighed() -> None:
+    group = AutomorphismGroup(CHAIN.log_n)
+    kernel = [32 * i + j for i in range(-2, 3) for j in range(-2, 3) if (i, j) != (0, 0)]
+    convolution = Program("5x5", CHAIN, (make_group(group, "5x5", 3, kernel),))
+    planner = DerivationPlanner(STRATEGIES["kds"].plan(convolution, MODEL), MODEL)
+    assert any(len(price.masters) == 7 and price.depth == 2 for price in planner.priced)
+
+
+def test_conjugations_have_a_master() -> None:
+    targets = [Automorphism(3, True), Automorphism(5)]
+    both = Program("both", CHAIN, (make_group(AutomorphismGroup(11), "g", 3, targets),))
+    planner = DerivationPlanner(STRATEGIES["kds"].plan(both, MODEL), MODEL)
+    assert planner.priced
+    assert planner.price([Automorphism(1)]) is None
+
+
+def test_plans_that_leave_nothing_to_derive_or_no_room() -> None:
+    relinearizations = Program("none", CHAIN, (), (Relinearizations(3, 1),))
+    with pytest.raises(ProgramError, match="no Galois keys"):
+        DerivationPlanner(STRATEGIES["kds"].plan(relinearizations, MODEL), MODEL)
+    full = Chain(11, Q, P, 290)
+    tight = Program("tight", full, (make_group(AutomorphismGroup(11), "g", 3, [1, 2]),))
+    with pytest.raises(ProgramError, match="no room"):
+        DerivationPlanner(STRATEGIES["kds"].plan(tight, MODEL), MODEL)
