@@ -66,7 +66,8 @@ fn the_header_declares_what_the_library_has() {
         assert!(HEADER.contains(&format!("kw_{name}(")), "kw_{name} is not declared");
         count += 1;
     }
-    assert_eq!(count, HEADER.matches(");\n").count(), "declared and not defined");
+    let declared = HEADER.matches(");\n").count() - HEADER.matches("typedef int (*").count();
+    assert_eq!(count, declared, "declared and not defined");
     for line in source.lines() {
         if let Some((name, value)) =
             line.strip_prefix("const ").and_then(|rest| rest.split_once(": c_int = "))
