@@ -44,7 +44,9 @@ def test_what_is_priced_can_be_derived(seed: int) -> None:
         assert price.sent_bytes > cheapest.sent_bytes
         assert price.server_seconds < cheapest.server_seconds
         cheapest = price
-    parameters = kw.Parameters.from_bits(11, CHAIN.q, CHAIN.p, 35, insecure=True)
+    parameters = kw.Parameters.from_bits(
+        11, [int(bits) for bits in CHAIN.q], [int(bits) for bits in CHAIN.p], 35, insecure=True
+    )
     secret = kw.SecretKey.generate(parameters, bytes(32))
     for price in (planner.priced[0], planner.priced[-1]):
         assert not any(a.conjugate for a in price.masters)
