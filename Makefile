@@ -26,7 +26,7 @@ export PYO3_PYTHON := $(BIN)/python
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo build test check format-check lint types deny bare docs fuzz bench fmt lock advisories clean \
+.PHONY: help cortex-m4 demo build test check format-check lint types deny bare docs fuzz bench fmt lock advisories clean \
   hw-test hw-simulate hw-full hw-syn hw-lint web web-demo web-test
 .DELETE_ON_ERROR:
 
@@ -88,6 +88,11 @@ web-test: build ## Test the page in Chromium (needs npm and chromium; skipped wh
 	@if ! command -v npm > /dev/null; then echo "SKIPPED web-test: there is no npm"; \
 	elif ! test -x $(CHROMIUM); then echo "SKIPPED web-test: there is no $(CHROMIUM)"; \
 	else $(MAKE) web && CHROMIUM=$(CHROMIUM) node --test web/tests/*.test.mjs; fi
+
+cortex-m4: ## Run the thin client on an emulated Cortex-M4, beside its known answers
+	@command -v qemu-system-arm >/dev/null || { echo "qemu-system-arm is missing: Debian has it in the package qemu-system-arm"; exit 1; }
+	@rustup target list --installed | grep -qx thumbv7em-none-eabi || { echo "missing: rustup target add thumbv7em-none-eabi"; exit 1; }
+	cd embedded/cortex-m4 && cargo run --locked --release
 
 bench: build ## Measure Keywright beside its peers (needs a quiet machine; see benchmarks/README.md)
 	cd benchmarks && $(BIN)/python -m compare

@@ -22,7 +22,15 @@ from keywright import nn
 from keywright._core import bench_bootstrap
 from keywright.cli import main
 from keywright.commands.session import compile_model
-from keywright.plan import STRATEGIES, plan_file
+from keywright.plan import (
+    STRATEGIES,
+    AutomorphismGroup,
+    Chain,
+    Program,
+    Relinearizations,
+    make_group,
+    plan_file,
+)
 from keywright.plan.calibration import Calibration
 from onnx import TensorProto, helper
 
@@ -464,3 +472,32 @@ def test_calibrate(
     path.write_text("{}")
     assert main(plan) == 2
     assert "not a calibration" in capsys.readouterr().err
+
+
+def test_a_plan_whose_keys_are_derived(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    chain = Chain(12, (40, 30, 30), (40,), 240)
+    group = make_group(AutomorphismGroup(12), "one", 2, [1, 2, 3, 5, 8, 40])
+    path = tmp_path / "program.json"
+    path.write_text(Program("six", chain, (group,), (Relinearizations(2, 1),)).to_json())
+    shown = ["plan", str(path), "--strategy", "all-required", "--hops", "1"]
+    assert main([*shown, "--derived", "--json"]) == 0
+    (record,) = [row for row in lines(capsys) if "plan" in row]
+    direct, derived = (
+        next(row for row in record["strategies"] if row["name"] == name)
+        for name in ("all-required", "all-required, derived")
+    )
+    assert derived["sent_bytes"] < direct["sent_bytes"]
+    assert derived["noise_bits"] > direct["noise_bits"]
+    masters = record["plan"]["derived"]
+    assert masters["sent_bytes"] == derived["sent_bytes"]
+    assert masters["server_s"] > 0
+    assert len(masters["masters"]) < 6
+    assert main([*shown, "--derived", "100KB"]) == 2
+    assert "the least is" in capsys.readouterr().err
+    assert main([*shown, "--derived", "many"]) == 2
+    assert main([*shown, "--derived", "1GB"]) == 0
+    assert "master keys" in capsys.readouterr().err
+    full = Chain(12, chain.q, chain.p, 150)
+    path.write_text(Program("full", full, (group,)).to_json())
+    assert main([*shown, "--derived"]) == 2
+    assert "no room" in capsys.readouterr().err

@@ -204,6 +204,22 @@ test("an upload that is interrupted goes on where it was", WAIT, async () => {
   await page.context().close();
 });
 
+test("a server that is away for long gets the rest when it is back", WAIT, async () => {
+  const page = await open();
+  let [pieces, sets, away] = [0, 0, true];
+  await page.context().route("**/v1/keys", (route) => (sets++, route.continue()));
+  await page.context().route("**/v1/keys/**", (route) => (++pieces > 2 && away ? route.abort() : route.continue()));
+  await ready(page);
+  await draw(page, digits[0]);
+  await page.click("#ask");
+  assert.equal(await code(page), "unreachable");
+  away = false;
+  await page.click("#ask");
+  assert.equal(await answer(page), "0");
+  assert.equal(sets, 1);
+  await page.context().close();
+});
+
 const manifest = async () => (await fetch(`${url}/v1/model`)).json();
 const json = (body, status = 200) => ({ status, contentType: "application/json", body: JSON.stringify(body) });
 

@@ -41,7 +41,7 @@ fn head(parameters: &Parameters) -> Vec<u8> {
     ];
     let mut sparse = |element| {
         let level = if matches!(element, KeyElement::DenseToSparse(_)) { 0 } else { 2 };
-        specs.push(KeySpec::new(parameters, element, level, 3, true));
+        specs.push(KeySpec::new(parameters, element, level, 1, true));
     };
     sparse(KeyElement::DenseToSparse(32));
     sparse(KeyElement::SparseToDense(32));

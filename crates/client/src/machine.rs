@@ -45,7 +45,6 @@ pub(crate) struct Keys<W: zeroize::Zeroize> {
 }
 
 /// One of the engines, with the keys of its owner.
-#[expect(clippy::large_enum_variant, reason = "one per client")]
 pub(crate) enum Machine {
     #[cfg(feature = "std")]
     Ring(Working<crate::RingEngine>, Keys<u64>),

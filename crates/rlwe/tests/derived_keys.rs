@@ -1,6 +1,6 @@
 //! Keys derived from master keys against their definition: the error of every row, and of what is rotated with them, inside the
 //! derived bounds.
-#![expect(clippy::unwrap_used, reason = "tests")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use keywright_ring::{
     Evaluation, Poly, RingError, Seed, StreamId, galois_inverse, rotation_element, sampling::SecretRng,

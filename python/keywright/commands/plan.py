@@ -195,11 +195,11 @@ def explain(plan: planning.KeyPlan, model: planning.CostModel, every: planning.K
 def explain_derived(derived: planning.DerivedKeys) -> str:
     """The master keys in words."""
     return (
-        f"{len(derived.masters)} master keys at level {derived.shape.level} of their chain, "
-        f"{derived.master_bytes / 1e6:,.1f} MB with {len(derived.extra_bits)} extra primes. The client makes "
-        f"{derived.sent_bytes / 1e6:,.1f} MB in {derived.client_seconds:.1f} s and sends them, "
-        f"{len(derived.direct)} other keys included. The server derives {derived.derived} keys in "
-        f"{derived.server_seconds:.1f} s on one thread, in at most {derived.depth} steps each, and holds "
+        f"Number of master keys: {len(derived.masters)}, at level {derived.shape.level} of their chain, "
+        f"{derived.master_bytes / 1e6:,.1f} MB; extra primes: {len(derived.extra_bits)}. The client makes "
+        f"and sends {derived.sent_bytes / 1e6:,.1f} MB in {derived.client_seconds:.2f} s, keys that are not "
+        f"derived ({len(derived.direct)}) included. The server derives {derived.derived} keys in "
+        f"{derived.server_seconds:.2f} s on one thread, in at most {derived.depth} steps each, and holds "
         f"{derived.stored_bytes / 1e6:,.1f} MB unless it forgets them. "
         f"Masters: {', '.join(_name(automorphism) for automorphism in derived.masters)}."
     )

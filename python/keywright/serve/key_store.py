@@ -238,12 +238,11 @@ class KeyStore:
         key_set.ready = True
         self._remember(key_set, keys)
 
-    def keys(self, key_set: KeySet) -> kw.EvaluationKeys:
-        """A complete set in memory.
+    def require_ready(self, key_set: KeySet) -> None:
+        """Refuse a set that is not complete.
 
         Raises:
             KeysIncomplete: not all bytes have come.
-            UnknownKeys: it was deleted meanwhile.
         """
         if not key_set.ready:
             total = self.model.manifest.key_bytes
@@ -252,6 +251,15 @@ class KeyStore:
                 received=key_set.received,
                 expected=total,
             )
+
+    def keys(self, key_set: KeySet) -> kw.EvaluationKeys:
+        """A complete set in memory.
+
+        Raises:
+            KeysIncomplete: not all bytes have come.
+            UnknownKeys: it was deleted meanwhile.
+        """
+        self.require_ready(key_set)
         with self._lock:
             keys = self._memory.get(key_set.identifier)
         if keys is None:

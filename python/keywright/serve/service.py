@@ -145,12 +145,14 @@ class Service:
         key_set = self.store.get(identifier)
         SecretScanner().look(message)
         objects = framing.split(message, self.model.manifest.input.ciphertexts)
-        keys = self.store.keys(key_set)
+        self.store.require_ready(key_set)
         inputs = [self.model.read_input(data) for data in objects]
         for data in objects:
             self._saw(identifier, Sight.of("received", data))
 
         def work(job: Job) -> list[bytes]:
+            # Read here, not while it waits: as few sets as possible are in memory.
+            keys = self.store.keys(key_set)
             return [result.to_bytes() for result in self._evaluation.run(keys, inputs, job.step)]
 
         job = self._worker.submit(identifier, self.model.steps, work)

@@ -19,7 +19,8 @@ from keywright.plan import (
     make_group,
 )
 
-CHAIN = Chain(11, (55, 40, 40, 40), (55, 55), 700)
+Q, P = (55, 40, 40, 40), (55, 55)
+CHAIN = Chain(11, Q, P, 700)
 MODEL = CostModel()
 
 
@@ -44,7 +45,7 @@ def test_what_is_priced_can_be_derived(seed: int) -> None:
         assert price.sent_bytes > cheapest.sent_bytes
         assert price.server_seconds < cheapest.server_seconds
         cheapest = price
-    parameters = kw.Parameters.from_bits(11, CHAIN.q, CHAIN.p, 35, insecure=True)
+    parameters = kw.Parameters.from_bits(11, Q, P, 35, insecure=True)
     secret = kw.SecretKey.generate(parameters, bytes(32))
     for price in (planner.priced[0], planner.priced[-1]):
         assert not any(a.conjugate for a in price.masters)
@@ -106,7 +107,7 @@ def test_plans_that_leave_nothing_to_derive_or_no_room() -> None:
     relinearizations = Program("none", CHAIN, (), (Relinearizations(3, 1),))
     with pytest.raises(ProgramError, match="no Galois keys"):
         DerivationPlanner(STRATEGIES["kds"].plan(relinearizations, MODEL), MODEL)
-    full = Chain(11, (55, 40, 40, 40), (55, 55), 290)
+    full = Chain(11, Q, P, 290)
     tight = Program("tight", full, (make_group(AutomorphismGroup(11), "g", 3, [1, 2]),))
     with pytest.raises(ProgramError, match="no room"):
         DerivationPlanner(STRATEGIES["kds"].plan(tight, MODEL), MODEL)

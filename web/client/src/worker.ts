@@ -4,7 +4,7 @@ import { asClientError, ClientError } from "./errors.js";
 import { type Manifest, readManifest } from "./manifest.js";
 import type { Answer, Calls, KeyReport, Method, ModelInfo, Reply, Request, Seen } from "./protocol.js";
 import { count, identifier, pause, Server } from "./server.js";
-import init, { Client, type InitOutput } from "./wasm/keywright_client_wasm.js";
+import init, { Client, type InitOutput, type KeyStream } from "./wasm/keywright_client_wasm.js";
 
 const MAX_MANIFEST = 16 << 20;
 const POLL_MS = 50;
@@ -17,6 +17,18 @@ let server: Server;
 let manifest: Manifest;
 let client: Client | null = null;
 let keys: string | null = null;
+
+/** Keys on their way: what was made and did not arrive is kept, and sent when it is asked for again. */
+interface Upload {
+  readonly identifier: string;
+  readonly stream: KeyStream;
+  /** Bytes that have arrived, and the next ones. */
+  place: number;
+  bytes: Uint8Array<ArrayBuffer>;
+  making: number;
+  sending: number;
+}
+let upload: Upload | null = null;
 
 /** 32 random bytes of the browser. */
 function entropy(): Uint8Array<ArrayBuffer> {
@@ -50,35 +62,52 @@ async function connect(base: string, pinned: string | null): Promise<ModelInfo> 
 }
 
 async function prepareKeys(progress: (done: number, total: number) => void): Promise<KeyReport> {
+  upload ??= await begin();
+  const { identifier: name, stream } = upload;
+  try {
+    progress(upload.place, manifest.keyBytes);
+    for (;;) {
+      let start = performance.now();
+      const received = (count: number) => progress(count, manifest.keyBytes);
+      await server.upload(`/v1/keys/${name}`, upload.place, upload.bytes, received);
+      upload.sending += performance.now() - start;
+      upload.place += upload.bytes.length;
+      upload.bytes = new Uint8Array(0);
+      start = performance.now();
+      const next = stream.next() as Uint8Array<ArrayBuffer> | undefined;
+      upload.making += performance.now() - start;
+      if (next === undefined) break;
+      upload.bytes = next;
+    }
+  } catch (error) {
+    // After a break the same bytes are sent again; after anything else they are of no use.
+    if (!(error instanceof ClientError && (error.code === "unreachable" || error.code === "busy"))) drop();
+    throw error;
+  }
+  const { place: bytes, making, sending } = upload;
+  const report = { bytes, keys: stream.keys, making, sending, peakMemory: wasm.memory.buffer.byteLength };
+  drop();
+  keys = name;
+  return report;
+}
+
+/** Makes the secret, and room on the server. */
+async function begin(): Promise<Upload> {
   // Asked for and given back: what the tab cannot have is said before work begins.
   new WebAssembly.Memory({ initial: MEMORY_BYTES / PAGE_BYTES, maximum: MEMORY_BYTES / PAGE_BYTES });
   client ??= new Client(manifest.parameters, manifest.scale, entropy());
-  const seed = entropy();
-  const created = await server.json("POST", "/v1/keys", JSON.stringify({ model: manifest.hash }));
-  keys = identifier(created, "keys");
-  const path = `/v1/keys/${keys}`;
-  const stream = client.keyStream(manifest.keySet, seed);
-  try {
-    if (stream.bytes !== manifest.keyBytes) {
-      throw new ClientError("manifest", `The manifest says ${manifest.keyBytes} bytes of keys, they have ${stream.bytes}.`);
-    }
-    let [place, making, sending] = [0, 0, 0];
-    progress(0, manifest.keyBytes);
-    for (;;) {
-      const start = performance.now();
-      const bytes = stream.next() as Uint8Array<ArrayBuffer> | undefined;
-      making += performance.now() - start;
-      if (bytes === undefined) break;
-      const sent = performance.now();
-      await server.upload(path, place, bytes, (received) => progress(received, manifest.keyBytes));
-      sending += performance.now() - sent;
-      place += bytes.length;
-    }
-    return { bytes: place, keys: stream.keys, making, sending, peakMemory: wasm.memory.buffer.byteLength };
-  } finally {
-    stream.free();
-    seed.fill(0);
+  const stream = client.keyStream(manifest.keySet, entropy());
+  if (stream.bytes !== manifest.keyBytes) {
+    throw new ClientError("manifest", `The manifest says ${manifest.keyBytes} bytes of keys, they have ${stream.bytes}.`);
   }
+  const created = await server.json("POST", "/v1/keys", JSON.stringify({ model: manifest.hash }));
+  const name = identifier(created, "keys");
+  return { identifier: name, stream, place: 0, bytes: new Uint8Array(0), making: 0, sending: 0 };
+}
+
+function drop(): void {
+  upload?.stream.free();
+  upload = null;
 }
 
 async function infer(values: readonly number[], progress: (done: number, total: number) => void): Promise<Answer> {
@@ -177,6 +206,7 @@ async function seen(): Promise<Seen> {
 
 async function close(): Promise<null> {
   if (keys !== null) await server.json("DELETE", `/v1/keys/${keys}`);
+  drop();
   client?.free();
   [client, keys] = [null, null];
   return null;
