@@ -12,6 +12,13 @@ HARDWARE_VENV := hardware/.venv
 HARDWARE_BIN := $(CURDIR)/$(HARDWARE_VENV)/bin
 DENY := target/tools/bin/cargo-deny
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates benchmarks/suite -name '*.rs' -o -name '*.md' -o -name Cargo.toml)
+PAGE := target/web
+CHROMIUM ?= /usr/bin/chromium
+BINDGEN := target/bindgen/debug/keywright-bindgen
+MODULE := keywright_client_wasm
+WASM_FEATURES := --enable-bulk-memory --enable-nontrapping-float-to-int --enable-sign-ext --enable-mutable-globals \
+  --enable-reference-types --enable-multivalue
+WEB_SOURCES := $(wildcard web/client/*.json web/client/src/*.ts web/demo/*.* web/demo/src/*.ts)
 PAGES := $(wildcard README.md docs/*.md)
 EXTRAS := check federated plot
 
@@ -19,8 +26,8 @@ export PYO3_PYTHON := $(BIN)/python
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo build test check format-check lint types deny bare docs fuzz bench fmt lock advisories clean \
-  hw-test hw-simulate hw-full hw-syn hw-lint
+.PHONY: help cortex-m4 demo build test check format-check lint types deny bare docs fuzz bench fmt lock advisories clean \
+  hw-test hw-simulate hw-full hw-syn hw-lint web web-demo web-test
 .DELETE_ON_ERROR:
 
 help: ## List the recipes
@@ -70,6 +77,23 @@ docs: build ## Build the Rust documentation and run every snippet of README.md a
 fuzz: ## Run the fuzz targets for a minute in all, on stable Rust
 	cargo run --locked --release --manifest-path fuzz/Cargo.toml -- --seconds 60
 
+web: $(PAGE)/.built ## Build the browser client and its page (needs npm)
+
+web-demo: build web ## Serve the page on the loopback: draw a digit that the server never sees
+	@test -d target/web-model || $(BIN)/keywright compile --model python/keywright/data/digits.onnx \
+	  --labels 0,1,2,3,4,5,6,7,8,9 --out target/web-model
+	$(BIN)/keywright serve target/web-model --page $(PAGE)
+
+web-test: build ## Test the page in Chromium (needs npm and chromium; skipped where they are missing)
+	@if ! command -v npm > /dev/null; then echo "SKIPPED web-test: there is no npm"; \
+	elif ! test -x $(CHROMIUM); then echo "SKIPPED web-test: there is no $(CHROMIUM)"; \
+	else $(MAKE) web && CHROMIUM=$(CHROMIUM) node --test web/tests/*.test.mjs; fi
+
+cortex-m4: ## Run the thin client on an emulated Cortex-M4, beside its known answers
+	@command -v qemu-system-arm >/dev/null || { echo "qemu-system-arm is missing: Debian has it in the package qemu-system-arm"; exit 1; }
+	@rustup target list --installed | grep -qx thumbv7em-none-eabi || { echo "missing: rustup target add thumbv7em-none-eabi"; exit 1; }
+	cd embedded/cortex-m4 && cargo run --locked --release
+
 bench: build ## Measure Keywright beside its peers (needs a quiet machine; see benchmarks/README.md)
 	cd benchmarks && $(BIN)/python -m compare
 
@@ -109,7 +133,8 @@ advisories: $(DENY) ## Check the dependencies against the RustSec advisories (fe
 	$(DENY) --locked check advisories
 
 clean: ## Remove everything that was built
-	rm -rf target fuzz/target $(VENV) $(HARDWARE_VENV) hardware/build python/keywright/_core.abi3.so .mypy_cache .ruff_cache .pytest_cache
+	rm -rf target fuzz/target web/node_modules web/client/dist web/client/src/wasm $(VENV) $(HARDWARE_VENV) \
+	  hardware/build python/keywright/_core.abi3.so .mypy_cache .ruff_cache .pytest_cache
 
 # The stamps are written last, so an interrupted recipe is run again from its start.
 $(VENV)/.installed: requirements/dev.txt
@@ -126,6 +151,28 @@ $(HARDWARE_VENV)/.installed: requirements/hardware.txt
 
 $(VENV)/.extension: $(VENV)/.installed pyproject.toml $(RUST_SOURCES)
 	$(BIN)/maturin develop --release --locked
+	touch $@
+
+$(BINDGEN): web/bindgen/Cargo.toml web/bindgen/Cargo.lock web/bindgen/src/main.rs
+	cargo build --locked --manifest-path web/bindgen/Cargo.toml --target-dir target/bindgen
+	touch $@
+
+web/node_modules/.installed: web/package-lock.json
+	npm ci --prefix web --no-audit --no-fund
+	touch $@
+
+$(PAGE)/.built: $(BINDGEN) web/node_modules/.installed $(WEB_SOURCES) $(RUST_SOURCES)
+	@rustup target list --installed | grep -qx wasm32-unknown-unknown || rustup target add wasm32-unknown-unknown
+	cargo build --locked --profile wasm -p keywright-client-wasm --target wasm32-unknown-unknown --target-dir target/wasm
+	rm -rf $(PAGE) web/client/src/wasm web/client/dist && mkdir -p $(PAGE)
+	$(BINDGEN) target/wasm/wasm32-unknown-unknown/wasm/$(MODULE).wasm web/client/src/wasm
+	web/node_modules/.bin/wasm-opt -O3 $(WASM_FEATURES) web/client/src/wasm/$(MODULE)_bg.wasm \
+	  -o web/client/src/wasm/$(MODULE)_bg.wasm
+	web/node_modules/.bin/tsc -p web/client
+	cp -r web/client/src/wasm web/client/dist/wasm
+	web/node_modules/.bin/tsc -p web/demo
+	mkdir -p $(PAGE)/client && cp -r web/client/dist $(PAGE)/client
+	cp web/demo/index.html web/demo/style.css web/demo/icon.svg $(PAGE)
 	touch $@
 
 # Unoptimised: it compiles in a third of the time (under a minute on two cores) and still runs in a second.

@@ -90,7 +90,7 @@ class Network:
     def run(self, execution: PlanExecution, keys: kw.EvaluationKeys, secret: kw.SecretKey) -> Times:
         """Times of runs whose last result was compared."""
         evaluator = kw.Evaluator(self.parameters, keys)
-        bootstrappers = [kw.Bootstrapper(plan) for plan in self.bootstraps]
+        bootstrappers = [kw.Bootstrapper(plan) for plan in execution.bootstrapper_plans]
         backend = EncryptedBackend(evaluator, bootstrappers, plan=execution)
         backend.prepare(self.program)
         encryptor = kw.Encryptor(kw.KeyGenerator(secret).public_key())
@@ -120,8 +120,8 @@ class Bootstrap:
 
     def run(self, execution: PlanExecution, keys: kw.EvaluationKeys, secret: kw.SecretKey) -> Times:
         """Times of bootstraps whose last result was compared."""
-        del execution
-        evaluator, bootstrapper = kw.Evaluator(self.parameters, keys), kw.Bootstrapper(self.plan)
+        evaluator = kw.Evaluator(self.parameters, keys)
+        bootstrapper = kw.Bootstrapper(execution.bootstrapper_plans[0])
         values = np.random.default_rng(2).uniform(-1, 1, self.plan.slots)
         encryptor = kw.Encryptor(kw.KeyGenerator(secret).public_key())
         ciphertext = encryptor.encrypt(values, slots=self.plan.slots, level=self.plan.input_level)

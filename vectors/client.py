@@ -1,9 +1,10 @@
-"""Every byte that a thin client makes, by definition: keys and ciphertexts modulo one prime, in all of their forms.
+"""Every byte that a thin client makes, by definition: keys and ciphertexts modulo one prime, in all forms.
 
-Each line: log2(N), the prime, the scale, fraction bits, layout (0 coefficients, 1 real slots, 2 complex slots), log2 of the slots, and for each object its
-length and CRC-32: secret key, public key, seeded ciphertext, compact seeded ciphertext (2 bits dropped) of a client whose entropy is the bytes 1 .. 32, in
-this order; ciphertext and compact ciphertext (4 and 1 bits dropped) of an encryptor whose entropy is the bytes 2 .. 33. Number `i` is
-`7919 i mod (2 max + 1) - max` with `max = 2^(fraction bits)`.
+Each line: log2(N), the prime, the scale, fraction bits, layout (0 coefficients, 1 real slots, 2 complex
+slots), log2 of the slots, and for each object its length and CRC-32: secret key, public key, seeded
+ciphertext, compact seeded ciphertext (2 bits dropped) of a client whose entropy is the bytes 1 .. 32, in this
+order; ciphertext and compact ciphertext (4 and 1 bits dropped) of an encryptor whose entropy is the bytes
+2 .. 33. Number `i` is `7919 i mod (2 max + 1) - max` with `max = 2^(fraction bits)`.
 """
 
 import struct
@@ -85,7 +86,8 @@ class Ring:
     def inverse(self, evaluations: list[int]) -> list[int]:
         """Coefficients: the transform of the transform, read backwards."""
         n, q, bits = self.n, self.q, self.log_n
-        # sum_i v_i psi^(-(2 brv(i) + 1) k): a cyclic transform of v in natural order, by the negacyclic one of v_j psi^j.
+        # sum_i v_i psi^(-(2 brv(i) + 1) k): a cyclic transform of v in natural order, by the negacyclic one
+        # of v_j psi^j.
         natural = [evaluations[reversed_bits(i, bits)] for i in range(n)]
         twisted = [v * self.powers[(2 * n - i) % (2 * n)] % q for i, v in enumerate(natural)]
         sums = self.forward(twisted)
@@ -115,7 +117,9 @@ def frame(kind: int, log_n: int, descriptor: bytes, body: bytes) -> bytes:
     head = MAGIC + (1).to_bytes(2, "little") + kind.to_bytes(2, "little")
     head += bytes([log_n, 1, 0, 1]) + bytes([0xA5] * 16)
     head += len(descriptor).to_bytes(4, "little") + len(body).to_bytes(8, "little") + descriptor
-    return head + zlib.crc32(head).to_bytes(4, "little") + body + zlib.crc32(head + body).to_bytes(4, "little")
+    return (
+        head + zlib.crc32(head).to_bytes(4, "little") + body + zlib.crc32(head + body).to_bytes(4, "little")
+    )
 
 
 def double(value: int) -> bytes:

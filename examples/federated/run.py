@@ -58,15 +58,15 @@ def wait_for(port: int, process: subprocess.Popen[bytes], seconds: float = 60) -
 
 
 @contextmanager
-def processes(folder: Path, clients: int) -> Iterator[str]:
-    """A SuperLink and SuperNodes on this machine; yields the name under which `flwr run` finds them."""
-    link, *nodes = free_ports(1 + clients)
-    options = ["--insecure", "--disable-runtime-dependency-installation", "--port", str(link)]
+def superlink(folder: Path, nodes: int, *options: str) -> Iterator[str]:
+    """A SuperLink and its SuperNodes on this machine; yields the name under which `flwr run` finds them."""
+    link, *ports = free_ports(1 + nodes)
+    options = ("--insecure", "--disable-runtime-dependency-installation", "--port", str(link), *options)
     log = (folder / "flower.log").open("wb")
     started = [subprocess.Popen([BIN / "flower-superlink", *options], stdout=log, stderr=log)]
     try:
         wait_for(link, started[0])
-        for number, port in enumerate(nodes):
+        for number, port in enumerate(ports):
             node = ["--insecure", "--superlink", f"127.0.0.1:{link}", "--port", str(port)]
             node += ["--node-config", f"partition-id={number}"]
             started.append(subprocess.Popen([BIN / "flower-supernode", *node], stdout=log, stderr=log))
@@ -124,11 +124,12 @@ def run(arguments: argparse.Namespace, folder: Path) -> None:
     command = [str(BIN / "flwr"), "run", str(APP)]
     options = ["--stream", "--run-config", settings]
     if arguments.how == "simulation":
-        flower_run(
-            [*command, "local", *options, "--federation-config", f"num-supernodes={arguments.clients}"]
-        )
+        # Flower's own local SuperLink would go on when the run has ended.
+        with superlink(folder, 0, "--simulation") as link:
+            size = ["--federation-config", f"num-supernodes={arguments.clients}"]
+            flower_run([*command, link, *options, *size])
     else:
-        with processes(folder, arguments.clients) as link:
+        with superlink(folder, arguments.clients) as link:
             flower_run([*command, link, *options])
     report(folder, key, config)
 

@@ -5,8 +5,10 @@ those marked `@cocotb.test()` run inside the simulator and are named by what the
 """
 
 import os
+import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -31,6 +33,24 @@ os.environ["MAKEFLAGS"] = "-j2 -- OPT_FAST=-O1 OPT_SLOW=-O0 CFG_CXXFLAGS_PCH_I=-
 sys.path += [str(HARDWARE / "dv"), str(HARDWARE / "generate"), str(REPOSITORY / "vectors")]
 
 Simulate = Callable[..., Path]
+REACHED: Counter[str] = Counter()
+
+
+def coverage(results: Path) -> dict[str, int]:
+    """How often a simulation reached each cover property, by `module.property`."""
+    points = {}
+    for line in (results / "coverage.dat").read_text(encoding="utf-8").splitlines():
+        if found := re.search(r"\x01page\x02v_user/(\w+).*\x01o\x02(\w+).*' (\d+)$", line):
+            points[f"{found[1]}.{found[2]}"] = int(found[3])
+    return points
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Functional coverage of all simulations of the session."""
+    if REACHED:
+        terminalreporter.section("functional coverage")
+    for point, times in sorted(REACHED.items()):
+        terminalreporter.line(f"{point}: {times or 'NOT REACHED'}")
 
 
 def _top_file(top: str) -> Path:
@@ -44,7 +64,11 @@ class _PortsOnly(Verilator):
 
     def _build_command(self) -> Any:
         return [
-            [word for part in command for word in (["--public-depth", "1"] if part == "--public-flat-rw" else [part])]
+            [
+                word
+                for part in command
+                for word in (["--public-depth", "1"] if part == "--public-flat-rw" else [part])
+            ]
             for command in super()._build_command()
         ]
 
@@ -66,9 +90,9 @@ def simulate(request: pytest.FixtureRequest) -> Simulate:
         products: bool = False,
     ) -> Path:
         parameters = dict(parameters or {})
-        name = "-".join(
-            [top, *(f"{key}{value}" for key, value in parameters.items()), *(["waves"] if waves else []), *(["products"] if products else [])]
-        )
+        given = {"waves": waves, "products": products, "ports": ports_only}
+        flags = [flag for flag in given if given[flag]]
+        name = "-".join([top, *(f"{key}{value}" for key, value in parameters.items()), *flags])
         build, results = BUILD / name.replace("'", "_"), BUILD / "results" / request.node.name
         results.mkdir(parents=True, exist_ok=True)
         # Initial values at random are code for every register.
@@ -82,7 +106,7 @@ def simulate(request: pytest.FixtureRequest) -> Simulate:
             build_args=[
                 "-y", str(RTL), "--assert", "--coverage-user",
                 "--x-assign", initial, "--x-initial", initial, "-O3", "-Wno-fatal", "-Wno-lint",
-                *(["+define+SPARSE_FOLD_BY_PRODUCT"] if products else []),
+                *(["+define+PLAIN_PRODUCTS"] if products else []),
             ],
             waves=waves,
             always=True,
@@ -104,6 +128,8 @@ def simulate(request: pytest.FixtureRequest) -> Simulate:
         tests, failed = get_results(xml)
         assert tests > 0, f"{module} has no cocotb test for {top}"
         assert failed == 0, f"{failed} of {tests} failed, see {results / 'simulation.log'}"
+        for point, times in coverage(results).items():
+            REACHED[point] += times
         return results
 
     return run
@@ -127,7 +153,7 @@ def vectors() -> Callable[..., Path]:
 
 @pytest.fixture(scope="session")
 def check_vectors() -> Callable[..., None]:
-    """`check_vectors(kind, log_n)` has the Rust engine look at what the simulation left in the folder of the vectors."""
+    """`check_vectors(kind, log_n)`: the Rust engine looks at what the simulation left beside the vectors."""
 
     def check(kind: str, log_n: int) -> None:
         folder = BUILD / "vectors" / f"{kind}-{log_n}"

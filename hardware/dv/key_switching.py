@@ -1,4 +1,4 @@
-"""Key switching by its definition, as keywright-rlwe's documentation has it, and the streams of key_switch.sv."""
+"""Key switching by its definition, as keywright-rlwe documents it, and the streams of key_switch.sv."""
 
 import random
 from array import array
@@ -13,7 +13,7 @@ Polynomial = list[int]
 
 @dataclass
 class Switch:
-    """One key switch: evaluations modulo each prime. `key[k][i][j]` is half k of digit i modulo prime j, the special one last."""
+    """One key switch, as evaluations. `key[k][i][j]`: half k, digit i, prime j, the special one last."""
 
     q: list[int]
     digits: list[Polynomial]
@@ -46,7 +46,9 @@ def switched(q: list[int], digits: list[Polynomial], key: list, addend: list) ->
         half = []
         for j, p in enumerate(q[:-1]):
             r, factor = forward(centred(remainder, special, p), p), pow(special, -1, p)
-            half.append([((a - b) * factor + c) % p for a, b, c in zip(sums[j], r, addend[k][j], strict=True)])
+            half.append(
+                [((a - b) * factor + c) % p for a, b, c in zip(sums[j], r, addend[k][j], strict=True)]
+            )
         result.append(half)
     return result
 
@@ -58,7 +60,9 @@ def random_switch(digits: int, n: int, corner: str = "") -> Switch:
     def polynomial(p: int) -> Polynomial:
         if corner:
             return [{"zero": 0, "top": p - 1, "equal": p // 3, "one": 1}[corner]] * n
-        return [random.choice([0, 1, p - 1]) if random.random() < 0.05 else random.randrange(p) for _ in range(n)]
+        return [
+            random.choice([0, 1, p - 1]) if random.random() < 0.05 else random.randrange(p) for _ in range(n)
+        ]
 
     words = [polynomial(p) for p in q[:-1]]
     key = [[[polynomial(p) for p in q] for _ in range(digits)] for _ in range(2)]
@@ -83,8 +87,12 @@ def streams(switch: Switch, schedule: Schedule, lanes: int) -> dict[str, list[li
         frames[f"key_{name}"] = [
             beats([switch.key[0][i][j], switch.key[1][i][j]], lanes) for _, i, j in key_order(schedule, c)
         ]
-        frames[f"addend_{name}"] = [beats([switch.addend[k][j]], lanes) for _, k, j in result_order(schedule, c)]
-        frames[f"result_{name}"] = [beats([switch.expected[k][j]], lanes) for _, k, j in result_order(schedule, c)]
+        frames[f"addend_{name}"] = [
+            beats([switch.addend[k][j]], lanes) for _, k, j in result_order(schedule, c)
+        ]
+        frames[f"result_{name}"] = [
+            beats([switch.expected[k][j]], lanes) for _, k, j in result_order(schedule, c)
+        ]
     return frames
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Sparse:
-    """`2^bits - c` with `c = 2^high + 2^low - 1`, or `2^high - 2^low - 1` if `negative`, on a multiplier of `width` bits."""
+    """`2^bits - c` with `c = 2^high + 2^low - 1`, or `2^high - 2^low - 1` if `negative`."""
 
     bits: int
     high: int

@@ -1,4 +1,4 @@
-"""Adders, multipliers and the butterfly: every operand at small widths, random and corner ones at full width."""
+"""Adders, multipliers, butterfly: every operand at small widths, random and corner ones at full width."""
 
 import itertools
 import os
@@ -120,7 +120,8 @@ def sparse_parameters(name: str) -> dict[str, object]:
     width, fold, forms = LISTS[name]
     select = max(1, (len(forms) - 1).bit_length())
     return {
-        "Width": width, "Count": len(forms), "SelWidth": select, "FoldWidth": fold, "Moduli": moduli(forms, width),
+        "Width": width, "Count": len(forms), "SelWidth": select, "FoldWidth": fold,
+        "Moduli": moduli(forms, width),
     }  # fmt: skip
 
 
@@ -139,7 +140,11 @@ def test_mod_mul_barrett(simulate, width: int) -> None:
 @pytest.mark.parametrize("name", LISTS)
 def test_mod_mul_sparse(simulate, name: str, products: bool) -> None:
     simulate(
-        "mod_mul_sparse", sparse_parameters(name), {"MODULI": name}, only="multiplies_by_shifts", products=products
+        "mod_mul_sparse",
+        sparse_parameters(name),
+        {"MODULI": name},
+        only="multiplies_by_shifts",
+        products=products,
     )
 
 

@@ -128,6 +128,10 @@ async def faulty(core: Core, frames: list[list[int]], word: int, last: int | Non
     await axi.send(core.dut, [*[1] * (cut - 1), word], last=last)
 
 
+async def two_frames(dut) -> list[tuple[list[int], bool]]:
+    return [await axi.receive(dut), await axi.receive(dut)]
+
+
 FAULTS = {
     # A coefficient, the beat of the last flag (None: none), beats sent, as a share of N and a number.
     "RANGE": (Q0, None, (0.3, 1)),
@@ -152,25 +156,19 @@ async def faults_are_flagged_and_refused(dut) -> None:
     cases += [("RANGE", "DECRYPT", 0)]
     for number, (name, operation, position) in enumerate(cases):
         word, last, (share, beats) = FAULTS[name]
-        if number == len(cases) - 1:
-            word, last, share, beats = (
-                (1 << 64) - 1,
-                -1,
-                0,
-                1,
-            )  # the first beat, with all bits set, and the last flag
+        if number == len(cases) - 1:  # the first beat is the last one, with all bits set
+            word, last, share, beats = (1 << 64) - 1, -1, 0, 1
         if operation == "ENCRYPT":
             await core.load("ENTROPY", vector("entropy"))
         await core.begin(operation)
-        sink = cocotb.start_soon(axi.receive(dut)) if operation == "ENCRYPT" and position == 1 else None
+        sink = cocotb.start_soon(two_frames(dut)) if (operation, position) == ("ENCRYPT", 1) else None
         await faulty(core, good[operation][:position], word, last, int(share * n) + beats)
         if sink:
-            words, bad = await sink
-            assert (words, bad) == (vector("c1"), False)
-            if int(share * n) + beats > 1:
-                words, bad = await axi.receive(dut)
-                assert bad
-                assert len(words) <= n
+            (c1, bad1), (c0, bad0) = await sink
+            assert (c1, bad1) == (vector("c1"), False)
+            # What was computed of the second frame, and the beat that ends it.
+            assert bad0
+            assert len(c0) == int(share * n) + beats
         if last is None:
             # The rest of the frame is thrown away up to its last beat, or until the host gives up.
             for _ in range(n // 8 + 100):

@@ -4,7 +4,7 @@ from pipe_twiddles import reversed_bits, root
 
 
 def forward(coefficients: list[int], q: int) -> list[int]:
-    """Evaluation i is the value at `psi^(2 brv(i) + 1)`, by the textbook recursion over `X^n - r^2 = (X^(n/2) - r)(X^(n/2) + r)`."""
+    """Values at `psi^(2 brv(i) + 1)`: `X^n - r^2 = (X^(n/2) - r)(X^(n/2) + r)`, recursively."""
     log_n = (len(coefficients) - 1).bit_length()
     psi = root(q, log_n)
 

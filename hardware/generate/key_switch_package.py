@@ -1,6 +1,6 @@
-"""The package of key_switch.sv: primes, the constants of the conversions, and which chain does what in which slot.
+"""The package of key_switch.sv: primes, constants of conversions, and which chain does what in which slot.
 
-`python key_switch_package.py` writes rtl/key_switch_pkg.sv for three 51-bit primes beside q_0 (L = 3); tests make others.
+For three 51-bit primes beside q_0: L = 3.
 The schedule is found by search and checked rule by rule (doc/key_switch.md); the search is deterministic.
 """
 
@@ -33,7 +33,7 @@ class Schedule:
 
 
 def operations(digits: int) -> list[Operation]:
-    """I: inverse transform of digit i. N: digit i to prime j. S: inverse of half k modulo the special prime. R: back to prime j."""
+    """I: inverse of digit i. N: digit i to prime j. S: inverse of half k, special prime. R: it to prime j."""
     special = digits
     return [
         *(("I", i, i) for i in range(digits)),
@@ -44,12 +44,14 @@ def operations(digits: int) -> list[Operation]:
 
 
 def check(digits: int, s: Schedule) -> None:
-    """Every rule that the memories and the data flow put on a schedule. `n + 1` is the slot in which operation n's result leaves."""
+    """Every rule that memories and data flow put on a schedule. Results leave in the slot after."""
     period, slot = s.period, s.slot
     special, wide = digits, {0, digits}
     assert set(slot) == set(operations(digits)), "every operation once"
     assert all(0 <= n < 2 * period for n in slot.values()), "an operation is of this frame or the one before"
-    assert len({(s.chain[op], n % period) for op, n in slot.items()}) == len(slot), "one operation per chain and slot"
+    assert len({(s.chain[op], n % period) for op, n in slot.items()}) == len(slot), (
+        "one operation per chain and slot"
+    )
     assert all(s.chain[op] == 0 for op in slot if op[2] in wide), "60-bit primes on the first chain"
     inputs = [slot["I", i, i] % period for i in range(digits)]
     assert len(set(inputs)) == digits, "one input port"
@@ -61,25 +63,35 @@ def check(digits: int, s: Schedule) -> None:
             writes[j].append(n + 1)
     for i, (n, (kind, half, prime)) in s.own.items():
         carrier = (kind, half, prime)
-        assert kind in "IS" and n % period == (slot[carrier] + 1) % period, "in the shadow of an inverse transform"
+        assert kind in "IS", "in the shadow of an inverse transform"
+        assert n % period == (slot[carrier] + 1) % period, "when its result leaves"
         assert s.chain[carrier] == 0 or i not in wide, "on a chain as wide as the prime"
-        assert 1 <= n < 2 * period and slot["I", i, i] + 1 <= n <= slot["I", i, i] + 2 * period - 2, "within its two buffers"
+        assert 1 <= n < 2 * period, "of this frame or the one before"
+        start = slot["I", i, i]
+        assert start + 1 <= n <= start + 2 * period - 2, "within its two buffers"
         writes[i].append(n)
     assert len({carrier for _, carrier in s.own.values()}) == digits == len(s.own), "every own product once"
     for j in range(digits + 1):
-        assert len({n % period for n in writes[j]}) == len(writes[j]) == digits, "an accumulator takes one product at a time"
+        assert len({n % period for n in writes[j]}) == len(writes[j]) == digits, (
+            "an accumulator takes one product at a time"
+        )
     for k in range(2):
         n = slot["S", k, special]
-        assert max(writes[special]) + 1 <= n < min(writes[special]) + period, "a half is read when complete, not yet replaced"
+        assert max(writes[special]) + 1 <= n < min(writes[special]) + period, (
+            "a half is read when complete, not yet replaced"
+        )
         for j in range(digits):
             r = slot["R", k, j]
             assert n + 2 <= r <= n + period, "a remainder is read between its making and the next one's"
-            assert max(writes[j]) + 2 <= r + 1 < min(writes[j]) + period, "a sum is taken when complete, not yet replaced"
-
+            assert max(writes[j]) + 2 <= r + 1 < min(writes[j]) + period, (
+                "a sum is taken when complete, not yet replaced"
+            )
 
     for c in range(2):
         for times in (key_order(s, c), result_order(s, c)):
-            assert not times or max(times)[0] < min(times)[0] + period, "a port's beats are of one switch after another"
+            assert not times or max(times)[0] < min(times)[0] + period, (
+                "a port's beats are of one switch after another"
+            )
 
 
 def key_order(s: Schedule, chain: int) -> list[tuple[int, int, int]]:
@@ -162,7 +174,10 @@ def attempt(digits: int, period: int, rnd: random.Random) -> Schedule | None:
     for op in sorted(last, key=lambda op: (min(writes[op[2]]), rnd.random())):
         _, k, j = op
         n = slot["S", k, special]
-        low, high = max(n + 2, max(writes[j]) + 1), min(n + period, min(writes[j]) + period - 2, 2 * period - 1)
+        low, high = (
+            max(n + 2, max(writes[j]) + 1),
+            min(n + period, min(writes[j]) + period - 2, 2 * period - 1),
+        )
         if not place(op, low, high, set()):
             return None
     schedule = Schedule(period, slot, chain, own)
@@ -206,12 +221,15 @@ def threshold(q: int) -> int:
 
 
 def bits(count: int) -> int:
+    """Bits of a number below `count`."""
     return max(1, (count - 1).bit_length())
 
 
 def case(name: str, width: int, argument: str, argument_width: int, values: dict[int, str]) -> list[str]:
     """A function as a table."""
-    lines = [f"  function automatic logic [{width - 1}:0] {name}(input logic [{argument_width - 1}:0] {argument});"]
+    lines = [
+        f"  function automatic logic [{width - 1}:0] {name}(input logic [{argument_width - 1}:0] {argument});"
+    ]
     lines.append(f"    unique case ({argument})")
     lines += [f"      {argument_width}'d{key}: {name} = {value};" for key, value in values.items()]
     lines += [f"      default: {name} = '0;", "    endcase", "  endfunction", ""]
@@ -236,9 +254,13 @@ def package(digits: int, schedule: Schedule) -> str:
         )
         for j in range(digits + 1)
     }
-    own = {(schedule.chain[carrier], (n - 1) % schedule.period): (i, n) for i, (n, carrier) in schedule.own.items()}
+    own = {
+        (schedule.chain[carrier], (n - 1) % schedule.period): (i, n)
+        for i, (n, carrier) in schedule.own.items()
+    }
     lines = [
-        f"// {BY}", f"// Key switching with {digits} digits of one prime each: L = {digits - 1}.", "package key_switch_pkg;",
+        f"// {BY}", f"// Key switching with {digits} digits of one prime each: L = {digits - 1}.",
+        "package key_switch_pkg;",
         f"  localparam int unsigned Digits = {digits};",
         f"  localparam int unsigned Slots = {schedule.period};",
         f"  localparam int unsigned SlotWidth = {sw};",
@@ -248,14 +270,19 @@ def package(digits: int, schedule: Schedule) -> str:
         f"  localparam int unsigned PrimeWidth = {pw};",
     ]  # fmt: skip
     for c, name in enumerate("AB"):
+        size = 19 * len(chains[c])
         forms = sum(primes(digits)[p].form(WIDTHS[c]) << 19 * i for i, p in enumerate(chains[c]))
         lines += [
             f"  localparam int unsigned Width{name} = {WIDTHS[c]};",
             f"  localparam int unsigned Count{name} = {len(chains[c])};",
             f"  localparam int unsigned SelWidth{name} = {bits(len(chains[c]))};",
-            f"  localparam logic [{19 * len(chains[c]) - 1}:0] Moduli{name} = {19 * len(chains[c])}'h{forms:x};",
+            f"  localparam logic [{size - 1}:0] Moduli{name} = {size}'h{forms:x};",
         ]
-    lines += ["", "  // Words of the schedule: positions and widths of their fields.", f"  localparam int unsigned WordWidth = {width};"]
+    lines += [
+        "",
+        "  // Words of the schedule: positions and widths of their fields.",
+        f"  localparam int unsigned WordWidth = {width};",
+    ]
     position, at = 0, {}
     for field, size in fields.items():
         lines.append(f"  localparam int unsigned {field} = {position};")
@@ -279,14 +306,17 @@ def package(digits: int, schedule: Schedule) -> str:
                 }[kind]
                 values = {
                     "Valid": 1, "Offset": issued // schedule.period, "Inverse": kind in "IS",
-                    "Sel": chains[c].index(j), "Prime": j, "Source": source, "Row": row, "RowPrime": row_prime,
+                    "Sel": chains[c].index(j), "Prime": j, "Source": source, "Row": row,
+                    "RowPrime": row_prime,
                     "Target": target, "TargetRow": target_row, "First": first[j] == issued + 1,
                 }  # fmt: skip
                 word = sum(int(value) << at[field] for field, value in values.items())
                 remark = f"{kind}{i}" + (f" mod q{j}" if kind in "NR" else "")
             if (c, n) in own:
                 i, output = own[c, n]
-                word |= 1 << at["Own"] | (output - 1) // schedule.period << at["OwnOffset"] | i << at["OwnDigit"]
+                word |= (
+                    1 << at["Own"] | (output - 1) // schedule.period << at["OwnOffset"] | i << at["OwnDigit"]
+                )
                 word |= int(first[i] == output) << at["OwnFirst"]
                 remark += f", product of digit {i} modulo q{i}"
             words[n] = f"{width}'h{word:x};  // {remark}"
@@ -297,16 +327,25 @@ def package(digits: int, schedule: Schedule) -> str:
     lines += ["  // A residue is negative if its bits from 30 on are at least this."]
     lines += case("threshold", 31, "prime", pw, {i: f"31'd{threshold(value)}" for i, value in enumerate(q)})
     lines += ["  // The inverse of the special prime."]
-    lines += case("special_inverse", 60, "prime", pw, {i: f"60'd{pow(q[digits], -1, q[i])}" for i in range(digits)})
+    lines += case(
+        "special_inverse", 60, "prime", pw, {i: f"60'd{pow(q[digits], -1, q[i])}" for i in range(digits)}
+    )
     lines += ["  // The modulus of a row modulo the prime it is converted to: {row prime, prime}."]
-    pairs = {s << pw | t: f"60'd{q[s] % q[t]}" for s in range(digits + 1) for t in range(digits + 1) if s != t}
+    pairs = {
+        s << pw | t: f"60'd{q[s] % q[t]}" for s in range(digits + 1) for t in range(digits + 1) if s != t
+    }
     lines += case("row_modulus", 60, "pair", 2 * pw, pairs)
     return "\n".join([*lines[:-1], "endpackage", ""])
 
 
 def page(digits: int, s: Schedule) -> str:
     """The schedule and the orders of the ports, for people."""
-    names = {"I": "INTT of digit {i}", "N": "digit {i} to q{j}", "S": "INTT of half {i}", "R": "remainder {i} to q{j}"}
+    names = {
+        "I": "INTT of digit {i}",
+        "N": "digit {i} to q{j}",
+        "S": "INTT of half {i}",
+        "R": "remainder {i} to q{j}",
+    }
     own = {(s.chain[carrier], (n - 1) % s.period): (i, n - 1) for i, (n, carrier) in s.own.items()}
 
     def cell(chain: int, n: int) -> str:
@@ -322,13 +361,14 @@ def page(digits: int, s: Schedule) -> str:
     def order(items: list[tuple[int, int, int]], form: str) -> str:
         return ", ".join(form.format(a=a, b=b) for _, a, b in items)
 
+    names_of = [", ".join(f"q{p}" for p in chain_primes(digits, s, c)) for c in range(2)]
+    moduli = f"q{digits} is the special prime. Chain A computes modulo {names_of[0]}, B modulo {names_of[1]}."
     lines = [
         f"# Schedule for {digits} digits (L = {digits - 1})", "", BY, "",
-        f"A frame is {s.period} slots; a slot is the time of one polynomial. An operation's result leaves in the slot after it.", "",
+        f"A frame is {s.period} slots, a slot the time of one polynomial. Results leave one later.", "",
         "| slot | chain A, 60 bits | chain B, 51 bits |", "|---:|---|---|",
         *(f"| {n} | {cell(0, n)} | {cell(1, n)} |" for n in range(s.period)), "",
-        f"q{digits} is the special prime. Chain A computes modulo {order([(0, p, 0) for p in chain_primes(digits, s, 0)], 'q{a}')}, "
-        f"chain B modulo {order([(0, p, 0) for p in chain_primes(digits, s, 1)], 'q{a}')}.", "",
+        moduli, "",
         "| port | frames of a switch, in order |", "|---|---|",
         f"| `s_axis_digit` | digits {', '.join(map(str, input_order(s)))} |",
     ]  # fmt: skip
@@ -337,7 +377,10 @@ def page(digits: int, s: Schedule) -> str:
         lines.append(f"| `s_axis_key_{name}` | {order(key_order(s, c), 'digit {a} modulo q{b}')} |")
         lines.append(f"| `s_axis_addend_{name}`, `m_axis_{name}` | {results} |")
     last = max(n for n, _, _ in [*result_order(s, 0), *result_order(s, 1)])
-    lines += ["", f"The last result of a switch begins {last} slots (and the pipeline's latency) after its frame."]
+    lines += [
+        "",
+        f"The last result of a switch begins {last} slots (and the pipeline's latency) after its frame.",
+    ]
     return "\n".join([*lines, ""])
 
 

@@ -43,7 +43,8 @@ def tables(prefix: Path, primes: list[int], log_lanes: int, width: int) -> None:
             slots = [(g, v) for g in range(k) for v in range(1 << g)]
             for beat in range(lanes):
                 words = [
-                    pow(omega, (reversed_bits(beat, k) + (v << k)) << (k - 1 - g), q) << shift for g, v in slots
+                    pow(omega, (reversed_bits(beat, k) + (v << k)) << (k - 1 - g), q) << shift
+                    for g, v in slots
                 ]
                 full += [*words, 0]
             serial += [pow(omega, v << (half - 1 - g), q) << shift for g, v in slots] + [0]

@@ -1,12 +1,31 @@
-"""The register map of client_core in SystemVerilog, C and Markdown, from rtl/client_registers.toml."""
+"""The register maps in SystemVerilog, C and Markdown, from rtl/*_registers.toml."""
 
 import tomllib
+from dataclasses import dataclass
 from typing import Any
 
 from output import HARDWARE, finish
 
-SOURCE = "rtl/client_registers.toml"
-BY = f"Made by hardware/generate/registers.py from {SOURCE}."
+
+@dataclass(frozen=True)
+class Map:
+    """What a register map is called: its files, its C header and the prefix in that, its title."""
+
+    name: str
+    header: str
+    prefix: str
+    title: str
+
+    @property
+    def by(self) -> str:
+        """Where its files come from."""
+        return f"Made by hardware/generate/registers.py from rtl/{self.name}.toml."
+
+
+MAPS = [
+    Map("client_registers", "client_core", "KWCC", "the client core"),
+    Map("key_switch_registers", "key_switch", "KWKS", "the key switch"),
+]
 
 
 def camel(name: str) -> str:
@@ -14,9 +33,9 @@ def camel(name: str) -> str:
     return "".join(word.capitalize() for word in name.split("_"))
 
 
-def package(registers: list[dict[str, Any]]) -> str:
+def package(names: Map, registers: list[dict[str, Any]]) -> str:
     """Offsets, counts and field positions as constants."""
-    lines = [f"// {BY}", "package client_registers_pkg;"]
+    lines = [f"// {names.by}", f"package {names.name}_pkg;"]
     for register in registers:
         name = camel(register["name"])
         lines.append(f"  localparam logic [6:0] {name} = 7'h{register['offset']:02x};")
@@ -29,11 +48,12 @@ def package(registers: list[dict[str, Any]]) -> str:
     return "\n".join([*lines, "endpackage", ""])
 
 
-def header(registers: list[dict[str, Any]]) -> str:
+def header(names: Map, registers: list[dict[str, Any]]) -> str:
     """Offsets and masks for a driver."""
-    lines = [f"/* {BY} */", "#ifndef KEYWRIGHT_CLIENT_CORE_H", "#define KEYWRIGHT_CLIENT_CORE_H", ""]
+    guard = f"KEYWRIGHT_{names.header.upper()}_H"
+    lines = [f"/* {names.by} */", f"#ifndef {guard}", f"#define {guard}", ""]
     for register in registers:
-        prefix = f"KWCC_{register['name']}"
+        prefix = f"{names.prefix}_{register['name']}"
         argument, step = ("(i)", " + 4 * (i)") if "count" in register else ("", "")
         lines.append(
             f"#define {prefix}{argument} (0x{register['offset']:02X}u{step}) /* {register['text']} */"
@@ -44,13 +64,13 @@ def header(registers: list[dict[str, Any]]) -> str:
     return "\n".join([*lines, "", "#endif", ""])
 
 
-def page(registers: list[dict[str, Any]]) -> str:
+def page(names: Map, registers: list[dict[str, Any]]) -> str:
     """A table for people."""
     lines = [
-        "# Registers of the client core",
+        f"# Registers of {names.title}",
         "",
-        f"{BY} 32-bit words, AXI4-Lite; any other address, a read of a write-only register and a write to a",
-        "read-only one answer SLVERR.",
+        f"{names.by} 32-bit words, AXI4-Lite; any other address, a read of a write-only",
+        "register and a write to a read-only one answer SLVERR.",
         "",
         "| offset | register | access | bits | meaning |",
         "|---|---|---|---|---|",
@@ -67,11 +87,13 @@ def page(registers: list[dict[str, Any]]) -> str:
 
 
 def main() -> None:
-    """Writes or checks the three files."""
-    registers = tomllib.loads((HARDWARE / SOURCE).read_text(encoding="utf-8"))["register"]
-    finish("rtl/client_registers_pkg.sv", package(registers))
-    finish("host/client_core.h", header(registers))
-    finish("doc/client_registers.md", page(registers))
+    """Writes or checks the three files of every map."""
+    for names in MAPS:
+        source = HARDWARE / f"rtl/{names.name}.toml"
+        registers = tomllib.loads(source.read_text(encoding="utf-8"))["register"]
+        finish(f"rtl/{names.name}_pkg.sv", package(names, registers))
+        finish(f"host/{names.header}.h", header(names, registers))
+        finish(f"doc/{names.name}.md", page(names, registers))
 
 
 if __name__ == "__main__":

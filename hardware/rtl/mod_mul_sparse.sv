@@ -22,7 +22,7 @@ module mod_mul_sparse #(
   localparam int unsigned Fold3 = Width + 1;
 
   logic [  Width-1:0] a1_q, b1_q;
-  logic [2*Width-1:0] product2_q;
+  logic [2*Width-1:0] product2, product2_q;
   // Words cut at bit Width, where the next fold takes them.
   logic [Width-1:0] low3_q, low4_q, low5_q, high3_q;
   logic [Fold1-Width-1:0] high4_q;
@@ -34,11 +34,11 @@ module mod_mul_sparse #(
   logic [Fold3-1:0] folded6;
   logic [Width:0] reduced7;
 
-  function automatic logic [Width-1:0] modulus(input logic [SelWidth-1:0] sel);
-    modulus = '0;
+  function automatic logic [Width-1:0] modulus_of(input logic [SelWidth-1:0] sel);
+    modulus_of = '0;
     for (int unsigned i = 0; i < Count; i++) begin
       if (Count == 1 || sel == SelWidth'(i)) begin
-        modulus = Width'(sparse_moduli_pkg::modulus(Moduli[19*i+:19], Width));
+        modulus_of = Width'(sparse_moduli_pkg::modulus(Moduli[19*i+:19], Width));
       end
     end
   endfunction
@@ -58,12 +58,17 @@ module mod_mul_sparse #(
   ) u_fold6 (
       .sel_i(sel5_q), .high_i(high5_q), .low_i(low5_q), .r_o(folded6)
   );
-  assign reduced7 = folded6_q - {1'b0, modulus(sel6_q)};
+  tiled_mul #(
+      .Width(Width)
+  ) u_product (
+      .a_i(a1_q), .b_i(b1_q), .p_o(product2)
+  );
+  assign reduced7 = folded6_q - {1'b0, modulus_of(sel6_q)};
 
   always_ff @(posedge clk_i) begin
     if (en_i) begin
       {a1_q, b1_q, sel1_q} <= {a_i, b_i, sel_i};
-      product2_q <= (2 * Width)'(a1_q) * (2 * Width)'(b1_q);
+      product2_q <= product2;
       {high3_q, low3_q} <= product2_q;
       {high4_q, low4_q} <= folded4;
       {high5_q, low5_q} <= folded5;

@@ -1,7 +1,7 @@
 // One fold of a reduction modulo a sparse prime: r_o = high_i c 2^shift + low_i, which is high_i 2^Width + low_i modulo q 2^shift.
 //
 // Combinational: three operands, each selected from constant shifts of high_i, and low_i, are added. The caller knows that
-// the sum fits. SPARSE_FOLD_BY_PRODUCT is for simulating large designs: the same sum in fewer operations, compared with the
+// the sum fits. PLAIN_PRODUCTS is for simulating large designs: the same sum in fewer operations, compared with the
 // shifts in dv/test_arithmetic.py.
 module sparse_fold #(
     parameter int unsigned Width = 60,
@@ -16,7 +16,7 @@ module sparse_fold #(
     input  logic [    Width-1:0] low_i,
     output logic [ SumWidth-1:0] r_o
 );
-`ifdef SPARSE_FOLD_BY_PRODUCT
+`ifdef PLAIN_PRODUCTS
   logic [63:0] c;
   always_comb begin
     c = '0;

@@ -36,7 +36,7 @@ module twiddle_generator #(
 );
   localparam int unsigned TagWidth = 1 + SelWidth + TimeWidth;
   localparam int unsigned Depth = 16;  // blocks whose powers and factors are kept
-  
+
   // 1 / 7 modulo 2^LogLanes: 7 * 7 = 49 = 1 modulo 16.
   localparam logic [LogLanes-1:0] InverseOf7 = LogLanes'(7);
 

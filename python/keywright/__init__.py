@@ -44,7 +44,9 @@ from keywright._core import (
     bfv_presets,
     bootstrap_presets,
     inspect,
+    key_set_head,
     presets,
+    read_key_set_head,
     set_threads,
     threads,
 )
@@ -76,7 +78,7 @@ from keywright.errors import (
 from keywright.values import Encrypted, EncryptedIntegers
 
 if TYPE_CHECKING:
-    from keywright import federated, nn
+    from keywright import federated, nn, serve
 
 __all__ = [
     "AggregationError",
@@ -133,16 +135,19 @@ __all__ = [
     "bootstrap_presets",
     "federated",
     "inspect",
+    "key_set_head",
     "nn",
     "presets",
+    "read_key_set_head",
+    "serve",
     "set_threads",
     "threads",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    """Import `keywright.nn` and `keywright.federated` when they are first used: what they need takes long to
-    load."""
-    if name in ("federated", "nn"):
+    """Import `keywright.nn`, `keywright.serve` and `keywright.federated` when they are first used: what they
+    need takes long to load."""
+    if name in ("federated", "nn", "serve"):
         return import_module(f"keywright.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

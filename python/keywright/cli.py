@@ -6,12 +6,25 @@ from collections.abc import Sequence
 
 from keywright import __version__
 from keywright._terminal import Terminal
-from keywright.commands import bench, calibrate, decrypt, demo, encrypt, infer, info, keygen, plan, run
+from keywright.commands import (
+    bench,
+    calibrate,
+    compile,  # noqa: A004 (the command is called so)
+    decrypt,
+    demo,
+    encrypt,
+    infer,
+    info,
+    keygen,
+    plan,
+    run,
+    serve,
+)
 from keywright.commands.common import CommandError
 from keywright.errors import KeywrightError
 from keywright.nn import ModelRefused
 
-COMMANDS = (demo, infer, keygen, encrypt, run, decrypt, info, plan, calibrate, bench)
+COMMANDS = (demo, infer, keygen, encrypt, run, decrypt, compile, serve, info, plan, calibrate, bench)
 FAILED = 2
 INTERRUPTED = 130
 

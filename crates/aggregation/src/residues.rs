@@ -1,6 +1,6 @@
 //! Residues in whole bytes, as they are sent, and their sums.
 
-use keywright_ring::Modulus;
+use keywright_ring::{Backend, Modulus, backend};
 use keywright_rlwe::{for_each_item, threads};
 
 /// Values that are added at a time: their accumulators, 10 to 14 bytes each, stay in the second-level cache, and what is read of
@@ -144,12 +144,15 @@ const GROUP: usize = 255;
 struct Scratch {
     low: Vec<u64>,
     high: Vec<Vec<u16>>,
+    backend: &'static dyn Backend,
 }
 
 impl Scratch {
     fn new(extra: usize, count: usize) -> Self {
         let length = count.min(BLOCK);
-        Self { low: vec![0; length], high: vec![vec![0; length]; extra] }
+        // Where the environment names a back end that is not there, rings cannot be made and say so.
+        let backend = backend::default().unwrap_or_else(|_| backend::portable());
+        Self { low: vec![0; length], high: vec![vec![0; length]; extra], backend }
     }
 
     fn add_block(&mut self, modulus: &Modulus, parts: &[&Residues], first: usize, out: &mut Run<'_>) {
@@ -158,21 +161,12 @@ impl Scratch {
         low.fill(0);
         for group in parts.chunks(GROUP) {
             self.high.iter_mut().for_each(|high| high.fill(0));
-            // Four at a time, so that an accumulator is loaded and stored once for them.
-            for parts in group.chunks(4) {
-                let words = |part: usize| &parts[part].bytes[4 * first..4 * (first + length)];
-                match parts.len() {
-                    4 => add_words([words(0), words(1), words(2), words(3)], low),
-                    _ => (0..parts.len()).for_each(|part| add_words([words(part)], low)),
-                }
-                for (j, high) in self.high.iter_mut().enumerate() {
-                    let bytes = |part: usize| &parts[part].plane(j)[first..first + length];
-                    let high = &mut high[..length];
-                    match parts.len() {
-                        4 => add_bytes([bytes(0), bytes(1), bytes(2), bytes(3)], high),
-                        _ => (0..parts.len()).for_each(|part| add_bytes([bytes(part)], high)),
-                    }
-                }
+            let low_planes: Vec<_> =
+                group.iter().map(|part| &part.bytes[4 * first..4 * (first + length)]).collect();
+            self.backend.add_words(&low_planes, low);
+            for (j, high) in self.high.iter_mut().enumerate() {
+                let planes: Vec<_> = group.iter().map(|part| &part.plane(j)[first..first + length]).collect();
+                self.backend.add_bytes(&planes, &mut high[..length]);
             }
             for (j, high) in self.high.iter().enumerate() {
                 for (sum, &high) in low.iter_mut().zip(high) {
@@ -184,24 +178,6 @@ impl Scratch {
             }
         }
         out.store(low);
-    }
-}
-
-/// `sums[i] += ` word `i` of every plane of four bytes.
-fn add_words<const K: usize>(planes: [&[u8]; K], sums: &mut [u64]) {
-    let count = sums.len();
-    let planes = planes.map(|plane| &plane.as_chunks::<4>().0[..count]);
-    for (i, sum) in sums.iter_mut().enumerate() {
-        *sum += planes.iter().map(|plane| u64::from(u32::from_le_bytes(plane[i]))).sum::<u64>();
-    }
-}
-
-/// `sums[i] += ` byte `i` of every plane.
-fn add_bytes<const K: usize>(planes: [&[u8]; K], sums: &mut [u16]) {
-    let count = sums.len();
-    let planes = planes.map(|plane| &plane[..count]);
-    for (i, sum) in sums.iter_mut().enumerate() {
-        *sum += planes.iter().map(|plane| u16::from(plane[i])).sum::<u16>();
     }
 }
 

@@ -295,29 +295,39 @@ fn pack_groups<W: Word>(width: u32, residues: &[W], out: &mut [u8]) {
 pub(crate) fn unpack<W: Word>(width: u32, packed: &[u8], start: usize, out: &mut [W]) {
     let bytes = &packed[packed_len(start, width)..packed_len(start + out.len(), width)];
     match width {
-        30 => unpack_groups(30, bytes, out),
-        50 => unpack_groups(50, bytes, out),
-        60 => unpack_groups(60, bytes, out),
-        _ => unpack_groups(width, bytes, out),
+        30 => unpack_exactly::<30, W>(bytes, out),
+        50 => unpack_exactly::<50, W>(bytes, out),
+        60 => unpack_exactly::<60, W>(bytes, out),
+        _ => {
+            for (bytes, eight) in bytes.chunks_exact(width as usize).zip(out.as_chunks_mut::<8>().0) {
+                unpack_eight(width as usize, bytes, eight);
+            }
+        }
+    }
+}
+
+/// Of a width that is a constant: so are all shifts and places.
+fn unpack_exactly<const WIDTH: usize, W: Word>(bytes: &[u8], out: &mut [W]) {
+    for (bytes, eight) in bytes.as_chunks::<WIDTH>().0.iter().zip(out.as_chunks_mut::<8>().0) {
+        unpack_eight(WIDTH, bytes, eight);
     }
 }
 
 #[inline(always)]
-fn unpack_groups<W: Word>(width: u32, bytes: &[u8], out: &mut [W]) {
+fn unpack_eight<W: Word>(width: usize, bytes: &[u8], eight: &mut [W; 8]) {
     let mask = u64::MAX >> (64 - width);
-    for (bytes, eight) in bytes.chunks_exact(width as usize).zip(out.as_chunks_mut::<8>().0) {
-        let mut staging = [0; 72];
-        staging[..bytes.len()].copy_from_slice(bytes);
-        for (i, residue) in eight.iter_mut().enumerate() {
-            let (first, shift) = (i * width as usize / 8, i as u32 * width % 8);
-            let mut low = [0; 8];
-            low.copy_from_slice(&staging[first..first + 8]);
-            let mut value = u64::from_le_bytes(low) >> shift;
-            if shift + width > 64 {
-                value |= u64::from(staging[first + 8]) << (64 - shift);
-            }
-            *residue = W::from_u64(value & mask);
+    for (i, residue) in eight.iter_mut().enumerate() {
+        // The last residues are loaded from the last word, so that nothing is read past the group.
+        let first = (i * width / 8).min(width - 8);
+        let shift = i * width - 8 * first;
+        let mut low = [0; 8];
+        low.copy_from_slice(&bytes[first..first + 8]);
+        let mut value = u64::from_le_bytes(low) >> shift;
+        if shift + width > 64 {
+            // Bits of the ninth byte.
+            value |= u64::from(bytes[first + 8]) << (64 - shift);
         }
+        *residue = W::from_u64(value & mask);
     }
 }
 

@@ -1,4 +1,4 @@
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use keywright_circuits::CircuitError;
@@ -370,6 +370,16 @@ impl PyBootstrapperPlan {
     fn key_groups(&self) -> Vec<(&'static str, usize, Vec<u64>, usize)> {
         let groups = self.plan.key_groups(self.parameters.0.rlwe().log_n()).into_iter();
         groups.map(|group| (group.stage.name(), group.level, group.elements, group.count)).collect()
+    }
+
+    /// The same plan with the diagonals at each of these levels encoded for those special primes, for keys that follow a plan: what
+    /// `PlanExecution.bootstrapper_plans` does.
+    ///
+    /// Args:
+    ///     special: by level, indices of primes, counted through q_0 .. q_L, p_0, ...; a `Bootstrapper` checks them.
+    fn with_special_primes(&self, special: BTreeMap<usize, Vec<usize>>) -> Self {
+        let plan = Arc::new((*self.plan).clone().with_special_primes(&special));
+        Self { plan, parameters: self.parameters.clone(), ..*self }
     }
 
     /// The keys to and from an ephemeral secret, which have one way to be used.

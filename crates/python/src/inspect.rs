@@ -4,11 +4,22 @@ use std::path::PathBuf;
 use keywright_rlwe::Security;
 use keywright_wire::{Content, Info, inspect as inspect_header};
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyDict;
 
 use crate::errors::{Failure, file};
 
-/// What a file of Keywright is, from its header alone, without the parameters it belongs to.
+/// Bytes in memory, or the path of a file.
+#[derive(FromPyObject)]
+pub(crate) enum Source {
+    Bytes(PyBackedBytes),
+    Path(PathBuf),
+}
+
+/// What bytes or a file of Keywright are, from their header alone, without the parameters they belong to.
+///
+/// Args:
+///     source: a path, or the object's bytes, of which what follows the header may be missing.
 ///
 /// Returns:
 ///     A dict with `kind`, `format_version`, `bytes`, `log_n`, `q_count`, `p_count`, `insecure`, `fingerprint` (of the
@@ -16,14 +27,16 @@ use crate::errors::{Failure, file};
 ///     alpha, seeded, bytes each), `log_scale` or `plaintext_modulus`.
 ///
 /// Raises:
-///     FormatError: the file is not one of Keywright, or its header is damaged.
+///     FormatError: they are not of Keywright, or their header is damaged.
 #[pyfunction]
-pub(crate) fn inspect(py: Python<'_>, path: PathBuf) -> Result<Bound<'_, PyDict>, Failure> {
-    let info = py.detach(|| {
-        let mut reader = std::io::BufReader::new(File::open(&path)?);
-        inspect_header(&mut reader)
-    });
-    Ok(describe(py, &info.map_err(file(&path))?)?)
+pub(crate) fn inspect(py: Python<'_>, source: Source) -> Result<Bound<'_, PyDict>, Failure> {
+    let info = match source {
+        Source::Bytes(data) => inspect_header(&mut &*data)?,
+        Source::Path(path) => py
+            .detach(|| inspect_header(&mut std::io::BufReader::new(File::open(&path)?)))
+            .map_err(file(&path))?,
+    };
+    Ok(describe(py, &info)?)
 }
 
 fn describe<'py>(py: Python<'py>, info: &Info) -> PyResult<Bound<'py, PyDict>> {

@@ -26,6 +26,7 @@ mod evaluator;
 mod inspect;
 mod key_generator;
 mod key_parameters;
+mod key_set_head;
 mod key_spec;
 mod linear_transform;
 mod master_keys;
@@ -79,6 +80,8 @@ mod _core {
     use crate::inspect::inspect;
     #[pymodule_export]
     use crate::key_generator::PyKeyGenerator;
+    #[pymodule_export]
+    use crate::key_set_head::{key_set_head, read_key_set_head};
     #[pymodule_export]
     use crate::key_spec::PyKeySpec;
     #[pymodule_export]

@@ -99,7 +99,8 @@ pub fn encrypt_zero(
         ring.forward_limb_fetching(i, &mut mask, c0);
         ring.lift_small(i, &e0, c0);
         add_message(i, c0);
-        ring.forward_limb_fetching(i, c0, key.b().limb(i));
+        // Not the key: it is in some cache, as what every encryption reads. What is made is fresh memory.
+        ring.forward_limb_fetching(i, c0, c1);
         backend.mul_add_assign(m, c0, key.b().limb(i), &mask);
         ring.lift_small(i, &e1, c1);
         ring.forward_limb_fetching(i, c1, key.a().limb(i));

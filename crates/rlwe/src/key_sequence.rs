@@ -1,29 +1,29 @@
 use alloc::collections::BTreeMap;
 use alloc::collections::btree_map::Entry;
+use alloc::vec::Vec;
 
 use crate::{KeyElement, KeyGenerator, KeySpec, RlweError, SecretKey, SwitchingKey};
 
-/// The keys of a list, made one by one in its order: what [`KeyGenerator::switching_keys`] returns.
-pub struct SwitchingKeys<'g, 's, 'k> {
-    generator: &'g mut KeyGenerator<'s>,
-    specs: &'k [KeySpec],
+/// The keys of a list, made one by one in its order by a generator that is lent for each: for owners that cannot hold a borrow between
+/// them, as behind a foreign interface. [`KeyGenerator::switching_keys`] is the same as an iterator.
+///
+/// Keys of sparse-secret encapsulation may stand anywhere in the list: all of one weight are made with one ephemeral secret, which is
+/// sampled with the first of them and wiped when the sequence is dropped.
+pub struct KeySequence {
+    specs: Vec<KeySpec>,
     /// How many have been given out.
     given: usize,
-    /// Ephemeral secrets by weight, wiped with the list.
+    /// Ephemeral secrets by weight.
     ephemeral: BTreeMap<usize, SecretKey>,
 }
 
-impl<'s> KeyGenerator<'s> {
-    /// The keys of a list, each made when it is asked for. Those of sparse-secret encapsulation may stand anywhere in it: all of one
-    /// weight are made with one ephemeral secret, which is sampled with the first of them and wiped when the list is dropped.
+impl KeySequence {
+    /// The keys of a list.
     ///
     /// # Errors
     /// [`RlweError::EphemeralSecret`] if there is not exactly one key to the ephemeral secret of a weight, none back, or one of them
-    /// twice: a second one would belong to another secret. What [`Self::switching_key`] says of each key.
-    pub fn switching_keys<'g, 'k>(
-        &'g mut self,
-        specs: &'k [KeySpec],
-    ) -> Result<SwitchingKeys<'g, 's, 'k>, RlweError> {
+    /// twice: a second one would belong to another secret.
+    pub fn new(specs: &[KeySpec]) -> Result<Self, RlweError> {
         let count = |element| specs.iter().filter(|spec| spec.element == element).count();
         for element in specs.iter().map(|spec| spec.element) {
             let Some(weight) = element.ephemeral_weight() else { continue };
@@ -34,14 +34,27 @@ impl<'s> KeyGenerator<'s> {
                 return Err(RlweError::EphemeralSecret(element));
             }
         }
-        Ok(SwitchingKeys { generator: self, specs, given: 0, ephemeral: BTreeMap::new() })
+        Ok(Self { specs: specs.to_vec(), given: 0, ephemeral: BTreeMap::new() })
     }
-}
 
-impl SwitchingKeys<'_, '_, '_> {
-    fn make(&mut self, spec: &KeySpec) -> Result<SwitchingKey, RlweError> {
+    /// The next key, `None` after the last. All keys must be made by generators of one secret.
+    ///
+    /// # Errors
+    /// What [`KeyGenerator::switching_key`] says of the key.
+    pub fn make_next(&mut self, generator: &mut KeyGenerator<'_>) -> Option<Result<SwitchingKey, RlweError>> {
+        let spec = self.specs.get(self.given)?.clone();
+        self.given += 1;
+        Some(self.make(generator, &spec))
+    }
+
+    /// How many keys are left.
+    pub fn left(&self) -> usize {
+        self.specs.len() - self.given
+    }
+
+    fn make(&mut self, generator: &mut KeyGenerator<'_>, spec: &KeySpec) -> Result<SwitchingKey, RlweError> {
         let Some(weight) = spec.element.ephemeral_weight() else {
-            return self.generator.switching_key(spec);
+            return generator.switching_key(spec);
         };
         let ephemeral = match self.ephemeral.entry(weight) {
             Entry::Occupied(found) => found.into_mut(),
@@ -49,29 +62,41 @@ impl SwitchingKeys<'_, '_, '_> {
                 // All are checked before a secret is sampled.
                 let of_weight = |spec: &&KeySpec| spec.element.ephemeral_weight() == Some(weight);
                 for spec in self.specs.iter().filter(of_weight) {
-                    spec.validate(self.generator.parameters())?;
+                    spec.validate(generator.parameters())?;
                 }
-                free.insert(self.generator.ephemeral_secret(weight)?)
+                free.insert(generator.ephemeral_secret(weight)?)
             }
         };
-        self.generator.ephemeral_key(spec, ephemeral)
+        generator.ephemeral_key(spec, ephemeral)
     }
 }
 
-impl Iterator for SwitchingKeys<'_, '_, '_> {
+/// The keys of a list, made one by one in its order: what [`KeyGenerator::switching_keys`] returns.
+pub struct SwitchingKeys<'g, 's> {
+    generator: &'g mut KeyGenerator<'s>,
+    sequence: KeySequence,
+}
+
+impl<'s> KeyGenerator<'s> {
+    /// The keys of a list, each made when it is asked for, as by a [`KeySequence`].
+    ///
+    /// # Errors
+    /// As [`KeySequence::new`]. What [`Self::switching_key`] says of each key.
+    pub fn switching_keys<'g>(&'g mut self, specs: &[KeySpec]) -> Result<SwitchingKeys<'g, 's>, RlweError> {
+        Ok(SwitchingKeys { generator: self, sequence: KeySequence::new(specs)? })
+    }
+}
+
+impl Iterator for SwitchingKeys<'_, '_> {
     type Item = Result<SwitchingKey, RlweError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let specs = self.specs;
-        let spec = specs.get(self.given)?;
-        self.given += 1;
-        Some(self.make(spec))
+        self.sequence.make_next(self.generator)
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        let left = self.specs.len() - self.given;
-        (left, Some(left))
+        (self.sequence.left(), Some(self.sequence.left()))
     }
 }
 
-impl ExactSizeIterator for SwitchingKeys<'_, '_, '_> {}
+impl ExactSizeIterator for SwitchingKeys<'_, '_> {}

@@ -1,7 +1,8 @@
 //! RLWE layer of Keywright: parameters and their security, keys, gadget decomposition and key switching.
 //!
 //! Nothing here knows a scheme: schemes use it through RLWE ciphertexts. The maths of key switching is written in
-//! [`plan`]; keys are described by [`KeySpec`] and found by [`EvaluationKeys::best`].
+//! [`plan`]; keys are described by [`KeySpec`] and found by [`EvaluationKeys::best`] or, for automorphisms made of several, by
+//! [`EvaluationKeys::serve`]. They are in memory, or a [`KeySource`] brings them when they are used.
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -39,7 +40,7 @@ pub use encryption::{
 };
 pub use error::RlweError;
 pub use key_generator::KeyGenerator;
-pub use key_sequence::SwitchingKeys;
+pub use key_sequence::{KeySequence, SwitchingKeys};
 pub use key_set::{EvaluationKeys, KeyUse, ServedHop};
 pub use key_spec::{KeyElement, KeySpec, digit_ranges};
 pub use parallel::{for_each_index, for_each_item, join, threads};

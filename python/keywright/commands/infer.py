@@ -18,7 +18,7 @@ from keywright.nn.timing import LayerClock
 
 from .common import CommandError, load_samples, new_file
 from .decrypt import PREDICTION, prediction
-from .keygen import add_compile_arguments
+from .keygen import add_model_arguments, add_preset_argument
 from .session import Compiled, compile_model, make_keys
 
 LAYERS = [
@@ -32,7 +32,7 @@ LAYERS = [
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("--model", type=Path, required=True, help="ONNX model")
+    add_model_arguments(parser)
     parser.add_argument(
         "--input", type=Path, help="one sample or many (.npy), an image, or a folder of images in [0, 1]"
     )
@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="print layers, levels, bootstraps and predicted times instead of running",
     )
-    add_compile_arguments(parser)
+    add_preset_argument(parser)
 
 
 @dataclass(frozen=True)

@@ -20,21 +20,26 @@ from .session import compile_model
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("--model", type=Path, required=True, help="ONNX model")
+    add_model_arguments(parser)
     parser.add_argument("--out", type=Path, required=True, help="folder to make")
     parser.add_argument(
         "--plan", type=Path, help="plan of keywright plan --out for this model: exactly its keys are made"
     )
-    add_compile_arguments(parser)
+    add_preset_argument(parser)
 
 
-def add_compile_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare how a model is compiled."""
+def add_model_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what is compiled."""
+    parser.add_argument("--model", type=Path, required=True, help="ONNX model")
     parser.add_argument(
         "--calibration",
         type=Path,
         help="typical inputs, on which ranges are measured: .npy, an image or a folder of images",
     )
+
+
+def add_preset_argument(parser: argparse.ArgumentParser) -> None:
+    """Declare what it is compiled for."""
     parser.add_argument(
         "--preset",
         choices=[*kw.presets(), *kw.bootstrap_presets()],

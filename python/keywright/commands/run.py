@@ -50,7 +50,8 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         execution = PlanExecution(plan_file.load(options.keys / PLAN), parameters, program, bootstraps)
     keys = _keys(options, parameters, execution)
     evaluator = kw.Evaluator(parameters, keys)
-    bootstrappers = [kw.Bootstrapper(plan) for plan in bootstraps]
+    plans = bootstraps if execution is None else execution.bootstrapper_plans
+    bootstrappers = [kw.Bootstrapper(plan) for plan in plans]
     steps = len(samples) * sum(step.operation != "input" for step in program.instructions)
     with (
         new_folder(options.out) as folder,

@@ -11,11 +11,16 @@ import keywright as kw
 from keywright import nn
 from keywright._terminal import Column, Terminal
 from keywright.nn.encrypted import key_specs
+from keywright.serve.model import Model
 
 from .common import CommandError, load_inputs
 
 BOOTSTRAP_PRESET = "N16_QP1732_L9_S45_real"
 """For models that are deeper than every preset without bootstraps, unless another is named."""
+
+THIN_PRESETS = ("N15_QP858_L5_S32_real", "N16_QP1732_L9_S45_real", "N16_QP1745_L15_S40_real")
+"""For models of thin clients, by the bytes of their keys. The last bootstraps inside the program where it
+must."""
 
 HEADROOM_BITS = 8
 """Bits above the scale that the lowest level must leave for the values of a result."""
@@ -72,6 +77,41 @@ def compile_model(
         if preset is not None or not all(isinstance(r, nn.TooDeep) for r in refusal.exceptions):
             raise
         return _compile_bootstrapped(model, samples, BOOTSTRAP_PRESET)
+
+
+def compile_thin(
+    model: Path | bytes, calibration: Path | None, preset: str | None, name: str, labels: tuple[str, ...] = ()
+) -> Model:
+    """Compile a model for thin clients: its levels are those between the last and the first stage of a
+    bootstrapping, which clients' ciphertexts enter and leave by.
+
+    Args:
+        preset: a bootstrapping; by default the first of `THIN_PRESETS` that leaves enough levels.
+
+    Raises:
+        ModelRefused: it cannot be compiled.
+    """
+    samples = None if calibration is None else load_inputs(calibration)
+    for choice in THIN_PRESETS if preset is None else (preset,):
+        plan = kw.BootstrapperPlan.preset(choice)
+        last = choice == (preset or THIN_PRESETS[-1])
+        try:
+            program = nn.compile(
+                model,
+                slots=plan.slots,
+                levels=plan.output_level,
+                output_level=plan.input_level,
+                calibration=samples,
+                fixed_slots=True,
+                bootstraps=[nn.Bootstrap.of(plan, preset=choice)] if last else (),
+            )
+        except nn.ModelRefused as refusal:
+            if last or not all(isinstance(r, nn.TooDeep) for r in refusal.exceptions):
+                raise
+        else:
+            plans = [plan] if program.bootstraps else []
+            return Model(name, program, plan.parameters, plans, plan, {"preset": choice}, labels)
+    raise AssertionError("the last preset is compiled or refused")
 
 
 def _compile_bootstrapped(model: Path | bytes, samples: NDArray[np.float64] | None, preset: str) -> Compiled:

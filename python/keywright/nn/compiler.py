@@ -49,6 +49,7 @@ def compile(  # noqa: A001 (read as keywright.nn.compile)
     input_level: int | None = None,
     output_level: int | None = None,
     bootstraps: Sequence[Bootstrap] = (),
+    fixed_slots: bool = False,
     headroom: float = 2.0,
     costs: CostTable | None = None,
     max_plaintext_bytes: int = 4 << 30,
@@ -73,6 +74,8 @@ def compile(  # noqa: A001 (read as keywright.nn.compile)
         output_level: at which the result leaves: 0 where not given, or the highest input level of the
             bootstraps, since primes below it have other widths.
         bootstraps: ways to bootstrap, of equal slots, to choose from; the program then has these slots.
+        fixed_slots: whether the program has exactly ``slots`` slots, as its place between the stages of a
+            bootstrapping asks for.
         headroom: how many times the values of the calibration data a bootstrapped value may reach; each
             doubling costs a bit.
         costs: what operations cost; the shipped table where not given.
@@ -117,7 +120,8 @@ def compile(  # noqa: A001 (read as keywright.nn.compile)
     if needs[source] <= entry:
         options = ()
     largest = bound_values(graph, samples, headroom) if options else {}
-    layouts = choose_layouts(graph, options[0].slots if options else slots, fixed=bool(options))
+    fixed = fixed_slots or bool(options)
+    layouts = choose_layouts(graph, options[0].slots if options else slots, fixed=fixed)
     lowered = {
         number: lower(node, [layouts[o] for o in node.operands], layouts[number])
         for number, node in graph.nodes.items()

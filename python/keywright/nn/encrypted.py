@@ -1,6 +1,8 @@
 """Programs on ciphertexts: keys, encryption, evaluation, decryption."""
 
+import math
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -37,27 +39,59 @@ def _special(parameters: Parameters) -> list[int]:
     return list(range(first, first + len(parameters.p)))
 
 
+def special_primes(program: Program, parameters: Parameters) -> list[int]:
+    """The special primes that make the smallest keys for a program.
+
+    They are those of the parameters or, where ciphertext primes above the program's levels are free, as many
+    of these beside them as it takes for keys of one digit.
+    """
+    own = _special(parameters)
+    top = max((key.level for key in program.required_keys), default=0)
+    sizes = [math.log2(prime) for prime in (*parameters.q, *parameters.p)]
+    chosen, missing = list(own), sum(sizes[: top + 1]) - sum(sizes[i] for i in own)
+    for index in range(top + 1, parameters.max_level + 1):
+        if missing <= 0:
+            break
+        chosen.append(index)
+        missing -= sizes[index]
+    if missing > 0:
+        return own
+    options = (own, sorted(chosen))
+    return min(options, key=lambda s: sum(spec.bytes for spec in _own_specs(program, parameters, True, s)))
+
+
 def key_specs(
     program: Program,
     parameters: Parameters,
     plans: Sequence[BootstrapperPlan] = (),
     *,
     seeded: bool = True,
+    special: Sequence[int] | None = None,
 ) -> list[KeySpec]:
     """One key for each of `Program.required_keys`, at the highest level at which it is used, and those of its
     bootstraps.
 
-    The former have every special prime of the parameters, and digits as large as these allow.
+    The former have digits as large as their special primes allow.
 
     Args:
         plans: of the program's bootstraps, in order.
+        special: indices of the special primes of the former; those of the parameters by default.
 
     Raises:
         LevelError: the program starts above the highest level of the parameters.
         BackendMisuse: the plans are not those of the program's bootstraps.
     """
     _match(program, plans)
-    special = _special(parameters)
+    specs = _own_specs(program, parameters, seeded, _special(parameters) if special is None else special)
+    if program.bootstraps:
+        specs += [spec for plan in plans for spec in plan.required_keys()]
+    return list(dict.fromkeys(specs))
+
+
+def _own_specs(
+    program: Program, parameters: Parameters, seeded: bool, special: Sequence[int]
+) -> list[KeySpec]:
+    """The keys of `Program.required_keys`."""
     specs = []
     for key in program.required_keys:
         level, alpha = key.level, max(key.level + 1, len(special))
@@ -67,9 +101,7 @@ def key_specs(
             specs.append(KeySpec.conjugation(parameters, level, alpha, seeded, special))
         else:
             specs.append(KeySpec.relinearization(parameters, level, alpha, seeded, special))
-    if program.bootstraps:
-        specs += [spec for plan in plans for spec in plan.required_keys()]
-    return list(dict.fromkeys(specs))
+    return specs
 
 
 def _match(program: Program, plans: Sequence[BootstrapperPlan]) -> None:
@@ -134,6 +166,7 @@ class EncryptedBackend:
         evaluator: with the keys of `key_specs`.
         bootstrappers: of the program's bootstraps, in order.
         on_step: called after each operation.
+        special: of the keys of `key_specs`.
         plan: the plan that the evaluator's keys follow, if they do: says for which primes diagonals are
             encoded.
     """
@@ -144,11 +177,21 @@ class EncryptedBackend:
         bootstrappers: Sequence[Bootstrapper] = (),
         *,
         on_step: Callable[[], object] | None = None,
+        special: Sequence[int] | None = None,
         plan: "PlanExecution | None" = None,
     ) -> None:
         self.evaluator, self.bootstrappers, self._plan = evaluator, tuple(bootstrappers), plan
         self._on_step = on_step
+        self._special = _special(evaluator.parameters) if special is None else list(special)
         self._encoded: dict[tuple[LinearTransform, int], tuple[list[int], list[EncodedTransform]]] = {}
+
+    def with_keys(
+        self, evaluator: Evaluator, on_step: Callable[[], object] | None = None
+    ) -> "EncryptedBackend":
+        """The same with another owner's keys: what is encoded is shared."""
+        other = copy(self)
+        other.evaluator, other._on_step = evaluator, on_step
+        return other
 
     def prepare(self, program: Program) -> None:
         """Encode all linear transforms of a program now instead of at their first use."""
@@ -261,7 +304,7 @@ class EncryptedBackend:
     def _encode_operand(self, transform: LinearTransform, operand: int, level: int) -> EncodedTransform:
         parameters = self.evaluator.parameters
         diagonals = {r: transform.full_diagonal(operand, r) for r in transform.diagonals[operand]}
-        special = _special(parameters) if self._plan is None else self._plan.special(level)
+        special = self._special if self._plan is None else self._plan.special(level)
         return EncodedTransform(parameters, diagonals, transform.slots, level, transform.n1, special)
 
     def _done(self, result: Ciphertext) -> Ciphertext:

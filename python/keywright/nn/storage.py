@@ -7,6 +7,7 @@ the description and are checked before an array is read.
 """
 
 import dataclasses
+import hashlib
 import json
 import math
 import os
@@ -92,6 +93,14 @@ def load(path: str | Path, max_bytes: int = MAX_BYTES) -> Program:
         except UNREADABLE as error:
             raise ProgramFormatError(f"{path}: not a readable program file: {error}") from error
     return program
+
+
+def digest(program: Program) -> str:
+    """SHA-256, in hexadecimal, of everything that `save` writes, whatever the file looks like."""
+    sha = hashlib.sha256(json.dumps(_description(program)).encode())
+    for name, array in _arrays(program).items():
+        sha.update(name.encode() + np.ascontiguousarray(array).tobytes())
+    return sha.hexdigest()
 
 
 def _description(program: Program) -> dict[str, Any]:

@@ -101,6 +101,14 @@ class PlanExecution:
         most = max(count, key=lambda removed: (count[removed], removed))
         return list(most)
 
+    @property
+    def bootstrapper_plans(self) -> list[BootstrapperPlan]:
+        """The plans of the bootstraps with diagonals for the primes that most key switches of their level
+        divide by: what to make `Bootstrapper`s of."""
+        levels = {group.level for group in self.plan.program.groups if group.level > 0}
+        special = {level: self.special(level) for level in levels}
+        return [plan.with_special_primes(special) for plan in self.bootstraps]
+
     def key_steps(self) -> list[list[KeySpec]]:
         """The keys of each step of the network, or of one bootstrap, in order: what `EvaluationKeys.stream`
         takes.

@@ -1,5 +1,7 @@
 //! Every key switch of a bootstrapping that can be made in more than one way: what a key planner starts from.
 
+use std::collections::BTreeMap;
+
 use keywright_ring::rotation_element;
 use keywright_rlwe::KeyElement;
 
@@ -71,6 +73,19 @@ impl BootstrapperPlan {
             out.push(KeyGroup { stage, level, elements, count: passes - 1 });
         }
         out
+    }
+
+    /// The same with the diagonals at each of these levels encoded for those special primes, for keys that follow routes: the key switches
+    /// of a transform whose keys divide by the primes of its diagonals share one division. A factor that raises the modulus is left as it is.
+    #[must_use]
+    pub fn with_special_primes(mut self, special: &BTreeMap<usize, Vec<usize>>) -> Self {
+        let factors = self.slots_to_coeffs.factors.iter_mut().chain(&mut self.coeffs_to_slots.factors);
+        for factor in factors.chain(&mut self.recombine).filter(|factor| factor.raised.is_none()) {
+            if let Some(primes) = special.get(&factor.level) {
+                factor.special.clone_from(primes);
+            }
+        }
+        self
     }
 
     /// The keys to and from an ephemeral secret.

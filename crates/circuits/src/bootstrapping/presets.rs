@@ -75,7 +75,7 @@ const LONG: BootstrapPreset = BootstrapPreset {
 };
 
 /// The shipped sets. Every key is 128-bit secure by the bound for its secret.
-pub const BOOTSTRAP_PRESETS: [BootstrapPreset; 12] = [
+pub const BOOTSTRAP_PRESETS: [BootstrapPreset; 13] = [
     BALANCED,
     BootstrapPreset {
         name: "N16_QP1732_L9_S45_few_keys",
@@ -159,6 +159,22 @@ pub const BOOTSTRAP_PRESETS: [BootstrapPreset; 12] = [
             slots_to_coeffs: 2,
             coeffs_to_slots: 3,
             budget: KeyBudget::Bytes(700_000_000),
+            log_ratio: 10.0,
+            ..WITHOUT_ARCSINE
+        },
+    },
+    BootstrapPreset {
+        name: "N15_QP858_L5_S32_real",
+        log_n: 15,
+        q: &[(42, 1), (31, 2), (32, 5), (47, 8), (40, 2)],
+        p: &[(46, 3)],
+        log_scale: 32,
+        bootstrapper: BootstrapperLiteral {
+            log_slots: 14,
+            values: Values::Real,
+            slots_to_coeffs: 2,
+            coeffs_to_slots: 2,
+            budget: KeyBudget::Bytes(150_000_000),
             log_ratio: 10.0,
             ..WITHOUT_ARCSINE
         },

@@ -50,11 +50,13 @@ fn add_rotated(
     let rlwe = evaluator.parameters().rlwe();
     let ring = rlwe.ring();
     let (backend, n) = (ring.backend(), ring.n());
+    let direct = steps.iter().zip(sums).filter(|(giant, _)| giant.hops.is_empty() && giant.last.is_some());
+    let direct: Vec<&Poly<Evaluation>> = direct.map(|(_, [_, second])| second).collect();
+    let mut divided = first.lowering.divide(rlwe, &direct).into_iter();
     let mut switches = Vec::with_capacity(steps.len());
     for (Giant { hops, last }, [first_half, second]) in steps.iter().zip(sums) {
         let (halves, lifted) = if hops.is_empty() && last.is_some() {
-            let divided = first.lowering.divide(rlwe, &[second]);
-            (divided.into_iter().collect::<Vec<_>>(), Cow::Borrowed(first_half))
+            (divided.by_ref().take(1).collect::<Vec<_>>(), Cow::Borrowed(first_half))
         } else {
             let mut halves = first.lowering.divide(rlwe, &[first_half, second]);
             for hop in hops {

@@ -17,6 +17,10 @@
 //!    ([`GiantSteps::Chain`]) do this to the sum so far, one `w_j` after the other.
 //! 4. One division by `P q_level` for the sum: the division by `P` and the rescaling are one. The scale is the input's.
 //!
+//! With keys that have routes ([`keywright_rlwe::KeyRoutes`]) baby steps are made by the hops of their group: what is rotated again, and what a
+//! key makes that removes other primes than `P`, is a whole key switch, a tier of its own, and multiplied with `P`. A giant step of several hops divides
+//! both halves of `w_j`, makes all hops but the last, and multiplies the first half with `P` again.
+//!
 //! `P` is the product of all primes that a key switch removes: special primes and, for keys used with coarser digits,
 //! dropped ciphertext primes.
 //!
@@ -32,6 +36,8 @@
 //!   multiplied by its diagonals: at most `|M'| sqrt(V_b s) / D` in sum, `M'` without the diagonals that need no rotation.
 //! * Every hop adds `sqrt(V_s s) / D`, `V_s` of a whole switch, to every tier after it: times `|M''|`, `M''` being the diagonals of those
 //!   tiers, and these are added.
+//! * A tier of a route likewise, times the diagonals of what hangs on it; sums of the largest rows of single baby steps bound them. Each further hop
+//!   of a giant step adds `sqrt(V_s s) / (D q_level)`, and the first division rounds both halves: `V_d`.
 //! * Every giant step switches at scale `D q_level`: `sqrt((V_g + |S|^2/12) s) / (D q_level)`, `|S|^2/12` for the rounding of the
 //!   second half alone, the norm being that of the secret. The steps' deviations are added.
 //! * The division at the end rounds once, independently: `sqrt(V_d s) / D`.

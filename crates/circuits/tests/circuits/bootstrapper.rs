@@ -386,7 +386,7 @@ fn every_preset_is_secure_and_what_its_name_says() {
         }
         // What a scale is chosen for: bits of the worst part of 100 vectors.
         let prediction = plan.prediction(&parameters).unwrap().unwrap();
-        let wanted = [(37, 17.5), (40, 20.6), (45, 24.0), (50, 20.0), (55, 30.0)];
+        let wanted = [(32, 13.0), (37, 17.5), (40, 20.6), (45, 24.0), (50, 20.0), (55, 30.0)];
         let wanted = wanted.iter().find(|(scale, _)| *scale == preset.log_scale).unwrap().1;
         let found = prediction.worst_bits(100);
         assert!(found >= wanted, "{}: {found}", preset.name);

@@ -9,7 +9,9 @@ use zeroize::Zeroizing;
 
 use crate::fixture::{entropy, full_secret, toy};
 
-const SESSION: Zeroizing<[u8; 32]> = Zeroizing::new([5; 32]);
+fn session() -> Zeroizing<[u8; 32]> {
+    Zeroizing::new([5; 32])
+}
 
 fn all(stream: &mut keywright_client::KeyStream<'_>) -> Vec<Vec<u8>> {
     let mut keys = Vec::new();
@@ -38,12 +40,12 @@ fn keys_are_the_full_librarys() {
                     .map(|(level, alpha)| KeySpec::new(rlwe, element, level, alpha, true))
             })
             .collect();
-    let mut stream = client.keys(rlwe, &specs, &SESSION).unwrap();
+    let mut stream = client.keys(rlwe, &specs, &session()).unwrap();
     assert_eq!(stream.count(), 9);
     let sizes: Vec<u64> = (0..9).map(|i| stream.key_bytes(i)).collect();
     assert_eq!(stream.total_bytes(), sizes.iter().sum());
-    let (mut session, mut done) = (SecretRng::from_entropy(&SESSION), 0);
-    let _ephemerals = session.split();
+    let (mut generators, mut done) = (SecretRng::from_entropy(&session()), 0);
+    let _ephemerals = generators.split();
     for (spec, size) in specs.iter().zip(sizes) {
         let mut bytes = Vec::new();
         let mut last = done;
@@ -58,7 +60,7 @@ fn keys_are_the_full_librarys() {
         done += size;
         // All but the checksum that ends the key.
         assert_eq!(last + 4, done);
-        let full = KeyGenerator::new(&secret, session.split()).switching_key(spec).unwrap();
+        let full = KeyGenerator::new(&secret, generators.split()).switching_key(spec).unwrap();
         assert!(bytes == full.to_bytes(rlwe).unwrap(), "{spec:?}");
         assert_eq!(bytes.len() as u64, size);
     }
@@ -73,18 +75,18 @@ fn a_stream_goes_on_where_it_was_cut() {
     let client = Client::generate(&thin, &mut entropy(1)).unwrap();
     let specs = plan.required_keys();
     assert!(specs.iter().filter(|spec| spec.element.ephemeral_weight().is_some()).count() > 2);
-    let whole = all(&mut client.keys(rlwe, &specs, &SESSION).unwrap());
+    let whole = all(&mut client.keys(rlwe, &specs, &session()).unwrap());
     for bytes in &whole {
         SwitchingKey::from_bytes(bytes, rlwe).unwrap();
     }
     for cut in [1, specs.len() / 2, specs.len() - 1, specs.len()] {
-        let mut stream = client.keys(rlwe, &specs, &SESSION).unwrap();
+        let mut stream = client.keys(rlwe, &specs, &session()).unwrap();
         stream.skip_to(cut).unwrap();
         assert_eq!(stream.next(), cut);
         assert!(all(&mut stream) == whole[cut..], "from key {cut} on");
     }
     // A line that breaks in the middle of a key.
-    let mut stream = client.keys(rlwe, &specs, &SESSION).unwrap();
+    let mut stream = client.keys(rlwe, &specs, &session()).unwrap();
     let mut room = whole[0].len() + whole[1].len() / 2;
     let mut line = |part: &[u8]| {
         room = room.checked_sub(part.len()).ok_or(SinkError("the line is cut"))?;
@@ -95,7 +97,7 @@ fn a_stream_goes_on_where_it_was_cut() {
         stream.write_next(&mut line, &mut |_| ()),
         Err(ClientError::Sink(SinkError("the line is cut")))
     );
-    let mut again = client.keys(rlwe, &specs, &SESSION).unwrap();
+    let mut again = client.keys(rlwe, &specs, &session()).unwrap();
     again.skip_to(1).unwrap();
     assert!(all(&mut again) == whole[1..]);
     assert!(again.skip_to(0).is_err() && again.skip_to(specs.len() + 1).is_err());
@@ -108,14 +110,14 @@ fn keys_that_no_client_makes_are_refused() {
     let thin = server::client_parameters(&parameters, &plan, 20).unwrap();
     let client = Client::generate(&thin, &mut entropy(1)).unwrap();
     let spec = KeySpec::new(rlwe, KeyElement::Relinearization, 3, 1, true);
-    let refused = |spec: KeySpec| client.keys(rlwe, &[spec], &SESSION).unwrap_err();
+    let refused = |spec: KeySpec| client.keys(rlwe, &[spec], &session()).unwrap_err();
     let with = |element| KeySpec { element, ..spec.clone() };
     assert_eq!(refused(with(KeyElement::Secret(3))), RlweError::SourceSecret(3).into());
     assert!(matches!(refused(with(KeyElement::Galois(4))), ClientError::Rlwe(RlweError::Ring(_))));
     assert!(matches!(refused(KeySpec { level: 99, ..spec.clone() }), ClientError::Rlwe(_)));
     assert!(matches!(refused(KeySpec { seeded: false, ..spec.clone() }), ClientError::Range { .. }));
     assert!(matches!(
-        client.keys(other.rlwe(), &[], &SESSION).unwrap_err(),
+        client.keys(other.rlwe(), &[], &session()).unwrap_err(),
         ClientError::ForeignParameters(_)
     ));
 }

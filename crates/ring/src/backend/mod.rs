@@ -65,6 +65,12 @@ const fn plain_layout(n: usize) -> RowLayout {
     RowLayout { runs: 1, words: if n < 2048 { n } else { 2048 } }
 }
 
+/// # Panics
+/// If a plane has another length.
+fn require_planes(planes: &[&[u8]], bytes: usize) {
+    assert!(planes.iter().all(|plane| plane.len() == bytes), "planes of {bytes} bytes");
+}
+
 /// One row of the uniform half of a key, for one digit and one prime.
 #[derive(Debug, Clone, Copy)]
 pub enum UniformRow<'a> {
@@ -139,6 +145,16 @@ pub trait Backend: Send + Sync + Debug {
     fn gaussian(&self, words: &[u64], out: &mut [i64]);
     /// `floor(3 w / 2^64) - 1` of every uniform word `w`. Of any length, in constant time.
     fn ternary(&self, words: &[u64], out: &mut [i64]);
+    /// `sums[i] += ` the little-endian word of four bytes `i` of every plane, modulo `2^64`. Of any length.
+    ///
+    /// # Panics
+    /// If a plane has not four bytes for every sum.
+    fn add_words(&self, planes: &[&[u8]], sums: &mut [u64]);
+    /// `sums[i] += ` byte `i` of every plane; sums stay below `2^16`. Of any length.
+    ///
+    /// # Panics
+    /// If a plane has not a byte for every sum.
+    fn add_bytes(&self, planes: &[&[u8]], sums: &mut [u16]);
 }
 
 /// All back ends that this CPU can run, slowest first.
@@ -151,7 +167,7 @@ pub fn available() -> Vec<&'static dyn Backend> {
 }
 
 /// The back end that every machine has, and that defines the bits.
-pub(crate) fn portable() -> &'static dyn Backend {
+pub fn portable() -> &'static dyn Backend {
     &portable::Portable
 }
 

@@ -4,6 +4,7 @@
 mod chacha;
 mod dot;
 mod ntt;
+pub(super) mod planes;
 mod pointwise;
 mod residues;
 mod sampling;
@@ -12,7 +13,7 @@ mod terms;
 use alloc::boxed::Box;
 
 use super::portable::Portable;
-use super::{Backend, BackendKind, NttPlan, Quotient, UniformRow, plain_layout};
+use super::{Backend, BackendKind, NttPlan, Quotient, UniformRow, plain_layout, require_planes};
 use crate::conversion::{Decomposer, RowLayout};
 use crate::{Automorphism, Modulus, Seed, ShoupFactor, StreamId};
 
@@ -161,5 +162,17 @@ impl Backend for Avx2 {
     fn ternary(&self, words: &[u64], out: &mut [i64]) {
         // SAFETY: as above.
         unsafe { sampling::ternary(words, out) }
+    }
+
+    fn add_words(&self, planes: &[&[u8]], sums: &mut [u64]) {
+        require_planes(planes, 4 * sums.len());
+        // SAFETY: as above, and the lengths agree.
+        unsafe { planes::add_words(planes, sums) }
+    }
+
+    fn add_bytes(&self, planes: &[&[u8]], sums: &mut [u16]) {
+        require_planes(planes, sums.len());
+        // SAFETY: as above, and the lengths agree.
+        unsafe { planes::add_bytes(planes, sums) }
     }
 }

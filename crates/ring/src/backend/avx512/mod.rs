@@ -17,7 +17,8 @@ use alloc::boxed::Box;
 
 use self::narrow::Narrow;
 use self::wide::Wide;
-use super::{Backend, BackendKind, NttPlan, Quotient, UniformRow};
+use super::avx2::planes;
+use super::{Backend, BackendKind, NttPlan, Quotient, UniformRow, require_planes};
 use crate::conversion::{Decomposer, RowLayout};
 use crate::expander::CHUNK_WORDS;
 use crate::{Automorphism, Modulus, Seed, ShoupFactor, StreamId};
@@ -186,6 +187,18 @@ impl Backend for Avx512 {
     fn ternary(&self, words: &[u64], out: &mut [i64]) {
         // SAFETY: as above.
         unsafe { sampling::ternary(words, out) }
+    }
+
+    fn add_words(&self, planes: &[&[u8]], sums: &mut [u64]) {
+        require_planes(planes, 4 * sums.len());
+        // SAFETY: as above, and the lengths agree.
+        unsafe { planes::add_words(planes, sums) }
+    }
+
+    fn add_bytes(&self, planes: &[&[u8]], sums: &mut [u16]) {
+        require_planes(planes, sums.len());
+        // SAFETY: as above, and the lengths agree.
+        unsafe { planes::add_bytes(planes, sums) }
     }
 }
 

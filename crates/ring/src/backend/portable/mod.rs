@@ -3,10 +3,11 @@
 mod dot;
 pub(crate) mod kernels;
 pub(crate) mod ntt;
+pub(crate) mod planes;
 
 use alloc::boxed::Box;
 
-use super::{Backend, BackendKind, NttPlan, Quotient, UniformRow, plain_layout};
+use super::{Backend, BackendKind, NttPlan, Quotient, UniformRow, plain_layout, require_planes};
 use crate::conversion::{Decomposer, RowLayout};
 use crate::{Automorphism, Modulus, Seed, ShoupFactor, StreamId, chacha, expander, sampling};
 
@@ -98,5 +99,15 @@ impl Backend for Portable {
 
     fn ternary(&self, words: &[u64], out: &mut [i64]) {
         sampling::ternary_samples(words, out);
+    }
+
+    fn add_words(&self, planes: &[&[u8]], sums: &mut [u64]) {
+        require_planes(planes, 4 * sums.len());
+        planes::add_words(planes, sums);
+    }
+
+    fn add_bytes(&self, planes: &[&[u8]], sums: &mut [u16]) {
+        require_planes(planes, sums.len());
+        planes::add_bytes(planes, sums);
     }
 }

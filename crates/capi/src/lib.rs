@@ -1,0 +1,394 @@
+//! The functions of `include/keywright_client.h`: an adapter of `keywright-client`, no logic.
+//!
+//! Pointers are trusted to be valid for the length beside them; a null pointer is an error. A panic, which would be a mistake of this library, does not cross the
+//! border: the call returns `KW_ERROR_INTERNAL`.
+
+use std::cell::RefCell;
+use std::ffi::{CString, c_char, c_int, c_void};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use keywright_client::{Client, ClientError, ClientParameters, Encryptor, SinkError};
+
+/// Takes bytes; 0 if all is well.
+type Sink = Option<unsafe extern "C" fn(*mut c_void, *const u8, usize) -> c_int>;
+/// Gives bytes; 0 if all is well.
+type Entropy = Option<unsafe extern "C" fn(*mut c_void, *mut u8, usize) -> c_int>;
+
+const OK: c_int = 0;
+const ARGUMENT: c_int = -1;
+const RANDOMNESS: c_int = -2;
+const NUMBERS: c_int = -3;
+const FORMAT: c_int = -4;
+const PARAMETERS: c_int = -5;
+const SINK: c_int = -6;
+const INTERNAL: c_int = -7;
+
+thread_local! {
+    static LAST: RefCell<CString> = RefCell::default();
+}
+
+/// What a call fails with.
+enum Failure {
+    Null(&'static str),
+    Client(ClientError),
+}
+
+impl From<ClientError> for Failure {
+    fn from(error: ClientError) -> Self {
+        Self::Client(error)
+    }
+}
+
+impl Failure {
+    fn code(&self) -> c_int {
+        match self {
+            Self::Null(_) => ARGUMENT,
+            Self::Client(error) => match error {
+                ClientError::Randomness(_) => RANDOMNESS,
+                ClientError::NumberRange { .. } | ClientError::Length { .. } => NUMBERS,
+                ClientError::Format { .. }
+                | ClientError::Checksum { .. }
+                | ClientError::Residue { .. }
+                | ClientError::ForeignParameters(_) => FORMAT,
+                ClientError::Sink(_) => SINK,
+                _ => PARAMETERS,
+            },
+        }
+    }
+
+    fn text(&self) -> String {
+        match self {
+            Self::Null(what) => format!("{what} is null"),
+            Self::Client(error) => error.to_string(),
+        }
+    }
+}
+
+/// Runs a call, and keeps what it failed with.
+fn call(work: impl FnOnce() -> Result<(), Failure>) -> c_int {
+    let (code, text) = match catch_unwind(AssertUnwindSafe(work)) {
+        Ok(Ok(())) => (OK, String::new()),
+        Ok(Err(failure)) => (failure.code(), failure.text()),
+        Err(_) => (INTERNAL, "a mistake of this library: please report it".into()),
+    };
+    LAST.with(|last| *last.borrow_mut() = CString::new(text).unwrap_or_default());
+    code
+}
+
+/// The bytes or numbers that C passed.
+///
+/// # Safety
+/// `pointer` is null or valid for `length` values while the result lives.
+unsafe fn slice<'a, T>(what: &'static str, pointer: *const T, length: usize) -> Result<&'a [T], Failure> {
+    if length == 0 {
+        return Ok(&[]);
+    }
+    if pointer.is_null() {
+        return Err(Failure::Null(what));
+    }
+    // SAFETY: not null, and valid by the caller's promise.
+    Ok(unsafe { std::slice::from_raw_parts(pointer, length) })
+}
+
+/// An object that C holds.
+///
+/// # Safety
+/// `pointer` is null or came from this library, is not freed and not in use elsewhere.
+unsafe fn object<'a, T>(pointer: *mut T) -> Result<&'a mut T, Failure> {
+    // SAFETY: valid and unique by the caller's promise.
+    unsafe { pointer.as_mut() }.ok_or(Failure::Null("the client or encryptor"))
+}
+
+/// The sink as a function.
+fn sink_of(sink: Sink, context: *mut c_void) -> Result<impl FnMut(&[u8]) -> Result<(), SinkError>, Failure> {
+    let sink = sink.ok_or(Failure::Null("the sink"))?;
+    Ok(move |bytes: &[u8]| {
+        // SAFETY: the header asks for a function that takes these; `context` is the caller's own.
+        let code = unsafe { sink(context, bytes.as_ptr(), bytes.len()) };
+        if code == 0 { Ok(()) } else { Err(SinkError("the sink returned an error")) }
+    })
+}
+
+/// The platform's randomness, or the operating system's.
+fn entropy_of(entropy: Entropy, context: *mut c_void) -> impl FnMut(&mut [u8]) -> Result<(), ClientError> {
+    move |out: &mut [u8]| {
+        let Some(entropy) = entropy else {
+            keywright_client::system_rng()?.fill_bytes(out);
+            return Ok(());
+        };
+        // SAFETY: as for the sink.
+        let code = unsafe { entropy(context, out.as_mut_ptr(), out.len()) };
+        if code == 0 {
+            Ok(())
+        } else {
+            Err(ClientError::Randomness("the platform's function returned an error"))
+        }
+    }
+}
+
+/// Hands an object to C.
+///
+/// # Safety
+/// `out` is null or valid for one pointer.
+unsafe fn give<T>(out: *mut *mut T, value: T) -> Result<(), Failure> {
+    // SAFETY: valid by the caller's promise.
+    let place = unsafe { out.as_mut() }.ok_or(Failure::Null("the place of the result"))?;
+    *place = Box::into_raw(Box::new(value));
+    Ok(())
+}
+
+/// The last error of this thread.
+#[unsafe(no_mangle)]
+pub extern "C" fn kw_last_error() -> *const c_char {
+    LAST.with(|last| last.borrow().as_ptr())
+}
+
+/// A client with a new secret.
+///
+/// # Safety
+/// Pointers are null or valid, as the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn kw_client_generate(
+    parameters: *const u8,
+    length: usize,
+    entropy: Entropy,
+    context: *mut c_void,
+    client: *mut *mut Client,
+) -> c_int {
+    call(|| {
+        // SAFETY: the caller's promise.
+        let parameters = ClientParameters::from_bytes(unsafe { slice("parameters", parameters, length) }?)?;
+        let made = Client::generate(&parameters, &mut entropy_of(entropy, context))?;
+        // SAFETY: the caller's promise.
+        unsafe { give(client, made) }
+    })
+}
+
+/// A client with a stored secret.
+///
+/// # Safety
+/// As [`kw_client_generate`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn kw_client_from_secret(
+    parameters: *const u8,
+    length: usize,
+    secret: *const u8,
+    secret_length: usize,
+    entropy: Entropy,
+    context: *mut c_void,
+    client: *mut *mut Client,
+) -> c_int {
+    call(|| {
+        // SAFETY: the caller's promise.
+        let parameters = ClientParameters::from_bytes(unsafe { slice("parameters", parameters, length) }?)?;
+        // SAFETY: the caller's promise.
+        let secret = unsafe { slice("secret", secret, secret_length) }?;
+        let made = Client::from_secret_bytes(&parameters, secret, &mut entropy_of(entropy, context))?;
+        // SAFETY: the caller's promise.
+        unsafe { give(client, made) }
+    })
+}
+
+/// Frees a client and wipes its secret.
+///
+/// # Safety
+/// `client` is null or came from this library and is not used again.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn kw_client_free(client: *mut Client) {
+    if !client.is_null() {
+        // SAFETY: it came from `Box::into_raw`.
+        drop(unsafe { Box::from_raw(client) });
+    }
+}
+
+/// Most numbers in a ciphertext.
+///
+/// # Safety
+/// `client` is null or came from this library.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn kw_client_capacity(client: *const Client) -> usize {
+    // SAFETY: the caller's promise.
+    unsafe { client.as_ref() }.map_or(0, |client| client.parameters().capacity())
+}
+
+/// Bits after the point of a number.
+///
+/// # Safety
+/// As [`kw_client_capacity`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn kw_client_fraction_bits(client: *const Client) -> u32 {
+    // SAFETY: the caller's promise.
+    unsafe { client.as_ref() }.map_or(0, |client| client.parameters().fixed_point().fraction_bits())
+}
+
+/// Writes the secret.
+///
+/// # Safety
+/// As [`kw_client_generate`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn kw_client_secret(client: *const Client, sink: Sink, context: *mut c_void) -> c_int {
+    call(|| {
+        // SAFETY: the caller's promise.
+        let client = unsafe { client.as_ref() }.ok_or(Failure::Null("the client"))?;
+        let bytes = client.secret_bytes()?;
+        Ok(sink_of(sink, context)?(&bytes).map_err(ClientError::from)?)
+    })
+}
+
+/// Writes a new public key.
+///
+/// # Safety
+/// As [`kw_client_generate`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn kw_client_public_key(
+    client: *mut Client,
+    sink: Sink,
+    context: *mut c_void,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    call(|| Ok(unsafe { object(client) }?.public_key(&mut sink_of(sink, context)?)?))
+}
+
+/// Encrypts with the secret.
+///
+/// # Safety
+/// As [`kw_client_generate`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn kw_client_encrypt(
+    client: *mut Client,
+    numbers: *const i64,
+    count: usize,
+    sink: Sink,
+    context: *mut c_void,
+) -> c_int {
+    call(|| {
+        // SAFETY: the caller's promise.
+        let (client, numbers) = unsafe { (object(client)?, slice("numbers", numbers, count)?) };
+        Ok(client.encrypt(numbers, &mut sink_of(sink, context)?)?)
+    })
+}
+
+/// Encrypts with the secret, in compact form.
+///
+/// # Safety
+/// As [`kw_client_generate`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn kw_client_encrypt_compact(
+    client: *mut Client,
+    numbers: *const i64,
+    count: usize,
+    dropped: u32,
+    sink: Sink,
+    context: *mut c_void,
+) -> c_int {
+    call(|| {
+        // SAFETY: the caller's promise.
+        let (client, numbers) = unsafe { (object(client)?, slice("numbers", numbers, count)?) };
+        Ok(client.encrypt_compact(numbers, dropped, &mut sink_of(sink, context)?)?)
+    })
+}
+
+/// Decrypts an answer.
+///
+/// # Safety
+/// As [`kw_client_generate`]; `numbers` is valid for `count` numbers that nothing else refers to.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn kw_client_decrypt(
+    client: *mut Client,
+    answer: *const u8,
+    length: usize,
+    numbers: *mut i64,
+    count: usize,
+) -> c_int {
+    call(|| {
+        // SAFETY: the caller's promise.
+        let (client, answer) = unsafe { (object(client)?, slice("answer", answer, length)?) };
+        if numbers.is_null() && count > 0 {
+            return Err(Failure::Null("numbers"));
+        }
+        let numbers: &mut [i64] = if count == 0 {
+            &mut []
+        } else {
+            // SAFETY: not null, and valid by the caller's promise.
+            unsafe { std::slice::from_raw_parts_mut(numbers, count) }
+        };
+        Ok(client.decrypt(answer, numbers)?)
+    })
+}
+
+/// An encryptor with a public key.
+///
+/// # Safety
+/// As [`kw_client_generate`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn kw_encryptor_new(
+    parameters: *const u8,
+    length: usize,
+    public_key: *const u8,
+    key_length: usize,
+    entropy: Entropy,
+    context: *mut c_void,
+    encryptor: *mut *mut Encryptor,
+) -> c_int {
+    call(|| {
+        // SAFETY: the caller's promise.
+        let parameters = ClientParameters::from_bytes(unsafe { slice("parameters", parameters, length) }?)?;
+        // SAFETY: the caller's promise.
+        let key = unsafe { slice("public key", public_key, key_length) }?;
+        let made = Encryptor::new(&parameters, key, &mut entropy_of(entropy, context))?;
+        // SAFETY: the caller's promise.
+        unsafe { give(encryptor, made) }
+    })
+}
+
+/// Frees an encryptor.
+///
+/// # Safety
+/// `encryptor` is null or came from this library and is not used again.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn kw_encryptor_free(encryptor: *mut Encryptor) {
+    if !encryptor.is_null() {
+        // SAFETY: it came from `Box::into_raw`.
+        drop(unsafe { Box::from_raw(encryptor) });
+    }
+}
+
+/// Encrypts with the public key.
+///
+/// # Safety
+/// As [`kw_client_generate`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn kw_encryptor_encrypt(
+    encryptor: *mut Encryptor,
+    numbers: *const i64,
+    count: usize,
+    sink: Sink,
+    context: *mut c_void,
+) -> c_int {
+    call(|| {
+        // SAFETY: the caller's promise.
+        let (encryptor, numbers) = unsafe { (object(encryptor)?, slice("numbers", numbers, count)?) };
+        Ok(encryptor.encrypt(numbers, &mut sink_of(sink, context)?)?)
+    })
+}
+
+/// Encrypts with the public key, in compact form.
+///
+/// # Safety
+/// As [`kw_client_generate`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn kw_encryptor_encrypt_compact(
+    encryptor: *mut Encryptor,
+    numbers: *const i64,
+    count: usize,
+    dropped0: u32,
+    dropped1: u32,
+    sink: Sink,
+    context: *mut c_void,
+) -> c_int {
+    call(|| {
+        // SAFETY: the caller's promise.
+        let (encryptor, numbers) = unsafe { (object(encryptor)?, slice("numbers", numbers, count)?) };
+        Ok(encryptor.encrypt_compact(numbers, [dropped0, dropped1], &mut sink_of(sink, context)?)?)
+    })
+}

@@ -1,0 +1,84 @@
+//! The C example is compiled against the header and the library, and runs; the header declares what the library has.
+#![expect(clippy::unwrap_used, reason = "test code")]
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, fs};
+
+use keywright_client::{ClientLiteral, ClientParameters, Layout};
+use keywright_rlwe::SecretDistribution;
+
+const HEADER: &str = include_str!("../include/keywright_client.h");
+
+/// The static library that cargo built beside this test.
+fn library() -> PathBuf {
+    let test = env::current_exe().unwrap();
+    test.ancestors().map(|folder| folder.join("libkeywright_capi.a")).find(|path| path.exists()).unwrap()
+}
+
+#[test]
+fn the_example_runs() {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
+    let mut identity = [0; 20];
+    identity[0] = 12;
+    let parameters = ClientParameters::new(ClientLiteral {
+        log_n: 12,
+        modulus: (1 << 60) - (1 << 18) + 1,
+        secret: SecretDistribution::Ternary,
+        scale: 1 << 54,
+        fraction_bits: 30,
+        max: 1 << 30,
+        layout: Layout::Slots { log_slots: 11, complex: true },
+        identity,
+        entry_identity: identity,
+        estimate: [0; 3],
+    })
+    .unwrap();
+    let mut bytes = Vec::new();
+    parameters.write_to(&mut bytes).unwrap();
+    let (file, program) = (folder.join("client_parameters.kw"), folder.join("client_example"));
+    fs::write(&file, bytes).unwrap();
+
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let compiled = Command::new(env::var("CC").unwrap_or_else(|_| "cc".into()))
+        .args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-O1", "-I"])
+        .arg(root.join("include"))
+        .arg(root.join("examples/client.c"))
+        .arg(library())
+        .args(["-lpthread", "-ldl", "-lm", "-o"])
+        .arg(&program)
+        .output()
+        .unwrap();
+    assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
+    let run = Command::new(&program).arg(&file).output().unwrap();
+    let said = String::from_utf8_lossy(&run.stdout).into_owned() + &String::from_utf8_lossy(&run.stderr);
+    assert!(run.status.success(), "{said}");
+    // 9 deviations of a fresh error at N = 2^12 are below 2^13 of the scale's 2^54: below one unit of 2^-30.
+    assert!(said.contains("4096 numbers") && said.contains("largest error 0 of 1073741824"), "{said}");
+}
+
+#[test]
+fn the_header_declares_what_the_library_has() {
+    let source = include_str!("../src/lib.rs");
+    let defined = source.lines().filter_map(|line| line.split("extern \"C\" fn kw_").nth(1));
+    let mut count = 0;
+    for name in defined.map(|rest| rest.split('(').next().unwrap()) {
+        assert!(HEADER.contains(&format!("kw_{name}(")), "kw_{name} is not declared");
+        count += 1;
+    }
+    let declared = HEADER.matches(");\n").count() - HEADER.matches("typedef int (*").count();
+    assert_eq!(count, declared, "declared and not defined");
+    for line in source.lines() {
+        if let Some((name, value)) =
+            line.strip_prefix("const ").and_then(|rest| rest.split_once(": c_int = "))
+        {
+            let value = value.trim_end_matches(';');
+            let define = if name == "OK" {
+                format!("#define KW_OK {value}\n")
+            } else {
+                format!("#define KW_ERROR_{name} ({value})\n")
+            };
+            assert!(HEADER.contains(&define), "{define}");
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! What the module's native build gives for known randomness. `web/tests/vectors.test.mjs` asks the module itself for the same digests.
+//!
+//! `KEYWRIGHT_WRITE_VECTORS=1 cargo test -p keywright-client-wasm` writes `vectors/browser.txt` anew.
+#![expect(clippy::unwrap_used, reason = "a test")]
+
+use std::fmt::Write;
+use std::path::Path;
+
+use keywright_ckks::CkksLiteral;
+use keywright_client_wasm::Client;
+use keywright_rlwe::{KeyElement, KeySpec, Parameters, ParametersLiteral, SecretKey, Security};
+use keywright_wire::{KeySetReader, KeySetWriter, Wire, WireSecret};
+use sha2::{Digest, Sha256};
+
+const SCALE: u64 = 1 << 40;
+const CLIENT_ENTROPY: u8 = 1;
+const KEY_ENTROPY: u8 = 101;
+
+/// 32 bytes that count.
+fn entropy(first: u8) -> Vec<u8> {
+    (first..first + 32).collect()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut out, byte| {
+        write!(out, "{byte:02x}").unwrap();
+        out
+    })
+}
+
+fn literal() -> CkksLiteral {
+    let mut rlwe = ParametersLiteral::from_bits(10, &[50, 40, 40], &[50]).unwrap();
+    rlwe.security = Security::InsecureForExperiments;
+    CkksLiteral { rlwe, log_scale: 40.0 }
+}
+
+fn head(parameters: &Parameters) -> Vec<u8> {
+    let mut specs = vec![
+        KeySpec::new(parameters, KeyElement::Relinearization, 2, 1, true),
+        KeySpec::new(parameters, KeyElement::Galois(5), 1, 1, true),
+    ];
+    let mut sparse = |element| {
+        let level = if matches!(element, KeyElement::DenseToSparse(_)) { 0 } else { 2 };
+        specs.push(KeySpec::new(parameters, element, level, 1, true));
+    };
+    sparse(KeyElement::DenseToSparse(32));
+    sparse(KeyElement::SparseToDense(32));
+    let mut head = Vec::new();
+    KeySetWriter::new(&mut head, &specs, parameters).unwrap();
+    head
+}
+
+#[test]
+fn a_browser_gives_these_bytes() {
+    let literal = literal();
+    let parameters = Parameters::new(literal.rlwe.clone()).unwrap();
+    let head = head(&parameters);
+    let bytes = literal.to_bytes(&()).unwrap();
+    let mut client = Client::new(&bytes, SCALE, &entropy(CLIENT_ENTROPY)).unwrap();
+    let secret = client.secret_bytes().unwrap();
+
+    let mut stream = client.key_stream(&head, &entropy(KEY_ENTROPY)).unwrap();
+    let mut keys = Vec::new();
+    while let Some(piece) = stream.next_piece().unwrap() {
+        keys.extend(piece);
+    }
+    assert_eq!(keys.len() as f64, stream.bytes());
+    assert!(keys.starts_with(&head));
+    let read: Vec<_> = KeySetReader::new(&keys[..], &parameters).unwrap().collect::<Result<_, _>>().unwrap();
+    assert_eq!(read.len(), stream.keys());
+    assert!(SecretKey::from_secret_bytes(&secret, &parameters).is_ok());
+
+    let numbers: Vec<i32> = (0..1024).map(|i| (i * 7919 % 20_001 - 10_000) << 10).collect();
+    let ciphertext = client.encrypt(&numbers).unwrap();
+    let found = [
+        ("parameters", hex(&bytes)),
+        ("scale", SCALE.to_string()),
+        ("head", hex(&head)),
+        ("secret", hex(&Sha256::digest(&secret))),
+        ("keys", hex(&Sha256::digest(&keys))),
+        ("ciphertext", hex(&Sha256::digest(&ciphertext))),
+    ]
+    .iter()
+    .fold(String::new(), |text, (name, value)| format!("{text}{name} {value}\n"));
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors/browser.txt");
+    if std::env::var_os("KEYWRIGHT_WRITE_VECTORS").is_some() {
+        std::fs::write(&path, &found).unwrap();
+    }
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), found);
+}

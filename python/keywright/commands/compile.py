@@ -1,0 +1,69 @@
+"""Compile a model into a folder that `keywright serve` serves.
+
+Clients of the folder are thin unless --slots says otherwise: they need one prime, no Fourier transform and no
+floating point, and send under a megabyte, and the server bootstraps what they send. With --slots they encrypt
+slots at the program's first level, which takes a full client and no bootstrapping.
+"""
+
+import argparse
+from pathlib import Path
+
+import keywright as kw
+from keywright._terminal import Column, Terminal
+from keywright.serve.model import Model
+
+from .common import CommandError, new_folder
+from .keygen import add_model_arguments
+from .session import THIN_PRESETS, compile_model, compile_thin
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    add_model_arguments(parser)
+    parser.add_argument("--out", type=Path, required=True, help="folder to make")
+    parser.add_argument(
+        "--preset",
+        choices=[*kw.presets(), *kw.bootstrap_presets()],
+        help=f"parameters; by default the first deep enough of {', '.join(THIN_PRESETS)} for thin clients, "
+        "and the smallest deep enough with --slots",
+    )
+    parser.add_argument("--slots", action="store_true", help="for clients that encrypt slots")
+    parser.add_argument("--name", help="what the model is called; the file's name by default")
+    parser.add_argument("--labels", help="what the outputs stand for, separated by commas")
+
+
+def run(options: argparse.Namespace, terminal: Terminal) -> None:
+    """Make the folder."""
+    labels = tuple(options.labels.split(",")) if options.labels else ()
+    name = options.name or options.model.stem
+    if options.slots:
+        compiled = compile_model(options.model, options.calibration, options.preset)
+        model = Model(name, compiled.program, compiled.parameters, compiled.plans, labels=labels)
+    else:
+        if options.preset in kw.presets():
+            raise CommandError(
+                f"--preset {options.preset} has no bootstrapping, which thin clients need; add --slots or "
+                f"name one of {', '.join(kw.bootstrap_presets())}"
+            )
+        model = compile_thin(options.model, options.calibration, options.preset, name, labels)
+    with new_folder(options.out) as folder:
+        model.save(folder)
+    terminal.table(
+        [
+            Column("model", "model"),
+            Column("depth", "levels deep", "number"),
+            Column("keys", "keys", "number"),
+            Column("key_bytes", "bytes of keys", "bytes"),
+            Column("hash", "hash"),
+        ],
+        [
+            {
+                "model": name,
+                "depth": model.program.depth,
+                "keys": len(model.specs),
+                "key_bytes": model.manifest.key_bytes,
+                "hash": model.manifest.hash,
+            }
+        ],
+    )
+    terminal.note(f"{model.parameters!r}; serve it with keywright serve {options.out}")

@@ -1,0 +1,89 @@
+"""Serve a compiled model to clients that keep their secret: manifest, keys, evaluations, over HTTP.
+
+It listens on the loopback, where nobody else can ask, unless --host says otherwise. Nothing here encrypts or
+authenticates a connection: put it behind a server that does before others can reach it. Keys of clients are
+    kept
+under --state; an upload that was interrupted goes on where it was, also after this process was killed.
+"""
+
+import argparse
+import signal
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+
+from keywright._terminal import Terminal, format_bytes, format_seconds
+from keywright.serve import Model, Server, Service, load_page
+
+from .common import CommandError
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("folder", type=Path, metavar="MODEL", help="folder of keywright compile")
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default 127.0.0.1)")
+    parser.add_argument("--port", type=int, default=8700, help="port; 0 for any that is free (default 8700)")
+    parser.add_argument("--state", type=Path, help="folder of the clients' keys; a temporary one by default")
+    parser.add_argument("--page", type=Path, help="folder of a page to serve with the model")
+    parser.add_argument("--clients", type=int, default=16, help="key sets kept at most (default 16)")
+    parser.add_argument(
+        "--name", action="append", default=[], help="a name under which browsers reach this server"
+    )
+
+
+def run(options: argparse.Namespace, terminal: Terminal) -> None:
+    """Serve until ctrl-C or SIGTERM."""
+    if not 0 <= options.port < 1 << 16:
+        raise CommandError(f"--port {options.port}: ports are 0 to 65535")
+    if options.clients < 1:
+        raise CommandError(f"--clients {options.clients}: at least 1 is needed")
+    model = Model.load(options.folder)
+    page = {} if options.page is None else load_page(options.page)
+    with _state(options.state) as state:
+        terminal.note(f"encoding {model.name}: {model.parameters!r}")
+        service = Service(model, state, capacity=options.clients, on_event=terminal.note)
+        names = frozenset(name.lower() for name in options.name)
+
+        def told(method: str, path: str, status: int, received: int, sent: int, seconds: float) -> None:
+            sizes = f"{format_bytes(received)} in, {format_bytes(sent)} out"
+            terminal.note(f"{method} {path} {status}, {sizes}, {format_seconds(seconds)}")
+
+        server = Server(
+            service, host=options.host, port=options.port, page=page, names=names, on_request=told
+        )
+        with server, _signals(server):
+            if terminal.json:
+                terminal.record({"url": server.url, "model": model.manifest.hash})
+            terminal.note(
+                f"{server.url} serves {model.name}, {format_bytes(model.manifest.key_bytes)} of keys per "
+                f"client, model {model.manifest.hash}"
+            )
+            server.serve_forever(poll_interval=0.1)
+        service.close()
+
+
+@contextmanager
+def _state(folder: Path | None) -> Iterator[Path]:
+    if folder is not None:
+        yield folder
+        return
+    with tempfile.TemporaryDirectory(prefix="keywright.") as temporary:
+        yield Path(temporary)
+
+
+@contextmanager
+def _signals(server: Server) -> Iterator[None]:
+    """End `serve_forever` at ctrl-C and SIGTERM, after the requests that run."""
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        threading.Thread(target=server.shutdown, daemon=True).start()
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,230 @@
+"""What a service and those who ask it can refuse: one class per reason, each with a code for programs.
+
+A refusal travels as JSON, ``{"error": {"type": code, "message": sentence, "details": {...}}}``, with the HTTP
+status of its class; `refusal` makes the exception of such a reply, so a client raises what the server raised.
+"""
+
+from http import HTTPStatus
+from typing import ClassVar
+
+from keywright.errors import KeywrightError
+
+MAX_MESSAGE = 1000
+
+
+class ServeError(KeywrightError):
+    """Base of what a service refuses and of what goes wrong between a client and a service.
+
+    Attributes:
+        code: the kind of error, in JSON.
+        status: HTTP status of the reply.
+        details: numbers and names of this case, in JSON.
+    """
+
+    code: ClassVar[str] = "failed"
+    status: ClassVar[HTTPStatus] = HTTPStatus.INTERNAL_SERVER_ERROR
+
+    def __init__(self, message: str, **details: str | int) -> None:
+        super().__init__(message, **details)
+        self.details = details
+
+    def to_json(self) -> dict[str, object]:
+        """The body of a reply."""
+        return {"error": {"type": self.code, "message": str(self), "details": self.details}}
+
+
+class BadRequest(ServeError, ValueError):
+    """A request that is not understood: no such path, not the JSON that is expected, a length that is
+    missing."""
+
+    code = "bad_request"
+    status = HTTPStatus.BAD_REQUEST
+
+
+class NoSuchPath(BadRequest):
+    """A path or a method that the service does not have."""
+
+    code = "no_such_path"
+    status = HTTPStatus.NOT_FOUND
+
+
+class WrongHost(BadRequest):
+    """A request under a name that is not this server's, as a page of another site would make it.
+
+    Attributes:
+        found: the name.
+    """
+
+    code = "wrong_host"
+    status = HTTPStatus.FORBIDDEN
+    found: str = ""
+
+
+class TooLarge(ServeError, ValueError):
+    """More bytes than the service takes; nothing was read or allocated.
+
+    Attributes:
+        value: how many.
+        maximum: how many it takes.
+    """
+
+    code = "too_large"
+    status = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
+    value: int = 0
+    maximum: int = 0
+
+
+class SecretRefused(ServeError, ValueError):
+    """Bytes that look like a secret key were sent. They were deleted; the key must be regarded as known."""
+
+    code = "secret_refused"
+    status = HTTPStatus.BAD_REQUEST
+
+
+class InvalidObject(ServeError, ValueError):
+    """Keys or ciphertexts that are damaged, of other parameters, or not those that the model takes."""
+
+    code = "invalid_object"
+    status = HTTPStatus.BAD_REQUEST
+
+
+class OtherModel(ServeError, ValueError):
+    """Keys or a question for another model than the one that is served.
+
+    Attributes:
+        found: hash of the model they are for.
+        expected: hash of the served model.
+    """
+
+    code = "other_model"
+    status = HTTPStatus.CONFLICT
+    found: str = ""
+    expected: str = ""
+
+
+class UnknownKeys(ServeError, LookupError):
+    """No key set of that identifier: it never was, was deleted, or made room for others."""
+
+    code = "unknown_keys"
+    status = HTTPStatus.NOT_FOUND
+
+
+class UnknownJob(ServeError, LookupError):
+    """No evaluation of that identifier: it never was, or made room for later ones."""
+
+    code = "unknown_job"
+    status = HTTPStatus.NOT_FOUND
+
+
+class WrongOffset(ServeError, ValueError):
+    """A piece of an upload that does not begin where the last one ended.
+
+    Attributes:
+        found: where it begins.
+        received: how many bytes there are: where it must begin.
+    """
+
+    code = "wrong_offset"
+    status = HTTPStatus.CONFLICT
+    found: int = 0
+    received: int = 0
+
+
+class KeysIncomplete(ServeError):
+    """A question before all keys were sent.
+
+    Attributes:
+        received: bytes there are.
+        expected: bytes of the whole.
+    """
+
+    code = "keys_incomplete"
+    status = HTTPStatus.CONFLICT
+    received: int = 0
+    expected: int = 0
+
+
+class NotDone(ServeError):
+    """The result of an evaluation that is not finished."""
+
+    code = "not_done"
+    status = HTTPStatus.CONFLICT
+
+
+class Busy(ServeError):
+    """As many requests, uploads or evaluations wait as the service holds; ask again later."""
+
+    code = "busy"
+    status = HTTPStatus.SERVICE_UNAVAILABLE
+
+
+class EvaluationFailed(ServeError):
+    """The program could not be evaluated on these ciphertexts."""
+
+    code = "evaluation_failed"
+    status = HTTPStatus.UNPROCESSABLE_ENTITY
+
+
+class ModelFolderError(ServeError, ValueError):
+    """A folder that holds no compiled model that can be served."""
+
+    code = "model_folder"
+
+
+class ManifestError(ServeError, ValueError):
+    """A manifest that is not understood, or whose hash is not that of its contents."""
+
+    code = "manifest"
+
+
+class Unreachable(ServeError, OSError):
+    """No server answers, or the connection broke; what was uploaded so far is kept."""
+
+    code = "unreachable"
+
+
+class InvalidReply(ServeError, ValueError):
+    """A server that answers garbage, or less than it announced."""
+
+    code = "invalid_reply"
+
+
+REFUSALS: dict[str, type[ServeError]] = {
+    kind.code: kind
+    for kind in (
+        BadRequest,
+        NoSuchPath,
+        WrongHost,
+        TooLarge,
+        SecretRefused,
+        InvalidObject,
+        OtherModel,
+        UnknownKeys,
+        UnknownJob,
+        WrongOffset,
+        KeysIncomplete,
+        NotDone,
+        Busy,
+        EvaluationFailed,
+    )
+}
+"""What a server can say, by code."""
+
+
+def refusal(status: int, reply: object) -> ServeError:
+    """The exception of an error reply; `InvalidReply` if it is not one."""
+    error = reply.get("error") if isinstance(reply, dict) else None
+    if isinstance(error, dict):
+        kind, message, details = (error.get(name) for name in ("type", "message", "details"))
+        if kind == ServeError.code and isinstance(message, str):
+            return ServeError(message[:MAX_MESSAGE])
+        if kind in REFUSALS and isinstance(message, str) and isinstance(details, dict):
+            # Only the attributes that the class declares, and only of the types that it declares.
+            known = {
+                name: details[name]
+                for name, default in vars(REFUSALS[kind]).items()
+                if name in details and isinstance(default, str | int) and type(details[name]) is type(default)
+            }
+            known.pop("code", None)
+            return REFUSALS[kind](message[:MAX_MESSAGE], **known)
+    return InvalidReply(f"the server answered with status {status} and no reason; is it keywright serve?")

@@ -1,0 +1,284 @@
+"""Key sets of clients, on disk: uploads that can be interrupted and resumed, and that outlive the process.
+
+Every set has a folder named after its identifier, 128 random bits, which are also what entitles to it:
+whoever knows them can use and delete it. ``set.json`` says which model it is for; the bytes are in
+``keys.part`` until all have come and been checked, then in ``keys.kw``. How many bytes have come is the size
+of the file, so a server that was killed goes on where it was.
+"""
+
+import contextlib
+import json
+import os
+import re
+import secrets
+import shutil
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import keywright as kw
+
+from .errors import Busy, InvalidObject, KeysIncomplete, SecretRefused, TooLarge, UnknownKeys, WrongOffset
+from .model import Model
+
+PART, WHOLE, DESCRIPTION = "keys.part", "keys.kw", "set.json"
+IDENTIFIER = re.compile(r"[0-9a-f]{32}")
+
+SECRET = re.compile(re.escape(b"\x89KWRT\r\n\x1a") + rb"[\x00-\xff]{3}[\x80-\xff]", re.DOTALL)
+"""The first bytes of an object of Keywright whose kind has the bit of secrets (docs/format.md)."""
+
+SECRET_BYTES = 12
+READ_BYTES = 1 << 20
+
+
+class SecretScanner:
+    """Looks for secret keys in bytes that come piece by piece."""
+
+    def __init__(self) -> None:
+        self._tail = b""
+
+    def look(self, piece: bytes) -> None:
+        """Look through the next piece.
+
+        Raises:
+            SecretRefused: a secret key begins in it, or began at the end of the one before.
+        """
+        if SECRET.search(self._tail + piece):
+            raise SecretRefused(
+                "a secret key was sent; it was deleted here, but must be regarded as known: make a new one, "
+                "and send evaluation keys and ciphertexts only"
+            )
+        self._tail = (self._tail + piece)[-(SECRET_BYTES - 1) :]
+
+
+@dataclass
+class KeySet:
+    """A key set, or as much of it as has come.
+
+    Attributes:
+        identifier: 32 hexadecimal digits.
+        folder: where it is.
+        received: bytes that have come.
+        ready: whether all have, and were checked.
+        used: when it was last used, seconds since the epoch.
+        lock: held by the upload that is under way.
+    """
+
+    identifier: str
+    folder: Path
+    received: int
+    ready: bool
+    used: float
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+
+class KeyStore:
+    """The key sets of one model.
+
+    Args:
+        folder: where they are kept; made if it is missing.
+        model: whose keys they are.
+        capacity: how many sets there are at most.
+        expiry: seconds after which a set that is not used may be deleted for another.
+        loaded: how many sets are kept in memory.
+    """
+
+    def __init__(
+        self, folder: Path, model: Model, *, capacity: int = 16, expiry: float = 3600.0, loaded: int = 2
+    ) -> None:
+        self.folder, self.model = folder, model
+        self.capacity, self.expiry, self.loaded = capacity, expiry, loaded
+        self._lock = threading.Lock()
+        self._checking = threading.Lock()
+        self._sets: dict[str, KeySet] = {}
+        self._memory: OrderedDict[str, kw.EvaluationKeys] = OrderedDict()
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        for path in sorted(folder.iterdir()):
+            self._recover(path)
+
+    def __len__(self) -> int:
+        return len(self._sets)
+
+    def _recover(self, path: Path) -> None:
+        """Take over a set that an earlier process left, and delete one that cannot be used."""
+        if not IDENTIFIER.fullmatch(path.name) or not path.is_dir():
+            return
+        with contextlib.suppress(OSError, ValueError, LookupError, TypeError):
+            described = json.loads((path / DESCRIPTION).read_text())
+            ready = (path / WHOLE).is_file()
+            size = (path / (WHOLE if ready else PART)).stat().st_size
+            total = self.model.manifest.key_bytes
+            if described["model"] == self.model.manifest.hash and (size == total if ready else size < total):
+                used = path.stat().st_mtime
+                self._sets[path.name] = KeySet(path.name, path, size, ready, used)
+                return
+        shutil.rmtree(path, ignore_errors=True)
+
+    def create(self) -> KeySet:
+        """An empty set.
+
+        Raises:
+            Busy: there are as many as there may be, all of them in use lately.
+        """
+        with self._lock:
+            if len(self._sets) >= self.capacity:
+                oldest = min(self._sets.values(), key=lambda s: s.used)
+                if time.time() - oldest.used < self.expiry:
+                    raise Busy(f"{self.capacity} key sets are in use; ask again later")
+                self._delete(oldest)
+            identifier = secrets.token_hex(16)
+            folder = self.folder / identifier
+            folder.mkdir(mode=0o700)
+            (folder / PART).touch(mode=0o600)
+            (folder / DESCRIPTION).write_text(json.dumps({"model": self.model.manifest.hash}))
+            made = KeySet(identifier, folder, 0, False, time.time())
+            self._sets[identifier] = made
+            return made
+
+    def get(self, identifier: str) -> KeySet:
+        """The set of an identifier.
+
+        Raises:
+            UnknownKeys: there is none.
+        """
+        with self._lock:
+            found = self._sets.get(identifier)
+            if found is None:
+                raise UnknownKeys("no keys of that identifier are here (any more); upload them again")
+            found.used = time.time()
+            return found
+
+    def delete(self, key_set: KeySet) -> None:
+        """Delete a set and its bytes."""
+        with self._lock:
+            self._delete(key_set)
+
+    def _delete(self, key_set: KeySet) -> None:
+        self._sets.pop(key_set.identifier, None)
+        self._memory.pop(key_set.identifier, None)
+        shutil.rmtree(key_set.folder, ignore_errors=True)
+
+    def receive(self, key_set: KeySet, offset: int, length: int, read: Callable[[int], bytes]) -> None:
+        """Append a piece of a set; what came before the connection broke is kept.
+
+        Args:
+            offset: where the piece begins.
+            length: bytes of the piece.
+            read: gives at most so many bytes of it, none if the connection broke.
+
+        Raises:
+            WrongOffset: the piece does not begin where the last one ended, or another one is being received.
+            TooLarge: it would end behind the end of the set.
+            SecretRefused: it holds a secret key; the set is deleted.
+            InvalidObject: the whole set is not the one that was asked for; it is deleted.
+        """
+        if not key_set.lock.acquire(blocking=False):
+            raise WrongOffset(
+                "another piece of these keys is being received", found=offset, received=key_set.received
+            )
+        try:
+            total = self.model.manifest.key_bytes
+            if offset != key_set.received:
+                raise WrongOffset(
+                    f"the piece begins at byte {offset}, and {key_set.received} have come",
+                    found=offset,
+                    received=key_set.received,
+                )
+            if offset + length > total:
+                raise TooLarge(
+                    f"the piece ends at byte {offset + length}, the keys at {total}",
+                    value=offset + length,
+                    maximum=total,
+                )
+            try:
+                self._append(key_set, length, read)
+                if key_set.received == total and not key_set.ready:
+                    self._check(key_set)
+            except (SecretRefused, InvalidObject):
+                self.delete(key_set)
+                raise
+            except FileNotFoundError:
+                raise UnknownKeys("these keys were deleted meanwhile") from None
+        finally:
+            key_set.lock.release()
+
+    def _append(self, key_set: KeySet, length: int, read: Callable[[int], bytes]) -> None:
+        head, left = self.model.manifest.key_set, length
+        scanner = SecretScanner()
+        with (key_set.folder / PART).open("r+b") as file:
+            file.seek(max(0, key_set.received - SECRET_BYTES + 1))
+            scanner.look(file.read(SECRET_BYTES - 1))
+            file.seek(key_set.received)
+            while left and (piece := read(min(left, READ_BYTES))):
+                scanner.look(piece)
+                wanted = head[key_set.received : key_set.received + len(piece)]
+                if piece[: len(wanted)] != wanted:
+                    raise InvalidObject(
+                        "these are not the keys that the manifest asks for: their head differs"
+                    )
+                file.write(piece)
+                key_set.received += len(piece)
+                left -= len(piece)
+            file.flush()
+            if key_set.received == self.model.manifest.key_bytes:
+                os.fsync(file.fileno())
+
+    def _check(self, key_set: KeySet) -> None:
+        """Read a whole set, which checks every residue, checksum and security bound."""
+        with self._checking:
+            try:
+                keys = kw.EvaluationKeys.load(key_set.folder / PART, self.model.parameters)
+            except kw.KeywrightError as error:
+                reason = str(error).replace(str(key_set.folder / PART), "the key set")
+                raise InvalidObject(f"the keys cannot be used: {reason}") from error
+        (key_set.folder / PART).replace(key_set.folder / WHOLE)
+        key_set.ready = True
+        self._remember(key_set, keys)
+
+    def require_ready(self, key_set: KeySet) -> None:
+        """Refuse a set that is not complete.
+
+        Raises:
+            KeysIncomplete: not all bytes have come.
+        """
+        if not key_set.ready:
+            total = self.model.manifest.key_bytes
+            raise KeysIncomplete(
+                f"{key_set.received} of {total} bytes of the keys have come; send the rest first",
+                received=key_set.received,
+                expected=total,
+            )
+
+    def keys(self, key_set: KeySet) -> kw.EvaluationKeys:
+        """A complete set in memory.
+
+        Raises:
+            KeysIncomplete: not all bytes have come.
+            UnknownKeys: it was deleted meanwhile.
+        """
+        self.require_ready(key_set)
+        with self._lock:
+            keys = self._memory.get(key_set.identifier)
+        if keys is None:
+            with self._checking:
+                try:
+                    keys = kw.EvaluationKeys.load(key_set.folder / WHOLE, self.model.parameters)
+                except (kw.KeywrightError, OSError) as error:
+                    self.delete(key_set)
+                    raise UnknownKeys("the stored keys cannot be read; upload them again") from error
+        self._remember(key_set, keys)
+        with contextlib.suppress(OSError):
+            os.utime(key_set.folder)
+        return keys
+
+    def _remember(self, key_set: KeySet, keys: kw.EvaluationKeys) -> None:
+        with self._lock:
+            if key_set.identifier not in self._sets:
+                return
+            self._memory[key_set.identifier] = keys
+            self._memory.move_to_end(key_set.identifier)
+            while len(self._memory) > self.loaded:
+                self._memory.popitem(last=False)

@@ -1,0 +1,243 @@
+"""The manifest of a served model: all that a client needs to know, and nothing of the weights.
+
+It is JSON. Its hash, SHA-256 of the bytes as they are sent, names the model: a client that saw another
+manifest than the server has is refused, and whoever wants to pin a model pins that hash.
+"""
+
+import base64
+import binascii
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+import keywright as kw
+
+from .errors import ManifestError
+
+FORMAT = "keywright-manifest"
+VERSION = 1
+MAX_BYTES = 16 << 20
+"""Bytes of the longest manifest that is read."""
+
+MAX_VALUES = 1 << 24
+"""Values of the largest sample or result that a client allocates for."""
+
+Packing = Literal["coefficients", "slots"]
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where the values of a tensor are, over all of its ciphertexts.
+
+    Value ``i``, in row-major order, is at ``start[i] + k * stride`` for every ``k < repeat``. Place ``p`` is
+    coefficient, or slot, ``p % size`` of ciphertext ``p // size``.
+
+    Attributes:
+        shape: the tensor.
+        ciphertexts: how many hold it.
+        size: coefficients, or slots, of each.
+    """
+
+    shape: tuple[int, ...]
+    ciphertexts: int
+    size: int
+    start: tuple[int, ...]
+    repeat: int
+    stride: int
+
+    def pack(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """A tensor as (ciphertexts, size), zero where nothing is."""
+        packed = np.zeros(self.ciphertexts * self.size)
+        places = np.asarray(self.start)[:, None] + np.arange(self.repeat) * self.stride
+        packed[places] = values.reshape(-1, 1)
+        return packed.reshape(self.ciphertexts, self.size)
+
+    def unpack(self, packed: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The tensor in (ciphertexts, size) numbers."""
+        values: NDArray[np.float64] = packed.reshape(-1)[np.asarray(self.start)].reshape(self.shape)
+        return values
+
+    @staticmethod
+    def read(value: object, what: str) -> "Places":
+        """Places of JSON, every number checked.
+
+        Raises:
+            ManifestError: they are not consistent.
+        """
+        entry = _object(value, what)
+        shape = tuple(
+            _number(extent, f"{what}.shape", 1, MAX_VALUES) for extent in _list(entry, "shape", what)
+        )
+        count = 1
+        for extent in shape:
+            count = min(count * extent, MAX_VALUES + 1)
+        ciphertexts = _number(entry.get("ciphertexts"), f"{what}.ciphertexts", 1, 1 << 10)
+        size = _number(entry.get("size"), f"{what}.size", 1, 1 << 17)
+        repeat = _number(entry.get("repeat"), f"{what}.repeat", 1, size)
+        stride = _number(entry.get("stride"), f"{what}.stride", 1, size)
+        last = ciphertexts * size - 1 - (repeat - 1) * stride
+        start = tuple(_number(place, f"{what}.start", 0, last) for place in _list(entry, "start", what))
+        if len(start) != count:
+            raise ManifestError(f"{what} has the shape {list(shape)} and {len(start)} places")
+        return Places(shape, ciphertexts, size, start, repeat, stride)
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What a served model takes and gives.
+
+    Attributes:
+        name: of the model, for people.
+        packing: whether values are in coefficients, as a client without a Fourier transform sends them, or in
+            slots.
+        parameters: bytes of `Parameters`.
+        key_set: the head of the key set that the server wants, see `keywright.key_set_head`.
+        key_bytes: bytes of that set.
+        input, output: where values are.
+        input_level: level of the ciphertexts that are sent.
+        output_level: level of those that come back.
+        scale: at which values are encrypted; an integer, so that clients without floating point can.
+        magnitude: largest absolute value of an input; None if there is no bound.
+        factor: decrypted numbers are multiplied by it.
+        program: SHA-256 of the program, which binds the weights without showing them.
+        labels: what the outputs stand for; empty if they have no names.
+    """
+
+    name: str
+    packing: Packing
+    parameters: bytes = field(repr=False)
+    key_set: bytes = field(repr=False)
+    key_bytes: int
+    input: Places = field(repr=False)
+    output: Places = field(repr=False)
+    input_level: int
+    output_level: int
+    scale: int
+    magnitude: float | None
+    factor: float
+    program: str
+    labels: tuple[str, ...] = ()
+
+    @cached_property
+    def encoded(self) -> bytes:
+        """The bytes that are sent."""
+        q = kw.Parameters.from_bytes(self.parameters)
+        entry: dict[str, Any] = {"format": FORMAT, "version": VERSION} | asdict(self)
+        entry["parameters"] = base64.b64encode(self.parameters).decode()
+        entry["key_set"] = base64.b64encode(self.key_set).decode()
+        entry["scale"] = str(self.scale)
+        # What the parameters say, for clients that need only this much of them.
+        entry["log_n"], entry["modulus"], entry["insecure"] = q.log_n, str(q.q[0]), q.insecure
+        return json.dumps(entry, allow_nan=False).encode()
+
+    @cached_property
+    def hash(self) -> str:
+        """SHA-256 of `encoded`, in hexadecimal."""
+        return hashlib.sha256(self.encoded).hexdigest()
+
+    @staticmethod
+    def read(data: bytes) -> "Manifest":
+        """A manifest from the bytes of a server, every number checked.
+
+        Raises:
+            ManifestError: it is not one, is of another version, or contradicts itself.
+        """
+        if len(data) > MAX_BYTES:
+            raise ManifestError(f"a manifest of {len(data)} bytes; at most {MAX_BYTES} are read")
+        try:
+            entry = _object(json.loads(data), "the manifest")
+        except (ValueError, RecursionError) as error:
+            raise ManifestError(
+                "the manifest is not JSON; is this the address of keywright serve?"
+            ) from error
+        if (entry.get("format"), entry.get("version")) != (FORMAT, VERSION):
+            raise ManifestError(
+                f"a manifest of format {entry.get('format')!r:.60}, version {entry.get('version')!r:.20}; "
+                f"this release reads {FORMAT}, version {VERSION}"
+            )
+        if entry.get("packing") not in get_args(Packing):
+            raise ManifestError(f"values are packed in {entry.get('packing')!r:.60}, which is not known")
+        parameters_bytes = _bytes(entry, "parameters")
+        try:
+            parameters = kw.Parameters.from_bytes(parameters_bytes)
+        except kw.KeywrightError as error:
+            raise ManifestError(f"the parameters of the manifest cannot be used: {error}") from error
+        level = parameters.max_level
+        manifest = Manifest(
+            name=_string(entry, "name"),
+            packing=entry["packing"],
+            parameters=parameters_bytes,
+            key_set=_bytes(entry, "key_set"),
+            key_bytes=_number(entry.get("key_bytes"), "key_bytes", 1, 1 << 48),
+            input=Places.read(entry.get("input"), "input"),
+            output=Places.read(entry.get("output"), "output"),
+            input_level=_number(entry.get("input_level"), "input_level", 0, level),
+            output_level=_number(entry.get("output_level"), "output_level", 0, level),
+            scale=_scale(entry),
+            magnitude=None if entry.get("magnitude") is None else _real(entry, "magnitude"),
+            factor=_real(entry, "factor"),
+            program=_string(entry, "program"),
+            labels=tuple(
+                _string({"label": label}, "label") for label in _list(entry, "labels", "the manifest")
+            ),
+        )
+        most = parameters.n if manifest.packing == "coefficients" else parameters.max_slots
+        for places in (manifest.input, manifest.output):
+            if places.size > most:
+                raise ManifestError(f"{places.size} places in a ciphertext of at most {most}")
+        if manifest.encoded != data:
+            raise ManifestError("the manifest contradicts its own parameters")
+        return manifest
+
+
+def _object(value: object, what: str) -> Mapping[str, Any]:
+    if not isinstance(value, dict):
+        raise ManifestError(f"{what} is no JSON object")
+    return value
+
+
+def _list(entry: Mapping[str, Any], name: str, what: str) -> list[object]:
+    value = entry.get(name)
+    if not isinstance(value, list) or len(value) > MAX_VALUES:
+        raise ManifestError(f"{what} has no list {name!r} of at most {MAX_VALUES} entries")
+    return value
+
+
+def _number(value: object, what: str, low: int, high: int) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
+        raise ManifestError(f"{what} must be an integer from {low} to {high}, got {value!r:.60}")
+    return value
+
+
+def _real(entry: Mapping[str, Any], name: str) -> float:
+    value = entry.get(name)
+    if not isinstance(value, float) or not 0.0 < value < float("inf"):
+        raise ManifestError(f"{name} must be a finite number above 0, got {value!r:.60}")
+    return value
+
+
+def _string(entry: Mapping[str, Any], name: str) -> str:
+    value = entry.get(name)
+    if not isinstance(value, str) or len(value) > 200:
+        raise ManifestError(f"{name} must be a text of at most 200 characters")
+    return value
+
+
+def _scale(entry: Mapping[str, Any]) -> int:
+    text = _string(entry, "scale")
+    if not (text.isascii() and text.isdigit() and len(text) < 20 and int(text) > 0):
+        raise ManifestError(f"scale must be an integer above 0 in decimal digits, got {text!r:.60}")
+    return int(text)
+
+
+def _bytes(entry: Mapping[str, Any], name: str) -> bytes:
+    try:
+        return base64.b64decode(entry.get(name, ""), validate=True)
+    except (binascii.Error, TypeError, ValueError) as error:
+        raise ManifestError(f"{name} is not base64") from error

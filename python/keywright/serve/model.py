@@ -1,0 +1,293 @@
+"""A compiled model as a server holds it: a program, and where a thin client's ciphertexts enter and leave it.
+
+A thin client knows one prime and no Fourier transform: its numbers are coefficients of a ciphertext at level
+0. The server raises the modulus, moves coefficients to slots and removes what raising added (`mod_raise`,
+`coeffs_to_slots`, `eval_mod`), runs the program, and moves slots back to coefficients at level 0, where one
+prime
+is left: boosted deflation (Aikata et al.).
+"""
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import keywright as kw
+from keywright import nn
+from keywright.nn.encrypted import EncryptedBackend, key_specs, special_primes
+from keywright.nn.layout import Layout
+from keywright.nn.storage import digest
+
+from .errors import EvaluationFailed, InvalidObject, ModelFolderError
+from .manifest import Manifest, Packing, Places
+
+FORMAT = "keywright-model"
+VERSION = 1
+MAX_DESCRIPTION_BYTES = 1 << 20
+DESCRIPTION, PARAMETERS, PROGRAM = "model.json", "parameters.kw", "program.kwp"
+
+SCALE_TOLERANCE = 1 / 128
+"""What a bootstrapping allows between the scale of its input and the one planned."""
+
+HEADER_BYTES = 8192
+"""More than a ciphertext has beside its residues."""
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """A program with its parameters, ready to be served.
+
+    Attributes:
+        name: for people.
+        program: what is evaluated.
+        parameters: for which.
+        plans: of the program's bootstraps, in order.
+        entry: for thin clients, the bootstrapping whose last three stages ciphertexts enter by and whose
+            first they leave by; None if clients encrypt slots.
+        entry_literal: what makes `entry`: a preset or the numbers of `BootstrapperPlan`.
+        labels: what the outputs stand for.
+    """
+
+    name: str
+    program: nn.Program = field(repr=False)
+    parameters: kw.Parameters
+    plans: Sequence[kw.BootstrapperPlan] = field(default=(), repr=False)
+    entry: kw.BootstrapperPlan | None = None
+    entry_literal: Mapping[str, Any] = field(default_factory=dict)
+    labels: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        program, entry = self.program, self.entry
+        if self.labels and len(self.labels) != len(program.output_layout.positions):
+            raise ModelFolderError(
+                f"{len(self.labels)} labels for {len(program.output_layout.positions)} outputs"
+            )
+        if entry is None:
+            return
+        offered = (entry.slots, entry.output_level, entry.input_level)
+        if (
+            program.slots != entry.slots
+            or program.input_level > offered[1]
+            or program.output_level < offered[2]
+        ):
+            asked = (program.slots, program.input_level, program.output_level)
+            raise ModelFolderError(
+                f"the program has (slots, input level, output level) {asked}; thin clients' bootstrapping "
+                f"offers {offered}"
+            )
+
+    @cached_property
+    def special(self) -> list[int]:
+        """Indices of the special primes of the program's keys."""
+        return special_primes(self.program, self.parameters)
+
+    @cached_property
+    def specs(self) -> list[kw.KeySpec]:
+        """The keys that a client sends, in order: those it is used by first, first."""
+        entry = [] if self.entry is None else self.entry.required_keys()
+        program = key_specs(self.program, self.parameters, self.plans, special=self.special)
+        return list(dict.fromkeys(entry + program))
+
+    @cached_property
+    def manifest(self) -> Manifest:
+        """What clients are told."""
+        program, entry = self.program, self.entry
+        head = kw.key_set_head(self.specs)
+        packing: Packing = "slots" if entry is None else "coefficients"
+        scale = self.parameters.scale if entry is None else entry.coefficients_scale
+        return Manifest(
+            name=self.name,
+            packing=packing,
+            parameters=self.parameters.to_bytes(),
+            key_set=head,
+            key_bytes=kw.inspect(head)["bytes"],
+            input=_places(program.input_layout, program.input_shape, self.parameters.n, packing),
+            output=_places(program.output_layout, program.output_shape, self.parameters.n, packing),
+            input_level=program.input_level if entry is None else 0,
+            output_level=program.output_level if entry is None else 0,
+            scale=round(scale),
+            magnitude=None if entry is None else 1.0,
+            factor=float(program.output_scale),
+            program=digest(program),
+            labels=self.labels,
+        )
+
+    @property
+    def request_bytes(self) -> int:
+        """Bytes that the ciphertexts of one sample have at most."""
+        level = self.manifest.input_level
+        return self.manifest.input.ciphertexts * (2 * self.parameters.n * 8 * (level + 1) + HEADER_BYTES)
+
+    @property
+    def steps(self) -> int:
+        """How often `Evaluation.run` calls back for one sample."""
+        ends = 0 if self.entry is None else self.manifest.input.ciphertexts + self.manifest.output.ciphertexts
+        return ends + sum(step.operation != "input" for step in self.program.instructions)
+
+    def read_input(self, data: bytes) -> kw.Ciphertext:
+        """A ciphertext of a sample, seeded or not.
+
+        Raises:
+            InvalidObject: the bytes are none, or not of the level, packing and parameters that the model
+            takes.
+        """
+        try:
+            kind = kw.inspect(data)["kind"]
+            if kind == "a seeded CKKS ciphertext":
+                ciphertext = kw.SeededCiphertext.from_bytes(data, self.parameters).expand()
+            elif kind == "a CKKS ciphertext":
+                ciphertext = kw.Ciphertext.from_bytes(data, self.parameters)
+            else:
+                raise InvalidObject(f"a ciphertext is needed, and {kind} was sent")
+        except (kw.FormatError, kw.MixedParametersError) as error:
+            raise InvalidObject(f"a ciphertext cannot be read: {error}") from error
+        manifest = self.manifest
+        packing = "coefficients" if self.entry is not None else f"{self.program.slots} slots"
+        slots = None if self.entry is not None else self.program.slots
+        if (ciphertext.level, ciphertext.slots, ciphertext.degree) != (manifest.input_level, slots, 1):
+            raise InvalidObject(
+                f"the model takes {packing} at level {manifest.input_level}, degree 1; got {ciphertext!r}"
+            )
+        if abs(ciphertext.scale / manifest.scale - 1.0) > SCALE_TOLERANCE:
+            raise InvalidObject(
+                f"the model takes ciphertexts of scale {manifest.scale}, got {ciphertext.scale:.0f}"
+            )
+        return ciphertext
+
+    def save(self, folder: Path) -> None:
+        """Write the files of the model into a folder that exists."""
+        self.parameters.save(folder / PARAMETERS)
+        self.program.save(folder / PROGRAM)
+        description = {
+            "format": FORMAT,
+            "version": VERSION,
+            "name": self.name,
+            "labels": self.labels,
+            "entry": dict(self.entry_literal),
+        }
+        (folder / DESCRIPTION).write_text(json.dumps(description, indent=2) + "\n")
+
+    @staticmethod
+    def load(folder: Path) -> "Model":
+        """A model that `save` wrote.
+
+        Raises:
+            ModelFolderError: a file is missing, damaged, or does not fit the others.
+        """
+        missing = [name for name in (DESCRIPTION, PARAMETERS, PROGRAM) if not (folder / name).is_file()]
+        if missing:
+            raise ModelFolderError(f"{folder} holds no {', '.join(missing)}; make it with keywright compile")
+        try:
+            if (folder / DESCRIPTION).stat().st_size > MAX_DESCRIPTION_BYTES:
+                raise ValueError(f"more than {MAX_DESCRIPTION_BYTES} bytes")
+            entry = json.loads((folder / DESCRIPTION).read_text())
+            if (entry["format"], entry["version"]) != (FORMAT, VERSION):
+                raise ValueError(f"format {entry['format']!r}, version {entry['version']!r}")
+            name, labels, literal = str(entry["name"]), tuple(map(str, entry["labels"])), dict(entry["entry"])
+        except (ValueError, LookupError, TypeError, RecursionError) as error:
+            raise ModelFolderError(
+                f"{folder / DESCRIPTION} is not the description of a model: {error}"
+            ) from error
+        parameters = kw.Parameters.load(folder / PARAMETERS)
+        program = nn.Program.load(folder / PROGRAM)
+        plans = [kw.BootstrapperPlan.preset(bootstrap.preset) for bootstrap in program.bootstraps]
+        return Model(name, program, parameters, plans, entry_plan(parameters, literal), literal, labels)
+
+
+def entry_plan(parameters: kw.Parameters, literal: Mapping[str, Any]) -> kw.BootstrapperPlan | None:
+    """The bootstrapping of thin clients: a preset by name, or a plan of its numbers; None of nothing.
+
+    Raises:
+        ModelFolderError: the numbers are not those of a plan, or the preset is for other parameters.
+    """
+    if not literal:
+        return None
+    if set(literal) == {"preset"}:
+        plan = kw.BootstrapperPlan.preset(str(literal["preset"]))
+        if plan.parameters != parameters:
+            raise ModelFolderError(f"the parameters are not those of preset {literal['preset']}")
+        return plan
+    try:
+        return kw.BootstrapperPlan(parameters, **literal)
+    except TypeError as error:
+        raise ModelFolderError(f"these are not the numbers of a bootstrapping: {error}") from error
+
+
+class Evaluation:
+    """A model with everything encoded, which serves all clients one after the other.
+
+    Args:
+        model: what is evaluated.
+    """
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self._entry = None if model.entry is None else kw.Bootstrapper(model.entry)
+        bootstrappers = [kw.Bootstrapper(plan) for plan in model.plans]
+        nobody = kw.Evaluator(model.parameters)
+        self._backend = EncryptedBackend(nobody, bootstrappers, special=model.special)
+        self._backend.prepare(model.program)
+
+    def run(
+        self, keys: kw.EvaluationKeys, inputs: Sequence[kw.Ciphertext], on_step: Callable[[], object]
+    ) -> list[kw.Ciphertext]:
+        """The encrypted result of a sample.
+
+        Args:
+            keys: of the client, those of `Model.specs`.
+            inputs: of `Model.read_input`.
+            on_step: called `Model.steps` times.
+
+        Raises:
+            EvaluationFailed: a key is missing, or the ciphertexts cannot be evaluated.
+        """
+        program, entry = self.model.program, self._entry
+        evaluator = kw.Evaluator(self.model.parameters, keys)
+        backend = self._backend.with_keys(evaluator, on_step)
+        values, results = list(inputs), []
+        with _failures():
+            if entry is not None:
+                for index, value in enumerate(values):
+                    slots = entry.bootstrap_coefficients(evaluator, value)
+                    values[index] = evaluator.drop_to_level(slots, program.input_level)
+                    on_step()
+            for output in backend.run(program, values):
+                if entry is None:
+                    results.append(output)
+                else:
+                    results.append(evaluator.drop_to_level(entry.slots_to_coeffs(evaluator, output), 0))
+                    on_step()
+        return results
+
+
+@contextmanager
+def _failures() -> Iterator[None]:
+    try:
+        yield
+    except (kw.KeywrightError, nn.BackendMisuse) as error:
+        raise EvaluationFailed(f"the model could not be evaluated: {error}") from error
+
+
+def _places(layout: Layout, shape: tuple[int, ...], n: int, packing: Packing) -> Places:
+    """Where the values of a layout are.
+
+    Of n slots, slot j stands for coefficient ``brv(j) N/2n``. A period of p slots is a run of ``n/p`` such
+    coefficients, as reversing the bits of ``j + k p`` with ``j < p`` adds the reversed ``k``, which is below
+    ``n/p``, to the reversed ``j``.
+    """
+    slots, repeat = layout.slots, layout.slots // layout.period
+    ciphertext, slot = np.divmod(layout.positions.astype(np.int64), slots)
+    if packing == "slots":
+        start, size, stride = ciphertext * slots + slot, slots, layout.period
+    else:
+        stride, size, bits = n // 2 // slots, n, slots.bit_length() - 1
+        reverse = sum(((slot >> bit) & 1) << (bits - 1 - bit) for bit in range(bits))
+        start = ciphertext * n + reverse * stride
+    if repeat == 1:
+        stride = 1
+    return Places(tuple(shape), layout.ciphertexts, size, tuple(map(int, start)), repeat, stride)

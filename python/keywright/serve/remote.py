@@ -1,0 +1,300 @@
+"""The owner of the data: keys, encryption and decryption here, the model on a server.
+
+>>> model = RemoteModel("http://127.0.0.1:8700")       # doctest: +SKIP
+>>> with model.session() as session:                   # doctest: +SKIP
+...     session.upload_keys()
+...     scores = session.infer(image)
+"""
+
+import contextlib
+import http.client
+import json
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+from urllib.parse import urlsplit
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+import keywright as kw
+
+from . import framing
+from .errors import (
+    BadRequest,
+    Busy,
+    InvalidReply,
+    ManifestError,
+    OtherModel,
+    ServeError,
+    Unreachable,
+    WrongOffset,
+    refusal,
+)
+from .manifest import MAX_BYTES, Manifest
+
+MAX_JSON = 1 << 20
+PIECE_BYTES = 4 << 20
+TIMEOUT_S = 60.0
+POLL_S = 0.05
+RETRIES = 5
+"""How often an upload goes on after a connection that broke, without a byte of progress in between."""
+
+Progress = Callable[[int, int], object]
+
+
+class RemoteModel:
+    """A model on a server.
+
+    Args:
+        url: of the server.
+        pinned: hash of the manifest that is expected; any if it is not given.
+
+    Raises:
+        Unreachable: no server is there.
+        InvalidReply, ManifestError: what answers is no keywright server of this version.
+        OtherModel: the hash is another.
+
+    Attributes:
+        manifest: what the model takes and gives.
+    """
+
+    def __init__(self, url: str, pinned: str | None = None) -> None:
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise Unreachable(f"{url!r} is no address of a server; it begins with http:// or https://")
+        self._connect = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+        self._host, self._port, self._base = parts.hostname, parts.port, parts.path.rstrip("/")
+        data = self.request("GET", "/v1/model", limit=MAX_BYTES)
+        self.manifest = Manifest.read(data)
+        if pinned is not None and self.manifest.hash != pinned:
+            raise OtherModel(
+                f"the server has the model {self.manifest.hash}, and {pinned} is expected",
+                found=self.manifest.hash,
+                expected=pinned,
+            )
+
+    def session(self, secret: kw.SecretKey | None = None) -> "Session":
+        """A client of the model, with a secret of its own unless one is given."""
+        return Session(self, secret)
+
+    def request(self, method: str, path: str, body: bytes | None = None, *, limit: int = MAX_JSON) -> bytes:
+        """One request; at most ``limit`` bytes of an answer are read.
+
+        Raises:
+            Unreachable: there is no answer.
+            InvalidReply: it is longer, or shorter than it says.
+            ServeError: what the server refuses, as its class.
+        """
+        connection = self._connect(self._host, self._port, timeout=TIMEOUT_S)
+        length: int | None = None
+        try:
+            connection.request(method, self._base + path, body)
+            response = connection.getresponse()
+            length = response.length
+            if length is None or length > limit:
+                raise InvalidReply(f"the server announces {length} bytes; at most {limit} are expected")
+            data = response.read()
+        except http.client.IncompleteRead as error:
+            raise InvalidReply(
+                f"the answer ends after {len(error.partial)} bytes of {length}; ask again"
+            ) from error
+        except http.client.HTTPException as error:
+            raise InvalidReply(f"the answer is not HTTP ({error!r:.200}); is it keywright serve?") from error
+        except OSError as error:
+            raise Unreachable(f"{self._host}:{self._port} does not answer ({error})") from error
+        finally:
+            connection.close()
+        if response.status >= 400:
+            raise refusal(response.status, _json(data))
+        return data
+
+    def ask(self, method: str, path: str, entry: Mapping[str, object] | None = None) -> Mapping[str, object]:
+        """A request whose body and answer are JSON objects; errors as of `request`."""
+        body = None if entry is None else json.dumps(entry).encode()
+        return _object(self.request(method, path, body))
+
+    def send(self, method: str, path: str, body: bytes) -> Mapping[str, object]:
+        """A request whose body is bytes and whose answer is a JSON object; errors as of `request`."""
+        return _object(self.request(method, path, body))
+
+
+class Session:
+    """A client of a remote model: the secret stays in this process, the server gets evaluation keys.
+
+    Args:
+        remote: the model.
+        secret: of the parameters of the manifest; a new one if it is not given.
+
+    Raises:
+        MixedParametersError: the secret is of other parameters.
+    """
+
+    def __init__(self, remote: RemoteModel, secret: kw.SecretKey | None = None) -> None:
+        self.remote, self.manifest = remote, remote.manifest
+        self.parameters = kw.Parameters.from_bytes(self.manifest.parameters)
+        self._specs = kw.read_key_set_head(self.manifest.key_set, self.parameters)
+        self._secret = kw.SecretKey.generate(self.parameters) if secret is None else secret
+        self._generator = kw.KeyGenerator(self._secret)
+        self._decryptor = kw.Decryptor(self._secret)
+        self._identifier: str | None = None
+        self._folder = tempfile.TemporaryDirectory(prefix="keywright.")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def upload_keys(self, progress: Progress | None = None) -> None:
+        """Make the keys that the model needs and send them; goes on after a connection that breaks.
+
+        Args:
+            progress: called with bytes sent and bytes in all.
+
+        Raises:
+            Unreachable: the server stays away. Call this again to go on where the upload was.
+            OtherModel: the server has another model by now.
+            ServeError: what the server refuses.
+        """
+        path = Path(self._folder.name) / "keys.kw"
+        if not path.exists():
+            self._generator.save_evaluation_keys(path, self._specs)
+        total = path.stat().st_size
+        if total != self.manifest.key_bytes:
+            raise ManifestError(
+                f"the manifest says {self.manifest.key_bytes} bytes of keys, they have {total}"
+            )
+        if self._identifier is None:
+            entry = self.remote.ask("POST", "/v1/keys", {"model": self.manifest.hash})
+            self._identifier = _text(entry, "keys")
+        received, failures = self._received(), 0
+        with path.open("rb") as file:
+            while received < total:
+                file.seek(received)
+                piece = file.read(PIECE_BYTES)
+                before = received
+                try:
+                    entry = self.remote.send("PUT", f"/v1/keys/{self._identifier}?offset={received}", piece)
+                    received = _count(entry, "received", total)
+                except WrongOffset as error:
+                    received = min(error.received, total)
+                except (Unreachable, Busy):
+                    if failures >= RETRIES:
+                        raise
+                    time.sleep(POLL_S * 2**failures)
+                    with contextlib.suppress(Unreachable):
+                        received = self._received()
+                failures = 0 if received > before else failures + 1
+                if failures > RETRIES:
+                    raise InvalidReply(f"the server takes no byte after {received} of {total}")
+                if progress is not None:
+                    progress(received, total)
+        path.unlink()
+
+    def infer(self, sample: ArrayLike, progress: Progress | None = None) -> NDArray[np.float64]:
+        """The model's result for a sample, computed on ciphertexts.
+
+        Args:
+            sample: of the shape of ``manifest.input``.
+            progress: called with steps that are done and steps in all.
+
+        Raises:
+            BadRequest: the sample has another shape, or values that are too large or not finite.
+            InvalidReply: the server's ciphertexts cannot be read.
+            ServeError: what the server refuses.
+        """
+        message = framing.join(self._encrypt(sample))
+        job = self.remote.send("POST", f"/v1/keys/{self._identifier}/jobs", message)
+        identifier = _text(job, "job")
+        while job.get("state") in ("waiting", "running"):
+            time.sleep(POLL_S)
+            job = self.remote.ask("GET", f"/v1/jobs/{identifier}")
+            if progress is not None:
+                progress(_count(job, "done", 1 << 40), _count(job, "total", 1 << 40))
+        places = self.manifest.output
+        limit = places.ciphertexts * (2 * self.parameters.n * 8 * (self.manifest.output_level + 1) + 8192)
+        return self._decrypt(self.remote.request("GET", f"/v1/jobs/{identifier}/result", limit=limit))
+
+    def seen(self) -> Mapping[str, object]:
+        """What the server says that it saw of this client."""
+        return self.remote.ask("GET", f"/v1/keys/{self._identifier}/seen")
+
+    def close(self) -> None:
+        """Delete the keys on the server, as far as it can be reached, and here."""
+        if self._identifier is not None:
+            with contextlib.suppress(ServeError):
+                self.remote.ask("DELETE", f"/v1/keys/{self._identifier}")
+            self._identifier = None
+        self._folder.cleanup()
+
+    def _received(self) -> int:
+        entry = self.remote.ask("GET", f"/v1/keys/{self._identifier}")
+        return _count(entry, "received", self.manifest.key_bytes)
+
+    def _encrypt(self, sample: ArrayLike) -> list[bytes]:
+        manifest, values = self.manifest, np.asarray(sample, np.float64)
+        if values.shape != manifest.input.shape:
+            raise BadRequest(f"the model takes samples of shape {manifest.input.shape}, got {values.shape}")
+        if not np.isfinite(values).all():
+            raise BadRequest("the sample holds values that are not finite")
+        if manifest.magnitude is not None and np.abs(values).max(initial=0.0) > manifest.magnitude:
+            raise BadRequest(
+                f"values up to {np.abs(values).max():.4g}; the model takes at most {manifest.magnitude:.4g}"
+            )
+        level = manifest.input_level
+        if manifest.packing == "slots":
+            size = manifest.input.size
+            encrypted = [self._decryptor.encrypt(row, size, level) for row in manifest.input.pack(values)]
+        else:
+            rows = manifest.input.pack(values)
+            encrypted = [self._decryptor.encrypt_coefficients(row, level) for row in rows]
+        return [ciphertext.to_bytes() for ciphertext in encrypted]
+
+    def _decrypt(self, message: bytes) -> NDArray[np.float64]:
+        places = self.manifest.output
+        try:
+            objects = framing.split(message, places.ciphertexts)
+            results = [kw.Ciphertext.from_bytes(data, self.parameters) for data in objects]
+            rows = np.asarray([self._decryptor.decrypt(result) for result in results])
+        except (BadRequest, kw.FormatError, kw.MixedParametersError) as error:
+            raise InvalidReply(f"the answer of the server cannot be read: {error}") from error
+        if rows.shape != (places.ciphertexts, places.size):
+            raise InvalidReply(
+                f"the answer has {rows.shape} numbers, the manifest says {(places.ciphertexts, places.size)}"
+            )
+        return places.unpack(rows) * self.manifest.factor
+
+
+def _json(data: bytes) -> object:
+    """What the bytes say, None if they are not JSON."""
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _object(data: bytes) -> Mapping[str, object]:
+    entry = _json(data)
+    if not isinstance(entry, dict):
+        raise InvalidReply("the answer of the server is not a JSON object; is it keywright serve?")
+    return entry
+
+
+def _text(entry: Mapping[str, object], name: str) -> str:
+    value = entry.get(name)
+    if not isinstance(value, str) or not value.isalnum() or len(value) > 64:
+        raise InvalidReply(f"the answer of the server has no usable {name!r}")
+    return value
+
+
+def _count(entry: Mapping[str, object], name: str, maximum: int) -> int:
+    value = entry.get(name)
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= maximum:
+        raise InvalidReply(f"the answer of the server has no {name!r} from 0 to {maximum}")
+    return value

@@ -1,0 +1,218 @@
+"""What a server does, without HTTP: manifest, keys, evaluations, and an account of what it saw."""
+
+import threading
+from collections import OrderedDict, deque
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import keywright as kw
+
+from . import framing
+from .errors import BadRequest, OtherModel
+from .jobs import Job, Worker
+from .key_store import KeySet, KeyStore, SecretScanner
+from .model import Evaluation, Model
+
+SEEN = 32
+"""Objects of a client that its account lists."""
+
+SAMPLE_BYTES = 32
+"""Bytes of the middle of an object that an account shows."""
+
+
+@dataclass(frozen=True)
+class Sight:
+    """Something that passed between a client and the server, as the server sees it.
+
+    Attributes:
+        direction: "received" or "sent".
+        what: the kind of object, as its header says.
+        size: its bytes.
+        sample: a few bytes of its middle, in hexadecimal.
+    """
+
+    direction: str
+    what: str
+    size: int
+    sample: str
+
+    @staticmethod
+    def of(direction: str, data: bytes) -> "Sight":
+        """What can be said of bytes without any key."""
+        middle = len(data) // 2
+        kind = str(kw.inspect(data)["kind"])
+        return Sight(direction, kind, len(data), data[middle : middle + SAMPLE_BYTES].hex())
+
+
+class Service:
+    """One model, served to any number of clients.
+
+    Args:
+        model: what is served.
+        state: folder of the clients' keys.
+        capacity: how many key sets there are at most.
+        on_event: called with a line for whoever runs the server, at every thing that happens.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        state: Path,
+        *,
+        capacity: int = 16,
+        on_event: Callable[[str], object] | None = None,
+    ) -> None:
+        self.model = model
+        self.store = KeyStore(state, model, capacity=capacity)
+        self._event = on_event or (lambda line: None)
+        self._evaluation = Evaluation(model)
+        self._worker = Worker(on_end=self._ended)
+        self._seen: OrderedDict[str, deque[Sight]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def manifest(self) -> bytes:
+        """The manifest, whose hash names the model."""
+        return self.model.manifest.encoded
+
+    def create_keys(self, request: Mapping[str, object]) -> dict[str, object]:
+        """Begin an upload of keys.
+
+        Args:
+            request: ``{"model": hash of the manifest}``.
+
+        Raises:
+            BadRequest: it is something else.
+            OtherModel: the hash is not that of the served model.
+            Busy: there is no room.
+        """
+        found = request.get("model")
+        if not isinstance(found, str) or set(request) != {"model"}:
+            raise BadRequest('the request is {"model": HASH}, HASH being that of the manifest')
+        self._require(found)
+        made = self.store.create()
+        self._event("a client begins to upload keys")
+        return self._describe(made)
+
+    def keys(self, identifier: str) -> dict[str, object]:
+        """How much of a key set has come.
+
+        Raises:
+            UnknownKeys: there is none.
+        """
+        return self._describe(self.store.get(identifier))
+
+    def receive_keys(
+        self, identifier: str, offset: int, length: int, read: Callable[[int], bytes]
+    ) -> dict[str, object]:
+        """Append a piece of a key set; errors as of `KeyStore.receive` and `keys`."""
+        key_set = self.store.get(identifier)
+        self.store.receive(key_set, offset, length, read)
+        if key_set.ready:
+            with (key_set.folder / "keys.kw").open("rb") as file:
+                file.seek(key_set.received // 2)
+                sample = file.read(SAMPLE_BYTES).hex()
+            self._saw(identifier, Sight("received", "a set of switching keys", key_set.received, sample))
+            self._event(f"{key_set.received} bytes of keys are complete and checked")
+        return self._describe(key_set)
+
+    def delete_keys(self, identifier: str) -> dict[str, object]:
+        """Delete a key set and everything of its client.
+
+        Raises:
+            UnknownKeys: there is none.
+        """
+        self.store.delete(self.store.get(identifier))
+        self._worker.forget(identifier)
+        with self._lock:
+            self._seen.pop(identifier, None)
+        self._event("a client deleted its keys")
+        return {"deleted": True}
+
+    def submit(self, identifier: str, message: bytes) -> dict[str, object]:
+        """Queue the evaluation of one sample.
+
+        Args:
+            identifier: of the client's keys.
+            message: its ciphertexts, see `framing`.
+
+        Raises:
+            UnknownKeys, KeysIncomplete: there are no such keys, or not all of them.
+            SecretRefused: there is a secret key in the message.
+            BadRequest, InvalidObject: it is not the ciphertexts that the model takes.
+            Busy: too many evaluations wait.
+        """
+        key_set = self.store.get(identifier)
+        SecretScanner().look(message)
+        objects = framing.split(message, self.model.manifest.input.ciphertexts)
+        self.store.require_ready(key_set)
+        inputs = [self.model.read_input(data) for data in objects]
+        for data in objects:
+            self._saw(identifier, Sight.of("received", data))
+
+        def work(job: Job) -> list[bytes]:
+            # Read here, not while it waits: as few sets as possible are in memory.
+            keys = self.store.keys(key_set)
+            return [result.to_bytes() for result in self._evaluation.run(keys, inputs, job.step)]
+
+        job = self._worker.submit(identifier, self.model.steps, work)
+        self._event(f"{len(message)} bytes to evaluate")
+        return job.to_json()
+
+    def job(self, identifier: str) -> dict[str, object]:
+        """How far an evaluation is.
+
+        Raises:
+            UnknownJob: there is none.
+        """
+        return self._worker.get(identifier).to_json()
+
+    def result(self, identifier: str) -> bytes:
+        """The ciphertexts of an answer, see `framing`; errors as of `Worker.result`."""
+        return framing.join(self._worker.result(identifier))
+
+    def seen(self, identifier: str) -> dict[str, object]:
+        """Everything that the server has of a client, but for the bytes themselves.
+
+        Raises:
+            UnknownKeys: there is no such client.
+        """
+        self.store.get(identifier)
+        with self._lock:
+            sights = list(self._seen.get(identifier, ()))
+        return {"secret_keys": 0, "objects": [asdict(sight) for sight in sights]}
+
+    def close(self) -> None:
+        """End after the evaluation that runs."""
+        self._worker.close()
+
+    def _require(self, found: str) -> None:
+        expected = self.model.manifest.hash
+        if found != expected:
+            raise OtherModel(
+                f"the keys are for model {found[:64]}, and {expected} is served; fetch the manifest again",
+                found=found[:64],
+                expected=expected,
+            )
+
+    def _describe(self, key_set: KeySet) -> dict[str, object]:
+        return {
+            "keys": key_set.identifier,
+            "received": key_set.received,
+            "bytes": self.model.manifest.key_bytes,
+            "ready": key_set.ready,
+        }
+
+    def _saw(self, identifier: str, sight: Sight) -> None:
+        with self._lock:
+            self._seen.setdefault(identifier, deque(maxlen=SEEN)).append(sight)
+            while len(self._seen) > 2 * self.store.capacity:
+                self._seen.popitem(last=False)
+
+    def _ended(self, job: Job) -> None:
+        if job.error is not None:
+            self._event(f"an evaluation failed: {job.error}")
+            return
+        for data in job.result:
+            self._saw(job.owner, Sight.of("sent", data))
+        self._event(f"evaluated in {job.seconds:.2f} s, {sum(map(len, job.result))} bytes to send")

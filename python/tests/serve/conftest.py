@@ -1,0 +1,50 @@
+"""A small network, served to thin clients."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import keywright as kw
+import numpy as np
+import pytest
+from keywright.serve import Model, Server, Service
+from tests.serve.network import INPUTS, listening, make_full, make_thin
+
+
+@pytest.fixture(scope="session")
+def thin() -> Model:
+    return make_thin()
+
+
+@pytest.fixture(scope="session")
+def full() -> Model:
+    return make_full()
+
+
+@pytest.fixture(scope="session")
+def sample() -> np.ndarray[Any, np.dtype[np.float64]]:
+    return np.random.default_rng(4).uniform(-1, 1, INPUTS)
+
+
+@pytest.fixture(scope="module")
+def service(thin: Model, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    service = Service(thin, tmp_path_factory.mktemp("state"), capacity=64)
+    yield service
+    service.close()
+
+
+@pytest.fixture(scope="module")
+def server(service: Service) -> Iterator[Server]:
+    with listening(service) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def key_file(thin: Model, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A key set of somebody, as a file."""
+    path = tmp_path_factory.mktemp("keys") / "keys.kw"
+    secret = kw.SecretKey.generate(thin.parameters, bytes(range(32)))
+    kw.KeyGenerator(secret).save_evaluation_keys(path, thin.specs)
+    return path

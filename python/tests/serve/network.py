@@ -1,0 +1,76 @@
+"""A network of three levels for both kinds of clients, in rings without security; a server in a thread."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import keywright as kw
+import numpy as np
+import onnx
+from keywright import nn
+from keywright.serve import Model, Server, Service
+from onnx import TensorProto, helper, numpy_helper
+
+Q_BITS = [50, 40, 40, 45, 45, 50, *[50] * 7, 59, 60, 50, 50, 50]
+ENTRY: dict[str, Any] = {
+    "slots_to_coeffs": 2,
+    "coeffs_to_slots": 2,
+    "log_ratio": 5,
+    "cosine_degree": 62,
+    "double_angles": 1,
+    "arcsine_degree": 7,
+    "values": "real",
+}
+INPUTS, HIDDEN, OUTPUTS = 16, 8, 4
+
+
+def network() -> onnx.ModelProto:
+    """Sixteen numbers, a dense layer, squares, a dense layer, four numbers."""
+    rng = np.random.default_rng(3)
+    first = rng.uniform(-1, 1, (INPUTS, HIDDEN)).astype(np.float32) / INPUTS
+    second = rng.uniform(-1, 1, (HIDDEN, OUTPUTS)).astype(np.float32) / HIDDEN
+    nodes = [
+        helper.make_node("MatMul", ["x", "a"], ["h"]),
+        helper.make_node("Mul", ["h", "h"], ["s"]),
+        helper.make_node("MatMul", ["s", "b"], ["y"]),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "small",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", INPUTS])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        [numpy_helper.from_array(first, "a"), numpy_helper.from_array(second, "b")],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    return onnx.shape_inference.infer_shapes(model)
+
+
+def make_thin(name: str = "small") -> Model:
+    parameters = kw.Parameters.from_bits(10, Q_BITS, [50, 50, 50], 45, insecure=True)
+    plan = kw.BootstrapperPlan(parameters, **ENTRY)
+    program = nn.compile(
+        network(), slots=plan.slots, levels=plan.output_level, output_level=plan.input_level, fixed_slots=True
+    )
+    return Model(name, program, parameters, (), plan, ENTRY, ("a", "b", "c", "d"))
+
+
+def make_full() -> Model:
+    parameters = kw.Parameters.from_bits(11, [55, 45, 45, 45], [50, 50], 45, insecure=True)
+    program = nn.compile(network(), slots=parameters.max_slots, levels=3)
+    return Model("full", program, parameters)
+
+
+@contextmanager
+def listening(service: Service, port: int = 0) -> Iterator[Server]:
+    """A server of a service, in a thread."""
+    with Server(service, port=port, page={"/": ("text/html", b"<p>page</p>")}) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield server
+        finally:
+            server.shutdown()
+            thread.join()

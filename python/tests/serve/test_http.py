@@ -1,0 +1,167 @@
+"""The service over sockets: what a browser does, and what nobody should."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import socket
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import keywright as kw
+import pytest
+from keywright.serve import Model, Server, Service, load_page
+from keywright.serve.errors import BadRequest
+from keywright.serve.http import MAX_PIECE
+
+
+def ask(
+    server: Server,
+    method: str,
+    path: str,
+    body: bytes | None = None,
+    headers: Mapping[str, str] | None = None,
+) -> tuple[int, Any, Mapping[str, str]]:
+    """Status, JSON and headers of an answer."""
+    connection = http.client.HTTPConnection("127.0.0.1", server.server_address[1], timeout=20)
+    try:
+        connection.request(method, path, body, dict(headers or {}))
+        response = connection.getresponse()
+        data = response.read()
+        kind = response.getheader("Content-Type")
+        return (
+            response.status,
+            json.loads(data) if kind == "application/json" else data,
+            dict(response.headers),
+        )
+    finally:
+        connection.close()
+
+
+def raw(server: Server, request: bytes) -> bytes:
+    """The first bytes of the answer to bytes that need not be HTTP."""
+    with socket.create_connection(("127.0.0.1", server.server_address[1]), timeout=20) as connection:
+        connection.sendall(request)
+        connection.shutdown(socket.SHUT_WR)
+        return connection.recv(1 << 16)
+
+
+def test_the_manifest_and_the_page_are_there(server: Server, thin: Model) -> None:
+    status, manifest, headers = ask(server, "GET", "/v1/model")
+    assert status == 200
+    assert manifest == json.loads(thin.manifest.encoded)
+    assert headers["X-Content-Type-Options"] == "nosniff"
+    assert "default-src 'none'" in headers["Content-Security-Policy"]
+    status, page, _ = ask(server, "GET", "/")
+    assert (status, page) == (200, b"<p>page</p>")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "status", "code"),
+    [
+        ("GET", "/v1/nothing", None, 404, "no_such_path"),
+        ("GET", "/../pyproject.toml", None, 404, "no_such_path"),
+        ("GET", "/%2e%2e/pyproject.toml", None, 404, "no_such_path"),
+        ("POST", "/v1/model", b"", 404, "no_such_path"),
+        ("POST", "/v1/keys", b"", 400, "bad_request"),
+        ("POST", "/v1/keys", b"[]", 400, "bad_request"),
+        ("POST", "/v1/keys", b"[" * 4000, 400, "bad_request"),
+        ("POST", "/v1/keys", b"\xff", 400, "bad_request"),
+        ("POST", "/v1/keys", b"x" * 4097, 413, "too_large"),
+        ("POST", "/v1/keys", b'{"model": "0"}', 409, "other_model"),
+        ("GET", "/v1/keys/0", None, 404, "unknown_keys"),
+        ("GET", "/v1/keys/" + "0" * 32, None, 404, "unknown_keys"),
+        ("GET", "/v1/keys/..", None, 404, "unknown_keys"),
+        ("PUT", "/v1/keys/0", b"x", 400, "bad_request"),
+        ("PUT", "/v1/keys/0?offset=-1", b"x", 400, "bad_request"),
+        ("PUT", "/v1/keys/0?offset=0", b"x", 404, "unknown_keys"),
+        ("DELETE", "/v1/keys/0", None, 404, "unknown_keys"),
+        ("GET", "/v1/jobs/0", None, 404, "unknown_job"),
+        ("GET", "/v1/jobs/0/result", None, 404, "unknown_job"),
+    ],
+)
+def test_a_refusal_has_a_status_a_code_and_a_sentence(
+    server: Server, method: str, path: str, body: bytes | None, status: int, code: str
+) -> None:
+    found, reply, _ = ask(server, method, path, body)
+    assert (found, reply["error"]["type"]) == (status, code)
+    assert len(reply["error"]["message"]) > 10
+
+
+def test_lengths_are_looked_at_before_bytes(server: Server, thin: Model) -> None:
+    """Nothing of the body is sent: the answer comes from the header alone."""
+    host = b"Host: 127.0.0.1\r\n"
+    start = b"PUT /v1/keys/0?offset=0 HTTP/1.1\r\n" + host
+    assert b"413" in raw(server, start + b"Content-Length: %d\r\n\r\n" % (MAX_PIECE + 1)).splitlines()[0]
+    for lengths in (b"Content-Length: -1", b"Content-Length: 1e3", b"Content-Length: " + b"9" * 30):
+        assert b"400" in raw(server, start + lengths + b"\r\n\r\n").splitlines()[0]
+    assert (
+        b"400"
+        in raw(server, start + b"Transfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n").splitlines()[0]
+    )
+    post = b"POST /v1/keys/0/jobs HTTP/1.1\r\n" + host
+    assert (
+        b"413" in raw(server, post + b"Content-Length: %d\r\n\r\n" % (thin.request_bytes + 1)).splitlines()[0]
+    )
+    assert b"400" in raw(server, b"\x16\x03\x01 garbage\r\n\r\n")
+
+
+def test_pages_of_other_sites_are_refused(server: Server) -> None:
+    for headers in ({"Host": "evil.example"}, {"Origin": "http://evil.example"}, {"Origin": "null"}):
+        status, reply, _ = ask(server, "GET", "/v1/model", headers=headers)
+        assert (status, reply["error"]["type"]) == (403, "wrong_host")
+    own = f"127.0.0.1:{server.server_address[1]}"
+    assert ask(server, "GET", "/v1/model", headers={"Origin": f"http://{own}"})[0] == 200
+    assert ask(server, "GET", "/v1/model", headers={"Host": "localhost"})[0] == 200
+
+
+def test_a_connection_that_breaks_leaves_what_has_come(
+    server: Server, key_file: Path, service: Service
+) -> None:
+    data, model = key_file.read_bytes(), service.model.manifest.hash
+    _, made, _ = ask(server, "POST", "/v1/keys", json.dumps({"model": model}).encode())
+    path = f"/v1/keys/{made['keys']}"
+    head = f"PUT {path}?offset=0 HTTP/1.1\r\nHost: localhost\r\nContent-Length: {1 << 20}\r\n\r\n"
+    raw(server, head.encode() + data[:70_000])
+    _, state, _ = ask(server, "GET", path)
+    assert state == {"keys": made["keys"], "received": 70_000, "bytes": len(data), "ready": False}
+    status, reply, _ = ask(server, "PUT", f"{path}?offset=0", data[:10])
+    assert (status, reply["error"]["details"]["received"]) == (409, 70_000)
+    status, reply, _ = ask(server, "POST", f"{path}/jobs", b"\1\0\0\0x")
+    assert (status, reply["error"]["type"]) == (409, "keys_incomplete")
+    offset = 70_000
+    while offset < len(data):
+        piece = data[offset : offset + (1 << 20)]
+        status, state, _ = ask(server, "PUT", f"{path}?offset={offset}", piece)
+        assert status == 200
+        offset += len(piece)
+    assert state["ready"]
+    status, seen, _ = ask(server, "GET", path + "/seen")
+    assert [sight["what"] for sight in seen["objects"]] == ["a set of switching keys"]
+    assert ask(server, "DELETE", path)[1] == {"deleted": True}
+    assert ask(server, "GET", path)[0] == 404
+
+
+def test_a_secret_key_is_refused_over_the_network(server: Server, thin: Model) -> None:
+    _, made, _ = ask(server, "POST", "/v1/keys", json.dumps({"model": thin.manifest.hash}).encode())
+    secret = kw.SecretKey.generate(thin.parameters).to_bytes()
+    status, reply, _ = ask(server, "PUT", f"/v1/keys/{made['keys']}?offset=0", secret)
+    assert (status, reply["error"]["type"]) == (400, "secret_refused")
+    assert ask(server, "GET", f"/v1/keys/{made['keys']}")[0] == 404
+
+
+def test_pages_are_read_once_and_whole(tmp_path: Path) -> None:
+    with pytest.raises(BadRequest, match=r"index\.html"):
+        load_page(tmp_path)
+    (tmp_path / "index.html").write_text("x")
+    (tmp_path / ".hidden.html").write_text("x")
+    (tmp_path / "notes.txt").write_text("x")
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "m.wasm").write_bytes(b"\0asm")
+    (tmp_path / "link.js").symlink_to(tmp_path / "notes.txt")
+    assert set(load_page(tmp_path)) == {"/", "/index.html", "/a/m.wasm"}
+    with (tmp_path / "big.png").open("wb") as file:
+        file.truncate((16 << 20) + 1)
+    with pytest.raises(BadRequest, match="bytes of pages"):
+        load_page(tmp_path)

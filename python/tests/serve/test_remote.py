@@ -1,0 +1,263 @@
+"""A client and a server in one test: what comes back, and servers that misbehave."""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+
+import keywright as kw
+import numpy as np
+import pytest
+from keywright.nn.checking import run_clear
+from keywright.serve import Model, RemoteModel, ServeError, Server, Service
+from keywright.serve.errors import (
+    BadRequest,
+    InvalidReply,
+    ManifestError,
+    OtherModel,
+    SecretRefused,
+    Unreachable,
+    WrongOffset,
+    refusal,
+)
+from tests.serve.network import listening, make_full, make_thin
+
+Sample = np.ndarray[Any, np.dtype[np.float64]]
+
+
+def test_a_thin_client_gets_the_answer_and_the_server_nothing(
+    server: Server, service: Service, sample: Sample
+) -> None:
+    steps: list[tuple[int, int]] = []
+    with RemoteModel(server.url, service.model.manifest.hash).session() as session:
+        session.upload_keys(lambda done, total: steps.append((done, total)))
+        assert steps[-1] == (session.manifest.key_bytes, session.manifest.key_bytes)
+        values = session.infer(sample)
+        seen = session.seen()
+    assert np.abs(values - run_clear(service.model.program, sample)).max() < 1e-3
+    assert seen["secret_keys"] == 0
+    assert [sight["what"] for sight in seen["objects"]] == [  # type: ignore[attr-defined]
+        "a set of switching keys",
+        "a seeded CKKS ciphertext",
+        "a CKKS ciphertext",
+    ]
+    # What a thin client sends is one polynomial of one prime and a header.
+    q, n = session.parameters.q[0], session.parameters.n
+    assert seen["objects"][1]["size"] - n * q.bit_length() // 8 < 256  # type: ignore[index]
+    with pytest.raises(ServeError, match="identifier"):
+        session.seen()
+
+
+def test_a_full_client_sends_slots(tmp_path: Path, sample: Sample) -> None:
+    service = Service(make_full(), tmp_path)
+    with listening(service) as server, RemoteModel(server.url).session() as session:
+        session.upload_keys()
+        values = session.infer(sample)
+        assert np.abs(values - run_clear(service.model.program, sample)).max() < 1e-6
+    service.close()
+
+
+def test_an_upload_goes_on_after_the_server_was_away(tmp_path: Path, sample: Sample) -> None:
+    first = Service(make_thin(), tmp_path)
+    with listening(first) as server:
+        port = server.server_address[1]
+        session = RemoteModel(server.url).session()
+        with pytest.raises(KeyboardInterrupt):
+            session.upload_keys(stop_after(1))
+    first.close()
+    with pytest.raises(Unreachable):
+        session.upload_keys()
+    second = Service(make_thin(), tmp_path)
+    with listening(second, port):
+        received: list[int] = []
+        session.upload_keys(lambda done, total: received.append(done))
+        assert received[0] > 4 << 20
+        assert np.isfinite(session.infer(sample)).all()
+        session.close()
+    second.close()
+
+
+def stop_after(calls: int) -> Callable[[int, int], None]:
+    left = [calls]
+
+    def progress(done: int, total: int) -> None:
+        left[0] -= 1
+        if left[0] == 0:
+            raise KeyboardInterrupt
+
+    return progress
+
+
+def test_samples_of_the_wrong_shape_or_size_are_refused(server: Server) -> None:
+    session = RemoteModel(server.url).session()
+    for values in (np.zeros(15), np.zeros((4, 4)), np.full(16, np.nan), np.full(16, 1.01)):
+        with pytest.raises(BadRequest):
+            session.infer(values)
+    session.close()
+
+
+def test_a_pinned_model_must_be_the_served_one(server: Server) -> None:
+    with pytest.raises(OtherModel, match="expected"):
+        RemoteModel(server.url, "0" * 64)
+    for url in ("ftp://127.0.0.1", "127.0.0.1", ""):
+        with pytest.raises(Unreachable, match="address"):
+            RemoteModel(url)
+
+
+def test_keys_for_a_model_that_was_replaced_are_refused(tmp_path: Path) -> None:
+    old = Service(make_thin("old"), tmp_path)
+    with listening(old) as server:
+        port = server.server_address[1]
+        session = RemoteModel(server.url).session()
+    old.close()
+    new = Service(make_thin("new"), tmp_path)
+    with listening(new, port):
+        with pytest.raises(OtherModel) as other:
+            session.upload_keys()
+        assert other.value.expected == new.model.manifest.hash
+        session.close()
+    new.close()
+
+
+Answer = Callable[[str, str], tuple[int, bytes, int | None]]
+
+
+@contextmanager
+def answering(answer: Answer) -> Iterator[str]:
+    """A server that says what it likes: status, body, and a length, announced, if it is another one."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def reply(self) -> None:
+            length = int(self.headers.get("Content-Length", 0))
+            self.rfile.read(length)
+            status, body, announced = answer(self.command, self.path)
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(body) if announced is None else announced))
+            self.end_headers()
+            self.wfile.write(body)
+
+        do_GET = do_POST = do_PUT = do_DELETE = reply
+
+        def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_address[1]}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+@pytest.mark.parametrize(
+    ("reply", "error"),
+    [
+        ((200, b"<html>", None), ManifestError),
+        ((200, b"{}", None), ManifestError),
+        ((200, b"x" * 100, 1000), InvalidReply),
+        ((200, b"", 1 << 40), InvalidReply),
+        ((404, b"<html>not found</html>", None), InvalidReply),
+        ((500, b'{"error": {"type": "no_such_type", "message": "x", "details": {}}}', None), InvalidReply),
+        ((500, b'{"error": 3}', None), InvalidReply),
+        ((503, b'{"error": {"type": "busy", "message": "later", "details": {}}}', None), ServeError),
+    ],
+)
+def test_servers_that_answer_garbage_are_named(
+    reply: tuple[int, bytes, int | None], error: type[ServeError]
+) -> None:
+    with answering(lambda method, path: reply) as url, pytest.raises(error):
+        RemoteModel(url)
+
+
+def test_something_that_is_no_web_server() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def talk() -> None:
+            connection, _ = listener.accept()
+            with connection:
+                connection.recv(1 << 16)
+                connection.sendall(b"220 mail ready\r\n")
+
+        thread = threading.Thread(target=talk)
+        thread.start()
+        with pytest.raises((InvalidReply, Unreachable)):
+            RemoteModel(f"http://127.0.0.1:{listener.getsockname()[1]}")
+        thread.join()
+
+
+def test_answers_that_are_no_ciphertexts(thin: Model, sample: Sample) -> None:
+    identifier = "0" * 32
+    foreign = kw.Decryptor(kw.SecretKey.generate(make_full().parameters)).encrypt([1.0]).expand().to_bytes()
+    framed = len(foreign).to_bytes(4, "little") + foreign
+    for result in (b"", b"\1\0\0\0x", framed[:1000], framed):
+
+        def answer(method: str, path: str, result: bytes = result) -> tuple[int, bytes, int | None]:
+            if path == "/v1/model":
+                return 200, thin.manifest.encoded, None
+            if path.endswith("/result"):
+                return 200, result, None
+            if path.endswith("/jobs"):
+                return (
+                    202,
+                    json.dumps({"job": identifier, "state": "done", "done": 1, "total": 1}).encode(),
+                    None,
+                )
+            return 200, json.dumps({"keys": identifier, "received": 0}).encode(), None
+
+        with (
+            answering(answer) as url,
+            RemoteModel(url).session() as session,
+            pytest.raises(InvalidReply, match=r"cannot be read|at most"),
+        ):
+            session.infer(sample)
+
+
+def test_a_refusal_is_raised_as_what_the_server_raised() -> None:
+    for error in (
+        WrongOffset("here", found=3, received=4),
+        SecretRefused("no"),
+        OtherModel("no", found="a", expected="b"),
+    ):
+        made = refusal(error.status, error.to_json())
+        assert (type(made), str(made), made.details) == (type(error), str(error), error.details)
+    hostile = {"error": {"type": "wrong_offset", "message": "x", "details": {"received": "y", "message": 3}}}
+    made = refusal(409, hostile)
+    assert isinstance(made, WrongOffset)
+    assert made.received == 0
+
+
+def test_the_command_serves_until_it_is_told_to_stop(tmp_path: Path, sample: Sample) -> None:
+    folder = tmp_path / "model"
+    folder.mkdir()
+    make_thin().save(folder)
+    command = [sys.executable, "-m", "keywright.cli", "serve", str(folder), "--port", "0", "--json"]
+    state = ["--state", str(tmp_path / "state")]
+    with subprocess.Popen([*command, *state], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        entry = json.loads(process.stdout.readline())
+        assert re.fullmatch(r"http://127\.0\.0\.1:\d+", entry["url"])
+        session = RemoteModel(entry["url"], entry["model"]).session()
+        session.upload_keys()
+        process.kill()
+        process.wait(20)
+    with subprocess.Popen([*command, *state], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        url = json.loads(process.stdout.readline())["url"]
+        # Killed and started again: the keys are still there.
+        session.remote = RemoteModel(url)
+        assert np.isfinite(session.infer(sample)).all()
+        session.close()
+        process.terminate()
+        assert process.wait(20) == 0
+    assert list((tmp_path / "state").iterdir()) == []

@@ -1,0 +1,269 @@
+"""Models, manifests, key sets and evaluations, without HTTP."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import keywright as kw
+import numpy as np
+import pytest
+from keywright.nn.checking import run_clear
+from keywright.serve import Evaluation, Manifest, Model, Service, framing
+from keywright.serve.errors import (
+    BadRequest,
+    Busy,
+    InvalidObject,
+    KeysIncomplete,
+    ManifestError,
+    ModelFolderError,
+    OtherModel,
+    SecretRefused,
+    TooLarge,
+    UnknownKeys,
+    WrongOffset,
+)
+from keywright.serve.key_store import SECRET_BYTES, KeyStore, SecretScanner
+
+Sample = np.ndarray[Any, np.dtype[np.float64]]
+
+
+def reader(data: bytes) -> Callable[[int], bytes]:
+    return io.BytesIO(data).read
+
+
+@pytest.mark.parametrize("kind", ["thin", "full"])
+def test_what_comes_back_is_what_the_network_gives_in_clear(
+    kind: str, sample: Sample, request: pytest.FixtureRequest
+) -> None:
+    model: Model = request.getfixturevalue(kind)
+    manifest = model.manifest
+    secret = kw.SecretKey.generate(model.parameters, bytes(32))
+    keys = kw.KeyGenerator(secret).evaluation_keys(specs=model.specs, relinearization=False)
+    decryptor = kw.Decryptor(secret)
+    packed = manifest.input.pack(sample)[0]
+    if kind == "thin":
+        data = decryptor.encrypt_coefficients(packed, manifest.input_level).to_bytes()
+    else:
+        data = decryptor.encrypt(packed, manifest.input.size, manifest.input_level).to_bytes()
+    steps: list[int] = []
+    results = Evaluation(model).run(keys, [model.read_input(data)], lambda: steps.append(1))
+    assert len(steps) == model.steps
+    assert [ct.level for ct in results] == [manifest.output_level]
+    values = manifest.output.unpack(np.asarray([decryptor.decrypt(ct) for ct in results])) * manifest.factor
+    error = np.abs(values - run_clear(model.program, sample)).max()
+    assert error <= results[0].error_bound * manifest.factor < 1e-3
+
+
+def test_places_of_coefficients_are_bit_reversed_slots(thin: Model) -> None:
+    """By the definition of `bootstrap_coefficients`: slot j is coefficient brv(j) N/2n."""
+    program, n = thin.program, thin.parameters.n
+    values = np.arange(1, 17, dtype=np.float64)
+    slots = program.input_layout.pack(values)[0]
+    expected = np.zeros(n)
+    bits = program.slots.bit_length() - 1
+    for j, value in enumerate(slots):
+        expected[int(f"{j:0{bits}b}"[::-1], 2) * (n // 2 // program.slots)] = value
+    places = thin.manifest.input
+    assert places.pack(values)[0].tolist() == expected.tolist()
+    assert places.unpack(expected[None]).tolist() == values.tolist()
+    assert len(places.start) * places.repeat == np.count_nonzero(expected)
+
+
+def test_a_folder_is_the_model_that_was_saved(thin: Model, full: Model, tmp_path: Path) -> None:
+    for model in (thin, full):
+        folder = tmp_path / model.name
+        folder.mkdir()
+        model.save(folder)
+        assert Model.load(folder).manifest.hash == model.manifest.hash
+        description = json.loads((folder / "model.json").read_text())
+        (folder / "model.json").write_text(json.dumps(description | {"name": "other"}))
+        assert Model.load(folder).manifest.hash != model.manifest.hash
+
+
+def test_folders_that_are_no_models_are_refused(thin: Model, full: Model, tmp_path: Path) -> None:
+    with pytest.raises(ModelFolderError, match=r"parameters\.kw"):
+        Model.load(tmp_path)
+    thin.save(tmp_path)
+    description = json.loads((tmp_path / "model.json").read_text())
+    for entry in (
+        {"version": 2},
+        {"entry": {"slots_to_coeffs": 2}},
+        {"entry": {"preset": kw.bootstrap_presets()[0]}},
+        {"labels": ["one"]},
+        {"entry": 3},
+    ):
+        (tmp_path / "model.json").write_text(json.dumps(description | entry))
+        with pytest.raises(ModelFolderError):
+            Model.load(tmp_path)
+    (tmp_path / "model.json").write_text("[" * 100_000)
+    with pytest.raises(ModelFolderError, match="description"):
+        Model.load(tmp_path)
+    with pytest.raises(ModelFolderError, match="level"):
+        Model("x", full.program, thin.parameters, (), thin.entry)
+
+
+def test_a_manifest_survives_its_bytes_and_nothing_else_does(thin: Model) -> None:
+    data = thin.manifest.encoded
+    assert Manifest.read(data) == thin.manifest
+    entry = json.loads(data)
+    changes: list[dict[str, Any]] = [
+        {"format": "x"},
+        {"version": 2},
+        {"packing": "bits"},
+        {"parameters": "AAAA"},
+        {"parameters": 3},
+        {"key_bytes": -1},
+        {"key_bytes": 1.5},
+        {"scale": "-1"},
+        {"scale": 2.0},
+        {"factor": 0.0},
+        {"factor": float("1e999")},
+        {"labels": 3},
+        {"labels": [3]},
+        {"input": []},
+        {"input": entry["input"] | {"start": [0]}},
+        {"input": entry["input"] | {"size": 1 << 17}},
+        {"input": entry["input"] | {"repeat": 1 << 16}},
+        {"input": entry["input"] | {"shape": [1 << 23, 1 << 23]}},
+        {"output": entry["output"] | {"start": [-1] * 4}},
+        {"output": entry["output"] | {"start": [1 << 10] * 4}},
+        {"input_level": 99},
+        {"modulus": "5"},
+        {"name": "x" * 201},
+    ]
+    for change in changes:
+        with pytest.raises(ManifestError):
+            Manifest.read(json.dumps(entry | change).encode())
+    for garbage in (b"", b"\xff", b"[]", b"{}", b"[" * 100_000, data[:-1], data + b" "):
+        with pytest.raises(ManifestError):
+            Manifest.read(garbage)
+
+
+def test_an_upload_in_pieces_is_resumed_by_another_process(
+    thin: Model, key_file: Path, tmp_path: Path
+) -> None:
+    data, store = key_file.read_bytes(), KeyStore(tmp_path, thin)
+    assert len(data) == thin.manifest.key_bytes
+    made = store.create()
+    store.receive(made, 0, 1000, reader(data[:1000]))
+    # The connection breaks: what has come is kept.
+    store.receive(made, 1000, 5000, reader(data[1000:3000]))
+    assert made.received == 3000
+    with pytest.raises(KeysIncomplete) as incomplete:
+        store.keys(made)
+    assert (incomplete.value.received, incomplete.value.expected) == (3000, len(data))
+    for offset in (0, 2999, 3001):
+        with pytest.raises(WrongOffset) as wrong:
+            store.receive(made, offset, 1, reader(b"x"))
+        assert wrong.value.received == 3000
+
+    after = KeyStore(tmp_path, thin)
+    found = after.get(made.identifier)
+    assert found.received == 3000
+    after.receive(found, 3000, len(data) - 3000, reader(data[3000:]))
+    assert found.ready
+    assert list(after.keys(found)) == list(kw.EvaluationKeys.load(key_file, thin.parameters))
+
+    again = KeyStore(tmp_path, thin)
+    assert again.get(made.identifier).ready
+    assert len(again.keys(again.get(made.identifier))) == len(thin.specs)
+    again.delete(again.get(made.identifier))
+    with pytest.raises(UnknownKeys):
+        again.get(made.identifier)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_sets_of_another_model_are_not_taken_over(thin: Model, full: Model, tmp_path: Path) -> None:
+    store = KeyStore(tmp_path, thin)
+    store.create()
+    (tmp_path / "notes.txt").write_text("kept")
+    assert len(KeyStore(tmp_path, full)) == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+
+
+def test_keys_that_are_not_the_models_are_refused(thin: Model, key_file: Path, tmp_path: Path) -> None:
+    data, store = key_file.read_bytes(), KeyStore(tmp_path, thin)
+    fewer = kw.key_set_head(thin.specs[1:])
+    damaged = bytearray(data)
+    damaged[len(data) // 2] ^= 1
+    for wrong in (fewer, bytes(100), bytes(damaged)):
+        made = store.create()
+        with pytest.raises(InvalidObject):
+            store.receive(made, 0, len(wrong), reader(wrong))
+        with pytest.raises(UnknownKeys):
+            store.get(made.identifier)
+    made = store.create()
+    with pytest.raises(TooLarge) as large:
+        store.receive(made, 0, len(data) + 1, reader(data))
+    assert large.value.maximum == len(data)
+    assert made.received == 0
+
+
+def test_anything_that_looks_like_a_secret_key_is_refused(
+    thin: Model, service: Service, key_file: Path, tmp_path: Path
+) -> None:
+    secret = kw.SecretKey.generate(thin.parameters).to_bytes()
+    data, store = key_file.read_bytes(), KeyStore(tmp_path, thin)
+    start = data[:50_000]
+    # Wherever it begins, and wherever the pieces are cut.
+    for cut in range(1, SECRET_BYTES):
+        made = store.create()
+        store.receive(made, 0, len(start) + cut, reader(start + secret[:cut]))
+        with pytest.raises(SecretRefused, match="make a new one"):
+            store.receive(made, made.received, len(secret) - cut, reader(secret[cut:]))
+        assert not made.folder.exists()
+    scanner = SecretScanner()
+    scanner.look(data)
+    with pytest.raises(SecretRefused):
+        service.submit(upload(service, data), framing.join([b"x" * 77 + secret]))
+
+
+def upload(service: Service, data: bytes) -> str:
+    made = service.create_keys({"model": service.model.manifest.hash})
+    identifier = str(made["keys"])
+    service.receive_keys(identifier, 0, len(data), reader(data))
+    return identifier
+
+
+def test_there_is_room_for_so_many_key_sets(thin: Model, tmp_path: Path) -> None:
+    store = KeyStore(tmp_path, thin, capacity=2, expiry=3600)
+    first = store.create()
+    store.create()
+    with pytest.raises(Busy, match="2 key sets"):
+        store.create()
+    first.used -= 3601
+    store.create()
+    with pytest.raises(UnknownKeys):
+        store.get(first.identifier)
+
+
+def test_requests_that_make_no_sense_are_refused(service: Service, key_file: Path, full: Model) -> None:
+    for request in ({}, {"model": 3}, {"model": service.model.manifest.hash, "secret": "x"}):
+        with pytest.raises(BadRequest):
+            service.create_keys(request)
+    with pytest.raises(OtherModel) as other:
+        service.create_keys({"model": full.manifest.hash})
+    assert (other.value.found, other.value.expected) == (full.manifest.hash, service.model.manifest.hash)
+    identifier = upload(service, key_file.read_bytes())
+    for message in (b"", b"\0\0\0", framing.join([]), framing.join([b"x", b"y"]), b"\xff\xff\xff\xffx"):
+        with pytest.raises(BadRequest):
+            service.submit(identifier, message)
+    secret = kw.SecretKey.generate(service.model.parameters)
+    ours, theirs = kw.Decryptor(secret), kw.Decryptor(kw.SecretKey.generate(full.parameters))
+    objects = [
+        b"x",
+        ours.encrypt_coefficients([0.5], 0).to_bytes()[:-1],
+        ours.encrypt_coefficients([0.5], 1).to_bytes(),
+        ours.encrypt([0.5], 512, 0).to_bytes(),
+        theirs.encrypt_coefficients([0.5], 0).to_bytes(),
+        kw.KeyGenerator(secret).public_key().to_bytes(),
+    ]
+    for data in objects:
+        with pytest.raises(InvalidObject):
+            service.submit(identifier, framing.join([data]))
+    with pytest.raises(UnknownKeys):
+        service.submit("0" * 32, framing.join([b"x"]))

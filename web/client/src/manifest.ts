@@ -1,0 +1,138 @@
+import { ClientError } from "./errors.js";
+
+/** Where the values of a tensor are: value i at `start[i] + k * stride` for every `k < repeat`. */
+export interface Places {
+  readonly shape: readonly number[];
+  readonly ciphertexts: number;
+  readonly size: number;
+  readonly start: readonly number[];
+  readonly repeat: number;
+  readonly stride: number;
+}
+
+/** What a served model takes and gives. */
+export interface Manifest {
+  /** SHA-256 of the manifest's bytes, which names the model. */
+  readonly hash: string;
+  readonly name: string;
+  readonly labels: readonly string[];
+  /** Object of the parameters. */
+  readonly parameters: Uint8Array;
+  /** Head of the key set that the server asks for. */
+  readonly keySet: Uint8Array;
+  readonly keyBytes: number;
+  readonly input: Places;
+  readonly output: Places;
+  /** At which values are encrypted. */
+  readonly scale: bigint;
+  /** Largest absolute value of an input. */
+  readonly magnitude: number;
+  /** By which decrypted numbers are multiplied. */
+  readonly factor: number;
+  readonly logN: number;
+  /** The one prime of ciphertexts. */
+  readonly modulus: bigint;
+  /** Whether the parameters are an experiment's, without security. */
+  readonly insecure: boolean;
+}
+
+const MAX_BYTES = 16 << 20;
+const MAX_SIZE = 1 << 17;
+
+/**
+ * Reads a manifest, every number checked.
+ *
+ * @throws ClientError "manifest" if it is not one, or for clients of another kind.
+ */
+export async function readManifest(bytes: Uint8Array<ArrayBuffer>): Promise<Manifest> {
+  if (bytes.length > MAX_BYTES) throw refused(`it has ${bytes.length} bytes, at most ${MAX_BYTES} are read`);
+  let json: unknown;
+  try {
+    json = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+  } catch {
+    throw refused("it is not JSON; is this the address of keywright serve?");
+  }
+  const entry = record(json, "the manifest");
+  if (entry["format"] !== "keywright-manifest" || entry["version"] !== 1) {
+    throw refused(`format ${entry["format"]}, version ${entry["version"]}; this client reads keywright-manifest, version 1`);
+  }
+  if (entry["packing"] !== "coefficients" || entry["input_level"] !== 0 || entry["output_level"] !== 0) {
+    throw refused("the model is compiled for clients that encrypt slots; compile it without --slots");
+  }
+  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
+  return {
+    hash: Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join(""),
+    name: text(entry["name"], "name"),
+    labels: list(entry["labels"], "labels").map((label) => text(label, "a label")),
+    parameters: base64(entry["parameters"], "parameters"),
+    keySet: base64(entry["key_set"], "key_set"),
+    keyBytes: integer(entry["key_bytes"], "key_bytes", 1, 2 ** 48),
+    input: places(entry["input"], "input"),
+    output: places(entry["output"], "output"),
+    scale: decimal(entry["scale"], "scale"),
+    magnitude: positive(entry["magnitude"], "magnitude"),
+    factor: positive(entry["factor"], "factor"),
+    logN: integer(entry["log_n"], "log_n", 10, 17),
+    modulus: decimal(entry["modulus"], "modulus"),
+    insecure: entry["insecure"] !== false,
+  };
+}
+
+function refused(why: string): ClientError {
+  return new ClientError("manifest", `The server's manifest cannot be used: ${why}.`);
+}
+
+function record(value: unknown, what: string): Record<string, unknown> {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) throw refused(`${what} is no object`);
+  return value as Record<string, unknown>;
+}
+
+function list(value: unknown, what: string): unknown[] {
+  if (!Array.isArray(value)) throw refused(`${what} is no list`);
+  return value;
+}
+
+function text(value: unknown, what: string): string {
+  if (typeof value !== "string" || value.length > 200) throw refused(`${what} is no text of at most 200 characters`);
+  return value;
+}
+
+function integer(value: unknown, what: string, low: number, high: number): number {
+  if (typeof value !== "number" || !Number.isInteger(value) || value < low || value > high) {
+    throw refused(`${what} must be an integer from ${low} to ${high}`);
+  }
+  return value;
+}
+
+function positive(value: unknown, what: string): number {
+  if (typeof value !== "number" || !(value > 0) || !Number.isFinite(value)) throw refused(`${what} must be above 0`);
+  return value;
+}
+
+function decimal(value: unknown, what: string): bigint {
+  if (typeof value !== "string" || !/^[1-9][0-9]{0,18}$/.test(value)) throw refused(`${what} must be decimal digits`);
+  return BigInt(value);
+}
+
+function base64(value: unknown, what: string): Uint8Array {
+  try {
+    return Uint8Array.from(atob(value as string), (character) => character.charCodeAt(0));
+  } catch {
+    throw refused(`${what} is not base64`);
+  }
+}
+
+function places(value: unknown, what: string): Places {
+  const entry = record(value, what);
+  const shape = list(entry["shape"], what).map((extent) => integer(extent, `${what}.shape`, 1, MAX_SIZE));
+  const ciphertexts = integer(entry["ciphertexts"], `${what}.ciphertexts`, 1, 1024);
+  const size = integer(entry["size"], `${what}.size`, 1, MAX_SIZE);
+  const repeat = integer(entry["repeat"], `${what}.repeat`, 1, size);
+  const stride = integer(entry["stride"], `${what}.stride`, 1, size);
+  const last = ciphertexts * size - 1 - (repeat - 1) * stride;
+  const start = list(entry["start"], what).map((place) => integer(place, `${what}.start`, 0, last));
+  if (start.length !== shape.reduce((product, extent) => product * extent, 1)) {
+    throw refused(`${what} has ${start.length} places for the shape ${shape.join(" x ")}`);
+  }
+  return { shape, ciphertexts, size, start, repeat, stride };
+}

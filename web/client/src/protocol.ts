@@ -1,0 +1,57 @@
+/** What passes between a page and its worker. */
+
+/** A model, as far as a page needs to know it. */
+export interface ModelInfo {
+  readonly hash: string;
+  readonly name: string;
+  readonly labels: readonly string[];
+  readonly inputShape: readonly number[];
+  readonly keyBytes: number;
+  readonly logN: number;
+  readonly modulusBits: number;
+  readonly insecure: boolean;
+}
+
+/** What making and sending the keys took. */
+export interface KeyReport {
+  readonly bytes: number;
+  readonly keys: number;
+  /** Milliseconds. */
+  readonly making: number;
+  readonly sending: number;
+  /** Most memory of the module, bytes. */
+  readonly peakMemory: number;
+}
+
+/** An answer, and what it took. */
+export interface Answer {
+  readonly scores: readonly number[];
+  readonly sent: number;
+  readonly received: number;
+  /** Milliseconds of the tab, of the server's evaluation, and of everything between. */
+  readonly encrypting: number;
+  readonly evaluating: number;
+  readonly decrypting: number;
+  readonly waiting: number;
+}
+
+/** What the server says that it has of this client. */
+export interface Seen {
+  readonly secretKeys: number;
+  readonly objects: readonly { direction: string; what: string; size: number; sample: string }[];
+}
+
+export interface Calls {
+  connect(base: string, pinned: string | null): ModelInfo;
+  prepareKeys(): KeyReport;
+  infer(values: readonly number[]): Answer;
+  seen(): Seen;
+  close(): null;
+}
+
+export type Method = keyof Calls;
+export type Request = { id: number; method: Method; parameters: unknown[] };
+export type Reply =
+  | { id: number; kind: "result"; value: unknown }
+  | { id: number; kind: "progress"; done: number; total: number }
+  | { id: number; kind: "error"; code: string; message: string; details: Record<string, unknown> };

@@ -1,0 +1,148 @@
+import { ClientError, type Code } from "./errors.js";
+
+const MAX_JSON = 1 << 20;
+const PIECE = 4 << 20;
+const RETRIES = 5;
+const FIRST_PAUSE_MS = 100;
+const TIMEOUT_MS = 60_000;
+
+/** A server as a client sees it: requests, with the answer's length and kind checked. */
+export class Server {
+  /** @param base address, without the path of the service. */
+  constructor(readonly base: string) {}
+
+  /**
+   * One request.
+   *
+   * @param limit bytes of the longest answer that is read.
+   * @throws ClientError "unreachable", "invalid_reply", or what the server refuses.
+   */
+  async bytes(
+    method: string,
+    path: string,
+    body: Uint8Array<ArrayBuffer> | string | null,
+    limit: number,
+  ): Promise<Uint8Array<ArrayBuffer>> {
+    let response: Response;
+    try {
+      response = await fetch(this.base + path, { method, body, signal: AbortSignal.timeout(TIMEOUT_MS) });
+    } catch {
+      throw new ClientError("unreachable", "The server does not answer. Is keywright serve running?");
+    }
+    const announced = Number(response.headers.get("Content-Length") ?? Number.NaN);
+    if (!(announced <= limit)) {
+      throw new ClientError("invalid_reply", `The server announces ${announced} bytes; at most ${limit} are expected.`);
+    }
+    let data: Uint8Array<ArrayBuffer>;
+    try {
+      data = new Uint8Array(await response.arrayBuffer());
+    } catch {
+      throw new ClientError("invalid_reply", `The answer of the server breaks off before its ${announced} bytes.`);
+    }
+    if (!response.ok) throw refusal(response.status, data);
+    return data;
+  }
+
+  /** A request whose answer is a JSON object; errors as of `bytes`. */
+  async json(
+    method: string,
+    path: string,
+    body: Uint8Array<ArrayBuffer> | string | null = null,
+  ): Promise<Record<string, unknown>> {
+    const entry = parse(await this.bytes(method, path, body, MAX_JSON));
+    if (entry === null) {
+      throw new ClientError("invalid_reply", "The server's answer is no JSON object. Is it keywright serve?");
+    }
+    return entry;
+  }
+
+  /**
+   * Sends bytes of an upload, and goes on where the server is after a connection that broke.
+   *
+   * @param start place of the first byte in the whole upload.
+   * @param sent called with the bytes that the server has.
+   * @throws ClientError "unreachable" if the server stays away; "wrong_offset" if it has lost bytes before these.
+   */
+  async upload(
+    path: string,
+    start: number,
+    bytes: Uint8Array<ArrayBuffer>,
+    sent: (received: number) => void,
+  ): Promise<void> {
+    const end = start + bytes.length;
+    let received = start;
+    let failures = 0;
+    while (received < end) {
+      const from = received - start;
+      if (from < 0) throw new ClientError("wrong_offset", "The server has lost bytes that it had.", { received });
+      try {
+        const piece = bytes.subarray(from, from + PIECE);
+        const state = await this.json("PUT", `${path}?offset=${received}`, piece);
+        received = count(state, "received");
+        failures = 0;
+        sent(received);
+      } catch (error) {
+        const code = error instanceof ClientError ? error.code : "internal";
+        if (code === "wrong_offset") {
+          received = Number((error as ClientError).details["received"]);
+        } else if (code !== "unreachable" && code !== "busy" && code !== "invalid_reply" && code !== "failed") {
+          throw error;
+        }
+        if (++failures > RETRIES) throw error;
+        await pause(FIRST_PAUSE_MS * 2 ** failures);
+        if (code !== "wrong_offset") received = await this.received(path, received);
+      }
+    }
+  }
+
+  /** How many bytes of an upload have come, as far as the server can be asked. */
+  private async received(path: string, otherwise: number): Promise<number> {
+    try {
+      return count(await this.json("GET", path), "received");
+    } catch (error) {
+      if (error instanceof ClientError && error.code === "unreachable") return otherwise;
+      throw error;
+    }
+  }
+}
+
+/** An integer of an answer. */
+export function count(entry: Record<string, unknown>, name: string): number {
+  const value = entry[name];
+  if (typeof value !== "number" || !Number.isSafeInteger(value) || value < 0) {
+    throw new ClientError("invalid_reply", `The server's answer has no number "${name}".`);
+  }
+  return value;
+}
+
+/** An identifier of an answer. */
+export function identifier(entry: Record<string, unknown>, name: string): string {
+  const value = entry[name];
+  if (typeof value !== "string" || !/^[0-9a-f]{32}$/.test(value)) {
+    throw new ClientError("invalid_reply", `The server's answer has no identifier "${name}".`);
+  }
+  return value;
+}
+
+export function pause(milliseconds: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, milliseconds));
+}
+
+function parse(data: Uint8Array): Record<string, unknown> | null {
+  try {
+    const value: unknown = JSON.parse(new TextDecoder().decode(data));
+    return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : null;
+  } catch {
+    return null;
+  }
+}
+
+/** The error of a refusal. */
+export function refusal(status: number, data: Uint8Array): ClientError {
+  const error = parse(data)?.["error"];
+  if (typeof error === "object" && error !== null && "type" in error && "message" in error) {
+    const details = "details" in error && typeof error.details === "object" ? error.details : null;
+    return new ClientError(String(error.type) as Code, String(error.message).slice(0, 1000), { ...details });
+  }
+  return new ClientError("invalid_reply", `The server answers with status ${status} and no reason. Is it keywright serve?`);
+}

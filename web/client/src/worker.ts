@@ -1,0 +1,237 @@
+/** The client: everything secret stays in this worker. */
+
+import { asClientError, ClientError } from "./errors.js";
+import { type Manifest, readManifest } from "./manifest.js";
+import type { Answer, Calls, KeyReport, Method, ModelInfo, Reply, Request, Seen } from "./protocol.js";
+import { count, identifier, pause, Server } from "./server.js";
+import init, { Client, type InitOutput, type KeyStream } from "./wasm/keywright_client_wasm.js";
+
+const MAX_MANIFEST = 16 << 20;
+const POLL_MS = 50;
+const PAGE_BYTES = 65536;
+/** Twice what the largest shipped parameters were seen to take. */
+const MEMORY_BYTES = 256 << 20;
+
+let wasm: InitOutput;
+let server: Server;
+let manifest: Manifest;
+let client: Client | null = null;
+let keys: string | null = null;
+
+/** Keys on their way: what was made and did not arrive is kept, and sent when it is asked for again. */
+interface Upload {
+  readonly identifier: string;
+  readonly stream: KeyStream;
+  /** Bytes that have arrived, and the next ones. */
+  place: number;
+  bytes: Uint8Array<ArrayBuffer>;
+  making: number;
+  sending: number;
+}
+let upload: Upload | null = null;
+
+/** 32 random bytes of the browser. */
+function entropy(): Uint8Array<ArrayBuffer> {
+  if (typeof globalThis.crypto?.getRandomValues !== "function") {
+    throw new ClientError("randomness", "This browser gives no randomness, and there are no keys without.");
+  }
+  return crypto.getRandomValues(new Uint8Array(32));
+}
+
+async function connect(base: string, pinned: string | null): Promise<ModelInfo> {
+  wasm = await init({ module_or_path: new URL("./wasm/keywright_client_wasm_bg.wasm", import.meta.url) });
+  server = new Server(base);
+  const bytes = await server.bytes("GET", "/v1/model", null, MAX_MANIFEST);
+  manifest = await readManifest(bytes);
+  if (pinned !== null && manifest.hash !== pinned) {
+    throw new ClientError("other_model", "The server has another model than the one that is expected.", {
+      found: manifest.hash,
+      expected: pinned,
+    });
+  }
+  return {
+    hash: manifest.hash,
+    name: manifest.name,
+    labels: manifest.labels,
+    inputShape: manifest.input.shape,
+    keyBytes: manifest.keyBytes,
+    logN: manifest.logN,
+    modulusBits: manifest.modulus.toString(2).length,
+    insecure: manifest.insecure,
+  };
+}
+
+async function prepareKeys(progress: (done: number, total: number) => void): Promise<KeyReport> {
+  upload ??= await begin();
+  const { identifier: name, stream } = upload;
+  try {
+    progress(upload.place, manifest.keyBytes);
+    for (;;) {
+      let start = performance.now();
+      const received = (count: number) => progress(count, manifest.keyBytes);
+      await server.upload(`/v1/keys/${name}`, upload.place, upload.bytes, received);
+      upload.sending += performance.now() - start;
+      upload.place += upload.bytes.length;
+      upload.bytes = new Uint8Array(0);
+      start = performance.now();
+      const next = stream.next() as Uint8Array<ArrayBuffer> | undefined;
+      upload.making += performance.now() - start;
+      if (next === undefined) break;
+      upload.bytes = next;
+    }
+  } catch (error) {
+    // After a break the same bytes are sent again; after anything else they are of no use.
+    if (!(error instanceof ClientError && (error.code === "unreachable" || error.code === "busy"))) drop();
+    throw error;
+  }
+  const { place: bytes, making, sending } = upload;
+  const report = { bytes, keys: stream.keys, making, sending, peakMemory: wasm.memory.buffer.byteLength };
+  drop();
+  keys = name;
+  return report;
+}
+
+/** Makes the secret, and room on the server. */
+async function begin(): Promise<Upload> {
+  // Asked for and given back: what the tab cannot have is said before work begins.
+  new WebAssembly.Memory({ initial: MEMORY_BYTES / PAGE_BYTES, maximum: MEMORY_BYTES / PAGE_BYTES });
+  client ??= new Client(manifest.parameters, manifest.scale, entropy());
+  const stream = client.keyStream(manifest.keySet, entropy());
+  if (stream.bytes !== manifest.keyBytes) {
+    throw new ClientError("manifest", `The manifest says ${manifest.keyBytes} bytes of keys, they have ${stream.bytes}.`);
+  }
+  const created = await server.json("POST", "/v1/keys", JSON.stringify({ model: manifest.hash }));
+  const name = identifier(created, "keys");
+  return { identifier: name, stream, place: 0, bytes: new Uint8Array(0), making: 0, sending: 0 };
+}
+
+function drop(): void {
+  upload?.stream.free();
+  upload = null;
+}
+
+async function infer(values: readonly number[], progress: (done: number, total: number) => void): Promise<Answer> {
+  if (client === null || keys === null) throw new ClientError("keys_incomplete", "The keys were not made yet.");
+  const { output } = manifest;
+  let start = performance.now();
+  const message = frame(pack(client, values));
+  const encrypting = performance.now() - start;
+  start = performance.now();
+  let job = await server.json("POST", `/v1/keys/${keys}/jobs`, message);
+  const name = identifier(job, "job");
+  while (job["state"] === "waiting" || job["state"] === "running") {
+    await pause(POLL_MS);
+    job = await server.json("GET", `/v1/jobs/${name}`);
+    progress(count(job, "done"), count(job, "total"));
+  }
+  const limit = output.ciphertexts * (2 * output.size * 8 + 8192);
+  const reply = await server.bytes("GET", `/v1/jobs/${name}/result`, null, limit);
+  const evaluating = Number(job["seconds"]) * 1000;
+  const waiting = performance.now() - start - evaluating;
+  start = performance.now();
+  const numbers = unframe(reply, output.ciphertexts).map((bytes) => client!.decrypt(bytes));
+  const unit = manifest.factor / 2 ** client.fractionBits;
+  const scores = output.start.map((place) => {
+    const number = numbers[Math.floor(place / output.size)]?.[place % output.size];
+    if (number === undefined) throw new ClientError("invalid_reply", "The answer has fewer numbers than the manifest says.");
+    return number * unit;
+  });
+  const decrypting = performance.now() - start;
+  return { scores, sent: message.length, received: reply.length, encrypting, evaluating, decrypting, waiting };
+}
+
+/** Values of a sample, encrypted. */
+function pack(client: Client, values: readonly number[]): Uint8Array[] {
+  const { input, magnitude } = manifest;
+  if (values.length !== input.start.length) {
+    throw new ClientError("length", `The model takes ${input.start.length} numbers, got ${values.length}.`);
+  }
+  const bad = values.findIndex((value) => !(Math.abs(value) <= magnitude));
+  if (bad >= 0) {
+    throw new ClientError("number_range", `Number ${bad} is ${values[bad]}; the model takes ${-magnitude} to ${magnitude}.`);
+  }
+  const one = 2 ** client.fractionBits;
+  const packed = new Int32Array(input.ciphertexts * input.size);
+  values.forEach((value, index) => {
+    for (let k = 0; k < input.repeat; k++) packed[(input.start[index] ?? 0) + k * input.stride] = Math.round(value * one);
+  });
+  return Array.from({ length: input.ciphertexts }, (_, index) =>
+    client.encrypt(packed.subarray(index * input.size, (index + 1) * input.size)),
+  );
+}
+
+/** Objects in one message: each is preceded by its length, 4 bytes, little-endian. */
+function frame(objects: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
+  const message = new Uint8Array(objects.reduce((sum, bytes) => sum + 4 + bytes.length, 0));
+  const view = new DataView(message.buffer);
+  let place = 0;
+  for (const bytes of objects) {
+    view.setUint32(place, bytes.length, true);
+    message.set(bytes, place + 4);
+    place += 4 + bytes.length;
+  }
+  return message;
+}
+
+function unframe(message: Uint8Array<ArrayBuffer>, expected: number): Uint8Array[] {
+  const view = new DataView(message.buffer);
+  const objects: Uint8Array[] = [];
+  let place = 0;
+  while (place + 4 <= message.length) {
+    const end = place + 4 + view.getUint32(place, true);
+    if (end > message.length) break;
+    objects.push(message.subarray(place + 4, end));
+    place = end;
+  }
+  if (place !== message.length || objects.length !== expected) {
+    throw new ClientError("invalid_reply", `The answer is not the ${expected} ciphertexts that the manifest says.`);
+  }
+  return objects;
+}
+
+async function seen(): Promise<Seen> {
+  const entry = await server.json("GET", `/v1/keys/${keys}/seen`);
+  const objects = entry["objects"];
+  if (!Array.isArray(objects)) throw new ClientError("invalid_reply", "The server does not say what it saw.");
+  return {
+    secretKeys: count(entry, "secret_keys"),
+    objects: objects.map((object: Record<string, unknown>) => ({
+      direction: String(object["direction"]),
+      what: String(object["what"]),
+      size: count(object, "size"),
+      sample: String(object["sample"]),
+    })),
+  };
+}
+
+async function close(): Promise<null> {
+  if (keys !== null) await server.json("DELETE", `/v1/keys/${keys}`);
+  drop();
+  client?.free();
+  [client, keys] = [null, null];
+  return null;
+}
+
+type Progress = (done: number, total: number) => void;
+const calls: { [M in Method]: (progress: Progress, parameters: Parameters<Calls[M]>) => Promise<ReturnType<Calls[M]>> } = {
+  connect: (_, [base, pinned]) => connect(base, pinned),
+  prepareKeys: (progress) => prepareKeys(progress),
+  infer: (progress, [values]) => infer(values, progress),
+  seen: () => seen(),
+  close: () => close(),
+};
+
+function reply(message: Reply): void {
+  postMessage(message);
+}
+
+addEventListener("message", async (event: MessageEvent<Request>) => {
+  const { id, method, parameters } = event.data;
+  try {
+    const progress: Progress = (done, total) => reply({ id, kind: "progress", done, total });
+    reply({ id, kind: "result", value: await calls[method](progress, parameters as never) });
+  } catch (thrown) {
+    const { code, message, details } = asClientError(thrown);
+    reply({ id, kind: "error", code, message, details });
+  }
+});

@@ -1,0 +1,321 @@
+import { type Answer, ClientError, type KeyReport, type ModelInfo, type Seen, Session } from "./client/dist/index.js";
+import { digitOf, inkOf, SIDE } from "./digit.js";
+
+const MAX_PICTURE_BYTES = 16 << 20;
+const BRUSH = 26;
+const STEP = 8;
+
+const element = <T extends HTMLElement>(id: string): T => document.getElementById(id) as T;
+const canvas = element<HTMLCanvasElement>("canvas");
+const preview = element<HTMLCanvasElement>("preview");
+const ask = element<HTMLButtonElement>("ask");
+const progress = element<HTMLProgressElement>("progress");
+const context = canvas.getContext("2d", { willReadFrequently: true }) as CanvasRenderingContext2D;
+
+let model: ModelInfo | null = null;
+let session = new Session();
+let keys: KeyReport | null = null;
+let busy = false;
+
+// Drawing: one brush, moved by a pointer or by arrow keys.
+const brush = { x: canvas.width / 2, y: canvas.height / 2, down: false, shown: false };
+const strokes: { x: number; y: number }[][] = [];
+let dropped: ImageBitmap | null = null;
+
+function paint(): void {
+  const { width, height } = canvas;
+  const dark = matchMedia("(prefers-color-scheme: dark)").matches;
+  context.clearRect(0, 0, width, height);
+  if (dropped !== null) context.drawImage(dropped, 0, 0, width, height);
+  context.strokeStyle = context.fillStyle = dark ? "#e6ebe9" : "#1b2225";
+  [context.lineWidth, context.lineCap, context.lineJoin] = [BRUSH, "round", "round"];
+  for (const stroke of strokes) {
+    context.beginPath();
+    stroke.forEach(({ x, y }, i) => (i === 0 ? context.moveTo(x, y) : context.lineTo(x, y)));
+    const first = stroke[0];
+    if (stroke.length === 1 && first) context.arc(first.x, first.y, BRUSH / 4, 0, 7);
+    context.stroke();
+  }
+  show(sample());
+  if (brush.shown) {
+    context.lineWidth = 2;
+    context.beginPath();
+    context.arc(brush.x, brush.y, BRUSH / 2 + 2, 0, 7);
+    context.setLineDash(brush.down ? [] : [4, 4]);
+    context.stroke();
+    context.setLineDash([]);
+  }
+}
+
+/** The numbers of what is drawn, on paper of its own: the page's colours do not matter. */
+function sample(): number[] | null {
+  const sheet = new OffscreenCanvas(canvas.width, canvas.height);
+  const pen = sheet.getContext("2d") as OffscreenCanvasRenderingContext2D;
+  if (dropped !== null) {
+    pen.drawImage(dropped, 0, 0, sheet.width, sheet.height);
+    return digitOf(inkOf(pen.getImageData(0, 0, sheet.width, sheet.height)));
+  }
+  [pen.lineWidth, pen.lineCap, pen.lineJoin] = [BRUSH, "round", "round"];
+  for (const stroke of strokes) {
+    pen.beginPath();
+    stroke.forEach(({ x, y }, i) => (i === 0 ? pen.moveTo(x, y) : pen.lineTo(x, y)));
+    const first = stroke[0];
+    if (stroke.length === 1 && first) pen.arc(first.x, first.y, BRUSH / 4, 0, 7);
+    pen.stroke();
+  }
+  return digitOf(inkOf(pen.getImageData(0, 0, sheet.width, sheet.height)));
+}
+
+function show(values: number[] | null): void {
+  const small = preview.getContext("2d") as CanvasRenderingContext2D;
+  small.clearRect(0, 0, SIDE, SIDE);
+  small.fillStyle = getComputedStyle(document.body).color;
+  values?.forEach((value, i) => {
+    small.globalAlpha = value;
+    small.fillRect(i % SIDE, Math.floor(i / SIDE), 1, 1);
+  });
+  small.globalAlpha = 1;
+  ask.disabled = busy || model === null || values === null;
+}
+
+function at(event: PointerEvent): { x: number; y: number } {
+  const box = canvas.getBoundingClientRect();
+  return {
+    x: ((event.clientX - box.left) / box.width) * canvas.width,
+    y: ((event.clientY - box.top) / box.height) * canvas.height,
+  };
+}
+
+canvas.addEventListener("pointerdown", (event) => {
+  canvas.setPointerCapture(event.pointerId);
+  dropped = null;
+  strokes.push([at(event)]);
+  paint();
+});
+canvas.addEventListener("pointermove", (event) => {
+  if (!canvas.hasPointerCapture(event.pointerId)) return;
+  strokes.at(-1)?.push(at(event));
+  paint();
+});
+canvas.addEventListener("focus", () => {
+  brush.shown = canvas.matches(":focus-visible");
+  paint();
+});
+canvas.addEventListener("blur", () => {
+  [brush.shown, brush.down] = [false, false];
+  paint();
+});
+canvas.addEventListener("keydown", (event) => {
+  const moves: Record<string, [number, number]> = {
+    ArrowLeft: [-STEP, 0],
+    ArrowRight: [STEP, 0],
+    ArrowUp: [0, -STEP],
+    ArrowDown: [0, STEP],
+  };
+  const move = moves[event.key];
+  if (event.key === " ") {
+    brush.down = !brush.down;
+    if (brush.down) {
+      dropped = null;
+      strokes.push([{ x: brush.x, y: brush.y }]);
+    }
+  } else if (move) {
+    brush.x = Math.min(Math.max(brush.x + move[0], 0), canvas.width);
+    brush.y = Math.min(Math.max(brush.y + move[1], 0), canvas.height);
+    if (brush.down) strokes.at(-1)?.push({ x: brush.x, y: brush.y });
+  } else {
+    return;
+  }
+  event.preventDefault();
+  brush.shown = true;
+  paint();
+});
+
+element("clear").addEventListener("click", () => {
+  strokes.length = 0;
+  dropped = null;
+  fail(null);
+  paint();
+});
+
+async function take(file: File | undefined): Promise<void> {
+  if (file === undefined) return;
+  try {
+    if (file.size > MAX_PICTURE_BYTES) throw new Error();
+    dropped = await createImageBitmap(file);
+    strokes.length = 0;
+    fail(sample() === null ? "There is no digit to be seen in that picture." : null);
+  } catch {
+    fail(`${file.name} is no picture that this browser reads, or has more than 16 MiB.`);
+  }
+  paint();
+}
+
+element<HTMLInputElement>("picture").addEventListener("change", (event) => {
+  const input = event.target as HTMLInputElement;
+  void take(input.files?.[0]);
+  input.value = "";
+});
+for (const kind of ["dragover", "dragleave", "drop"]) {
+  canvas.addEventListener(kind, (event) => {
+    event.preventDefault();
+    canvas.classList.toggle("over", kind === "dragover");
+    if (event instanceof DragEvent && kind === "drop") void take(event.dataTransfer?.files[0]);
+  });
+}
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", paint);
+
+// Asking.
+function tell(text: string, done: number | null = null, total = 1): void {
+  element("status").textContent = text;
+  progress.hidden = done === null;
+  progress.max = total;
+  progress.value = done ?? 0;
+}
+
+function fail(message: string | null): void {
+  const box = element("error");
+  box.hidden = message === null;
+  box.textContent = message ?? "";
+}
+
+function bytes(count: number): string {
+  const units: [number, string][] = [[1e9, "GB"], [1e6, "MB"], [1e3, "kB"]];
+  const [size, unit] = units.find(([size]) => count >= size) ?? [1, "B"];
+  return `${(count / size).toLocaleString("en", { maximumSignificantDigits: 3 })} ${unit}`;
+}
+
+function milliseconds(time: number): string {
+  return time < 1000 ? `${time.toFixed(time < 10 ? 1 : 0)} ms` : `${(time / 1000).toFixed(1)} s`;
+}
+
+function row(what: string, size: number | null, time: number | null): HTMLTableRowElement {
+  const line = document.createElement("tr");
+  const head = document.createElement("th");
+  head.scope = "row";
+  head.textContent = what;
+  line.append(head);
+  for (const text of [size === null ? "" : bytes(size), time === null ? "" : milliseconds(time)]) {
+    line.insertCell().textContent = text;
+  }
+  return line;
+}
+
+function travelled(answer: Answer | null): void {
+  const rows: HTMLTableRowElement[] = [];
+  if (keys !== null) {
+    rows.push(row("tab: makes keys, once", null, keys.making), row("keys, once", keys.bytes, keys.sending));
+    element("keys-note").textContent =
+      `${keys.keys} keys for evaluation; the tab held at most ${bytes(keys.peakMemory)} for them. ` +
+      "They serve every digit until this page is closed.";
+  }
+  if (answer !== null) {
+    rows.push(
+      row("tab: encrypts", null, answer.encrypting),
+      row("encrypted digit", answer.sent, null),
+      row("server: evaluates", null, answer.evaluating),
+      row("encrypted answer", answer.received, null),
+      row("on the way, and asking", null, answer.waiting),
+      row("tab: decrypts", null, answer.decrypting),
+    );
+  }
+  element("travel").replaceChildren(...rows);
+}
+
+function answered(answer: Answer): void {
+  const labels = answer.scores.map((_, i) => model?.labels[i] ?? String(i));
+  const best = answer.scores.indexOf(Math.max(...answer.scores));
+  element("digit").hidden = false;
+  element("label").textContent = labels[best] ?? "";
+  const [low, high] = [Math.min(...answer.scores), Math.max(...answer.scores)];
+  element("scores").replaceChildren(
+    ...answer.scores.map((score, i) => {
+      const [item, label, bar, fill, number] = ["li", "span", "span", "i", "span"].map((tag) =>
+        document.createElement(tag),
+      ) as [HTMLElement, HTMLElement, HTMLElement, HTMLElement, HTMLElement];
+      label.textContent = labels[i] ?? "";
+      bar.className = "bar";
+      fill.style.width = `${(100 * (score - low)) / (high - low || 1)}%`;
+      bar.append(fill);
+      number.className = "number";
+      number.textContent = score.toFixed(2);
+      item.append(label, bar, number);
+      return item;
+    }),
+  );
+}
+
+function saw(seen: Seen): void {
+  element("seen-summary").textContent =
+    `${seen.secretKeys === 0 ? "No secret key" : `${seen.secretKeys} secret keys`}, no picture, no answer: ` +
+    `${seen.objects.length} objects, with 32 bytes from the middle of each.`;
+  element("seen").replaceChildren(
+    ...seen.objects.map((object) => {
+      const item = document.createElement("li");
+      const sample = document.createElement("code");
+      sample.textContent = object.sample;
+      item.append(`${object.direction}: ${object.what}, ${bytes(object.size)}`, sample);
+      return item;
+    }),
+  );
+}
+
+ask.addEventListener("click", async () => {
+  const values = sample();
+  if (values === null || busy) return;
+  busy = true;
+  fail(null);
+  paint();
+  try {
+    if (keys === null) {
+      const size = bytes(model?.keyBytes ?? 0);
+      keys = await session.prepareKeys((done, total) =>
+        tell(`The tab makes its keys and sends ${size} of them: ${bytes(done)}`, done, total),
+      );
+      travelled(null);
+    }
+    tell("The server computes on the encrypted digit", 0);
+    const answer = await session.infer(values, (done, total) =>
+      tell("The server computes on the encrypted digit", done, total),
+    );
+    answered(answer);
+    travelled(answer);
+    saw(await session.seen());
+    tell("Decrypted in this tab.");
+  } catch (error) {
+    tell("");
+    fail(error instanceof Error ? error.message : String(error));
+    const code = error instanceof ClientError ? error.code : "internal";
+    element("error").dataset["code"] = code;
+    // Keys that are gone, and a worker that has no memory left, are made anew.
+    if (["unknown_keys", "memory", "internal", "other_model"].includes(code)) {
+      keys = null;
+      await session.close().catch(() => undefined);
+      session = new Session();
+      await connect();
+    }
+  }
+  busy = false;
+  paint();
+});
+
+async function connect(): Promise<void> {
+  try {
+    model = await session.connect();
+    const protection = model.insecure ? "without security, an experiment" : "at 128-bit security";
+    element("model").textContent =
+      `Model ${model.name}, boosted deflation: this tab encrypts in coefficients modulo one prime of ${model.modulusBits} bits, ` +
+      `N = 2^${model.logN}, ${protection}; the server raises the modulus and computes. ` +
+      `It asks for ${bytes(model.keyBytes)} of keys, once.`;
+  } catch (error) {
+    model = null;
+    element("model").textContent = "There is no model.";
+    fail(error instanceof Error ? error.message : String(error));
+    element("error").dataset["code"] = error instanceof ClientError ? error.code : "internal";
+  }
+  paint();
+}
+
+addEventListener("pagehide", () => void session.close().catch(() => undefined));
+paint();
+void connect();

@@ -1,0 +1,290 @@
+/** The page in a real Chromium: what a person does, at both widths and in both colour schemes, and servers that misbehave. */
+
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { mkdir, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { after, before, test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { chromium } from "playwright-core";
+
+const root = fileURLToPath(new URL("../../", import.meta.url));
+const bin = join(root, ".venv", "bin");
+const screens = join(root, "target", "web-screens");
+const executablePath = process.env["CHROMIUM"] ?? "/usr/bin/chromium";
+const SECRET = Buffer.from("\x89KWRT\r\n\x1a", "latin1");
+const WAIT = { timeout: 120_000 };
+
+let browser, server, url, folder;
+
+function launch(args = []) {
+  // The sandbox needs privileges that containers and root do not have.
+  return chromium.launch({ executablePath, args: ["--no-sandbox", ...args] });
+}
+
+async function run(command, args) {
+  const child = spawn(command, args, { stdio: ["ignore", "inherit", "inherit"] });
+  const status = await new Promise((resolve) => child.on("exit", resolve));
+  assert.equal(status, 0, `${command} ${args.join(" ")}`);
+}
+
+async function serve() {
+  const child = spawn(
+    join(bin, "keywright"),
+    ["serve", join(folder, "model"), "--page", join(root, "target", "web"), "--port", "0", "--json"],
+    { stdio: ["ignore", "pipe", "inherit"] },
+  );
+  for await (const line of createInterface({ input: child.stdout })) return [child, JSON.parse(line).url];
+  throw new Error("the server does not start");
+}
+
+before(async () => {
+  folder = await mkdtemp(join(tmpdir(), "keywright-page."));
+  await mkdir(screens, { recursive: true });
+  await run(join(bin, "python"), [join(root, "web", "tests", "small_model.py"), join(folder, "model")]);
+  [server, url] = await serve();
+  browser = await launch();
+}, WAIT);
+
+after(async () => {
+  await browser?.close();
+  server?.kill("SIGTERM");
+  await rm(folder, { recursive: true, force: true });
+});
+
+/** A page that notes what goes wrong in it, and every byte that leaves it. */
+async function open(options = {}, from = browser) {
+  const context = await from.newContext({ viewport: { width: 1280, height: 900 }, colorScheme: "light", ...options });
+  const page = await context.newPage();
+  page.problems = [];
+  page.sent = [];
+  page.on("pageerror", (error) => page.problems.push(String(error)));
+  page.on("console", (message) => {
+    if (message.type() === "error" && !message.text().includes("Failed to load resource")) {
+      page.problems.push(message.text());
+    }
+  });
+  page.on("request", (request) => {
+    const body = request.postDataBuffer();
+    if (body) page.sent.push(body);
+  });
+  return page;
+}
+
+async function ready(page) {
+  await page.goto(url);
+  await page.waitForFunction(() => document.getElementById("model").textContent.includes("boosted deflation"));
+}
+
+/** Strokes in fractions of the drawing area. */
+async function draw(page, strokes) {
+  const box = await page.locator("#canvas").boundingBox();
+  for (const stroke of strokes) {
+    const points = stroke.map(([x, y]) => [box.x + x * box.width, box.y + y * box.height]);
+    await page.mouse.move(...points[0]);
+    await page.mouse.down();
+    for (const point of points.slice(1)) await page.mouse.move(...point, { steps: 6 });
+    await page.mouse.up();
+  }
+}
+
+const circle = Array.from({ length: 25 }, (_, i) => {
+  const angle = (i * Math.PI) / 12;
+  return [0.5 + 0.22 * Math.sin(angle), 0.5 - 0.36 * Math.cos(angle)];
+});
+const digits = {
+  0: [circle],
+  1: [[[0.4, 0.25], [0.52, 0.1], [0.52, 0.9]]],
+  7: [[[0.25, 0.15], [0.72, 0.15], [0.45, 0.9]], [[0.32, 0.5], [0.7, 0.5]]],
+};
+
+async function answer(page) {
+  await page.locator("#digit").waitFor({ state: "visible", ...WAIT });
+  await page.waitForFunction(() => document.getElementById("status").textContent === "Decrypted in this tab.", null, WAIT);
+  return page.locator("#label").textContent();
+}
+
+async function code(page) {
+  await page.locator("#error").waitFor({ state: "visible", ...WAIT });
+  const text = await page.locator("#error").textContent();
+  assert.ok(text.length > 20, text);
+  return page.locator("#error").getAttribute("data-code");
+}
+
+test("digits that are drawn are answered, and no secret leaves the tab", WAIT, async () => {
+  const page = await open();
+  await ready(page);
+  await draw(page, digits[0]);
+  await page.click("#ask");
+  assert.equal(await answer(page), "0");
+  await page.screenshot({ path: join(screens, "desktop-light.png"), fullPage: true });
+  for (const digit of [1, 7]) {
+    await page.click("#clear");
+    await draw(page, digits[digit]);
+    await page.click("#ask");
+    await page.waitForFunction(() => document.getElementById("status").textContent !== "Decrypted in this tab.");
+    assert.equal(await answer(page), String(digit));
+  }
+  // What the page says that the server saw, and what really left the page.
+  const seen = await page.locator("#seen li").allTextContents();
+  assert.equal(seen.filter((text) => text.startsWith("received: a set of switching keys")).length, 1);
+  assert.equal(seen.filter((text) => text.startsWith("received: a seeded CKKS ciphertext")).length, 3);
+  assert.equal(seen.filter((text) => text.startsWith("sent: a CKKS ciphertext")).length, 3);
+  assert.ok(page.sent.length > 4);
+  for (const body of page.sent) {
+    for (let at = body.indexOf(SECRET); at >= 0; at = body.indexOf(SECRET, at + 1)) assert.ok(body[at + 11] < 0x80);
+  }
+  assert.equal(await page.locator("#travel tr").count(), 8);
+  assert.deepEqual(page.problems, []);
+  await page.context().close();
+});
+
+test("everything can be done with the keyboard, at the width of a phone, in the dark", WAIT, async () => {
+  const page = await open({ viewport: { width: 360, height: 740 }, colorScheme: "dark", hasTouch: true });
+  await ready(page);
+  const key = async (name, times = 1) => {
+    for (let i = 0; i < times; i++) await page.keyboard.press(name);
+  };
+  await key("Tab");
+  assert.equal(await page.evaluate(() => document.activeElement.id), "canvas");
+  // A one: up, pen down, and down the whole height.
+  await key("ArrowUp", 12);
+  await key("Space");
+  await key("ArrowDown", 24);
+  await key("Space");
+  await key("Tab");
+  assert.equal(await page.evaluate(() => document.activeElement.id), "ask");
+  await key("Enter");
+  assert.equal(await answer(page), "1");
+  await page.screenshot({ path: join(screens, "phone-dark.png"), fullPage: true });
+  const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+  assert.ok(wide <= 0, `${wide} pixels too wide`);
+  assert.deepEqual(page.problems, []);
+  await page.context().close();
+});
+
+test("a picture is read, and one that is none is refused", WAIT, async () => {
+  const page = await open({ colorScheme: "dark" });
+  await ready(page);
+  await page.setInputFiles("#picture", { name: "notes.png", mimeType: "image/png", buffer: Buffer.from("no picture") });
+  await page.locator("#error").waitFor({ state: "visible" });
+  assert.match(await page.locator("#error").textContent(), /notes\.png is no picture/);
+  const png = await page.evaluate(() => {
+    const sheet = document.createElement("canvas");
+    [sheet.width, sheet.height] = [120, 120];
+    const pen = sheet.getContext("2d");
+    pen.fillStyle = "white";
+    pen.fillRect(0, 0, 120, 120);
+    [pen.strokeStyle, pen.lineWidth] = ["black", 11];
+    pen.beginPath();
+    pen.ellipse(60, 60, 24, 42, 0, 0, 7);
+    pen.stroke();
+    return sheet.toDataURL().split(",")[1];
+  });
+  await page.setInputFiles("#picture", { name: "zero.png", mimeType: "image/png", buffer: Buffer.from(png, "base64") });
+  await page.waitForFunction(() => document.getElementById("error").hidden && !document.getElementById("ask").disabled);
+  await page.click("#ask");
+  assert.equal(await answer(page), "0");
+  await page.screenshot({ path: join(screens, "desktop-dark.png"), fullPage: true });
+  await page.context().close();
+});
+
+test("an upload that is interrupted goes on where it was", WAIT, async () => {
+  const page = await open({ viewport: { width: 360, height: 740 } });
+  let pieces = 0;
+  await page.context().route("**/v1/keys/*?offset=*", (route) => (++pieces % 3 === 2 ? route.abort() : route.continue()));
+  await ready(page);
+  await draw(page, digits[0]);
+  await page.click("#ask");
+  assert.equal(await answer(page), "0");
+  assert.ok(pieces > 5, `${pieces} pieces`);
+  await page.screenshot({ path: join(screens, "phone-light.png"), fullPage: true });
+  await page.context().close();
+});
+
+test("a server that is away for long gets the rest when it is back", WAIT, async () => {
+  const page = await open();
+  let [pieces, sets, away] = [0, 0, true];
+  await page.context().route("**/v1/keys", (route) => (sets++, route.continue()));
+  await page.context().route("**/v1/keys/**", (route) => (++pieces > 2 && away ? route.abort() : route.continue()));
+  await ready(page);
+  await draw(page, digits[0]);
+  await page.click("#ask");
+  assert.equal(await code(page), "unreachable");
+  away = false;
+  await page.click("#ask");
+  assert.equal(await answer(page), "0");
+  assert.equal(sets, 1);
+  await page.context().close();
+});
+
+const manifest = async () => (await fetch(`${url}/v1/model`)).json();
+const json = (body, status = 200) => ({ status, contentType: "application/json", body: JSON.stringify(body) });
+
+for (const [name, reply, expected] of [
+  ["is garbage", () => ({ body: "<html>" }), "manifest"],
+  ["is of another version", async () => json({ ...(await manifest()), version: 2 }), "manifest"],
+  ["is for clients that encrypt slots", async () => json({ ...(await manifest()), packing: "slots" }), "manifest"],
+  ["contradicts itself", async () => json({ ...(await manifest()), input: { ...(await manifest()).input, start: [1] } }), "manifest"],
+  ["does not come", () => null, "unreachable"],
+  ["is refused", () => json({ error: { type: "busy", message: "Too many clients; ask again later.", details: {} } }, 503), "busy"],
+]) {
+  test(`a manifest that ${name} is named`, WAIT, async () => {
+    const page = await open();
+    await page.context().route("**/v1/model", async (route) => {
+      const made = await reply();
+      return made === null ? route.abort() : route.fulfill(made);
+    });
+    await page.goto(url);
+    assert.equal(await code(page), expected);
+    assert.equal(await page.locator("#ask").isDisabled(), true);
+    await page.context().close();
+  });
+}
+
+for (const [name, path, reply, expected] of [
+  ["garbage for an answer", "**/v1/jobs/*/result", () => ({ body: Buffer.from("garbage") }), "invalid_reply"],
+  ["half an answer", "**/v1/jobs/*/result", (body) => ({ body: body.subarray(0, body.length / 2) }), "invalid_reply"],
+  ["a damaged answer", "**/v1/jobs/*/result", (body) => ({ body: Buffer.concat([body.subarray(0, 200), Buffer.from([body[200] ^ 1]), body.subarray(201)]) }), "format"],
+  ["no JSON for a job", "**/v1/keys/*/jobs", () => ({ body: "[]" }), "invalid_reply"],
+  ["the keys' model away", "**/v1/keys", () => json({ error: { type: "other_model", message: "The keys are for another model.", details: {} } }, 409), "other_model"],
+]) {
+  test(`a server that gives ${name} is named`, WAIT, async () => {
+    const page = await open();
+    await ready(page);
+    await page.context().route(path, async (route) => {
+      const body = path.endsWith("result") ? await (await route.fetch()).body() : null;
+      return route.fulfill({ headers: {}, ...reply(body) });
+    });
+    await draw(page, digits[1]);
+    await page.click("#ask");
+    assert.equal(await code(page), expected);
+    await page.context().close();
+  });
+}
+
+test("without randomness nothing starts", WAIT, async () => {
+  const page = await open();
+  await page.context().route("**/client/dist/worker.js", async (route) => {
+    const source = await (await route.fetch()).text();
+    const hide = "Object.defineProperty(crypto, 'getRandomValues', { value: undefined });\n";
+    return route.fulfill({ contentType: "text/javascript", body: hide + source });
+  });
+  await ready(page);
+  await draw(page, digits[1]);
+  await page.click("#ask");
+  assert.equal(await code(page), "randomness");
+  await page.context().close();
+});
+
+test("a tab that cannot have the memory says so", WAIT, async () => {
+  const small = await launch(["--js-flags=--wasm-max-mem-pages=1024"]);
+  const page = await open({}, small);
+  await ready(page);
+  await draw(page, digits[1]);
+  await page.click("#ask");
+  assert.equal(await code(page), "memory");
+  await small.close();
+});
