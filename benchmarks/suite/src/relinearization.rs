@@ -61,7 +61,7 @@ fn widths(alpha: usize) -> Result<(Vec<u32>, Vec<u32>), BenchError> {
     Ok((std::iter::once(LOG_SCALE + 1).chain((0..left).map(|_| LOG_SCALE)).collect(), p))
 }
 
-/// Measures every level from the top to [`LOWEST_LEVEL`]; `emit` gets each as it is made.
+/// Measures every level from the top to the lowest that holds a product; `emit` gets each as it is made.
 ///
 /// # Errors
 /// [`BenchError::Runs`]; what the engine refuses: an alpha of 0, or so large that no level is left.

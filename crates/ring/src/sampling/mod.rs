@@ -16,7 +16,9 @@ pub use ternary::{sparse_ternary, ternary};
 #[cfg(target_arch = "x86_64")]
 pub(crate) use gaussian::CUMULATIVE;
 pub(crate) use gaussian::samples as gaussian_samples;
-pub(crate) use ternary::{THRESHOLDS as TERNARY_THRESHOLDS, samples as ternary_samples};
+#[cfg(target_arch = "x86_64")]
+pub(crate) use ternary::THRESHOLDS as TERNARY_THRESHOLDS;
+pub(crate) use ternary::samples as ternary_samples;
 
 use zeroize::Zeroizing;
 

@@ -7,6 +7,7 @@ use super::{SecretRng, sample};
 use crate::RingError;
 
 /// `ceil(2^64 k / 3)` for `k = 1, 2`: `floor(3 w / 2^64)` counts how many of them are at most `w`.
+#[cfg(target_arch = "x86_64")]
 pub(crate) const THRESHOLDS: [u64; 2] = [0x5555_5555_5555_5556, 0xAAAA_AAAA_AAAA_AAAB];
 
 /// Fills `out` with independent uniform samples of `{-1, 0, 1}` (bias below `2^-62`).
