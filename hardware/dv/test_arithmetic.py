@@ -125,8 +125,13 @@ def sparse_parameters(name: str) -> dict[str, object]:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("width", [4, 60])
-@pytest.mark.parametrize("subtract", [0, 1])
+# A model is compiled for each set of parameters, which takes most of the time: the short run has few of a kind.
+FULL = pytest.mark.full
+
+
+@pytest.mark.parametrize(
+    ("width", "subtract"), [(4, 0), (4, 1), pytest.param(60, 0, marks=FULL), pytest.param(60, 1, marks=FULL)]
+)
 def test_mod_add(simulate, width: int, subtract: int) -> None:
     simulate("mod_add", {"Width": width, "Subtract": subtract}, only="adds")
 
@@ -136,8 +141,15 @@ def test_mod_mul_barrett(simulate, width: int) -> None:
     simulate("mod_mul_barrett", {"Width": width}, only="multiplies_by_barrett")
 
 
-@pytest.mark.parametrize("products", [False, True])
-@pytest.mark.parametrize("name", LISTS)
+@pytest.mark.parametrize(
+    ("name", "products"),
+    [
+        *((name, False) for name in LISTS),
+        ("small", True),
+        pytest.param("wide", True, marks=FULL),
+        pytest.param("narrow", True, marks=FULL),
+    ],
+)
 def test_mod_mul_sparse(simulate, name: str, products: bool) -> None:
     simulate(
         "mod_mul_sparse",
@@ -148,6 +160,6 @@ def test_mod_mul_sparse(simulate, name: str, products: bool) -> None:
     )
 
 
-@pytest.mark.parametrize("name", LISTS)
+@pytest.mark.parametrize("name", ["small", "wide", pytest.param("narrow", marks=FULL)])
 def test_butterfly(simulate, name: str) -> None:
     simulate("butterfly", sparse_parameters(name), {"MODULI": name}, only="butterflies")

@@ -92,6 +92,6 @@ async def sustains_its_rate(dut) -> None:
         assert cycles <= 100 * max(8, -(-rounds // stages)) + rounds
 
 
-@pytest.mark.parametrize("stages", [1, 4])
+@pytest.mark.parametrize("stages", [pytest.param(1, marks=pytest.mark.full), 4])
 def test_chacha_stream(simulate, stages: int) -> None:
     simulate("chacha_stream", {"Stages": stages})

@@ -74,7 +74,9 @@ async def transforms_streams(dut) -> None:
     assert [seen.get(i + 1) for i in range(count)] == expected
 
 
-@pytest.mark.parametrize("log_lanes", [2, 3, pytest.param(4, marks=pytest.mark.full)])
+@pytest.mark.parametrize(
+    "log_lanes", [pytest.param(2, marks=pytest.mark.full), 3, pytest.param(4, marks=pytest.mark.full)]
+)
 def test_ntt_pipe(simulate, request, log_lanes: int) -> None:
     folder = BUILD / "results" / request.node.name
     folder.mkdir(parents=True, exist_ok=True)
