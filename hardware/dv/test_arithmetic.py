@@ -125,7 +125,7 @@ def sparse_parameters(name: str) -> dict[str, object]:
     }  # fmt: skip
 
 
-# A model is compiled for each set of parameters, which takes most of the time: the short run has few of a kind.
+# A model is compiled for each set of parameters, which takes most of the time: the short run has few of each.
 FULL = pytest.mark.full
 
 
