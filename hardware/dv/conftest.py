@@ -77,7 +77,8 @@ class _PortsOnly(Verilator):
 def simulate(request: pytest.FixtureRequest) -> Simulate:
     """`simulate(top, parameters={...}, env={...}, only="name")` builds it and runs the file's cocotb tests.
 
-    The build folder is named by module and parameters, so a second run compiles only what has changed.
+    The build folder is named by module and parameters, so a second run compiles only what has changed. `package`
+    takes the place of the package of that name in rtl/; its folder's name tells it from others.
     """
 
     def run(
@@ -88,18 +89,23 @@ def simulate(request: pytest.FixtureRequest) -> Simulate:
         waves: bool = False,
         ports_only: bool = False,
         products: bool = False,
+        package: Path | None = None,
     ) -> Path:
         parameters = dict(parameters or {})
         given = {"waves": waves, "products": products, "ports": ports_only}
         flags = [flag for flag in given if given[flag]]
         name = "-".join([top, *(f"{key}{value}" for key, value in parameters.items()), *flags])
+        packages = {path.name: path for path in sorted(RTL.glob("*_pkg.sv"))}
+        if package is not None:
+            packages[package.name] = package
+            name = f"{name}-{package.parent.name}"
         build, results = BUILD / name.replace("'", "_"), BUILD / "results" / request.node.name
         results.mkdir(parents=True, exist_ok=True)
         # Initial values at random are code for every register.
         initial = "fast" if ports_only else "unique"
         runner = _PortsOnly() if ports_only else get_runner("verilator")
         runner.build(
-            sources=[*sorted(RTL.glob("*_pkg.sv")), _top_file(top)],
+            sources=[*packages.values(), _top_file(top)],
             hdl_toplevel=top,
             parameters=parameters,
             build_dir=build,
@@ -135,15 +141,20 @@ def simulate(request: pytest.FixtureRequest) -> Simulate:
     return run
 
 
+def vector_folder(kind: str, log_n: int, *shape: int) -> Path:
+    """Where the vectors of a kind, degree and, for key switches, level and alpha are."""
+    return BUILD / "vectors" / "-".join(map(str, (kind, log_n, *shape)))
+
+
 @pytest.fixture(scope="session")
 def vectors() -> Callable[..., Path]:
-    """`vectors(kind, log_n)` is a folder of inputs and results that the Rust engine wrote."""
+    """`vectors(kind, log_n, ...)` is a folder of inputs and results that the Rust engine wrote."""
 
-    def write(kind: str, log_n: int) -> Path:
-        folder = BUILD / "vectors" / f"{kind}-{log_n}"
+    def write(kind: str, log_n: int, *shape: int) -> Path:
+        folder = vector_folder(kind, log_n, *shape)
         subprocess.run(
             ["cargo", "run", "--locked", "--quiet", "-p", "keywright-hardware-vectors", "--",
-             "write", kind, str(log_n), str(folder)],
+             "write", kind, str(log_n), *map(str, shape), str(folder)],
             cwd=REPOSITORY, check=True,
         )  # fmt: skip
         return folder
@@ -153,13 +164,13 @@ def vectors() -> Callable[..., Path]:
 
 @pytest.fixture(scope="session")
 def check_vectors() -> Callable[..., None]:
-    """`check_vectors(kind, log_n)`: the Rust engine looks at what the simulation left beside the vectors."""
+    """`check_vectors(kind, log_n, ...)`: the Rust engine looks at what the simulation left beside the vectors."""
 
-    def check(kind: str, log_n: int) -> None:
-        folder = BUILD / "vectors" / f"{kind}-{log_n}"
+    def check(kind: str, log_n: int, *shape: int) -> None:
+        folder = vector_folder(kind, log_n, *shape)
         subprocess.run(
             ["cargo", "run", "--locked", "--quiet", "-p", "keywright-hardware-vectors", "--",
-             "check", kind, str(log_n), str(folder)],
+             "check", kind, str(log_n), *map(str, shape), str(folder)],
             cwd=REPOSITORY, check=True,
         )  # fmt: skip
 

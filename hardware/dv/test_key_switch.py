@@ -13,11 +13,10 @@ import pytest
 from cocotb.clock import Clock
 from cocotb.triggers import FallingEdge, RisingEdge
 from conftest import BUILD, Simulate
-from key_switch_package import chain_primes, primes, search
+from key_switch_package import Shape, chain_primes, primes, search, variant
 from key_switching import Switch, random_switch, streams, switch_from
 from pipe_twiddles import tables
 
-DIGITS = 4
 INPUTS = ("digit", "key_a", "key_b", "addend_a", "addend_b")
 OUTPUTS = ("a", "b")
 ID, CONTROL, STATUS, ERROR, DONE, CYCLES = 0x00, 0x08, 0x0C, 0x10, 0x14, 0x18
@@ -34,7 +33,8 @@ class Bench:
         self.dut, self.rates = dut, rates or {}
         self.lanes = 1 << int(dut.LogLanes.value)
         self.beats = self.lanes**3
-        self.schedule = search(DIGITS)
+        self.shape = Shape(*map(int, os.environ["SHAPE"].split()))
+        self.schedule = search(self.shape)
         self.cycle = 0
         self.clear()
 
@@ -70,7 +70,7 @@ class Bench:
         frames = streams(switch, self.schedule, self.lanes)
         for name in INPUTS:
             for i, words in enumerate(frames[name]):
-                frame: Frame = (words, len(words) - 1, DIGITS - 1)
+                frame: Frame = (words, len(words) - 1, self.shape.level)
                 self.queues[name].append(change(name, i, frame) if change else frame)
         return {name: frames[f"result_{name}"] for name in OUTPUTS}
 
@@ -117,7 +117,7 @@ class Bench:
                     if last.value:
                         self.results[name].append((self.open[name], int(user.value)))
                         self.open[name] = []
-                        if sum(map(len, self.results.values())) % (2 * DIGITS) == 0:
+                        if sum(map(len, self.results.values())) % (2 * self.shape.limbs) == 0:
                             self.ends.append(self.cycle)
             await FallingEdge(dut.clk_i)
             for name in taken:
@@ -140,7 +140,7 @@ class Bench:
     async def finish(self, switches: int, limit: int = 40) -> None:
         """Waits for the results of that many switches, at most `limit` polynomials' times for each."""
         deadline = self.cycle + limit * self.beats * switches
-        while sum(map(len, self.results.values())) < 2 * DIGITS * switches:
+        while sum(map(len, self.results.values())) < 2 * self.shape.limbs * switches:
             for _ in range(200):
                 await FallingEdge(self.dut.clk_i)
             assert self.cycle < deadline, "the core hangs"
@@ -161,7 +161,7 @@ async def switches_one_after_another(dut) -> None:
     bench = Bench(dut)
     await bench.start()
     n = bench.lanes**4
-    expected = [bench.queue(random_switch(DIGITS, n, corner)) for corner in ("", "top", "equal")]
+    expected = [bench.queue(random_switch(bench.shape, n, corner)) for corner in ("", "top", "equal")]
     await bench.finish(len(expected))
     bench.compare(expected)
     period = bench.schedule.period * bench.beats
@@ -179,7 +179,7 @@ async def waits_for_every_port(dut) -> None:
     bench = Bench(dut, dict.fromkeys((*INPUTS, *OUTPUTS), 0.9))
     await bench.start()
     n = bench.lanes**4
-    expected = [bench.queue(random_switch(DIGITS, n, corner)) for corner in ("zero", "")]
+    expected = [bench.queue(random_switch(bench.shape, n, corner)) for corner in ("zero", "")]
     for slow in (*INPUTS, *OUTPUTS):
         bench.rates = {name: 0.3 if name == slow else 0.95 for name in (*INPUTS, *OUTPUTS)}
         for _ in range(5 * bench.beats):
@@ -196,7 +196,7 @@ async def forgets_everything_at_a_reset(dut) -> None:
     bench = Bench(dut)
     await bench.start()
     n = bench.lanes**4
-    switch = random_switch(DIGITS, n)
+    switch = random_switch(bench.shape, n)
     for cut in (0.01, 0.6, 1.2):
         bench.queue(switch)
         bench.queue(switch)
@@ -247,7 +247,7 @@ async def refuses_what_is_wrong(dut) -> None:
     bench = Bench(dut)
     await bench.start()
     n = bench.lanes**4
-    switch = random_switch(DIGITS, n)
+    switch = random_switch(bench.shape, n)
     # In this order, so that each is seen before the next one can be.
     kinds = [
         "range_digit",
@@ -303,7 +303,7 @@ async def matches_the_rust_engine(dut) -> None:
     folder = Path(os.environ["VECTORS"])
     bench = Bench(dut)
     await bench.start()
-    switch = switch_from(folder, DIGITS, bench.lanes**4)
+    switch = switch_from(folder, bench.shape, bench.lanes**4)
     expected = [bench.queue(switch), bench.queue(switch)]
     await bench.finish(2)
     bench.compare(expected)
@@ -316,14 +316,23 @@ async def matches_the_rust_engine(dut) -> None:
             (folder / f"hardware_{user >> 1 & 1}_{user >> 2}.words").write_bytes(data)
 
 
-def run(simulate: Simulate, request: pytest.FixtureRequest, log_lanes: int, only: str, **env: str) -> None:
+def run(
+    simulate: Simulate, request: pytest.FixtureRequest, log_lanes: int, shape: Shape, only: str, **env: str
+) -> None:
     folder = BUILD / "results" / request.node.name
     folder.mkdir(parents=True, exist_ok=True)
-    schedule = search(DIGITS)
+    package = None
+    if shape != Shape(3):
+        place = BUILD / "packages" / f"L{shape.level}-alpha{shape.alpha}-gap{shape.gap}"
+        place.mkdir(parents=True, exist_ok=True)
+        package = variant(place, shape)
     for chain, (name, width) in enumerate([("a", 60), ("b", 51)]):
-        q = [primes(DIGITS)[p].value for p in chain_primes(DIGITS, schedule, chain)]
+        q = [primes(shape)[p].value for p in chain_primes(search(shape), chain)]
         tables(folder / f"tables-{name}", q, log_lanes, width)
-    simulate("key_switch", {"LogLanes": log_lanes}, env, only=only, ports_only=True, products=True)
+    env["SHAPE"] = f"{shape.level} {shape.alpha} {shape.gap}"
+    simulate(
+        "key_switch", {"LogLanes": log_lanes}, env, only=only, ports_only=True, products=True, package=package
+    )
 
 
 @pytest.mark.parametrize(
@@ -336,11 +345,23 @@ def run(simulate: Simulate, request: pytest.FixtureRequest, log_lanes: int, only
     ],
 )
 def test_key_switch(simulate: Simulate, request: pytest.FixtureRequest, only: str) -> None:
-    run(simulate, request, 3, only)
+    run(simulate, request, 2, Shape(3, 1, 2), only)
 
 
-@pytest.mark.parametrize("log_n", [12, pytest.param(16, marks=pytest.mark.full)])
-def test_key_switch_engine(simulate, vectors, check_vectors, request, log_n: int) -> None:
-    folder = vectors("key-switch", log_n)
-    run(simulate, request, log_n // 4, "matches_the_rust_engine", VECTORS=str(folder))
-    check_vectors("key-switch", log_n)
+@pytest.mark.parametrize(
+    ("log_n", "level", "alpha"),
+    [
+        (12, 3, 1),
+        *(
+            pytest.param(12, level, alpha, marks=pytest.mark.full)
+            for level, alpha in [(1, 1), (2, 1), (4, 1), (3, 2), (4, 2)]
+        ),
+        pytest.param(16, 3, 1, marks=pytest.mark.full),
+    ],
+)
+def test_key_switch_engine(
+    simulate, vectors, check_vectors, request, log_n: int, level: int, alpha: int
+) -> None:
+    folder = vectors("key-switch", log_n, level, alpha)
+    run(simulate, request, log_n // 4, Shape(level, alpha), "matches_the_rust_engine", VECTORS=str(folder))
+    check_vectors("key-switch", log_n, level, alpha)
