@@ -59,6 +59,11 @@ def _top_file(top: str) -> Path:
     return bench if bench.exists() else RTL / f"{top}.sv"
 
 
+def _cover_file(top: str) -> list[Path]:
+    """A module of cover properties that is bound to the top, if dv/ has one."""
+    return [path for path in [HARDWARE / "dv" / f"{top}_cover.sv"] if path.exists()]
+
+
 class _PortsOnly(Verilator):
     """Shows the test the top module's ports and parameters alone: large designs run several times as fast."""
 
@@ -77,8 +82,8 @@ class _PortsOnly(Verilator):
 def simulate(request: pytest.FixtureRequest) -> Simulate:
     """`simulate(top, parameters={...}, env={...}, only="name")` builds it and runs the file's cocotb tests.
 
-    The build folder is named by module and parameters, so a second run compiles only what has changed. `package`
-    takes the place of the package of that name in rtl/; its folder's name tells it from others.
+    The build folder is named by module and parameters, so a second run compiles only what has changed.
+    `package` takes the place of the package of that name in rtl/; its folder's name tells it from others.
     """
 
     def run(
@@ -105,7 +110,7 @@ def simulate(request: pytest.FixtureRequest) -> Simulate:
         initial = "fast" if ports_only else "unique"
         runner = _PortsOnly() if ports_only else get_runner("verilator")
         runner.build(
-            sources=[*packages.values(), _top_file(top)],
+            sources=[*packages.values(), _top_file(top), *_cover_file(top)],
             hdl_toplevel=top,
             parameters=parameters,
             build_dir=build,
@@ -164,7 +169,7 @@ def vectors() -> Callable[..., Path]:
 
 @pytest.fixture(scope="session")
 def check_vectors() -> Callable[..., None]:
-    """`check_vectors(kind, log_n, ...)`: the Rust engine looks at what the simulation left beside the vectors."""
+    """`check_vectors(kind, log_n, ...)`: the Rust engine looks at what the simulation left beside them."""
 
     def check(kind: str, log_n: int, *shape: int) -> None:
         folder = vector_folder(kind, log_n, *shape)

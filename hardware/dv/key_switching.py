@@ -6,16 +6,8 @@ from array import array
 from dataclasses import dataclass
 from pathlib import Path
 
-from key_switch_package import (
-    FRACTION_BITS,
-    Schedule,
-    Shape,
-    input_order,
-    key_order,
-    primes,
-    result_order,
-    share,
-)
+from key_switch_package import FRACTION_BITS, primes, share
+from key_switch_schedule import Schedule, Shape, input_order, key_order, result_order
 from transforms import forward, inverse
 
 Polynomial = list[int]
@@ -79,8 +71,8 @@ def switched(shape: Shape, inputs: list[Polynomial], key: list, addend: list) ->
     return result
 
 
-def random_switch(shape: Shape, n: int, corner: str = "") -> Switch:
-    """Random words, or every one of them 0, q - 1 or the same."""
+def random_switch(shape: Shape, n: int, corner: str = "", key: list | None = None) -> Switch:
+    """Random words, or every one of them 0, q - 1 or the same; with the given key or one of that kind."""
     q = [prime.value for prime in primes(shape)]
 
     def polynomial(p: int) -> Polynomial:
@@ -91,7 +83,7 @@ def random_switch(shape: Shape, n: int, corner: str = "") -> Switch:
         ]
 
     words = [polynomial(p) for p in q[: shape.limbs]]
-    key = [[[polynomial(p) for p in q] for _ in shape.digits] for _ in range(2)]
+    key = key or [[[polynomial(p) for p in q] for _ in shape.digits] for _ in range(2)]
     addend = [[polynomial(p) for p in q[: shape.limbs]] for _ in range(2)]
     return Switch(shape, words, key, addend, switched(shape, words, key, addend))
 

@@ -1,17 +1,23 @@
-"""The package of key_switch.sv: primes, constants of conversions, and which chain does what in which slot.
+"""The package of key_switch.sv: primes, constants of conversions, and the schedule as words.
 
-`python key_switch_package.py` makes the package in rtl/, for L = 3 and digits of one prime. `variant(FOLDER, Shape(...))` makes one for other
-levels, digits of several primes, or shorter transforms. The schedule is found by search and checked rule by rule
-(doc/key_switch.md); the search is deterministic.
+`python key_switch_package.py` makes the package in rtl/, for L = 3 and digits of one prime;
+`variant(FOLDER, shape)` makes one for another shape.
 """
 
-import functools
-import random
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
 sys.path.append(str(Path(__file__).parents[1] / "dv"))
+from key_switch_schedule import (
+    Operation,
+    Schedule,
+    Shape,
+    chain_primes,
+    input_order,
+    key_order,
+    result_order,
+    search,
+)
 from output import finish
 from sparse import NARROW, WIDE, Sparse
 
@@ -20,271 +26,25 @@ BY = "Made by hardware/generate/key_switch_package.py."
 WIDTHS = (60, 51)
 FRACTION_BITS, SPLIT_BITS = 18, 30
 
-Operation = tuple[str, int, int]  # kind, limb or digit or half, prime
-
-
-@dataclass(frozen=True)
-class Shape:
-    """What a key switch is for: ciphertexts of `level + 1` primes in digits of `alpha`, and as many special primes.
-
-    `gap`: slots, beside its own one, from the beginning of a result to the beginning of an operation that reads it. One from 8 lanes on, two for 4.
-    """
-
-    level: int
-    alpha: int = 1
-    gap: int = 1
-
-    @property
-    def limbs(self) -> int:
-        """Primes of a ciphertext: polynomials of the input."""
-        return self.level + 1
-
-    @property
-    def digits(self) -> list[range]:
-        """The primes of every digit."""
-        return [range(i, min(i + self.alpha, self.limbs)) for i in range(0, self.limbs, self.alpha)]
-
-    @property
-    def specials(self) -> range:
-        """The special primes, after those of the ciphertext."""
-        return range(self.limbs, self.limbs + self.alpha)
-
-    @property
-    def wide(self) -> set[int]:
-        """Primes of 60 bits."""
-        return {0, *self.specials}
-
-    def digit_of(self, limb: int) -> int:
-        """The digit of one of the ciphertext's primes."""
-        return limb // self.alpha
-
-    def sources(self, operation: Operation) -> tuple[list[int], list[int]]:
-        """What N and R convert: rows, and the primes that these are modulo."""
-        kind, i, _ = operation
-        if kind == "N":
-            return list(self.digits[i]), list(self.digits[i])
-        rows = [self.limbs + i * self.alpha + s for s in range(self.alpha)]
-        return rows, list(self.specials)
-
-
-@dataclass(frozen=True)
-class Schedule:
-    """Slots of one key switch, from its first: `period` slots after it the next one begins."""
-
-    shape: Shape
-    period: int
-    slot: dict[Operation, int]
-    chain: dict[Operation, int]
-    # Own products: limb -> output slot, and the inverse transform in whose shadow it is taken.
-    own: dict[int, tuple[int, Operation]]
-
-
-def operations(shape: Shape) -> list[Operation]:
-    """I: inverse of limb i. N: digit i to prime j. S: inverse of half k, special prime j. R: its remainder to prime j."""
-    return [
-        *(("I", i, i) for i in range(shape.limbs)),
-        *(
-            ("N", d, j)
-            for j in range(shape.limbs + shape.alpha)
-            for d, digit in enumerate(shape.digits)
-            if j not in digit
-        ),
-        *(("S", k, j) for k in range(2) for j in shape.specials),
-        *(("R", k, j) for k in range(2) for j in range(shape.limbs)),
-    ]
-
-
-def check(s: Schedule) -> None:
-    """Every rule that memories and data flow put on a schedule. Results leave in the slot after."""
-    shape, period, slot = s.shape, s.period, s.slot
-    limbs, count, gap = shape.limbs, len(shape.digits), shape.gap
-    assert set(slot) == set(operations(shape)), "every operation once"
-    assert all(0 <= n < 2 * period for n in slot.values()), "an operation is of this frame or the one before"
-    assert len({(s.chain[op], n % period) for op, n in slot.items()}) == len(slot), (
-        "one operation per chain and slot"
-    )
-    assert all(s.chain[op] == 0 for op in slot if op[2] in shape.wide), "60-bit primes on the first chain"
-    inputs = [slot["I", i, i] % period for i in range(limbs)]
-    assert len(set(inputs)) == limbs, "one input port"
-    writes: dict[int, list[int]] = {j: [] for j in range(limbs + shape.alpha)}
-    for (kind, d, j), n in slot.items():
-        if kind == "N":
-            starts = [slot["I", i, i] for i in shape.digits[d]]
-            assert max(starts) + 1 + gap <= n <= min(starts) + period, (
-                "rows are read between their making and the next one's"
-            )
-            writes[j].append(n + 1)
-    for i, (n, (kind, half, prime)) in s.own.items():
-        carrier = (kind, half, prime)
-        assert kind in "IS", "in the shadow of an inverse transform"
-        assert n % period == (slot[carrier] + 1) % period, "when its result leaves"
-        assert s.chain[carrier] == 0 or i not in shape.wide, "on a chain as wide as the prime"
-        assert 1 <= n < 2 * period, "of this frame or the one before"
-        start = slot["I", i, i]
-        assert start + 1 <= n <= start + 2 * period - 2, "within its two buffers"
-        writes[i].append(n)
-    assert len({carrier for _, carrier in s.own.values()}) == limbs == len(s.own), "every own product once"
-    for times in writes.values():
-        assert len({n % period for n in times}) == len(times) == count, (
-            "an accumulator takes one product at a time"
-        )
-    for k in range(2):
-        made = [slot["S", k, j] for j in shape.specials]
-        for j, n in zip(shape.specials, made, strict=True):
-            assert max(writes[j]) + 1 + gap <= n < min(writes[j]) + period, (
-                "a half is read when complete, no longer added to, not yet replaced"
-            )
-        for j in range(limbs):
-            r = slot["R", k, j]
-            assert max(made) + 1 + gap <= r <= min(made) + period, (
-                "a remainder is read between its making and the next one's"
-            )
-            assert max(writes[j]) + 2 <= r + 1 < min(writes[j]) + period, (
-                "a sum is taken when complete, no longer added to, not yet replaced"
-            )
-
-    for c in range(2):
-        for port in (key_order(s, c), result_order(s, c)):
-            assert not port or max(port)[0] < min(port)[0] + period, (
-                "a port's beats are of one switch after another"
-            )
-
-
-def key_order(s: Schedule, chain: int) -> list[tuple[int, int, int]]:
-    """The key's polynomials in the order of a chain's port: output slot, digit, prime."""
-    products = [(n + 1, op[1], op[2]) for op, n in s.slot.items() if op[0] == "N" and s.chain[op] == chain]
-    own = [(n, s.shape.digit_of(i), i) for i, (n, carrier) in s.own.items() if s.chain[carrier] == chain]
-    return sorted([*products, *own])
-
-
-def result_order(s: Schedule, chain: int) -> list[tuple[int, int, int]]:
-    """Results and addends in the order of a chain's ports: output slot, half, prime."""
-    return sorted((n + 1, op[1], op[2]) for op, n in s.slot.items() if op[0] == "R" and s.chain[op] == chain)
-
-
-def input_order(s: Schedule) -> list[int]:
-    """The ciphertext's primes in the order of the input port."""
-    return [i for _, i in sorted((n, op[1]) for op, n in s.slot.items() if op[0] == "I")]
-
-
-def attempt(shape: Shape, period: int, rnd: random.Random) -> Schedule | None:
-    """Places one operation after another in an early free slot, some choices left to chance."""
-    limbs, gap, wide = shape.limbs, shape.gap, shape.wide
-    busy: set[tuple[int, int]] = set()
-    slot: dict[Operation, int] = {}
-    chain: dict[Operation, int] = {}
-    writes: dict[int, list[int]] = {j: [] for j in range(limbs + shape.alpha)}
-
-    def place(op: Operation, low: int, high: int, taken: set[int]) -> bool:
-        chains = [0] if op[2] in wide else ([1, 0] if rnd.random() < 0.7 else [0, 1])
-        if op[0] == "I" and op[2] not in wide:
-            chains = [1]
-        options: list[tuple[int, int]] = []
-        for n in range(low, high + 1):
-            options += [(n, c) for c in chains if (c, n % period) not in busy and n % period not in taken]
-            if options and rnd.random() < 0.75:
-                break
-        if not options:
-            return False
-        n, c = options[0] if rnd.random() < 0.8 else rnd.choice(options)
-        busy.add((c, n % period))
-        slot[op], chain[op] = n, c
-        return True
-
-    order = list(range(limbs))
-    rnd.shuffle(order)
-    inputs: set[int] = set()
-    for i in order:
-        if not place(("I", i, i), 0, limbs + 2, inputs):
-            return None
-        inputs.add(slot["I", i, i] % period)
-    rnd.shuffle(order)
-    products: list[Operation] = [("N", d, j) for j in shape.specials for d in range(len(shape.digits))]
-    rest: list[Operation] = [
-        ("N", d, j) for j in order for d, digit in enumerate(shape.digits) if j not in digit
-    ]
-    products += sorted(rest, key=lambda op: (order.index(op[2]), rnd.random()))
-    for op in products:
-        _, d, j = op
-        starts = [slot["I", i, i] for i in shape.digits[d]]
-        taken = {(n - 1) % period for n in writes[j]}
-        if not place(op, max(starts) + 1 + gap, min(starts) + period, taken):
-            return None
-        writes[j].append(slot[op] + 1)
-    for k in range(2):
-        for j in shape.specials:
-            low, high = max(writes[j]) + 1 + gap, min(writes[j]) + period - 1
-            if not place(("S", k, j), low, high, set()):
-                return None
-    own: dict[int, tuple[int, Operation]] = {}
-    shadows = [op for op in slot if op[0] in "IS"]
-    rnd.shuffle(order)
-    for i in sorted(order, key=lambda i: i not in wide):
-        options = [
-            (n, op)
-            for op in shadows
-            if op not in {o for _, o in own.values()} and (chain[op] == 0 or i not in wide)
-            for n in range((slot[op] + 1) % period, 2 * period, period)
-            if n >= 1 and slot["I", i, i] + 1 <= n <= slot["I", i, i] + 2 * period - 2
-            and n % period not in {w % period for w in writes[i]}
-        ]  # fmt: skip
-        if not options:
-            return None
-        own[i] = rnd.choice(options)
-        writes[i].append(own[i][0])
-    last = [("R", k, j) for k in range(2) for j in range(limbs)]
-    for op in sorted(last, key=lambda op: (min(writes[op[2]]), rnd.random())):
-        _, k, j = op
-        made = [slot["S", k, p] for p in shape.specials]
-        low = max(max(made) + 1 + gap, max(writes[j]) + 1)
-        high = min(min(made) + period, min(writes[j]) + period - 2, 2 * period - 1)
-        if not place(op, low, high, set()):
-            return None
-    schedule = Schedule(shape, period, slot, chain, own)
-    try:
-        check(schedule)
-    except AssertionError:
-        return None
-    return schedule
-
-
-@functools.cache
-def search(shape: Shape) -> Schedule:
-    """The shortest period at which chance finds a schedule; never below what the transforms need."""
-    every = operations(shape)
-    wide = sum(op[2] in shape.wide for op in every)
-    period = max((len(every) + 1) // 2, wide)
-    while True:
-        rnd = random.Random(1)
-        for _ in range(20000):
-            if found := attempt(shape, period, rnd):
-                return found
-        period += 1
-
 
 def primes(shape: Shape) -> list[Sparse]:
     """q_0, the narrow primes, the special primes."""
     return [WIDE[0], *NARROW[: shape.level], *WIDE[1 : 1 + shape.alpha]]
 
 
-def chain_primes(schedule: Schedule, chain: int) -> list[int]:
-    """The primes that a chain computes with."""
-    used = {op[2] for op in schedule.slot if schedule.chain[op] == chain}
-    used |= {i for i, (_, carrier) in schedule.own.items() if schedule.chain[carrier] == chain}
-    return sorted(used)
-
-
 def share(prime: Sparse, y: int) -> int:
     """What a row's word contributes to the quotient, in fixed point: `floor(y / 2^(bits - 18))`.
 
-    It is the software's, because the prime is just below a power of two (asserted): its `floor(2^(70 + 30) / q)` times `y >> 30` exceeds
-    `2^(100 - bits) (y >> 30)` by less than what would reach the next integer, and the low part's share is below one.
+    It is the software's, because the prime is just below a power of two (asserted): `floor(2^100 / q)` times
+    `y >> 30` exceeds `2^(100 - bits) (y >> 30)` by too little to reach the next integer, and the low part's
+    share is below one.
     """
     q, bits = prime.value, prime.bits
     low, high = (1 << 52 + FRACTION_BITS) // q, (1 << 52 + FRACTION_BITS + SPLIT_BITS) // q
     power = 1 << 52 + FRACTION_BITS + SPLIT_BITS - bits
     assert ((1 << SPLIT_BITS) - 1) * low >> 52 == 0
-    assert power <= high and (high - power) * (q >> SPLIT_BITS) < power
+    assert power <= high
+    assert (high - power) * (q >> SPLIT_BITS) < power
     return y >> bits - FRACTION_BITS
 
 
@@ -315,7 +75,7 @@ def conversion_of(operation: Operation) -> tuple[str, int, int]:
 
 
 def conversions(schedule: Schedule) -> dict[tuple[str, int, int], int]:
-    """A number for every set of constants: of what to which prime. Number 0 is of none: rows of single primes are what they are."""
+    """A number for every set of constants: of what to which prime. Number 0 is of none."""
     keys = dict.fromkeys(
         conversion_of(op) for op in sorted(schedule.slot) if op[0] in "NR" or schedule.shape.alpha > 1
     )
@@ -323,7 +83,7 @@ def conversions(schedule: Schedule) -> dict[tuple[str, int, int], int]:
 
 
 def factors(shape: Shape, key: tuple[str, int, int]) -> tuple[list[int], list[int]]:
-    """What the terms of a conversion are multiplied with, and the multiples of the sources' product, modulo its target.
+    """What a conversion's terms are multiplied with, multiples of the sources' product; modulo its target.
 
     A row's word is `(x (Q / q_i)^-1) mod q_i` and `x = sum_i word_i (Q / q_i) - v Q`.
     """
@@ -380,7 +140,9 @@ def words(shape: Shape, schedule: Schedule, chain: int, at: dict[str, int]) -> d
                 "Wide": sum(1 << t for t, source in enumerate(sources) if source in shape.wide),
             }  # fmt: skip
             word = sum(int(value) << at[field] for field, value in values.items())
-            remark = f"{kind}{i}" + (f" mod q{j}" if kind in "NR" or shape.alpha > 1 and kind == "S" else "")
+            remark = f"{kind}{i}" + (
+                f" mod q{j}" if kind in "NR" or (shape.alpha > 1 and kind == "S") else ""
+            )
         if (chain, n) in own:
             i, output = own[chain, n]
             word |= 1 << at["Own"] | (output - 1) // period << at["OwnOffset"] | i << at["OwnPrime"]
@@ -407,7 +169,7 @@ def package(schedule: Schedule) -> str:
     width = sum(fields.values())
     lines = [
         f"// {BY}",
-        f"// Key switching of {shape.limbs} primes in {len(shape.digits)} digits of {shape.alpha}: L = {shape.level}.",
+        f"// Key switching at L = {shape.level}, digits of {shape.alpha}.",
         "package key_switch_pkg;",
         f"  localparam int unsigned Limbs = {shape.limbs};",
         "  // Primes of a digit, and special primes.",
@@ -416,7 +178,7 @@ def package(schedule: Schedule) -> str:
         f"  localparam int unsigned SlotWidth = {sw};",
         "  // Slots that a result is given, beside its own one, before it is read.",
         f"  localparam int unsigned Gap = {shape.gap};",
-        "  // Buffers of coefficients: of every digit's primes, then of both halves modulo the special primes.",
+        "  // Buffers of coefficients: of the ciphertext's primes, of both halves modulo the special ones.",
         f"  localparam int unsigned Rows = {rows};",
         f"  localparam int unsigned RowWidth = {rw};",
         f"  localparam int unsigned PrimeWidth = {pw};",

@@ -1,5 +1,5 @@
 // Made by hardware/generate/key_switch_package.py.
-// Key switching of 4 primes in 4 digits of 1: L = 3.
+// Key switching at L = 3, digits of 1.
 package key_switch_pkg;
   localparam int unsigned Limbs = 4;
   // Primes of a digit, and special primes.
@@ -8,7 +8,7 @@ package key_switch_pkg;
   localparam int unsigned SlotWidth = 4;
   // Slots that a result is given, beside its own one, before it is read.
   localparam int unsigned Gap = 1;
-  // Buffers of coefficients: of every digit's primes, then of both halves modulo the special primes.
+  // Buffers of coefficients: of the ciphertext's primes, then of both halves modulo the special primes.
   localparam int unsigned Rows = 6;
   localparam int unsigned RowWidth = 3;
   localparam int unsigned PrimeWidth = 3;
