@@ -323,7 +323,7 @@ def run(simulate: Simulate, request: pytest.FixtureRequest, log_lanes: int, only
     for chain, (name, width) in enumerate([("a", 60), ("b", 51)]):
         q = [primes(DIGITS)[p].value for p in chain_primes(DIGITS, schedule, chain)]
         tables(folder / f"tables-{name}", q, log_lanes, width)
-    simulate("key_switch", {"LogLanes": log_lanes}, env, only=only, ports_only=True, products=True)
+    simulate("key_switch", {"LogLanes": log_lanes}, env, only=only, products=True)
 
 
 @pytest.mark.parametrize(
