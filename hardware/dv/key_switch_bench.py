@@ -194,4 +194,4 @@ def run(
         q = [primes(shape)[p].value for p in chain_primes(search(shape), chain)]
         tables(folder / f"tables-{name}", q, log_lanes, width)
     env["SHAPE"] = f"{shape.level} {shape.alpha} {shape.gap}"
-    simulate(top, {"LogLanes": log_lanes}, env, only=only, ports_only=True, products=True, package=package)
+    simulate(top, {"LogLanes": log_lanes}, env, only=only, products=True, package=package)

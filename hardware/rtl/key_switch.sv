@@ -412,20 +412,20 @@ module key_switch #(
   for (genvar i = 0; i < Limbs; i++) begin : gen_own
     localparam int unsigned Bits = i > 0 ? key_switch_pkg::WidthB : key_switch_pkg::WidthA;
     logic [Lanes*Bits-1:0] write_words;
-    logic [1:0][Lanes*Bits-1:0] read_words;
     for (genvar l = 0; l < Lanes; l++) begin : gen_lane
       assign write_words[Bits*l+:Bits] = Bits'(input_q[60*l+:60]);
     end
     for (genvar b = 0; b < 2; b++) begin : gen_buffer
+      logic [Lanes*Bits-1:0] read_words;
       for (genvar l = 0; l < Lanes; l++) begin : gen_lane
-        assign own_words[i][b][60*l+:60] = 60'(read_words[b][Bits*l+:Bits]);
+        assign own_words[i][b][60*l+:60] = 60'(read_words[Bits*l+:Bits]);
       end
       bank_memory #(
           .Width(Lanes * Bits), .AddressWidth(TimeWidth)
       ) u_memory (
           .clk_i, .en_i(en),
           .read_address_i(o0_time),
-          .read_data_o(read_words[b]),
+          .read_data_o(read_words),
           .write_i(input_write_q && input_prime_q == PW'(i) && input_parity_q == b[0]),
           .write_address_i(x2_time_q),
           .write_data_i(write_words)
