@@ -84,9 +84,14 @@ def _library() -> list[Path]:
     """The objects of Verilator's library; nothing is done if they are there already."""
     folder = BUILD / "library"
     objects = [f"{name}.o" for name in _LIBRARY]
-    options = ["VM_COVERAGE=1", *(f"VM_{name}=0" for name in ("SC", "TIMING", "TRACE", "TRACE_FST", "TRACE_VCD"))]
+    options = [
+        "VM_COVERAGE=1",
+        *(f"VM_{name}=0" for name in ("SC", "TIMING", "TRACE", "TRACE_FST", "TRACE_VCD")),
+    ]
     with _alone(folder):
-        if not (makefile := folder / "library.mk").exists():  # what the objects depend on, in a model's folder
+        if not (
+            makefile := folder / "library.mk"
+        ).exists():  # what the objects depend on, in a model's folder
             makefile.touch()
         subprocess.run(
             ["make", "-C", folder, "-f", _VERILATOR / "include/verilated.mk", "VM_TRACE_SAIF=0", *options,

@@ -102,7 +102,11 @@ def label(kind: Kind) -> str:
     width = kind.parameters.get("Width", "")
     if kind.module == "bank_memory":
         return f"bank_memory, {int(width) // 16} bits"
-    return f"{kind.module}, {width} bits" if width in ("60", "51") and kind.module != "delay_line" else kind.module
+    return (
+        f"{kind.module}, {width} bits"
+        if width in ("60", "51") and kind.module != "delay_line"
+        else kind.module
+    )
 
 
 def row(cells: Iterable[object], counts: Counts, bold: bool = False) -> str:
@@ -133,9 +137,17 @@ def page(target: Target, design: Design, kept: dict[str, Counts]) -> list[str]:
         rows[key] = (kinds + 1, units + times, counts + scaled(kept[design.digest(name)], times))
         total += scaled(kept[design.digest(name)], times)
 
-    lines = [f"## {target.name}", "", "Every kind of module, without what is in other rows; totals over its units.", ""]
+    lines = [
+        f"## {target.name}",
+        "",
+        "Every kind of module, without what is in other rows; totals over its units.",
+        "",
+    ]
     lines += heading("module", "kinds", "units")
-    lines += [row([f"`{key}`" if "," not in key else key, kinds, units], counts) for key, (kinds, units, counts) in sorted(rows.items())]
+    lines += [
+        row([f"`{key}`" if "," not in key else key, kinds, units], counts)
+        for key, (kinds, units, counts) in sorted(rows.items())
+    ]
     lines += [row(["**sum**", "", ""], total, bold=True), ""]
 
     groups = {module: str(group["name"]) for group in target.group for module in group["modules"]}
@@ -155,7 +167,10 @@ def page(target: Target, design: Design, kept: dict[str, Counts]) -> list[str]:
 
     if target.compare:
         columns = [column for column in COLUMNS if column != "LUT as memory"]
-        lines += [f"Beside the paper's figures ({target.paper}); LUT are those of logic and of memory here:", ""]
+        lines += [
+            f"Beside the paper's figures ({target.paper}); LUT are those of logic and of memory here:",
+            "",
+        ]
         lines += [f"| part | | {' | '.join(columns)} |", f"|---|---|{'---:|' * len(columns)}"]
         for entry in target.compare:
             ours: Counts = Counter()
@@ -244,13 +259,14 @@ def main() -> None:
         path = cache / f"{digest}.json"
         if not path.exists():
             path.write_text(json.dumps(primitives(design, name)), encoding="utf-8")
-            print(f"{design.kinds[name].module} {design.kinds[name].parameters.get('Width', '')}: {path.read_text()}", flush=True)
+            print(
+                f"{design.kinds[name].module} {design.kinds[name].parameters.get('Width', '')}: {path.read_text()}",
+                flush=True,
+            )
         kept[digest] = Counter(json.loads(path.read_text(encoding="utf-8")))
 
     designs = [target.elaborated() for target in targets]
-    work = {
-        design.digest(name): (design, name) for design in designs for name, _, _ in design.walk({})
-    }
+    work = {design.digest(name): (design, name) for design in designs for name, _, _ in design.walk({})}
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         list(pool.map(made, [item for digest, item in work.items() if digest not in kept]))
     write(targets, designs, kept)

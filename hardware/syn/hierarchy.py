@@ -85,7 +85,9 @@ class Kind:
     def black_box(self) -> str:
         """Its ports alone."""
         ports = re.findall(r"^  wire .*\b(?:input|output|inout) \d+ .*$", self.body, re.M)
-        return "\n".join([self.attributes + "attribute \\blackbox 1", f"module {self.name}", *ports, "end", ""])
+        return "\n".join(
+            [self.attributes + "attribute \\blackbox 1", f"module {self.name}", *ports, "end", ""]
+        )
 
 
 class Design:
@@ -130,7 +132,11 @@ class Design:
 
     def _inlined(self, name: str) -> set[str]:
         """The inlined kinds that become one with a kind."""
-        found = {cell for cell in self.kinds[name].cells if cell in self.kinds and self.kinds[cell].module in INLINE}
+        found = {
+            cell
+            for cell in self.kinds[name].cells
+            if cell in self.kinds and self.kinds[cell].module in INLINE
+        }
         return found | {below for cell in found for below in self._inlined(cell)}
 
     def unit(self, name: str) -> str:
