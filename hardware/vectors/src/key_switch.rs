@@ -10,8 +10,8 @@ use keywright_rlwe::{
 };
 use zeroize::Zeroizing;
 
-use crate::Outcome;
 use crate::files::{read_words, write_words};
+use crate::{Outcome, say};
 
 /// The primes of the hardware's key switch at L = 3: `2^60 - c` and `2^51 - c`, with sparse `c`.
 const Q: [u64; 4] = [
@@ -26,10 +26,6 @@ const LOG_SCALE: f64 = 51.0;
 
 fn rng(which: u8) -> SecretRng {
     SecretRng::from_entropy(&Zeroizing::new([which; 32]))
-}
-
-fn say<E: std::fmt::Display>(error: E) -> String {
-    error.to_string()
 }
 
 fn parameters(log_n: u32) -> Result<CkksParameters, String> {
