@@ -64,7 +64,7 @@ impl Lanes for Narrow {
         // every x whose low bits are below 2q, since 2q < 2^52; so the minimum is x itself, arbitrary bits and all.
         // SAFETY: the caller has the CPU features.
         unsafe {
-            debug_assert!(self.is_below(x, 4));
+            debug_assert!(self.is_below(x, 2));
             _mm512_min_epu64(x, _mm512_madd52lo_epu64(self.minus_two_q, x, self.one))
         }
     }
@@ -79,8 +79,14 @@ impl Lanes for Narrow {
     #[inline(always)]
     unsafe fn canonical(self, x: __m512i) -> __m512i {
         // SAFETY: the caller has the CPU features.
+        unsafe { self.canonical_once(x) }
+    }
+
+    #[inline(always)]
+    unsafe fn canonical_once(self, x: __m512i) -> __m512i {
+        // SAFETY: the caller has the CPU features.
         unsafe {
-            debug_assert!(self.is_below(x, 2));
+            debug_assert!(self.is_below(x, 1));
             let x = _mm512_and_si512(x, self.mask);
             _mm512_min_epu64(x, _mm512_sub_epi64(x, self.q))
         }
@@ -92,7 +98,7 @@ impl Lanes for Narrow {
     }
 
     #[inline(always)]
-    fn two_q(self) -> __m512i {
+    fn unit(self) -> __m512i {
         self.two_q
     }
 
@@ -125,16 +131,16 @@ impl Lanes for Narrow {
             let high = _mm512_add_epi64(sum.high, _mm512_srli_epi64::<52>(sum.low));
             let m = _mm512_madd52lo_epu64(zero, sum.low, self.inverse);
             let r = _mm512_sub_epi64(_mm512_add_epi64(high, self.q), _mm512_madd52hi_epu64(zero, m, self.q));
-            debug_assert!(self.is_below(r, 4));
+            debug_assert!(self.is_below(r, 2));
             r
         }
     }
 
     #[inline(always)]
-    unsafe fn is_below(self, x: __m512i, multiple: u64) -> bool {
+    unsafe fn is_below(self, x: __m512i, units: u64) -> bool {
         // SAFETY: the caller has the CPU features.
         unsafe {
-            let bound = _mm512_mullo_epi64(self.q, _mm512_set1_epi64(multiple as i64));
+            let bound = _mm512_mullo_epi64(self.two_q, _mm512_set1_epi64(units as i64));
             _mm512_cmplt_epu64_mask(_mm512_and_si512(x, self.mask), bound) == 0xFF
         }
     }

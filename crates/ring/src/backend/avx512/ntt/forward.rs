@@ -185,7 +185,7 @@ unsafe fn children<L: Lanes>(
     }
 }
 
-/// Two layers from four rows of `columns` words to as many. Input canonical if `CANONICAL`, else below `4q`.
+/// Two layers from four rows of `columns` words to as many. Input canonical if `CANONICAL`, else below `2U`.
 ///
 /// # Safety
 /// `from` and `to` address 4 rows, which are the same or disjoint; `w` addresses 3 factors; the CPU has the enabled features.
@@ -223,7 +223,7 @@ unsafe fn radix_4<L: Lanes, const CANONICAL: bool>(
     }
 }
 
-/// Three layers from eight rows of `columns` words to as many. Input canonical if `CANONICAL`, else below `4q`.
+/// Three layers from eight rows of `columns` words to as many. Input canonical if `CANONICAL`, else below `2U`.
 ///
 /// # Safety
 /// `from` and `to` address 8 rows, which are the same or disjoint; `w` addresses 7 factors; the CPU has the enabled features.
@@ -275,7 +275,7 @@ unsafe fn radix_8<L: Lanes, const CANONICAL: bool>(
     }
 }
 
-/// Four layers from sixteen rows of `columns` words to as many. Input canonical if `CANONICAL`, else below `4q`.
+/// Four layers from sixteen rows of `columns` words to as many. Input canonical if `CANONICAL`, else below `2U`.
 ///
 /// # Safety
 /// `from` and `to` address 16 rows, which are the same or disjoint; `w` addresses 15 factors; the CPU has the enabled features.
