@@ -104,6 +104,16 @@ pub(super) fn quotient<L: Lanes>(m: &Modulus, w: u64) -> u64 {
     ((u128::from(w) << L::WORD) / u128::from(m.value())) as u64
 }
 
+/// Residues of integers smaller than `q` in absolute value: `q` is added to the negative ones.
+///
+/// # Safety
+/// The CPU has AVX-512 F and DQ.
+#[inline(always)]
+pub(super) unsafe fn lift_small(q: __m512i, values: __m512i) -> __m512i {
+    // SAFETY: the caller has the CPU features.
+    unsafe { _mm512_mask_add_epi64(values, _mm512_movepi64_mask(values), values, q) }
+}
+
 /// A factor in every lane.
 ///
 /// # Safety

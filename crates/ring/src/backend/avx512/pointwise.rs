@@ -2,7 +2,7 @@
 
 use core::arch::x86_64::*;
 
-use super::lanes::{Lanes, splat_factor};
+use super::lanes::{self, Lanes, splat_factor};
 use crate::backend::Quotient;
 use crate::{Automorphism, Modulus, ShoupFactor};
 
@@ -76,8 +76,7 @@ pub(super) unsafe fn lift_small(m: &Modulus, values: &[i64], out: &mut [u64]) {
         // SAFETY: eight words each.
         unsafe {
             let value = value.as_ptr().cast::<__m512i>().read_unaligned();
-            let residue = _mm512_mask_add_epi64(value, _mm512_movepi64_mask(value), value, q);
-            place.as_mut_ptr().cast::<__m512i>().write_unaligned(residue);
+            place.as_mut_ptr().cast::<__m512i>().write_unaligned(lanes::lift_small(q, value));
         }
     }
 }

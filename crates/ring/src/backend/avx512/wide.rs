@@ -66,7 +66,7 @@ impl Lanes for Wide {
 
     #[inline(always)]
     unsafe fn new(m: &Modulus) -> Self {
-        let (q, bits) = (m.value() as i64, i64::from(64 - m.value().leading_zeros()));
+        let (q, bits) = (m.value() as i64, i64::from(m.bits()));
         // SAFETY: the caller has the CPU features.
         unsafe {
             Self {
