@@ -118,7 +118,7 @@ fn parts(stream: &mut KeySetStream, largest: usize) -> Vec<u8> {
 
 #[test]
 fn a_set_is_what_its_reader_takes_from_any_byte_on() {
-    let (parameters, plan) = toy(10, 9, Kind::Complex);
+    let (parameters, plan) = toy(10, 3, Kind::Real);
     let rlwe = parameters.rlwe();
     let thin = server::client_parameters(&parameters, &plan, 20).unwrap();
     let client = Client::generate(&thin, &mut entropy(1)).unwrap();
@@ -139,7 +139,7 @@ fn a_set_is_what_its_reader_takes_from_any_byte_on() {
     let mut places =
         vec![0, 1, first - 1, first, first + 1, first + limb, end / 2, end - 5, end - 4, end - 1, end];
     let mut random = Random(9);
-    places.extend((0..6).map(|_| random.word() as usize % end));
+    places.extend((0..2).map(|_| random.word() as usize % end));
     for place in places {
         // The same stream goes back, another one of the session starts there.
         let mut another = start();
