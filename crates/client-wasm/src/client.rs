@@ -1,5 +1,5 @@
 use keywright_ckks::CkksLiteral;
-use keywright_client::{ClientError, ClientParameters};
+use keywright_client::{ClientError, ClientParameters, Form};
 use keywright_rlwe::{KeySpec, Parameters};
 use keywright_wire::{KeySetReader, Wire};
 use wasm_bindgen::prelude::*;
@@ -37,6 +37,12 @@ impl Client {
             Some(bytes) => keywright_client::Client::from_secret_bytes(&parameters, bytes, &mut entropy)?,
         };
         Ok(Self { client })
+    }
+
+    fn encrypt_to(&mut self, numbers: &[i32], form: Form) -> Result<Vec<u8>, Failure> {
+        let mut out = Vec::with_capacity(self.client.parameters().form_bytes(form, true)?);
+        self.client.encrypt(numbers, form, &mut out)?;
+        Ok(out)
     }
 
     fn keys(&mut self, parameters: &[u8], head: &[u8]) -> Result<KeyStream, Failure> {
@@ -102,17 +108,13 @@ impl Client {
 
     /// Encrypts numbers with the secret: the bytes to send, a seed and one polynomial.
     pub fn encrypt(&mut self, numbers: &[i32]) -> Result<Vec<u8>, JsValue> {
-        let mut out = Vec::with_capacity(self.client.parameters().seeded_ciphertext_bytes());
-        self.client.encrypt(numbers, &mut out).map_err(Failure::from)?;
-        Ok(out)
+        Ok(self.encrypt_to(numbers, Form::Evaluations)?)
     }
 
     /// Encrypts numbers with the secret: a seed, and the coefficients that carry numbers without `dropped` low bits.
     #[wasm_bindgen(js_name = encryptCompact)]
     pub fn encrypt_compact(&mut self, numbers: &[i32], dropped: u32) -> Result<Vec<u8>, JsValue> {
-        let mut out = Vec::new();
-        self.client.encrypt_compact(numbers, dropped, &mut out).map_err(Failure::from)?;
-        Ok(out)
+        Ok(self.encrypt_to(numbers, Form::Compact([dropped, 0]))?)
     }
 
     /// Decrypts the numbers of an answer. Those beyond 32 bits are cut to them.

@@ -1,4 +1,4 @@
-use keywright_client::ClientParameters;
+use keywright_client::{ClientParameters, Form};
 use wasm_bindgen::prelude::*;
 
 use crate::client::given;
@@ -16,6 +16,12 @@ impl Encryptor {
         let encryptor = keywright_client::Encryptor::new(&parameters, public_key, &mut given(entropy))?;
         Ok(Self { encryptor })
     }
+
+    fn encrypt_to(&mut self, numbers: &[i32], form: Form) -> Result<Vec<u8>, Failure> {
+        let mut out = Vec::with_capacity(self.encryptor.parameters().form_bytes(form, false)?);
+        self.encryptor.encrypt(numbers, form, &mut out)?;
+        Ok(out)
+    }
 }
 
 #[wasm_bindgen]
@@ -31,9 +37,7 @@ impl Encryptor {
 
     /// Encrypts numbers: two polynomials.
     pub fn encrypt(&mut self, numbers: &[i32]) -> Result<Vec<u8>, JsValue> {
-        let mut out = Vec::with_capacity(self.encryptor.parameters().ciphertext_bytes());
-        self.encryptor.encrypt(numbers, &mut out).map_err(Failure::from)?;
-        Ok(out)
+        Ok(self.encrypt_to(numbers, Form::Evaluations)?)
     }
 
     /// Encrypts numbers: of the first polynomial the coefficients that carry numbers without `dropped0` low bits, of the second one all without `dropped1`.
@@ -44,8 +48,6 @@ impl Encryptor {
         dropped0: u32,
         dropped1: u32,
     ) -> Result<Vec<u8>, JsValue> {
-        let mut out = Vec::new();
-        self.encryptor.encrypt_compact(numbers, [dropped0, dropped1], &mut out).map_err(Failure::from)?;
-        Ok(out)
+        Ok(self.encrypt_to(numbers, Form::Compact([dropped0, dropped1]))?)
     }
 }

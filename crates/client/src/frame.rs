@@ -3,7 +3,7 @@
 use keywright_ring::Seed;
 use zeroize::Zeroizing;
 
-use crate::engine::CHUNK;
+use crate::engine::{BLOCK, CHUNK};
 use crate::{ClientError, SinkError, Word};
 
 /// Where bytes go, as soon as they exist: a socket, a UART, a vector.
@@ -435,11 +435,9 @@ pub(crate) fn unpack_ternary(packed: &[u8], out: &mut [i64]) -> usize {
     invalid
 }
 
-/// A chunk of signed values on the stack, wiped when dropped.
-pub(crate) type Values = Zeroizing<[i64; CHUNK]>;
-
-pub(crate) fn values() -> Values {
-    Zeroizing::new([0; CHUNK])
+/// A block of signed values on the stack, wiped when dropped.
+pub(crate) fn values() -> Zeroizing<[i64; BLOCK]> {
+    Zeroizing::new([0; BLOCK])
 }
 
 #[cfg(test)]

@@ -1,9 +1,10 @@
 use core::borrow::Borrow;
 
-use keywright_ring::{Backend, Modulus, Ring, Seed, StreamId, backend, expander};
+use keywright_ring::{Backend, Modulus, Ring, Seed, StreamId, backend};
+use zeroize::Zeroizing;
 
 use crate::ClientError;
-use crate::engine::Engine;
+use crate::engine::{CHUNK, Engine};
 
 /// The arithmetic of `keywright-ring`, modulo the first prime of a ring: on a machine with vector registers, its kernels; a table of a few megabytes, which is the
 /// ring's.
@@ -75,11 +76,16 @@ impl<R: Borrow<Ring> + Send + Sync> Engine for RingEngine<R> {
         self.ring.borrow().lift_small(0, values, out);
     }
 
-    fn uniform(&self, seed: &Seed, id: StreamId, start: usize, out: &mut [u64]) {
-        if start == 0 {
-            self.ring.borrow().backend().expand_uniform(seed, id, self.modulus(), out);
-        } else {
-            expander::fill_uniform(seed, id, self.modulus(), start, out);
+    fn lift_add(&self, values: &[i64], acc: &mut [u64]) {
+        let mut residues = Zeroizing::new([0; CHUNK]);
+        for (values, acc) in values.chunks(CHUNK).zip(acc.chunks_mut(CHUNK)) {
+            let residues = &mut residues[..acc.len()];
+            self.ring.borrow().lift_small(0, values, residues);
+            self.ring.borrow().backend().add_assign(self.modulus(), acc, residues);
         }
+    }
+
+    fn uniform(&self, seed: &Seed, id: StreamId, start: usize, out: &mut [u64]) {
+        self.ring.borrow().backend().expand_part(seed, id, self.modulus(), start, out);
     }
 }

@@ -81,19 +81,33 @@ pub fn client_parameters(
     plan: &BootstrapperPlan,
     fraction_bits: u32,
 ) -> Result<ClientParameters, ServerError> {
-    let rlwe = parameters.rlwe();
     // A double has 53 bits: above 2^53 it is an integer.
-    let scale = plan.coefficients_scale.round();
+    let scale = plan.coefficients_scale.round() as u64;
     let complex = plan.coeffs_to_slots.values == Values::Complex;
-    let deviation = |variance: f64| ((variance + 1.0 / 12.0).sqrt() / scale).to_bits();
+    let layout = Layout::Slots { log_slots: plan.slots_to_coeffs.dft.log_slots(), complex };
+    parameters_at(parameters, scale, fraction_bits, layout)
+}
+
+/// What clients of a server have to know: numbers of at most 1, with `fraction_bits` after the point, at a scale, in the places of a layout.
+///
+/// # Errors
+/// As [`ClientParameters::new`].
+pub fn parameters_at(
+    parameters: &CkksParameters,
+    scale: u64,
+    fraction_bits: u32,
+    layout: Layout,
+) -> Result<ClientParameters, ServerError> {
+    let rlwe = parameters.rlwe();
+    let deviation = |variance: f64| ((variance + 1.0 / 12.0).sqrt() / scale as f64).to_bits();
     Ok(ClientParameters::new(ClientLiteral {
         log_n: rlwe.log_n(),
         modulus: rlwe.modulus(0).value(),
         secret: rlwe.secret(),
-        scale: scale as u64,
+        scale,
         fraction_bits,
         max: 1i64.checked_shl(fraction_bits).unwrap_or(0),
-        layout: Layout::Slots { log_slots: plan.slots_to_coeffs.dft.log_slots(), complex },
+        layout,
         identity: identity(rlwe.literal())?,
         entry_identity: identity(&entry_literal(parameters))?,
         estimate: [deviation(noise::fresh_public(rlwe)), deviation(noise::fresh_symmetric()), 1f64.to_bits()],
