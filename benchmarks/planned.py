@@ -8,8 +8,8 @@ calibration (keywright calibrate), of key switches alone; what is measured is ev
 stands the difference from the first one, predicted and measured: what else there is to do is the same under
 every plan, but for divisions that linear transforms save.
 Every result is decrypted and compared. Peak memory is that of a process of its own for each run. Runs with
-keys in memory and with streamed keys take turns. With --derived the keys of the plan kds are derived from master
-keys: bytes and seconds beside the plan's, and a run that derives them within the same memory.
+keys in memory and with streamed keys take turns. With --derived the keys of the plan kds are derived from
+master keys: bytes and seconds beside the plan's, and a run that derives them within the same memory.
 """
 
 import argparse

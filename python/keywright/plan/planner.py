@@ -75,8 +75,8 @@ class Planner:
         """
         if not self.quiet(plan):
             raise InfeasibleBudgetError(
-                f"{self.program.name}: the plan {plan.strategy} has {plan.noise_bits(self.model):.2f} bits of "
-                f"noise, the error budget is {self.program.noise_bits:.2f}"
+                f"{self.program.name}: the plan {plan.strategy} has {plan.noise_bits(self.model):.2f} bits "
+                f"of noise, the error budget is {self.program.noise_bits:.2f}"
             )
 
     def _loud(self) -> str:
