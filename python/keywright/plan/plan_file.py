@@ -19,8 +19,8 @@ def to_json(plan: KeyPlan) -> str:
 
     A key has its automorphism, or null for relinearisation, its level, the most primes of a digit and the
     number of its special primes. A hop is [parent, child, place of the key]. Where keys are derived,
-    "masters" has the automorphisms of the master keys, the widths of the extra primes, their level in the chain,
-    the number of primes that they divide by, and the most derivations to a key.
+    "masters" has the automorphisms of the master keys, the widths of the extra primes, their level in the
+    chain, the number of primes that they divide by, and the most derivations to a key.
     """
     masters = plan.masters
     derived: dict[str, object] = {}

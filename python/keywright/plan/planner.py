@@ -83,8 +83,8 @@ class Planner:
         """What is wrong with an error budget that no plan keeps."""
         fastest = STRATEGIES["kds"].plan(self.program, self.model)
         return (
-            f"{self.program.name}: no plan found is within {self.program.noise_bits:.2f} bits of noise; with a "
-            f"key for every rotation, the fastest digits make {fastest.noise_bits(self.model):.2f}. "
+            f"{self.program.name}: no plan found is within {self.program.noise_bits:.2f} bits of noise; with "
+            f"a key for every rotation, the fastest digits make {fastest.noise_bits(self.model):.2f}. "
             "A key adds less the more its special primes are above its digits"
         )
 
