@@ -221,7 +221,7 @@ impl<'s> KeyStream<'s> {
                 lift_bytes(&engine, &errors[j], &mut limb);
                 engine.forward(&mut limb);
                 secrets.target(&engine, &mut target, &mut scratch);
-                sub_uniform(&engine, &seed, stream_id(spec.element, j, prime), &target, &mut limb);
+                sub_uniform(&engine, &seed, stream_id(spec.element, j, prime), 0, &target, &mut limb);
                 if digit.contains(&prime) {
                     // P s' at the primes of the digit.
                     secrets.source(&engine, &mut scratch);
