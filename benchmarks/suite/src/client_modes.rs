@@ -175,8 +175,7 @@ impl Owner<'_> {
     fn open(&mut self, answer: &[u8], form: Form, count: usize) -> Result<Vec<f64>, BenchError> {
         match form {
             Form::Slots => {
-                let slots =
-                    self.decryptor.decrypt(&Ciphertext::from_bytes(answer, &self.parameters)?)?;
+                let slots = self.decryptor.decrypt(&Ciphertext::from_bytes(answer, &self.parameters)?)?;
                 let parts = slots.iter().map(|slot| slot.re).chain(slots.iter().map(|slot| slot.im));
                 Ok(parts.take(count).collect())
             }
@@ -333,10 +332,7 @@ fn encoding(
 /// # Errors
 /// [`BenchError::Preset`], [`BenchError::Slots`], [`BenchError::Runs`]; [`BenchError::Wrong`] for an answer that is not within its bound; what the engine
 /// refuses.
-pub fn run_client_modes(
-    request: &ModesRequest,
-    emit: &mut dyn FnMut(ModeRecord),
-) -> Result<(), BenchError> {
+pub fn run_client_modes(request: &ModesRequest, emit: &mut dyn FnMut(ModeRecord)) -> Result<(), BenchError> {
     if request.runs == 0 {
         return Err(BenchError::Runs);
     }

@@ -8,8 +8,7 @@ use keywright_bench::{ModesRequest, run_client_modes};
 use keywright_circuits::bootstrapping::Values;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let mut request =
-        ModesRequest { preset: "N16_QP1732_L9_S45".into(), values: Values::Complex, runs: 5 };
+    let mut request = ModesRequest { preset: "N16_QP1732_L9_S45".into(), values: Values::Complex, runs: 5 };
     let mut arguments = std::env::args().skip(1);
     while let Some(name) = arguments.next() {
         let value = arguments.next().ok_or_else(|| format!("{name} needs a value"))?;
