@@ -65,7 +65,7 @@ class Data:
 
 
 def mnist(folder: Path) -> Data:
-    """Images of two digits at 14 x 14, each pixel the mean of four, a one before them; rows in random order."""
+    """Images of two digits at 14 x 14, each pixel the mean of four, after a one; rows in random order."""
     halves = []
     for split in ("train", "t10k"):
         images = read_idx(folder / f"{split}-images-idx3-ubyte.gz")
@@ -248,7 +248,9 @@ def main() -> int:
     features = data.rows.shape[1]
     packing = Packing(plan, features)
     batches = packing.batches(data.rows, arguments.blocks)
-    print(f"{parameters!r}: batches of {packing.samples} samples, {arguments.blocks} sent, {features} features")
+    print(
+        f"{parameters!r}: batches of {packing.samples} samples, {arguments.blocks} sent, {features} features"
+    )
 
     secret = kw.SecretKey.generate(parameters)
     client = kw.Decryptor(secret)

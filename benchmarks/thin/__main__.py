@@ -1,4 +1,4 @@
-"""`python -m thin`, run in the folder `benchmarks`: table 3 and figure 11 of the boosted-deflation paper, measured.
+"""`python -m thin`, run in `benchmarks`: table 3 and figure 11 of the boosted-deflation paper, measured.
 
 Every answer is decrypted and compared with its bound, every frame with what it was. One thread. Writes
 `modes.jsonl`, `video.jsonl`, `thin.md` and `video.png`.

@@ -21,7 +21,7 @@ PAPER = {
     12.5: {"QQVGA": 144.0, "QVGA": 36.0, "VGA": 6.0},
     112.5: {"QQVGA": 1344.0, "QVGA": 336.0, "VGA": 56.0},
 }
-"""The paper's boosted deflation: 12 and 112 ciphertexts of 0.98 MB in a second, with 12, 3 and 1/2 frames each."""
+"""The paper's boosted deflation: 12 and 112 ciphertexts of 0.98 MB in a second, of 12, 3 and 1/2 frames."""
 
 RISE = 70.0
 """QQVGA frames at 112.5 MB/s of the accelerator that the paper compares with."""
@@ -67,7 +67,7 @@ class Way:
 
 
 def clip(width: int, height: int, frames: int) -> NDArray[np.uint8]:
-    """A made scene as (frames, height, width): shapes that move over a gradient, and the noise of a sensor."""
+    """A made scene, (frames, height, width): shapes that move over a gradient, and the noise of a sensor."""
     rng = np.random.default_rng(width)
     y, x = np.mgrid[0:height, 0:width] / height
     scene = np.empty((frames, height, width), np.uint8)
@@ -152,7 +152,9 @@ def draw(ways: Sequence[Way], title: str, path: str) -> None:
             places = [place + index * width for place in range(len(RESOLUTIONS))]
             axes.bar(places, rates, width, label=name, color="black" if name == "paper" else None)
         if bandwidth == max(BANDWIDTHS):
-            axes.plot([0, 0.85], [RISE, RISE], color="black", linestyle=":", label="RISE, as the paper quotes")
+            axes.plot(
+                [0, 0.85], [RISE, RISE], color="black", linestyle=":", label="RISE, as the paper quotes"
+            )
         centre = 0.425 - width / 2
         axes.set_xticks([place + centre for place in range(len(RESOLUTIONS))], list(RESOLUTIONS))
         axes.set(title=f"{bandwidth} MB/s", yscale="log")
