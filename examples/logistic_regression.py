@@ -135,7 +135,8 @@ class Packing:
 
     def unpack(self, coefficients: Array, features: int) -> Array:
         """The weights in the coefficients of an answer."""
-        return coefficients[self.coefficients].reshape(self.features, self.samples)[:features, 0]
+        grid: Array = coefficients[self.coefficients].reshape(self.features, self.samples)
+        return grid[:features, 0]
 
 
 class Trainer:
