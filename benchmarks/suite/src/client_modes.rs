@@ -167,7 +167,7 @@ impl Owner<'_> {
     /// Bytes of the thin client.
     fn thin(&mut self, numbers: &[i64]) -> Result<Vec<u8>, BenchError> {
         let mut bytes = Vec::with_capacity(self.thin.ciphertext_bytes());
-        self.sender.encrypt(numbers, &mut bytes)?;
+        self.sender.encrypt(numbers, keywright_client::Form::Evaluations, &mut bytes)?;
         Ok(bytes)
     }
 

@@ -15,7 +15,7 @@
 use std::time::Instant;
 
 use keywright_client::{
-    Client, ClientLiteral, ClientParameters, Encryptor, Layout,
+    Client, ClientLiteral, ClientParameters, Encryptor, Form, Layout,
     reduction::{ShiftAdd30, ShiftAdd60},
 };
 use keywright_rlwe::{Parameters, ParametersLiteral, SecretDistribution, Security, noise};
@@ -222,8 +222,8 @@ fn send(
             pack(part, pixels, &mut numbers);
             bytes.clear();
             match form {
-                "public" => camera.encrypt(&numbers[..], &mut bytes)?,
-                _ => owner.encrypt_compact(&numbers[..], dropped, &mut bytes)?,
+                "public" => camera.encrypt(&numbers[..], Form::Evaluations, &mut bytes)?,
+                _ => owner.encrypt(&numbers[..], Form::Compact([dropped, 0]), &mut bytes)?,
             }
             encrypting.push(start.elapsed().as_secs_f64());
             let start = Instant::now();

@@ -207,7 +207,7 @@ static void encrypt(const model *m, kw_client *client, const char *image, const 
     FILE *file = open_file(message, "wb");
     for (long i = 0; i < in->ciphertexts; i++) {
         buffer ciphertext = {0};
-        check(kw_client_encrypt(client, numbers + i * in->size, (size_t)in->size, append, &ciphertext));
+        check(kw_client_encrypt(client, numbers + i * in->size, (size_t)in->size, NULL, append, &ciphertext));
         /* Before each ciphertext its length, little-endian. */
         uint8_t length[4];
         for (int byte = 0; byte < 4; byte++) length[byte] = (uint8_t)(ciphertext.length >> (8 * byte));

@@ -8,9 +8,11 @@ use std::ffi::{CString, c_char, c_int, c_void};
 use std::io::{self, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use keywright_ckks::CkksLiteral;
+use keywright_ckks::{CkksError, CkksLiteral, CkksParameters};
 use keywright_client::server::{ServerError, parameters_at};
-use keywright_client::{Client, ClientError, ClientParameters, Encryptor, Layout, SinkError, secret_rng};
+use keywright_client::{
+    Client, ClientError, ClientParameters, Encryptor, Form, Layout, SinkError, secret_rng,
+};
 use keywright_rlwe::{KeyGenerator, KeySequence, KeySpec, Parameters, RlweError, SecretKey};
 use keywright_wire::{KeySetReader, KeySetWriter, Wire, WireError, WireSecret};
 
@@ -18,6 +20,12 @@ use keywright_wire::{KeySetReader, KeySetWriter, Wire, WireError, WireSecret};
 type Sink = Option<unsafe extern "C" fn(*mut c_void, *const u8, usize) -> c_int>;
 /// Gives bytes; 0 if all is well.
 type Entropy = Option<unsafe extern "C" fn(*mut c_void, *mut u8, usize) -> c_int>;
+
+/// `kw_compact`: low bits that are dropped from the coefficients of the halves.
+#[repr(C)]
+pub struct Compact {
+    dropped: [u32; 2],
+}
 
 const OK: c_int = 0;
 const ARGUMENT: c_int = -1;
@@ -55,6 +63,12 @@ impl From<WireError> for Failure {
 
 impl From<RlweError> for Failure {
     fn from(error: RlweError) -> Self {
+        Self::Parameters(error.to_string())
+    }
+}
+
+impl From<CkksError> for Failure {
+    fn from(error: CkksError) -> Self {
         Self::Parameters(error.to_string())
     }
 }
@@ -133,6 +147,15 @@ unsafe fn slice<'a, T>(what: &'static str, pointer: *const T, length: usize) -> 
 unsafe fn object<'a, T>(pointer: *mut T) -> Result<&'a mut T, Failure> {
     // SAFETY: valid and unique by the caller's promise.
     unsafe { pointer.as_mut() }.ok_or(Failure::Null("the client or encryptor"))
+}
+
+/// The form that C asks for.
+///
+/// # Safety
+/// `compact` is null or valid.
+unsafe fn form(compact: *const Compact) -> Form {
+    // SAFETY: the caller's promise.
+    unsafe { compact.as_ref() }.map_or(Form::Evaluations, |compact| Form::Compact(compact.dropped))
 }
 
 /// The sink as a function.
@@ -315,7 +338,7 @@ pub unsafe extern "C" fn kw_client_parameters(
     call(|| {
         // SAFETY: the caller's promise.
         let bytes = unsafe { slice("parameters", parameters, length) }?;
-        let full = Parameters::new(CkksLiteral::from_bytes(bytes, &())?.rlwe)?;
+        let full = CkksParameters::new(CkksLiteral::from_bytes(bytes, &())?)?;
         let made = parameters_at(&full, scale, fraction_bits, Layout::Coefficients)?;
         Ok(made.write_to(&mut sink_of(sink, context)?)?)
     })
@@ -369,33 +392,15 @@ pub unsafe extern "C" fn kw_client_encrypt(
     client: *mut Client,
     numbers: *const i64,
     count: usize,
+    compact: *const Compact,
     sink: Sink,
     context: *mut c_void,
 ) -> c_int {
     call(|| {
         // SAFETY: the caller's promise.
-        let (client, numbers) = unsafe { (object(client)?, slice("numbers", numbers, count)?) };
-        Ok(client.encrypt(numbers, &mut sink_of(sink, context)?)?)
-    })
-}
-
-/// Encrypts with the secret, in compact form.
-///
-/// # Safety
-/// As [`kw_client_generate`].
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn kw_client_encrypt_compact(
-    client: *mut Client,
-    numbers: *const i64,
-    count: usize,
-    dropped: u32,
-    sink: Sink,
-    context: *mut c_void,
-) -> c_int {
-    call(|| {
-        // SAFETY: the caller's promise.
-        let (client, numbers) = unsafe { (object(client)?, slice("numbers", numbers, count)?) };
-        Ok(client.encrypt_compact(numbers, dropped, &mut sink_of(sink, context)?)?)
+        let (client, numbers, form) =
+            unsafe { (object(client)?, slice("numbers", numbers, count)?, form(compact)) };
+        Ok(client.encrypt(numbers, form, &mut sink_of(sink, context)?)?)
     })
 }
 
@@ -473,33 +478,14 @@ pub unsafe extern "C" fn kw_encryptor_encrypt(
     encryptor: *mut Encryptor,
     numbers: *const i64,
     count: usize,
+    compact: *const Compact,
     sink: Sink,
     context: *mut c_void,
 ) -> c_int {
     call(|| {
         // SAFETY: the caller's promise.
-        let (encryptor, numbers) = unsafe { (object(encryptor)?, slice("numbers", numbers, count)?) };
-        Ok(encryptor.encrypt(numbers, &mut sink_of(sink, context)?)?)
-    })
-}
-
-/// Encrypts with the public key, in compact form.
-///
-/// # Safety
-/// As [`kw_client_generate`].
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn kw_encryptor_encrypt_compact(
-    encryptor: *mut Encryptor,
-    numbers: *const i64,
-    count: usize,
-    dropped0: u32,
-    dropped1: u32,
-    sink: Sink,
-    context: *mut c_void,
-) -> c_int {
-    call(|| {
-        // SAFETY: the caller's promise.
-        let (encryptor, numbers) = unsafe { (object(encryptor)?, slice("numbers", numbers, count)?) };
-        Ok(encryptor.encrypt_compact(numbers, [dropped0, dropped1], &mut sink_of(sink, context)?)?)
+        let (encryptor, numbers, form) =
+            unsafe { (object(encryptor)?, slice("numbers", numbers, count)?, form(compact)) };
+        Ok(encryptor.encrypt(numbers, form, &mut sink_of(sink, context)?)?)
     })
 }

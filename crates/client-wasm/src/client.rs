@@ -1,4 +1,4 @@
-use keywright_client::{ClientError, ClientParameters};
+use keywright_client::{ClientError, ClientParameters, Form};
 use keywright_rlwe::SecretKey;
 use keywright_wire::WireSecret;
 use wasm_bindgen::prelude::*;
@@ -93,7 +93,7 @@ impl Client {
     pub fn encrypt(&mut self, numbers: &[i32]) -> Result<Vec<u8>, JsValue> {
         let mut out = Vec::with_capacity(self.parameters.thin.seeded_ciphertext_bytes());
         let numbers: Vec<i64> = numbers.iter().copied().map(i64::from).collect();
-        self.client.encrypt(&numbers[..], &mut out).map_err(Failure::from)?;
+        self.client.encrypt(&numbers[..], Form::Evaluations, &mut out).map_err(Failure::from)?;
         Ok(out)
     }
 

@@ -3,7 +3,7 @@
 use keywright_ring::Seed;
 use zeroize::Zeroizing;
 
-use crate::engine::CHUNK;
+use crate::engine::{BLOCK, CHUNK};
 use crate::{ClientError, SinkError, Word};
 
 /// Where bytes go, as soon as they exist: a socket, a UART, a vector.
@@ -251,7 +251,7 @@ pub(crate) fn seed_of(reader: &mut Reader<'_>, what: &'static str) -> Result<See
 }
 
 /// Residues packed between two writes.
-const STAGED: usize = 8 * CHUNK;
+const STAGED: usize = if BLOCK < 8 * CHUNK { BLOCK } else { 8 * CHUNK };
 /// Their bytes at the largest width.
 const STAGING: usize = STAGED / 8 * 61;
 
@@ -339,7 +339,8 @@ pub(crate) fn unpack_canonical<W: Word>(
 ) -> Result<(), ClientError> {
     unpack(modulus.bits(), packed, 0, out);
     let q = modulus.value();
-    if !out.iter().fold(false, |bad, residue| bad | (residue.to_u64() >= q)) {
+    // Above the modulus there is a borrow: residues have at most 61 bits.
+    if out.iter().fold(0, |signs, residue| signs | (q - 1).wrapping_sub(residue.to_u64())) >> 63 == 0 {
         return Ok(());
     }
     let index = out.iter().position(|residue| residue.to_u64() >= q).unwrap_or(0);
@@ -367,11 +368,9 @@ pub(crate) fn unpack_ternary(packed: &[u8], out: &mut [i64]) -> usize {
     invalid
 }
 
-/// A chunk of signed values on the stack, wiped when dropped.
-pub(crate) type Values = Zeroizing<[i64; CHUNK]>;
-
-pub(crate) fn values() -> Values {
-    Zeroizing::new([0; CHUNK])
+/// A block of signed values on the stack, wiped when dropped.
+pub(crate) fn values() -> Zeroizing<[i64; BLOCK]> {
+    Zeroizing::new([0; BLOCK])
 }
 
 #[cfg(test)]

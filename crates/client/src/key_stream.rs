@@ -15,10 +15,10 @@ use core::ops::Range;
 use keywright_ring::sampling::{SecretRng, gaussian, sparse_ternary};
 use keywright_ring::{Automorphism, Modulus, galois_inverse};
 use keywright_rlwe::{KeyElement, KeySpec, Parameters, RlweError, stream_id};
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::Zeroizing;
 
 use crate::compact::Compact;
-use crate::engine::{CHUNK, Engine};
+use crate::engine::{BLOCK, Engine};
 use crate::error::{in_range, require_len};
 use crate::frame::{
     Fields, Identity, Kind, ObjectWriter, object_len, pack_ternary, packed_len, unpack_ternary, values,
@@ -221,7 +221,7 @@ impl<'s> KeyStream<'s> {
                 lift_bytes(&engine, &errors[j], &mut limb);
                 engine.forward(&mut limb);
                 secrets.target(&engine, &mut target, &mut scratch);
-                sub_uniform(&engine, &seed, stream_id(spec.element, j, prime), &target, &mut limb);
+                sub_uniform(&engine, &seed, stream_id(spec.element, j, prime), 0, &target, &mut limb);
                 if digit.contains(&prime) {
                     // P s' at the primes of the digit.
                     secrets.source(&engine, &mut scratch);
@@ -301,9 +301,10 @@ impl Secrets<'_> {
 
 fn expand<E: Engine<Word = u64>>(engine: &E, packed: &[u8], out: &mut [u64]) {
     let mut coefficients = values();
-    for (packed, part) in packed.chunks(CHUNK / 4).zip(out.chunks_mut(CHUNK)) {
-        unpack_ternary(packed, &mut *coefficients);
-        engine.lift(&*coefficients, part);
+    for (packed, part) in packed.chunks(BLOCK / 4).zip(out.chunks_mut(BLOCK)) {
+        let coefficients = &mut coefficients[..part.len()];
+        unpack_ternary(packed, coefficients);
+        engine.lift(coefficients, part);
     }
     engine.forward(out);
 }
@@ -312,8 +313,9 @@ fn expand<E: Engine<Word = u64>>(engine: &E, packed: &[u8], out: &mut [u64]) {
 fn errors(rng: &mut SecretRng, n: usize) -> Zeroizing<Vec<i8>> {
     let mut out = Zeroizing::new(vec![0i8; n]);
     let mut samples = values();
-    for part in out.chunks_mut(CHUNK) {
-        gaussian(rng, &mut *samples);
+    for part in out.chunks_mut(BLOCK) {
+        let samples = &mut samples[..part.len()];
+        gaussian(rng, samples);
         part.iter_mut().zip(samples.iter()).for_each(|(byte, &sample)| *byte = sample as i8);
     }
     out
@@ -321,11 +323,11 @@ fn errors(rng: &mut SecretRng, n: usize) -> Zeroizing<Vec<i8>> {
 
 fn lift_bytes<E: Engine<Word = u64>>(engine: &E, bytes: &[i8], out: &mut [u64]) {
     let mut samples = values();
-    for (bytes, part) in bytes.chunks(CHUNK).zip(out.chunks_mut(CHUNK)) {
+    for (bytes, part) in bytes.chunks(BLOCK).zip(out.chunks_mut(BLOCK)) {
+        let samples = &mut samples[..part.len()];
         samples.iter_mut().zip(bytes).for_each(|(sample, &byte)| *sample = byte.into());
-        engine.lift(&*samples, part);
+        engine.lift(samples, part);
     }
-    samples.zeroize();
 }
 
 fn descriptor_bytes(spec: &KeySpec) -> usize {

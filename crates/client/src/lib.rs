@@ -30,11 +30,9 @@ mod word;
 
 pub use client::{Client, Encryptor};
 pub use compact::Compact;
-pub use compact_form::{
-    CompactForm, Dropped, SecondHalf, encrypt_compact, encrypt_symmetric_compact, write_compact,
-};
+pub use compact_form::{CompactForm, Dropped, SecondHalf, write_compact};
 pub use decrypt::Answer;
-pub use encrypt::{encrypt, encrypt_symmetric};
+pub use encrypt::{Form, encrypt, encrypt_symmetric};
 pub use engine::{CHUNK, Engine};
 #[cfg(feature = "std")]
 pub use entropy::system_rng;

@@ -1,7 +1,9 @@
-use keywright_ring::{Backend, Modulus, Ring, Seed, StreamId, backend, expander};
+use keywright_ring::{Backend, Modulus, Ring, Seed, StreamId, backend};
+
+use zeroize::Zeroizing;
 
 use crate::ClientError;
-use crate::engine::Engine;
+use crate::engine::{CHUNK, Engine};
 
 /// The arithmetic of `keywright-ring`: on a machine with vector registers, its kernels; a table of a few megabytes.
 #[derive(Debug)]
@@ -65,11 +67,16 @@ impl Engine for RingEngine {
         self.ring.lift_small(0, values, out);
     }
 
-    fn uniform(&self, seed: &Seed, id: StreamId, start: usize, out: &mut [u64]) {
-        if start == 0 {
-            self.ring.backend().expand_uniform(seed, id, self.modulus(), out);
-        } else {
-            expander::fill_uniform(seed, id, self.modulus(), start, out);
+    fn lift_add(&self, values: &[i64], acc: &mut [u64]) {
+        let mut residues = Zeroizing::new([0; CHUNK]);
+        for (values, acc) in values.chunks(CHUNK).zip(acc.chunks_mut(CHUNK)) {
+            let residues = &mut residues[..acc.len()];
+            self.ring.lift_small(0, values, residues);
+            self.ring.backend().add_assign(self.modulus(), acc, residues);
         }
+    }
+
+    fn uniform(&self, seed: &Seed, id: StreamId, start: usize, out: &mut [u64]) {
+        self.ring.backend().expand_part(seed, id, self.modulus(), start, out);
     }
 }

@@ -7,7 +7,7 @@ use std::{format, io, vec};
 use keywright_circuits::bootstrapping::{BootstrapperPlan, Values};
 use keywright_ckks::{Ciphertext, CkksParameters, ErrorEstimate, Packing, SymmetricCiphertext};
 use keywright_ring::Poly;
-use keywright_rlwe::{Parameters, ParametersLiteral, RlweCiphertext, RlweError, Security, noise};
+use keywright_rlwe::{ParametersLiteral, RlweCiphertext, RlweError, Security, noise};
 use keywright_wire::{self as wire, Kind, Wire, WireError};
 use thiserror::Error;
 
@@ -67,10 +67,7 @@ fn identity(literal: &ParametersLiteral) -> Result<Identity, ServerError> {
 
 /// The parameters with `q_0` alone: those of a client's public key.
 pub fn entry_literal(parameters: &CkksParameters) -> ParametersLiteral {
-    entry_of(parameters.rlwe().literal())
-}
-
-fn entry_of(literal: &ParametersLiteral) -> ParametersLiteral {
+    let literal = parameters.rlwe().literal();
     ParametersLiteral { q: vec![literal.q[0]], p: Vec::new(), ..literal.clone() }
 }
 
@@ -85,24 +82,23 @@ pub fn client_parameters(
     fraction_bits: u32,
 ) -> Result<ClientParameters, ServerError> {
     // A double has 53 bits: above 2^53 it is an integer.
-    let scale = plan.coefficients_scale.round();
+    let scale = plan.coefficients_scale.round() as u64;
     let complex = plan.coeffs_to_slots.values == Values::Complex;
     let layout = Layout::Slots { log_slots: plan.slots_to_coeffs.dft.log_slots(), complex };
-    parameters_at(parameters.rlwe(), scale as u64, fraction_bits, layout)
+    parameters_at(parameters, scale, fraction_bits, layout)
 }
 
-/// What clients have to know that send numbers of at most 1, with `fraction_bits` after the point, at an integer scale.
+/// What clients of a server have to know: numbers of at most 1, with `fraction_bits` after the point, at a scale, in the places of a layout.
 ///
 /// # Errors
-/// [`ServerError::Client`] for a scale that does not fit `q_0`, or more fraction bits than it has.
+/// As [`ClientParameters::new`].
 pub fn parameters_at(
-    rlwe: &Parameters,
+    parameters: &CkksParameters,
     scale: u64,
     fraction_bits: u32,
     layout: Layout,
 ) -> Result<ClientParameters, ServerError> {
-    let literal = rlwe.literal();
-    let entry = entry_of(literal);
+    let rlwe = parameters.rlwe();
     let deviation = |variance: f64| ((variance + 1.0 / 12.0).sqrt() / scale as f64).to_bits();
     Ok(ClientParameters::new(ClientLiteral {
         log_n: rlwe.log_n(),
@@ -112,8 +108,8 @@ pub fn parameters_at(
         fraction_bits,
         max: 1i64.checked_shl(fraction_bits).unwrap_or(0),
         layout,
-        identity: identity(literal)?,
-        entry_identity: identity(&entry)?,
+        identity: identity(rlwe.literal())?,
+        entry_identity: identity(&entry_literal(parameters))?,
         estimate: [deviation(noise::fresh_public(rlwe)), deviation(noise::fresh_symmetric()), 1f64.to_bits()],
     })?)
 }
