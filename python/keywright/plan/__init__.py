@@ -8,8 +8,10 @@ from .derived import DerivationPlanner, DerivedKeys
 from .frontier import FrontierPoint, FrontierSearch
 from .galois import Automorphism, AutomorphismGroup
 from .key_plan import Hop, KeyPlan, PlannedKey
+from .operations import Operation
 from .optimal import Budget, InfeasibleBudgetError, Optimizer
 from .planner import Planner
+from .prediction import Prediction, predict_plan
 from .program import Group, Program, ProgramError, Relinearizations, make_group
 from .strategies import STRATEGIES, Strategy
 from .strategies.policy import KeyPolicy
@@ -33,9 +35,11 @@ __all__ = [
     "KeyPlan",
     "KeyPolicy",
     "LowerBound",
+    "Operation",
     "Optimizer",
     "PlannedKey",
     "Planner",
+    "Prediction",
     "Program",
     "ProgramError",
     "Relinearizations",
@@ -44,6 +48,7 @@ __all__ = [
     "SwitchCost",
     "Weights",
     "make_group",
+    "predict_plan",
     "published_bytes",
     "shapes",
     "smallest_basis",
