@@ -36,8 +36,8 @@ _WAVES = os.environ.get("WAVES", "0") != "0"
 sys.path += [str(HARDWARE / "dv"), str(HARDWARE / "generate"), str(REPOSITORY / "vectors")]
 
 Simulate = Callable[..., Path]
-Vectors = Callable[[str, int], Path]
-CheckVectors = Callable[[str, int], None]
+Vectors = Callable[..., Path]
+CheckVectors = Callable[..., None]
 # The library of every model: what of Verilator does not depend on the design, compiled once.
 _LIBRARY = [f"verilated{part}" for part in ("", "_dpi", "_vpi", "_cov", "_threads")]
 
@@ -126,6 +126,7 @@ def simulate(request: pytest.FixtureRequest) -> Simulate:
     """`simulate(top, parameters={...}, env={...}, only="name")` builds it and runs the file's cocotb tests.
 
     The build folder is named by module and parameters, so a second run compiles only what has changed.
+    `package` takes the place of the package of that name in rtl/; its folder's name tells it from others.
     """
 
     def run(
@@ -134,21 +135,27 @@ def simulate(request: pytest.FixtureRequest) -> Simulate:
         env: Mapping[str, str] | None = None,
         only: str | None = None,
         products: bool = False,
+        package: Path | None = None,
     ) -> Path:
         parameters = dict(parameters or {})
         given = {"products": products, "waves": _WAVES}
         flags = [flag for flag in given if given[flag]]
         name = "-".join([top, *(f"{key}{value}" for key, value in parameters.items()), *flags])
+        packages = {path.name: path for path in sorted(RTL.glob("*_pkg.sv"))}
+        if package is not None:
+            packages[package.name] = package
+            name = f"{name}-{package.parent.name}"
         build, results = BUILD / name.replace("'", "_"), BUILD / "results" / request.node.name
         results.mkdir(parents=True, exist_ok=True)
         # Registers and memories start with random bits, unless the design is large: that is code for every one of them.
         initial = "fast" if products else "unique"
         seed = int(os.environ.get("HARDWARE_SEED", "1"))
-        visible = HARDWARE / "dv" / f"{top}.vlt"
+        # What the test sees beside the ports, and cover properties that are bound to the module.
+        beside = [HARDWARE / "dv" / f"{top}{end}" for end in (".vlt", "_cover.sv")]
         runner = _Model()
         with _alone(build):
             runner.build(
-                sources=[*([visible] if visible.exists() else []), *sorted(RTL.glob("*_pkg.sv")), _top_file(top)],
+                sources=[*filter(Path.exists, beside), *packages.values(), _top_file(top)],
                 hdl_toplevel=top,
                 parameters=parameters,
                 build_dir=build,
@@ -182,15 +189,20 @@ def simulate(request: pytest.FixtureRequest) -> Simulate:
     return run
 
 
+def vector_folder(kind: str, log_n: int, *shape: int) -> Path:
+    """Where the vectors of a kind, degree and, for key switches, level and alpha are."""
+    return BUILD / "vectors" / "-".join(map(str, (kind, log_n, *shape)))
+
+
 @pytest.fixture(scope="session")
 def vectors() -> Vectors:
-    """`vectors(kind, log_n)` is a folder of inputs and results that the Rust engine wrote."""
+    """`vectors(kind, log_n, ...)` is a folder of inputs and results that the Rust engine wrote."""
 
-    def write(kind: str, log_n: int) -> Path:
-        folder = BUILD / "vectors" / f"{kind}-{log_n}"
+    def write(kind: str, log_n: int, *shape: int) -> Path:
+        folder = vector_folder(kind, log_n, *shape)
         subprocess.run(
             ["cargo", "run", "--locked", "--quiet", "-p", "keywright-hardware-vectors", "--",
-             "write", kind, str(log_n), str(folder)],
+             "write", kind, str(log_n), *map(str, shape), str(folder)],
             cwd=REPOSITORY, check=True,
         )  # fmt: skip
         return folder
@@ -200,13 +212,13 @@ def vectors() -> Vectors:
 
 @pytest.fixture(scope="session")
 def check_vectors() -> CheckVectors:
-    """`check_vectors(kind, log_n)`: the Rust engine looks at what the simulation left beside the vectors."""
+    """`check_vectors(kind, log_n, ...)`: the Rust engine looks at what the simulation left beside them."""
 
-    def check(kind: str, log_n: int) -> None:
-        folder = BUILD / "vectors" / f"{kind}-{log_n}"
+    def check(kind: str, log_n: int, *shape: int) -> None:
+        folder = vector_folder(kind, log_n, *shape)
         subprocess.run(
             ["cargo", "run", "--locked", "--quiet", "-p", "keywright-hardware-vectors", "--",
-             "check", kind, str(log_n), str(folder)],
+             "check", kind, str(log_n), *map(str, shape), str(folder)],
             cwd=REPOSITORY, check=True,
         )  # fmt: skip
 

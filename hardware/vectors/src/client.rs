@@ -84,9 +84,14 @@ pub(crate) fn write_encryption(
     let residues: Vec<u64> = message.iter().map(|&m| modulus.reduce_i64(m)).collect();
 
     let entropy = Zeroizing::new(seed(2));
-    let ciphertext = encrypt_zero(public, 0, &mut SecretRng::from_entropy(&entropy), |_, limb| {
-        limb.iter_mut().zip(&residues).for_each(|(x, &m)| *x = modulus.add(*x, m));
-    })
+    let ciphertext = encrypt_zero(
+        public,
+        0,
+        &mut SecretRng::from_entropy(&entropy),
+        Some(&|_, limb: &mut [u64]| {
+            limb.iter_mut().zip(&residues).for_each(|(x, &m)| *x = modulus.add(*x, m));
+        }),
+    )
     .map_err(say)?;
 
     // The samples alone, in the order in which the encryption draws them.
