@@ -36,6 +36,8 @@ _WAVES = os.environ.get("WAVES", "0") != "0"
 sys.path += [str(HARDWARE / "dv"), str(HARDWARE / "generate"), str(REPOSITORY / "vectors")]
 
 Simulate = Callable[..., Path]
+Vectors = Callable[..., Path]
+CheckVectors = Callable[..., None]
 # The library of every model: what of Verilator does not depend on the design, compiled once.
 _LIBRARY = [f"verilated{part}" for part in ("", "_dpi", "_vpi", "_cov", "_threads")]
 
@@ -84,9 +86,14 @@ def _library() -> list[Path]:
     """The objects of Verilator's library; nothing is done if they are there already."""
     folder = BUILD / "library"
     objects = [f"{name}.o" for name in _LIBRARY]
-    options = ["VM_COVERAGE=1", *(f"VM_{name}=0" for name in ("SC", "TIMING", "TRACE", "TRACE_FST", "TRACE_VCD"))]
+    options = [
+        "VM_COVERAGE=1",
+        *(f"VM_{name}=0" for name in ("SC", "TIMING", "TRACE", "TRACE_FST", "TRACE_VCD")),
+    ]
     with _alone(folder):
-        if not (makefile := folder / "library.mk").exists():  # what the objects depend on, in a model's folder
+        if not (
+            makefile := folder / "library.mk"
+        ).exists():  # what the objects depend on, in a model's folder
             makefile.touch()
         subprocess.run(
             ["make", "-C", folder, "-f", _VERILATOR / "include/verilated.mk", "VM_TRACE_SAIF=0", *options,
@@ -188,7 +195,7 @@ def vector_folder(kind: str, log_n: int, *shape: int) -> Path:
 
 
 @pytest.fixture(scope="session")
-def vectors() -> Callable[..., Path]:
+def vectors() -> Vectors:
     """`vectors(kind, log_n, ...)` is a folder of inputs and results that the Rust engine wrote."""
 
     def write(kind: str, log_n: int, *shape: int) -> Path:
@@ -204,7 +211,7 @@ def vectors() -> Callable[..., Path]:
 
 
 @pytest.fixture(scope="session")
-def check_vectors() -> Callable[..., None]:
+def check_vectors() -> CheckVectors:
     """`check_vectors(kind, log_n, ...)`: the Rust engine looks at what the simulation left beside them."""
 
     def check(kind: str, log_n: int, *shape: int) -> None:

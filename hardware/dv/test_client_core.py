@@ -3,6 +3,7 @@
 import os
 import random
 from pathlib import Path
+from typing import Any
 
 import axi
 import cocotb
@@ -10,13 +11,11 @@ import pytest
 from client import BIT, LIMIT, Q0, Core, cycles_of, store, vector
 from client_trace import Trace, watch
 from cocotb.triggers import FallingEdge
-
-REPOSITORY = Path(__file__).parents[2]
-BUILD = REPOSITORY / "hardware/build"
+from conftest import BUILD, CheckVectors, Simulate, Vectors
 
 
 @cocotb.test(**LIMIT)
-async def computes_what_the_software_computes(dut) -> None:
+async def computes_what_the_software_computes(dut: Any) -> None:
     """Bit for bit, in exactly the cycles that the page derives."""
     core = Core(dut)
     await core.start_clock()
@@ -38,7 +37,7 @@ async def computes_what_the_software_computes(dut) -> None:
 
 
 @cocotb.test(**LIMIT, skip="TRACES" not in os.environ)
-async def leaves_a_trace(dut) -> None:
+async def leaves_a_trace(dut: Any) -> None:
     """For the picture of doc/: the activity of every part in one encryption and one decryption."""
     core = Core(dut)
     await core.start_clock()
@@ -55,7 +54,7 @@ async def leaves_a_trace(dut) -> None:
 
 
 @cocotb.test(**LIMIT)
-async def back_pressure_and_back_to_back_change_nothing(dut) -> None:
+async def back_pressure_and_back_to_back_change_nothing(dut: Any) -> None:
     core = Core(dut)
     await core.start_clock()
     for rate in (0.7, 1.0, 0.3):
@@ -65,7 +64,7 @@ async def back_pressure_and_back_to_back_change_nothing(dut) -> None:
 
 
 @cocotb.test(**LIMIT)
-async def corner_values(dut) -> None:
+async def corner_values(dut: Any) -> None:
     """Equal evaluations are those of a constant, a constant in the message is added to every evaluation."""
     core = Core(dut)
     await core.start_clock()
@@ -93,7 +92,7 @@ async def corner_values(dut) -> None:
 
 
 @cocotb.test(**LIMIT)
-async def nothing_secret_is_left(dut) -> None:
+async def nothing_secret_is_left(dut: Any) -> None:
     core = Core(dut)
     await core.start_clock()
 
@@ -128,7 +127,7 @@ async def faulty(core: Core, frames: list[list[int]], word: int, last: int | Non
     await axi.send(core.dut, [*[1] * (cut - 1), word], last=last)
 
 
-async def two_frames(dut) -> list[tuple[list[int], bool]]:
+async def two_frames(dut: Any) -> list[tuple[list[int], bool]]:
     return [await axi.receive(dut), await axi.receive(dut)]
 
 
@@ -141,7 +140,7 @@ FAULTS = {
 
 
 @cocotb.test(**LIMIT)
-async def faults_are_flagged_and_refused(dut) -> None:
+async def faults_are_flagged_and_refused(dut: Any) -> None:
     """In every frame of both operations; an open output frame is closed and marked; then all is well."""
     core = Core(dut)
     await core.start_clock()
@@ -194,7 +193,7 @@ async def faults_are_flagged_and_refused(dut) -> None:
 
 
 @cocotb.test(**LIMIT)
-async def misuse_of_registers_is_refused(dut) -> None:
+async def misuse_of_registers_is_refused(dut: Any) -> None:
     core = Core(dut)
     await core.start_clock()
     # No entropy, or not all of it, or used before.
@@ -232,7 +231,7 @@ async def misuse_of_registers_is_refused(dut) -> None:
 
 
 @cocotb.test(**LIMIT)
-async def reset_and_abort_at_any_time(dut) -> None:
+async def reset_and_abort_at_any_time(dut: Any) -> None:
     """Also with a receiver that never takes anything. The next operation is as if nothing had been."""
     core = Core(dut)
     await core.start_clock()
@@ -270,7 +269,7 @@ async def reset_and_abort_at_any_time(dut) -> None:
 EXACT = "computes_what_the_software_computes"
 
 
-def test_client_core(simulate, vectors, check_vectors) -> None:
+def test_client_core(simulate: Simulate, vectors: Vectors, check_vectors: CheckVectors) -> None:
     """Every test, at the smallest degree."""
     folder = vectors("client", 10)
     simulate("client_core", {"LogN": 10}, {"VECTORS": str(folder)})
@@ -278,14 +277,16 @@ def test_client_core(simulate, vectors, check_vectors) -> None:
 
 
 @pytest.mark.parametrize("log_n", [12, pytest.param(16, marks=pytest.mark.full)])
-def test_client_core_is_exact(simulate, vectors, check_vectors, log_n: int) -> None:
+def test_client_core_is_exact(
+    simulate: Simulate, vectors: Vectors, check_vectors: CheckVectors, log_n: int
+) -> None:
     folder = vectors("client", log_n)
     simulate("client_core", {"LogN": log_n}, {"VECTORS": str(folder)}, only=EXACT)
     check_vectors("client", log_n)
 
 
 @pytest.mark.full
-def test_client_core_traces(simulate, vectors) -> None:
+def test_client_core_traces(simulate: Simulate, vectors: Vectors) -> None:
     """What doc/draw_client.py draws, at N = 2^12."""
     folder = vectors("client", 12)
     traces = BUILD / "traces"

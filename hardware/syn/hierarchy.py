@@ -85,7 +85,9 @@ class Kind:
     def black_box(self) -> str:
         """Its ports alone."""
         ports = re.findall(r"^  wire .*\b(?:input|output|inout) \d+ .*$", self.body, re.M)
-        return "\n".join([self.attributes + "attribute \\blackbox 1", f"module {self.name}", *ports, "end", ""])
+        return "\n".join(
+            [self.attributes + "attribute \\blackbox 1", f"module {self.name}", *ports, "end", ""]
+        )
 
 
 class Design:
@@ -130,16 +132,24 @@ class Design:
 
     def _inlined(self, name: str) -> set[str]:
         """The inlined kinds that become one with a kind."""
-        found = {cell for cell in self.kinds[name].cells if cell in self.kinds and self.kinds[cell].module in INLINE}
+        found = {
+            cell
+            for cell in self.kinds[name].cells
+            if cell in self.kinds and self.kinds[cell].module in INLINE
+        }
         return found | {below for cell in found for below in self._inlined(cell)}
 
-    def unit(self, name: str) -> str:
-        """A kind with its inlined ones as RTLIL, its module named `top`, all others black boxes."""
-        kind, inlined = self.kinds[name], sorted(self._inlined(name))
+    def units(self, names: list[str]) -> str:
+        """Kinds with their inlined ones as RTLIL, each a module by itself named `unit0`, `unit1`, ... below `top`; others black boxes."""
+        inlined = {below for name in names for below in self._inlined(name)}
+        boxes = {below for name in names for below in self.children(name)}
+        cells = "".join(f"  attribute \\keep 1\n  cell \\unit{i} \\u{i}\n  end\n" for i in range(len(names)))
+        kinds = [(f"\\unit{i}", self.kinds[name]) for i, name in enumerate(names)]
         return "".join([
-            f"{kind.attributes}module \\top\n{kind.body}end\n",
-            *(f"{k.attributes}module {k.name}\n{k.body}end\n" for k in map(self.kinds.__getitem__, inlined)),
-            *(self.kinds[below].black_box() for below in sorted(self.children(name))),
+            f"module \\top\n{cells}end\n",
+            *(f"attribute \\keep_hierarchy 1\nmodule {name}\n{kind.body}end\n" for name, kind in kinds),
+            *(f"{k.attributes}module {k.name}\n{k.body}end\n" for k in map(self.kinds.__getitem__, sorted(inlined))),
+            *(self.kinds[below].black_box() for below in sorted(boxes)),
         ])  # fmt: skip
 
     def digest(self, name: str) -> str:
