@@ -10,7 +10,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -105,7 +105,7 @@ class _Model(Verilator):
     names: with everything in sight a model takes several times as long to compile and to run.
     """
 
-    def _build_command(self) -> list[Sequence[str]]:
+    def _build_command(self) -> list[list[str]]:
         verilate, make = super()._build_command()
         verilate = [
             word
@@ -142,7 +142,8 @@ def simulate(request: pytest.FixtureRequest) -> Simulate:
         if package is not None:
             packages[package.name] = package
             name = f"{name}-{package.parent.name}"
-        build, results = BUILD / name.replace("'", "_"), BUILD / "results" / request.node.name
+        build = BUILD / name.replace("'", "_")
+        results: Path = BUILD / "results" / request.node.name
         results.mkdir(parents=True, exist_ok=True)
         # Registers start with random bits, unless the design is large: that is code for every one of them.
         initial = "fast" if products else "unique"

@@ -58,7 +58,7 @@ def kinds_of(stored: Stored, target: Target) -> dict[str, Counts]:
     """What is kept of a design's kinds."""
     kinds = stored.get(target.name, {}).get("kinds", {})
     assert isinstance(kinds, dict)
-    return {digest: Counter(counts) for digest, counts in kinds.items()}  # type: ignore[arg-type]
+    return {digest: Counter(counts) for digest, counts in kinds.items()}
 
 
 def missing(design: Design, kept: dict[str, Counts]) -> list[tuple[Design, list[str]]]:

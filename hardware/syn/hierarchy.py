@@ -27,8 +27,10 @@ from pipe_twiddles import tables  # noqa: E402
 
 
 def source(module: str) -> str:
-    """The text of a module or package, without comments."""
-    return re.sub(r"\s+", " ", re.sub(r"//.*", "", (RTL / f"{module}.sv").read_text(encoding="utf-8")))
+    """The text of a module or package as it is synthesised: no comments, no assertions."""
+    text = re.sub(r"//.*", "", (RTL / f"{module}.sv").read_text(encoding="utf-8"))
+    text = re.sub(r"`ifndef SYNTHESIS\n(.*?)(`else\n(.*?))?`endif\n", r"\3", text, flags=re.S)
+    return re.sub(r"\s+", " ", text)
 
 
 def needed(top: str) -> list[str]:
@@ -98,7 +100,7 @@ class Kind:
 class Design:
     """The elaborated hierarchy of a module."""
 
-    def __init__(self, top: str, parameters: dict[str, int | str]) -> None:
+    def __init__(self, top: str, parameters: dict[str, int]) -> None:
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             modules = needed(top)
@@ -106,7 +108,7 @@ class Design:
                 path = RTL / f"{module}.sv"
                 (folder / path.name).write_bytes(path.read_bytes())
             if "twiddle_generator" in modules:
-                write_tables(folder, int(parameters["LogLanes"]))
+                write_tables(folder, parameters["LogLanes"])
             self._tables = b"".join(path.read_bytes() for path in sorted(folder.glob("tables*")))
             choose = "".join(f" -chparam {key} {value}" for key, value in parameters.items())
             yosys(
@@ -145,7 +147,7 @@ class Design:
         return found | {below for cell in found for below in self._inlined(cell)}
 
     def units(self, names: list[str]) -> str:
-        """RTLIL of modules `unit0`, ... below `top`: kinds with their inlined ones, all others black boxes."""
+        """RTLIL of modules `unit0`, ... below `top`: kinds with their inlined ones, others black boxes."""
         inlined = sorted({below for name in names for below in self._inlined(name)})
         boxes = sorted({below for name in names for below in self.children(name)})
         numbers, kept = range(len(names)), "attribute \\keep_hierarchy 1\n"
