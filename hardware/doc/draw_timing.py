@@ -12,21 +12,24 @@ from typing import Any
 
 WIDTH, LEFT, ROW, TOP = 1200, 130, 26, 34
 COLOURS = ("#4477aa", "#ee6677", "#228833", "#ccbb44")
-NAMES = {"digit": "input", "a": "result a", "b": "result b"}
+NAMES = {
+    "digit": "input", "key_a": "key a", "key_b": "key b", "addend_a": "addend a", "addend_b": "addend b",
+    "a": "result a", "b": "result b",
+}  # fmt: skip
 SWITCHES = 2
 
 
 def panel(trace: dict[str, Any], y: int) -> tuple[list[str], int]:
     """One row a port, one bar a polynomial, one colour a key switch; the height it takes."""
-    ports = {NAMES.get(name, name.replace("_", " ")): frames for name, frames in trace["ports"].items()}
+    ports = {label: trace["ports"][name] for name, label in NAMES.items()}
     frames = [frame for port in ports.values() for frame in port]
     start, end = min(a for a, _ in frames), max(b for _, b in frames)
     degree, slots, bottom = trace["log_n"], trace["slots"], y + TOP + ROW * len(ports)
     slot = (1 << degree) >> degree // 4
     scale = (WIDTH - LEFT - 20) / (end - start)
     title = (
-        f"L = {trace['level']}, alpha = {trace['alpha']}, N = 2^{degree}, {1 << degree // 4} lanes, as simulated: "
-        f"{SWITCHES} key switches; cycles from the first beat, a line every {slots} slots of {slot:,}"
+        f"L = {trace['level']}, alpha = {trace['alpha']}, N = 2^{degree}, {1 << degree // 4} lanes, as "
+        f"simulated: {SWITCHES} switches; cycles from the first beat, a line every {slots} slots of {slot:,}"
     )
     lines = [f'<text x="{LEFT}" y="{y + 20}">{title}</text>']
     for cycle in range(0, end - start, slots * slot):

@@ -163,8 +163,8 @@ def attempt(shape: Shape, period: int, rnd: random.Random) -> Schedule | None:
     chain: dict[Operation, int] = {}
     writes: dict[int, list[int]] = {j: [] for j in range(limbs + shape.alpha)}
 
-    # How often the first slot with room ends the looking, and how often the earliest is taken. Digits of several
-    # primes leave few ways: narrow transforms have to wait for the others, and do so in some attempts.
+    # How often the first slot with room ends the looking, and how often the earliest is taken. Digits of
+    # several primes leave few ways: narrow transforms have to wait for the others, in some attempts they do.
     soon, early = (
         (0.75, 0.8) if shape.alpha == 1 else (rnd.choice([0.9, 0.75, 0.4, 0.1]), rnd.choice([0.8, 0.3]))
     )
