@@ -10,6 +10,7 @@ from keywright._terminal import Column, Terminal
 from keywright.plan import plan_file
 from keywright.plan.calibration import Calibration, default_path
 from keywright.plan.converters.network import convert
+from keywright.plan.prediction import predict_plan
 
 from .common import CommandError, new_file, parse_bytes
 from .plan_picture import draw_frontier, draw_residency, draw_rotations
@@ -25,6 +26,7 @@ COLUMNS = [
     Column("sent_bytes", "sent", "bytes"),
     Column("client_keygen_s", "key generation", "seconds"),
     Column("predicted_s", "time", "seconds"),
+    Column("switches_s", "of it key switches", "seconds"),
     Column("relative", "of all-required", "ratio"),
     Column("max_hops", "hops", "number"),
     Column("noise_bits", "noise bits", "number"),
@@ -93,12 +95,13 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     program = _load(options)
     model, machine = _model(options)
     every = planning.STRATEGIES["all-required"].plan(program, model)
-    budget = parse_budget(options.memory, options.time, every.seconds(model))
+    whole = predict_plan(every, model).seconds
+    budget = parse_budget(options.memory, options.time, whole)
     with terminal.progress("planning", len(planning.STRATEGIES) + 1) as advance:
         planner = planning.Planner(program, model, max_hops=options.hops, report=lambda _: advance(1))
-    best = planner.best(budget)
+    best = _best(planner, budget, whole - every.seconds(model))
     plans = [strategy.plan(program, model) for strategy in planning.STRATEGIES.values()]
-    rows = [_row(plan, model, every.seconds(model)) for plan in [*plans, best]]
+    rows = [_row(plan, model, whole) for plan in [*plans, best]]
     chosen = (
         best if options.strategy == "optimal" else next(p for p in plans if p.strategy == options.strategy)
     )
@@ -109,7 +112,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
             planned = chosen if derived is None else derived.planned
             path.write_text(plan_file.to_json(planned), encoding="utf-8")
     if derived is not None:
-        rows.append(_derived_row(derived, model, every.seconds(model)))
+        rows.append(_derived_row(derived, model, whole))
     if terminal.json:
         described = _described(chosen, model)
         if derived is not None:
@@ -172,6 +175,22 @@ def parse_budget(memory: str | None, time: str | None, every: float) -> planning
     return planning.Budget(seconds=float(match[1]) * (every if match[2] == "x" else 1.0))
 
 
+def _best(planner: planning.Planner, budget: planning.Budget, beside: float) -> planning.KeyPlan:
+    """The best plan within a budget of the whole program, `beside` seconds of which no key changes.
+
+    Raises:
+        InfeasibleBudgetError: there is none.
+    """
+    if budget.seconds is None:
+        return planner.best(budget)
+    if budget.seconds <= beside:
+        raise planning.InfeasibleBudgetError(
+            f"{planner.program.name}: what is computed beside key switches takes {beside:.3f} s, the budget "
+            f"is {budget.seconds:.3f} s"
+        )
+    return planner.best(planning.Budget(seconds=budget.seconds - beside))
+
+
 def explain(plan: planning.KeyPlan, model: planning.CostModel, every: planning.KeyPlan) -> str:
     """The plan in words."""
     depths = {1: 0, 2: 0, 3: 0, 4: 0}
@@ -185,7 +204,7 @@ def explain(plan: planning.KeyPlan, model: planning.CostModel, every: planning.K
         f"{count:,} by {hops} hop{'s' * (hops > 1)}" for hops, count in depths.items() if count
     )
     bytes_saved = every.stored_bytes / max(1, plan.stored_bytes)
-    ratio = plan.seconds(model) / every.seconds(model)
+    ratio = predict_plan(plan, model).seconds / predict_plan(every, model).seconds
     text = (
         f"{len(plan.keys)} keys of {plan.stored_bytes / 1e6:,.1f} MB serve {served}: "
         f"{bytes_saved:.1f} times fewer bytes than a key for every rotation at the top level, "
@@ -276,15 +295,17 @@ def _counted(program: planning.Program) -> str:
 def _row(
     plan: planning.KeyPlan, model: planning.CostModel, every: float
 ) -> dict[str, str | int | float | None]:
-    seconds = plan.seconds(model)
+    predicted = predict_plan(plan, model)
     return {
         "name": plan.strategy,
         "keys": len(plan.keys),
         "stored_bytes": plan.stored_bytes,
         "sent_bytes": plan.stored_bytes,
         "client_keygen_s": sum(model.key_seconds(key.shape) for key in plan.keys),
-        "predicted_s": seconds,
-        "relative": seconds / every if every else 1.0,
+        "predicted_s": predicted.seconds,
+        "switches_s": predicted.switches,
+        "rest_s": predicted.rest,
+        "relative": predicted.seconds / every if every else 1.0,
         "max_hops": plan.max_hops,
         "noise_bits": round(plan.noise_bits(model), 2),
         "offered": "yes" if plan.is_quiet(model) else "no",
@@ -349,5 +370,5 @@ def _described(plan: planning.KeyPlan, model: planning.CostModel) -> dict[str, o
             for used, tree in zip(plan.program.groups, plan.hops, strict=True)
         ],
         "relinearization": {str(level): index[key] for level, key in plan.relinearization.items()},
-        "predicted_s": plan.seconds(model),
+        "predicted_s": predict_plan(plan, model).seconds,
     }

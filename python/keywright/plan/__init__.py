@@ -9,8 +9,10 @@ from .error_budget import error_budget
 from .frontier import FrontierPoint, FrontierSearch
 from .galois import Automorphism, AutomorphismGroup
 from .key_plan import Hop, KeyPlan, Masters, PlannedKey
+from .operations import Operation
 from .optimal import Budget, InfeasibleBudgetError, Optimizer
 from .planner import Planner
+from .prediction import Prediction, predict_plan
 from .program import Group, Program, ProgramError, Relinearizations, make_group
 from .strategies import STRATEGIES, Strategy
 from .strategies.policy import KeyPolicy
@@ -35,9 +37,11 @@ __all__ = [
     "KeyPolicy",
     "LowerBound",
     "Masters",
+    "Operation",
     "Optimizer",
     "PlannedKey",
     "Planner",
+    "Prediction",
     "Program",
     "ProgramError",
     "Relinearizations",
@@ -47,6 +51,7 @@ __all__ = [
     "Weights",
     "error_budget",
     "make_group",
+    "predict_plan",
     "published_bytes",
     "shapes",
     "smallest_basis",
