@@ -16,7 +16,10 @@ PAGE := target/web
 CHROMIUM ?= /usr/bin/chromium
 BINDGEN := target/bindgen/debug/keywright-bindgen
 MODULE := keywright_client_wasm
-WASM_FEATURES := --enable-bulk-memory --enable-nontrapping-float-to-int --enable-sign-ext --enable-mutable-globals \
+# Vectors of 128 bits for the expander and the samplers, in every browser since 2023. No more memory than a tab of a phone has, whatever the keys.
+WASM_MEMORY := 67108864
+WASM_FLAGS := -C target-feature=+simd128 -C link-arg=--max-memory=$(WASM_MEMORY)
+WASM_FEATURES := --enable-simd --enable-bulk-memory --enable-nontrapping-float-to-int --enable-sign-ext --enable-mutable-globals \
   --enable-reference-types --enable-multivalue
 WEB_SOURCES := $(wildcard web/client/*.json web/client/src/*.ts web/demo/*.* web/demo/src/*.ts)
 PAGES := $(wildcard README.md docs/*.md)
@@ -27,7 +30,7 @@ export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: help cortex-m4 demo build test check format-check lint types deny bare docs fuzz bench fmt lock advisories clean \
-  hw-test hw-simulate hw-full hw-syn hw-lint web web-demo web-test
+  hw-test hw-simulate hw-full hw-syn hw-lint web web-demo web-test web-bench
 .DELETE_ON_ERROR:
 
 help: ## List the recipes
@@ -89,6 +92,10 @@ web-test: build ## Test the page in Chromium (needs npm and chromium; skipped wh
 	elif ! test -x $(CHROMIUM); then echo "SKIPPED web-test: there is no $(CHROMIUM)"; \
 	else $(MAKE) web && CHROMIUM=$(CHROMIUM) node --test web/tests/*.test.mjs; fi
 
+web-bench: web ## Time the browser client in Node and Chromium beside node-seal, which is installed for this alone (needs npm and chromium)
+	npm ci --prefix web/bench --no-audit --no-fund
+	CHROMIUM=$(CHROMIUM) node web/bench/bench.mjs $(if $(OUT),--out $(OUT))
+
 cortex-m4: ## Run the thin client on an emulated Cortex-M4, beside its known answers
 	@command -v qemu-system-arm >/dev/null || { echo "qemu-system-arm is missing: Debian has it in the package qemu-system-arm"; exit 1; }
 	@rustup target list --installed | grep -qx thumbv7em-none-eabi || { echo "missing: rustup target add thumbv7em-none-eabi"; exit 1; }
@@ -133,7 +140,7 @@ advisories: $(DENY) ## Check the dependencies against the RustSec advisories (fe
 	$(DENY) --locked check advisories
 
 clean: ## Remove everything that was built
-	rm -rf target fuzz/target web/node_modules web/client/dist web/client/src/wasm $(VENV) $(HARDWARE_VENV) \
+	rm -rf target fuzz/target web/node_modules web/bench/node_modules web/client/dist web/client/src/wasm $(VENV) $(HARDWARE_VENV) \
 	  hardware/build python/keywright/_core.abi3.so .mypy_cache .ruff_cache .pytest_cache
 
 # The stamps are written last, so an interrupted recipe is run again from its start.
@@ -163,7 +170,7 @@ web/node_modules/.installed: web/package-lock.json
 
 $(PAGE)/.built: $(BINDGEN) web/node_modules/.installed $(WEB_SOURCES) $(RUST_SOURCES)
 	@rustup target list --installed | grep -qx wasm32-unknown-unknown || rustup target add wasm32-unknown-unknown
-	cargo build --locked --profile wasm -p keywright-client-wasm --target wasm32-unknown-unknown --target-dir target/wasm
+	RUSTFLAGS="$(WASM_FLAGS)" cargo build --locked --profile wasm -p keywright-client-wasm --target wasm32-unknown-unknown --target-dir target/wasm
 	rm -rf $(PAGE) web/client/src/wasm web/client/dist && mkdir -p $(PAGE)
 	$(BINDGEN) target/wasm/wasm32-unknown-unknown/wasm/$(MODULE).wasm web/client/src/wasm
 	web/node_modules/.bin/wasm-opt -O3 $(WASM_FEATURES) web/client/src/wasm/$(MODULE)_bg.wasm \

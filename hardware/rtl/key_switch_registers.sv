@@ -31,7 +31,8 @@ module key_switch_registers #(
   localparam logic [1:0] Okay = 2'b00, SlvErr = 2'b10;
   localparam logic [31:0] Identity = 32'h4b574b53;
   localparam logic [31:0] Configuration =
-      32'(LogN) | 32'(key_switch_pkg::Digits - 1) << 8 | 32'(key_switch_pkg::Slots) << 16;
+      32'(LogN) | 32'(key_switch_pkg::Limbs - 1) << 8 | 32'(key_switch_pkg::Slots) << 16 |
+      32'(key_switch_pkg::Alpha) << 24;
 
   logic [key_switch_registers_pkg::ErrorBits-1:0] error_q, cleared;
   logic write, read, word_write, write_control, write_error, known;

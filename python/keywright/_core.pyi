@@ -62,6 +62,7 @@ __all__ = [
     "inspect",
     "kernel_counts",
     "key_set_head",
+    "master_key_bytes",
     "maximum_log_qp",
     "polynomial_arithmetic",
     "presets",
@@ -424,7 +425,13 @@ class EvaluationKeys:
     ) -> EvaluationKeys: ...
     @staticmethod
     def stream(
-        path: _Path, parameters: _KeyParameters, memory: int, steps: Sequence[Sequence[KeySpec]]
+        path: _Path,
+        parameters: _KeyParameters,
+        memory: int,
+        steps: Sequence[Sequence[KeySpec]],
+        masters: MasterKeys | None = None,
+        derived: Sequence[KeySpec] = (),
+        max_hops: int = 64,
     ) -> EvaluationKeys: ...
     @property
     def streaming(self) -> dict[str, float] | None: ...
@@ -438,6 +445,8 @@ class MasterKeys:
         extra_bits: Sequence[int],
         level: int | None = None,
         conjugation: bool = False,
+        galois_elements: Sequence[int] = (),
+        special: int | None = None,
         entropy: _Bytes | None = None,
         progress: Callable[[int, int], object] | None = None,
     ) -> MasterKeys: ...
@@ -445,6 +454,8 @@ class MasterKeys:
     def parameters(self) -> _KeyParameters: ...
     @property
     def extra(self) -> list[int]: ...
+    @property
+    def shapes(self) -> list[tuple[int, int, int, int]]: ...
     @property
     def galois_elements(self) -> list[int]: ...
     @property
@@ -481,6 +492,12 @@ class Derivation:
 def derivation_tree(
     log_n: int, masters: Sequence[int], targets: Sequence[int], max_hops: int = 255
 ) -> list[tuple[int, int, int, int]]: ...
+def master_key_bytes(
+    parameters: _KeyParameters,
+    extra_bits: Sequence[int],
+    level: int | None = None,
+    special: int | None = None,
+) -> int: ...
 def maximum_log_qp(log_n: int) -> int: ...
 
 @final

@@ -7,12 +7,18 @@ use std::cell::RefCell;
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use keywright_client::{Client, ClientError, ClientParameters, Encryptor, SinkError};
+use keywright_client::{Client, ClientError, ClientParameters, Encryptor, Form, SinkError};
 
 /// Takes bytes; 0 if all is well.
 type Sink = Option<unsafe extern "C" fn(*mut c_void, *const u8, usize) -> c_int>;
 /// Gives bytes; 0 if all is well.
 type Entropy = Option<unsafe extern "C" fn(*mut c_void, *mut u8, usize) -> c_int>;
+
+/// `kw_compact`: low bits that are dropped from the coefficients of the halves.
+#[repr(C)]
+pub struct Compact {
+    dropped: [u32; 2],
+}
 
 const OK: c_int = 0;
 const ARGUMENT: c_int = -1;
@@ -97,6 +103,15 @@ unsafe fn slice<'a, T>(what: &'static str, pointer: *const T, length: usize) -> 
 unsafe fn object<'a, T>(pointer: *mut T) -> Result<&'a mut T, Failure> {
     // SAFETY: valid and unique by the caller's promise.
     unsafe { pointer.as_mut() }.ok_or(Failure::Null("the client or encryptor"))
+}
+
+/// The form that C asks for.
+///
+/// # Safety
+/// `compact` is null or valid.
+unsafe fn form(compact: *const Compact) -> Form {
+    // SAFETY: the caller's promise.
+    unsafe { compact.as_ref() }.map_or(Form::Evaluations, |compact| Form::Compact(compact.dropped))
 }
 
 /// The sink as a function.
@@ -258,33 +273,15 @@ pub unsafe extern "C" fn kw_client_encrypt(
     client: *mut Client,
     numbers: *const i64,
     count: usize,
+    compact: *const Compact,
     sink: Sink,
     context: *mut c_void,
 ) -> c_int {
     call(|| {
         // SAFETY: the caller's promise.
-        let (client, numbers) = unsafe { (object(client)?, slice("numbers", numbers, count)?) };
-        Ok(client.encrypt(numbers, &mut sink_of(sink, context)?)?)
-    })
-}
-
-/// Encrypts with the secret, in compact form.
-///
-/// # Safety
-/// As [`kw_client_generate`].
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn kw_client_encrypt_compact(
-    client: *mut Client,
-    numbers: *const i64,
-    count: usize,
-    dropped: u32,
-    sink: Sink,
-    context: *mut c_void,
-) -> c_int {
-    call(|| {
-        // SAFETY: the caller's promise.
-        let (client, numbers) = unsafe { (object(client)?, slice("numbers", numbers, count)?) };
-        Ok(client.encrypt_compact(numbers, dropped, &mut sink_of(sink, context)?)?)
+        let (client, numbers, form) =
+            unsafe { (object(client)?, slice("numbers", numbers, count)?, form(compact)) };
+        Ok(client.encrypt(numbers, form, &mut sink_of(sink, context)?)?)
     })
 }
 
@@ -362,33 +359,14 @@ pub unsafe extern "C" fn kw_encryptor_encrypt(
     encryptor: *mut Encryptor,
     numbers: *const i64,
     count: usize,
+    compact: *const Compact,
     sink: Sink,
     context: *mut c_void,
 ) -> c_int {
     call(|| {
         // SAFETY: the caller's promise.
-        let (encryptor, numbers) = unsafe { (object(encryptor)?, slice("numbers", numbers, count)?) };
-        Ok(encryptor.encrypt(numbers, &mut sink_of(sink, context)?)?)
-    })
-}
-
-/// Encrypts with the public key, in compact form.
-///
-/// # Safety
-/// As [`kw_client_generate`].
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn kw_encryptor_encrypt_compact(
-    encryptor: *mut Encryptor,
-    numbers: *const i64,
-    count: usize,
-    dropped0: u32,
-    dropped1: u32,
-    sink: Sink,
-    context: *mut c_void,
-) -> c_int {
-    call(|| {
-        // SAFETY: the caller's promise.
-        let (encryptor, numbers) = unsafe { (object(encryptor)?, slice("numbers", numbers, count)?) };
-        Ok(encryptor.encrypt_compact(numbers, [dropped0, dropped1], &mut sink_of(sink, context)?)?)
+        let (encryptor, numbers, form) =
+            unsafe { (object(encryptor)?, slice("numbers", numbers, count)?, form(compact)) };
+        Ok(encryptor.encrypt(numbers, form, &mut sink_of(sink, context)?)?)
     })
 }

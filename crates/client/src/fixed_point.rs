@@ -78,6 +78,40 @@ impl Layout {
     }
 }
 
+impl Layout {
+    /// Calls `visit` with every number below `count` and its coefficient. A part that is full is visited in squares of eight by eight numbers that
+    /// lie in eight runs, and so do their coefficients: each run is one line of a cache.
+    #[inline(always)]
+    pub(crate) fn visit(self, log_n: u32, count: usize, mut visit: impl FnMut(usize, usize)) {
+        const REVERSED: [usize; 8] = [0, 4, 2, 6, 1, 5, 3, 7];
+        let Self::Slots { log_slots, .. } = self else {
+            return (0..count).for_each(|index| visit(index, index));
+        };
+        let gap = log_n - 1 - log_slots;
+        for part in 0..2 {
+            let (first, place) = (part << log_slots, part << (log_n - 1));
+            let count = count.saturating_sub(first).min(1 << log_slots);
+            if count < 1 << log_slots || log_slots < 6 {
+                for slot in 0..count {
+                    visit(first + slot, place + (reversed(slot, log_slots) << gap));
+                }
+                continue;
+            }
+            // A slot is `high`, `middle`, `low` of 3, log_slots - 6 and 3 bits; its place is the same reversed.
+            let top = log_slots - 3;
+            for middle in 0..1usize << (log_slots - 6) {
+                let (slots, places) = (first + (middle << 3), reversed(middle, log_slots - 6) << 3);
+                for (high, last) in REVERSED.into_iter().enumerate() {
+                    for (low, initial) in REVERSED.into_iter().enumerate() {
+                        let reversed = initial << top | places | last;
+                        visit(slots + (high << top) + low, place + (reversed << gap));
+                    }
+                }
+            }
+        }
+    }
+}
+
 fn reversed(value: usize, bits: u32) -> usize {
     if bits == 0 { 0 } else { value.reverse_bits() >> (usize::BITS - bits) }
 }
@@ -91,6 +125,10 @@ pub struct FixedPoint {
     scale: u64,
     fraction_bits: u32,
     max: i64,
+    /// `D / 2^t` and `f - t`, for the largest `t` that leaves both integers.
+    reduced: (u64, u32),
+    /// Whether the product of a legal number and the reduced scale, and half a unit, is below `2^63`.
+    narrow: bool,
 }
 
 impl FixedPoint {
@@ -106,7 +144,11 @@ impl FixedPoint {
         in_range("smallest prime of a client", modulus, 8 * GAUSSIAN_BOUND as u64, u64::MAX)?;
         let largest = (u128::from(modulus / 4) << fraction_bits) / u128::from(scale);
         in_range("largest number of a client", max as u64, 1, largest.min(i64::MAX as u128) as u64)?;
-        Ok(Self { scale, fraction_bits, max })
+        let common = scale.trailing_zeros().min(fraction_bits);
+        let reduced = (scale >> common, fraction_bits - common);
+        let half = (1u128 << reduced.1) >> 1;
+        let narrow = (max as u128 * u128::from(reduced.0) + half) >> 63 == 0;
+        Ok(Self { scale, fraction_bits, max, reduced, narrow })
     }
 
     /// `D`: the coefficient of the number 1.
@@ -127,8 +169,12 @@ impl FixedPoint {
     /// The coefficient of a legal number.
     #[inline(always)]
     pub fn coefficient(&self, number: i64) -> i64 {
-        let half = (1i128 << self.fraction_bits) >> 1;
-        ((i128::from(number) * i128::from(self.scale) + half) >> self.fraction_bits) as i64
+        let (scale, shift) = self.reduced;
+        let half = (1i64 << shift) >> 1;
+        if self.narrow {
+            return (number * scale as i64 + half) >> shift;
+        }
+        ((i128::from(number) * i128::from(scale) + i128::from(half)) >> shift) as i64
     }
 
     /// Refuses numbers out of range. Its time depends on their count alone, unless one is refused.
@@ -136,11 +182,12 @@ impl FixedPoint {
     /// # Errors
     /// [`ClientError::NumberRange`].
     pub fn require_legal<T: Numbers + ?Sized>(&self, numbers: &T) -> Result<(), ClientError> {
-        let outside = |x: i64| x > self.max || x < -self.max;
-        let bad = (0..numbers.count()).fold(false, |bad, i| bad | outside(numbers.at(i)));
-        if !bad {
+        // A legal number has no sign in `max - x` or `max + x`; as max < 2^59, another one has, wrapped or not.
+        let signs = |x: i64| self.max.wrapping_sub(x) | self.max.wrapping_add(x);
+        if (0..numbers.count()).fold(0, |all, i| all | signs(numbers.at(i))) >= 0 {
             return Ok(());
         }
+        let outside = |x: i64| x > self.max || x < -self.max;
         let index = (0..numbers.count()).position(|i| outside(numbers.at(i))).unwrap_or(0);
         Err(ClientError::NumberRange { index, max: self.max, fraction_bits: self.fraction_bits })
     }

@@ -90,7 +90,7 @@ mod _core {
     #[pymodule_export]
     use crate::linear_transform::PyLinearTransform;
     #[pymodule_export]
-    use crate::master_keys::{PyDerivation, PyMasterKeys, derivation_tree, maximum_log_qp};
+    use crate::master_keys::{PyDerivation, PyMasterKeys, derivation_tree, master_key_bytes, maximum_log_qp};
     #[pymodule_export]
     use crate::parameters::{PyParameters, presets};
     #[pymodule_export]

@@ -30,6 +30,7 @@ COLUMNS = [
     Column("relative", "of all-required", "ratio"),
     Column("max_hops", "hops", "number"),
     Column("noise_bits", "noise bits", "number"),
+    Column("offered", "within budget"),
     Column("gap", "gap", "number"),
 ]
 
@@ -75,7 +76,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="calibration to predict times with (default: the one of keywright calibrate)",
     )
     parser.add_argument("--out", type=Path, help="file for the plan, for keywright keygen --plan (.json)")
-    parser.add_argument("--noise", type=float, help="most noise bits of a plan (default: no bound)")
+    parser.add_argument(
+        "--noise",
+        type=float,
+        help="most noise bits of a plan (default: those of the program, or as much as an encryption has, and "
+        "an eighth of the precision of its bootstraps)",
+    )
     parser.add_argument("--picture", type=Path, help="memory against time (.png or .svg)")
     parser.add_argument("--rotations", type=Path, help="rotation table of the plan (.png or .svg)")
     parser.add_argument("--residency", type=Path, help="which keys are needed when (.png or .svg)")
@@ -87,8 +93,6 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         if picture is not None:
             require_picture(picture)
     program = _load(options)
-    if options.noise is not None:
-        program = replace(program, noise_bits=options.noise)
     model, machine = _model(options)
     every = planning.STRATEGIES["all-required"].plan(program, model)
     whole = predict_plan(every, model).seconds
@@ -101,10 +105,12 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     chosen = (
         best if options.strategy == "optimal" else next(p for p in plans if p.strategy == options.strategy)
     )
+    planner.require_quiet(chosen)
+    derived = None if options.derived is None else _derive(chosen, model, options.derived)
     if options.out is not None:
         with new_file(options.out) as path:
-            path.write_text(plan_file.to_json(chosen), encoding="utf-8")
-    derived = None if options.derived is None else _derive(chosen, model, options.derived)
+            planned = chosen if derived is None else derived.planned
+            path.write_text(plan_file.to_json(planned), encoding="utf-8")
     if derived is not None:
         rows.append(_derived_row(derived, model, whole))
     if terminal.json:
@@ -243,6 +249,7 @@ def _derived_row(
         "sent_bytes": derived.sent_bytes,
         "client_keygen_s": derived.client_seconds,
         "noise_bits": round(derived.noise_bits, 2),
+        "offered": "yes",
         "gap": None,
     }
 
@@ -272,9 +279,13 @@ def _load(options: argparse.Namespace) -> planning.Program:
             raise CommandError(
                 f"{path} has {path.stat().st_size} bytes; a program may have {MAX_PROGRAM_BYTES}"
             )
-        return planning.Program.from_json(path.read_text(encoding="utf-8", errors="replace"))
-    compiled = compile_model(path, options.calibration, options.preset)
-    return convert(compiled.program, compiled.parameters, path.stem, compiled.plans)
+        program = planning.Program.from_json(path.read_text(encoding="utf-8", errors="replace"))
+        budget = planning.error_budget() if program.noise_bits is None else program.noise_bits
+    else:
+        compiled = compile_model(path, options.calibration, options.preset)
+        program = convert(compiled.program, compiled.parameters, path.stem, compiled.plans)
+        budget = planning.error_budget(compiled.plans)
+    return replace(program, noise_bits=budget if options.noise is None else options.noise)
 
 
 def _counted(program: planning.Program) -> str:
@@ -298,6 +309,7 @@ def _row(
         "relative": predicted.seconds / every if every else 1.0,
         "max_hops": plan.max_hops,
         "noise_bits": round(plan.noise_bits(model), 2),
+        "offered": "yes" if plan.is_quiet(model) else "no",
         "gap": None if plan.gap is None else round(plan.gap, 4),
     }
 

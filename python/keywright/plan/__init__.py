@@ -5,9 +5,10 @@ from .bound import LowerBound
 from .chain import Chain, Shape, published_bytes, shapes
 from .cost import DEFAULT_WEIGHTS, CostModel, SwitchCost, Weights
 from .derived import DerivationPlanner, DerivedKeys
+from .error_budget import error_budget
 from .frontier import FrontierPoint, FrontierSearch
 from .galois import Automorphism, AutomorphismGroup
-from .key_plan import Hop, KeyPlan, PlannedKey
+from .key_plan import Hop, KeyPlan, Masters, PlannedKey
 from .operations import Operation
 from .optimal import Budget, InfeasibleBudgetError, Optimizer
 from .planner import Planner
@@ -35,6 +36,7 @@ __all__ = [
     "KeyPlan",
     "KeyPolicy",
     "LowerBound",
+    "Masters",
     "Operation",
     "Optimizer",
     "PlannedKey",
@@ -47,6 +49,7 @@ __all__ = [
     "Strategy",
     "SwitchCost",
     "Weights",
+    "error_budget",
     "make_group",
     "predict_plan",
     "published_bytes",

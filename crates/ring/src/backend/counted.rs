@@ -54,6 +54,11 @@ impl NttPlan for CountedPlan {
         self.plan.forward(limb, upcoming);
     }
 
+    fn forward_small(&self, values: &[i64], limb: &mut [u64], upcoming: &[u64]) {
+        count(Counter::Transforms, self.wide, limb.len());
+        self.plan.forward_small(values, limb, upcoming);
+    }
+
     fn inverse(&self, limb: &mut [u64]) {
         count(Counter::Transforms, self.wide, limb.len());
         self.plan.inverse(limb);
@@ -170,6 +175,11 @@ impl Backend for Counted {
         self.0.expand_uniform(seed, id, m, out);
     }
 
+    fn expand_part(&self, seed: &Seed, id: StreamId, m: &Modulus, start: usize, out: &mut [u64]) {
+        count(Counter::Expansions, !m.is_narrow(), out.len());
+        self.0.expand_part(seed, id, m, start, out);
+    }
+
     fn key_stream(&self, key: &[u32; 16], first: u64, out: &mut [u64]) {
         self.0.key_stream(key, first, out);
     }
@@ -188,5 +198,13 @@ impl Backend for Counted {
 
     fn add_bytes(&self, planes: &[&[u8]], sums: &mut [u16]) {
         self.0.add_bytes(planes, sums);
+    }
+
+    fn fold_sums(&self, m: &Modulus, high: &[&[u16]], sums: &mut [u64]) {
+        self.0.fold_sums(m, high, sums);
+    }
+
+    fn write_planes(&self, words: &[u64], low: &mut [u8], high: &mut [&mut [u8]]) {
+        self.0.write_planes(words, low, high);
     }
 }
