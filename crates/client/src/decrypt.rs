@@ -3,7 +3,7 @@
 use crate::compact_form::CompactForm;
 use crate::engine::{Engine, wipe};
 use crate::error::{in_range, require_len};
-use crate::fixed_point::Descale;
+use crate::fixed_point::{Descale, Written};
 use crate::frame::{Kind, Object, Reader, packed_len, unpack_canonical};
 use crate::{ClientError, ClientParameters, Layout, Word};
 
@@ -118,10 +118,12 @@ impl<'b> Answer<'b> {
             let (found, expected) = (numbers.len(), parameters.capacity());
             return Err(ClientError::Length { what: "numbers to decrypt (at most)", found, expected });
         }
-        let descale = Descale::new(self.scale_bits, parameters.fixed_point().fraction_bits())?;
+        let width = parameters.modulus().bits();
+        let descale = Descale::new(self.scale_bits, parameters.fixed_point().fraction_bits(), width)?;
         let result = self.coefficients(engine, secret, limb, other);
         if result.is_ok() {
-            parameters.layout().visit(parameters.log_n(), numbers.len(), |index, position| {
+            let (log_n, count) = (parameters.log_n(), numbers.len());
+            parameters.layout().visit(log_n, count, Written::Numbers, |index, position| {
                 numbers[index] = descale.number(centred(engine.modulus(), limb[position].to_u64()));
             });
         }

@@ -10,6 +10,7 @@ use keywright_ring::sampling::{SecretRng, gaussian, ternary};
 use crate::compact_form::{Dropped, body_bytes, descriptor, put_coefficients, require_dropped};
 use crate::engine::{BLOCK, Engine, residue, wipe};
 use crate::error::{in_range, require_len};
+use crate::fixed_point::Written;
 use crate::frame::{Fields, Kind, ObjectWriter, values};
 use crate::key::{ENCRYPTION, PublicKey, sub_uniform};
 use crate::{ClientError, ClientParameters, Layout, Numbers, Sink, Word};
@@ -54,9 +55,10 @@ pub fn encrypt<E: Engine, T: Numbers + ?Sized>(
         engine.lift(signs, part);
     }
     engine.forward(mask);
-    let result = halves
-        .first(numbers, rng, limb, |acc| key.b.mul_add(engine, acc, mask))
-        .and_then(|()| halves.second(rng, limb, |acc| key.a.mul_add(engine, acc, mask)));
+    let result =
+        halves.half(Some(numbers), rng, limb, |start, acc| key.b.mul_add(engine, start, acc, mask)).and_then(
+            |()| halves.half(None::<&T>, rng, limb, |start, acc| key.a.mul_add(engine, start, acc, mask)),
+        );
     // With the ciphertext, it gives the message away.
     wipe(mask);
     result?;
@@ -83,7 +85,9 @@ pub fn encrypt_symmetric<E: Engine, T: Numbers + ?Sized>(
     require_len("residues of a secret", secret.len(), engine.n())?;
     let seed = rng.public_seed();
     let mut halves = Halves::start(engine, parameters, form, Some(&seed), sink)?;
-    halves.first(numbers, rng, limb, |acc| sub_uniform(engine, &seed, ENCRYPTION, secret, acc))?;
+    halves.half(Some(numbers), rng, limb, |start, acc| {
+        sub_uniform(engine, &seed, ENCRYPTION, start, secret, acc);
+    })?;
     halves.finish()
 }
 
@@ -152,71 +156,69 @@ impl<'a, 's, E: Engine> Halves<'a, 's, E> {
         Ok(Self { engine, parameters, form, object })
     }
 
-    /// Writes the sum of a product, which `multiply` adds to evaluations, an error, and the numbers.
-    fn first<T: Numbers + ?Sized>(
+    /// Writes the sum of a product, an error and, in the first half, the numbers. `multiply` adds to some evaluations, from a given one on, those of the product.
+    fn half<T: Numbers + ?Sized>(
         &mut self,
-        numbers: &T,
+        numbers: Option<&T>,
         rng: &mut SecretRng,
         limb: &mut [E::Word],
-        multiply: impl FnOnce(&mut [E::Word]),
-    ) -> Result<(), ClientError> {
-        let (q, format) = (self.engine.modulus().value(), self.parameters.fixed_point());
-        let (layout, log_n) = (self.parameters.layout(), self.engine.log_n());
-        self.half(layout, 0, rng, limb, multiply, |limb| {
-            layout.visit(log_n, numbers.count(), |index, position| {
-                let coefficient = format.coefficient(numbers.at(index));
-                // Below 2q, and back without a branch.
-                let sum = limb[position].to_u64() + residue(q, coefficient);
-                limb[position] = E::Word::from_u64(sum.min(sum.wrapping_sub(q)));
-            });
-        })
-    }
-
-    /// Writes the sum of a product and an error.
-    fn second(
-        &mut self,
-        rng: &mut SecretRng,
-        limb: &mut [E::Word],
-        multiply: impl FnOnce(&mut [E::Word]),
-    ) -> Result<(), ClientError> {
-        self.half(Layout::Coefficients, 1, rng, limb, multiply, |_| ())
-    }
-
-    fn half(
-        &mut self,
-        layout: Layout,
-        number: usize,
-        rng: &mut SecretRng,
-        limb: &mut [E::Word],
-        multiply: impl FnOnce(&mut [E::Word]),
-        add: impl FnOnce(&mut [E::Word]),
+        multiply: impl Fn(usize, &mut [E::Word]),
     ) -> Result<(), ClientError> {
         let engine = self.engine;
+        let (log_n, q) = (engine.log_n(), engine.modulus().value());
+        let (format, layout) = (self.parameters.fixed_point(), self.parameters.layout());
         let mut errors = values();
         match self.form {
             Form::Evaluations => {
+                if let Some(numbers) = numbers {
+                    let count = numbers.count();
+                    if count < limb.len() {
+                        limb.fill(E::Word::default());
+                    }
+                    // Signed, and small enough for a word: at most a quarter of the modulus.
+                    layout.visit(log_n, count, Written::Coefficients, |index, position| {
+                        limb[position] = E::Word::from_u64(format.coefficient(numbers.at(index)) as u64);
+                    });
+                }
                 for part in limb.chunks_mut(BLOCK) {
                     let errors = &mut errors[..part.len()];
                     gaussian(rng, errors);
+                    if numbers.is_some() {
+                        errors.iter_mut().zip(&*part).for_each(|(sum, word)| *sum += word.to_i64());
+                    }
                     engine.lift(errors, part);
                 }
-                add(limb);
                 engine.forward(limb);
-                multiply(limb);
-                // What is left in `limb` is what was sent.
-                self.object.residues(engine.modulus().bits(), limb)
+                let result = limb.chunks_mut(BLOCK).enumerate().try_for_each(|(number, part)| {
+                    multiply(number * BLOCK, part);
+                    self.object.residues(engine.modulus().bits(), part)
+                });
+                // Of a whole half, what is left in it is what was sent.
+                if result.is_err() {
+                    wipe(limb);
+                }
+                result
             }
             Form::Compact(dropped) => {
                 limb.fill(E::Word::default());
-                multiply(limb);
+                multiply(0, limb);
                 engine.inverse(limb);
                 for part in limb.chunks_mut(BLOCK) {
                     let errors = &mut errors[..part.len()];
                     gaussian(rng, errors);
                     engine.lift_add(errors, part);
                 }
-                add(limb);
-                let result = put_coefficients(&mut self.object, engine, layout, dropped[number], limb);
+                if let Some(numbers) = numbers {
+                    layout.visit(log_n, numbers.count(), Written::Coefficients, |index, position| {
+                        let coefficient = residue(q, format.coefficient(numbers.at(index)));
+                        // Below 2q, and back without a branch.
+                        let sum = limb[position].to_u64() + coefficient;
+                        limb[position] = E::Word::from_u64(sum.min(sum.wrapping_sub(q)));
+                    });
+                }
+                let (layout, dropped) =
+                    if numbers.is_some() { (layout, dropped[0]) } else { (Layout::Coefficients, dropped[1]) };
+                let result = put_coefficients(&mut self.object, engine, layout, dropped, limb);
                 // Dropped bits and coefficients are in it.
                 wipe(limb);
                 result

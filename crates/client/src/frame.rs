@@ -319,7 +319,7 @@ pub(crate) fn seed_of(reader: &mut Reader<'_>, what: &'static str) -> Result<See
 }
 
 /// Residues packed between two writes.
-const STAGED: usize = 8 * CHUNK;
+const STAGED: usize = if BLOCK < 8 * CHUNK { BLOCK } else { 8 * CHUNK };
 /// Their bytes at the largest width.
 const STAGING: usize = STAGED / 8 * 61;
 
@@ -407,7 +407,8 @@ pub(crate) fn unpack_canonical<W: Word>(
 ) -> Result<(), ClientError> {
     unpack(modulus.bits(), packed, 0, out);
     let q = modulus.value();
-    if !out.iter().fold(false, |bad, residue| bad | (residue.to_u64() >= q)) {
+    // Above the modulus there is a borrow: residues have at most 61 bits.
+    if out.iter().fold(0, |signs, residue| signs | (q - 1).wrapping_sub(residue.to_u64())) >> 63 == 0 {
         return Ok(());
     }
     let index = out.iter().position(|residue| residue.to_u64() >= q).unwrap_or(0);

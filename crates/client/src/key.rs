@@ -3,7 +3,7 @@
 use keywright_ring::sampling::{SecretRng, gaussian, sparse_ternary, ternary};
 use keywright_ring::{Seed, StreamId};
 use keywright_rlwe::{ENCRYPTION_STREAM, PUBLIC_KEY_STREAM, SecretDistribution};
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::Zeroizing;
 
 use crate::engine::{BLOCK, CHUNK, Engine};
 use crate::error::require_len;
@@ -155,14 +155,15 @@ impl<'k, W: Word> PublicKey<'k, W> {
 }
 
 impl<W: Word> Half<'_, W> {
-    /// `acc += half * other`.
-    pub(crate) fn mul_add<E: Engine<Word = W>>(&self, engine: &E, acc: &mut [W], other: &[W]) {
+    /// `acc += half * other` for some evaluations from `start` on, a multiple of [`CHUNK`]. `half` and `other` are whole.
+    pub(crate) fn mul_add<E: Engine<Word = W>>(&self, engine: &E, start: usize, acc: &mut [W], other: &[W]) {
+        let other = &other[start..start + acc.len()];
         if let Self::Residues(residues) = self {
-            return engine.mul_add(acc, residues, other);
+            return engine.mul_add(acc, &residues[start..start + other.len()], other);
         }
         let mut chunk = [W::default(); CHUNK];
         for (number, (acc, other)) in acc.chunks_mut(CHUNK).zip(other.chunks(CHUNK)).enumerate() {
-            let start = number * CHUNK;
+            let start = start + number * CHUNK;
             match self {
                 Self::Packed(bytes) => unpack(engine.modulus().bits(), bytes, start, &mut chunk),
                 Self::Seeded(seed) => engine.uniform(seed, PUBLIC_KEY, start, &mut chunk),
@@ -198,24 +199,25 @@ pub fn make_public_key<E: Engine>(
         engine.lift(errors, part);
     }
     engine.forward(b);
-    sub_uniform(engine, &seed, PUBLIC_KEY, secret, b);
+    sub_uniform(engine, &seed, PUBLIC_KEY, 0, secret, b);
     Ok(seed)
 }
 
-/// `acc -= a secret` for the uniform `a` of a stream.
+/// `acc -= a secret` for the uniform `a` of a stream, for some evaluations from `start` on, a multiple of [`CHUNK`]. `secret` is whole.
 pub(crate) fn sub_uniform<E: Engine>(
     engine: &E,
     seed: &Seed,
     id: StreamId,
+    start: usize,
     secret: &[E::Word],
     acc: &mut [E::Word],
 ) {
-    let mut chunk = [E::Word::default(); CHUNK];
-    for (number, (acc, secret)) in acc.chunks_mut(CHUNK).zip(secret.chunks(CHUNK)).enumerate() {
-        engine.uniform(seed, id, number * CHUNK, &mut chunk);
-        engine.mul_sub(acc, &chunk, secret);
+    let mut chunk = [E::Word::default(); BLOCK];
+    for (number, (acc, secret)) in acc.chunks_mut(BLOCK).zip(secret[start..].chunks(BLOCK)).enumerate() {
+        let (chunk, secret) = (&mut chunk[..acc.len()], &secret[..acc.len()]);
+        engine.uniform(seed, id, start + number * BLOCK, chunk);
+        engine.mul_sub(acc, chunk, secret);
     }
-    chunk.zeroize();
 }
 
 /// Writes a public key at `q_0`: an object of the server's ring with one prime.

@@ -271,7 +271,7 @@ impl KeyStream {
         lift_bytes(&engine, &making.errors, limb);
         engine.forward(limb);
         secrets.target(&engine, target, scratch);
-        sub_uniform(&engine, &making.seed, stream_id(spec.element, row, prime), target, limb);
+        sub_uniform(&engine, &making.seed, stream_id(spec.element, row, prime), 0, target, limb);
         if digits[row].contains(&prime) {
             // P s' at the primes of the digit.
             secrets.source(&engine, scratch);

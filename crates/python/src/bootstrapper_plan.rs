@@ -6,12 +6,14 @@ use keywright_circuits::bootstrapping::{
     BOOTSTRAP_PRESETS, BootstrapperLiteral, BootstrapperPlan, Digits, FactorPlan, Iterations, KeyBudget,
     KeyDesign, KeyGroup, KeyLevels, Order, Values, bootstrap_preset,
 };
+use keywright_client::server;
 use keywright_rlwe::{KeySpec, Parameters};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::arithmetic::named;
 use crate::array::log_slots;
+use crate::client_parameters::PyClientParameters;
 use crate::errors::{Failure, Refusal};
 use crate::key_parameters::KeyParameters;
 use crate::key_spec::PyKeySpec;
@@ -363,6 +365,18 @@ impl PyBootstrapperPlan {
     /// `KeyGenerator.evaluation_keys` or, if they are not to be in memory all at once, `save_evaluation_keys`.
     fn required_keys(&self) -> Vec<PyKeySpec> {
         self.plan.required_keys().into_iter().map(|spec| self.key(spec)).collect()
+    }
+
+    /// What thin clients of `Bootstrapper.bootstrap_coefficients` have to know: numbers of at most 1, at the scale and in the places from which it takes
+    /// coefficients.
+    ///
+    /// Args:
+    ///     fraction_bits: bits of a number after the point.
+    ///
+    /// Raises:
+    ///     ParameterError: more fraction bits than the scale has.
+    fn client_parameters(&self, fraction_bits: u32) -> Result<PyClientParameters, Failure> {
+        Ok(PyClientParameters(server::client_parameters(&self.parameters.0, &self.plan, fraction_bits)?))
     }
 
     /// The key switches of one bootstrapping that can be made in more than one way, in the order of the stages: stage, form ("whole", "baby"

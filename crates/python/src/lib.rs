@@ -18,6 +18,9 @@ mod bootstrapper;
 mod bootstrapper_plan;
 mod chem;
 mod ciphertext;
+mod client;
+mod client_keys;
+mod client_parameters;
 mod decryptor;
 mod encryption_pool;
 mod encryptor;
@@ -69,6 +72,12 @@ mod _core {
     use crate::chem::{PyChemDistinguisher, PyChemEncryptor};
     #[pymodule_export]
     use crate::ciphertext::PyCiphertext;
+    #[pymodule_export]
+    use crate::client::{PyClient, PyClientEncryptor};
+    #[pymodule_export]
+    use crate::client_keys::PyClientKeyStream;
+    #[pymodule_export]
+    use crate::client_parameters::PyClientParameters;
     #[pymodule_export]
     use crate::decryptor::PyDecryptor;
     #[pymodule_export]

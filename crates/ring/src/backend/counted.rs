@@ -170,9 +170,9 @@ impl Backend for Counted {
         self.0.inner_product(m, digits, b, a, out_b, out_a);
     }
 
-    fn expand_uniform(&self, seed: &Seed, id: StreamId, m: &Modulus, out: &mut [u64]) {
+    fn expand_part(&self, seed: &Seed, id: StreamId, m: &Modulus, start: usize, out: &mut [u64]) {
         count(Counter::Expansions, !m.is_narrow(), out.len());
-        self.0.expand_uniform(seed, id, m, out);
+        self.0.expand_part(seed, id, m, start, out);
     }
 
     fn expand_part(&self, seed: &Seed, id: StreamId, m: &Modulus, start: usize, out: &mut [u64]) {
