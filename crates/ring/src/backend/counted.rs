@@ -175,11 +175,6 @@ impl Backend for Counted {
         self.0.expand_part(seed, id, m, start, out);
     }
 
-    fn expand_part(&self, seed: &Seed, id: StreamId, m: &Modulus, start: usize, out: &mut [u64]) {
-        count(Counter::Expansions, !m.is_narrow(), out.len());
-        self.0.expand_part(seed, id, m, start, out);
-    }
-
     fn key_stream(&self, key: &[u32; 16], first: u64, out: &mut [u64]) {
         self.0.key_stream(key, first, out);
     }
