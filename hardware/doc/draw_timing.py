@@ -8,6 +8,7 @@ TRACE is a `trace.json` of the test `matches_the_rust_engine`, below hardware/bu
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 WIDTH, LEFT, ROW, TOP = 1200, 130, 26, 34
 COLOURS = ("#4477aa", "#ee6677", "#228833", "#ccbb44")
@@ -18,7 +19,7 @@ NAMES = {
 SWITCHES = 2
 
 
-def panel(trace: dict, y: int) -> tuple[list[str], int]:
+def panel(trace: dict[str, Any], y: int) -> tuple[list[str], int]:
     """One row a port, one bar a polynomial, one colour a key switch; the height it takes."""
     ports = {label: trace["ports"][name] for name, label in NAMES.items()}
     frames = [frame for port in ports.values() for frame in port]

@@ -24,9 +24,9 @@ LISTS = {
 def operands(q: int, count: int) -> Iterable[tuple[int, int]]:
     """All pairs of residues if these are at most `count`; otherwise corners and random ones."""
     if q * q <= count:
-        return itertools.product(range(q), repeat=2)
+        return itertools.product(range(q), range(q))
     corners = [0, 1, 2, q // 2, q // 2 + 1, q - 2, q - 1]
-    pairs = list(itertools.product(corners, repeat=2))
+    pairs = list(itertools.product(corners, corners))
     return pairs + [(random.randrange(q), random.randrange(q)) for _ in range(count - len(pairs))]
 
 

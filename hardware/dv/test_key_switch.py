@@ -4,12 +4,13 @@ import os
 import random
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import axi
 import cocotb
 import pytest
 from cocotb.triggers import FallingEdge
-from conftest import Simulate
+from conftest import CheckVectors, Simulate, Vectors
 from key_switch_bench import (
     CONTROL,
     CYCLES,
@@ -24,11 +25,11 @@ from key_switch_bench import (
     run,
 )
 from key_switch_schedule import Shape
-from key_switching import random_switch, switch_from, switched
+from key_switching import Switch, random_switch, switch_from, switched
 
 
 @cocotb.test()
-async def switches_one_after_another(dut) -> None:
+async def switches_one_after_another(dut: Any) -> None:
     """Random words and corner values; a result every period of the schedule, counted."""
     bench = Bench(dut)
     await bench.start()
@@ -44,7 +45,7 @@ async def switches_one_after_another(dut) -> None:
 
 
 @cocotb.test()
-async def waits_for_every_port(dut) -> None:
+async def waits_for_every_port(dut: Any) -> None:
     """Each port in turn is slow while the others are not, then all of them a little."""
     bench = Bench(dut)
     await bench.start()
@@ -71,7 +72,7 @@ async def waits_for_every_port(dut) -> None:
     assert await axi.read(dut, DONE) == (len(expected), axi.OKAY)
 
 
-async def cut(bench: Bench, switches: list, cycles: int, by_pin: bool) -> None:
+async def cut(bench: Bench, switches: list[Switch], cycles: int, by_pin: bool) -> None:
     """Begins some switches and resets after that many cycles."""
     for switch in switches:
         bench.queue(switch)
@@ -91,7 +92,7 @@ async def cut(bench: Bench, switches: list, cycles: int, by_pin: bool) -> None:
 
 
 @cocotb.test()
-async def forgets_everything_at_a_reset(dut) -> None:
+async def forgets_everything_at_a_reset(dut: Any) -> None:
     """Before, in and between frames, and while a port waits; what follows is as after the first reset."""
     bench = Bench(dut)
     await bench.start()
@@ -111,7 +112,7 @@ async def forgets_everything_at_a_reset(dut) -> None:
 
 
 @cocotb.test()
-async def forgets_everything_in_every_slot(dut) -> None:
+async def forgets_everything_in_every_slot(dut: Any) -> None:
     """A reset in every slot of a switch's two frames, by pin and register in turn."""
     bench = Bench(dut)
     await bench.start()
@@ -152,7 +153,7 @@ def bit(kind: str, port: str) -> int:
     return ERRORS.index(f"range_{port.partition('_')[0]}" if kind == "range" else kind)
 
 
-async def refuse(dut, faults: list[tuple[str, str]]) -> None:
+async def refuse(dut: Any, faults: list[tuple[str, str]]) -> None:
     """One faulty switch after another, a good one after every third, and two good ones at the end.
 
     Each fault sets its sticky bit and no other one, refuses that switch's results alone, and stops nothing.
@@ -162,14 +163,15 @@ async def refuse(dut, faults: list[tuple[str, str]]) -> None:
     switch = random_switch(bench.shape, bench.lanes**4)
     level = bench.shape.level
     plan: list[tuple[str, str] | None] = []
-    for i, one in enumerate(faults, 1):
-        plan += [one, None] if i % 3 == 0 else [one]
+    for i, each_fault in enumerate(faults, 1):
+        plan += [each_fault, None] if i % 3 == 0 else [each_fault]
     plan += [None, None]
+    good: dict[str, list[list[int]]] = {}
     for one in plan:
         good = bench.queue(switch, fault(*one, random.choice([level - 1, level + 1])) if one else None)
     await bench.finish(len(plan))
     value, _ = await axi.read(dut, ERROR)
-    assert value == sum({1 << bit(*one) for one in faults})
+    assert value == sum({1 << bit(*each_fault) for each_fault in faults})
     for name in OUTPUTS:
         each = len(bench.results[name]) // len(plan)
         for i, one in enumerate(plan):
@@ -198,7 +200,7 @@ async def refuse(dut, faults: list[tuple[str, str]]) -> None:
 
 
 @cocotb.test()
-async def refuses_what_is_wrong(dut) -> None:
+async def refuses_what_is_wrong(dut: Any) -> None:
     """Every kind of fault, each on some port."""
     await refuse(
         dut,
@@ -214,14 +216,14 @@ async def refuses_what_is_wrong(dut) -> None:
 
 
 @cocotb.test()
-async def refuses_every_fault_on_every_port(dut) -> None:
+async def refuses_every_fault_on_every_port(dut: Any) -> None:
     """Ranges, short and overlong frames on all inputs, levels on both keys."""
     kinds = [(kind, port) for kind in ("range", "short_frame", "missing_last") for port in INPUTS]
     await refuse(dut, [*kinds, ("key_level", "key_a"), ("key_level", "key_b")])
 
 
 @cocotb.test()
-async def matches_the_rust_engine(dut) -> None:
+async def matches_the_rust_engine(dut: Any) -> None:
     """A relinearisation that the engine made, twice; the result goes back for decryption."""
     folder = Path(os.environ["VECTORS"])
     bench = Bench(dut)
@@ -282,7 +284,13 @@ def test_definition_is_the_engines(vectors: Callable[..., Path], level: int, alp
     ],
 )
 def test_key_switch_engine(
-    simulate, vectors, check_vectors, request, log_n: int, level: int, alpha: int
+    simulate: Simulate,
+    vectors: Vectors,
+    check_vectors: CheckVectors,
+    request: pytest.FixtureRequest,
+    log_n: int,
+    level: int,
+    alpha: int,
 ) -> None:
     folder = vectors("key-switch", log_n, level, alpha)
     run(simulate, request, log_n // 4, Shape(level, alpha), "matches_the_rust_engine", VECTORS=str(folder))

@@ -1,9 +1,9 @@
 """Resources of the designs of targets.toml on Xilinx UltraScale+, as yosys maps them.
 
-An estimate: yosys maps to the primitives of the family, but places and routes nothing and knows no timing. Every kind
-of module is synthesised by itself (hierarchy.py) and kept in estimate.json with a digest of what it was made from; sums
-are printed to estimate.md. `--check` fails if a source has changed since, or if a kind of `spot_check`, synthesised
-again, is not what is kept.
+An estimate: yosys maps to the primitives of the family, but places and routes nothing and knows no timing.
+Every kind of module is synthesised by itself (hierarchy.py) and kept in estimate.json with a digest of what
+it was made from; sums are printed to estimate.md. `--check` fails if a source has changed since, or if a
+kind of `spot_check`, synthesised again, is not what is kept. JOBS=3 synthesises in three processes.
 """
 
 import json
@@ -18,6 +18,7 @@ from pathlib import Path
 
 from hierarchy import HERE, YOSYS, Design, yosys
 from page import HEAD, Page
+
 from target import COLUMNS, FREE, Counts, Target
 
 RESULT = HERE / "estimate.json"
@@ -57,11 +58,11 @@ def kinds_of(stored: Stored, target: Target) -> dict[str, Counts]:
     """What is kept of a design's kinds."""
     kinds = stored.get(target.name, {}).get("kinds", {})
     assert isinstance(kinds, dict)
-    return {digest: Counter(counts) for digest, counts in kinds.items()}  # type: ignore[arg-type]
+    return {digest: Counter(counts) for digest, counts in kinds.items()}
 
 
 def missing(design: Design, kept: dict[str, Counts]) -> list[tuple[Design, list[str]]]:
-    """Runs that make what is not kept, the largest first; what an interrupted run has made is not made again."""
+    """Runs that make what is not kept, the largest first. What an interrupted run has made is kept, too."""
     runs: list[tuple[Design, list[str]]] = []
     size = RUN
     kinds = {design.digest(name): name for name, _, _ in design.walk({})}
@@ -112,7 +113,7 @@ def main() -> None:
             (CACHE / f"{digest}.json").write_text(json.dumps(counts), encoding="utf-8")
 
     designs = [target.elaborated() for target in targets]
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
+    with ThreadPoolExecutor(int(os.environ.get("JOBS", os.cpu_count() or 1))) as pool:
         list(pool.map(make, [run for design in designs for run in missing(design, kept)]))
 
     version = subprocess.run([YOSYS, "-V"], check=True, capture_output=True, text=True).stdout

@@ -4,16 +4,18 @@ import sys
 from collections import Counter
 
 from hierarchy import Design, Kind
+
 from target import COLUMNS, Counts, Target, scaled
 
 HEAD = """\
 # Resources: yosys estimate
 
 Made by `make hw-syn` with {version}, `synth_xilinx -family xcup`. Nothing is placed or routed: clock
-frequency, routed area and power are unknown. Every kind of module (a module with its parameters) is synthesised by
-itself and counted as often as the elaborated design holds it, so nothing is optimised across modules. A BRAM is one of 36
-Kbit; a LUT counts whatever its inputs; LUT as memory are those that distributed memory takes. Adders, folds and products
-of tiles (`mod_add`, `sparse_fold`, `tiled_mul`) are in the rows of what uses them.
+frequency, routed area and power are unknown. Every kind of module (a module with its parameters) is
+synthesised by itself and counted as often as the elaborated design holds it, so nothing is optimised across
+modules. A BRAM is one of 36 Kbit; a LUT counts whatever its inputs; LUT as memory are those that
+distributed memory takes. Adders, folds and products of tiles (`mod_add`, `sparse_fold`, `tiled_mul`) are in
+the rows of what uses them.
 """
 
 
@@ -65,7 +67,7 @@ class Page:
         return [
             "Every kind of module without what is in other rows, over all its units:", "",
             *heading(["module", "kinds", "units"], columns),
-            *(row([key, kinds, units], counts, columns) for key, (kinds, units, counts) in sorted(rows.items())),
+            *(row([key, *rows[key][:2]], rows[key][2], columns) for key in sorted(rows)),
             row(["**sum**", "", ""], self.total, columns, "**"),
         ]  # fmt: skip
 
@@ -78,11 +80,11 @@ class Page:
         return counts
 
     def _blocks(self) -> list[str]:
-        lines = {
-            label(self.design.kinds[name]): row([label(self.design.kinds[name])], self._inclusive(name), list(COLUMNS))
-            for name in self.own
-            if self.design.kinds[name].module in self.target.blocks
-        }  # fmt: skip
+        lines = {}
+        for name in self.own:
+            if self.design.kinds[name].module in self.target.blocks:
+                key = label(self.design.kinds[name])
+                lines[key] = row([key], self._inclusive(name), list(COLUMNS))
         return [
             "Blocks with all that is in them, one of each:", "",
             *heading(["block"], list(COLUMNS)),

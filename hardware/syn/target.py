@@ -26,7 +26,7 @@ COLUMNS = {
     "URAM": {"URAM288": 1.0},
 }
 # Primitives of no column: carries and wide multiplexers come with LUTs, inverters go into them.
-FREE = re.compile(r"CARRY[48]|MUXF[789]|INV|VCC|GND")
+FREE = re.compile(r"CARRY[48]|MUXF[789]|INV|VCC|GND|\$scopeinfo")
 
 Counts = Counter[str]
 
