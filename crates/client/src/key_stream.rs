@@ -262,7 +262,7 @@ impl KeyStream {
         let (spec, digits) = (&self.specs[making.key], &self.digits[making.key]);
         let primes: Vec<usize> = spec.primes().collect();
         let (row, prime) = (making.limbs / primes.len(), primes[making.limbs % primes.len()]);
-        if making.limbs % primes.len() == 0 {
+        if making.limbs.is_multiple_of(primes.len()) {
             making.errors = errors(&mut making.rng, limb.len());
         }
         let secrets = Secrets::new(parameters.log_n(), spec.element, secret, sampled)?;
