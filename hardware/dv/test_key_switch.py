@@ -60,7 +60,7 @@ async def waits_for_every_port(dut: Any) -> None:
     bench.compare(expected)
     assert await axi.read(dut, ERROR) == (0, axi.OKAY)
     # Without the enable the next one is not begun, and what came for it waits: it begins behind the last one.
-    frame = bench.schedule.period * bench.beats
+    bench.rates, frame = {}, bench.schedule.period * bench.beats
     expected += [bench.queue(random_switch(bench.shape, n, corner)) for corner in ("equal", "top")]
     for enable, cycles in [(1, frame // 2), (0, frame), (1, 0)]:
         await axi.write(dut, CONTROL, enable)
