@@ -4,7 +4,7 @@ from builtins import bytes as _Bytes  # `bytes` is a property of several classes
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from os import PathLike
 from types import GenericAlias
-from typing import Any, Final, Generic, Self, TypeAlias, TypedDict, TypeVar, final, overload
+from typing import Any, Final, Generic, Literal, Self, TypeAlias, TypedDict, TypeVar, final, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -64,8 +64,11 @@ __all__ = [
     "bootstrap_presets",
     "derivation_tree",
     "inspect",
+    "kernel_counts",
     "key_set_head",
+    "master_key_bytes",
     "maximum_log_qp",
+    "polynomial_arithmetic",
     "presets",
     "read_key_set_head",
     "set_threads",
@@ -101,6 +104,8 @@ def bench_sets() -> list[str]: ...
 def bench_works() -> list[str]: ...
 def bfv_presets() -> list[str]: ...
 def bootstrap_presets() -> list[str]: ...
+def polynomial_arithmetic(coefficients: ArrayLike, basis: str) -> list[tuple[int, dict[str, int]]]: ...
+def kernel_counts() -> dict[str, tuple[int, int]]: ...
 
 @final
 class Parameters:
@@ -424,7 +429,13 @@ class EvaluationKeys:
     ) -> EvaluationKeys: ...
     @staticmethod
     def stream(
-        path: _Path, parameters: _KeyParameters, memory: int, steps: Sequence[Sequence[KeySpec]]
+        path: _Path,
+        parameters: _KeyParameters,
+        memory: int,
+        steps: Sequence[Sequence[KeySpec]],
+        masters: MasterKeys | None = None,
+        derived: Sequence[KeySpec] = (),
+        max_hops: int = 64,
     ) -> EvaluationKeys: ...
     @property
     def streaming(self) -> dict[str, float] | None: ...
@@ -438,6 +449,8 @@ class MasterKeys:
         extra_bits: Sequence[int],
         level: int | None = None,
         conjugation: bool = False,
+        galois_elements: Sequence[int] = (),
+        special: int | None = None,
         entropy: _Bytes | None = None,
         progress: Callable[[int, int], object] | None = None,
     ) -> MasterKeys: ...
@@ -445,6 +458,8 @@ class MasterKeys:
     def parameters(self) -> _KeyParameters: ...
     @property
     def extra(self) -> list[int]: ...
+    @property
+    def shapes(self) -> list[tuple[int, int, int, int]]: ...
     @property
     def galois_elements(self) -> list[int]: ...
     @property
@@ -481,6 +496,12 @@ class Derivation:
 def derivation_tree(
     log_n: int, masters: Sequence[int], targets: Sequence[int], max_hops: int = 255
 ) -> list[tuple[int, int, int, int]]: ...
+def master_key_bytes(
+    parameters: _KeyParameters,
+    extra_bits: Sequence[int],
+    level: int | None = None,
+    special: int | None = None,
+) -> int: ...
 def maximum_log_qp(log_n: int) -> int: ...
 
 @final
@@ -768,7 +789,11 @@ class BootstrapperPlan:
     def key_bytes(self) -> dict[str, int]: ...
     def predicted_bits(self, vectors: int = 1) -> tuple[float, float] | None: ...
     @property
-    def key_groups(self) -> list[tuple[str, int, list[int], int]]: ...
+    def key_groups(
+        self,
+    ) -> list[tuple[str, Literal["whole", "baby", "giant"], int, list[int], int]]: ...
+    @property
+    def operations(self) -> list[tuple[str, int, int | None, dict[str, int], int]]: ...
     def with_special_primes(self, special: Mapping[int, Sequence[int]]) -> BootstrapperPlan: ...
     @property
     def fixed_keys(self) -> list[KeySpec]: ...

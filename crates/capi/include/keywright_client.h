@@ -49,6 +49,11 @@ typedef int (*kw_entropy)(void *context, uint8_t *bytes, size_t length);
 /* The last error of this thread, valid until the next call of a function of this header in it; an empty text if there was none. */
 const char *kw_last_error(void);
 
+/* Writes the parameters of clients whose numbers are coefficients: number i in coefficient i, at most 1 in absolute value, with `fraction_bits` after the point.
+ * `parameters` and `scale` are those of the manifest of keywright serve. */
+int kw_client_parameters(const uint8_t *parameters, size_t length, uint64_t scale, uint32_t fraction_bits, kw_sink sink,
+                         void *context);
+
 /* A client with a new secret. `parameters` are the bytes that the server handed out; a null `entropy` is the operating system's. */
 int kw_client_generate(const uint8_t *parameters, size_t length, kw_entropy entropy, void *context, kw_client **client);
 /* A client with the secret that kw_client_secret wrote. */
@@ -64,6 +69,10 @@ uint32_t kw_client_fraction_bits(const kw_client *client);
 int kw_client_secret(const kw_client *client, kw_sink sink, void *context);
 /* Writes a new public key. */
 int kw_client_public_key(kw_client *client, kw_sink sink, void *context);
+/* Makes the evaluation keys that the head of a key set names, one at a time, and writes them as a set. `parameters` and `head` are those of the manifest of
+ * keywright serve. A null `entropy` is the operating system's. */
+int kw_client_keys(const kw_client *client, const uint8_t *parameters, size_t length, const uint8_t *head, size_t head_length,
+                   kw_entropy entropy, void *entropy_context, kw_sink sink, void *context);
 /* Encrypts with the secret: half the bytes. A null `compact` is the whole ciphertext. */
 int kw_client_encrypt(kw_client *client, const int64_t *numbers, size_t count, const kw_compact *compact, kw_sink sink,
                       void *context);

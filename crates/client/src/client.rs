@@ -111,7 +111,7 @@ impl Client {
         parameters: &Parameters,
         specs: &[KeySpec],
         session: &Zeroizing<[u8; 32]>,
-    ) -> Result<KeyStream<'_>, ClientError> {
+    ) -> Result<KeyStream, ClientError> {
         KeyStream::new(&self.parameters, parameters, &self.secret, specs, session)
     }
 

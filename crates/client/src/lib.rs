@@ -18,6 +18,7 @@ mod error;
 mod fixed_point;
 mod frame;
 mod key;
+mod key_set_stream;
 mod key_stream;
 mod machine;
 mod parameters;
@@ -44,6 +45,7 @@ pub use key::{
     Half, PublicKey, expand_secret, make_public_key, read_secret, sample_secret, secret_bytes,
     write_public_key, write_secret,
 };
+pub use key_set_stream::KeySetStream;
 pub use key_stream::{KeyStream, Progress};
 pub use machine::Arithmetic;
 pub use parameters::{ClientLiteral, ClientParameters};

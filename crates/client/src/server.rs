@@ -129,7 +129,7 @@ pub fn read_upload(
     // A kind that this crate knows and the frame's own reader does not.
     let kind = bytes.get(10..12).map_or(0, |code| u16::from_le_bytes([code[0], code[1]]));
     let (mut ciphertext, variance) = if kind == Kind::CkksCompactCiphertext.code() {
-        let engine = RingEngine::with_backend(rlwe.log_n(), rlwe.modulus(0).value(), rlwe.ring().backend())?;
+        let engine = RingEngine::of(rlwe.ring());
         let width = rlwe.modulus(0).bits();
         let form = CompactForm::read(rlwe.log_n(), width, &client.literal().identity, bytes)?;
         if form.layout != client.layout() {
@@ -230,7 +230,7 @@ pub fn write_answer(
     if log_size.is_nan() || log_size > log_q - 1.0 {
         return Err(ServerError::TooLarge { log_size, log_q });
     }
-    let engine = RingEngine::with_backend(rlwe.log_n(), rlwe.modulus(0).value(), rlwe.ring().backend())?;
+    let engine = RingEngine::of(rlwe.ring());
     // Dropping to level 0 is forgetting the other primes.
     let halves: Vec<Vec<u64>> = ciphertext
         .rlwe

@@ -46,7 +46,7 @@ impl PyClientKeyStream {
     fn with<T: Default>(
         &self,
         next: usize,
-        work: impl FnOnce(&mut KeyStream<'_>) -> Result<T, ClientError>,
+        work: impl FnOnce(&mut KeyStream) -> Result<T, ClientError>,
     ) -> Result<T, ClientError> {
         let Some(parameters) = &self.parameters else { return Ok(T::default()) };
         let client = self.client.get().client();

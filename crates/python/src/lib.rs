@@ -4,6 +4,7 @@
 //! while anything is computed, which runs on the pool of [`pool`].
 #![forbid(unsafe_code)]
 
+mod arithmetic;
 mod array;
 mod bench;
 mod bfv_ciphertext;
@@ -47,6 +48,8 @@ mod threshold;
 /// Keywright's compiled engine. Import it as `keywright`.
 #[pyo3::pymodule(gil_used = false)]
 mod _core {
+    #[pymodule_export]
+    use crate::arithmetic::{kernel_counts, polynomial_arithmetic};
     #[pymodule_export]
     use crate::bench::{bench, bench_bootstrap, bench_presets, bench_sets, bench_works};
     #[pymodule_export]
@@ -96,7 +99,7 @@ mod _core {
     #[pymodule_export]
     use crate::linear_transform::PyLinearTransform;
     #[pymodule_export]
-    use crate::master_keys::{PyDerivation, PyMasterKeys, derivation_tree, maximum_log_qp};
+    use crate::master_keys::{PyDerivation, PyMasterKeys, derivation_tree, master_key_bytes, maximum_log_qp};
     #[pymodule_export]
     use crate::parameters::{PyParameters, presets};
     #[pymodule_export]

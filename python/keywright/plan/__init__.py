@@ -5,11 +5,14 @@ from .bound import LowerBound
 from .chain import Chain, Shape, published_bytes, shapes
 from .cost import DEFAULT_WEIGHTS, CostModel, SwitchCost, Weights
 from .derived import DerivationPlanner, DerivedKeys
+from .error_budget import error_budget
 from .frontier import FrontierPoint, FrontierSearch
 from .galois import Automorphism, AutomorphismGroup
-from .key_plan import Hop, KeyPlan, PlannedKey
+from .key_plan import Hop, KeyPlan, Masters, PlannedKey
+from .operations import Operation
 from .optimal import Budget, InfeasibleBudgetError, Optimizer
 from .planner import Planner
+from .prediction import Prediction, predict_plan
 from .program import Group, Program, ProgramError, Relinearizations, make_group
 from .strategies import STRATEGIES, Strategy
 from .strategies.policy import KeyPolicy
@@ -33,9 +36,12 @@ __all__ = [
     "KeyPlan",
     "KeyPolicy",
     "LowerBound",
+    "Masters",
+    "Operation",
     "Optimizer",
     "PlannedKey",
     "Planner",
+    "Prediction",
     "Program",
     "ProgramError",
     "Relinearizations",
@@ -43,7 +49,9 @@ __all__ = [
     "Strategy",
     "SwitchCost",
     "Weights",
+    "error_budget",
     "make_group",
+    "predict_plan",
     "published_bytes",
     "shapes",
     "smallest_basis",

@@ -8,7 +8,7 @@ key share its decompositions. Which key is derived from which is the engine's ch
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import ceil, log2
 
@@ -19,12 +19,19 @@ from .basis import smallest_basis
 from .chain import Chain, Shape, shapes
 from .cost import CostModel
 from .galois import Automorphism
-from .key_plan import IDENTITY, KeyPlan, PlannedKey
+from .key_plan import IDENTITY, KeyPlan, Masters, PlannedKey, master_level
 from .optimal import InfeasibleBudgetError
 from .program import ProgramError
 
 MAX_HOPS = 64
 """Most derivations to a key."""
+
+MAX_EXTRA = 32
+"""Most extra primes (crates/rlwe/src/derive/chain.rs)."""
+
+NARROWER = 0.05
+"""Bits by which an extra prime may be below its width. Master keys are planned so that their digits do not
+depend on that: what is made has the bytes that were planned."""
 
 BATCH_BYTES = 1 << 30
 """Bytes of the keys that share a decomposition, and between `BATCH` of them
@@ -74,6 +81,7 @@ class DerivedKeys:
         client_seconds: predicted time of making the master keys and the keys that are not derived.
         server_seconds: predicted time of deriving all keys once, one thread.
         noise_bits: as of a plan, with the noise of derived keys.
+        max_hops: most derivations that a key may take.
     """
 
     plan: KeyPlan
@@ -86,6 +94,12 @@ class DerivedKeys:
     client_seconds: float
     server_seconds: float
     noise_bits: float
+    max_hops: int
+
+    @property
+    def planned(self) -> KeyPlan:
+        """The plan, with these master keys."""
+        return replace(self.plan, masters=Masters(self.masters, self.extra_bits, self.shape, self.max_hops))
 
     @property
     def master_bytes(self) -> int:
@@ -119,7 +133,7 @@ class DerivationPlanner:
 
     def __init__(self, plan: KeyPlan, model: CostModel, *, max_hops: int = MAX_HOPS) -> None:
         """Decide up to which level of the chain there are master keys: where a ladder of powers of four sends
-        the fewest bytes, keys above that level included.
+        the fewest bytes, keys above that level included, within the program's error budget if it can.
 
         Args:
             plan: the keys.
@@ -134,28 +148,22 @@ class DerivationPlanner:
         galois = [key for key in plan.keys if key.automorphism is not None]
         if not galois:
             raise ProgramError(f"{plan.program.name}: the plan has no Galois keys to derive")
-        found: list[tuple[int, _Reach]] = []
+        found: list[tuple[bool, int, _Reach]] = []
         ladder = [Automorphism(0, True), *(Automorphism(4**i) for i in range(16) if 4**i < self.group.slots)]
-        for level in sorted({self._prefix(key.shape) for key in galois}):
+        for level in sorted({master_level(key.shape) for key in galois}):
             reach = self._reach(level)
             if reach is not None:
                 self._reached = reach
                 price = self.price(ladder)
                 if price is not None:
-                    found.append((price.sent_bytes, reach))
+                    found.append((not self._quiet(price), price.sent_bytes, reach))
         if not found:
             raise ProgramError(
                 f"{plan.program.name}: every key has primes of nearly {plan.program.chain.modulus_bound} "
                 "bits, the most that is secure, which leaves no room for the extra primes of master keys"
             )
-        self._reached = min(found, key=lambda entry: entry[0])[1]
+        self._reached = min(found, key=lambda entry: entry[:2])[2]
         self.needed = tuple(sorted({a for layout in self._reached.layouts for a in layout.targets}))
-
-    def _prefix(self, shape: Shape) -> int:
-        """Level of the chain that has all primes of a key."""
-        chain = shape.chain
-        dropped = shape.special - len(chain.p)
-        return len(chain.p) + (chain.max_level if dropped > 0 else shape.level)
 
     def _reach(self, level: int) -> "_Reach | None":
         """The smallest master keys up to a level of the chain, and what is derived from them."""
@@ -163,18 +171,20 @@ class DerivationPlanner:
         own = (*chain.p, *chain.q)
         room = chain.modulus_bound - sum(own[: level + 1])
         best: tuple[int, tuple[int, ...], Shape] | None = None
-        for count in range(1, int(room // 30) + 1):
+        for count in range(1, min(MAX_EXTRA, int(room // 30)) + 1):
             extra = (min(60, int(room // count)),) * count
             over = Chain(chain.log_n, own, extra, chain.modulus_bound)
-            for shape in shapes(over, level):
-                if best is None or shape.stored_bytes < best[0]:
+            for found in shapes(over, level):
+                # The engine fills digits as far as the special primes go.
+                shape = replace(found, alpha=level + 1)
+                if _steady(shape) and (best is None or shape.stored_bytes < best[0]):
                     best = (shape.stored_bytes, extra[: shape.special], shape)
         if best is None:
             return None
         targets: defaultdict[Shape, list[Automorphism]] = defaultdict(list)
         direct = []
         for key in self.plan.keys:
-            if key.automorphism is not None and self._prefix(key.shape) <= level:
+            if key.automorphism is not None and master_level(key.shape) <= level:
                 targets[key.shape].append(key.automorphism)
             else:
                 direct.append(key)
@@ -217,10 +227,11 @@ class DerivationPlanner:
             client,
             seconds,
             noise,
+            self.max_hops,
         )
 
     def _seconds(self, layout: Layout, children: Mapping[int, int]) -> float:
-        level = self._prefix(layout.shape)
+        level = master_level(layout.shape)
         cost = self.model.switch(self._reached.shape, level)
         if cost is None:
             raise ProgramError(f"a master key of level {self._reached.shape.level} cannot serve {level}")
@@ -232,7 +243,7 @@ class DerivationPlanner:
 
     def _variance(self, layout: Layout) -> float:
         """Of the error that a derivation adds to a coefficient of a row."""
-        cost = self.model.switch(self._reached.shape, self._prefix(layout.shape))
+        cost = self.model.switch(self._reached.shape, master_level(layout.shape))
         # The rounding of a division meets the secret, of squared norm 2 N / 3.
         return (1 << layout.shape.chain.log_n) / 18 * (1.0 + (0.0 if cost is None else cost.noise))
 
@@ -268,7 +279,19 @@ class DerivationPlanner:
     def priced(self) -> tuple[DerivedKeys, ...]:
         """The candidates that no other one beats in both bytes sent and server time, fewest bytes first."""
         found = [price for masters in self.candidates() if (price := self.price(masters)) is not None]
-        return _frontier(found)
+        quiet = [price for price in found if self._quiet(price)]
+        if found and not quiet:
+            least = min(price.noise_bits for price in found)
+            raise InfeasibleBudgetError(
+                f"{self.plan.program.name}: with derived keys an automorphism errs by {least:.2f} bits of "
+                f"noise or more, the error budget is {self.plan.program.noise_bits:.2f}. Derived keys add "
+                "less the more the special primes of the plan's keys are above their digits"
+            )
+        return _frontier(quiet)
+
+    def _quiet(self, price: DerivedKeys) -> bool:
+        budget = self.plan.program.noise_bits
+        return budget is None or price.noise_bits <= budget
 
     def best(self, sent_bytes: float) -> DerivedKeys:
         """The fastest derivation within bytes that are sent: the best candidate, with more masters as long
@@ -288,7 +311,7 @@ class DerivationPlanner:
         best = min(fitting, key=lambda price: (price.server_seconds, price.sent_bytes))
         while best.sent_bytes + self._reached.shape.stored_bytes <= sent_bytes:
             longer = [self.price((*best.masters, a)) for a in self._differences() if a not in best.masters]
-            priced = [p for p in longer if p is not None and p.sent_bytes <= sent_bytes]
+            priced = [p for p in longer if p is not None and p.sent_bytes <= sent_bytes and self._quiet(p)]
             better = min(priced, key=lambda price: price.server_seconds, default=best)
             if better.server_seconds >= best.server_seconds * (1 - 1e-9):
                 break
@@ -304,6 +327,13 @@ class DerivationPlanner:
                     counts[self.group.subtract(a, b)] += 1
         ranked = sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))
         return [a for a, _ in ranked[:DIFFERENCES]]
+
+
+def _steady(shape: Shape) -> bool:
+    """Whether a master key has the same digits if its extra primes are a little narrower."""
+    chain = shape.chain
+    narrower = replace(shape, chain=replace(chain, p=tuple(bits - NARROWER for bits in chain.p)))
+    return narrower.legal and narrower.digits == shape.digits
 
 
 def _frontier(found: Iterable[DerivedKeys]) -> tuple[DerivedKeys, ...]:

@@ -8,13 +8,15 @@ with their number of repetitions.
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from keywright.errors import KeywrightError
 
 from .chain import Chain
+from .cost import FORMS, Form
 from .galois import Automorphism, AutomorphismGroup
+from .operations import Operation
 
 FORMAT = "keywright-program-1"
 MAX_GROUPS = 100_000
@@ -34,12 +36,14 @@ class Group:
         level: level of the ciphertext.
         targets: the automorphisms needed of it, without the identity, sorted, each once.
         count: how often such a ciphertext occurs.
+        form: what becomes of the divisions: "baby" and "giant" are steps of a linear transform.
     """
 
     name: str
     level: int
     targets: tuple[Automorphism, ...]
     count: int
+    form: Form = "whole"
 
 
 @dataclass(frozen=True)
@@ -65,6 +69,7 @@ class Program:
         groups: automorphisms, in program order.
         relinearizations: by level, each level once.
         noise_bits: the error budget: the most that `KeyPlan.noise_bits` of a plan may be; None for any.
+        operations: what is computed beside; without them times are those of key switches alone.
     """
 
     name: str
@@ -72,6 +77,7 @@ class Program:
     groups: tuple[Group, ...]
     relinearizations: tuple[Relinearizations, ...] = ()
     noise_bits: float | None = None
+    operations: tuple[Operation, ...] = ()
 
     def __post_init__(self) -> None:
         """Check levels and counts.
@@ -84,8 +90,9 @@ class Program:
             raise ProgramError(
                 f"{self.name}: an error budget of {self.noise_bits} bits is not one, 0 or more"
             )
-        if len(self.groups) > MAX_GROUPS:
-            raise ProgramError(f"{self.name}: {len(self.groups)} groups; there may be {MAX_GROUPS}")
+        for what, listed in (("groups", self.groups), ("operations", self.operations)):
+            if len(listed) > MAX_GROUPS:
+                raise ProgramError(f"{self.name}: {len(listed)} {what}; there may be {MAX_GROUPS}")
         uses: tuple[Group | Relinearizations, ...] = (*self.groups, *self.relinearizations)
         for use in uses:
             where = f"{self.name}: {use.name if isinstance(use, Group) else 'relinearisation'}"
@@ -93,8 +100,15 @@ class Program:
                 raise ProgramError(f"{where}: level {use.level} is not in [0, {self.chain.max_level}]")
             if use.count < 1:
                 raise ProgramError(f"{where}: count {use.count} is below 1")
+        for operation in self.operations:
+            wrong = operation.refusal(self.chain)
+            if wrong is not None:
+                raise ProgramError(f"{self.name}: {operation.name}: {wrong}")
         slots = self.automorphisms.slots
         for group in self.groups:
+            if group.form not in FORMS:
+                known = ", ".join(FORMS)
+                raise ProgramError(f"{self.name}: {group.name}: the form {group.form!r} is none of {known}")
             for target in group.targets:
                 if not 0 <= target.step < slots:
                     raise ProgramError(
@@ -117,8 +131,8 @@ class Program:
             if old is None:
                 found[key] = group
             else:
-                found[key] = Group(old.name, old.level, old.targets, old.count + group.count)
-        return Program(self.name, self.chain, tuple(found.values()), self.relinearizations, self.noise_bits)
+                found[key] = replace(old, count=old.count + group.count)
+        return replace(self, groups=tuple(found.values()))
 
     def highest_levels(self) -> dict[Automorphism, int]:
         """Every automorphism with the highest level at which it is needed, sorted."""
@@ -132,6 +146,7 @@ class Program:
         """The documented form: automorphisms are rotations to the left, a conjugation besides as [step,
         1]."""
         budget = {} if self.noise_bits is None else {"noise_bits": self.noise_bits}
+        beside = {"operations": [use.describe() for use in self.operations]} if self.operations else {}
         return json.dumps(
             {
                 "format": FORMAT,
@@ -143,11 +158,13 @@ class Program:
                         "level": group.level,
                         "count": group.count,
                         "targets": [describe(a) for a in group.targets],
+                        **({} if group.form == "whole" else {"form": group.form}),
                     }
                     for group in self.groups
                 ],
                 "relinearizations": [asdict(use) for use in self.relinearizations],
                 **budget,
+                **beside,
             },
             separators=(",", ":"),
         )
@@ -224,7 +241,13 @@ def _read(cls: type[Program], data: Mapping[str, Any]) -> Program:
         for target in entry["targets"]:
             targets.add(read_automorphism(target, f"group {order}: "))
         groups.append(
-            Group(str(entry["name"]), int(entry["level"]), tuple(sorted(targets)), int(entry["count"]))
+            Group(
+                str(entry["name"]),
+                int(entry["level"]),
+                tuple(sorted(targets)),
+                int(entry["count"]),
+                entry.get("form", "whole"),
+            )
         )
     noise = data.get("noise_bits")
     return cls(
@@ -238,4 +261,5 @@ def _read(cls: type[Program], data: Mapping[str, Any]) -> Program:
         tuple(groups),
         tuple(Relinearizations(int(use["level"]), int(use["count"])) for use in data["relinearizations"]),
         None if noise is None else float(noise),
+        tuple(Operation.read(entry) for entry in data.get("operations", ())),
     )
