@@ -9,9 +9,7 @@ use std::io::{self, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use keywright_ckks::CkksLiteral;
-use keywright_client::{
-    Client, ClientError, ClientParameters, Encryptor, Form, Layout, SinkError, secret_rng,
-};
+use keywright_client::{Client, ClientError, ClientParameters, Encryptor, Form, SinkError, secret_rng};
 use keywright_rlwe::{KeyGenerator, KeySequence, KeySpec, Parameters, RlweError, SecretKey};
 use keywright_wire::{KeySetReader, KeySetWriter, Wire, WireError, WireSecret};
 
