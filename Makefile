@@ -10,6 +10,7 @@ VENV := .venv
 BIN := $(CURDIR)/$(VENV)/bin
 HARDWARE_VENV := hardware/.venv
 HARDWARE_BIN := $(CURDIR)/$(HARDWARE_VENV)/bin
+HARDWARE_PYTHON := hardware/dv:hardware/generate:hardware/syn:vectors
 DENY := target/tools/bin/cargo-deny
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates benchmarks/suite -name '*.rs' -o -name '*.md' -o -name Cargo.toml)
 PAGE := target/web
@@ -56,9 +57,10 @@ lint: $(VENV)/.installed
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 	$(BIN)/ruff check
 
-types: build
+types: build $(HARDWARE_VENV)/.installed
 	$(BIN)/mypy python scripts examples
 	$(BIN)/mypy benchmarks
+	MYPYPATH=$(HARDWARE_PYTHON) $(BIN)/mypy --python-executable $(HARDWARE_BIN)/python --exclude 'hardware/(build|\.venv)' hardware
 	MYPYPATH=python $(BIN)/stubtest keywright._core --mypy-config-file pyproject.toml
 
 deny: $(DENY)
@@ -124,7 +126,7 @@ hw-test: ## Simulate the hardware against the software's vectors, small degrees 
 	if [ -n "$$missing" ]; then echo "hw-test SKIPPED: not installed:$$missing"; else $(MAKE) hw-simulate; fi
 
 hw-simulate: $(HARDWARE_VENV)/.installed
-	$(HARDWARE_BIN)/pytest hardware/dv -m "not full"
+	$(HARDWARE_BIN)/pytest hardware/dv -m "not full" -n auto --maxschedchunk 1
 
 hw-full: $(HARDWARE_VENV)/.installed ## Simulate the hardware at full size, N = 2^16 (minutes)
 	$(HARDWARE_BIN)/pytest hardware/dv -m full

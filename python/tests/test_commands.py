@@ -530,7 +530,10 @@ def test_a_plan_whose_keys_are_derived(tmp_path: Path, capsys: pytest.CaptureFix
     group = make_group(AutomorphismGroup(12), "one", 2, [1, 2, 3, 5, 8, 40])
     path = tmp_path / "program.json"
     path.write_text(Program("six", chain, (group,), (Relinearizations(2, 1),)).to_json())
+    # The special prime is no wider than the largest digit: derivations show.
     shown = ["plan", str(path), "--strategy", "all-required", "--hops", "1"]
+    assert main([*shown, "--derived", "--noise", "4"]) == 2
+    assert "the error budget is 4.00" in capsys.readouterr().err
     assert main([*shown, "--derived", "--json"]) == 0
     (record,) = [row for row in lines(capsys) if "plan" in row]
     direct, derived = (

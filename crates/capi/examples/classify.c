@@ -72,6 +72,11 @@ static int to_file(void *context, const uint8_t *bytes, size_t length) {
     return fwrite(bytes, 1, length, context) != length;
 }
 
+static void wipe(uint8_t *bytes, size_t length) {
+    volatile uint8_t *at = bytes;
+    while (length-- > 0) *at++ = 0;
+}
+
 static FILE *open_file(const char *path, const char *mode) {
     FILE *file = fopen(path, mode);
     if (file == NULL) fail(path, "cannot be opened");
@@ -92,6 +97,7 @@ static buffer read_file(const char *path) {
         if (append(&all, piece, length) != 0) fail("memory", "there is none left");
     }
     if (ferror(file)) fail(path, "cannot be read");
+    wipe(piece, sizeof piece);
     fclose(file);
     return all;
 }
@@ -147,7 +153,7 @@ static kw_client *read_client(const model *m, const char *path) {
     check(kw_client_from_secret(m->client.bytes, m->client.length, secret.bytes, secret.length, NULL, NULL, &client));
     if ((long)kw_client_capacity(client) < m->input.size || (long)kw_client_capacity(client) < m->output.size)
         fail("places.txt", "names coefficients that there are not");
-    memset(secret.bytes, 0, secret.length);
+    wipe(secret.bytes, secret.length);
     free(secret.bytes);
     return client;
 }
@@ -185,7 +191,7 @@ static uint8_t *read_picture(const char *path, long count, long *channels) {
     long width = header_number(file, path, MOST_PLACES), height = header_number(file, path, MOST_PLACES);
     if (header_number(file, path, 65535) != 255) fail(path, "has other pixels than of 8 bits");
     fgetc(file);
-    if (width * height * *channels != count) fail(path, "has another size than the model takes");
+    if ((int64_t)width * height * *channels != count) fail(path, "has another size than the model takes");
     uint8_t *pixels = allocate((size_t)count, 1);
     if (fread(pixels, 1, (size_t)count, file) != (size_t)count) fail(path, "ends early");
     fclose(file);

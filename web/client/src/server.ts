@@ -2,7 +2,7 @@ import { ClientError, type Code } from "./errors.js";
 
 const MAX_JSON = 1 << 20;
 /** Bytes of the longest request of an upload. */
-export const PIECE = 4 << 20;
+export const PIECE = 1 << 20;
 const RETRIES = 5;
 const FIRST_PAUSE_MS = 100;
 const TIMEOUT_MS = 60_000;

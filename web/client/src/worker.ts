@@ -97,7 +97,7 @@ async function send(upload: Upload, progress: (received: number) => void): Promi
         const start = performance.now();
         await onItsWay;
         upload.sending += performance.now() - start;
-        if (piece.length === 0) return;
+        if (piece.length === 0) return checked(path);
         onItsWay = server.upload(path, place, piece, progress);
         // Awaited after the next piece is made; until then nobody else is told.
         onItsWay.catch(() => undefined);
@@ -107,6 +107,11 @@ async function send(upload: Upload, progress: (received: number) => void): Promi
       if (!(error instanceof ClientError && error.code === "wrong_offset") || rewinds === REWINDS) throw error;
     }
   }
+}
+
+/** Waits for the server to have checked all keys, which it does after the last byte, and of many for longer than a request takes. */
+async function checked(path: string): Promise<void> {
+  while ((await server.json("GET", path))["ready"] !== true) await pause(POLL_MS);
 }
 
 /** The next bytes of the keys, about as many as a request takes; none after the last. */
