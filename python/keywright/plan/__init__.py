@@ -5,9 +5,12 @@ from .bound import LowerBound
 from .chain import Chain, Shape, published_bytes, shapes
 from .cost import DEFAULT_WEIGHTS, CostModel, SwitchCost, Weights
 from .derived import DerivationPlanner, DerivedKeys
+from .ephemeral import EphemeralSwitch
 from .frontier import FrontierPoint, FrontierSearch
 from .galois import Automorphism, AutomorphismGroup
+from .joint import JointPlanner
 from .key_plan import Hop, KeyPlan, PlannedKey
+from .open_program import Alternative, Choice, OpenProgram
 from .optimal import Budget, InfeasibleBudgetError, Optimizer
 from .planner import Planner
 from .program import Group, Program, ProgramError, Relinearizations, make_group
@@ -17,22 +20,27 @@ from .strategies.policy import KeyPolicy
 __all__ = [
     "DEFAULT_WEIGHTS",
     "STRATEGIES",
+    "Alternative",
     "Automorphism",
     "AutomorphismGroup",
     "Basis",
     "Budget",
     "Chain",
+    "Choice",
     "CostModel",
     "DerivationPlanner",
     "DerivedKeys",
+    "EphemeralSwitch",
     "FrontierPoint",
     "FrontierSearch",
     "Group",
     "Hop",
     "InfeasibleBudgetError",
+    "JointPlanner",
     "KeyPlan",
     "KeyPolicy",
     "LowerBound",
+    "OpenProgram",
     "Optimizer",
     "PlannedKey",
     "Planner",

@@ -26,6 +26,14 @@ class PlannedKey:
     automorphism: Automorphism | None
     shape: Shape
 
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.automorphism, self.shape))
+
+    def __hash__(self) -> int:
+        """Computed once."""
+        return self._hash
+
 
 @dataclass(frozen=True)
 class Hop:
@@ -69,8 +77,9 @@ class KeyPlan:
 
     @property
     def stored_bytes(self) -> int:
-        """Bytes of all keys, uniform halves as seeds: what is stored and what is sent."""
-        return sum(key.shape.stored_bytes for key in self.keys)
+        """Bytes of all keys, uniform halves as seeds: what is stored and what is sent. Those to and from an
+        ephemeral secret are counted, although no plan can do without them."""
+        return sum(key.shape.stored_bytes for key in self.keys) + self.program.ephemeral_bytes
 
     @property
     def max_hops(self) -> int:
@@ -90,7 +99,7 @@ class KeyPlan:
         total = sum(group.count * tree_seconds(model, group.level, tree) for group, tree in groups)
         for use in self.program.relinearizations:
             total += use.count * _require(model, self.relinearization[use.level], use.level).alone
-        return total
+        return total + self.program.ephemeral_seconds(model)
 
     def noise_bits(self, model: CostModel) -> float:
         """log2 of the largest error of a served automorphism, in units of the rounding error of one key

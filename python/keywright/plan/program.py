@@ -8,12 +8,16 @@ with their number of repetitions.
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from typing import Any
 
+from keywright._core import maximum_log_qp
 from keywright.errors import KeywrightError
 
 from .chain import Chain
+from .cost import CostModel
+from .ephemeral import EphemeralSwitch
 from .galois import Automorphism, AutomorphismGroup
 
 FORMAT = "keywright-program-1"
@@ -55,6 +59,9 @@ class Relinearizations:
     count: int
 
 
+_KINDS = {Relinearizations: "relinearisation", EphemeralSwitch: "ephemeral secret"}
+
+
 @dataclass(frozen=True)
 class Program:
     """Every key switch of a program.
@@ -65,6 +72,7 @@ class Program:
         groups: automorphisms, in program order.
         relinearizations: by level, each level once.
         noise_bits: the error budget: the most that `KeyPlan.noise_bits` of a plan may be; None for any.
+        ephemeral: switches to and from an ephemeral secret, whose keys are the same in every plan.
     """
 
     name: str
@@ -72,6 +80,7 @@ class Program:
     groups: tuple[Group, ...]
     relinearizations: tuple[Relinearizations, ...] = ()
     noise_bits: float | None = None
+    ephemeral: tuple[EphemeralSwitch, ...] = ()
 
     def __post_init__(self) -> None:
         """Check levels and counts.
@@ -86,13 +95,15 @@ class Program:
             )
         if len(self.groups) > MAX_GROUPS:
             raise ProgramError(f"{self.name}: {len(self.groups)} groups; there may be {MAX_GROUPS}")
-        uses: tuple[Group | Relinearizations, ...] = (*self.groups, *self.relinearizations)
+        uses = (*self.groups, *self.relinearizations, *self.ephemeral)
         for use in uses:
-            where = f"{self.name}: {use.name if isinstance(use, Group) else 'relinearisation'}"
+            where = f"{self.name}: {use.name if isinstance(use, Group) else _KINDS[type(use)]}"
             if not 0 <= use.level <= self.chain.max_level:
                 raise ProgramError(f"{where}: level {use.level} is not in [0, {self.chain.max_level}]")
             if use.count < 1:
                 raise ProgramError(f"{where}: count {use.count} is below 1")
+        for switch in self.ephemeral:
+            self._require_secure(switch)
         slots = self.automorphisms.slots
         for group in self.groups:
             for target in group.targets:
@@ -102,6 +113,22 @@ class Program:
                     )
                 if target == Automorphism(0):
                     raise ProgramError(f"{self.name}: {group.name}: the identity needs no key; leave it out")
+
+    def _require_secure(self, switch: EphemeralSwitch) -> None:
+        """The bounds for a key to or from an ephemeral secret: only one to it depends on that secret."""
+        chain = self.chain
+        if not 1 <= switch.special <= len(chain.p):
+            raise ProgramError(
+                f"{self.name}: an ephemeral key of {switch.special} special primes; "
+                f"there are {len(chain.p)}"
+            )
+        bits = sum(chain.q[: switch.level + 1]) + sum(chain.p[: switch.special])
+        bound = chain.modulus_bound if switch.level else maximum_log_qp(chain.log_n, switch.weight)
+        if bits > bound:
+            raise ProgramError(
+                f"{self.name}: the ephemeral key of level {switch.level} has a modulus of {bits:g} bits; "
+                f"the most that is secure is {bound}"
+            )
 
     @property
     def automorphisms(self) -> AutomorphismGroup:
@@ -118,7 +145,17 @@ class Program:
                 found[key] = group
             else:
                 found[key] = Group(old.name, old.level, old.targets, old.count + group.count)
-        return Program(self.name, self.chain, tuple(found.values()), self.relinearizations, self.noise_bits)
+        return replace(self, groups=tuple(found.values()))
+
+    @property
+    def ephemeral_bytes(self) -> int:
+        """Bytes of the keys to and from an ephemeral secret, each once."""
+        keys = {(use.weight, use.level, use.special): use for use in self.ephemeral}
+        return sum(use.stored_bytes(self.chain) for use in keys.values())
+
+    def ephemeral_seconds(self, model: CostModel) -> float:
+        """Predicted time of the switches to and from an ephemeral secret."""
+        return sum(use.seconds(self.chain, model) for use in self.ephemeral)
 
     def highest_levels(self) -> dict[Automorphism, int]:
         """Every automorphism with the highest level at which it is needed, sorted."""
@@ -132,6 +169,7 @@ class Program:
         """The documented form: automorphisms are rotations to the left, a conjugation besides as [step,
         1]."""
         budget = {} if self.noise_bits is None else {"noise_bits": self.noise_bits}
+        fixed = {"ephemeral": [asdict(use) for use in self.ephemeral]} if self.ephemeral else {}
         return json.dumps(
             {
                 "format": FORMAT,
@@ -148,11 +186,12 @@ class Program:
                 ],
                 "relinearizations": [asdict(use) for use in self.relinearizations],
                 **budget,
+                **fixed,
             },
             separators=(",", ":"),
         )
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """SHA-256 of the JSON form: what a plan is for."""
         return hashlib.sha256(self.to_json().encode()).hexdigest()
@@ -238,4 +277,8 @@ def _read(cls: type[Program], data: Mapping[str, Any]) -> Program:
         tuple(groups),
         tuple(Relinearizations(int(use["level"]), int(use["count"])) for use in data["relinearizations"]),
         None if noise is None else float(noise),
+        tuple(
+            EphemeralSwitch(int(use["weight"]), int(use["level"]), int(use["special"]), int(use["count"]))
+            for use in data.get("ephemeral", ())
+        ),
     )
