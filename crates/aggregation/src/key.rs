@@ -77,7 +77,7 @@ impl SumKey {
             }
             ring.lift_small(0, &message, &mut a);
             backend.sub_assign(modulus, &mut a, &product);
-            run.store(&a[..values.len()]);
+            run.store(backend, &a[..values.len()]);
             product.zeroize();
             // Beyond the values there is error alone: with the product it would be a ciphertext of zero, but it is not sent.
             a.zeroize();

@@ -122,15 +122,8 @@ impl Run<'_> {
     }
 
     /// Stores canonical words.
-    pub(crate) fn store(&mut self, words: &[u64]) {
-        for (low, &word) in self.low.as_chunks_mut::<4>().0.iter_mut().zip(words) {
-            *low = (word as u32).to_le_bytes();
-        }
-        for (j, plane) in self.high.iter_mut().enumerate() {
-            for (byte, &word) in plane.iter_mut().zip(words) {
-                *byte = (word >> (32 + 8 * j)) as u8;
-            }
-        }
+    pub(crate) fn store(&mut self, backend: &dyn Backend, words: &[u64]) {
+        backend.write_planes(words, self.low, &mut self.high);
     }
 }
 
@@ -168,16 +161,10 @@ impl Scratch {
                 let planes: Vec<_> = group.iter().map(|part| &part.plane(j)[first..first + length]).collect();
                 self.backend.add_bytes(&planes, &mut high[..length]);
             }
-            for (j, high) in self.high.iter().enumerate() {
-                for (sum, &high) in low.iter_mut().zip(high) {
-                    *sum += u64::from(high) << (32 + 8 * j);
-                }
-            }
-            for sum in &mut *low {
-                *sum = modulus.reduce(*sum);
-            }
+            let high: Vec<_> = self.high.iter().map(|high| &high[..length]).collect();
+            self.backend.fold_sums(modulus, &high, low);
         }
-        out.store(low);
+        out.store(self.backend, low);
     }
 }
 
@@ -208,7 +195,7 @@ mod tests {
             let parts: Vec<_> = words.iter().map(|words| {
                 let mut part = Residues::zeros(width, count);
                 for run in part.runs_mut(count.max(1)).iter_mut() {
-                    run.store(words);
+                    run.store(backend::portable(), words);
                 }
                 let mut back = vec![0; count];
                 part.words(0, &mut back);

@@ -35,9 +35,14 @@ impl<'k> Encryptor<'k> {
         let estimate = NoiseEstimate::fresh(parameters, level, noise::fresh_public(parameters.rlwe()))
             .checked("encrypt")?;
         let remainders = Zeroizing::new(plaintext.remainders(level));
-        let rlwe = encrypt_zero(self.key, level, &mut self.rng, |i, limb| {
-            plaintext.add_scaled_limb(i, &remainders, limb);
-        })?;
+        let rlwe = encrypt_zero(
+            self.key,
+            level,
+            &mut self.rng,
+            Some(&|i, limb| {
+                plaintext.add_scaled_limb(i, &remainders, limb);
+            }),
+        )?;
         Ok(Ciphertext { parameters: parameters.clone(), rlwe, packing: plaintext.packing(), estimate })
     }
 }
@@ -58,9 +63,14 @@ impl Decryptor<'_> {
         parameters.rlwe().require_level(level)?;
         NoiseEstimate::fresh(parameters, level, noise::fresh_symmetric()).checked("encrypt")?;
         let remainders = Zeroizing::new(plaintext.remainders(level));
-        let seeded = encrypt_zero_symmetric(self.secret(), level, rng, |i, limb| {
-            plaintext.add_scaled_limb(i, &remainders, limb);
-        })?;
+        let seeded = encrypt_zero_symmetric(
+            self.secret(),
+            level,
+            rng,
+            Some(&|i, limb| {
+                plaintext.add_scaled_limb(i, &remainders, limb);
+            }),
+        )?;
         Ok(SymmetricCiphertext { parameters: parameters.clone(), seeded, packing: plaintext.packing() })
     }
 }

@@ -204,8 +204,7 @@ impl Plaintext {
                 return;
             }
             let mut scratch = Buffer::unspecified(limb.len());
-            ring.lift_small(i, &remainders, &mut scratch);
-            ring.forward_limb(i, &mut scratch);
+            ring.forward_small_limb(i, &remainders, &mut scratch, &[]);
             ring.backend().mul_scalar_add_assign(m, limb, &scratch, factor);
             scratch.zeroize();
         });
@@ -232,8 +231,7 @@ impl Plaintext {
         }
         let mut poly = Poly::unspecified(ring.n(), parameters.max_level() + 1);
         for_each_item(poly.limbs_mut().collect(), |i, limb: &mut [u64]| {
-            ring.lift_small(i, &centred, limb);
-            ring.forward_limb(i, limb);
+            ring.forward_small_limb(i, &centred, limb, &[]);
         });
         centred.zeroize();
         poly

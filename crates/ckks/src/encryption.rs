@@ -85,9 +85,12 @@ impl<'k> Encryptor<'k> {
 
     fn encrypt_message(&mut self, message: &Message) -> Result<Ciphertext, CkksError> {
         let parameters = &self.parameters;
-        let rlwe = encrypt_zero(self.key, message.level, &mut self.rng, |i, limb| {
-            message.add_to(parameters, i, limb)
-        })?;
+        let rlwe = encrypt_zero(
+            self.key,
+            message.level,
+            &mut self.rng,
+            Some(&|i, limb| message.add_to(parameters, i, limb)),
+        )?;
         Ok(message.ciphertext(parameters, rlwe, noise::fresh_public(parameters.rlwe())))
     }
 }
@@ -160,8 +163,12 @@ impl<'k> Decryptor<'k> {
     ) -> Result<SymmetricCiphertext, CkksError> {
         let message = Message::real(&self.parameters, values, packing, level, self.parameters.scale())?;
         let parameters = &self.parameters;
-        let seeded =
-            encrypt_zero_symmetric(self.secret, level, rng, |i, limb| message.add_to(parameters, i, limb))?;
+        let seeded = encrypt_zero_symmetric(
+            self.secret,
+            level,
+            rng,
+            Some(&|i, limb| message.add_to(parameters, i, limb)),
+        )?;
         let empty = RlweCiphertext { polys: Vec::new() };
         let header = message.ciphertext(parameters, empty, noise::fresh_symmetric());
         Ok(SymmetricCiphertext {

@@ -119,7 +119,7 @@ impl ZeroKey for PublicKey {
     }
 
     fn encrypt_zero(&self, level: usize, rng: &mut SecretRng) -> Result<RlweCiphertext, RlweError> {
-        encrypt_zero(self, level, rng, |_, _| {})
+        encrypt_zero(self, level, rng, None)
     }
 
     fn variance(&self) -> f64 {
@@ -139,7 +139,7 @@ impl ZeroKey for SecretKey {
     }
 
     fn encrypt_zero(&self, level: usize, rng: &mut SecretRng) -> Result<SeededCiphertext, RlweError> {
-        encrypt_zero_symmetric(self, level, rng, |_, _| {})
+        encrypt_zero_symmetric(self, level, rng, None)
     }
 
     fn variance(&self) -> f64 {

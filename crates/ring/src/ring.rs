@@ -123,6 +123,14 @@ impl Ring {
         self.plan_of(i).forward(limb, upcoming);
     }
 
+    /// The evaluations modulo prime `i` of integers smaller than it in absolute value, while `upcoming` is fetched from memory
+    /// ([`NttPlan::forward_small`]). Constant time in the values.
+    #[inline]
+    pub fn forward_small_limb(&self, i: usize, values: &[i64], limb: &mut [u64], upcoming: &[u64]) {
+        debug_assert!(values.iter().all(|v| v.unsigned_abs() < self.moduli[i].value()));
+        self.plan_of(i).forward_small(values, limb, upcoming);
+    }
+
     /// Transforms one limb to coefficient form modulo prime `i`, in place; canonical in, canonical out.
     #[inline]
     pub fn inverse_limb(&self, i: usize, limb: &mut [u64]) {

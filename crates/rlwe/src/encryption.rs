@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use keywright_ring::sampling::{Samples, SecretRng};
-use keywright_ring::{Buffer, Evaluation, Poly, Seed, StreamId};
+use keywright_ring::{Buffer, Evaluation, Poly, Ring, Seed, StreamId};
 use zeroize::Zeroize;
 
 use crate::parallel::for_each_item;
@@ -71,10 +71,11 @@ fn uniform_half(parameters: &Parameters, seed: &Seed, limbs: usize) -> Poly<Eval
     a
 }
 
-/// A fresh encryption of `message` under a public key: `(b u + e_0 + m, a u + e_1)` with ternary `u`.
-///
-/// `add_message(i, limb)` adds the coefficients of the message modulo prime `i` to a limb in coefficient form, so that
-/// message and error share one transform.
+/// Adds the coefficients of a message modulo prime `i` to a limb in coefficient form.
+pub type AddMessage<'m> = &'m (dyn Fn(usize, &mut [u64]) + Sync);
+
+/// A fresh encryption of a message under a public key: `(b u + e_0 + m, a u + e_1)` with ternary `u`. Message and error
+/// share one transform; without a message it is one of zero.
 ///
 /// # Errors
 /// [`RlweError::Level`] if `level` is above the key's.
@@ -82,7 +83,7 @@ pub fn encrypt_zero(
     key: &PublicKey,
     level: usize,
     rng: &mut SecretRng,
-    add_message: impl Fn(usize, &mut [u64]) + Sync + Send,
+    add_message: Option<AddMessage<'_>>,
 ) -> Result<RlweCiphertext, RlweError> {
     let parameters = key.parameters();
     parameters.require_level(level)?;
@@ -95,22 +96,18 @@ pub fn encrypt_zero(
         let (m, backend) = (ring.modulus(i), ring.backend());
         let mut mask = Buffer::unspecified(n);
         // Every transform fetches what is needed next: what is to be written counts as well.
-        ring.lift_small(i, &u, &mut mask);
-        ring.forward_limb_fetching(i, &mut mask, c0);
-        ring.lift_small(i, &e0, c0);
-        add_message(i, c0);
+        ring.forward_small_limb(i, &u, &mut mask, c0);
         // Not the key: it is in some cache, as what every encryption reads. What is made is fresh memory.
-        ring.forward_limb_fetching(i, c0, c1);
+        forward_noisy(ring, i, &e0, add_message, c0, c1);
         backend.mul_add_assign(m, c0, key.b().limb(i), &mask);
-        ring.lift_small(i, &e1, c1);
-        ring.forward_limb_fetching(i, c1, key.a().limb(i));
+        ring.forward_small_limb(i, &e1, c1, key.a().limb(i));
         backend.mul_add_assign(m, c1, key.a().limb(i), &mask);
         mask.zeroize();
     });
     Ok(RlweCiphertext { polys: alloc::vec![c0, c1] })
 }
 
-/// A fresh symmetric encryption `(-a s + e + m, a)` with `a` from a seed. `add_message` as in [`encrypt_zero`].
+/// A fresh symmetric encryption `(-a s + e + m, a)` with `a` from a seed, as [`encrypt_zero`].
 ///
 /// # Errors
 /// [`RlweError::Level`] if `level` is above the highest.
@@ -118,7 +115,7 @@ pub fn encrypt_zero_symmetric(
     secret: &SecretKey,
     level: usize,
     rng: &mut SecretRng,
-    add_message: impl Fn(usize, &mut [u64]) + Sync + Send,
+    add_message: Option<AddMessage<'_>>,
 ) -> Result<SeededCiphertext, RlweError> {
     let parameters = secret.parameters();
     parameters.require_level(level)?;
@@ -132,13 +129,30 @@ pub fn encrypt_zero_symmetric(
         let id = StreamId { object: ENCRYPTION_STREAM, digit: 0, limb: i as u16 };
         backend.expand_uniform(&seed, id, m, &mut a);
         backend.mul(m, &a, secret.limb(i), &mut product);
-        ring.lift_small(i, &error, limb);
-        add_message(i, limb);
-        ring.forward_limb(i, limb);
+        forward_noisy(ring, i, &error, add_message, limb, &[]);
         backend.sub_assign(m, limb, &product);
         product.zeroize();
     });
     Ok(SeededCiphertext { seed, c0 })
+}
+
+/// The evaluations of an error and a message modulo prime `i`, while `upcoming` is fetched.
+fn forward_noisy(
+    ring: &Ring,
+    i: usize,
+    error: &[i64],
+    add_message: Option<AddMessage<'_>>,
+    limb: &mut [u64],
+    upcoming: &[u64],
+) {
+    match add_message {
+        None => ring.forward_small_limb(i, error, limb, upcoming),
+        Some(add_message) => {
+            ring.lift_small(i, error, limb);
+            add_message(i, limb);
+            ring.forward_limb_fetching(i, limb, upcoming);
+        }
+    }
 }
 
 /// `c_0 + c_1 s + ...` modulo the first `limbs` primes, in coefficient form. The result is the message with its error:

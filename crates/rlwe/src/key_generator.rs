@@ -151,8 +151,7 @@ impl<'s> KeyGenerator<'s> {
             for (j, digit) in digits.iter().enumerate() {
                 let uniform: &mut [u64] = if spec.seeded { &mut scratch } else { a[j] };
                 backend.expand_uniform(&seed, stream_id(spec.element, j, prime), m, uniform);
-                ring.lift_small(prime, &errors[j], b[j]);
-                ring.forward_limb(prime, b[j]);
+                ring.forward_small_limb(prime, &errors[j], b[j], &[]);
                 backend.mul_add_assign(m, b[j], uniform, &secrets.negated_target);
                 if digit.contains(&prime) {
                     backend.add_assign(m, b[j], &secrets.scaled_source);

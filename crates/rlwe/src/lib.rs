@@ -36,7 +36,8 @@ mod switching_key;
 
 pub use division::Division;
 pub use encryption::{
-    ENCRYPTION_STREAM, RlweCiphertext, SeededCiphertext, decrypt, encrypt_zero, encrypt_zero_symmetric,
+    AddMessage, ENCRYPTION_STREAM, RlweCiphertext, SeededCiphertext, decrypt, encrypt_zero,
+    encrypt_zero_symmetric,
 };
 pub use error::RlweError;
 pub use key_generator::KeyGenerator;

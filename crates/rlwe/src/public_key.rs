@@ -37,8 +37,7 @@ impl PublicKey {
             let mut negated = Buffer::unspecified(n);
             negated.copy_from_slice(secret.limb(i));
             backend.neg_assign(m, &mut negated);
-            ring.lift_small(i, &error, limb);
-            ring.forward_limb(i, limb);
+            ring.forward_small_limb(i, &error, limb, &[]);
             backend.mul_add_assign(m, limb, a.limb(i), &negated);
             negated.zeroize();
         });

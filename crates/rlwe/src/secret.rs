@@ -130,8 +130,7 @@ impl SecretKey {
         let ring = parameters.ring();
         let mut evaluations = Poly::unspecified(parameters.n(), parameters.prime_count());
         for (i, limb) in evaluations.limbs_mut().enumerate() {
-            ring.lift_small(i, &coefficients, limb);
-            ring.forward_limb(i, limb);
+            ring.forward_small_limb(i, &coefficients, limb, &[]);
         }
         Self { parameters: parameters.clone(), coefficients, evaluations }
     }

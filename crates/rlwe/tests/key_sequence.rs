@@ -78,8 +78,7 @@ fn all_keys_of_a_weight_share_an_ephemeral_secret() {
     let poly = |level: usize| {
         let mut out = Poly::zero(n, level + 1);
         for (i, limb) in out.limbs_mut().enumerate() {
-            ring.lift_small(i, &coefficients, limb);
-            ring.forward_limb(i, limb);
+            ring.forward_small_limb(i, &coefficients, limb, &[]);
         }
         out
     };

@@ -73,9 +73,14 @@ pub(crate) fn write(log_n: u32, folder: &Path) -> Outcome {
     let residues: Vec<u64> = message(n).into_iter().map(|m| modulus.reduce_i64(m)).collect();
 
     let entropy = Zeroizing::new(seed(2));
-    let ciphertext = encrypt_zero(&public, 0, &mut SecretRng::from_entropy(&entropy), |_, limb| {
-        limb.iter_mut().zip(&residues).for_each(|(x, &m)| *x = modulus.add(*x, m));
-    })
+    let ciphertext = encrypt_zero(
+        &public,
+        0,
+        &mut SecretRng::from_entropy(&entropy),
+        Some(&|_, limb: &mut [u64]| {
+            limb.iter_mut().zip(&residues).for_each(|(x, &m)| *x = modulus.add(*x, m));
+        }),
+    )
     .map_err(|e| e.to_string())?;
 
     // The samples alone, in the order in which the encryption draws them.

@@ -45,13 +45,18 @@ pub fn encrypt(
     in_range("number of values", values.len() as u64, 1, parameters.max_values().into())?;
     require_magnitude(values, parameters.magnitude())?;
     let encrypt_chunk = |values: &[i64]| {
-        encrypt_zero(key, rlwe.max_level(), rng, |i, limb| {
-            let modulus = rlwe.modulus(i);
-            let scale = modulus.shoup(modulus.reduce_u128(1 << parameters.noise_bits()));
-            for (word, &value) in limb.iter_mut().zip(values) {
-                *word = modulus.add(*word, modulus.mul_shoup(modulus.reduce_i64(value), scale));
-            }
-        })
+        encrypt_zero(
+            key,
+            rlwe.max_level(),
+            rng,
+            Some(&|i, limb: &mut [u64]| {
+                let modulus = rlwe.modulus(i);
+                let scale = modulus.shoup(modulus.reduce_u128(1 << parameters.noise_bits()));
+                for (word, &value) in limb.iter_mut().zip(values) {
+                    *word = modulus.add(*word, modulus.mul_shoup(modulus.reduce_i64(value), scale));
+                }
+            }),
+        )
     };
     Ok(values.chunks(rlwe.n()).map(encrypt_chunk).collect::<Result<_, _>>()?)
 }

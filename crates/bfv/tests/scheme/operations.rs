@@ -146,7 +146,7 @@ fn scalars_and_pools_need_no_transform() {
                 for plaintext in [&scalar, &same] {
                     let mut zero_rng = party.randomness();
                     let public = KeyGenerator::new(&party.secret, rng(3)).public_key();
-                    let zero = keywright_rlwe::encrypt_zero(&public, 1, &mut zero_rng, |_, _| ()).unwrap();
+                    let zero = keywright_rlwe::encrypt_zero(&public, 1, &mut zero_rng, None).unwrap();
                     let variance = noise::fresh_public(party.parameters.rlwe());
                     let pooled = Ciphertext::from_zero(zero, plaintext, variance).unwrap();
                     party.check("pooled", &pooled, &expected);

@@ -62,7 +62,7 @@ fn ciphertexts_are_the_full_librarys() {
             let mut bytes = Vec::new();
             sender.encrypt(&numbers[..], &mut bytes).unwrap();
             assert_eq!(bytes.len(), thin.ciphertext_bytes());
-            let full = encrypt_zero(&public, 0, &mut rng(5), add).unwrap();
+            let full = encrypt_zero(&public, 0, &mut rng(5), Some(&add)).unwrap();
             let read = Ciphertext::from_bytes(&bytes, &parameters).unwrap();
             assert!(read.rlwe == full, "{arithmetic:?}, {q}");
             assert_eq!((read.scale, read.packing), (parameters.scale(), Packing::Coefficients));
@@ -75,7 +75,7 @@ fn ciphertexts_are_the_full_librarys() {
             let mut bytes = Vec::new();
             client.encrypt(&numbers[..], &mut bytes).unwrap();
             assert_eq!(bytes.len(), thin.seeded_ciphertext_bytes());
-            let full = encrypt_zero_symmetric(&secret, 0, &mut rng(6), add).unwrap();
+            let full = encrypt_zero_symmetric(&secret, 0, &mut rng(6), Some(&add)).unwrap();
             let read = SymmetricCiphertext::from_bytes(&bytes, &parameters).unwrap();
             assert!(read.seeded.c0 == full.c0 && read.seeded.seed == full.seed, "{arithmetic:?}, {q}");
 

@@ -68,7 +68,7 @@ impl<S: ChemScheme> ChemEncryptor<S> {
         };
         range("bits of a Chem message", bits.into(), 1, MAX_BITS.into())?;
         range("the radix of Chem", radix, 2, 1 << 32)?;
-        let mut zero = || encrypt_zero(key, level, &mut rng, |_, _| {});
+        let mut zero = || encrypt_zero(key, level, &mut rng, None);
         let mut radixes = Vec::new();
         let mut left = u128::MAX >> (MAX_BITS - bits);
         while left > 0 {

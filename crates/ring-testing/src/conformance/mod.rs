@@ -13,7 +13,7 @@ pub use conversion::{conversion_equals_portable, conversion_is_exact};
 pub use expander::expansion_equals_portable;
 pub use inner_product::{inner_product_equals_portable, inner_product_is_the_sum};
 pub use permutation::permutation_is_the_automorphism;
-pub use planes::planes_are_added;
+pub use planes::{planes_are_added, sums_are_folded};
 pub use pointwise::pointwise_is_modular_arithmetic;
 pub use sampling::{key_stream_equals_portable, samples_equal_portable};
 pub use transform::{transform_equals_portable, transform_is_evaluation};
@@ -64,6 +64,7 @@ macro_rules! conformance_suite {
             key_stream_equals_portable,
             samples_equal_portable,
             planes_are_added,
+            sums_are_folded,
         );
     };
     ($name:ident: $($test:ident,)*) => {

@@ -1,6 +1,7 @@
 use keywright_ring::Backend;
 
-use crate::samples::SplitMix64;
+use super::ring;
+use crate::samples::{SplitMix64, edge_primes};
 
 /// Sums of planes are those of the definition, for every number of planes around the blocks of back ends, lengths around
 /// theirs, and the largest bytes.
@@ -24,6 +25,43 @@ pub fn planes_are_added(backend: &'static dyn Backend) {
                 assert_eq!(words[i], (7 << 40) + wide.iter().map(word).sum::<u64>(), "word {i} of {count}");
                 let expected = 3 + narrow.iter().map(|plane| u32::from(plane[i])).sum::<u32>();
                 assert_eq!(u32::from(halves[i]), expected, "byte {i} of {count}");
+            }
+        }
+    }
+}
+
+/// Folded sums are the residues of big integers and written planes the bytes of the words, for every width of a modulus and the
+/// largest words.
+pub fn sums_are_folded(backend: &'static dyn Backend) {
+    let mut random = SplitMix64(13);
+    let primes = edge_primes(10);
+    let ring = ring(10, &primes, backend);
+    for (i, &q) in primes.iter().enumerate() {
+        let modulus = ring.modulus(i);
+        for (count, extra) in [(0, 1), (1, 0), (7, 1), (8, 2), (9, 3), (1000, 3)] {
+            let mut word = |i: usize, bits: u32| {
+                let ones = u64::MAX >> (64 - bits);
+                [ones, 0, random.next_word() & ones][if i < 2 { i } else { 2 }]
+            };
+            // The sum in brackets is below 2^63 + 2^48 + 2^56 + 2^60.
+            let sums: Vec<u64> = (0..count).map(|i| word(i, 63)).collect();
+            let high: Vec<Vec<u16>> =
+                (0..extra).map(|j| (0..count).map(|i| word(i, 28 - 8 * j as u32) as u16).collect()).collect();
+            let mut found = sums.clone();
+            backend.fold_sums(modulus, &high.iter().map(Vec::as_slice).collect::<Vec<_>>(), &mut found);
+            for i in 0..count {
+                let parts = high.iter().enumerate().map(|(j, high)| u128::from(high[i]) << (32 + 8 * j));
+                let sum = u128::from(sums[i]) + parts.sum::<u128>();
+                assert!(sum >> 64 == 0, "a sum that is allowed");
+                assert_eq!(u128::from(found[i]), sum % u128::from(q), "sum {i} of {count} mod {q}");
+            }
+            let mut low = vec![0; 4 * count];
+            let mut planes = vec![vec![0; count]; extra];
+            let mut slices: Vec<_> = planes.iter_mut().map(Vec::as_mut_slice).collect();
+            backend.write_planes(&sums, &mut low, &mut slices);
+            for (i, word) in sums.iter().map(|word| word.to_le_bytes()).enumerate() {
+                assert_eq!(low[4 * i..4 * i + 4], word[..4], "word {i} of {count}");
+                assert!((0..extra).all(|j| planes[j][i] == word[4 + j]), "word {i} of {count}");
             }
         }
     }

@@ -55,6 +55,16 @@ pub fn transform_equals_portable(backend: &'static dyn Backend) {
                     } else {
                         tested.forward_limb(i, &mut x);
                         reference.forward_limb(i, &mut y);
+                        // The residues as integers of both signs.
+                        let values: Vec<i64> = limbs[number]
+                            .iter()
+                            .map(|&x| if x % 2 == 0 { x as i64 } else { x as i64 - q as i64 })
+                            .collect();
+                        let mut small = vec![0; values.len()];
+                        tested.forward_small_limb(i, &values, &mut small, &[]);
+                        assert_limb(&small, &y, || {
+                            format!("integers, N = 2^{log_n}, limb {number}, mod {q}")
+                        });
                     }
                     assert_limb(&x, &y, || {
                         format!("inverse = {inverse}, N = 2^{log_n}, limb {number}, mod {q}")

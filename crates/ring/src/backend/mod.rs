@@ -44,6 +44,9 @@ pub trait NttPlan: Send + Sync {
     /// Coefficients to evaluations, in place; canonical in, canonical out. Meanwhile `upcoming` is fetched from memory, as far
     /// as there is such an instruction; it may be of any length.
     fn forward(&self, limb: &mut [u64], upcoming: &[u64]);
+    /// The evaluations of integers smaller than the modulus in absolute value, without a branch on them: what
+    /// [`Backend::lift_small`] and [`Self::forward`] give.
+    fn forward_small(&self, values: &[i64], limb: &mut [u64], upcoming: &[u64]);
     /// Evaluations to coefficients, in place; canonical in, canonical out.
     fn inverse(&self, limb: &mut [u64]);
     /// Evaluations to a row: coefficients times `factor`, canonical, in the back end's order ([`Backend::row_layout`]). Leaves
@@ -69,6 +72,21 @@ const fn plain_layout(n: usize) -> RowLayout {
 /// If a plane has another length.
 fn require_planes(planes: &[&[u8]], bytes: usize) {
     assert!(planes.iter().all(|plane| plane.len() == bytes), "planes of {bytes} bytes");
+}
+
+/// # Panics
+/// If a slice has another length.
+fn require_length<T>(slices: &[&[T]], length: usize) {
+    assert!(slices.iter().all(|slice| slice.len() == length), "slices of {length} sums");
+}
+
+/// # Panics
+/// If a plane has another length.
+fn require_planes_mut(count: usize, low: &[u8], high: &[&mut [u8]]) {
+    assert!(
+        low.len() == 4 * count && high.iter().all(|plane| plane.len() == count),
+        "planes of {count} words"
+    );
 }
 
 /// One row of the uniform half of a key, for one digit and one prime.
@@ -155,6 +173,16 @@ pub trait Backend: Send + Sync + Debug {
     /// # Panics
     /// If a plane has not a byte for every sum.
     fn add_bytes(&self, planes: &[&[u8]], sums: &mut [u16]);
+    /// `sums[i] = (sums[i] + sum_j high[j][i] 2^(32 + 8 j)) mod m`, canonical; the sum in brackets is below `2^64`. Of any length.
+    ///
+    /// # Panics
+    /// If a slice of `high` has another length.
+    fn fold_sums(&self, m: &Modulus, high: &[&[u16]], sums: &mut [u64]);
+    /// The low four bytes of every word into `low`, byte `4 + j` into `high[j]`. Of any length.
+    ///
+    /// # Panics
+    /// If `low` has not four bytes for every word, or a slice of `high` not one.
+    fn write_planes(&self, words: &[u64], low: &mut [u8], high: &mut [&mut [u8]]);
 }
 
 /// All back ends that this CPU can run, slowest first.

@@ -130,7 +130,7 @@ fn generated_keys_and_encryptions() {
     let p = Parameters::new(ParametersLiteral::from_bits(13, &[50, 40, 40], &[50]).unwrap()).unwrap();
     let mut rng = SecretRng::from_entropy(&Zeroizing::new([3; 32]));
     let secret = SecretKey::sample(&p, &mut rng).unwrap();
-    let message = encrypt_zero_symmetric(&secret, 2, &mut rng, |_, _| {}).unwrap();
+    let message = encrypt_zero_symmetric(&secret, 2, &mut rng, None).unwrap();
     let back: SeededCiphertext = round_trip(&message, &p);
     assert!(back.expand(&p) == message.expand(&p));
     let mut generator = KeyGenerator::new(&secret, rng);

@@ -13,7 +13,9 @@ mod terms;
 use alloc::boxed::Box;
 
 use super::portable::Portable;
-use super::{Backend, BackendKind, NttPlan, Quotient, UniformRow, plain_layout, require_planes};
+use super::{
+    Backend, BackendKind, NttPlan, Quotient, UniformRow, plain_layout, require_planes, require_planes_mut,
+};
 use crate::conversion::{Decomposer, RowLayout};
 use crate::{Automorphism, Modulus, Seed, ShoupFactor, StreamId};
 
@@ -174,5 +176,16 @@ impl Backend for Avx2 {
         require_planes(planes, sums.len());
         // SAFETY: as above, and the lengths agree.
         unsafe { planes::add_bytes(planes, sums) }
+    }
+
+    fn fold_sums(&self, m: &Modulus, high: &[&[u16]], sums: &mut [u64]) {
+        // High products of words: there is no vector instruction for them.
+        Portable.fold_sums(m, high, sums);
+    }
+
+    fn write_planes(&self, words: &[u64], low: &mut [u8], high: &mut [&mut [u8]]) {
+        require_planes_mut(words.len(), low, high);
+        // SAFETY: as above.
+        unsafe { planes::write_planes(words, low, high) }
     }
 }

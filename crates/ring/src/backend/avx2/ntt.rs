@@ -172,6 +172,12 @@ impl NttPlan for NarrowPlan {
         unsafe { self.forward_passes::<true>(limb) }
     }
 
+    fn forward_small(&self, values: &[i64], limb: &mut [u64], upcoming: &[u64]) {
+        // SAFETY: as above.
+        unsafe { pointwise::lift_small(&self.modulus, values, limb) }
+        self.forward(limb, upcoming);
+    }
+
     fn inverse(&self, limb: &mut [u64]) {
         // SAFETY: as above.
         unsafe { self.inverse_passes(limb) }

@@ -71,3 +71,12 @@ pub(in crate::backend) unsafe fn add_bytes(planes: &[&[u8]], sums: &mut [u16]) {
         planes::add_bytes(&[&plane[done..]], rest);
     }
 }
+
+/// [`planes::write_planes`].
+///
+/// # Safety
+/// The CPU has the enabled features.
+#[target_feature(enable = "avx2,fma")]
+pub(super) unsafe fn write_planes(words: &[u64], low: &mut [u8], high: &mut [&mut [u8]]) {
+    planes::write_planes(words, low, high);
+}

@@ -11,7 +11,7 @@ const SIDE: usize = 4;
 /// The words of these vectors.
 pub(super) const SUM_WORDS: usize = 8 * SIDE;
 
-/// Inner products of terms of `count` words with a column: lazy words below `4q`. `meanwhile` is called with the number of
+/// Inner products of terms of `count` words with a column: lazy words below `2U`. `meanwhile` is called with the number of
 /// every [`SUM_WORDS`] words.
 ///
 /// # Safety
@@ -52,7 +52,7 @@ pub(super) unsafe fn words<'t, L: Lanes>(
                 }
                 for k in 0..SIDE {
                     let value = l.converted(sums[k]);
-                    // Both summands below 2q.
+                    // Both summands below U.
                     total[k] = if group == 0 {
                         value
                     } else {

@@ -6,8 +6,9 @@
 //! multiply-add reads, and the bits above are arbitrary: sums of low products run over into them and are never
 //! masked, because every reader ignores them.
 //!
-//! With `4q <= 2^WORD` the low bits tell the residues of `[0, 4q)` apart, and also those of a *difference* in
-//! `(-2q, 2q)`, kept modulo `2^WORD`.
+//! Bounds are multiples of a *unit* `U`, what products stay below: `2q` for narrow primes, `4q` for wide ones, whose quotients
+//! are cheaper for being less exact. With `2U <= 2^WORD` the low bits tell the words of `[0, 2U)` apart, and also those of a
+//! *difference* in `(-U, U)`, kept modulo `2^WORD`.
 
 use core::arch::x86_64::*;
 
@@ -57,39 +58,60 @@ pub(super) trait Lanes: Copy {
 
     /// Constants of a modulus of this width.
     unsafe fn new(m: &Modulus) -> Self;
-    /// `y w`, a lazy word below `2q`, for any lazy word `y`.
+    /// `y w`, a lazy word below `U`, for any lazy word `y`.
     unsafe fn product(self, y: __m512i, w: Factor) -> __m512i;
-    /// A lazy word below `4q` to one below `2q`.
+    /// A lazy word below `2U` to one below `U`.
     unsafe fn reduce(self, x: __m512i) -> __m512i;
-    /// A difference in `(-2q, 2q)` to a lazy word below `2q`.
+    /// A difference in `(-U, U)` to a lazy word below `U`.
     unsafe fn reduce_difference(self, x: __m512i) -> __m512i;
-    /// A lazy word below `2q` to the canonical residue.
+    /// A lazy word below `U` to the canonical residue.
     unsafe fn canonical(self, x: __m512i) -> __m512i;
+    /// A lazy word below `2q` to the canonical residue.
+    unsafe fn canonical_once(self, x: __m512i) -> __m512i;
     /// `q` in every lane.
     fn q(self) -> __m512i;
-    /// `2q` in every lane.
-    fn two_q(self) -> __m512i;
-    /// `a - b + 2q`, a lazy word below `4q` for lazy words below `2q`.
+    /// `U` in every lane.
+    fn unit(self) -> __m512i;
+    /// `a - b + U`, a lazy word below `2U` for lazy words below `U`.
     #[inline(always)]
     unsafe fn difference(self, a: __m512i, b: __m512i) -> __m512i {
         // SAFETY: the caller has the CPU features.
-        unsafe { _mm512_add_epi64(_mm512_sub_epi64(a, b), self.two_q()) }
+        unsafe { _mm512_add_epi64(_mm512_sub_epi64(a, b), self.unit()) }
     }
     /// `sum + a b`.
     unsafe fn accumulate(self, sum: Sum, a: __m512i, b: __m512i) -> Sum;
-    /// The value of a sum modulo q: a lazy word below `2q`.
+    /// The value of a sum modulo q: a lazy word below `U`.
     unsafe fn value(self, sum: Sum) -> __m512i;
+    /// `a b + c` for canonical residues: the canonical residue.
+    #[inline(always)]
+    unsafe fn multiply_add(self, a: __m512i, b: __m512i, c: __m512i) -> __m512i {
+        // SAFETY: the caller has the CPU features.
+        unsafe {
+            let sum = Sum { high: _mm512_setzero_si512(), low: c };
+            self.canonical(self.value(self.accumulate(sum, a, b)))
+        }
+    }
     /// The constants that [`Lanes::converted`] expects rows to have been multiplied by.
     fn constants(column: &Column) -> &[u64];
-    /// The value modulo q of an inner product of rows with [`Lanes::constants`]: a lazy word below `4q`.
+    /// The value modulo q of an inner product of rows with [`Lanes::constants`]: a lazy word below `2U`.
     unsafe fn converted(self, sum: Sum) -> __m512i;
-    /// Whether every lane is a lazy word below `multiple * q`.
-    unsafe fn is_below(self, x: __m512i, multiple: u64) -> bool;
+    /// Whether every lane is a lazy word below `units * U`.
+    unsafe fn is_below(self, x: __m512i, units: u64) -> bool;
 }
 
 /// The quotient of a canonical factor for [`Lanes::product`].
 pub(super) fn quotient<L: Lanes>(m: &Modulus, w: u64) -> u64 {
     ((u128::from(w) << L::WORD) / u128::from(m.value())) as u64
+}
+
+/// Residues of integers smaller than `q` in absolute value: `q` is added to the negative ones.
+///
+/// # Safety
+/// The CPU has AVX-512 F and DQ.
+#[inline(always)]
+pub(super) unsafe fn lift_small(q: __m512i, values: __m512i) -> __m512i {
+    // SAFETY: the caller has the CPU features.
+    unsafe { _mm512_mask_add_epi64(values, _mm512_movepi64_mask(values), values, q) }
 }
 
 /// A factor in every lane.

@@ -9,6 +9,7 @@ mod inner_product;
 mod lanes;
 mod narrow;
 mod ntt;
+mod planes;
 mod pointwise;
 mod sampling;
 mod wide;
@@ -17,8 +18,10 @@ use alloc::boxed::Box;
 
 use self::narrow::Narrow;
 use self::wide::Wide;
-use super::avx2::planes;
-use super::{Backend, BackendKind, NttPlan, Quotient, UniformRow, require_planes};
+use super::{
+    Backend, BackendKind, NttPlan, Quotient, UniformRow, avx2, require_length, require_planes,
+    require_planes_mut,
+};
 use crate::conversion::{Decomposer, RowLayout};
 use crate::expander::CHUNK_WORDS;
 use crate::{Automorphism, Modulus, Seed, ShoupFactor, StreamId};
@@ -192,13 +195,25 @@ impl Backend for Avx512 {
     fn add_words(&self, planes: &[&[u8]], sums: &mut [u64]) {
         require_planes(planes, 4 * sums.len());
         // SAFETY: as above, and the lengths agree.
-        unsafe { planes::add_words(planes, sums) }
+        unsafe { avx2::planes::add_words(planes, sums) }
     }
 
     fn add_bytes(&self, planes: &[&[u8]], sums: &mut [u16]) {
         require_planes(planes, sums.len());
         // SAFETY: as above, and the lengths agree.
-        unsafe { planes::add_bytes(planes, sums) }
+        unsafe { avx2::planes::add_bytes(planes, sums) }
+    }
+
+    fn fold_sums(&self, m: &Modulus, high: &[&[u16]], sums: &mut [u64]) {
+        require_length(high, sums.len());
+        // SAFETY: as above, and the lengths agree.
+        unsafe { planes::fold_sums(m, high, sums) }
+    }
+
+    fn write_planes(&self, words: &[u64], low: &mut [u8], high: &mut [&mut [u8]]) {
+        require_planes_mut(words.len(), low, high);
+        // SAFETY: as above, and the lengths agree.
+        unsafe { planes::write_planes(words, low, high) }
     }
 }
 

@@ -22,6 +22,10 @@ pub(super) struct Narrow {
     inverse: __m512i,
     /// `2^52`, which undoes a Montgomery reduction.
     radix: Factor,
+    /// `floor(2^(b + 50) / q)` for `q` of `b` bits, at most `2^51`.
+    barrett: __m512i,
+    /// `b - 2` and `54 - b`.
+    shifts: [__m512i; 2],
 }
 
 impl Lanes for Narrow {
@@ -30,7 +34,7 @@ impl Lanes for Narrow {
     #[inline(always)]
     unsafe fn new(m: &Modulus) -> Self {
         debug_assert!(m.is_narrow());
-        let q = m.value() as i64;
+        let (q, bits) = (m.value() as i64, i64::from(m.bits()));
         // SAFETY: the caller has the CPU features.
         unsafe {
             Self {
@@ -43,6 +47,8 @@ impl Lanes for Narrow {
                 mask: _mm512_set1_epi64((1 << 52) - 1),
                 inverse: _mm512_set1_epi64(inverse_of_odd(m.value()) as i64),
                 radix: splat_factor::<Self>(m.shoup(m.reduce(1 << 52))),
+                barrett: _mm512_set1_epi64(((1u128 << (bits + 50)) / u128::from(m.value())) as i64),
+                shifts: [_mm512_set1_epi64(bits - 2), _mm512_set1_epi64(54 - bits)],
             }
         }
     }
@@ -64,7 +70,7 @@ impl Lanes for Narrow {
         // every x whose low bits are below 2q, since 2q < 2^52; so the minimum is x itself, arbitrary bits and all.
         // SAFETY: the caller has the CPU features.
         unsafe {
-            debug_assert!(self.is_below(x, 4));
+            debug_assert!(self.is_below(x, 2));
             _mm512_min_epu64(x, _mm512_madd52lo_epu64(self.minus_two_q, x, self.one))
         }
     }
@@ -79,8 +85,14 @@ impl Lanes for Narrow {
     #[inline(always)]
     unsafe fn canonical(self, x: __m512i) -> __m512i {
         // SAFETY: the caller has the CPU features.
+        unsafe { self.canonical_once(x) }
+    }
+
+    #[inline(always)]
+    unsafe fn canonical_once(self, x: __m512i) -> __m512i {
+        // SAFETY: the caller has the CPU features.
         unsafe {
-            debug_assert!(self.is_below(x, 2));
+            debug_assert!(self.is_below(x, 1));
             let x = _mm512_and_si512(x, self.mask);
             _mm512_min_epu64(x, _mm512_sub_epi64(x, self.q))
         }
@@ -92,7 +104,7 @@ impl Lanes for Narrow {
     }
 
     #[inline(always)]
-    fn two_q(self) -> __m512i {
+    fn unit(self) -> __m512i {
         self.two_q
     }
 
@@ -111,6 +123,23 @@ impl Lanes for Narrow {
     }
 
     #[inline(always)]
+    unsafe fn multiply_add(self, a: __m512i, b: __m512i, c: __m512i) -> __m512i {
+        // Barrett. The product p is below 2^(2b), s = floor(p / 2^(b - 2)) below 2^(b + 2) <= 2^52, and h is the floor of
+        // s barrett / 2^52: p / q - h is what the floor of s takes, at most barrett / 2^52 < 1, that of the constant, below
+        // s / 2^52 < 1, and less than 1 of the last floor. With c below q the result is below 4q = 2U.
+        // SAFETY: the caller has the CPU features.
+        unsafe {
+            let zero = _mm512_setzero_si512();
+            let (high, low) = (_mm512_madd52hi_epu64(zero, a, b), _mm512_madd52lo_epu64(zero, a, b));
+            let (above, below) =
+                (_mm512_sllv_epi64(high, self.shifts[1]), _mm512_srlv_epi64(low, self.shifts[0]));
+            let h = _mm512_madd52hi_epu64(zero, _mm512_or_si512(above, below), self.barrett);
+            let x = _mm512_madd52lo_epu64(_mm512_add_epi64(low, c), h, self.minus_q);
+            self.canonical(self.reduce(x))
+        }
+    }
+
+    #[inline(always)]
     fn constants(column: &Column) -> &[u64] {
         &column.montgomery
     }
@@ -125,16 +154,16 @@ impl Lanes for Narrow {
             let high = _mm512_add_epi64(sum.high, _mm512_srli_epi64::<52>(sum.low));
             let m = _mm512_madd52lo_epu64(zero, sum.low, self.inverse);
             let r = _mm512_sub_epi64(_mm512_add_epi64(high, self.q), _mm512_madd52hi_epu64(zero, m, self.q));
-            debug_assert!(self.is_below(r, 4));
+            debug_assert!(self.is_below(r, 2));
             r
         }
     }
 
     #[inline(always)]
-    unsafe fn is_below(self, x: __m512i, multiple: u64) -> bool {
+    unsafe fn is_below(self, x: __m512i, units: u64) -> bool {
         // SAFETY: the caller has the CPU features.
         unsafe {
-            let bound = _mm512_mullo_epi64(self.q, _mm512_set1_epi64(multiple as i64));
+            let bound = _mm512_mullo_epi64(self.two_q, _mm512_set1_epi64(units as i64));
             _mm512_cmplt_epu64_mask(_mm512_and_si512(x, self.mask), bound) == 0xFF
         }
     }

@@ -2,7 +2,7 @@
 
 use core::arch::x86_64::*;
 
-use super::lanes::{Lanes, Sum, splat_factor};
+use super::lanes::{self, Lanes, splat_factor};
 use crate::backend::Quotient;
 use crate::{Automorphism, Modulus, ShoupFactor};
 
@@ -33,30 +33,26 @@ macro_rules! kernel {
 
 kernel! {
     /// `x += y`.
-    add_assign(l, x, y;) l.canonical(_mm512_add_epi64(x, y))
+    add_assign(l, x, y;) l.canonical_once(_mm512_add_epi64(x, y))
 }
 kernel! {
     /// `x -= y`.
-    sub_assign(l, x, y;) l.canonical(_mm512_sub_epi64(_mm512_add_epi64(x, l.q()), y))
+    sub_assign(l, x, y;) l.canonical_once(_mm512_sub_epi64(_mm512_add_epi64(x, l.q()), y))
 }
 kernel! {
     /// `x = -x`.
-    neg_assign(l, x;) l.canonical(_mm512_sub_epi64(l.q(), x))
+    neg_assign(l, x;) l.canonical_once(_mm512_sub_epi64(l.q(), x))
 }
 kernel! {
     /// `out = x * y`.
     mul(l, out, x, y;) {
         let _ = out;
-        let zero = _mm512_setzero_si512();
-        l.canonical(l.value(l.accumulate(Sum { high: zero, low: zero }, x, y)))
+        l.multiply_add(x, y, _mm512_setzero_si512())
     }
 }
 kernel! {
     /// `acc += x * y`.
-    mul_add_assign(l, acc, x, y;) {
-        let sum = Sum { high: _mm512_setzero_si512(), low: acc };
-        l.canonical(l.value(l.accumulate(sum, x, y)))
-    }
+    mul_add_assign(l, acc, x, y;) l.multiply_add(x, y, acc)
 }
 kernel! {
     /// `x = x * w`.
@@ -80,8 +76,7 @@ pub(super) unsafe fn lift_small(m: &Modulus, values: &[i64], out: &mut [u64]) {
         // SAFETY: eight words each.
         unsafe {
             let value = value.as_ptr().cast::<__m512i>().read_unaligned();
-            let residue = _mm512_mask_add_epi64(value, _mm512_movepi64_mask(value), value, q);
-            place.as_mut_ptr().cast::<__m512i>().write_unaligned(residue);
+            place.as_mut_ptr().cast::<__m512i>().write_unaligned(lanes::lift_small(q, value));
         }
     }
 }

@@ -14,6 +14,13 @@ pub(crate) fn permute(automorphism: &Automorphism, input: &[u64], out: &mut [u64
     }
 }
 
+/// Residues of small integers: the modulus is added to the negative ones.
+pub(crate) fn lift_small(m: &Modulus, values: &[i64], out: &mut [u64]) {
+    for (residue, &value) in out.iter_mut().zip(values) {
+        *residue = (value as u64).wrapping_add(m.value() & ((value >> 63) as u64));
+    }
+}
+
 pub(crate) fn quotient(m: &Modulus, quotient: &Quotient<'_>, out: &mut [u64]) {
     let Quotient { dividend, remainder, factor, addend, addend_factor } = *quotient;
     for ((&x, &r), word) in dividend.iter().zip(remainder).zip(&mut *out) {

@@ -7,7 +7,10 @@ pub(crate) mod planes;
 
 use alloc::boxed::Box;
 
-use super::{Backend, BackendKind, NttPlan, Quotient, UniformRow, plain_layout, require_planes};
+use super::{
+    Backend, BackendKind, NttPlan, Quotient, UniformRow, plain_layout, require_length, require_planes,
+    require_planes_mut,
+};
 use crate::conversion::{Decomposer, RowLayout};
 use crate::{Automorphism, Modulus, Seed, ShoupFactor, StreamId, chacha, expander, sampling};
 
@@ -56,9 +59,7 @@ impl Backend for Portable {
     }
 
     fn lift_small(&self, m: &Modulus, values: &[i64], out: &mut [u64]) {
-        for (residue, &value) in out.iter_mut().zip(values) {
-            *residue = (value as u64).wrapping_add(m.value() & ((value >> 63) as u64));
-        }
+        kernels::lift_small(m, values, out);
     }
 
     fn permute(&self, automorphism: &Automorphism, input: &[u64], out: &mut [u64]) {
@@ -109,5 +110,15 @@ impl Backend for Portable {
     fn add_bytes(&self, planes: &[&[u8]], sums: &mut [u16]) {
         require_planes(planes, sums.len());
         planes::add_bytes(planes, sums);
+    }
+
+    fn fold_sums(&self, m: &Modulus, high: &[&[u16]], sums: &mut [u64]) {
+        require_length(high, sums.len());
+        planes::fold_sums(m, high, sums);
+    }
+
+    fn write_planes(&self, words: &[u64], low: &mut [u8], high: &mut [&mut [u8]]) {
+        require_planes_mut(words.len(), low, high);
+        planes::write_planes(words, low, high);
     }
 }

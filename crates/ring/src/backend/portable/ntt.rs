@@ -11,7 +11,7 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use super::dot;
+use super::{dot, kernels};
 use crate::backend::NttPlan;
 use crate::conversion::{Column, RowPart};
 use crate::{Modulus, ShoupFactor};
@@ -91,6 +91,11 @@ impl NttPlan for ScalarPlan {
         } else {
             self.forward_passes::<false>(x);
         }
+    }
+
+    fn forward_small(&self, values: &[i64], limb: &mut [u64], upcoming: &[u64]) {
+        kernels::lift_small(&self.modulus, values, limb);
+        self.forward(limb, upcoming);
     }
 
     fn inverse(&self, x: &mut [u64]) {

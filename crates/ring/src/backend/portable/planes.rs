@@ -1,5 +1,7 @@
 //! Sums of planes: numbers of one or four bytes, as many in each plane.
 
+use crate::Modulus;
+
 /// `sums[i] += ` word `i` of every plane.
 pub(crate) fn add_words(planes: &[&[u8]], sums: &mut [u64]) {
     // Four at a time, so that an accumulator is loaded and stored once for them.
@@ -13,6 +15,25 @@ pub(crate) fn add_bytes(planes: &[&[u8]], sums: &mut [u16]) {
     let (fours, rest) = planes.as_chunks::<4>();
     fours.iter().for_each(|planes| bytes(planes, sums));
     rest.iter().for_each(|plane| bytes(&[*plane], sums));
+}
+
+/// [`crate::Backend::fold_sums`].
+pub(crate) fn fold_sums(m: &Modulus, high: &[&[u16]], sums: &mut [u64]) {
+    for (j, high) in high.iter().enumerate() {
+        sums.iter_mut().zip(*high).for_each(|(sum, &high)| *sum += u64::from(high) << (32 + 8 * j));
+    }
+    sums.iter_mut().for_each(|sum| *sum = m.reduce(*sum));
+}
+
+/// [`crate::Backend::write_planes`].
+#[inline(always)]
+pub(crate) fn write_planes(words: &[u64], low: &mut [u8], high: &mut [&mut [u8]]) {
+    for (low, &word) in low.as_chunks_mut::<4>().0.iter_mut().zip(words) {
+        *low = (word as u32).to_le_bytes();
+    }
+    for (j, plane) in high.iter_mut().enumerate() {
+        plane.iter_mut().zip(words).for_each(|(byte, &word)| *byte = (word >> (32 + 8 * j)) as u8);
+    }
 }
 
 fn words<const K: usize>(planes: &[&[u8]; K], sums: &mut [u64]) {

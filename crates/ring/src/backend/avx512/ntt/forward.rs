@@ -5,7 +5,7 @@ use core::mem::MaybeUninit;
 
 use super::super::conversion;
 use super::super::fetch::Fetch;
-use super::super::lanes::{Lanes, broadcast_factor};
+use super::super::lanes::{Lanes, broadcast_factor, lift_small};
 use super::passes::{Rows, butterfly, butterfly_signed, layer};
 use super::tables::{HEAD, TAIL_WORDS, pass_words};
 use super::{RUN, TAIL, pass_log_radix, tail};
@@ -46,7 +46,7 @@ pub(super) unsafe fn convert_part<L: Lanes>(
             }
         });
         let from = Rows { start: words.cast_const(), stride: RUN };
-        pass::<L, false>(l, log_radix, from, to, RUN, table.as_ptr().add(HEAD));
+        pass::<L, LAZY>(l, log_radix, from, to, RUN, table.as_ptr().add(HEAD));
     }
 }
 
@@ -76,7 +76,7 @@ pub(super) unsafe fn finish<L: Lanes>(
     let mut fetch = upcoming.map(|upcoming| Fetch::new(upcoming, words.len() / TAIL));
     // SAFETY: by contract.
     unsafe {
-        block::<L, false>(
+        block::<L, LAZY>(
             L::new(m),
             words.as_mut_ptr(),
             words.len(),
@@ -84,6 +84,52 @@ pub(super) unsafe fn finish<L: Lanes>(
             stream.as_ptr(),
             &mut fetch,
         );
+    }
+}
+
+/// What a pass reads: lazy words below `2U`.
+const LAZY: u8 = 0;
+/// Canonical words.
+const CANONICAL: u8 = 1;
+/// Integers smaller than the modulus in absolute value, which become canonical.
+const SMALL: u8 = 2;
+
+/// Operands of a pass.
+///
+/// # Safety
+/// `at` addresses eight words; the CPU has the features of [`Lanes`].
+#[inline(always)]
+unsafe fn input<L: Lanes, const INPUT: u8>(l: L, at: *const __m512i) -> __m512i {
+    // SAFETY: by contract.
+    unsafe {
+        let words = at.read_unaligned();
+        if INPUT == SMALL { lift_small(l.q(), words) } else { words }
+    }
+}
+
+/// The transform of small integers, as many as `x` has words; the rest as in [`transform`].
+///
+/// # Safety
+/// As for [`transform`].
+#[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512ifma")]
+pub(super) unsafe fn transform_small<L: Lanes>(
+    m: &Modulus,
+    values: &[i64],
+    x: *mut u64,
+    table: &[u64],
+    upcoming: &[u64],
+) {
+    // SAFETY: by contract; the traversal reads the table as it was written.
+    unsafe {
+        let (l, length, head) = (L::new(m), values.len(), table.as_ptr());
+        let log_radix = pass_log_radix(length);
+        let part = length >> log_radix;
+        let from = Rows { start: values.as_ptr().cast(), stride: part };
+        pass::<L, SMALL>(l, log_radix, from, Rows { start: x, stride: part }, part, head.add(HEAD));
+        let mut fetch = [Fetch::new(upcoming, length / TAIL), Fetch::NOTHING];
+        let stream = head.add(HEAD + pass_words(log_radix));
+        let end = children(l, x, log_radix, part, head, stream, &mut fetch);
+        debug_assert_eq!(end, table.as_ptr_range().end);
     }
 }
 
@@ -105,7 +151,7 @@ pub(super) unsafe fn transform<L: Lanes>(
     unsafe {
         let head = table.as_ptr();
         let mut fetch = [Fetch::new(upcoming, length / TAIL), Fetch::NOTHING];
-        let end = block::<L, true>(L::new(m), x, length, head, head.add(HEAD), &mut fetch);
+        let end = block::<L, CANONICAL>(L::new(m), x, length, head, head.add(HEAD), &mut fetch);
         debug_assert_eq!(end, table.as_ptr_range().end);
     }
 }
@@ -115,7 +161,7 @@ pub(super) unsafe fn transform<L: Lanes>(
 /// # Safety
 /// As for [`transform`]; `stream` is the block's part of the table.
 #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512ifma")]
-unsafe fn block<L: Lanes, const CANONICAL: bool>(
+unsafe fn block<L: Lanes, const INPUT: u8>(
     l: L,
     x: *mut u64,
     length: usize,
@@ -133,7 +179,7 @@ unsafe fn block<L: Lanes, const CANONICAL: bool>(
         let log_radix = pass_log_radix(length);
         let part = length >> log_radix;
         let (from, to) = (Rows { start: x.cast_const(), stride: part }, Rows { start: x, stride: part });
-        pass::<L, CANONICAL>(l, log_radix, from, to, part, stream);
+        pass::<L, INPUT>(l, log_radix, from, to, part, stream);
         children(l, x, log_radix, part, head, stream.add(pass_words(log_radix)), fetch)
     }
 }
@@ -144,7 +190,7 @@ unsafe fn block<L: Lanes, const CANONICAL: bool>(
 /// `from` and `to` address as many rows as the radix, the same or disjoint; `stream` is the pass's part of the table; the CPU
 /// has the enabled features.
 #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512ifma")]
-unsafe fn pass<L: Lanes, const CANONICAL: bool>(
+unsafe fn pass<L: Lanes, const INPUT: u8>(
     l: L,
     log_radix: u32,
     from: Rows<*const u64>,
@@ -155,9 +201,9 @@ unsafe fn pass<L: Lanes, const CANONICAL: bool>(
     // SAFETY: by contract.
     unsafe {
         match log_radix {
-            2 => radix_4::<L, CANONICAL>(l, from, to, columns, stream),
-            3 => radix_8::<L, CANONICAL>(l, from, to, columns, stream),
-            _ => radix_16::<L, CANONICAL>(l, from, to, columns, stream),
+            2 => radix_4::<L, INPUT>(l, from, to, columns, stream),
+            3 => radix_8::<L, INPUT>(l, from, to, columns, stream),
+            _ => radix_16::<L, INPUT>(l, from, to, columns, stream),
         }
     }
 }
@@ -179,18 +225,18 @@ unsafe fn children<L: Lanes>(
     // SAFETY: children are disjoint parts of the block, and the stream advances as the table was written.
     unsafe {
         for child in 0..1 << log_radix {
-            stream = block::<L, false>(l, x.add(child * part), part, head, stream, fetch);
+            stream = block::<L, LAZY>(l, x.add(child * part), part, head, stream, fetch);
         }
         stream
     }
 }
 
-/// Two layers from four rows of `columns` words to as many. Input canonical if `CANONICAL`, else below `4q`.
+/// Two layers from four rows of `columns` words to as many. Input as `INPUT` says.
 ///
 /// # Safety
 /// `from` and `to` address 4 rows, which are the same or disjoint; `w` addresses 3 factors; the CPU has the enabled features.
 #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512ifma")]
-unsafe fn radix_4<L: Lanes, const CANONICAL: bool>(
+unsafe fn radix_4<L: Lanes, const INPUT: u8>(
     l: L,
     from: Rows<*const u64>,
     to: Rows<*mut u64>,
@@ -203,12 +249,12 @@ unsafe fn radix_4<L: Lanes, const CANONICAL: bool>(
             let source = |row: usize| from.start.add(row * from.stride + column).cast::<__m512i>();
             let at = |row: usize| to.start.add(row * to.stride + column).cast::<__m512i>();
             let mut v = [
-                source(0).read_unaligned(),
-                source(1).read_unaligned(),
-                source(2).read_unaligned(),
-                source(3).read_unaligned(),
+                input::<L, INPUT>(l, source(0)),
+                input::<L, INPUT>(l, source(1)),
+                input::<L, INPUT>(l, source(2)),
+                input::<L, INPUT>(l, source(3)),
             ];
-            if !CANONICAL {
+            if INPUT == LAZY {
                 v[0] = l.reduce(v[0]);
                 v[1] = l.reduce(v[1]);
             }
@@ -223,12 +269,12 @@ unsafe fn radix_4<L: Lanes, const CANONICAL: bool>(
     }
 }
 
-/// Three layers from eight rows of `columns` words to as many. Input canonical if `CANONICAL`, else below `4q`.
+/// Three layers from eight rows of `columns` words to as many. Input as `INPUT` says.
 ///
 /// # Safety
 /// `from` and `to` address 8 rows, which are the same or disjoint; `w` addresses 7 factors; the CPU has the enabled features.
 #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512ifma")]
-unsafe fn radix_8<L: Lanes, const CANONICAL: bool>(
+unsafe fn radix_8<L: Lanes, const INPUT: u8>(
     l: L,
     from: Rows<*const u64>,
     to: Rows<*mut u64>,
@@ -241,16 +287,16 @@ unsafe fn radix_8<L: Lanes, const CANONICAL: bool>(
             let source = |row: usize| from.start.add(row * from.stride + column).cast::<__m512i>();
             let at = |row: usize| to.start.add(row * to.stride + column).cast::<__m512i>();
             let mut v = [
-                source(0).read_unaligned(),
-                source(1).read_unaligned(),
-                source(2).read_unaligned(),
-                source(3).read_unaligned(),
-                source(4).read_unaligned(),
-                source(5).read_unaligned(),
-                source(6).read_unaligned(),
-                source(7).read_unaligned(),
+                input::<L, INPUT>(l, source(0)),
+                input::<L, INPUT>(l, source(1)),
+                input::<L, INPUT>(l, source(2)),
+                input::<L, INPUT>(l, source(3)),
+                input::<L, INPUT>(l, source(4)),
+                input::<L, INPUT>(l, source(5)),
+                input::<L, INPUT>(l, source(6)),
+                input::<L, INPUT>(l, source(7)),
             ];
-            if !CANONICAL {
+            if INPUT == LAZY {
                 v[0] = l.reduce(v[0]);
                 v[1] = l.reduce(v[1]);
                 v[2] = l.reduce(v[2]);
@@ -275,12 +321,12 @@ unsafe fn radix_8<L: Lanes, const CANONICAL: bool>(
     }
 }
 
-/// Four layers from sixteen rows of `columns` words to as many. Input canonical if `CANONICAL`, else below `4q`.
+/// Four layers from sixteen rows of `columns` words to as many. Input as `INPUT` says.
 ///
 /// # Safety
 /// `from` and `to` address 16 rows, which are the same or disjoint; `w` addresses 15 factors; the CPU has the enabled features.
 #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512ifma")]
-unsafe fn radix_16<L: Lanes, const CANONICAL: bool>(
+unsafe fn radix_16<L: Lanes, const INPUT: u8>(
     l: L,
     from: Rows<*const u64>,
     to: Rows<*mut u64>,
@@ -293,24 +339,24 @@ unsafe fn radix_16<L: Lanes, const CANONICAL: bool>(
             let source = |row: usize| from.start.add(row * from.stride + column).cast::<__m512i>();
             let at = |row: usize| to.start.add(row * to.stride + column).cast::<__m512i>();
             let mut v = [
-                source(0).read_unaligned(),
-                source(1).read_unaligned(),
-                source(2).read_unaligned(),
-                source(3).read_unaligned(),
-                source(4).read_unaligned(),
-                source(5).read_unaligned(),
-                source(6).read_unaligned(),
-                source(7).read_unaligned(),
-                source(8).read_unaligned(),
-                source(9).read_unaligned(),
-                source(10).read_unaligned(),
-                source(11).read_unaligned(),
-                source(12).read_unaligned(),
-                source(13).read_unaligned(),
-                source(14).read_unaligned(),
-                source(15).read_unaligned(),
+                input::<L, INPUT>(l, source(0)),
+                input::<L, INPUT>(l, source(1)),
+                input::<L, INPUT>(l, source(2)),
+                input::<L, INPUT>(l, source(3)),
+                input::<L, INPUT>(l, source(4)),
+                input::<L, INPUT>(l, source(5)),
+                input::<L, INPUT>(l, source(6)),
+                input::<L, INPUT>(l, source(7)),
+                input::<L, INPUT>(l, source(8)),
+                input::<L, INPUT>(l, source(9)),
+                input::<L, INPUT>(l, source(10)),
+                input::<L, INPUT>(l, source(11)),
+                input::<L, INPUT>(l, source(12)),
+                input::<L, INPUT>(l, source(13)),
+                input::<L, INPUT>(l, source(14)),
+                input::<L, INPUT>(l, source(15)),
             ];
-            if !CANONICAL {
+            if INPUT == LAZY {
                 v[0] = l.reduce(v[0]);
                 v[1] = l.reduce(v[1]);
                 v[2] = l.reduce(v[2]);

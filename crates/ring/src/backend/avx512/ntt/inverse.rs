@@ -99,7 +99,7 @@ unsafe fn children<L: Lanes>(
     }
 }
 
-/// Transforms a block in place, words below `2q` in and out: its children, then a pass. Gives the position in the stream
+/// Transforms a block in place, words below `U` in and out: its children, then a pass. Gives the position in the stream
 /// after the block.
 ///
 /// # Safety
@@ -128,7 +128,7 @@ unsafe fn block<L: Lanes>(
     }
 }
 
-/// One pass of a given radix over `columns` words of each row, whose output is what `finish` makes of words below `2q`.
+/// One pass of a given radix over `columns` words of each row, whose output is what `finish` makes of words below `U`.
 ///
 /// # Safety
 /// `from` and `to` address as many rows as the radix, the same or disjoint; `stream` is the pass's part of the table; the CPU
@@ -153,7 +153,7 @@ unsafe fn pass<L: Lanes>(
     }
 }
 
-/// Two layers over four rows of `columns` words, below `2q`; writes what `finish` makes of them.
+/// Two layers over four rows of `columns` words, below `U`; writes what `finish` makes of them.
 ///
 /// # Safety
 /// `from` and `to` address 4 rows, the same or disjoint; `w` addresses 3 factors; the CPU has the enabled features.
@@ -188,7 +188,7 @@ unsafe fn radix_4<L: Lanes>(
     }
 }
 
-/// Three layers over eight rows of `columns` words, below `2q`; writes what `finish` makes of them.
+/// Three layers over eight rows of `columns` words, below `U`; writes what `finish` makes of them.
 ///
 /// # Safety
 /// `from` and `to` address 8 rows, the same or disjoint; `w` addresses 7 factors; the CPU has the enabled features.
@@ -235,7 +235,7 @@ unsafe fn radix_8<L: Lanes>(
     }
 }
 
-/// Four layers over sixteen rows of `columns` words, below `2q`; writes what `finish` makes of them.
+/// Four layers over sixteen rows of `columns` words, below `U`; writes what `finish` makes of them.
 ///
 /// # Safety
 /// `from` and `to` address 16 rows, the same or disjoint; `w` addresses 15 factors; the CPU has the enabled features.

@@ -76,6 +76,14 @@ impl<L: Lanes + 'static> NttPlan for Plan<L> {
         }
     }
 
+    fn forward_small(&self, values: &[i64], limb: &mut [u64], upcoming: &[u64]) {
+        assert!(limb.len() == self.length && values.len() == self.length, "limbs of this plan's degree");
+        // SAFETY: lengths and tables agree, and the CPU features are there, by the invariant.
+        unsafe {
+            forward::transform_small::<L>(&self.modulus, values, limb.as_mut_ptr(), &self.forward, upcoming);
+        }
+    }
+
     fn inverse(&self, limb: &mut [u64]) {
         assert_eq!(limb.len(), self.length, "a limb of this plan's degree");
         // SAFETY: length and tables agree, and the CPU features are there, by the invariant.

@@ -1,9 +1,9 @@
 //! Butterflies, and layers of them on vectors in registers.
 //!
 //! # Invariant
-//! Forward: lazy words below `4q` in and out. Within a pass the outputs of a butterfly whose next use is as a
-//! multiplicand are below `4q`; those whose next use is to be added to are a sum below `4q` and a difference in
-//! `(-2q, 2q)`, which saves the addition of `2q`. Inverse: lazy words below `2q` in and out.
+//! Forward: lazy words below `2U` in and out. Within a pass the outputs of a butterfly whose next use is as a
+//! multiplicand are below `2U`; those whose next use is to be added to are a sum below `2U` and a difference in
+//! `(-U, U)`, which saves the addition of `U`. Inverse: lazy words below `U` in and out.
 
 use core::arch::x86_64::*;
 
@@ -23,7 +23,7 @@ impl Rows<*mut u64> {
     }
 }
 
-/// `(x + t, x - t + 2q)` with `t = y w`, for `x` below `2q`: both below `4q`.
+/// `(x + t, x - t + U)` with `t = y w`, for `x` below `U`: both below `2U`.
 ///
 /// # Safety
 /// As for [`Lanes`].
@@ -31,13 +31,13 @@ impl Rows<*mut u64> {
 pub(super) unsafe fn butterfly<L: Lanes>(l: L, x: __m512i, y: __m512i, w: Factor) -> (__m512i, __m512i) {
     // SAFETY: the caller has the CPU features.
     unsafe {
-        debug_assert!(l.is_below(x, 2));
+        debug_assert!(l.is_below(x, 1));
         let t = l.product(y, w);
         (_mm512_add_epi64(x, t), l.difference(x, t))
     }
 }
 
-/// `(x + t, x - t)` with `t = y w`, for `x` below `2q`: a sum below `4q` and a difference in `(-2q, 2q)`.
+/// `(x + t, x - t)` with `t = y w`, for `x` below `U`: a sum below `2U` and a difference in `(-U, U)`.
 ///
 /// # Safety
 /// As for [`Lanes`].
@@ -50,13 +50,13 @@ pub(super) unsafe fn butterfly_signed<L: Lanes>(
 ) -> (__m512i, __m512i) {
     // SAFETY: the caller has the CPU features.
     unsafe {
-        debug_assert!(l.is_below(x, 2));
+        debug_assert!(l.is_below(x, 1));
         let t = l.product(y, w);
         (_mm512_add_epi64(x, t), _mm512_sub_epi64(x, t))
     }
 }
 
-/// `(x + y, (x - y) w)` for `x` and `y` below `2q`: both below `2q`.
+/// `(x + y, (x - y) w)` for `x` and `y` below `U`: both below `U`.
 ///
 /// # Safety
 /// As for [`Lanes`].
@@ -69,7 +69,7 @@ pub(super) unsafe fn butterfly_inverse<L: Lanes>(
 ) -> (__m512i, __m512i) {
     // SAFETY: the caller has the CPU features.
     unsafe {
-        debug_assert!(l.is_below(x, 2) && l.is_below(y, 2));
+        debug_assert!(l.is_below(x, 1) && l.is_below(y, 1));
         (l.reduce(_mm512_add_epi64(x, y)), l.product(l.difference(x, y), w))
     }
 }

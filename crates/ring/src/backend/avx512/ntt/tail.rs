@@ -16,7 +16,7 @@ const FACTOR: usize = 16;
 /// The last seven layers.
 ///
 /// # Safety
-/// `x` addresses 128 words below `4q`, which become canonical; `head` and `w` are parts of a forward table; the CPU has the enabled
+/// `x` addresses 128 words below `2U`, which become canonical; `head` and `w` are parts of a forward table; the CPU has the enabled
 /// features.
 #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512ifma")]
 pub(super) unsafe fn forward<L: Lanes>(l: L, x: *mut u64, head: *const u64, w: *const u64) {
@@ -66,7 +66,7 @@ pub(super) unsafe fn forward<L: Lanes>(l: L, x: *mut u64, head: *const u64, w: *
         layer!(l, v, broadcast_factor(w.add(54)); 10 11 difference butterfly);
         layer!(l, v, broadcast_factor(w.add(56)); 12 13 sum butterfly);
         layer!(l, v, broadcast_factor(w.add(58)); 14 15 difference butterfly);
-        // The other part, by group. Any word is good as a multiplicand, and products are below 2q.
+        // The other part, by group. Any word is good as a multiplicand, and products are below U.
         let group = |g: usize| load_factor(head.add(FACTOR * (LANE_FACTORS + g)));
         v[0] = l.product(v[0], group(0));
         v[1] = l.product(v[1], group(1));
@@ -111,7 +111,7 @@ pub(super) unsafe fn forward<L: Lanes>(l: L, x: *mut u64, head: *const u64, w: *
     }
 }
 
-/// Distances 4, 2 and 1 of two groups: words below `2q` in, canonical out.
+/// Distances 4, 2 and 1 of two groups: words below `U` in, canonical out.
 ///
 /// # Safety
 /// As for [`forward`].
@@ -138,7 +138,7 @@ unsafe fn within<L: Lanes>(l: L, a: __m512i, b: __m512i, head: *const u64) -> (_
 /// The first seven layers of an inverse.
 ///
 /// # Safety
-/// `x` addresses 128 words below `2q`, and stays so; `head` and `w` are parts of an inverse table; the CPU has the enabled
+/// `x` addresses 128 words below `U`, and stays so; `head` and `w` are parts of an inverse table; the CPU has the enabled
 /// features.
 #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512ifma")]
 pub(super) unsafe fn inverse<L: Lanes>(l: L, x: *mut u64, head: *const u64, w: *const u64) {
@@ -230,7 +230,7 @@ pub(super) unsafe fn inverse<L: Lanes>(l: L, x: *mut u64, head: *const u64, w: *
     }
 }
 
-/// `((x + y) z, (x - y) w)` for `x` and `y` below `2q`: both below `2q`.
+/// `((x + y) z, (x - y) w)` for `x` and `y` below `U`: both below `U`.
 ///
 /// # Safety
 /// As for [`Lanes`].
@@ -246,7 +246,7 @@ unsafe fn butterfly_twisted<L: Lanes>(
     unsafe { (l.product(_mm512_add_epi64(x, y), z), l.product(l.difference(x, y), w)) }
 }
 
-/// Distances 1, 2 and 4 of two groups: words below `2q` in, below `4q` out.
+/// Distances 1, 2 and 4 of two groups: words below `U` in, below `2U` out.
 ///
 /// # Safety
 /// As for [`inverse`].
