@@ -63,7 +63,7 @@ KDS_ALPHAS = (1, 2, 4, 8, 16)
 KDS_CHAIN = Chain(16, (51, *[50] * 30), (51,) * 3)
 """31 primes of about 50 bits, as a multiplication depth of 16 and the 15 levels of a bootstrapping take."""
 SPECIAL = ((61.0,) * 4, (61.0,), (51.0,))
-"""Special primes that FHE-MP-CNN is planned with under a uniform ternary secret, beside its own parameters."""
+"""Special primes that FHE-MP-CNN is planned with under a ternary secret, beside its own parameters."""
 FACTORS = (0.5, 0.75, 1.0, 1.05, 1.5)
 SENT = 600e6
 
@@ -153,8 +153,8 @@ def strategies_of(program: Program, model: CostModel, hops: int) -> tuple[list[s
 
 
 def joint(data: Mapping[str, Any], model: CostModel, hops: int) -> tuple[list[str], list[str]]:
-    """FHE-MP-CNN with the way to evaluate its bootstrappings' factors, the special primes and the secret open:
-    plans for its own parameters and for the best of all, and keys derived within `SENT` bytes."""
+    """FHE-MP-CNN with its bootstrappings' factors, special primes and secret open: plans for its own parameters
+    and for the best of all, and keys derived within `SENT` bytes."""
     own = fhe_mp_cnn.convert_open(data)
     every = STRATEGIES["all-required"].plan(own.published, model).seconds(model)
     variants = [fhe_mp_cnn.convert_open(data, special) for special in SPECIAL]
@@ -183,7 +183,15 @@ def joint(data: Mapping[str, Any], model: CostModel, hops: int) -> tuple[list[st
                     f"{100 * (plan.gap or 0.0):.0f} %",
                 )
             )
-    headings = ("parameters", "time at most", "special primes", "keys", "GB, seeded", "of all-required", "hops")
+    headings = (
+        "parameters",
+        "time at most",
+        "special primes",
+        "keys",
+        "GB, seeded",
+        "of all-required",
+        "hops",
+    )
     lines = table((*headings, "noise, bits", "gap"), rows)
     return lines, derived_keys(planners["any"], every, model)
 
@@ -213,7 +221,15 @@ def derived_keys(planner: JointPlanner, every: float, model: CostModel) -> list[
                 f"{found.noise_bits:.1f}",
             )
         )
-    headings = ("time at most", "sent, MB", "masters", "keys sent", "special primes", "client, s", "server, s")
+    headings = (
+        "time at most",
+        "sent, MB",
+        "masters",
+        "keys sent",
+        "special primes",
+        "client, s",
+        "server, s",
+    )
     return table((*headings, "held, GB", "of all-required", "noise, bits"), rows)
 
 

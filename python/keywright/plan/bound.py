@@ -87,8 +87,8 @@ class LowerBound:
         self._fixed_bytes = float(self._ephemeral_bytes)
         self._fixed_seconds = program.ephemeral_seconds(model)
         for choice in opened.choices:
-            ways = (sum(map(self._fastest, way.groups)) for way in choice.alternatives)
-            self._fixed_seconds += len(choice.places) * min(ways)
+            times = (sum(map(self._fastest, way.groups)) for way in choice.alternatives)
+            self._fixed_seconds += len(choice.places) * min(times)
         self._constant = self._fixed_seconds
         keyed = {*opened.every().highest_levels(), *extra}
         merged = program.merged().groups
@@ -174,8 +174,10 @@ class LowerBound:
 
     def _counted_bytes_within(self, seconds: float) -> float:
         """No plan that takes at most these seconds has fewer bytes, by counting."""
-        low, high = 0.0, self._fixed_bytes + sum(
-            self._least_bytes(level) * len(weights) for level, weights in self._weights.items()
+        low, high = (
+            0.0,
+            self._fixed_bytes
+            + sum(self._least_bytes(level) * len(weights) for level, weights in self._weights.items()),
         )
         if self.counted_seconds(high) > seconds:
             return low

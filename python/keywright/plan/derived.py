@@ -207,9 +207,7 @@ class DerivationPlanner:
         layouts = tuple(Layout(shape, tuple(sorted(found))) for shape, found in targets.items())
         return _Reach(layouts, tuple(direct), best[1], best[2])
 
-    def price(
-        self, masters: Iterable[Automorphism], reach: "_Reach | None" = None
-    ) -> DerivedKeys | None:
+    def price(self, masters: Iterable[Automorphism], reach: "_Reach | None" = None) -> DerivedKeys | None:
         """What these master keys save and take; None if they reach nothing. Masters that nothing needs are
         left out; keys that they do not reach are sent.
 

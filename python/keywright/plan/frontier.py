@@ -122,10 +122,7 @@ class FrontierSearch:
         """The choices first, in their order, then every kind of group of the program by itself."""
         parts = [
             _Part(
-                [
-                    self._counts(alternative.groups, len(choice.places))
-                    for alternative in choice.alternatives
-                ]
+                [self._counts(alternative.groups, len(choice.places)) for alternative in choice.alternatives]
             )
             for choice in self.open.choices
         ]

@@ -95,7 +95,11 @@ class Program:
             )
         if len(self.groups) > MAX_GROUPS:
             raise ProgramError(f"{self.name}: {len(self.groups)} groups; there may be {MAX_GROUPS}")
-        uses = (*self.groups, *self.relinearizations, *self.ephemeral)
+        uses: tuple[Group | Relinearizations | EphemeralSwitch, ...] = (
+            *self.groups,
+            *self.relinearizations,
+            *self.ephemeral,
+        )
         for use in uses:
             where = f"{self.name}: {use.name if isinstance(use, Group) else _KINDS[type(use)]}"
             if not 0 <= use.level <= self.chain.max_level:
@@ -119,8 +123,7 @@ class Program:
         chain = self.chain
         if not 1 <= switch.special <= len(chain.p):
             raise ProgramError(
-                f"{self.name}: an ephemeral key of {switch.special} special primes; "
-                f"there are {len(chain.p)}"
+                f"{self.name}: an ephemeral key of {switch.special} special primes; there are {len(chain.p)}"
             )
         bits = sum(chain.q[: switch.level + 1]) + sum(chain.p[: switch.special])
         bound = chain.modulus_bound if switch.level else maximum_log_qp(chain.log_n, switch.weight)

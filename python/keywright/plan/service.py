@@ -149,9 +149,7 @@ class KeySet:
                 second = usable.get(subtract(target, between))
                 if second is not None and (first[1].alone + second[1].alone, between) < (least, middle):
                     least, middle = first[1].alone + second[1].alone, between
-        route = (
-            self._longer(target, level) if middle == IDENTITY else [middle, subtract(target, middle)]
-        )
+        route = self._longer(target, level) if middle == IDENTITY else [middle, subtract(target, middle)]
         return None if route is None else self._along(route, level)
 
     def _along(self, route: Iterable[Automorphism], level: int) -> Service | None:

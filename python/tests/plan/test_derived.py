@@ -49,7 +49,9 @@ def test_what_is_priced_can_be_derived(seed: int) -> None:
     secret = kw.SecretKey.generate(parameters, bytes(32))
     for price in (planner.priced[0], planner.priced[-1]):
         assert not any(a.conjugate for a in price.masters)
-        masters = kw.MasterKeys.generate(secret, [a.step for a in price.masters], price.extra_bits, price.shape.level - len(P))
+        masters = kw.MasterKeys.generate(
+            secret, [a.step for a in price.masters], price.extra_bits, price.shape.level - len(P)
+        )
         # The engine's choice is never larger: it weighs the same special primes.
         assert masters.bytes - 32 * len(masters) <= price.master_bytes
         p = range(4, 6)

@@ -59,7 +59,7 @@ def selections(opened: OpenProgram) -> list[list[int]]:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_parts_and_keys_are_chosen_together(seed: int) -> None:
-    """Every selection is an integer program of its own, which test_plans.py compares with every set of keys."""
+    """Every selection is an integer program of its own, compared with every set of keys in test_plans.py."""
     opened = toy(seed)
     optimizer = Optimizer(opened, MODEL)
     bound = LowerBound(opened, MODEL)
@@ -100,7 +100,9 @@ def test_open_plans_are_never_worse(seed: int) -> None:
     for strategy in STRATEGIES.values():
         published = strategy.plan(opened.published, MODEL)
         if published.max_hops <= 4:
-            assert planner.best(Budget(seconds=published.seconds(MODEL))).stored_bytes <= published.stored_bytes
+            assert (
+                planner.best(Budget(seconds=published.seconds(MODEL))).stored_bytes <= published.stored_bytes
+            )
     again = Planner(toy(seed + 50), MODEL, max_hops=4)
     assert [(p.stored_bytes, p.seconds) for p in again.points] == [
         (p.stored_bytes, p.seconds) for p in planner.points
@@ -135,6 +137,7 @@ def test_variants_are_planned_together() -> None:
 def test_time_is_bounded_by_counting_keys() -> None:
     groups = tuple(make_group(GROUP, f"g{step}", 2, [step * step]) for step in range(1, 25))
     program = Program("single", CHAIN, groups)
+    smallest = min(key.shape.stored_bytes for key in STRATEGIES["kds"].plan(program, MODEL).keys)
     for hops in (1, 2, 3, 4):
         bound = LowerBound(program, MODEL, max_hops=hops)
         points = FrontierSearch(program, MODEL, max_hops=hops).descend()
@@ -143,7 +146,6 @@ def test_time_is_bounded_by_counting_keys() -> None:
             assert bound.counted_seconds(point.stored_bytes) <= point.seconds * (1 + 1e-9)
             assert bound.stored_bytes(point.seconds) <= point.stored_bytes * (1 + 1e-9)
         # With a third of the keys of level 2 there are at least two hops for the others.
-        smallest = min(key.shape.stored_bytes for key in STRATEGIES["kds"].plan(program, MODEL).keys)
         if hops > 1:
             assert bound.seconds(8 * smallest) > 1.2 * bound.seconds(24 * smallest)
         assert bound.seconds(24 * smallest) <= fastest * (1 + 1e-9)
