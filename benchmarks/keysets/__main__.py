@@ -153,8 +153,10 @@ def strategies_of(program: Program, model: CostModel, hops: int) -> tuple[list[s
 
 
 def joint(data: Mapping[str, Any], model: CostModel, hops: int) -> tuple[list[str], list[str]]:
-    """FHE-MP-CNN with its bootstrappings' factors, special primes and secret open: plans for its own parameters
-    and for the best of all, and keys derived within `SENT` bytes."""
+    """FHE-MP-CNN with the factors of its bootstrappings, its special primes and its secret open.
+
+    Plans for its own parameters and for the best of all, and keys derived within `SENT` bytes.
+    """
     own = fhe_mp_cnn.convert_open(data)
     every = STRATEGIES["all-required"].plan(own.published, model).seconds(model)
     variants = [fhe_mp_cnn.convert_open(data, special) for special in SPECIAL]
@@ -198,13 +200,13 @@ def joint(data: Mapping[str, Any], model: CostModel, hops: int) -> tuple[list[st
 
 def derived_keys(planner: JointPlanner, every: float, model: CostModel) -> list[str]:
     """What the server derives from `SENT` bytes, at several times of the program."""
-    rows = []
+    rows: list[Sequence[object]] = []
     for factor in (1.05, 1.5):
         try:
             found: DerivedKeys = planner.derived(SENT, factor * every)
         except InfeasibleBudgetError as error:
             print(error, file=sys.stderr)
-            rows.append((f"{factor:g}x", *["none found"] + [""] * 8))
+            rows.append([f"{factor:g}x", "none found", *[""] * 8])
             continue
         chain = found.plan.program.chain
         rows.append(

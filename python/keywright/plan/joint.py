@@ -10,11 +10,15 @@ from dataclasses import replace
 
 from .cost import CostModel
 from .derived import DerivationPlanner, DerivedKeys
+from .frontier import FrontierPoint
 from .key_plan import KeyPlan
 from .open_program import OpenProgram
 from .optimal import Budget, InfeasibleBudgetError
 from .planner import DEFAULT_HOPS, Planner, gap
 from .program import Program, ProgramError
+
+DERIVED_POINTS = 4
+"""Plans of fewest bytes on a frontier whose derivation is priced, and as many others."""
 
 
 class JointPlanner:
@@ -75,8 +79,8 @@ class JointPlanner:
         """The plan and master keys of least server time, with at most so many bytes sent and so much
         predicted time of the program.
 
-        Every plan on the frontiers is tried with the fewest master keys that reach it; the ones that are
-        within the bytes are then given more masters.
+        Some plans of each frontier are tried, from the one of fewest keys on; of those that are within the
+        bytes the one whose derivation takes least is given more masters.
 
         Raises:
             InfeasibleBudgetError: there are none; the error says how few bytes there can be.
@@ -84,9 +88,7 @@ class JointPlanner:
         fitting: list[tuple[float, DerivationPlanner]] = []
         least = float("inf")
         for planner in self.planners:
-            for point in planner.points:
-                if point.seconds > seconds:
-                    continue
+            for point in _spread([point for point in planner.points if point.seconds <= seconds]):
                 try:
                     derivation = DerivationPlanner(planner.plan(point), self.model)
                 except ProgramError:
@@ -104,3 +106,9 @@ class JointPlanner:
                 f"from {sent_bytes / 1e6:.1f} MB or less; the least is {least / 1e6:.1f} MB"
             )
         return min(fitting, key=lambda entry: entry[0])[1].best(sent_bytes)
+
+
+def _spread(points: Sequence[FrontierPoint]) -> list[FrontierPoint]:
+    """The first `DERIVED_POINTS` of a list and as many more, spread over the rest."""
+    rest = points[DERIVED_POINTS:]
+    return [*points[:DERIVED_POINTS], *rest[:: max(1, -(-len(rest) // DERIVED_POINTS))]]
