@@ -10,13 +10,17 @@ VENV := .venv
 BIN := $(CURDIR)/$(VENV)/bin
 HARDWARE_VENV := hardware/.venv
 HARDWARE_BIN := $(CURDIR)/$(HARDWARE_VENV)/bin
+HARDWARE_PYTHON := hardware/dv:hardware/generate:hardware/syn:vectors
 DENY := target/tools/bin/cargo-deny
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates benchmarks/suite -name '*.rs' -o -name '*.md' -o -name Cargo.toml)
 PAGE := target/web
 CHROMIUM ?= /usr/bin/chromium
 BINDGEN := target/bindgen/debug/keywright-bindgen
 MODULE := keywright_client_wasm
-WASM_FEATURES := --enable-bulk-memory --enable-nontrapping-float-to-int --enable-sign-ext --enable-mutable-globals \
+# Vectors of 128 bits for the expander and the samplers, in every browser since 2023. No more memory than a tab of a phone has, whatever the keys.
+WASM_MEMORY := 67108864
+WASM_FLAGS := -C target-feature=+simd128 -C link-arg=--max-memory=$(WASM_MEMORY)
+WASM_FEATURES := --enable-simd --enable-bulk-memory --enable-nontrapping-float-to-int --enable-sign-ext --enable-mutable-globals \
   --enable-reference-types --enable-multivalue
 WEB_SOURCES := $(wildcard web/client/*.json web/client/src/*.ts web/demo/*.* web/demo/src/*.ts)
 PAGES := $(wildcard README.md docs/*.md)
@@ -27,7 +31,7 @@ export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: help cortex-m4 demo build test check format-check lint types deny bare docs fuzz bench fmt lock advisories clean \
-  hw-test hw-simulate hw-full hw-syn hw-lint web web-demo web-test
+  hw-test hw-simulate hw-full hw-syn hw-lint web web-demo web-test web-bench
 .DELETE_ON_ERROR:
 
 help: ## List the recipes
@@ -53,9 +57,10 @@ lint: $(VENV)/.installed
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 	$(BIN)/ruff check
 
-types: build
+types: build $(HARDWARE_VENV)/.installed
 	$(BIN)/mypy python scripts examples
 	$(BIN)/mypy benchmarks
+	MYPYPATH=$(HARDWARE_PYTHON) $(BIN)/mypy --python-executable $(HARDWARE_BIN)/python --exclude 'hardware/(build|\.venv)' hardware
 	MYPYPATH=python $(BIN)/stubtest keywright._core --mypy-config-file pyproject.toml
 
 deny: $(DENY)
@@ -89,6 +94,10 @@ web-test: build ## Test the page in Chromium (needs npm and chromium; skipped wh
 	elif ! test -x $(CHROMIUM); then echo "SKIPPED web-test: there is no $(CHROMIUM)"; \
 	else $(MAKE) web && CHROMIUM=$(CHROMIUM) node --test web/tests/*.test.mjs; fi
 
+web-bench: web ## Time the browser client in Node and Chromium beside node-seal, which is installed for this alone (needs npm and chromium)
+	npm ci --prefix web/bench --no-audit --no-fund
+	CHROMIUM=$(CHROMIUM) node web/bench/bench.mjs $(if $(OUT),--out $(OUT))
+
 cortex-m4: ## Run the thin client on an emulated Cortex-M4, beside its known answers
 	@command -v qemu-system-arm >/dev/null || { echo "qemu-system-arm is missing: Debian has it in the package qemu-system-arm"; exit 1; }
 	@rustup target list --installed | grep -qx thumbv7em-none-eabi || { echo "missing: rustup target add thumbv7em-none-eabi"; exit 1; }
@@ -117,7 +126,7 @@ hw-test: ## Simulate the hardware against the software's vectors, small degrees 
 	if [ -n "$$missing" ]; then echo "hw-test SKIPPED: not installed:$$missing"; else $(MAKE) hw-simulate; fi
 
 hw-simulate: $(HARDWARE_VENV)/.installed
-	$(HARDWARE_BIN)/pytest hardware/dv -m "not full"
+	$(HARDWARE_BIN)/pytest hardware/dv -m "not full" -n auto --maxschedchunk 1
 
 hw-full: $(HARDWARE_VENV)/.installed ## Simulate the hardware at full size, N = 2^16 (minutes)
 	$(HARDWARE_BIN)/pytest hardware/dv -m full
@@ -133,7 +142,7 @@ advisories: $(DENY) ## Check the dependencies against the RustSec advisories (fe
 	$(DENY) --locked check advisories
 
 clean: ## Remove everything that was built
-	rm -rf target fuzz/target web/node_modules web/client/dist web/client/src/wasm $(VENV) $(HARDWARE_VENV) \
+	rm -rf target fuzz/target web/node_modules web/bench/node_modules web/client/dist web/client/src/wasm $(VENV) $(HARDWARE_VENV) \
 	  hardware/build python/keywright/_core.abi3.so .mypy_cache .ruff_cache .pytest_cache
 
 # The stamps are written last, so an interrupted recipe is run again from its start.
@@ -163,7 +172,7 @@ web/node_modules/.installed: web/package-lock.json
 
 $(PAGE)/.built: $(BINDGEN) web/node_modules/.installed $(WEB_SOURCES) $(RUST_SOURCES)
 	@rustup target list --installed | grep -qx wasm32-unknown-unknown || rustup target add wasm32-unknown-unknown
-	cargo build --locked --profile wasm -p keywright-client-wasm --target wasm32-unknown-unknown --target-dir target/wasm
+	RUSTFLAGS="$(WASM_FLAGS)" cargo build --locked --profile wasm -p keywright-client-wasm --target wasm32-unknown-unknown --target-dir target/wasm
 	rm -rf $(PAGE) web/client/src/wasm web/client/dist && mkdir -p $(PAGE)
 	$(BINDGEN) target/wasm/wasm32-unknown-unknown/wasm/$(MODULE).wasm web/client/src/wasm
 	web/node_modules/.bin/wasm-opt -O3 $(WASM_FEATURES) web/client/src/wasm/$(MODULE)_bg.wasm \

@@ -1,12 +1,15 @@
 """Plans in use: predicted beside measured for a network and for a bootstrap, and what streaming keys costs.
 
-    python benchmarks/planned.py [--model NETWORK.onnx] [--preset NAME] [--share 0.5]
+    python benchmarks/planned.py [--model NETWORK.onnx] [--preset NAME] [--plans kds] [--share 0.5]
+        [--derived]
 
 Processor times of one thread; of streaming the wall's are compared. Predictions are those of this machine's
 calibration (keywright calibrate), of key switches alone; what is measured is everything. So beside each plan
 stands the difference from the first one, predicted and measured: what else there is to do is the same under
 every plan, but for divisions that linear transforms save.
-Every result is decrypted and compared first. Peak memory is that of a process of its own for each run.
+Every result is decrypted and compared. Peak memory is that of a process of its own for each run. Runs with
+keys in memory and with streamed keys take turns. With --derived the keys of the plan kds are derived from
+master keys: bytes and seconds beside the plan's, and a run that derives them within the same memory.
 """
 
 import argparse
@@ -34,6 +37,7 @@ from keywright.plan.converters.network import convert, convert_bootstrap
 from keywright.plan.execution import PlanExecution
 
 RUNS = 3
+PLANS = ["kds", "half", "quarter", "fewest"]
 
 
 class Times:
@@ -145,11 +149,11 @@ def child(options: argparse.Namespace) -> None:
     ran, folder = subject(options), Path(options.child)
     execution = ran.execution(plan_file.load(folder / "plan.json"))
     secret, path = kw.SecretKey.load(folder / "secret.kw", ran.parameters), folder / "keys.kw"
-    if options.memory:
-        keys = kw.EvaluationKeys.stream(path, ran.parameters, options.memory, execution.key_steps())
-    else:
-        keys = kw.EvaluationKeys.load(path, ran.parameters)
-    processor, wall = ran.run(execution, execution.follow(keys), secret).medians
+    masters = None
+    if execution.plan.masters is not None:
+        masters = kw.MasterKeys.load(folder / "masters.kw", ran.parameters)
+    keys = execution.load_keys(path, masters, options.memory or None)
+    processor, wall = ran.run(execution, keys, secret).medians
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     record = {"seconds": processor, "wall": wall, "peak_rss": peak, "streaming": keys.streaming}
     print(json.dumps(record))
@@ -175,6 +179,9 @@ def main() -> None:
     parser.add_argument(
         "--share", type=float, default=0.5, help="of the keys' bytes, in memory (default 0.5)"
     )
+    parser.add_argument("--plans", nargs="+", choices=PLANS, default=PLANS, help="which (default: all)")
+    parser.add_argument("--derived", action="store_true", help="derive the first plan's keys as well")
+    parser.add_argument("--turns", type=int, default=3, help="of both processes (default 3)")
     parser.add_argument("--child", help=argparse.SUPPRESS)
     parser.add_argument("--memory", type=int, default=0, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -191,6 +198,8 @@ def main() -> None:
         "plan       keys      bytes  predicted s  measured s  more, predicted  more, measured   peak memory"
     )
     for name, plan in ran.planned(model).items():
+        if name not in options.plans:
+            continue
         with TemporaryDirectory() as place:
             folder, execution = Path(place), ran.execution(plan)
             (folder / "plan.json").write_text(plan_file.to_json(plan), encoding="utf-8")
@@ -208,16 +217,62 @@ def main() -> None:
                 flush=True,
             )
             if name == "kds":
-                least = max(sum(spec.bytes + 32 for spec in step) for step in execution.key_steps())
-                memory = max(least, int(options.share * size))
-                streamed = measure(options, folder, memory)
-                print(
-                    f"  streamed, {memory} bytes of keys in memory ({least} are in use at once): "
-                    f"{streamed['wall']:.3f} s instead of {seen['wall']:.3f} s on the wall, "
-                    f"{streamed['wall'] / seen['wall'] - 1:+.1%}; "
-                    f"peak memory {streamed['peak_rss']}; {json.dumps(streamed['streaming'])}",
-                    flush=True,
-                )
+                streamed(options, folder, execution, size)
+                if options.derived:
+                    derived(options, folder, ran, plan, model, size)
+
+
+def streamed(options: argparse.Namespace, folder: Path, execution: PlanExecution, size: int) -> None:
+    """Print what streaming costs: processes that hold all keys and that do not, in turns."""
+    least = max(spec.bytes + 32 for spec in (*execution.key_specs(), *execution.derived_specs()))
+    memory = max(least, int(options.share * size))
+    runs = [(measure(options, folder), measure(options, folder, memory)) for _ in range(options.turns)]
+    whole, part = (min(run[i]["wall"] for run in runs) for i in (0, 1))
+    peaks = [max(run[i]["peak_rss"] for run in runs) for i in (0, 1)]
+    print(
+        f"  streamed, {memory} of {size} bytes of keys in memory (the largest has {least}): {part:.3f} s "
+        f"instead of {whole:.3f} s on the wall, {part / whole - 1:+.1%}; peak memory {peaks[1]} instead of "
+        f"{peaks[0]}; {json.dumps(runs[-1][1]['streaming'])}",
+        flush=True,
+    )
+
+
+def derived(
+    options: argparse.Namespace,
+    folder: Path,
+    ran: Network | Bootstrap,
+    plan: planning.KeyPlan,
+    model: planning.CostModel,
+    size: int,
+) -> None:
+    """Print what master keys do for a plan, beside what was planned."""
+    price = planning.DerivationPlanner(plan, model).priced[0]
+    execution = ran.execution(price.planned)
+    secret = kw.SecretKey.load(folder / "secret.kw", ran.parameters)
+    (folder / "plan.json").write_text(plan_file.to_json(price.planned), encoding="utf-8")
+    client, server = Times(), Times()
+    with client.run():
+        masters = execution.make_masters(secret)
+        specs = execution.key_specs()
+        kw.KeyGenerator(secret).save_evaluation_keys(folder / "keys.kw", specs)
+    masters.save(folder / "masters.kw")
+    with server.run():
+        for _ in masters.derivation(execution.derived_specs(), price.max_hops):
+            pass
+    sent = sum(spec.bytes for spec in specs) + masters.bytes - 32 * len(masters)
+    assert sent == price.sent_bytes, "other bytes than planned"
+    least = max(spec.bytes + 32 for spec in (*specs, *execution.derived_specs()))
+    memory = masters.bytes + max(least, int(options.share * price.stored_bytes))
+    seen = measure(options, folder, memory)
+    print(
+        f"  derived from {len(masters)} master keys: {sent} bytes sent instead of {size}; client "
+        f"{price.client_seconds:.2f} s predicted, {client.medians[0]:.2f} s measured; server "
+        f"{price.server_seconds:.2f} s predicted, {server.medians[0]:.2f} s measured, noise "
+        f"{price.noise_bits:.2f} bits instead of {plan.noise_bits(model):.2f}; within {memory} bytes, of "
+        f"{masters.bytes + price.stored_bytes}: {seen['wall']:.3f} s on the wall, peak memory "
+        f"{seen['peak_rss']}; {json.dumps(seen['streaming'])}",
+        flush=True,
+    )
 
 
 if __name__ == "__main__":

@@ -160,13 +160,14 @@ class Shared:
 
 class Threshold:
     """Keywright without a shared key: 20 of 30 clients decrypt. Opening counts one client's part, since they
-    work at the same time, and the server's sum of all."""
+    work at the same time, and the server's sum of all. With the default of 30 bits and 15 updates of the CNN
+    the sums need a modulus of 122 bits; there are 121."""
 
-    name = "Keywright, 20 of 30"
+    name = "Keywright, 20 of 30, 28 bits"
     extrapolated = False
 
     def __init__(self, clients: int, count: int) -> None:
-        self.encoding = Encoding(bound=BOUND, max_clients=max(clients, 2), max_weight=WEIGHT)
+        self.encoding = Encoding(bound=BOUND, max_clients=max(clients, 2), max_weight=WEIGHT, bits=28)
         self.count = count
         self.parameters = ThresholdParameters(
             30, 20, max_inputs=max(clients, 2), magnitude=self.encoding.magnitude, max_values=count

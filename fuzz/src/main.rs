@@ -1,14 +1,15 @@
-//! Fuzzes every reader of `keywright-wire` and of pool files, on stable Rust, without instrumentation.
+//! Fuzzes every reader of `keywright-wire`, of thin clients and of pool files, on stable Rust, without instrumentation.
 //!
 //! ```text
 //! cargo run --release --manifest-path fuzz/Cargo.toml -- [--seconds S] [--seed K] [--target NAME] [--replay FILE]
 //! ```
 //!
-//! Inputs are the files of `vectors/wire`, mutated with knowledge of the frame and sealed again; pool files, which need a disk, get a
-//! tenth of the time. A run fails if a target
+//! Inputs are the files of `vectors/wire`, mutated with knowledge of the frame and sealed again. What clients write and pool files, which need a disk, get a
+//! tenth of the time each. A run fails if a target
 //! panics, takes more memory than its input can justify, accepts what it would write differently, or never accepts
 //! a mutated input (the mutations would then not reach past the checks). The input that failed is stored in `fuzz/artifacts`.
 
+mod clients;
 mod memory;
 mod mutate;
 mod pool;
@@ -164,22 +165,29 @@ fn main() -> ExitCode {
         let wanted = |name: &str| options.target.as_deref().is_none_or(|target| target == name);
         let chosen: Vec<_> = TARGETS.into_iter().filter(|(name, _)| wanted(name)).collect();
         let pools: Vec<_> = [POOL_FILE].into_iter().filter(|(name, _)| wanted(name)).collect();
-        if chosen.is_empty() && pools.is_empty() {
-            let names = [&TARGETS.map(|(name, _)| name)[..], &[POOL_FILE.0]].concat();
+        let thin: Vec<_> = clients::TARGETS.into_iter().filter(|(name, _)| wanted(name)).collect();
+        if chosen.is_empty() && pools.is_empty() && thin.is_empty() {
+            let names: Vec<&str> =
+                TARGETS.iter().chain(&clients::TARGETS).chain(&[POOL_FILE]).map(|(name, _)| *name).collect();
             return Err(format!("there is no such target; there are {}", names.join(", ")));
         }
         // Made before memory is counted.
         targets::context();
         if let Some(path) = &options.replay {
-            return replay(path, &[chosen, pools].concat());
+            return replay(path, &[chosen, pools, thin].concat());
         }
         let limit = Duration::from_secs(options.seconds);
         let share = if chosen.is_empty() { limit } else { limit / 10 };
+        let mut left = limit;
         if !pools.is_empty() {
+            left -= share;
             fuzz(&options, share, &pools, Inputs { seeds: pool::seeds(), mutate: pool::mutate })?;
         }
+        if !thin.is_empty() {
+            left -= share;
+            fuzz(&options, share, &thin, Inputs { seeds: clients::seeds(), mutate: mutate::mutate })?;
+        }
         if !chosen.is_empty() {
-            let left = if pools.is_empty() { limit } else { limit - share };
             fuzz(&options, left, &chosen, Inputs { seeds: seeds(), mutate: mutate::mutate })?;
         }
         Ok(())

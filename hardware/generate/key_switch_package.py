@@ -1,15 +1,23 @@
-"""The package of key_switch.sv: primes, constants of conversions, and which chain does what in which slot.
+"""The package of key_switch.sv: primes, constants of conversions, and the schedule as words.
 
-For three 51-bit primes beside q_0: L = 3.
-The schedule is found by search and checked rule by rule (doc/key_switch.md); the search is deterministic.
+`python key_switch_package.py` makes the package in rtl/, for L = 3 and digits of one prime;
+`variant(FOLDER, shape)` makes one for another shape.
 """
 
-import random
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
 sys.path.append(str(Path(__file__).parents[1] / "dv"))
+from key_switch_schedule import (
+    Operation,
+    Schedule,
+    Shape,
+    chain_primes,
+    input_order,
+    key_order,
+    result_order,
+    search,
+)
 from output import finish
 from sparse import NARROW, WIDE, Sparse
 
@@ -18,206 +26,26 @@ BY = "Made by hardware/generate/key_switch_package.py."
 WIDTHS = (60, 51)
 FRACTION_BITS, SPLIT_BITS = 18, 30
 
-Operation = tuple[str, int, int]  # kind, digit or half, prime (or -1)
+
+def primes(shape: Shape) -> list[Sparse]:
+    """q_0, the narrow primes, the special primes."""
+    return [WIDE[0], *NARROW[: shape.level], *WIDE[1 : 1 + shape.alpha]]
 
 
-@dataclass(frozen=True)
-class Schedule:
-    """Slots of one key switch, from its first: `period` slots after it the next one begins."""
+def share(prime: Sparse, y: int) -> int:
+    """What a row's word contributes to the quotient, in fixed point: `floor(y / 2^(bits - 18))`.
 
-    period: int
-    slot: dict[Operation, int]
-    chain: dict[Operation, int]
-    # Own products: digit -> output slot, and the inverse transform in whose shadow it is taken.
-    own: dict[int, tuple[int, Operation]]
-
-
-def operations(digits: int) -> list[Operation]:
-    """I: inverse of digit i. N: digit i to prime j. S: inverse of half k, special prime. R: it to prime j."""
-    special = digits
-    return [
-        *(("I", i, i) for i in range(digits)),
-        *(("N", i, j) for j in range(digits + 1) for i in range(digits) if i != j),
-        *(("S", k, special) for k in range(2)),
-        *(("R", k, j) for k in range(2) for j in range(digits)),
-    ]
-
-
-def check(digits: int, s: Schedule) -> None:
-    """Every rule that memories and data flow put on a schedule. Results leave in the slot after."""
-    period, slot = s.period, s.slot
-    special, wide = digits, {0, digits}
-    assert set(slot) == set(operations(digits)), "every operation once"
-    assert all(0 <= n < 2 * period for n in slot.values()), "an operation is of this frame or the one before"
-    assert len({(s.chain[op], n % period) for op, n in slot.items()}) == len(slot), (
-        "one operation per chain and slot"
-    )
-    assert all(s.chain[op] == 0 for op in slot if op[2] in wide), "60-bit primes on the first chain"
-    inputs = [slot["I", i, i] % period for i in range(digits)]
-    assert len(set(inputs)) == digits, "one input port"
-    writes: dict[int, list[int]] = {j: [] for j in range(digits + 1)}
-    for (kind, i, j), n in slot.items():
-        if kind == "N":
-            start = slot["I", i, i]
-            assert start + 2 <= n <= start + period, "a row is read between its making and the next one's"
-            writes[j].append(n + 1)
-    for i, (n, (kind, half, prime)) in s.own.items():
-        carrier = (kind, half, prime)
-        assert kind in "IS", "in the shadow of an inverse transform"
-        assert n % period == (slot[carrier] + 1) % period, "when its result leaves"
-        assert s.chain[carrier] == 0 or i not in wide, "on a chain as wide as the prime"
-        assert 1 <= n < 2 * period, "of this frame or the one before"
-        start = slot["I", i, i]
-        assert start + 1 <= n <= start + 2 * period - 2, "within its two buffers"
-        writes[i].append(n)
-    assert len({carrier for _, carrier in s.own.values()}) == digits == len(s.own), "every own product once"
-    for j in range(digits + 1):
-        assert len({n % period for n in writes[j]}) == len(writes[j]) == digits, (
-            "an accumulator takes one product at a time"
-        )
-    for k in range(2):
-        n = slot["S", k, special]
-        assert max(writes[special]) + 1 <= n < min(writes[special]) + period, (
-            "a half is read when complete, not yet replaced"
-        )
-        for j in range(digits):
-            r = slot["R", k, j]
-            assert n + 2 <= r <= n + period, "a remainder is read between its making and the next one's"
-            assert max(writes[j]) + 2 <= r + 1 < min(writes[j]) + period, (
-                "a sum is taken when complete, not yet replaced"
-            )
-
-    for c in range(2):
-        for times in (key_order(s, c), result_order(s, c)):
-            assert not times or max(times)[0] < min(times)[0] + period, (
-                "a port's beats are of one switch after another"
-            )
-
-
-def key_order(s: Schedule, chain: int) -> list[tuple[int, int, int]]:
-    """The key's polynomials in the order of a chain's port: output slot, digit, prime."""
-    products = [(n + 1, op[1], op[2]) for op, n in s.slot.items() if op[0] == "N" and s.chain[op] == chain]
-    return sorted([*products, *((n, i, i) for i, (n, carrier) in s.own.items() if s.chain[carrier] == chain)])
-
-
-def result_order(s: Schedule, chain: int) -> list[tuple[int, int, int]]:
-    """Results and addends in the order of a chain's ports: output slot, half, prime."""
-    return sorted((n + 1, op[1], op[2]) for op, n in s.slot.items() if op[0] == "R" and s.chain[op] == chain)
-
-
-def input_order(s: Schedule) -> list[int]:
-    """Digits in the order of the input port."""
-    return [i for _, i in sorted((n, op[1]) for op, n in s.slot.items() if op[0] == "I")]
-
-
-def attempt(digits: int, period: int, rnd: random.Random) -> Schedule | None:
-    """Places one operation after another in an early free slot, some choices left to chance."""
-    special, wide = digits, {0, digits}
-    busy: set[tuple[int, int]] = set()
-    slot: dict[Operation, int] = {}
-    chain: dict[Operation, int] = {}
-    writes: dict[int, list[int]] = {j: [] for j in range(digits + 1)}
-
-    def place(op: Operation, low: int, high: int, taken: set[int]) -> bool:
-        chains = [0] if op[2] in wide else ([1, 0] if rnd.random() < 0.7 else [0, 1])
-        if op[0] == "I" and op[2] not in wide:
-            chains = [1]
-        options: list[tuple[int, int]] = []
-        for n in range(low, high + 1):
-            options += [(n, c) for c in chains if (c, n % period) not in busy and n % period not in taken]
-            if options and rnd.random() < 0.75:
-                break
-        if not options:
-            return False
-        n, c = options[0] if rnd.random() < 0.8 else rnd.choice(options)
-        busy.add((c, n % period))
-        slot[op], chain[op] = n, c
-        return True
-
-    order = list(range(digits))
-    rnd.shuffle(order)
-    inputs: set[int] = set()
-    for i in order:
-        if not place(("I", i, i), 0, digits + 2, inputs):
-            return None
-        inputs.add(slot["I", i, i] % period)
-    rnd.shuffle(order)
-    products: list[Operation] = [("N", i, special) for i in range(digits)]
-    rest: list[Operation] = [("N", i, j) for j in order for i in range(digits) if i != j]
-    products += sorted(rest, key=lambda op: (order.index(op[2]), rnd.random()))
-    for op in products:
-        _, i, j = op
-        start = slot["I", i, i]
-        if not place(op, start + 2, start + period, {(n - 1) % period for n in writes[j]}):
-            return None
-        writes[j].append(slot[op] + 1)
-    for k in range(2):
-        if not place(("S", k, special), max(writes[special]) + 1, min(writes[special]) + period - 1, set()):
-            return None
-    own: dict[int, tuple[int, Operation]] = {}
-    shadows = [op for op in slot if op[0] in "IS"]
-    rnd.shuffle(order)
-    for i in sorted(order, key=lambda i: i not in wide):
-        options = [
-            (n, op)
-            for op in shadows
-            if op not in {o for _, o in own.values()} and (chain[op] == 0 or i not in wide)
-            for n in range((slot[op] + 1) % period, 2 * period, period)
-            if n >= 1 and slot["I", i, i] + 1 <= n <= slot["I", i, i] + 2 * period - 2
-            and n % period not in {w % period for w in writes[i]}
-        ]  # fmt: skip
-        if not options:
-            return None
-        own[i] = rnd.choice(options)
-        writes[i].append(own[i][0])
-    last = [("R", k, j) for k in range(2) for j in range(digits)]
-    for op in sorted(last, key=lambda op: (min(writes[op[2]]), rnd.random())):
-        _, k, j = op
-        n = slot["S", k, special]
-        low, high = (
-            max(n + 2, max(writes[j]) + 1),
-            min(n + period, min(writes[j]) + period - 2, 2 * period - 1),
-        )
-        if not place(op, low, high, set()):
-            return None
-    schedule = Schedule(period, slot, chain, own)
-    try:
-        check(digits, schedule)
-    except AssertionError:
-        return None
-    return schedule
-
-
-def search(digits: int) -> Schedule:
-    """The shortest period at which chance finds a schedule; never below what the transforms need."""
-    wide = 5 + 2 * (digits - 1) + 1
-    period = max(((digits + 1) * (digits + 2) + 1) // 2, wide)
-    while True:
-        rnd = random.Random(1)
-        for _ in range(20000):
-            if found := attempt(digits, period, rnd):
-                return found
-        period += 1
-
-
-def primes(digits: int) -> list[Sparse]:
-    """q_0, the narrow primes, the special prime."""
-    return [WIDE[0], *NARROW[: digits - 1], WIDE[1]]
-
-
-def chain_primes(digits: int, schedule: Schedule, chain: int) -> list[int]:
-    """The primes that a chain computes with."""
-    used = {op[2] for op in schedule.slot if schedule.chain[op] == chain}
-    used |= {i for i, (_, carrier) in schedule.own.items() if schedule.chain[carrier] == chain}
-    return sorted(used)
-
-
-def threshold(q: int) -> int:
-    """Residues y count as negative, as the software's fixed point has it, if `y >> 30` is at least this."""
+    It is the software's, because the prime is just below a power of two (asserted): `floor(2^100 / q)` times
+    `y >> 30` exceeds `2^(100 - bits) (y >> 30)` by too little to reach the next integer, and the low part's
+    share is below one.
+    """
+    q, bits = prime.value, prime.bits
     low, high = (1 << 52 + FRACTION_BITS) // q, (1 << 52 + FRACTION_BITS + SPLIT_BITS) // q
-    # The low part never reaches the quotient: its share is below one.
+    power = 1 << 52 + FRACTION_BITS + SPLIT_BITS - bits
     assert ((1 << SPLIT_BITS) - 1) * low >> 52 == 0
-    return -(-(1 << 52 + FRACTION_BITS - 1) // high)
+    assert power <= high
+    assert (high - power) * (q >> SPLIT_BITS) < power
+    return y >> bits - FRACTION_BITS
 
 
 def bits(count: int) -> int:
@@ -225,53 +53,142 @@ def bits(count: int) -> int:
     return max(1, (count - 1).bit_length())
 
 
-def case(name: str, width: int, argument: str, argument_width: int, values: dict[int, str]) -> list[str]:
+def case(
+    name: str, width: int, argument: str, argument_width: int, values: dict[int, str], default: str = "'0"
+) -> list[str]:
     """A function as a table."""
     lines = [
         f"  function automatic logic [{width - 1}:0] {name}(input logic [{argument_width - 1}:0] {argument});"
     ]
     lines.append(f"    unique case ({argument})")
     lines += [f"      {argument_width}'d{key}: {name} = {value};" for key, value in values.items()]
-    lines += [f"      default: {name} = '0;", "    endcase", "  endfunction", ""]
+    lines += [f"      default: {name} = {default};", "    endcase", "  endfunction", ""]
     return lines
 
 
-def package(digits: int, schedule: Schedule) -> str:
-    """The SystemVerilog package."""
-    q = [prime.value for prime in primes(digits)]
-    rows = digits + 2
-    pw, rw, sw = bits(digits + 1), bits(rows), bits(schedule.period)
-    chains = [chain_primes(digits, schedule, c) for c in range(2)]
-    fields = {
-        "Valid": 1, "Offset": 1, "Inverse": 1, "Sel": 3, "Prime": pw, "Source": 2, "Row": rw, "RowPrime": pw,
-        "Target": 2, "TargetRow": rw, "First": 1, "Own": 1, "OwnOffset": 1, "OwnDigit": pw, "OwnFirst": 1,
-    }  # fmt: skip
-    width = sum(fields.values())
+def conversion_of(operation: Operation) -> tuple[str, int, int]:
+    """What an operation converts, and to which prime; both halves' remainders alike."""
+    kind, i, j = operation
+    return {
+        "I": ("row", i, j), "N": ("digit", i, j), "S": ("row", j, j), "R": ("remainder", 0, j),
+    }[kind]  # fmt: skip
+
+
+def conversions(schedule: Schedule) -> dict[tuple[str, int, int], int]:
+    """A number for every set of constants: of what to which prime. Number 0 is of none."""
+    keys = dict.fromkeys(
+        conversion_of(op) for op in sorted(schedule.slot) if op[0] in "NR" or schedule.shape.alpha > 1
+    )
+    return {key: number for number, key in enumerate(keys, 1)}
+
+
+def factors(shape: Shape, key: tuple[str, int, int]) -> tuple[list[int], list[int]]:
+    """What a conversion's terms are multiplied with, multiples of the sources' product; modulo its target.
+
+    A row's word is `(x (Q / q_i)^-1) mod q_i` and `x = sum_i word_i (Q / q_i) - v Q`.
+    """
+    q = [prime.value for prime in primes(shape)]
+    kind, first, target = key
+    p = q[target]
+
+    def product(members: list[int]) -> int:
+        result = 1
+        for member in members:
+            result = result * q[member] % p
+        return result
+
+    if kind == "row":
+        group = list(shape.specials if target in shape.specials else shape.digits[shape.digit_of(target)])
+        return [pow(product([m for m in group if m != target]), -1, p)], []
+    group = list(shape.specials if kind == "remainder" else shape.digits[first])
+    terms = [product([m for m in group if m != member]) for member in group]
+    return terms, [v * product(group) % p for v in range(1, len(group) + 1)]
+
+
+def words(shape: Shape, schedule: Schedule, chain: int, at: dict[str, int]) -> dict[int, tuple[int, str]]:
+    """The schedule's word of every slot of a chain, with a remark."""
+    limbs, period = shape.limbs, schedule.period
+    numbers, sels = conversions(schedule), chain_primes(schedule, chain)
     first = {
         j: min(
             [schedule.slot[op] + 1 for op in schedule.slot if op[0] == "N" and op[2] == j]
             + [n for i, (n, _) in schedule.own.items() if i == j]
         )
-        for j in range(digits + 1)
+        for j in range(limbs + shape.alpha)
     }
-    own = {
-        (schedule.chain[carrier], (n - 1) % schedule.period): (i, n)
-        for i, (n, carrier) in schedule.own.items()
-    }
+    own = {(schedule.chain[carrier], (n - 1) % period): (i, n) for i, (n, carrier) in schedule.own.items()}
+    result = {}
+    for n in range(period):
+        word, remark = 0, "idle"
+        for op, issued in schedule.slot.items():
+            if schedule.chain[op] != chain or issued % period != n:
+                continue
+            kind, i, j = op
+            rows, sources = shape.sources(op) if kind in "NR" else ([], [])
+            source, target, target_row = {
+                "I": (0, 0, i),
+                "N": (1, 1, 0),
+                "S": (2, 0, limbs + i * shape.alpha + j - limbs),
+                "R": (1, 2, i),
+            }[kind]
+            values = {
+                "Valid": 1, "Offset": issued // period, "Inverse": kind in "IS", "Sel": sels.index(j),
+                "Prime": j, "Source": source, "Row": rows[0] if rows else 0, "Half": i if kind in "SR" else 0,
+                "Target": target, "TargetRow": target_row, "First": first[j] == issued + 1,
+                "Conversion": numbers.get(conversion_of(op), 0),
+                "Active": (1 << len(rows)) - 1,
+                "Wide": sum(1 << t for t, source in enumerate(sources) if source in shape.wide),
+            }  # fmt: skip
+            word = sum(int(value) << at[field] for field, value in values.items())
+            remark = f"{kind}{i}" + (
+                f" mod q{j}" if kind in "NR" or (shape.alpha > 1 and kind == "S") else ""
+            )
+        if (chain, n) in own:
+            i, output = own[chain, n]
+            word |= 1 << at["Own"] | (output - 1) // period << at["OwnOffset"] | i << at["OwnPrime"]
+            word |= int(first[i] == output) << at["OwnFirst"]
+            remark += f", product of digit {shape.digit_of(i)} modulo q{i}"
+        result[n] = (word, remark)
+    return result
+
+
+def package(schedule: Schedule) -> str:
+    """The SystemVerilog package."""
+    shape = schedule.shape
+    q = [prime.value for prime in primes(shape)]
+    rows = shape.limbs + 2 * shape.alpha
+    pw, rw, sw = bits(len(q)), bits(rows), bits(schedule.period)
+    chains = [chain_primes(schedule, c) for c in range(2)]
+    numbers = conversions(schedule)
+    cw, tw, vw = bits(len(numbers) + 1), bits(shape.alpha), bits(shape.alpha + 1)
+    fields = {
+        "Valid": 1, "Offset": 1, "Inverse": 1, "Sel": 3, "Prime": pw, "Source": 2, "Row": rw, "Half": 1,
+        "Target": 2, "TargetRow": rw, "First": 1, "Own": 1, "OwnOffset": 1, "OwnPrime": pw, "OwnFirst": 1,
+        "Conversion": cw, "Active": shape.alpha, "Wide": shape.alpha,
+    }  # fmt: skip
+    width = sum(fields.values())
     lines = [
-        f"// {BY}", f"// Key switching with {digits} digits of one prime each: L = {digits - 1}.",
+        f"// {BY}",
+        f"// Key switching at L = {shape.level}, digits of {shape.alpha}.",
         "package key_switch_pkg;",
-        f"  localparam int unsigned Digits = {digits};",
+        f"  localparam int unsigned Limbs = {shape.limbs};",
+        "  // Primes of a digit, and special primes.",
+        f"  localparam int unsigned Alpha = {shape.alpha};",
         f"  localparam int unsigned Slots = {schedule.period};",
         f"  localparam int unsigned SlotWidth = {sw};",
-        "  // Buffers of coefficients: of every digit, then of the two remainders modulo the special prime.",
+        "  // Slots that a result is given, beside its own one, before it is read.",
+        f"  localparam int unsigned Gap = {shape.gap};",
+        "  // Buffers of coefficients: of the ciphertext's primes, of both halves modulo the special ones.",
         f"  localparam int unsigned Rows = {rows};",
         f"  localparam int unsigned RowWidth = {rw};",
         f"  localparam int unsigned PrimeWidth = {pw};",
+        f"  localparam int unsigned ConversionWidth = {cw};",
+        f"  localparam int unsigned TermWidth = {tw};",
+        f"  localparam int unsigned QuotientWidth = {vw};",
     ]  # fmt: skip
     for c, name in enumerate("AB"):
         size = 19 * len(chains[c])
-        forms = sum(primes(digits)[p].form(WIDTHS[c]) << 19 * i for i, p in enumerate(chains[c]))
+        forms = sum(primes(shape)[p].form(WIDTHS[c]) << 19 * i for i, p in enumerate(chains[c]))
         lines += [
             f"  localparam int unsigned Width{name} = {WIDTHS[c]};",
             f"  localparam int unsigned Count{name} = {len(chains[c])};",
@@ -290,56 +207,54 @@ def package(digits: int, schedule: Schedule) -> str:
         position += size
     lines += ["  localparam logic [1:0] FromInput = 2'd0, FromRow = 2'd1, FromSum = 2'd2;"]
     lines += ["  localparam logic [1:0] ToRow = 2'd0, ToSum = 2'd1, ToResult = 2'd2;", ""]
+    lines += [
+        "  // From a row to what the transform takes: modulus_raise, or modulus_convert with that many terms."
+    ]
+    lines += ["  function automatic int unsigned raise_latency(input int unsigned terms);"]
+    lines += ["    raise_latency = terms == 1 ? 4 : 11 + terms;", "  endfunction", ""]
     for c, name in enumerate("ab"):
-        words = {}
-        for n in range(schedule.period):
-            word, remark = 0, "idle"
-            for op, issued in schedule.slot.items():
-                if schedule.chain[op] != c or issued % schedule.period != n:
-                    continue
-                kind, i, j = op
-                source, row, row_prime, target, target_row = {
-                    "I": (0, i, j, 0, i),
-                    "N": (1, i, i, 1, 0),
-                    "S": (2, i, j, 0, digits + i),
-                    "R": (1, digits + i, digits, 2, i),
-                }[kind]
-                values = {
-                    "Valid": 1, "Offset": issued // schedule.period, "Inverse": kind in "IS",
-                    "Sel": chains[c].index(j), "Prime": j, "Source": source, "Row": row,
-                    "RowPrime": row_prime,
-                    "Target": target, "TargetRow": target_row, "First": first[j] == issued + 1,
-                }  # fmt: skip
-                word = sum(int(value) << at[field] for field, value in values.items())
-                remark = f"{kind}{i}" + (f" mod q{j}" if kind in "NR" else "")
-            if (c, n) in own:
-                i, output = own[c, n]
-                word |= (
-                    1 << at["Own"] | (output - 1) // schedule.period << at["OwnOffset"] | i << at["OwnDigit"]
-                )
-                word |= int(first[i] == output) << at["OwnFirst"]
-                remark += f", product of digit {i} modulo q{i}"
-            words[n] = f"{width}'h{word:x};  // {remark}"
-        lines += [line.replace(";;", ";") for line in case(f"schedule_{name}", width, "slot", sw, words)]
-        lines = [line if ";  //" not in line else line.rstrip(";") for line in lines]
+        values = {
+            n: f"{width}'h{word:x};  // {remark}"
+            for n, (word, remark) in words(shape, schedule, c, at).items()
+        }
+        table = case(f"schedule_{name}", width, "slot", sw, values)
+        lines += [line if ";  //" not in line else line.rstrip(";") for line in table]
         lines += case(f"select_{name}", 3, "prime", pw, {p: f"3'd{i}" for i, p in enumerate(chains[c])})
     lines += case("modulus", 60, "prime", pw, {i: f"60'd{value}" for i, value in enumerate(q)})
-    lines += ["  // A residue is negative if its bits from 30 on are at least this."]
-    lines += case("threshold", 31, "prime", pw, {i: f"31'd{threshold(value)}" for i, value in enumerate(q)})
-    lines += ["  // The inverse of the special prime."]
-    lines += case(
-        "special_inverse", 60, "prime", pw, {i: f"60'd{pow(q[digits], -1, q[i])}" for i in range(digits)}
-    )
-    lines += ["  // The modulus of a row modulo the prime it is converted to: {row prime, prime}."]
-    pairs = {
-        s << pw | t: f"60'd{q[s] % q[t]}" for s in range(digits + 1) for t in range(digits + 1) if s != t
+    lines += ["  // The inverse of the special primes' product."]
+    inverses = {}
+    for i in range(shape.limbs):
+        product = 1
+        for special in shape.specials:
+            product = product * q[special] % q[i]
+        inverses[i] = f"60'd{pow(product, -1, q[i])}"
+    lines += case("special_inverse", 60, "prime", pw, inverses)
+    constants = {number: factors(shape, key) for key, number in numbers.items()}
+    terms = {
+        number << tw | t: f"60'd{term}"
+        for number, (factors_of, _) in constants.items()
+        for t, term in enumerate(factors_of)
+        if term != 1
     }
-    lines += case("row_modulus", 60, "pair", 2 * pw, pairs)
+    default = "60'd1" if shape.alpha == 1 else "'0"
+    lines += ["  // What a conversion multiplies its terms with, modulo its target: {conversion, term}."]
+    lines += case("factor", 60, "index", cw + tw, terms, default)
+    lines += ["  // What it subtracts, by quotient: multiples of the product of its sources' primes."]
+    wholes = {
+        number << vw | v: f"60'd{whole}"
+        for number, (_, multiples) in constants.items()
+        for v, whole in enumerate(multiples, 1)
+    }
+    lines += case("whole", 60, "index", cw + vw, wholes)
+    for source in primes(shape):
+        share(source, source.value - 1)
     return "\n".join([*lines[:-1], "endpackage", ""])
 
 
-def page(digits: int, s: Schedule) -> str:
+def page(s: Schedule) -> str:
     """The schedule and the orders of the ports, for people."""
+    shape = s.shape
+    assert shape.alpha == 1
     names = {
         "I": "INTT of digit {i}",
         "N": "digit {i} to q{j}",
@@ -361,10 +276,13 @@ def page(digits: int, s: Schedule) -> str:
     def order(items: list[tuple[int, int, int]], form: str) -> str:
         return ", ".join(form.format(a=a, b=b) for _, a, b in items)
 
-    names_of = [", ".join(f"q{p}" for p in chain_primes(digits, s, c)) for c in range(2)]
-    moduli = f"q{digits} is the special prime. Chain A computes modulo {names_of[0]}, B modulo {names_of[1]}."
+    names_of = [", ".join(f"q{p}" for p in chain_primes(s, c)) for c in range(2)]
+    special = shape.limbs
+    moduli = (
+        f"q{special} is the special prime. Chain A computes modulo {names_of[0]}, B modulo {names_of[1]}."
+    )
     lines = [
-        f"# Schedule for {digits} digits (L = {digits - 1})", "", BY, "",
+        f"# Schedule for {shape.limbs} digits (L = {shape.level})", "", BY, "",
         f"A frame is {s.period} slots, a slot the time of one polynomial. Results leave one later.", "",
         "| slot | chain A, 60 bits | chain B, 51 bits |", "|---:|---|---|",
         *(f"| {n} | {cell(0, n)} | {cell(1, n)} |" for n in range(s.period)), "",
@@ -384,11 +302,18 @@ def page(digits: int, s: Schedule) -> str:
     return "\n".join([*lines, ""])
 
 
+def variant(folder: Path, shape: Shape) -> Path:
+    """Writes the package of another shape; its path."""
+    path = folder / "key_switch_pkg.sv"
+    path.write_text(package(search(shape)), encoding="ascii")
+    return path
+
+
 def main() -> None:
     """Writes or checks the package for L = 3 and the page of its schedule."""
-    schedule = search(4)
-    finish("rtl/key_switch_pkg.sv", package(4, schedule))
-    finish("doc/key_switch_schedule.md", page(4, schedule))
+    schedule = search(Shape(3))
+    finish("rtl/key_switch_pkg.sv", package(schedule))
+    finish("doc/key_switch_schedule.md", page(schedule))
 
 
 if __name__ == "__main__":

@@ -19,13 +19,13 @@ def root(q: int, log_n: int) -> int:
 
 def write(path: Path, words: Iterable[int]) -> None:
     """A memory file for `$readmemh`."""
-    path.write_text("".join(f"{word:016x}\n" for word in words), encoding="utf-8")
+    path.write_text("".join(f"{word:x}\n" for word in words), encoding="utf-8")
 
 
 def tables(prefix: Path, primes: list[int], log_lanes: int, width: int) -> None:
     """The files `prefix-{inverse,forward}.{rows,single}` and `prefix-factor.{full,serial}`.
 
-    Bases are plain; factors are scaled to the multiplier's width.
+    Bases are plain; factors are scaled to the multiplier's width. A line of `full` holds those of a beat.
     """
     k, lanes = log_lanes, 1 << log_lanes
     log_n, half = 4 * k, 2 * k
@@ -46,7 +46,7 @@ def tables(prefix: Path, primes: list[int], log_lanes: int, width: int) -> None:
                     pow(omega, (reversed_bits(beat, k) + (v << k)) << (k - 1 - g), q) << shift
                     for g, v in slots
                 ]
-                full += [*words, 0]
+                full.append(sum(word << width * e for e, word in enumerate(words)))
             serial += [pow(omega, v << (half - 1 - g), q) << shift for g, v in slots] + [0]
     for inverse, name in ((True, "inverse"), (False, "forward")):
         write(prefix.with_name(f"{prefix.name}-{name}.rows"), rows[inverse])

@@ -7,6 +7,7 @@
 #define KWKS_CONFIG_LOG_N 0x1Fu /* log2 of the ring degree */
 #define KWKS_CONFIG_LEVEL 0xFF00u /* level of the ciphertexts and keys it takes */
 #define KWKS_CONFIG_SLOTS 0xFF0000u /* polynomials' times between two results */
+#define KWKS_CONFIG_ALPHA 0xF000000u /* primes of a digit, and special primes */
 #define KWKS_CONTROL (0x08u) /* What the core may do. */
 #define KWKS_CONTROL_ENABLE 0x1u /* take new key switches; those under way go on without it */
 #define KWKS_CONTROL_RESET 0x2u /* write a one: drop everything under way, as the reset does; reads as zero */

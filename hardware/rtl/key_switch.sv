@@ -1,5 +1,6 @@
-// Key switching of CKKS ciphertexts modulo q_0 ... q_L with one special prime, one digit per prime, as keywright-rlwe does it bit
-// for bit: `c_k + round((sum_i d_i key_{k,i}) / q_special)` for both halves k, d_i the centred digits of the input.
+// Key switching of CKKS ciphertexts modulo q_0 ... q_L in digits of Alpha primes, with as many special primes, as keywright-rlwe does it bit
+// for bit: `c_k + round((sum_i d_i key_{k,i}) / P)` for both halves k, d_i the centred digits of the input, P the special primes' product.
+// L, Alpha, the primes and the schedule are those of key_switch_pkg, which hardware/generate/key_switch_package.py makes.
 //
 // Two chains of transforms, one 60 bits wide and one 51, follow a schedule of Slots polynomial times, after which the next key
 // switch begins: a result every Slots N / 2^LogLanes cycles, N = 2^(4 LogLanes). Nothing waits inside: if a port does not give or
@@ -70,9 +71,10 @@ module key_switch #(
   localparam int unsigned TimeWidth = 3 * LogLanes;
   localparam int unsigned SW = key_switch_pkg::SlotWidth;
   localparam int unsigned RW = key_switch_pkg::RowWidth;
-  localparam int unsigned Digits = key_switch_pkg::Digits;
+  localparam int unsigned Limbs = key_switch_pkg::Limbs;
+  localparam int unsigned Terms = key_switch_pkg::Alpha;
+  localparam int unsigned Primes = Limbs + Terms;
   localparam int unsigned Rows = key_switch_pkg::Rows;
-  localparam logic [PW-1:0] Special = PW'(Digits);
 
   logic en, rst_n, enable, reset_pulse, reset_q;
   logic [key_switch_registers_pkg::ErrorBits-1:0] raised;
@@ -112,18 +114,19 @@ module key_switch #(
 
   // ---- Chains ----
   localparam int unsigned TagWidth = TimeWidth + SW + 4;
-  logic [TagWidth-1:0] tag;
-  assign tag = {time_q, slot_q, current_q, previous_q, number_q};
+  logic [TagWidth-1:0] frame_tag;
+  assign frame_tag = {time_q, slot_q, current_q, previous_q, number_q};
 
   logic [TimeWidth-1:0] x_time, o0_time, o1_time, o8_time, o10_time;
   logic [TimeWidth-1:0] x1_time_q, x2_time_q;
   logic [Lanes*60-1:0] x1_input;
   logic [1:0] x_sum, x_half, x1_needs, o0_own, o0_result, o0_half, o1_writes_row, o1_key, o8_addend, o8_sum;
   logic [1:0] o10_sum, o10_result, o10_half, o8_first;
-  logic [1:0][PW-1:0] x1_prime, o0_prime, o1_prime, o8_prime, o10_prime;
+  logic [1:0][PW-1:0] x_prime, x1_prime, o0_prime, o1_prime, o8_prime, o10_prime;
   logic [1:0][1:0] x1_id, o0_id, o1_id, o8_id, o10_id;
   logic [1:0][RW-1:0] x1_row, o1_row;
-  logic [1:0][Lanes*60-1:0] x1_rows, x1_sums, o1_words, o1_own, o1_sums, o8_addends;
+  logic [1:0][Terms*Lanes*60-1:0] x1_rows;
+  logic [1:0][Lanes*60-1:0] x1_sums, o1_words, o1_own, o1_sums, o8_addends;
   logic [1:0][2*Lanes*60-1:0] o1_keys, o9_sums, o10_words;
   // Both chains are in step: their times are the same.
   logic [TimeWidth-1:0] unused_x_time, unused_o0_time, unused_o1_time, unused_o8_time, unused_o10_time;
@@ -131,8 +134,8 @@ module key_switch #(
   switch_chain #(
       .First(1'b1), .LogLanes(LogLanes), .Tables({Tables, "-a"})
   ) u_chain_a (
-      .clk_i, .rst_ni(rst_n), .en_i(en), .tag_i(tag),
-      .x_time_o(x_time), .x_sum_o(x_sum[0]), .x_half_o(x_half[0]), .x1_input_o(x1_needs[0]),
+      .clk_i, .rst_ni(rst_n), .en_i(en), .tag_i(frame_tag),
+      .x_time_o(x_time), .x_sum_o(x_sum[0]), .x_half_o(x_half[0]), .x_prime_o(x_prime[0]), .x1_input_o(x1_needs[0]),
       .x1_prime_o(x1_prime[0]), .x1_id_o(x1_id[0]), .x1_row_o(x1_row[0]), .x1_input_i(x1_input),
       .x1_row_i(x1_rows[0]), .x1_sum_i(x1_sums[0]),
       .o0_time_o(o0_time), .o0_own_o(o0_own[0]), .o0_prime_o(o0_prime[0]), .o0_id_o(o0_id[0]),
@@ -148,8 +151,9 @@ module key_switch #(
   switch_chain #(
       .First(1'b0), .LogLanes(LogLanes), .Tables({Tables, "-b"})
   ) u_chain_b (
-      .clk_i, .rst_ni(rst_n), .en_i(en), .tag_i(tag),
-      .x_time_o(unused_x_time), .x_sum_o(x_sum[1]), .x_half_o(x_half[1]), .x1_input_o(x1_needs[1]),
+      .clk_i, .rst_ni(rst_n), .en_i(en), .tag_i(frame_tag),
+      .x_time_o(unused_x_time), .x_sum_o(x_sum[1]), .x_half_o(x_half[1]), .x_prime_o(x_prime[1]),
+      .x1_input_o(x1_needs[1]),
       .x1_prime_o(x1_prime[1]), .x1_id_o(x1_id[1]), .x1_row_o(x1_row[1]), .x1_input_i(x1_input),
       .x1_row_i(x1_rows[1]), .x1_sum_i(x1_sums[1]),
       .o0_time_o(unused_o0_time), .o0_own_o(o0_own[1]), .o0_prime_o(o0_prime[1]), .o0_id_o(o0_id[1]),
@@ -207,7 +211,7 @@ module key_switch #(
       .short_o(short_key[0]),
       .missing_o(missing_key[0])
   );
-  assign wrong_level[0] = key_taken[0] && s_axis_key_a_tuser_i != 8'(Digits - 1);
+  assign wrong_level[0] = key_taken[0] && s_axis_key_a_tuser_i != 8'(Limbs - 1);
   frame_input #(
       .Words(Lanes), .TimeWidth(TimeWidth)
   ) u_addend_a (
@@ -244,7 +248,7 @@ module key_switch #(
       .short_o(short_key[1]),
       .missing_o(missing_key[1])
   );
-  assign wrong_level[1] = key_taken[1] && s_axis_key_b_tuser_i != 8'(Digits - 1);
+  assign wrong_level[1] = key_taken[1] && s_axis_key_b_tuser_i != 8'(Limbs - 1);
   frame_input #(
       .Words(Lanes), .TimeWidth(TimeWidth)
   ) u_addend_b (
@@ -295,6 +299,38 @@ module key_switch #(
     end
   end
 
+`ifndef SYNTHESIS
+  // For the assertions: the rows that a chain reads at x, for which switch; whether a product at o10 is its sum's first.
+  localparam int unsigned WW = key_switch_pkg::WordWidth;
+  logic [1:0][WW-1:0] x_word;
+  logic [1:0][Terms-1:0] x_active;
+  logic [1:0][RW-1:0] x_row;
+  logic [1:0][2:0] x_member;
+  logic [1:0][1:0] o1_row_id_q;
+  logic [1:0] o9_first_q, o10_first_q;
+  assign x_word[0] = key_switch_pkg::schedule_a(u_chain_a.tag_x[4+:SW]);
+  assign x_word[1] = key_switch_pkg::schedule_b(u_chain_b.tag_x[4+:SW]);
+  assign x_member[0] = u_chain_a.member_x;
+  assign x_member[1] = u_chain_b.member_x;
+  for (genvar c = 0; c < 2; c++) begin : gen_x
+    assign x_active[c] = {Terms{x_word[c][key_switch_pkg::Valid] && x_member[c][2]}} &
+        x_word[c][key_switch_pkg::Active+:Terms];
+    assign x_row[c] = x_word[c][key_switch_pkg::Row+:RW];
+  end
+  always_ff @(posedge clk_i) begin
+    if (en) begin
+      {o10_first_q, o9_first_q} <= {o9_first_q, o8_first};
+      o1_row_id_q <= {u_chain_b.member_o0[1:0], u_chain_a.member_o0[1:0]};
+    end
+  end
+  // Results are read a slot or two after they have begun to leave: polynomials are not too short for the package.
+  initial begin
+    assert ((key_switch_pkg::Gap << TimeWidth) > ntt_pkg::pipe(LogLanes) - ntt_pkg::lead(LogLanes) + 12 +
+            key_switch_pkg::raise_latency(Terms))
+    else $fatal(1, "key_switch: the schedule is made for longer polynomials");
+  end
+`endif
+
   // ---- Memories ----
   always_ff @(posedge clk_i) begin
     if (en) begin
@@ -303,10 +339,10 @@ module key_switch #(
     end
   end
 
-  // Rows: coefficients of the digits and of the remainders. Written by one chain, read by both at the same address.
+  // Rows: coefficients of the digits' primes and of the remainders. Written by one chain, read by both at the same address.
   logic [Rows-1:0][Lanes*60-1:0] row_words;
   for (genvar r = 0; r < Rows; r++) begin : gen_row
-    localparam int unsigned Bits = r > 0 && r < Digits ? key_switch_pkg::WidthB : key_switch_pkg::WidthA;
+    localparam int unsigned Bits = r > 0 && r < Limbs ? key_switch_pkg::WidthB : key_switch_pkg::WidthA;
     logic [1:0] writes;
     logic [Lanes*Bits-1:0] write_words, read_words;
     for (genvar c = 0; c < 2; c++) begin : gen_chain
@@ -327,20 +363,40 @@ module key_switch #(
         .write_data_i(write_words)
     );
 `ifndef SYNTHESIS
+    logic [1:0] reads;
+    for (genvar c = 0; c < 2; c++) begin : gen_read
+      always_comb begin
+        reads[c] = 1'b0;
+        for (int unsigned t = 0; t < Terms; t++) reads[c] |= x_active[c][t] && 32'(x_row[c]) + t == r;
+      end
+    end
     a_a_row_has_one_writer :
     assert property (@(posedge clk_i) disable iff (!rst_n) en |-> !(&writes));
+    a_a_line_of_a_row_is_not_read_while_it_is_written :
+    assert property (@(posedge clk_i) disable iff (!rst_n) en && |reads && |writes |-> x_time != o1_time);
+    // What is read is the same switch's: a line keeps the number of the switch that wrote it.
+    logic [1:0] writer_q[1<<TimeWidth];
+    always_ff @(posedge clk_i) if (en && |writes) writer_q[o1_time] <= o1_row_id_q[writes[1]];
+    for (genvar c = 0; c < 2; c++) begin : gen_reader
+      a_a_row_is_read_by_the_switch_that_wrote_it :
+      assert property (@(posedge clk_i) disable iff (!rst_n) en && reads[c] |-> writer_q[x_time] == x_member[c][1:0]);
+    end
 `endif
   end
   for (genvar c = 0; c < 2; c++) begin : gen_row_read
     always_comb begin
-      x1_rows[c] = row_words[0];
-      for (int unsigned r = 1; r < Rows; r++) if (x1_row[c] == RW'(r)) x1_rows[c] = row_words[r];
+      x1_rows[c] = '0;
+      for (int unsigned t = 0; t < Terms; t++) begin
+        for (int unsigned r = t; r < Rows; r++) begin
+          if (x1_row[c] == RW'(r - t)) x1_rows[c][60*Lanes*t+:60*Lanes] = row_words[r];
+        end
+      end
     end
   end
 
   // The digits' evaluations, for the products modulo their own primes: two buffers each, by the switch's number.
   logic [Lanes*60-1:0] input_q;
-  logic [Digits-1:0][1:0][Lanes*60-1:0] own_words;
+  logic [Limbs-1:0][1:0][Lanes*60-1:0] own_words;
   logic input_write_q;
   logic [PW-1:0] input_prime_q;
   logic input_parity_q;
@@ -355,23 +411,23 @@ module key_switch #(
       input_parity_q <= x1_id[which][0];
     end
   end
-  for (genvar i = 0; i < Digits; i++) begin : gen_own
+  for (genvar i = 0; i < Limbs; i++) begin : gen_own
     localparam int unsigned Bits = i > 0 ? key_switch_pkg::WidthB : key_switch_pkg::WidthA;
     logic [Lanes*Bits-1:0] write_words;
-    logic [1:0][Lanes*Bits-1:0] read_words;
     for (genvar l = 0; l < Lanes; l++) begin : gen_lane
       assign write_words[Bits*l+:Bits] = Bits'(input_q[60*l+:60]);
     end
     for (genvar b = 0; b < 2; b++) begin : gen_buffer
+      logic [Lanes*Bits-1:0] read_words;
       for (genvar l = 0; l < Lanes; l++) begin : gen_lane
-        assign own_words[i][b][60*l+:60] = 60'(read_words[b][Bits*l+:Bits]);
+        assign own_words[i][b][60*l+:60] = 60'(read_words[Bits*l+:Bits]);
       end
       bank_memory #(
           .Width(Lanes * Bits), .AddressWidth(TimeWidth)
       ) u_memory (
           .clk_i, .en_i(en),
           .read_address_i(o0_time),
-          .read_data_o(read_words[b]),
+          .read_data_o(read_words),
           .write_i(input_write_q && input_prime_q == PW'(i) && input_parity_q == b[0]),
           .write_address_i(x2_time_q),
           .write_data_i(write_words)
@@ -389,16 +445,16 @@ module key_switch #(
     end
     always_comb begin
       o1_own[c] = own_words[0][o1_parity_q[c]];
-      for (int unsigned i = 1; i < Digits; i++) begin
+      for (int unsigned i = 1; i < Limbs; i++) begin
         if (o1_digit_q[c] == PW'(i)) o1_own[c] = own_words[i][o1_parity_q[c]];
       end
     end
   end
 
   // Sums: both halves modulo every prime.
-  logic [Digits:0][1:0][Lanes*60-1:0] sum_words;
-  for (genvar j = 0; j <= Digits; j++) begin : gen_sum
-    localparam int unsigned Bits = j > 0 && j < Digits ? key_switch_pkg::WidthB : key_switch_pkg::WidthA;
+  logic [Primes-1:0][1:0][Lanes*60-1:0] sum_words;
+  for (genvar j = 0; j < Primes; j++) begin : gen_sum
+    localparam int unsigned Bits = j > 0 && j < Limbs ? key_switch_pkg::WidthB : key_switch_pkg::WidthA;
     logic [1:0] adds, writes;
     for (genvar c = 0; c < 2; c++) begin : gen_chain
       assign adds[c] = o8_sum[c] && !o8_first[c] && o8_prime[c] == PW'(j);
@@ -410,7 +466,7 @@ module key_switch #(
       logic [Lanes*Bits-1:0] write_words, read_words;
       for (genvar c = 0; c < 2; c++) begin : gen_chain
         assign divides[c] = o0_result[c] && o0_half[c] == k[0] && o0_prime[c] == PW'(j);
-        assign starts[c] = x_sum[c] && x_half[c] == k[0] && j == Digits;
+        assign starts[c] = x_sum[c] && x_half[c] == k[0] && x_prime[c] == PW'(j);
       end
       assign read_time = |divides ? o0_time : |starts ? x_time : o8_time;
       for (genvar l = 0; l < Lanes; l++) begin : gen_lane
@@ -432,6 +488,26 @@ module key_switch #(
       a_a_sum_has_one_reader_and_one_writer :
       assert property (@(posedge clk_i) disable iff (!rst_n)
                        en |-> $countones({adds, divides, starts}) <= 1 && $countones(writes) <= 1);
+      a_a_line_of_a_sum_is_not_read_while_it_is_written :
+      assert property (@(posedge clk_i) disable iff (!rst_n)
+                       en && |{adds, divides, starts} && |writes |-> read_time != o10_time);
+      // Products that a line has, and whose: all of them when it is taken.
+      logic [7:0] products_q[1<<TimeWidth];
+      logic [1:0] writer_q[1<<TimeWidth];
+      always_ff @(posedge clk_i) begin
+        if (en && |writes) begin
+          products_q[o10_time] <= o10_first_q[writes[1]] ? 8'd1 : products_q[o10_time] + 8'd1;
+          writer_q[o10_time] <= o10_id[writes[1]];
+        end
+      end
+      for (genvar c = 0; c < 2; c++) begin : gen_reader
+        a_a_sum_is_taken_when_complete :
+        assert property (@(posedge clk_i) disable iff (!rst_n) en && (divides[c] || starts[c]) |->
+                         32'(products_q[read_time]) == (Limbs + Terms - 1) / Terms &&
+                         writer_q[read_time] == (divides[c] ? o0_id[c] : x_member[c][1:0]));
+        a_a_product_is_added_to_its_switchs_sum :
+        assert property (@(posedge clk_i) disable iff (!rst_n) en && adds[c] |-> writer_q[read_time] == o8_id[c]);
+      end
 `endif
     end
   end
@@ -449,12 +525,13 @@ module key_switch #(
     always_comb begin
       o1_sums[c] = sum_words[0][o1_half_q[c]];
       o9_sums[c] = {sum_words[0][1], sum_words[0][0]};
-      for (int unsigned j = 1; j <= Digits; j++) begin
+      x1_sums[c] = sum_words[Limbs][x1_half_q[c]];
+      for (int unsigned j = 1; j < Primes; j++) begin
+        if (j > Limbs && x1_prime[c] == PW'(j)) x1_sums[c] = sum_words[j][x1_half_q[c]];
         if (o1_divided_q[c] == PW'(j)) o1_sums[c] = sum_words[j][o1_half_q[c]];
         if (o9_prime_q[c] == PW'(j)) o9_sums[c] = {sum_words[j][1], sum_words[j][0]};
       end
     end
-    assign x1_sums[c] = sum_words[Special][x1_half_q[c]];
   end
 
   // ---- Results ----
@@ -502,18 +579,18 @@ module key_switch #(
     end
   end
 
-  // The last of the 2 Digits results of a switch ends it.
-  localparam int unsigned CountWidth = $clog2(2 * Digits);
+  // The last of the 2 (L + 1) results of a switch ends it.
+  localparam int unsigned CountWidth = $clog2(2 * Limbs);
   logic [CountWidth-1:0] results_q;
   logic [1:0] ends;
   assign ends = {m_axis_b_tvalid_o && m_axis_b_tready_i && m_axis_b_tlast_o,
                  m_axis_a_tvalid_o && m_axis_a_tready_i && m_axis_a_tlast_o};
   logic [CountWidth:0] results_now;
   assign results_now = {1'b0, results_q} + (CountWidth + 1)'(ends[0]) + (CountWidth + 1)'(ends[1]);
-  assign done = results_now >= (CountWidth + 1)'(2 * Digits);
+  assign done = results_now >= (CountWidth + 1)'(2 * Limbs);
   always_ff @(posedge clk_i or negedge rst_n) begin
     if (!rst_n) results_q <= '0;
-    else results_q <= CountWidth'(done ? results_now - (CountWidth + 1)'(2 * Digits) : results_now);
+    else results_q <= CountWidth'(done ? results_now - (CountWidth + 1)'(2 * Limbs) : results_now);
   end
 
   key_switch_registers #(

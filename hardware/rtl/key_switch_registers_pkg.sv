@@ -5,6 +5,7 @@ package key_switch_registers_pkg;
   localparam int unsigned ConfigLogN = 0;
   localparam int unsigned ConfigLevel = 8;
   localparam int unsigned ConfigSlots = 16;
+  localparam int unsigned ConfigAlpha = 24;
   localparam logic [6:0] Control = 7'h08;
   localparam int unsigned ControlEnable = 0;
   localparam int unsigned ControlReset = 1;

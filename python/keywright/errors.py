@@ -186,15 +186,19 @@ class PlanMismatchError(KeywrightError, ValueError):
 
 
 class KeyMemoryError(KeywrightError, MemoryError):
-    """Keys that are in use at once do not fit into the memory that keys may take.
+    """A key does not fit into the memory that keys may take.
 
     Attributes:
-        needed: bytes they take.
+        needed: bytes of the keys that have to be in memory at once.
         budget: bytes allowed.
+        element: of the key, as "galois 5".
+        level: its level.
     """
 
     needed: int
     budget: int
+    element: str
+    level: int
 
 
 class KeySourceError(KeywrightError, OSError):

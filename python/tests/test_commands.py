@@ -395,7 +395,7 @@ def test_a_plan_is_made_into_keys_and_followed(
         assert [row["peak_bytes"] <= plan.stored_bytes * 3 // 4 for row in streamed] == [True] * bool(memory)
         assert main(["decrypt", "--keys", str(keys / "client"), "--input", str(answer), "--json"]) == 0
         assert [row["prediction"] for row in lines(capsys)] == labels
-    # Keys that are in use at once do not fit.
+    # A key does not fit.
     assert main([*run, "--key-memory", "1KiB", "--out", str(tmp_path / "none")]) == 2
     assert "allow at least" in capsys.readouterr().err
     # Keys of another plan.
@@ -408,6 +408,47 @@ def test_a_plan_is_made_into_keys_and_followed(
         main(["run", "--keys", str(other / "server"), *run[3:], "--key-memory", "1GiB", "--out", "no"]) == 2
     )
     assert "keygen --plan" in capsys.readouterr().err
+
+
+def test_a_plan_of_master_keys_is_made_and_followed(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model, planned, made = str(folder / "digits.onnx"), tmp_path / "plan.json", tmp_path / "keys"
+    shown = ["plan", model, "--time", "1.2x", "--hops", "1", "--strategy", "kds", "--derived"]
+    assert main([*shown, "--out", str(planned), "--json"]) == 0
+    (record,) = [row for row in lines(capsys) if "plan" in row]
+    price = record["plan"]["derived"]
+    assert main(["keygen", "--model", model, "--plan", str(planned), "--out", str(made)]) == 0
+    server = made / "server"
+    parameters = kw.Parameters.load(server / "parameters.kw")
+    sent_keys = kw.EvaluationKeys.load(server / "keys.kw", parameters)
+    masters = kw.MasterKeys.load(server / "masters.kw", parameters)
+    assert len(masters) == len(price["masters"])
+    assert len(sent_keys) == price["direct_keys"]
+    sent_bytes = sum(spec.bytes for spec in sent_keys) + masters.bytes - 32 * len(masters)
+    assert sent_bytes == price["sent_bytes"]
+    sent, image = tmp_path / "sent", tmp_path / "image.npy"
+    np.save(image, np.load(folder / "images.npy")[:1])
+    label = np.load(folder / "labels.npy")[0]
+    encrypt = ["encrypt", "--keys", str(made / "client"), "--input", str(image), "--out", str(sent)]
+    assert main(encrypt) == 0
+    run = ["run", "--keys", str(server), "--input", str(sent)]
+    memory = masters.bytes + price["stored_bytes"] // 2
+    for name, bound in (("all", []), ("some", ["--key-memory", str(memory)])):
+        answer = tmp_path / name
+        capsys.readouterr()
+        assert main([*run, *bound, "--out", str(answer), "--json"]) == 0
+        assert all(row["peak_bytes"] <= memory for row in lines(capsys)[1:])
+        assert main(["decrypt", "--keys", str(made / "client"), "--input", str(answer), "--json"]) == 0
+        assert [row["prediction"] for row in lines(capsys)] == [label]
+    # Master keys of others, and none.
+    secret = kw.SecretKey.load(made / "client" / "secret.kw", parameters)
+    kw.MasterKeys.generate(secret, [3], [60], level=0).save(server / "masters.kw")
+    assert main([*run, "--out", str(tmp_path / "wrong")]) == 2
+    assert "master keys have digest" in capsys.readouterr().err
+    (server / "masters.kw").unlink()
+    assert main([*run, "--out", str(tmp_path / "none")]) == 2
+    assert "masters.kw" in capsys.readouterr().err
 
 
 def test_json_of_a_plan_says_everything(
@@ -436,12 +477,16 @@ def test_json_of_a_plan_says_everything(
     assert all(path.stat().st_size > 0 for path in pictures)
     assert main(["plan", str(program), "--memory", "1KiB", "--hops", "1"]) == 2
     assert "the smallest plan found" in capsys.readouterr().err
-    assert (
-        main(["plan", str(program), "--noise", "0.25", "--strategy", "lowmem", "--hops", "1", "--json"]) == 0
-    )
+    assert main(["plan", str(program), "--noise", "0.25", "--hops", "1", "--json"]) == 0
     (record,) = [row for row in lines(capsys) if "plan" in row]
     optimal = next(row for row in record["strategies"] if row["name"] == "optimal")
     assert optimal["noise_bits"] <= 0.25
+    assert {row["name"] for row in record["strategies"] if row["offered"] == "no"} >= {"lowmem"}
+    refused = tmp_path / "refused.json"
+    loud = ["plan", str(program), "--noise", "0.25", "--strategy", "lowmem", "--hops", "1"]
+    assert main([*loud, "--out", str(refused)]) == 2
+    assert "the error budget is 0.25" in capsys.readouterr().err
+    assert not refused.exists()
     assert main(["plan", str(program), "--noise", "0", "--hops", "1"]) == 2
     assert "bits of noise" in capsys.readouterr().err
     assert main(["plan", str(program), "--memory", "lots"]) == 2
@@ -479,7 +524,10 @@ def test_a_plan_whose_keys_are_derived(tmp_path: Path, capsys: pytest.CaptureFix
     group = make_group(AutomorphismGroup(12), "one", 2, [1, 2, 3, 5, 8, 40])
     path = tmp_path / "program.json"
     path.write_text(Program("six", chain, (group,), (Relinearizations(2, 1),)).to_json())
+    # The special prime is no wider than the largest digit: derivations show.
     shown = ["plan", str(path), "--strategy", "all-required", "--hops", "1"]
+    assert main([*shown, "--derived", "--noise", "4"]) == 2
+    assert "the error budget is 4.00" in capsys.readouterr().err
     assert main([*shown, "--derived", "--json"]) == 0
     (record,) = [row for row in lines(capsys) if "plan" in row]
     direct, derived = (

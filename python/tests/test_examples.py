@@ -1,12 +1,15 @@
-"""The numbered examples run, in a process each; they fail where an error is above its bound."""
+"""The examples run, in a process each; the numbered ones fail where an error is above its bound."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("[0-9]_*.py"))
+ROOT = Path(__file__).parents[2]
+EXAMPLES = sorted((ROOT / "examples").glob("[0-9]_*.py"))
+LIBRARIES = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "debug" / "deps"
 
 
 def test_there_are_examples() -> None:
@@ -18,3 +21,25 @@ def test_example_runs(example: Path) -> None:
     done = subprocess.run([sys.executable, example], capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == 0, done.stderr
     assert done.stdout
+
+
+def run(example: str, *arguments: str) -> str:
+    command = [sys.executable, str(ROOT / "examples" / example), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_a_regression_is_trained_as_in_the_clear() -> None:
+    said = run("logistic_regression.py", "--toy", "--steps", "5", "--blocks", "2")
+    assert "0 predictions differ" in said
+    # Two steps between bootstraps: before the third and the fifth, weights and velocity each.
+    assert "4 bootstraps" in said
+
+
+@pytest.mark.skipif(
+    not (LIBRARIES / "libkeywright_capi.a").is_file(), reason="cargo test makes the library of the C client"
+)
+def test_the_c_client_asks_a_server() -> None:
+    said = run("c_client.py", "--toy", "--library", str(LIBRARIES), "--count", "1")
+    assert "0 classes differ" in said

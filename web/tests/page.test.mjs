@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { mkdir, mkdtemp, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, rm, stat, truncate } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -30,10 +30,16 @@ async function run(command, args) {
   assert.equal(status, 0, `${command} ${args.join(" ")}`);
 }
 
-async function serve() {
+async function compile(kind) {
+  const made = join(folder, kind);
+  await run(join(bin, "python"), [join(root, "web", "tests", "small_model.py"), made, kind]);
+  return made;
+}
+
+async function serve(model, ...options) {
   const child = spawn(
     join(bin, "keywright"),
-    ["serve", join(folder, "model"), "--page", join(root, "target", "web"), "--port", "0", "--json"],
+    ["serve", model, "--page", join(root, "target", "web"), "--port", "0", "--json", ...options],
     { stdio: ["ignore", "pipe", "inherit"] },
   );
   for await (const line of createInterface({ input: child.stdout })) return [child, JSON.parse(line).url];
@@ -43,8 +49,7 @@ async function serve() {
 before(async () => {
   folder = await mkdtemp(join(tmpdir(), "keywright-page."));
   await mkdir(screens, { recursive: true });
-  await run(join(bin, "python"), [join(root, "web", "tests", "small_model.py"), join(folder, "model")]);
-  [server, url] = await serve();
+  [server, url] = await serve(await compile("digits"));
   browser = await launch();
 }, WAIT);
 
@@ -73,8 +78,8 @@ async function open(options = {}, from = browser) {
   return page;
 }
 
-async function ready(page) {
-  await page.goto(url);
+async function ready(page, address = url) {
+  await page.goto(address);
   await page.waitForFunction(() => document.getElementById("model").textContent.includes("boosted deflation"));
 }
 
@@ -130,8 +135,8 @@ test("digits that are drawn are answered, and no secret leaves the tab", WAIT, a
   // What the page says that the server saw, and what really left the page.
   const seen = await page.locator("#seen li").allTextContents();
   assert.equal(seen.filter((text) => text.startsWith("received: a set of switching keys")).length, 1);
-  assert.equal(seen.filter((text) => text.startsWith("received: a seeded CKKS ciphertext")).length, 3);
-  assert.equal(seen.filter((text) => text.startsWith("sent: a CKKS ciphertext")).length, 3);
+  assert.equal(seen.filter((text) => text.startsWith("received: a compact CKKS ciphertext")).length, 3);
+  assert.equal(seen.filter((text) => text.startsWith("sent: a compact CKKS ciphertext")).length, 3);
   assert.ok(page.sent.length > 4);
   for (const body of page.sent) {
     for (let at = body.indexOf(SECRET); at >= 0; at = body.indexOf(SECRET, at + 1)) assert.ok(body[at + 11] < 0x80);
@@ -220,12 +225,98 @@ test("a server that is away for long gets the rest when it is back", WAIT, async
   await page.context().close();
 });
 
+test("keys that a killed server lost are sent again", WAIT, async () => {
+  const state = join(folder, "state");
+  let [child, address] = await serve(join(folder, "digits"), "--state", state);
+  const page = await open();
+  let [pieces, sets, away] = [0, 0, true];
+  await page.context().route("**/v1/keys", (route) => (sets++, route.continue()));
+  await page.context().route("**/v1/keys/**", (route) => (++pieces > 4 && away ? route.abort() : route.continue()));
+  await ready(page, address);
+  await draw(page, digits[0]);
+  await page.click("#ask");
+  assert.equal(await code(page), "unreachable");
+  const ended = new Promise((resolve) => child.on("exit", resolve));
+  child.kill("SIGKILL");
+  await ended;
+  const [set] = await readdir(state);
+  const part = join(state, set, "keys.part");
+  const { size } = await stat(part);
+  assert.ok(size > 100_000, `${size} bytes have come`);
+  await truncate(part, size - 70_001);
+  [child] = await serve(join(folder, "digits"), "--state", state, "--port", new URL(address).port);
+  away = false;
+  await page.click("#ask");
+  assert.equal(await answer(page), "0");
+  assert.equal(sets, 1);
+  await page.context().close();
+  child.kill("SIGTERM");
+});
+
+test("keys are deleted on the server when the page is left", WAIT, async () => {
+  const page = await open();
+  const sent = page.waitForRequest((request) => request.method() === "PUT");
+  await ready(page);
+  await draw(page, digits[1]);
+  await page.click("#ask");
+  const keys = (await sent).url().split("?")[0];
+  assert.equal(await answer(page), "1");
+  assert.equal((await fetch(keys)).status, 200);
+  await page.goto("about:blank");
+  let status = 200;
+  for (let i = 0; i < 100 && status === 200; i++) {
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    status = (await fetch(keys)).status;
+  }
+  assert.equal(status, 404);
+  await page.context().close();
+});
+
+test("a model of pictures takes pictures and shows words", WAIT, async () => {
+  const [child, address] = await serve(await compile("colours"));
+  for (const [name, options] of [
+    ["picture-light", {}],
+    ["picture-phone-dark", { viewport: { width: 360, height: 740 }, colorScheme: "dark" }],
+  ]) {
+    const page = await open(options);
+    await ready(page, address);
+    assert.equal(await page.title(), "A picture that the server never sees");
+    assert.equal(await page.locator("#ask").isDisabled(), true);
+    const png = await page.evaluate(() => {
+      const sheet = document.createElement("canvas");
+      [sheet.width, sheet.height] = [96, 64];
+      const pen = sheet.getContext("2d");
+      const sky = pen.createLinearGradient(0, 0, 0, 64);
+      sky.addColorStop(0, "#d8ecff");
+      sky.addColorStop(0.5, "#88b04b");
+      sky.addColorStop(1, "#2e5c1e");
+      pen.fillStyle = sky;
+      pen.fillRect(0, 0, 96, 64);
+      return sheet.toDataURL().split(",")[1];
+    });
+    const file = { name: "meadow.png", mimeType: "image/png", buffer: Buffer.from(png, "base64") };
+    await page.setInputFiles("#picture", file);
+    await page.waitForFunction(() => !document.getElementById("ask").disabled);
+    // With the keyboard: the button is reached and pressed.
+    await page.locator("#ask").focus();
+    await page.keyboard.press("Enter");
+    assert.equal(await answer(page), "green");
+    await page.screenshot({ path: join(screens, `${name}.png`), fullPage: true });
+    const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+    assert.ok(wide <= 0, `${wide} pixels too wide`);
+    assert.deepEqual(page.problems, []);
+    await page.context().close();
+  }
+  child.kill("SIGTERM");
+});
+
 const manifest = async () => (await fetch(`${url}/v1/model`)).json();
 const json = (body, status = 200) => ({ status, contentType: "application/json", body: JSON.stringify(body) });
 
 for (const [name, reply, expected] of [
   ["is garbage", () => ({ body: "<html>" }), "manifest"],
-  ["is of another version", async () => json({ ...(await manifest()), version: 2 }), "manifest"],
+  ["is of another version", async () => json({ ...(await manifest()), version: 1 }), "manifest"],
+  ["is for pictures that the page has no input for", async () => json({ ...(await manifest()), input: { ...(await manifest()).input, shape: [64] } }), "other_model"],
   ["is for clients that encrypt slots", async () => json({ ...(await manifest()), packing: "slots" }), "manifest"],
   ["contradicts itself", async () => json({ ...(await manifest()), input: { ...(await manifest()).input, start: [1] } }), "manifest"],
   ["does not come", () => null, "unreachable"],
@@ -248,6 +339,7 @@ for (const [name, path, reply, expected] of [
   ["garbage for an answer", "**/v1/jobs/*/result", () => ({ body: Buffer.from("garbage") }), "invalid_reply"],
   ["half an answer", "**/v1/jobs/*/result", (body) => ({ body: body.subarray(0, body.length / 2) }), "invalid_reply"],
   ["a damaged answer", "**/v1/jobs/*/result", (body) => ({ body: Buffer.concat([body.subarray(0, 200), Buffer.from([body[200] ^ 1]), body.subarray(201)]) }), "format"],
+  ["an answer that never ends", "**/v1/jobs/*/result", () => ({ body: Buffer.alloc(1 << 20) }), "invalid_reply"],
   ["no JSON for a job", "**/v1/keys/*/jobs", () => ({ body: "[]" }), "invalid_reply"],
   ["the keys' model away", "**/v1/keys", () => json({ error: { type: "other_model", message: "The keys are for another model.", details: {} } }, 409), "other_model"],
 ]) {
@@ -280,7 +372,7 @@ test("without randomness nothing starts", WAIT, async () => {
 });
 
 test("a tab that cannot have the memory says so", WAIT, async () => {
-  const small = await launch(["--js-flags=--wasm-max-mem-pages=1024"]);
+  const small = await launch(["--js-flags=--wasm-max-mem-pages=512"]);
   const page = await open({}, small);
   await ready(page);
   await draw(page, digits[1]);

@@ -1,4 +1,7 @@
-"""`small_model.py FOLDER`: the shipped digits for a small ring without security, for quick tests."""
+"""`small_model.py FOLDER digits|colours`: models for a small ring without security, for quick tests.
+
+The shipped digits, or a network that says which of red, green and blue a picture of 8 x 8 has most of.
+"""
 
 import sys
 from importlib.resources import files
@@ -6,8 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import keywright as kw
+import numpy as np
+import onnx
 from keywright import nn
 from keywright.serve import Model
+from onnx import TensorProto, helper, numpy_helper
 
 Q_BITS = [42, 36, 36, *[38] * 5, *[50] * 8, 46, 46]
 ENTRY: dict[str, Any] = {
@@ -23,17 +29,41 @@ ENTRY: dict[str, Any] = {
 }
 
 
+COLOURS = ("red", "green", "blue")
+
+
+def colours() -> bytes:
+    """The mean of each channel, as ONNX."""
+    weight = np.kron(np.eye(3), np.full((1, 64), 1 / 64)).astype(np.float32)
+    nodes = [
+        helper.make_node("Flatten", ["image"], ["flat"]),
+        helper.make_node("Gemm", ["flat", "weight"], ["scores"], transB=1),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "colours",
+        [helper.make_tensor_value_info("image", TensorProto.FLOAT, ["batch", 3, 8, 8])],
+        [helper.make_tensor_value_info("scores", TensorProto.FLOAT, ["batch", 3])],
+        [numpy_helper.from_array(weight, "weight")],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    onnx.checker.check_model(model)
+    return model.SerializeToString()
+
+
 def main() -> None:
     """Make the folder."""
     parameters = kw.Parameters.from_bits(10, Q_BITS, [50, 50, 50], 38, insecure=True)
     plan = kw.BootstrapperPlan(parameters, **ENTRY)
-    model = (files("keywright") / "data" / "digits.onnx").read_bytes()
+    folder, kind = Path(sys.argv[1]), sys.argv[2]
+    digits = kind == "digits"
+    model = (files("keywright") / "data" / "digits.onnx").read_bytes() if digits else colours()
+    labels = tuple("0123456789") if digits else COLOURS
     program = nn.compile(
         model, slots=plan.slots, levels=plan.output_level, output_level=plan.input_level, fixed_slots=True
     )
-    folder = Path(sys.argv[1])
     folder.mkdir(parents=True)
-    Model("digits", program, parameters, (), plan, ENTRY, tuple("0123456789")).save(folder)
+    Model(kind, program, parameters, (), plan, ENTRY, labels).save(folder)
 
 
 if __name__ == "__main__":

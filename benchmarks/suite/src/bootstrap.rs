@@ -49,7 +49,7 @@ pub fn bootstrap_names() -> Vec<&'static str> {
     BOOTSTRAP_PRESETS.iter().map(|preset| preset.name).chain([QUICK]).collect()
 }
 
-fn set(name: &str) -> Result<(CkksParameters, BootstrapperLiteral), BenchError> {
+pub(crate) fn set(name: &str) -> Result<(CkksParameters, BootstrapperLiteral), BenchError> {
     if name == QUICK {
         let mut q = vec![50, 40, 40, 45, 45, 45];
         q.extend([50; 7].iter().chain(&[59, 60, 50, 50, 50]));

@@ -179,7 +179,7 @@ pub fn run_derived(request: &DerivedRequest) -> Result<DerivedRecord, BenchError
     let mut derivation = masters.derive(&specs, request.max_hops)?;
     server += start.elapsed().as_secs_f64();
     let (mut derived, mut decomposed, mut depth) = (0, 0, 0);
-    for (_, tree) in derivation.trees() {
+    for (_, tree) in derivation.plan().trees() {
         derived += tree.hops().len();
         decomposed += tree.parents();
         depth = depth.max(tree.depth());

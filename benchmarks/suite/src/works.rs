@@ -6,6 +6,8 @@ use keywright_circuits::CircuitError;
 use keywright_ckks::{
     Ciphertext, CkksError, CkksParameters, Complex64, Decryptor, Encryptor, Evaluator, Packing,
 };
+use keywright_client::ClientError;
+use keywright_client::server::ServerError;
 use keywright_ring::{Poly, RingError, Seed, StreamId, rotation_element, sampling::SecretRng};
 use keywright_rlwe::{
     EvaluationKeys, KeyElement, KeyGenerator, KeySpec, PublicKey, RlweError, SecretKey, SwitchPlan, threads,
@@ -67,6 +69,26 @@ pub enum BenchError {
         /// Those there are.
         known: String,
     },
+    /// A thin client's vectors fill their ciphertext.
+    #[error("preset `{preset}` has {slots} slots, and {most} are compared")]
+    Slots {
+        /// The preset.
+        preset: String,
+        /// Its slots.
+        slots: usize,
+        /// Half its ring's degree.
+        most: usize,
+    },
+    /// A clip that is no whole number of frames.
+    #[error("a clip of {bytes} bytes; a whole number of {width} x {height} frames is needed, at least one")]
+    Clip {
+        /// Its bytes.
+        bytes: usize,
+        /// Pixels of a row.
+        width: usize,
+        /// Rows.
+        height: usize,
+    },
     /// Nothing would be timed.
     #[error("runs = 0; at least one timed run is needed")]
     Runs,
@@ -82,6 +104,12 @@ pub enum BenchError {
     /// The scheme refused.
     #[error(transparent)]
     Ckks(#[from] CkksError),
+    /// The thin client refused.
+    #[error(transparent)]
+    Client(#[from] ClientError),
+    /// The server of thin clients refused.
+    #[error(transparent)]
+    Server(#[from] ServerError),
     /// The keys were refused.
     #[error(transparent)]
     Rlwe(#[from] RlweError),

@@ -70,7 +70,7 @@ int main(int argc, char **argv) {
     int64_t *numbers = calloc(count, sizeof *numbers), *back = calloc(count, sizeof *back);
     if (numbers == NULL || back == NULL) return 1;
     for (size_t i = 0; i < count; i++) numbers[i] = (int64_t)(i * 7919 % (2 * (size_t)one + 1)) - one;
-    check(kw_encryptor_encrypt(sensor, numbers, count, append, &ciphertext));
+    check(kw_encryptor_encrypt(sensor, numbers, count, NULL, append, &ciphertext));
     check(kw_client_decrypt(owner, ciphertext.bytes, ciphertext.length, back, count));
     int64_t worst = 0;
     for (size_t i = 0; i < count; i++) {
@@ -82,14 +82,15 @@ int main(int argc, char **argv) {
     ciphertext.bytes[ciphertext.length / 2] ^= 1;
     expect(kw_client_decrypt(owner, ciphertext.bytes, ciphertext.length, back, count), KW_ERROR_FORMAT);
     numbers[3] = one + 1;
-    expect(kw_client_encrypt(owner, numbers, count, append, &secret), KW_ERROR_NUMBERS);
+    expect(kw_client_encrypt(owner, numbers, count, NULL, append, &secret), KW_ERROR_NUMBERS);
 
     /* The same secret on another day. */
     check(kw_client_secret(owner, append, &secret));
     kw_client_free(owner);
     check(kw_client_from_secret(parameters, length, secret.bytes, secret.length, NULL, NULL, &owner));
     ciphertext.length = 0;
-    check(kw_encryptor_encrypt_compact(sensor, numbers, 3, 4, 1, append, &ciphertext));
+    kw_compact compact = {{4, 1}};
+    check(kw_encryptor_encrypt(sensor, numbers, 3, &compact, append, &ciphertext));
     check(kw_client_decrypt(owner, ciphertext.bytes, ciphertext.length, back, 3));
 
     kw_encryptor_free(sensor);

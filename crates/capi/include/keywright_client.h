@@ -35,6 +35,12 @@ typedef struct kw_client kw_client;
 /* Somebody with the owner's public key. */
 typedef struct kw_encryptor kw_encryptor;
 
+/* Compact form: only the coefficients that carry numbers, without so many low bits of each half. Of a ciphertext made with the secret, whose second half is
+ * a seed, dropped[1] is 0. */
+typedef struct {
+    uint32_t dropped[2];
+} kw_compact;
+
 /* Takes bytes as they are made; anything but 0 ends the work with KW_ERROR_SINK. */
 typedef int (*kw_sink)(void *context, const uint8_t *bytes, size_t length);
 /* Fills bytes with randomness of the platform; anything but 0 ends the work with KW_ERROR_RANDOMNESS. */
@@ -42,6 +48,11 @@ typedef int (*kw_entropy)(void *context, uint8_t *bytes, size_t length);
 
 /* The last error of this thread, valid until the next call of a function of this header in it; an empty text if there was none. */
 const char *kw_last_error(void);
+
+/* Writes the parameters of clients whose numbers are coefficients: number i in coefficient i, at most 1 in absolute value, with `fraction_bits` after the point.
+ * `parameters` and `scale` are those of the manifest of keywright serve. */
+int kw_client_parameters(const uint8_t *parameters, size_t length, uint64_t scale, uint32_t fraction_bits, kw_sink sink,
+                         void *context);
 
 /* A client with a new secret. `parameters` are the bytes that the server handed out; a null `entropy` is the operating system's. */
 int kw_client_generate(const uint8_t *parameters, size_t length, kw_entropy entropy, void *context, kw_client **client);
@@ -58,11 +69,13 @@ uint32_t kw_client_fraction_bits(const kw_client *client);
 int kw_client_secret(const kw_client *client, kw_sink sink, void *context);
 /* Writes a new public key. */
 int kw_client_public_key(kw_client *client, kw_sink sink, void *context);
-/* Encrypts with the secret: half the bytes. */
-int kw_client_encrypt(kw_client *client, const int64_t *numbers, size_t count, kw_sink sink, void *context);
-/* The same in compact form, without `dropped` low bits. */
-int kw_client_encrypt_compact(kw_client *client, const int64_t *numbers, size_t count, uint32_t dropped, kw_sink sink,
-                              void *context);
+/* Makes the evaluation keys that the head of a key set names, one at a time, and writes them as a set. `parameters` and `head` are those of the manifest of
+ * keywright serve. A null `entropy` is the operating system's. */
+int kw_client_keys(const kw_client *client, const uint8_t *parameters, size_t length, const uint8_t *head, size_t head_length,
+                   kw_entropy entropy, void *entropy_context, kw_sink sink, void *context);
+/* Encrypts with the secret: half the bytes. A null `compact` is the whole ciphertext. */
+int kw_client_encrypt(kw_client *client, const int64_t *numbers, size_t count, const kw_compact *compact, kw_sink sink,
+                      void *context);
 /* Decrypts the first `count` numbers of an answer. */
 int kw_client_decrypt(kw_client *client, const uint8_t *answer, size_t length, int64_t *numbers, size_t count);
 
@@ -71,11 +84,9 @@ int kw_encryptor_new(const uint8_t *parameters, size_t length, const uint8_t *pu
                      kw_entropy entropy, void *context, kw_encryptor **encryptor);
 /* Null is allowed. */
 void kw_encryptor_free(kw_encryptor *encryptor);
-/* Encrypts with the public key. */
-int kw_encryptor_encrypt(kw_encryptor *encryptor, const int64_t *numbers, size_t count, kw_sink sink, void *context);
-/* The same in compact form, without low bits of either half. */
-int kw_encryptor_encrypt_compact(kw_encryptor *encryptor, const int64_t *numbers, size_t count, uint32_t dropped0,
-                                 uint32_t dropped1, kw_sink sink, void *context);
+/* Encrypts with the public key. A null `compact` is the whole ciphertext. */
+int kw_encryptor_encrypt(kw_encryptor *encryptor, const int64_t *numbers, size_t count, const kw_compact *compact,
+                         kw_sink sink, void *context);
 
 #ifdef __cplusplus
 }

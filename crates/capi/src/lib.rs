@@ -1,18 +1,31 @@
-//! The functions of `include/keywright_client.h`: an adapter of `keywright-client`, no logic.
+//! The functions of `include/keywright_client.h`: an adapter of `keywright-client`, and of the key generator for the keys that a server asks for; no logic.
 //!
 //! Pointers are trusted to be valid for the length beside them; a null pointer is an error. A panic, which would be a mistake of this library, does not cross the
 //! border: the call returns `KW_ERROR_INTERNAL`.
 
 use std::cell::RefCell;
 use std::ffi::{CString, c_char, c_int, c_void};
+use std::io::{self, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use keywright_client::{Client, ClientError, ClientParameters, Encryptor, SinkError};
+use keywright_ckks::{CkksError, CkksLiteral, CkksParameters};
+use keywright_client::server::{ServerError, parameters_at};
+use keywright_client::{
+    Client, ClientError, ClientParameters, Encryptor, Form, Layout, SinkError, secret_rng,
+};
+use keywright_rlwe::{KeyGenerator, KeySequence, KeySpec, Parameters, RlweError, SecretKey};
+use keywright_wire::{KeySetReader, KeySetWriter, Wire, WireError, WireSecret};
 
 /// Takes bytes; 0 if all is well.
 type Sink = Option<unsafe extern "C" fn(*mut c_void, *const u8, usize) -> c_int>;
 /// Gives bytes; 0 if all is well.
 type Entropy = Option<unsafe extern "C" fn(*mut c_void, *mut u8, usize) -> c_int>;
+
+/// `kw_compact`: low bits that are dropped from the coefficients of the halves.
+#[repr(C)]
+pub struct Compact {
+    dropped: [u32; 2],
+}
 
 const OK: c_int = 0;
 const ARGUMENT: c_int = -1;
@@ -31,11 +44,42 @@ thread_local! {
 enum Failure {
     Null(&'static str),
     Client(ClientError),
+    Wire(WireError),
+    /// What there is no finer code for.
+    Parameters(String),
 }
 
 impl From<ClientError> for Failure {
     fn from(error: ClientError) -> Self {
         Self::Client(error)
+    }
+}
+
+impl From<WireError> for Failure {
+    fn from(error: WireError) -> Self {
+        Self::Wire(error)
+    }
+}
+
+impl From<RlweError> for Failure {
+    fn from(error: RlweError) -> Self {
+        Self::Parameters(error.to_string())
+    }
+}
+
+impl From<CkksError> for Failure {
+    fn from(error: CkksError) -> Self {
+        Self::Parameters(error.to_string())
+    }
+}
+
+impl From<ServerError> for Failure {
+    fn from(error: ServerError) -> Self {
+        match error {
+            ServerError::Client(error) => error.into(),
+            ServerError::Wire(error) => error.into(),
+            other => Self::Parameters(other.to_string()),
+        }
     }
 }
 
@@ -53,6 +97,10 @@ impl Failure {
                 ClientError::Sink(_) => SINK,
                 _ => PARAMETERS,
             },
+            // A sink of this crate is the only thing that is written to.
+            Self::Wire(WireError::Io(_)) => SINK,
+            Self::Wire(_) => FORMAT,
+            Self::Parameters(_) => PARAMETERS,
         }
     }
 
@@ -60,6 +108,8 @@ impl Failure {
         match self {
             Self::Null(what) => format!("{what} is null"),
             Self::Client(error) => error.to_string(),
+            Self::Wire(error) => error.to_string(),
+            Self::Parameters(text) => text.clone(),
         }
     }
 }
@@ -97,6 +147,15 @@ unsafe fn slice<'a, T>(what: &'static str, pointer: *const T, length: usize) -> 
 unsafe fn object<'a, T>(pointer: *mut T) -> Result<&'a mut T, Failure> {
     // SAFETY: valid and unique by the caller's promise.
     unsafe { pointer.as_mut() }.ok_or(Failure::Null("the client or encryptor"))
+}
+
+/// The form that C asks for.
+///
+/// # Safety
+/// `compact` is null or valid.
+unsafe fn form(compact: *const Compact) -> Form {
+    // SAFETY: the caller's promise.
+    unsafe { compact.as_ref() }.map_or(Form::Evaluations, |compact| Form::Compact(compact.dropped))
 }
 
 /// The sink as a function.
@@ -249,6 +308,81 @@ pub unsafe extern "C" fn kw_client_public_key(
     call(|| Ok(unsafe { object(client) }?.public_key(&mut sink_of(sink, context)?)?))
 }
 
+/// A sink as a writer.
+struct Writer<S>(S);
+
+impl<S: FnMut(&[u8]) -> Result<(), SinkError>> Write for Writer<S> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        (self.0)(bytes).map_err(io::Error::other)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Writes a client's parameters, of those of a server.
+///
+/// # Safety
+/// As [`kw_client_generate`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn kw_client_parameters(
+    parameters: *const u8,
+    length: usize,
+    scale: u64,
+    fraction_bits: u32,
+    sink: Sink,
+    context: *mut c_void,
+) -> c_int {
+    call(|| {
+        // SAFETY: the caller's promise.
+        let bytes = unsafe { slice("parameters", parameters, length) }?;
+        let full = CkksParameters::new(CkksLiteral::from_bytes(bytes, &())?)?;
+        let made = parameters_at(&full, scale, fraction_bits, Layout::Coefficients)?;
+        Ok(made.write_to(&mut sink_of(sink, context)?)?)
+    })
+}
+
+/// Makes the keys that a server asks for, one after the other, and writes them as a set.
+///
+/// # Safety
+/// As [`kw_client_generate`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn kw_client_keys(
+    client: *const Client,
+    parameters: *const u8,
+    length: usize,
+    head: *const u8,
+    head_length: usize,
+    entropy: Entropy,
+    entropy_context: *mut c_void,
+    sink: Sink,
+    context: *mut c_void,
+) -> c_int {
+    call(|| {
+        // SAFETY: the caller's promise.
+        let client = unsafe { client.as_ref() }.ok_or(Failure::Null("the client"))?;
+        // SAFETY: the caller's promise.
+        let bytes = unsafe { slice("parameters", parameters, length) }?;
+        // SAFETY: the caller's promise.
+        let head = unsafe { slice("head of the key set", head, head_length) }?;
+        let full = Parameters::new(CkksLiteral::from_bytes(bytes, &())?.rlwe)?;
+        let entries = KeySetReader::new(head, &full)?;
+        let specs: Vec<KeySpec> = entries.entries().iter().map(|entry| entry.spec.clone()).collect();
+        let secret = SecretKey::from_secret_bytes(&client.secret_bytes()?, &full)?;
+        let mut generator =
+            KeyGenerator::new(&secret, secret_rng(&mut entropy_of(entropy, entropy_context))?);
+        let mut writer = KeySetWriter::new(Writer(sink_of(sink, context)?), &specs, &full)?;
+        let mut sequence = KeySequence::new(&specs)?;
+        while let Some(key) = sequence.make_next(&mut generator) {
+            writer.write(&key?)?;
+        }
+        writer.finish()?;
+        Ok(())
+    })
+}
+
 /// Encrypts with the secret.
 ///
 /// # Safety
@@ -258,33 +392,15 @@ pub unsafe extern "C" fn kw_client_encrypt(
     client: *mut Client,
     numbers: *const i64,
     count: usize,
+    compact: *const Compact,
     sink: Sink,
     context: *mut c_void,
 ) -> c_int {
     call(|| {
         // SAFETY: the caller's promise.
-        let (client, numbers) = unsafe { (object(client)?, slice("numbers", numbers, count)?) };
-        Ok(client.encrypt(numbers, &mut sink_of(sink, context)?)?)
-    })
-}
-
-/// Encrypts with the secret, in compact form.
-///
-/// # Safety
-/// As [`kw_client_generate`].
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn kw_client_encrypt_compact(
-    client: *mut Client,
-    numbers: *const i64,
-    count: usize,
-    dropped: u32,
-    sink: Sink,
-    context: *mut c_void,
-) -> c_int {
-    call(|| {
-        // SAFETY: the caller's promise.
-        let (client, numbers) = unsafe { (object(client)?, slice("numbers", numbers, count)?) };
-        Ok(client.encrypt_compact(numbers, dropped, &mut sink_of(sink, context)?)?)
+        let (client, numbers, form) =
+            unsafe { (object(client)?, slice("numbers", numbers, count)?, form(compact)) };
+        Ok(client.encrypt(numbers, form, &mut sink_of(sink, context)?)?)
     })
 }
 
@@ -362,33 +478,14 @@ pub unsafe extern "C" fn kw_encryptor_encrypt(
     encryptor: *mut Encryptor,
     numbers: *const i64,
     count: usize,
+    compact: *const Compact,
     sink: Sink,
     context: *mut c_void,
 ) -> c_int {
     call(|| {
         // SAFETY: the caller's promise.
-        let (encryptor, numbers) = unsafe { (object(encryptor)?, slice("numbers", numbers, count)?) };
-        Ok(encryptor.encrypt(numbers, &mut sink_of(sink, context)?)?)
-    })
-}
-
-/// Encrypts with the public key, in compact form.
-///
-/// # Safety
-/// As [`kw_client_generate`].
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn kw_encryptor_encrypt_compact(
-    encryptor: *mut Encryptor,
-    numbers: *const i64,
-    count: usize,
-    dropped0: u32,
-    dropped1: u32,
-    sink: Sink,
-    context: *mut c_void,
-) -> c_int {
-    call(|| {
-        // SAFETY: the caller's promise.
-        let (encryptor, numbers) = unsafe { (object(encryptor)?, slice("numbers", numbers, count)?) };
-        Ok(encryptor.encrypt_compact(numbers, [dropped0, dropped1], &mut sink_of(sink, context)?)?)
+        let (encryptor, numbers, form) =
+            unsafe { (object(encryptor)?, slice("numbers", numbers, count)?, form(compact)) };
+        Ok(encryptor.encrypt(numbers, form, &mut sink_of(sink, context)?)?)
     })
 }

@@ -5,8 +5,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
+use keywright_ckks::{CkksLiteral, CkksParameters, SymmetricCiphertext};
 use keywright_client::{ClientLiteral, ClientParameters, Layout};
-use keywright_rlwe::SecretDistribution;
+use keywright_ring::rotation_element;
+use keywright_rlwe::{KeyElement, KeySpec, SecretDistribution, Security};
+use keywright_wire::{KeySetReader, KeySetWriter, Wire};
 
 const HEADER: &str = include_str!("../include/keywright_client.h");
 
@@ -14,6 +17,100 @@ const HEADER: &str = include_str!("../include/keywright_client.h");
 fn library() -> PathBuf {
     let test = env::current_exe().unwrap();
     test.ancestors().map(|folder| folder.join("libkeywright_capi.a")).find(|path| path.exists()).unwrap()
+}
+
+fn compile(example: &str, program: &Path) {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let compiled = Command::new(env::var("CC").unwrap_or_else(|_| "cc".into()))
+        .args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-O1", "-I"])
+        .arg(root.join("include"))
+        .arg(root.join("examples").join(example))
+        .arg(library())
+        .args(["-lpthread", "-ldl", "-lm", "-o"])
+        .arg(program)
+        .output()
+        .unwrap();
+    assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
+}
+
+/// A server that does nothing: the class of a picture is its brightest pixel.
+#[test]
+fn a_picture_goes_out_and_its_class_comes_back() {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("classify");
+    fs::create_dir_all(&folder).unwrap();
+    let file = |name: &str| folder.join(name);
+    let program = file("classify");
+    compile("classify.c", &program);
+
+    let mut literal = CkksLiteral::from_bits(10, &[50, 40, 40], &[50], 40.0).unwrap();
+    literal.rlwe.security = Security::InsecureForExperiments;
+    let parameters = CkksParameters::new(literal.clone()).unwrap();
+    let rlwe = parameters.rlwe();
+    let rotation = KeyElement::Galois(rotation_element(10, 3));
+    let specs =
+        [rotation, KeyElement::Relinearization].map(|element| KeySpec::new(rlwe, element, 2, 1, true));
+    let mut head = Vec::new();
+    drop(KeySetWriter::new(&mut head, &specs, rlwe).unwrap());
+    fs::write(file("parameters.kw"), literal.to_bytes(&()).unwrap()).unwrap();
+    fs::write(file("keys.kw"), &head).unwrap();
+    // Six pixels in two ciphertexts of four places, the second half of each a copy; the answer in the first.
+    let scale = 1u64 << 40;
+    let places =
+        format!("{scale}\n2 1024 2 512 6\n0 1 2 1024 1025 1026\n2 1024 1 1 6\n0 1 2 1024 1025 1026\n");
+    fs::write(file("places.txt"), format!("{places}a\nb\nc\nd\nblue sky\nf\n")).unwrap();
+    fs::write(
+        file("image.pgm"),
+        [&b"P5 # three by two\n3 2\n255\n"[..], &[9, 200, 0, 13, 201, 100]].concat(),
+    )
+    .unwrap();
+
+    let run = |arguments: &[&str]| {
+        let mut command = Command::new(&program);
+        command.arg(arguments[0]).arg(&folder).args(arguments[1..].iter().map(|name| file(name)));
+        let out = command.output().unwrap();
+        let said = String::from_utf8_lossy(&out.stdout).into_owned() + &String::from_utf8_lossy(&out.stderr);
+        (out.status.success(), said)
+    };
+    assert_eq!(run(&["keys", "secret.kw", "set.kw"]), (true, String::new()));
+    let set = fs::read(file("set.kw")).unwrap();
+    assert!(set.starts_with(&head));
+    let keys: Result<Vec<_>, _> = KeySetReader::new(&set[..], rlwe).unwrap().collect();
+    assert!(keys.unwrap().iter().map(|key| key.spec()).eq(&specs));
+
+    assert_eq!(run(&["encrypt", "secret.kw", "image.pgm", "message"]), (true, String::new()));
+    let (message, mut answer) = (fs::read(file("message")).unwrap(), Vec::new());
+    let mut rest = &message[..];
+    while let Some((length, after)) = rest.split_first_chunk() {
+        let (sent, after) = after.split_at(u32::from_le_bytes(*length) as usize);
+        let ciphertext = SymmetricCiphertext::from_bytes(sent, &parameters).unwrap().expand();
+        let bytes = ciphertext.to_bytes(&parameters).unwrap();
+        answer.extend((bytes.len() as u32).to_le_bytes());
+        answer.extend(bytes);
+        rest = after;
+    }
+    fs::write(file("answer"), &answer).unwrap();
+    assert_eq!(run(&["decrypt", "secret.kw", "answer"]), (true, "4 blue sky\n".into()));
+
+    fs::write(file("cut"), &answer[..answer.len() - 1]).unwrap();
+    fs::write(file("wide.pgm"), b"P5 4 2 255\n12345678").unwrap();
+    fs::write(file("text.pgm"), b"P2 3 2 255\n1 2 3 4 5 6").unwrap();
+    assert_eq!(run(&["keys", "other.kw", "other_set.kw"]).0, true);
+    for (arguments, what) in [
+        (&["decrypt", "secret.kw", "cut"][..], "ends early"),
+        (&["encrypt", "secret.kw", "wide.pgm", "none"], "another size"),
+        (&["encrypt", "secret.kw", "text.pgm", "none"], "no binary PGM"),
+        (&["encrypt", "set.kw", "image.pgm", "none"], "refused"),
+        (&["decrypt", "missing.kw", "answer"], "cannot be opened"),
+        (&["nothing"], "usage"),
+    ] {
+        let (success, said) = run(arguments);
+        assert!(!success && said.contains(what), "{arguments:?}: {said}");
+    }
+    // Somebody else's secret gives something else: nothing says so, as nothing could.
+    assert!(run(&["decrypt", "other.kw", "answer"]).0);
+    fs::write(file("keys.kw"), &head[..head.len() - 5]).unwrap();
+    let (success, said) = run(&["keys", "secret.kw", "set.kw"]);
+    assert!(!success && said.contains("refused"), "{said}");
 }
 
 #[test]
@@ -39,17 +136,7 @@ fn the_example_runs() {
     let (file, program) = (folder.join("client_parameters.kw"), folder.join("client_example"));
     fs::write(&file, bytes).unwrap();
 
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let compiled = Command::new(env::var("CC").unwrap_or_else(|_| "cc".into()))
-        .args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-O1", "-I"])
-        .arg(root.join("include"))
-        .arg(root.join("examples/client.c"))
-        .arg(library())
-        .args(["-lpthread", "-ldl", "-lm", "-o"])
-        .arg(&program)
-        .output()
-        .unwrap();
-    assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
+    compile("client.c", &program);
     let run = Command::new(&program).arg(&file).output().unwrap();
     let said = String::from_utf8_lossy(&run.stdout).into_owned() + &String::from_utf8_lossy(&run.stderr);
     assert!(run.status.success(), "{said}");

@@ -5,9 +5,11 @@
 #![forbid(unsafe_code)]
 
 pub mod approximate;
+mod arithmetic;
 pub mod bootstrapping;
 mod error;
 pub mod linear_transform;
 pub mod polynomial;
 
+pub use arithmetic::Arithmetic;
 pub use error::CircuitError;

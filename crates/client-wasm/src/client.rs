@@ -1,22 +1,21 @@
-use keywright_client::{ClientError, ClientParameters};
-use keywright_rlwe::SecretKey;
-use keywright_wire::WireSecret;
+use keywright_ckks::CkksLiteral;
+use keywright_client::{ClientError, ClientParameters, Form};
+use keywright_rlwe::{KeySpec, Parameters};
+use keywright_wire::{KeySetReader, Wire};
 use wasm_bindgen::prelude::*;
 use zeroize::Zeroizing;
 
 use crate::errors::Failure;
 use crate::key_stream::KeyStream;
-use crate::parameters::Both;
 
 /// The owner of a secret: encrypts numbers, decrypts answers, makes the keys that a server asks for.
 #[wasm_bindgen]
 pub struct Client {
     client: keywright_client::Client,
-    parameters: Both,
 }
 
 /// Hands out bytes that were passed in, once.
-fn given(entropy: &[u8]) -> impl FnMut(&mut [u8]) -> Result<(), ClientError> {
+pub(crate) fn given(entropy: &[u8]) -> impl FnMut(&mut [u8]) -> Result<(), ClientError> {
     let mut bytes = Zeroizing::new(entropy.to_vec());
     move |out: &mut [u8]| {
         if bytes.len() < out.len() {
@@ -30,21 +29,31 @@ fn given(entropy: &[u8]) -> impl FnMut(&mut [u8]) -> Result<(), ClientError> {
 }
 
 impl Client {
-    fn make(parameters: &[u8], scale: u64, secret: Option<&[u8]>, entropy: &[u8]) -> Result<Self, Failure> {
-        let parameters = Both::read(parameters, scale)?;
+    fn make(parameters: &[u8], secret: Option<&[u8]>, entropy: &[u8]) -> Result<Self, Failure> {
+        let parameters = ClientParameters::from_bytes(parameters)?;
         let mut entropy = given(entropy);
         let client = match secret {
-            None => keywright_client::Client::generate(&parameters.thin, &mut entropy)?,
-            Some(bytes) => {
-                keywright_client::Client::from_secret_bytes(&parameters.thin, bytes, &mut entropy)?
-            }
+            None => keywright_client::Client::generate(&parameters, &mut entropy)?,
+            Some(bytes) => keywright_client::Client::from_secret_bytes(&parameters, bytes, &mut entropy)?,
         };
-        Ok(Self { client, parameters })
+        Ok(Self { client })
     }
 
-    /// The parameters of its ciphertexts.
-    pub fn thin_parameters(&self) -> &ClientParameters {
-        &self.parameters.thin
+    fn encrypt_to(&mut self, numbers: &[i32], form: Form) -> Result<Vec<u8>, Failure> {
+        let mut out = Vec::with_capacity(self.client.parameters().form_bytes(form, true)?);
+        self.client.encrypt(numbers, form, &mut out)?;
+        Ok(out)
+    }
+
+    fn keys(&mut self, parameters: &[u8], head: &[u8]) -> Result<KeyStream, Failure> {
+        let parameters = Parameters::new(CkksLiteral::from_bytes(parameters, &())?.rlwe)?;
+        let reader = KeySetReader::new(head, &parameters)?;
+        let specs: Vec<KeySpec> = reader.entries().iter().map(|entry| entry.spec.clone()).collect();
+        let session = self.client.session();
+        Ok(KeyStream::new(keywright_client::KeySetStream::new(
+            self.client.keys(&parameters, &specs, &session)?,
+            head,
+        )?))
     }
 }
 
@@ -52,23 +61,17 @@ impl Client {
 impl Client {
     /// A client with a new secret.
     ///
-    /// @param parameters the parameters' object of the server's manifest.
-    /// @param scale at which numbers are encrypted, as the manifest says.
+    /// @param parameters the client's parameters of the server's manifest, an object of kind 0106.
     /// @param entropy 32 bytes of `crypto.getRandomValues`, used for nothing else.
     #[wasm_bindgen(constructor)]
-    pub fn new(parameters: &[u8], scale: u64, entropy: &[u8]) -> Result<Client, JsValue> {
-        Ok(Self::make(parameters, scale, None, entropy)?)
+    pub fn new(parameters: &[u8], entropy: &[u8]) -> Result<Client, JsValue> {
+        Ok(Self::make(parameters, None, entropy)?)
     }
 
     /// A client of a secret that `secretBytes` gave.
     #[wasm_bindgen(js_name = fromSecret)]
-    pub fn from_secret(
-        parameters: &[u8],
-        scale: u64,
-        secret: &[u8],
-        entropy: &[u8],
-    ) -> Result<Client, JsValue> {
-        Ok(Self::make(parameters, scale, Some(secret), entropy)?)
+    pub fn from_secret(parameters: &[u8], secret: &[u8], entropy: &[u8]) -> Result<Client, JsValue> {
+        Ok(Self::make(parameters, Some(secret), entropy)?)
     }
 
     /// The secret, for its owner's storage. It must never be sent.
@@ -77,43 +80,57 @@ impl Client {
         Ok(self.client.secret_bytes().map_err(Failure::from)?.to_vec())
     }
 
-    /// Coefficients of a ciphertext: how many numbers `encrypt` takes at most.
+    /// A new public key, for an `Encryptor` of somebody who is to encrypt and not to decrypt.
+    #[wasm_bindgen(js_name = publicKey)]
+    pub fn public_key(&mut self) -> Result<Vec<u8>, JsValue> {
+        let mut out = Vec::new();
+        self.client.public_key(&mut out).map_err(Failure::from)?;
+        Ok(out)
+    }
+
+    /// Numbers of a ciphertext: how many `encrypt` takes at most, and `decrypt` gives.
     #[wasm_bindgen(getter)]
-    pub fn size(&self) -> usize {
-        self.parameters.thin.n()
+    pub fn capacity(&self) -> usize {
+        self.client.parameters().capacity()
     }
 
     /// Bits of a number after the point: numbers are integers in units of `2^-fractionBits`.
     #[wasm_bindgen(getter, js_name = fractionBits)]
     pub fn fraction_bits(&self) -> u32 {
-        self.parameters.thin.fixed_point().fraction_bits()
+        self.client.parameters().fixed_point().fraction_bits()
     }
 
-    /// Encrypts numbers, number i in coefficient i: the bytes to send.
+    /// Largest absolute value of a number.
+    #[wasm_bindgen(getter)]
+    pub fn max(&self) -> f64 {
+        self.client.parameters().fixed_point().max() as f64
+    }
+
+    /// Encrypts numbers with the secret: the bytes to send, a seed and one polynomial.
     pub fn encrypt(&mut self, numbers: &[i32]) -> Result<Vec<u8>, JsValue> {
-        let mut out = Vec::with_capacity(self.parameters.thin.seeded_ciphertext_bytes());
-        let numbers: Vec<i64> = numbers.iter().copied().map(i64::from).collect();
-        self.client.encrypt(&numbers[..], &mut out).map_err(Failure::from)?;
-        Ok(out)
+        Ok(self.encrypt_to(numbers, Form::Evaluations)?)
+    }
+
+    /// Encrypts numbers with the secret: a seed, and the coefficients that carry numbers without `dropped` low bits.
+    #[wasm_bindgen(js_name = encryptCompact)]
+    pub fn encrypt_compact(&mut self, numbers: &[i32], dropped: u32) -> Result<Vec<u8>, JsValue> {
+        Ok(self.encrypt_to(numbers, Form::Compact([dropped, 0]))?)
     }
 
     /// Decrypts the numbers of an answer. Those beyond 32 bits are cut to them.
     pub fn decrypt(&mut self, answer: &[u8]) -> Result<Vec<i32>, JsValue> {
-        let mut numbers = vec![0; self.size()];
+        let mut numbers = Zeroizing::new(vec![0; self.capacity()]);
         self.client.decrypt(answer, &mut numbers).map_err(Failure::from)?;
-        let clamp = |n: i64| n.clamp(i64::from(i32::MIN), i64::from(i32::MAX)) as i32;
-        Ok(numbers.into_iter().map(clamp).collect())
+        let clamp = |n: &i64| (*n).clamp(i64::from(i32::MIN), i64::from(i32::MAX)) as i32;
+        Ok(numbers.iter().map(clamp).collect())
     }
 
-    /// The keys that a server asks for, one after the other.
+    /// The keys that a server asks for, a limb at a time.
     ///
-    /// @param head the head of the key set in the server's manifest.
-    /// @param entropy 32 bytes of `crypto.getRandomValues`, used for nothing else. The same bytes give the same keys.
+    /// @param parameters the parameters of the server's manifest, with every prime.
+    /// @param head the head of the key set in the manifest.
     #[wasm_bindgen(js_name = keyStream)]
-    pub fn key_stream(&self, head: &[u8], entropy: &[u8]) -> Result<KeyStream, JsValue> {
-        let bytes = self.client.secret_bytes().map_err(Failure::from)?;
-        let secret = SecretKey::from_secret_bytes(&bytes, &self.parameters.full).map_err(Failure::from)?;
-        let rng = keywright_client::secret_rng(&mut given(entropy)).map_err(Failure::from)?;
-        Ok(KeyStream::new(secret, head, rng)?)
+    pub fn key_stream(&mut self, parameters: &[u8], head: &[u8]) -> Result<KeyStream, JsValue> {
+        Ok(self.keys(parameters, head)?)
     }
 }

@@ -32,6 +32,7 @@ impl From<ClientError> for Failure {
             ClientError::NumberRange { .. } => "number_range",
             ClientError::Insecure { .. } => "insecure",
             ClientError::Length { .. } => "length",
+            ClientError::Rlwe(_) => "keys",
             _ => "format",
         };
         Self::new(code, error)

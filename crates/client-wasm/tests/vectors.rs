@@ -7,18 +7,15 @@ use std::fmt::Write;
 use std::path::Path;
 
 use keywright_ckks::CkksLiteral;
+use keywright_client::{ClientLiteral, ClientParameters, Layout};
 use keywright_client_wasm::Client;
 use keywright_rlwe::{KeyElement, KeySpec, Parameters, ParametersLiteral, SecretKey, Security};
 use keywright_wire::{KeySetReader, KeySetWriter, Wire, WireSecret};
 use sha2::{Digest, Sha256};
 
-const SCALE: u64 = 1 << 40;
-const CLIENT_ENTROPY: u8 = 1;
-const KEY_ENTROPY: u8 = 101;
-
 /// 32 bytes that count.
-fn entropy(first: u8) -> Vec<u8> {
-    (first..first + 32).collect()
+fn entropy() -> Vec<u8> {
+    (1..33).collect()
 }
 
 fn hex(bytes: &[u8]) -> String {
@@ -32,6 +29,28 @@ fn literal() -> CkksLiteral {
     let mut rlwe = ParametersLiteral::from_bits(10, &[50, 40, 40], &[50]).unwrap();
     rlwe.security = Security::InsecureForExperiments;
     CkksLiteral { rlwe, log_scale: 40.0 }
+}
+
+/// What a server would hand to its clients.
+fn thin(literal: &ParametersLiteral) -> Vec<u8> {
+    let identity = |literal: &ParametersLiteral| literal.to_bytes(&()).unwrap()[12..32].try_into().unwrap();
+    let entry = ParametersLiteral { q: literal.q[..1].to_vec(), p: Vec::new(), ..literal.clone() };
+    let parameters = ClientParameters::new(ClientLiteral {
+        log_n: literal.log_n,
+        modulus: literal.q[0],
+        secret: literal.secret,
+        scale: 1 << 40,
+        fraction_bits: 24,
+        max: 1 << 24,
+        layout: Layout::Coefficients,
+        identity: identity(literal),
+        entry_identity: identity(&entry),
+        estimate: [1f64, 2.0, 3.0].map(f64::to_bits),
+    })
+    .unwrap();
+    let mut bytes = Vec::new();
+    parameters.write_to(&mut bytes).unwrap();
+    bytes
 }
 
 fn head(parameters: &Parameters) -> Vec<u8> {
@@ -56,13 +75,14 @@ fn a_browser_gives_these_bytes() {
     let parameters = Parameters::new(literal.rlwe.clone()).unwrap();
     let head = head(&parameters);
     let bytes = literal.to_bytes(&()).unwrap();
-    let mut client = Client::new(&bytes, SCALE, &entropy(CLIENT_ENTROPY)).unwrap();
+    let thin = thin(&literal.rlwe);
+    let mut client = Client::new(&thin, &entropy()).unwrap();
     let secret = client.secret_bytes().unwrap();
 
-    let mut stream = client.key_stream(&head, &entropy(KEY_ENTROPY)).unwrap();
+    let mut stream = client.key_stream(&bytes, &head).unwrap();
     let mut keys = Vec::new();
-    while let Some(piece) = stream.next_piece().unwrap() {
-        keys.extend(piece);
+    while let Some(part) = stream.next_part().unwrap() {
+        keys.extend(part);
     }
     assert_eq!(keys.len() as f64, stream.bytes());
     assert!(keys.starts_with(&head));
@@ -74,7 +94,7 @@ fn a_browser_gives_these_bytes() {
     let ciphertext = client.encrypt(&numbers).unwrap();
     let found = [
         ("parameters", hex(&bytes)),
-        ("scale", SCALE.to_string()),
+        ("client", hex(&thin)),
         ("head", hex(&head)),
         ("secret", hex(&Sha256::digest(&secret))),
         ("keys", hex(&Sha256::digest(&keys))),

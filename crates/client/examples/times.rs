@@ -8,7 +8,8 @@ use std::time::Instant;
 
 use keywright_client::reduction::{ShiftAdd30, ShiftAdd60};
 use keywright_client::{
-    Arithmetic, Client, ClientLiteral, ClientParameters, Encryptor, Engine, Layout, RingEngine, system_rng,
+    Arithmetic, Client, ClientLiteral, ClientParameters, Encryptor, Engine, Form, Layout, RingEngine,
+    system_rng,
 };
 use keywright_ring::sampling::{gaussian, ternary};
 use keywright_rlwe::SecretDistribution;
@@ -73,17 +74,17 @@ fn row(thin: &ClientParameters, arithmetic: Arithmetic) {
     let mut public = Vec::with_capacity(thin.ciphertext_bytes());
     let encrypt = median(|| {
         public.clear();
-        sender.encrypt(&numbers[..], &mut public).unwrap();
+        sender.encrypt(&numbers[..], Form::Evaluations, &mut public).unwrap();
     });
     let mut seeded = Vec::with_capacity(thin.seeded_ciphertext_bytes());
     let encrypt_secret = median(|| {
         seeded.clear();
-        client.encrypt(&numbers[..], &mut seeded).unwrap();
+        client.encrypt(&numbers[..], Form::Evaluations, &mut seeded).unwrap();
     });
     let seeded_bytes = seeded.len();
     let compact = median(|| {
         seeded.clear();
-        client.encrypt_compact(&numbers[..], 0, &mut seeded).unwrap();
+        client.encrypt(&numbers[..], Form::Compact([0, 0]), &mut seeded).unwrap();
     });
     let mut seen = vec![0; n];
     // Of the last ciphertext in compact form, then of the one that decryption is timed on.

@@ -15,8 +15,7 @@ use crate::key::{
 };
 use crate::machine::{Arithmetic, Machine, with_engine};
 use crate::{
-    ClientError, ClientParameters, Dropped, Entropy, KeyStream, Numbers, Sink, Word, encrypt,
-    encrypt_compact, encrypt_symmetric, encrypt_symmetric_compact,
+    ClientError, ClientParameters, Entropy, Form, KeyStream, Numbers, Sink, Word, encrypt, encrypt_symmetric,
 };
 
 /// The owner of a secret: makes keys, encrypts with the secret, decrypts. All memory is taken when it is made; secrets are wiped
@@ -112,7 +111,7 @@ impl Client {
         parameters: &Parameters,
         specs: &[KeySpec],
         session: &Zeroizing<[u8; 32]>,
-    ) -> Result<KeyStream<'_>, ClientError> {
+    ) -> Result<KeyStream, ClientError> {
         KeyStream::new(&self.parameters, parameters, &self.secret, specs, session)
     }
 
@@ -130,44 +129,13 @@ impl Client {
     pub fn encrypt<T: Numbers + ?Sized>(
         &mut self,
         numbers: &T,
+        form: Form,
         sink: &mut dyn Sink,
     ) -> Result<(), ClientError> {
         let (parameters, rng) = (&self.parameters, &mut self.rng);
         with_engine!(&mut self.machine, working, keys, {
-            encrypt_symmetric(
-                &working.engine,
-                parameters,
-                &keys.secret,
-                numbers,
-                rng,
-                &mut working.limb,
-                sink,
-            )
-        })
-    }
-
-    /// Encrypts numbers with the secret in [`crate::CompactForm`]: a seed, and the coefficients that carry numbers without `dropped` low bits.
-    ///
-    /// # Errors
-    /// As [`encrypt_symmetric_compact`].
-    pub fn encrypt_compact<T: Numbers + ?Sized>(
-        &mut self,
-        numbers: &T,
-        dropped: u32,
-        sink: &mut dyn Sink,
-    ) -> Result<(), ClientError> {
-        let (parameters, rng) = (&self.parameters, &mut self.rng);
-        with_engine!(&mut self.machine, working, keys, {
-            encrypt_symmetric_compact(
-                &working.engine,
-                parameters,
-                &keys.secret,
-                numbers,
-                dropped,
-                rng,
-                &mut working.limb,
-                sink,
-            )
+            let (engine, limb) = (&working.engine, &mut working.limb);
+            encrypt_symmetric(engine, parameters, &keys.secret, numbers, form, rng, limb, sink)
         })
     }
 
@@ -258,6 +226,7 @@ impl Encryptor {
     pub fn encrypt<T: Numbers + ?Sized>(
         &mut self,
         numbers: &T,
+        form: Form,
         sink: &mut dyn Sink,
     ) -> Result<(), ClientError> {
         let (parameters, rng) = (&self.parameters, &mut self.rng);
@@ -265,44 +234,8 @@ impl Encryptor {
             // Set when the encryptor was made.
             let Some([b, a]) = &keys.public else { return Ok(()) };
             let key = PublicKey { b: Half::Residues(b), a: Half::Residues(a) };
-            encrypt(
-                &working.engine,
-                parameters,
-                &key,
-                numbers,
-                rng,
-                &mut working.mask,
-                &mut working.limb,
-                sink,
-            )
-        })
-    }
-
-    /// Encrypts numbers in [`crate::CompactForm`], without low bits of both halves.
-    ///
-    /// # Errors
-    /// As [`encrypt_compact`].
-    pub fn encrypt_compact<T: Numbers + ?Sized>(
-        &mut self,
-        numbers: &T,
-        dropped: Dropped,
-        sink: &mut dyn Sink,
-    ) -> Result<(), ClientError> {
-        let (parameters, rng) = (&self.parameters, &mut self.rng);
-        with_engine!(&mut self.machine, working, keys, {
-            let Some([b, a]) = &keys.public else { return Ok(()) };
-            let key = PublicKey { b: Half::Residues(b), a: Half::Residues(a) };
-            encrypt_compact(
-                &working.engine,
-                parameters,
-                &key,
-                numbers,
-                dropped,
-                rng,
-                &mut working.mask,
-                &mut working.limb,
-                sink,
-            )
+            let (engine, mask, limb) = (&working.engine, &mut working.mask, &mut working.limb);
+            encrypt(engine, parameters, &key, numbers, form, rng, mask, limb, sink)
         })
     }
 }

@@ -15,7 +15,7 @@ use keywright_ring::primes::{is_prime, primitive_root};
 use keywright_ring::{MAX_LOG_N, MIN_LOG_N, Modulus, RingError, Seed, StreamId, expander};
 use zeroize::Zeroize;
 
-use crate::engine::{CHUNK, Engine};
+use crate::engine::{CHUNK, Engine, residue};
 use crate::reduction::Reduction;
 use crate::{ClientError, Word};
 
@@ -176,8 +176,15 @@ impl<R: Reduction> Engine for Compact<R> {
     fn lift(&self, values: &[i64], out: &mut [R::Word]) {
         let q = self.modulus.value();
         debug_assert!(values.iter().all(|v| v.unsigned_abs() < q));
-        for (residue, &value) in out.iter_mut().zip(values) {
-            *residue = R::Word::from_u64((value as u64).wrapping_add(q & ((value >> 63) as u64)));
+        for (word, &value) in out.iter_mut().zip(values) {
+            *word = R::Word::from_u64(residue(q, value));
+        }
+    }
+
+    fn lift_add(&self, values: &[i64], acc: &mut [R::Word]) {
+        let (q, r) = (self.modulus.value(), &self.reduction);
+        for (word, &value) in acc.iter_mut().zip(values) {
+            *word = r.canonical(r.sum(*word, R::Word::from_u64(residue(q, value))));
         }
     }
 

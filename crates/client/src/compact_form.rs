@@ -11,18 +11,15 @@
 //! `c_0`, and in `c_1 s` by a sum of `||s||^2` such terms, nearly uniform and independent, of variance `||s||^2 2^(2 d_1) / 12`.
 
 use keywright_ring::Seed;
-use keywright_ring::sampling::{SecretRng, gaussian, ternary};
-use zeroize::Zeroize;
 
-use crate::encrypt::{add_numbers, require};
 use crate::engine::{CHUNK, Engine};
 use crate::error::{in_range, require_len};
 use crate::frame::{
-    Fields, Identity, Kind, Object, ObjectWriter, Reader, packed_len, seed_of, unpack, values,
+    Fields, Identity, Kind, Object, ObjectWriter, Reader, object_len, packed_len, seed_of, unpack,
 };
-use crate::key::{ENCRYPTION, PublicKey, sub_uniform};
+use crate::key::ENCRYPTION;
 use crate::parameters::MESSAGE;
-use crate::{ClientError, ClientParameters, Layout, Numbers, Sink, Word};
+use crate::{ClientError, ClientParameters, Form, Layout, Sink, Word};
 
 /// Low bits that are dropped from the coefficients of `c_0` and of `c_1`.
 pub type Dropped = [u32; 2];
@@ -56,7 +53,7 @@ fn padded(count: usize) -> usize {
     count.next_multiple_of(8)
 }
 
-fn body_bytes(log_n: u32, width: u32, layout: Layout, dropped: Dropped, seeded: bool) -> usize {
+pub(crate) fn body_bytes(log_n: u32, width: u32, layout: Layout, dropped: Dropped, seeded: bool) -> usize {
     let c1 = if seeded { 0 } else { packed_len(1 << log_n, width - dropped[1]) };
     packed_len(padded(layout.capacity(log_n)), width - dropped[0]) + c1
 }
@@ -68,7 +65,7 @@ fn put_layout(fields: &mut Fields, layout: Layout) {
     };
 }
 
-fn descriptor(layout: Layout, dropped: Dropped, seed: Option<&Seed>) -> Fields {
+pub(crate) fn descriptor(layout: Layout, dropped: Dropped, seed: Option<&Seed>) -> Fields {
     let mut fields = Fields::new();
     put_layout(&mut fields, layout);
     fields.put(&dropped.map(|bits| bits as u8)).put(&[seed.is_some().into()]);
@@ -78,18 +75,28 @@ fn descriptor(layout: Layout, dropped: Dropped, seed: Option<&Seed>) -> Fields {
     fields
 }
 
-fn require_dropped(dropped: Dropped, width: u32) -> Result<(), ClientError> {
+pub(crate) fn require_dropped(dropped: Dropped, width: u32, seeded: bool) -> Result<(), ClientError> {
     // Packed residues have at least 12 bits.
-    dropped
-        .iter()
-        .try_for_each(|&bits| in_range("dropped bits", bits.into(), 0, u64::from(width.saturating_sub(12))))
+    let most = u64::from(width.saturating_sub(12));
+    in_range("dropped bits", dropped[0].into(), 0, most)?;
+    if seeded {
+        return in_range("bits dropped from a half that is a seed", dropped[1].into(), 0, 0);
+    }
+    in_range("dropped bits", dropped[1].into(), 0, most)
 }
 
 impl ClientParameters {
-    /// Bytes of a ciphertext in compact form.
-    pub fn compact_bytes(&self, dropped: Dropped, seeded: bool) -> usize {
+    /// Bytes of a ciphertext in a form, made with the secret (`seeded`) or with the public key.
+    ///
+    /// # Errors
+    /// [`ClientError::Range`] for more dropped bits than there are.
+    pub fn form_bytes(&self, form: Form, seeded: bool) -> Result<usize, ClientError> {
+        let Form::Compact(dropped) = form else {
+            return Ok(if seeded { self.seeded_ciphertext_bytes() } else { self.ciphertext_bytes() });
+        };
+        require_dropped(dropped, self.modulus().bits(), seeded)?;
         let body = body_bytes(self.log_n(), self.modulus().bits(), self.layout(), dropped, seeded);
-        crate::frame::object_len(5 + if seeded { 32 } else { 0 } + MESSAGE, body)
+        Ok(object_len(5 + if seeded { 32 } else { 0 } + MESSAGE, body))
     }
 }
 
@@ -123,7 +130,7 @@ impl<'b> CompactForm<'b> {
         };
         in_range("seeded flag of a ciphertext", seeded.into(), 0, 1)?;
         let dropped = [d0, d1].map(u32::from);
-        require_dropped(dropped, width)?;
+        require_dropped(dropped, width, seeded == 1)?;
         let seed = if seeded == 1 { Some(seed_of(&mut reader, WHAT)?) } else { None };
         if reader.array(WHAT)? != [1, 0] {
             return Err(ClientError::Format {
@@ -214,7 +221,7 @@ pub fn write_compact<E: Engine>(
     sink: &mut dyn Sink,
 ) -> Result<(), ClientError> {
     let width = engine.modulus().bits();
-    require_dropped(dropped, width)?;
+    require_dropped(dropped, width, false)?;
     for half in halves {
         require_len("coefficients of a ciphertext", half.len(), engine.n())?;
     }
@@ -234,7 +241,7 @@ fn put_message(fields: &mut Fields, message: [u64; 3]) {
 }
 
 /// The coefficients of a layout, in the order of its numbers, without their low bits.
-fn put_coefficients<E: Engine>(
+pub(crate) fn put_coefficients<E: Engine>(
     object: &mut ObjectWriter<'_>,
     engine: &E,
     layout: Layout,
@@ -252,108 +259,4 @@ fn put_coefficients<E: Engine>(
         object.residues(engine.modulus().bits() - dropped, &chunk[..count])?;
     }
     Ok(())
-}
-
-/// Encrypts numbers with the secret, in evaluation form, and writes only the coefficients that carry them, without `dropped[0]` low bits, and the seed: a
-/// few hundred bytes for a few numbers.
-///
-/// # Errors
-/// As [`crate::encrypt_symmetric`]; [`ClientError::Range`] for more dropped bits than there are.
-pub fn encrypt_symmetric_compact<E: Engine, T: Numbers + ?Sized>(
-    engine: &E,
-    parameters: &ClientParameters,
-    secret: &[E::Word],
-    numbers: &T,
-    dropped: u32,
-    rng: &mut SecretRng,
-    limb: &mut [E::Word],
-    sink: &mut dyn Sink,
-) -> Result<(), ClientError> {
-    require(engine, parameters, numbers, limb)?;
-    require_len("residues of a secret", secret.len(), engine.n())?;
-    require_dropped([dropped, 0], engine.modulus().bits())?;
-    let seed = rng.public_seed();
-    let mut fields = descriptor(parameters.layout(), [dropped, 0], Some(&seed));
-    parameters.put_message(&mut fields, true);
-    let (identity, layout) = (&parameters.literal().identity, parameters.layout());
-    let body = body_bytes(engine.log_n(), engine.modulus().bits(), layout, [dropped, 0], true);
-    let mut object = ObjectWriter::start(sink, Kind::Compact, identity, fields.as_slice(), body)?;
-    limb.fill(E::Word::default());
-    sub_uniform(engine, &seed, ENCRYPTION, secret, limb);
-    engine.inverse(limb);
-    add_errors(engine, rng, limb, |start, sums| add_numbers(parameters, numbers, start, sums));
-    let result = put_coefficients(&mut object, engine, layout, dropped, limb);
-    limb.zeroize();
-    result?;
-    object.finish()
-}
-
-/// Encrypts numbers under a public key and writes the coefficients of `c_0` that carry them and all of `c_1`, without low bits. Working memory as
-/// of [`crate::encrypt`].
-///
-/// # Errors
-/// As [`crate::encrypt`]; [`ClientError::Range`] for more dropped bits than there are.
-pub fn encrypt_compact<E: Engine, T: Numbers + ?Sized>(
-    engine: &E,
-    parameters: &ClientParameters,
-    key: &PublicKey<'_, E::Word>,
-    numbers: &T,
-    dropped: Dropped,
-    rng: &mut SecretRng,
-    mask: &mut [E::Word],
-    limb: &mut [E::Word],
-    sink: &mut dyn Sink,
-) -> Result<(), ClientError> {
-    require(engine, parameters, numbers, limb)?;
-    require_len("words of the mask", mask.len(), engine.n())?;
-    require_dropped(dropped, engine.modulus().bits())?;
-    let (identity, layout) = (&parameters.literal().identity, parameters.layout());
-    let mut fields = descriptor(layout, dropped, None);
-    parameters.put_message(&mut fields, false);
-    let body = body_bytes(engine.log_n(), engine.modulus().bits(), layout, dropped, false);
-    let mut object = ObjectWriter::start(sink, Kind::Compact, identity, fields.as_slice(), body)?;
-    let result = (|| {
-        let mut signs = values();
-        for part in mask.chunks_mut(CHUNK) {
-            ternary(rng, &mut *signs);
-            engine.lift(&*signs, part);
-        }
-        engine.forward(mask);
-        let half = |key: &crate::Half<'_, E::Word>, limb: &mut [E::Word]| {
-            limb.fill(E::Word::default());
-            key.mul_add(engine, limb, mask);
-            engine.inverse(limb);
-        };
-        half(&key.b, limb);
-        add_errors(engine, rng, limb, |start, sums| add_numbers(parameters, numbers, start, sums));
-        put_coefficients(&mut object, engine, layout, dropped[0], limb)?;
-        half(&key.a, limb);
-        add_errors(engine, rng, limb, |_, _| ());
-        put_coefficients(&mut object, engine, Layout::Coefficients, dropped[1], limb)
-    })();
-    mask.zeroize();
-    limb.zeroize();
-    result?;
-    object.finish()
-}
-
-/// Adds errors, and what `add` adds to them, to residues of coefficients.
-fn add_errors<E: Engine>(
-    engine: &E,
-    rng: &mut SecretRng,
-    limb: &mut [E::Word],
-    add: impl Fn(usize, &mut [i64]),
-) {
-    let mut sums = values();
-    let mut residues = zeroize::Zeroizing::new([E::Word::default(); CHUNK]);
-    let q = engine.modulus().value();
-    for (number, part) in limb.chunks_mut(CHUNK).enumerate() {
-        gaussian(rng, &mut *sums);
-        add(number * CHUNK, &mut *sums);
-        engine.lift(&*sums, &mut *residues);
-        for (word, residue) in part.iter_mut().zip(residues.iter()) {
-            let sum = word.to_u64() + residue.to_u64();
-            *word = E::Word::from_u64(sum.min(sum.wrapping_sub(q)));
-        }
-    }
 }

@@ -1,11 +1,9 @@
 //! Decryption modulo `q_0`: one transform for a ciphertext in evaluation form, two for one in [`CompactForm`].
 
-use zeroize::Zeroize;
-
 use crate::compact_form::CompactForm;
-use crate::engine::Engine;
+use crate::engine::{Engine, wipe};
 use crate::error::{in_range, require_len};
-use crate::fixed_point::Descale;
+use crate::fixed_point::{Descale, Written};
 use crate::frame::{Kind, Object, Reader, packed_len, unpack_canonical};
 use crate::{ClientError, ClientParameters, Layout, Word};
 
@@ -13,11 +11,11 @@ const WHAT: &str = "the ciphertext";
 
 /// A ciphertext at level 0, checked but for its residues.
 pub struct Answer<'b> {
-    form: Form<'b>,
+    halves: Halves<'b>,
     scale_bits: u64,
 }
 
-enum Form<'b> {
+enum Halves<'b> {
     /// Both halves in evaluation form.
     Evaluations(&'b [u8]),
     /// In coefficient form.
@@ -38,7 +36,7 @@ impl<'b> Answer<'b> {
             if form.layout != parameters.layout() && form.layout != Layout::Coefficients {
                 return Err(ClientError::Format { what: WHAT, problem: "the numbers of another layout" });
             }
-            return Ok(Self { scale_bits: form.message[0], form: Form::Compact(form) });
+            return Ok(Self { scale_bits: form.message[0], halves: Halves::Compact(form) });
         }
         let mut reader = Reader(object.descriptor);
         let [level, polynomials] = reader.array(WHAT)?;
@@ -55,7 +53,7 @@ impl<'b> Answer<'b> {
         // Its maker's estimate, which decryption does not need.
         reader.array::<16>(WHAT)?;
         reader.finish(WHAT)?;
-        Ok(Self { form: Form::Evaluations(object.body), scale_bits })
+        Ok(Self { halves: Halves::Evaluations(object.body), scale_bits })
     }
 
     /// Bits of the double that is its scale.
@@ -63,8 +61,8 @@ impl<'b> Answer<'b> {
         self.scale_bits
     }
 
-    /// Decrypts to residues of coefficients, into `limb`. `secret` is in evaluation form; `other` is working memory. Both hold secrets afterwards:
-    /// the caller wipes them.
+    /// Decrypts to residues of coefficients, into `limb`, which the caller wipes. `secret` is in evaluation form; `other` is working memory, and holds half
+    /// of the ciphertext afterwards.
     ///
     /// # Errors
     /// [`ClientError::Length`]; [`ClientError::Residue`]; [`ClientError::Format`] for padding that is not zero.
@@ -79,15 +77,15 @@ impl<'b> Answer<'b> {
         require_len("residues of a secret", secret.len(), n)?;
         require_len("words of a polynomial", limb.len(), n)?;
         require_len("words of working memory", other.len(), n)?;
-        match &self.form {
-            Form::Evaluations(body) => {
+        match &self.halves {
+            Halves::Evaluations(body) => {
                 let (c0, c1) = body.split_at(packed_len(n, width));
                 unpack_canonical(engine.modulus(), c0, limb)?;
                 unpack_canonical(engine.modulus(), c1, other)?;
                 engine.mul_add(limb, other, secret);
                 engine.inverse(limb);
             }
-            Form::Compact(form) => {
+            Halves::Compact(form) => {
                 form.second_half(engine, other)?;
                 limb.fill(E::Word::default());
                 engine.mul_add(limb, other, secret);
@@ -120,17 +118,17 @@ impl<'b> Answer<'b> {
             let (found, expected) = (numbers.len(), parameters.capacity());
             return Err(ClientError::Length { what: "numbers to decrypt (at most)", found, expected });
         }
-        let descale = Descale::new(self.scale_bits, parameters.fixed_point().fraction_bits())?;
+        let width = parameters.modulus().bits();
+        let descale = Descale::new(self.scale_bits, parameters.fixed_point().fraction_bits(), width)?;
         let result = self.coefficients(engine, secret, limb, other);
         if result.is_ok() {
-            let (layout, log_n) = (parameters.layout(), parameters.log_n());
-            for (index, number) in numbers.iter_mut().enumerate() {
-                let residue = limb[layout.position(log_n, index)].to_u64();
-                *number = descale.number(centred(engine.modulus(), residue));
-            }
+            let (log_n, count) = (parameters.log_n(), numbers.len());
+            parameters.layout().visit(log_n, count, Written::Numbers, |index, position| {
+                numbers[index] = descale.number(centred(engine.modulus(), limb[position].to_u64()));
+            });
         }
-        limb.zeroize();
-        other.zeroize();
+        // The other holds a half of the ciphertext.
+        wipe(limb);
         result
     }
 }

@@ -1,67 +1,73 @@
 //! Encryption modulo `q_0`: three transforms with the public key, one with the secret.
 //!
 //! With the public key `(b, a)`: `c_0 = b u + e_0 + m`, `c_1 = a u + e_1`, for a uniform ternary `u` and Gaussian `e_0, e_1`. With the secret:
-//! `c_0 = -a s + e + m`, `c_1 = a` from a seed. In evaluation form, in the order of samples of `keywright_rlwe`: the same generator gives
+//! `c_0 = -a s + e + m`, `c_1 = a` from a seed. The order of samples is that of `keywright_rlwe`, whatever the [`Form`]: the same generator gives
 //! the same bytes as the full library at level 0.
 
+use keywright_ring::Seed;
 use keywright_ring::sampling::{SecretRng, gaussian, ternary};
-use zeroize::Zeroize;
 
-use crate::engine::{CHUNK, Engine};
+use crate::compact_form::{Dropped, body_bytes, descriptor, put_coefficients, require_dropped};
+use crate::engine::{BLOCK, Engine, residue, wipe};
 use crate::error::{in_range, require_len};
+use crate::fixed_point::Written;
 use crate::frame::{Fields, Kind, ObjectWriter, values};
 use crate::key::{ENCRYPTION, PublicKey, sub_uniform};
-use crate::{ClientError, ClientParameters, Numbers, Sink};
+use crate::{ClientError, ClientParameters, Layout, Numbers, Sink, Word};
 
-/// Encrypts numbers under a public key and writes the ciphertext, polynomial by polynomial.
+/// How a ciphertext is written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Form {
+    /// Whole, in evaluation form: kinds `0103` and, made with the secret, `0104` of `docs/format.md`.
+    #[default]
+    Evaluations,
+    /// In [`crate::CompactForm`], without so many low bits of the coefficients of each half: kind `0105`. Made with the secret, the second half is a
+    /// seed, of which nothing can be dropped.
+    Compact(Dropped),
+}
+
+/// Encrypts numbers under a public key and writes the ciphertext, half by half.
 ///
-/// Working memory is `mask` and `limb`, of `N` words each, wiped on return, and a few kilobytes of stack.
+/// Working memory is `mask` and `limb`, of `N` words each, and a few kilobytes of stack; what is secret in it is wiped on return.
 ///
 /// # Errors
-/// Before anything is written: [`ClientError::Length`] for too many numbers or buffers of another length, [`ClientError::NumberRange`].
-/// Later: [`ClientError::Sink`]. What was written then is a ciphertext cut short, which no reader takes.
+/// Before anything is written: [`ClientError::Length`] for too many numbers or buffers of another length, [`ClientError::NumberRange`],
+/// [`ClientError::Range`] for more dropped bits than there are. Later: [`ClientError::Sink`]. What was written then is a ciphertext cut short, which no
+/// reader takes.
 pub fn encrypt<E: Engine, T: Numbers + ?Sized>(
     engine: &E,
     parameters: &ClientParameters,
     key: &PublicKey<'_, E::Word>,
     numbers: &T,
+    form: Form,
     rng: &mut SecretRng,
     mask: &mut [E::Word],
     limb: &mut [E::Word],
     sink: &mut dyn Sink,
 ) -> Result<(), ClientError> {
-    require(engine, parameters, numbers, limb)?;
+    require(engine, parameters, numbers, form, false, limb)?;
     require_len("words of the mask", mask.len(), engine.n())?;
-    let mut fields = Fields::new();
-    fields.put(&[0, 2]);
-    parameters.put_message(&mut fields, false);
-    let identity = &parameters.literal().identity;
-    let body = 2 * parameters.polynomial_bytes();
-    let mut object = ObjectWriter::start(sink, Kind::Ciphertext, identity, fields.as_slice(), body)?;
-    let result = (|| {
-        let mut signs = values();
-        for part in mask.chunks_mut(CHUNK) {
-            ternary(rng, &mut *signs);
-            engine.lift(&*signs, part);
-        }
-        engine.forward(mask);
-        add_errors(engine, rng, limb, |start, sums| add_numbers(parameters, numbers, start, sums));
-        key.b.mul_add(engine, limb, mask);
-        object.residues(parameters.modulus().bits(), limb)?;
-        add_errors(engine, rng, limb, |_, _| ());
-        key.a.mul_add(engine, limb, mask);
-        object.residues(parameters.modulus().bits(), limb)
-    })();
-    // With the ciphertext, either of them gives the message away.
-    mask.zeroize();
-    limb.zeroize();
+    let mut halves = Halves::start(engine, parameters, form, None, sink)?;
+    let mut signs = values();
+    for part in mask.chunks_mut(BLOCK) {
+        let signs = &mut signs[..part.len()];
+        ternary(rng, signs);
+        engine.lift(signs, part);
+    }
+    engine.forward(mask);
+    let result =
+        halves.half(Some(numbers), rng, limb, |start, acc| key.b.mul_add(engine, start, acc, mask)).and_then(
+            |()| halves.half(None::<&T>, rng, limb, |start, acc| key.a.mul_add(engine, start, acc, mask)),
+        );
+    // With the ciphertext, it gives the message away.
+    wipe(mask);
     result?;
-    object.finish()
+    halves.finish()
 }
 
 /// Encrypts numbers with the secret, in evaluation form, and writes the ciphertext: half the bytes, as the uniform half is a seed.
 ///
-/// Working memory is `limb`, of `N` words, wiped on return, and a few kilobytes of stack.
+/// Working memory is `limb`, of `N` words, and a few kilobytes of stack; what is secret in it is wiped on return.
 ///
 /// # Errors
 /// As [`encrypt`].
@@ -70,37 +76,36 @@ pub fn encrypt_symmetric<E: Engine, T: Numbers + ?Sized>(
     parameters: &ClientParameters,
     secret: &[E::Word],
     numbers: &T,
+    form: Form,
     rng: &mut SecretRng,
     limb: &mut [E::Word],
     sink: &mut dyn Sink,
 ) -> Result<(), ClientError> {
-    require(engine, parameters, numbers, limb)?;
+    require(engine, parameters, numbers, form, true, limb)?;
     require_len("residues of a secret", secret.len(), engine.n())?;
     let seed = rng.public_seed();
-    let mut fields = Fields::new();
-    fields.put(&[0]).put(&seed.0);
-    parameters.put_message(&mut fields, true);
-    let identity = &parameters.literal().identity;
-    let body = parameters.polynomial_bytes();
-    let mut object = ObjectWriter::start(sink, Kind::SeededCiphertext, identity, fields.as_slice(), body)?;
-    add_errors(engine, rng, limb, |start, sums| add_numbers(parameters, numbers, start, sums));
-    sub_uniform(engine, &seed, ENCRYPTION, secret, limb);
-    let result = object.residues(parameters.modulus().bits(), limb);
-    limb.zeroize();
-    result?;
-    object.finish()
+    let mut halves = Halves::start(engine, parameters, form, Some(&seed), sink)?;
+    halves.half(Some(numbers), rng, limb, |start, acc| {
+        sub_uniform(engine, &seed, ENCRYPTION, start, secret, acc);
+    })?;
+    halves.finish()
 }
 
-pub(crate) fn require<E: Engine, T: Numbers + ?Sized>(
+fn require<E: Engine, T: Numbers + ?Sized>(
     engine: &E,
     parameters: &ClientParameters,
     numbers: &T,
+    form: Form,
+    seeded: bool,
     limb: &[E::Word],
 ) -> Result<(), ClientError> {
     let (log_n, q) = (u64::from(parameters.log_n()), parameters.modulus().value());
     in_range("log2(N) of the engine", engine.log_n().into(), log_n, log_n)?;
     in_range("modulus of the engine", engine.modulus().value(), q, q)?;
     require_len("words of a polynomial", limb.len(), engine.n())?;
+    if let Form::Compact(dropped) = form {
+        require_dropped(dropped, engine.modulus().bits(), seeded)?;
+    }
     let capacity = parameters.capacity();
     if numbers.count() > capacity {
         return Err(ClientError::Length {
@@ -112,35 +117,116 @@ pub(crate) fn require<E: Engine, T: Numbers + ?Sized>(
     parameters.fixed_point().require_legal(numbers)
 }
 
-/// Errors plus what `add` adds to them, in evaluation form.
-fn add_errors<E: Engine>(
-    engine: &E,
-    rng: &mut SecretRng,
-    limb: &mut [E::Word],
-    add: impl Fn(usize, &mut [i64]),
-) {
-    let mut sums = values();
-    for (number, part) in limb.chunks_mut(CHUNK).enumerate() {
-        gaussian(rng, &mut *sums);
-        add(number * CHUNK, &mut *sums);
-        engine.lift(&*sums, part);
-    }
-    engine.forward(limb);
+/// The halves of a ciphertext on their way out, in their form.
+struct Halves<'a, 's, E> {
+    engine: &'a E,
+    parameters: &'a ClientParameters,
+    form: Form,
+    object: ObjectWriter<'s>,
 }
 
-/// Adds the coefficients of numbers to coefficients `start..`.
-pub(crate) fn add_numbers<T: Numbers + ?Sized>(
-    parameters: &ClientParameters,
-    numbers: &T,
-    start: usize,
-    sums: &mut [i64],
-) {
-    let (layout, format) = (parameters.layout(), parameters.fixed_point());
-    for (position, sum) in (start..).zip(sums) {
-        if let Some(index) = layout.index(parameters.log_n(), position)
-            && index < numbers.count()
-        {
-            *sum += format.coefficient(numbers.at(index));
+impl<'a, 's, E: Engine> Halves<'a, 's, E> {
+    /// Writes the header of a ciphertext, of one made with the secret if there is a seed.
+    fn start(
+        engine: &'a E,
+        parameters: &'a ClientParameters,
+        form: Form,
+        seed: Option<&Seed>,
+        sink: &'s mut dyn Sink,
+    ) -> Result<Self, ClientError> {
+        let (log_n, width, layout) = (engine.log_n(), engine.modulus().bits(), parameters.layout());
+        let mut fields = Fields::new();
+        let (kind, body) = match (form, seed) {
+            (Form::Compact(dropped), _) => {
+                fields = descriptor(layout, dropped, seed);
+                (Kind::Compact, body_bytes(log_n, width, layout, dropped, seed.is_some()))
+            }
+            (Form::Evaluations, None) => {
+                fields.put(&[0, 2]);
+                (Kind::Ciphertext, 2 * parameters.polynomial_bytes())
+            }
+            (Form::Evaluations, Some(seed)) => {
+                fields.put(&[0]).put(&seed.0);
+                (Kind::SeededCiphertext, parameters.polynomial_bytes())
+            }
+        };
+        parameters.put_message(&mut fields, seed.is_some());
+        let identity = &parameters.literal().identity;
+        let object = ObjectWriter::start(sink, kind, identity, fields.as_slice(), body)?;
+        Ok(Self { engine, parameters, form, object })
+    }
+
+    /// Writes the sum of a product, an error and, in the first half, the numbers. `multiply` adds to some evaluations, from a given one on, those of the product.
+    fn half<T: Numbers + ?Sized>(
+        &mut self,
+        numbers: Option<&T>,
+        rng: &mut SecretRng,
+        limb: &mut [E::Word],
+        multiply: impl Fn(usize, &mut [E::Word]),
+    ) -> Result<(), ClientError> {
+        let engine = self.engine;
+        let (log_n, q) = (engine.log_n(), engine.modulus().value());
+        let (format, layout) = (self.parameters.fixed_point(), self.parameters.layout());
+        let mut errors = values();
+        match self.form {
+            Form::Evaluations => {
+                if let Some(numbers) = numbers {
+                    let count = numbers.count();
+                    if count < limb.len() {
+                        limb.fill(E::Word::default());
+                    }
+                    // Signed, and small enough for a word: at most a quarter of the modulus.
+                    layout.visit(log_n, count, Written::Coefficients, |index, position| {
+                        limb[position] = E::Word::from_u64(format.coefficient(numbers.at(index)) as u64);
+                    });
+                }
+                for part in limb.chunks_mut(BLOCK) {
+                    let errors = &mut errors[..part.len()];
+                    gaussian(rng, errors);
+                    if numbers.is_some() {
+                        errors.iter_mut().zip(&*part).for_each(|(sum, word)| *sum += word.to_i64());
+                    }
+                    engine.lift(errors, part);
+                }
+                engine.forward(limb);
+                let result = limb.chunks_mut(BLOCK).enumerate().try_for_each(|(number, part)| {
+                    multiply(number * BLOCK, part);
+                    self.object.residues(engine.modulus().bits(), part)
+                });
+                // Of a whole half, what is left in it is what was sent.
+                if result.is_err() {
+                    wipe(limb);
+                }
+                result
+            }
+            Form::Compact(dropped) => {
+                limb.fill(E::Word::default());
+                multiply(0, limb);
+                engine.inverse(limb);
+                for part in limb.chunks_mut(BLOCK) {
+                    let errors = &mut errors[..part.len()];
+                    gaussian(rng, errors);
+                    engine.lift_add(errors, part);
+                }
+                if let Some(numbers) = numbers {
+                    layout.visit(log_n, numbers.count(), Written::Coefficients, |index, position| {
+                        let coefficient = residue(q, format.coefficient(numbers.at(index)));
+                        // Below 2q, and back without a branch.
+                        let sum = limb[position].to_u64() + coefficient;
+                        limb[position] = E::Word::from_u64(sum.min(sum.wrapping_sub(q)));
+                    });
+                }
+                let (layout, dropped) =
+                    if numbers.is_some() { (layout, dropped[0]) } else { (Layout::Coefficients, dropped[1]) };
+                let result = put_coefficients(&mut self.object, engine, layout, dropped, limb);
+                // Dropped bits and coefficients are in it.
+                wipe(limb);
+                result
+            }
         }
+    }
+
+    fn finish(self) -> Result<(), ClientError> {
+        self.object.finish()
     }
 }

@@ -4,8 +4,23 @@ use keywright_ring::{Modulus, Seed, StreamId};
 
 use crate::Word;
 
-/// Residues made, packed and sampled at once: a chunk of the expander.
+/// Residues made and packed at once: a chunk of the expander.
 pub const CHUNK: usize = keywright_ring::expander::CHUNK_WORDS;
+
+/// Samples made at once, on the stack: few where memory is scarce, many where calls and the wiping of what they used would show.
+pub(crate) const BLOCK: usize = if cfg!(feature = "std") { 4096 } else { CHUNK };
+
+/// Zeros that stay, at the speed of memory.
+pub(crate) fn wipe<W: Word>(words: &mut [W]) {
+    words.fill(W::default());
+    zeroize::optimization_barrier(words);
+}
+
+/// The residue of an integer below `q` in absolute value, without a branch.
+#[inline(always)]
+pub(crate) fn residue(q: u64, value: i64) -> u64 {
+    (value as u64).wrapping_add(q & ((value >> 63) as u64))
+}
 
 /// Arithmetic of one ring modulo one prime. All residues are canonical, the order of evaluations is that of
 /// `docs/conventions.md`, so that every engine gives the same words.
@@ -27,6 +42,8 @@ pub trait Engine: Send + Sync {
     fn mul_sub(&self, acc: &mut [Self::Word], a: &[Self::Word], b: &[Self::Word]);
     /// Residues of integers below `q` in absolute value; no branch on them.
     fn lift(&self, values: &[i64], out: &mut [Self::Word]);
+    /// Adds the residues of such integers.
+    fn lift_add(&self, values: &[i64], acc: &mut [Self::Word]);
     /// Residues of a uniform limb from residue `start` on, a multiple of [`CHUNK`].
     fn uniform(&self, seed: &Seed, id: StreamId, start: usize, out: &mut [Self::Word]);
 

@@ -2,8 +2,11 @@
 //!
 //! A number is an integer `x` in units of `2^-f`. Its coefficient is `round(x D / 2^f)` for an integer scale `D`: off by at most
 //! `1/2`, so the value by `2^-1 / D`. A decrypted coefficient `c` of scale `S = m 2^e`, `2^52 <= m < 2^53` (an IEEE double is such a pair),
-//! stands for `c 2^f / S = c 2^(f - e) / m`. With `v = floor(2^115 / m)`, which is below `2^63`, `c v 2^(f - e - 115)` is off by less than
+//! stands for `c 2^f / S = c 2^(f - e) / m`. With `v = floor(2^115 / m)`, which is at most `2^63`, `c v 2^(f - e - 115)` is off by less than
 //! `|c| 2^(f - e - 115)`, below `2^-2` units for `|c| < 2^61` where `f <= e + 52`; then it is rounded.
+//!
+//! Modulo a prime of `w <= 30` bits a word is enough: `|c| < 2^(w - 1)`, `v = floor(2^(115 - w) / m) <= 2^(63 - w)`, so `|c v| < 2^62`, and
+//! `c v 2^(f - e - 115 + w)` is off by less than `2^(w - 1) 2^(f - e - 115 + w)`, at most `2^(2w - 64)` units: below `2^-3`.
 
 use keywright_ring::sampling::GAUSSIAN_BOUND;
 
@@ -78,6 +81,57 @@ impl Layout {
     }
 }
 
+/// What a visit writes.
+#[derive(Clone, Copy)]
+pub(crate) enum Written {
+    Numbers,
+    Coefficients,
+}
+
+impl Layout {
+    /// Calls `visit` with every number below `count` and its coefficient. A part that is full is visited in squares of eight by eight numbers that
+    /// lie in eight runs, and so do their coefficients: each run is one line of a cache. Runs of what is written are written one after another.
+    #[inline(always)]
+    pub(crate) fn visit(
+        self,
+        log_n: u32,
+        count: usize,
+        written: Written,
+        mut visit: impl FnMut(usize, usize),
+    ) {
+        const REVERSED: [usize; 8] = [0, 4, 2, 6, 1, 5, 3, 7];
+        let Self::Slots { log_slots, .. } = self else {
+            return (0..count).for_each(|index| visit(index, index));
+        };
+        let gap = log_n - 1 - log_slots;
+        for part in 0..2 {
+            let (first, place) = (part << log_slots, part << (log_n - 1));
+            let count = count.saturating_sub(first).min(1 << log_slots);
+            if count < 1 << log_slots || log_slots < 6 {
+                for slot in 0..count {
+                    visit(first + slot, place + (reversed(slot, log_slots) << gap));
+                }
+                continue;
+            }
+            // A slot is `high`, `middle`, `low` of 3, log_slots - 6 and 3 bits; its place is the same reversed.
+            let top = log_slots - 3;
+            for middle in 0..1usize << (log_slots - 6) {
+                let (slots, places) = (first + (middle << 3), reversed(middle, log_slots - 6) << 3);
+                for outer in 0..8 {
+                    for inner in 0..8 {
+                        let (high, low) = match written {
+                            Written::Numbers => (outer, inner),
+                            Written::Coefficients => (REVERSED[inner], outer),
+                        };
+                        let reversed = REVERSED[low] << top | places | REVERSED[high];
+                        visit(slots + (high << top) + low, place + (reversed << gap));
+                    }
+                }
+            }
+        }
+    }
+}
+
 fn reversed(value: usize, bits: u32) -> usize {
     if bits == 0 { 0 } else { value.reverse_bits() >> (usize::BITS - bits) }
 }
@@ -91,6 +145,10 @@ pub struct FixedPoint {
     scale: u64,
     fraction_bits: u32,
     max: i64,
+    /// `D / 2^t` and `f - t`, for the largest `t` that leaves both integers.
+    reduced: (u64, u32),
+    /// Whether the product of a legal number and the reduced scale, and half a unit, is below `2^63`.
+    narrow: bool,
 }
 
 impl FixedPoint {
@@ -106,7 +164,11 @@ impl FixedPoint {
         in_range("smallest prime of a client", modulus, 8 * GAUSSIAN_BOUND as u64, u64::MAX)?;
         let largest = (u128::from(modulus / 4) << fraction_bits) / u128::from(scale);
         in_range("largest number of a client", max as u64, 1, largest.min(i64::MAX as u128) as u64)?;
-        Ok(Self { scale, fraction_bits, max })
+        let common = scale.trailing_zeros().min(fraction_bits);
+        let reduced = (scale >> common, fraction_bits - common);
+        let half = (1u128 << reduced.1) >> 1;
+        let narrow = (max as u128 * u128::from(reduced.0) + half) >> 63 == 0;
+        Ok(Self { scale, fraction_bits, max, reduced, narrow })
     }
 
     /// `D`: the coefficient of the number 1.
@@ -127,8 +189,12 @@ impl FixedPoint {
     /// The coefficient of a legal number.
     #[inline(always)]
     pub fn coefficient(&self, number: i64) -> i64 {
-        let half = (1i128 << self.fraction_bits) >> 1;
-        ((i128::from(number) * i128::from(self.scale) + half) >> self.fraction_bits) as i64
+        let (scale, shift) = self.reduced;
+        let half = (1i64 << shift) >> 1;
+        if self.narrow {
+            return (number * scale as i64 + half) >> shift;
+        }
+        ((i128::from(number) * i128::from(scale) + i128::from(half)) >> shift) as i64
     }
 
     /// Refuses numbers out of range. Its time depends on their count alone, unless one is refused.
@@ -136,11 +202,12 @@ impl FixedPoint {
     /// # Errors
     /// [`ClientError::NumberRange`].
     pub fn require_legal<T: Numbers + ?Sized>(&self, numbers: &T) -> Result<(), ClientError> {
-        let outside = |x: i64| x > self.max || x < -self.max;
-        let bad = (0..numbers.count()).fold(false, |bad, i| bad | outside(numbers.at(i)));
-        if !bad {
+        // A legal number has no sign in `max - x` or `max + x`; as max < 2^59, another one has, wrapped or not.
+        let signs = |x: i64| self.max.wrapping_sub(x) | self.max.wrapping_add(x);
+        if (0..numbers.count()).fold(0, |all, i| all | signs(numbers.at(i))) >= 0 {
             return Ok(());
         }
+        let outside = |x: i64| x > self.max || x < -self.max;
         let index = (0..numbers.count()).position(|i| outside(numbers.at(i))).unwrap_or(0);
         Err(ClientError::NumberRange { index, max: self.max, fraction_bits: self.fraction_bits })
     }
@@ -149,17 +216,20 @@ impl FixedPoint {
 /// The inverse of a scale that came as an IEEE double, in integers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Descale {
-    /// `floor(2^115 / m)`.
+    /// `v`.
     inverse: u64,
+    /// What a product with it is divided by.
     shift: u32,
+    /// Whether products fit a word.
+    narrow: bool,
 }
 
 impl Descale {
-    /// From the bits of a double, to numbers with `fraction_bits` after the point.
+    /// From the bits of a double, to numbers with `fraction_bits` after the point, of coefficients modulo a prime of `width` bits.
     ///
     /// # Errors
     /// [`ClientError::Range`] unless it is normal, positive, below `2^61`, and no fraction bit is below the scale's last bit.
-    pub fn new(scale_bits: u64, fraction_bits: u32) -> Result<Self, ClientError> {
+    pub fn new(scale_bits: u64, fraction_bits: u32, width: u32) -> Result<Self, ClientError> {
         let biased = scale_bits >> 52;
         // log2 of the scale is between biased - 1023 and one more.
         in_range(
@@ -169,16 +239,26 @@ impl Descale {
             1023 + 60,
         )?;
         let mantissa = scale_bits & ((1 << 52) - 1) | 1 << 52;
-        // e = biased - 1075; the shift is 115 + e - f.
-        let shift = (115 + biased - 1075) as u32 - fraction_bits;
-        Ok(Self { inverse: ((1u128 << 115) / u128::from(mantissa)) as u64, shift })
+        // e - f = biased - 1075 - f; what is divided by is at least 2^63, or 2^(63 - width).
+        let of = |log: u32, narrow| Self {
+            inverse: ((1u128 << log) / u128::from(mantissa)) as u64,
+            shift: (u64::from(log) + biased - 1075) as u32 - fraction_bits,
+            narrow,
+        };
+        let word = of(115 - width.clamp(12, 61), true);
+        // Half of the divisor is added to a product below 2^62.
+        Ok(if width <= 30 && word.shift <= 62 { word } else { of(115, false) })
     }
 
     /// The number of a coefficient.
     #[inline(always)]
     pub fn number(&self, coefficient: i64) -> i64 {
-        let product = i128::from(coefficient) * i128::from(self.inverse);
-        ((product + (1i128 << (self.shift - 1))) >> self.shift) as i64
+        if self.narrow {
+            return (coefficient * self.inverse as i64 + (1i64 << (self.shift - 1))) >> self.shift;
+        }
+        let product = i128::from(coefficient) * i128::from(self.inverse) + (1i128 << (self.shift - 1));
+        // A product is below 2^124.
+        ((product >> 63) as i64) >> (self.shift - 63)
     }
 }
 
@@ -214,6 +294,48 @@ mod tests {
     }
 
     #[test]
+    fn a_visit_meets_every_number_once() {
+        for log_slots in [0, 3, 6, 8, 11] {
+            for layout in [
+                Layout::Slots { log_slots, complex: false },
+                Layout::Slots { log_slots, complex: true },
+                Layout::Coefficients,
+            ] {
+                let capacity = layout.capacity(12);
+                for count in [0, 1, capacity / 2, capacity - 1, capacity] {
+                    for written in [Written::Numbers, Written::Coefficients] {
+                        let mut seen = alloc::vec![0; capacity];
+                        layout.visit(12, count, written, |index, position| {
+                            assert_eq!(layout.position(12, index), position, "{layout:?}");
+                            seen[index] += 1;
+                        });
+                        assert!(seen.iter().enumerate().all(|(i, &times)| times == usize::from(i < count)));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Beside exact division: within three quarters of a unit, and exact where the quotient is an integer.
+    #[test]
+    fn descaling_is_division() {
+        for width in [13, 20, 30, 31, 50, 60] {
+            for (scale, f) in
+                [(1u64 << 12, 12), (4097, 3), (1 << (width - 1), 0), ((1 << (width - 2)) + 1, width - 4)]
+            {
+                let descale = Descale::new(double_bits(scale), f, width).unwrap();
+                let most = (1i64 << (width - 1)) - 1;
+                for c in (0..1000).map(|i| (i * 0x9E37_79B9_7F4A) % (most + 1)).chain([0, 1, most]) {
+                    for c in [c, -c] {
+                        let off = (i128::from(c) << f) - i128::from(descale.number(c)) * i128::from(scale);
+                        assert!(4 * off.abs() <= 3 * i128::from(scale), "{c} at {scale}, {f} bits, {width}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
     fn integers_become_doubles() {
         for value in [1u64, 2, 3, 1 << 52, (1 << 53) - 1, 1 << 60, 0x1F_FFFF_FFFF_FFFF << 7, 12345] {
             assert_eq!(double_bits(value), (value as f64).to_bits(), "{value}");
@@ -226,7 +348,7 @@ mod tests {
         for (scale, f) in [(1 << 54, 20), ((1 << 44) - 12345, 30), (1 << 19, 8), (1000, 0)] {
             let max = (1i64 << f) * 3;
             let format = FixedPoint::new(scale, f, max, q).unwrap();
-            let back = Descale::new(double_bits(scale), f).unwrap();
+            let back = Descale::new(double_bits(scale), f, 60).unwrap();
             for x in (0..1000).map(|i| (i * 7919 - 3_000_000) % (max + 1)).chain([max, -max, 0, 1, -1]) {
                 let c = format.coefficient(x);
                 // |c 2^f - x D| <= 2^f / 2.
@@ -236,7 +358,7 @@ mod tests {
             }
         }
         // The largest coefficient of the widest prime: within a unit of exact division.
-        let back = Descale::new(double_bits(1 << 54), 54).unwrap();
+        let back = Descale::new(double_bits(1 << 54), 54, 60).unwrap();
         for c in [(1i64 << 60) - 1, -(1i64 << 60), 12_345_678_901_234_567] {
             assert!((back.number(c) - c).abs() <= 1);
         }
@@ -261,8 +383,8 @@ mod tests {
         for bits in
             [0, 1 << 63, f64::NAN.to_bits(), f64::INFINITY.to_bits(), (-1f64).to_bits(), 1f64.to_bits()]
         {
-            assert!(Descale::new(bits, 8).is_err(), "{bits:x}");
+            assert!(Descale::new(bits, 8, 60).is_err(), "{bits:x}");
         }
-        assert!(Descale::new(2f64.powi(61).to_bits(), 0).is_err());
+        assert!(Descale::new(2f64.powi(61).to_bits(), 0, 60).is_err());
     }
 }

@@ -3,7 +3,7 @@
 use keywright_ring::Seed;
 use zeroize::Zeroizing;
 
-use crate::engine::CHUNK;
+use crate::engine::{BLOCK, CHUNK};
 use crate::{ClientError, SinkError, Word};
 
 /// Where bytes go, as soon as they exist: a socket, a UART, a vector.
@@ -35,6 +35,7 @@ impl<F: FnMut(&[u8]) -> Result<(), SinkError>> Sink for F {
 pub(crate) enum Kind {
     PublicKey = 0x0002,
     SwitchingKey = 0x0003,
+    KeySet = 0x0004,
     Ciphertext = 0x0103,
     SeededCiphertext = 0x0104,
     Compact = 0x0105,
@@ -51,6 +52,9 @@ pub(crate) const MAX_DESCRIPTOR: usize = 192;
 
 /// Which parameters an object belongs to: bytes 12 to 31 of its header.
 pub type Identity = [u8; 20];
+
+/// Bytes of a checksum.
+pub(crate) const CHECKSUM_BYTES: u64 = 4;
 
 /// Length of an object.
 pub(crate) const fn object_len(descriptor: usize, body: usize) -> usize {
@@ -165,6 +169,54 @@ impl<'s> ObjectWriter<'s> {
         debug_assert_eq!(self.left, 0);
         Ok(self.sink.write(&self.checksum.finalize().to_le_bytes())?)
     }
+
+    /// Lets go of the sink, to go on later.
+    pub(crate) fn pause(self) -> Unfinished {
+        Unfinished { checksum: self.checksum, left: self.left }
+    }
+}
+
+/// An object of which the first bytes were written.
+pub(crate) struct Unfinished {
+    checksum: crc32fast::Hasher,
+    left: usize,
+}
+
+impl Unfinished {
+    /// Goes on where the object was.
+    pub(crate) fn resume(self, sink: &mut dyn Sink) -> ObjectWriter<'_> {
+        ObjectWriter { sink, checksum: self.checksum, left: self.left }
+    }
+}
+
+/// The part of a header that every object has.
+struct Fixed {
+    kind: u16,
+    identity: Identity,
+    descriptor_len: usize,
+    body_len: u64,
+}
+
+impl Fixed {
+    /// Reads it, and gives what follows.
+    fn read<'a>(what: &'static str, bytes: &'a [u8]) -> Result<(Self, &'a [u8]), ClientError> {
+        let refuse = |problem| Err(ClientError::Format { what, problem });
+        let Some((fixed, rest)) = bytes.split_first_chunk::<FIXED>() else {
+            return refuse("too short for a header");
+        };
+        if fixed[..8] != MAGIC {
+            return refuse("these bytes are no object of Keywright");
+        }
+        let word = |at: usize| u16::from_le_bytes([fixed[at], fixed[at + 1]]);
+        if word(8) != VERSION {
+            return refuse("written in another version of the format");
+        }
+        let mut identity = [0; 20];
+        identity.copy_from_slice(&fixed[12..32]);
+        let descriptor_len = Reader(&fixed[32..36]).array(what).map(u32::from_le_bytes)? as usize;
+        let body_len = Reader(&fixed[36..44]).u64(what)?;
+        Ok((Self { kind: word(10), identity, descriptor_len, body_len }, rest))
+    }
 }
 
 /// An object that was checked: header, both checksums and its length.
@@ -186,36 +238,52 @@ impl<'a> Object<'a> {
     /// The object that takes all of `bytes`.
     pub(crate) fn read(what: &'static str, bytes: &'a [u8]) -> Result<Self, ClientError> {
         let refuse = |problem| Err(ClientError::Format { what, problem });
-        let Some((fixed, rest)) = bytes.split_first_chunk::<FIXED>() else {
-            return refuse("too short for a header");
-        };
-        if fixed[..8] != MAGIC {
-            return refuse("these bytes are no object of Keywright");
-        }
-        let word = |at: usize| u16::from_le_bytes([fixed[at], fixed[at + 1]]);
-        if word(8) != VERSION {
-            return refuse("written in another version of the format");
-        }
-        let mut identity = [0; 20];
-        identity.copy_from_slice(&fixed[12..32]);
-        let descriptor_len = Reader(&fixed[32..36]).array(what).map(u32::from_le_bytes)? as usize;
-        let body_len = Reader(&fixed[36..44]).u64(what)?;
-        if descriptor_len > MAX_DESCRIPTOR || rest.len() < descriptor_len + 8 {
+        let (fixed, rest) = Fixed::read(what, bytes)?;
+        if fixed.descriptor_len > MAX_DESCRIPTOR || rest.len() < fixed.descriptor_len + 8 {
             return refuse("the descriptor is cut short or too long");
         }
-        let (descriptor, rest) = rest.split_at(descriptor_len);
-        if (rest.len() - 8) as u64 != body_len {
+        let (descriptor, rest) = rest.split_at(fixed.descriptor_len);
+        if (rest.len() - 8) as u64 != fixed.body_len {
             return refuse("the body is cut short, or bytes follow it");
         }
-        let mut checksum = crc32fast::Hasher::new();
-        checksum.update(fixed);
-        checksum.update(descriptor);
         let (stored, rest) = rest.split_at(4);
+        let mut checksum = crc32fast::Hasher::new();
+        checksum.update(&bytes[..FIXED + fixed.descriptor_len]);
         verify(&checksum, stored, "header")?;
         let (body, stored) = rest.split_at(rest.len() - 4);
         checksum.update(body);
         verify(&checksum, stored, "body")?;
-        Ok(Self { kind: word(10), identity, descriptor, body })
+        Ok(Self { kind: fixed.kind, identity: fixed.identity, descriptor, body })
+    }
+
+    /// Checks the header that is all of `bytes`, of a body that comes later: its kind, parameters, length and checksum. Gives the checksum that the body goes on
+    /// with.
+    pub(crate) fn read_head(
+        what: &'static str,
+        bytes: &[u8],
+        kind: Kind,
+        identity: &Identity,
+        body: u64,
+    ) -> Result<crc32fast::Hasher, ClientError> {
+        let refuse = |problem| Err(ClientError::Format { what, problem });
+        let (fixed, rest) = Fixed::read(what, bytes)?;
+        if fixed.kind != kind as u16 {
+            return refuse("an object of another kind");
+        }
+        if fixed.identity != *identity {
+            return Err(ClientError::ForeignParameters(what));
+        }
+        if fixed.body_len != body {
+            return refuse("the body has another length than its kind's");
+        }
+        if rest.len().checked_sub(4) != Some(fixed.descriptor_len) {
+            return refuse("the descriptor is cut short, or bytes follow it");
+        }
+        let (head, stored) = bytes.split_at(bytes.len() - 4);
+        let mut checksum = crc32fast::Hasher::new();
+        checksum.update(head);
+        verify(&checksum, stored, "header")?;
+        Ok(checksum)
     }
 
     /// Refuses another kind, other parameters and another length of the body.
@@ -251,7 +319,7 @@ pub(crate) fn seed_of(reader: &mut Reader<'_>, what: &'static str) -> Result<See
 }
 
 /// Residues packed between two writes.
-const STAGED: usize = 8 * CHUNK;
+const STAGED: usize = if BLOCK < 8 * CHUNK { BLOCK } else { 8 * CHUNK };
 /// Their bytes at the largest width.
 const STAGING: usize = STAGED / 8 * 61;
 
@@ -339,7 +407,8 @@ pub(crate) fn unpack_canonical<W: Word>(
 ) -> Result<(), ClientError> {
     unpack(modulus.bits(), packed, 0, out);
     let q = modulus.value();
-    if !out.iter().fold(false, |bad, residue| bad | (residue.to_u64() >= q)) {
+    // Above the modulus there is a borrow: residues have at most 61 bits.
+    if out.iter().fold(0, |signs, residue| signs | (q - 1).wrapping_sub(residue.to_u64())) >> 63 == 0 {
         return Ok(());
     }
     let index = out.iter().position(|residue| residue.to_u64() >= q).unwrap_or(0);
@@ -367,11 +436,9 @@ pub(crate) fn unpack_ternary(packed: &[u8], out: &mut [i64]) -> usize {
     invalid
 }
 
-/// A chunk of signed values on the stack, wiped when dropped.
-pub(crate) type Values = Zeroizing<[i64; CHUNK]>;
-
-pub(crate) fn values() -> Values {
-    Zeroizing::new([0; CHUNK])
+/// A block of signed values on the stack, wiped when dropped.
+pub(crate) fn values() -> Zeroizing<[i64; BLOCK]> {
+    Zeroizing::new([0; BLOCK])
 }
 
 #[cfg(test)]

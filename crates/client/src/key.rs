@@ -3,9 +3,9 @@
 use keywright_ring::sampling::{SecretRng, gaussian, sparse_ternary, ternary};
 use keywright_ring::{Seed, StreamId};
 use keywright_rlwe::{ENCRYPTION_STREAM, PUBLIC_KEY_STREAM, SecretDistribution};
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::Zeroizing;
 
-use crate::engine::{CHUNK, Engine};
+use crate::engine::{BLOCK, CHUNK, Engine};
 use crate::error::require_len;
 use crate::frame::{
     Fields, Kind, Object, ObjectWriter, Reader, pack_ternary, packed_len, seed_of, unpack, unpack_canonical,
@@ -32,9 +32,10 @@ pub fn sample_secret(
     match parameters.literal().secret {
         SecretDistribution::Ternary => {
             let mut coefficients = values();
-            for part in packed.chunks_mut(CHUNK / 4) {
-                ternary(rng, &mut *coefficients);
-                pack_ternary(&*coefficients, part);
+            for part in packed.chunks_mut(BLOCK / 4) {
+                let coefficients = &mut coefficients[..4 * part.len()];
+                ternary(rng, coefficients);
+                pack_ternary(coefficients, part);
             }
         }
         SecretDistribution::Sparse { weight } => {
@@ -54,9 +55,10 @@ pub fn expand_secret<E: Engine>(engine: &E, packed: &[u8], out: &mut [E::Word]) 
     require_len("bytes of a secret", packed.len(), secret_bytes(engine.log_n()))?;
     require_len("residues of a secret", out.len(), engine.n())?;
     let mut coefficients = values();
-    for (packed, part) in packed.chunks(CHUNK / 4).zip(out.chunks_mut(CHUNK)) {
-        unpack_ternary(packed, &mut *coefficients);
-        engine.lift(&*coefficients, part);
+    for (packed, part) in packed.chunks(BLOCK / 4).zip(out.chunks_mut(BLOCK)) {
+        let coefficients = &mut coefficients[..part.len()];
+        unpack_ternary(packed, coefficients);
+        engine.lift(coefficients, part);
     }
     engine.forward(out);
     Ok(())
@@ -91,8 +93,9 @@ pub fn read_secret<'b>(parameters: &ClientParameters, bytes: &'b [u8]) -> Result
     Reader(object.descriptor).finish(WHAT)?;
     let mut coefficients = values();
     let (mut invalid, mut weight) = (0, 0);
-    for part in object.body.chunks(CHUNK / 4) {
-        invalid += unpack_ternary(part, &mut *coefficients);
+    for part in object.body.chunks(BLOCK / 4) {
+        let coefficients = &mut coefficients[..4 * part.len()];
+        invalid += unpack_ternary(part, coefficients);
         weight += coefficients.iter().map(|c| c.unsigned_abs()).sum::<u64>();
     }
     if invalid > 0 {
@@ -152,14 +155,15 @@ impl<'k, W: Word> PublicKey<'k, W> {
 }
 
 impl<W: Word> Half<'_, W> {
-    /// `acc += half * other`.
-    pub(crate) fn mul_add<E: Engine<Word = W>>(&self, engine: &E, acc: &mut [W], other: &[W]) {
+    /// `acc += half * other` for some evaluations from `start` on, a multiple of [`CHUNK`]. `half` and `other` are whole.
+    pub(crate) fn mul_add<E: Engine<Word = W>>(&self, engine: &E, start: usize, acc: &mut [W], other: &[W]) {
+        let other = &other[start..start + acc.len()];
         if let Self::Residues(residues) = self {
-            return engine.mul_add(acc, residues, other);
+            return engine.mul_add(acc, &residues[start..start + other.len()], other);
         }
         let mut chunk = [W::default(); CHUNK];
         for (number, (acc, other)) in acc.chunks_mut(CHUNK).zip(other.chunks(CHUNK)).enumerate() {
-            let start = number * CHUNK;
+            let start = start + number * CHUNK;
             match self {
                 Self::Packed(bytes) => unpack(engine.modulus().bits(), bytes, start, &mut chunk),
                 Self::Seeded(seed) => engine.uniform(seed, PUBLIC_KEY, start, &mut chunk),
@@ -189,29 +193,31 @@ pub fn make_public_key<E: Engine>(
     require_len("residues of a public key", b.len(), engine.n())?;
     let seed = rng.public_seed();
     let mut errors = values();
-    for part in b.chunks_mut(CHUNK) {
-        gaussian(rng, &mut *errors);
-        engine.lift(&*errors, part);
+    for part in b.chunks_mut(BLOCK) {
+        let errors = &mut errors[..part.len()];
+        gaussian(rng, errors);
+        engine.lift(errors, part);
     }
     engine.forward(b);
-    sub_uniform(engine, &seed, PUBLIC_KEY, secret, b);
+    sub_uniform(engine, &seed, PUBLIC_KEY, 0, secret, b);
     Ok(seed)
 }
 
-/// `acc -= a secret` for the uniform `a` of a stream.
+/// `acc -= a secret` for the uniform `a` of a stream, for some evaluations from `start` on, a multiple of [`CHUNK`]. `secret` is whole.
 pub(crate) fn sub_uniform<E: Engine>(
     engine: &E,
     seed: &Seed,
     id: StreamId,
+    start: usize,
     secret: &[E::Word],
     acc: &mut [E::Word],
 ) {
-    let mut chunk = [E::Word::default(); CHUNK];
-    for (number, (acc, secret)) in acc.chunks_mut(CHUNK).zip(secret.chunks(CHUNK)).enumerate() {
-        engine.uniform(seed, id, number * CHUNK, &mut chunk);
-        engine.mul_sub(acc, &chunk, secret);
+    let mut chunk = [E::Word::default(); BLOCK];
+    for (number, (acc, secret)) in acc.chunks_mut(BLOCK).zip(secret[start..].chunks(BLOCK)).enumerate() {
+        let (chunk, secret) = (&mut chunk[..acc.len()], &secret[..acc.len()]);
+        engine.uniform(seed, id, start + number * BLOCK, chunk);
+        engine.mul_sub(acc, chunk, secret);
     }
-    chunk.zeroize();
 }
 
 /// Writes a public key at `q_0`: an object of the server's ring with one prime.

@@ -5,7 +5,7 @@
 //!
 //! # Interrupted
 //! All randomness comes from a *session* of 32 secret bytes: first one generator for the ephemeral secrets, then one for each key, so key `i` is the same bytes whenever
-//! it is made. Who stores the session beside its secret goes on after the last key that arrived ([`KeyStream::skip_to`]).
+//! it is made. Who stores the session beside its secret goes on after the last key that arrived ([`KeyStream::skip_to`]), or at any byte ([`crate::KeySetStream::seek`]).
 
 use alloc::collections::BTreeMap;
 use alloc::vec;
@@ -13,15 +13,16 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use keywright_ring::sampling::{SecretRng, gaussian, sparse_ternary};
-use keywright_ring::{Automorphism, Modulus, galois_inverse};
+use keywright_ring::{Automorphism, Modulus, Seed, galois_inverse};
 use keywright_rlwe::{KeyElement, KeySpec, Parameters, RlweError, stream_id};
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::Zeroizing;
 
 use crate::compact::Compact;
-use crate::engine::{CHUNK, Engine};
+use crate::engine::{BLOCK, Engine};
 use crate::error::{in_range, require_len};
 use crate::frame::{
-    Fields, Identity, Kind, ObjectWriter, object_len, pack_ternary, packed_len, unpack_ternary, values,
+    CHECKSUM_BYTES, Fields, Identity, Kind, ObjectWriter, Unfinished, object_len, pack_ternary, packed_len,
+    unpack_ternary, values,
 };
 use crate::key::{secret_bytes, sub_uniform};
 use crate::reduction::Montgomery;
@@ -30,7 +31,7 @@ use crate::{ClientError, ClientParameters, Sink};
 /// How far a stream is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Progress {
-    /// Place of the key that is being made.
+    /// Place of the key that was written last, whole or in part.
     pub key: usize,
     /// Bytes of keys that have been written, those that were skipped among them.
     pub bytes: u64,
@@ -38,11 +39,12 @@ pub struct Progress {
     pub total: u64,
 }
 
-/// The keys of a list, one after another.
-pub struct KeyStream<'s> {
+/// The keys of a list, one after another, each limb by limb.
+pub struct KeyStream {
     parameters: Parameters,
     identity: Identity,
-    secret: &'s [u8],
+    secret: Zeroizing<Vec<u8>>,
+    session: Zeroizing<[u8; 32]>,
     specs: Vec<KeySpec>,
     digits: Vec<Vec<Range<usize>>>,
     ephemeral: BTreeMap<usize, SecretRng>,
@@ -52,9 +54,29 @@ pub struct KeyStream<'s> {
     next: usize,
     written: u64,
     total: u64,
+    making: Option<Making>,
+    memory: Memory,
 }
 
-impl<'s> KeyStream<'s> {
+/// A key of which the first limbs were written.
+struct Making {
+    key: usize,
+    rng: SecretRng,
+    seed: Seed,
+    object: Unfinished,
+    /// Of the row that is being made: sampled row by row.
+    errors: Zeroizing<Vec<i8>>,
+    limbs: usize,
+}
+
+/// Three limbs, taken once.
+struct Memory {
+    limb: Zeroizing<Vec<u64>>,
+    target: Zeroizing<Vec<u64>>,
+    scratch: Zeroizing<Vec<u64>>,
+}
+
+impl KeyStream {
     /// The keys that a server asked for. `secret` is packed, `session` secret.
     ///
     /// # Errors
@@ -63,7 +85,7 @@ impl<'s> KeyStream<'s> {
     pub fn new(
         client: &ClientParameters,
         parameters: &Parameters,
-        secret: &'s [u8],
+        secret: &[u8],
         specs: &[KeySpec],
         session: &Zeroizing<[u8; 32]>,
     ) -> Result<Self, ClientError> {
@@ -76,8 +98,7 @@ impl<'s> KeyStream<'s> {
         require_len("bytes of a secret", secret.len(), secret_bytes(log_n))?;
         let mut digits = Vec::with_capacity(specs.len());
         let mut ephemeral = BTreeMap::new();
-        let mut session = SecretRng::from_entropy(session);
-        let mut ephemerals = session.split();
+        let (mut ephemerals, keys) = generators(session);
         for spec in specs {
             in_range("seeded flag of a client's key", spec.seeded.into(), 1, 1)?;
             if let KeyElement::Secret(id) = spec.element {
@@ -92,18 +113,22 @@ impl<'s> KeyStream<'s> {
         for weight in weights {
             ephemeral.insert(weight, ephemerals.split());
         }
+        let words = || Zeroizing::new(vec![0u64; parameters.n()]);
         let mut stream = Self {
             parameters: parameters.clone(),
             identity: client.literal().identity,
-            secret,
+            secret: Zeroizing::new(secret.to_vec()),
+            session: session.clone(),
             specs: specs.to_vec(),
             digits,
             ephemeral,
             sampled: BTreeMap::new(),
-            keys: session,
+            keys,
             next: 0,
             written: 0,
             total: 0,
+            making: None,
+            memory: Memory { limb: words(), target: words(), scratch: words() },
         };
         stream.total = (0..specs.len()).map(|i| stream.key_bytes(i)).sum();
         Ok(stream)
@@ -114,7 +139,7 @@ impl<'s> KeyStream<'s> {
         self.specs.len()
     }
 
-    /// Place of the next key: as many have been written or skipped.
+    /// Place of the next key to begin: as many have been begun or skipped.
     pub fn next(&self) -> usize {
         self.next
     }
@@ -122,6 +147,11 @@ impl<'s> KeyStream<'s> {
     /// Bytes of all keys.
     pub fn total_bytes(&self) -> u64 {
         self.total
+    }
+
+    /// The server's parameters, as the headers of the keys name them.
+    pub(crate) fn identity(&self) -> &Identity {
+        &self.identity
     }
 
     /// Bytes of key `index` as an object.
@@ -141,42 +171,77 @@ impl<'s> KeyStream<'s> {
     /// Passes over keys that have arrived, up to key `index`.
     ///
     /// # Errors
-    /// [`ClientError::Range`] for a key that was written already, or more keys than there are.
+    /// [`ClientError::Range`] for a key that was begun already, or more keys than there are.
     pub fn skip_to(&mut self, index: usize) -> Result<(), ClientError> {
         in_range("key to go on with", index as u64, self.next as u64, self.specs.len() as u64)?;
+        self.making = None;
         while self.next < index {
             let _ = self.keys.split();
-            self.written += self.key_bytes(self.next);
             self.next += 1;
         }
+        self.written = (0..index).map(|i| self.key_bytes(i)).sum();
         Ok(())
     }
 
-    /// Makes the next key and writes it; `false` if there is none left. `progress` is told after every limb.
-    ///
-    /// After an error the stream is at the next key: a new stream of the same session that skips to the one that failed makes it again.
+    /// Goes back to the first key: the same bytes once more.
+    pub fn rewind(&mut self) {
+        self.keys = generators(&self.session).1;
+        (self.next, self.written, self.making) = (0, 0, None);
+    }
+
+    /// Makes the rest of the key that was begun, or the next one, and writes it; `false` if there is none left. `progress` is told after every limb.
     ///
     /// # Errors
-    /// [`ClientError::Sink`]; [`ClientError::Ring`] for a weight above `N`.
+    /// As [`Self::write_part`].
     pub fn write_next(
         &mut self,
         sink: &mut dyn Sink,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<bool, ClientError> {
-        if self.next == self.specs.len() {
-            return Ok(false);
+        loop {
+            let Some(done) = self.write_part(sink)? else { return Ok(false) };
+            progress(done);
+            if self.making.is_none() {
+                return Ok(true);
+            }
         }
-        let index = self.next;
+    }
+
+    /// Makes the next limb and writes it: before a key's first one its header, after its last one its checksum. `None` after the last key. The memory of a
+    /// part is that of a packed limb.
+    ///
+    /// After an error the stream is at the next key: one that skips to the key that failed makes it again.
+    ///
+    /// # Errors
+    /// [`ClientError::Sink`]; [`ClientError::Ring`] for a weight above `N`.
+    pub fn write_part(&mut self, sink: &mut dyn Sink) -> Result<Option<Progress>, ClientError> {
+        let making = match self.making.take() {
+            Some(making) => making,
+            None if self.next == self.specs.len() => return Ok(None),
+            None => self.begin(sink)?,
+        };
+        let key = making.key;
+        self.making = self.write_limb(making, sink)?;
+        Ok(Some(Progress { key, bytes: self.written, total: self.total }))
+    }
+
+    /// Writes the header of the next key.
+    fn begin(&mut self, sink: &mut dyn Sink) -> Result<Making, ClientError> {
+        let key = self.next;
         self.next += 1;
-        let start = self.written;
-        self.written += self.key_bytes(index);
+        self.written = (0..key).map(|i| self.key_bytes(i)).sum();
         let mut rng = self.keys.split();
-        let spec = self.specs[index].clone();
-        if let Some(weight) = spec.element.ephemeral_weight() {
+        let (spec, digits) = (&self.specs[key], self.digits[key].len());
+        let weight = spec.element.ephemeral_weight();
+        let seed = rng.public_seed();
+        let fields = descriptor(spec, digits, &seed.0);
+        let body = digits * self.row_bytes(spec);
+        if let Some(weight) = weight {
             self.sample_ephemeral(weight)?;
         }
-        self.write_key(&spec, index, start, &mut rng, sink, progress)?;
-        Ok(true)
+        let object = ObjectWriter::start(sink, Kind::SwitchingKey, &self.identity, fields.as_slice(), body)?;
+        self.written += object_len(fields.as_slice().len(), 0) as u64 - CHECKSUM_BYTES;
+        Ok(Making { key, rng, seed, object: object.pause(), errors: Zeroizing::new(Vec::new()), limbs: 0 })
     }
 
     fn sample_ephemeral(&mut self, weight: usize) -> Result<(), ClientError> {
@@ -191,82 +256,47 @@ impl<'s> KeyStream<'s> {
         Ok(())
     }
 
-    fn write_key(
-        &self,
-        spec: &KeySpec,
-        index: usize,
-        start: u64,
-        rng: &mut SecretRng,
-        sink: &mut dyn Sink,
-        progress: &mut dyn FnMut(Progress),
-    ) -> Result<(), ClientError> {
-        let (parameters, digits) = (&self.parameters, &self.digits[index]);
-        let (n, log_n) = (parameters.n(), parameters.log_n());
-        let seed = rng.public_seed();
-        let errors: Vec<Zeroizing<Vec<i8>>> = digits.iter().map(|_| errors(rng, n)).collect();
-        let secrets = self.secrets(spec.element)?;
-
-        let fields = descriptor(spec, digits.len(), &seed.0);
-        let body = digits.len() * self.row_bytes(spec);
-        let mut object =
-            ObjectWriter::start(sink, Kind::SwitchingKey, &self.identity, fields.as_slice(), body)?;
-        let mut limb = Zeroizing::new(vec![0u64; n]);
-        let mut target = Zeroizing::new(vec![0u64; n]);
-        let mut scratch = Zeroizing::new(vec![0u64; n]);
-        let mut bytes = start + object_len(fields.as_slice().len(), 0) as u64 - 4;
-        for (j, digit) in digits.iter().enumerate() {
-            for prime in spec.primes() {
-                let engine = Compact::<Montgomery<u64>>::new(log_n, parameters.modulus(prime).value())?;
-                let m = *engine.modulus();
-                lift_bytes(&engine, &errors[j], &mut limb);
-                engine.forward(&mut limb);
-                secrets.target(&engine, &mut target, &mut scratch);
-                sub_uniform(&engine, &seed, stream_id(spec.element, j, prime), &target, &mut limb);
-                if digit.contains(&prime) {
-                    // P s' at the primes of the digit.
-                    secrets.source(&engine, &mut scratch);
-                    let product = m.shoup(parameters.product(&spec.special, &m));
-                    for (b, &s) in limb.iter_mut().zip(scratch.iter()) {
-                        *b = m.add(*b, m.mul_shoup(s, product));
-                    }
-                }
-                object.residues(m.bits(), &limb)?;
-                bytes += packed_len(n, m.bits()) as u64;
-                progress(Progress { key: index, bytes, total: self.total });
+    /// Writes a limb of a key; `None` if that was its last one.
+    fn write_limb(&mut self, mut making: Making, sink: &mut dyn Sink) -> Result<Option<Making>, ClientError> {
+        let Self { parameters, secret, sampled, memory: Memory { limb, target, scratch }, .. } = self;
+        let (spec, digits) = (&self.specs[making.key], &self.digits[making.key]);
+        let primes: Vec<usize> = spec.primes().collect();
+        let (row, prime) = (making.limbs / primes.len(), primes[making.limbs % primes.len()]);
+        if making.limbs.is_multiple_of(primes.len()) {
+            making.errors = errors(&mut making.rng, limb.len());
+        }
+        let secrets = Secrets::new(parameters.log_n(), spec.element, secret, sampled)?;
+        let engine = Compact::<Montgomery<u64>>::new(parameters.log_n(), parameters.modulus(prime).value())?;
+        let m = *engine.modulus();
+        lift_bytes(&engine, &making.errors, limb);
+        engine.forward(limb);
+        secrets.target(&engine, target, scratch);
+        sub_uniform(&engine, &making.seed, stream_id(spec.element, row, prime), 0, target, limb);
+        if digits[row].contains(&prime) {
+            // P s' at the primes of the digit.
+            secrets.source(&engine, scratch);
+            let product = m.shoup(parameters.product(&spec.special, &m));
+            for (b, &s) in limb.iter_mut().zip(scratch.iter()) {
+                *b = m.add(*b, m.mul_shoup(s, product));
             }
         }
-        object.finish()
+        making.limbs += 1;
+        let mut object = making.object.resume(sink);
+        object.residues(m.bits(), limb)?;
+        self.written += packed_len(limb.len(), m.bits()) as u64;
+        if making.limbs == digits.len() * primes.len() {
+            object.finish()?;
+            self.written += CHECKSUM_BYTES;
+            return Ok(None);
+        }
+        Ok(Some(Making { object: object.pause(), ..making }))
     }
+}
 
-    /// The secrets of a key.
-    fn secrets(&self, element: KeyElement) -> Result<Secrets<'_>, ClientError> {
-        let dense = self.secret;
-        let ephemeral = || match element.ephemeral_weight().and_then(|weight| self.sampled.get(&weight)) {
-            Some(packed) => &packed[..],
-            // Sampled before it is asked for.
-            None => &[][..],
-        };
-        let log_n = self.parameters.log_n();
-        let inverse = |g| Ok::<_, ClientError>(Some(Automorphism::new(log_n, galois_inverse(log_n, g))?));
-        Ok(match element {
-            KeyElement::Galois(g) => {
-                Secrets { target: dense, automorphism: inverse(g)?, source: dense, squared: false }
-            }
-            KeyElement::Relinearization => {
-                Secrets { target: dense, automorphism: None, source: dense, squared: true }
-            }
-            KeyElement::DenseToSparse(_) => {
-                Secrets { target: ephemeral(), automorphism: None, source: dense, squared: false }
-            }
-            KeyElement::SparseToDense(_) => {
-                Secrets { target: dense, automorphism: None, source: ephemeral(), squared: false }
-            }
-            KeyElement::SparseToDenseGalois { galois, .. } => {
-                Secrets { target: dense, automorphism: inverse(galois)?, source: ephemeral(), squared: false }
-            }
-            KeyElement::Secret(id) => return Err(RlweError::SourceSecret(id).into()),
-        })
-    }
+/// The generator of the ephemeral secrets' generators, and that of the keys'.
+fn generators(session: &Zeroizing<[u8; 32]>) -> (SecretRng, SecretRng) {
+    let mut keys = SecretRng::from_entropy(session);
+    (keys.split(), keys)
 }
 
 /// The secrets that one key is made of, packed.
@@ -279,7 +309,33 @@ struct Secrets<'s> {
     squared: bool,
 }
 
-impl Secrets<'_> {
+impl<'s> Secrets<'s> {
+    /// Of a key; `sampled` has the ephemeral ones by weight.
+    fn new(
+        log_n: u32,
+        element: KeyElement,
+        dense: &'s [u8],
+        sampled: &'s BTreeMap<usize, Zeroizing<Vec<u8>>>,
+    ) -> Result<Self, ClientError> {
+        // Sampled before it is asked for.
+        let ephemeral = || {
+            let weight = element.ephemeral_weight();
+            weight.and_then(|weight| sampled.get(&weight)).map_or(&[][..], |packed| packed)
+        };
+        let inverse = |g| Ok::<_, ClientError>(Some(Automorphism::new(log_n, galois_inverse(log_n, g))?));
+        let plain = |target, source| Self { target, automorphism: None, source, squared: false };
+        Ok(match element {
+            KeyElement::Galois(g) => Self { automorphism: inverse(g)?, ..plain(dense, dense) },
+            KeyElement::Relinearization => Self { squared: true, ..plain(dense, dense) },
+            KeyElement::DenseToSparse(_) => plain(ephemeral(), dense),
+            KeyElement::SparseToDense(_) => plain(dense, ephemeral()),
+            KeyElement::SparseToDenseGalois { galois, .. } => {
+                Self { automorphism: inverse(galois)?, ..plain(dense, ephemeral()) }
+            }
+            KeyElement::Secret(id) => return Err(RlweError::SourceSecret(id).into()),
+        })
+    }
+
     /// What is switched to, in evaluation form.
     fn target<E: Engine<Word = u64>>(&self, engine: &E, out: &mut [u64], scratch: &mut [u64]) {
         let Some(automorphism) = &self.automorphism else { return expand(engine, self.target, out) };
@@ -301,9 +357,10 @@ impl Secrets<'_> {
 
 fn expand<E: Engine<Word = u64>>(engine: &E, packed: &[u8], out: &mut [u64]) {
     let mut coefficients = values();
-    for (packed, part) in packed.chunks(CHUNK / 4).zip(out.chunks_mut(CHUNK)) {
-        unpack_ternary(packed, &mut *coefficients);
-        engine.lift(&*coefficients, part);
+    for (packed, part) in packed.chunks(BLOCK / 4).zip(out.chunks_mut(BLOCK)) {
+        let coefficients = &mut coefficients[..part.len()];
+        unpack_ternary(packed, coefficients);
+        engine.lift(coefficients, part);
     }
     engine.forward(out);
 }
@@ -312,8 +369,9 @@ fn expand<E: Engine<Word = u64>>(engine: &E, packed: &[u8], out: &mut [u64]) {
 fn errors(rng: &mut SecretRng, n: usize) -> Zeroizing<Vec<i8>> {
     let mut out = Zeroizing::new(vec![0i8; n]);
     let mut samples = values();
-    for part in out.chunks_mut(CHUNK) {
-        gaussian(rng, &mut *samples);
+    for part in out.chunks_mut(BLOCK) {
+        let samples = &mut samples[..part.len()];
+        gaussian(rng, samples);
         part.iter_mut().zip(samples.iter()).for_each(|(byte, &sample)| *byte = sample as i8);
     }
     out
@@ -321,11 +379,11 @@ fn errors(rng: &mut SecretRng, n: usize) -> Zeroizing<Vec<i8>> {
 
 fn lift_bytes<E: Engine<Word = u64>>(engine: &E, bytes: &[i8], out: &mut [u64]) {
     let mut samples = values();
-    for (bytes, part) in bytes.chunks(CHUNK).zip(out.chunks_mut(CHUNK)) {
+    for (bytes, part) in bytes.chunks(BLOCK).zip(out.chunks_mut(BLOCK)) {
+        let samples = &mut samples[..part.len()];
         samples.iter_mut().zip(bytes).for_each(|(sample, &byte)| *sample = byte.into());
-        engine.lift(&*samples, part);
+        engine.lift(samples, part);
     }
-    samples.zeroize();
 }
 
 fn descriptor_bytes(spec: &KeySpec) -> usize {
@@ -350,7 +408,7 @@ fn descriptor(spec: &KeySpec, digits: usize, seed: &[u8; 32]) -> Fields {
     fields
 }
 
-impl core::fmt::Debug for KeyStream<'_> {
+impl core::fmt::Debug for KeyStream {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         write!(f, "KeyStream({} of {} keys, {} bytes)", self.next, self.specs.len(), self.total)
     }

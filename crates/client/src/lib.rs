@@ -18,6 +18,7 @@ mod error;
 mod fixed_point;
 mod frame;
 mod key;
+mod key_set_stream;
 mod key_stream;
 mod machine;
 mod parameters;
@@ -30,11 +31,9 @@ mod word;
 
 pub use client::{Client, Encryptor};
 pub use compact::Compact;
-pub use compact_form::{
-    CompactForm, Dropped, SecondHalf, encrypt_compact, encrypt_symmetric_compact, write_compact,
-};
+pub use compact_form::{CompactForm, Dropped, SecondHalf, write_compact};
 pub use decrypt::Answer;
-pub use encrypt::{encrypt, encrypt_symmetric};
+pub use encrypt::{Form, encrypt, encrypt_symmetric};
 pub use engine::{CHUNK, Engine};
 #[cfg(feature = "std")]
 pub use entropy::system_rng;
@@ -46,6 +45,7 @@ pub use key::{
     Half, PublicKey, expand_secret, make_public_key, read_secret, sample_secret, secret_bytes,
     write_public_key, write_secret,
 };
+pub use key_set_stream::KeySetStream;
 pub use key_stream::{KeyStream, Progress};
 pub use machine::Arithmetic;
 pub use parameters::{ClientLiteral, ClientParameters};

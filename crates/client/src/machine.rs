@@ -11,8 +11,8 @@ use crate::{ClientError, ClientParameters};
 /// Which arithmetic computes. All give the same bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Arithmetic {
-    /// The fastest there is: `keywright-ring`'s kernels with the `std` feature on a 64-bit machine, the shift-and-add reduction where the prime has
-    /// one, Montgomery's elsewhere.
+    /// The fastest there is: with the `std` feature `keywright-ring`'s kernels, but for primes below `2^30` on a machine of 32 bits; else the shift-and-add
+    /// reduction where the prime has one, Montgomery's elsewhere.
     Fastest,
     /// The kernels of `keywright-ring`.
     #[cfg(feature = "std")]
@@ -94,9 +94,11 @@ impl Machine {
         match arithmetic {
             #[cfg(feature = "std")]
             Arithmetic::Ring => Ok(machine!(Ring, crate::RingEngine::new(log_n, q)?)),
-            #[cfg(all(feature = "std", target_pointer_width = "64"))]
-            Arithmetic::Fastest => Ok(machine!(Ring, crate::RingEngine::new(log_n, q)?)),
-            #[cfg(not(all(feature = "std", target_pointer_width = "64")))]
+            // A machine of 32 bits has words for narrow primes.
+            #[cfg(feature = "std")]
+            Arithmetic::Fastest if cfg!(target_pointer_width = "64") || q >> NARROW_BITS != 0 => {
+                Ok(machine!(Ring, crate::RingEngine::new(log_n, q)?))
+            }
             Arithmetic::Fastest => compact(true),
             Arithmetic::Montgomery => compact(false),
             Arithmetic::ShiftAdd if [ShiftAdd30::MODULUS, ShiftAdd60::MODULUS].contains(&q) => compact(true),

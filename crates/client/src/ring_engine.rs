@@ -1,12 +1,23 @@
-use keywright_ring::{Backend, Modulus, Ring, Seed, StreamId, backend, expander};
+use core::borrow::Borrow;
+
+use keywright_ring::{Backend, Modulus, Ring, Seed, StreamId, backend};
+use zeroize::Zeroizing;
 
 use crate::ClientError;
-use crate::engine::Engine;
+use crate::engine::{CHUNK, Engine};
 
-/// The arithmetic of `keywright-ring`: on a machine with vector registers, its kernels; a table of a few megabytes.
+/// The arithmetic of `keywright-ring`, modulo the first prime of a ring: on a machine with vector registers, its kernels; a table of a few megabytes, which is the
+/// ring's.
 #[derive(Debug)]
-pub struct RingEngine {
-    ring: Ring,
+pub struct RingEngine<R = Ring> {
+    ring: R,
+}
+
+impl<'r> RingEngine<&'r Ring> {
+    /// The first prime of a ring that exists, with the tables that it has.
+    pub fn of(ring: &'r Ring) -> Self {
+        Self { ring }
+    }
 }
 
 impl RingEngine {
@@ -31,45 +42,50 @@ impl RingEngine {
     }
 }
 
-impl Engine for RingEngine {
+impl<R: Borrow<Ring> + Send + Sync> Engine for RingEngine<R> {
     type Word = u64;
 
     fn log_n(&self) -> u32 {
-        self.ring.log_n()
+        self.ring.borrow().log_n()
     }
 
     fn modulus(&self) -> &Modulus {
-        self.ring.modulus(0)
+        self.ring.borrow().modulus(0)
     }
 
     fn forward(&self, limb: &mut [u64]) {
-        self.ring.forward_limb(0, limb);
+        self.ring.borrow().forward_limb(0, limb);
     }
 
     fn inverse(&self, limb: &mut [u64]) {
-        self.ring.inverse_limb(0, limb);
+        self.ring.borrow().inverse_limb(0, limb);
     }
 
     fn mul_add(&self, acc: &mut [u64], a: &[u64], b: &[u64]) {
-        self.ring.backend().mul_add_assign(self.modulus(), acc, a, b);
+        self.ring.borrow().backend().mul_add_assign(self.modulus(), acc, a, b);
     }
 
     fn mul_sub(&self, acc: &mut [u64], a: &[u64], b: &[u64]) {
-        let (backend, modulus) = (self.ring.backend(), self.modulus());
+        let (backend, modulus) = (self.ring.borrow().backend(), self.modulus());
         backend.neg_assign(modulus, acc);
         backend.mul_add_assign(modulus, acc, a, b);
         backend.neg_assign(modulus, acc);
     }
 
     fn lift(&self, values: &[i64], out: &mut [u64]) {
-        self.ring.lift_small(0, values, out);
+        self.ring.borrow().lift_small(0, values, out);
+    }
+
+    fn lift_add(&self, values: &[i64], acc: &mut [u64]) {
+        let mut residues = Zeroizing::new([0; CHUNK]);
+        for (values, acc) in values.chunks(CHUNK).zip(acc.chunks_mut(CHUNK)) {
+            let residues = &mut residues[..acc.len()];
+            self.ring.borrow().lift_small(0, values, residues);
+            self.ring.borrow().backend().add_assign(self.modulus(), acc, residues);
+        }
     }
 
     fn uniform(&self, seed: &Seed, id: StreamId, start: usize, out: &mut [u64]) {
-        if start == 0 {
-            self.ring.backend().expand_uniform(seed, id, self.modulus(), out);
-        } else {
-            expander::fill_uniform(seed, id, self.modulus(), start, out);
-        }
+        self.ring.borrow().backend().expand_part(seed, id, self.modulus(), start, out);
     }
 }

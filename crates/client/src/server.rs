@@ -81,19 +81,33 @@ pub fn client_parameters(
     plan: &BootstrapperPlan,
     fraction_bits: u32,
 ) -> Result<ClientParameters, ServerError> {
-    let rlwe = parameters.rlwe();
     // A double has 53 bits: above 2^53 it is an integer.
-    let scale = plan.coefficients_scale.round();
+    let scale = plan.coefficients_scale.round() as u64;
     let complex = plan.coeffs_to_slots.values == Values::Complex;
-    let deviation = |variance: f64| ((variance + 1.0 / 12.0).sqrt() / scale).to_bits();
+    let layout = Layout::Slots { log_slots: plan.slots_to_coeffs.dft.log_slots(), complex };
+    parameters_at(parameters, scale, fraction_bits, layout)
+}
+
+/// What clients of a server have to know: numbers of at most 1, with `fraction_bits` after the point, at a scale, in the places of a layout.
+///
+/// # Errors
+/// As [`ClientParameters::new`].
+pub fn parameters_at(
+    parameters: &CkksParameters,
+    scale: u64,
+    fraction_bits: u32,
+    layout: Layout,
+) -> Result<ClientParameters, ServerError> {
+    let rlwe = parameters.rlwe();
+    let deviation = |variance: f64| ((variance + 1.0 / 12.0).sqrt() / scale as f64).to_bits();
     Ok(ClientParameters::new(ClientLiteral {
         log_n: rlwe.log_n(),
         modulus: rlwe.modulus(0).value(),
         secret: rlwe.secret(),
-        scale: scale as u64,
+        scale,
         fraction_bits,
         max: 1i64.checked_shl(fraction_bits).unwrap_or(0),
-        layout: Layout::Slots { log_slots: plan.slots_to_coeffs.dft.log_slots(), complex },
+        layout,
         identity: identity(rlwe.literal())?,
         entry_identity: identity(&entry_literal(parameters))?,
         estimate: [deviation(noise::fresh_public(rlwe)), deviation(noise::fresh_symmetric()), 1f64.to_bits()],
@@ -115,7 +129,7 @@ pub fn read_upload(
     // A kind that this crate knows and the frame's own reader does not.
     let kind = bytes.get(10..12).map_or(0, |code| u16::from_le_bytes([code[0], code[1]]));
     let (mut ciphertext, variance) = if kind == Kind::CkksCompactCiphertext.code() {
-        let engine = RingEngine::with_backend(rlwe.log_n(), rlwe.modulus(0).value(), rlwe.ring().backend())?;
+        let engine = RingEngine::of(rlwe.ring());
         let width = rlwe.modulus(0).bits();
         let form = CompactForm::read(rlwe.log_n(), width, &client.literal().identity, bytes)?;
         if form.layout != client.layout() {
@@ -216,7 +230,7 @@ pub fn write_answer(
     if log_size.is_nan() || log_size > log_q - 1.0 {
         return Err(ServerError::TooLarge { log_size, log_q });
     }
-    let engine = RingEngine::with_backend(rlwe.log_n(), rlwe.modulus(0).value(), rlwe.ring().backend())?;
+    let engine = RingEngine::of(rlwe.ring());
     // Dropping to level 0 is forgetting the other primes.
     let halves: Vec<Vec<u64>> = ciphertext
         .rlwe

@@ -8,6 +8,8 @@ pub trait Word:
     fn from_u64(value: u64) -> Self;
     /// The same value.
     fn to_u64(self) -> u64;
+    /// The signed value of which [`Self::from_u64`] kept the low bits.
+    fn to_i64(self) -> i64;
 }
 
 mod sealed {
@@ -26,6 +28,11 @@ impl Word for u32 {
     fn to_u64(self) -> u64 {
         self.into()
     }
+
+    #[inline(always)]
+    fn to_i64(self) -> i64 {
+        self.cast_signed().into()
+    }
 }
 
 impl Word for u64 {
@@ -37,5 +44,10 @@ impl Word for u64 {
     #[inline(always)]
     fn to_u64(self) -> u64 {
         self
+    }
+
+    #[inline(always)]
+    fn to_i64(self) -> i64 {
+        self.cast_signed()
     }
 }

@@ -7,7 +7,6 @@ use crate::bfv_parameters::PyBfvParameters;
 use crate::errors::Failure;
 use crate::evaluation_keys::PyEvaluationKeys;
 use crate::key_parameters::KeyParameters;
-use crate::pool::compute;
 
 /// Computes on BFV ciphertexts with the keys it was given. `evaluator(ciphertext)` gives a value with operators.
 ///
@@ -35,8 +34,7 @@ impl PyBfvEvaluator {
         py: Python<'_>,
         work: impl FnOnce(&Evaluator<'_>) -> Result<T, Failure> + Send,
     ) -> Result<T, Failure> {
-        let keys = self.keys.get().snapshot();
-        compute(py, || work(&Evaluator::new(&self.parameters.0, &keys)?))
+        self.keys.get().compute(py, |keys| work(&Evaluator::new(&self.parameters.0, keys)?))
     }
 
     fn unary(

@@ -4,13 +4,16 @@ use std::sync::Arc;
 use keywright_circuits::CircuitError;
 use keywright_circuits::bootstrapping::{
     BOOTSTRAP_PRESETS, BootstrapperLiteral, BootstrapperPlan, Digits, FactorPlan, Iterations, KeyBudget,
-    KeyDesign, KeyLevels, Order, Values, bootstrap_preset,
+    KeyDesign, KeyGroup, KeyLevels, Order, Values, bootstrap_preset,
 };
+use keywright_client::server;
 use keywright_rlwe::{KeySpec, Parameters};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::arithmetic::named;
 use crate::array::log_slots;
+use crate::client_parameters::PyClientParameters;
 use crate::errors::{Failure, Refusal};
 use crate::key_parameters::KeyParameters;
 use crate::key_spec::PyKeySpec;
@@ -364,12 +367,39 @@ impl PyBootstrapperPlan {
         self.plan.required_keys().into_iter().map(|spec| self.key(spec)).collect()
     }
 
-    /// The key switches of one bootstrapping that can be made in more than one way, in the order of the stages: stage, level of the
-    /// ciphertext, the Galois elements that are needed of it, none for a relinearisation, and how often.
+    /// What thin clients of `Bootstrapper.bootstrap_coefficients` have to know: numbers of at most 1, at the scale and in the places from which it takes
+    /// coefficients.
+    ///
+    /// Args:
+    ///     fraction_bits: bits of a number after the point.
+    ///
+    /// Raises:
+    ///     ParameterError: more fraction bits than the scale has.
+    fn client_parameters(&self, fraction_bits: u32) -> Result<PyClientParameters, Failure> {
+        Ok(PyClientParameters(server::client_parameters(&self.parameters.0, &self.plan, fraction_bits)?))
+    }
+
+    /// The key switches of one bootstrapping that can be made in more than one way, in the order of the stages: stage, form ("whole", "baby"
+    /// or "giant", as of `keywright.plan.Group`), level of the ciphertext, the Galois elements that are needed of it, none for a
+    /// relinearisation, and how often.
     #[getter]
-    fn key_groups(&self) -> Vec<(&'static str, usize, Vec<u64>, usize)> {
+    fn key_groups(&self) -> Vec<(&'static str, &'static str, usize, Vec<u64>, usize)> {
         let groups = self.plan.key_groups(self.parameters.0.rlwe().log_n()).into_iter();
-        groups.map(|group| (group.stage.name(), group.level, group.elements, group.count)).collect()
+        let fields = |g: KeyGroup| (g.stage.name(), g.form.name(), g.level, g.elements, g.count);
+        groups.map(fields).collect()
+    }
+
+    /// What one bootstrapping computes beside these key switches, in the order of the stages: stage, level, number of special primes of keys
+    /// that have one way to be used or None, counts as of `keywright.plan.Operation`, and how often.
+    #[getter]
+    fn operations<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> PyResult<Vec<(&'static str, usize, Option<usize>, Bound<'py, PyDict>, usize)>> {
+        let operations = self.plan.operations().into_iter();
+        let fields =
+            operations.map(|o| Ok((o.stage.name(), o.level, o.special, named(py, &o.arithmetic)?, o.count)));
+        fields.collect()
     }
 
     /// The same plan with the diagonals at each of these levels encoded for those special primes, for keys that follow a plan: what

@@ -1,15 +1,18 @@
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use keywright_rlwe::{EvaluationKeys, Hop, KeyRoutes, Route};
-use keywright_wire::{KeyStore, Wire};
+use keywright_rlwe::derive::{DerivationPlan, DerivedKeys};
+use keywright_rlwe::residency::{KeyStore, KeySupply, Supplies};
+use keywright_rlwe::{EvaluationKeys, Hop, KeyRoutes, Route, threads};
+use keywright_wire::{KeySetSupply, Wire};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyIterator, PyList};
 
 use crate::errors::{Failure, file};
 use crate::key_parameters::KeyParameters;
 use crate::key_spec::PyKeySpec;
-use crate::pool::compute;
+use crate::master_keys::PyMasterKeys;
+use crate::pool::{compute, compute_detached};
 use crate::switching_key::PySwitchingKey;
 
 /// The switching keys that a server holds: any number per rotation, at any levels. Iterates over its `KeySpec`s.
@@ -30,6 +33,23 @@ type PyRoute<'py> = (usize, Vec<u64>, Vec<(u64, u64, PyRef<'py, PyKeySpec>)>);
 impl PyEvaluationKeys {
     pub(crate) fn new(parameters: KeyParameters, keys: EvaluationKeys) -> Self {
         Self { parameters, keys: RwLock::new(Arc::new(keys)), store: None }
+    }
+
+    /// Computes with the keys as they are now. Operations with keys of one store are done one at a time: on the threads of the pool one would wait
+    /// for the other.
+    pub(crate) fn compute<T: Send, E: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&EvaluationKeys) -> Result<T, E> + Send,
+    ) -> Result<T, Failure>
+    where
+        Failure: From<E>,
+    {
+        let keys = self.snapshot();
+        py.detach(|| {
+            let _turn = self.store.as_ref().map(|store| store.exclusive());
+            compute_detached(|| work(&keys))
+        })
     }
 
     /// The keys as they are now.
@@ -91,35 +111,55 @@ impl PyEvaluationKeys {
         Ok(Self { store: self.store.clone(), ..Self::new(self.parameters.clone(), keys) })
     }
 
-    /// The keys of a file, of which at most `memory` bytes are in memory at a time. A thread reads those of the coming steps; for want of
-    /// room the key leaves that is needed furthest in the future. Keys of one operation have to fit.
+    /// Keys of which at most `memory` bytes are in memory at a time: those of a file, which are read, and those that are derived from master
+    /// keys, again where they were forgotten. A thread makes those of the coming steps; for want of room the key leaves that is needed
+    /// furthest in the future. An operation whose keys do not fit takes them one after the other. Operations with these keys are done one at
+    /// a time.
     ///
     /// Args:
     ///     path: a file of `save` or `KeyGenerator.save_evaluation_keys`.
-    ///     memory: bytes of keys.
-    ///     steps: the keys that each step of the program uses, in order; it may be run any number of times. Other keys are read as well,
+    ///     memory: bytes of keys, the master keys included.
+    ///     steps: the keys that each step of the program uses, in order; it may be run any number of times. Other keys are made as well,
     ///         when they are used.
+    ///     masters: what the others are derived from, by as many threads as there are for computing.
+    ///     derived: the keys that are derived; that a derived key is seeded is not possible, and not read.
+    ///     max_hops: as of `MasterKeys.derive`.
     ///
     /// Raises:
     ///     FormatError, MixedParametersError: as of `from_bytes`.
+    ///     KeyMemoryError: a key does not fit.
+    ///     DerivationError: as of `MasterKeys.derive`.
     #[staticmethod]
+    #[pyo3(signature = (path, parameters, memory, steps, masters=None, derived=Vec::new(), max_hops=64))]
     fn stream(
         py: Python<'_>,
         path: PathBuf,
         parameters: KeyParameters,
         memory: usize,
         steps: Vec<Vec<PyRef<'_, PyKeySpec>>>,
+        masters: Option<PyRef<'_, PyMasterKeys>>,
+        derived: Vec<PyRef<'_, PyKeySpec>>,
+        max_hops: usize,
     ) -> Result<Self, Failure> {
         let steps: Vec<Vec<_>> =
             steps.iter().map(|step| step.iter().map(|key| key.spec.clone()).collect()).collect();
+        let derived = crate::master_keys::specs(&parameters, &derived)?;
+        let masters = masters.map(|masters| masters.keys.clone());
         let rlwe = parameters.rlwe();
-        let store =
-            compute(py, || KeyStore::open(&path, rlwe, &steps, memory).map(Arc::new).map_err(file(&path)))?;
+        let store = compute(py, || -> Result<_, Failure> {
+            let read = KeySetSupply::open(&path, rlwe).map_err(file(&path))?;
+            let mut supplies: Vec<Box<dyn KeySupply>> = vec![Box::new(read)];
+            if let Some(masters) = masters {
+                let plan = DerivationPlan::new(&masters, &derived, max_hops)?;
+                supplies.push(Box::new(DerivedKeys::new(Arc::new(plan), threads())?));
+            }
+            Ok(Arc::new(KeyStore::new(Supplies::new(supplies), &steps, memory)?))
+        })?;
         let keys = store.keys(rlwe)?;
         Ok(Self { store: Some(store), ..Self::new(parameters.clone(), keys) })
     }
 
-    /// Of keys that are streamed, what was done so far: "loads" of keys, those "ahead" of their use, "bytes" read, "peak_bytes" in
+    /// Of keys that are streamed, what was done so far: "loads" of keys, by reading or deriving, those "ahead" of their use, their "bytes", "peak_bytes" in
     /// memory at once, and "waited_s", how long operations waited for keys. None for keys that are all in memory.
     #[getter]
     fn streaming<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
@@ -155,8 +195,7 @@ impl PyEvaluationKeys {
 
     /// The keys as bytes, to be read by `from_bytes`.
     fn to_bytes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>, Failure> {
-        let keys = self.snapshot();
-        let bytes = compute(py, || keys.to_bytes(self.parameters.rlwe()))?;
+        let bytes = self.compute(py, |keys| keys.to_bytes(self.parameters.rlwe()))?;
         Ok(PyBytes::new(py, &bytes))
     }
 
@@ -173,8 +212,7 @@ impl PyEvaluationKeys {
 
     /// Writes the keys to a file, which appears whole or not at all.
     fn save(&self, py: Python<'_>, path: PathBuf) -> Result<(), Failure> {
-        let keys = self.snapshot();
-        compute(py, || keys.save(&path, self.parameters.rlwe()).map_err(file(&path)))
+        self.compute(py, |keys| keys.save(&path, self.parameters.rlwe()).map_err(file(&path)))
     }
 
     /// Reads the keys of a file; errors as of `from_bytes`.

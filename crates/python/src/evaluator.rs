@@ -11,7 +11,6 @@ use crate::key_parameters::KeyParameters;
 use crate::linear_transform::PyLinearTransform;
 use crate::operand::{self, Operand};
 use crate::parameters::PyParameters;
-use crate::pool::compute;
 
 /// Computes on ciphertexts with the keys it was given. `evaluator(ciphertext)` gives a value with operators.
 ///
@@ -38,8 +37,7 @@ impl PyEvaluator {
         py: Python<'_>,
         work: impl FnOnce(&Evaluator<'_>) -> Result<T, Failure> + Send,
     ) -> Result<T, Failure> {
-        let keys = self.keys.get().snapshot();
-        compute(py, || work(&Evaluator::new(&self.parameters.0, &keys)?))
+        self.keys.get().compute(py, |keys| work(&Evaluator::new(&self.parameters.0, keys)?))
     }
 
     fn run(
@@ -209,10 +207,7 @@ impl PyEvaluator {
         a: &PyCiphertext,
         steps: Vec<i64>,
     ) -> Result<Vec<PyCiphertext>, Failure> {
-        let keys = self.keys.get().snapshot();
-        let rotated = compute(py, || -> Result<_, Failure> {
-            Ok(Evaluator::new(&self.parameters.0, &keys)?.rotate_hoisted(&a.0, &steps)?)
-        })?;
+        let rotated = self.with(py, |evaluator| Ok(evaluator.rotate_hoisted(&a.0, &steps)?))?;
         Ok(rotated.into_iter().map(PyCiphertext).collect())
     }
 

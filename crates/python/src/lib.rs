@@ -4,6 +4,7 @@
 //! while anything is computed, which runs on the pool of [`pool`].
 #![forbid(unsafe_code)]
 
+mod arithmetic;
 mod array;
 mod bench;
 mod bfv_ciphertext;
@@ -17,6 +18,9 @@ mod bootstrapper;
 mod bootstrapper_plan;
 mod chem;
 mod ciphertext;
+mod client;
+mod client_keys;
+mod client_parameters;
 mod decryptor;
 mod encryption_pool;
 mod encryptor;
@@ -45,6 +49,8 @@ mod threshold;
 #[pyo3::pymodule(gil_used = false)]
 mod _core {
     #[pymodule_export]
+    use crate::arithmetic::{kernel_counts, polynomial_arithmetic};
+    #[pymodule_export]
     use crate::bench::{bench, bench_bootstrap, bench_presets, bench_sets, bench_works};
     #[pymodule_export]
     use crate::bfv_ciphertext::PyBfvCiphertext;
@@ -67,6 +73,12 @@ mod _core {
     #[pymodule_export]
     use crate::ciphertext::PyCiphertext;
     #[pymodule_export]
+    use crate::client::{PyClient, PyClientEncryptor};
+    #[pymodule_export]
+    use crate::client_keys::PyClientKeyStream;
+    #[pymodule_export]
+    use crate::client_parameters::PyClientParameters;
+    #[pymodule_export]
     use crate::decryptor::PyDecryptor;
     #[pymodule_export]
     use crate::encryption_pool::PyEncryptionPool;
@@ -87,7 +99,7 @@ mod _core {
     #[pymodule_export]
     use crate::linear_transform::PyLinearTransform;
     #[pymodule_export]
-    use crate::master_keys::{PyDerivation, PyMasterKeys, derivation_tree, maximum_log_qp};
+    use crate::master_keys::{PyDerivation, PyMasterKeys, derivation_tree, master_key_bytes, maximum_log_qp};
     #[pymodule_export]
     use crate::parameters::{PyParameters, presets};
     #[pymodule_export]

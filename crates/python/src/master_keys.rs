@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use keywright_ring::rotation_element;
 use keywright_rlwe::derive::{DerivationTree, MAX_HOPS, MasterKeys, MasterParameters};
-use keywright_rlwe::{EvaluationKeys, KeySpec, StoredKey};
+use keywright_rlwe::{EvaluationKeys, KeyElement, KeySpec, RlweError, StoredKey};
 use keywright_wire::Wire;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -22,11 +22,14 @@ use crate::switching_key::PySwitchingKey;
 /// a secret.
 #[pyclass(name = "MasterKeys", module = "keywright", frozen)]
 pub(crate) struct PyMasterKeys {
-    parameters: KeyParameters,
-    keys: Arc<MasterKeys>,
+    pub(crate) parameters: KeyParameters,
+    pub(crate) keys: Arc<MasterKeys>,
 }
 
-fn specs(parameters: &KeyParameters, specs: &[PyRef<'_, PyKeySpec>]) -> Result<Vec<KeySpec>, Failure> {
+pub(crate) fn specs(
+    parameters: &KeyParameters,
+    specs: &[PyRef<'_, PyKeySpec>],
+) -> Result<Vec<KeySpec>, Failure> {
     specs
         .iter()
         .map(|spec| {
@@ -34,6 +37,19 @@ fn specs(parameters: &KeyParameters, specs: &[PyRef<'_, PyKeySpec>]) -> Result<V
             Ok(spec.spec.clone())
         })
         .collect()
+}
+
+/// The master key of an element: with so many special primes, or of the fewest bytes.
+fn spec(
+    chain: &MasterParameters,
+    element: u64,
+    level: usize,
+    special: Option<usize>,
+) -> Result<KeySpec, RlweError> {
+    match special {
+        Some(special) => chain.spec_of(element, level, special, true),
+        None => chain.spec(element, level, true),
+    }
 }
 
 #[pymethods]
@@ -46,6 +62,9 @@ impl PyMasterKeys {
     ///     extra_bits: widths of the extra primes, which are not above 61 bits. More of them make fewer and smaller rows.
     ///     level: highest level of the keys that will be derived; the parameters' highest by default.
     ///     conjugation: whether to make a master key of the conjugation as well.
+    ///     galois_elements: further automorphisms with a master key.
+    ///     special: number of primes that a master key divides by: the extra ones, then ciphertext primes above the level. By default what makes the
+    ///         fewest bytes.
     ///     entropy: 32 bytes that decide the keys, for tests only. The operating system's randomness by default.
     ///     progress: called after each key with the number of keys made and their total; may raise to stop.
     ///
@@ -53,7 +72,7 @@ impl PyMasterKeys {
     ///     SecurityError: the modulus of a master key is above the bound.
     ///     ParameterError: there are no such primes, or they are too narrow for a digit of one prime.
     #[staticmethod]
-    #[pyo3(signature = (secret, rotations, extra_bits, level=None, conjugation=false, entropy=None, progress=None))]
+    #[pyo3(signature = (secret, rotations, extra_bits, level=None, conjugation=false, galois_elements=Vec::new(), special=None, entropy=None, progress=None))]
     fn generate(
         py: Python<'_>,
         secret: &PySecretKey,
@@ -61,6 +80,8 @@ impl PyMasterKeys {
         extra_bits: Vec<u32>,
         level: Option<usize>,
         conjugation: bool,
+        galois_elements: Vec<u64>,
+        special: Option<usize>,
         entropy: Option<[u8; 32]>,
         progress: Option<&Bound<'_, PyAny>>,
     ) -> Result<Self, Failure> {
@@ -68,6 +89,7 @@ impl PyMasterKeys {
         let mut elements: Vec<u64> =
             rotations.iter().map(|&steps| rotation_element(rlwe.log_n(), steps)).collect();
         elements.extend(conjugation.then_some((2 << rlwe.log_n()) - 1));
+        elements.extend(galois_elements);
         elements.sort_unstable();
         elements.dedup();
         let level = level.unwrap_or(rlwe.max_level());
@@ -75,7 +97,7 @@ impl PyMasterKeys {
         let mut rng = rng(entropy)?;
         let mut keys = MasterKeys::new(&chain);
         for (made, &element) in (1..).zip(&elements) {
-            let spec = [chain.spec(element, level, true)?];
+            let spec = [spec(&chain, element, level, special)?];
             let rng = rng.split();
             compute(py, || keys.generate_specs(&secret.key, rng, &spec))?;
             py.check_signals()?;
@@ -96,6 +118,18 @@ impl PyMasterKeys {
     #[getter]
     fn extra(&self) -> Vec<u64> {
         self.keys.parameters().extra().to_vec()
+    }
+
+    /// The keys as they are described over their chain, by element: Galois element, level, most primes of a digit, and number of primes divided by.
+    #[getter]
+    fn shapes(&self) -> Vec<(u64, usize, usize, usize)> {
+        let shape = |key: &StoredKey| match key.spec() {
+            KeySpec { element: KeyElement::Galois(g), level, alpha, special, .. } => {
+                Some((*g, *level, *alpha, special.len()))
+            }
+            _ => None,
+        };
+        self.keys.keys().iter().filter_map(shape).collect()
     }
 
     /// Galois elements of the master keys.
@@ -164,7 +198,7 @@ impl PyMasterKeys {
     ) -> Result<PyDerivation, Failure> {
         let wanted = self::specs(&self.parameters, &specs)?;
         let derivation = compute(py, || self.keys.derive(&wanted, max_hops))?;
-        let trees = derivation.trees().map(|(_, tree)| tree);
+        let trees = derivation.plan().trees().map(|(_, tree)| tree);
         let (derived, decomposed, depth) = trees.fold((0, 0, 0), |(derived, decomposed, depth), tree| {
             (derived + tree.hops().len(), decomposed + tree.parents(), depth.max(tree.depth()))
         });
@@ -293,6 +327,27 @@ pub(crate) fn derivation_tree(
     }
     let tree = py.detach(|| DerivationTree::new(log_n, &masters, &targets, max_hops))?;
     Ok(tree.hops().map(|hop| (hop.element, hop.parent, hop.master, hop.depth)).collect())
+}
+
+/// Bytes of one master key, its uniform halves as a seed: of what `MasterKeys.generate` makes with the same arguments.
+///
+/// Raises:
+///     SecurityError, ParameterError, LevelError: as of `MasterKeys.generate`.
+#[pyfunction]
+#[pyo3(signature = (parameters, extra_bits, level=None, special=None))]
+pub(crate) fn master_key_bytes(
+    py: Python<'_>,
+    parameters: KeyParameters,
+    extra_bits: Vec<u32>,
+    level: Option<usize>,
+    special: Option<usize>,
+) -> Result<usize, Failure> {
+    let rlwe = parameters.rlwe();
+    compute(py, || {
+        let chain = MasterParameters::from_bits(rlwe, &extra_bits)?;
+        // Whatever the element.
+        spec(&chain, 5, level.unwrap_or(rlwe.max_level()), special)?.bytes(chain.chain())
+    })
 }
 
 /// Most bits of the modulus of a key that 128 bits of security allow.

@@ -3,7 +3,7 @@
 
 use std::process::Command;
 
-use keywright_ring::{RingError, backend};
+use keywright_ring::{Ring, RingError, backend, ntt_primes};
 
 /// Prints what a process with this environment computes with. Only run by the tests below.
 #[test]
@@ -48,4 +48,35 @@ fn an_unknown_name_is_refused_with_the_list() {
     let expected = RingError::BackendUnavailable("neon".into(), names.join(", "));
     assert_eq!(backend::by_name("neon").unwrap_err(), expected);
     assert_eq!(choice(Some("neon")), format!("refused: {expected}"));
+}
+
+#[test]
+fn the_counting_one_counts_what_the_fastest_computes() {
+    let (fastest, counted) = (backend::available().pop().unwrap(), backend::by_name("counted").unwrap());
+    assert_eq!(counted.kind(), fastest.kind());
+    assert!(backend::available().iter().all(|other| !std::ptr::addr_eq(*other, counted)));
+    let primes: Vec<u64> = [50, 55].iter().flat_map(|&bits| ntt_primes(10, bits, 1, &[]).unwrap()).collect();
+    let rings = [fastest, counted].map(|b| Ring::new(10, &primes, b).unwrap());
+    let input: Vec<u64> = (0..1024).collect();
+    let before = backend::counts();
+    let results = rings.each_ref().map(|ring| {
+        [0, 1].map(|i| {
+            let (mut limb, mut product) = (input.clone(), vec![0; 1024]);
+            ring.forward_limb(i, &mut limb);
+            ring.backend().mul(ring.modulus(i), &limb, &limb, &mut product);
+            (0..=i).for_each(|_| ring.backend().add_assign(ring.modulus(i), &mut product, &limb));
+            ring.inverse_limb(i, &mut product);
+            product
+        })
+    });
+    assert_eq!(results[0], results[1]);
+    let done = |name| {
+        let read = |counts: &[(&str, [u64; 2])]| counts.iter().find(|(known, _)| *known == name).unwrap().1;
+        let (before, after) = (read(&before), read(&backend::counts()));
+        [0, 1].map(|width| after[width] - before[width])
+    };
+    assert_eq!(done("transforms"), [2048, 2048]);
+    assert_eq!(done("products"), [1024, 1024]);
+    assert_eq!(done("visits"), [1024, 2048]);
+    assert_eq!(done("conversions"), [0, 0]);
 }

@@ -151,16 +151,24 @@ pub enum RlweError {
         /// Why.
         reason: String,
     },
-    /// The keys of one operation take more memory than all keys may.
+    /// A key does not fit into the memory that there is for keys.
     #[error(
-        "keys that are in use at once take {needed} bytes, the budget is {budget}; allow at least {needed} bytes of keys in memory"
+        "the key for {element} at level {level} takes the keys that are in memory at once to {needed} bytes, the budget is {budget}; allow at \
+         least {needed} bytes of keys in memory"
     )]
     KeyMemory {
+        /// Element of the key.
+        element: KeyElement,
+        /// Its level.
+        level: usize,
         /// Bytes needed at once.
         needed: usize,
         /// Bytes allowed.
         budget: usize,
     },
+    /// The system did not start a thread.
+    #[error("no thread can be started: {0}")]
+    Thread(String),
     /// A key from another secret was asked for without that secret.
     #[error("a key from secret {0} needs that secret; make it with switching_key_from")]
     SourceSecret(u64),

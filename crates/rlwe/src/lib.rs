@@ -2,7 +2,8 @@
 //!
 //! Nothing here knows a scheme: schemes use it through RLWE ciphertexts. The maths of key switching is written in
 //! [`plan`]; keys are described by [`KeySpec`] and found by [`EvaluationKeys::best`] or, for automorphisms made of several, by
-//! [`EvaluationKeys::serve`]. They are in memory, or a [`KeySource`] brings them when they are used.
+//! [`EvaluationKeys::serve`]. They are in memory, or a [`KeySource`] brings them when they are used:
+//! a [`residency::KeyStore`] within a given number of bytes.
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -27,6 +28,8 @@ mod public_key;
 mod raise;
 #[cfg(feature = "std")]
 mod randomness;
+#[cfg(feature = "std")]
+pub mod residency;
 mod route;
 mod secret;
 mod security;
@@ -54,6 +57,6 @@ pub use randomness::system_rng;
 pub use route::{Hop, KeyRoutes, Route};
 pub use secret::{SecretDistribution, SecretKey};
 pub use security::{maximum_log_qp, require_secure};
-pub use stored_key::{KeyLayout, KeySource, StoredKey};
+pub use stored_key::{KeyLayout, KeySource, LoadedKey, StoredKey};
 pub use switch::{Decomposed, Finish, RaisedDigits};
 pub use switching_key::{SwitchingKey, UniformPart, stream_id};

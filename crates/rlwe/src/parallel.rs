@@ -13,6 +13,15 @@ pub fn threads() -> usize {
     1
 }
 
+/// Whether this thread is one of a pool: it may take up other work where it waits for a loop.
+#[cfg(feature = "std")]
+pub(crate) fn in_pool() -> bool {
+    #[cfg(feature = "parallel")]
+    return rayon::current_thread_index().is_some();
+    #[cfg(not(feature = "parallel"))]
+    false
+}
+
 /// Calls `f(i, item)` for every item.
 pub fn for_each_item<T: Send>(items: Vec<T>, f: impl Fn(usize, T) + Sync + Send) {
     #[cfg(feature = "parallel")]

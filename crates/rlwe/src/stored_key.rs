@@ -1,7 +1,8 @@
+use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
-use core::ops::Range;
+use core::ops::{Deref, Range};
 
 use keywright_ring::sampling::SIGMA;
 
@@ -40,11 +41,40 @@ impl KeyLayout {
 
 /// Where keys are that are not in memory all the time.
 pub trait KeySource: Send + Sync {
-    /// The key at a place of the source, in memory for as long as the result is kept.
+    /// The keys at some places of the source, in memory for as long as the results are kept: those of a prefix of `places` that is not empty,
+    /// as many as can be had together. May wait for the first of them, and only for that.
     ///
     /// # Errors
     /// [`RlweError::KeySource`] or [`RlweError::KeyMemory`], why it cannot be had.
-    fn load(&self, place: usize) -> Result<Arc<SwitchingKey>, RlweError>;
+    fn load(&self, places: &[usize]) -> Result<Vec<LoadedKey>, RlweError>;
+}
+
+/// A key in memory; one of a source may leave it when this is dropped.
+pub struct LoadedKey {
+    key: Arc<SwitchingKey>,
+    /// What the source is told by dropping it.
+    _lease: Option<Box<dyn Send + Sync>>,
+}
+
+impl LoadedKey {
+    /// A key of a source, which may drop it when `lease` is dropped.
+    pub fn leased(key: Arc<SwitchingKey>, lease: impl Send + Sync + 'static) -> Self {
+        Self { key, _lease: Some(Box::new(lease)) }
+    }
+}
+
+impl Deref for LoadedKey {
+    type Target = SwitchingKey;
+
+    fn deref(&self) -> &SwitchingKey {
+        &self.key
+    }
+}
+
+impl fmt::Debug for LoadedKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.key.fmt(f)
+    }
 }
 
 /// A key of a set, in memory or in a source.
@@ -62,17 +92,8 @@ enum Residues {
 
 impl StoredKey {
     /// The key at a place of a source.
-    ///
-    /// # Errors
-    /// What [`KeySpec::validate`] says of the spec.
-    pub fn in_source(
-        parameters: &Parameters,
-        spec: KeySpec,
-        source: Arc<dyn KeySource>,
-        place: usize,
-    ) -> Result<Self, RlweError> {
-        let layout = Arc::new(KeyLayout::new(parameters, spec)?);
-        Ok(Self { layout, residues: Residues::Source(source, place) })
+    pub fn in_source(layout: Arc<KeyLayout>, source: Arc<dyn KeySource>, place: usize) -> Self {
+        Self { layout, residues: Residues::Source(source, place) }
     }
 
     /// What the key is.
@@ -85,15 +106,36 @@ impl StoredKey {
         &self.layout.digits
     }
 
-    /// The key itself. One of a source is read where it is not in memory, and may be dropped from there when the result is.
+    /// The key itself. One of a source is read or made where it is not in memory, and may be dropped from there when the result is.
     ///
     /// # Errors
     /// Those of [`KeySource::load`].
-    pub fn load(&self) -> Result<Arc<SwitchingKey>, RlweError> {
+    pub fn load(&self) -> Result<LoadedKey, RlweError> {
         match &self.residues {
-            Residues::Memory(key) => Ok(key.clone()),
-            Residues::Source(source, place) => source.load(*place),
+            Residues::Memory(key) => Ok(LoadedKey { key: key.clone(), _lease: None }),
+            Residues::Source(source, place) => Ok(source.load(&[*place])?.remove(0)),
         }
+    }
+
+    /// The keys of a prefix of `keys`, which is empty only if that is: as many as can be in memory together. Who needs all of them uses these,
+    /// drops them and asks for the others, so that no more memory is needed than one key takes, and nobody holds keys while waiting for more.
+    ///
+    /// # Errors
+    /// Those of [`KeySource::load`].
+    pub fn load_some<'k>(keys: impl IntoIterator<Item = &'k Self>) -> Result<Vec<LoadedKey>, RlweError> {
+        let mut keys = keys.into_iter().peekable();
+        let mut out = Vec::new();
+        while let Some(key) = keys.next_if(|key| key.in_memory().is_some()) {
+            out.push(key.load()?);
+        }
+        let Some(Residues::Source(source, _)) = keys.peek().map(|key| &key.residues) else { return Ok(out) };
+        let place = |key: &Self| match &key.residues {
+            Residues::Source(other, place) if Arc::ptr_eq(other, source) => Some(*place),
+            _ => None,
+        };
+        let places: Vec<usize> = keys.map_while(place).collect();
+        out.extend(source.load(&places)?);
+        Ok(out)
     }
 
     /// Bytes of its residues and seed in memory.

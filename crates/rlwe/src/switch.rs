@@ -13,7 +13,7 @@ use keywright_ring::backend::Quotient;
 use keywright_ring::{Automorphism, Buffer, Domain, Evaluation, Poly, Rows};
 
 use crate::parallel::{for_each_item, groups};
-use crate::{Parameters, RlweCiphertext, RlweError, SwitchPlan, SwitchingKey};
+use crate::{KeyUse, Parameters, RlweCiphertext, RlweError, StoredKey, SwitchPlan, SwitchingKey};
 
 /// A polynomial cut into digits, ready to be raised to any target: what hoisted switches share.
 pub struct Decomposed<'c> {
@@ -265,7 +265,29 @@ impl<'c> Decomposed<'c> {
             .collect()
     }
 
-    /// The same into given limbs: `outs[i][2 k]` and `[2 k + 1]` are the halves of result `k` modulo kept prime `i`.
+    /// [`Self::switch`] with keys of a set, as many at a time as can be in memory together: the digits are raised once for those of a time.
+    ///
+    /// # Errors
+    /// As [`Self::rows_of`]; those of [`crate::KeySource::load`].
+    pub fn switch_stored(
+        &self,
+        uses: &[&KeyUse],
+        finish: &[Finish<'_>],
+    ) -> Result<Vec<RlweCiphertext>, RlweError> {
+        let mut out = Vec::with_capacity(uses.len());
+        while out.len() < uses.len() {
+            let left = &uses[out.len()..];
+            let loaded = StoredKey::load_some(left.iter().map(|found| &found.key))?;
+            let keys =
+                left.iter().zip(&loaded).map(|(found, key)| Ok((&**key, self.rows_of(key, found.coalesce)?)));
+            let keys = keys.collect::<Result<Vec<_>, RlweError>>()?;
+            let finish = &finish[out.len()..out.len() + keys.len()];
+            out.extend(self.switch(&keys, finish));
+        }
+        Ok(out)
+    }
+
+    /// [`Self::switch`] into given limbs: `outs[i][2 k]` and `[2 k + 1]` are the halves of result `k` modulo kept prime `i`.
     pub(crate) fn switch_into(
         &self,
         keys: &[(&SwitchingKey, Vec<usize>)],

@@ -17,9 +17,9 @@ use cortex_m_rt::entry;
 use cortex_m_semihosting::{debug, hprintln};
 use keywright_client::reduction::{Montgomery, Reduction, ShiftAdd30};
 use keywright_client::{
-    ClientError, ClientLiteral, ClientParameters, Compact, Half, Layout, Numbers, PublicKey, SinkError, encrypt,
-    encrypt_compact, encrypt_symmetric, encrypt_symmetric_compact, expand_secret, make_public_key, sample_secret,
-    secret_bytes, secret_rng, write_public_key, write_secret,
+    ClientError, ClientLiteral, ClientParameters, Compact, Form, Half, Layout, Numbers, PublicKey, SinkError, encrypt,
+    encrypt_symmetric, expand_secret, make_public_key, sample_secret, secret_bytes, secret_rng, write_public_key,
+    write_secret,
 };
 use keywright_rlwe::SecretDistribution;
 
@@ -181,21 +181,24 @@ fn line<R: Reduction<Word = u32>>(name: &str, line: &Line, memory: &mut Memory) 
         let made = *seed.insert(make_public_key(&engine, mask, &mut rng, public)?);
         write_public_key(&parameters, &made, public, &mut sink)
     })?;
-    report("encrypt, secret", &mut || {
-        encrypt_symmetric(&engine, &parameters, mask, &numbers, &mut rng, limb, &mut sink)
-    })?;
-    report("encrypt, secret, compact", &mut || {
-        encrypt_symmetric_compact(&engine, &parameters, mask, &numbers, 2, &mut rng, limb, &mut sink)
-    })?;
+    for (what, form) in
+        [("encrypt, secret", Form::Evaluations), ("encrypt, secret, compact", Form::Compact([2, 0]))]
+    {
+        report(what, &mut || {
+            encrypt_symmetric(&engine, &parameters, mask, &numbers, form, &mut rng, limb, &mut sink)
+        })?;
+    }
     let Some(seed) = seed else { panic!("the second step made it") };
     let key = PublicKey { b: Half::Residues(&*public), a: Half::Seeded(seed) };
     let mut rng = secret_rng(&mut entropy(2))?;
-    report("encrypt, public", &mut || {
-        encrypt(&engine, &parameters, &key, &numbers, &mut rng, mask, limb, &mut sink)
-    })?;
-    report("encrypt, public, compact", &mut || {
-        encrypt_compact(&engine, &parameters, &key, &numbers, [4, 1], &mut rng, mask, limb, &mut sink)
-    })
+    for (what, form) in
+        [("encrypt, public", Form::Evaluations), ("encrypt, public, compact", Form::Compact([4, 1]))]
+    {
+        report(what, &mut || {
+            encrypt(&engine, &parameters, &key, &numbers, form, &mut rng, mask, limb, &mut sink)
+        })?;
+    }
+    Ok(())
 }
 
 #[entry]

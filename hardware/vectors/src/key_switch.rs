@@ -1,4 +1,4 @@
-//! The key switch: the relinearisation of a CKKS product, with q_0 and the special prime of 60 bits and three primes of 51.
+//! The key switch: the relinearisation of a CKKS product, with q_0 and the special primes of 60 bits and the others of 51.
 
 use std::path::Path;
 
@@ -10,35 +10,42 @@ use keywright_rlwe::{
 };
 use zeroize::Zeroizing;
 
-use crate::Outcome;
 use crate::files::{read_words, write_words};
+use crate::{Outcome, say};
 
-/// The primes of the hardware's key switch at L = 3: `2^60 - c` and `2^51 - c`, with sparse `c`.
-const Q: [u64; 4] = [
+/// The primes of the hardware's key switch: `2^60 - c` and `2^51 - c`, with sparse `c`.
+const Q: [u64; 7] = [
     (1 << 60) - (1 << 18) + 1,
     (1 << 51) - (1 << 17) + 1,
     (1 << 51) - (1 << 23) - (1 << 17) + 1,
     (1 << 51) - (1 << 23) + (1 << 20) + 1,
+    (1 << 51) - (1 << 24) + (1 << 19) + 1,
+    (1 << 51) - (1 << 26) + (1 << 17) + 1,
+    (1 << 51) - (1 << 27) - (1 << 19) + 1,
 ];
-const SPECIAL: u64 = (1 << 60) - (1 << 23) + (1 << 18) + 1;
-const LEVEL: usize = Q.len() - 1;
+const SPECIAL: [u64; 2] = [(1 << 60) - (1 << 23) + (1 << 18) + 1, (1 << 60) - (1 << 24) - (1 << 17) + 1];
 const LOG_SCALE: f64 = 51.0;
 
 fn rng(which: u8) -> SecretRng {
     SecretRng::from_entropy(&Zeroizing::new([which; 32]))
 }
 
-fn say<E: std::fmt::Display>(error: E) -> String {
-    error.to_string()
+/// What is switched: ciphertexts at `level`, in digits of `alpha` primes, with as many special primes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Shape {
+    pub(crate) log_n: u32,
+    pub(crate) level: usize,
+    pub(crate) alpha: usize,
 }
 
-fn parameters(log_n: u32) -> Result<CkksParameters, String> {
+fn parameters(shape: Shape) -> Result<CkksParameters, String> {
+    let Shape { log_n, level, alpha } = shape;
     let rlwe = ParametersLiteral {
         log_n,
-        q: Q.to_vec(),
-        p: vec![SPECIAL],
+        q: Q.get(..=level).ok_or_else(|| format!("level {level}: at most {}", Q.len() - 1))?.to_vec(),
+        p: SPECIAL.get(..alpha).ok_or_else(|| format!("alpha {alpha}: at most {}", SPECIAL.len()))?.to_vec(),
         secret: SecretDistribution::Ternary,
-        // 273 bits are above the bound at 2^12, which is simulated because it is short.
+        // 111 bits and more are above the bound at 2^12, which is simulated because it is short.
         security: if log_n < 14 { Security::InsecureForExperiments } else { Security::Classical128 },
     };
     CkksParameters::new(CkksLiteral { rlwe, log_scale: LOG_SCALE }).map_err(say)
@@ -59,20 +66,22 @@ struct Case {
 }
 
 impl Case {
-    fn new(log_n: u32) -> Result<Self, String> {
-        let parameters = parameters(log_n)?;
+    fn new(shape: Shape) -> Result<Self, String> {
+        let Shape { log_n, level, alpha } = shape;
+        let parameters = parameters(shape)?;
         let rlwe = parameters.rlwe();
         let secret = SecretKey::sample(rlwe, &mut rng(1)).map_err(say)?;
         let mut generator = KeyGenerator::new(&secret, rng(2));
-        let spec = KeySpec::new(rlwe, KeyElement::Relinearization, LEVEL, 1, false);
+        let special = rlwe.special_primes().collect();
+        let spec = KeySpec { element: KeyElement::Relinearization, level, alpha, special, seeded: false };
         let mut keys = EvaluationKeys::new(rlwe);
         keys.insert(generator.switching_key(&spec).map_err(say)?).map_err(say)?;
         let public = generator.public_key();
         let mut encryptor = Encryptor::new(&parameters, &public, rng(3)).map_err(say)?;
         let packing = Packing::Slots { log_slots: log_n - 1 };
         let [x, y] = factors(rlwe.n());
-        let x = encryptor.encrypt_real(&x, packing, LEVEL).map_err(say)?;
-        let y = encryptor.encrypt_real(&y, packing, LEVEL).map_err(say)?;
+        let x = encryptor.encrypt_real(&x, packing, level).map_err(say)?;
+        let y = encryptor.encrypt_real(&y, packing, level).map_err(say)?;
         let product = Evaluator::new(&parameters, &keys).map_err(say)?.multiply_lazy(&x, &y).map_err(say)?;
         Ok(Self { parameters: parameters.clone(), secret, keys, product })
     }
@@ -83,9 +92,9 @@ impl Case {
 }
 
 /// `input_I` (the product's third part modulo q_I), `addend_K_J` (its first two), `key_K_I_J` (half K of digit I modulo prime J,
-/// the special one last) and `result_K_J`: the relinearised product.
-pub(crate) fn write(log_n: u32, folder: &Path) -> Outcome {
-    let case = Case::new(log_n)?;
+/// the special ones last) and `result_K_J`: the relinearised product.
+pub(crate) fn write(shape: Shape, folder: &Path) -> Outcome {
+    let case = Case::new(shape)?;
     let result = case.relinearised()?;
     for (i, limb) in case.product.rlwe.polys[2].limbs().enumerate() {
         write_words(folder, &format!("input_{i}"), limb)?;
@@ -112,8 +121,8 @@ pub(crate) fn write(log_n: u32, folder: &Path) -> Outcome {
 
 /// `hardware_K_J`, what the simulated core made of these, decrypts to the products of the factors, within the bound that
 /// the engine derives for a relinearised product.
-pub(crate) fn check(log_n: u32, folder: &Path) -> Outcome {
-    let case = Case::new(log_n)?;
+pub(crate) fn check(shape: Shape, folder: &Path) -> Outcome {
+    let case = Case::new(shape)?;
     let mut ciphertext = case.relinearised()?;
     let n = case.parameters.rlwe().n();
     for (k, poly) in ciphertext.rlwe.polys.iter_mut().enumerate() {

@@ -1,8 +1,8 @@
 //! Writes what the hardware's tests compare with, and reads back what the simulated hardware computed.
 //!
 //! ```text
-//! keywright-hardware-vectors write client|key-switch LOG_N FOLDER
-//! keywright-hardware-vectors check client|key-switch LOG_N FOLDER
+//! keywright-hardware-vectors write|check client|bootstrap LOG_N FOLDER
+//! keywright-hardware-vectors write|check key-switch LOG_N LEVEL ALPHA FOLDER
 //! ```
 //!
 //! `write` leaves one file per polynomial, `NAME.words`: its words, 64 bits each, least significant byte first. `check`
@@ -11,6 +11,9 @@
 use std::path::Path;
 use std::process::ExitCode;
 
+use key_switch::Shape;
+
+mod bootstrap;
 mod client;
 mod files;
 mod key_switch;
@@ -18,22 +21,35 @@ mod key_switch;
 /// What went wrong, in words for the person who runs the tests.
 type Outcome = Result<(), String>;
 
-fn run(arguments: &[String]) -> Outcome {
-    let usage = || "usage: keywright-hardware-vectors write|check client|key-switch LOG_N FOLDER".to_owned();
-    let [action, kind, log_n, folder] = arguments else { return Err(usage()) };
-    let log_n: u32 = log_n.parse().map_err(|_| format!("{log_n} is not log2(N)"))?;
-    let folder = Path::new(folder);
-    match (action.as_str(), kind.as_str()) {
-        ("write", "client") => client::write(log_n, folder),
-        ("check", "client") => client::check(log_n, folder),
-        ("write", "key-switch") => key_switch::write(log_n, folder),
-        ("check", "key-switch") => key_switch::check(log_n, folder),
-        _ => Err(usage()),
+fn say<E: std::fmt::Display>(error: E) -> String {
+    error.to_string()
+}
+
+const USAGE: &str = "usage: keywright-hardware-vectors write|check client|bootstrap LOG_N FOLDER, \
+     or write|check key-switch LOG_N LEVEL ALPHA FOLDER";
+
+fn number<T: std::str::FromStr>(argument: &str) -> Result<T, String> {
+    argument.parse().map_err(|_| format!("{argument} is not a number; {USAGE}"))
+}
+
+fn run(arguments: &[&str]) -> Outcome {
+    match arguments {
+        ["write", "client", log_n, folder] => client::write(number(log_n)?, Path::new(folder)),
+        ["check", "client", log_n, folder] => client::check(number(log_n)?, Path::new(folder)),
+        ["write", "bootstrap", log_n, folder] => bootstrap::write(number(log_n)?, Path::new(folder)),
+        ["check", "bootstrap", log_n, folder] => bootstrap::check(number(log_n)?, Path::new(folder)),
+        [action @ ("write" | "check"), "key-switch", log_n, level, alpha, folder] => {
+            let shape = Shape { log_n: number(log_n)?, level: number(level)?, alpha: number(alpha)? };
+            let act = if *action == "write" { key_switch::write } else { key_switch::check };
+            act(shape, Path::new(folder))
+        }
+        _ => Err(USAGE.to_owned()),
     }
 }
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match run(&arguments) {
         Ok(()) => ExitCode::SUCCESS,
         Err(sentence) => {

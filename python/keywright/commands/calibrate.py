@@ -1,4 +1,5 @@
-"""Measure key switches on this machine, and keep what the planner needs to predict their times.
+"""Measure key switches, and what programs compute beside them, on this machine, and keep what the planner
+needs to predict their times.
 
 One thread. The file is this machine's: its processor, instruction set and release are in it, and `keywright
 plan` refuses that of another one.
@@ -22,11 +23,15 @@ from keywright.plan.calibration import (
 )
 from keywright.plan.measuring import CHAINS, cases, measure
 
-from .common import new_file
+from .calibrate_check import BOOTSTRAPS, Checked, check_bootstrap, check_network
+from .common import CommandError, new_file
 
 WORDS = {
     "switch": "a key switch alone",
     "hoisted": "one of four hoisted ones",
+    "transform": "a linear transform",
+    "product": "a product of ciphertexts",
+    "operation": "a rescaling, sum or encoding",
     "key": "making a key",
     "load": "reading a key",
 }
@@ -46,13 +51,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--check",
         action="store_true",
-        help="measure other levels and digits than those fitted to, with the calibration that is there, and "
-        "write nothing",
+        help="measure other levels and digits than those fitted to, a bootstrap and a network, with the "
+        "calibration that is there, and write nothing",
+    )
+    parser.add_argument(
+        "--network", type=Path, help="model that --check runs (.onnx; default: the network for digits)"
+    )
+    parser.add_argument(
+        "--bootstrap",
+        choices=kw.bootstrap_presets(),
+        help="bootstrapping that --check runs (default: one for the largest ring that is measured, if it has "
+        "one)",
     )
 
 
 def run(options: argparse.Namespace, terminal: Terminal) -> None:
     """Measure, fit, write; or measure and compare."""
+    if not options.check and (options.network or options.bootstrap):
+        raise CommandError("--network and --bootstrap say what --check runs")
     path = options.out or default_path()
     calibration = Calibration.load(path) if options.check else None
     threads, start = kw.threads(), time.perf_counter()
@@ -66,6 +82,11 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         with new_file(path) as file:
             file.write_text(calibration.to_json(), encoding="utf-8")
     _table(calibration, measured, terminal)
+    if options.check:
+        try:
+            _check_programs(options, calibration, terminal)
+        finally:
+            kw.set_threads(threads)
     terminal.note(f"{calibration.machine}: {time.perf_counter() - start:.0f} s")
     if not options.check:
         terminal.note(f"written to {path}")
@@ -117,3 +138,36 @@ def _table(calibration: Calibration, measured: list[Measured], terminal: Termina
         Column("worst_error", "worst", "ratio"),
     ]
     terminal.table(columns, rows, title="Predicted beside measured")
+
+
+def _check_programs(options: argparse.Namespace, calibration: Calibration, terminal: Terminal) -> None:
+    """A bootstrap and a network, predicted and measured."""
+    model = calibration.model
+    preset = options.bootstrap or BOOTSTRAPS.get(max(options.rings))
+    checks: list[Checked] = []
+    with terminal.progress("programs", 2 if preset else 1) as advance:
+        if preset:
+            checks.append(check_bootstrap(preset, model))
+            advance(1)
+        checks.append(check_network(options.network, model))
+        advance(1)
+    columns = [
+        Column("what", "what"),
+        Column("switches_s", "key switches, predicted", "seconds"),
+        Column("rest_s", "the rest, predicted", "seconds"),
+        Column("predicted_s", "both", "seconds"),
+        Column("measured_s", "measured", "seconds"),
+        Column("error", "off by", "ratio"),
+    ]
+    rows: list[dict[str, Value]] = [
+        {
+            "what": check.what,
+            "switches_s": check.predicted.switches,
+            "rest_s": check.predicted.rest,
+            "predicted_s": check.predicted.seconds,
+            "measured_s": check.seconds,
+            "error": check.error,
+        }
+        for check in checks
+    ]
+    terminal.table(columns, rows, title="Whole programs")

@@ -14,6 +14,7 @@ PARAMETERS = "parameters.kw"
 SECRET_KEY = "secret.kw"
 PUBLIC_KEY = "public.kw"
 EVALUATION_KEYS = "keys.kw"
+MASTER_KEYS = "masters.kw"
 PROGRAM = "program.kwp"
 PLAN = "plan.json"
 

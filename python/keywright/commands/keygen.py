@@ -14,7 +14,16 @@ from keywright._terminal import Column, Terminal, Value
 from keywright.plan import plan_file
 from keywright.plan.execution import PlanExecution
 
-from .common import EVALUATION_KEYS, PARAMETERS, PLAN, PROGRAM, PUBLIC_KEY, SECRET_KEY, new_folder
+from .common import (
+    EVALUATION_KEYS,
+    MASTER_KEYS,
+    PARAMETERS,
+    PLAN,
+    PROGRAM,
+    PUBLIC_KEY,
+    SECRET_KEY,
+    new_folder,
+)
 from .session import compile_model
 
 
@@ -23,7 +32,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_model_arguments(parser)
     parser.add_argument("--out", type=Path, required=True, help="folder to make")
     parser.add_argument(
-        "--plan", type=Path, help="plan of keywright plan --out for this model: exactly its keys are made"
+        "--plan",
+        type=Path,
+        help="plan of keywright plan --out for this model: exactly its keys are made, or its master keys",
     )
     add_preset_argument(parser)
 
@@ -51,9 +62,11 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     """Make both folders."""
     compiled = compile_model(options.model, options.calibration, options.preset)
     plan = None if options.plan is None else plan_file.load(options.plan)
-    specs = compiled.specs
+    specs, execution = compiled.specs, None
     if plan is not None:
-        specs = PlanExecution(plan, compiled.parameters, compiled.program, compiled.plans).key_specs()
+        execution = PlanExecution(plan, compiled.parameters, compiled.program, compiled.plans)
+        specs = execution.key_specs()
+    masters = 0 if plan is None or plan.masters is None else len(plan.masters.automorphisms)
     start = time.perf_counter()
     with new_folder(options.out) as folder:
         terminal.note(f"{compiled.program.depth} levels deep; {compiled.parameters!r}")
@@ -70,6 +83,10 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
             shutil.copyfile(client / name, server / name)
         if plan is not None:
             (server / PLAN).write_text(plan_file.to_json(plan), encoding="utf-8")
+        if execution is not None and masters:
+            with terminal.progress("master keys", masters) as advance:
+                made = execution.make_masters(secret, lambda done, total: advance(1))
+            made.save(server / MASTER_KEYS)
         with terminal.progress("evaluation keys", len(specs)) as advance:
             generator.save_evaluation_keys(
                 server / EVALUATION_KEYS, specs, progress=lambda done, total: advance(1)
@@ -80,5 +97,6 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
             for path in files
         ]
     terminal.table([Column("file", "file"), Column("bytes", "bytes", "bytes")], rows)
-    terminal.note(f"{len(specs)} evaluation keys in {time.perf_counter() - start:.1f} s")
+    beside = f"{masters} master keys and " if masters else ""
+    terminal.note(f"{beside}{len(specs)} evaluation keys in {time.perf_counter() - start:.1f} s")
     terminal.note(f"keep {options.out / 'client'}; give {options.out / 'server'} to the server")

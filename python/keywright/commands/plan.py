@@ -10,6 +10,7 @@ from keywright._terminal import Column, Terminal
 from keywright.plan import plan_file
 from keywright.plan.calibration import Calibration, default_path
 from keywright.plan.converters.network import convert
+from keywright.plan.prediction import predict_plan
 
 from .common import CommandError, new_file, parse_bytes
 from .plan_picture import draw_frontier, draw_residency, draw_rotations
@@ -25,9 +26,11 @@ COLUMNS = [
     Column("sent_bytes", "sent", "bytes"),
     Column("client_keygen_s", "key generation", "seconds"),
     Column("predicted_s", "time", "seconds"),
+    Column("switches_s", "of it key switches", "seconds"),
     Column("relative", "of all-required", "ratio"),
     Column("max_hops", "hops", "number"),
     Column("noise_bits", "noise bits", "number"),
+    Column("offered", "within budget"),
     Column("gap", "gap", "number"),
 ]
 
@@ -73,7 +76,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="calibration to predict times with (default: the one of keywright calibrate)",
     )
     parser.add_argument("--out", type=Path, help="file for the plan, for keywright keygen --plan (.json)")
-    parser.add_argument("--noise", type=float, help="most noise bits of a plan (default: no bound)")
+    parser.add_argument(
+        "--noise",
+        type=float,
+        help="most noise bits of a plan (default: those that the program states; of a model as much as an "
+        "encryption has, and an eighth of the precision of its bootstraps)",
+    )
     parser.add_argument("--picture", type=Path, help="memory against time (.png or .svg)")
     parser.add_argument("--rotations", type=Path, help="rotation table of the plan (.png or .svg)")
     parser.add_argument("--residency", type=Path, help="which keys are needed when (.png or .svg)")
@@ -85,25 +93,26 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         if picture is not None:
             require_picture(picture)
     program = _load(options)
-    if options.noise is not None:
-        program = replace(program, noise_bits=options.noise)
     model, machine = _model(options)
     every = planning.STRATEGIES["all-required"].plan(program, model)
-    budget = parse_budget(options.memory, options.time, every.seconds(model))
+    whole = predict_plan(every, model).seconds
+    budget = parse_budget(options.memory, options.time, whole)
     with terminal.progress("planning", len(planning.STRATEGIES) + 1) as advance:
         planner = planning.Planner(program, model, max_hops=options.hops, report=lambda _: advance(1))
-    best = planner.best(budget)
+    best = _best(planner, budget, whole - every.seconds(model))
     plans = [strategy.plan(program, model) for strategy in planning.STRATEGIES.values()]
-    rows = [_row(plan, model, every.seconds(model)) for plan in [*plans, best]]
+    rows = [_row(plan, model, whole) for plan in [*plans, best]]
     chosen = (
         best if options.strategy == "optimal" else next(p for p in plans if p.strategy == options.strategy)
     )
+    planner.require_quiet(chosen)
+    derived = None if options.derived is None else _derive(chosen, model, options.derived)
     if options.out is not None:
         with new_file(options.out) as path:
-            path.write_text(plan_file.to_json(chosen), encoding="utf-8")
-    derived = None if options.derived is None else _derive(chosen, model, options.derived)
+            planned = chosen if derived is None else derived.planned
+            path.write_text(plan_file.to_json(planned), encoding="utf-8")
     if derived is not None:
-        rows.append(_derived_row(derived, model, every.seconds(model)))
+        rows.append(_derived_row(derived, model, whole))
     if terminal.json:
         described = _described(chosen, model)
         if derived is not None:
@@ -166,6 +175,22 @@ def parse_budget(memory: str | None, time: str | None, every: float) -> planning
     return planning.Budget(seconds=float(match[1]) * (every if match[2] == "x" else 1.0))
 
 
+def _best(planner: planning.Planner, budget: planning.Budget, beside: float) -> planning.KeyPlan:
+    """The best plan within a budget of the whole program, `beside` seconds of which no key changes.
+
+    Raises:
+        InfeasibleBudgetError: there is none.
+    """
+    if budget.seconds is None:
+        return planner.best(budget)
+    if budget.seconds <= beside:
+        raise planning.InfeasibleBudgetError(
+            f"{planner.program.name}: what is computed beside key switches takes {beside:.3f} s, the budget "
+            f"is {budget.seconds:.3f} s"
+        )
+    return planner.best(planning.Budget(seconds=budget.seconds - beside))
+
+
 def explain(plan: planning.KeyPlan, model: planning.CostModel, every: planning.KeyPlan) -> str:
     """The plan in words."""
     depths = {1: 0, 2: 0, 3: 0, 4: 0}
@@ -179,7 +204,7 @@ def explain(plan: planning.KeyPlan, model: planning.CostModel, every: planning.K
         f"{count:,} by {hops} hop{'s' * (hops > 1)}" for hops, count in depths.items() if count
     )
     bytes_saved = every.stored_bytes / max(1, plan.stored_bytes)
-    ratio = plan.seconds(model) / every.seconds(model)
+    ratio = predict_plan(plan, model).seconds / predict_plan(every, model).seconds
     text = (
         f"{len(plan.keys)} keys of {plan.stored_bytes / 1e6:,.1f} MB serve {served}: "
         f"{bytes_saved:.1f} times fewer bytes than a key for every rotation at the top level, "
@@ -224,6 +249,7 @@ def _derived_row(
         "sent_bytes": derived.sent_bytes,
         "client_keygen_s": derived.client_seconds,
         "noise_bits": round(derived.noise_bits, 2),
+        "offered": "yes",
         "gap": None,
     }
 
@@ -253,9 +279,12 @@ def _load(options: argparse.Namespace) -> planning.Program:
             raise CommandError(
                 f"{path} has {path.stat().st_size} bytes; a program may have {MAX_PROGRAM_BYTES}"
             )
-        return planning.Program.from_json(path.read_text(encoding="utf-8", errors="replace"))
-    compiled = compile_model(path, options.calibration, options.preset)
-    return convert(compiled.program, compiled.parameters, path.stem, compiled.plans)
+        program = planning.Program.from_json(path.read_text(encoding="utf-8", errors="replace"))
+    else:
+        compiled = compile_model(path, options.calibration, options.preset)
+        program = convert(compiled.program, compiled.parameters, path.stem, compiled.plans)
+        program = replace(program, noise_bits=planning.error_budget(compiled.plans))
+    return program if options.noise is None else replace(program, noise_bits=options.noise)
 
 
 def _counted(program: planning.Program) -> str:
@@ -266,17 +295,20 @@ def _counted(program: planning.Program) -> str:
 def _row(
     plan: planning.KeyPlan, model: planning.CostModel, every: float
 ) -> dict[str, str | int | float | None]:
-    seconds = plan.seconds(model)
+    predicted = predict_plan(plan, model)
     return {
         "name": plan.strategy,
         "keys": len(plan.keys),
         "stored_bytes": plan.stored_bytes,
         "sent_bytes": plan.stored_bytes,
         "client_keygen_s": sum(model.key_seconds(key.shape) for key in plan.keys),
-        "predicted_s": seconds,
-        "relative": seconds / every if every else 1.0,
+        "predicted_s": predicted.seconds,
+        "switches_s": predicted.switches,
+        "rest_s": predicted.rest,
+        "relative": predicted.seconds / every if every else 1.0,
         "max_hops": plan.max_hops,
         "noise_bits": round(plan.noise_bits(model), 2),
+        "offered": "yes" if plan.is_quiet(model) else "no",
         "gap": None if plan.gap is None else round(plan.gap, 4),
     }
 
@@ -338,5 +370,5 @@ def _described(plan: planning.KeyPlan, model: planning.CostModel) -> dict[str, o
             for used, tree in zip(plan.program.groups, plan.hops, strict=True)
         ],
         "relinearization": {str(level): index[key] for level, key in plan.relinearization.items()},
-        "predicted_s": plan.seconds(model),
+        "predicted_s": predict_plan(plan, model).seconds,
     }

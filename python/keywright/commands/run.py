@@ -13,6 +13,7 @@ from keywright.plan.execution import PlanExecution
 
 from .common import (
     EVALUATION_KEYS,
+    MASTER_KEYS,
     PARAMETERS,
     PLAN,
     PROGRAM,
@@ -33,8 +34,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", type=Path, required=True, help="folder of encrypted results to make")
     parser.add_argument(
         "--key-memory",
-        help="most bytes of keys in memory, as 2GiB: keys are read ahead of their use, and dropped; for keys "
-        "that were made with a plan",
+        help="most bytes of keys in memory, as 2GiB: keys are read, or derived from master keys, ahead of "
+        "their use, and dropped; for keys that were made with a plan",
     )
 
 
@@ -48,7 +49,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     execution = None
     if (options.keys / PLAN).is_file():
         execution = PlanExecution(plan_file.load(options.keys / PLAN), parameters, program, bootstraps)
-    keys = _keys(options, parameters, execution)
+    keys = _keys(options, parameters, execution, terminal)
     evaluator = kw.Evaluator(parameters, keys)
     plans = bootstraps if execution is None else execution.bootstrapper_plans
     bootstrappers = [kw.Bootstrapper(plan) for plan in plans]
@@ -81,26 +82,38 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
 
 
 def _keys(
-    options: argparse.Namespace, parameters: kw.Parameters, execution: PlanExecution | None
+    options: argparse.Namespace,
+    parameters: kw.Parameters,
+    execution: PlanExecution | None,
+    terminal: Terminal,
 ) -> kw.EvaluationKeys:
     path = options.keys / EVALUATION_KEYS
-    if options.key_memory is None:
-        keys = kw.EvaluationKeys.load(path, parameters)
-    elif execution is None:
-        raise CommandError(
-            f"--key-memory needs {options.keys / PLAN}: make the keys with keywright keygen --plan"
-        )
-    else:
-        memory = parse_bytes(options.key_memory)
-        keys = kw.EvaluationKeys.stream(path, parameters, memory, execution.key_steps())
-    return keys if execution is None else execution.follow(keys)
+    memory = None if options.key_memory is None else parse_bytes(options.key_memory)
+    if execution is None:
+        if memory is not None:
+            raise CommandError(
+                f"--key-memory needs {options.keys / PLAN}: make the keys with keywright keygen --plan"
+            )
+        return kw.EvaluationKeys.load(path, parameters)
+    if execution.plan.masters is None:
+        return execution.load_keys(path, memory=memory)
+    require_files(options.keys, (MASTER_KEYS,), "server folder of keywright keygen")
+    masters = kw.MasterKeys.load(options.keys / MASTER_KEYS, parameters)
+    if memory is not None:
+        return execution.load_keys(path, masters, memory)
+    start = time.perf_counter()
+    count = len(execution.derived_specs())
+    with terminal.progress("derived keys", count) as advance:
+        keys = execution.load_keys(path, masters, progress=lambda done, total: advance(1))
+    terminal.note(f"{count} keys derived in {time.perf_counter() - start:.1f} s")
+    return keys
 
 
 def _report_streaming(keys: kw.EvaluationKeys, terminal: Terminal) -> None:
     columns = [
-        Column("loads", "keys read", "number"),
+        Column("loads", "keys made", "number"),
         Column("ahead", "ahead of use", "number"),
-        Column("bytes", "bytes read", "bytes"),
+        Column("bytes", "their bytes", "bytes"),
         Column("peak_bytes", "most in memory", "bytes"),
         Column("waited_s", "waited", "seconds"),
     ]

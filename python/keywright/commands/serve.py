@@ -2,8 +2,8 @@
 
 It listens on the loopback, where nobody else can ask, unless --host says otherwise. Nothing here encrypts or
 authenticates a connection: put it behind a server that does before others can reach it. Keys of clients are
-    kept
-under --state; an upload that was interrupted goes on where it was, also after this process was killed.
+kept under --state until they are deleted or not used for --expiry seconds; an upload that was interrupted goes
+on where it was, also after this process was killed.
 """
 
 import argparse
@@ -30,6 +30,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--page", type=Path, help="folder of a page to serve with the model")
     parser.add_argument("--clients", type=int, default=16, help="key sets kept at most (default 16)")
     parser.add_argument(
+        "--expiry",
+        type=float,
+        default=3600.0,
+        help="seconds after which keys that are not used are deleted (default 3600)",
+    )
+    parser.add_argument(
         "--name", action="append", default=[], help="a name under which browsers reach this server"
     )
 
@@ -40,11 +46,15 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         raise CommandError(f"--port {options.port}: ports are 0 to 65535")
     if options.clients < 1:
         raise CommandError(f"--clients {options.clients}: at least 1 is needed")
+    if not options.expiry > 0.0:
+        raise CommandError(f"--expiry {options.expiry}: a number of seconds above 0 is needed")
     model = Model.load(options.folder)
     page = {} if options.page is None else load_page(options.page)
     with _state(options.state) as state:
         terminal.note(f"encoding {model.name}: {model.parameters!r}")
-        service = Service(model, state, capacity=options.clients, on_event=terminal.note)
+        service = Service(
+            model, state, capacity=options.clients, expiry=options.expiry, on_event=terminal.note
+        )
         names = frozenset(name.lower() for name in options.name)
 
         def told(method: str, path: str, status: int, received: int, sent: int, seconds: float) -> None:

@@ -6,13 +6,16 @@ from .chain import Chain, Shape, published_bytes, shapes
 from .cost import DEFAULT_WEIGHTS, CostModel, SwitchCost, Weights
 from .derived import DerivationPlanner, DerivedKeys
 from .ephemeral import EphemeralSwitch
+from .error_budget import error_budget
 from .frontier import FrontierPoint, FrontierSearch
 from .galois import Automorphism, AutomorphismGroup
 from .joint import JointPlanner
-from .key_plan import Hop, KeyPlan, PlannedKey
+from .key_plan import Hop, KeyPlan, Masters, PlannedKey
 from .open_program import Alternative, Choice, OpenProgram
+from .operations import Operation
 from .optimal import Budget, InfeasibleBudgetError, Optimizer
 from .planner import Planner
+from .prediction import Prediction, predict_plan
 from .program import Group, Program, ProgramError, Relinearizations, make_group
 from .strategies import STRATEGIES, Strategy
 from .strategies.policy import KeyPolicy
@@ -40,10 +43,13 @@ __all__ = [
     "KeyPlan",
     "KeyPolicy",
     "LowerBound",
+    "Masters",
     "OpenProgram",
+    "Operation",
     "Optimizer",
     "PlannedKey",
     "Planner",
+    "Prediction",
     "Program",
     "ProgramError",
     "Relinearizations",
@@ -51,7 +57,9 @@ __all__ = [
     "Strategy",
     "SwitchCost",
     "Weights",
+    "error_budget",
     "make_group",
+    "predict_plan",
     "published_bytes",
     "shapes",
     "smallest_basis",

@@ -1,10 +1,10 @@
-"""Weights of a machine: measured key switches, the weights that fit them, and the file that keeps both."""
+"""Weights of a machine: what was measured, the weights that fit it, and the file that keeps both."""
 
 import json
 import os
 import platform
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -16,9 +16,10 @@ from keywright import Parameters, __version__
 from keywright.errors import KeywrightError
 
 from .chain import Chain, Shape
-from .cost import CostModel, Use, Weights, key_parts, uses
+from .cost import OPTIONAL, CostModel, Weights, Work, engine_use, key_parts
+from .operations import Operation
 
-FORMAT = "keywright-calibration-1"
+FORMAT = "keywright-calibration-2"
 MAX_BYTES = 16 << 20
 VARIABLE = "KEYWRIGHT_CALIBRATION"
 """Environment variable that names the file of the calibration."""
@@ -36,17 +37,25 @@ class CalibrationError(KeywrightError, ValueError):
     expected: str | None = None
 
 
+SWITCHES = ("switch", "hoisted")
+"""What is one key switch."""
+WHATS = (*SWITCHES, "transform", "product", "operation", "key", "load")
+
+
 @dataclass(frozen=True)
 class Measured:
     """One measured figure.
 
     Attributes:
-        what: "switch", a single one; "hoisted", each of `count` of one ciphertext; "key", making one;
-            "load", reading one from a file.
+        what: "switch", a single one; "hoisted", each of `count` of one ciphertext; "transform", a linear
+            transform with its key switches; "product", one of ciphertexts with its relinearisation;
+            "operation", something without key switches; "key", making a key; "load", reading one from a file.
         shape: of the key.
         level: level of the ciphertext; of "key" and "load" the key's.
-        count: how many share a decomposition.
+        count: how many share a decomposition; of a transform, its baby steps.
         seconds: time of one.
+        giants: giant steps of a transform.
+        operation: what is computed beside key switches.
     """
 
     what: str
@@ -54,6 +63,8 @@ class Measured:
     level: int
     count: int
     seconds: float
+    giants: int = 0
+    operation: Operation | None = None
 
 
 @dataclass(frozen=True)
@@ -103,9 +114,12 @@ class Calibration:
                         "what": entry.what,
                         "chain": chains.index(entry.shape.chain),
                         "key": [entry.shape.level, entry.shape.alpha, entry.shape.special],
+                        "seeded": entry.shape.seeded,
                         "level": entry.level,
                         "count": entry.count,
                         "seconds": entry.seconds,
+                        "giants": entry.giants,
+                        "operation": None if entry.operation is None else entry.operation.describe(),
                     }
                     for entry in self.measured
                 ],
@@ -132,22 +146,16 @@ class Calibration:
     @classmethod
     def _read(cls, data: Mapping[str, Any]) -> "Calibration":
         if data["format"] != FORMAT:
-            raise CalibrationError(f'not a calibration: "format" must be "{FORMAT}"')
+            raise CalibrationError(
+                f'not a calibration of this release: "format" must be "{FORMAT}", it is '
+                f"{data['format']!r}; run keywright calibrate"
+            )
         weights = {int(log_n): _weights(values) for log_n, values in data["weights"].items()}
         chains = [
             Chain(int(chain["log_n"]), tuple(chain["q"]), tuple(chain["p"]), chain["bound"])
             for chain in data["chains"]
         ]
-        measured = tuple(
-            Measured(
-                str(entry["what"]),
-                Shape(chains[entry["chain"]], *(int(number) for number in entry["key"])),
-                int(entry["level"]),
-                int(entry["count"]),
-                float(entry["seconds"]),
-            )
-            for entry in data["measured"]
-        )
+        measured = tuple(_read_measured(entry, chains) for entry in data["measured"])
         if not weights or not measured:
             raise CalibrationError("not a calibration: it has no weights or no measurements")
         return cls(str(data["machine"]), weights, measured)
@@ -170,24 +178,30 @@ class Calibration:
 
 
 def _weights(values: Mapping[str, Any]) -> Weights:
-    def number(name: str) -> float:
-        return float(values[name])
-
-    def wide(name: str) -> float | None:
-        return None if values[name] is None else float(values[name])
-
+    names = [field.name for field in fields(Weights)]
+    if set(values) != set(names):
+        raise CalibrationError(f"not a calibration: weights are {', '.join(names)}")
     return Weights(
-        transform=number("transform"),
-        product=number("product"),
-        conversion=number("conversion"),
-        key_limb=number("key_limb"),
-        load_limb=number("load_limb"),
-        key_row=number("key_row"),
-        key_prime=number("key_prime"),
-        wide_transform=wide("wide_transform"),
-        wide_product=wide("wide_product"),
-        wide_conversion=wide("wide_conversion"),
+        **{n: None if values[n] is None and n in OPTIONAL else float(values[n]) for n in names}  # type: ignore[arg-type]
     )
+
+
+def _read_measured(entry: Mapping[str, Any], chains: Sequence[Chain]) -> Measured:
+    level, alpha, special = (int(number) for number in entry["key"])
+    shape = Shape(chains[entry["chain"]], level, alpha, special, bool(entry["seeded"]))
+    operation = entry["operation"]
+    found = Measured(
+        str(entry["what"]),
+        shape,
+        int(entry["level"]),
+        int(entry["count"]),
+        float(entry["seconds"]),
+        int(entry["giants"]),
+        None if operation is None else Operation.read(operation),
+    )
+    if found.what not in WHATS or found.count < 1 or not 0 < found.seconds < float("inf"):
+        raise CalibrationError(f"not a calibration: {found.what!r}, {found.count} times in {found.seconds} s")
+    return found
 
 
 def describe_machine() -> str:
@@ -227,36 +241,33 @@ def stored_model() -> CostModel | None:
 def fit(machine: str, measured: Sequence[Measured]) -> Calibration:
     """The weights that predict the measurements best: least squares of relative errors, none negative.
 
+    A weight that nothing measured needs is that of what it stands beside, or 0.
+
     Raises:
-        CalibrationError: nothing is measured for a weight.
+        CalibrationError: no key switch is measured in a ring; a key is too low for its use.
     """
     weights: dict[int, Weights] = {}
     for log_n in sorted({entry.shape.chain.log_n for entry in measured}):
         entries = [entry for entry in measured if entry.shape.chain.log_n == log_n]
-        switches = [entry for entry in entries if entry.what in ("switch", "hoisted")]
-        if not switches:
+        timed = [entry for entry in entries if entry.what not in ("key", "load")]
+        if not any(entry.what in SWITCHES for entry in timed):
             raise CalibrationError(f"no key switch is measured in the ring of degree 2^{log_n}")
-        chosen = [_first_use(entry) for entry in switches]
-        # The engine takes the use that the weights say is fastest; the weights depend on which it is.
-        found = np.zeros(6)
-        for _ in range(4):
-            rows = np.array([_row(entry, use) for entry, use in zip(switches, chosen, strict=True)])
-            found = _nonnegative(rows / np.array([[entry.seconds] for entry in switches]))
-            chosen = [
-                min(
-                    uses(entry.shape, entry.level),
-                    key=lambda use, entry=entry: float(np.dot(_row(entry, use), found)),  # type: ignore[misc]
-                )
-                for entry in switches
-            ]
+        rows = np.array([measured_work(entry).features for entry in timed])
+        found = _nonnegative(rows / np.array([[entry.seconds] for entry in timed]))
+        seen = [bool(column.any()) for column in rows.T]
         made = _fit_keys(entries, "key", 3)
         weights[log_n] = Weights(
             transform=found[0],
-            wide_transform=found[1],
+            wide_transform=found[1] if seen[1] else None,
             product=found[2],
-            wide_product=found[3],
+            wide_product=found[3] if seen[3] else None,
             conversion=found[4],
-            wide_conversion=found[5],
+            wide_conversion=found[5] if seen[5] else None,
+            stored_product=found[6] if seen[6] else None,
+            diagonal=found[7] if seen[7] else None,
+            multiplication=found[8],
+            visit=found[9],
+            embedding=found[10],
             key_limb=made[0],
             key_row=made[1],
             key_prime=made[2],
@@ -271,21 +282,30 @@ def predict(model: CostModel, entry: Measured) -> float:
         return model.key_seconds(entry.shape)
     if entry.what == "load":
         return model.load_seconds(entry.shape)
-    cost = model.switch(entry.shape, entry.level)
-    if cost is None:
+    return measured_work(entry).seconds(model.of_degree(entry.shape.chain.log_n))
+
+
+def measured_work(entry: Measured) -> Work:
+    """What was computed in the time of an entry.
+
+    Raises:
+        CalibrationError: its key is below its level, or it says not what is computed beside key switches.
+    """
+    chain, operation = entry.shape.chain, entry.operation
+    use = engine_use(entry.shape, entry.level)
+    if use is None:
         raise CalibrationError(f"a key of level {entry.shape.level} is measured at level {entry.level}")
-    return cost.own + cost.shared / entry.count
-
-
-def _first_use(entry: Measured) -> Use:
-    found = uses(entry.shape, entry.level)
-    if not found:
-        raise CalibrationError(f"a key of level {entry.shape.level} is measured at level {entry.level}")
-    return found[0]
-
-
-def _row(entry: Measured, use: Use) -> NDArray[np.float64]:
-    return np.array(use.own.features) + np.array(use.shared.features) / entry.count
+    if entry.what in SWITCHES:
+        return use.own.plus(use.shared, 1 / entry.count)
+    if operation is None or operation.level != entry.level or operation.refusal(chain) is not None:
+        raise CalibrationError(f"a {entry.what} at level {entry.level} without its operation there")
+    work = operation.work(chain, use.removed, use.removed)
+    if entry.what == "transform":
+        work = work.plus(use.shared, 1 + entry.giants)
+        return work.plus(use.baby, entry.count).plus(use.giant, entry.giants)
+    if entry.what == "product":
+        return work.plus(use.shared).plus(use.own)
+    return work
 
 
 def _fit_keys(entries: Sequence[Measured], what: str, parts: int) -> NDArray[np.float64]:
@@ -293,7 +313,13 @@ def _fit_keys(entries: Sequence[Measured], what: str, parts: int) -> NDArray[np.
     found = [entry for entry in entries if entry.what == what]
     if not found:
         return np.zeros(parts)
-    rows = np.array([np.array(key_parts(entry.shape)[:parts]) / entry.seconds for entry in found])
+    halves = [1 if what == "key" or entry.shape.seeded else 2 for entry in found]
+    rows = np.array(
+        [
+            count * np.array(key_parts(entry.shape)[:parts]) / entry.seconds
+            for count, entry in zip(halves, found, strict=True)
+        ]
+    )
     return _nonnegative(rows)
 
 

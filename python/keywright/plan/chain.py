@@ -88,12 +88,14 @@ class Shape:
         level: highest level that it serves.
         alpha: most primes per digit.
         special: number of special primes, the first ones of `chain.pool(level)`.
+        seeded: whether the uniform halves are seeds, as those of every planned key, or stored.
     """
 
     chain: Chain
     level: int
     alpha: int
     special: int
+    seeded: bool = True
 
     @cached_property
     def _hash(self) -> int:
@@ -136,8 +138,9 @@ class Shape:
 
     @property
     def stored_bytes(self) -> int:
-        """Bytes with seeds for the uniform halves."""
-        return (8 << self.chain.log_n) * len(self.digits) * (self.level + 1 + self.special)
+        """Bytes, of which seeds for the uniform halves are none."""
+        halves = 1 if self.seeded else 2
+        return halves * (8 << self.chain.log_n) * len(self.digits) * (self.level + 1 + self.special)
 
 
 def published_bytes(log_n: int, level: int, alpha: int) -> int:

@@ -4,21 +4,32 @@ A switch at level l with d digits of r rows (d < r if rows are summed to coarser
 them removed:
 
     decomposition   (l + 1) inverse and d t - (l + 1) forward transforms, one conversion term for each prime
-    of a digit and target products        r t of them, both halves
+                    of a digit and each target
+    products        r t of them, both halves
     division        2 k inverse and 2 (l + 1) forward transforms, 2 k (l + 1) conversion terms
+    the rest        4 (l + 1) visits: quotients and permutations
 
-Rotations of one ciphertext share the decomposition (docs/key-switching.md, "The pipeline"). Primes of at most
-50 bits and wider ones have weights of their own: the former have faster arithmetic.
+Rotations of one ciphertext share the decomposition (docs/key-switching.md, "The pipeline"). Baby and giant
+steps of a linear transform do not divide as others do (docs/planning.md): a baby step visits 2 t + l + 1
+limbs instead, a giant step divides one half before, and visits 5 t + l + 1. Primes of at most 50 bits and
+wider ones have weights of their own: the former have faster arithmetic.
+
+What programs compute beside key switches is in `operations`.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass
 from functools import cache
+from typing import Literal
 
 from .chain import SLACK, Shape
 
 NARROW_BITS = 50
 """Widest primes with the faster arithmetic."""
+
+
+OPTIONAL = ("wide_transform", "wide_product", "wide_conversion", "stored_product", "diagonal")
+"""Weights that can be those of something else."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +48,11 @@ class Weights:
         wide_transform: a transform modulo a prime of more than 50 bits; None for as long as the others.
         wide_product: a product modulo such a prime; likewise.
         wide_conversion: a conversion term to such a prime; likewise.
+        stored_product: as `product`, of a key whose uniform half is stored; None for as long.
+        diagonal: both halves of the product with a diagonal, for one prime; None for as long as `product`.
+        multiplication: the product of two polynomials, for one prime.
+        visit: a sum, a product with a constant or a permutation, for one prime.
+        embedding: the Fourier transform of an encoding.
     """
 
     transform: float
@@ -49,6 +65,11 @@ class Weights:
     wide_transform: float | None = None
     wide_product: float | None = None
     wide_conversion: float | None = None
+    stored_product: float | None = None
+    diagonal: float | None = None
+    multiplication: float = 0.0
+    visit: float = 0.0
+    embedding: float = 0.0
 
     def __post_init__(self) -> None:
         """Check signs.
@@ -57,7 +78,7 @@ class Weights:
             ValueError: a negative weight, or one that is not finite.
         """
         for name, value in zip(self.__dataclass_fields__, astuple(self), strict=True):
-            if value is None and name.startswith("wide"):
+            if value is None and name in OPTIONAL:
                 continue
             if value is None or not 0 <= value < float("inf"):
                 raise ValueError(
@@ -78,24 +99,43 @@ division, N (2/3) / 12 for a ternary secret (crates/rlwe/src/noise.rs)."""
 
 @dataclass(frozen=True)
 class Work:
-    """Counts of what a part of a key switch does, modulo primes of at most 50 bits and modulo wider ones.
+    """Counts of what is computed, in units of a polynomial of 2^16 coefficients.
 
-    In units of a polynomial of 2^16 coefficients.
+    Pairs are counts modulo primes of at most 50 bits and modulo wider ones.
 
     Attributes:
         transforms: number theoretic transforms.
-        products: products of a digit and a key row.
+        products: products of a digit and a row of a seeded key.
         conversions: terms of conversions.
+        stored_products: products of a digit and a row of a stored key.
+        diagonals: products of both halves with a diagonal.
+        multiplications: products of two polynomials.
+        visits: sums, products with constants, permutations.
+        embeddings: Fourier transforms of encodings.
     """
 
     transforms: tuple[float, float] = (0.0, 0.0)
     products: tuple[float, float] = (0.0, 0.0)
     conversions: tuple[float, float] = (0.0, 0.0)
+    stored_products: float = 0.0
+    diagonals: float = 0.0
+    multiplications: float = 0.0
+    visits: float = 0.0
+    embeddings: float = 0.0
 
     @property
     def features(self) -> tuple[float, ...]:
         """Everything in one row: what weights are fitted to."""
-        return (*self.transforms, *self.products, *self.conversions)
+        return (
+            *self.transforms,
+            *self.products,
+            *self.conversions,
+            self.stored_products,
+            self.diagonals,
+            self.multiplications,
+            self.visits,
+            self.embeddings,
+        )
 
     def seconds(self, weights: Weights) -> float:
         """Predicted time."""
@@ -103,15 +143,37 @@ class Work:
             count * weight for count, weight in zip(self.features, fitted_weights(weights), strict=True)
         )
 
+    def plus(self, other: "Work", times: float = 1.0) -> "Work":
+        """The sum with a multiple of another."""
+        row = [a + times * b for a, b in zip(self.features, other.features, strict=True)]
+        return Work((row[0], row[1]), (row[2], row[3]), (row[4], row[5]), *row[6:])
+
 
 def fitted_weights(weights: Weights) -> tuple[float, ...]:
     """The weights in the order of `Work.features`."""
-    pairs = (
-        (weights.transform, weights.wide_transform),
-        (weights.product, weights.wide_product),
-        (weights.conversion, weights.wide_conversion),
+
+    def either(value: float | None, otherwise: float) -> float:
+        return otherwise if value is None else value
+
+    return (
+        weights.transform,
+        either(weights.wide_transform, weights.transform),
+        weights.product,
+        either(weights.wide_product, weights.product),
+        weights.conversion,
+        either(weights.wide_conversion, weights.conversion),
+        either(weights.stored_product, weights.product),
+        either(weights.diagonal, weights.product),
+        weights.multiplication,
+        weights.visit,
+        weights.embedding,
     )
-    return tuple(value for narrow, wide in pairs for value in (narrow, narrow if wide is None else wide))
+
+
+Form = Literal["whole", "baby", "giant"]
+"""What becomes of the division of a key switch: each divides its result; the baby steps of a linear transform
+leave that to it; a giant step divides half of what it takes, and leaves the rest to it."""
+FORMS: tuple[Form, ...] = ("whole", "baby", "giant")
 
 
 @dataclass(frozen=True)
@@ -121,13 +183,23 @@ class Use:
     Attributes:
         shared: the decomposition.
         own: products and division.
+        baby, giant: the same as a baby step and as a giant step of a linear transform.
         noise, removed: as of `SwitchCost`.
+        digits: first prime of each, and the one after its last: keys that agree in these and in `removed`
+            share a decomposition.
     """
 
     shared: Work
     own: Work
+    baby: Work
+    giant: Work
     noise: float
     removed: tuple[int, ...]
+    digits: tuple[tuple[int, int], ...]
+
+    def of_form(self, form: Form) -> Work:
+        """What is not shared, in a form."""
+        return {"whole": self.own, "baby": self.baby, "giant": self.giant}[form]
 
 
 @dataclass(frozen=True)
@@ -140,17 +212,26 @@ class SwitchCost:
         noise: variance of the error that it adds, in units of the variance of the rounding of a division,
             that rounding not counted.
         removed: indices of the primes that it divides by.
+        baby, giant: seconds of the part that is not shared, as a baby step and as a giant step of a linear
+            transform; None for as long as `own`.
     """
 
     shared: float
     own: float
     noise: float
     removed: tuple[int, ...]
+    baby: float | None = None
+    giant: float | None = None
 
     @property
     def alone(self) -> float:
         """A switch that shares nothing."""
         return self.shared + self.own
+
+    def of_form(self, form: Form) -> float:
+        """Seconds of what is not shared, in a form."""
+        part = {"whole": self.own, "baby": self.baby, "giant": self.giant}[form]
+        return self.own if part is None else part
 
 
 class CostModel:
@@ -162,16 +243,15 @@ class CostModel:
         self.weights: dict[int, Weights] = {16: weights} if isinstance(weights, Weights) else dict(weights)
         if not self.weights:
             raise ValueError("a model needs weights for one ring degree at least")
-        self._best = cache(self._cheapest)
+        self._best = cache(self._cost)
 
     def of_degree(self, log_n: int) -> Weights:
         """The weights for a ring degree."""
         return self.weights[min(self.weights, key=lambda known: (abs(known - log_n), -known))]
 
     def switch(self, shape: Shape, level: int) -> SwitchCost | None:
-        """The fastest use of a key at a level, over all numbers of rows summed to a digit; None above the
-        key's level."""
-        return None if level > shape.level else self._best(shape, level)
+        """The engine's use of a key at a level (`engine_use`); None above the key's level."""
+        return self._best(shape, level)
 
     def key_seconds(self, shape: Shape) -> float:
         """Making a key."""
@@ -180,16 +260,36 @@ class CostModel:
         return sum(count * weight for count, weight in parts)
 
     def load_seconds(self, shape: Shape) -> float:
-        """Reading a key from a file that the system has in memory."""
-        return key_parts(shape)[0] * self.of_degree(shape.chain.log_n).load_limb
+        """Reading a key from a file that the system has in memory: both halves, if none is a seed."""
+        halves = 1 if shape.seeded else 2
+        return halves * key_parts(shape)[0] * self.of_degree(shape.chain.log_n).load_limb
 
-    def _cheapest(self, shape: Shape, level: int) -> SwitchCost | None:
+    def _cost(self, shape: Shape, level: int) -> SwitchCost | None:
         weights = self.of_degree(shape.chain.log_n)
-        costs = [
-            SwitchCost(use.shared.seconds(weights), use.own.seconds(weights), use.noise, use.removed)
-            for use in uses(shape, level)
-        ]
-        return min(costs, key=lambda cost: cost.alone, default=None)
+        use = engine_use(shape, level)
+        if use is None:
+            return None
+        return SwitchCost(
+            use.shared.seconds(weights),
+            use.own.seconds(weights),
+            use.noise,
+            use.removed,
+            use.baby.seconds(weights),
+            use.giant.seconds(weights),
+        )
+
+
+@cache
+def engine_use(shape: Shape, level: int) -> Use | None:
+    """How the engine uses a key at a level: with as few transforms, products and conversion terms as can be,
+    in the proportions of `DEFAULT_WEIGHTS` whatever they take on this machine. None above the key's level."""
+    if level > shape.level:
+        return None
+
+    def cost(use: Use) -> float:
+        return use.shared.seconds(DEFAULT_WEIGHTS) + use.own.seconds(DEFAULT_WEIGHTS)
+
+    return min(uses(shape, level), key=cost, default=None)
 
 
 def key_parts(shape: Shape) -> tuple[float, float, float]:
@@ -223,28 +323,37 @@ def _use(shape: Shape, level: int, rows: int, merged: int) -> Use | None:
     removed = (*chain.pool(shape.level)[: shape.special], *q[first_tail : first_tail + tail])
     size = 2.0 ** (chain.log_n - 16)
     turns = size * chain.log_n / 16
-    narrow_kept, narrow_removed = _narrow(kept), _narrow(removed)
+    narrow_kept, narrow_removed = narrow_count(kept), narrow_count(removed)
     narrow, targets = narrow_kept + narrow_removed, len(kept) + len(removed)
     # A digit is not converted to its own primes.
     terms_narrow = terms_wide = 0
     for first, end in digits:
-        own = _narrow(q[first:end])
+        own = narrow_count(q[first:end])
         terms_narrow += (end - first) * (narrow - own)
         terms_wide += (end - first) * (targets - narrow - (end - first - own))
     shared = Work(
         transforms=(len(digits) * narrow * turns, len(digits) * (targets - narrow) * turns),
         conversions=(terms_narrow * size, terms_wide * size),
+        # Dropped primes that are removed as well multiply the input.
+        visits=(len(kept) * size if tail else 0.0),
     )
-    divided = 2 * len(removed)
-    own_work = Work(
-        transforms=(2 * narrow * turns, 2 * (targets - narrow) * turns),
-        products=(rows * narrow * size, rows * (targets - narrow) * size),
-        conversions=(divided * narrow_kept * size, divided * (len(kept) - narrow_kept) * size),
+    wide, wide_kept = targets - narrow, len(kept) - narrow_kept
+    rows_of = (rows * narrow * size, rows * wide * size)
+    products = Work(products=rows_of) if shape.seeded else Work(stored_products=sum(rows_of))
+    half = Work(
+        transforms=(narrow * turns, wide * turns),
+        conversions=(len(removed) * narrow_kept * size, len(removed) * wide_kept * size),
+        visits=len(kept) * size,
     )
+    # The halves of a result are permuted beside that.
+    whole = products.plus(half, 2).plus(Work(visits=2 * len(kept) * size))
+    baby = products.plus(Work(visits=(2 * targets + len(kept)) * size))
+    giant = products.plus(half).plus(Work(visits=5 * targets * size))
     noise = DIGIT_NOISE * merged * sum(4.0 ** (sum(q[first:end]) - bits) for first, end in digits)
     dropped = tuple(range(first_tail, first_tail + tail))
-    return Use(shared, own_work, noise, shape.special_primes + dropped)
+    return Use(shared, whole, baby, giant, noise, shape.special_primes + dropped, tuple(digits))
 
 
-def _narrow(bits: Sequence[float]) -> int:
+def narrow_count(bits: Sequence[float]) -> int:
+    """How many primes have the faster arithmetic."""
     return sum(width <= NARROW_BITS for width in bits)

@@ -8,7 +8,7 @@ key share its decompositions. Which key is derived from which is the engine's ch
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import ceil, log2
 
@@ -19,12 +19,19 @@ from .basis import smallest_basis
 from .chain import Chain, Shape, shapes
 from .cost import CostModel
 from .galois import Automorphism
-from .key_plan import IDENTITY, KeyPlan, PlannedKey
+from .key_plan import IDENTITY, KeyPlan, Masters, PlannedKey, master_level
 from .optimal import InfeasibleBudgetError
 from .program import ProgramError
 
 MAX_HOPS = 64
 """Most derivations to a key."""
+
+MAX_EXTRA = 32
+"""Most extra primes (crates/rlwe/src/derive/chain.rs)."""
+
+NARROWER = 0.05
+"""Bits by which an extra prime may be below its width. Master keys are planned so that their digits do not
+depend on that: what is made has the bytes that were planned."""
 
 BATCH_BYTES = 1 << 30
 """Bytes of the keys that share a decomposition, and between `BATCH` of them
@@ -83,6 +90,7 @@ class DerivedKeys:
         client_seconds: predicted time of making the master keys and the keys that are not derived.
         server_seconds: predicted time of deriving all keys once, one thread.
         noise_bits: as of a plan, with the noise of derived keys.
+        max_hops: most derivations that a key may take.
     """
 
     plan: KeyPlan
@@ -95,7 +103,16 @@ class DerivedKeys:
     client_seconds: float
     server_seconds: float
     noise_bits: float
+    max_hops: int
     reach: "_Reach" = field(repr=False, compare=False)
+
+    @property
+    def planned(self) -> KeyPlan:
+        """The plan, with these master keys."""
+        masters = Masters(self.masters, self.extra_bits, self.shape, self.max_hops)
+        reached = replace(self.plan, masters=masters)
+        sent = tuple(key for key in self.plan.keys if key in self.direct and reached.derives(key))
+        return replace(self.plan, masters=replace(masters, sent=sent))
 
     @property
     def master_bytes(self) -> int:
@@ -157,7 +174,7 @@ class DerivationPlanner:
         if not galois:
             raise ProgramError(f"{plan.program.name}: the plan has no Galois keys to derive")
         reaches: dict[tuple[PlannedKey, ...], _Reach] = {}
-        for level in sorted({self._prefix(key.shape) for key in galois}):
+        for level in sorted({master_level(key.shape) for key in galois}):
             for share in DIRECT_SHARES:
                 reach = self._reach(level, share)
                 if reach is not None:
@@ -170,11 +187,11 @@ class DerivationPlanner:
         self.reaches = tuple(reaches.values())
         self._reachable: dict[tuple[tuple[int, ...], int], bool] = {}
 
-    def _prefix(self, shape: Shape) -> int:
-        """Level of the chain that has all primes of a key."""
-        chain = shape.chain
-        dropped = shape.special - len(chain.p)
-        return len(chain.p) + (chain.max_level if dropped > 0 else shape.level)
+    @property
+    def least_bytes(self) -> int:
+        """Fewer bytes cannot be sent: those of one master, and of what it leaves to be sent."""
+        sent = (reach.direct_bytes + reach.shape.stored_bytes for reach in self.reaches)
+        return min(sent) + self.plan.program.ephemeral_bytes
 
     def _reach(self, level: int, share: float) -> "_Reach | None":
         """The smallest master keys up to a level of the chain, and what is derived from them: all keys but
@@ -183,12 +200,14 @@ class DerivationPlanner:
         own = (*chain.p, *chain.q)
         room = chain.modulus_bound - sum(own[: level + 1])
         best: tuple[int, tuple[int, ...], Shape] | None = None
-        for count in range(1, int(room // 30) + 1):
+        for count in range(1, min(MAX_EXTRA, int(room // 30)) + 1):
             width, more = divmod(int(room), count)
             extra = tuple(min(60, width + (place < more)) for place in range(count))
             over = Chain(chain.log_n, own, extra, chain.modulus_bound)
-            for shape in shapes(over, level):
-                if best is None or shape.stored_bytes < best[0]:
+            for found in shapes(over, level):
+                # The engine fills digits as far as the special primes go.
+                shape = replace(found, alpha=level + 1)
+                if _steady(shape) and (best is None or shape.stored_bytes < best[0]):
                     best = (shape.stored_bytes, extra[: shape.special], shape)
         if best is None:
             return None
@@ -196,7 +215,7 @@ class DerivationPlanner:
         direct = []
         left = share * best[0]
         for key in sorted(self.plan.keys, key=lambda key: key.shape.stored_bytes):
-            within = key.automorphism is not None and self._prefix(key.shape) <= level
+            within = key.automorphism is not None and master_level(key.shape) <= level
             left -= key.shape.stored_bytes if within else 0
             if within and left < 0 and key.automorphism is not None:
                 targets[key.shape].append(key.automorphism)
@@ -250,6 +269,7 @@ class DerivationPlanner:
             client,
             seconds,
             noise,
+            self.max_hops,
             reached,
         )
 
@@ -281,7 +301,7 @@ class DerivationPlanner:
         return self._reachable[masters, element]
 
     def _seconds(self, reached: "_Reach", layout: Layout, children: Mapping[int, int]) -> float:
-        level = self._prefix(layout.shape)
+        level = master_level(layout.shape)
         cost = self.model.switch(reached.shape, level)
         if cost is None:
             raise ProgramError(f"a master key of level {reached.shape.level} cannot serve {level}")
@@ -293,7 +313,7 @@ class DerivationPlanner:
 
     def _variance(self, reached: "_Reach", layout: Layout) -> float:
         """Of the error that a derivation adds to a coefficient of a row."""
-        cost = self.model.switch(reached.shape, self._prefix(layout.shape))
+        cost = self.model.switch(reached.shape, master_level(layout.shape))
         # The rounding of a division meets the secret, of squared norm 2 N / 3.
         return (1 << layout.shape.chain.log_n) / 18 * (1.0 + (0.0 if cost is None else cost.noise))
 
@@ -335,7 +355,19 @@ class DerivationPlanner:
             for masters in self.candidates(reach)
             if (price := self.price(masters, reach)) is not None
         ]
-        return _frontier(found)
+        quiet = [price for price in found if self._quiet(price)]
+        if found and not quiet:
+            least = min(price.noise_bits for price in found)
+            raise InfeasibleBudgetError(
+                f"{self.plan.program.name}: with derived keys an automorphism errs by {least:.2f} bits of "
+                f"noise or more, the error budget is {self.plan.program.noise_bits:.2f}. Derived keys add "
+                "less the more the special primes of the plan's keys are above their digits"
+            )
+        return _frontier(quiet)
+
+    def _quiet(self, price: DerivedKeys) -> bool:
+        budget = self.plan.program.noise_bits
+        return budget is None or price.noise_bits <= budget
 
     def best(self, sent_bytes: float) -> DerivedKeys:
         """The fastest derivation within bytes that are sent: the best candidate, with more masters as long
@@ -356,7 +388,7 @@ class DerivationPlanner:
         while best.sent_bytes + best.shape.stored_bytes <= sent_bytes:
             more = (a for a in self._differences(best.reach) if a not in best.masters)
             longer = [self.price((*best.masters, a), best.reach) for a in more]
-            priced = [p for p in longer if p is not None and p.sent_bytes <= sent_bytes]
+            priced = [p for p in longer if p is not None and p.sent_bytes <= sent_bytes and self._quiet(p)]
             better = min(priced, key=lambda price: price.server_seconds, default=best)
             if better.server_seconds >= best.server_seconds * (1 - 1e-9):
                 break
@@ -373,6 +405,13 @@ class DerivationPlanner:
                     counts[self.group.subtract(a, b)] += 1
         ranked = sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))
         return [a for a, _ in ranked[:DIFFERENCES]]
+
+
+def _steady(shape: Shape) -> bool:
+    """Whether a master key has the same digits if its extra primes are a little narrower."""
+    chain = shape.chain
+    narrower = replace(shape, chain=replace(chain, p=tuple(bits - NARROWER for bits in chain.p)))
+    return narrower.legal and narrower.digits == shape.digits
 
 
 def _frontier(found: Iterable[DerivedKeys]) -> tuple[DerivedKeys, ...]:

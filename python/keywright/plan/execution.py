@@ -1,17 +1,19 @@
 """From a plan to what the engine takes: keys to make, routes to follow, the order in which keys are used."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from hashlib import sha256
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from keywright import BootstrapperPlan, EvaluationKeys, KeySpec, Parameters
+from keywright import BootstrapperPlan, EvaluationKeys, KeySpec, MasterKeys, Parameters, SecretKey
+from keywright._core import master_key_bytes
 from keywright.errors import PlanMismatchError
 
 from .chain import Chain
 from .converters.network import bootstrap_steps, chain_of, convert, steps
 from .cost import CostModel
-from .key_plan import KeyPlan, PlannedKey
+from .key_plan import KeyPlan, Masters, PlannedKey
 
 if TYPE_CHECKING:
     from keywright.nn import Program as Network
@@ -54,11 +56,112 @@ class PlanExecution:
         self.plan, self.parameters, self.network = plan, parameters, network
         self.bootstraps = tuple(bootstraps)
         self._specs = {key: self._spec(key) for key in plan.keys}
+        if plan.masters is not None:
+            self._check_master_bytes(plan.masters)
 
     def key_specs(self) -> list[KeySpec]:
-        """Exactly the plan's keys, and those to and from the ephemeral secrets of bootstraps."""
+        """What the owner of the secret makes beside master keys: exactly the plan's keys that are not
+        derived, and those to and from the ephemeral secrets of bootstraps."""
+        made = [spec for key, spec in self._specs.items() if not self.plan.derives(key)]
         fixed = [spec for plan in self.bootstraps for spec in plan.fixed_keys]
-        return [*self._specs.values(), *dict.fromkeys(fixed)]
+        return list(dict.fromkeys([*made, *fixed]))
+
+    def derived_specs(self) -> list[KeySpec]:
+        """The plan's keys that are derived from master keys."""
+        return [spec for key, spec in self._specs.items() if self.plan.derives(key)]
+
+    def make_masters(
+        self, secret: SecretKey, progress: Callable[[int, int], object] | None = None
+    ) -> MasterKeys:
+        """The plan's master keys, made by the owner of the secret.
+
+        Args:
+            secret: of the execution's parameters.
+            progress: as of `MasterKeys.generate`.
+
+        Raises:
+            PlanMismatchError: the plan has none.
+        """
+        masters = self._masters()
+        level = masters.shape.level - len(self.parameters.p)
+        return MasterKeys.generate(
+            secret,
+            [],
+            masters.extra_bits,
+            level,
+            galois_elements=[element for element, *_ in self._master_shapes()],
+            special=masters.shape.special,
+            progress=progress,
+        )
+
+    def load_keys(
+        self,
+        path: Path,
+        masters: MasterKeys | None = None,
+        memory: int | None = None,
+        progress: Callable[[int, int], object] | None = None,
+    ) -> EvaluationKeys:
+        """The plan's keys, used as it says: those of a file, and those that are derived.
+
+        Args:
+            path: a file of `key_specs`.
+            masters: of `make_masters`, where the plan has any.
+            memory: most bytes of keys in memory, master keys included: keys are read and derived ahead of
+                their use, forgotten, and made again. All are in memory where it is not given.
+            progress: called after each key that is derived now, with the number of keys and their total.
+
+        Raises:
+            PlanMismatchError: the keys or the master keys are not the plan's.
+            KeyMemoryError: a key does not fit.
+        """
+        if masters is not None or self.plan.masters is not None:
+            self._match_masters(masters)
+        derived, max_hops = self.derived_specs(), 64
+        if self.plan.masters is not None:
+            max_hops = self.plan.masters.max_hops
+        if memory is not None:
+            steps = self.key_steps()
+            keys = EvaluationKeys.stream(path, self.parameters, memory, steps, masters, derived, max_hops)
+            return self.follow(keys)
+        keys = EvaluationKeys.load(path, self.parameters)
+        if masters is not None:
+            for done, key in enumerate(masters.derivation(derived, max_hops), 1):
+                keys.add(key)
+                if progress is not None:
+                    progress(done, len(derived))
+        return self.follow(keys)
+
+    def _masters(self) -> Masters:
+        if self.plan.masters is None:
+            raise PlanMismatchError("the plan has no master keys; plan with keywright plan --derived")
+        return self.plan.masters
+
+    def _master_shapes(self) -> list[tuple[int, int, int, int]]:
+        """What `MasterKeys.shapes` has to be."""
+        masters, galois = self._masters(), self.plan.program.automorphisms.galois_element
+        shape = masters.shape
+        return sorted((galois(a), shape.level, shape.level + 1, shape.special) for a in masters.automorphisms)
+
+    def _match_masters(self, masters: MasterKeys | None) -> None:
+        if masters is None:
+            raise PlanMismatchError("the plan derives keys from master keys, and there are none")
+        widths = tuple(prime.bit_length() for prime in masters.extra)
+        found, expected = (widths, masters.shapes), (self._masters().extra_bits, self._master_shapes())
+        if found != expected:
+            digests = [sha256(repr(entry).encode()).hexdigest() for entry in (found, expected)]
+            raise PlanMismatchError(
+                f"the master keys have digest {digests[0][:16]}, those of the plan {digests[1][:16]}; make "
+                "them with keywright keygen --plan",
+                found=digests[0],
+                expected=digests[1],
+            )
+
+    def _check_master_bytes(self, masters: Masters) -> None:
+        shape = masters.shape
+        level = shape.level - len(self.parameters.p)
+        made = master_key_bytes(self.parameters, masters.extra_bits, level, shape.special)
+        if made != shape.stored_bytes:
+            raise PlanMismatchError(f"a master key has {made} bytes, {shape.stored_bytes} are planned")
 
     def follow(self, keys: EvaluationKeys) -> EvaluationKeys:
         """The keys, used as the plan says.
@@ -143,13 +246,16 @@ class PlanExecution:
         special = list(shape.special_primes)
         # A digit has at most as many primes as there are; a larger alpha says the same.
         alpha = min(shape.alpha, max(shape.level + 1, len(special)))
+        # There is no seed for what is derived.
+        seeded = not self.plan.derives(key)
         if key.automorphism is None:
             spec = KeySpec.relinearization(parameters, shape.level, alpha, True, special)
         else:
             element = self.plan.program.automorphisms.galois_element(key.automorphism)
-            spec = KeySpec.galois(parameters, element, shape.level, alpha, True, special)
-        if spec.bytes != shape.stored_bytes:
-            raise PlanMismatchError(f"{spec!r} has {spec.bytes} bytes, {shape.stored_bytes} are planned")
+            spec = KeySpec.galois(parameters, element, shape.level, alpha, seeded, special)
+        planned = shape.stored_bytes * (1 if seeded else 2)
+        if spec.bytes != planned:
+            raise PlanMismatchError(f"{spec!r} has {spec.bytes} bytes, {planned} are planned")
         return spec
 
 

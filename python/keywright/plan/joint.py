@@ -93,17 +93,19 @@ class JointPlanner:
                     derivation = DerivationPlanner(planner.plan(point), self.model)
                 except ProgramError:
                     continue
+                least = min(least, derivation.least_bytes)
+                if derivation.least_bytes > sent_bytes:
+                    continue
                 priced = derivation.priced
                 if not priced:
                     continue
-                least = min(least, priced[0].sent_bytes)
                 within = [price.server_seconds for price in priced if price.sent_bytes <= sent_bytes]
                 if within:
                     fitting.append((min(within), derivation))
         if not fitting:
             raise InfeasibleBudgetError(
                 f"{self.planners[0].program.name}: no plan of at most {seconds:.4g} s has its keys derived "
-                f"from {sent_bytes / 1e6:.1f} MB or less; the least is {least / 1e6:.1f} MB"
+                f"from {sent_bytes / 1e6:.1f} MB or less; there is none below {least / 1e6:.1f} MB"
             )
         return min(fitting, key=lambda entry: entry[0])[1].best(sent_bytes)
 

@@ -51,6 +51,38 @@ class Hop:
 
 
 @dataclass(frozen=True)
+class Masters:
+    """Master keys, of which the server derives Galois keys of a plan.
+
+    Attributes:
+        automorphisms: what there is a master key of.
+        extra_bits: widths of the extra primes.
+        shape: of every master key, over the special primes and the ciphertext primes as one chain, with the
+            extra ones as special primes.
+        max_hops: most derivations to a key.
+        sent: keys that the client makes although their primes would let the server derive them.
+    """
+
+    automorphisms: tuple[Automorphism, ...]
+    extra_bits: tuple[int, ...]
+    shape: Shape
+    max_hops: int
+    sent: tuple[PlannedKey, ...] = ()
+
+    @property
+    def stored_bytes(self) -> int:
+        """Bytes of the master keys, uniform halves as seeds."""
+        return len(self.automorphisms) * self.shape.stored_bytes
+
+
+def master_level(shape: Shape) -> int:
+    """Level of the chain of master keys that has all primes of a key."""
+    chain = shape.chain
+    dropped = shape.special > len(chain.p)
+    return len(chain.p) + (chain.max_level if dropped else shape.level)
+
+
+@dataclass(frozen=True)
 class KeyPlan:
     """Keys, and for each group of a program the hops that make its targets.
 
@@ -61,6 +93,7 @@ class KeyPlan:
         relinearization: for each level of `program.relinearizations` the key that is used.
         gap: what the best plan could be better by, as a share, if the strategy is an optimisation; None
             otherwise.
+        masters: master keys, if the server derives the keys that they reach; None if the client makes all.
     """
 
     strategy: str
@@ -68,6 +101,18 @@ class KeyPlan:
     hops: tuple[tuple[Hop, ...], ...]
     relinearization: Mapping[int, PlannedKey] = field(default_factory=dict)
     gap: float | None = None
+    masters: Masters | None = None
+
+    def derives(self, key: PlannedKey) -> bool:
+        """Whether the server derives a key: those of automorphisms whose primes master keys have, but for
+        those that are sent."""
+        masters = self.masters
+        return (
+            masters is not None
+            and key.automorphism is not None
+            and master_level(key.shape) <= masters.shape.level
+            and key not in masters.sent
+        )
 
     @cached_property
     def keys(self) -> tuple[PlannedKey, ...]:
@@ -77,9 +122,18 @@ class KeyPlan:
 
     @property
     def stored_bytes(self) -> int:
-        """Bytes of all keys, uniform halves as seeds: what is stored and what is sent. Those to and from an
-        ephemeral secret are counted, although no plan can do without them."""
+        """Bytes of all keys, uniform halves as seeds: what is stored, and sent where none are derived.
+
+        The keys to and from an ephemeral secret are counted.
+        """
         return sum(key.shape.stored_bytes for key in self.keys) + self.program.ephemeral_bytes
+
+    @property
+    def sent_bytes(self) -> int:
+        """What the client makes and sends: master keys, and the keys that are not derived."""
+        made = sum(key.shape.stored_bytes for key in self.keys if not self.derives(key))
+        masters = 0 if self.masters is None else self.masters.stored_bytes
+        return made + masters + self.program.ephemeral_bytes
 
     @property
     def max_hops(self) -> int:
@@ -112,6 +166,11 @@ class KeyPlan:
                 worst = max(worst, sums[hop.child])
         return 0.5 * log2(worst)
 
+    def is_quiet(self, model: CostModel) -> bool:
+        """Whether its noise is within the program's error budget."""
+        budget = self.program.noise_bits
+        return budget is None or self.noise_bits(model) <= budget
+
     def check(self) -> None:
         """Refuse a plan that does not make its program's targets.
 
@@ -137,6 +196,8 @@ class KeyPlan:
             for target in group.targets:
                 if target not in made:
                     raise ProgramError(f"{group.name}: nothing makes {target}")
+        if self.masters is not None and not any(map(self.derives, self.keys)):
+            raise ProgramError(f"{self.program.name}: the master keys reach none of the keys")
         for use in self.program.relinearizations:
             key = self.relinearization.get(use.level)
             if key is None or key.shape.level < use.level:

@@ -1,22 +1,28 @@
-"""Times of key switches on this machine, one thread: what a calibration is fitted to.
+"""Times of key switches and of what programs compute beside them on this machine, one thread: what a
+calibration is fitted to.
 
 Processor time, system calls included: what other processes do in the meantime does not count, only what they
-do to the caches.
+do to the caches. A program uses most keys and diagonals once for each run, so they come from memory: before
+every timed run of what has any, caches are filled with other data.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 from time import process_time
 
+import numpy as np
+
 import keywright as kw
 
 from .calibration import Measured
 from .chain import Shape, shapes
+from .converters.arithmetic import product_operation
 from .converters.network import chain_of
+from .operations import Operation
 
 CHAINS: dict[int, tuple[list[int], list[int]]] = {
     13: ([55, 40, 40], [55]),
@@ -28,11 +34,16 @@ CHAINS: dict[int, tuple[list[int], list[int]]] = {
 128-bit security allows, most of them narrow, as in the presets."""
 
 RUNS = 5
-KEY_RUNS = 3
+FEW_RUNS = 3
 SHORTEST = 0.02
 """Seconds that a timed run takes at least."""
 
 HOISTED = 4
+
+DIAGONALS_BYTES = 128 << 20
+"""Of the larger linear transforms: more than caches hold."""
+OTHER_BYTES = 64 << 20
+"""Of the data that caches are filled with."""
 
 
 @dataclass(frozen=True)
@@ -45,8 +56,9 @@ class Case:
 
 
 def cases(log_n: int, *, held_out: bool = False) -> list[Case]:
-    """What is measured in a ring: over levels, digits and special primes; each key at its own level, one at
-    lower levels as well, and hoisted rotations. `held_out` are others, which nothing is fitted to."""
+    """Key switches that are measured in a ring: over levels, digits and special primes; each key at its own
+    level, one at lower levels as well, hoisted rotations, and keys that are not seeded. `held_out` are
+    others, which nothing is fitted to."""
     q, p = CHAINS[log_n]
     chain = chain_of(kw.Parameters.from_bits(log_n, q, p, 40))
     top = chain.max_level
@@ -62,13 +74,57 @@ def cases(log_n: int, *, held_out: bool = False) -> list[Case]:
         out.append(Case(known[min(1, len(known) - 1)] if held_out else known[0], level, HOISTED))
     highest = out[0].shape
     out += [Case(highest, level, 1) for level in levels[1:]]
+    stored = dict.fromkeys(levels[:1] if held_out else (levels[0], levels[-2 if len(levels) > 1 else -1]))
+    out += [Case(replace(shapes(chain, level)[0], seeded=False), level, 1) for level in stored]
     return out
+
+
+@dataclass(frozen=True)
+class TransformCase:
+    """A linear transform to measure.
+
+    Attributes:
+        shape: of its keys, at the level of the ciphertext.
+        babies, giants: baby and giant steps, 0 among them; every pair has a diagonal.
+    """
+
+    shape: Shape
+    babies: int
+    giants: int
+
+    @property
+    def operation(self) -> Operation:
+        """What it computes beside key switches."""
+        diagonals, lifted = self.babies * self.giants, self.giants
+        return Operation(
+            "transform", self.shape.level, diagonals=diagonals - lifted, lifted=lifted, visits=2, divided=2
+        )
+
+
+def transform_cases(log_n: int, *, held_out: bool = False) -> list[TransformCase]:
+    """Linear transforms that are measured in a ring, over levels and digits."""
+    q, p = CHAINS[log_n]
+    chain = chain_of(kw.Parameters.from_bits(log_n, q, p, 40))
+    out: list[TransformCase] = []
+    # Share of the levels, digits, and the most baby steps; none for as few diagonals as show what steps take.
+    places = [(0.75, 1, 6)] if held_out else [(1.0, 0, 0), (0.6, 0, 16), (0.6, 1, 4), (0.25, 0, 16)]
+    for share, place, most in places:
+        known = shapes(chain, max(1, round(share * chain.max_level)))
+        shape = known[min(place, len(known) - 1)]
+        if not most:
+            out.append(TransformCase(shape, 2, 4))
+            continue
+        diagonals = DIAGONALS_BYTES / ((8 << log_n) * (shape.level + 1 + shape.special))
+        babies = max(2, min(most, round(diagonals**0.5 * 1.4)))
+        giants = max(2, min(16, round(diagonals / babies)))
+        out.append(TransformCase(shape, babies, giants))
+    return list(dict.fromkeys(out))
 
 
 def measure(
     log_n: int, *, held_out: bool = False, report: Callable[[Measured], object] = lambda _: None
 ) -> Iterator[Measured]:
-    """Times of every case in a ring: medians of five.
+    """Times of every case in a ring: medians of five, of three for what takes long.
 
     The number of threads is 1 from here on.
 
@@ -77,53 +133,115 @@ def measure(
         held_out: as of `cases`.
         report: called with each.
     """
-    kw.set_threads(1)
-    q, p = CHAINS[log_n]
-    parameters = kw.Parameters.from_bits(log_n, q, p, 40)
-    secret = kw.SecretKey.generate(parameters)
-    generator, encryptor = kw.KeyGenerator(secret), kw.Encryptor(kw.KeyGenerator(secret).public_key())
+    bench = _Bench(log_n)
     by_key: dict[tuple[Shape, int], list[Case]] = {}
     for case in cases(log_n, held_out=held_out):
         by_key.setdefault((case.shape, case.count), []).append(case)
     with TemporaryDirectory() as folder:
         path = Path(folder) / "key.kw"
         for (shape, count), listed in by_key.items():
-            for entry in _measure_key(parameters, generator, encryptor, shape, count, listed, path):
+            for entry in bench.key(shape, count, listed, path):
                 report(entry)
                 yield entry
+    for transform in transform_cases(log_n, held_out=held_out):
+        yield bench.transform(transform)
+    top = bench.chain.max_level
+    for share in (0.55,) if held_out else (1.0, 0.4):
+        yield from bench.operations(max(1, round(share * top)))
 
 
-def _measure_key(
-    parameters: kw.Parameters,
-    generator: kw.KeyGenerator,
-    encryptor: kw.Encryptor,
-    shape: Shape,
-    count: int,
-    listed: list[Case],
-    path: Path,
-) -> list[Measured]:
-    """Making `count` keys of a shape, reading one, and what they are used for."""
-    steps = list(range(1, count + 1))
-    specs = [_spec(parameters, shape, step) for step in steps]
-    make = partial(generator.evaluation_keys, relinearization=False, specs=specs)
-    out = [Measured("key", shape, shape.level, 1, _median(make, KEY_RUNS) / count)]
-    keys = make()
-    if count == 1:
-        keys.save(path)
-        seconds = _median(lambda: kw.EvaluationKeys.load(path, parameters))
-        out.append(Measured("load", shape, shape.level, 1, seconds))
-    evaluator = kw.Evaluator(parameters, keys)
-    for case in listed:
-        ciphertext = encryptor.encrypt([0.5], slots=parameters.max_slots, level=case.level)
-        rotate = partial(evaluator.rotate_hoisted, ciphertext, steps)
-        what = "switch" if count == 1 else "hoisted"
-        out.append(Measured(what, shape, case.level, count, _median(rotate) / count))
-    return out
+class _Bench:
+    """An owner of keys in the ring of one of `CHAINS`."""
+
+    def __init__(self, log_n: int) -> None:
+        kw.set_threads(1)
+        q, p = CHAINS[log_n]
+        self.parameters = kw.Parameters.from_bits(log_n, q, p, 40)
+        self.chain = chain_of(self.parameters)
+        secret = kw.SecretKey.generate(self.parameters)
+        self.generator = kw.KeyGenerator(secret)
+        self.encryptor = kw.Encryptor(self.generator.public_key())
+        # What they are makes no difference.
+        self.values = np.linspace(-1, 1, self.parameters.max_slots)
+        self.other = np.ones(OTHER_BYTES // 8)
+
+    def fresh(self, level: int) -> kw.Ciphertext:
+        """A ciphertext of full packing."""
+        return self.encryptor.encrypt(self.values, slots=self.parameters.max_slots, level=level)
+
+    def key(self, shape: Shape, count: int, listed: list[Case], path: Path) -> list[Measured]:
+        """Making `count` keys of a shape, reading one, and what they are used for."""
+        steps = list(range(1, count + 1))
+        make = self.maker([self.spec(shape, step) for step in steps])
+        out = [Measured("key", shape, shape.level, 1, _median(make, FEW_RUNS) / count)]
+        keys = make()
+        if count == 1:
+            keys.save(path)
+            seconds = _median(lambda: kw.EvaluationKeys.load(path, self.parameters))
+            out.append(Measured("load", shape, shape.level, 1, seconds))
+        evaluator = kw.Evaluator(self.parameters, keys)
+        for case in listed:
+            rotate = partial(evaluator.rotate_hoisted, self.fresh(case.level), steps)
+            what = "switch" if count == 1 else "hoisted"
+            out.append(Measured(what, shape, case.level, count, self.cold(rotate) / count))
+        return out
+
+    def transform(self, case: TransformCase) -> Measured:
+        """A linear transform of a ciphertext."""
+        shape, babies, giants = case.shape, case.babies, case.giants
+        steps = [*range(1, babies), *(babies * j for j in range(1, giants))]
+        evaluator = kw.Evaluator(self.parameters, self.maker([self.spec(shape, step) for step in steps])())
+        diagonals = {r: np.roll(self.values, r) for r in range(babies * giants)}
+        slots = self.parameters.max_slots
+        special = list(shape.special_primes)
+        encoded = kw.LinearTransform(self.parameters, diagonals, slots, shape.level, babies, special)
+        apply = partial(evaluator.linear_transform, self.fresh(shape.level), encoded)
+        seconds = self.cold(apply, FEW_RUNS)
+        return Measured("transform", shape, shape.level, babies - 1, seconds, giants - 1, case.operation)
+
+    def operations(self, level: int) -> Iterator[Measured]:
+        """A product of ciphertexts, one with a constant, a sum and a sum with a vector."""
+        shape = shapes(self.chain, level)[0]
+        spec = kw.KeySpec.relinearization(
+            self.parameters, level, _alpha(shape), shape.seeded, list(shape.special_primes)
+        )
+        evaluator = kw.Evaluator(self.parameters, self.maker([spec])())
+        a, b = self.fresh(level), self.fresh(level)
+
+        def entry(what: str, work: Callable[[], object], operation: Operation) -> Measured:
+            seconds = self.cold(work) if what == "product" else _median(work)
+            return Measured(what, shape, level, 1, seconds, 0, operation)
+
+        yield entry("product", lambda: evaluator.multiply(a, b), product_operation("product", level))
+        scaled = Operation("constant", level, visits=2, rescaled=2)
+        yield entry("operation", lambda: evaluator.multiply(a, 0.3), scaled)
+        yield entry("operation", lambda: evaluator.add(a, b), Operation("sum", level, visits=2))
+        encoded = Operation("encoding", level, visits=1, transforms=1, embeddings=1)
+        yield entry("operation", lambda: evaluator.add(a, self.values), encoded)
+
+    def cold(self, work: Callable[[], object], runs: int = RUNS) -> float:
+        """The median time of something whose keys and diagonals come from memory."""
+        work()
+        times = []
+        for _ in range(runs):
+            self.other.sum()
+            start = process_time()
+            work()
+            times.append(process_time() - start)
+        return median(times)
+
+    def maker(self, specs: list[kw.KeySpec]) -> Callable[[], kw.EvaluationKeys]:
+        """Makes keys."""
+        return partial(self.generator.evaluation_keys, relinearization=False, specs=specs)
+
+    def spec(self, shape: Shape, step: int) -> kw.KeySpec:
+        """The key of a rotation."""
+        special = list(shape.special_primes)
+        return kw.KeySpec.rotation(self.parameters, step, shape.level, _alpha(shape), shape.seeded, special)
 
 
-def _spec(parameters: kw.Parameters, shape: Shape, step: int) -> kw.KeySpec:
-    alpha = min(shape.alpha, max(shape.level + 1, shape.special))
-    return kw.KeySpec.rotation(parameters, step, shape.level, alpha, True, list(shape.special_primes))
+def _alpha(shape: Shape) -> int:
+    return min(shape.alpha, max(shape.level + 1, shape.special))
 
 
 def _median(work: Callable[[], object], runs: int = RUNS) -> float:

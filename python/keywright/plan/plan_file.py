@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from .chain import Shape
-from .key_plan import Hop, KeyPlan, PlannedKey
+from .chain import Chain, Shape
+from .derived import MAX_EXTRA
+from .key_plan import IDENTITY, Hop, KeyPlan, Masters, PlannedKey
 from .program import MAX_BYTES, Program, ProgramError, describe, read_automorphism
 
 FORMAT = "keywright-plan-1"
@@ -17,9 +18,23 @@ def to_json(plan: KeyPlan) -> str:
     """The documented form: the program, every key, and the hops of every group of the program.
 
     A key has its automorphism, or null for relinearisation, its level, the most primes of a digit and the
-    number of its special primes. A hop is [parent, child, place of the key].
+    number of its special primes. A hop is [parent, child, place of the key]. Where keys are derived,
+    "masters" has the automorphisms of the master keys, the widths of the extra primes, their level in the
+    chain, the number of primes that they divide by, the most derivations to a key, and the places of keys
+    that are sent although they could be derived.
     """
+    masters = plan.masters
     place = {key: index for index, key in enumerate(plan.keys)}
+    derived: dict[str, object] = {}
+    if masters is not None:
+        derived["masters"] = {
+            "automorphisms": [describe(automorphism) for automorphism in masters.automorphisms],
+            "extra_bits": list(masters.extra_bits),
+            "level": masters.shape.level,
+            "special": masters.shape.special,
+            "max_hops": masters.max_hops,
+            "sent": [place[key] for key in masters.sent],
+        }
     return json.dumps(
         {
             "format": FORMAT,
@@ -40,6 +55,7 @@ def to_json(plan: KeyPlan) -> str:
                 for tree in plan.hops
             ],
             "relinearizations": {str(level): place[key] for level, key in plan.relinearization.items()},
+            **derived,
         },
         separators=(",", ":"),
     )
@@ -118,4 +134,42 @@ def _read(data: Mapping[str, Any]) -> KeyPlan:
     )
     relinearization = {int(level): key(place) for level, place in data["relinearizations"].items()}
     gap = data["gap"]
-    return KeyPlan(str(data["strategy"]), program, hops, relinearization, None if gap is None else float(gap))
+    masters = data.get("masters")
+    return KeyPlan(
+        str(data["strategy"]),
+        program,
+        hops,
+        relinearization,
+        None if gap is None else float(gap),
+        None
+        if masters is None
+        else _read_masters(masters, program, tuple(map(key, masters.get("sent", ())))),
+    )
+
+
+def _read_masters(data: Mapping[str, Any], program: Program, sent: tuple[PlannedKey, ...]) -> Masters:
+    chain = program.chain
+    automorphisms = tuple(read_automorphism(entry, "masters: ") for entry in data["automorphisms"])
+    for automorphism in automorphisms:
+        if automorphism == IDENTITY or not 0 <= automorphism.step < program.automorphisms.slots:
+            raise ProgramError(f"masters: {describe(automorphism)} is no automorphism that a key is for")
+    if not 1 <= len(set(automorphisms)) == len(automorphisms) <= MAX_KEYS:
+        raise ProgramError(
+            f"masters: {len(automorphisms)} keys; there must be from 1 to {MAX_KEYS}, each once"
+        )
+    extra = tuple(int(bits) for bits in data["extra_bits"])
+    if not 1 <= len(extra) <= MAX_EXTRA:
+        raise ProgramError(f"masters: {len(extra)} extra primes; there must be from 1 to {MAX_EXTRA}")
+    level, special, hops = (int(data[name]) for name in ("level", "special", "max_hops"))
+    over = Chain(chain.log_n, (*chain.p, *chain.q), extra, chain.modulus_bound)
+    if not len(chain.p) <= level <= over.max_level:
+        raise ProgramError(f"masters: level {level} is not in [{len(chain.p)}, {over.max_level}]")
+    if not 1 <= special <= len(over.pool(level)):
+        room = len(over.pool(level))
+        raise ProgramError(f"masters: {special} primes divided by; there may be from 1 to {room}")
+    if not 1 <= hops <= 255:
+        raise ProgramError(f"masters: {hops} derivations at most; there may be from 1 to 255")
+    shape = Shape(over, level, level + 1, special)
+    if not shape.legal:
+        raise ProgramError("masters: a prime is larger than what they divide by")
+    return Masters(automorphisms, extra, shape, hops, sent)

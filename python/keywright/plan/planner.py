@@ -68,15 +68,26 @@ class Planner:
 
     def quiet(self, plan: KeyPlan) -> bool:
         """Whether a plan is within the program's error budget."""
-        budget = self.program.noise_bits
-        return budget is None or plan.noise_bits(self.model) <= budget
+        return plan.is_quiet(self.model)
+
+    def require_quiet(self, plan: KeyPlan) -> None:
+        """Refuse a plan that is not.
+
+        Raises:
+            InfeasibleBudgetError: its noise is above the program's error budget.
+        """
+        if not self.quiet(plan):
+            raise InfeasibleBudgetError(
+                f"{self.program.name}: the plan {plan.strategy} has {plan.noise_bits(self.model):.2f} bits "
+                f"of noise, the error budget is {self.program.noise_bits:.2f}"
+            )
 
     def _loud(self) -> str:
         """What is wrong with an error budget that no plan keeps."""
         fastest = STRATEGIES["kds"].plan(self.program, self.model)
         return (
-            f"{self.program.name}: no plan found is within {self.program.noise_bits} bits of noise; with a "
-            f"key for every rotation, the fastest digits make {fastest.noise_bits(self.model):.2f}. "
+            f"{self.program.name}: no plan found is within {self.program.noise_bits:.2f} bits of noise; with "
+            f"a key for every rotation, the fastest digits make {fastest.noise_bits(self.model):.2f}. "
             "A key adds less the more its special primes are above its digits"
         )
 

@@ -16,9 +16,10 @@ from keywright._core import maximum_log_qp
 from keywright.errors import KeywrightError
 
 from .chain import Chain
-from .cost import CostModel
+from .cost import FORMS, CostModel, Form
 from .ephemeral import EphemeralSwitch
 from .galois import Automorphism, AutomorphismGroup
+from .operations import Operation
 
 FORMAT = "keywright-program-1"
 MAX_GROUPS = 100_000
@@ -38,12 +39,14 @@ class Group:
         level: level of the ciphertext.
         targets: the automorphisms needed of it, without the identity, sorted, each once.
         count: how often such a ciphertext occurs.
+        form: what becomes of the divisions: "baby" and "giant" are steps of a linear transform.
     """
 
     name: str
     level: int
     targets: tuple[Automorphism, ...]
     count: int
+    form: Form = "whole"
 
 
 @dataclass(frozen=True)
@@ -73,6 +76,7 @@ class Program:
         relinearizations: by level, each level once.
         noise_bits: the error budget: the most that `KeyPlan.noise_bits` of a plan may be; None for any.
         ephemeral: switches to and from an ephemeral secret, whose keys are the same in every plan.
+        operations: what is computed beside; without them times are those of key switches alone.
     """
 
     name: str
@@ -80,6 +84,7 @@ class Program:
     groups: tuple[Group, ...]
     relinearizations: tuple[Relinearizations, ...] = ()
     noise_bits: float | None = None
+    operations: tuple[Operation, ...] = ()
     ephemeral: tuple[EphemeralSwitch, ...] = ()
 
     def __post_init__(self) -> None:
@@ -93,8 +98,9 @@ class Program:
             raise ProgramError(
                 f"{self.name}: an error budget of {self.noise_bits} bits is not one, 0 or more"
             )
-        if len(self.groups) > MAX_GROUPS:
-            raise ProgramError(f"{self.name}: {len(self.groups)} groups; there may be {MAX_GROUPS}")
+        for what, listed in (("groups", self.groups), ("operations", self.operations)):
+            if len(listed) > MAX_GROUPS:
+                raise ProgramError(f"{self.name}: {len(listed)} {what}; there may be {MAX_GROUPS}")
         uses: tuple[Group | Relinearizations | EphemeralSwitch, ...] = (
             *self.groups,
             *self.relinearizations,
@@ -108,8 +114,15 @@ class Program:
                 raise ProgramError(f"{where}: count {use.count} is below 1")
         for switch in self.ephemeral:
             self._require_secure(switch)
+        for operation in self.operations:
+            wrong = operation.refusal(self.chain)
+            if wrong is not None:
+                raise ProgramError(f"{self.name}: {operation.name}: {wrong}")
         slots = self.automorphisms.slots
         for group in self.groups:
+            if group.form not in FORMS:
+                known = ", ".join(FORMS)
+                raise ProgramError(f"{self.name}: {group.name}: the form {group.form!r} is none of {known}")
             for target in group.targets:
                 if not 0 <= target.step < slots:
                     raise ProgramError(
@@ -147,7 +160,7 @@ class Program:
             if old is None:
                 found[key] = group
             else:
-                found[key] = Group(old.name, old.level, old.targets, old.count + group.count)
+                found[key] = replace(old, count=old.count + group.count)
         return replace(self, groups=tuple(found.values()))
 
     @property
@@ -173,6 +186,7 @@ class Program:
         1]."""
         budget = {} if self.noise_bits is None else {"noise_bits": self.noise_bits}
         fixed = {"ephemeral": [asdict(use) for use in self.ephemeral]} if self.ephemeral else {}
+        beside = {"operations": [use.describe() for use in self.operations]} if self.operations else {}
         return json.dumps(
             {
                 "format": FORMAT,
@@ -184,12 +198,14 @@ class Program:
                         "level": group.level,
                         "count": group.count,
                         "targets": [describe(a) for a in group.targets],
+                        **({} if group.form == "whole" else {"form": group.form}),
                     }
                     for group in self.groups
                 ],
                 "relinearizations": [asdict(use) for use in self.relinearizations],
                 **budget,
                 **fixed,
+                **beside,
             },
             separators=(",", ":"),
         )
@@ -266,7 +282,13 @@ def _read(cls: type[Program], data: Mapping[str, Any]) -> Program:
         for target in entry["targets"]:
             targets.add(read_automorphism(target, f"group {order}: "))
         groups.append(
-            Group(str(entry["name"]), int(entry["level"]), tuple(sorted(targets)), int(entry["count"]))
+            Group(
+                str(entry["name"]),
+                int(entry["level"]),
+                tuple(sorted(targets)),
+                int(entry["count"]),
+                entry.get("form", "whole"),
+            )
         )
     noise = data.get("noise_bits")
     return cls(
@@ -280,6 +302,7 @@ def _read(cls: type[Program], data: Mapping[str, Any]) -> Program:
         tuple(groups),
         tuple(Relinearizations(int(use["level"]), int(use["count"])) for use in data["relinearizations"]),
         None if noise is None else float(noise),
+        tuple(Operation.read(entry) for entry in data.get("operations", ())),
         tuple(
             EphemeralSwitch(int(use["weight"]), int(use["level"]), int(use["special"]), int(use["count"]))
             for use in data.get("ephemeral", ())

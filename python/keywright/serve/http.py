@@ -6,7 +6,7 @@
 | ``POST /v1/keys`` ``{"model": hash}`` | an identifier for the upload |
 | ``GET /v1/keys/ID`` | how many bytes have come |
 | ``PUT /v1/keys/ID?offset=N`` bytes | a piece, at most `MAX_PIECE` bytes |
-| ``DELETE /v1/keys/ID`` | |
+| ``DELETE /v1/keys/ID``, or ``POST /v1/keys/ID/delete`` as a page sends that closes | |
 | ``GET /v1/keys/ID/seen`` | what the server saw of this client |
 | ``POST /v1/keys/ID/jobs`` ciphertexts | a job |
 | ``GET /v1/jobs/JOB`` | how far it is |
@@ -35,6 +35,7 @@ MAX_PIECE = 8 << 20
 """Bytes of the longest piece of an upload."""
 
 MAX_CONNECTIONS = 64
+EXPIRE_EVERY_S = 1.0
 TIMEOUT_S = 30.0
 LINGER_S = 2.0
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
@@ -118,6 +119,7 @@ class Server(ThreadingHTTPServer):
         self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
         shown = f"[{host}]" if ":" in host else host
         self.names = LOOPBACK | names | {shown.lower()}
+        self._expired = time.monotonic()
         self._free = threading.BoundedSemaphore(MAX_CONNECTIONS)
         super().__init__((host, port), Handler)
         self.url = f"http://{shown}:{self.server_address[1]}"
@@ -135,6 +137,13 @@ class Server(ThreadingHTTPServer):
             super().process_request_thread(request, client_address)  # type: ignore[arg-type]
         finally:
             self._free.release()
+
+    def service_actions(self) -> None:
+        """Called by the loop between requests: delete keys that are not used any more."""
+        now = time.monotonic()
+        if now - self._expired >= EXPIRE_EVERY_S:
+            self._expired = now
+            self.service.expire()
 
     def handle_error(self, request: object, client_address: object) -> None:
         """A connection that breaks is no error of the server's."""
@@ -189,6 +198,9 @@ class Handler(BaseHTTPRequestHandler):
         match parts:
             case ["v1", "keys"]:
                 return _json(service.create_keys(_parse(self._body(MAX_JSON))), HTTPStatus.CREATED)
+            case ["v1", "keys", identifier, "delete"]:
+                self._length(0)
+                return _json(service.delete_keys(identifier))
             case ["v1", "keys", identifier, "jobs"]:
                 body = self._body(service.model.request_bytes)
                 return _json(service.submit(identifier, body), HTTPStatus.ACCEPTED)

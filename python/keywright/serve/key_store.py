@@ -82,7 +82,7 @@ class KeyStore:
         folder: where they are kept; made if it is missing.
         model: whose keys they are.
         capacity: how many sets there are at most.
-        expiry: seconds after which a set that is not used may be deleted for another.
+        expiry: seconds after which a set that is not used is deleted by `expire`.
         loaded: how many sets are kept in memory.
     """
 
@@ -124,11 +124,9 @@ class KeyStore:
             Busy: there are as many as there may be, all of them in use lately.
         """
         with self._lock:
+            self._expire()
             if len(self._sets) >= self.capacity:
-                oldest = min(self._sets.values(), key=lambda s: s.used)
-                if time.time() - oldest.used < self.expiry:
-                    raise Busy(f"{self.capacity} key sets are in use; ask again later")
-                self._delete(oldest)
+                raise Busy(f"{self.capacity} key sets are in use; ask again later")
             identifier = secrets.token_hex(16)
             folder = self.folder / identifier
             folder.mkdir(mode=0o700)
@@ -150,6 +148,25 @@ class KeyStore:
                 raise UnknownKeys("no keys of that identifier are here (any more); upload them again")
             found.used = time.time()
             return found
+
+    def touch(self, identifier: str) -> None:
+        """Note that a set is in use, if it is there."""
+        with self._lock:
+            if (found := self._sets.get(identifier)) is not None:
+                found.used = time.time()
+
+    def expire(self) -> list[str]:
+        """Delete the sets that were not used for `expiry` seconds; their identifiers."""
+        with self._lock:
+            return self._expire()
+
+    def _expire(self) -> list[str]:
+        limit = time.time() - self.expiry
+        # Of a set that is being received, the upload is its use.
+        old = [s for s in self._sets.values() if s.used < limit and not s.lock.locked()]
+        for key_set in old:
+            self._delete(key_set)
+        return [key_set.identifier for key_set in old]
 
     def delete(self, key_set: KeySet) -> None:
         """Delete a set and its bytes."""

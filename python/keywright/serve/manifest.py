@@ -21,7 +21,7 @@ import keywright as kw
 from .errors import ManifestError
 
 FORMAT = "keywright-manifest"
-VERSION = 1
+VERSION = 2
 MAX_BYTES = 16 << 20
 """Bytes of the longest manifest that is read."""
 
@@ -36,12 +36,13 @@ class Places:
     """Where the values of a tensor are, over all of its ciphertexts.
 
     Value ``i``, in row-major order, is at ``start[i] + k * stride`` for every ``k < repeat``. Place ``p`` is
-    coefficient, or slot, ``p % size`` of ciphertext ``p // size``.
+    slot ``p % size`` of ciphertext ``p // size``: what a full client encrypts, and for a thin one the number
+    that the server's bootstrapping takes to that slot.
 
     Attributes:
         shape: the tensor.
         ciphertexts: how many hold it.
-        size: coefficients, or slots, of each.
+        size: slots of each.
     """
 
     shape: tuple[int, ...]
@@ -96,13 +97,14 @@ class Manifest:
         name: of the model, for people.
         packing: whether values are in coefficients, as a client without a Fourier transform sends them, or in
             slots.
+        client: bytes of a thin client's `ClientParameters`; empty for clients that encrypt slots.
         parameters: bytes of `Parameters`.
         key_set: the head of the key set that the server wants, see `keywright.key_set_head`.
         key_bytes: bytes of that set.
         input, output: where values are.
         input_level: level of the ciphertexts that are sent.
         output_level: level of those that come back.
-        scale: at which values are encrypted; an integer, so that clients without floating point can.
+        scale: at which values are encrypted.
         magnitude: largest absolute value of an input; None if there is no bound.
         factor: decrypted numbers are multiplied by it.
         program: SHA-256 of the program, which binds the weights without showing them.
@@ -111,6 +113,7 @@ class Manifest:
 
     name: str
     packing: Packing
+    client: bytes = field(repr=False)
     parameters: bytes = field(repr=False)
     key_set: bytes = field(repr=False)
     key_bytes: int
@@ -129,6 +132,7 @@ class Manifest:
         """The bytes that are sent."""
         q = kw.Parameters.from_bytes(self.parameters)
         entry: dict[str, Any] = {"format": FORMAT, "version": VERSION} | asdict(self)
+        entry["client"] = base64.b64encode(self.client).decode()
         entry["parameters"] = base64.b64encode(self.parameters).decode()
         entry["key_set"] = base64.b64encode(self.key_set).decode()
         entry["scale"] = str(self.scale)
@@ -172,6 +176,7 @@ class Manifest:
         manifest = Manifest(
             name=_string(entry, "name"),
             packing=entry["packing"],
+            client=_bytes(entry, "client"),
             parameters=parameters_bytes,
             key_set=_bytes(entry, "key_set"),
             key_bytes=_number(entry.get("key_bytes"), "key_bytes", 1, 1 << 48),
@@ -187,13 +192,26 @@ class Manifest:
                 _string({"label": label}, "label") for label in _list(entry, "labels", "the manifest")
             ),
         )
-        most = parameters.n if manifest.packing == "coefficients" else parameters.max_slots
+        most = parameters.max_slots if manifest.packing == "slots" else _capacity(manifest, parameters)
         for places in (manifest.input, manifest.output):
             if places.size > most:
                 raise ManifestError(f"{places.size} places in a ciphertext of at most {most}")
         if manifest.encoded != data:
             raise ManifestError("the manifest contradicts its own parameters")
         return manifest
+
+
+def _capacity(manifest: Manifest, parameters: kw.Parameters) -> int:
+    """Numbers of a thin client's ciphertext, after a look at its parameters."""
+    try:
+        client = kw.ClientParameters.from_bytes(manifest.client)
+    except kw.KeywrightError as error:
+        raise ManifestError(f"the client's parameters of the manifest cannot be used: {error}") from error
+    found = (client.log_n, client.modulus, client.scale)
+    expected = (parameters.log_n, parameters.q[0], manifest.scale)
+    if found != expected:
+        raise ManifestError(f"the client's parameters are for {found}, the server's for {expected}")
+    return client.capacity
 
 
 def _object(value: object, what: str) -> Mapping[str, Any]:

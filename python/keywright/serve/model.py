@@ -31,6 +31,12 @@ VERSION = 1
 MAX_DESCRIPTION_BYTES = 1 << 20
 DESCRIPTION, PARAMETERS, PROGRAM = "model.json", "parameters.kw", "program.kwp"
 
+FRACTION_BITS = 24
+"""Bits after the point of a thin client's numbers: more than bootstrapping leaves of them."""
+
+ANSWER_GROWTH = 1.25
+"""By how much the error of an answer may grow for fewer bytes of it."""
+
 SCALE_TOLERANCE = 1 / 128
 """What a bootstrapping allows between the scale of its input and the one planned."""
 
@@ -94,23 +100,28 @@ class Model:
         return list(dict.fromkeys(entry + program))
 
     @cached_property
+    def client(self) -> kw.ClientParameters | None:
+        """What thin clients know; None if clients encrypt slots."""
+        return None if self.entry is None else self.entry.client_parameters(FRACTION_BITS)
+
+    @cached_property
     def manifest(self) -> Manifest:
         """What clients are told."""
-        program, entry = self.program, self.entry
+        program, entry, client = self.program, self.entry, self.client
         head = kw.key_set_head(self.specs)
         packing: Packing = "slots" if entry is None else "coefficients"
-        scale = self.parameters.scale if entry is None else entry.coefficients_scale
         return Manifest(
             name=self.name,
             packing=packing,
+            client=b"" if client is None else client.to_bytes(),
             parameters=self.parameters.to_bytes(),
             key_set=head,
             key_bytes=kw.inspect(head)["bytes"],
-            input=_places(program.input_layout, program.input_shape, self.parameters.n, packing),
-            output=_places(program.output_layout, program.output_shape, self.parameters.n, packing),
+            input=_places(program.input_layout, program.input_shape),
+            output=_places(program.output_layout, program.output_shape),
             input_level=program.input_level if entry is None else 0,
             output_level=program.output_level if entry is None else 0,
-            scale=round(scale),
+            scale=round(self.parameters.scale) if client is None else client.scale,
             magnitude=None if entry is None else 1.0,
             factor=float(program.output_scale),
             program=digest(program),
@@ -130,7 +141,7 @@ class Model:
         return ends + sum(step.operation != "input" for step in self.program.instructions)
 
     def read_input(self, data: bytes) -> kw.Ciphertext:
-        """A ciphertext of a sample, seeded or not.
+        """A ciphertext of a sample in any form that clients send: whole, seeded, and of thin ones compact.
 
         Raises:
             InvalidObject: the bytes are none, or not of the level, packing and parameters that the model
@@ -138,26 +149,35 @@ class Model:
         """
         try:
             kind = kw.inspect(data)["kind"]
+            if self.client is not None:
+                return self.client.read_upload(data, self.parameters)
             if kind == "a seeded CKKS ciphertext":
                 ciphertext = kw.SeededCiphertext.from_bytes(data, self.parameters).expand()
             elif kind == "a CKKS ciphertext":
                 ciphertext = kw.Ciphertext.from_bytes(data, self.parameters)
             else:
                 raise InvalidObject(f"a ciphertext is needed, and {kind} was sent")
-        except (kw.FormatError, kw.MixedParametersError) as error:
+        except kw.KeywrightError as error:
+            if isinstance(error, InvalidObject):
+                raise
             raise InvalidObject(f"a ciphertext cannot be read: {error}") from error
-        manifest = self.manifest
-        packing = "coefficients" if self.entry is not None else f"{self.program.slots} slots"
-        slots = None if self.entry is not None else self.program.slots
+        manifest, slots = self.manifest, self.program.slots
         if (ciphertext.level, ciphertext.slots, ciphertext.degree) != (manifest.input_level, slots, 1):
             raise InvalidObject(
-                f"the model takes {packing} at level {manifest.input_level}, degree 1; got {ciphertext!r}"
+                f"the model takes {slots} slots at level {manifest.input_level}, degree 1; got {ciphertext!r}"
             )
         if abs(ciphertext.scale / manifest.scale - 1.0) > SCALE_TOLERANCE:
             raise InvalidObject(
                 f"the model takes ciphertexts of scale {manifest.scale}, got {ciphertext.scale:.0f}"
             )
         return ciphertext
+
+    def write_output(self, result: kw.Ciphertext) -> bytes:
+        """A ciphertext of `Evaluation.run` as a client gets it: a thin one the coefficients that carry numbers
+        modulo one prime, without the low bits that say nothing."""
+        if self.client is None:
+            return result.to_bytes()
+        return self.client.write_answer(result, ANSWER_GROWTH)
 
     def save(self, folder: Path) -> None:
         """Write the files of the model into a folder that exists."""
@@ -236,7 +256,7 @@ class Evaluation:
     def run(
         self, keys: kw.EvaluationKeys, inputs: Sequence[kw.Ciphertext], on_step: Callable[[], object]
     ) -> list[kw.Ciphertext]:
-        """The encrypted result of a sample.
+        """The encrypted result of a sample, of a thin client in coefficients and not yet at level 0.
 
         Args:
             keys: of the client, those of `Model.specs`.
@@ -260,7 +280,7 @@ class Evaluation:
                 if entry is None:
                     results.append(output)
                 else:
-                    results.append(evaluator.drop_to_level(entry.slots_to_coeffs(evaluator, output), 0))
+                    results.append(entry.slots_to_coeffs(evaluator, output))
                     on_step()
         return results
 
@@ -273,21 +293,9 @@ def _failures() -> Iterator[None]:
         raise EvaluationFailed(f"the model could not be evaluated: {error}") from error
 
 
-def _places(layout: Layout, shape: tuple[int, ...], n: int, packing: Packing) -> Places:
-    """Where the values of a layout are.
-
-    Of n slots, slot j stands for coefficient ``brv(j) N/2n``. A period of p slots is a run of ``n/p`` such
-    coefficients, as reversing the bits of ``j + k p`` with ``j < p`` adds the reversed ``k``, which is below
-    ``n/p``, to the reversed ``j``.
-    """
+def _places(layout: Layout, shape: tuple[int, ...]) -> Places:
+    """Where the values of a layout are."""
     slots, repeat = layout.slots, layout.slots // layout.period
     ciphertext, slot = np.divmod(layout.positions.astype(np.int64), slots)
-    if packing == "slots":
-        start, size, stride = ciphertext * slots + slot, slots, layout.period
-    else:
-        stride, size, bits = n // 2 // slots, n, slots.bit_length() - 1
-        reverse = sum(((slot >> bit) & 1) << (bits - 1 - bit) for bit in range(bits))
-        start = ciphertext * n + reverse * stride
-    if repeat == 1:
-        stride = 1
-    return Places(tuple(shape), layout.ciphertexts, size, tuple(map(int, start)), repeat, stride)
+    start, stride = ciphertext * slots + slot, 1 if repeat == 1 else layout.period
+    return Places(tuple(shape), layout.ciphertexts, slots, tuple(map(int, start)), repeat, stride)

@@ -137,9 +137,13 @@ class Session:
         self.remote, self.manifest = remote, remote.manifest
         self.parameters = kw.Parameters.from_bytes(self.manifest.parameters)
         self._specs = kw.read_key_set_head(self.manifest.key_set, self.parameters)
-        self._secret = kw.SecretKey.generate(self.parameters) if secret is None else secret
-        self._generator = kw.KeyGenerator(self._secret)
-        self._decryptor = kw.Decryptor(self._secret)
+        secret = kw.SecretKey.generate(self.parameters) if secret is None else secret
+        self._generator = kw.KeyGenerator(secret)
+        self._decryptor = kw.Decryptor(secret)
+        self._client: kw.Client | None = None
+        if self.manifest.packing == "coefficients":
+            parameters = kw.ClientParameters.from_bytes(self.manifest.client)
+            self._client = kw.Client.from_secret_bytes(secret.to_bytes(), parameters)
         self._identifier: str | None = None
         self._folder = tempfile.TemporaryDirectory(prefix="keywright.")
 
@@ -247,28 +251,29 @@ class Session:
             raise BadRequest(
                 f"values up to {np.abs(values).max():.4g}; the model takes at most {manifest.magnitude:.4g}"
             )
-        level = manifest.input_level
-        if manifest.packing == "slots":
-            size = manifest.input.size
-            encrypted = [self._decryptor.encrypt(row, size, level) for row in manifest.input.pack(values)]
-        else:
-            rows = manifest.input.pack(values)
-            encrypted = [self._decryptor.encrypt_coefficients(row, level) for row in rows]
-        return [ciphertext.to_bytes() for ciphertext in encrypted]
+        rows = manifest.input.pack(values)
+        if self._client is None:
+            size, level = manifest.input.size, manifest.input_level
+            return [self._decryptor.encrypt(row, size, level).to_bytes() for row in rows]
+        one = 2.0**self._client.parameters.fraction_bits
+        return [self._client.encrypt(np.rint(row * one).astype(np.int64), dropped=0) for row in rows]
 
     def _decrypt(self, message: bytes) -> NDArray[np.float64]:
         places = self.manifest.output
         try:
-            objects = framing.split(message, places.ciphertexts)
-            results = [kw.Ciphertext.from_bytes(data, self.parameters) for data in objects]
-            rows = np.asarray([self._decryptor.decrypt(result) for result in results])
-        except (BadRequest, kw.FormatError, kw.MixedParametersError) as error:
+            rows = np.asarray([self._numbers(data) for data in framing.split(message, places.ciphertexts)])
+        except (BadRequest, kw.FormatError, kw.MixedParametersError, kw.ParameterError) as error:
             raise InvalidReply(f"the answer of the server cannot be read: {error}") from error
         if rows.shape != (places.ciphertexts, places.size):
             raise InvalidReply(
                 f"the answer has {rows.shape} numbers, the manifest says {(places.ciphertexts, places.size)}"
             )
         return places.unpack(rows) * self.manifest.factor
+
+    def _numbers(self, data: bytes) -> NDArray[np.float64]:
+        if self._client is None:
+            return self._decryptor.decrypt(kw.Ciphertext.from_bytes(data, self.parameters))
+        return self._client.decrypt(data) / 2.0**self._client.parameters.fraction_bits
 
 
 def _json(data: bytes) -> object:

@@ -52,6 +52,7 @@ class Service:
         model: what is served.
         state: folder of the clients' keys.
         capacity: how many key sets there are at most.
+        expiry: seconds after which keys that are not used are deleted.
         on_event: called with a line for whoever runs the server, at every thing that happens.
     """
 
@@ -61,10 +62,11 @@ class Service:
         state: Path,
         *,
         capacity: int = 16,
+        expiry: float = 3600.0,
         on_event: Callable[[str], object] | None = None,
     ) -> None:
         self.model = model
-        self.store = KeyStore(state, model, capacity=capacity)
+        self.store = KeyStore(state, model, capacity=capacity, expiry=expiry)
         self._event = on_event or (lambda line: None)
         self._evaluation = Evaluation(model)
         self._worker = Worker(on_end=self._ended)
@@ -123,9 +125,7 @@ class Service:
             UnknownKeys: there is none.
         """
         self.store.delete(self.store.get(identifier))
-        self._worker.forget(identifier)
-        with self._lock:
-            self._seen.pop(identifier, None)
+        self._forget(identifier)
         self._event("a client deleted its keys")
         return {"deleted": True}
 
@@ -153,7 +153,8 @@ class Service:
         def work(job: Job) -> list[bytes]:
             # Read here, not while it waits: as few sets as possible are in memory.
             keys = self.store.keys(key_set)
-            return [result.to_bytes() for result in self._evaluation.run(keys, inputs, job.step)]
+            results = self._evaluation.run(keys, inputs, job.step)
+            return [self.model.write_output(result) for result in results]
 
         job = self._worker.submit(identifier, self.model.steps, work)
         self._event(f"{len(message)} bytes to evaluate")
@@ -165,7 +166,9 @@ class Service:
         Raises:
             UnknownJob: there is none.
         """
-        return self._worker.get(identifier).to_json()
+        job = self._worker.get(identifier)
+        self.store.touch(job.owner)
+        return job.to_json()
 
     def result(self, identifier: str) -> bytes:
         """The ciphertexts of an answer, see `framing`; errors as of `Worker.result`."""
@@ -182,9 +185,20 @@ class Service:
             sights = list(self._seen.get(identifier, ()))
         return {"secret_keys": 0, "objects": [asdict(sight) for sight in sights]}
 
+    def expire(self) -> None:
+        """Delete the keys of clients that have not been heard of for so long, and everything of them."""
+        for identifier in self.store.expire():
+            self._forget(identifier)
+            self._event("keys that were not used any more are deleted")
+
     def close(self) -> None:
         """End after the evaluation that runs."""
         self._worker.close()
+
+    def _forget(self, identifier: str) -> None:
+        self._worker.forget(identifier)
+        with self._lock:
+            self._seen.pop(identifier, None)
 
     def _require(self, found: str) -> None:
         expected = self.model.manifest.hash

@@ -1,6 +1,7 @@
 """Calibrations: what is fitted to a recorded machine, and files that are none. Nothing is timed here."""
 
 import json
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from statistics import median
@@ -20,8 +21,11 @@ from keywright.plan.calibration import (
     predict,
     stored_model,
 )
+from keywright.plan.chain import shapes
+from keywright.plan.converters.arithmetic import product_operation
 from keywright.plan.cost import Work, uses
-from keywright.plan.measuring import CHAINS, cases
+from keywright.plan.measuring import CHAINS, cases, transform_cases
+from keywright.plan.operations import Operation
 
 RECORDED = Path(__file__).parent / "calibration.json"
 """What keywright calibrate wrote on one machine with AVX-512."""
@@ -53,23 +57,46 @@ def test_the_recorded_machine_is_fitted_and_predicted() -> None:
         cost = model.switch(entry.shape, entry.level)
         assert cost is not None
         if entry.what == "switch":
-            assert predict(model, entry) == cost.alone
+            assert predict(model, entry) == pytest.approx(cost.alone)
         elif entry.what == "hoisted":
-            assert predict(model, entry) == cost.own + cost.shared / entry.count
+            assert predict(model, entry) == pytest.approx(cost.own + cost.shared / entry.count)
     assert Calibration.from_json(calibration.to_json()) == calibration
 
 
 def test_weights_are_those_that_made_the_times() -> None:
-    weights = Weights(160e-6, 100e-6, 20e-6, 2e-3, 1e-3, 3e-3, 4e-3, 190e-6, 130e-6, 25e-6)
+    weights = Weights(
+        transform=160e-6,
+        product=100e-6,
+        conversion=20e-6,
+        key_limb=2e-3,
+        load_limb=1e-3,
+        key_row=3e-3,
+        key_prime=4e-3,
+        wide_transform=190e-6,
+        wide_product=130e-6,
+        wide_conversion=25e-6,
+        stored_product=140e-6,
+        diagonal=70e-6,
+        multiplication=40e-6,
+        visit=30e-6,
+        embedding=900e-6,
+    )
     model = CostModel({15: weights})
-    made = []
+    entries = []
     for case in cases(15):
-        for what, count in (("switch", 1), ("hoisted", 4), ("key", 1), ("load", 1)):
-            entry = Measured(what, case.shape, case.level, count, 1.0)
-            if what in ("key", "load"):
-                entry = Measured(what, case.shape, case.shape.level, 1, 1.0)
-            made.append(Measured(what, entry.shape, entry.level, count, predict(model, entry)))
-    found = fit("", made).weights[15]
+        entries += [
+            Measured(what, case.shape, case.level, n, 1.0) for what, n in (("switch", 1), ("hoisted", 4))
+        ]
+        entries += [Measured(what, case.shape, case.shape.level, 1, 1.0) for what in ("key", "load")]
+    for made in transform_cases(15):
+        shape, babies, giants = made.shape, made.babies - 1, made.giants - 1
+        entries.append(Measured("transform", shape, shape.level, babies, 1.0, giants, made.operation))
+    for level in (13, 5):
+        shape = shapes(entries[0].shape.chain, level)[0]
+        entries.append(Measured("product", shape, level, 1, 1.0, 0, product_operation("", level)))
+        for counts in ({"visits": 2, "rescaled": 2}, {"visits": 2}, {"transforms": 1, "embeddings": 1}):
+            entries.append(Measured("operation", shape, level, 1, 1.0, 0, Operation("", level, **counts)))
+    found = fit("", [replace(entry, seconds=predict(model, entry)) for entry in entries]).weights[15]
     assert np.allclose(
         np.array(list(vars(found).values()), float), np.array(list(vars(weights).values()), float), rtol=1e-3
     )
@@ -102,7 +129,7 @@ def test_cases_are_keys_that_the_engine_makes() -> None:
                 shape = case.shape
                 alpha = min(shape.alpha, max(shape.level + 1, shape.special))
                 spec = kw.KeySpec.rotation(
-                    parameters, 1, shape.level, alpha, True, list(shape.special_primes)
+                    parameters, 1, shape.level, alpha, shape.seeded, list(shape.special_primes)
                 )
                 assert spec.bytes == shape.stored_bytes
                 assert case.level <= shape.level
@@ -141,6 +168,10 @@ def test_files_that_are_no_calibration(tmp_path: Path, monkeypatch: pytest.Monke
         ("weights", {"16": {"transform": 1}}),
         ("measured", []),
         ("measured", [{"what": "switch"}]),
+        ("measured", [{**data["measured"][0], "what": "nap"}]),
+        ("measured", [{**data["measured"][0], "seconds": 0}]),
+        ("measured", [{**data["measured"][0], "operation": {"name": "", "level": 0, "count": 1, "naps": 1}}]),
+        ("format", "keywright-calibration-1"),
         ("chains", [{"log_n": 99, "q": [30], "p": [30], "bound": None}]),
         ("chains", 7),
     ):
@@ -151,3 +182,8 @@ def test_files_that_are_no_calibration(tmp_path: Path, monkeypatch: pytest.Monke
             Calibration.from_json(text)
     with pytest.raises(CalibrationError, match="no key switch"):
         fit("", [entry for entry in recorded().measured if entry.what == "key"])
+    first = recorded().measured[0]
+    with pytest.raises(CalibrationError, match="without its operation"):
+        predict(recorded().model, replace(first, what="transform", level=first.shape.level))
+    with pytest.raises(CalibrationError, match="measured at level"):
+        predict(recorded().model, replace(first, what="switch", level=first.shape.level + 1))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -46,6 +47,7 @@ class Side:
     parameters: kw.Parameters
     program: nn.Program
     sample: NDArray[np.float64]
+    secret: kw.SecretKey
     generator: kw.KeyGenerator
     decryptor: kw.Decryptor
     inputs: list[kw.Ciphertext]
@@ -61,7 +63,7 @@ class Side:
         encryptor = kw.Encryptor(generator.public_key(), bytes(32))
         inputs = encrypt_sample(program, encryptor, sample)
         clear = run_clear(program, sample)
-        return cls(parameters, program, sample, generator, kw.Decryptor(secret), inputs, clear)
+        return cls(parameters, program, sample, secret, generator, kw.Decryptor(secret), inputs, clear)
 
     def execution(self, name: str) -> PlanExecution:
         planned = make_plan(name, convert(self.program, self.parameters, "network"))
@@ -132,11 +134,16 @@ def test_a_bootstrap_under_every_strategy(name: str, apart: bool) -> None:
     values = parts[0] + 1j * parts[1]
     encryptor = kw.Encryptor(generator.public_key(), bytes(32))
     fresh = encryptor.encrypt(values, slots=plan.slots, level=plan.input_level)
+    predicted = plan.predicted_bits()
+    assert predicted is not None
     # Diagonals for the plan's primes, and for those of the bootstrapping's own keys.
     for encoded in (*execution.bootstrapper_plans, plan):
         result = kw.Bootstrapper(encoded).bootstrap(evaluator, fresh)
         error = np.abs(kw.Decryptor(secret).decrypt_complex(result) - values).max()
         assert error <= result.error_bound < 0.1
+        # As many bits fewer than the documented precision as the plan has noise, and no more.
+        mean = np.abs(kw.Decryptor(secret).decrypt_complex(result) - values).mean()
+        assert -np.log2(mean) >= predicted[0] - planned.noise_bits(MODEL) - 1
         assert result.level == plan.output_level
 
 
@@ -149,14 +156,15 @@ def test_streamed_keys_give_the_same_within_their_memory(tmp_path: Path) -> None
     expected = side.run(execution, whole)
     assert whole.streaming is None
     steps = execution.key_steps()
+    least = max(spec.bytes + 32 for spec in specs)
     working_set = max(sum(spec.bytes + 32 for spec in step) for step in steps)
-    assert working_set < whole.bytes
+    assert least < working_set < whole.bytes
     peaks = []
-    for memory in (working_set, (working_set + whole.bytes) // 2, whole.bytes):
-        keys = kw.EvaluationKeys.stream(tmp_path / "keys.kw", side.parameters, memory, steps)
+    for memory in (least, working_set // 2, working_set, (working_set + whole.bytes) // 2, whole.bytes):
+        keys = execution.load_keys(tmp_path / "keys.kw", memory=memory)
         assert (keys.bytes, len(keys)) == (whole.bytes, len(specs))
         for _ in range(2):
-            # Nothing depends on where a key was.
+            # Nothing depends on where a key was, nor on how many of an operation's keys were there at a time.
             assert np.array_equal(side.run(execution, keys), expected)
         seen = keys.streaming
         assert seen is not None
@@ -165,12 +173,123 @@ def test_streamed_keys_give_the_same_within_their_memory(tmp_path: Path) -> None
         peaks.append(seen["loads"])
     assert all(less >= more for less, more in pairwise(peaks))
     assert peaks[-1] == len(specs)
-    keys = kw.EvaluationKeys.stream(tmp_path / "keys.kw", side.parameters, working_set // 2, steps)
     with pytest.raises(kw.KeyMemoryError, match="allow at least") as error:
-        side.run(execution, keys)
-    assert error.value.needed > error.value.budget == working_set // 2
+        execution.load_keys(tmp_path / "keys.kw", memory=least - 1)
+    assert (error.value.needed, error.value.budget) == (least, least - 1)
+    assert error.value.element.startswith(("galois", "relin"))
     with pytest.raises(ValueError, match="none was given"):
         PlanExecution(execution.plan, side.parameters).key_steps()
+
+
+def test_threads_share_streamed_keys(tmp_path: Path) -> None:
+    side = digits()
+    execution = side.execution("power-of-two")
+    specs = execution.key_specs()
+    side.generator.save_evaluation_keys(tmp_path / "keys.kw", specs)
+    memory = max(spec.bytes + 32 for spec in specs)
+    keys = execution.load_keys(tmp_path / "keys.kw", memory=memory)
+    with ThreadPoolExecutor(3) as pool:
+        results = list(pool.map(lambda _: side.run(execution, keys), range(3)))
+    assert all(np.array_equal(result, results[0]) for result in results)
+    seen = keys.streaming
+    assert seen is not None
+    assert seen["peak_bytes"] <= memory
+
+
+@pytest.mark.parametrize("name", ["kds", "optimal-small"])
+def test_derived_keys_give_the_same_within_the_bound(name: str, tmp_path: Path) -> None:
+    side = digits()
+    direct = side.execution(name)
+    # A key of one digit of 45 bits over 100 bits of special primes hides what derivations add.
+    price = planning.DerivationPlanner(direct.plan, MODEL).priced[0]
+    execution = PlanExecution(
+        plan_file.from_json(plan_file.to_json(price.planned)), side.parameters, side.program
+    )
+    assert execution.plan == price.planned
+    made, derived = execution.key_specs(), execution.derived_specs()
+    assert {spec.kind for spec in made} == {"relinearization"}
+    assert len(made) + len(derived) == len(direct.key_specs())
+    masters = execution.make_masters(side.secret)
+    # What is sent and what is held are what was priced, to the byte; a seed in memory has 32.
+    sent = sum(spec.bytes for spec in made) + masters.bytes - 32 * len(masters)
+    assert sent == price.sent_bytes == price.planned.sent_bytes
+    assert sum(spec.bytes for spec in (*made, *derived)) == price.stored_bytes
+    derivation = masters.derivation(derived, price.max_hops)
+    assert (derivation.derived, derivation.depth) == (price.derived, price.depth)
+    path = tmp_path / "keys.kw"
+    side.generator.save_evaluation_keys(path, made)
+    received = kw.MasterKeys.from_bytes(masters.to_bytes(), side.parameters)
+    whole = execution.load_keys(path, received)
+    expected = side.run(execution, whole)
+    least = masters.bytes + max(spec.bytes + 32 * spec.seeded for spec in (*made, *derived))
+    loads = []
+    for memory in (least, masters.bytes + whole.bytes // 2, masters.bytes + whole.bytes):
+        keys = execution.load_keys(path, received, memory)
+        for _ in range(2):
+            # Keys that were forgotten come back bit for bit.
+            assert np.array_equal(side.run(execution, keys), expected)
+        seen = keys.streaming
+        assert seen is not None
+        assert masters.bytes < seen["peak_bytes"] <= memory
+        loads.append(seen["loads"])
+    assert loads[0] > loads[-1] == len(whole)
+    with pytest.raises(kw.KeyMemoryError) as error:
+        execution.load_keys(path, received, least - 1)
+    assert error.value.needed == least
+
+
+def test_master_keys_have_to_be_those_of_the_plan(tmp_path: Path) -> None:
+    side = digits()
+    direct = side.execution("kds")
+    price = planning.DerivationPlanner(direct.plan, MODEL).priced[0]
+    execution = PlanExecution(price.planned, side.parameters, side.program)
+    path = tmp_path / "keys.kw"
+    side.generator.save_evaluation_keys(path, execution.key_specs())
+    masters = execution.make_masters(side.secret)
+    fewer = kw.MasterKeys.generate(side.secret, [1], price.extra_bits)
+    with pytest.raises(kw.PlanMismatchError, match="master keys") as error:
+        execution.load_keys(path, fewer)
+    assert error.value.found != error.value.expected
+    with pytest.raises(kw.PlanMismatchError, match="there are none"):
+        execution.load_keys(path)
+    with pytest.raises(kw.PlanMismatchError, match="no master keys"):
+        direct.load_keys(path, masters)
+    with pytest.raises(kw.PlanMismatchError, match="no master keys"):
+        direct.make_masters(side.secret)
+    text = plan_file.to_json(price.planned)
+    for old, new, reason in (
+        ('"extra_bits":[', '"extra_bits":[0,', "must have from"),
+        ('"masters":{"automorphisms":[', '"masters":{"automorphisms":[0,', "no automorphism"),
+        ('"max_hops":', '"max_hops":9', "255"),
+        ('"extra_bits":[', '"extra_bits":[' + 40 * "50,", "extra primes"),
+    ):
+        assert old in text
+        with pytest.raises(planning.ProgramError, match=reason):
+            plan_file.from_json(text.replace(old, new))
+
+
+def test_a_bootstrap_with_streamed_keys_takes_them_one_after_the_other(tmp_path: Path) -> None:
+    plan, secret = bootstrapping(True)
+    planned = make_plan("kds", convert_bootstrap(plan, "bootstrap"))
+    execution = PlanExecution(planned, plan.parameters, bootstraps=[plan])
+    generator = kw.KeyGenerator(secret, bytes(32))
+    specs = execution.key_specs()
+    generator.save_evaluation_keys(tmp_path / "keys.kw", specs)
+    values = np.random.default_rng(6).uniform(-1, 1, plan.slots)
+    encryptor = kw.Encryptor(generator.public_key(), bytes(32))
+    fresh = encryptor.encrypt(values, slots=plan.slots, level=plan.input_level)
+    bootstrapper = kw.Bootstrapper(execution.bootstrapper_plans[0])
+    least = max(spec.bytes + 32 for spec in specs)
+    results, peaks = [], []
+    for memory in (None, least):
+        keys = execution.load_keys(tmp_path / "keys.kw", memory=memory)
+        result = bootstrapper.bootstrap(kw.Evaluator(plan.parameters, keys), fresh)
+        results.append(kw.Decryptor(secret).decrypt(result))
+        peaks.append(keys.streaming)
+    assert np.array_equal(results[0], results[1])
+    assert peaks[0] is None
+    assert peaks[1] is not None
+    assert peaks[1]["peak_bytes"] <= least
 
 
 def test_a_damaged_key_is_named_when_it_is_used(tmp_path: Path) -> None:

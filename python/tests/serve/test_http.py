@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import socket
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,10 @@ from typing import Any
 import keywright as kw
 import pytest
 from keywright.serve import Model, Server, Service, load_page
+from keywright.serve import http as http_module
 from keywright.serve.errors import BadRequest
 from keywright.serve.http import MAX_PIECE
+from tests.serve.network import listening
 
 
 def ask(
@@ -149,6 +152,32 @@ def test_a_secret_key_is_refused_over_the_network(server: Server, thin: Model) -
     status, reply, _ = ask(server, "PUT", f"/v1/keys/{made['keys']}?offset=0", secret)
     assert (status, reply["error"]["type"]) == (400, "secret_refused")
     assert ask(server, "GET", f"/v1/keys/{made['keys']}")[0] == 404
+
+
+def test_keys_go_with_the_page_and_with_time(
+    thin: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http_module, "EXPIRE_EVERY_S", 0.0)
+    service = Service(thin, tmp_path, expiry=3600.0)
+    with listening(service) as server:
+
+        def create() -> str:
+            _, made, _ = ask(server, "POST", "/v1/keys", json.dumps({"model": thin.manifest.hash}).encode())
+            return str(made["keys"])
+
+        first, second = create(), create()
+        # As navigator.sendBeacon sends it.
+        assert ask(server, "POST", f"/v1/keys/{first}/delete", b"")[0] == 200
+        assert ask(server, "GET", f"/v1/keys/{first}")[0] == 404
+        assert ask(server, "POST", f"/v1/keys/{second}/delete", b"x")[1]["error"]["type"] == "too_large"
+        assert ask(server, "GET", f"/v1/keys/{second}")[0] == 200
+        service.store.get(second).used -= 3601.0
+        for _ in range(1000):
+            if not (tmp_path / second).exists():
+                break
+            time.sleep(0.01)
+        assert ask(server, "GET", f"/v1/keys/{second}")[1]["error"]["type"] == "unknown_keys"
+    service.close()
 
 
 def test_pages_are_read_once_and_whole(tmp_path: Path) -> None:

@@ -47,12 +47,12 @@ def test_a_thin_client_gets_the_answer_and_the_server_nothing(
     assert seen["secret_keys"] == 0
     assert [sight["what"] for sight in seen["objects"]] == [  # type: ignore[attr-defined]
         "a set of switching keys",
-        "a seeded CKKS ciphertext",
-        "a CKKS ciphertext",
+        "a compact CKKS ciphertext",
+        "a compact CKKS ciphertext",
     ]
-    # What a thin client sends is one polynomial of one prime and a header.
-    q, n = session.parameters.q[0], session.parameters.n
-    assert seen["objects"][1]["size"] - n * q.bit_length() // 8 < 256  # type: ignore[index]
+    # What a thin client sends is a header, a seed and the coefficients of its numbers modulo one prime.
+    q, slots = session.parameters.q[0], session.manifest.input.size
+    assert seen["objects"][1]["size"] - slots * q.bit_length() // 8 < 256  # type: ignore[index]
     with pytest.raises(ServeError, match="identifier"):
         session.seen()
 

@@ -13,6 +13,8 @@ type Pending = { resolve: (value: unknown) => void; reject: (error: ClientError)
 export class Session {
   readonly #worker: Worker;
   readonly #pending = new Map<number, Pending>();
+  /** Where the server keeps the keys. */
+  #keys: string | null = null;
   #next = 0;
 
   /** @param worker of `worker.js` of this package. */
@@ -38,7 +40,10 @@ export class Session {
     return this.#call("connect", [new URL(base, location.href).href.replace(/\/$/, ""), pinned]);
   }
 
-  /** Makes the secret and the keys that the server asks for, and sends these, one key in memory at a time. */
+  /**
+   * Makes the secret and the keys that the server asks for, and sends these, a few limbs in memory at a time. After an error "unreachable" or "busy" it goes on
+   * where the server is when it is called again.
+   */
   prepareKeys(progress: Progress = () => {}): Promise<KeyReport> {
     return this.#call("prepareKeys", [], progress);
   }
@@ -62,6 +67,16 @@ export class Session {
     }
   }
 
+  /**
+   * Has the keys deleted on the server without waiting for an answer, and ends: for a page that is being closed. A server that does not hear of it deletes them when they have not been used
+   * for some time.
+   */
+  abandon(): void {
+    if (this.#keys !== null) navigator.sendBeacon(`${this.#keys}/delete`);
+    this.#keys = null;
+    this.#worker.terminate();
+  }
+
   #call<M extends Method>(
     method: M,
     parameters: unknown[],
@@ -75,6 +90,10 @@ export class Session {
   }
 
   #receive(reply: Reply): void {
+    if (reply.kind === "keys") {
+      this.#keys = reply.address;
+      return;
+    }
     const pending = this.#pending.get(reply.id);
     if (pending === undefined) return;
     if (reply.kind === "progress") {

@@ -1,6 +1,6 @@
 import { ClientError } from "./errors.js";
 
-/** Where the values of a tensor are: value i at `start[i] + k * stride` for every `k < repeat`. */
+/** Where the values of a tensor are: value i is number `start[i] + k * stride`, of all ciphertexts' `size` numbers each, for every `k < repeat`. */
 export interface Places {
   readonly shape: readonly number[];
   readonly ciphertexts: number;
@@ -16,15 +16,15 @@ export interface Manifest {
   readonly hash: string;
   readonly name: string;
   readonly labels: readonly string[];
-  /** Object of the parameters. */
+  /** Object of the parameters of thin clients. */
+  readonly client: Uint8Array;
+  /** Object of the parameters of the keys. */
   readonly parameters: Uint8Array;
   /** Head of the key set that the server asks for. */
   readonly keySet: Uint8Array;
   readonly keyBytes: number;
   readonly input: Places;
   readonly output: Places;
-  /** At which values are encrypted. */
-  readonly scale: bigint;
   /** Largest absolute value of an input. */
   readonly magnitude: number;
   /** By which decrypted numbers are multiplied. */
@@ -36,6 +36,7 @@ export interface Manifest {
   readonly insecure: boolean;
 }
 
+const VERSION = 2;
 const MAX_BYTES = 16 << 20;
 const MAX_SIZE = 1 << 17;
 
@@ -53,8 +54,8 @@ export async function readManifest(bytes: Uint8Array<ArrayBuffer>): Promise<Mani
     throw refused("it is not JSON; is this the address of keywright serve?");
   }
   const entry = record(json, "the manifest");
-  if (entry["format"] !== "keywright-manifest" || entry["version"] !== 1) {
-    throw refused(`format ${entry["format"]}, version ${entry["version"]}; this client reads keywright-manifest, version 1`);
+  if (entry["format"] !== "keywright-manifest" || entry["version"] !== VERSION) {
+    throw refused(`format ${entry["format"]}, version ${entry["version"]}; this client reads keywright-manifest, version ${VERSION}`);
   }
   if (entry["packing"] !== "coefficients" || entry["input_level"] !== 0 || entry["output_level"] !== 0) {
     throw refused("the model is compiled for clients that encrypt slots; compile it without --slots");
@@ -64,12 +65,12 @@ export async function readManifest(bytes: Uint8Array<ArrayBuffer>): Promise<Mani
     hash: Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join(""),
     name: text(entry["name"], "name"),
     labels: list(entry["labels"], "labels").map((label) => text(label, "a label")),
+    client: base64(entry["client"], "client"),
     parameters: base64(entry["parameters"], "parameters"),
     keySet: base64(entry["key_set"], "key_set"),
     keyBytes: integer(entry["key_bytes"], "key_bytes", 1, 2 ** 48),
     input: places(entry["input"], "input"),
     output: places(entry["output"], "output"),
-    scale: decimal(entry["scale"], "scale"),
     magnitude: positive(entry["magnitude"], "magnitude"),
     factor: positive(entry["factor"], "factor"),
     logN: integer(entry["log_n"], "log_n", 10, 17),

@@ -54,4 +54,6 @@ export type Request = { id: number; method: Method; parameters: unknown[] };
 export type Reply =
   | { id: number; kind: "result"; value: unknown }
   | { id: number; kind: "progress"; done: number; total: number }
+  /** Where the server keeps this client's keys, as soon as it does; null when it does no more. */
+  | { id: number; kind: "keys"; address: string | null }
   | { id: number; kind: "error"; code: string; message: string; details: Record<string, unknown> };

@@ -1,7 +1,8 @@
 import { ClientError, type Code } from "./errors.js";
 
 const MAX_JSON = 1 << 20;
-const PIECE = 4 << 20;
+/** Bytes of the longest request of an upload. */
+export const PIECE = 1 << 20;
 const RETRIES = 5;
 const FIRST_PAUSE_MS = 100;
 const TIMEOUT_MS = 60_000;
@@ -78,13 +79,13 @@ export class Server {
       try {
         const piece = bytes.subarray(from, from + PIECE);
         const state = await this.json("PUT", `${path}?offset=${received}`, piece);
-        received = count(state, "received");
+        received = within(count(state, "received"), end);
         failures = 0;
         sent(received);
       } catch (error) {
         const code = error instanceof ClientError ? error.code : "internal";
         if (code === "wrong_offset") {
-          received = Number((error as ClientError).details["received"]);
+          received = within(count({ ...(error as ClientError).details }, "received"), end);
         } else if (code !== "unreachable" && code !== "busy" && code !== "invalid_reply" && code !== "failed") {
           throw error;
         }
@@ -95,8 +96,8 @@ export class Server {
     }
   }
 
-  /** How many bytes of an upload have come, as far as the server can be asked. */
-  private async received(path: string, otherwise: number): Promise<number> {
+  /** How many bytes of an upload have come; `otherwise` if the server cannot be asked. */
+  async received(path: string, otherwise: number): Promise<number> {
     try {
       return count(await this.json("GET", path), "received");
     } catch (error) {
@@ -104,6 +105,14 @@ export class Server {
       throw error;
     }
   }
+}
+
+/** A count of bytes that cannot be above what was sent. */
+function within(received: number, sent: number): number {
+  if (received > sent) {
+    throw new ClientError("invalid_reply", `The server says that it has ${received} bytes; ${sent} were sent.`);
+  }
+  return received;
 }
 
 /** An integer of an answer. */

@@ -3,14 +3,18 @@
 import { asClientError, ClientError } from "./errors.js";
 import { type Manifest, readManifest } from "./manifest.js";
 import type { Answer, Calls, KeyReport, Method, ModelInfo, Reply, Request, Seen } from "./protocol.js";
-import { count, identifier, pause, Server } from "./server.js";
+import { count, identifier, pause, PIECE, Server } from "./server.js";
 import init, { Client, type InitOutput, type KeyStream } from "./wasm/keywright_client_wasm.js";
 
 const MAX_MANIFEST = 16 << 20;
 const POLL_MS = 50;
 const PAGE_BYTES = 65536;
-/** Twice what the largest shipped parameters were seen to take. */
-const MEMORY_BYTES = 256 << 20;
+/** Bytes that the module never takes more than, whatever the keys. */
+const MEMORY_BYTES = 64 << 20;
+/** How often an upload goes back to bytes that the server has lost before it is given up. */
+const REWINDS = 5;
+
+type Progress = (done: number, total: number) => void;
 
 let wasm: InitOutput;
 let server: Server;
@@ -18,13 +22,11 @@ let manifest: Manifest;
 let client: Client | null = null;
 let keys: string | null = null;
 
-/** Keys on their way: what was made and did not arrive is kept, and sent when it is asked for again. */
+/** Keys on their way. */
 interface Upload {
   readonly identifier: string;
   readonly stream: KeyStream;
-  /** Bytes that have arrived, and the next ones. */
-  place: number;
-  bytes: Uint8Array<ArrayBuffer>;
+  /** Milliseconds. */
   making: number;
   sending: number;
 }
@@ -61,48 +63,95 @@ async function connect(base: string, pinned: string | null): Promise<ModelInfo> 
   };
 }
 
-async function prepareKeys(progress: (done: number, total: number) => void): Promise<KeyReport> {
+async function prepareKeys(progress: Progress): Promise<KeyReport> {
   upload ??= await begin();
-  const { identifier: name, stream } = upload;
   try {
-    progress(upload.place, manifest.keyBytes);
-    for (;;) {
-      let start = performance.now();
-      const received = (count: number) => progress(count, manifest.keyBytes);
-      await server.upload(`/v1/keys/${name}`, upload.place, upload.bytes, received);
-      upload.sending += performance.now() - start;
-      upload.place += upload.bytes.length;
-      upload.bytes = new Uint8Array(0);
-      start = performance.now();
-      const next = stream.next() as Uint8Array<ArrayBuffer> | undefined;
-      upload.making += performance.now() - start;
-      if (next === undefined) break;
-      upload.bytes = next;
-    }
+    await send(upload, (received) => progress(received, manifest.keyBytes));
   } catch (error) {
-    // After a break the same bytes are sent again; after anything else they are of no use.
-    if (!(error instanceof ClientError && (error.code === "unreachable" || error.code === "busy"))) drop();
+    // After a break the server is asked where it is; after anything else what it has is of no use.
+    if (!(error instanceof ClientError && (error.code === "unreachable" || error.code === "busy"))) {
+      void server.json("DELETE", `/v1/keys/${upload.identifier}`).catch(() => undefined);
+      drop();
+    }
     throw error;
   }
-  const { place: bytes, making, sending } = upload;
-  const report = { bytes, keys: stream.keys, making, sending, peakMemory: wasm.memory.buffer.byteLength };
-  drop();
+  const { identifier: name, stream, making, sending } = upload;
+  const report = { bytes: stream.bytes, keys: stream.keys, making, sending, peakMemory: wasm.memory.buffer.byteLength };
+  upload = null;
+  stream.free();
   keys = name;
   return report;
+}
+
+/** Sends the keys from where the server is, one piece on its way while the next one is made. */
+async function send(upload: Upload, progress: (received: number) => void): Promise<void> {
+  const path = `/v1/keys/${upload.identifier}`;
+  for (let rewinds = 0; ; rewinds++) {
+    let place = count(await server.json("GET", path), "received");
+    upload.stream.seek(place);
+    progress(place);
+    try {
+      let onItsWay = Promise.resolve();
+      for (;;) {
+        const piece = timed(upload, "making", () => make(upload.stream));
+        const start = performance.now();
+        await onItsWay;
+        upload.sending += performance.now() - start;
+        if (piece.length === 0) return checked(path);
+        onItsWay = server.upload(path, place, piece, progress);
+        // Awaited after the next piece is made; until then nobody else is told.
+        onItsWay.catch(() => undefined);
+        place += piece.length;
+      }
+    } catch (error) {
+      if (!(error instanceof ClientError && error.code === "wrong_offset") || rewinds === REWINDS) throw error;
+    }
+  }
+}
+
+/** Waits for the server to have checked all keys, which it does after the last byte, and of many for longer than a request takes. */
+async function checked(path: string): Promise<void> {
+  while ((await server.json("GET", path))["ready"] !== true) await pause(POLL_MS);
+}
+
+/** The next bytes of the keys, about as many as a request takes; none after the last. */
+function make(stream: KeyStream): Uint8Array<ArrayBuffer> {
+  const parts: Uint8Array[] = [];
+  let length = 0;
+  while (length < PIECE) {
+    const part = stream.next();
+    if (part === undefined) break;
+    parts.push(part);
+    length += part.length;
+  }
+  const piece = new Uint8Array(length);
+  parts.reduce((place, part) => (piece.set(part, place), place + part.length), 0);
+  return piece;
+}
+
+function timed<T>(upload: Upload, what: "making" | "sending", work: () => T): T {
+  const start = performance.now();
+  const result = work();
+  upload[what] += performance.now() - start;
+  return result;
 }
 
 /** Makes the secret, and room on the server. */
 async function begin(): Promise<Upload> {
   // Asked for and given back: what the tab cannot have is said before work begins.
   new WebAssembly.Memory({ initial: MEMORY_BYTES / PAGE_BYTES, maximum: MEMORY_BYTES / PAGE_BYTES });
-  client ??= new Client(manifest.parameters, manifest.scale, entropy());
-  const stream = client.keyStream(manifest.keySet, entropy());
+  client ??= new Client(manifest.client, entropy());
+  if (client.capacity < Math.max(manifest.input.size, manifest.output.size)) {
+    throw new ClientError("manifest", `The manifest has places for more numbers than the ${client.capacity} of a ciphertext.`);
+  }
+  const stream = client.keyStream(manifest.parameters, manifest.keySet);
   if (stream.bytes !== manifest.keyBytes) {
     throw new ClientError("manifest", `The manifest says ${manifest.keyBytes} bytes of keys, they have ${stream.bytes}.`);
   }
   const created = await server.json("POST", "/v1/keys", JSON.stringify({ model: manifest.hash }));
   const name = identifier(created, "keys");
-  return { identifier: name, stream, place: 0, bytes: new Uint8Array(0), making: 0, sending: 0 };
+  reply({ id: -1, kind: "keys", address: `${server.base}/v1/keys/${name}` });
+  return { identifier: name, stream, making: 0, sending: 0 };
 }
 
 function drop(): void {
@@ -110,7 +159,7 @@ function drop(): void {
   upload = null;
 }
 
-async function infer(values: readonly number[], progress: (done: number, total: number) => void): Promise<Answer> {
+async function infer(values: readonly number[], progress: Progress): Promise<Answer> {
   if (client === null || keys === null) throw new ClientError("keys_incomplete", "The keys were not made yet.");
   const { output } = manifest;
   let start = performance.now();
@@ -124,7 +173,7 @@ async function infer(values: readonly number[], progress: (done: number, total: 
     job = await server.json("GET", `/v1/jobs/${name}`);
     progress(count(job, "done"), count(job, "total"));
   }
-  const limit = output.ciphertexts * (2 * output.size * 8 + 8192);
+  const limit = output.ciphertexts * (2 * 2 ** manifest.logN * 8 + 8192);
   const reply = await server.bytes("GET", `/v1/jobs/${name}/result`, null, limit);
   const evaluating = Number(job["seconds"]) * 1000;
   const waiting = performance.now() - start - evaluating;
@@ -156,7 +205,7 @@ function pack(client: Client, values: readonly number[]): Uint8Array[] {
     for (let k = 0; k < input.repeat; k++) packed[(input.start[index] ?? 0) + k * input.stride] = Math.round(value * one);
   });
   return Array.from({ length: input.ciphertexts }, (_, index) =>
-    client.encrypt(packed.subarray(index * input.size, (index + 1) * input.size)),
+    client.encryptCompact(packed.subarray(index * input.size, (index + 1) * input.size), 0),
   );
 }
 
@@ -206,13 +255,13 @@ async function seen(): Promise<Seen> {
 
 async function close(): Promise<null> {
   if (keys !== null) await server.json("DELETE", `/v1/keys/${keys}`);
+  reply({ id: -1, kind: "keys", address: null });
   drop();
   client?.free();
   [client, keys] = [null, null];
   return null;
 }
 
-type Progress = (done: number, total: number) => void;
 const calls: { [M in Method]: (progress: Progress, parameters: Parameters<Calls[M]>) => Promise<ReturnType<Calls[M]>> } = {
   connect: (_, [base, pinned]) => connect(base, pinned),
   prepareKeys: (progress) => prepareKeys(progress),

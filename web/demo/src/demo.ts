@@ -1,5 +1,6 @@
 import { type Answer, ClientError, type KeyReport, type ModelInfo, type Seen, Session } from "./client/dist/index.js";
 import { digitOf, inkOf, SIDE } from "./digit.js";
+import { drawSquare, pictureOf, pixelsOf } from "./picture.js";
 
 const MAX_PICTURE_BYTES = 16 << 20;
 const BRUSH = 26;
@@ -16,6 +17,9 @@ let model: ModelInfo | null = null;
 let session = new Session();
 let keys: KeyReport | null = null;
 let busy = false;
+/** Width and height of the coloured pictures that the model takes; null if it takes digits. */
+let coloured: readonly [number, number] | null = null;
+const thing = () => (coloured === null ? "digit" : "picture");
 
 // Drawing: one brush, moved by a pointer or by arrow keys.
 const brush = { x: canvas.width / 2, y: canvas.height / 2, down: false, shown: false };
@@ -26,7 +30,7 @@ function paint(): void {
   const { width, height } = canvas;
   const dark = matchMedia("(prefers-color-scheme: dark)").matches;
   context.clearRect(0, 0, width, height);
-  if (dropped !== null) context.drawImage(dropped, 0, 0, width, height);
+  if (dropped !== null) drawSquare(context, dropped, width, height);
   context.strokeStyle = context.fillStyle = dark ? "#e6ebe9" : "#1b2225";
   [context.lineWidth, context.lineCap, context.lineJoin] = [BRUSH, "round", "round"];
   for (const stroke of strokes) {
@@ -49,10 +53,11 @@ function paint(): void {
 
 /** The numbers of what is drawn, on paper of its own: the page's colours do not matter. */
 function sample(): number[] | null {
+  if (coloured !== null) return dropped === null ? null : pixelsOf(dropped, ...coloured);
   const sheet = new OffscreenCanvas(canvas.width, canvas.height);
   const pen = sheet.getContext("2d") as OffscreenCanvasRenderingContext2D;
   if (dropped !== null) {
-    pen.drawImage(dropped, 0, 0, sheet.width, sheet.height);
+    drawSquare(pen, dropped, sheet.width, sheet.height);
     return digitOf(inkOf(pen.getImageData(0, 0, sheet.width, sheet.height)));
   }
   [pen.lineWidth, pen.lineCap, pen.lineJoin] = [BRUSH, "round", "round"];
@@ -68,13 +73,17 @@ function sample(): number[] | null {
 
 function show(values: number[] | null): void {
   const small = preview.getContext("2d") as CanvasRenderingContext2D;
-  small.clearRect(0, 0, SIDE, SIDE);
-  small.fillStyle = getComputedStyle(document.body).color;
-  values?.forEach((value, i) => {
-    small.globalAlpha = value;
-    small.fillRect(i % SIDE, Math.floor(i / SIDE), 1, 1);
-  });
-  small.globalAlpha = 1;
+  small.clearRect(0, 0, preview.width, preview.height);
+  if (coloured !== null) {
+    if (values !== null) small.putImageData(pictureOf(values, ...coloured), 0, 0);
+  } else {
+    small.fillStyle = getComputedStyle(document.body).color;
+    values?.forEach((value, i) => {
+      small.globalAlpha = value;
+      small.fillRect(i % SIDE, Math.floor(i / SIDE), 1, 1);
+    });
+    small.globalAlpha = 1;
+  }
   ask.disabled = busy || model === null || values === null;
 }
 
@@ -87,6 +96,7 @@ function at(event: PointerEvent): { x: number; y: number } {
 }
 
 canvas.addEventListener("pointerdown", (event) => {
+  if (coloured !== null) return;
   canvas.setPointerCapture(event.pointerId);
   dropped = null;
   strokes.push([at(event)]);
@@ -106,6 +116,7 @@ canvas.addEventListener("blur", () => {
   paint();
 });
 canvas.addEventListener("keydown", (event) => {
+  if (coloured !== null) return;
   const moves: Record<string, [number, number]> = {
     ArrowLeft: [-STEP, 0],
     ArrowRight: [STEP, 0],
@@ -144,7 +155,7 @@ async function take(file: File | undefined): Promise<void> {
     if (file.size > MAX_PICTURE_BYTES) throw new Error();
     dropped = await createImageBitmap(file);
     strokes.length = 0;
-    fail(sample() === null ? "There is no digit to be seen in that picture." : null);
+    fail(sample() === null ? `There is no ${thing()} to be seen in that picture.` : null);
   } catch {
     fail(`${file.name} is no picture that this browser reads, or has more than 16 MiB.`);
   }
@@ -206,13 +217,13 @@ function travelled(answer: Answer | null): void {
   if (keys !== null) {
     rows.push(row("tab: makes keys, once", null, keys.making), row("keys, once", keys.bytes, keys.sending));
     element("keys-note").textContent =
-      `${keys.keys} keys for evaluation; the tab held at most ${bytes(keys.peakMemory)} for them. ` +
-      "They serve every digit until this page is closed.";
+      `${keys.keys} keys for evaluation; the module that made them held at most ${bytes(keys.peakMemory)}. ` +
+      `They serve every ${thing()} until this page is closed.`;
   }
   if (answer !== null) {
     rows.push(
       row("tab: encrypts", null, answer.encrypting),
-      row("encrypted digit", answer.sent, null),
+      row(`encrypted ${thing()}`, answer.sent, null),
       row("server: evaluates", null, answer.evaluating),
       row("encrypted answer", answer.received, null),
       row("on the way, and asking", null, answer.waiting),
@@ -227,6 +238,8 @@ function answered(answer: Answer): void {
   const best = answer.scores.indexOf(Math.max(...answer.scores));
   element("digit").hidden = false;
   element("label").textContent = labels[best] ?? "";
+  const words = labels.some((label) => label.length > 3);
+  for (const id of ["digit", "scores"]) element(id).classList.toggle("words", words);
   const [low, high] = [Math.min(...answer.scores), Math.max(...answer.scores)];
   element("scores").replaceChildren(
     ...answer.scores.map((score, i) => {
@@ -274,9 +287,9 @@ ask.addEventListener("click", async () => {
       );
       travelled(null);
     }
-    tell("The server computes on the encrypted digit", 0);
+    tell(`The server computes on the encrypted ${thing()}`, 0);
     const answer = await session.infer(values, (done, total) =>
-      tell("The server computes on the encrypted digit", done, total),
+      tell(`The server computes on the encrypted ${thing()}`, done, total),
     );
     answered(answer);
     travelled(answer);
@@ -299,9 +312,32 @@ ask.addEventListener("click", async () => {
   paint();
 });
 
+/** The page for a model: to draw digits on, or to drop coloured pictures. */
+function suit(found: ModelInfo): void {
+  const [channels, height, width] = found.inputShape;
+  const digit = found.inputShape.length === 3 && channels === 1 && height === SIDE && width === SIDE;
+  if (!digit && !(found.inputShape.length === 3 && channels === 3 && height && width)) {
+    throw new ClientError("other_model", `This page has no input of shape ${found.inputShape.join(" x ")}.`);
+  }
+  coloured = digit ? null : [width ?? SIDE, height ?? SIDE];
+  [preview.width, preview.height] = coloured ?? [SIDE, SIDE];
+  if (coloured === null) return;
+  document.title = element("title").textContent = "A picture that the server never sees";
+  element("draw-title").textContent = "Your picture";
+  element("draw-help").textContent =
+    `Drop a picture here, or choose one: its middle is scaled to ${width} x ${height} pixels. ` +
+    `The model knows ${found.labels.join(", ")}.`;
+  canvas.setAttribute("aria-label", "The picture");
+  preview.setAttribute("aria-label", `The ${found.inputShape.join(" x ")} numbers that are encrypted, as a picture`);
+  canvas.classList.add("shown");
+  canvas.removeAttribute("tabindex");
+}
+
 async function connect(): Promise<void> {
   try {
-    model = await session.connect();
+    const found = await session.connect();
+    suit(found);
+    model = found;
     const protection = model.insecure ? "without security, an experiment" : "at 128-bit security";
     element("model").textContent =
       `Model ${model.name}, boosted deflation: this tab encrypts in coefficients modulo one prime of ${model.modulusBits} bits, ` +
@@ -316,6 +352,10 @@ async function connect(): Promise<void> {
   paint();
 }
 
-addEventListener("pagehide", () => void session.close().catch(() => undefined));
+addEventListener("pagehide", () => session.abandon());
+addEventListener("pageshow", (event) => {
+  // Back from the browser's cache: the worker ended when the page was left.
+  if (event.persisted) location.reload();
+});
 paint();
 void connect();

@@ -67,16 +67,13 @@ impl Evaluator<'_> {
                 wanted.into_iter().partition(|(_, _, found)| Arc::ptr_eq(&found.plan, &plan));
             wanted = rest;
             let decomposed = Decomposed::new(rlwe, plan, c1)?;
-            let loaded = group.iter().map(|(_, _, found)| found.key.load()).collect::<Result<Vec<_>, _>>()?;
-            let mut keys = Vec::with_capacity(group.len());
-            for ((_, _, found), key) in group.iter().zip(&loaded) {
-                keys.push((&**key, decomposed.rows_of(key, found.coalesce)?));
-            }
             let finish: Vec<_> = group
                 .iter()
                 .map(|(_, phi, _)| Finish { addend: [Some(c0), None], automorphism: Some(phi) })
                 .collect();
-            for ((position, _, found), rotated) in group.iter().zip(decomposed.switch(&keys, &finish)) {
+            let uses: Vec<_> = group.iter().map(|(_, _, found)| found).collect();
+            for ((position, _, found), rotated) in group.iter().zip(decomposed.switch_stored(&uses, &finish)?)
+            {
                 let added = noise::key_switch(rlwe, &found.plan, &found.key);
                 let estimate = a.estimate.with_error(&self.parameters, a.level(), added);
                 out[*position] = Some(a.with("rotate", rotated, estimate)?);

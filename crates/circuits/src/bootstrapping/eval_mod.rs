@@ -37,8 +37,8 @@ use keywright_ckks::{Ciphertext, CkksError, Decryptor, ErrorEstimate, Evaluator,
 use keywright_rlwe::{KeyElement, KeySpec, Parameters};
 
 use super::sine::SineApproximation;
-use crate::CircuitError;
 use crate::polynomial::{self, Point, PolynomialPlan};
+use crate::{Arithmetic, CircuitError};
 
 const OPERATION: &str = "eval_mod";
 
@@ -80,6 +80,18 @@ impl EvalModPlan {
             self.arcsine.iter().flat_map(PolynomialPlan::relinearizations).map(|o| before_arcsine + o),
         );
         offsets
+    }
+
+    /// What the reduction of one ciphertext computes beside relinearisations, each with how far below the input's level it is done.
+    pub fn arithmetic(&self) -> Vec<(usize, Arithmetic)> {
+        let before_angles = self.cosine.depth();
+        let before_arcsine = before_angles + self.double_angles();
+        let mut out = vec![(0, Arithmetic::constant())];
+        out.extend(self.cosine.arithmetic());
+        out.extend((before_angles..before_arcsine).map(|below| (below, Arithmetic::sum(1, 0, true, true))));
+        let arcsine = self.arcsine.iter().flat_map(PolynomialPlan::arithmetic);
+        out.extend(arcsine.map(|(below, step)| (before_arcsine + below, step)));
+        out
     }
 
     /// The scale from which repeated squares of the input, each divided by the prime that is removed, come to that of the prime

@@ -11,11 +11,35 @@ use super::plan::BootstrapperPlan;
 use super::stage::Stage;
 use crate::linear_transform::GiantSteps;
 
+/// What becomes of the division of key switches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SwitchForm {
+    /// Each divides its result.
+    Whole,
+    /// Baby steps, whose results stay modulo `Q P`.
+    Baby,
+    /// A giant step: one half is divided before it, its result stays modulo `Q P`.
+    Giant,
+}
+
+impl SwitchForm {
+    /// Its name in programs.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Whole => "whole",
+            Self::Baby => "baby",
+            Self::Giant => "giant",
+        }
+    }
+}
+
 /// Automorphisms of one ciphertext, or relinearisations.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyGroup {
     /// Where.
     pub stage: Stage,
+    /// How they divide.
+    pub form: SwitchForm,
     /// Level of the ciphertext.
     pub level: usize,
     /// Galois elements that are needed of it; none for a relinearisation.
@@ -31,13 +55,15 @@ impl BootstrapperPlan {
         let mut out = Vec::new();
         let passes = self.iterations.map_or(1, |iterations| iterations.count);
         for (stage, level, _) in self.stage_levels() {
-            let group = |level, elements: Vec<u64>, count| KeyGroup { stage, level, elements, count };
+            let form = SwitchForm::Whole;
+            let group = |level, elements: Vec<u64>, count| KeyGroup { stage, form, level, elements, count };
+            let part = |form, level, elements, count| KeyGroup { stage, form, level, elements, count };
             match stage {
                 Stage::SlotsToCoeffs => {
                     self.slots_to_coeffs
                         .factors
                         .iter()
-                        .for_each(|f| factor(f, log_n, passes, &mut |l, e, c| out.push(group(l, e, c))));
+                        .for_each(|f| factor(f, log_n, passes, &mut |f, l, e, c| out.push(part(f, l, e, c))));
                 }
                 Stage::ModRaise => {}
                 Stage::CoeffsToSlots => {
@@ -46,7 +72,7 @@ impl BootstrapperPlan {
                     out.extend(traced);
                     plan.factors
                         .iter()
-                        .for_each(|f| factor(f, log_n, passes, &mut |l, e, c| out.push(group(l, e, c))));
+                        .for_each(|f| factor(f, log_n, passes, &mut |f, l, e, c| out.push(part(f, l, e, c))));
                     out.extend(
                         galois(&plan.conjugation).map(|g| group(plan.output_level(), vec![g], passes)),
                     );
@@ -63,14 +89,14 @@ impl BootstrapperPlan {
                 Stage::Recombine => {
                     self.recombine
                         .iter()
-                        .for_each(|f| factor(f, log_n, passes, &mut |l, e, c| out.push(group(l, e, c))));
+                        .for_each(|f| factor(f, log_n, passes, &mut |f, l, e, c| out.push(part(f, l, e, c))));
                 }
             }
         }
         if passes > 1 && self.coeffs_to_slots.values == Values::Real {
             // The real parts of what a pass leaves.
             let (stage, level, elements) = (Stage::Recombine, self.output_level(), vec![(2u64 << log_n) - 1]);
-            out.push(KeyGroup { stage, level, elements, count: passes - 1 });
+            out.push(KeyGroup { stage, form: SwitchForm::Whole, level, elements, count: passes - 1 });
         }
         out
     }
@@ -104,22 +130,28 @@ fn galois(spec: &keywright_rlwe::KeySpec) -> Option<u64> {
 }
 
 /// The baby steps of a factor together, its giant steps each alone. Those of a factor that raises the modulus have keys of their own.
-fn factor(plan: &FactorPlan, log_n: u32, passes: usize, push: &mut impl FnMut(usize, Vec<u64>, usize)) {
+fn factor(
+    plan: &FactorPlan,
+    log_n: u32,
+    passes: usize,
+    push: &mut impl FnMut(SwitchForm, usize, Vec<u64>, usize),
+) {
     let element = |steps: usize| rotation_element(log_n, steps as i64);
     let babies: Vec<u64> = plan.bsgs.babies.iter().filter(|&&step| step != 0).map(|&k| element(k)).collect();
     if plan.raised.is_none() && !babies.is_empty() {
-        push(plan.level, babies, passes);
+        push(SwitchForm::Baby, plan.level, babies, passes);
     }
+    let giant = if plan.raised.is_none() { SwitchForm::Giant } else { SwitchForm::Whole };
     match plan.bsgs.giant_steps {
         GiantSteps::Chain { step } => {
             let switches = plan.bsgs.giants.last().map_or(0, |last| last / step);
             if switches > 0 {
-                push(plan.level, vec![element(step)], passes * switches);
+                push(giant, plan.level, vec![element(step)], passes * switches);
             }
         }
         GiantSteps::Separate => {
             let steps = plan.bsgs.giants.iter().filter(|&&step| step != 0);
-            steps.for_each(|&step| push(plan.level, vec![element(step)], passes));
+            steps.for_each(|&step| push(giant, plan.level, vec![element(step)], passes));
         }
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use keywright_ckks::{Ciphertext, Evaluator};
 use keywright_ring::backend::UniformRow;
 use keywright_ring::{Buffer, Evaluation, Poly, Ring};
-use keywright_rlwe::{Decomposed, Parameters, SwitchingKey, for_each_item};
+use keywright_rlwe::{Decomposed, LoadedKey, Parameters, StoredKey, for_each_item};
 
 use super::LinearTransform;
 use super::keys::Rotation;
@@ -91,30 +91,49 @@ impl Input<'_> {
         sum
     }
 
-    /// For each baby step whether it is a tier: `P` times that is zero modulo the special primes.
-    fn lifted(&self) -> Vec<bool> {
-        let mut out = vec![false; self.transform.plan().babies.len()];
+    /// The baby steps that are tiers, which need no key of their own.
+    fn lifted(&self) -> Vec<Made> {
+        let mut out = self.none();
         for baby in self.tiers.iter().filter(|_| !self.raised).filter_map(|tier| tier.baby) {
-            out[baby] = true;
+            out[baby] = Made::Lifted;
         }
         out
     }
+
+    fn none(&self) -> Vec<Made> {
+        vec![Made::Not; self.transform.plan().babies.len()]
+    }
+}
+
+/// How a baby step is made at a time.
+#[derive(Clone, Copy)]
+enum Made {
+    /// Not now.
+    Not,
+    /// As `P` times a tier: zero modulo the special primes.
+    Lifted,
+    /// By a key switch that is not divided.
+    Switched,
 }
 
 /// Baby steps of one tier of one input whose keys share a decomposition.
-pub(super) struct Hoisted<'a> {
+struct Hoisted<'a> {
     /// Index of the input, and of its tier.
     tier: (usize, usize),
     decomposed: Decomposed<'a>,
+    /// Each with its position among the plan's baby steps.
+    rotations: Vec<(usize, &'a Rotation)>,
+}
+
+/// Rotations of one [`Hoisted`] whose keys are in memory.
+struct Loaded<'h, 'a> {
+    hoisted: &'h Hoisted<'a>,
     /// For each: position among the plan's baby steps, the rotation, its key, the digit of each key row.
-    rotations: Vec<(usize, &'a Rotation, Arc<SwitchingKey>, Vec<usize>)>,
+    rotations: Vec<(usize, &'a Rotation, LoadedKey, Vec<usize>)>,
 }
 
 /// Decomposes every input once for each kind of key among its baby steps.
-pub(super) fn hoist<'a>(
-    evaluator: &Evaluator<'_>,
-    inputs: &'a [Input<'_>],
-) -> Result<Vec<Hoisted<'a>>, CircuitError> {
+fn hoist<'a>(evaluator: &Evaluator<'_>, inputs: &'a [Input<'_>]) -> Result<Vec<Hoisted<'a>>, CircuitError> {
     let rlwe = evaluator.parameters().rlwe();
     let mut out: Vec<Hoisted<'a>> = Vec::new();
     let tiers = inputs
@@ -134,26 +153,72 @@ pub(super) fn hoist<'a>(
                     out.len() - 1
                 }
             };
-            let key = rotation.found.key.load()?;
-            let rows = out[group].decomposed.rows_of(&key, rotation.found.coalesce)?;
-            out[group].rotations.push((*baby, rotation, key, rows));
+            out[group].rotations.push((*baby, rotation));
         }
     }
     Ok(out)
 }
 
-/// Words of a limb that all giant steps visit together: of 16 baby steps 256 KiB.
-const BLOCK: usize = 1024;
+/// The next rotations, in order, whose keys can be in memory together.
+fn load<'h, 'a>(hoisted: &'h [Hoisted<'a>], done: usize) -> Result<Vec<Loaded<'h, 'a>>, CircuitError> {
+    let all =
+        || hoisted.iter().flat_map(|group| group.rotations.iter().map(move |rotation| (group, rotation)));
+    let keys = StoredKey::load_some(all().skip(done).map(|(_, (_, rotation))| &rotation.found.key))?;
+    let mut out: Vec<Loaded<'h, 'a>> = Vec::new();
+    for ((group, &(baby, rotation)), key) in all().skip(done).zip(keys) {
+        let rows = group.decomposed.rows_of(&key, rotation.found.coalesce)?;
+        if out.last().is_none_or(|last| !core::ptr::eq(last.hoisted, group)) {
+            out.push(Loaded { hoisted: group, rotations: Vec::new() });
+        }
+        if let Some(last) = out.last_mut() {
+            last.rotations.push((baby, rotation, key, rows));
+        }
+    }
+    Ok(out)
+}
 
-/// `w_j` modulo `Q P` for every giant step `j`, first and second half of each. A few primes at a time: every baby step
-/// is made, used by all giant steps and forgotten.
-pub(super) fn products(
+/// `w_j` modulo `Q P` for every giant step `j`, first and second half of each. The baby steps are those of as many keys at a time as can
+/// be in memory together, each time added to what there is; the first time all that need no key are among them.
+///
+/// # Errors
+/// As [`StoredKey::load_some`].
+pub(super) fn baby_steps(
     evaluator: &Evaluator<'_>,
     first: &LinearTransform,
     inputs: &[Input<'_>],
-    hoisted: &[Hoisted<'_>],
     giants: &[usize],
-) -> Vec<[Poly<Evaluation>; 2]> {
+) -> Result<Vec<[Poly<Evaluation>; 2]>, CircuitError> {
+    let n = evaluator.parameters().rlwe().n();
+    let unspecified = || Poly::unspecified(n, first.limb_count());
+    let mut sums: Vec<[Poly<Evaluation>; 2]> =
+        giants.iter().map(|_| [unspecified(), unspecified()]).collect();
+    let hoisted = hoist(evaluator, inputs)?;
+    let count: usize = hoisted.iter().map(|group| group.rotations.len()).sum();
+    let mut done = 0;
+    loop {
+        let loaded = load(&hoisted, done)?;
+        products(evaluator, first, inputs, &loaded, giants, done == 0, &mut sums);
+        done += loaded.iter().map(|group| group.rotations.len()).sum::<usize>();
+        if done == count {
+            return Ok(sums);
+        }
+    }
+}
+
+/// Words of a limb that all giant steps visit together: of 16 baby steps 256 KiB.
+const BLOCK: usize = 1024;
+
+/// What some baby steps add to `w_j`: the first time it is written, with the baby steps that need no key. A few primes at a time: every
+/// baby step is made, used by all giant steps and forgotten.
+fn products(
+    evaluator: &Evaluator<'_>,
+    first: &LinearTransform,
+    inputs: &[Input<'_>],
+    loaded: &[Loaded<'_, '_>],
+    giants: &[usize],
+    fresh: bool,
+    sums: &mut [[Poly<Evaluation>; 2]],
+) {
     let ring = evaluator.parameters().rlwe().ring();
     let (backend, n) = (ring.backend(), ring.n());
     // Where the baby steps of each input begin among all of them.
@@ -162,11 +227,15 @@ pub(super) fn products(
         .scan(0, |sum, input| Some(std::mem::replace(sum, *sum + input.transform.plan().babies.len())))
         .collect();
     let total: usize = inputs.iter().map(|input| input.transform.plan().babies.len()).sum();
-    let lifted_babies: Vec<Vec<bool>> = inputs.iter().map(Input::lifted).collect();
-    let scratch_words = hoisted.iter().map(|group| group.decomposed.scratch_words()).max().unwrap_or(0);
-    let unspecified = || Poly::unspecified(n, first.limb_count());
-    let mut sums: Vec<[Poly<Evaluation>; 2]> =
-        giants.iter().map(|_| [unspecified(), unspecified()]).collect();
+    let mut made: Vec<Vec<Made>> =
+        inputs.iter().map(|input| if fresh { input.lifted() } else { input.none() }).collect();
+    for group in loaded {
+        for (baby, ..) in &group.rotations {
+            made[group.hoisted.tier.0][*baby] = Made::Switched;
+        }
+    }
+    let scratch_words =
+        loaded.iter().map(|group| group.hoisted.decomposed.scratch_words()).max().unwrap_or(0);
 
     for_each_item(groups(transpose(sums.as_flattened_mut())), |_, (start, group_limbs)| {
         let positions = start..start + group_limbs.len();
@@ -180,7 +249,11 @@ pub(super) fn products(
             input.tiers.iter().enumerate().map(move |(hop, tier)| (index, input, hop, tier))
         });
         for (index, input, hop, tier) in tiers {
-            let unrotated = tier.baby.filter(|_| !input.raised);
+            let unrotated = tier.baby.filter(|_| fresh && !input.raised);
+            let groups = || loaded.iter().filter(|group| group.hoisted.tier == (index, hop));
+            if unrotated.is_none() && groups().next().is_none() {
+                continue;
+            }
             let targets = lifted.chunks_exact_mut(n).zip(work.chunks_exact_mut(2 * n * total));
             for (position, (lifted, babies)) in positions.clone().zip(targets) {
                 if position > first.level() {
@@ -197,13 +270,14 @@ pub(super) fn products(
                     backend.mul_scalar_assign(m, &mut unrotated[n..], first.lift[position]);
                 }
             }
-            for group in hoisted.iter().filter(|group| group.tier == (index, hop)) {
-                let raised = group.decomposed.raise(positions.clone(), &mut scratch);
+            for group in groups() {
+                let decomposed = &group.hoisted.decomposed;
+                let raised = decomposed.raise(positions.clone(), &mut scratch);
                 let targets = lifted.chunks_exact(n).zip(work.chunks_exact_mut(2 * n * total));
                 for ((position, raised), (lifted, babies)) in positions.clone().zip(&raised).zip(targets) {
                     let m = ring.modulus(first.prime(position));
                     for (baby, rotation, key, rows) in &group.rotations {
-                        group.decomposed.multiply(raised, key, rows, product_b, product_a);
+                        decomposed.multiply(raised, key, rows, product_b, product_a);
                         if position <= first.level() {
                             backend.add_assign(m, product_b, lifted);
                         }
@@ -217,39 +291,42 @@ pub(super) fn products(
         for ((position, mut limbs), babies) in
             positions.zip(group_limbs).zip(work.chunks_exact(2 * n * total))
         {
-            add_products(first, inputs, &offsets, &lifted_babies, giants, position, babies, ring, &mut limbs);
+            add_products(first, inputs, &offsets, &made, giants, position, babies, ring, fresh, &mut limbs);
         }
     });
-    sums
 }
 
-/// `w_j` modulo one prime, for every giant step `j`: both halves one after the other. Block by block, so that all giant steps
-/// find a block of the baby steps in a near cache.
+/// What is made of `w_j` modulo one prime, for every giant step `j`: both halves one after the other. Block by block, so that all giant
+/// steps find a block of the baby steps in a near cache.
 fn add_products(
     first: &LinearTransform,
     inputs: &[Input<'_>],
     offsets: &[usize],
-    lifted: &[Vec<bool>],
+    made: &[Vec<Made>],
     giants: &[usize],
     position: usize,
     babies: &[u64],
     ring: &Ring,
+    fresh: bool,
     limbs: &mut [&mut [u64]],
 ) {
     let (m, n) = (ring.modulus(first.prime(position)), ring.n());
     let diagonals = inputs.iter().flat_map(|input| &input.transform.giants).map(|giant| giant.terms.len());
     let mut expanded = Buffer::unspecified(diagonals.sum::<usize>() * BLOCK.min(n));
+    let mut added = Buffer::unspecified(if fresh { 0 } else { 2 * BLOCK.min(n) });
     for start in (0..n).step_by(BLOCK) {
         let words = start..(start + BLOCK).min(n);
         for (&step, out) in giants.iter().zip(limbs.as_chunks_mut::<2>().0) {
             let mut free = expanded.chunks_exact_mut(words.len());
             let (mut diagonals, mut b, mut a) = (Vec::new(), Vec::new(), Vec::new());
-            for ((input, offset), lifted) in inputs.iter().zip(offsets).zip(lifted) {
+            for ((input, offset), made) in inputs.iter().zip(offsets).zip(made) {
                 let giant = input.transform.giants.iter().find(|giant| giant.step == step);
                 let terms = giant.into_iter().flat_map(|giant| &giant.terms);
                 for ((baby, diagonal), scratch) in terms.zip(&mut free) {
-                    if lifted[*baby] && position > first.level() {
-                        continue;
+                    match made[*baby] {
+                        Made::Not => continue,
+                        Made::Lifted if position > first.level() => continue,
+                        Made::Lifted | Made::Switched => {}
                     }
                     let (both_b, both_a) = babies[2 * n * (offset + baby)..][..2 * n].split_at(n);
                     diagonals.push(diagonal.words(n, position, words.clone(), scratch));
@@ -259,11 +336,20 @@ fn add_products(
             }
             let [out_b, out_a] = out;
             let (out_b, out_a) = (&mut out_b[words.clone()], &mut out_a[words.clone()]);
-            if diagonals.is_empty() {
-                out_b.fill(0);
-                out_a.fill(0);
-            } else {
-                ring.backend().inner_product(m, &diagonals, &b, &a, out_b, out_a);
+            match (diagonals.is_empty(), fresh) {
+                (true, true) => {
+                    out_b.fill(0);
+                    out_a.fill(0);
+                }
+                (true, false) => {}
+                (false, true) => ring.backend().inner_product(m, &diagonals, &b, &a, out_b, out_a),
+                (false, false) => {
+                    let (added_b, added_a) = added.split_at_mut(words.len());
+                    let added_a = &mut added_a[..words.len()];
+                    ring.backend().inner_product(m, &diagonals, &b, &a, added_b, added_a);
+                    ring.backend().add_assign(m, out_b, added_b);
+                    ring.backend().add_assign(m, out_a, added_a);
+                }
             }
         }
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use keywright_ckks::{Ciphertext, CkksError, ErrorEstimate, Evaluator, Packing, SCALE_TOLERANCE};
 use keywright_rlwe::{RlweCiphertext, noise};
 
-use super::baby_steps::{Input, hoist, products};
+use super::baby_steps::{Input, baby_steps};
 use super::giant_steps::giant_steps;
 use super::keys::{Giant, KeyFinder};
 use super::{GiantSteps, LinearTransform};
@@ -53,9 +53,7 @@ pub fn evaluate(
     for input in &mut prepared {
         input.hop(evaluator)?;
     }
-    let hoisted = hoist(evaluator, &prepared)?;
-    let sums = products(evaluator, first, &prepared, &hoisted, &giants);
-    drop(hoisted);
+    let sums = baby_steps(evaluator, first, &prepared, &giants)?;
     let total = giant_steps(evaluator, first, &giants, &rotations, sums)?;
     let polys = first.division.divide(evaluator.parameters().rlwe(), &[&total[0], &total[1]]);
     let switches = match first.plan().giant_steps {

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 
 use keywright_ckks::Evaluator;
 use keywright_ring::{Buffer, Evaluation, Poly};
-use keywright_rlwe::{Decomposed, for_each_item};
+use keywright_rlwe::{Decomposed, LoadedKey, StoredKey, for_each_item};
 
 use super::baby_steps::{groups, transpose};
 use super::keys::{Giant, Rotation};
@@ -48,12 +48,10 @@ fn add_rotated(
     total: &mut [Poly<Evaluation>; 2],
 ) -> Result<(), CircuitError> {
     let rlwe = evaluator.parameters().rlwe();
-    let ring = rlwe.ring();
-    let (backend, n) = (ring.backend(), ring.n());
     let direct = steps.iter().zip(sums).filter(|(giant, _)| giant.hops.is_empty() && giant.last.is_some());
     let direct: Vec<&Poly<Evaluation>> = direct.map(|(_, [_, second])| second).collect();
     let mut divided = first.lowering.divide(rlwe, &direct).into_iter();
-    let mut switches = Vec::with_capacity(steps.len());
+    let mut switches: Vec<Switch<'_>> = Vec::with_capacity(steps.len());
     for (Giant { hops, last }, [first_half, second]) in steps.iter().zip(sums) {
         let (halves, lifted) = if hops.is_empty() && last.is_some() {
             (divided.by_ref().take(1).collect::<Vec<_>>(), Cow::Borrowed(first_half))
@@ -74,11 +72,34 @@ fn add_rotated(
             None => add(first, total, [&lifted, &first.lifted(&halves[0])]),
         }
     }
+    let mut left = &switches[..];
+    while !left.is_empty() {
+        let loaded = StoredKey::load_some(left.iter().map(|(rotation, ..)| &rotation.found.key))?;
+        let (now, later) = left.split_at(loaded.len());
+        add_switched(evaluator, first, now, &loaded, total)?;
+        left = later;
+    }
+    Ok(())
+}
+
+/// What is rotated last: the rotation, the second half, divided, and the first half over the special primes.
+type Switch<'s> = (&'s Rotation, Vec<Poly<Evaluation>>, Cow<'s, Poly<Evaluation>>);
+
+/// Adds what is switched with some keys.
+fn add_switched(
+    evaluator: &Evaluator<'_>,
+    first: &LinearTransform,
+    switches: &[Switch<'_>],
+    keys: &[LoadedKey],
+    total: &mut [Poly<Evaluation>; 2],
+) -> Result<(), CircuitError> {
+    let rlwe = evaluator.parameters().rlwe();
+    let ring = rlwe.ring();
+    let (backend, n) = (ring.backend(), ring.n());
     let mut steps = Vec::with_capacity(switches.len());
-    for (rotation, second, first_half) in &switches {
+    for ((rotation, second, first_half), key) in switches.iter().zip(keys) {
         let decomposed = Decomposed::new(rlwe, rotation.found.plan.clone(), &second[0])?;
-        let key = rotation.found.key.load()?;
-        let rows = decomposed.rows_of(&key, rotation.found.coalesce)?;
+        let rows = decomposed.rows_of(key, rotation.found.coalesce)?;
         steps.push((rotation, decomposed, key, rows, first_half));
     }
     let scratch_words = steps.iter().map(|(_, decomposed, ..)| decomposed.scratch_words()).max().unwrap_or(0);

@@ -33,12 +33,6 @@ impl Rotation {
     ) -> Result<Vec<[Poly<Evaluation>; 2]>, CircuitError> {
         let Some(any) = rotations.first() else { return Ok(Vec::new()) };
         let decomposed = Decomposed::new(rlwe, any.found.plan.clone(), second)?;
-        let loaded =
-            rotations.iter().map(|rotation| rotation.found.key.load()).collect::<Result<Vec<_>, _>>()?;
-        let mut keys = Vec::with_capacity(loaded.len());
-        for (rotation, key) in rotations.iter().zip(&loaded) {
-            keys.push((&**key, decomposed.rows_of(key, rotation.found.coalesce)?));
-        }
         let finish: Vec<_> = rotations
             .iter()
             .map(|rotation| Finish {
@@ -46,7 +40,8 @@ impl Rotation {
                 automorphism: Some(&*rotation.automorphism),
             })
             .collect();
-        let switched = decomposed.switch(&keys, &finish).into_iter();
+        let uses: Vec<_> = rotations.iter().map(|rotation| &rotation.found).collect();
+        let switched = decomposed.switch_stored(&uses, &finish)?.into_iter();
         Ok(switched.filter_map(|result| <[_; 2]>::try_from(result.polys).ok()).collect())
     }
 

@@ -1,6 +1,6 @@
 use std::collections::BTreeSet;
 
-use crate::CircuitError;
+use crate::{Arithmetic, CircuitError};
 
 /// Numbers that decide what one key switch costs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,6 +53,8 @@ pub struct BsgsPlan {
     pub n1: usize,
     /// Number of diagonals.
     pub diagonals: usize,
+    /// How many of them have baby step 0.
+    pub unrotated: usize,
     /// Baby steps that occur, ascending; 0 needs no key.
     pub babies: Vec<usize>,
     /// Giant steps that occur, ascending; 0 needs no key.
@@ -86,6 +88,7 @@ impl BsgsPlan {
         Ok(Self {
             n1,
             diagonals: indices.len(),
+            unrotated: indices.iter().filter(|&r| r % n1 == 0).count(),
             babies: babies.into_iter().collect(),
             giants: giants.into_iter().collect(),
             giant_steps: GiantSteps::Separate,
@@ -218,6 +221,39 @@ impl BsgsPlan {
 }
 
 impl BsgsPlan {
+    /// What one evaluation on one ciphertext computes beside the key switches of its baby and giant steps, at the level of the input: see
+    /// [`super`].
+    pub fn arithmetic(&self) -> Arithmetic {
+        let lifted = self.unrotated;
+        Arithmetic {
+            diagonals: self.diagonals - lifted,
+            lifted,
+            visits: 1 + usize::from(lifted > 0),
+            divided: 2,
+            ..Arithmetic::default()
+        }
+    }
+
+    /// The same for what is raised to the level by keys of one digit: its baby steps are part of it, the giant steps are not. See
+    /// [`super::raised`].
+    pub fn raised_arithmetic(&self) -> Arithmetic {
+        let chained = self.giant_switches() > 0;
+        let babies = self.babies.len();
+        let lowered = if chained { 2 * self.giants.len() } else { 0 };
+        Arithmetic {
+            diagonals: self.diagonals,
+            visits: 1 + babies + if chained { 2 * (self.giants.len() - 1) } else { 0 },
+            key_rows: babies,
+            raised_visits: 2 * babies,
+            raised: 1,
+            decomposed: 1,
+            lowered,
+            divided: if chained { 0 } else { 2 },
+            rescaled: if chained { 2 } else { 0 },
+            ..Arithmetic::default()
+        }
+    }
+
     /// Work of one evaluation on what is raised to `level` by keys with one special prime: see [`super::raised`]. `giant` is the shape of
     /// the giant step's key.
     pub(crate) fn raised_cost(&self, level: usize, giant: SwitchShape) -> Cost {
@@ -256,6 +292,10 @@ mod tests {
         // Decomposition 52, seven giant steps of 13 + 52, the last division 2 (4 + 9).
         assert_eq!(cost.transforms, 52 + 7 * 65 + 26);
         assert_eq!((cost.products, cost.key_rows), (26 * 64, 13 * 4 * 14));
+        let beside = plan.arithmetic();
+        assert_eq!((beside.diagonals, beside.lifted, beside.divided), (56, 8, 2));
+        let raised = plan.clone().chained().raised_arithmetic();
+        assert_eq!((raised.diagonals, raised.key_rows, raised.lowered, raised.rescaled), (64, 8, 16, 2));
         let chained = plan.clone().chained();
         assert_eq!(chained.giant_steps, GiantSteps::Chain { step: 8 });
         assert_eq!(chained.rotations(), (1..=8).collect::<Vec<_>>());

@@ -21,7 +21,7 @@ use keywright_ckks::{Ciphertext, Evaluator};
 use keywright_ring::{Evaluation, Poly, rotation_element};
 use keywright_rlwe::{Parameters, RlweCiphertext, for_each_item, noise, raise_modulus};
 
-use super::baby_steps::{Input, Tier, hoist, products};
+use super::baby_steps::{Input, Tier, baby_steps};
 use super::keys::{KeyFinder, Rotation, path};
 use super::{GiantSteps, LinearTransform};
 use crate::CircuitError;
@@ -55,9 +55,7 @@ pub(crate) fn evaluate_raised(
     let tiers =
         vec![Tier { made: None, baby: None, halves, babies: babies.into_iter().enumerate().collect() }];
     let inputs = [Input { transform, ciphertext, tiers, raised: true }];
-    let hoisted = hoist(evaluator, &inputs)?;
-    let sums = products(evaluator, transform, &inputs, &hoisted, &plan.giants);
-    drop(hoisted);
+    let sums = baby_steps(evaluator, transform, &inputs, &plan.giants)?;
     let polys = match (&giant[..], &sums[..]) {
         ([], [[first, second]]) => transform.division.divide(rlwe, &[first, second]),
         _ => chain(rlwe, transform, step, &giant, &sums)?,

@@ -1,6 +1,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Basis, Polynomial};
+use crate::Arithmetic;
 
 /// How one power is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -110,6 +111,30 @@ impl PolynomialPlan {
         offsets.sort_unstable();
         offsets
     }
+
+    /// What the evaluation computes beside relinearisations, each with how far below the input's level it is done.
+    pub fn arithmetic(&self) -> Vec<(usize, Arithmetic)> {
+        let Some(root) = &self.root else {
+            return vec![(0, Arithmetic { visits: 2, ..Arithmetic::constant() })];
+        };
+        let (_, shift) = self.basis.change_of_variable();
+        let mut out = Vec::new();
+        if self.change_depth() > 0 {
+            out.push((0, Arithmetic::sum(0, 1, false, shift != 0.0)));
+        } else if shift != 0.0 {
+            out.push((0, Arithmetic::constant()));
+        }
+        for power in &self.powers {
+            let (a, b) = power.factors;
+            let step = match self.basis {
+                Basis::Monomial => Arithmetic::sum(1, 0, false, false),
+                Basis::Chebyshev { .. } => Arithmetic::sum(1, usize::from(a != b), true, a == b),
+            };
+            out.push((self.change_depth() + power.depth - 1, step));
+        }
+        root.arithmetic(&mut |below, step| out.push((self.change_depth() + below, step)));
+        out
+    }
 }
 
 impl Node {
@@ -152,6 +177,13 @@ impl Node {
     fn collect(&self, offsets: &mut Vec<usize>) {
         offsets.extend((!self.products.is_empty()).then(|| self.depth - 1));
         self.products.iter().for_each(|(quotient, _)| quotient.collect(offsets));
+    }
+
+    /// What each node computes, and where, below the (changed) variable.
+    fn arithmetic(&self, push: &mut impl FnMut(usize, Arithmetic)) {
+        let (products, terms) = (self.products.len(), self.terms.len());
+        push(self.depth - 1, Arithmetic::sum(products, terms, false, self.constant != 0.0));
+        self.products.iter().for_each(|(quotient, _)| quotient.arithmetic(push));
     }
 
     /// Ciphertext products and scaled powers.
@@ -300,6 +332,19 @@ mod tests {
         // The leading coefficients of degree 2^d - 1 leave no choice but d - 1 powers and d - 1 sums.
         for (degree, found) in [(7, 4), (15, 7), (31, 10), (63, 15), (127, 20)] {
             assert_eq!(count(degree, 1).len(), found, "degree {degree}");
+        }
+        // What else is computed says the same of them.
+        let [monomial, chebyshev] = [Basis::Monomial, Basis::Chebyshev { a: -3.0, b: 2.0 }];
+        for (basis, degree, step) in [(monomial, 30, 1), (chebyshev, 63, 2), (chebyshev, 1, 1)] {
+            let plan = PolynomialPlan::new(&random(basis, degree, step));
+            let arithmetic = plan.arithmetic();
+            let mut merged: Vec<usize> =
+                arithmetic.iter().filter(|(_, found)| found.merged == 1).map(|(below, _)| *below).collect();
+            merged.sort_unstable();
+            assert_eq!(merged, plan.relinearizations());
+            let rescaled = arithmetic.iter().filter(|(_, found)| found.rescaled == 2).count();
+            assert_eq!(rescaled + merged.len(), arithmetic.len());
+            assert!(arithmetic.iter().all(|(below, _)| *below < plan.depth()));
         }
         // Odd polynomials need no even powers but those that others are made of.
         for (degree, found) in [(31, 10), (63, 14), (127, 19)] {

@@ -65,18 +65,14 @@ impl Evaluator<'_> {
             let from = made.get(&parent).unwrap_or(a);
             let polys = &from.rlwe.polys;
             let decomposed = Decomposed::new(rlwe, plan, &polys[1])?;
-            let loaded = group.iter().map(|hop| hop.found.key.load()).collect::<Result<Vec<_>, _>>()?;
-            let mut keys = Vec::with_capacity(group.len());
-            for (hop, key) in group.iter().zip(&loaded) {
-                keys.push((&**key, decomposed.rows_of(key, hop.found.coalesce)?));
-            }
             let finish: Vec<_> = group
                 .iter()
                 .map(|hop| Finish { addend: [Some(&polys[0]), None], automorphism: Some(&*hop.automorphism) })
                 .collect();
+            let uses: Vec<_> = group.iter().map(|hop| &hop.found).collect();
             let results: Vec<_> = group
                 .iter()
-                .zip(decomposed.switch(&keys, &finish))
+                .zip(decomposed.switch_stored(&uses, &finish)?)
                 .map(|(hop, rotated)| (hop.child, self.switched(from, rotated, &hop.found)))
                 .collect();
             made.extend(results);

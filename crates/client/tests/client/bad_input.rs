@@ -1,6 +1,6 @@
 use keywright_client::server::{self, ServerError};
 use keywright_client::{
-    Answer, Client, ClientError, ClientLiteral, ClientParameters, Encryptor, Layout, SinkError,
+    Answer, Client, ClientError, ClientLiteral, ClientParameters, Encryptor, Form, Layout, SinkError,
 };
 use keywright_rlwe::SecretDistribution;
 
@@ -32,8 +32,8 @@ fn every_damaged_or_foreign_byte_is_an_error() {
     client.public_key(&mut key).unwrap();
     let mut sender = Encryptor::new(&thin, &key, &mut entropy(2)).unwrap();
     let (mut public, mut compact, mut manifest) = (Vec::new(), Vec::new(), Vec::new());
-    sender.encrypt(&[1u8, 2, 3][..], &mut public).unwrap();
-    sender.encrypt_compact(&[1u8, 2, 3][..], [3, 1], &mut compact).unwrap();
+    sender.encrypt(&[1u8, 2, 3][..], Form::Evaluations, &mut public).unwrap();
+    sender.encrypt(&[1u8, 2, 3][..], Form::Compact([3, 1]), &mut compact).unwrap();
     thin.write_to(&mut manifest).unwrap();
     let secret = client.secret_bytes().unwrap().to_vec();
     assert_eq!(ClientParameters::from_bytes(&manifest).unwrap(), thin);
@@ -85,13 +85,22 @@ fn numbers_and_buffers_that_do_not_fit_are_named() {
     let mut bytes = Vec::new();
     let max = thin.fixed_point().max();
     assert_eq!(
-        client.encrypt(&[0, max, max + 1][..], &mut bytes),
+        client.encrypt(&[0, max, max + 1][..], Form::Evaluations, &mut bytes),
         Err(ClientError::NumberRange { index: 2, max, fraction_bits: 20 })
     );
-    assert!(matches!(client.encrypt(&vec![0u8; 4097][..], &mut bytes), Err(ClientError::Length { .. })));
-    assert!(client.encrypt_compact(&[0u8][..], 49, &mut bytes).is_err());
+    assert!(matches!(
+        client.encrypt(&vec![0u8; 4097][..], Form::Evaluations, &mut bytes),
+        Err(ClientError::Length { .. })
+    ));
+    let refused = client.encrypt(&[0u8][..], Form::Compact([49, 0]), &mut bytes);
+    assert!(matches!(refused, Err(ClientError::Range { what: "dropped bits", value: 49, max: 48, .. })));
+    let refused = client.encrypt(&[0u8][..], Form::Compact([0, 1]), &mut bytes);
+    assert!(
+        matches!(refused, Err(ClientError::Range { value: 1, max: 0, .. })),
+        "nothing can be dropped from a seed"
+    );
     assert!(bytes.is_empty(), "nothing was written");
-    client.encrypt(&[0u8][..], &mut bytes).unwrap();
+    client.encrypt(&[0u8][..], Form::Evaluations, &mut bytes).unwrap();
     // A seeded ciphertext is for the server, which has the seed expanded.
     assert!(matches!(
         client.decrypt(&bytes, &mut [0]),
@@ -102,7 +111,10 @@ fn numbers_and_buffers_that_do_not_fit_are_named() {
         full += part.len();
         if full > 5000 { Err(SinkError("the line is cut")) } else { Ok(()) }
     };
-    assert_eq!(client.encrypt(&[0u8][..], &mut sink), Err(ClientError::Sink(SinkError("the line is cut"))));
+    assert_eq!(
+        client.encrypt(&[0u8][..], Form::Evaluations, &mut sink),
+        Err(ClientError::Sink(SinkError("the line is cut")))
+    );
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Every form of a ciphertext decrypts to what was encrypted, within the bound of its form; fewer coefficients are those that carry numbers.
 
-use keywright_client::{Arithmetic, Client, ClientParameters, Encryptor, Layout};
+use keywright_client::{Arithmetic, Client, ClientParameters, Encryptor, Form, Layout};
 use keywright_rlwe::noise;
 
 use crate::fixture::{Random, SHIFT_ADD_30, SHIFT_ADD_60, entropy, entry};
@@ -45,12 +45,12 @@ fn every_form_comes_back_within_its_bound() {
             };
             let dropping = |bits: u32| if bits == 0 { 0.0 } else { (2.0 * f64::from(bits)).exp2() / 12.0 };
             let mut bytes = Vec::new();
-            sender.encrypt(&numbers[..], &mut bytes).unwrap();
+            sender.encrypt(&numbers[..], Form::Evaluations, &mut bytes).unwrap();
             check(&bytes, noise::fresh_public(rlwe), "public");
             for dropped in [[0, 0], [5, 2], [7, 3]] {
                 bytes.clear();
-                sender.encrypt_compact(&numbers[..], dropped, &mut bytes).unwrap();
-                assert_eq!(bytes.len(), thin.compact_bytes(dropped, false));
+                sender.encrypt(&numbers[..], Form::Compact(dropped), &mut bytes).unwrap();
+                assert_eq!(bytes.len(), thin.form_bytes(Form::Compact(dropped), false).unwrap());
                 let variance =
                     noise::fresh_public(rlwe) + dropping(dropped[0]) + norm2 * dropping(dropped[1]);
                 check(&bytes, variance, "public, compact");
@@ -59,10 +59,10 @@ fn every_form_comes_back_within_its_bound() {
             for dropped in [0, 3] {
                 let reference = {
                     bytes.clear();
-                    seeded.encrypt_compact(&numbers[..], dropped, &mut bytes).unwrap();
+                    seeded.encrypt(&numbers[..], Form::Compact([dropped, 0]), &mut bytes).unwrap();
                     bytes.len()
                 };
-                assert_eq!(reference, thin.compact_bytes([dropped, 0], true));
+                assert_eq!(reference, thin.form_bytes(Form::Compact([dropped, 0]), true).unwrap());
                 check(&bytes, noise::fresh_symmetric() + dropping(dropped), "seeded, compact");
             }
         }
@@ -75,7 +75,7 @@ fn a_few_numbers_take_a_few_hundred_bytes() {
     let thin = with_layout(&thin, Layout::Slots { log_slots: 4, complex: true });
     let mut client = Client::generate(&thin, &mut entropy(1)).unwrap();
     let mut bytes = Vec::new();
-    client.encrypt_compact(&[1i64, 2, 3][..], 0, &mut bytes).unwrap();
+    client.encrypt(&[1i64, 2, 3][..], Form::Compact([0, 0]), &mut bytes).unwrap();
     assert_eq!(bytes.len(), 44 + 63 + 8 + 32 * 60 / 8);
 }
 
@@ -89,10 +89,10 @@ fn compact_bytes_do_not_depend_on_the_arithmetic() {
                 Client::generate(&thin, &mut entropy(1)).unwrap().with_arithmetic(arithmetic).unwrap();
             let (mut public_key, mut bytes) = (Vec::new(), Vec::new());
             client.public_key(&mut public_key).unwrap();
-            client.encrypt_compact(&numbers[..], 2, &mut bytes).unwrap();
+            client.encrypt(&numbers[..], Form::Compact([2, 0]), &mut bytes).unwrap();
             let mut sender =
                 Encryptor::with_arithmetic(&thin, &public_key, &mut entropy(2), arithmetic).unwrap();
-            sender.encrypt_compact(&numbers[..], [4, 1], &mut bytes).unwrap();
+            sender.encrypt(&numbers[..], Form::Compact([4, 1]), &mut bytes).unwrap();
             bytes
         };
         let wanted = of(Arithmetic::Ring);

@@ -1,7 +1,7 @@
 //! The bytes of a client are those of the full library.
 
 use keywright_ckks::{Ciphertext, Decryptor, Packing, SymmetricCiphertext};
-use keywright_client::{Arithmetic, Client, Encryptor};
+use keywright_client::{Arithmetic, Client, Encryptor, Form};
 use keywright_rlwe::{PublicKey, SecretKey, encrypt_zero, encrypt_zero_symmetric, noise};
 use keywright_wire::{Wire, WireSecret};
 
@@ -60,7 +60,7 @@ fn ciphertexts_are_the_full_librarys() {
             let mut sender =
                 Encryptor::with_arithmetic(&thin, &public_key, &mut entropy(5), arithmetic).unwrap();
             let mut bytes = Vec::new();
-            sender.encrypt(&numbers[..], &mut bytes).unwrap();
+            sender.encrypt(&numbers[..], Form::Evaluations, &mut bytes).unwrap();
             assert_eq!(bytes.len(), thin.ciphertext_bytes());
             let full = encrypt_zero(&public, 0, &mut rng(5), Some(&add)).unwrap();
             let read = Ciphertext::from_bytes(&bytes, &parameters).unwrap();
@@ -73,7 +73,7 @@ fn ciphertexts_are_the_full_librarys() {
                 .with_arithmetic(arithmetic)
                 .unwrap();
             let mut bytes = Vec::new();
-            client.encrypt(&numbers[..], &mut bytes).unwrap();
+            client.encrypt(&numbers[..], Form::Evaluations, &mut bytes).unwrap();
             assert_eq!(bytes.len(), thin.seeded_ciphertext_bytes());
             let full = encrypt_zero_symmetric(&secret, 0, &mut rng(6), Some(&add)).unwrap();
             let read = SymmetricCiphertext::from_bytes(&bytes, &parameters).unwrap();

@@ -1,19 +1,19 @@
 //! Streamed keys are those of the full library, byte by byte; a stream goes on where it was cut.
 
 use keywright_circuits::bootstrapping::Values as Kind;
-use keywright_client::{Client, ClientError, SinkError, server};
+use keywright_client::{Client, ClientError, KeySetStream, SinkError, server};
 use keywright_ring::sampling::SecretRng;
 use keywright_rlwe::{KeyElement, KeyGenerator, KeySpec, RlweError, SwitchingKey};
-use keywright_wire::Wire;
+use keywright_wire::{KeySetReader, KeySetWriter, Wire};
 use zeroize::Zeroizing;
 
-use crate::fixture::{entropy, full_secret, toy};
+use crate::fixture::{Random, entropy, full_secret, toy};
 
 fn session() -> Zeroizing<[u8; 32]> {
     Zeroizing::new([5; 32])
 }
 
-fn all(stream: &mut keywright_client::KeyStream<'_>) -> Vec<Vec<u8>> {
+fn all(stream: &mut keywright_client::KeyStream) -> Vec<Vec<u8>> {
     let mut keys = Vec::new();
     loop {
         let mut bytes = Vec::new();
@@ -52,14 +52,13 @@ fn keys_are_the_full_librarys() {
         assert!(
             stream
                 .write_next(&mut bytes, &mut |progress| {
-                    assert!(progress.bytes > last && progress.bytes < progress.total);
+                    assert!(progress.bytes > last && progress.bytes <= progress.total);
                     last = progress.bytes;
                 })
                 .unwrap()
         );
         done += size;
-        // All but the checksum that ends the key.
-        assert_eq!(last + 4, done);
+        assert_eq!(last, done);
         let full = KeyGenerator::new(&secret, generators.split()).switching_key(spec).unwrap();
         assert!(bytes == full.to_bytes(rlwe).unwrap(), "{spec:?}");
         assert_eq!(bytes.len() as u64, size);
@@ -101,6 +100,73 @@ fn a_stream_goes_on_where_it_was_cut() {
     again.skip_to(1).unwrap();
     assert!(all(&mut again) == whole[1..]);
     assert!(again.skip_to(0).is_err() && again.skip_to(specs.len() + 1).is_err());
+}
+
+/// The bytes of a set, part by part; no part is larger than a head or a limb with what frames it.
+fn parts(stream: &mut KeySetStream, largest: usize) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    loop {
+        let part = stream.next_part().unwrap();
+        if part.is_empty() {
+            assert_eq!(stream.place(), stream.bytes());
+            return bytes;
+        }
+        assert!(part.len() <= largest);
+        bytes.extend(part);
+    }
+}
+
+#[test]
+fn a_set_is_what_its_reader_takes_from_any_byte_on() {
+    let (parameters, plan) = toy(10, 3, Kind::Real);
+    let rlwe = parameters.rlwe();
+    let thin = server::client_parameters(&parameters, &plan, 20).unwrap();
+    let client = Client::generate(&thin, &mut entropy(1)).unwrap();
+    let specs = plan.required_keys();
+    let mut head = Vec::new();
+    KeySetWriter::new(&mut head, &specs, rlwe).unwrap();
+    let start = || KeySetStream::new(client.keys(rlwe, &specs, &session()).unwrap(), &head).unwrap();
+    let mut stream = start();
+    let largest = head.len().max(rlwe.n() * 61 / 8 + 160);
+    let whole = parts(&mut stream, largest);
+    assert_eq!(whole.len() as u64, stream.bytes());
+    assert!(whole.starts_with(&head));
+    let keys: Vec<_> = KeySetReader::new(&whole[..], rlwe).unwrap().collect::<Result<_, _>>().unwrap();
+    assert_eq!(keys.len(), stream.count());
+
+    let (first, end) = (head.len(), whole.len());
+    let limb = rlwe.n() * rlwe.modulus(0).bits() as usize / 8;
+    let mut places =
+        vec![0, 1, first - 1, first, first + 1, first + limb, end / 2, end - 5, end - 4, end - 1, end];
+    let mut random = Random(9);
+    places.extend((0..2).map(|_| random.word() as usize % end));
+    for place in places {
+        // The same stream goes back, another one of the session starts there.
+        let mut another = start();
+        for stream in [&mut stream, &mut another] {
+            stream.seek(place as u64).unwrap();
+            assert_eq!(stream.place(), place as u64);
+            assert!(parts(stream, largest) == whole[place..], "from byte {place} on");
+        }
+    }
+    assert!(stream.seek(end as u64 + 1).is_err());
+
+    // Heads that are no head of these keys.
+    let refused =
+        |head: &[u8]| KeySetStream::new(client.keys(rlwe, &specs, &session()).unwrap(), head).unwrap_err();
+    let mut damaged = head.clone();
+    damaged[60] ^= 1;
+    assert!(matches!(refused(&damaged), ClientError::Checksum { .. }));
+    assert!(matches!(refused(&head[..first - 1]), ClientError::Format { .. }));
+    assert!(matches!(refused(&whole), ClientError::Format { .. }));
+    let mut fewer = Vec::new();
+    KeySetWriter::new(&mut fewer, &specs[1..], rlwe).unwrap();
+    assert!(matches!(refused(&fewer), ClientError::Format { .. }));
+    assert!(matches!(refused(&client.secret_bytes().unwrap()), ClientError::Format { .. }));
+    let (foreign, _) = toy(11, 5, Kind::Complex);
+    let mut other = Vec::new();
+    KeySetWriter::new(&mut other, &[], foreign.rlwe()).unwrap();
+    assert!(matches!(refused(&other), ClientError::ForeignParameters(_)));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use keywright_circuits::bootstrapping::{Bootstrapper, BootstrapperPlan, Values as Kind, bootstrap_preset};
 use keywright_ckks::{CkksParameters, Evaluator, Packing};
-use keywright_client::{Client, Encryptor, Layout, server};
+use keywright_client::{Client, Encryptor, Form, Layout, server};
 use keywright_rlwe::{EvaluationKeys, KeyElement, KeySpec, SwitchingKey};
 use keywright_wire::Wire;
 
@@ -57,10 +57,10 @@ fn squares_come_back(parameters: &CkksParameters, plan: &BootstrapperPlan, forms
     client.public_key(&mut public_key).unwrap();
     let mut sender = Encryptor::new(&thin, &public_key, &mut entropy(2)).unwrap();
     let mut uploads = [const { Vec::new() }; 4];
-    client.encrypt(&numbers[..], &mut uploads[0]).unwrap();
-    client.encrypt_compact(&numbers[..], 1, &mut uploads[1]).unwrap();
-    sender.encrypt(&numbers[..], &mut uploads[2]).unwrap();
-    sender.encrypt_compact(&numbers[..], [5, 2], &mut uploads[3]).unwrap();
+    client.encrypt(&numbers[..], Form::Evaluations, &mut uploads[0]).unwrap();
+    client.encrypt(&numbers[..], Form::Compact([1, 0]), &mut uploads[1]).unwrap();
+    sender.encrypt(&numbers[..], Form::Evaluations, &mut uploads[2]).unwrap();
+    sender.encrypt(&numbers[..], Form::Compact([5, 2]), &mut uploads[3]).unwrap();
 
     for upload in uploads.iter().rev().take(forms) {
         let what = format!("2^{log_slots} slots, complex: {complex}, {} bytes", upload.len());
@@ -73,7 +73,7 @@ fn squares_come_back(parameters: &CkksParameters, plan: &BootstrapperPlan, forms
         let mut answer = Vec::new();
         let estimate = server::write_answer(&low, thin.layout(), dropped, &mut answer).unwrap();
         assert!(estimate.bound() <= low.estimate.bound() * 1.5 + 1e-30, "{what}");
-        assert_eq!(answer.len(), thin.compact_bytes(dropped, false), "{what}");
+        assert_eq!(answer.len(), thin.form_bytes(Form::Compact(dropped), false).unwrap(), "{what}");
 
         let mut seen = vec![0; numbers.len()];
         client.decrypt(&answer, &mut seen).unwrap();

@@ -1,6 +1,6 @@
 //! The known answers of `vectors/client.txt`, computed there by an independent program: every arithmetic makes these bytes.
 
-use keywright_client::{Arithmetic, Client, ClientLiteral, ClientParameters, Encryptor, Layout};
+use keywright_client::{Arithmetic, Client, ClientLiteral, ClientParameters, Encryptor, Form, Layout};
 use keywright_rlwe::SecretDistribution;
 
 use crate::fixture::{SHIFT_ADD_30, SHIFT_ADD_60, entropy};
@@ -54,12 +54,12 @@ fn every_arithmetic_makes_the_known_bytes() {
                 client.public_key(bytes).unwrap();
                 public_key.clone_from(bytes);
             });
-            object(&mut |bytes| client.encrypt(&numbers[..], bytes).unwrap());
-            object(&mut |bytes| client.encrypt_compact(&numbers[..], 2, bytes).unwrap());
+            object(&mut |bytes| client.encrypt(&numbers[..], Form::Evaluations, bytes).unwrap());
+            object(&mut |bytes| client.encrypt(&numbers[..], Form::Compact([2, 0]), bytes).unwrap());
             let mut sender =
                 Encryptor::with_arithmetic(&thin, &public_key, &mut entropy(2), arithmetic).unwrap();
-            object(&mut |bytes| sender.encrypt(&numbers[..], bytes).unwrap());
-            object(&mut |bytes| sender.encrypt_compact(&numbers[..], [4, 1], bytes).unwrap());
+            object(&mut |bytes| sender.encrypt(&numbers[..], Form::Evaluations, bytes).unwrap());
+            object(&mut |bytes| sender.encrypt(&numbers[..], Form::Compact([4, 1]), bytes).unwrap());
             let seen: Vec<u64> =
                 objects.iter().flat_map(|o| [o.len() as u64, crc32fast::hash(o).into()]).collect();
             assert_eq!(seen, fields[6..], "{arithmetic:?}, {:?}", &fields[..6]);

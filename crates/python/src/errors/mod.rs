@@ -3,6 +3,7 @@
 mod arguments;
 mod bfv;
 mod ckks;
+mod client;
 mod pool;
 mod rlwe;
 mod sums;
@@ -16,6 +17,8 @@ use keywright_bfv::BfvError;
 use keywright_circuits::CircuitError;
 use keywright_ckks::CkksError;
 use keywright_ckks::encoder::EncoderError;
+use keywright_client::ClientError;
+use keywright_client::server::ServerError;
 use keywright_pool::PoolError;
 use keywright_ring::RingError;
 use keywright_rlwe::RlweError;
@@ -27,6 +30,7 @@ use pyo3::types::PyDict;
 pub(crate) use arguments::Refusal;
 use bfv::bfv;
 use ckks::{circuit, ckks};
+use client::{client, server};
 use pool::pool;
 use sums::aggregation;
 use wire::{system_text, wire};
@@ -37,6 +41,8 @@ pub(crate) enum Failure {
     Ckks(CkksError),
     Bfv(BfvError),
     Circuit(CircuitError),
+    Client(ClientError),
+    Server(ServerError),
     Pool(PoolError),
     Wire(WireError),
     Aggregation(AggregationError),
@@ -69,6 +75,8 @@ from! {
     RlweError => |error| Self::Ckks(error.into()),
     RingError => |error| Self::Ckks(RlweError::from(error).into()),
     CircuitError => Self::Circuit,
+    ClientError => Self::Client,
+    ServerError => Self::Server,
     PoolError => |error| match error {
         PoolError::Ckks(error) => error.into(),
         PoolError::Rlwe(error) => error.into(),
@@ -139,6 +147,8 @@ impl From<Failure> for PyErr {
                 Failure::Ckks(error) => (error.to_string(), ckks(py, &error)),
                 Failure::Bfv(error) => (error.to_string(), bfv(py, &error)),
                 Failure::Circuit(error) => (error.to_string(), circuit(py, &error)),
+                Failure::Client(error) => (error.to_string(), client(py, &error)),
+                Failure::Server(error) => (error.to_string(), server(py, &error)),
                 Failure::Pool(PoolError::Io { path, source }) => {
                     return Failure::File(path, source).into();
                 }

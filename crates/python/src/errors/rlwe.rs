@@ -144,9 +144,14 @@ pub(super) fn rlwe<'py>(py: Python<'py>, error: &RlweError) -> PyResult<Describe
             described!(py, "PlanMismatchError", level = level, galois_element = child)
         }
         RlweError::NotPlanned { level, .. } => described!(py, "PlanMismatchError", level = level),
-        RlweError::KeyMemory { needed, budget } => {
-            described!(py, "KeyMemoryError", needed = needed, budget = budget)
-        }
+        RlweError::KeyMemory { element, level, needed, budget } => described!(
+            py,
+            "KeyMemoryError",
+            needed = needed,
+            budget = budget,
+            element = element_name(element),
+            level = level
+        ),
         RlweError::KeySource { element, level, .. } => {
             described!(py, "KeySourceError", element = element_name(element), level = level)
         }

@@ -1,3 +1,4 @@
+use keywright_ring::expander::CHUNK_WORDS;
 use keywright_ring::{Backend, Modulus, Seed, StreamId};
 
 use super::{assert_limb, portable};
@@ -21,6 +22,10 @@ pub fn expansion_equals_portable(backend: &'static dyn Backend) {
                 backend.expand_uniform(&seed, id, m, &mut seen);
                 portable().expand_uniform(&seed, id, m, &mut expected);
                 assert_limb(&seen, &expected, || format!("stream {id:?}, {n} residues mod {q}"));
+                let start = CHUNK_WORDS * (n / CHUNK_WORDS / 3);
+                seen[start..].fill(u64::MAX);
+                backend.expand_part(&seed, id, m, start, &mut seen[start..]);
+                assert_limb(&seen, &expected, || format!("stream {id:?} from {start} on, mod {q}"));
             }
         }
     }

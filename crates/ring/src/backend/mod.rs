@@ -1,14 +1,19 @@
 //! Back ends: the same kernels for different instruction sets, with the same bits.
 //!
 //! [`default`] picks the fastest that the CPU has, once; the environment variable `KEYWRIGHT_BACKEND`
-//! (`portable`, `avx2`, `avx512`) forces one. Every kernel takes canonical residues and gives canonical residues; lazy
+//! (`portable`, `avx2`, `avx512`) forces one, or counts what the fastest does (`counted`). Every kernel takes canonical residues and gives canonical residues; lazy
 //! ranges live inside kernels.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+#[cfg(feature = "std")]
+mod counted;
 mod portable;
+
+#[cfg(feature = "std")]
+pub use counted::{COUNTERS, counts};
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -155,7 +160,11 @@ pub trait Backend: Send + Sync + Debug {
         out_a: &mut [u64],
     );
     /// A uniform limb from a seed, see [`crate::expander`].
-    fn expand_uniform(&self, seed: &Seed, id: StreamId, m: &Modulus, out: &mut [u64]);
+    fn expand_uniform(&self, seed: &Seed, id: StreamId, m: &Modulus, out: &mut [u64]) {
+        self.expand_part(seed, id, m, 0, out);
+    }
+    /// The residues of a uniform limb from residue `start` on, a multiple of [`crate::expander::CHUNK_WORDS`].
+    fn expand_part(&self, seed: &Seed, id: StreamId, m: &Modulus, start: usize, out: &mut [u64]);
     /// ChaCha20's key stream as little-endian words, from block `first` on, a multiple of 16. Words 12 and 13 of the state `key`
     /// are replaced by the number of the block.
     fn key_stream(&self, key: &[u32; 16], first: u64, out: &mut [u64]);
@@ -199,12 +208,17 @@ pub fn portable() -> &'static dyn Backend {
     &portable::Portable
 }
 
-/// The back end with a given name (see [`BackendKind::name`]).
+/// The back end with a given name (see [`BackendKind::name`]), or `counted`, the fastest with counters.
 ///
 /// # Errors
 /// [`RingError::BackendUnavailable`] if there is none or the CPU lacks it.
 pub fn by_name(name: &str) -> Result<&'static dyn Backend, RingError> {
     let list = available();
+    #[cfg(feature = "std")]
+    if name == "counted" {
+        static COUNTED: std::sync::OnceLock<counted::Counted> = std::sync::OnceLock::new();
+        return Ok(COUNTED.get_or_init(|| counted::Counted(available().pop().unwrap_or_else(portable))));
+    }
     list.iter().find(|b| b.kind().name() == name).copied().ok_or_else(|| {
         let names: Vec<_> = list.iter().map(|b| b.kind().name()).collect();
         RingError::BackendUnavailable(name.into(), names.join(", "))

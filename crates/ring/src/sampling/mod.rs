@@ -24,11 +24,22 @@ use zeroize::Zeroizing;
 
 /// Random words that are turned into samples at once: they stay in the first-level cache.
 const BLOCK: usize = 1024;
+/// The same for few samples: a small machine asks for no more, and has no more stack.
+const SMALL_BLOCK: usize = crate::expander::CHUNK_WORDS;
 
 /// Fills `out` with what `sampler` makes of fresh random words, one each.
 fn sample(rng: &mut SecretRng, out: &mut [i64], sampler: impl Fn(&[u64], &mut [i64])) {
-    let mut words = Zeroizing::new([0; BLOCK]);
-    for samples in out.chunks_mut(BLOCK) {
+    if out.len() <= SMALL_BLOCK {
+        sample_by::<SMALL_BLOCK>(rng, out, sampler);
+    } else {
+        sample_by::<BLOCK>(rng, out, sampler);
+    }
+}
+
+#[inline(never)]
+fn sample_by<const SIZE: usize>(rng: &mut SecretRng, out: &mut [i64], sampler: impl Fn(&[u64], &mut [i64])) {
+    let mut words = Zeroizing::new([0; SIZE]);
+    for samples in out.chunks_mut(SIZE) {
         let words = &mut words[..samples.len()];
         rng.fill_words(words);
         sampler(words, samples);

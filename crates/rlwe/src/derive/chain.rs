@@ -96,34 +96,51 @@ impl MasterParameters {
         spec.primes().map(|prime| self.chain_index(prime)).max().unwrap_or(0)
     }
 
-    /// The master key of fewest bytes for keys up to `level`, over the chain: among all numbers of special primes that are
-    /// secure, extra primes before dropped ciphertext primes.
+    /// The master key for keys up to `level`, over the chain, with so many special primes: extra primes before dropped ciphertext primes.
+    ///
+    /// # Errors
+    /// [`RlweError::Level`]; [`RlweError::Count`] for no special primes or more than there are; what [`KeySpec::validate`] says.
+    pub fn spec_of(
+        &self,
+        galois: u64,
+        level: usize,
+        special: usize,
+        seeded: bool,
+    ) -> Result<KeySpec, RlweError> {
+        self.evaluation.require_level(level)?;
+        let pool = self.pool(level);
+        if !(1..=pool.len()).contains(&special) {
+            let what = "special primes of a master key";
+            return Err(RlweError::Count { what, count: special, min: 1, max: pool.len() });
+        }
+        let spec = self.candidate(galois, level, &pool[..special], seeded);
+        spec.validate(&self.chain)?;
+        Ok(spec)
+    }
+
+    /// The master key of fewest bytes for keys up to `level`: [`Self::spec_of`] among all numbers of special primes that are secure.
     ///
     /// # Errors
     /// [`RlweError::Level`]; what [`KeySpec::validate`] says if no number is legal.
     pub fn spec(&self, galois: u64, level: usize, seeded: bool) -> Result<KeySpec, RlweError> {
         self.evaluation.require_level(level)?;
-        let chain_level = self.specials() + level;
-        let pool: Vec<usize> =
-            self.chain.special_primes().chain((chain_level + 1..=self.chain.max_level()).rev()).collect();
-        let spec = |count: usize| KeySpec {
-            element: KeyElement::Galois(galois),
-            level: chain_level,
-            alpha: chain_level + 1,
-            special: pool[..count].to_vec(),
-            seeded,
-        };
+        let pool = self.pool(level);
         let best = (1..=pool.len())
-            .map(spec)
+            .map(|special| self.candidate(galois, level, &pool[..special], seeded))
             .filter_map(|candidate| Some((candidate.bytes(&self.chain).ok()?, candidate)))
             .min_by_key(|(bytes, _)| *bytes);
-        match best {
-            Some((_, spec)) => Ok(spec),
-            None => {
-                let first = spec(1);
-                first.validate(&self.chain)?;
-                Ok(first)
-            }
-        }
+        best.map_or_else(|| self.spec_of(galois, level, 1, seeded), |(_, spec)| Ok(spec))
+    }
+
+    /// What can be special primes of a master key for keys up to `level`.
+    fn pool(&self, level: usize) -> Vec<usize> {
+        let dropped = (self.specials() + level + 1..=self.chain.max_level()).rev();
+        self.chain.special_primes().chain(dropped).collect()
+    }
+
+    fn candidate(&self, galois: u64, level: usize, special: &[usize], seeded: bool) -> KeySpec {
+        let level = self.specials() + level;
+        let element = KeyElement::Galois(galois);
+        KeySpec { element, level, alpha: level + 1, special: special.to_vec(), seeded }
     }
 }

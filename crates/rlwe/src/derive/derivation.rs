@@ -9,7 +9,8 @@ use super::masters::require_galois;
 use super::{DerivationTree, Hop, MasterKeys, MasterParameters};
 use crate::parallel::for_each_item;
 use crate::{
-    Decomposed, Finish, KeyElement, KeySpec, KeyUse, RlweError, SwitchPlan, SwitchingKey, UniformPart, noise,
+    Decomposed, Finish, KeyElement, KeyLayout, KeySpec, KeyUse, RlweError, SwitchPlan, SwitchingKey,
+    UniformPart, noise,
 };
 
 /// Bytes of the keys that are made at once, sharing a decomposition.
@@ -19,11 +20,22 @@ const BATCH: core::ops::RangeInclusive<usize> = 2..=16;
 /// Those of them that keys are derived from in their turn: they stay in memory until they are.
 const INNER_PER_BATCH: usize = 2;
 
-/// Derives keys: what [`MasterKeys::derive`] returns. The trees are walked depth first, so that only keys are kept that something
-/// is still derived from.
-pub struct Derivation {
+/// How keys are derived from master keys: which from which, once for all of them. Whatever is derived of it at a time, a key is always made by
+/// the same steps, and has the same bytes.
+pub struct DerivationPlan {
     masters: MasterKeys,
     layouts: Vec<Layout>,
+    /// The keys in the order in which they were asked for, each once: its layout's place and its element.
+    keys: Vec<(usize, u64)>,
+}
+
+/// Derives keys: what [`DerivationPlan::derive`] returns. The trees are walked depth first, so that only keys are kept that something
+/// is still derived from.
+pub struct Derivation {
+    plan: Arc<DerivationPlan>,
+    /// Of each layout: the keys that are wanted, and those with what they are derived from.
+    wanted: Vec<BTreeSet<u64>>,
+    needed: Vec<BTreeSet<u64>>,
     /// The layout that is worked at, and the keys of it that others are still derived from.
     at: usize,
     stack: Vec<Frame>,
@@ -70,16 +82,41 @@ struct Child<'l> {
 }
 
 impl Layout {
-    fn children(&self, element: u64) -> impl ExactSizeIterator<Item = &Hop> {
-        let children = self.tree.children(element);
-        children.iter().map(|&child| match self.tree.hop(child) {
+    /// What is derived from a key, as far as it is needed.
+    fn children<'t>(&'t self, needed: &'t BTreeSet<u64>, element: u64) -> impl Iterator<Item = &'t Hop> {
+        let children = self.tree.children(element).iter().filter(|child| needed.contains(child));
+        children.map(|&child| match self.tree.hop(child) {
             Some(hop) => hop,
             None => unreachable!("children are hops"),
         })
     }
 
-    fn is_inner(&self, element: u64) -> bool {
-        !self.tree.children(element).is_empty()
+    fn is_inner(&self, needed: &BTreeSet<u64>, element: u64) -> bool {
+        self.children(needed, element).next().is_some()
+    }
+
+    /// A key and what it is derived from.
+    fn ancestry(&self, element: u64) -> impl Iterator<Item = u64> {
+        core::iter::successors(self.tree.hop(element), |hop| self.tree.hop(hop.parent)).map(|hop| hop.element)
+    }
+
+    /// Variance that the derivation of a key from another one adds to the errors of its rows.
+    fn added_variance(&self, parameters: &MasterParameters, hop: &Hop) -> f64 {
+        let (chain, master) = (parameters.chain(), self.master(hop));
+        if hop.parent == 1 {
+            // The digits are constants of at most half the digit's product, where others have N coefficients of a twelfth of its square.
+            let switched = noise::key_switch_raised(chain, &master.plan, &master.key);
+            noise::division(chain) + switched * 3.0 / chain.n() as f64
+        } else {
+            noise::key_switch(chain, &master.plan, &master.key)
+        }
+    }
+
+    fn master(&self, hop: &Hop) -> &KeyUse {
+        match self.uses.get(&hop.master) {
+            Some(master) => master,
+            None => unreachable!("the tree uses the masters that it was made of"),
+        }
     }
 
     /// Bytes of one key.
@@ -103,11 +140,11 @@ impl Layout {
     }
 
     /// The children that are made next, and how many have been made then.
-    fn batch(&self, n: usize, frame: &Frame) -> (Vec<&Hop>, usize) {
+    fn batch<'t>(&'t self, n: usize, needed: &'t BTreeSet<u64>, frame: &Frame) -> (Vec<&'t Hop>, usize) {
         let most = (BATCH_BYTES / self.bytes(n).max(1)).clamp(*BATCH.start(), *BATCH.end());
         let (mut batch, mut inner, mut end) = (Vec::new(), 0, frame.made);
-        for hop in self.children(frame.node.element).skip(frame.made) {
-            inner += usize::from(self.is_inner(hop.element));
+        for hop in self.children(needed, frame.node.element).skip(frame.made) {
+            inner += usize::from(self.is_inner(needed, hop.element));
             if batch.len() == most || inner > INNER_PER_BATCH {
                 break;
             }
@@ -121,26 +158,18 @@ impl Layout {
     fn child<'l>(
         &'l self,
         parameters: &MasterParameters,
+        needed: &BTreeSet<u64>,
         parent: &Node,
         hop: &'l Hop,
     ) -> Result<Child<'l>, RlweError> {
         let chain = parameters.chain();
-        let inner = self.is_inner(hop.element);
-        let Some(master) = self.uses.get(&hop.master) else {
-            unreachable!("the tree uses the masters that it was made of")
-        };
+        let inner = self.is_inner(needed, hop.element);
+        let master = self.master(hop);
         let element = if inner { hop.master } else { galois_inverse(chain.log_n(), parent.element) };
         let automorphism = if element == 1 { None } else { Some(chain.automorphism(element)?) };
         let limbs = if inner { self.chain_level + 1 } else { self.spec.primes().count() };
         let rows = || self.digits.iter().map(|_| Poly::unspecified(chain.n(), limbs)).collect();
-        let added = if parent.element == 1 {
-            // The digits are constants of at most half the digit's product, where others have N coefficients of a twelfth of its square.
-            let switched = noise::key_switch_raised(chain, &master.plan, &master.key);
-            noise::division(chain) + switched * 3.0 / chain.n() as f64
-        } else {
-            noise::key_switch(chain, &master.plan, &master.key)
-        };
-        let variance = parent.variance + added;
+        let variance = parent.variance + self.added_variance(parameters, hop);
         Ok(Child { hop, inner, master, automorphism, b: rows(), a: rows(), variance })
     }
 
@@ -203,6 +232,7 @@ impl Layout {
     fn take(
         &self,
         parameters: &MasterParameters,
+        wanted: &BTreeSet<u64>,
         child: Child<'_>,
     ) -> Result<(Option<Node>, Option<SwitchingKey>), RlweError> {
         let (element, variance) = (child.hop.element, child.variance);
@@ -214,7 +244,7 @@ impl Layout {
         if !child.inner {
             return Ok((None, Some(key(child.b, child.a)?)));
         }
-        let kept = if child.hop.wanted {
+        let kept = if wanted.contains(&element) {
             let b = self.kept_form(parameters, element, &child.b)?;
             let a = self.kept_form(parameters, element, &child.a)?;
             Some(key(b, a)?)
@@ -246,22 +276,28 @@ impl Layout {
     }
 }
 
-impl Derivation {
-    pub(super) fn new(masters: &MasterKeys, specs: &[KeySpec], max_hops: usize) -> Result<Self, RlweError> {
+impl DerivationPlan {
+    /// Plans keys, for the evaluation parameters. A spec that stands twice is one key. Whatever a spec says, the uniform halves of a derived
+    /// key are stored: there is no seed for them.
+    ///
+    /// # Errors
+    /// [`RlweError::NotGalois`] for a relinearisation key or one of another secret; [`RlweError::Underivable`] for what the masters do
+    /// not reach within `max_hops` hops; what [`KeySpec::validate`] says of a spec.
+    pub fn new(masters: &MasterKeys, specs: &[KeySpec], max_hops: usize) -> Result<Self, RlweError> {
         let parameters = masters.parameters();
         let evaluation = parameters.evaluation();
         let mut wanted: BTreeMap<(usize, usize, &[usize]), BTreeSet<u64>> = BTreeMap::new();
         for spec in specs {
             let element = require_galois(spec)?;
             spec.validate(evaluation)?;
-            wanted.entry((spec.level, spec.alpha, &spec.special)).or_default().insert(element);
+            wanted.entry(shape_of(spec)).or_default().insert(element);
         }
         let mut layouts = Vec::with_capacity(wanted.len());
-        for ((level, alpha, special), targets) in wanted {
+        for (&(level, alpha, special), targets) in &wanted {
             let special = special.to_vec();
             let spec = KeySpec { element: KeyElement::Galois(1), level, alpha, special, seeded: false };
             let chain_level = parameters.chain_level(&spec);
-            let targets: Vec<u64> = targets.into_iter().collect();
+            let targets: Vec<u64> = targets.iter().copied().collect();
             let reaching = masters.elements(chain_level);
             let tree = DerivationTree::new(evaluation.log_n(), &reaching, &targets, max_hops)?;
             let used: BTreeSet<u64> = tree.hops().map(|hop| hop.master).collect();
@@ -271,17 +307,20 @@ impl Derivation {
                 .collect::<Result<_, RlweError>>()?;
             layouts.push(Layout { digits: spec.validate(evaluation)?, spec, chain_level, tree, uses });
         }
-        let left = layouts.iter().map(|l| l.tree.hops().filter(|hop| hop.wanted).count()).sum();
-        let mut derivation = Self {
-            masters: masters.clone(),
-            layouts,
-            at: 0,
-            stack: Vec::new(),
-            ready: VecDeque::new(),
-            left,
-        };
-        derivation.plant();
-        Ok(derivation)
+        let (mut keys, mut known) = (Vec::with_capacity(specs.len()), BTreeSet::new());
+        for spec in specs {
+            let layout = wanted.keys().position(|shape| *shape == shape_of(spec)).unwrap_or(0);
+            let key = (layout, require_galois(spec)?);
+            if known.insert(key) {
+                keys.push(key);
+            }
+        }
+        Ok(Self { masters: masters.clone(), layouts, keys })
+    }
+
+    /// The master keys.
+    pub fn masters(&self) -> &MasterKeys {
+        &self.masters
     }
 
     /// The trees, one for each level, alpha and list of special primes.
@@ -289,27 +328,76 @@ impl Derivation {
         self.layouts.iter().map(|layout| (&layout.spec, &layout.tree))
     }
 
-    /// Puts the key of 1 of the present layout on the stack.
+    /// The keys, in the order in which they were asked for: what they will be, errors included.
+    ///
+    /// # Errors
+    /// What [`KeySpec::validate`] says of a spec: none that [`Self::new`] took.
+    pub fn keys(&self) -> Result<Vec<KeyLayout>, RlweError> {
+        let parameters = self.masters.parameters();
+        let key = |&(layout, element): &(usize, u64)| {
+            let layout = &self.layouts[layout];
+            let spec = KeySpec { element: KeyElement::Galois(element), ..layout.spec.clone() };
+            let hops = layout.ancestry(element).filter_map(|element| layout.tree.hop(element));
+            // From the key of 1 on, as they are added when keys are made.
+            let added: Vec<f64> = hops.map(|hop| layout.added_variance(parameters, hop)).collect();
+            let error_variance = added.iter().rev().sum();
+            Ok(KeyLayout { error_variance, ..KeyLayout::new(parameters.evaluation(), spec)? })
+        };
+        self.keys.iter().map(key).collect()
+    }
+
+    /// The keys at some places of [`Self::keys`], one after the other as the trees have them.
+    pub fn derive(self: &Arc<Self>, places: impl IntoIterator<Item = usize>) -> Derivation {
+        let mut wanted: Vec<BTreeSet<u64>> = self.layouts.iter().map(|_| BTreeSet::new()).collect();
+        let mut needed = wanted.clone();
+        for &(layout, element) in places.into_iter().filter_map(|place| self.keys.get(place)) {
+            wanted[layout].insert(element);
+            needed[layout].extend(self.layouts[layout].ancestry(element));
+        }
+        let left = wanted.iter().map(BTreeSet::len).sum();
+        let (stack, ready) = (Vec::new(), VecDeque::new());
+        let mut derivation = Derivation { plan: self.clone(), wanted, needed, at: 0, stack, ready, left };
+        derivation.plant();
+        derivation
+    }
+}
+
+/// What keys that are derived from each other share.
+fn shape_of(spec: &KeySpec) -> (usize, usize, &[usize]) {
+    (spec.level, spec.alpha, &spec.special)
+}
+
+impl Derivation {
+    /// The plan that it follows.
+    pub fn plan(&self) -> &Arc<DerivationPlan> {
+        &self.plan
+    }
+
+    /// Puts the key of 1 of the present layout, or of the next one with keys to derive, on the stack.
     fn plant(&mut self) {
-        if let Some(layout) = self.layouts.get(self.at) {
-            let node = layout.root(self.masters.parameters());
+        while self.needed.get(self.at).is_some_and(BTreeSet::is_empty) {
+            self.at += 1;
+        }
+        if let Some(layout) = self.plan.layouts.get(self.at) {
+            let node = layout.root(self.plan.masters.parameters());
             self.stack.push(Frame { node, made: 0 });
         }
     }
 
     /// Makes the next batch of keys.
     fn advance(&mut self) -> Result<(), RlweError> {
-        let parameters = self.masters.parameters();
+        let plan = self.plan.clone();
+        let parameters = plan.masters.parameters();
         let Some(mut frame) = self.stack.pop() else {
             self.at += 1;
             self.plant();
             return Ok(());
         };
-        let layout = &self.layouts[self.at];
-        let (hops, end) = layout.batch(parameters.chain().n(), &frame);
+        let (layout, needed) = (&plan.layouts[self.at], &self.needed[self.at]);
+        let (hops, end) = layout.batch(parameters.chain().n(), needed, &frame);
         let mut children = hops
             .into_iter()
-            .map(|hop| layout.child(parameters, &frame.node, hop))
+            .map(|hop| layout.child(parameters, needed, &frame.node, hop))
             .collect::<Result<Vec<_>, _>>()?;
         // Masters of one plan share a decomposition; the plans in the order in which they come, so that keys have an order, too.
         let mut plans: Vec<Arc<SwitchPlan>> = Vec::new();
@@ -323,11 +411,11 @@ impl Derivation {
             layout.extend(parameters, &frame.node, run)?;
         }
         frame.made = end;
-        if end < layout.children(frame.node.element).len() {
+        if end < layout.children(needed, frame.node.element).count() {
             self.stack.push(frame);
         }
         for child in children {
-            let (node, key) = layout.take(parameters, child)?;
+            let (node, key) = layout.take(parameters, &self.wanted[self.at], child)?;
             self.stack.extend(node.map(|node| Frame { node, made: 0 }));
             self.ready.extend(key);
         }

@@ -1,9 +1,10 @@
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use keywright_ring::sampling::SecretRng;
 use zeroize::Zeroizing;
 
-use super::{Derivation, MasterParameters};
+use super::{Derivation, DerivationPlan, MasterParameters};
 use crate::{
     EvaluationKeys, KeyElement, KeyGenerator, KeySpec, RlweError, SecretKey, StoredKey, SwitchingKey,
 };
@@ -102,16 +103,16 @@ impl MasterKeys {
         elements
     }
 
-    /// The keys of these specs, for the evaluation parameters, one after the other as the tree makes them. A spec that stands
-    /// twice is derived once. Whatever a spec says, the uniform halves of a derived key are stored: there is no seed for them.
+    /// All keys of a [`DerivationPlan`] of these specs.
     ///
     /// The same masters and specs give the same bytes, on any number of threads.
     ///
     /// # Errors
-    /// [`RlweError::NotGalois`] for a relinearisation key or one of another secret; [`RlweError::Underivable`] for what the masters do
-    /// not reach within `max_hops` hops; what [`KeySpec::validate`] says of a spec.
+    /// As [`DerivationPlan::new`].
     pub fn derive(&self, specs: &[KeySpec], max_hops: usize) -> Result<Derivation, RlweError> {
-        Derivation::new(self, specs, max_hops)
+        let plan = Arc::new(DerivationPlan::new(self, specs, max_hops)?);
+        let all = 0..specs.len();
+        Ok(plan.derive(all))
     }
 }
 

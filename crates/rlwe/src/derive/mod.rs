@@ -10,9 +10,13 @@
 mod chain;
 mod derivation;
 mod masters;
+#[cfg(feature = "std")]
+mod supply;
 mod tree;
 
 pub use chain::{MAX_EXTRA, MasterParameters};
-pub use derivation::Derivation;
+pub use derivation::{Derivation, DerivationPlan};
 pub use masters::MasterKeys;
+#[cfg(feature = "std")]
+pub use supply::DerivedKeys;
 pub use tree::{DerivationTree, Hop, MAX_HOPS};

@@ -7,8 +7,7 @@
 mod directory;
 mod file;
 mod reader;
-mod residency;
-mod store;
+mod supply;
 mod writer;
 
 use std::io::{Read, Write};
@@ -19,7 +18,7 @@ pub(crate) use directory::Directory;
 pub use directory::KeyEntry;
 pub use file::KeySetFile;
 pub use reader::KeySetReader;
-pub use store::{KeyStore, KeyStoreStatistics};
+pub use supply::KeySetSupply;
 pub use writer::KeySetWriter;
 
 use crate::body::{BodyReader, BodyWriter};

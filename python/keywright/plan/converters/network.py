@@ -10,8 +10,12 @@ from keywright import BootstrapperPlan, KeySpec, Parameters
 from keywright._core import maximum_log_qp
 from keywright.nn import Program as Network
 from keywright.plan.chain import Chain
+from keywright.plan.cost import Form
 from keywright.plan.galois import Automorphism
+from keywright.plan.operations import Operation
 from keywright.plan.program import Group, Program, Relinearizations
+
+from .arithmetic import bootstrap_operations, network_operations
 
 UNBOUNDED = 1 << 20
 """Bits of the modulus of a key of parameters that promise no security."""
@@ -39,7 +43,7 @@ def chain_of(parameters: Parameters) -> Chain:
 def convert(
     network: Network, parameters: Parameters, name: str, bootstraps: Sequence[BootstrapperPlan] = ()
 ) -> Program:
-    """Every key switch of a network at its level.
+    """Every key switch of a network at its level, and what it computes beside.
 
     Rotations of one ciphertext by one instruction share it. Key switches to and from an ephemeral secret have
     one way to be made and are left out.
@@ -51,13 +55,16 @@ def convert(
         bootstraps: plans of its bootstraps, in order; without them they are left out.
     """
     chain = chain_of(parameters)
-    return _program(name, chain, steps(network, Program(name, chain, ()), bootstraps))
+    listed = steps(network, Program(name, chain, ()), bootstraps)
+    return _program(name, chain, listed, network_operations(network, bootstraps))
 
 
 def convert_bootstrap(plan: BootstrapperPlan, name: str) -> Program:
-    """Every key switch of one bootstrap, but those to and from an ephemeral secret."""
+    """Every key switch of one bootstrap, and what it computes beside. Those to and from an ephemeral secret
+    are among the latter."""
     chain = chain_of(plan.parameters)
-    return _program(name, chain, bootstrap_steps(plan, Program(name, chain, ()), "b"))
+    listed = bootstrap_steps(plan, Program(name, chain, ()), "b")
+    return _program(name, chain, listed, bootstrap_operations(plan, "b"))
 
 
 @dataclass(frozen=True)
@@ -79,6 +86,7 @@ def steps(network: Network, program: Program, bootstraps: Sequence[BootstrapperP
     """The key switches of each instruction, in order; of a bootstrap, of each of its parts."""
     slots = program.automorphisms.slots
     sources: dict[tuple[int, str, int], set[Automorphism]] = {}
+    transforms = {i for i, s in enumerate(network.instructions) if s.operation == "linear_transform"}
     relinearizations: dict[int, Counter[int]] = {}
     for switch in network.key_switches:
         if switch.kind == "relinearisation":
@@ -88,7 +96,11 @@ def steps(network: Network, program: Program, bootstraps: Sequence[BootstrapperP
             sources.setdefault((switch.instruction, switch.source, switch.level), set()).add(target)
     groups: dict[int, list[Group]] = {}
     for (index, source, level), targets in sources.items():
-        groups.setdefault(index, []).append(Group(source, level, tuple(sorted(targets)), 1))
+        form: Form = "whole"
+        if index in transforms:
+            # "c7" is an input, "c7/64" the sum of a giant step.
+            form = "giant" if "/" in source else "baby"
+        groups.setdefault(index, []).append(Group(source, level, tuple(sorted(targets)), 1, form))
     out: list[Step] = []
     for index, step in enumerate(network.instructions):
         if step.operation == "bootstrap" and bootstraps:
@@ -104,19 +116,19 @@ def bootstrap_steps(plan: BootstrapperPlan, program: Program, name: str) -> list
     out: list[Step] = []
     before = None
     fixed = tuple(plan.fixed_keys)
-    for stage, level, elements, count in plan.key_groups:
+    for stage, form, level, elements, count in plan.key_groups:
         if stage == "coeffs_to_slots" != before and fixed:
             out.append(Step(fixed=fixed))
         before = stage
         if elements:
             targets = tuple(sorted(read(element) for element in elements))
-            out.append(Step((Group(f"{name}/{stage}", level, targets, count),)))
+            out.append(Step((Group(f"{name}/{stage}", level, targets, count, form),)))
         else:
             out.append(Step(relinearizations={level: count}))
     return out
 
 
-def _program(name: str, chain: Chain, listed: Sequence[Step]) -> Program:
+def _program(name: str, chain: Chain, listed: Sequence[Step], operations: Sequence[Operation]) -> Program:
     relinearizations: Counter[int] = Counter()
     for step in listed:
         relinearizations.update(step.relinearizations)
@@ -125,4 +137,5 @@ def _program(name: str, chain: Chain, listed: Sequence[Step]) -> Program:
         chain,
         tuple(group for step in listed for group in step.groups),
         tuple(Relinearizations(level, count) for level, count in sorted(relinearizations.items())),
+        operations=tuple(operations),
     )

@@ -138,9 +138,10 @@ pub(super) fn accept(seed: &Seed, id: StreamId, m: &Modulus, number: usize, word
 
 /// [`expander::fill_uniform`].
 #[target_feature(enable = "avx2,fma")]
-pub(super) fn fill_uniform(seed: &Seed, id: StreamId, modulus: &Modulus, out: &mut [u64]) {
+pub(super) fn fill_uniform(seed: &Seed, id: StreamId, modulus: &Modulus, start: usize, out: &mut [u64]) {
+    debug_assert!(start.is_multiple_of(CHUNK_WORDS));
     let state = expander::initial_state(seed, id, 0);
-    for (number, part) in out.as_chunks_mut::<CHUNK_WORDS>().0.iter_mut().enumerate() {
+    for (number, part) in (start / CHUNK_WORDS..).zip(out.as_chunks_mut::<CHUNK_WORDS>().0) {
         chunk(&state, number as u32, part);
         accept(seed, id, modulus, number, part);
     }

@@ -146,9 +146,9 @@ impl Backend for Avx2 {
         );
     }
 
-    fn expand_uniform(&self, seed: &Seed, id: StreamId, m: &Modulus, out: &mut [u64]) {
+    fn expand_part(&self, seed: &Seed, id: StreamId, m: &Modulus, start: usize, out: &mut [u64]) {
         // SAFETY: by the invariant of `Avx2` the CPU has the kernel's features.
-        unsafe { chacha::fill_uniform(seed, id, m, out) }
+        unsafe { chacha::fill_uniform(seed, id, m, start, out) }
     }
 
     fn key_stream(&self, key: &[u32; 16], first: u64, out: &mut [u64]) {

@@ -120,22 +120,23 @@ pub(super) unsafe fn residues(
     }
 }
 
-/// A uniform limb.
+/// A part of a uniform limb.
 ///
 /// # Safety
 /// The CPU has the enabled features.
 #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512ifma")]
-pub(super) unsafe fn expand_uniform(seed: &Seed, id: StreamId, m: &Modulus, out: &mut [u64]) {
-    let state = expander::initial_state(seed, id, 0);
+pub(super) unsafe fn expand_part(seed: &Seed, id: StreamId, m: &Modulus, start: usize, out: &mut [u64]) {
+    debug_assert!(start.is_multiple_of(CHUNK_WORDS));
+    let (state, first) = (expander::initial_state(seed, id, 0), (start / CHUNK_WORDS) as u32);
     let (chunks, rest) = out.as_chunks_mut::<CHUNK_WORDS>();
-    for (number, chunk) in chunks.iter_mut().enumerate() {
+    for (number, chunk) in (first..).zip(chunks.iter_mut()) {
         // SAFETY: a whole chunk.
-        unsafe { residues(&state, seed, id, m, number as u32, chunk.as_mut_ptr()) };
+        unsafe { residues(&state, seed, id, m, number, chunk.as_mut_ptr()) };
     }
     if !rest.is_empty() {
         let mut last = Chunk([0; CHUNK_WORDS]);
         // SAFETY: a whole chunk.
-        unsafe { residues(&state, seed, id, m, chunks.len() as u32, last.0.as_mut_ptr()) };
+        unsafe { residues(&state, seed, id, m, first + chunks.len() as u32, last.0.as_mut_ptr()) };
         rest.copy_from_slice(&last.0[..rest.len()]);
     }
 }

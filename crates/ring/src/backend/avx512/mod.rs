@@ -172,9 +172,9 @@ impl Backend for Avx512 {
         by_width!(m, 0, []; inner_product::inner_product(m, digits, b, a, out_b, out_a));
     }
 
-    fn expand_uniform(&self, seed: &Seed, id: StreamId, m: &Modulus, out: &mut [u64]) {
+    fn expand_part(&self, seed: &Seed, id: StreamId, m: &Modulus, start: usize, out: &mut [u64]) {
         // SAFETY: `self` proves the CPU features.
-        unsafe { chacha::expand_uniform(seed, id, m, out) }
+        unsafe { chacha::expand_part(seed, id, m, start, out) }
     }
 
     fn key_stream(&self, key: &[u32; 16], first: u64, out: &mut [u64]) {

@@ -86,8 +86,8 @@ impl Backend for Portable {
         dot::inner_product(m, digits, b, a, out_b, out_a);
     }
 
-    fn expand_uniform(&self, seed: &Seed, id: StreamId, m: &Modulus, out: &mut [u64]) {
-        expander::fill_uniform(seed, id, m, 0, out);
+    fn expand_part(&self, seed: &Seed, id: StreamId, m: &Modulus, start: usize, out: &mut [u64]) {
+        expander::fill_uniform(seed, id, m, start, out);
     }
 
     fn key_stream(&self, key: &[u32; 16], first: u64, out: &mut [u64]) {

@@ -1,16 +1,30 @@
 //! Which keys are in memory: the one that is needed furthest in the future leaves first.
 //!
-//! A program is a cycle of *steps*, the keys of each being in use together in any order. With keys of one size, evicting whatever is
+//! A program is a cycle of *steps*, the keys of each being in use together in any order; a step whose keys do not fit together is cut into
+//! several ([`share`]). With keys of one size, evicting whatever is
 //! needed last of all makes the fewest loads there can be (Belady, *A study of replacement algorithms*, 1966). Loads ahead of time follow
 //! Cao, Felten, Karlin and Li (*A study of integrated prefetching and caching strategies*, 1995): always the key that is missing first, and
 //! never in the place of one that is needed before it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
+
+/// How many of the first keys of an operation are in memory together: all if they fit, else those of half the budget, so that the next ones
+/// can be brought while these are in use; one at least.
+pub(super) fn share(sizes: impl Iterator<Item = usize> + Clone, budget: usize) -> usize {
+    let most = if sizes.clone().sum::<usize>() <= budget { budget } else { budget / 2 };
+    let mut used = 0;
+    let fitting = sizes.take_while(|size| {
+        used += size;
+        used <= most
+    });
+    fitting.count().max(1)
+}
 
 /// When keys are needed, and which there are in memory.
 #[derive(Debug)]
 pub(super) struct Residency {
-    /// Keys of each step, ascending; no two neighbours are equal.
+    /// Keys of each step, each once; no two neighbours are equal.
     steps: Vec<Vec<usize>>,
     /// Steps that need a key, ascending.
     needed: BTreeMap<usize, Vec<usize>>,
@@ -34,20 +48,28 @@ pub(super) enum NoRoom {
 }
 
 impl Residency {
-    pub(super) fn new(sizes: Vec<usize>, program: &[Vec<usize>], budget: usize) -> Self {
+    /// Args: `sizes` of the keys; the keys of each step of the program; what is held all the time counts as used.
+    pub(super) fn new(sizes: Vec<usize>, program: &[Vec<usize>], held: usize, budget: usize) -> Self {
         let mut steps: Vec<Vec<usize>> = Vec::with_capacity(program.len());
         for step in program {
-            let keys: BTreeSet<usize> = step.iter().copied().filter(|&key| key < sizes.len()).collect();
-            let keys: Vec<usize> = keys.into_iter().collect();
-            if !keys.is_empty() && steps.last() != Some(&keys) {
-                steps.push(keys);
+            let mut seen = BTreeSet::new();
+            let keys: Vec<usize> =
+                step.iter().copied().filter(|&key| key < sizes.len() && seen.insert(key)).collect();
+            let mut left = &keys[..];
+            while !left.is_empty() {
+                let (now, later) =
+                    left.split_at(share(left.iter().map(|&key| sizes[key]), budget - held.min(budget)));
+                if steps.last().is_none_or(|last| last != now) {
+                    steps.push(now.to_vec());
+                }
+                left = later;
             }
         }
         let mut needed: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for (index, step) in steps.iter().enumerate() {
             step.iter().for_each(|&key| needed.entry(key).or_default().push(index));
         }
-        Self { steps, needed, position: 0, sizes, resident: BTreeSet::new(), used: 0, budget }
+        Self { steps, needed, position: 0, sizes, resident: BTreeSet::new(), used: held, budget }
     }
 
     pub(super) fn size(&self, key: usize) -> usize {
@@ -114,21 +136,30 @@ impl Residency {
         }
     }
 
-    /// The key that is missing first, from the current step on.
-    pub(super) fn missing(&self) -> Option<usize> {
+    /// The key that is missing first, from the current step on, of those that are not `hopeless`.
+    pub(super) fn missing(&self, hopeless: impl Fn(usize) -> bool) -> Option<usize> {
         let (before, from) = self.steps.split_at(self.position.min(self.steps.len()));
-        from.iter().chain(before).flatten().copied().find(|&key| !self.is_resident(key))
+        let mut keys = from.iter().chain(before).flatten().copied();
+        keys.find(|&key| !self.is_resident(key) && !hopeless(key))
+    }
+
+    /// Bytes that there would be if everything left that is not held.
+    pub(super) fn held_bytes(&self, held: impl Fn(usize) -> bool) -> usize {
+        let leaving: usize =
+            self.resident.iter().copied().filter(|&key| !held(key)).map(|key| self.sizes[key]).sum();
+        self.used - leaving
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::vec;
     use proptest::prelude::*;
 
     /// Loads of one pass over a program, each step holding its keys together.
     fn loads(program: &[Vec<usize>], keys: usize, budget: usize) -> usize {
-        let mut residency = Residency::new(vec![1; keys], program, budget);
+        let mut residency = Residency::new(vec![1; keys], program, 0, budget);
         let mut count = 0;
         for step in program {
             for &key in step {
@@ -175,14 +206,27 @@ mod tests {
     }
 
     #[test]
+    fn a_step_that_does_not_fit_is_cut() {
+        let sizes = [4, 4, 4, 4, 20];
+        assert_eq!(share(sizes[..4].iter().copied(), 16), 4);
+        assert_eq!(share(sizes[..4].iter().copied(), 15), 1);
+        assert_eq!(share(sizes[..4].iter().copied(), 8), 1);
+        assert_eq!(share(sizes.iter().copied(), 30), 3);
+        assert_eq!(share(sizes[4..].iter().copied(), 20), 1);
+        // All fit, or two at a time in half the budget.
+        let cut = Residency::new(vec![4; 6], &[vec![3, 1, 3, 2, 0, 5], vec![1]], 0, 16);
+        assert_eq!(cut.steps, [vec![3, 1], vec![2, 0, 5], vec![1]]);
+    }
+
+    #[test]
     fn the_program_starts_again_at_its_end() {
-        let mut residency = Residency::new(vec![10, 20, 30, 5], &[vec![0], vec![1, 2], vec![0]], 60);
+        let mut residency = Residency::new(vec![10, 20, 30, 5], &[vec![0], vec![1, 2], vec![0]], 0, 60);
         assert_eq!([0, 1, 2, 3].map(|key| residency.distance(key)), [0, 1, 1, usize::MAX]);
         residency.advance(2);
         assert_eq!([0, 1, 2].map(|key| residency.distance(key)), [1, 0, 0]);
         residency.advance(0);
         assert_eq!([0, 1, 2].map(|key| residency.distance(key)), [0, 2, 2]);
-        assert_eq!(residency.missing(), Some(0));
+        assert_eq!(residency.missing(|_| false), Some(0));
         // A key that is in no step moves nothing.
         residency.advance(3);
         assert_eq!(residency.distance(0), 0);
@@ -190,7 +234,7 @@ mod tests {
 
     #[test]
     fn what_is_needed_sooner_stays() {
-        let mut residency = Residency::new(vec![10, 20, 30, 5], &[vec![0], vec![1], vec![2]], 40);
+        let mut residency = Residency::new(vec![10, 20, 30, 5], &[vec![0], vec![1], vec![2]], 0, 40);
         assert_eq!(residency.admit(0, |_| false, false), Ok(vec![]));
         assert_eq!(residency.admit(1, |_| false, true), Ok(vec![]));
         assert_eq!(residency.admit(2, |_| false, true), Err(NoRoom::Sooner));
@@ -201,6 +245,6 @@ mod tests {
         assert_eq!(residency.admit(2, |_| false, false), Ok(vec![0, 1]));
         assert_eq!(residency.used(), 30);
         residency.withdraw(2);
-        assert_eq!((residency.used(), residency.missing()), (0, Some(1)));
+        assert_eq!((residency.used(), residency.missing(|_| false)), (0, Some(1)));
     }
 }

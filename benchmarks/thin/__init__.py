@@ -1,0 +1,1 @@
+"""Boosted-deflation clients: the paper's ablation and its video benchmark, measured."""

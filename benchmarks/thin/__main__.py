@@ -1,0 +1,135 @@
+"""`python -m thin`, run in `benchmarks`: table 3 and figure 11 of the boosted-deflation paper, measured.
+
+Every answer is decrypted and compared with its bound, every frame with what it was. One thread. Writes
+`modes.jsonl`, `video.jsonl`, `thin.md` and `video.png`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+from datetime import UTC, datetime
+from pathlib import Path
+
+from compare import machine
+from compare.__main__ import record_folder
+from compare.console import Console, StepFailed
+from compare.targets import HERE
+
+from thin import modes, video
+
+PARTS = ("modes", "video")
+PRESET = "N16_QP1732_L9_S45"
+
+
+def parse_options() -> argparse.Namespace:
+    """Read and check the command line."""
+    parser = argparse.ArgumentParser(prog="python -m thin", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="a ring without security: a minute")
+    parser.add_argument("--only", choices=PARTS, help="one part")
+    parser.add_argument("--preset", help=f"a bootstrapping of full slots (default: {PRESET})")
+    parser.add_argument("--runs", type=int, default=5, help="timed round trips of each mode (default: 5)")
+    parser.add_argument("--frames", type=int, default=40, help="frames of each clip (default: 40)")
+    parser.add_argument("--out", type=Path, help="folder of the record (default: record/DATE)")
+    options = parser.parse_args()
+    if options.runs < 1 or options.frames < 1:
+        parser.error("--runs and --frames are at least 1")
+    options.preset = options.preset or ("quick" if options.quick else PRESET)
+    return options
+
+
+def build(console: Console) -> Path:
+    """Build the programs that measure. Returns the folder in which they are.
+
+    Raises:
+        SystemExit: the build failed.
+    """
+    root, log = HERE.parent, HERE / ".build" / "thin.log"
+    log.parent.mkdir(exist_ok=True)
+    command = ["cargo", "build", "--release", "--locked", "-p", "keywright-bench"]
+    command += ["--bin", "client_modes", "--bin", "video"]
+    try:
+        console.step("building the measurement", command, log, cwd=root, environment=os.environ)
+    except StepFailed as failure:
+        raise SystemExit(f"building the measurement failed: {failure}") from failure
+    return Path(os.environ.get("CARGO_TARGET_DIR", root / "target")) / "release"
+
+
+def lines(command: list[str]) -> list[str]:
+    """What a program prints on one thread.
+
+    Raises:
+        SystemExit: it failed.
+    """
+    environment = {**os.environ, "RAYON_NUM_THREADS": "1"}
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False, env=environment)
+    if done.returncode != 0:
+        raise SystemExit(f"{' '.join(command)} failed with status {done.returncode}")
+    return done.stdout.splitlines()
+
+
+def measure_modes(programs: Path, folder: Path, options: argparse.Namespace) -> list[str]:
+    """Run the modes for both kinds of values. Returns their tables.
+
+    Raises:
+        SystemExit: the program failed, as it does for a wrong answer.
+    """
+    text = []
+    with (folder / "modes.jsonl").open("w") as raw:
+        for values in ("complex", "real"):
+            command = [str(programs / "client_modes"), "--preset", options.preset, "--values", values]
+            printed = lines([*command, "--runs", str(options.runs)])
+            raw.writelines(f"{line}\n" for line in printed)
+            found = [modes.parse(line, values) for line in printed]
+            heading = f"Table 3, {found[0].numbers} numbers in a ciphertext ({values} slots)"
+            text += [f"## {heading}", "", *modes.table(found), "", *modes.ratios(found), ""]
+    return text
+
+
+def measure_video(programs: Path, folder: Path, options: argparse.Namespace) -> list[str]:
+    """Run the clips, and draw. Returns the table.
+
+    Raises:
+        SystemExit: the program failed, as it does for a frame that came back changed.
+    """
+    found = []
+    log_n = 11 if options.quick else 16
+    with (folder / "video.jsonl").open("w") as raw, tempfile.TemporaryDirectory() as scratch:
+        for width, height in video.RESOLUTIONS.values():
+            clip = Path(scratch) / "clip"
+            clip.write_bytes(video.clip(width, height, options.frames).tobytes())
+            command = [str(programs / "video"), "--clip", str(clip), "--log-n", str(log_n)]
+            printed = lines([*command, "--width", str(width), "--height", str(height)])
+            raw.writelines(f"{line}\n" for line in printed)
+            found += [video.parse(line) for line in printed]
+    try:
+        video.draw(found, f"8-bit frames through a thin client, N = 2^{log_n}", str(folder / "video.png"))
+    except ImportError:
+        print("no picture was written: matplotlib is not installed", file=sys.stderr)
+    return ["## Figure 11", "", *video.table(found), ""]
+
+
+def main() -> int:
+    """Measure and write. Returns the exit status."""
+    options = parse_options()
+    console = Console()
+    folder = record_folder(options.out)
+    folder.mkdir(parents=True, exist_ok=True)
+    programs = build(console)
+    text = [f"# Thin clients, {options.preset}, {datetime.now(UTC).date().isoformat()}", ""]
+    text += [*(f"* {fact}" for fact in machine.describe()), "* one thread", ""]
+    for part, measure in (("modes", measure_modes), ("video", measure_video)):
+        if options.only in (None, part):
+            console.line(f"{part} ...")
+            text += measure(programs, folder, options)
+    (folder / "thin.md").write_text("\n".join(text))
+    print("\n".join(text))
+    console.line(f"written: {folder}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

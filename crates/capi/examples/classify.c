@@ -1,0 +1,275 @@
+/* The owner of a picture, with the thin client: makes keys, encrypts the picture, reads the class from the decrypted answer. What is sent between the
+ * steps is up to the caller: examples/c_client.py asks keywright serve.
+ *
+ *   classify keys MODEL SECRET KEYS                 a new secret, and the keys that the model needs
+ *   classify encrypt MODEL SECRET IMAGE MESSAGE     a picture to the message that is sent
+ *   classify decrypt MODEL SECRET ANSWER            an answer to the class
+ *
+ * MODEL is a folder with what the server's manifest says: parameters.kw and keys.kw, the two objects in it, and places.txt, in decimal numbers
+ *
+ *   scale
+ *   ciphertexts size repeat stride count, and `count` starts, of the input
+ *   the same of the output
+ *
+ * followed by a label for each output, one a line, or none. Value i is at start[i] + k stride for all k < repeat; place p is coefficient p % size of
+ * ciphertext p / size. IMAGE is a binary PGM or PPM of 8 bits; its channels are the planes of the input, each pixel divided by 255. */
+#define _POSIX_C_SOURCE 200809L
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "keywright_client.h"
+
+#define FRACTION_BITS 24
+#define MOST_PLACES (1 << 20)
+#define MOST_BYTES (64 << 20)
+
+typedef struct {
+    uint8_t *bytes;
+    size_t length;
+} buffer;
+
+typedef struct {
+    long ciphertexts, size, repeat, stride, count;
+    long *start;
+} places;
+
+typedef struct {
+    buffer parameters, head, client;
+    places input, output;
+    char (*labels)[208];
+} model;
+
+static void fail(const char *what, const char *why) {
+    fprintf(stderr, "classify: %s: %s\n", what, why);
+    exit(1);
+}
+
+static void check(int code) {
+    if (code != KW_OK) fail("the client refused", kw_last_error());
+}
+
+static void *allocate(size_t count, size_t size) {
+    void *memory = calloc(count ? count : 1, size);
+    if (memory == NULL) fail("memory", "there is none left");
+    return memory;
+}
+
+static int append(void *context, const uint8_t *bytes, size_t length) {
+    buffer *b = context;
+    uint8_t *larger = realloc(b->bytes, b->length + length);
+    if (larger == NULL) return 1;
+    memcpy(larger + b->length, bytes, length);
+    b->bytes = larger;
+    b->length += length;
+    return 0;
+}
+
+static int to_file(void *context, const uint8_t *bytes, size_t length) {
+    return fwrite(bytes, 1, length, context) != length;
+}
+
+static void wipe(uint8_t *bytes, size_t length) {
+    volatile uint8_t *at = bytes;
+    while (length-- > 0) *at++ = 0;
+}
+
+static FILE *open_file(const char *path, const char *mode) {
+    FILE *file = fopen(path, mode);
+    if (file == NULL) fail(path, "cannot be opened");
+    return file;
+}
+
+static void close_file(FILE *file, const char *path) {
+    if (fclose(file) != 0) fail(path, "cannot be written");
+}
+
+static buffer read_file(const char *path) {
+    FILE *file = open_file(path, "rb");
+    buffer all = {0};
+    uint8_t piece[65536];
+    size_t length;
+    while ((length = fread(piece, 1, sizeof piece, file)) > 0) {
+        if (all.length + length > MOST_BYTES) fail(path, "is longer than anything that is expected");
+        if (append(&all, piece, length) != 0) fail("memory", "there is none left");
+    }
+    if (ferror(file)) fail(path, "cannot be read");
+    wipe(piece, sizeof piece);
+    fclose(file);
+    return all;
+}
+
+static long number(FILE *file, const char *what, long low, long high) {
+    long value;
+    if (fscanf(file, "%ld", &value) != 1 || value < low || value > high) fail(what, "is missing or out of range");
+    return value;
+}
+
+static places read_places(FILE *file) {
+    places p;
+    p.ciphertexts = number(file, "ciphertexts of places.txt", 1, 1024);
+    p.size = number(file, "size of places.txt", 1, 1 << 17);
+    p.repeat = number(file, "repeat of places.txt", 1, p.size);
+    p.stride = number(file, "stride of places.txt", 1, p.size);
+    p.count = number(file, "count of places.txt", 1, MOST_PLACES);
+    p.start = allocate((size_t)p.count, sizeof *p.start);
+    long last = p.ciphertexts * p.size - 1 - (p.repeat - 1) * p.stride;
+    for (long i = 0; i < p.count; i++) p.start[i] = number(file, "a start of places.txt", 0, last);
+    return p;
+}
+
+static char *join(const char *folder, const char *name) {
+    char *path = allocate(strlen(folder) + strlen(name) + 2, 1);
+    sprintf(path, "%s/%s", folder, name);
+    return path;
+}
+
+static model read_model(const char *folder) {
+    model m = {0};
+    char *parameters = join(folder, "parameters.kw"), *head = join(folder, "keys.kw"), *text = join(folder, "places.txt");
+    m.parameters = read_file(parameters);
+    m.head = read_file(head);
+    FILE *file = open_file(text, "r");
+    uint64_t scale;
+    if (fscanf(file, "%" SCNu64, &scale) != 1) fail(text, "does not begin with a scale");
+    m.input = read_places(file);
+    m.output = read_places(file);
+    m.labels = allocate((size_t)m.output.count, sizeof *m.labels);
+    for (long i = 0; i < m.output.count; i++) {
+        if (fscanf(file, " %207[^\n]", m.labels[i]) != 1) snprintf(m.labels[i], sizeof *m.labels, "%ld", i);
+    }
+    fclose(file);
+    check(kw_client_parameters(m.parameters.bytes, m.parameters.length, scale, FRACTION_BITS, append, &m.client));
+    free(parameters), free(head), free(text);
+    return m;
+}
+
+static kw_client *read_client(const model *m, const char *path) {
+    buffer secret = read_file(path);
+    kw_client *client = NULL;
+    check(kw_client_from_secret(m->client.bytes, m->client.length, secret.bytes, secret.length, NULL, NULL, &client));
+    if ((long)kw_client_capacity(client) < m->input.size || (long)kw_client_capacity(client) < m->output.size)
+        fail("places.txt", "names coefficients that there are not");
+    wipe(secret.bytes, secret.length);
+    free(secret.bytes);
+    return client;
+}
+
+static void make_keys(const model *m, const char *secret_path, const char *keys_path) {
+    kw_client *client = NULL;
+    check(kw_client_generate(m->client.bytes, m->client.length, NULL, NULL, &client));
+    FILE *secret = open_file(secret_path, "wb"), *keys = open_file(keys_path, "wb");
+    check(kw_client_secret(client, to_file, secret));
+    close_file(secret, secret_path);
+    check(kw_client_keys(client, m->parameters.bytes, m->parameters.length, m->head.bytes, m->head.length, NULL, NULL,
+                         to_file, keys));
+    close_file(keys, keys_path);
+    kw_client_free(client);
+}
+
+/* A number of a picture's header, which may have comments before it. */
+static long header_number(FILE *file, const char *path, long high) {
+    int c;
+    while ((c = fgetc(file)) == '#' || c == ' ' || c == '\t' || c == '\n' || c == '\r') {
+        if (c == '#') {
+            while ((c = fgetc(file)) != '\n' && c != EOF) {
+            }
+        }
+    }
+    ungetc(c, file);
+    return number(file, path, 1, high);
+}
+
+static uint8_t *read_picture(const char *path, long count, long *channels) {
+    FILE *file = open_file(path, "rb");
+    int p = fgetc(file), kind = fgetc(file);
+    if (p != 'P' || (kind != '5' && kind != '6')) fail(path, "is no binary PGM or PPM");
+    *channels = kind == '5' ? 1 : 3;
+    long width = header_number(file, path, MOST_PLACES), height = header_number(file, path, MOST_PLACES);
+    if (header_number(file, path, 65535) != 255) fail(path, "has other pixels than of 8 bits");
+    fgetc(file);
+    if ((int64_t)width * height * *channels != count) fail(path, "has another size than the model takes");
+    uint8_t *pixels = allocate((size_t)count, 1);
+    if (fread(pixels, 1, (size_t)count, file) != (size_t)count) fail(path, "ends early");
+    fclose(file);
+    return pixels;
+}
+
+static void encrypt(const model *m, kw_client *client, const char *image, const char *message) {
+    const places *in = &m->input;
+    long channels;
+    uint8_t *pixels = read_picture(image, in->count, &channels);
+    long area = in->count / channels;
+    size_t total = (size_t)(in->ciphertexts * in->size);
+    int64_t *numbers = allocate(total, sizeof *numbers);
+    for (long i = 0; i < in->count; i++) {
+        int64_t pixel = pixels[i % area * channels + i / area];
+        int64_t value = ((pixel << FRACTION_BITS) + 127) / 255;
+        for (long k = 0; k < in->repeat; k++) numbers[in->start[i] + k * in->stride] = value;
+    }
+    FILE *file = open_file(message, "wb");
+    for (long i = 0; i < in->ciphertexts; i++) {
+        buffer ciphertext = {0};
+        check(kw_client_encrypt(client, numbers + i * in->size, (size_t)in->size, NULL, append, &ciphertext));
+        /* Before each ciphertext its length, little-endian. */
+        uint8_t length[4];
+        for (int byte = 0; byte < 4; byte++) length[byte] = (uint8_t)(ciphertext.length >> (8 * byte));
+        if (to_file(file, length, 4) != 0 || to_file(file, ciphertext.bytes, ciphertext.length) != 0)
+            fail(message, "cannot be written");
+        free(ciphertext.bytes);
+    }
+    close_file(file, message);
+    free(numbers), free(pixels);
+}
+
+static void decrypt(const model *m, kw_client *client, const char *path) {
+    const places *out = &m->output;
+    buffer answer = read_file(path);
+    size_t total = (size_t)(out->ciphertexts * out->size), place = 0;
+    int64_t *numbers = allocate(total, sizeof *numbers);
+    for (long i = 0; i < out->ciphertexts; i++) {
+        if (answer.length - place < 4) fail(path, "ends early");
+        const uint8_t *at = answer.bytes + place;
+        size_t length = at[0] | (size_t)at[1] << 8 | (size_t)at[2] << 16 | (size_t)at[3] << 24;
+        place += 4;
+        if (answer.length - place < length) fail(path, "ends early");
+        check(kw_client_decrypt(client, answer.bytes + place, length, numbers + i * out->size, (size_t)out->size));
+        place += length;
+    }
+    if (place != answer.length) fail(path, "has bytes left over");
+    long best = 0;
+    for (long i = 1; i < out->count; i++) {
+        if (numbers[out->start[i]] > numbers[out->start[best]]) best = i;
+    }
+    printf("%ld %s\n", best, m->labels[best]);
+    free(numbers), free(answer.bytes);
+}
+
+int main(int argc, char **argv) {
+    const char *command = argc > 1 ? argv[1] : "";
+    int keys = strcmp(command, "keys") == 0 && argc == 5;
+    int encrypts = strcmp(command, "encrypt") == 0 && argc == 6;
+    int decrypts = strcmp(command, "decrypt") == 0 && argc == 5;
+    if (!keys && !encrypts && !decrypts) {
+        fprintf(stderr, "usage: %s keys MODEL SECRET KEYS | encrypt MODEL SECRET IMAGE MESSAGE | decrypt MODEL SECRET ANSWER\n",
+                argv[0]);
+        return 2;
+    }
+    /* A secret is for its owner alone. */
+    umask(077);
+    model m = read_model(argv[2]);
+    if (keys) {
+        make_keys(&m, argv[3], argv[4]);
+    } else {
+        kw_client *client = read_client(&m, argv[3]);
+        if (encrypts) encrypt(&m, client, argv[4], argv[5]);
+        else decrypt(&m, client, argv[4]);
+        kw_client_free(client);
+    }
+    free(m.parameters.bytes), free(m.head.bytes), free(m.client.bytes);
+    free(m.input.start), free(m.output.start), free(m.labels);
+    return 0;
+}

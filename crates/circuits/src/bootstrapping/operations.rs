@@ -1,0 +1,109 @@
+//! Everything of a bootstrapping that takes time beside the key switches of [`super::key_groups`].
+
+use super::coeffs_to_slots::Values;
+use super::factor::FactorPlan;
+use super::plan::{BootstrapperPlan, Order};
+use super::stage::Stage;
+use crate::Arithmetic;
+
+/// What is computed at one place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Operation {
+    /// Where.
+    pub stage: Stage,
+    /// Level of its input.
+    pub level: usize,
+    /// Number of special primes, for keys that a plan does not choose.
+    pub special: Option<usize>,
+    /// What it computes.
+    pub arithmetic: Arithmetic,
+    /// How often, for one bootstrapping.
+    pub count: usize,
+}
+
+impl BootstrapperPlan {
+    /// The operations of one [`super::Bootstrapper::bootstrap`] in the order of the stages, with diagonals that are stored. Switches to and
+    /// from an ephemeral secret are among them.
+    pub fn operations(&self) -> Vec<Operation> {
+        let passes = self.iterations.map_or(1, |iterations| iterations.count);
+        let mut out = Vec::new();
+        for (stage, level, _) in self.stage_levels() {
+            let mut push = |level, special, arithmetic, count: usize| {
+                out.push(Operation { stage, level, special, arithmetic, count: count * passes });
+            };
+            match stage {
+                Stage::SlotsToCoeffs => {
+                    self.slots_to_coeffs.factors.iter().for_each(|factor| transform(factor, &mut push));
+                }
+                Stage::ModRaise => self.raising(&mut push),
+                Stage::CoeffsToSlots => {
+                    let plan = &self.coeffs_to_slots;
+                    if !plan.trace.is_empty() {
+                        push(level, None, Arithmetic::visits(2), plan.trace.len());
+                    }
+                    plan.factors.iter().for_each(|factor| transform(factor, &mut push));
+                    push(plan.output_level(), None, Arithmetic::visits(2), plan.ciphertexts());
+                    if plan.ciphertexts() == 2 {
+                        push(plan.output_level(), None, Arithmetic::unit(), 1);
+                    }
+                }
+                Stage::EvalMod => {
+                    for (below, arithmetic) in self.eval_mod.arithmetic() {
+                        push(level - below, None, arithmetic, self.coeffs_to_slots.ciphertexts());
+                    }
+                    if self.recombine.is_none() && self.coeffs_to_slots.ciphertexts() == 2 {
+                        let joined = level - self.eval_mod.depth();
+                        push(joined, None, Arithmetic { visits: 2, ..Arithmetic::unit() }, 1);
+                    }
+                }
+                Stage::Recombine => self.recombine.iter().for_each(|factor| transform(factor, &mut push)),
+            }
+        }
+        self.correcting(passes, &mut out);
+        out
+    }
+
+    /// Second stage.
+    fn raising(&self, push: &mut impl FnMut(usize, Option<usize>, Arithmetic, usize)) {
+        let level = self.mod_raise.level;
+        let raised = |raised| Arithmetic { raised, ..Arithmetic::default() };
+        match &self.mod_raise.encapsulation {
+            None => push(level, None, raised(2), 1),
+            Some(keys) => {
+                push(0, Some(keys.to_sparse.special.len()), Arithmetic::switch(), 1);
+                if !self.coeffs_to_slots.is_raised() {
+                    push(level, None, raised(1), 1);
+                    push(level, Some(keys.to_dense.special.len()), Arithmetic::switch(), 1);
+                }
+            }
+        }
+    }
+
+    /// What lies between passes: the difference, the way back and the sum.
+    fn correcting(&self, passes: usize, out: &mut Vec<Operation>) {
+        let (stage, count) = (Stage::Recombine, passes - 1);
+        if count == 0 {
+            return;
+        }
+        let mut push = |level, arithmetic| {
+            out.push(Operation { stage, level, special: None, arithmetic, count });
+        };
+        let (input, output) = (self.input_level(), self.output_level());
+        if self.coeffs_to_slots.values == Values::Real && self.order == Order::SlotsToCoeffsFirst {
+            push(output, Arithmetic::visits(2));
+        }
+        push(input + 1, Arithmetic::sum(0, 1, false, false));
+        push(input, Arithmetic::visits(4));
+        push(output, Arithmetic::visits(2));
+    }
+}
+
+/// One factor.
+fn transform(factor: &FactorPlan, push: &mut impl FnMut(usize, Option<usize>, Arithmetic, usize)) {
+    match factor.raised {
+        Some(_) => {
+            push(factor.level, Some(factor.special.len()), factor.bsgs.raised_arithmetic(), 1);
+        }
+        None => push(factor.level, None, factor.bsgs.arithmetic(), 1),
+    }
+}

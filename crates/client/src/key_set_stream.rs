@@ -1,0 +1,119 @@
+//! A whole key set as one stream of bytes, in parts, from any byte on: what a server takes as one upload.
+//!
+//! The set's own checksum covers all keys, so what was hashed is kept, a few words, for every key that was reached: going back to a byte makes its key again and no
+//! other. A new stream of the same session that goes on at a byte makes, and drops, all before it.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use crate::error::in_range;
+use crate::frame::{CHECKSUM_BYTES, Kind, Object};
+use crate::{ClientError, KeyStream};
+
+/// The keys of a [`KeyStream`] behind the head that a server's manifest has, with the checksum of the whole.
+pub struct KeySetStream {
+    head: Vec<u8>,
+    keys: KeyStream,
+    /// Where each key begins, and where the last one ends.
+    starts: Vec<u64>,
+    /// Of all bytes before each key that was reached.
+    checksums: Vec<crc32fast::Hasher>,
+    checksum: crc32fast::Hasher,
+    /// Bytes that were made.
+    made: u64,
+    /// Those of them that were not given out.
+    pending: Vec<u8>,
+}
+
+impl KeySetStream {
+    /// A set from its first byte on. `head` is the header of the set, whose directory names the keys of the stream.
+    ///
+    /// # Errors
+    /// [`ClientError::Format`], [`ClientError::Checksum`], [`ClientError::ForeignParameters`] for a head that is not one of these parameters, or is for
+    /// another number of bytes.
+    pub fn new(keys: KeyStream, head: &[u8]) -> Result<Self, ClientError> {
+        let (what, total) = ("the head of the key set", keys.total_bytes());
+        let checksum = Object::read_head(what, head, Kind::KeySet, keys.identity(), total)?;
+        let mut starts = vec![head.len() as u64];
+        for index in 0..keys.count() {
+            starts.push(starts[index] + keys.key_bytes(index));
+        }
+        let (head, made) = (head.to_vec(), head.len() as u64);
+        Ok(Self {
+            pending: head.clone(),
+            checksums: vec![checksum.clone()],
+            head,
+            keys,
+            starts,
+            checksum,
+            made,
+        })
+    }
+
+    /// Bytes of the whole set.
+    pub fn bytes(&self) -> u64 {
+        self.starts[self.keys.count()] + CHECKSUM_BYTES
+    }
+
+    /// Number of keys.
+    pub fn count(&self) -> usize {
+        self.keys.count()
+    }
+
+    /// Bytes that were given out, or passed over.
+    pub fn place(&self) -> u64 {
+        self.made - self.pending.len() as u64
+    }
+
+    /// The next part of the set: its head, a limb with what frames it, or the checksum. Empty after the last.
+    ///
+    /// # Errors
+    /// [`ClientError::Ring`] for an ephemeral secret of a weight above `N`.
+    pub fn next_part(&mut self) -> Result<Vec<u8>, ClientError> {
+        if self.pending.is_empty() { self.make() } else { Ok(core::mem::take(&mut self.pending)) }
+    }
+
+    /// Goes on at byte `place` of the set.
+    ///
+    /// # Errors
+    /// [`ClientError::Range`] for a place behind the end; as [`Self::next_part`].
+    pub fn seek(&mut self, place: u64) -> Result<(), ClientError> {
+        in_range("byte of the key set to go on with", place, 0, self.bytes())?;
+        let before = self.starts.partition_point(|&start| start <= place);
+        let key = before.saturating_sub(1).min(self.checksums.len() - 1);
+        self.keys.rewind();
+        self.keys.skip_to(key)?;
+        self.checksum = self.checksums[key].clone();
+        self.made = self.starts[key];
+        let in_head = usize::try_from(place).ok().and_then(|place| self.head.get(place..));
+        self.pending = in_head.unwrap_or_default().to_vec();
+        while self.made < place {
+            let part = self.make()?;
+            // Of the part that the place is in, its rest.
+            let rest = part.len().min(self.made.saturating_sub(place) as usize);
+            self.pending = part[part.len() - rest..].to_vec();
+        }
+        Ok(())
+    }
+
+    fn make(&mut self) -> Result<Vec<u8>, ClientError> {
+        let mut part = Vec::new();
+        if self.keys.write_part(&mut part)?.is_some() {
+            self.checksum.update(&part);
+        } else if self.made < self.bytes() {
+            part.extend(self.checksum.clone().finalize().to_le_bytes());
+        }
+        self.made += part.len() as u64;
+        let reached = self.keys.next();
+        if self.made == self.starts[reached] && self.checksums.len() == reached {
+            self.checksums.push(self.checksum.clone());
+        }
+        Ok(part)
+    }
+}
+
+impl core::fmt::Debug for KeySetStream {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "KeySetStream({} of {} bytes, {:?})", self.place(), self.bytes(), self.keys)
+    }
+}

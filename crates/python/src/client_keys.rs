@@ -1,0 +1,182 @@
+use std::sync::{Mutex, PoisonError};
+
+use keywright_client::{ClientError, KeyStream, Progress, SinkError};
+use keywright_rlwe::KeySpec;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use zeroize::Zeroizing;
+
+use crate::client::PyClient;
+use crate::errors::Failure;
+use crate::key_parameters::KeyParameters;
+use crate::pool::compute_detached;
+
+/// Bytes handed to `write` at once: few enough to be no memory, enough to be few calls.
+const PIECE: usize = 1 << 20;
+
+/// The keys of `Client.key_stream`, one after another: a few polynomials of memory, whatever the keys. Each is an object of its own, as `SwitchingKey.from_bytes`
+/// reads it.
+#[pyclass(name = "ClientKeyStream", module = "keywright", frozen)]
+pub(crate) struct PyClientKeyStream {
+    client: Py<PyClient>,
+    /// None of no keys.
+    parameters: Option<KeyParameters>,
+    specs: Vec<KeySpec>,
+    session: Zeroizing<[u8; 32]>,
+    sizes: Vec<u64>,
+    next: Mutex<usize>,
+}
+
+impl PyClientKeyStream {
+    pub(crate) fn new(
+        py: Python<'_>,
+        client: Py<PyClient>,
+        parameters: Option<KeyParameters>,
+        specs: Vec<KeySpec>,
+        session: Zeroizing<[u8; 32]>,
+    ) -> Result<Self, Failure> {
+        let mut out = Self { client, parameters, specs, session, sizes: Vec::new(), next: Mutex::new(0) };
+        out.sizes = py.detach(|| {
+            out.with(0, |stream| Ok((0..stream.count()).map(|i| stream.key_bytes(i)).collect()))
+        })?;
+        Ok(out)
+    }
+
+    /// Hands the stream from key `next` on to `work`.
+    fn with<T: Default>(
+        &self,
+        next: usize,
+        work: impl FnOnce(&mut KeyStream) -> Result<T, ClientError>,
+    ) -> Result<T, ClientError> {
+        let Some(parameters) = &self.parameters else { return Ok(T::default()) };
+        let client = self.client.get().client();
+        let mut stream = client.keys(parameters.rlwe(), &self.specs, &self.session)?;
+        stream.skip_to(next)?;
+        work(&mut stream)
+    }
+}
+
+/// Pieces on their way to a function of Python.
+struct Pieces<'a> {
+    write: &'a Py<PyAny>,
+    piece: Vec<u8>,
+    /// What the function raised.
+    raised: Option<PyErr>,
+}
+
+impl Pieces<'_> {
+    fn take(&mut self, bytes: &[u8]) -> Result<(), SinkError> {
+        if self.piece.len() + bytes.len() > PIECE {
+            self.flush()?;
+        }
+        self.piece.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<(), SinkError> {
+        let called = Python::attach(|py| {
+            py.check_signals()?;
+            self.write.call1(py, (PyBytes::new(py, &self.piece),))
+        });
+        self.piece.clear();
+        called.map(|_| ()).map_err(|error| {
+            self.raised = Some(error);
+            SinkError("the function that takes the bytes raised an exception")
+        })
+    }
+}
+
+#[pymethods]
+impl PyClientKeyStream {
+    /// Number of keys.
+    fn __len__(&self) -> usize {
+        self.specs.len()
+    }
+
+    /// Place of the next key: as many have been written or skipped.
+    #[getter]
+    fn next(&self) -> usize {
+        *self.next.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Bytes of every key as an object.
+    #[getter]
+    fn sizes(&self) -> Vec<u64> {
+        self.sizes.clone()
+    }
+
+    /// Bytes of all keys.
+    #[getter]
+    fn total_bytes(&self) -> u64 {
+        self.sizes.iter().sum()
+    }
+
+    /// Goes on with key `index`: after those that arrived, or again with one that did not.
+    ///
+    /// Raises:
+    ///     ParameterError: there are not so many keys.
+    fn skip_to(&self, index: usize) -> Result<(), Failure> {
+        if index > self.specs.len() {
+            return Err(ClientError::Range {
+                what: "key to go on with",
+                value: index as u64,
+                min: 0,
+                max: self.specs.len() as u64,
+            }
+            .into());
+        }
+        *self.next.lock().unwrap_or_else(PoisonError::into_inner) = index;
+        Ok(())
+    }
+
+    /// Makes the next key and hands its bytes out as they are made, a piece of at most a mebibyte at a time.
+    ///
+    /// Where it raises, the stream stays at this key, which is made anew, with the same bytes, by the next call.
+    ///
+    /// Args:
+    ///     write: takes the pieces: `file.write`, for one. What it raises ends the key.
+    ///     progress: is told the bytes of keys that are made and those of all keys, now and then.
+    ///
+    /// Returns:
+    ///     False if there was no key left.
+    #[pyo3(signature = (write, progress=None))]
+    fn write_next(
+        &self,
+        py: Python<'_>,
+        write: Py<PyAny>,
+        progress: Option<Py<PyAny>>,
+    ) -> Result<bool, Failure> {
+        let mut pieces = Pieces { write: &write, piece: Vec::with_capacity(PIECE), raised: None };
+        let mut told = None;
+        let written = py.detach(|| -> Result<bool, Failure> {
+            let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
+            if *next == self.specs.len() {
+                return Ok(false);
+            }
+            compute_detached(|| {
+                self.with(*next, |stream| {
+                    let mut tell = |at: Progress| {
+                        let Some(progress) = &progress else { return };
+                        if let (None, Err(error)) =
+                            (&told, Python::attach(|py| progress.call1(py, (at.bytes, at.total))))
+                        {
+                            told = Some(error);
+                        }
+                    };
+                    stream.write_next(&mut |bytes: &[u8]| pieces.take(bytes), &mut tell)?;
+                    pieces.flush().map_err(ClientError::from)
+                })
+            })?;
+            *next += 1;
+            Ok(true)
+        });
+        match pieces.raised.or(told) {
+            Some(error) => Err(error.into()),
+            None => written,
+        }
+    }
+
+    fn __repr__(&self) -> String {
+        format!("ClientKeyStream({} of {} keys, {} bytes)", self.next(), self.specs.len(), self.total_bytes())
+    }
+}

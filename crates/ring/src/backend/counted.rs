@@ -1,0 +1,205 @@
+//! A back end that counts: what a program computes, in words, for whoever predicts what it takes.
+//!
+//! `KEYWRIGHT_BACKEND=counted` wraps the fastest back end. Results are the same; each kernel adds the words that it makes to a
+//! counter of the process ([`counts`]).
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use super::{Backend, BackendKind, NttPlan, Quotient, UniformRow};
+use crate::conversion::{Column, Decomposer, RowLayout, RowPart};
+use crate::{Automorphism, Modulus, Seed, ShoupFactor, StreamId};
+
+/// What is counted: words made modulo primes of at most 50 bits, then modulo wider ones.
+pub const COUNTERS: [&str; 7] =
+    ["transforms", "conversions", "seeded_products", "stored_products", "products", "visits", "expansions"];
+
+static COUNTS: [[AtomicU64; 2]; COUNTERS.len()] =
+    [const { [const { AtomicU64::new(0) }; 2] }; COUNTERS.len()];
+
+/// What all counted back ends of this process have done so far, in the order of [`COUNTERS`].
+pub fn counts() -> Vec<(&'static str, [u64; 2])> {
+    let read = |counter: &[AtomicU64; 2]| [0, 1].map(|width| counter[width].load(Ordering::Relaxed));
+    COUNTERS.into_iter().zip(COUNTS.iter().map(read)).collect()
+}
+
+#[derive(Clone, Copy)]
+enum Counter {
+    Transforms,
+    Conversions,
+    SeededProducts,
+    StoredProducts,
+    Products,
+    Visits,
+    Expansions,
+}
+
+fn count(counter: Counter, wide: bool, words: usize) {
+    COUNTS[counter as usize][usize::from(wide)].fetch_add(words as u64, Ordering::Relaxed);
+}
+
+/// Counts for another one.
+#[derive(Debug)]
+pub(super) struct Counted(pub(super) &'static dyn Backend);
+
+struct CountedPlan {
+    plan: Box<dyn NttPlan>,
+    wide: bool,
+}
+
+impl NttPlan for CountedPlan {
+    fn forward(&self, limb: &mut [u64], upcoming: &[u64]) {
+        count(Counter::Transforms, self.wide, limb.len());
+        self.plan.forward(limb, upcoming);
+    }
+
+    fn forward_small(&self, values: &[i64], limb: &mut [u64], upcoming: &[u64]) {
+        count(Counter::Transforms, self.wide, limb.len());
+        self.plan.forward_small(values, limb, upcoming);
+    }
+
+    fn inverse(&self, limb: &mut [u64]) {
+        count(Counter::Transforms, self.wide, limb.len());
+        self.plan.inverse(limb);
+    }
+
+    fn inverse_row(&self, limb: &mut [u64], factor: ShoupFactor, row: &mut [u64]) {
+        count(Counter::Transforms, self.wide, limb.len());
+        self.plan.inverse_row(limb, factor, row);
+    }
+
+    fn convert_part(&self, column: &Column, part: RowPart<'_>, out: &mut [u64]) {
+        // A wide prime's row is two terms, and the quotient is one: what is counted is source primes.
+        count(Counter::Conversions, self.wide, part.sources.len() * part.words);
+        self.plan.convert_part(column, part, out);
+    }
+
+    fn blocks(&self) -> usize {
+        self.plan.blocks()
+    }
+
+    fn finish_block(&self, block: usize, words: &mut [u64], upcoming: [&[u64]; 2]) {
+        count(Counter::Transforms, self.wide, words.len());
+        self.plan.finish_block(block, words, upcoming);
+    }
+}
+
+impl Backend for Counted {
+    fn kind(&self) -> BackendKind {
+        self.0.kind()
+    }
+
+    fn plan_ntt(&self, log_n: u32, modulus: &Modulus, psi: u64) -> Box<dyn NttPlan> {
+        let plan = self.0.plan_ntt(log_n, modulus, psi);
+        Box::new(CountedPlan { plan, wide: !modulus.is_narrow() })
+    }
+
+    fn add_assign(&self, m: &Modulus, a: &mut [u64], b: &[u64]) {
+        count(Counter::Visits, !m.is_narrow(), a.len());
+        self.0.add_assign(m, a, b);
+    }
+
+    fn sub_assign(&self, m: &Modulus, a: &mut [u64], b: &[u64]) {
+        count(Counter::Visits, !m.is_narrow(), a.len());
+        self.0.sub_assign(m, a, b);
+    }
+
+    fn neg_assign(&self, m: &Modulus, a: &mut [u64]) {
+        count(Counter::Visits, !m.is_narrow(), a.len());
+        self.0.neg_assign(m, a);
+    }
+
+    fn mul(&self, m: &Modulus, a: &[u64], b: &[u64], out: &mut [u64]) {
+        count(Counter::Products, !m.is_narrow(), a.len());
+        self.0.mul(m, a, b, out);
+    }
+
+    fn mul_add_assign(&self, m: &Modulus, acc: &mut [u64], a: &[u64], b: &[u64]) {
+        count(Counter::Products, !m.is_narrow(), a.len());
+        self.0.mul_add_assign(m, acc, a, b);
+    }
+
+    fn mul_scalar_assign(&self, m: &Modulus, a: &mut [u64], w: ShoupFactor) {
+        count(Counter::Visits, !m.is_narrow(), a.len());
+        self.0.mul_scalar_assign(m, a, w);
+    }
+
+    fn mul_scalar_add_assign(&self, m: &Modulus, acc: &mut [u64], a: &[u64], w: ShoupFactor) {
+        count(Counter::Visits, !m.is_narrow(), a.len());
+        self.0.mul_scalar_add_assign(m, acc, a, w);
+    }
+
+    fn quotient(&self, m: &Modulus, quotient: &Quotient<'_>, out: &mut [u64]) {
+        count(Counter::Visits, !m.is_narrow(), out.len());
+        self.0.quotient(m, quotient, out);
+    }
+
+    fn lift_small(&self, m: &Modulus, values: &[i64], out: &mut [u64]) {
+        self.0.lift_small(m, values, out);
+    }
+
+    fn permute(&self, automorphism: &Automorphism, input: &[u64], out: &mut [u64]) {
+        // No arithmetic: the width of the prime makes no difference, and is not known.
+        count(Counter::Visits, false, out.len());
+        self.0.permute(automorphism, input, out);
+    }
+
+    fn row_layout(&self, n: usize) -> RowLayout {
+        self.0.row_layout(n)
+    }
+
+    fn derive_terms(&self, decomposer: &Decomposer, rows: &[&[u64]], out: &mut [u64]) {
+        self.0.derive_terms(decomposer, rows, out);
+    }
+
+    fn inner_product(
+        &self,
+        m: &Modulus,
+        digits: &[&[u64]],
+        b: &[&[u64]],
+        a: &[UniformRow<'_>],
+        out_b: &mut [u64],
+        out_a: &mut [u64],
+    ) {
+        let counter = match a.first() {
+            Some(UniformRow::Seeded(..)) => Counter::SeededProducts,
+            _ => Counter::StoredProducts,
+        };
+        count(counter, !m.is_narrow(), digits.len() * out_b.len());
+        self.0.inner_product(m, digits, b, a, out_b, out_a);
+    }
+
+    fn expand_part(&self, seed: &Seed, id: StreamId, m: &Modulus, start: usize, out: &mut [u64]) {
+        count(Counter::Expansions, !m.is_narrow(), out.len());
+        self.0.expand_part(seed, id, m, start, out);
+    }
+
+    fn key_stream(&self, key: &[u32; 16], first: u64, out: &mut [u64]) {
+        self.0.key_stream(key, first, out);
+    }
+
+    fn gaussian(&self, words: &[u64], out: &mut [i64]) {
+        self.0.gaussian(words, out);
+    }
+
+    fn ternary(&self, words: &[u64], out: &mut [i64]) {
+        self.0.ternary(words, out);
+    }
+
+    fn add_words(&self, planes: &[&[u8]], sums: &mut [u64]) {
+        self.0.add_words(planes, sums);
+    }
+
+    fn add_bytes(&self, planes: &[&[u8]], sums: &mut [u16]) {
+        self.0.add_bytes(planes, sums);
+    }
+
+    fn fold_sums(&self, m: &Modulus, high: &[&[u16]], sums: &mut [u64]) {
+        self.0.fold_sums(m, high, sums);
+    }
+
+    fn write_planes(&self, words: &[u64], low: &mut [u8], high: &mut [&mut [u8]]) {
+        self.0.write_planes(words, low, high);
+    }
+}

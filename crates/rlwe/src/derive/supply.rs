@@ -1,0 +1,77 @@
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use super::DerivationPlan;
+use crate::residency::KeySupply;
+use crate::{KeyLayout, RlweError, SwitchingKey};
+
+/// Keys that are derived at once when some are needed: what is derived from one key shares its decomposition, and what is on the way is made
+/// once for all of them.
+const BATCH: usize = 16;
+
+/// The keys of a plan for a [`crate::residency::KeyStore`]: derived when they are needed, forgotten, and derived again.
+///
+/// The master keys are held all the time. Keys on the way to others are so for as long as a batch is made, beside the store's bytes.
+pub struct DerivedKeys {
+    plan: Arc<DerivationPlan>,
+    layouts: Vec<Arc<KeyLayout>>,
+    #[cfg(feature = "parallel")]
+    pool: rayon::ThreadPool,
+}
+
+impl DerivedKeys {
+    /// The keys of a plan, derived by so many threads of their own.
+    ///
+    /// # Errors
+    /// [`RlweError::Thread`] if they cannot be started.
+    #[cfg_attr(not(feature = "parallel"), expect(unused_variables, reason = "there is one thread"))]
+    pub fn new(plan: Arc<DerivationPlan>, threads: usize) -> Result<Self, RlweError> {
+        let layouts = plan.keys()?.into_iter().map(Arc::new).collect();
+        #[cfg(feature = "parallel")]
+        let pool = {
+            use alloc::string::ToString;
+            let builder = rayon::ThreadPoolBuilder::new().num_threads(threads);
+            builder.build().map_err(|error| RlweError::Thread(error.to_string()))?
+        };
+        Ok(Self {
+            plan,
+            layouts,
+            #[cfg(feature = "parallel")]
+            pool,
+        })
+    }
+
+    /// Runs on the threads that derive.
+    fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
+        #[cfg(feature = "parallel")]
+        return self.pool.install(work);
+        #[cfg(not(feature = "parallel"))]
+        work()
+    }
+}
+
+impl KeySupply for DerivedKeys {
+    fn layouts(&self) -> &[Arc<KeyLayout>] {
+        &self.layouts
+    }
+
+    fn make(&mut self, places: &[usize], each: &mut dyn FnMut(usize, SwitchingKey)) -> Result<(), RlweError> {
+        let mut derivation = self.plan.derive(places.iter().copied());
+        while let Some(key) = self.run(|| derivation.next()) {
+            let key = key?;
+            let same = |&&place: &&usize| self.layouts[place].spec == *key.spec();
+            if let Some(&place) = places.iter().find(same) {
+                each(place, key);
+            }
+        }
+        Ok(())
+    }
+
+    fn batch(&self) -> usize {
+        BATCH
+    }
+
+    fn held_bytes(&self) -> usize {
+        self.plan.masters().bytes()
+    }
+}

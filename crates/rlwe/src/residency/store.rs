@@ -1,0 +1,411 @@
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque, btree_map};
+use alloc::string::ToString;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::fmt;
+use std::collections::{HashMap, hash_map};
+use std::process;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle, ThreadId};
+use std::time::{Duration, Instant};
+
+use super::KeySupply;
+use super::schedule::{NoRoom, Residency, share};
+use crate::parallel::in_pool;
+use crate::{
+    EvaluationKeys, KeyLayout, KeySource, KeySpec, LoadedKey, Parameters, RlweError, StoredKey, SwitchingKey,
+};
+
+/// Keys of a supply, of which at most a given number of bytes is in memory.
+pub struct KeyStore {
+    shared: Arc<Shared>,
+    maker: Option<JoinHandle<()>>,
+}
+
+/// What a store has done so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct KeyStoreStatistics {
+    /// Keys read or derived.
+    pub loads: usize,
+    /// Of these, before an operation asked for them.
+    pub ahead: usize,
+    /// Bytes of these keys in memory.
+    pub bytes: usize,
+    /// Most bytes of keys that were in memory at once, those that the supply holds included.
+    pub peak_bytes: usize,
+    /// For how long operations waited for keys.
+    pub waited: Duration,
+}
+
+struct Shared {
+    layouts: Vec<Arc<KeyLayout>>,
+    budget: usize,
+    /// Bytes that the supply holds.
+    held: usize,
+    /// The thread exists in this process only.
+    process: u32,
+    state: Mutex<State>,
+    /// A key was made, given back, or is wanted.
+    changed: Condvar,
+    operation: Mutex<()>,
+}
+
+struct State {
+    residency: Residency,
+    keys: BTreeMap<usize, Arc<SwitchingKey>>,
+    /// Admitted, not yet made.
+    loading: BTreeSet<usize>,
+    /// Of these, what operations wait for and nobody has begun to make.
+    wanted: VecDeque<usize>,
+    /// How often each key is lent, and how many are lent to each thread.
+    leases: BTreeMap<usize, usize>,
+    borrowers: HashMap<ThreadId, usize>,
+    /// Operations that wait for room: nothing is made ahead of its use meanwhile.
+    waiting: usize,
+    /// The thread does not try these again; an operation that needs one does.
+    failed: BTreeMap<usize, RlweError>,
+    statistics: KeyStoreStatistics,
+    stopping: bool,
+    ended: bool,
+}
+
+/// A key that is lent: given back when it is dropped.
+struct Lease {
+    shared: Arc<Shared>,
+    place: usize,
+    thread: ThreadId,
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        self.shared.lock().give_back(self.place, self.thread);
+        self.shared.changed.notify_all();
+    }
+}
+
+impl KeyStore {
+    /// Begins to make keys for a program.
+    ///
+    /// Args: `steps` are the keys that each step of the program uses; those that the supply lacks are left out. The program may be run any
+    /// number of times. `budget` is in bytes, and includes what the supply holds.
+    ///
+    /// # Errors
+    /// [`RlweError::KeyMemory`] for a budget that some key does not fit into; [`RlweError::Thread`] if no thread can be started.
+    pub fn new(
+        mut supply: impl KeySupply + 'static,
+        steps: &[Vec<KeySpec>],
+        budget: usize,
+    ) -> Result<Self, RlweError> {
+        let layouts = supply.layouts().to_vec();
+        let held = supply.held_bytes();
+        if let Some(largest) = layouts.iter().max_by_key(|layout| layout.bytes)
+            && held + largest.bytes > budget
+        {
+            return Err(refusal(largest, held + largest.bytes, budget));
+        }
+        let places: BTreeMap<_, usize> =
+            layouts.iter().enumerate().map(|(place, layout)| (key_of(&layout.spec), place)).collect();
+        let program: Vec<Vec<usize>> = steps
+            .iter()
+            .map(|step| step.iter().filter_map(|spec| places.get(&key_of(spec)).copied()).collect())
+            .collect();
+        let sizes = layouts.iter().map(|layout| layout.bytes).collect();
+        let state = State {
+            residency: Residency::new(sizes, &program, held, budget),
+            keys: BTreeMap::new(),
+            loading: BTreeSet::new(),
+            wanted: VecDeque::new(),
+            leases: BTreeMap::new(),
+            borrowers: HashMap::new(),
+            waiting: 0,
+            failed: BTreeMap::new(),
+            statistics: KeyStoreStatistics { peak_bytes: held, ..KeyStoreStatistics::default() },
+            stopping: false,
+            ended: false,
+        };
+        let shared = Arc::new(Shared {
+            layouts,
+            budget,
+            held,
+            process: process::id(),
+            state: Mutex::new(state),
+            changed: Condvar::new(),
+            operation: Mutex::new(()),
+        });
+        let maker = shared.clone();
+        let maker = thread::Builder::new()
+            .name("keys".into())
+            .spawn(move || {
+                let _ended = Ended(&maker);
+                maker.make_keys(&mut supply);
+            })
+            .map_err(|error| RlweError::Thread(error.to_string()))?;
+        Ok(Self { shared, maker: Some(maker) })
+    }
+
+    /// A set of all keys of the supply, each made when it is used.
+    ///
+    /// # Errors
+    /// As [`EvaluationKeys::insert`].
+    pub fn keys(self: &Arc<Self>, parameters: &Parameters) -> Result<EvaluationKeys, RlweError> {
+        let mut keys = EvaluationKeys::new(parameters);
+        for (place, layout) in self.shared.layouts.iter().enumerate() {
+            keys.insert(StoredKey::in_source(layout.clone(), self.clone(), place))?;
+        }
+        Ok(keys)
+    }
+
+    /// What it has done so far.
+    pub fn statistics(&self) -> KeyStoreStatistics {
+        self.shared.lock().statistics
+    }
+
+    /// Held by who runs one of several operations that share this store and the threads of a pool, taken outside of the pool: then none waits
+    /// for another.
+    pub fn exclusive(&self) -> MutexGuard<'_, ()> {
+        self.shared.operation.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What tells keys of one store apart.
+fn key_of(spec: &KeySpec) -> (crate::KeyElement, usize, usize, &[usize], bool) {
+    (spec.element, spec.level, spec.alpha, &spec.special, spec.seeded)
+}
+
+fn refusal(layout: &KeyLayout, needed: usize, budget: usize) -> RlweError {
+    RlweError::KeyMemory { element: layout.spec.element, level: layout.spec.level, needed, budget }
+}
+
+impl KeySource for KeyStore {
+    fn load(&self, places: &[usize]) -> Result<Vec<LoadedKey>, RlweError> {
+        Shared::load(&self.shared, places)
+    }
+}
+
+impl Drop for KeyStore {
+    fn drop(&mut self) {
+        if self.shared.process != process::id() {
+            return;
+        }
+        self.shared.lock().stopping = true;
+        self.shared.changed.notify_all();
+        if let Some(maker) = self.maker.take() {
+            // Its panic, if any, has nothing to tell any more.
+            let _ = maker.join();
+        }
+    }
+}
+
+impl fmt::Debug for KeyStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "KeyStore({} keys, at most {} bytes in memory)",
+            self.shared.layouts.len(),
+            self.shared.budget
+        )
+    }
+}
+
+/// Tells operations that no more keys are made.
+struct Ended<'s>(&'s Shared);
+
+impl Drop for Ended<'_> {
+    fn drop(&mut self) {
+        self.0.lock().ended = true;
+        self.0.changed.notify_all();
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wait<'a>(&self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+        self.changed.wait(state).unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn gone(&self, place: usize, reason: &str) -> RlweError {
+        let KeySpec { element, level, .. } = self.layouts[place].spec;
+        RlweError::KeySource { element, level, reason: reason.into() }
+    }
+
+    fn load(shared: &Arc<Self>, places: &[usize]) -> Result<Vec<LoadedKey>, RlweError> {
+        let Some(&first) = places.first() else { return Ok(Vec::new()) };
+        if shared.process != process::id() {
+            return Err(
+                shared.gone(first, "its thread is in the process that opened the keys; open them here")
+            );
+        }
+        let (start, thread) = (Instant::now(), thread::current().id());
+        let room = shared.budget - shared.held;
+        let sizes = places.iter().map(|&place| shared.layouts[place].bytes);
+        let places = &places[..share(sizes, room)];
+        let mut state = shared.lock();
+        state.residency.advance(first);
+        // The thread may go on from here.
+        shared.changed.notify_all();
+        state = shared.reserve_first(state, first, thread)?;
+        let mut reserved = 1;
+        for &place in &places[1..] {
+            state.residency.advance(place);
+            if !state.reserve(place, thread, true) {
+                break;
+            }
+            reserved += 1;
+        }
+        // The thread has been told of what is wanted.
+        shared.changed.notify_all();
+        let places = &places[..reserved];
+        let failure = loop {
+            let missing = places.iter().copied().find(|place| !state.keys.contains_key(place));
+            let Some(place) = missing else { break None };
+            if let Some((_, error)) = places.iter().find_map(|place| state.failed.get_key_value(place)) {
+                break Some(error.clone());
+            }
+            if state.ended {
+                break Some(shared.gone(place, "the thread that makes keys has ended"));
+            }
+            state = shared.wait(state);
+        };
+        state.statistics.waited += start.elapsed();
+        if let Some(error) = failure {
+            places.iter().for_each(|&place| state.give_back(place, thread));
+            drop(state);
+            shared.changed.notify_all();
+            return Err(error);
+        }
+        let keys: Vec<_> = places.iter().filter_map(|place| state.keys.get(place).cloned()).collect();
+        drop(state);
+        let lease = |place| Lease { shared: shared.clone(), place, thread };
+        Ok(keys.into_iter().zip(places).map(|(key, &place)| LoadedKey::leased(key, lease(place))).collect())
+    }
+
+    /// Reserves a key, waiting for room where that is safe.
+    fn reserve_first<'a>(
+        &'a self,
+        mut state: MutexGuard<'a, State>,
+        place: usize,
+        thread: ThreadId,
+    ) -> Result<MutexGuard<'a, State>, RlweError> {
+        let layout = &self.layouts[place];
+        while !state.reserve(place, thread, false) {
+            let lent = state.residency.held_bytes(|key| state.leases.contains_key(&key));
+            let needs_others = lent + layout.bytes > self.budget;
+            let may_wait = !state.borrowers.contains_key(&thread) && !in_pool();
+            if needs_others && !may_wait {
+                return Err(refusal(layout, lent + layout.bytes, self.budget));
+            }
+            if state.ended {
+                return Err(self.gone(place, "the thread that makes keys has ended"));
+            }
+            state.waiting += 1;
+            state = self.wait(state);
+            state.waiting -= 1;
+        }
+        Ok(state)
+    }
+
+    /// Makes what operations wait for, then the keys of coming steps, until the store is dropped.
+    fn make_keys(&self, supply: &mut dyn KeySupply) {
+        let batch = supply.batch().max(1);
+        let mut state = self.lock();
+        while !state.stopping {
+            let mut places: Vec<usize> = Vec::new();
+            while places.len() < batch
+                && let Some(place) = state.wanted.pop_front()
+            {
+                places.push(place);
+            }
+            let asked = places.len();
+            while places.len() < batch
+                && let Some(place) = state.admit_ahead()
+            {
+                places.push(place);
+            }
+            if places.is_empty() {
+                state = self.wait(state);
+                continue;
+            }
+            drop(state);
+            // A key that was made may be gone and asked for again before the others are.
+            let mut left: BTreeSet<usize> = places.iter().copied().collect();
+            let made = supply.make(&places, &mut |place, key| {
+                if left.remove(&place) {
+                    self.lock().made(place, key, !places[..asked].contains(&place));
+                    self.changed.notify_all();
+                }
+            });
+            state = self.lock();
+            for place in left {
+                let missing = || self.gone(place, "it was not made");
+                state.loading.remove(&place);
+                state.residency.withdraw(place);
+                state.failed.insert(place, made.as_ref().err().cloned().unwrap_or_else(missing));
+            }
+            self.changed.notify_all();
+        }
+    }
+}
+
+impl State {
+    /// Lends a key, which is asked for if it is not in memory; `false` if there is no room. With `ahead` nothing leaves for it that is needed
+    /// as soon.
+    fn reserve(&mut self, place: usize, thread: ThreadId, ahead: bool) -> bool {
+        if !self.residency.is_resident(place) {
+            if !self.admit(place, ahead) {
+                return false;
+            }
+            self.failed.remove(&place);
+            self.wanted.push_back(place);
+        }
+        *self.leases.entry(place).or_default() += 1;
+        *self.borrowers.entry(thread).or_default() += 1;
+        true
+    }
+
+    fn give_back(&mut self, place: usize, thread: ThreadId) {
+        if let btree_map::Entry::Occupied(mut lent) = self.leases.entry(place) {
+            *lent.get_mut() -= 1;
+            if *lent.get() == 0 {
+                lent.remove();
+            }
+        }
+        if let hash_map::Entry::Occupied(mut borrowed) = self.borrowers.entry(thread) {
+            *borrowed.get_mut() -= 1;
+            if *borrowed.get() == 0 {
+                borrowed.remove();
+            }
+        }
+    }
+
+    /// Makes room for a key that is made ahead of its use, and says which.
+    fn admit_ahead(&mut self) -> Option<usize> {
+        if self.waiting > 0 {
+            return None;
+        }
+        let place = self.residency.missing(|place| self.failed.contains_key(&place))?;
+        self.admit(place, true).then_some(place)
+    }
+
+    fn admit(&mut self, place: usize, ahead: bool) -> bool {
+        let is_held = |key: usize| self.loading.contains(&key) || self.leases.contains_key(&key);
+        let leaving: Result<_, NoRoom> = self.residency.admit(place, is_held, ahead);
+        let Ok(leaving) = leaving else { return false };
+        for leaving in leaving {
+            self.keys.remove(&leaving);
+        }
+        self.loading.insert(place);
+        self.statistics.peak_bytes = self.statistics.peak_bytes.max(self.residency.used());
+        true
+    }
+
+    fn made(&mut self, place: usize, key: SwitchingKey, ahead: bool) {
+        self.loading.remove(&place);
+        self.statistics.loads += 1;
+        self.statistics.ahead += usize::from(ahead);
+        self.statistics.bytes += self.residency.size(place);
+        self.keys.insert(place, Arc::new(key));
+    }
+}

@@ -1,0 +1,72 @@
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use crate::{KeyLayout, RlweError, SwitchingKey};
+
+/// Where a [`super::KeyStore`] has its keys from.
+pub trait KeySupply: Send {
+    /// What the keys are: one for each place.
+    fn layouts(&self) -> &[Arc<KeyLayout>];
+
+    /// Makes the keys of some places, each once and given to `each` with its place as soon as it is there, in any order.
+    ///
+    /// # Errors
+    /// [`RlweError::KeySource`], why a key that was not given yet cannot be made.
+    fn make(&mut self, places: &[usize], each: &mut dyn FnMut(usize, SwitchingKey)) -> Result<(), RlweError>;
+
+    /// How many keys it is worth while to make at once: more than one where they share work.
+    fn batch(&self) -> usize {
+        1
+    }
+
+    /// Bytes of keys that it holds itself, all the time.
+    fn held_bytes(&self) -> usize {
+        0
+    }
+}
+
+/// Several supplies as one, their places one after the other.
+pub struct Supplies {
+    supplies: Vec<Box<dyn KeySupply>>,
+    layouts: Vec<Arc<KeyLayout>>,
+}
+
+impl Supplies {
+    /// All of them.
+    pub fn new(supplies: Vec<Box<dyn KeySupply>>) -> Self {
+        let layouts = supplies.iter().flat_map(|supply| supply.layouts().iter().cloned()).collect();
+        Self { supplies, layouts }
+    }
+}
+
+impl KeySupply for Supplies {
+    fn layouts(&self) -> &[Arc<KeyLayout>] {
+        &self.layouts
+    }
+
+    fn make(&mut self, places: &[usize], each: &mut dyn FnMut(usize, SwitchingKey)) -> Result<(), RlweError> {
+        let mut first = 0;
+        for supply in &mut self.supplies {
+            let end = first + supply.layouts().len();
+            let own: Vec<usize> = places
+                .iter()
+                .filter(|&place| (first..end).contains(place))
+                .map(|place| place - first)
+                .collect();
+            if !own.is_empty() {
+                supply.make(&own, &mut |place, key| each(first + place, key))?;
+            }
+            first = end;
+        }
+        Ok(())
+    }
+
+    fn batch(&self) -> usize {
+        self.supplies.iter().map(|supply| supply.batch()).max().unwrap_or(1)
+    }
+
+    fn held_bytes(&self) -> usize {
+        self.supplies.iter().map(|supply| supply.held_bytes()).sum()
+    }
+}

@@ -1,0 +1,197 @@
+"""What moves the streams of key_switch and key_switch_pair, and builds them."""
+
+import json
+import os
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import axi
+import cocotb
+import pytest
+from cocotb.clock import Clock
+from cocotb.triggers import FallingEdge, RisingEdge
+from conftest import BUILD, Simulate
+from key_switch_package import primes, variant
+from key_switch_schedule import Shape, chain_primes, search
+from key_switching import Switch, streams
+from pipe_twiddles import tables
+
+INPUTS = ("digit", "key_a", "key_b", "addend_a", "addend_b")
+OUTPUTS = ("a", "b")
+ID, CONTROL, STATUS, ERROR, DONE, CYCLES = 0x00, 0x08, 0x0C, 0x10, 0x14, 0x18
+ERRORS = ("range_digit", "range_key", "range_addend", "short_frame", "missing_last", "key_level")
+
+# A frame as it is sent: beats, index of the last flag (None: on none), level (keys).
+Frame = tuple[list[int], int | None, int]
+
+
+class Bench:
+    """Queues of frames for the inputs, lists of frames from the outputs, moved by one loop."""
+
+    def __init__(self, dut: Any, rates: dict[str, float] | None = None, cores: int = 1) -> None:
+        self.dut, self.rates, self.cores = dut, rates or {}, cores
+        # A pair's cores have ports of their own, the key's apart.
+        suffixes = [""] if cores == 1 else [f"_{core}" for core in range(cores)]
+        self.inputs = [name for name in INPUTS if name.startswith("key")]
+        self.inputs += [name + end for end in suffixes for name in INPUTS if not name.startswith("key")]
+        self.outputs = [name + end for end in suffixes for name in OUTPUTS]
+        self.lanes = 1 << int(dut.LogLanes.value)
+        self.beats = self.lanes**3
+        self.shape = Shape(*map(int, os.environ["SHAPE"].split()))
+        self.schedule = search(self.shape)
+        self.cycle = 0
+        self.clear()
+
+    def clear(self) -> None:
+        """Forgets what was to be sent and what came."""
+        self.queues: dict[str, list[Frame]] = {name: [] for name in self.inputs}
+        self.at = dict.fromkeys(self.inputs, 0)
+        self.results: dict[str, list[tuple[list[int], int]]] = {name: [] for name in self.outputs}
+        self.open: dict[str, list[int]] = {name: [] for name in self.outputs}
+        self.ends: list[int] = []
+        # Of every frame on every port: cycles of its first and its last beat.
+        self.trace: dict[str, list[list[int]]] = {name: [] for name in (*self.inputs, *self.outputs)}
+
+    async def start(self) -> None:
+        """Resets and enables."""
+        dut = self.dut
+        for name in self.inputs:
+            getattr(dut, f"s_axis_{name}_tvalid_i").value = 0
+        for name in ("awvalid", "wvalid", "bready", "arvalid", "rready"):
+            getattr(dut, f"s_axil_{name}_i").value = 0
+        dut.rst_ni.value = 0
+        Clock(dut.clk_i, 2, unit="step").start()
+        for _ in range(3):
+            await FallingEdge(dut.clk_i)
+        dut.rst_ni.value = 1
+        cocotb.start_soon(self.move())
+        assert await axi.write(dut, CONTROL, 1) == axi.OKAY
+
+    def queue(
+        self, switch: Switch, change: Callable[[str, int, Frame], Frame] | None = None, core: int = 0
+    ) -> dict[str, list[list[int]]]:
+        """Queues a switch's frames, each possibly changed; the results to expect. The key is core 0's."""
+        frames = streams(switch, self.schedule, self.lanes)
+        end = "" if self.cores == 1 else f"_{core}"
+        for name in INPUTS:
+            if name.startswith("key") and core > 0:
+                continue
+            port = name if name.startswith("key") else name + end
+            for i, words in enumerate(frames[name]):
+                frame: Frame = (words, len(words) - 1, self.shape.level)
+                self.queues[port].append(change(name, i, frame) if change else frame)
+        return {name + end: frames[f"result_{name}"] for name in OUTPUTS}
+
+    async def move(self) -> None:
+        """Every cycle: offers, takes, and remembers. What is offered stays until it is taken."""
+        dut = self.dut
+        ports = {
+            name: tuple(
+                getattr(dut, f"s_axis_{name}_{signal}")
+                for signal in ("tvalid_i", "tready_o", "tdata_i", "tlast_i")
+            )
+            for name in INPUTS
+        }
+        outs = {
+            name: tuple(
+                getattr(dut, f"m_axis_{name}_{signal}")
+                for signal in ("tvalid_o", "tready_i", "tdata_o", "tlast_o", "tuser_o")
+            )
+            for name in OUTPUTS
+        }
+        offered = dict.fromkeys(self.inputs, False)
+        ready = dict.fromkeys(self.outputs, None)
+        while True:
+            for name, (valid, _, data, last) in ports.items():
+                if self.queues[name] and not offered[name] and random.random() < self.rates.get(name, 1):
+                    words, flag, level = self.queues[name][0]
+                    data.value, last.value, valid.value = words[self.at[name]], int(self.at[name] == flag), 1
+                    if name.startswith("key"):
+                        getattr(dut, f"s_axis_{name}_tuser_i").value = level
+                    offered[name] = True
+                elif not self.queues[name] and offered[name]:
+                    valid.value, offered[name] = 0, False
+            for name, (_, taker, *_) in outs.items():
+                now = int(random.random() < self.rates.get(name, 1))
+                if now != ready[name]:
+                    taker.value = ready[name] = now
+            await RisingEdge(dut.clk_i)
+            self.cycle += 1
+            taken = [name for name in self.inputs if offered[name] and ports[name][1].value]
+            for name, (valid, _, data, last, user) in outs.items():
+                if ready[name] and valid.value:
+                    self.seen(name, not self.open[name])
+                    self.open[name].append(int(data.value))
+                    if last.value:
+                        self.results[name].append((self.open[name], int(user.value)))
+                        self.open[name] = []
+                        if sum(map(len, self.results.values())) % (2 * self.shape.limbs) == 0:
+                            self.ends.append(self.cycle)
+            await FallingEdge(dut.clk_i)
+            for name in taken:
+                offered[name] = False
+                self.seen(name, self.at[name] == 0)
+                if self.queues[name]:
+                    self.at[name] += 1
+                    if self.at[name] == len(self.queues[name][0][0]):
+                        self.at[name] = 0
+                        self.queues[name].pop(0)
+                ports[name][0].value = 0
+
+    def seen(self, name: str, first: bool) -> None:
+        """A beat passed a port."""
+        if first:
+            self.trace[name].append([self.cycle, self.cycle])
+        elif self.trace[name]:
+            self.trace[name][-1][1] = self.cycle
+
+    def save(self, path: str) -> None:
+        """What passed the ports, for doc/draw_timing.py."""
+        trace = {
+            "log_n": 4 * int(self.dut.LogLanes.value), "level": self.shape.level, "alpha": self.shape.alpha,
+            "slots": self.schedule.period, "ports": self.trace,
+        }  # fmt: skip
+        Path(path).write_text(json.dumps(trace), encoding="ascii")
+
+    async def finish(self, switches: int, limit: int = 40) -> None:
+        """Waits for the results of that many switches, at most `limit` polynomials' times for each."""
+        deadline = self.cycle + limit * self.beats * switches
+        while sum(map(len, self.results.values())) < 2 * self.shape.limbs * switches:
+            for _ in range(200):
+                await FallingEdge(self.dut.clk_i)
+            assert self.cycle < deadline, "the core hangs"
+
+    def compare(self, expected: list[dict[str, list[list[int]]]]) -> None:
+        """Every result word for word, in order, none refused."""
+        for name in self.outputs:
+            frames = [frame for one in expected for frame in one.get(name, [])]
+            assert len(self.results[name]) == len(frames)
+            for (words, user), frame in zip(self.results[name], frames, strict=True):
+                assert user & 1 == 0
+                assert words == frame, f"port {name}, prime and half {user >> 1}"
+
+
+def run(
+    simulate: Simulate,
+    request: pytest.FixtureRequest,
+    log_lanes: int,
+    shape: Shape,
+    only: str,
+    top: str = "key_switch",
+    **env: str,
+) -> None:
+    """Makes the package and the tables of a shape, builds the module and runs one test in it."""
+    folder = BUILD / "results" / request.node.name
+    folder.mkdir(parents=True, exist_ok=True)
+    package = None
+    if shape != Shape(3):
+        place = BUILD / "packages" / f"L{shape.level}-alpha{shape.alpha}-gap{shape.gap}"
+        place.mkdir(parents=True, exist_ok=True)
+        package = variant(place, shape)
+    for chain, (name, width) in enumerate([("a", 60), ("b", 51)]):
+        q = [primes(shape)[p].value for p in chain_primes(search(shape), chain)]
+        tables(folder / f"tables-{name}", q, log_lanes, width)
+    env["SHAPE"] = f"{shape.level} {shape.alpha} {shape.gap}"
+    simulate(top, {"LogLanes": log_lanes}, env, only=only, products=True, package=package)

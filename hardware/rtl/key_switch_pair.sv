@@ -1,0 +1,190 @@
+// Two key switches side by side with one key: two ciphertexts are switched in the time of one, and each beat of the key serves both.
+//
+// Cores 0 and 1 are key_switch, each with ports of its own for digits, addends and results, in the orders of doc/key_switch.md. A beat of
+// the key is taken when both cores have taken it, so switches are begun in pairs: a core whose partner has no input waits for it.
+//
+// Control: a write goes to both cores, a read to the core that bit 7 of the address names.
+module key_switch_pair #(
+    parameter int unsigned LogLanes = 4,
+    parameter Tables = "tables",
+    localparam int unsigned Lanes = 1 << LogLanes,
+    localparam int unsigned PW = key_switch_pkg::PrimeWidth
+) (
+    input  logic                  clk_i,
+    input  logic                  rst_ni,
+    // Control.
+    input  logic [ 7:0]           s_axil_awaddr_i,
+    input  logic                  s_axil_awvalid_i,
+    output logic                  s_axil_awready_o,
+    input  logic [31:0]           s_axil_wdata_i,
+    input  logic [ 3:0]           s_axil_wstrb_i,
+    input  logic                  s_axil_wvalid_i,
+    output logic                  s_axil_wready_o,
+    output logic [ 1:0]           s_axil_bresp_o,
+    output logic                  s_axil_bvalid_o,
+    input  logic                  s_axil_bready_i,
+    input  logic [ 7:0]           s_axil_araddr_i,
+    input  logic                  s_axil_arvalid_i,
+    output logic                  s_axil_arready_o,
+    output logic [31:0]           s_axil_rdata_o,
+    output logic [ 1:0]           s_axil_rresp_o,
+    output logic                  s_axil_rvalid_o,
+    input  logic                  s_axil_rready_i,
+    // The key, for both cores.
+    input  logic [2*Lanes*64-1:0] s_axis_key_a_tdata_i,
+    input  logic [7:0] s_axis_key_a_tuser_i,
+    input  logic s_axis_key_a_tlast_i,
+    input  logic s_axis_key_a_tvalid_i,
+    output logic s_axis_key_a_tready_o,
+    input  logic [2*Lanes*64-1:0] s_axis_key_b_tdata_i,
+    input  logic [7:0] s_axis_key_b_tuser_i,
+    input  logic s_axis_key_b_tlast_i,
+    input  logic s_axis_key_b_tvalid_i,
+    output logic s_axis_key_b_tready_o,
+    // Core 0.
+    input  logic [Lanes*64-1:0] s_axis_digit_0_tdata_i,
+    input  logic s_axis_digit_0_tlast_i,
+    input  logic s_axis_digit_0_tvalid_i,
+    output logic s_axis_digit_0_tready_o,
+    input  logic [Lanes*64-1:0] s_axis_addend_a_0_tdata_i,
+    input  logic s_axis_addend_a_0_tlast_i,
+    input  logic s_axis_addend_a_0_tvalid_i,
+    output logic s_axis_addend_a_0_tready_o,
+    input  logic [Lanes*64-1:0] s_axis_addend_b_0_tdata_i,
+    input  logic s_axis_addend_b_0_tlast_i,
+    input  logic s_axis_addend_b_0_tvalid_i,
+    output logic s_axis_addend_b_0_tready_o,
+    output logic [Lanes*64-1:0] m_axis_a_0_tdata_o,
+    output logic [PW+1:0] m_axis_a_0_tuser_o,
+    output logic m_axis_a_0_tlast_o,
+    output logic m_axis_a_0_tvalid_o,
+    input  logic m_axis_a_0_tready_i,
+    output logic [Lanes*64-1:0] m_axis_b_0_tdata_o,
+    output logic [PW+1:0] m_axis_b_0_tuser_o,
+    output logic m_axis_b_0_tlast_o,
+    output logic m_axis_b_0_tvalid_o,
+    input  logic m_axis_b_0_tready_i,
+    // Core 1.
+    input  logic [Lanes*64-1:0] s_axis_digit_1_tdata_i,
+    input  logic s_axis_digit_1_tlast_i,
+    input  logic s_axis_digit_1_tvalid_i,
+    output logic s_axis_digit_1_tready_o,
+    input  logic [Lanes*64-1:0] s_axis_addend_a_1_tdata_i,
+    input  logic s_axis_addend_a_1_tlast_i,
+    input  logic s_axis_addend_a_1_tvalid_i,
+    output logic s_axis_addend_a_1_tready_o,
+    input  logic [Lanes*64-1:0] s_axis_addend_b_1_tdata_i,
+    input  logic s_axis_addend_b_1_tlast_i,
+    input  logic s_axis_addend_b_1_tvalid_i,
+    output logic s_axis_addend_b_1_tready_o,
+    output logic [Lanes*64-1:0] m_axis_a_1_tdata_o,
+    output logic [PW+1:0] m_axis_a_1_tuser_o,
+    output logic m_axis_a_1_tlast_o,
+    output logic m_axis_a_1_tvalid_o,
+    input  logic m_axis_a_1_tready_i,
+    output logic [Lanes*64-1:0] m_axis_b_1_tdata_o,
+    output logic [PW+1:0] m_axis_b_1_tuser_o,
+    output logic m_axis_b_1_tlast_o,
+    output logic m_axis_b_1_tvalid_o,
+    input  logic m_axis_b_1_tready_i
+);
+  // ---- Control: one write and one read at a time ----
+  logic [1:0] awready, wready, bvalid, arready, rvalid;
+  logic [1:0][1:0] bresp, rresp;
+  logic [1:0][31:0] rdata;
+  logic [1:0] chosen;
+  assign chosen = {s_axil_araddr_i[7], !s_axil_araddr_i[7]};
+  // The cores answer a write together.
+  assign s_axil_awready_o = &awready;
+  assign s_axil_wready_o = &wready;
+  assign s_axil_bvalid_o = &bvalid;
+  assign s_axil_bresp_o = bresp[0];
+  assign s_axil_arready_o = |(arready & chosen) && !(|rvalid);
+  assign s_axil_rvalid_o = |rvalid;
+  assign s_axil_rdata_o = rvalid[1] ? rdata[1] : rdata[0];
+  assign s_axil_rresp_o = rvalid[1] ? rresp[1] : rresp[0];
+  logic unused;
+  assign unused = ^{s_axil_awaddr_i[7], bresp[1]};
+
+  // ---- The key: a beat is there for the core that has not taken it, and gone when both have ----
+  logic [1:0][1:0] key_valid, key_ready, key_taken_q;  // [chain][core]
+  logic [1:0] offered, done;
+  // After a reset from the register the cores' streams begin anew, and the key's with them: two cycles after the write.
+  logic [1:0] reset_q;
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) reset_q <= '0;
+    else begin
+      reset_q <= {reset_q[0], s_axil_awvalid_i && s_axil_awready_o && s_axil_wstrb_i == '1 &&
+                  s_axil_awaddr_i[6:0] == key_switch_registers_pkg::Control &&
+                  s_axil_wdata_i[key_switch_registers_pkg::ControlReset]};
+    end
+  end
+  assign offered = {s_axis_key_b_tvalid_i, s_axis_key_a_tvalid_i};
+  for (genvar c = 0; c < 2; c++) begin : gen_key
+    assign key_valid[c] = offered[c] ? ~key_taken_q[c] : '0;
+    assign done[c] = offered[c] && &(key_taken_q[c] | key_ready[c]);
+    always_ff @(posedge clk_i or negedge rst_ni) begin
+      if (!rst_ni) key_taken_q[c] <= '0;
+      else if (|reset_q || done[c]) key_taken_q[c] <= '0;
+      else key_taken_q[c] <= key_taken_q[c] | (key_valid[c] & key_ready[c]);
+    end
+  end
+  assign s_axis_key_a_tready_o = done[0];
+  assign s_axis_key_b_tready_o = done[1];
+
+  // ---- Cores ----
+  key_switch #(
+      .LogLanes(LogLanes), .Tables(Tables)
+  ) u_core_0 (
+      .clk_i, .rst_ni,
+      .s_axil_awaddr_i(s_axil_awaddr_i[6:0]), .s_axil_awvalid_i(s_axil_awvalid_i && !(|bvalid)),
+      .s_axil_awready_o(awready[0]), .s_axil_wdata_i, .s_axil_wstrb_i, .s_axil_wvalid_i, .s_axil_wready_o(wready[0]),
+      .s_axil_bresp_o(bresp[0]), .s_axil_bvalid_o(bvalid[0]), .s_axil_bready_i,
+      .s_axil_araddr_i(s_axil_araddr_i[6:0]), .s_axil_arvalid_i(s_axil_arvalid_i && chosen[0] && !(|rvalid)),
+      .s_axil_arready_o(arready[0]), .s_axil_rdata_o(rdata[0]), .s_axil_rresp_o(rresp[0]),
+      .s_axil_rvalid_o(rvalid[0]), .s_axil_rready_i,
+      .s_axis_key_a_tdata_i, .s_axis_key_a_tuser_i, .s_axis_key_a_tlast_i,
+      .s_axis_key_a_tvalid_i(key_valid[0][0]), .s_axis_key_a_tready_o(key_ready[0][0]),
+      .s_axis_key_b_tdata_i, .s_axis_key_b_tuser_i, .s_axis_key_b_tlast_i,
+      .s_axis_key_b_tvalid_i(key_valid[1][0]), .s_axis_key_b_tready_o(key_ready[1][0]),
+      .s_axis_digit_tdata_i(s_axis_digit_0_tdata_i), .s_axis_digit_tlast_i(s_axis_digit_0_tlast_i),
+      .s_axis_digit_tvalid_i(s_axis_digit_0_tvalid_i), .s_axis_digit_tready_o(s_axis_digit_0_tready_o),
+      .s_axis_addend_a_tdata_i(s_axis_addend_a_0_tdata_i), .s_axis_addend_a_tlast_i(s_axis_addend_a_0_tlast_i),
+      .s_axis_addend_a_tvalid_i(s_axis_addend_a_0_tvalid_i), .s_axis_addend_a_tready_o(s_axis_addend_a_0_tready_o),
+      .s_axis_addend_b_tdata_i(s_axis_addend_b_0_tdata_i), .s_axis_addend_b_tlast_i(s_axis_addend_b_0_tlast_i),
+      .s_axis_addend_b_tvalid_i(s_axis_addend_b_0_tvalid_i), .s_axis_addend_b_tready_o(s_axis_addend_b_0_tready_o),
+      .m_axis_a_tdata_o(m_axis_a_0_tdata_o), .m_axis_a_tuser_o(m_axis_a_0_tuser_o),
+      .m_axis_a_tlast_o(m_axis_a_0_tlast_o), .m_axis_a_tvalid_o(m_axis_a_0_tvalid_o),
+      .m_axis_a_tready_i(m_axis_a_0_tready_i),
+      .m_axis_b_tdata_o(m_axis_b_0_tdata_o), .m_axis_b_tuser_o(m_axis_b_0_tuser_o),
+      .m_axis_b_tlast_o(m_axis_b_0_tlast_o), .m_axis_b_tvalid_o(m_axis_b_0_tvalid_o),
+      .m_axis_b_tready_i(m_axis_b_0_tready_i)
+  );
+  key_switch #(
+      .LogLanes(LogLanes), .Tables(Tables)
+  ) u_core_1 (
+      .clk_i, .rst_ni,
+      .s_axil_awaddr_i(s_axil_awaddr_i[6:0]), .s_axil_awvalid_i(s_axil_awvalid_i && !(|bvalid)),
+      .s_axil_awready_o(awready[1]), .s_axil_wdata_i, .s_axil_wstrb_i, .s_axil_wvalid_i, .s_axil_wready_o(wready[1]),
+      .s_axil_bresp_o(bresp[1]), .s_axil_bvalid_o(bvalid[1]), .s_axil_bready_i,
+      .s_axil_araddr_i(s_axil_araddr_i[6:0]), .s_axil_arvalid_i(s_axil_arvalid_i && chosen[1] && !(|rvalid)),
+      .s_axil_arready_o(arready[1]), .s_axil_rdata_o(rdata[1]), .s_axil_rresp_o(rresp[1]),
+      .s_axil_rvalid_o(rvalid[1]), .s_axil_rready_i,
+      .s_axis_key_a_tdata_i, .s_axis_key_a_tuser_i, .s_axis_key_a_tlast_i,
+      .s_axis_key_a_tvalid_i(key_valid[0][1]), .s_axis_key_a_tready_o(key_ready[0][1]),
+      .s_axis_key_b_tdata_i, .s_axis_key_b_tuser_i, .s_axis_key_b_tlast_i,
+      .s_axis_key_b_tvalid_i(key_valid[1][1]), .s_axis_key_b_tready_o(key_ready[1][1]),
+      .s_axis_digit_tdata_i(s_axis_digit_1_tdata_i), .s_axis_digit_tlast_i(s_axis_digit_1_tlast_i),
+      .s_axis_digit_tvalid_i(s_axis_digit_1_tvalid_i), .s_axis_digit_tready_o(s_axis_digit_1_tready_o),
+      .s_axis_addend_a_tdata_i(s_axis_addend_a_1_tdata_i), .s_axis_addend_a_tlast_i(s_axis_addend_a_1_tlast_i),
+      .s_axis_addend_a_tvalid_i(s_axis_addend_a_1_tvalid_i), .s_axis_addend_a_tready_o(s_axis_addend_a_1_tready_o),
+      .s_axis_addend_b_tdata_i(s_axis_addend_b_1_tdata_i), .s_axis_addend_b_tlast_i(s_axis_addend_b_1_tlast_i),
+      .s_axis_addend_b_tvalid_i(s_axis_addend_b_1_tvalid_i), .s_axis_addend_b_tready_o(s_axis_addend_b_1_tready_o),
+      .m_axis_a_tdata_o(m_axis_a_1_tdata_o), .m_axis_a_tuser_o(m_axis_a_1_tuser_o),
+      .m_axis_a_tlast_o(m_axis_a_1_tlast_o), .m_axis_a_tvalid_o(m_axis_a_1_tvalid_o),
+      .m_axis_a_tready_i(m_axis_a_1_tready_i),
+      .m_axis_b_tdata_o(m_axis_b_1_tdata_o), .m_axis_b_tuser_o(m_axis_b_1_tuser_o),
+      .m_axis_b_tlast_o(m_axis_b_1_tlast_o), .m_axis_b_tvalid_o(m_axis_b_1_tvalid_o),
+      .m_axis_b_tready_i(m_axis_b_1_tready_i)
+  );
+endmodule

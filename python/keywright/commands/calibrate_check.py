@@ -1,0 +1,135 @@
+"""Whole programs beside what the planner predicts for them: a bootstrap and a network.
+
+Keys are those of the plan with a key for every rotation at its level (`kds`); the engine follows it. Results
+are decrypted and compared with what they must be. One thread, as what the weights are fitted to.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from time import process_time
+
+import numpy as np
+
+import keywright as kw
+from keywright import plan as planning
+from keywright.errors import KeywrightError
+from keywright.nn.checking import run_clear
+from keywright.nn.encrypted import EncryptedBackend, decrypt_result, encrypt_sample
+from keywright.plan.converters.network import convert, convert_bootstrap
+from keywright.plan.execution import PlanExecution
+from keywright.plan.prediction import Prediction, predict_plan
+
+from .session import compile_model
+
+BOOTSTRAPS = {15: "N15_QP858_L5_S32_real", 16: "N16_QP1732_L9_S45"}
+"""By base-2 logarithm of the ring degree, the bootstrapping that is measured."""
+
+RUNS = 3
+ENOUGH = 20.0
+"""Seconds of timed runs after which no other is begun."""
+
+
+class WrongResultError(KeywrightError, AssertionError):
+    """A measured program whose result is not what it must be."""
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A program that was run.
+
+    Attributes:
+        what: in words.
+        predicted: by the planner.
+        seconds: of processor time: the median of at most three runs after a first one.
+    """
+
+    what: str
+    predicted: Prediction
+    seconds: float
+
+    @property
+    def error(self) -> float:
+        """By how much the prediction is off, as a share of the time."""
+        return abs(self.predicted.seconds / self.seconds - 1)
+
+
+def check_bootstrap(preset: str, model: planning.CostModel) -> Checked:
+    """Runs a bootstrapping on random values.
+
+    Args:
+        preset: one of `keywright.bootstrap_presets()`.
+        model: predicts its time.
+
+    Raises:
+        WrongResultError: the result is further from the values than its bound says.
+    """
+    kw.set_threads(1)
+    bootstrap = kw.BootstrapperPlan.preset(preset)
+    parameters = bootstrap.parameters
+    planned = planning.STRATEGIES["kds"].plan(convert_bootstrap(bootstrap, preset), model)
+    execution = PlanExecution(planned, parameters, bootstraps=[bootstrap])
+    secret = kw.SecretKey.generate(parameters)
+    generator = kw.KeyGenerator(secret)
+    keys = generator.evaluation_keys(relinearization=False, specs=execution.key_specs())
+    evaluator = kw.Evaluator(parameters, execution.follow(keys))
+    bootstrapper = kw.Bootstrapper(execution.bootstrapper_plans[0])
+    values = np.random.default_rng(1).uniform(-1, 1, bootstrap.slots)
+    encryptor = kw.Encryptor(generator.public_key())
+    ciphertext = encryptor.encrypt(values, slots=bootstrap.slots, level=bootstrap.input_level)
+    results: list[kw.Ciphertext] = []
+    seconds = _median(lambda: results.append(bootstrapper.bootstrap(evaluator, ciphertext)))
+    error = float(np.abs(kw.Decryptor(secret).decrypt(results[-1]) - values).max())
+    if not error <= results[-1].error_bound:
+        raise WrongResultError(f"{preset}: the result is off by {error}, above {results[-1].error_bound}")
+    return Checked(f"bootstrap {preset}", predict_plan(planned, model), seconds)
+
+
+def check_network(model_file: Path | None, model: planning.CostModel) -> Checked:
+    """Runs a network on a made-up sample.
+
+    Args:
+        model_file: an ONNX model; None for the network for digits that the package has.
+        model: predicts its time.
+
+    Raises:
+        ModelRefused: it cannot be compiled.
+        WrongResultError: the result is further from the clear one than its bound says.
+    """
+    kw.set_threads(1)
+    name = "digits" if model_file is None else model_file.stem
+    source = (files("keywright") / "data" / "digits.onnx").read_bytes() if model_file is None else model_file
+    compiled = compile_model(source, None, None)
+    network, parameters = compiled.program, compiled.parameters
+    program = convert(network, parameters, name, compiled.plans)
+    planned = planning.STRATEGIES["kds"].plan(program, model)
+    execution = PlanExecution(planned, parameters, network, compiled.plans)
+    secret = kw.SecretKey.generate(parameters)
+    generator = kw.KeyGenerator(secret)
+    keys = generator.evaluation_keys(relinearization=False, specs=execution.key_specs())
+    evaluator = kw.Evaluator(parameters, execution.follow(keys))
+    bootstrappers = [kw.Bootstrapper(plan) for plan in execution.bootstrapper_plans]
+    backend = EncryptedBackend(evaluator, bootstrappers, plan=execution)
+    sample = np.random.default_rng(1).uniform(0, 1, network.input_shape)
+    inputs = encrypt_sample(network, kw.Encryptor(generator.public_key()), sample)
+    backend.prepare(network)
+    results: list[list[kw.Ciphertext]] = []
+    seconds = _median(lambda: results.append(backend.run(network, inputs)))
+    found = decrypt_result(network, kw.Decryptor(secret), results[-1])
+    error = float(np.abs(found - run_clear(network, sample)).max())
+    bound = max(output.error_bound for output in results[-1]) * network.output_scale
+    if not error <= bound:
+        raise WrongResultError(f"{name}: the result is off by {error}, above {bound}")
+    what = f"network {name}, ring degree 2^{parameters.log_n}"
+    return Checked(what, predict_plan(planned, model), seconds)
+
+
+def _median(work: Callable[[], object]) -> float:
+    work()
+    times: list[float] = []
+    while len(times) < RUNS and sum(times) < ENOUGH:
+        start = process_time()
+        work()
+        times.append(process_time() - start)
+    return float(np.median(times))

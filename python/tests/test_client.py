@@ -1,0 +1,246 @@
+"""Thin clients from Python: integers in, bytes out, and back. What they compute is tested in Rust."""
+
+from __future__ import annotations
+
+import io
+
+import keywright as kw
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+ENTROPY = bytes(range(32))
+FRACTION_BITS = 20
+ONE = 1 << FRACTION_BITS
+
+
+@pytest.fixture(scope="module")
+def parameters() -> kw.Parameters:
+    return kw.Parameters.from_bits(12, [50], [], 43)
+
+
+@pytest.fixture(scope="module")
+def thin(parameters: kw.Parameters) -> kw.ClientParameters:
+    return kw.ClientParameters(parameters, scale=1 << 43, fraction_bits=FRACTION_BITS, slots=2048)
+
+
+@pytest.fixture(scope="module")
+def client(thin: kw.ClientParameters) -> kw.Client:
+    return kw.Client(thin, ENTROPY)
+
+
+@pytest.fixture(scope="module")
+def sender(client: kw.Client) -> kw.ClientEncryptor:
+    return kw.ClientEncryptor(client.public_key(), client.parameters, ENTROPY)
+
+
+@pytest.fixture(scope="module")
+def numbers(thin: kw.ClientParameters) -> NDArray[np.int64]:
+    rng = np.random.default_rng(1)
+    numbers = rng.integers(-ONE, ONE, thin.capacity, endpoint=True)
+    numbers[:2] = [ONE, -ONE]
+    return numbers
+
+
+def places(slots: int) -> NDArray[np.int64]:
+    """The coefficient of every number of complex values in all slots."""
+    bits = slots.bit_length() - 1
+    reverse = np.array([int(f"{j:0{bits}b}"[::-1], 2) for j in range(slots)])
+    return np.concatenate([reverse, reverse + slots])
+
+
+@pytest.mark.parametrize("dropped", [None, (0, 0), (6, 2)])
+@pytest.mark.parametrize("secret", [True, False])
+def test_a_server_reads_what_a_client_wrote(
+    parameters: kw.Parameters,
+    client: kw.Client,
+    sender: kw.ClientEncryptor,
+    numbers: NDArray[np.int64],
+    secret: bool,
+    dropped: tuple[int, int] | None,
+) -> None:
+    thin = client.parameters
+    if secret:
+        dropped = None if dropped is None else (dropped[0], 0)
+        data = client.encrypt(numbers, dropped=None if dropped is None else dropped[0])
+    else:
+        data = sender.encrypt(numbers, dropped=dropped)
+    assert len(data) == thin.ciphertext_bytes(secret=secret, dropped=dropped)
+    ciphertext = thin.read_upload(data, parameters)
+    assert (ciphertext.level, ciphertext.packing) == (0, "coefficients")
+    key = kw.SecretKey.from_bytes(client.secret_bytes(), parameters)
+    seen = kw.Decryptor(key).decrypt(ciphertext)[places(2048)]
+    assert np.abs(seen - numbers / ONE).max() <= ciphertext.error_bound
+    answer = thin.write_answer(ciphertext, growth=2)
+    # Half a unit of the last place for reading.
+    bound = 2 * ciphertext.error_bound * ONE + 0.5
+    assert np.abs(client.decrypt(answer) - numbers).max() <= bound
+    few = client.decrypt(answer, 3)
+    assert few.dtype == np.int64
+    assert np.abs(few - numbers[:3]).max() <= bound
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int16", "int64", "bool"])
+def test_numbers_of_any_integer_type(client: kw.Client, sender: kw.ClientEncryptor, dtype: str) -> None:
+    numbers = np.array([0, 1, 1, 0, 1], dtype=dtype)
+    seen = client.decrypt(sender.encrypt(numbers), 5)
+    assert np.abs(seen - numbers.astype(np.int64)).max() <= 1
+    assert len(sender.encrypt([1, 2])) == client.parameters.ciphertext_bytes(secret=False)
+
+
+def test_the_same_entropy_makes_the_same_bytes(thin: kw.ClientParameters, numbers: NDArray[np.int64]) -> None:
+    def made(client: kw.Client) -> list[bytes]:
+        return [client.secret_bytes(), client.public_key(), client.encrypt(numbers), client.session()]
+
+    assert made(kw.Client(thin, ENTROPY)) == made(kw.Client(thin, ENTROPY))
+    first, second = kw.Client(thin), kw.Client(thin)
+    assert first.secret_bytes() != second.secret_bytes()
+    again = kw.Client.from_secret_bytes(first.secret_bytes(), thin)
+    assert again.secret_bytes() == first.secret_bytes()
+    sender = kw.ClientEncryptor(first.public_key(), thin)
+    assert np.abs(again.decrypt(sender.encrypt(numbers)) - numbers).max() <= 1
+
+
+def test_parameters_are_bytes_and_back(thin: kw.ClientParameters, parameters: kw.Parameters) -> None:
+    assert kw.ClientParameters.from_bytes(thin.to_bytes()) == thin
+    assert (thin.log_n, thin.fraction_bits, thin.maximum) == (12, FRACTION_BITS, ONE)
+    assert (thin.capacity, thin.slots, thin.values) == (4096, 2048, "complex")
+    assert (thin.scale, thin.modulus.bit_length()) == (1 << 43, 50)
+    plain = kw.ClientParameters(parameters, scale=1 << 40, fraction_bits=8)
+    assert (plain.capacity, plain.slots, plain.values) == (4096, None, None)
+    assert plain != thin
+    real = kw.ClientParameters(parameters, scale=1 << 40, fraction_bits=8, slots=16, values="real")
+    assert (real.capacity, real.values) == (16, "real")
+    assert real.ciphertext_bytes(dropped=(0, 0)) < 300
+    assert "2^12" in repr(thin) and "16 real slots" in repr(real)
+
+
+def test_what_is_refused_names_the_value(
+    thin: kw.ClientParameters,
+    client: kw.Client,
+    sender: kw.ClientEncryptor,
+    parameters: kw.Parameters,
+) -> None:
+    with pytest.raises(kw.EncodeError) as found:
+        client.encrypt([0, ONE, ONE + 1])
+    assert (found.value.index, found.value.maximum) == (2, ONE)
+    with pytest.raises(kw.EncodeError) as found:
+        sender.encrypt(np.zeros(4097, dtype=np.int64))
+    assert (found.value.count, found.value.bound) == (4097, 4096)
+    for wrong in ([0.5], [[1]], 1, ["a"], np.array([1 << 63], dtype=np.uint64)):
+        with pytest.raises(kw.EncodeError):
+            client.encrypt(wrong)
+    with pytest.raises(kw.ParameterError) as refused:
+        client.encrypt([1], dropped=39)
+    assert (refused.value.value, refused.value.maximum) == (39, 38)
+    with pytest.raises(kw.ParameterError):
+        thin.ciphertext_bytes(dropped=(0, 1))
+    data = sender.encrypt([1])
+    for damaged in (b"", data[:-1], data + b"\0", data[:5000] + b"\1" + data[5001:]):
+        with pytest.raises(kw.FormatError):
+            client.decrypt(damaged)
+        with pytest.raises(kw.FormatError):
+            thin.read_upload(damaged, parameters)
+    with pytest.raises(kw.FormatError):
+        thin.read_upload(client.secret_bytes(), parameters)
+    with pytest.raises(kw.EncodeError) as found:
+        client.decrypt(data, 5000)
+    assert found.value.bound == 4096
+    with pytest.raises(kw.FormatError):
+        kw.ClientParameters.from_bytes(data)
+    with pytest.raises(kw.RandomnessError):
+        kw.Client(thin, bytes(32))
+    with pytest.raises(kw.ParameterError):
+        kw.ClientParameters(parameters, scale=1 << 49, fraction_bits=8)
+    with pytest.raises(kw.ParameterError):
+        kw.ClientParameters(parameters, scale=1 << 40, fraction_bits=8, slots=3)
+    with pytest.raises(kw.ParameterError):
+        thin.write_answer(thin.read_upload(data, parameters), growth=1)
+    other = kw.ClientParameters(kw.Parameters.from_bits(12, [48], [], 40), scale=1 << 40, fraction_bits=8)
+    with pytest.raises(kw.MixedParametersError):
+        kw.ClientEncryptor(client.public_key(), other)
+    with pytest.raises(kw.MixedParametersError):
+        kw.Client.from_secret_bytes(client.secret_bytes(), other)
+    with pytest.raises(TypeError):
+        client.__reduce__()
+
+
+def test_the_keys_of_a_stream_come_in_pieces_and_go_on_where_they_were_cut() -> None:
+    parameters = kw.Parameters.from_bits(11, [50, 40, 40], [50], 40, insecure=True)
+    thin = kw.ClientParameters(parameters, scale=1 << 40, fraction_bits=FRACTION_BITS)
+    client = kw.Client(thin, ENTROPY)
+    specs = [kw.KeySpec.relinearization(parameters), kw.KeySpec.rotation(parameters, 3, 1)]
+    session = client.session()
+    stream = client.key_stream(specs, session)
+    assert (len(stream), stream.next) == (2, 0)
+    whole, told = [io.BytesIO(), io.BytesIO()], []
+    for file in whole:
+        assert stream.write_next(file.write, lambda *at: told.append(at))
+    assert not stream.write_next(io.BytesIO().write)
+    assert stream.sizes == [len(file.getvalue()) for file in whole]
+    assert stream.total_bytes == sum(stream.sizes)
+    assert told == sorted(told) and {total for _, total in told} == {stream.total_bytes}
+    assert [kw.SwitchingKey.from_bytes(f.getvalue(), parameters).spec for f in whole] == specs
+
+    again = client.key_stream(specs, session)
+    again.skip_to(1)
+
+    def refuse(data: bytes) -> None:
+        raise ConnectionError(f"the line is cut before {len(data)} bytes")
+
+    with pytest.raises(ConnectionError, match="the line is cut"):
+        again.write_next(refuse)
+    assert again.next == 1
+    rest = io.BytesIO()
+    assert again.write_next(rest.write)
+    assert rest.getvalue() == whole[1].getvalue()
+    with pytest.raises(kw.ParameterError) as refused:
+        again.skip_to(3)
+    assert refused.value.maximum == 2
+    foreign = kw.Parameters.from_bits(11, [50, 40], [50], 40, insecure=True)
+    with pytest.raises(kw.MixedParametersError):
+        client.key_stream([*specs, kw.KeySpec.rotation(foreign, 1)], session)
+    with pytest.raises(kw.ParameterError):
+        client.key_stream([kw.KeySpec.rotation(parameters, 1, seeded=False)], session)
+    assert len(client.key_stream([], session)) == 0
+
+
+def test_squares_come_back_through_a_bootstrapping() -> None:
+    q_bits = [50, 40, 40, 45, 45, 45, *[50] * 14]
+    parameters = kw.Parameters.from_bits(10, q_bits, [50, 50, 50], 45, insecure=True)
+    plan = kw.BootstrapperPlan(
+        parameters,
+        slots=16,
+        slots_to_coeffs=2,
+        coeffs_to_slots=2,
+        log_ratio=6,
+        cosine_degree=30,
+        double_angles=3,
+        arcsine_degree=5,
+        output_level=5,
+    )
+    thin = kw.ClientParameters.from_bytes(plan.client_parameters(30).to_bytes())
+    client = kw.Client(thin, ENTROPY)
+    numbers = np.random.default_rng(3).integers(-(1 << 29), 1 << 29, thin.capacity)
+    upload = client.encrypt(numbers, dropped=1)
+
+    # The server: it gets the keys, the parameters and the upload.
+    specs = [*plan.required_keys(), kw.KeySpec.relinearization(parameters, 5)]
+    stream, keys = client.key_stream(specs, client.session()), kw.EvaluationKeys(parameters)
+    while True:
+        file = io.BytesIO()
+        if not stream.write_next(file.write):
+            break
+        keys.add(kw.SwitchingKey.from_bytes(file.getvalue(), parameters))
+    evaluator, bootstrapper = kw.Evaluator(parameters, keys), kw.Bootstrapper(plan)
+    slots = bootstrapper.bootstrap_coefficients(evaluator, thin.read_upload(upload, parameters))
+    low = bootstrapper.slots_to_coeffs(evaluator, evaluator.square(slots))
+    answer = thin.write_answer(low, growth=1.5)
+
+    values = (numbers[:16] + 1j * numbers[16:]) / 2**30
+    wanted = values**2
+    seen = client.decrypt(answer) / 2**30
+    # The answer's bound, rounding to numbers, and the square of what was rounded.
+    bound = 1.5 * low.error_bound + 2 / 2**30
+    assert np.abs(seen[:16] - wanted.real).max() <= bound
+    assert np.abs(seen[16:] - wanted.imag).max() <= bound
