@@ -68,7 +68,9 @@ def main() -> None:
         print(f"epoch {epoch + 1}: loss {loss:.4f}, test accuracy {score:.4f}", flush=True)
 
     epochs = arguments.epochs
-    train(layers, normalised(images), labels, rng, epochs=epochs, batch=64, decay=0.03, reach=2, report=report)
+    train(
+        layers, normalised(images), labels, rng, epochs=epochs, batch=64, decay=0.03, reach=2, report=report
+    )
     fold_normalisation(layers[0])
     print(f"on pixels in [0, 1]: test accuracy {accuracy(layers, test_images, test_labels):.4f}")
     save_onnx(layers, (3, 32, 32), 10, arguments.output)
