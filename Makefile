@@ -10,6 +10,7 @@ VENV := .venv
 BIN := $(CURDIR)/$(VENV)/bin
 HARDWARE_VENV := hardware/.venv
 HARDWARE_BIN := $(CURDIR)/$(HARDWARE_VENV)/bin
+HARDWARE_PYTHON := hardware/dv:hardware/generate:hardware/syn:vectors
 DENY := target/tools/bin/cargo-deny
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates benchmarks/suite -name '*.rs' -o -name '*.md' -o -name Cargo.toml)
 PAGE := target/web
@@ -29,12 +30,12 @@ export PYO3_PYTHON := $(BIN)/python
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help cortex-m4 demo build test check format-check lint types deny bare docs fuzz bench fmt lock advisories clean \
+.PHONY: help cortex-m4 cortex-m4-full demo build test check format-check lint types deny bare docs fuzz bench fmt lock advisories clean \
   hw-test hw-simulate hw-full hw-syn hw-lint web web-demo web-test web-bench
 .DELETE_ON_ERROR:
 
 help: ## List the recipes
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
 
 demo: build ## Classify encrypted digits: keys, encryption, evaluation, decryption, under a minute
 	$(BIN)/keywright demo
@@ -56,9 +57,10 @@ lint: $(VENV)/.installed
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 	$(BIN)/ruff check
 
-types: build
+types: build $(HARDWARE_VENV)/.installed
 	$(BIN)/mypy python scripts examples
 	$(BIN)/mypy benchmarks
+	MYPYPATH=$(HARDWARE_PYTHON) $(BIN)/mypy --python-executable $(HARDWARE_BIN)/python --exclude 'hardware/(build|\.venv)' hardware
 	MYPYPATH=python $(BIN)/stubtest keywright._core --mypy-config-file pyproject.toml
 
 deny: $(DENY)
@@ -101,6 +103,9 @@ cortex-m4: ## Run the thin client on an emulated Cortex-M4, beside its known ans
 	@rustup target list --installed | grep -qx thumbv7em-none-eabi || { echo "missing: rustup target add thumbv7em-none-eabi"; exit 1; }
 	cd embedded/cortex-m4 && cargo run --locked --release
 
+cortex-m4-full: ## Run the client of full modulus and doubles on an emulated Cortex-M4, beside the thin one: a minute
+	cd embedded/cortex-m4 && cargo run --locked --release --bin full_modulus
+
 bench: build ## Measure Keywright beside its peers (needs a quiet machine; see benchmarks/README.md)
 	cd benchmarks && $(BIN)/python -m compare
 
@@ -124,7 +129,7 @@ hw-test: ## Simulate the hardware against the software's vectors, small degrees 
 	if [ -n "$$missing" ]; then echo "hw-test SKIPPED: not installed:$$missing"; else $(MAKE) hw-simulate; fi
 
 hw-simulate: $(HARDWARE_VENV)/.installed
-	$(HARDWARE_BIN)/pytest hardware/dv -m "not full"
+	$(HARDWARE_BIN)/pytest hardware/dv -m "not full" -n auto --maxschedchunk 1
 
 hw-full: $(HARDWARE_VENV)/.installed ## Simulate the hardware at full size, N = 2^16 (minutes)
 	$(HARDWARE_BIN)/pytest hardware/dv -m full

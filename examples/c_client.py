@@ -2,7 +2,8 @@
 
     cargo build --release -p keywright-capi
     python examples/c_client.py                        the shipped digits: seconds for each
-    python examples/c_client.py --cifar ARCHIVE        CIFAR-10, a ResNet-8: 12 GiB, minutes; needs pillow
+    python examples/c_client.py --cifar ARCHIVE        CIFAR-10's, with a network as small; needs pillow
+    python examples/c_client.py --cifar ARCHIVE --model examples/models/resnet8_cifar.onnx     12 GiB, minutes
 
 The C program (crates/capi/examples/classify.c) has the secret. This script compiles it, starts keywright's
 server with the model in this process, and carries files between the two: a key set and messages to the
@@ -35,7 +36,7 @@ from keywright.nn.checking import run_clear
 from numpy.typing import NDArray
 
 ROOT = Path(__file__).parent.parent
-CIFAR_MODEL = ROOT / "examples" / "models" / "resnet8_cifar.onnx"
+CIFAR_MODEL = ROOT / "examples" / "models" / "small_cifar.onnx"
 CALIBRATION = 40
 POLL_S = 0.2
 PIECE_BYTES = 4 << 20
@@ -92,9 +93,10 @@ def write_picture(path: Path, planes: NDArray[np.uint8]) -> None:
 
 def write_model(folder: Path, manifest: serve.Manifest) -> None:
     """What the C program reads of a manifest."""
+    (folder / "client.kw").write_bytes(manifest.client)
     (folder / "parameters.kw").write_bytes(manifest.parameters)
     (folder / "keys.kw").write_bytes(manifest.key_set)
-    lines = [str(manifest.scale)]
+    lines = []
     for places in (manifest.input, manifest.output):
         numbers = (places.ciphertexts, places.size, places.repeat, places.stride, len(places.start))
         lines += [" ".join(map(str, numbers)), " ".join(map(str, places.start))]
@@ -178,7 +180,7 @@ def make_model(arguments: argparse.Namespace, scratch: Path) -> serve.Model:
         )
     typical = [planes / 255 for _, planes in islice(cifar(arguments.cifar, test=False), CALIBRATION)]
     np.save(scratch / "calibration.npy", np.stack(typical))
-    return compile_thin(CIFAR_MODEL, scratch / "calibration.npy", None, "cifar", CLASSES)
+    return compile_thin(arguments.model, scratch / "calibration.npy", None, "cifar", CLASSES)
 
 
 def main() -> int:
@@ -186,6 +188,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--library", type=Path, default=ROOT / "target" / "release")
     parser.add_argument("--cifar", type=Path, help="archive of CIFAR-10's test images as JPEG files")
+    parser.add_argument("--model", type=Path, default=CIFAR_MODEL, help="network of CIFAR-10's images")
     parser.add_argument("--toy", action="store_true", help="the digits in a small ring")
     parser.add_argument("--count", type=int, default=3, help="pictures (default: 3)")
     parser.add_argument("--image", type=Path, help="a picture of one's own instead")

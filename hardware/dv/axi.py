@@ -35,11 +35,12 @@ async def receive(dut: Any, rate: float = 1.0) -> tuple[list[int], bool]:
         dut.m_axis_tready_i.value = int(rate >= 1 or random.random() < rate)
         await RisingEdge(dut.clk_i)
         taken = dut.m_axis_tvalid_o.value and dut.m_axis_tready_i.value
+        last, bad = False, False
         if taken:
             words.append(int(dut.m_axis_tdata_o.value))
             last, bad = bool(dut.m_axis_tlast_o.value), bool(dut.m_axis_tuser_o.value)
         await FallingEdge(dut.clk_i)
-        if taken and last:
+        if last:
             dut.m_axis_tready_i.value = 0
             return words, bad
 

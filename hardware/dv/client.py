@@ -46,7 +46,7 @@ def cycles_of(operation: str, log_n: int) -> int:
 ENCRYPT_LATENCY = 50
 DECRYPT_LATENCY = 25
 # Steps (half cycles) after which a test has hung: nothing may.
-LIMIT = {"timeout_time": 4_000_000, "timeout_unit": "step"}
+LIMIT = 4_000_000
 
 
 class Core:

@@ -10,7 +10,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -36,6 +36,8 @@ _WAVES = os.environ.get("WAVES", "0") != "0"
 sys.path += [str(HARDWARE / "dv"), str(HARDWARE / "generate"), str(REPOSITORY / "vectors")]
 
 Simulate = Callable[..., Path]
+Vectors = Callable[..., Path]
+CheckVectors = Callable[..., None]
 # The library of every model: what of Verilator does not depend on the design, compiled once.
 _LIBRARY = [f"verilated{part}" for part in ("", "_dpi", "_vpi", "_cov", "_threads")]
 
@@ -84,24 +86,26 @@ def _library() -> list[Path]:
     """The objects of Verilator's library; nothing is done if they are there already."""
     folder = BUILD / "library"
     objects = [f"{name}.o" for name in _LIBRARY]
-    options = ["VM_COVERAGE=1", *(f"VM_{name}=0" for name in ("SC", "TIMING", "TRACE", "TRACE_FST", "TRACE_VCD"))]
+    without = ("SC", "TIMING", "TRACE", "TRACE_FST", "TRACE_VCD", "TRACE_SAIF")
     with _alone(folder):
-        if not (makefile := folder / "library.mk").exists():  # what the objects depend on, in a model's folder
+        makefile = folder / "library.mk"  # the objects depend on it, as a model's do on Vtop.mk
+        if not makefile.exists():
             makefile.touch()
         subprocess.run(
-            ["make", "-C", folder, "-f", _VERILATOR / "include/verilated.mk", "VM_TRACE_SAIF=0", *options,
-             f"VERILATOR_ROOT={_VERILATOR}", "VM_PREFIX=library", f"VM_GLOBAL_FAST={' '.join(_LIBRARY)}", *objects],
+            ["make", "-C", folder, "-f", _VERILATOR / "include/verilated.mk", f"VERILATOR_ROOT={_VERILATOR}",
+             "VM_COVERAGE=1", *(f"VM_{name}=0" for name in without),
+             "VM_PREFIX=library", f"VM_GLOBAL_FAST={' '.join(_LIBRARY)}", *objects],
             stdout=subprocess.DEVNULL, check=True,
         )  # fmt: skip
     return [folder / name for name in objects]
 
 
 class _Model(Verilator):
-    """Linked with the library. The test sees the top module's ports and parameters, and what a file `TOP.vlt` beside it
-    names: with everything in sight a model is compiled and runs several times as long.
+    """Linked with the library. The test sees the top module's ports and parameters, and what a file `TOP.vlt`
+    names: with everything in sight a model takes several times as long to compile and to run.
     """
 
-    def _build_command(self) -> list[Sequence[str]]:
+    def _build_command(self) -> list[list[str]]:
         verilate, make = super()._build_command()
         verilate = [
             word
@@ -128,6 +132,7 @@ def simulate(request: pytest.FixtureRequest) -> Simulate:
         env: Mapping[str, str] | None = None,
         only: str | None = None,
         products: bool = False,
+        random_start: bool = False,
         package: Path | None = None,
     ) -> Path:
         parameters = dict(parameters or {})
@@ -138,10 +143,11 @@ def simulate(request: pytest.FixtureRequest) -> Simulate:
         if package is not None:
             packages[package.name] = package
             name = f"{name}-{package.parent.name}"
-        build, results = BUILD / name.replace("'", "_"), BUILD / "results" / request.node.name
+        build = BUILD / name.replace("'", "_")
+        results: Path = BUILD / "results" / request.node.name
         results.mkdir(parents=True, exist_ok=True)
-        # Registers and memories start with random bits, unless the design is large: that is code for every one of them.
-        initial = "fast" if products else "unique"
+        # Whether registers and memories start with random bits, or zeros.
+        initial = "unique" if random_start else "fast"
         seed = int(os.environ.get("HARDWARE_SEED", "1"))
         # What the test sees beside the ports, and cover properties that are bound to the module.
         beside = [HARDWARE / "dv" / f"{top}{end}" for end in (".vlt", "_cover.sv")]
@@ -176,7 +182,7 @@ def simulate(request: pytest.FixtureRequest) -> Simulate:
         tests, failed = get_results(xml)
         assert tests > 0, f"{module} has no cocotb test for {top}"
         assert failed == 0, f"{failed} of {tests} failed, see {results / 'simulation.log'}"
-        request.node.user_properties.append(("coverage", coverage(results)))
+        request.node.user_properties.append(("coverage", dict(coverage(results))))
         return results
 
     return run
@@ -188,7 +194,7 @@ def vector_folder(kind: str, log_n: int, *shape: int) -> Path:
 
 
 @pytest.fixture(scope="session")
-def vectors() -> Callable[..., Path]:
+def vectors() -> Vectors:
     """`vectors(kind, log_n, ...)` is a folder of inputs and results that the Rust engine wrote."""
 
     def write(kind: str, log_n: int, *shape: int) -> Path:
@@ -204,7 +210,7 @@ def vectors() -> Callable[..., Path]:
 
 
 @pytest.fixture(scope="session")
-def check_vectors() -> Callable[..., None]:
+def check_vectors() -> CheckVectors:
     """`check_vectors(kind, log_n, ...)`: the Rust engine looks at what the simulation left beside them."""
 
     def check(kind: str, log_n: int, *shape: int) -> None:

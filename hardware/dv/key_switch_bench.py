@@ -71,7 +71,7 @@ class Bench:
 
     def queue(
         self, switch: Switch, change: Callable[[str, int, Frame], Frame] | None = None, core: int = 0
-    ) -> dict[str, list]:
+    ) -> dict[str, list[list[int]]]:
         """Queues a switch's frames, each possibly changed; the results to expect. The key is core 0's."""
         frames = streams(switch, self.schedule, self.lanes)
         end = "" if self.cores == 1 else f"_{core}"
@@ -163,7 +163,7 @@ class Bench:
                 await FallingEdge(self.dut.clk_i)
             assert self.cycle < deadline, "the core hangs"
 
-    def compare(self, expected: list[dict[str, list]]) -> None:
+    def compare(self, expected: list[dict[str, list[list[int]]]]) -> None:
         """Every result word for word, in order, none refused."""
         for name in self.outputs:
             frames = [frame for one in expected for frame in one.get(name, [])]

@@ -41,7 +41,9 @@ def centred(shape: Shape, group: list[int], evaluations: list[Polynomial]) -> li
     return result
 
 
-def switched(shape: Shape, inputs: list[Polynomial], key: list, addend: list) -> list[list[Polynomial]]:
+def switched(
+    shape: Shape, inputs: list[Polynomial], key: list[list[list[Polynomial]]], addend: list[list[Polynomial]]
+) -> list[list[Polynomial]]:
     """The two halves modulo q_0 .. q_L."""
     q = [form.value for form in primes(shape)]
     raised = []
@@ -71,7 +73,9 @@ def switched(shape: Shape, inputs: list[Polynomial], key: list, addend: list) ->
     return result
 
 
-def random_switch(shape: Shape, n: int, corner: str = "", key: list | None = None) -> Switch:
+def random_switch(
+    shape: Shape, n: int, corner: str = "", key: list[list[list[Polynomial]]] | None = None
+) -> Switch:
     """Random words, or every one of them 0, q - 1 or the same; with the given key or one of that kind."""
     q = [prime.value for prime in primes(shape)]
 

@@ -4,11 +4,13 @@ import itertools
 import os
 import random
 from collections.abc import Iterable
+from typing import Any
 
 import cocotb
 import pytest
 from cocotb.clock import Clock
 from cocotb.triggers import FallingEdge, Timer
+from conftest import Simulate
 from sparse import NARROW, WIDE, Sparse, moduli
 
 LISTS = {
@@ -22,14 +24,14 @@ LISTS = {
 def operands(q: int, count: int) -> Iterable[tuple[int, int]]:
     """All pairs of residues if these are at most `count`; otherwise corners and random ones."""
     if q * q <= count:
-        return itertools.product(range(q), repeat=2)
+        return itertools.product(range(q), range(q))
     corners = [0, 1, 2, q // 2, q // 2 + 1, q - 2, q - 1]
-    pairs = list(itertools.product(corners, repeat=2))
+    pairs = list(itertools.product(corners, corners))
     return pairs + [(random.randrange(q), random.randrange(q)) for _ in range(count - len(pairs))]
 
 
 async def drive(
-    dut, inputs: Iterable[dict[str, int]], latency: int, outputs: list[str]
+    dut: Any, inputs: Iterable[dict[str, int]], latency: int, outputs: list[str]
 ) -> list[tuple[int, ...]]:
     """One set of inputs every enabled cycle, with pauses; the outputs `latency` enabled cycles later."""
     seen: list[tuple[int, ...]] = []
@@ -55,7 +57,7 @@ def chosen() -> tuple[int, list[Sparse]]:
 
 
 @cocotb.test()
-async def adds(dut) -> None:
+async def adds(dut: Any) -> None:
     width, subtract = int(dut.Width.value), int(dut.Subtract.value)
     moduli = range(1, 1 << width) if width < 6 else [Sparse(60, 17, 17).value, (1 << 60) - 1, 3, 1 << 59]
     for q in moduli:
@@ -66,7 +68,7 @@ async def adds(dut) -> None:
 
 
 @cocotb.test()
-async def multiplies_by_barrett(dut) -> None:
+async def multiplies_by_barrett(dut: Any) -> None:
     width = int(dut.Width.value)
     full = [(1 << 60) - (1 << 18) + 1, (1 << 60) - 1, (1 << 59) + 1, (1 << 60) - 93]
     cases = [
@@ -80,7 +82,7 @@ async def multiplies_by_barrett(dut) -> None:
 
 
 @cocotb.test()
-async def multiplies_by_shifts(dut) -> None:
+async def multiplies_by_shifts(dut: Any) -> None:
     width, forms = chosen()
     cases = [
         (sel, form, a, b)
@@ -94,7 +96,7 @@ async def multiplies_by_shifts(dut) -> None:
 
 
 @cocotb.test()
-async def butterflies(dut) -> None:
+async def butterflies(dut: Any) -> None:
     width, forms = chosen()
     dut.rst_ni.value = 0
     await Timer(2, unit="step")
@@ -132,12 +134,12 @@ FULL = pytest.mark.full
 @pytest.mark.parametrize(
     ("width", "subtract"), [(4, 0), (4, 1), pytest.param(60, 0, marks=FULL), pytest.param(60, 1, marks=FULL)]
 )
-def test_mod_add(simulate, width: int, subtract: int) -> None:
+def test_mod_add(simulate: Simulate, width: int, subtract: int) -> None:
     simulate("mod_add", {"Width": width, "Subtract": subtract}, only="adds")
 
 
 @pytest.mark.parametrize("width", [5, 60])
-def test_mod_mul_barrett(simulate, width: int) -> None:
+def test_mod_mul_barrett(simulate: Simulate, width: int) -> None:
     simulate("mod_mul_barrett", {"Width": width}, only="multiplies_by_barrett")
 
 
@@ -150,7 +152,7 @@ def test_mod_mul_barrett(simulate, width: int) -> None:
         pytest.param("narrow", True, marks=FULL),
     ],
 )
-def test_mod_mul_sparse(simulate, name: str, products: bool) -> None:
+def test_mod_mul_sparse(simulate: Simulate, name: str, products: bool) -> None:
     simulate(
         "mod_mul_sparse",
         sparse_parameters(name),
@@ -161,5 +163,5 @@ def test_mod_mul_sparse(simulate, name: str, products: bool) -> None:
 
 
 @pytest.mark.parametrize("name", ["small", "wide", pytest.param("narrow", marks=FULL)])
-def test_butterfly(simulate, name: str) -> None:
+def test_butterfly(simulate: Simulate, name: str) -> None:
     simulate("butterfly", sparse_parameters(name), {"MODULI": name}, only="butterflies")

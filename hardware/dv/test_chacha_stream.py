@@ -1,12 +1,14 @@
 """ChaCha words against the block function written by its definition (vectors/chacha.py)."""
 
 import random
+from typing import Any
 
 import cocotb
 import pytest
 from chacha import block
 from cocotb.clock import Clock
 from cocotb.triggers import FallingEdge, RisingEdge
+from conftest import Simulate
 
 
 def words(key: bytes, nonce: int, first: int, rounds: int, count: int) -> list[int]:
@@ -19,7 +21,7 @@ def words(key: bytes, nonce: int, first: int, rounds: int, count: int) -> list[i
     return stream[:count]
 
 
-async def reset(dut) -> None:
+async def reset(dut: Any) -> None:
     dut.rst_ni.value = 0
     dut.start_i.value = 0
     dut.ready_i.value = 0
@@ -29,7 +31,7 @@ async def reset(dut) -> None:
     dut.rst_ni.value = 1
 
 
-async def start(dut, key: bytes, nonce: int, first: int, rounds: int) -> None:
+async def start(dut: Any, key: bytes, nonce: int, first: int, rounds: int) -> None:
     await FallingEdge(dut.clk_i)
     dut.key_i.value = int.from_bytes(key, "little")
     dut.nonce_i.value = nonce
@@ -40,7 +42,7 @@ async def start(dut, key: bytes, nonce: int, first: int, rounds: int) -> None:
     dut.start_i.value = 0
 
 
-async def take(dut, count: int, ready: float) -> tuple[list[int], int]:
+async def take(dut: Any, count: int, ready: float) -> tuple[list[int], int]:
     """Takes words, ready in a given share of the cycles; also the cycles it took."""
     taken: list[int] = []
     cycles = 0
@@ -55,7 +57,7 @@ async def take(dut, count: int, ready: float) -> tuple[list[int], int]:
 
 
 @cocotb.test()
-async def matches_the_definition_under_back_pressure(dut) -> None:
+async def matches_the_definition_under_back_pressure(dut: Any) -> None:
     await reset(dut)
     for rounds in (8, 20):
         for ready in (1.0, 0.5, 0.1):
@@ -68,7 +70,7 @@ async def matches_the_definition_under_back_pressure(dut) -> None:
 
 
 @cocotb.test()
-async def a_start_discards_what_was_under_way(dut) -> None:
+async def a_start_discards_what_was_under_way(dut: Any) -> None:
     await reset(dut)
     key, nonce = random.randbytes(32), random.getrandbits(96)
     for pause in range(1, 60, 3):
@@ -81,7 +83,7 @@ async def a_start_discards_what_was_under_way(dut) -> None:
 
 
 @cocotb.test()
-async def sustains_its_rate(dut) -> None:
+async def sustains_its_rate(dut: Any) -> None:
     """With S stages and R rounds: 8 S / R words in a cycle, at most one."""
     await reset(dut)
     stages = int(dut.Stages.value)
@@ -93,5 +95,5 @@ async def sustains_its_rate(dut) -> None:
 
 
 @pytest.mark.parametrize("stages", [pytest.param(1, marks=pytest.mark.full), 4])
-def test_chacha_stream(simulate, stages: int) -> None:
-    simulate("chacha_stream", {"Stages": stages})
+def test_chacha_stream(simulate: Simulate, stages: int) -> None:
+    simulate("chacha_stream", {"Stages": stages}, random_start=True)

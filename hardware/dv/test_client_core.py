@@ -3,6 +3,7 @@
 import os
 import random
 from pathlib import Path
+from typing import Any
 
 import axi
 import cocotb
@@ -10,13 +11,11 @@ import pytest
 from client import BIT, LIMIT, Q0, Core, cycles_of, store, vector
 from client_trace import Trace, watch
 from cocotb.triggers import FallingEdge
-
-REPOSITORY = Path(__file__).parents[2]
-BUILD = REPOSITORY / "hardware/build"
+from conftest import BUILD, CheckVectors, Simulate, Vectors
 
 
-@cocotb.test(**LIMIT)
-async def computes_what_the_software_computes(dut) -> None:
+@cocotb.test(timeout_time=LIMIT, timeout_unit="step")
+async def computes_what_the_software_computes(dut: Any) -> None:
     """Bit for bit, in exactly the cycles that the page derives."""
     core = Core(dut)
     await core.start_clock()
@@ -37,8 +36,8 @@ async def computes_what_the_software_computes(dut) -> None:
         store(f"hardware_{name}", words)
 
 
-@cocotb.test(**LIMIT, skip="TRACES" not in os.environ)
-async def leaves_a_trace(dut) -> None:
+@cocotb.test(timeout_time=LIMIT, timeout_unit="step", skip="TRACES" not in os.environ)
+async def leaves_a_trace(dut: Any) -> None:
     """For the picture of doc/: the activity of every part in one encryption and one decryption."""
     core = Core(dut)
     await core.start_clock()
@@ -54,8 +53,8 @@ async def leaves_a_trace(dut) -> None:
         trace.store(Path(os.environ["TRACES"]) / f"client_{name}.json")
 
 
-@cocotb.test(**LIMIT)
-async def back_pressure_and_back_to_back_change_nothing(dut) -> None:
+@cocotb.test(timeout_time=LIMIT, timeout_unit="step")
+async def back_pressure_and_back_to_back_change_nothing(dut: Any) -> None:
     core = Core(dut)
     await core.start_clock()
     for rate in (0.7, 1.0, 0.3):
@@ -64,14 +63,14 @@ async def back_pressure_and_back_to_back_change_nothing(dut) -> None:
         assert await core.decrypt(c0, c1, vector("secret"), rate) == vector("decrypted")
 
 
-@cocotb.test(**LIMIT)
-async def corner_values(dut) -> None:
+@cocotb.test(timeout_time=LIMIT, timeout_unit="step")
+async def corner_values(dut: Any) -> None:
     """Equal evaluations are those of a constant, a constant in the message is added to every evaluation."""
     core = Core(dut)
     await core.start_clock()
     n, top = core.n, Q0 - 1
     zeros = [0] * (n - 1)
-    for c0, c1, secret in (
+    for x0, x1, secret in (
         (0, 0, 0),
         (top, top, top),
         (top, 0, top),
@@ -79,7 +78,7 @@ async def corner_values(dut) -> None:
         (top, top, 2),
         (Q0 // 2, 2, top),
     ):
-        assert await core.decrypt([c0] * n, [c1] * n, [secret] * n) == [(c0 + c1 * secret) % Q0, *zeros]
+        assert await core.decrypt([x0] * n, [x1] * n, [secret] * n) == [(x0 + x1 * secret) % Q0, *zeros]
     base, mask = await core.encrypt([0, *zeros], vector("pk_b"))
     for constant in (1, top):
         c0, c1 = await core.encrypt([constant, *zeros], vector("pk_b"))
@@ -92,8 +91,8 @@ async def corner_values(dut) -> None:
     assert await core.decrypt(difference, [0] * n, [0] * n) == [top] * n
 
 
-@cocotb.test(**LIMIT)
-async def nothing_secret_is_left(dut) -> None:
+@cocotb.test(timeout_time=LIMIT, timeout_unit="step")
+async def nothing_secret_is_left(dut: Any) -> None:
     core = Core(dut)
     await core.start_clock()
 
@@ -128,7 +127,7 @@ async def faulty(core: Core, frames: list[list[int]], word: int, last: int | Non
     await axi.send(core.dut, [*[1] * (cut - 1), word], last=last)
 
 
-async def two_frames(dut) -> list[tuple[list[int], bool]]:
+async def two_frames(dut: Any) -> list[tuple[list[int], bool]]:
     return [await axi.receive(dut), await axi.receive(dut)]
 
 
@@ -140,8 +139,8 @@ FAULTS = {
 }
 
 
-@cocotb.test(**LIMIT)
-async def faults_are_flagged_and_refused(dut) -> None:
+@cocotb.test(timeout_time=LIMIT, timeout_unit="step")
+async def faults_are_flagged_and_refused(dut: Any) -> None:
     """In every frame of both operations; an open output frame is closed and marked; then all is well."""
     core = Core(dut)
     await core.start_clock()
@@ -193,8 +192,8 @@ async def faults_are_flagged_and_refused(dut) -> None:
     assert (c0, c1) == (vector("c0"), vector("c1"))
 
 
-@cocotb.test(**LIMIT)
-async def misuse_of_registers_is_refused(dut) -> None:
+@cocotb.test(timeout_time=LIMIT, timeout_unit="step")
+async def misuse_of_registers_is_refused(dut: Any) -> None:
     core = Core(dut)
     await core.start_clock()
     # No entropy, or not all of it, or used before.
@@ -231,8 +230,8 @@ async def misuse_of_registers_is_refused(dut) -> None:
     assert (await axi.read(dut, 0x41))[1] == axi.SLVERR
 
 
-@cocotb.test(**LIMIT)
-async def reset_and_abort_at_any_time(dut) -> None:
+@cocotb.test(timeout_time=LIMIT, timeout_unit="step")
+async def reset_and_abort_at_any_time(dut: Any) -> None:
     """Also with a receiver that never takes anything. The next operation is as if nothing had been."""
     core = Core(dut)
     await core.start_clock()
@@ -270,22 +269,29 @@ async def reset_and_abort_at_any_time(dut) -> None:
 EXACT = "computes_what_the_software_computes"
 
 
-def test_client_core(simulate, vectors, check_vectors) -> None:
+def test_client_core(simulate: Simulate, vectors: Vectors, check_vectors: CheckVectors) -> None:
     """Every test, at the smallest degree."""
     folder = vectors("client", 10)
-    simulate("client_core", {"LogN": 10}, {"VECTORS": str(folder)})
+    simulate("client_core", {"LogN": 10}, {"VECTORS": str(folder)}, random_start=True)
     check_vectors("client", 10)
 
 
-@pytest.mark.parametrize("log_n", [12, pytest.param(16, marks=pytest.mark.full)])
-def test_client_core_is_exact(simulate, vectors, check_vectors, log_n: int) -> None:
-    folder = vectors("client", log_n)
-    simulate("client_core", {"LogN": log_n}, {"VECTORS": str(folder)}, only=EXACT)
-    check_vectors("client", log_n)
+def test_a_message_bootstraps(simulate: Simulate, vectors: Vectors, check_vectors: CheckVectors) -> None:
+    """What the core encrypts at N = 2^12 is what the software encrypts, bootstraps there and decrypts."""
+    folder = vectors("bootstrap", 12)
+    simulate("client_core", {"LogN": 12}, {"VECTORS": str(folder)}, only=EXACT, random_start=True)
+    check_vectors("bootstrap", 12)
 
 
 @pytest.mark.full
-def test_client_core_traces(simulate, vectors) -> None:
+def test_client_core_at_full_size(simulate: Simulate, vectors: Vectors, check_vectors: CheckVectors) -> None:
+    folder = vectors("client", 16)
+    simulate("client_core", {"LogN": 16}, {"VECTORS": str(folder)}, only=EXACT)
+    check_vectors("client", 16)
+
+
+@pytest.mark.full
+def test_client_core_traces(simulate: Simulate, vectors: Vectors) -> None:
     """What doc/draw_client.py draws, at N = 2^12."""
     folder = vectors("client", 12)
     traces = BUILD / "traces"

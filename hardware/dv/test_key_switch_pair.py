@@ -1,11 +1,13 @@
 """Two key switches with one key: two results in the time of one, whatever the ports do."""
 
+from typing import Any
+
 import axi
 import cocotb
 import pytest
 from cocotb.triggers import FallingEdge
 from conftest import Simulate
-from key_switch_bench import CONTROL, DONE, ERROR, Bench, run
+from key_switch_bench import CONTROL, DONE, ERROR, Bench, Frame, run
 from key_switch_schedule import Shape
 from key_switching import random_switch
 
@@ -13,14 +15,14 @@ CORE_1 = 0x80
 
 
 @cocotb.test()
-async def switches_in_pairs(dut) -> None:
+async def switches_in_pairs(dut: Any) -> None:
     """Two results every period, counted; a reset; pauses; a core waits for its partner's input."""
     bench = Bench(dut, cores=2)
     await bench.start()
     n = bench.lanes**4
     period = bench.schedule.period * bench.beats
 
-    def pairs(count: int) -> list[dict[str, list]]:
+    def pairs(count: int) -> list[dict[str, list[list[int]]]]:
         expected = []
         for _ in range(count):
             first = random_switch(bench.shape, n)
@@ -57,18 +59,18 @@ async def switches_in_pairs(dut) -> None:
 
 
 @cocotb.test()
-async def refuses_one_of_a_pair(dut) -> None:
+async def refuses_one_of_a_pair(dut: Any) -> None:
     """A fault in one core's input refuses that core's result; a key for another level refuses both."""
     bench = Bench(dut, cores=2)
     await bench.start()
     first = random_switch(bench.shape, bench.lanes**4)
     second = random_switch(bench.shape, bench.lanes**4, key=first.key)
 
-    def bad_digit(name: str, i: int, frame: tuple) -> tuple:
+    def bad_digit(name: str, i: int, frame: Frame) -> Frame:
         words, _, level = frame
         return (words[:3], 2, level) if (name, i) == ("digit", 1) else frame
 
-    def bad_level(name: str, i: int, frame: tuple) -> tuple:
+    def bad_level(name: str, i: int, frame: Frame) -> Frame:
         words, last, level = frame
         return (words, last, level + 1) if (name, i) == ("key_a", 0) else frame
 

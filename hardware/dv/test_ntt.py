@@ -1,12 +1,13 @@
 """The transform pipeline against the definition: every kind of neighbour, pauses, corner values."""
 
 import random
+from typing import Any
 
 import cocotb
 import pytest
 from cocotb.clock import Clock
 from cocotb.triggers import FallingEdge
-from conftest import BUILD
+from conftest import BUILD, Simulate
 from pipe_twiddles import tables
 from sparse import NARROW, WIDE, moduli
 from transforms import forward, packed, scrambled, unpacked
@@ -27,7 +28,7 @@ def random_polynomial(q: int, n: int) -> list[int]:
 
 
 @cocotb.test()
-async def transforms_streams(dut) -> None:
+async def transforms_streams(dut: Any) -> None:
     k = int(dut.LogLanes.value)
     lanes, n = 1 << k, 1 << 4 * k
     beats = n // lanes
@@ -77,7 +78,7 @@ async def transforms_streams(dut) -> None:
 @pytest.mark.parametrize(
     "log_lanes", [pytest.param(2, marks=pytest.mark.full), 3, pytest.param(4, marks=pytest.mark.full)]
 )
-def test_ntt_pipe(simulate, request, log_lanes: int) -> None:
+def test_ntt_pipe(simulate: Simulate, request: pytest.FixtureRequest, log_lanes: int) -> None:
     folder = BUILD / "results" / request.node.name
     folder.mkdir(parents=True, exist_ok=True)
     tables(folder / "tables", [form.value for form in FORMS], log_lanes, WIDTH)

@@ -2,12 +2,14 @@
 
 import random
 from bisect import bisect_right
+from typing import Any
 
 import cocotb
 import pytest
 from chacha import block
 from cocotb.clock import Clock
 from cocotb.triggers import FallingEdge, RisingEdge
+from conftest import Simulate
 from expander import residue
 from gaussian import cumulative
 
@@ -25,7 +27,7 @@ def words(key: bytes, first: int, count: int) -> list[int]:
     return stream[:count]
 
 
-async def collect(dut, index: int, port, count: int, ready: float) -> list[int]:
+async def collect(dut: Any, index: int, port: Any, count: int, ready: float) -> list[int]:
     taken: list[int] = []
     while len(taken) < count:
         await FallingEdge(dut.clk_i)
@@ -39,7 +41,7 @@ async def collect(dut, index: int, port, count: int, ready: float) -> list[int]:
 
 
 @cocotb.test()
-async def match_their_definitions(dut) -> None:
+async def match_their_definitions(dut: Any) -> None:
     Clock(dut.clk_i, 2, unit="step").start()
     dut.rst_ni.value, dut.start_i.value, dut.ready_i.value = 0, 0, 0
     for _ in range(3):
@@ -68,5 +70,5 @@ async def match_their_definitions(dut) -> None:
 
 
 @pytest.mark.parametrize(("bits", "modulus"), [(60, PRIME), (50, UNLUCKY)])
-def test_samplers(simulate, bits: int, modulus: int) -> None:
-    simulate("samplers_bench", {"Bits": bits, "Modulus": f"60'd{modulus}"})
+def test_samplers(simulate: Simulate, bits: int, modulus: int) -> None:
+    simulate("samplers_bench", {"Bits": bits, "Modulus": f"60'd{modulus}"}, random_start=True)

@@ -163,18 +163,26 @@ def attempt(shape: Shape, period: int, rnd: random.Random) -> Schedule | None:
     chain: dict[Operation, int] = {}
     writes: dict[int, list[int]] = {j: [] for j in range(limbs + shape.alpha)}
 
+    # How often the first slot with room ends the looking, and how often the earliest is taken. Digits of
+    # several primes leave few ways: narrow transforms have to wait for the others, in some attempts they do.
+    soon, early = (
+        (0.75, 0.8) if shape.alpha == 1 else (rnd.choice([0.9, 0.75, 0.4, 0.1]), rnd.choice([0.8, 0.3]))
+    )
+    full = sum(op[2] in wide for op in operations(shape)) == period
+
     def place(op: Operation, low: int, high: int, taken: set[int]) -> bool:
         chains = [0] if op[2] in wide else ([1, 0] if rnd.random() < 0.7 else [0, 1])
-        if op[0] == "I" and op[2] not in wide:
+        if op[2] not in wide and (op[0] == "I" or full):
             chains = [1]
+        looks = soon if shape.alpha == 1 or op[2] in wide or op[0] == "I" else soon / 2
         options: list[tuple[int, int]] = []
         for n in range(low, high + 1):
             options += [(n, c) for c in chains if (c, n % period) not in busy and n % period not in taken]
-            if options and rnd.random() < 0.75:
+            if options and rnd.random() < looks:
                 break
         if not options:
             return False
-        n, c = options[0] if rnd.random() < 0.8 else rnd.choice(options)
+        n, c = options[0] if rnd.random() < early else rnd.choice(options)
         busy.add((c, n % period))
         slot[op], chain[op] = n, c
         return True

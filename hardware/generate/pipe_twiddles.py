@@ -25,7 +25,7 @@ def write(path: Path, words: Iterable[int]) -> None:
 def tables(prefix: Path, primes: list[int], log_lanes: int, width: int) -> None:
     """The files `prefix-{inverse,forward}.{rows,single}` and `prefix-factor.{full,serial}`.
 
-    Bases are plain; factors are scaled to the multiplier's width. A line of `full` holds those of a beat, side by side.
+    Bases are plain; factors are scaled to the multiplier's width. A line of `full` holds those of a beat.
     """
     k, lanes = log_lanes, 1 << log_lanes
     log_n, half = 4 * k, 2 * k

@@ -116,7 +116,7 @@ module client_ntt #(
   logic [LineBits-1:0] low_read, low_write;
   logic [LineBits-1:1] high_read, high_write;
   logic [1:0] distance_read, distance_core;
-  logic parity_core, parity_write;
+  logic parity_read, parity_core, parity_write;
   delay_line #(
       .Width(2 * LineBits + 1), .Depth(Read)
   ) u_read (
@@ -130,17 +130,15 @@ module client_ntt #(
   delay_line #(
       .Width(3), .Depth(2)
   ) u_core (
-      .clk_i, .rst_ni, .en_i(1'b1), .d_i({distance_read, ^low_read}), .q_o({distance_core, parity_core})
+      .clk_i, .rst_ni, .en_i(1'b1), .d_i({distance_read, parity_read}), .q_o({distance_core, parity_core})
   );
   assign read_o = {2{valid_q[Read]}};
   assign write_o = {2{valid_q[Write]}};
   assign parity_write = ^low_write;
-  always_comb begin
-    read_address_o[^low_read] = low_read[LineBits-1:1];
-    read_address_o[~^low_read] = high_read;
-    write_address_o[parity_write] = low_write[LineBits-1:1];
-    write_address_o[!parity_write] = high_write;
-  end
+  assign parity_read = ^low_read;
+  assign read_address_o = parity_read ? {low_read[LineBits-1:1], high_read} : {high_read, low_read[LineBits-1:1]};
+  assign write_address_o =
+      parity_write ? {low_write[LineBits-1:1], high_write} : {high_write, low_write[LineBits-1:1]};
 
   logic [1:0] distance_core_q;
   always_ff @(posedge clk_i) distance_core_q <= distance_core;

@@ -1,4 +1,4 @@
-// AXI4-Lite registers of client_core; their map is client_registers.toml. One write and one read at a time.
+// AXI4-Lite registers of client_core; their map is client_registers.toml.
 module client_registers #(
     parameter int unsigned LogN = 16
 ) (
@@ -37,27 +37,28 @@ module client_registers #(
     input  logic         aborted_i,
     output logic         error_o              // a sticky error is set
 );
-  localparam logic [1:0] Okay = 2'b00, SlvErr = 2'b10;
   localparam logic [31:0] Identity = 32'h4343574b;
 
   logic [7:0] written_q;  // words of entropy
   logic [client_registers_pkg::ErrorBits-1:0] error_q, raised, cleared;
-  logic write, read, wanted, idle, word_write;
+  logic write, known, wanted, idle;
   logic write_control, write_error, write_entropy, write_seed;
-  logic [6:0] address;
-  logic [31:0] data;
+  logic [6:0] address, read_address;
+  logic [31:0] data, value;
 
-  // Partial words are refused: every register is written whole.
-  assign write = s_axil_awvalid_i && s_axil_wvalid_i && !s_axil_bvalid_o;
-  assign s_axil_awready_o = write;
-  assign s_axil_wready_o = write;
-  assign address = s_axil_awaddr_i;
-  assign data = s_axil_wdata_i;
-  assign word_write = write && s_axil_wstrb_i == '1 && address[1:0] == '0;
-  assign write_control = word_write && address == client_registers_pkg::Control;
-  assign write_error = word_write && address == client_registers_pkg::Error;
-  assign write_entropy = word_write && address[6:5] == client_registers_pkg::Entropy[6:5];
-  assign write_seed = word_write && address[6:5] == client_registers_pkg::Seed[6:5];
+  axil_port u_port (
+      .clk_i, .rst_ni,
+      .s_axil_awaddr_i, .s_axil_awvalid_i, .s_axil_awready_o, .s_axil_wdata_i, .s_axil_wstrb_i, .s_axil_wvalid_i,
+      .s_axil_wready_o, .s_axil_bresp_o, .s_axil_bvalid_o, .s_axil_bready_i, .s_axil_araddr_i, .s_axil_arvalid_i,
+      .s_axil_arready_o, .s_axil_rdata_o, .s_axil_rresp_o, .s_axil_rvalid_o, .s_axil_rready_i,
+      .write_o(write), .write_address_o(address), .write_data_o(data),
+      .write_known_i(write_control || write_error || write_entropy || write_seed),
+      .read_address_o(read_address), .read_value_i(value), .read_known_i(known)
+  );
+  assign write_control = write && address == client_registers_pkg::Control;
+  assign write_error = write && address == client_registers_pkg::Error;
+  assign write_entropy = write && address[6:5] == client_registers_pkg::Entropy[6:5];
+  assign write_seed = write && address[6:5] == client_registers_pkg::Seed[6:5];
 
   assign idle = !busy_i && error_q == '0;
   assign wanted = write_control
@@ -86,7 +87,7 @@ module client_registers #(
       written_q <= '0;
       entropy_o <= '0;
       seed_o <= '0;
-      {error_q, s_axil_bvalid_o, s_axil_bresp_o} <= '0;
+      error_q <= '0;
     end else begin
       error_q <= (error_q & ~cleared) | raised;
       if (write_entropy && !busy_i) begin
@@ -98,25 +99,16 @@ module client_registers #(
         written_q <= '0;
       end
       if (write_seed && !busy_i) seed_o[32*address[4:2]+:32] <= data;
-      if (write) begin
-        s_axil_bvalid_o <= 1'b1;
-        s_axil_bresp_o  <= write_control || write_error || write_entropy || write_seed ? Okay : SlvErr;
-      end else if (s_axil_bready_i) begin
-        s_axil_bvalid_o <= 1'b0;
-      end
     end
   end
 
-  logic [31:0] value;
-  logic known;
   always_comb begin
     known = 1'b1;
     value = '0;
-    if (s_axil_araddr_i[6:5] == client_registers_pkg::Seed[6:5]) begin
-      value = seed_o[32*s_axil_araddr_i[4:2]+:32];
-      known = s_axil_araddr_i[1:0] == '0;
+    if (read_address[6:5] == client_registers_pkg::Seed[6:5]) begin
+      value = seed_o[32*read_address[4:2]+:32];
     end else begin
-      case (s_axil_araddr_i)
+      case (read_address)
         client_registers_pkg::Id: value = Identity;
         client_registers_pkg::Config: value = 32'(LogN);
         client_registers_pkg::Status: value = 32'({discarding_i, done_i, busy_i});
@@ -124,20 +116,6 @@ module client_registers #(
         client_registers_pkg::Cycles: value = cycles_i;
         default: known = 1'b0;
       endcase
-    end
-  end
-
-  assign read = s_axil_arvalid_i && !s_axil_rvalid_o;
-  assign s_axil_arready_o = read;
-  always_ff @(posedge clk_i or negedge rst_ni) begin
-    if (!rst_ni) begin
-      {s_axil_rvalid_o, s_axil_rresp_o, s_axil_rdata_o} <= '0;
-    end else if (read) begin
-      s_axil_rvalid_o <= 1'b1;
-      s_axil_rresp_o  <= known ? Okay : SlvErr;
-      s_axil_rdata_o  <= value;
-    end else if (s_axil_rready_i) begin
-      s_axil_rvalid_o <= 1'b0;
     end
   end
 endmodule

@@ -114,8 +114,8 @@ module key_switch #(
 
   // ---- Chains ----
   localparam int unsigned TagWidth = TimeWidth + SW + 4;
-  logic [TagWidth-1:0] tag;
-  assign tag = {time_q, slot_q, current_q, previous_q, number_q};
+  logic [TagWidth-1:0] frame_tag;
+  assign frame_tag = {time_q, slot_q, current_q, previous_q, number_q};
 
   logic [TimeWidth-1:0] x_time, o0_time, o1_time, o8_time, o10_time;
   logic [TimeWidth-1:0] x1_time_q, x2_time_q;
@@ -134,7 +134,7 @@ module key_switch #(
   switch_chain #(
       .First(1'b1), .LogLanes(LogLanes), .Tables({Tables, "-a"})
   ) u_chain_a (
-      .clk_i, .rst_ni(rst_n), .en_i(en), .tag_i(tag),
+      .clk_i, .rst_ni(rst_n), .en_i(en), .tag_i(frame_tag),
       .x_time_o(x_time), .x_sum_o(x_sum[0]), .x_half_o(x_half[0]), .x_prime_o(x_prime[0]), .x1_input_o(x1_needs[0]),
       .x1_prime_o(x1_prime[0]), .x1_id_o(x1_id[0]), .x1_row_o(x1_row[0]), .x1_input_i(x1_input),
       .x1_row_i(x1_rows[0]), .x1_sum_i(x1_sums[0]),
@@ -151,8 +151,9 @@ module key_switch #(
   switch_chain #(
       .First(1'b0), .LogLanes(LogLanes), .Tables({Tables, "-b"})
   ) u_chain_b (
-      .clk_i, .rst_ni(rst_n), .en_i(en), .tag_i(tag),
-      .x_time_o(unused_x_time), .x_sum_o(x_sum[1]), .x_half_o(x_half[1]), .x_prime_o(x_prime[1]), .x1_input_o(x1_needs[1]),
+      .clk_i, .rst_ni(rst_n), .en_i(en), .tag_i(frame_tag),
+      .x_time_o(unused_x_time), .x_sum_o(x_sum[1]), .x_half_o(x_half[1]), .x_prime_o(x_prime[1]),
+      .x1_input_o(x1_needs[1]),
       .x1_prime_o(x1_prime[1]), .x1_id_o(x1_id[1]), .x1_row_o(x1_row[1]), .x1_input_i(x1_input),
       .x1_row_i(x1_rows[1]), .x1_sum_i(x1_sums[1]),
       .o0_time_o(unused_o0_time), .o0_own_o(o0_own[1]), .o0_prime_o(o0_prime[1]), .o0_id_o(o0_id[1]),
@@ -312,7 +313,8 @@ module key_switch #(
   assign x_member[0] = u_chain_a.member_x;
   assign x_member[1] = u_chain_b.member_x;
   for (genvar c = 0; c < 2; c++) begin : gen_x
-    assign x_active[c] = x_word[c][key_switch_pkg::Valid] && x_member[c][2] ? x_word[c][key_switch_pkg::Active+:Terms] : '0;
+    assign x_active[c] = {Terms{x_word[c][key_switch_pkg::Valid] && x_member[c][2]}} &
+        x_word[c][key_switch_pkg::Active+:Terms];
     assign x_row[c] = x_word[c][key_switch_pkg::Row+:RW];
   end
   always_ff @(posedge clk_i) begin

@@ -8,7 +8,7 @@ package key_switch_pkg;
   localparam int unsigned SlotWidth = 4;
   // Slots that a result is given, beside its own one, before it is read.
   localparam int unsigned Gap = 1;
-  // Buffers of coefficients: of the ciphertext's primes, then of both halves modulo the special primes.
+  // Buffers of coefficients: of the ciphertext's primes, of both halves modulo the special ones.
   localparam int unsigned Rows = 6;
   localparam int unsigned RowWidth = 3;
   localparam int unsigned PrimeWidth = 3;

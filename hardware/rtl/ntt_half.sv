@@ -99,7 +99,8 @@ module ntt_half #(
     for (int unsigned i = 0; i < Count; i++) begin
       if (Count == 1 || sel == SelWidth'(i)) begin
         for (int unsigned e = 0; e < Lanes - 1; e++) begin
-          below &= 61'(factors[Width*e+:Width]) < sparse_moduli_pkg::modulus(Moduli[19*i+:19], Width) >> Moduli[19*i+:6];
+          below &= 61'(factors[Width*e+:Width]) <
+              sparse_moduli_pkg::modulus(Moduli[19*i+:19], Width) >> Moduli[19*i+:6];
         end
       end
     end

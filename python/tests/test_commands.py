@@ -500,7 +500,13 @@ def test_calibrate(
     monkeypatch.setenv("KEYWRIGHT_CALIBRATION", str(path))
     assert main(["calibrate", "--rings", "13", "--json"]) == 0
     assert {row["what"] for row in lines(capsys) if "what" in row} >= {"a key switch alone", "making a key"}
+    assert main(["calibrate", "--network", "digits.onnx"]) == 2
+    assert "--check" in capsys.readouterr().err
     assert main(["calibrate", "--rings", "13", "--check", "--json"]) == 0
+    (network,) = [row for row in lines(capsys) if "measured_s" in row]
+    assert network["what"].startswith("network digits")
+    assert network["predicted_s"] == pytest.approx(network["switches_s"] + network["rest_s"])
+    assert network["error"] == pytest.approx(abs(network["predicted_s"] / network["measured_s"] - 1))
     program = tmp_path / "program.json"
     program.write_text(plan_file.load(planned).program.to_json())
     plan = ["plan", str(program), "--hops", "1", "--memory", "100MiB", "--json"]
@@ -524,7 +530,10 @@ def test_a_plan_whose_keys_are_derived(tmp_path: Path, capsys: pytest.CaptureFix
     group = make_group(AutomorphismGroup(12), "one", 2, [1, 2, 3, 5, 8, 40])
     path = tmp_path / "program.json"
     path.write_text(Program("six", chain, (group,), (Relinearizations(2, 1),)).to_json())
+    # The special prime is no wider than the largest digit: derivations show.
     shown = ["plan", str(path), "--strategy", "all-required", "--hops", "1"]
+    assert main([*shown, "--derived", "--noise", "4"]) == 2
+    assert "the error budget is 4.00" in capsys.readouterr().err
     assert main([*shown, "--derived", "--json"]) == 0
     (record,) = [row for row in lines(capsys) if "plan" in row]
     direct, derived = (

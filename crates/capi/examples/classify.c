@@ -5,13 +5,12 @@
  *   classify encrypt MODEL SECRET IMAGE MESSAGE     a picture to the message that is sent
  *   classify decrypt MODEL SECRET ANSWER            an answer to the class
  *
- * MODEL is a folder with what the server's manifest says: parameters.kw and keys.kw, the two objects in it, and places.txt, in decimal numbers
+ * MODEL is a folder with what the server's manifest says: client.kw, parameters.kw and keys.kw, the objects in it, and places.txt, in decimal numbers
  *
- *   scale
  *   ciphertexts size repeat stride count, and `count` starts, of the input
  *   the same of the output
  *
- * followed by a label for each output, one a line, or none. Value i is at start[i] + k stride for all k < repeat; place p is coefficient p % size of
+ * followed by a label for each output, one a line, or none. Value i is at start[i] + k stride for all k < repeat; place p is number p % size of
  * ciphertext p / size. IMAGE is a binary PGM or PPM of 8 bits; its channels are the planes of the input, each pixel divided by 255. */
 #define _POSIX_C_SOURCE 200809L
 
@@ -23,7 +22,6 @@
 
 #include "keywright_client.h"
 
-#define FRACTION_BITS 24
 #define MOST_PLACES (1 << 20)
 #define MOST_BYTES (64 << 20)
 
@@ -38,7 +36,7 @@ typedef struct {
 } places;
 
 typedef struct {
-    buffer parameters, head, client;
+    buffer client, parameters, head;
     places input, output;
     char (*labels)[208];
 } model;
@@ -72,6 +70,11 @@ static int to_file(void *context, const uint8_t *bytes, size_t length) {
     return fwrite(bytes, 1, length, context) != length;
 }
 
+static void wipe(uint8_t *bytes, size_t length) {
+    volatile uint8_t *at = bytes;
+    while (length-- > 0) *at++ = 0;
+}
+
 static FILE *open_file(const char *path, const char *mode) {
     FILE *file = fopen(path, mode);
     if (file == NULL) fail(path, "cannot be opened");
@@ -92,6 +95,7 @@ static buffer read_file(const char *path) {
         if (append(&all, piece, length) != 0) fail("memory", "there is none left");
     }
     if (ferror(file)) fail(path, "cannot be read");
+    wipe(piece, sizeof piece);
     fclose(file);
     return all;
 }
@@ -123,12 +127,12 @@ static char *join(const char *folder, const char *name) {
 
 static model read_model(const char *folder) {
     model m = {0};
-    char *parameters = join(folder, "parameters.kw"), *head = join(folder, "keys.kw"), *text = join(folder, "places.txt");
+    char *client = join(folder, "client.kw"), *parameters = join(folder, "parameters.kw");
+    char *head = join(folder, "keys.kw"), *text = join(folder, "places.txt");
+    m.client = read_file(client);
     m.parameters = read_file(parameters);
     m.head = read_file(head);
     FILE *file = open_file(text, "r");
-    uint64_t scale;
-    if (fscanf(file, "%" SCNu64, &scale) != 1) fail(text, "does not begin with a scale");
     m.input = read_places(file);
     m.output = read_places(file);
     m.labels = allocate((size_t)m.output.count, sizeof *m.labels);
@@ -136,8 +140,7 @@ static model read_model(const char *folder) {
         if (fscanf(file, " %207[^\n]", m.labels[i]) != 1) snprintf(m.labels[i], sizeof *m.labels, "%ld", i);
     }
     fclose(file);
-    check(kw_client_parameters(m.parameters.bytes, m.parameters.length, scale, FRACTION_BITS, append, &m.client));
-    free(parameters), free(head), free(text);
+    free(client), free(parameters), free(head), free(text);
     return m;
 }
 
@@ -146,8 +149,8 @@ static kw_client *read_client(const model *m, const char *path) {
     kw_client *client = NULL;
     check(kw_client_from_secret(m->client.bytes, m->client.length, secret.bytes, secret.length, NULL, NULL, &client));
     if ((long)kw_client_capacity(client) < m->input.size || (long)kw_client_capacity(client) < m->output.size)
-        fail("places.txt", "names coefficients that there are not");
-    memset(secret.bytes, 0, secret.length);
+        fail("places.txt", "names more numbers than a ciphertext has");
+    wipe(secret.bytes, secret.length);
     free(secret.bytes);
     return client;
 }
@@ -185,7 +188,7 @@ static uint8_t *read_picture(const char *path, long count, long *channels) {
     long width = header_number(file, path, MOST_PLACES), height = header_number(file, path, MOST_PLACES);
     if (header_number(file, path, 65535) != 255) fail(path, "has other pixels than of 8 bits");
     fgetc(file);
-    if (width * height * *channels != count) fail(path, "has another size than the model takes");
+    if ((int64_t)width * height * *channels != count) fail(path, "has another size than the model takes");
     uint8_t *pixels = allocate((size_t)count, 1);
     if (fread(pixels, 1, (size_t)count, file) != (size_t)count) fail(path, "ends early");
     fclose(file);
@@ -198,16 +201,18 @@ static void encrypt(const model *m, kw_client *client, const char *image, const 
     uint8_t *pixels = read_picture(image, in->count, &channels);
     long area = in->count / channels;
     size_t total = (size_t)(in->ciphertexts * in->size);
-    int64_t *numbers = allocate(total, sizeof *numbers);
+    int64_t *numbers = allocate(total, sizeof *numbers), one = (int64_t)1 << kw_client_fraction_bits(client);
     for (long i = 0; i < in->count; i++) {
         int64_t pixel = pixels[i % area * channels + i / area];
-        int64_t value = ((pixel << FRACTION_BITS) + 127) / 255;
+        int64_t value = (pixel * one + 127) / 255;
         for (long k = 0; k < in->repeat; k++) numbers[in->start[i] + k * in->stride] = value;
     }
     FILE *file = open_file(message, "wb");
+    /* The coefficients that carry numbers, whole. */
+    kw_compact compact = {{0, 0}};
     for (long i = 0; i < in->ciphertexts; i++) {
         buffer ciphertext = {0};
-        check(kw_client_encrypt(client, numbers + i * in->size, (size_t)in->size, NULL, append, &ciphertext));
+        check(kw_client_encrypt(client, numbers + i * in->size, (size_t)in->size, &compact, append, &ciphertext));
         /* Before each ciphertext its length, little-endian. */
         uint8_t length[4];
         for (int byte = 0; byte < 4; byte++) length[byte] = (uint8_t)(ciphertext.length >> (8 * byte));

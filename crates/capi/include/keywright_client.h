@@ -49,11 +49,6 @@ typedef int (*kw_entropy)(void *context, uint8_t *bytes, size_t length);
 /* The last error of this thread, valid until the next call of a function of this header in it; an empty text if there was none. */
 const char *kw_last_error(void);
 
-/* Writes the parameters of clients whose numbers are coefficients: number i in coefficient i, at most 1 in absolute value, with `fraction_bits` after the point.
- * `parameters` and `scale` are those of the manifest of keywright serve. */
-int kw_client_parameters(const uint8_t *parameters, size_t length, uint64_t scale, uint32_t fraction_bits, kw_sink sink,
-                         void *context);
-
 /* A client with a new secret. `parameters` are the bytes that the server handed out; a null `entropy` is the operating system's. */
 int kw_client_generate(const uint8_t *parameters, size_t length, kw_entropy entropy, void *context, kw_client **client);
 /* A client with the secret that kw_client_secret wrote. */

@@ -8,11 +8,8 @@ use std::ffi::{CString, c_char, c_int, c_void};
 use std::io::{self, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use keywright_ckks::{CkksError, CkksLiteral, CkksParameters};
-use keywright_client::server::{ServerError, parameters_at};
-use keywright_client::{
-    Client, ClientError, ClientParameters, Encryptor, Form, Layout, SinkError, secret_rng,
-};
+use keywright_ckks::CkksLiteral;
+use keywright_client::{Client, ClientError, ClientParameters, Encryptor, Form, SinkError, secret_rng};
 use keywright_rlwe::{KeyGenerator, KeySequence, KeySpec, Parameters, RlweError, SecretKey};
 use keywright_wire::{KeySetReader, KeySetWriter, Wire, WireError, WireSecret};
 
@@ -64,22 +61,6 @@ impl From<WireError> for Failure {
 impl From<RlweError> for Failure {
     fn from(error: RlweError) -> Self {
         Self::Parameters(error.to_string())
-    }
-}
-
-impl From<CkksError> for Failure {
-    fn from(error: CkksError) -> Self {
-        Self::Parameters(error.to_string())
-    }
-}
-
-impl From<ServerError> for Failure {
-    fn from(error: ServerError) -> Self {
-        match error {
-            ServerError::Client(error) => error.into(),
-            ServerError::Wire(error) => error.into(),
-            other => Self::Parameters(other.to_string()),
-        }
     }
 }
 
@@ -320,28 +301,6 @@ impl<S: FnMut(&[u8]) -> Result<(), SinkError>> Write for Writer<S> {
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
-}
-
-/// Writes a client's parameters, of those of a server.
-///
-/// # Safety
-/// As [`kw_client_generate`].
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn kw_client_parameters(
-    parameters: *const u8,
-    length: usize,
-    scale: u64,
-    fraction_bits: u32,
-    sink: Sink,
-    context: *mut c_void,
-) -> c_int {
-    call(|| {
-        // SAFETY: the caller's promise.
-        let bytes = unsafe { slice("parameters", parameters, length) }?;
-        let full = CkksParameters::new(CkksLiteral::from_bytes(bytes, &())?)?;
-        let made = parameters_at(&full, scale, fraction_bits, Layout::Coefficients)?;
-        Ok(made.write_to(&mut sink_of(sink, context)?)?)
-    })
 }
 
 /// Makes the keys that a server asks for, one after the other, and writes them as a set.

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
-use keywright_ckks::{CkksLiteral, CkksParameters, SymmetricCiphertext};
-use keywright_client::{ClientLiteral, ClientParameters, Layout};
+use keywright_ckks::{CkksLiteral, CkksParameters};
+use keywright_client::{ClientLiteral, ClientParameters, Layout, server};
 use keywright_ring::rotation_element;
 use keywright_rlwe::{KeyElement, KeySpec, SecretDistribution, Security};
 use keywright_wire::{KeySetReader, KeySetWriter, Wire};
@@ -53,10 +53,12 @@ fn a_picture_goes_out_and_its_class_comes_back() {
     drop(KeySetWriter::new(&mut head, &specs, rlwe).unwrap());
     fs::write(file("parameters.kw"), literal.to_bytes(&()).unwrap()).unwrap();
     fs::write(file("keys.kw"), &head).unwrap();
+    let thin = server::parameters_at(&parameters, 1 << 40, 24, Layout::Coefficients).unwrap();
+    let mut client = Vec::new();
+    thin.write_to(&mut client).unwrap();
+    fs::write(file("client.kw"), client).unwrap();
     // Six pixels in two ciphertexts of four places, the second half of each a copy; the answer in the first.
-    let scale = 1u64 << 40;
-    let places =
-        format!("{scale}\n2 1024 2 512 6\n0 1 2 1024 1025 1026\n2 1024 1 1 6\n0 1 2 1024 1025 1026\n");
+    let places = "2 1024 2 512 6\n0 1 2 1024 1025 1026\n2 1024 1 1 6\n0 1 2 1024 1025 1026\n";
     fs::write(file("places.txt"), format!("{places}a\nb\nc\nd\nblue sky\nf\n")).unwrap();
     fs::write(
         file("image.pgm"),
@@ -82,8 +84,9 @@ fn a_picture_goes_out_and_its_class_comes_back() {
     let mut rest = &message[..];
     while let Some((length, after)) = rest.split_first_chunk() {
         let (sent, after) = after.split_at(u32::from_le_bytes(*length) as usize);
-        let ciphertext = SymmetricCiphertext::from_bytes(sent, &parameters).unwrap().expand();
-        let bytes = ciphertext.to_bytes(&parameters).unwrap();
+        let ciphertext = server::read_upload(sent, &parameters, &thin).unwrap();
+        let mut bytes = Vec::new();
+        server::write_answer(&ciphertext, thin.layout(), [9, 3], &mut bytes).unwrap();
         answer.extend((bytes.len() as u32).to_le_bytes());
         answer.extend(bytes);
         rest = after;

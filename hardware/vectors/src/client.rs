@@ -10,11 +10,11 @@ use keywright_rlwe::{
 };
 use zeroize::Zeroizing;
 
-use crate::Outcome;
 use crate::files::{read_words, write_words};
+use crate::{Outcome, say};
 
 /// The prime of the core.
-const Q0: u64 = (1 << 60) - (1 << 18) + 1;
+pub(crate) const Q0: u64 = (1 << 60) - (1 << 18) + 1;
 /// Bytes that fill the seeds: of the keys, of the public key's uniform half, of the encryption.
 const SEEDS: [u8; 3] = [0x51, 0xA7, 0x3C];
 /// Messages are `Q0 / 2^10` in absolute value at most: far above the error, far below the modulus.
@@ -33,12 +33,12 @@ fn parameters(log_n: u32) -> Result<Parameters, String> {
         // A core for N = 2^10 exists for tests alone: 60 bits are above its bound.
         security: if log_n < 12 { Security::InsecureForExperiments } else { Security::Classical128 },
     };
-    Parameters::new(literal).map_err(|e| e.to_string())
+    Parameters::new(literal).map_err(say)
 }
 
 fn keys(parameters: &Parameters) -> Result<(SecretKey, PublicKey), String> {
     let mut rng = SecretRng::from_entropy(&Zeroizing::new(seed(0)));
-    let secret = SecretKey::sample(parameters, &mut rng).map_err(|e| e.to_string())?;
+    let secret = SecretKey::sample(parameters, &mut rng).map_err(say)?;
     let public = PublicKey::from_seed(&secret, Seed(seed(1)), &mut rng);
     Ok((secret, public))
 }
@@ -68,20 +68,31 @@ fn single(n: usize, words: &[u64]) -> Poly<Evaluation> {
 pub(crate) fn write(log_n: u32, folder: &Path) -> Outcome {
     let parameters = parameters(log_n)?;
     let (secret, public) = keys(&parameters)?;
+    write_encryption(&parameters, &secret, &public, &message(parameters.n()), folder)
+}
+
+/// Encrypts coefficients modulo the parameters' `q_0` as the core does, and writes what it takes and gives.
+pub(crate) fn write_encryption(
+    parameters: &Parameters,
+    secret: &SecretKey,
+    public: &PublicKey,
+    message: &[i64],
+    folder: &Path,
+) -> Outcome {
     let (ring, n) = (parameters.ring(), parameters.n());
     let modulus = ring.modulus(0);
-    let residues: Vec<u64> = message(n).into_iter().map(|m| modulus.reduce_i64(m)).collect();
+    let residues: Vec<u64> = message.iter().map(|&m| modulus.reduce_i64(m)).collect();
 
     let entropy = Zeroizing::new(seed(2));
     let ciphertext = encrypt_zero(
-        &public,
+        public,
         0,
         &mut SecretRng::from_entropy(&entropy),
         Some(&|_, limb: &mut [u64]| {
             limb.iter_mut().zip(&residues).for_each(|(x, &m)| *x = modulus.add(*x, m));
         }),
     )
-    .map_err(|e| e.to_string())?;
+    .map_err(say)?;
 
     // The samples alone, in the order in which the encryption draws them.
     let mut rng = SecretRng::from_entropy(&entropy);
@@ -106,7 +117,16 @@ pub(crate) fn write(log_n: u32, folder: &Path) -> Outcome {
     write_words(folder, "secret", secret.limb(0))?;
     write_words(folder, "c0", ciphertext.polys[0].limb(0))?;
     write_words(folder, "c1", ciphertext.polys[1].limb(0))?;
-    write_words(folder, "decrypted", decrypt(&secret, &ciphertext, 1).limb(0))
+    write_words(folder, "decrypted", decrypt(secret, &ciphertext, 1).limb(0))
+}
+
+/// The ciphertext that the simulated core made, `hardware_c0` and `hardware_c1`.
+pub(crate) fn read_ciphertext(n: usize, folder: &Path) -> Result<RlweCiphertext, String> {
+    let polys = ["hardware_c0", "hardware_c1"]
+        .map(|name| read_words(folder, name, n).map(|words| single(n, &words)))
+        .into_iter()
+        .collect::<Result<_, _>>()?;
+    Ok(RlweCiphertext { polys })
 }
 
 /// `hardware_c0` and `hardware_c1`, a ciphertext of the same message that the simulated core made from entropy of its own,
@@ -117,12 +137,7 @@ pub(crate) fn check(log_n: u32, folder: &Path) -> Outcome {
     let (secret, _) = keys(&parameters)?;
     let n = parameters.n();
     let modulus = parameters.ring().modulus(0);
-    let ciphertext = RlweCiphertext {
-        polys: vec![
-            single(n, &read_words(folder, "hardware_c0", n)?),
-            single(n, &read_words(folder, "hardware_c1", n)?),
-        ],
-    };
+    let ciphertext = read_ciphertext(n, folder)?;
     let plain = decrypt(&secret, &ciphertext, 1);
     // `e v + e_1 s + e_0` with ternary `v` and `s` and errors below the sampler's bound: the worst case, never exceeded.
     let bound = GAUSSIAN_BOUND * (2 * n as i64 + 1);

@@ -10,8 +10,8 @@ use keywright_rlwe::{
 };
 use zeroize::Zeroizing;
 
-use crate::Outcome;
 use crate::files::{read_words, write_words};
+use crate::{Outcome, say};
 
 /// The primes of the hardware's key switch: `2^60 - c` and `2^51 - c`, with sparse `c`.
 const Q: [u64; 7] = [
@@ -28,10 +28,6 @@ const LOG_SCALE: f64 = 51.0;
 
 fn rng(which: u8) -> SecretRng {
     SecretRng::from_entropy(&Zeroizing::new([which; 32]))
-}
-
-fn say<E: std::fmt::Display>(error: E) -> String {
-    error.to_string()
 }
 
 /// What is switched: ciphertexts at `level`, in digits of `alpha` primes, with as many special primes.

@@ -1,7 +1,7 @@
 //! Writes what the hardware's tests compare with, and reads back what the simulated hardware computed.
 //!
 //! ```text
-//! keywright-hardware-vectors write|check client LOG_N FOLDER
+//! keywright-hardware-vectors write|check client|bootstrap LOG_N FOLDER
 //! keywright-hardware-vectors write|check key-switch LOG_N LEVEL ALPHA FOLDER
 //! ```
 //!
@@ -13,6 +13,7 @@ use std::process::ExitCode;
 
 use key_switch::Shape;
 
+mod bootstrap;
 mod client;
 mod files;
 mod key_switch;
@@ -20,7 +21,11 @@ mod key_switch;
 /// What went wrong, in words for the person who runs the tests.
 type Outcome = Result<(), String>;
 
-const USAGE: &str = "usage: keywright-hardware-vectors write|check client LOG_N FOLDER, \
+fn say<E: std::fmt::Display>(error: E) -> String {
+    error.to_string()
+}
+
+const USAGE: &str = "usage: keywright-hardware-vectors write|check client|bootstrap LOG_N FOLDER, \
      or write|check key-switch LOG_N LEVEL ALPHA FOLDER";
 
 fn number<T: std::str::FromStr>(argument: &str) -> Result<T, String> {
@@ -31,6 +36,8 @@ fn run(arguments: &[&str]) -> Outcome {
     match arguments {
         ["write", "client", log_n, folder] => client::write(number(log_n)?, Path::new(folder)),
         ["check", "client", log_n, folder] => client::check(number(log_n)?, Path::new(folder)),
+        ["write", "bootstrap", log_n, folder] => bootstrap::write(number(log_n)?, Path::new(folder)),
+        ["check", "bootstrap", log_n, folder] => bootstrap::check(number(log_n)?, Path::new(folder)),
         [action @ ("write" | "check"), "key-switch", log_n, level, alpha, folder] => {
             let shape = Shape { log_n: number(log_n)?, level: number(level)?, alpha: number(alpha)? };
             let act = if *action == "write" { key_switch::write } else { key_switch::check };

@@ -79,8 +79,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--noise",
         type=float,
-        help="most noise bits of a plan (default: those of the program, or as much as an encryption has, and "
-        "an eighth of the precision of its bootstraps)",
+        help="most noise bits of a plan (default: those that the program states; of a model as much as an "
+        "encryption has, and an eighth of the precision of its bootstraps)",
     )
     parser.add_argument("--picture", type=Path, help="memory against time (.png or .svg)")
     parser.add_argument("--rotations", type=Path, help="rotation table of the plan (.png or .svg)")
@@ -280,12 +280,11 @@ def _load(options: argparse.Namespace) -> planning.Program:
                 f"{path} has {path.stat().st_size} bytes; a program may have {MAX_PROGRAM_BYTES}"
             )
         program = planning.Program.from_json(path.read_text(encoding="utf-8", errors="replace"))
-        budget = planning.error_budget() if program.noise_bits is None else program.noise_bits
     else:
         compiled = compile_model(path, options.calibration, options.preset)
         program = convert(compiled.program, compiled.parameters, path.stem, compiled.plans)
-        budget = planning.error_budget(compiled.plans)
-    return replace(program, noise_bits=budget if options.noise is None else options.noise)
+        program = replace(program, noise_bits=planning.error_budget(compiled.plans))
+    return program if options.noise is None else replace(program, noise_bits=options.noise)
 
 
 def _counted(program: planning.Program) -> str:

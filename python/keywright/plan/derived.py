@@ -133,7 +133,7 @@ class DerivationPlanner:
 
     def __init__(self, plan: KeyPlan, model: CostModel, *, max_hops: int = MAX_HOPS) -> None:
         """Decide up to which level of the chain there are master keys: where a ladder of powers of four sends
-        the fewest bytes, keys above that level included.
+        the fewest bytes, keys above that level included, within the program's error budget if it can.
 
         Args:
             plan: the keys.
@@ -148,7 +148,7 @@ class DerivationPlanner:
         galois = [key for key in plan.keys if key.automorphism is not None]
         if not galois:
             raise ProgramError(f"{plan.program.name}: the plan has no Galois keys to derive")
-        found: list[tuple[int, _Reach]] = []
+        found: list[tuple[bool, int, _Reach]] = []
         ladder = [Automorphism(0, True), *(Automorphism(4**i) for i in range(16) if 4**i < self.group.slots)]
         for level in sorted({master_level(key.shape) for key in galois}):
             reach = self._reach(level)
@@ -156,13 +156,13 @@ class DerivationPlanner:
                 self._reached = reach
                 price = self.price(ladder)
                 if price is not None:
-                    found.append((price.sent_bytes, reach))
+                    found.append((not self._quiet(price), price.sent_bytes, reach))
         if not found:
             raise ProgramError(
                 f"{plan.program.name}: every key has primes of nearly {plan.program.chain.modulus_bound} "
                 "bits, the most that is secure, which leaves no room for the extra primes of master keys"
             )
-        self._reached = min(found, key=lambda entry: entry[0])[1]
+        self._reached = min(found, key=lambda entry: entry[:2])[2]
         self.needed = tuple(sorted({a for layout in self._reached.layouts for a in layout.targets}))
 
     def _reach(self, level: int) -> "_Reach | None":

@@ -2,12 +2,12 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from .chain import Shape
 from .cost import CostModel, Form, Use, Work, engine_use
-from .key_plan import IDENTITY, Hop, KeyPlan
+from .key_plan import IDENTITY, Hop, KeyPlan, PlannedKey
 from .program import Group, ProgramError
 
 Part = Literal["shared"] | Form
@@ -86,10 +86,10 @@ def switch_parts(plan: KeyPlan) -> Mapping[tuple[Shape, int, Part], int]:
     removed = {level: removed_at(plan, level) for level in {group.level for group in program.groups}}
     out: Counter[tuple[Shape, int, Part]] = Counter()
     for group, tree in zip(program.groups, plan.hops, strict=True):
-        for part, count in _tree_parts(group, tree, removed[group.level]).items():
+        for part, count in _tree_parts(plan, group, tree, removed[group.level]).items():
             out[part] += group.count * count
     for use in program.relinearizations:
-        shape = plan.relinearization[use.level].shape
+        shape = used_shape(plan, plan.relinearization[use.level])
         out[shape, use.level, "shared"] += use.count
         out[shape, use.level, "whole"] += use.count
     return out
@@ -115,8 +115,13 @@ def removed_at(plan: KeyPlan, level: int) -> tuple[int, ...]:
     return max(count, key=lambda found: (count[found], found))
 
 
+def used_shape(plan: KeyPlan, key: PlannedKey) -> Shape:
+    """Of a key in memory: for one that the server derives there is no seed."""
+    return replace(key.shape, seeded=False) if plan.derives(key) else key.shape
+
+
 def _tree_parts(
-    group: Group, tree: Sequence[Hop], removed: tuple[int, ...]
+    plan: KeyPlan, group: Group, tree: Sequence[Hop], removed: tuple[int, ...]
 ) -> Mapping[tuple[Shape, int, Part], int]:
     """The parts of the hops of a group: those of one ciphertext with keys that have the same digits and
     special primes there share the decomposition."""
@@ -124,7 +129,7 @@ def _tree_parts(
     rotated_again = {hop.parent for hop in tree}
     decomposed = set()
     for hop in tree:
-        shape = hop.key.shape
+        shape = used_shape(plan, hop.key)
         use = _use(shape, group.level)
         if (hop.parent, use.digits, use.removed) not in decomposed:
             decomposed.add((hop.parent, use.digits, use.removed))

@@ -10,6 +10,7 @@ import pytest
 from keywright.plan import (
     STRATEGIES,
     Automorphism,
+    AutomorphismGroup,
     Budget,
     Chain,
     CostModel,
@@ -339,6 +340,17 @@ def test_plans_that_do_not_serve_are_refused() -> None:
         KeyPlan("x", program, tuple(() for _ in program.groups), plan.relinearization).check()
     with pytest.raises(ProgramError, match="relinearisation"):
         KeyPlan("x", program, plan.hops, {}).check()
+
+
+def test_programs_that_need_more_than_any_plan_can_give() -> None:
+    # 180 bits of ciphertext primes leave 34 for special ones, which have to be as wide as the widest.
+    chain = Chain(13, (60, 60, 60), (60,))
+    program = Program("deep", chain, (make_group(AutomorphismGroup(13), "g", 2, [1, 2]),))
+    for name in STRATEGIES:
+        with pytest.raises(ProgramError, match=r"deep: no key of level 2 .* 214 bits"):
+            STRATEGIES[name].plan(program, MODEL)
+    with pytest.raises(ProgramError, match="214 bits"):
+        Planner(program, MODEL)
 
 
 def test_budgets() -> None:

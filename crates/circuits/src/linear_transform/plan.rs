@@ -292,6 +292,10 @@ mod tests {
         // Decomposition 52, seven giant steps of 13 + 52, the last division 2 (4 + 9).
         assert_eq!(cost.transforms, 52 + 7 * 65 + 26);
         assert_eq!((cost.products, cost.key_rows), (26 * 64, 13 * 4 * 14));
+        let beside = plan.arithmetic();
+        assert_eq!((beside.diagonals, beside.lifted, beside.divided), (56, 8, 2));
+        let raised = plan.clone().chained().raised_arithmetic();
+        assert_eq!((raised.diagonals, raised.key_rows, raised.lowered, raised.rescaled), (64, 8, 16, 2));
         let chained = plan.clone().chained();
         assert_eq!(chained.giant_steps, GiantSteps::Chain { step: 8 });
         assert_eq!(chained.rotations(), (1..=8).collect::<Vec<_>>());

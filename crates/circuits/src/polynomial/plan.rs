@@ -333,6 +333,19 @@ mod tests {
         for (degree, found) in [(7, 4), (15, 7), (31, 10), (63, 15), (127, 20)] {
             assert_eq!(count(degree, 1).len(), found, "degree {degree}");
         }
+        // What else is computed says the same of them.
+        let [monomial, chebyshev] = [Basis::Monomial, Basis::Chebyshev { a: -3.0, b: 2.0 }];
+        for (basis, degree, step) in [(monomial, 30, 1), (chebyshev, 63, 2), (chebyshev, 1, 1)] {
+            let plan = PolynomialPlan::new(&random(basis, degree, step));
+            let arithmetic = plan.arithmetic();
+            let mut merged: Vec<usize> =
+                arithmetic.iter().filter(|(_, found)| found.merged == 1).map(|(below, _)| *below).collect();
+            merged.sort_unstable();
+            assert_eq!(merged, plan.relinearizations());
+            let rescaled = arithmetic.iter().filter(|(_, found)| found.rescaled == 2).count();
+            assert_eq!(rescaled + merged.len(), arithmetic.len());
+            assert!(arithmetic.iter().all(|(below, _)| *below < plan.depth()));
+        }
         // Odd polynomials need no even powers but those that others are made of.
         for (degree, found) in [(31, 10), (63, 14), (127, 19)] {
             assert_eq!(count(degree, 2).len(), found, "odd, degree {degree}");

@@ -60,7 +60,13 @@ class KeyPolicy:
             cost = model.switch(shape, level)
             return float("inf") if cost is None else cost.alone
 
-        return min(shapes(program.chain, level), key=seconds).alpha
+        found = shapes(program.chain, level)
+        if not found:
+            raise ProgramError(
+                f"{program.name}: no key of level {level} is within {program.chain.modulus_bound} bits; the "
+                "program needs more than any plan can give"
+            )
+        return min(found, key=seconds).alpha
 
     def _shape(self, program: Program, level: int, alpha: int) -> Shape:
         """The key of these digits with the fewest special primes."""
@@ -74,5 +80,6 @@ class KeyPolicy:
             if shape.legal and (widest <= shape.special_bits or special == len(chain.pool(level))):
                 return shape
         raise ProgramError(
-            f"no key of level {level} with {alpha} primes a digit is within {chain.modulus_bound} bits"
+            f"{program.name}: no key of level {level} with {alpha} primes a digit is within "
+            f"{chain.modulus_bound} bits"
         )
