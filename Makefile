@@ -30,12 +30,12 @@ export PYO3_PYTHON := $(BIN)/python
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help cortex-m4 demo build test check format-check lint types deny bare docs fuzz bench fmt lock advisories clean \
+.PHONY: help cortex-m4 cortex-m4-full demo build test check format-check lint types deny bare docs fuzz bench fmt lock advisories clean \
   hw-test hw-simulate hw-full hw-syn hw-lint web web-demo web-test web-bench
 .DELETE_ON_ERROR:
 
 help: ## List the recipes
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
 
 demo: build ## Classify encrypted digits: keys, encryption, evaluation, decryption, under a minute
 	$(BIN)/keywright demo
@@ -102,6 +102,9 @@ cortex-m4: ## Run the thin client on an emulated Cortex-M4, beside its known ans
 	@command -v qemu-system-arm >/dev/null || { echo "qemu-system-arm is missing: Debian has it in the package qemu-system-arm"; exit 1; }
 	@rustup target list --installed | grep -qx thumbv7em-none-eabi || { echo "missing: rustup target add thumbv7em-none-eabi"; exit 1; }
 	cd embedded/cortex-m4 && cargo run --locked --release
+
+cortex-m4-full: ## Run the client of full modulus and doubles on an emulated Cortex-M4, beside the thin one: a minute
+	cd embedded/cortex-m4 && cargo run --locked --release --bin full_modulus
 
 bench: build ## Measure Keywright beside its peers (needs a quiet machine; see benchmarks/README.md)
 	cd benchmarks && $(BIN)/python -m compare

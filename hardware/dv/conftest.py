@@ -132,6 +132,7 @@ def simulate(request: pytest.FixtureRequest) -> Simulate:
         env: Mapping[str, str] | None = None,
         only: str | None = None,
         products: bool = False,
+        random_start: bool = False,
         package: Path | None = None,
     ) -> Path:
         parameters = dict(parameters or {})
@@ -145,8 +146,8 @@ def simulate(request: pytest.FixtureRequest) -> Simulate:
         build = BUILD / name.replace("'", "_")
         results: Path = BUILD / "results" / request.node.name
         results.mkdir(parents=True, exist_ok=True)
-        # Registers start with random bits, unless the design is large: that is code for every one of them.
-        initial = "fast" if products else "unique"
+        # Whether registers and memories start with random bits, or zeros.
+        initial = "unique" if random_start else "fast"
         seed = int(os.environ.get("HARDWARE_SEED", "1"))
         # What the test sees beside the ports, and cover properties that are bound to the module.
         beside = [HARDWARE / "dv" / f"{top}{end}" for end in (".vlt", "_cover.sv")]

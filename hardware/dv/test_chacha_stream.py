@@ -96,4 +96,4 @@ async def sustains_its_rate(dut: Any) -> None:
 
 @pytest.mark.parametrize("stages", [pytest.param(1, marks=pytest.mark.full), 4])
 def test_chacha_stream(simulate: Simulate, stages: int) -> None:
-    simulate("chacha_stream", {"Stages": stages})
+    simulate("chacha_stream", {"Stages": stages}, random_start=True)

@@ -25,7 +25,7 @@ from key_switch_bench import (
     run,
 )
 from key_switch_schedule import Shape
-from key_switching import Switch, random_switch, switch_from
+from key_switching import Switch, random_switch, switch_from, switched
 
 
 @cocotb.test()
@@ -60,7 +60,7 @@ async def waits_for_every_port(dut: Any) -> None:
     bench.compare(expected)
     assert await axi.read(dut, ERROR) == (0, axi.OKAY)
     # Without the enable the next one is not begun, and what came for it waits: it begins behind the last one.
-    frame = bench.schedule.period * bench.beats
+    bench.rates, frame = {}, bench.schedule.period * bench.beats
     expected += [bench.queue(random_switch(bench.shape, n, corner)) for corner in ("equal", "top")]
     for enable, cycles in [(1, frame // 2), (0, frame), (1, 0)]:
         await axi.write(dut, CONTROL, enable)
@@ -263,6 +263,13 @@ def test_key_switch_shapes(
     simulate: Simulate, request: pytest.FixtureRequest, level: int, alpha: int
 ) -> None:
     run(simulate, request, 2, Shape(level, alpha, 2), "switches_one_after_another")
+
+
+@pytest.mark.parametrize(("level", "alpha"), [(1, 1), (2, 1), (3, 1), (4, 1), (2, 2), (3, 2), (4, 2)])
+def test_definition_is_the_engines(vectors: Callable[..., Path], level: int, alpha: int) -> None:
+    shape = Shape(level, alpha)
+    switch = switch_from(vectors("key-switch", 10, level, alpha), shape, 1 << 10)
+    assert switched(shape, switch.inputs, switch.key, switch.addend) == switch.expected
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import math
 import random
+from typing import Any
 
 import cocotb
 import pytest
@@ -31,7 +32,7 @@ def converted(
 
 
 @cocotb.test()
-async def converts(dut) -> None:
+async def converts(dut: Any) -> None:
     """A word every cycle, of changing sources and targets, centred or only multiplied with a constant."""
     targets = TARGETS[int(dut.Width.value)]
     width = int(dut.Width.value)

@@ -71,4 +71,4 @@ async def match_their_definitions(dut: Any) -> None:
 
 @pytest.mark.parametrize(("bits", "modulus"), [(60, PRIME), (50, UNLUCKY)])
 def test_samplers(simulate: Simulate, bits: int, modulus: int) -> None:
-    simulate("samplers_bench", {"Bits": bits, "Modulus": f"60'd{modulus}"})
+    simulate("samplers_bench", {"Bits": bits, "Modulus": f"60'd{modulus}"}, random_start=True)

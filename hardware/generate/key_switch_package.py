@@ -4,6 +4,7 @@
 `variant(FOLDER, shape)` makes one for another shape.
 """
 
+import os
 import sys
 from pathlib import Path
 
@@ -304,8 +305,12 @@ def page(s: Schedule) -> str:
 
 def variant(folder: Path, shape: Shape) -> Path:
     """Writes the package of another shape; its path."""
-    path = folder / "key_switch_pkg.sv"
-    path.write_text(package(search(shape)), encoding="ascii")
+    path, text = folder / "key_switch_pkg.sv", package(search(shape))
+    # Tests in several processes make and read it at the same time.
+    if not path.exists() or path.read_text(encoding="ascii") != text:
+        part = folder / f"{os.getpid()}.part"
+        part.write_text(text, encoding="ascii")
+        part.replace(path)
     return path
 
 

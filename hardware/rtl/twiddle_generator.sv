@@ -140,7 +140,7 @@ module twiddle_generator #(
   end
 
   // Factors of a whole block: factor e at beat e, group floor(log2(e + 1)) with power Levels - 1 - group.
-  (* rom_style = "distributed" *) logic [Width-1:0] serial_rom[2*Count*Lanes];
+  logic [Width-1:0] serial_rom[2*Count*Lanes];
   initial $readmemh({FactorFile, ".serial"}, serial_rom);
   logic [Width-1:0] serial_base, serial_product;
   always_comb begin
@@ -161,7 +161,7 @@ module twiddle_generator #(
   );
 
   // Factors of one beat: a line holds all that a beat of a block needs.
-  (* rom_style = "distributed" *) logic [(Lanes-1)*Width-1:0] full_rom[2*Count*Lanes];
+  logic [(Lanes-1)*Width-1:0] full_rom[2*Count*Lanes];
   initial $readmemh({FactorFile, ".full"}, full_rom);
   logic [(Lanes-1)*Width-1:0] full_line;
   assign full_line = full_rom[FactorWidth'({sel_of(tag_full), inverse_of(tag_full), beat_of(tag_full)})];

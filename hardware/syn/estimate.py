@@ -3,7 +3,8 @@
 An estimate: yosys maps to the primitives of the family, but places and routes nothing and knows no timing.
 Every kind of module is synthesised by itself (hierarchy.py) and kept in estimate.json with a digest of what
 it was made from; sums are printed to estimate.md. `--check` fails if a source has changed since, or if a
-kind of `spot_check`, synthesised again, is not what is kept. JOBS=3 synthesises in three processes.
+kind of `spot_check`, synthesised again, is not what is kept. Names of modules as
+arguments synthesise their designs alone; JOBS=3 does so in three processes.
 """
 
 import json
@@ -81,10 +82,17 @@ def missing(design: Design, kept: dict[str, Counts]) -> list[tuple[Design, list[
     return runs
 
 
+def current(stored: Stored, target: Target) -> bool:
+    """Whether what is kept of a design was made from the sources as they are."""
+    return stored.get(target.name, {}).get("digest") == target.digest()
+
+
 def check(targets: list[Target], stored: Stored, spots: list[str]) -> None:
-    """Whether what is kept was made from the sources as they are."""
+    """Exits with 1 unless what is kept is current, and what is synthesised again is the same."""
     for target in targets:
-        if stored.get(target.name, {}).get("digest") != target.digest():
+        if target.name not in stored:
+            print(f"no estimate of {target.top} yet: `make hw-syn` makes it")
+        elif not current(stored, target):
             sys.exit(f"estimate.md is older than the sources of {target.top}: run `make hw-syn`")
     design, kept = targets[0].elaborated(), kinds_of(stored, targets[0])
     names = [name for name, _, _ in design.walk({}) if design.kinds[name].module in spots]
@@ -112,20 +120,20 @@ def main() -> None:
             kept[digest] = counts
             (CACHE / f"{digest}.json").write_text(json.dumps(counts), encoding="utf-8")
 
-    designs = [target.elaborated() for target in targets]
-    with ThreadPoolExecutor(int(os.environ.get("JOBS", os.cpu_count() or 1))) as pool:
-        list(pool.map(make, [run for design in designs for run in missing(design, kept)]))
-
     version = subprocess.run([YOSYS, "-V"], check=True, capture_output=True, text=True).stdout
     lines = [HEAD.format(version=version.split("(")[0].strip()).rstrip()]
-    state = {}
-    for target, design in zip(targets, designs, strict=True):
+    state: dict[str, object] = {}
+    for target in targets:
+        if sys.argv[1:] and target.top not in sys.argv[1:] and not current(stored, target):
+            lines += ["", f"## {target.name}", "", "Not synthesised as it is now."]
+            continue
+        design = target.elaborated()
+        with ThreadPoolExecutor(int(os.environ.get("JOBS", os.cpu_count() or 1))) as pool:
+            list(pool.map(make, missing(design, kept)))
         lines += Page(target, design, kept).lines()
         digests = {design.digest(name) for name, _, _ in design.walk({})}
-        state[target.name] = {
-            "digest": target.digest(),
-            "kinds": {digest: kept[digest] for digest in digests},
-        }
+        kinds = {digest: kept[digest] for digest in digests}
+        state[target.name] = {"digest": target.digest(), "kinds": kinds}
     (HERE / "estimate.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
     RESULT.write_text(json.dumps(state, indent=1, sort_keys=True) + "\n", encoding="utf-8")
 

@@ -56,7 +56,7 @@ def yosys(script: str, folder: Path) -> str:
     """Runs a script that leaves `stat.json`, and returns that without what is written before it."""
     run = subprocess.run([YOSYS, "-q", "-p", script], cwd=folder, capture_output=True, text=True, check=False)
     if run.returncode:
-        sys.exit(f"yosys: {run.stderr[-2000:]}")
+        raise RuntimeError(f"yosys: {run.stderr[-2000:]}")
     text = (folder / "stat.json").read_text(encoding="utf-8")
     return text[text.index("{") :]
 

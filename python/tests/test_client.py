@@ -88,9 +88,7 @@ def test_numbers_of_any_integer_type(client: kw.Client, sender: kw.ClientEncrypt
     assert len(sender.encrypt([1, 2])) == client.parameters.ciphertext_bytes(secret=False)
 
 
-def test_the_same_entropy_makes_the_same_bytes(
-    thin: kw.ClientParameters, numbers: NDArray[np.int64]
-) -> None:
+def test_the_same_entropy_makes_the_same_bytes(thin: kw.ClientParameters, numbers: NDArray[np.int64]) -> None:
     def made(client: kw.Client) -> list[bytes]:
         return [client.secret_bytes(), client.public_key(), client.encrypt(numbers), client.session()]
 
@@ -114,7 +112,8 @@ def test_parameters_are_bytes_and_back(thin: kw.ClientParameters, parameters: kw
     real = kw.ClientParameters(parameters, scale=1 << 40, fraction_bits=8, slots=16, values="real")
     assert (real.capacity, real.values) == (16, "real")
     assert real.ciphertext_bytes(dropped=(0, 0)) < 300
-    assert "2^12" in repr(thin) and "16 real slots" in repr(real)
+    assert "2^12" in repr(thin)
+    assert "16 real slots" in repr(real)
 
 
 def test_what_is_refused_names_the_value(
@@ -158,9 +157,7 @@ def test_what_is_refused_names_the_value(
         kw.ClientParameters(parameters, scale=1 << 40, fraction_bits=8, slots=3)
     with pytest.raises(kw.ParameterError):
         thin.write_answer(thin.read_upload(data, parameters), growth=1)
-    other = kw.ClientParameters(
-        kw.Parameters.from_bits(12, [48], [], 40), scale=1 << 40, fraction_bits=8
-    )
+    other = kw.ClientParameters(kw.Parameters.from_bits(12, [48], [], 40), scale=1 << 40, fraction_bits=8)
     with pytest.raises(kw.MixedParametersError):
         kw.ClientEncryptor(client.public_key(), other)
     with pytest.raises(kw.MixedParametersError):
@@ -183,7 +180,8 @@ def test_the_keys_of_a_stream_come_in_pieces_and_go_on_where_they_were_cut() -> 
     assert not stream.write_next(io.BytesIO().write)
     assert stream.sizes == [len(file.getvalue()) for file in whole]
     assert stream.total_bytes == sum(stream.sizes)
-    assert told == sorted(told) and {total for _, total in told} == {stream.total_bytes}
+    assert told == sorted(told)
+    assert {total for _, total in told} == {stream.total_bytes}
     assert [kw.SwitchingKey.from_bytes(f.getvalue(), parameters).spec for f in whole] == specs
 
     again = client.key_stream(specs, session)

@@ -500,7 +500,13 @@ def test_calibrate(
     monkeypatch.setenv("KEYWRIGHT_CALIBRATION", str(path))
     assert main(["calibrate", "--rings", "13", "--json"]) == 0
     assert {row["what"] for row in lines(capsys) if "what" in row} >= {"a key switch alone", "making a key"}
+    assert main(["calibrate", "--network", "digits.onnx"]) == 2
+    assert "--check" in capsys.readouterr().err
     assert main(["calibrate", "--rings", "13", "--check", "--json"]) == 0
+    (network,) = [row for row in lines(capsys) if "measured_s" in row]
+    assert network["what"].startswith("network digits")
+    assert network["predicted_s"] == pytest.approx(network["switches_s"] + network["rest_s"])
+    assert network["error"] == pytest.approx(abs(network["predicted_s"] / network["measured_s"] - 1))
     program = tmp_path / "program.json"
     program.write_text(plan_file.load(planned).program.to_json())
     plan = ["plan", str(program), "--hops", "1", "--memory", "100MiB", "--json"]

@@ -66,6 +66,6 @@ impl Arithmetic {
 
     /// A switch of a polynomial modulo `q_0` with a key of one digit.
     pub(crate) fn switch() -> Self {
-        Self { visits: 2, key_rows: 1, decomposed: 1, lowered: 2, ..Self::default() }
+        Self { key_rows: 1, decomposed: 1, lowered: 2, ..Self::default() }
     }
 }

@@ -20,6 +20,9 @@ use crate::key_spec::PyKeySpec;
 use crate::parameters::PyParameters;
 use crate::pool::compute;
 
+/// What a bootstrapping computes beside key switches: stage, level, number of special primes, counts, and how often.
+type PyOperation<'py> = (&'static str, usize, Option<usize>, Bound<'py, PyDict>, usize);
+
 /// What a bootstrapping does, stage by stage: levels, scales and keys, before any key is made.
 ///
 /// Levels, from the top, of the order "slots_to_coeffs_first": `mod_raise` lifts level 0 to the highest level used, `coeffs_to_slots` takes one for each of its factors,
@@ -392,10 +395,7 @@ impl PyBootstrapperPlan {
     /// What one bootstrapping computes beside these key switches, in the order of the stages: stage, level, number of special primes of keys
     /// that have one way to be used or None, counts as of `keywright.plan.Operation`, and how often.
     #[getter]
-    fn operations<'py>(
-        &self,
-        py: Python<'py>,
-    ) -> PyResult<Vec<(&'static str, usize, Option<usize>, Bound<'py, PyDict>, usize)>> {
+    fn operations<'py>(&self, py: Python<'py>) -> PyResult<Vec<PyOperation<'py>>> {
         let operations = self.plan.operations().into_iter();
         let fields =
             operations.map(|o| Ok((o.stage.name(), o.level, o.special, named(py, &o.arithmetic)?, o.count)));

@@ -5,45 +5,19 @@
 #![no_std]
 #![no_main]
 
-mod meter;
-mod paint;
-
-use core::alloc::{GlobalAlloc, Layout as Shape};
 use core::cell::RefCell;
-use core::panic::PanicInfo;
 
 use cortex_m::singleton;
 use cortex_m_rt::entry;
 use cortex_m_semihosting::{debug, hprintln};
 use keywright_client::reduction::{Montgomery, Reduction, ShiftAdd30};
 use keywright_client::{
-    ClientError, ClientLiteral, ClientParameters, Compact, Form, Half, Layout, Numbers, PublicKey, SinkError, encrypt,
-    encrypt_symmetric, expand_secret, make_public_key, sample_secret, secret_bytes, secret_rng, write_public_key,
-    write_secret,
+    ClientError, ClientLiteral, ClientParameters, Compact, Form, Half, Layout, PublicKey, SinkError, encrypt,
+    encrypt_symmetric, expand_secret, make_public_key, sample_secret, secret_bytes, secret_rng,
+    write_public_key, write_secret,
 };
+use keywright_cortex_m4::{Pattern, entropy, meter, paint};
 use keywright_rlwe::SecretDistribution;
-
-/// Refuses: whoever asks for memory fails, loudly.
-struct NoHeap;
-
-// SAFETY: no memory is ever given out.
-unsafe impl GlobalAlloc for NoHeap {
-    unsafe fn alloc(&self, _: Shape) -> *mut u8 {
-        core::ptr::null_mut()
-    }
-
-    unsafe fn dealloc(&self, _: *mut u8, _: Shape) {}
-}
-
-#[global_allocator]
-static HEAP: NoHeap = NoHeap;
-
-#[panic_handler]
-fn panic(info: &PanicInfo<'_>) -> ! {
-    hprintln!("{}", info);
-    debug::exit(debug::EXIT_FAILURE);
-    loop {}
-}
 
 const MAX_N: usize = 1 << 16;
 
@@ -56,22 +30,6 @@ struct Memory {
     public: Polynomial,
     mask: Polynomial,
     limb: Polynomial,
-}
-
-/// Number `i` is `7919 i mod (2 max + 1) - max`: made where it is asked for, as a sensor's are.
-struct Pattern {
-    count: usize,
-    max: i64,
-}
-
-impl Numbers for Pattern {
-    fn count(&self) -> usize {
-        self.count
-    }
-
-    fn at(&self, index: usize) -> i64 {
-        7919 * index as i64 % (2 * self.max + 1) - self.max
-    }
 }
 
 /// Length and CRC-32 of what is written.
@@ -91,7 +49,10 @@ impl Line {
         let mut fields = [0; 18];
         let mut words = text.split(' ');
         for field in &mut fields {
-            *field = words.next().and_then(|word| word.parse().ok()).unwrap_or_else(|| panic!("malformed vectors"));
+            *field = words
+                .next()
+                .and_then(|word| word.parse().ok())
+                .unwrap_or_else(|| panic!("malformed vectors"));
         }
         Self { fields }
     }
@@ -121,18 +82,6 @@ impl Line {
     /// Length and checksum of object `index`.
     fn object(&self, index: usize) -> (u64, u64) {
         (self.fields[6 + 2 * index], self.fields[7 + 2 * index])
-    }
-}
-
-/// A platform whose randomness is a counter from a byte, as the vectors have it.
-fn entropy(first: u8) -> impl FnMut(&mut [u8]) -> Result<(), ClientError> {
-    let mut next = first;
-    move |out| {
-        for byte in out {
-            *byte = next;
-            next = next.wrapping_add(1);
-        }
-        Ok(())
     }
 }
 

@@ -23,7 +23,7 @@ from keywright.plan.prediction import Prediction, predict_plan
 
 from .session import compile_model
 
-BOOTSTRAPS = {15: "N15_QP858_L5_S32_real", 16: "N16_QP1732_L9_S45"}
+BOOTSTRAPS = {15: "N15_QP861_L3_S37", 16: "N16_QP1732_L9_S45"}
 """By base-2 logarithm of the ring degree, the bootstrapping that is measured."""
 
 RUNS = 3

@@ -37,6 +37,9 @@ FRACTION_BITS = 24
 ANSWER_GROWTH = 1.25
 """By how much the error of an answer may grow for fewer bytes of it."""
 
+ANSWER_BOUND = 2.0**-8
+"""Answers are shortened where their error is known to be at most this."""
+
 SCALE_TOLERANCE = 1 / 128
 """What a bootstrapping allows between the scale of its input and the one planned."""
 
@@ -173,9 +176,12 @@ class Model:
         return ciphertext
 
     def write_output(self, result: kw.Ciphertext) -> bytes:
-        """A ciphertext of `Evaluation.run` as a client gets it: a thin one the coefficients that carry numbers
-        modulo one prime, without the low bits that say nothing."""
-        if self.client is None:
+        """A ciphertext of `Evaluation.run` as a client gets it: a thin one the coefficients that carry numbers,
+        without the low bits that say nothing, where the derived bound on the error says which those are. That
+        of a deep network is for inputs that never come: its answers are whole."""
+        known = result.error_bound < ANSWER_BOUND
+        fits = (result.magnitude_bound + result.error_bound) * result.scale < self.parameters.q[0] / 2
+        if self.client is None or not (known and fits):
             return result.to_bytes()
         return self.client.write_answer(result, ANSWER_GROWTH)
 
@@ -256,7 +262,7 @@ class Evaluation:
     def run(
         self, keys: kw.EvaluationKeys, inputs: Sequence[kw.Ciphertext], on_step: Callable[[], object]
     ) -> list[kw.Ciphertext]:
-        """The encrypted result of a sample, of a thin client in coefficients and not yet at level 0.
+        """The encrypted result of a sample.
 
         Args:
             keys: of the client, those of `Model.specs`.
@@ -280,7 +286,7 @@ class Evaluation:
                 if entry is None:
                     results.append(output)
                 else:
-                    results.append(entry.slots_to_coeffs(evaluator, output))
+                    results.append(evaluator.drop_to_level(entry.slots_to_coeffs(evaluator, output), 0))
                     on_step()
         return results
 

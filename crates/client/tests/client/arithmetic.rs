@@ -46,6 +46,15 @@ fn same<R: Reduction>(log_n: u32, q: u64) {
     ring.lift(&values, &mut wanted[..128]);
     compact.lift(&values, &mut seen[..128]);
     check("lift", &wanted[..128], &seen[..128]);
+    let (mut wanted, mut seen) = (acc[..256].to_vec(), narrow(&acc[..256]));
+    let values: Vec<i64> = (0..256).map(|i| i * 9871 - 900_000).collect();
+    ring.lift_add(&values, &mut wanted);
+    compact.lift_add(&values, &mut seen);
+    check("lift_add", &wanted, &seen);
+    let modulus = ring.modulus();
+    for ((sum, &before), &value) in wanted.iter().zip(&acc).zip(&values) {
+        assert_eq!(*sum, modulus.add(before, modulus.reduce_i64(value)));
+    }
 }
 
 #[test]
