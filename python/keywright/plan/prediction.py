@@ -43,7 +43,9 @@ def predict_plan(plan: KeyPlan, model: CostModel) -> Prediction:
         count * part_work(shape, level, part).seconds(weights)
         for (shape, level, part), count in switch_parts(plan).items()
     )
-    return Prediction(switches, rest_work(plan).seconds(weights))
+    # Switches to and from an ephemeral secret that the program lists by itself are the same in every plan.
+    rest = rest_work(plan).seconds(weights) + plan.program.ephemeral_seconds(model)
+    return Prediction(switches, rest)
 
 
 def plan_work(plan: KeyPlan) -> Work:
