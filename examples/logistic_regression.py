@@ -127,7 +127,8 @@ class Packing:
         """The numbers that a client sends for a batch of rows z_i."""
         grid = np.zeros((self.features, self.samples))
         grid[: batch.shape[1]] = batch.T
-        return np.round(grid.reshape(-1) * 2**FRACTION_BITS).astype(np.int64)
+        numbers: NDArray[np.int64] = np.rint(grid.reshape(-1) * 2**FRACTION_BITS).astype(np.int64)
+        return numbers
 
     def unpack(self, numbers: NDArray[np.int64], features: int) -> Array:
         """The weights in the numbers of an answer."""

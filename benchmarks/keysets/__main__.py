@@ -11,7 +11,6 @@ import argparse
 import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,9 @@ from keywright.plan import (
     Budget,
     Chain,
     CostModel,
+    DerivedKeys,
     InfeasibleBudgetError,
+    JointPlanner,
     KeyPlan,
     Planner,
     Program,
@@ -57,7 +58,14 @@ KDS_COUNTS = {
     "power of two, alpha 1": (55.835, 52),
 }
 """What KDS print in tables 6 and 7, GB, and the number of keys of 2^30 bytes that it is."""
-MORE_SPECIAL = (51, 51, 51, 51)
+KDS_ALPHAS = (1, 2, 4, 8, 16)
+"""The alphas of figure 5 of KDS."""
+KDS_CHAIN = Chain(16, (51, *[50] * 30), (51,) * 3)
+"""31 primes of about 50 bits, as a multiplication depth of 16 and the 15 levels of a bootstrapping take."""
+SPECIAL = ((61.0,) * 4, (61.0,), (51.0,))
+"""Special primes that FHE-MP-CNN is planned with under a ternary secret, beside its own parameters."""
+FACTORS = (0.5, 0.75, 1.0, 1.05, 1.5)
+SENT = 600e6
 
 
 def table(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:
@@ -144,6 +152,129 @@ def strategies_of(program: Program, model: CostModel, hops: int) -> tuple[list[s
     return table(headings, rows), planner
 
 
+def joint(data: Mapping[str, Any], model: CostModel, hops: int) -> tuple[list[str], list[str]]:
+    """FHE-MP-CNN with the factors of its bootstrappings, its special primes and its secret open.
+
+    Plans for its own parameters and for the best of all, and keys derived within `SENT` bytes.
+    """
+    own = fhe_mp_cnn.convert_open(data)
+    every = STRATEGIES["all-required"].plan(own.published, model).seconds(model)
+    variants = [fhe_mp_cnn.convert_open(data, special) for special in SPECIAL]
+    planners = {
+        "its own": JointPlanner([own], model, max_hops=hops),
+        "any": JointPlanner([own, *variants], model, max_hops=hops),
+    }
+    rows = []
+    for name, planner in planners.items():
+        for factor in FACTORS:
+            try:
+                plan = planner.best(Budget(seconds=factor * every))
+            except InfeasibleBudgetError:
+                continue
+            chain = plan.program.chain
+            rows.append(
+                (
+                    name,
+                    f"{factor:g}x",
+                    f"{len(chain.p)} x {chain.p[0]:g}" + (", ephemeral" if plan.program.ephemeral else ""),
+                    len(plan.keys),
+                    f"{plan.stored_bytes / GB:.2f}",
+                    f"{plan.seconds(model) / every:.2f}",
+                    plan.max_hops,
+                    f"{plan.noise_bits(model):.1f}",
+                    f"{100 * (plan.gap or 0.0):.0f} %",
+                )
+            )
+    headings = (
+        "parameters",
+        "time at most",
+        "special primes",
+        "keys",
+        "GB, seeded",
+        "of all-required",
+        "hops",
+    )
+    lines = table((*headings, "noise, bits", "gap"), rows)
+    return lines, derived_keys(planners["any"], every, model)
+
+
+def derived_keys(planner: JointPlanner, every: float, model: CostModel) -> list[str]:
+    """What the server derives from `SENT` bytes, at several times of the program."""
+    rows: list[Sequence[object]] = []
+    for factor in (1.05, 1.5):
+        try:
+            found: DerivedKeys = planner.derived(SENT, factor * every)
+        except InfeasibleBudgetError as error:
+            print(error, file=sys.stderr)
+            rows.append([f"{factor:g}x", "none found", *[""] * 8])
+            continue
+        chain = found.plan.program.chain
+        rows.append(
+            (
+                f"{factor:g}x",
+                f"{found.sent_bytes / 1e6:.0f}",
+                f"{len(found.masters)} of {found.shape.stored_bytes / 1e6:.0f} MB",
+                len(found.direct),
+                f"{len(chain.p)} x {chain.p[0]:g}",
+                f"{found.client_seconds:.1f}",
+                f"{found.server_seconds:.0f}",
+                f"{found.stored_bytes / GB:.1f}",
+                f"{found.plan.seconds(model) / every:.2f}",
+                f"{found.noise_bits:.1f}",
+            )
+        )
+    headings = (
+        "time at most",
+        "sent, MB",
+        "masters",
+        "keys sent",
+        "special primes",
+        "client, s",
+        "server, s",
+    )
+    return table((*headings, "held, GB", "of all-required", "noise, bits"), rows)
+
+
+def kds_network(data: Mapping[str, Any]) -> Program:
+    """The rotations of FHE-MP-CNN's ResNet-20 without its bootstrappings, in the parameters of KDS."""
+    network = fhe_mp_cnn.convert_open(data).program
+    groups = [group for group in network.groups if "subsum" not in group.name]
+    return Program("ResNet-20", KDS_CHAIN, tuple(groups))
+
+
+def kds_computed(data: Mapping[str, Any], model: CostModel) -> list[str]:
+    """The rows of KDS table 7 from FHE-MP-CNN's list, by the formula of KDS."""
+    program = kds_network(data)
+    rotations = len(program.highest_levels())
+    stages = data["bootstrap_steps_by_logn"].values()
+    bootstrap = {step for stage in stages for steps in stage.values() for step in steps}
+    group = AutomorphismGroup(16)
+    powers = {group.rotation(sign << bit) for bit in range(15) for sign in (1, -1)}
+    with_powers = len(powers | {group.rotation(step) for step in bootstrap})
+    together = len({a.step for a in program.highest_levels()} | bootstrap)
+    top = published_bytes(16, 30, 1)
+    # One key for each alpha, each for the highest level that its special primes leave of 32 primes.
+    every = sum(published_bytes(16, 31 - alpha, alpha) for alpha in KDS_ALPHAS)
+    plan = STRATEGIES["kds"].plan(program, model)
+    needed = sum(published_bytes(16, key.shape.level, key.shape.alpha) for key in plan.keys)
+
+    def both(first: int, second: int, each: int) -> tuple[str, str]:
+        return f"{first * each / GB:.1f}", f"{second * each / GB:.1f}"
+
+    rows = [
+        ("all required", "dynamic", "all", "534.656", *both(rotations, together, every)),
+        ("all required", "1", "all", "275.952", *both(rotations, together, top)),
+        ("power of two", "dynamic", "all", "108.179", *both(len(powers), with_powers, every)),
+        ("power of two", "1", "all", "55.835", *both(len(powers), with_powers, top)),
+        ("all required", "dynamic", "needed", "47.32 / 53.511", f"{needed / GB:.1f}", ""),
+    ]
+    counts = (
+        f"ours, network ({rotations} / {len(powers)} keys)",
+        f"with bootstrapping ({together} / {with_powers})",
+    )
+    return table(("index", "alpha", "level", "paper, ResNet-20, GB", *counts), rows)
+
+
 def read(folder: Path, name: str) -> Mapping[str, Any]:
     """A list, parsed."""
     data: Mapping[str, Any] = json.loads((folder / name).read_text())
@@ -163,20 +294,16 @@ def main() -> int:
     model = CostModel()
     text = (Path(__file__).parent / "page.md").read_text()
     convfhe_lists = read(options.lists, "convfhe_resnet.json")
-    mp_cnn = fhe_mp_cnn.convert(read(options.lists, "fhe_mp_cnn_resnet20.json"))
-    dense = replace(
-        mp_cnn,
-        name=f"{mp_cnn.name}, dense secret",
-        chain=Chain(mp_cnn.chain.log_n, mp_cnn.chain.q, MORE_SPECIAL),
-    )
+    mp_cnn_list = read(options.lists, "fhe_mp_cnn_resnet20.json")
+    mp_cnn = fhe_mp_cnn.convert(mp_cnn_list)
     parts = {
         "ark": lists_of_ark(options.seconds),
         "kds": published_key_bytes(),
         "kds_keysets": published_keysets(),
+        "kds_computed": kds_computed(mp_cnn_list, model),
     }
     programs = {
         "mp_cnn": mp_cnn,
-        "mp_cnn_dense": dense,
         "convfhe_1": convfhe.convert(convfhe_lists, "3-20-1"),
         "convfhe_3": convfhe.convert(convfhe_lists, "3-20-3"),
         "lowmemory": lowmemory.convert(read(options.lists, "lowmemory_fhe_resnet20.json"), "exp1"),
@@ -184,6 +311,8 @@ def main() -> int:
     for key, program in programs.items():
         print(f"{program.name} ...", file=sys.stderr, flush=True)
         parts[key], _ = strategies_of(program, model, options.hops)
+    print("FHE-MP-CNN, everything open ...", file=sys.stderr, flush=True)
+    parts["mp_cnn_joint"], parts["mp_cnn_derived"] = joint(mp_cnn_list, model, options.hops)
     rows = []
     for setting, (theirs, first, second) in ARK_TABLE_2.items():
         estimate = convfhe_lists["settings"][setting]["key_bytes_estimate"]["total_GiB"] * 2**30 / GB

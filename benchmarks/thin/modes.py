@@ -97,6 +97,11 @@ def parse(line: str, values: str) -> Mode:
     return mode
 
 
+def bits(error: float) -> str:
+    """Bits after the point that an error leaves."""
+    return f"{-math.log2(error):.1f}" if error > 0 else "all"
+
+
 def table(modes: Sequence[Mode]) -> list[str]:
     """The modes in the paper's columns, the paper's figures behind ours."""
     columns = ["mode", "encrypt, ms", "paper", "decrypt, ms", "paper", "up, MB", "paper", "down, MB", "paper"]
@@ -113,7 +118,7 @@ def table(modes: Sequence[Mode]) -> list[str]:
         ]
         cells = [cell or "-" for pair in pairs for cell in pair]
         cells.append(str(mode.levels))
-        cells += [f"{-math.log2(error):.1f}" for error in (mode.worst, mode.mean, mode.bound)]
+        cells += [bits(error) for error in (mode.worst, mode.mean, mode.bound)]
         lines.append(f"| {NAMES[mode.name]} | {' | '.join(cells)} |")
     return lines
 

@@ -32,8 +32,8 @@ use keywright_wire::{Wire, WireSecret};
 use crate::bootstrap::set;
 use crate::works::{BenchError, rng};
 
-/// Bits of a number after the point: more than any of the modes keeps.
-const FRACTION_BITS: u32 = 30;
+/// Bits of a number after the point, if the scale has as many: more than any of the modes keeps.
+const FRACTION_BITS: u32 = 40;
 
 /// What to compare.
 #[derive(Debug, Clone)]
@@ -135,7 +135,7 @@ struct Owner<'k> {
 
 impl Owner<'_> {
     fn unit(&self) -> f64 {
-        (-f64::from(FRACTION_BITS)).exp2()
+        (-f64::from(self.thin.fixed_point().fraction_bits())).exp2()
     }
 
     /// Bytes of the numbers as slots, or as coefficients, modulo the primes of a level.
@@ -217,7 +217,7 @@ fn measure(
     mode: &Mode<'_>,
 ) -> Result<ModeRecord, BenchError> {
     let count = owner.thin.capacity();
-    let one = 1i64 << FRACTION_BITS;
+    let one = owner.thin.fixed_point().max();
     let mut record = ModeRecord {
         mode: mode.name,
         log_n: owner.thin.log_n(),
@@ -350,7 +350,8 @@ pub fn run_client_modes(request: &ModesRequest, emit: &mut dyn FnMut(ModeRecord)
         &BootstrapperLiteral { order: Order::ModRaiseFirst, output_level: last, ..literal.clone() },
     )?;
 
-    let thin = server::client_parameters(&parameters, &plan, FRACTION_BITS)?;
+    let fraction_bits = FRACTION_BITS.min(plan.coefficients_scale.log2() as u32 - 1);
+    let thin = server::client_parameters(&parameters, &plan, fraction_bits)?;
     let mut entropy = rng(7);
     let mut entropy = |out: &mut [u8]| {
         entropy.fill_bytes(out);

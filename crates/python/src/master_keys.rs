@@ -350,14 +350,19 @@ pub(crate) fn master_key_bytes(
     })
 }
 
-/// Most bits of the modulus of a key that 128 bits of security allow with a uniform ternary secret.
+/// Most bits of the modulus of a key that 128 bits of security allow.
 ///
 /// Args:
 ///     log_n: log2 of the ring degree, 10 to 17.
+///     weight: Hamming weight of a sparse secret; None for a uniform ternary one.
 ///
 /// Raises:
-///     SecurityError: there is no bound for that degree.
+///     SecurityError: there is no bound for that degree and secret.
 #[pyfunction]
-pub(crate) fn maximum_log_qp(log_n: u32) -> Result<u32, Failure> {
-    Ok(keywright_rlwe::maximum_log_qp(log_n, keywright_rlwe::SecretDistribution::Ternary)?)
+#[pyo3(signature = (log_n, weight = None))]
+pub(crate) fn maximum_log_qp(log_n: u32, weight: Option<usize>) -> Result<u32, Failure> {
+    let secret = weight.map_or(keywright_rlwe::SecretDistribution::Ternary, |weight| {
+        keywright_rlwe::SecretDistribution::Sparse { weight }
+    });
+    Ok(keywright_rlwe::maximum_log_qp(log_n, secret)?)
 }

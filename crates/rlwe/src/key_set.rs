@@ -123,6 +123,11 @@ impl EvaluationKeys {
         self.keys.is_empty()
     }
 
+    /// Whether no key is in a [`crate::KeySource`].
+    pub fn all_in_memory(&self) -> bool {
+        self.iter().all(|key| key.in_memory().is_some())
+    }
+
     /// Bytes of all keys, in memory or not.
     pub fn bytes(&self) -> usize {
         self.iter().map(|key| key.bytes()).sum()

@@ -2,8 +2,8 @@
 
 It listens on the loopback, where nobody else can ask, unless --host says otherwise. Nothing here encrypts or
 authenticates a connection: put it behind a server that does before others can reach it. Keys of clients are
-kept under --state until they are deleted or not used for --expiry seconds; an upload that was interrupted goes
-on where it was, also after this process was killed.
+kept under --state until they are deleted or not used for --expiry seconds; an upload that was interrupted
+goes on where it was, also after this process was killed.
 """
 
 import argparse

@@ -5,10 +5,13 @@ from .bound import LowerBound
 from .chain import Chain, Shape, published_bytes, shapes
 from .cost import DEFAULT_WEIGHTS, CostModel, SwitchCost, Weights
 from .derived import DerivationPlanner, DerivedKeys
+from .ephemeral import EphemeralSwitch
 from .error_budget import error_budget
 from .frontier import FrontierPoint, FrontierSearch
 from .galois import Automorphism, AutomorphismGroup
+from .joint import JointPlanner
 from .key_plan import Hop, KeyPlan, Masters, PlannedKey
+from .open_program import Alternative, Choice, OpenProgram
 from .operations import Operation
 from .optimal import Budget, InfeasibleBudgetError, Optimizer
 from .planner import Planner
@@ -20,23 +23,28 @@ from .strategies.policy import KeyPolicy
 __all__ = [
     "DEFAULT_WEIGHTS",
     "STRATEGIES",
+    "Alternative",
     "Automorphism",
     "AutomorphismGroup",
     "Basis",
     "Budget",
     "Chain",
+    "Choice",
     "CostModel",
     "DerivationPlanner",
     "DerivedKeys",
+    "EphemeralSwitch",
     "FrontierPoint",
     "FrontierSearch",
     "Group",
     "Hop",
     "InfeasibleBudgetError",
+    "JointPlanner",
     "KeyPlan",
     "KeyPolicy",
     "LowerBound",
     "Masters",
+    "OpenProgram",
     "Operation",
     "Optimizer",
     "PlannedKey",

@@ -23,6 +23,13 @@ of them with h hops. For every level l the keys of levels from l up make all tar
 a level; let m_l be the fewest for which that is possible by count. The k-th highest key then has at least
 the highest level l with m_l >= k, and at least the bytes of the smallest key of that level. This holds
 whatever automorphisms have keys, and for any time.
+
+Counting bounds time as well. Within B bytes there are at most K = B / (bytes of the smallest key of level l)
+keys of level l and up. Of the automorphisms that single ciphertexts of level l need, at most K have one hop,
+at most C(K + 2, 2) - 1 have one or two, and so on; if the ones that are needed most have the fewest hops, the
+time is least. Fewer bytes give fewer keys, so the same bounds bytes from below for a given time.
+
+Of a part that can be made in several ways the one of least time counts, keys aside.
 """
 
 from collections.abc import Iterable
@@ -34,8 +41,9 @@ import numpy as np
 
 from .cost import CostModel
 from .galois import Automorphism
+from .open_program import OpenProgram
 from .optimal import candidate_shapes
-from .program import Program
+from .program import Group, Program
 
 _Way = tuple[float, tuple[Automorphism | None, ...]]
 
@@ -53,7 +61,7 @@ class LowerBound:
 
     def __init__(
         self,
-        program: Program,
+        program: Program | OpenProgram,
         model: CostModel,
         extra: Iterable[Automorphism] = (),
         *,
@@ -67,21 +75,29 @@ class LowerBound:
             extra: automorphisms that may have a key although nothing needs them.
             max_hops: most hops of a target.
         """
-        self._constant = 0.0
+        opened = OpenProgram.of(program)
+        program = opened.program
         self._uses: list[_Use] = []
+        self._model, self._max_hops = model, max_hops
         self._least_bytes = cache(
             lambda level: min(shape.stored_bytes for shape in candidate_shapes(program, model, level))
         )
-        keyed = {*program.highest_levels(), *extra}
-        for group in program.merged().groups:
-            found = [
-                model.switch(shape, group.level) for shape in candidate_shapes(program, model, group.level)
-            ]
-            costs = [cost for cost in found if cost is not None]
+        self._least_seconds = cache(lambda level: self._least(program, level))
+        self._ephemeral_bytes = program.ephemeral_bytes
+        self._fixed_bytes = float(self._ephemeral_bytes)
+        self._fixed_seconds = program.ephemeral_seconds(model)
+        for choice in opened.choices:
+            times = (sum(map(self._fastest, way.groups)) for way in choice.alternatives)
+            self._fixed_seconds += len(choice.places) * min(times)
+        self._constant = self._fixed_seconds
+        keyed = {*opened.every().highest_levels(), *extra}
+        merged = program.merged().groups
+        for group in merged:
+            alone, shared, own = self._least_seconds(group.level)
             several = len(group.targets) > 1
-            hop = group.count * min(cost.own if several else cost.alone for cost in costs)
+            hop = group.count * (own if several else alone)
             if several:
-                self._constant += group.count * min(cost.shared for cost in costs)
+                self._constant += group.count * shared
             for target in group.targets:
                 ways: list[_Way] = [(hop, (target,))]
                 if max_hops >= 3:
@@ -91,30 +107,89 @@ class LowerBound:
                     if rest in keyed and between <= rest:
                         ways.append((hop if several else 2 * hop, tuple({between, rest})))
                 self._uses.append(_Use(group.level, tuple(ways)))
+        relinearizations = 0.0
         for use in program.relinearizations:
-            found = [model.switch(shape, use.level) for shape in candidate_shapes(program, model, use.level)]
-            least = min(cost.alone for cost in found if cost is not None)
+            least = self._least_seconds(use.level)[0]
+            relinearizations += use.count * least
             self._uses.append(_Use(use.level, ((use.count * least, (None,)),)))
         self._uses.sort(key=lambda use: use.level)
+        if program.relinearizations:
+            self._fixed_bytes += self._least_bytes(max(use.level for use in program.relinearizations))
+        self._fixed_seconds += relinearizations
+        self._weights = self._needed_alone(merged)
+        self._fixed_seconds += sum(self._fastest(group) for group in merged if len(group.targets) > 1)
         self.counted_bytes = self._count(program, max_hops)
         """No plan of so many hops has fewer bytes, by counting."""
+
+    def _least(self, program: Program, level: int) -> tuple[float, float, float]:
+        """Least seconds of a switch alone, of a decomposition and of the rest of a switch."""
+        found = [self._model.switch(shape, level) for shape in candidate_shapes(program, self._model, level)]
+        costs = [cost for cost in found if cost is not None]
+        return (
+            min(cost.alone for cost in costs),
+            min(cost.shared for cost in costs),
+            min(cost.own for cost in costs),
+        )
+
+    def _fastest(self, group: Group) -> float:
+        """Least seconds of a group, whatever keys there are."""
+        alone, shared, own = self._least_seconds(group.level)
+        number = len(group.targets)
+        return group.count * (alone if number == 1 else shared + number * own if number else 0.0)
+
+    def _needed_alone(self, groups: Iterable[Group]) -> dict[int, list[float]]:
+        """For each level the seconds of one hop of each automorphism that single ciphertexts need, most
+        first."""
+        found: dict[int, dict[Automorphism, float]] = {}
+        for group in groups:
+            if len(group.targets) == 1:
+                of_level = found.setdefault(group.level, {})
+                target = group.targets[0]
+                of_level[target] = of_level.get(target, 0.0) + self._fastest(group)
+        return {level: sorted(of_level.values(), reverse=True) for level, of_level in found.items()}
 
     def _count(self, program: Program, max_hops: int) -> float:
         """Bytes of the fewest keys at each level that can make what is needed there."""
         levels = sorted(program.highest_levels().values(), reverse=True)
-        total, keys = 0.0, 0
+        total, keys = self._fixed_bytes, 0
         for made, level in enumerate(levels, 1):
             while comb(keys + max_hops, max_hops) - 1 < made:
                 keys += 1
                 total += self._least_bytes(level)
-        if program.relinearizations:
-            total += self._least_bytes(max(use.level for use in program.relinearizations))
         return total
+
+    def counted_seconds(self, stored_bytes: float) -> float:
+        """No plan of at most these bytes takes less time, by counting; infinite if there is none."""
+        total = self._fixed_seconds
+        for level, weights in self._weights.items():
+            keys = int(max(0.0, stored_bytes - self._fixed_bytes) / self._least_bytes(level) + 1e-9)
+            done = 0
+            for hops in range(1, self._max_hops + 1):
+                most = comb(keys + hops, hops) - 1
+                total += hops * sum(weights[done:most])
+                done = max(done, min(most, len(weights)))
+            if done < len(weights):
+                return float("inf")
+        return total
+
+    def _counted_bytes_within(self, seconds: float) -> float:
+        """No plan that takes at most these seconds has fewer bytes, by counting."""
+        low, high = (
+            0.0,
+            self._fixed_bytes
+            + sum(self._least_bytes(level) * len(weights) for level, weights in self._weights.items()),
+        )
+        if self.counted_seconds(high) > seconds:
+            return low
+        for _ in range(40):
+            middle = (low + high) / 2
+            low, high = (middle, high) if self.counted_seconds(middle) > seconds else (low, middle)
+        return low
 
     def combined(self, multiplier: float) -> float:
         """A lower bound of multiplier * bytes + seconds."""
         paid: dict[Automorphism | None, float] = {}
-        total = self._constant
+        total = self._constant + multiplier * self._ephemeral_bytes
         for use in self._uses:
             price = multiplier * self._least_bytes(use.level)
             capacity = {a: price - paid.get(a, 0.0) for _, keys in use.ways for a in keys}
@@ -135,16 +210,19 @@ class LowerBound:
     def stored_bytes(self, seconds: float) -> float:
         """No plan that takes at most these seconds has fewer bytes."""
         found = ((self.combined(m) - seconds) / m for m in self._multipliers(seconds))
-        return max(self.counted_bytes, *found)
+        return max(self.counted_bytes, self._counted_bytes_within(seconds), *found)
 
     def seconds(self, stored_bytes: float) -> float:
         """No plan of at most these bytes takes less time."""
         fastest = self.combined(0.0)
-        return max(self.combined(m) - m * stored_bytes for m in self._multipliers(fastest))
+        found = (self.combined(m) - m * stored_bytes for m in self._multipliers(fastest))
+        return max(self.counted_seconds(stored_bytes), fastest, *found)
 
     def _multipliers(self, seconds: float) -> Iterable[float]:
         """From one at which all keys of the top level weigh a thousandth of the time to one at which a
         single key weighs all of it."""
+        if not self._uses:
+            return ()
         largest = self._least_bytes(max(use.level for use in self._uses))
         return (
             float(m)

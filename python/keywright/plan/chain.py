@@ -47,6 +47,14 @@ class Chain:
                 if not 20 <= bits <= 61.01:
                     raise ValueError(f"a prime of {name} has {bits} bits; it must have from 20 to 61")
 
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.log_n, self.q, self.p, self.bound))
+
+    def __hash__(self) -> int:
+        """Computed once: chains are part of what planning looks up all the time."""
+        return self._hash
+
     @property
     def max_level(self) -> int:
         """Level of fresh ciphertexts."""
@@ -88,6 +96,14 @@ class Shape:
     alpha: int
     special: int
     seeded: bool = True
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.chain, self.level, self.alpha, self.special))
+
+    def __hash__(self) -> int:
+        """Computed once."""
+        return self._hash
 
     @cached_property
     def special_bits(self) -> float:

@@ -8,7 +8,7 @@ key share its decompositions. Which key is derived from which is the engine's ch
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import ceil, log2
 
@@ -45,8 +45,17 @@ EXACT_TARGETS = 24
 """For more automorphisms than these the smallest basis of two hops is not searched for."""
 EXACT_SECONDS = 5.0
 
-LADDERS = (2, 3, 4, 5, 8, 16, 32, 64)
+LADDERS = (2, 3, 4, 5, 8, 16, 32, 64, 128, 256)
 """Bases whose powers are weighed as masters; LLKN take 4."""
+
+DIRECT_SHARES = (0.0, 0.25, 1.0)
+"""Small keys may be sent instead of derived: as many as have these shares of the bytes of a master."""
+
+MOST_MASTERS = 600
+"""More are not weighed."""
+
+FEW_MASTERS = 4
+"""So many may leave out a part of the keys, which are sent then; more must reach all of them."""
 
 DIFFERENCES = 48
 """Automorphisms that are tried as one more master: the most frequent differences of two that are needed."""
@@ -74,8 +83,8 @@ class DerivedKeys:
         masters: what there is a master key of.
         extra_bits: widths of the extra primes.
         shape: the shape of every master key, over the chain.
-        direct: keys that the client makes and sends itself: relinearisation, and those whose primes leave
-            no room for extra ones.
+        direct: keys that the client makes and sends itself: relinearisation, those whose primes leave no
+            room for extra ones, those that the masters do not reach, and small ones.
         derived: keys that are derived, those on the way to others included.
         depth: most derivations to a key.
         client_seconds: predicted time of making the master keys and the keys that are not derived.
@@ -95,11 +104,15 @@ class DerivedKeys:
     server_seconds: float
     noise_bits: float
     max_hops: int
+    reach: "_Reach" = field(repr=False, compare=False)
 
     @property
     def planned(self) -> KeyPlan:
         """The plan, with these master keys."""
-        return replace(self.plan, masters=Masters(self.masters, self.extra_bits, self.shape, self.max_hops))
+        masters = Masters(self.masters, self.extra_bits, self.shape, self.max_hops)
+        reached = replace(self.plan, masters=masters)
+        sent = tuple(key for key in self.plan.keys if key in self.direct and reached.derives(key))
+        return replace(self.plan, masters=replace(masters, sent=sent))
 
     @property
     def master_bytes(self) -> int:
@@ -108,13 +121,16 @@ class DerivedKeys:
 
     @property
     def sent_bytes(self) -> int:
-        """What the client sends: master keys, and the keys that are not derived."""
-        return self.master_bytes + sum(key.shape.stored_bytes for key in self.direct)
+        """What the client sends: master keys, the keys that are not derived, and those of an ephemeral
+        secret."""
+        direct = sum(key.shape.stored_bytes for key in self.direct)
+        return self.master_bytes + direct + self.plan.program.ephemeral_bytes
 
     @property
     def stored_bytes(self) -> int:
         """What the server holds beside the master keys: derived keys have no seeds, so twice their bytes."""
-        return sum((1 + (key not in self.direct)) * key.shape.stored_bytes for key in self.plan.keys)
+        held = sum((1 + (key not in self.direct)) * key.shape.stored_bytes for key in self.plan.keys)
+        return held + self.plan.program.ephemeral_bytes
 
 
 @dataclass(frozen=True)
@@ -127,13 +143,22 @@ class _Reach:
     extra_bits: tuple[int, ...]
     shape: Shape
 
+    @property
+    def needed(self) -> tuple[Automorphism, ...]:
+        """Every automorphism of which a key is derived, sorted."""
+        return tuple(sorted({a for layout in self.layouts for a in layout.targets}))
+
+    @property
+    def direct_bytes(self) -> int:
+        """Bytes of the keys that are not derived."""
+        return sum(key.shape.stored_bytes for key in self.direct)
+
 
 class DerivationPlanner:
     """Chooses master keys for the Galois keys of a plan."""
 
     def __init__(self, plan: KeyPlan, model: CostModel, *, max_hops: int = MAX_HOPS) -> None:
-        """Decide up to which level of the chain there are master keys: where a ladder of powers of four sends
-        the fewest bytes, keys above that level included, within the program's error budget if it can.
+        """List how far up the chain there can be master keys, and which small keys are sent beside them.
 
         Args:
             plan: the keys.
@@ -148,31 +173,36 @@ class DerivationPlanner:
         galois = [key for key in plan.keys if key.automorphism is not None]
         if not galois:
             raise ProgramError(f"{plan.program.name}: the plan has no Galois keys to derive")
-        found: list[tuple[bool, int, _Reach]] = []
-        ladder = [Automorphism(0, True), *(Automorphism(4**i) for i in range(16) if 4**i < self.group.slots)]
+        reaches: dict[tuple[PlannedKey, ...], _Reach] = {}
         for level in sorted({master_level(key.shape) for key in galois}):
-            reach = self._reach(level)
-            if reach is not None:
-                self._reached = reach
-                price = self.price(ladder)
-                if price is not None:
-                    found.append((not self._quiet(price), price.sent_bytes, reach))
-        if not found:
+            for share in DIRECT_SHARES:
+                reach = self._reach(level, share)
+                if reach is not None:
+                    reaches.setdefault(reach.direct, reach)
+        if not reaches:
             raise ProgramError(
                 f"{plan.program.name}: every key has primes of nearly {plan.program.chain.modulus_bound} "
                 "bits, the most that is secure, which leaves no room for the extra primes of master keys"
             )
-        self._reached = min(found, key=lambda entry: entry[:2])[2]
-        self.needed = tuple(sorted({a for layout in self._reached.layouts for a in layout.targets}))
+        self.reaches = tuple(reaches.values())
+        self._reachable: dict[tuple[tuple[int, ...], int], bool] = {}
 
-    def _reach(self, level: int) -> "_Reach | None":
-        """The smallest master keys up to a level of the chain, and what is derived from them."""
+    @property
+    def least_bytes(self) -> int:
+        """Fewer bytes cannot be sent: those of one master, and of what it leaves to be sent."""
+        sent = (reach.direct_bytes + reach.shape.stored_bytes for reach in self.reaches)
+        return min(sent) + self.plan.program.ephemeral_bytes
+
+    def _reach(self, level: int, share: float) -> "_Reach | None":
+        """The smallest master keys up to a level of the chain, and what is derived from them: all keys but
+        those above, and the smallest ones of a share of a master's bytes."""
         chain = self.plan.program.chain
         own = (*chain.p, *chain.q)
         room = chain.modulus_bound - sum(own[: level + 1])
         best: tuple[int, tuple[int, ...], Shape] | None = None
         for count in range(1, min(MAX_EXTRA, int(room // 30)) + 1):
-            extra = (min(60, int(room // count)),) * count
+            width, more = divmod(int(room), count)
+            extra = tuple(min(60, width + (place < more)) for place in range(count))
             over = Chain(chain.log_n, own, extra, chain.modulus_bound)
             for found in shapes(over, level):
                 # The engine fills digits as far as the special primes go.
@@ -183,37 +213,49 @@ class DerivationPlanner:
             return None
         targets: defaultdict[Shape, list[Automorphism]] = defaultdict(list)
         direct = []
-        for key in self.plan.keys:
-            if key.automorphism is not None and master_level(key.shape) <= level:
+        left = share * best[0]
+        for key in sorted(self.plan.keys, key=lambda key: key.shape.stored_bytes):
+            within = key.automorphism is not None and master_level(key.shape) <= level
+            left -= key.shape.stored_bytes if within else 0
+            if within and left < 0 and key.automorphism is not None:
                 targets[key.shape].append(key.automorphism)
             else:
                 direct.append(key)
+        if not targets:
+            return None
         layouts = tuple(Layout(shape, tuple(sorted(found))) for shape, found in targets.items())
         return _Reach(layouts, tuple(direct), best[1], best[2])
 
-    def price(self, masters: Iterable[Automorphism]) -> DerivedKeys | None:
-        """What these master keys save and take; None if they do not reach a key. Masters that nothing needs
-        are left out."""
-        log_n = self.plan.program.chain.log_n
+    def price(self, masters: Iterable[Automorphism], reach: "_Reach | None" = None) -> DerivedKeys | None:
+        """What these master keys save and take; None if they reach nothing. Masters that nothing needs are
+        left out; keys that they do not reach are sent.
+
+        Args:
+            masters: what there is a master key of.
+            reach: what is derived; the first of the planner's by default, the lowest keys alone.
+        """
+        reached = reach or self.reaches[0]
         elements = {self.group.galois_element(a): a for a in sorted(set(masters) - {IDENTITY})}
         used: set[int] = set()
         derived, seconds, variances = 0, 0.0, {}
         depth = 0
-        reached = self._reached
+        direct = list(reached.direct)
         for layout in reached.layouts:
-            wanted = {self.group.galois_element(a): a for a in layout.targets}
-            try:
-                tree = derivation_tree(log_n, list(elements), list(wanted), self.max_hops)
-            except DerivationError:
-                return None
+            wanted, tree = self._tree(elements, layout)
+            known = set(wanted.values())
+            direct += [PlannedKey(a, layout.shape) for a in layout.targets if a not in known]
+            if not tree:
+                continue
             used |= {master for _, _, master, _ in tree}
             derived += len(tree)
             depth = max(depth, *(hops for _, _, _, hops in tree))
-            seconds += self._seconds(layout, Counter(parent for _, parent, _, _ in tree))
-            added = self._variance(layout)
+            seconds += self._seconds(reached, layout, Counter(parent for _, parent, _, _ in tree))
+            added = self._variance(reached, layout)
             variances[layout.shape] = {wanted[g]: hops * added for g, _, _, hops in tree if g in wanted}
+        if not derived:
+            return None
         kept = tuple(elements[g] for g in sorted(used, key=lambda g: elements[g]))
-        made = [*(key.shape for key in reached.direct), *(reached.shape for _ in kept)]
+        made = [*(key.shape for key in direct), *(reached.shape for _ in kept)]
         client = sum(self.model.key_seconds(shape) for shape in made)
         noise = self._noise_bits(variances)
         return DerivedKeys(
@@ -221,29 +263,57 @@ class DerivationPlanner:
             kept,
             reached.extra_bits,
             reached.shape,
-            reached.direct,
+            tuple(direct),
             derived,
             depth,
             client,
             seconds,
             noise,
             self.max_hops,
+            reached,
         )
 
-    def _seconds(self, layout: Layout, children: Mapping[int, int]) -> float:
+    def _tree(
+        self, elements: Mapping[int, Automorphism], layout: Layout
+    ) -> tuple[dict[int, Automorphism], list[tuple[int, int, int, int]]]:
+        """What can be derived by Galois element, and how: element, parent, master, number of derivations."""
+        log_n, masters = self.plan.program.chain.log_n, list(elements)
+        wanted = {self.group.galois_element(a): a for a in layout.targets}
+        try:
+            return wanted, derivation_tree(log_n, masters, list(wanted), self.max_hops)
+        except DerivationError:
+            pass
+        if len(masters) > FEW_MASTERS:
+            return {}, []
+        reachable = {g: a for g, a in wanted.items() if self._reaches(tuple(masters), g)}
+        if not reachable:
+            return {}, []
+        return reachable, derivation_tree(log_n, masters, list(reachable), self.max_hops)
+
+    def _reaches(self, masters: tuple[int, ...], element: int) -> bool:
+        """Whether masters reach a Galois element."""
+        if (masters, element) not in self._reachable:
+            try:
+                derivation_tree(self.plan.program.chain.log_n, masters, [element], self.max_hops)
+                self._reachable[masters, element] = True
+            except DerivationError:
+                self._reachable[masters, element] = False
+        return self._reachable[masters, element]
+
+    def _seconds(self, reached: "_Reach", layout: Layout, children: Mapping[int, int]) -> float:
         level = master_level(layout.shape)
-        cost = self.model.switch(self._reached.shape, level)
+        cost = self.model.switch(reached.shape, level)
         if cost is None:
-            raise ProgramError(f"a master key of level {self._reached.shape.level} cannot serve {level}")
+            raise ProgramError(f"a master key of level {reached.shape.level} cannot serve {level}")
         rows = len(layout.shape.digits)
         least, most = BATCH
         batch = max(least, min(most, BATCH_BYTES // ((16 << layout.shape.chain.log_n) * rows * (level + 1))))
         decompositions = sum(ceil(count / batch) for count in children.values())
         return rows * (decompositions * cost.shared + sum(children.values()) * cost.own)
 
-    def _variance(self, layout: Layout) -> float:
+    def _variance(self, reached: "_Reach", layout: Layout) -> float:
         """Of the error that a derivation adds to a coefficient of a row."""
-        cost = self.model.switch(self._reached.shape, master_level(layout.shape))
+        cost = self.model.switch(reached.shape, master_level(layout.shape))
         # The rounding of a division meets the secret, of squared norm 2 N / 3.
         return (1 << layout.shape.chain.log_n) / 18 * (1.0 + (0.0 if cost is None else cost.noise))
 
@@ -261,24 +331,30 @@ class DerivationPlanner:
                 worst = max(worst, sums[hop.child])
         return 0.5 * log2(worst)
 
-    def candidates(self) -> Iterator[tuple[Automorphism, ...]]:
+    def candidates(self, reach: "_Reach") -> Iterator[tuple[Automorphism, ...]]:
         """Sets of masters that are weighed: ladders of powers, signed and with their multiples; the fewest
         keys that make everything with two hops; everything that is needed."""
-        slots = self.group.slots
-        conjugate = (Automorphism(0, True),) if any(a.conjugate for a in self.needed) else ()
+        slots, needed = self.group.slots, reach.needed
+        conjugate = (Automorphism(0, True),) if any(a.conjugate for a in needed) else ()
         for base in LADDERS:
             powers = [base**i for i in range(32) if base**i < slots]
             for digits in ((1,), (1, -1), range(1, base), [d for d in range(-base // 2, base // 2 + 1) if d]):
-                steps = {digit * power for power in powers for digit in digits}
-                yield (*conjugate, *sorted(self.group.rotation(step) for step in steps))
-        if len(self.needed) <= EXACT_TARGETS:
-            yield smallest_basis(self.group, self.needed, EXACT_SECONDS).keys
-        yield self.needed
+                if len(digits) * len(powers) <= MOST_MASTERS:
+                    steps = {digit * power for power in powers for digit in digits}
+                    yield (*conjugate, *sorted(self.group.rotation(step) for step in steps))
+        if len(needed) <= EXACT_TARGETS:
+            yield smallest_basis(self.group, needed, EXACT_SECONDS).keys
+        yield needed
 
     @cached_property
     def priced(self) -> tuple[DerivedKeys, ...]:
         """The candidates that no other one beats in both bytes sent and server time, fewest bytes first."""
-        found = [price for masters in self.candidates() if (price := self.price(masters)) is not None]
+        found = [
+            price
+            for reach in self.reaches
+            for masters in self.candidates(reach)
+            if (price := self.price(masters, reach)) is not None
+        ]
         quiet = [price for price in found if self._quiet(price)]
         if found and not quiet:
             least = min(price.noise_bits for price in found)
@@ -309,8 +385,9 @@ class DerivationPlanner:
                 f"derive all keys; {known}"
             )
         best = min(fitting, key=lambda price: (price.server_seconds, price.sent_bytes))
-        while best.sent_bytes + self._reached.shape.stored_bytes <= sent_bytes:
-            longer = [self.price((*best.masters, a)) for a in self._differences() if a not in best.masters]
+        while best.sent_bytes + best.shape.stored_bytes <= sent_bytes:
+            more = (a for a in self._differences(best.reach) if a not in best.masters)
+            longer = [self.price((*best.masters, a), best.reach) for a in more]
             priced = [p for p in longer if p is not None and p.sent_bytes <= sent_bytes and self._quiet(p)]
             better = min(priced, key=lambda price: price.server_seconds, default=best)
             if better.server_seconds >= best.server_seconds * (1 - 1e-9):
@@ -318,11 +395,12 @@ class DerivationPlanner:
             best = better
         return best
 
-    def _differences(self) -> Sequence[Automorphism]:
+    def _differences(self, reach: "_Reach") -> Sequence[Automorphism]:
         """What would make the most keys out of each other."""
         counts: Counter[Automorphism] = Counter()
-        for a in self.needed:
-            for b in (IDENTITY, *self.needed):
+        needed = reach.needed
+        for a in needed:
+            for b in (IDENTITY, *needed):
                 if a != b:
                     counts[self.group.subtract(a, b)] += 1
         ranked = sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))

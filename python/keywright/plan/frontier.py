@@ -7,7 +7,7 @@ when it comes to the front of the queue: changes become worse as keys go, with f
 """
 
 import heapq
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -15,9 +15,12 @@ from .chain import Shape
 from .cost import CostModel
 from .galois import Automorphism
 from .key_plan import KeyPlan, PlannedKey
+from .open_program import OpenProgram
 from .optimal import candidate_shapes
 from .program import Group, Program
 from .service import KeySet, Service
+
+INFINITY = float("inf")
 
 
 @dataclass(frozen=True)
@@ -27,14 +30,42 @@ class FrontierPoint:
     Attributes:
         stored_bytes: bytes of its keys.
         seconds: predicted time of the program.
-        services: how each group of the merged program is served.
+        selection: the fastest alternative of each choice with these keys.
+        services: how each kind of group is served; None for one that only other alternatives have.
         relinearization: for each level that has relinearisations the key.
     """
 
     stored_bytes: int
     seconds: float
-    services: tuple[Service, ...]
+    selection: tuple[int, ...]
+    services: tuple[Service | None, ...]
     relinearization: Mapping[int, PlannedKey]
+
+
+Kind = tuple[int, tuple[Automorphism, ...]]
+"""What groups that are served alike have in common: level and targets."""
+
+
+class _Part:
+    """What is made in one of several ways: for each the kinds of groups, by index, and how often.
+
+    Groups that are not open are the one way of a part of their own.
+    """
+
+    def __init__(self, ways: Sequence[Mapping[int, int]]) -> None:
+        self.ways = [tuple(way.items()) for way in ways]
+
+    def fastest(self, services: Sequence[Service | None]) -> tuple[float, int]:
+        """Seconds of the fastest way, and which one it is; infinite if there is none."""
+        best, picked = INFINITY, 0
+        for index, way in enumerate(self.ways):
+            total = 0.0
+            for kind, count in way:
+                service = services[kind]
+                total += INFINITY if service is None else count * service.seconds
+            if total < best:
+                best, picked = total, index
+        return best, picked
 
 
 class FrontierSearch:
@@ -42,7 +73,7 @@ class FrontierSearch:
 
     def __init__(
         self,
-        program: Program,
+        program: Program | OpenProgram,
         model: CostModel,
         start: Sequence[PlannedKey] | None = None,
         *,
@@ -53,47 +84,76 @@ class FrontierSearch:
         Args:
             program: what is planned.
             model: predicts times.
-            start: keys; by default the fastest one for each automorphism and level of use.
+            start: keys; by default the fastest one for each automorphism and level of use, in any
+                alternative.
             max_hops: most hops of a target, from 1 to 4.
 
         Raises:
             ValueError: keys that do not serve the program.
         """
-        self.program = program
+        self.open = OpenProgram.of(program)
+        every = self.open.every()
         self.model = model
-        self.merged = program.merged()
-        relinearizations = [(use.level, use.count) for use in program.relinearizations]
-        self.relinearizations = relinearizations
-        keys = list(start) if start is not None else fastest_keys(program, model)
-        self.keys = KeySet(program.automorphisms, model, keys, max_hops=max_hops)
-        self.services: list[Service] = []
+        self._constant = every.ephemeral_seconds(model)
+        self.relinearizations = [(use.level, use.count) for use in every.relinearizations]
+        keys = list(start) if start is not None else fastest_keys(every, model)
+        self.keys = KeySet(every.automorphisms, model, keys, max_hops=max_hops)
+        self._kinds: dict[Kind, int] = {}
+        self.groups: list[Group] = []
+        self._parts = self._make_parts()
+        self._parts_of: list[list[int]] = [[] for _ in self.groups]
+        for index, part in enumerate(self._parts):
+            for kind in sorted({kind for way in part.ways for kind, _ in way}):
+                self._parts_of[kind].append(index)
+        self.services: list[Service | None] = []
         self.users: defaultdict[PlannedKey, set[int]] = defaultdict(set)
-        for index, group in enumerate(self.merged.groups):
+        for index, group in enumerate(self.groups):
             service = self.keys.serve(group)
-            if service is None:
-                raise ValueError(f"{group.name}: the keys to begin with do not serve it")
             self.services.append(service)
-            for hop in service.hops:
+            for hop in service.hops if service is not None else ():
                 self.users[hop.key].add(index)
+        self._times = [part.fastest(self.services)[0] for part in self._parts]
+        for part, time in zip(self._parts, self._times, strict=True):
+            if time == INFINITY:
+                group = self.groups[part.ways[0][0][0]]
+                raise ValueError(f"{group.name}: the keys to begin with do not serve it")
+
+    def _make_parts(self) -> list[_Part]:
+        """The choices first, in their order, then every kind of group of the program by itself."""
+        parts = [
+            _Part(
+                [self._counts(alternative.groups, len(choice.places)) for alternative in choice.alternatives]
+            )
+            for choice in self.open.choices
+        ]
+        counts = self._counts(self.open.program.groups, 1)
+        return parts + [_Part([{kind: count}]) for kind, count in counts.items()]
+
+    def _counts(self, groups: Sequence[Group], times: int) -> Mapping[int, int]:
+        counts: Counter[int] = Counter()
+        for group in groups:
+            kind = (group.level, group.targets)
+            if kind not in self._kinds:
+                self._kinds[kind] = len(self.groups)
+                self.groups.append(group)
+            counts[self._kinds[kind]] += times * group.count
+        return counts
 
     @property
     def stored_bytes(self) -> int:
         """Bytes of the present keys."""
-        return sum(key.shape.stored_bytes for key in self.keys)
+        return sum(key.shape.stored_bytes for key in self.keys) + self.open.program.ephemeral_bytes
 
     @property
     def seconds(self) -> float:
         """Predicted time with the present keys."""
-        groups = zip(self.merged.groups, self.services, strict=True)
-        return (
-            sum(group.count * service.seconds for group, service in groups) + self._relinearization_seconds()
-        )
+        return sum(self._times) + self._relinearization_seconds() + self._constant
 
     def _relinearization_seconds(self) -> float:
         total = 0.0
         for level, count in self.relinearizations:
             found = self.keys.best(None, level)
-            total += float("inf") if found is None else count * found[1].alone
+            total += INFINITY if found is None else count * found[1].alone
         return total
 
     def descend(self) -> list[FrontierPoint]:
@@ -128,29 +188,36 @@ class FrontierSearch:
         """The present key set."""
         found = {level: self.keys.best(None, level) for level, _ in self.relinearizations}
         relinearization = {level: entry[0] for level, entry in found.items() if entry is not None}
-        return FrontierPoint(self.stored_bytes, self.seconds, tuple(self.services), relinearization)
+        choices = self._parts[: len(self.open.choices)]
+        selection = tuple(part.fastest(self.services)[1] for part in choices)
+        return FrontierPoint(
+            self.stored_bytes, self.seconds, selection, tuple(self.services), relinearization
+        )
 
     def plan(self, name: str, point: FrontierPoint) -> KeyPlan:
         """The plan of a point of this search."""
-        trees = {
-            (group.level, group.targets): service.hops
-            for group, service in zip(self.merged.groups, point.services, strict=True)
-        }
-        hops = tuple(trees[group.level, group.targets] for group in self.program.groups)
-        plan = KeyPlan(name, self.program, hops, point.relinearization)
+        program = self.open.resolve(point.selection)
+        hops = []
+        for group in program.groups:
+            service = point.services[self._kinds[group.level, group.targets]]
+            hops.append(() if service is None else service.hops)
+        plan = KeyPlan(name, program, tuple(hops), point.relinearization)
         plan.check()
         return plan
 
     def _changes(self, key: PlannedKey) -> list[PlannedKey | None]:
         smaller: list[PlannedKey | None] = [
             PlannedKey(key.automorphism, shape)
-            for shape in candidate_shapes(self.program, self.model, key.shape.level)
+            for shape in candidate_shapes(self.open.program, self.model, key.shape.level)
             if shape.stored_bytes < key.shape.stored_bytes
         ]
         return [None, *smaller]
 
-    def _affected(self, key: PlannedKey) -> list[tuple[int, Group]]:
-        return [(index, self.merged.groups[index]) for index in sorted(self.users[key])]
+    def _served(self, affected: Sequence[int]) -> dict[int, Service | None]:
+        return {kind: self.keys.serve(self.groups[kind]) for kind in affected}
+
+    def _touched(self, affected: Sequence[int]) -> list[int]:
+        return sorted({part for kind in affected for part in self._parts_of[kind]})
 
     def _rate(self, key: PlannedKey, change: PlannedKey | None) -> float | None:
         """Seconds lost for each byte saved; None if the program could not be run."""
@@ -159,34 +226,38 @@ class FrontierSearch:
         self.keys.remove(key)
         if change is not None:
             self.keys.add(change)
+        affected = sorted(self.users[key])
+        old = {kind: self.services[kind] for kind in affected}
+        for kind, service in self._served(affected).items():
+            self.services[kind] = service
         lost = 0.0
-        for index, group in self._affected(key):
-            service = self.keys.serve(group)
-            if service is None:
-                lost = float("inf")
-                break
-            lost += group.count * (service.seconds - self.services[index].seconds)
+        for part in self._touched(affected):
+            lost += self._parts[part].fastest(self.services)[0] - self._times[part]
+        for kind, service in old.items():
+            self.services[kind] = service
         if key.automorphism is None:
             lost += self._relinearization_seconds() - before
         if change is not None:
             self.keys.remove(change)
         self.keys.add(key)
-        return None if lost == float("inf") else lost / saved
+        return None if lost == INFINITY else lost / saved
 
     def _apply(self, key: PlannedKey, change: PlannedKey | None) -> None:
-        affected = self._affected(key)
+        affected = sorted(self.users[key])
         self.keys.remove(key)
         if change is not None:
             self.keys.add(change)
-        for index, group in affected:
-            service = self.keys.serve(group)
-            if service is None:
-                raise ValueError(f"{group.name}: cannot be served without {key}")
-            for hop in self.services[index].hops:
-                self.users[hop.key].discard(index)
-            for hop in service.hops:
-                self.users[hop.key].add(index)
-            self.services[index] = service
+        for kind, service in self._served(affected).items():
+            old = self.services[kind]
+            for hop in old.hops if old is not None else ():
+                self.users[hop.key].discard(kind)
+            for hop in service.hops if service is not None else ():
+                self.users[hop.key].add(kind)
+            self.services[kind] = service
+        for part in self._touched(affected):
+            self._times[part] = self._parts[part].fastest(self.services)[0]
+            if self._times[part] == INFINITY:
+                raise ValueError(f"{self.open.program.name}: cannot be served without {key}")
 
 
 def fastest_keys(program: Program, model: CostModel) -> list[PlannedKey]:

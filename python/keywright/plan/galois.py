@@ -5,11 +5,10 @@ or -5^r for one r modulo N/2. Rotations are the powers of 5, the conjugation is 
 multiplies Galois elements and adds their exponents; it does not add Galois elements.
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, order=True)
-class Automorphism:
+class Automorphism(NamedTuple):
     """An automorphism in additive notation.
 
     Attributes:

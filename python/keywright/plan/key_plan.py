@@ -26,6 +26,14 @@ class PlannedKey:
     automorphism: Automorphism | None
     shape: Shape
 
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.automorphism, self.shape))
+
+    def __hash__(self) -> int:
+        """Computed once."""
+        return self._hash
+
 
 @dataclass(frozen=True)
 class Hop:
@@ -52,12 +60,14 @@ class Masters:
         shape: of every master key, over the special primes and the ciphertext primes as one chain, with the
             extra ones as special primes.
         max_hops: most derivations to a key.
+        sent: keys that the client makes although their primes would let the server derive them.
     """
 
     automorphisms: tuple[Automorphism, ...]
     extra_bits: tuple[int, ...]
     shape: Shape
     max_hops: int
+    sent: tuple[PlannedKey, ...] = ()
 
     @property
     def stored_bytes(self) -> int:
@@ -94,12 +104,14 @@ class KeyPlan:
     masters: Masters | None = None
 
     def derives(self, key: PlannedKey) -> bool:
-        """Whether the server derives a key: those of automorphisms whose primes master keys have."""
+        """Whether the server derives a key: those of automorphisms whose primes master keys have, but for
+        those that are sent."""
         masters = self.masters
         return (
             masters is not None
             and key.automorphism is not None
             and master_level(key.shape) <= masters.shape.level
+            and key not in masters.sent
         )
 
     @cached_property
@@ -110,14 +122,18 @@ class KeyPlan:
 
     @property
     def stored_bytes(self) -> int:
-        """Bytes of all keys, uniform halves as seeds: what is stored, and sent where none are derived."""
-        return sum(key.shape.stored_bytes for key in self.keys)
+        """Bytes of all keys, uniform halves as seeds: what is stored, and sent where none are derived.
+
+        The keys to and from an ephemeral secret are counted.
+        """
+        return sum(key.shape.stored_bytes for key in self.keys) + self.program.ephemeral_bytes
 
     @property
     def sent_bytes(self) -> int:
         """What the client makes and sends: master keys, and the keys that are not derived."""
         made = sum(key.shape.stored_bytes for key in self.keys if not self.derives(key))
-        return made + (0 if self.masters is None else self.masters.stored_bytes)
+        masters = 0 if self.masters is None else self.masters.stored_bytes
+        return made + masters + self.program.ephemeral_bytes
 
     @property
     def max_hops(self) -> int:
@@ -137,7 +153,7 @@ class KeyPlan:
         total = sum(group.count * tree_seconds(model, group.level, tree) for group, tree in groups)
         for use in self.program.relinearizations:
             total += use.count * _require(model, self.relinearization[use.level], use.level).alone
-        return total
+        return total + self.program.ephemeral_seconds(model)
 
     def noise_bits(self, model: CostModel) -> float:
         """log2 of the largest error of a served automorphism, in units of the rounding error of one key

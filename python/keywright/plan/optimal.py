@@ -14,6 +14,9 @@ key k of v - w. Keys are candidates (automorphism, level, shape).
     bytes   = sum_k bytes_k y_k
     seconds = sum_g c_g (sum own x + own z + shared d + shared e)
 
+A part of the program that can be made in several ways has a variable for each way, one of which is 1; the
+targets of a way are covered if it is taken.
+
 Either is minimised within a bound on the other. Depth 2 is the most: the noise of a hop is then at most
 doubled, and further hops were found to be no gain (ARK, figure 4). Solved by HiGHS; the gap that it proves
 is in the plan.
@@ -21,7 +24,8 @@ is in the plan.
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from math import gcd
 
 import highspy
 import numpy as np
@@ -30,7 +34,12 @@ from .chain import Shape, shapes
 from .cost import CostModel
 from .galois import Automorphism
 from .key_plan import IDENTITY, Hop, KeyPlan, PlannedKey
+from .open_program import Choice, OpenProgram
 from .program import Group, Program, ProgramError
+
+NODE_WORK = 20_000_000
+"""Columns squared times nodes of the search tree after which HiGHS stops: a limit that is the same on every
+machine, as a time is not. With a thousand columns that is 20 nodes, with a hundred 2,000."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +89,19 @@ class _Model:
         self.lower.append(bound)
 
 
+_Place = tuple[tuple[int, int] | None, int, tuple[Automorphism, ...]]
+"""Choice and way, None for what is not open; level; targets."""
+
+
+@dataclass(frozen=True)
+class _Served:
+    """The columns of a group's hops of depth 1 and 2."""
+
+    group: Group
+    first: dict[tuple[Automorphism, PlannedKey], int]
+    second: dict[tuple[Automorphism, Automorphism, PlannedKey], int]
+
+
 def candidate_shapes(program: Program, model: CostModel, level: int) -> tuple[Shape, ...]:
     """The shapes worth considering for keys of a level: none is beaten in bytes, in time alone and in time
     when hoisted at once."""
@@ -103,7 +125,7 @@ class Optimizer:
 
     def __init__(
         self,
-        program: Program,
+        program: Program | OpenProgram,
         model: CostModel,
         extra: Sequence[Automorphism] = (),
         *,
@@ -125,22 +147,25 @@ class Optimizer:
         """
         if hops not in (1, 2):
             raise ValueError(f"{hops} hops; there can be 1 or 2")
-        self.program = program
+        self.open = OpenProgram.of(program)
+        self.program = self.open.program
         self.model = model
-        self._merged = program.merged()
+        self._every = self.open.every().merged()
         self._columns = _Model()
         self._keys: dict[PlannedKey, int] = {}
         self._by_automorphism: defaultdict[Automorphism | None, list[PlannedKey]] = defaultdict(list)
-        self._first: list[dict[tuple[Automorphism, PlannedKey], int]] = []
-        self._second: list[dict[tuple[Automorphism, Automorphism, PlannedKey], int]] = []
+        self._served: dict[_Place, _Served] = {}
+        self._ways_of: list[list[int]] = []
         self._relinearization: dict[tuple[int, PlannedKey], int] = {}
         self._popular: dict[Automorphism, int] = {}
         self._ways = ways
         self.pruned = False
         self._add_keys(extra)
-        for group in self._merged.groups:
-            self._add_group(group, hops)
-        for use in program.relinearizations:
+        for group in self.program.merged().groups:
+            self._add_group(group, hops, None, None)
+        for index, choice in enumerate(self.open.choices):
+            self._add_choice(index, choice, hops)
+        for use in self.program.relinearizations:
             self._add_relinearizations(use.level, use.count)
 
     @property
@@ -150,10 +175,10 @@ class Optimizer:
 
     def _add_keys(self, extra: Sequence[Automorphism]) -> None:
         levels: defaultdict[Automorphism | None, set[int]] = defaultdict(set)
-        for group in self._merged.groups:
+        for group in self._every.groups:
             for target in group.targets:
                 levels[target].add(group.level)
-        everywhere = {group.level for group in self._merged.groups}
+        everywhere = {group.level for group in self._every.groups}
         for added in extra:
             levels[added] |= everywhere
         levels[None] |= {use.level for use in self.program.relinearizations}
@@ -168,7 +193,20 @@ class Optimizer:
     def _usable(self, automorphism: Automorphism | None, level: int) -> list[PlannedKey]:
         return [key for key in self._by_automorphism.get(automorphism, ()) if key.shape.level >= level]
 
-    def _add_group(self, group: Group, hops: int) -> None:
+    def _add_choice(self, index: int, choice: Choice, hops: int) -> None:
+        taken = []
+        for way, alternative in enumerate(choice.alternatives):
+            column = self._columns.column(0.0, integer=True)
+            taken.append(column)
+            part = replace(self.program, groups=alternative.groups).merged()
+            for group in part.groups:
+                repeated = replace(group, count=group.count * len(choice.places))
+                self._add_group(repeated, hops, (index, way), column)
+        self._columns.at_least(((column, 1.0) for column in taken), 1.0)
+        self._ways_of.append(taken)
+
+    def _add_group(self, group: Group, hops: int, way: tuple[int, int] | None, taken: int | None) -> None:
+        """A group; of a way that is taken if the column says so."""
         subtract = self.program.automorphisms.subtract
         ways: dict[Automorphism, list[Automorphism]] = {target: [] for target in group.targets}
         if hops == 2:
@@ -202,9 +240,12 @@ class Optimizer:
                     again.append(column)
                 self._columns.at_least([*((c, 1.0) for c in made[between]), *((c, -1.0) for c in again)], 0.0)
                 cover += again
-            self._columns.at_least(((c, 1.0) for c in cover), 1.0)
-        self._first.append(first)
-        self._second.append(second)
+            terms = [(c, 1.0) for c in cover]
+            if taken is None:
+                self._columns.at_least(terms, 1.0)
+            else:
+                self._columns.at_least([*terms, (taken, -1.0)], 0.0)
+        self._served[way, group.level, group.targets] = _Served(group, first, second)
 
     def _prune(self, group: Group, ways: dict[Automorphism, list[Automorphism]]) -> None:
         """Keeps the intermediate results whose two keys could serve the most targets."""
@@ -270,46 +311,61 @@ class Optimizer:
         """
         columns = self._columns
         by_time = budget.stored_bytes is not None
-        bound = budget.stored_bytes if by_time else budget.seconds
+        bound = (
+            budget.stored_bytes - self.program.ephemeral_bytes
+            if budget.stored_bytes is not None
+            else (budget.seconds or 0.0) - self.program.ephemeral_seconds(self.model)
+        )
         objective, bounded = (columns.time, columns.size) if by_time else (columns.size, columns.time)
-        solver, values = _run(columns, objective, bounded, bound, seconds, gap)
-        if values is None:
-            _, least = _run(columns, bounded, None, None, seconds, gap)
+        found = _run(columns, objective, bounded, bound, seconds, gap) if bound > 0 else None
+        if found is None:
+            least = _run(columns, bounded, None, None, seconds, gap)
             what, unit = ("keys take at least", "bytes") if by_time else ("switches take at least", "s")
-            total = float("nan") if least is None else float(np.dot(bounded, least))
+            total = float("nan") if least is None else float(np.dot(bounded, least[0]))
             raise InfeasibleBudgetError(
                 f"{self.program.name}: {what} {total:.4g} {unit}; the budget is {bound:.4g} {unit}"
             )
-        plan = self._read(values, solver.getInfo().mip_gap)
+        values, proven = found
+        plan = self._read(values, proven)
         plan.check()
         return plan
 
     def _read(self, values: "np.ndarray[tuple[int], np.dtype[np.float64]]", gap: float) -> KeyPlan:
-        trees: dict[tuple[int, tuple[Automorphism, ...]], tuple[Hop, ...]] = {}
-        for group, first, second in zip(self._merged.groups, self._first, self._second, strict=True):
-            trees[group.level, group.targets] = self._tree(group, first, second, values)
-        hops = tuple(trees[group.level, group.targets] for group in self.program.groups)
+        selection = [max(range(len(ways)), key=lambda way: values[ways[way]]) for ways in self._ways_of]
+        hops = []
+        for index, group in self.open.ordered(selection):
+            way = None if index is None else (index, selection[index])
+            hops.append(self._tree(self._served[way, group.level, group.targets], values))
         relinearization = {
             level: key for (level, key), column in self._relinearization.items() if values[column] > 0.5
         }
-        return KeyPlan("optimal", self.program, hops, relinearization, max(0.0, gap))
+        program = self.open.resolve(selection)
+        return KeyPlan("optimal", program, tuple(hops), relinearization, max(0.0, gap))
 
     def _tree(
-        self,
-        group: Group,
-        first: dict[tuple[Automorphism, PlannedKey], int],
-        second: dict[tuple[Automorphism, Automorphism, PlannedKey], int],
-        values: "np.ndarray[tuple[int], np.dtype[np.float64]]",
+        self, served: _Served, values: "np.ndarray[tuple[int], np.dtype[np.float64]]"
     ) -> tuple[Hop, ...]:
-        direct = {node: Hop(IDENTITY, node, key) for (node, key), c in first.items() if values[c] > 0.5}
+        group = served.group
+        direct = {
+            node: Hop(IDENTITY, node, key) for (node, key), c in served.first.items() if values[c] > 0.5
+        }
         again: dict[Automorphism, Hop] = {}
-        for (between, target, key), column in second.items():
+        for (between, target, key), column in served.second.items():
             if values[column] > 0.5 and target not in direct and between in direct:
                 again[target] = Hop(between, target, key)
         needed = {target for target in group.targets if target in direct} | {
             hop.parent for hop in again.values()
         }
         return (*(direct[node] for node in sorted(needed)), *(again[node] for node in sorted(again)))
+
+
+def _unit(objective: Sequence[float]) -> float:
+    """What an objective is counted in: bytes in their greatest common divisor, because a solver that knows
+    that the next better solution is a whole one less stops sooner; seconds in the largest."""
+    values = [value for value in objective if value]
+    if values and all(value == int(value) for value in values):
+        return float(gcd(*map(int, values)))
+    return max(values, default=1.0)
 
 
 def _run(
@@ -319,8 +375,8 @@ def _run(
     bound: float | None,
     seconds: float,
     gap: float,
-) -> "tuple[highspy.Highs, np.ndarray[tuple[int], np.dtype[np.float64]] | None]":
-    """Minimise; None for the values if there is no solution within the bound."""
+) -> "tuple[np.ndarray[tuple[int], np.dtype[np.float64]], float] | None":
+    """Minimise: the values, and the gap that is proven; None if no solution within the bound is found."""
     count = len(columns.time)
     lp = highspy.HighsLp()
     rows = [*columns.rows]
@@ -332,8 +388,7 @@ def _run(
         lower.append(-highspy.kHighsInf)
         upper.append(1.0)
     lp.num_col_, lp.num_row_ = count, len(rows)
-    largest = max(objective) or 1.0
-    lp.col_cost_ = np.asarray(objective) / largest
+    lp.col_cost_ = np.asarray(objective) / _unit(objective)
     lp.col_lower_, lp.col_upper_ = np.zeros(count), np.ones(count)
     lp.row_lower_, lp.row_upper_ = np.asarray(lower), np.asarray(upper)
     lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
@@ -345,10 +400,13 @@ def _run(
     solver = highspy.Highs()  # type: ignore[no-untyped-call]
     solver.setOptionValue("output_flag", False)
     solver.setOptionValue("time_limit", seconds)
+    solver.setOptionValue("mip_max_nodes", max(1, NODE_WORK // count**2))
     solver.setOptionValue("mip_rel_gap", gap)
     solver.setOptionValue("threads", 1)
     solver.setOptionValue("random_seed", 0)
     solver.passModel(lp)
     solver.run()
-    solved = solver.getInfo().primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
-    return solver, np.asarray(solver.getSolution().col_value) if solved else None
+    info = solver.getInfo()
+    if info.primal_solution_status != highspy.SolutionStatus.kSolutionStatusFeasible:
+        return None
+    return np.asarray(solver.getSolution().col_value), info.mip_gap

@@ -20,9 +20,11 @@ def to_json(plan: KeyPlan) -> str:
     A key has its automorphism, or null for relinearisation, its level, the most primes of a digit and the
     number of its special primes. A hop is [parent, child, place of the key]. Where keys are derived,
     "masters" has the automorphisms of the master keys, the widths of the extra primes, their level in the
-    chain, the number of primes that they divide by, and the most derivations to a key.
+    chain, the number of primes that they divide by, the most derivations to a key, and the places of keys
+    that are sent although they could be derived.
     """
     masters = plan.masters
+    place = {key: index for index, key in enumerate(plan.keys)}
     derived: dict[str, object] = {}
     if masters is not None:
         derived["masters"] = {
@@ -31,8 +33,8 @@ def to_json(plan: KeyPlan) -> str:
             "level": masters.shape.level,
             "special": masters.shape.special,
             "max_hops": masters.max_hops,
+            "sent": [place[key] for key in masters.sent],
         }
-    place = {key: index for index, key in enumerate(plan.keys)}
     return json.dumps(
         {
             "format": FORMAT,
@@ -139,11 +141,13 @@ def _read(data: Mapping[str, Any]) -> KeyPlan:
         hops,
         relinearization,
         None if gap is None else float(gap),
-        None if masters is None else _read_masters(masters, program),
+        None
+        if masters is None
+        else _read_masters(masters, program, tuple(map(key, masters.get("sent", ())))),
     )
 
 
-def _read_masters(data: Mapping[str, Any], program: Program) -> Masters:
+def _read_masters(data: Mapping[str, Any], program: Program, sent: tuple[PlannedKey, ...]) -> Masters:
     chain = program.chain
     automorphisms = tuple(read_automorphism(entry, "masters: ") for entry in data["automorphisms"])
     for automorphism in automorphisms:
@@ -168,4 +172,4 @@ def _read_masters(data: Mapping[str, Any], program: Program) -> Masters:
     shape = Shape(over, level, level + 1, special)
     if not shape.legal:
         raise ProgramError("masters: a prime is larger than what they divide by")
-    return Masters(automorphisms, extra, shape, hops)
+    return Masters(automorphisms, extra, shape, hops, sent)

@@ -8,6 +8,7 @@ from .bound import LowerBound
 from .cost import CostModel
 from .frontier import FrontierPoint, FrontierSearch
 from .key_plan import KeyPlan
+from .open_program import OpenProgram
 from .optimal import Budget, InfeasibleBudgetError, Optimizer
 from .program import Program
 from .strategies import STRATEGIES
@@ -27,7 +28,7 @@ class Planner:
 
     def __init__(
         self,
-        program: Program,
+        program: Program | OpenProgram,
         model: CostModel,
         *,
         max_hops: int = DEFAULT_HOPS,
@@ -38,12 +39,14 @@ class Planner:
         The descent begins with the fastest key for each use.
 
         Args:
-            program: what is planned.
+            program: what is planned; the published strategies are for the first alternative of its choices.
             model: predicts times.
             max_hops: most key switches for an automorphism, from 1 to 4: the error of a plan grows with it.
             report: called with what is being done.
         """
-        self.program, self.model, self.max_hops = program, model, max_hops
+        self.open = OpenProgram.of(program)
+        program = self.program = self.open.published
+        self.model, self.max_hops = model, max_hops
         say = report or (lambda _: None)
         self.published: list[KeyPlan] = []
         for strategy in STRATEGIES.values():
@@ -54,14 +57,14 @@ class Planner:
             ]
             self.published += [plan for plan in plans if plan.max_hops <= max_hops and self.quiet(plan)]
         say("frontier")
-        self._search = FrontierSearch(program, model, max_hops=max_hops)
+        self._search = FrontierSearch(self.open, model, max_hops=max_hops)
         points = self._search.descend()
         if program.noise_bits is not None:
             points = [point for point in points if self.quiet(self.plan(point))]
             if not points and not self.published:
                 raise InfeasibleBudgetError(self._loud())
         self.points = _frontier(points)
-        self._bound = LowerBound(program, model, max_hops=max_hops)
+        self._bound = LowerBound(self.open, model, max_hops=max_hops)
 
     def quiet(self, plan: KeyPlan) -> bool:
         """Whether a plan is within the program's error budget."""
@@ -101,6 +104,15 @@ class Planner:
         Raises:
             InfeasibleBudgetError: nothing found is within the budget; the error says what the least is.
         """
+        plan, bound = self.bounded(budget, seconds)
+        return replace(plan, strategy="optimal", gap=gap(plan, bound, budget, self.model))
+
+    def bounded(self, budget: Budget, seconds: float = 60.0) -> tuple[KeyPlan, float]:
+        """The best plan within a budget, and a lower bound of what is minimised, for all plans.
+
+        Raises:
+            InfeasibleBudgetError: as `best`.
+        """
         found = [plan for plan in (self._searched(budget), *self.published) if plan is not None]
         found = [plan for plan in found if self._fits(plan, budget)]
         exact = self._exact(budget, seconds)
@@ -109,12 +121,18 @@ class Planner:
         if not found:
             raise InfeasibleBudgetError(self._least(budget))
         best = min(found, key=lambda plan: self._order(plan, budget))
-        gap = self._gap(best, budget)
+        bound = self.lower_bound(budget)
         # Without the ways that were left out the integer program bounds less than all plans.
         proven = self.max_hops <= 2 and not self._optimizer.pruned
         if exact is not None and exact.gap is not None and proven:
-            gap = min(gap, exact.gap)
-        return replace(best, strategy="optimal", gap=gap)
+            bound = max(bound, (1 - exact.gap) * self._order(exact, budget)[0])
+        return best, bound
+
+    def lower_bound(self, budget: Budget) -> float:
+        """No plan within a budget has less of what is minimised."""
+        if budget.stored_bytes is not None:
+            return self._bound.seconds(budget.stored_bytes)
+        return self._bound.stored_bytes(budget.seconds or 0.0)
 
     def _searched(self, budget: Budget) -> KeyPlan | None:
         if budget.stored_bytes is not None:
@@ -132,7 +150,7 @@ class Planner:
 
     @cached_property
     def _optimizer(self) -> Optimizer:
-        return Optimizer(self.program, self.model, hops=min(2, self.max_hops))
+        return Optimizer(self.open, self.model, hops=min(2, self.max_hops))
 
     def _exact(self, budget: Budget, seconds: float) -> KeyPlan | None:
         optimizer = self._optimizer
@@ -162,13 +180,6 @@ class Planner:
         value = (plan.seconds(self.model), float(plan.stored_bytes))
         return value if budget.stored_bytes is not None else value[::-1]
 
-    def _gap(self, plan: KeyPlan, budget: Budget) -> float:
-        if budget.stored_bytes is not None:
-            value, bound = plan.seconds(self.model), self._bound.seconds(budget.stored_bytes)
-        else:
-            value, bound = float(plan.stored_bytes), self._bound.stored_bytes(budget.seconds or 0.0)
-        return 0.0 if value <= 0 else max(0.0, 1 - bound / value)
-
     def _least(self, budget: Budget) -> str:
         name = self.program.name
         if budget.stored_bytes is not None:
@@ -188,6 +199,12 @@ class Planner:
             f"{name}: the fastest plan found takes {fastest.seconds(self.model):.3f} s, "
             f"the budget is {budget.seconds:.3f} s; it has {fastest.stored_bytes / 1e9:.3f} GB of keys"
         )
+
+
+def gap(plan: KeyPlan, bound: float, budget: Budget, model: CostModel) -> float:
+    """What the best plan could be better by, as a share, if none is below a bound."""
+    value = plan.seconds(model) if budget.stored_bytes is not None else float(plan.stored_bytes)
+    return 0.0 if value <= 0 else max(0.0, 1 - bound / value)
 
 
 def _frontier(points: Sequence[FrontierPoint]) -> list[FrontierPoint]:

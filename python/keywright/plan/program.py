@@ -9,12 +9,15 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from typing import Any
 
+from keywright._core import maximum_log_qp
 from keywright.errors import KeywrightError
 
 from .chain import Chain
-from .cost import FORMS, Form
+from .cost import FORMS, CostModel, Form
+from .ephemeral import EphemeralSwitch
 from .galois import Automorphism, AutomorphismGroup
 from .operations import Operation
 
@@ -59,6 +62,9 @@ class Relinearizations:
     count: int
 
 
+_KINDS = {Relinearizations: "relinearisation", EphemeralSwitch: "ephemeral secret"}
+
+
 @dataclass(frozen=True)
 class Program:
     """Every key switch of a program.
@@ -69,6 +75,7 @@ class Program:
         groups: automorphisms, in program order.
         relinearizations: by level, each level once.
         noise_bits: the error budget: the most that `KeyPlan.noise_bits` of a plan may be; None for any.
+        ephemeral: switches to and from an ephemeral secret, whose keys are the same in every plan.
         operations: what is computed beside; without them times are those of key switches alone.
     """
 
@@ -78,6 +85,7 @@ class Program:
     relinearizations: tuple[Relinearizations, ...] = ()
     noise_bits: float | None = None
     operations: tuple[Operation, ...] = ()
+    ephemeral: tuple[EphemeralSwitch, ...] = ()
 
     def __post_init__(self) -> None:
         """Check levels and counts.
@@ -93,13 +101,19 @@ class Program:
         for what, listed in (("groups", self.groups), ("operations", self.operations)):
             if len(listed) > MAX_GROUPS:
                 raise ProgramError(f"{self.name}: {len(listed)} {what}; there may be {MAX_GROUPS}")
-        uses: tuple[Group | Relinearizations, ...] = (*self.groups, *self.relinearizations)
+        uses: tuple[Group | Relinearizations | EphemeralSwitch, ...] = (
+            *self.groups,
+            *self.relinearizations,
+            *self.ephemeral,
+        )
         for use in uses:
-            where = f"{self.name}: {use.name if isinstance(use, Group) else 'relinearisation'}"
+            where = f"{self.name}: {use.name if isinstance(use, Group) else _KINDS[type(use)]}"
             if not 0 <= use.level <= self.chain.max_level:
                 raise ProgramError(f"{where}: level {use.level} is not in [0, {self.chain.max_level}]")
             if use.count < 1:
                 raise ProgramError(f"{where}: count {use.count} is below 1")
+        for switch in self.ephemeral:
+            self._require_secure(switch)
         for operation in self.operations:
             wrong = operation.refusal(self.chain)
             if wrong is not None:
@@ -116,6 +130,21 @@ class Program:
                     )
                 if target == Automorphism(0):
                     raise ProgramError(f"{self.name}: {group.name}: the identity needs no key; leave it out")
+
+    def _require_secure(self, switch: EphemeralSwitch) -> None:
+        """The bounds for a key to or from an ephemeral secret: only one to it depends on that secret."""
+        chain = self.chain
+        if not 1 <= switch.special <= len(chain.p):
+            raise ProgramError(
+                f"{self.name}: an ephemeral key of {switch.special} special primes; there are {len(chain.p)}"
+            )
+        bits = sum(chain.q[: switch.level + 1]) + sum(chain.p[: switch.special])
+        bound = chain.modulus_bound if switch.level else maximum_log_qp(chain.log_n, switch.weight)
+        if bits > bound:
+            raise ProgramError(
+                f"{self.name}: the ephemeral key of level {switch.level} has a modulus of {bits:g} bits; "
+                f"the most that is secure is {bound}"
+            )
 
     @property
     def automorphisms(self) -> AutomorphismGroup:
@@ -134,6 +163,16 @@ class Program:
                 found[key] = replace(old, count=old.count + group.count)
         return replace(self, groups=tuple(found.values()))
 
+    @property
+    def ephemeral_bytes(self) -> int:
+        """Bytes of the keys to and from an ephemeral secret, each once."""
+        keys = {(use.weight, use.level, use.special): use for use in self.ephemeral}
+        return sum(use.stored_bytes(self.chain) for use in keys.values())
+
+    def ephemeral_seconds(self, model: CostModel) -> float:
+        """Predicted time of the switches to and from an ephemeral secret."""
+        return sum(use.seconds(self.chain, model) for use in self.ephemeral)
+
     def highest_levels(self) -> dict[Automorphism, int]:
         """Every automorphism with the highest level at which it is needed, sorted."""
         out: dict[Automorphism, int] = {}
@@ -146,6 +185,7 @@ class Program:
         """The documented form: automorphisms are rotations to the left, a conjugation besides as [step,
         1]."""
         budget = {} if self.noise_bits is None else {"noise_bits": self.noise_bits}
+        fixed = {"ephemeral": [asdict(use) for use in self.ephemeral]} if self.ephemeral else {}
         beside = {"operations": [use.describe() for use in self.operations]} if self.operations else {}
         return json.dumps(
             {
@@ -164,12 +204,13 @@ class Program:
                 ],
                 "relinearizations": [asdict(use) for use in self.relinearizations],
                 **budget,
+                **fixed,
                 **beside,
             },
             separators=(",", ":"),
         )
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """SHA-256 of the JSON form: what a plan is for."""
         return hashlib.sha256(self.to_json().encode()).hexdigest()
@@ -262,4 +303,8 @@ def _read(cls: type[Program], data: Mapping[str, Any]) -> Program:
         tuple(Relinearizations(int(use["level"]), int(use["count"])) for use in data["relinearizations"]),
         None if noise is None else float(noise),
         tuple(Operation.read(entry) for entry in data.get("operations", ())),
+        tuple(
+            EphemeralSwitch(int(use["weight"]), int(use["level"]), int(use["special"]), int(use["count"]))
+            for use in data.get("ephemeral", ())
+        ),
     )

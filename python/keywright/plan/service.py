@@ -53,7 +53,7 @@ class KeySet:
         self.max_hops = max_hops
         self._sums: dict[int, dict[Automorphism, tuple[Automorphism, Automorphism]]] = {}
         self._keys: dict[Automorphism | None, dict[PlannedKey, None]] = {}
-        self._best: dict[tuple[Automorphism | None, int], tuple[PlannedKey, SwitchCost] | None] = {}
+        self._fastest: dict[int, dict[Automorphism | None, tuple[PlannedKey, SwitchCost]]] = {}
         for key in keys:
             self.add(key)
 
@@ -83,17 +83,29 @@ class KeySet:
 
     def best(self, automorphism: Automorphism | None, level: int) -> tuple[PlannedKey, SwitchCost] | None:
         """The fastest key of an automorphism at a level, alone; None if there is none."""
-        place = (automorphism, level)
-        if place not in self._best:
-            found = [(key, self.model.switch(key.shape, level)) for key in self._keys.get(automorphism, ())]
-            usable = [(key, cost) for key, cost in found if cost is not None]
-            self._best[place] = min(usable, key=lambda entry: entry[1].alone, default=None)
-        return self._best[place]
+        return self._usable(level).get(automorphism)
+
+    def _usable(self, level: int) -> dict[Automorphism | None, tuple[PlannedKey, SwitchCost]]:
+        """The fastest key of everything that has one for a level."""
+        if level not in self._fastest:
+            found = ((automorphism, self._find(automorphism, level)) for automorphism in self._keys)
+            self._fastest[level] = {a: entry for a, entry in found if entry is not None}
+        return self._fastest[level]
+
+    def _find(self, automorphism: Automorphism | None, level: int) -> tuple[PlannedKey, SwitchCost] | None:
+        found = [(key, self.model.switch(key.shape, level)) for key in self._keys.get(automorphism, ())]
+        usable = [(key, cost) for key, cost in found if cost is not None]
+        return min(usable, key=lambda entry: entry[1].alone, default=None)
 
     def _forget(self, key: PlannedKey) -> None:
-        for level in range(key.shape.level + 1):
-            self._best.pop((key.automorphism, level), None)
-            self._sums.pop(level, None)
+        for level, fastest in self._fastest.items():
+            if level <= key.shape.level:
+                found = self._find(key.automorphism, level)
+                if found is None:
+                    fastest.pop(key.automorphism, None)
+                else:
+                    fastest[key.automorphism] = found
+                self._sums.pop(level, None)
 
     def serve(self, group: Group) -> Service | None:
         """Serves a group; None if a target cannot be had."""
@@ -130,16 +142,14 @@ class KeySet:
             return Service(direct[1].alone, (Hop(IDENTITY, target, direct[0]),))
         if self.max_hops == 1:
             return None
-        least, middle = float("inf"), None
-        for between in self._keys:
+        least, middle = float("inf"), IDENTITY
+        usable, subtract = self._usable(level), self.group.subtract
+        for between, first in usable.items():
             if between is not None:
-                second = self.best(self.group.subtract(target, between), level)
-                first = None if second is None else self.best(between, level)
-                if first is not None and second is not None and first[1].alone + second[1].alone < least:
+                second = usable.get(subtract(target, between))
+                if second is not None and (first[1].alone + second[1].alone, between) < (least, middle):
                     least, middle = first[1].alone + second[1].alone, between
-        route = (
-            self._longer(target, level) if middle is None else [middle, self.group.subtract(target, middle)]
-        )
+        route = self._longer(target, level) if middle == IDENTITY else [middle, subtract(target, middle)]
         return None if route is None else self._along(route, level)
 
     def _along(self, route: Iterable[Automorphism], level: int) -> Service | None:
@@ -158,11 +168,10 @@ class KeySet:
         """Three or four automorphisms with keys that sum to a target, as far as the number of hops allows."""
         pairs = self._pairs(level)
         if self.max_hops >= 3:
-            for first in self._keys:
-                if first is not None and self.best(first, level) is not None:
-                    rest = pairs.get(self.group.subtract(target, first))
-                    if rest is not None:
-                        return [first, *rest]
+            for first in sorted(a for a in self._usable(level) if a is not None):
+                rest = pairs.get(self.group.subtract(target, first))
+                if rest is not None:
+                    return [first, *rest]
         if self.max_hops >= 4:
             for total, first_pair in pairs.items():
                 rest = pairs.get(self.group.subtract(target, total))
@@ -173,7 +182,7 @@ class KeySet:
     def _pairs(self, level: int) -> dict[Automorphism, tuple[Automorphism, Automorphism]]:
         """Sums of two automorphisms with keys."""
         if level not in self._sums:
-            keyed = sorted(a for a in self._keys if a is not None and self.best(a, level) is not None)
+            keyed = sorted(a for a in self._usable(level) if a is not None)
             add = self.group.add
             self._sums[level] = {add(a, b): (a, b) for i, a in enumerate(keyed) for b in keyed[i:]}
         return self._sums[level]
@@ -189,18 +198,20 @@ class KeySet:
         """The cheapest hops that bring in one more target."""
         best: tuple[float, int, Automorphism] | None = None
         chosen: list[Hop] | None = None
-        for between in {*hops, *self._keys}:
-            if between is None or depths.get(between, 1) >= self.max_hops:
+        usable, subtract = self._usable(level), self.group.subtract
+        # What comes before the last hop is the target less something that has a key.
+        for last, second in usable.items():
+            if last is None:
                 continue
-            second = self.best(self.group.subtract(target, between), level)
-            if second is None:
+            between = subtract(target, last)
+            if depths.get(between, 1) >= self.max_hops:
                 continue
             seconds = second[1].own
             if (between, second[0].shape) not in decomposed:
                 seconds += second[1].shared
             new = [Hop(between, target, second[0])]
             if between not in hops:
-                first = self.best(between, level)
+                first = usable.get(between)
                 if first is None:
                     continue
                 seconds += first[1].own

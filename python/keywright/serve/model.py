@@ -176,7 +176,7 @@ class Model:
         return ciphertext
 
     def write_output(self, result: kw.Ciphertext) -> bytes:
-        """A ciphertext of `Evaluation.run` as a client gets it: a thin one the coefficients that carry numbers,
+        """A ciphertext of `Evaluation.run` as a client gets it: a thin one the coefficients with numbers,
         without the low bits that say nothing, where the derived bound on the error says which those are. That
         of a deep network is for inputs that never come: its answers are whole."""
         known = result.error_bound < ANSWER_BOUND

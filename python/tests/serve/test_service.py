@@ -27,8 +27,8 @@ from keywright.serve.errors import (
     UnknownKeys,
     WrongOffset,
 )
-from keywright.serve.model import ANSWER_GROWTH, FRACTION_BITS
 from keywright.serve.key_store import SECRET_BYTES, KeyStore, SecretScanner
+from keywright.serve.model import ANSWER_GROWTH, FRACTION_BITS
 from tests.serve.network import make_full
 
 Sample = np.ndarray[Any, np.dtype[np.float64]]
@@ -74,7 +74,7 @@ def test_what_comes_back_is_what_the_network_gives_in_clear(
         error = np.abs(values - run_clear(model.program, sample)).max()
         bound = result.error_bound * manifest.factor
         if model.client is not None:
-            # Numbers are rounded to units; the network, of rows of norm 1 and squares, doubles what it is given.
+            # Numbers are rounded to units; the network, of rows of norm 1 and squares, doubles its input.
             bound = bound * ANSWER_GROWTH + (1 + manifest.factor / 2) / 2**FRACTION_BITS
         assert error <= bound < 1e-3
 

@@ -195,7 +195,12 @@ impl Bootstrapper {
         let reduced = match &parts[..] {
             // Side by side they wait for each other once, rather than at the end of each of their loops.
             [real, imaginary] => {
-                let (real, imaginary) = keywright_rlwe::join(|| reduce(real), || reduce(imaginary));
+                // Halves that take keys of a source at once would need memory for two.
+                let (real, imaginary) = if evaluator.keys().all_in_memory() {
+                    keywright_rlwe::join(|| reduce(real), || reduce(imaginary))
+                } else {
+                    (reduce(real), reduce(imaginary))
+                };
                 real.and_then(|real| Ok(vec![real, imaginary?]))
             }
             parts => parts.iter().map(reduce).collect(),

@@ -8,7 +8,8 @@
 //! room holds any. The thread waits for room only while nobody waits for it, and for operations never. Left is a thread that is
 //! lent to several operations: on a thread of a `rayon` pool an operation may lie under another one that waits, and would never end. There, and
 //! where a thread that holds keys asks for more, what would have to wait for other operations is refused
-//! ([`crate::RlweError::KeyMemory`]). Who shares a store and a pool among operations does them one at a time ([`KeyStore::exclusive`]).
+//! ([`crate::RlweError::KeyMemory`]). Who shares a store and a pool among operations does them one at a time ([`KeyStore::exclusive`]), and an operation does not take
+//! keys on several threads at once.
 
 mod schedule;
 mod store;

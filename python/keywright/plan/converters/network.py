@@ -1,12 +1,13 @@
 """A compiled network, with its bootstraps, as a program of the planner."""
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import log2
 
 from keywright import BootstrapperPlan, KeySpec, Parameters
-from keywright.errors import PlanMismatchError
+from keywright._core import maximum_log_qp
 from keywright.nn import Program as Network
 from keywright.plan.chain import Chain
 from keywright.plan.cost import Form
@@ -21,21 +22,21 @@ UNBOUNDED = 1 << 20
 
 
 def chain_of(parameters: Parameters) -> Chain:
-    """The primes of parameters.
+    """The primes of parameters, with the bound on the modulus of a key that is secure for their secret.
 
     Raises:
-        PlanMismatchError: the secret is not ternary, for which no bound on keys is known here.
+        keywright.errors.SecurityError: no bound for that secret and degree is known.
     """
-    if parameters.secret_distribution != "ternary" and not parameters.insecure:
-        raise PlanMismatchError(
-            f"keys are planned for ternary secrets, these parameters have a secret that is "
-            f"{parameters.secret_distribution}"
-        )
+    sparse = re.fullmatch(r"ternary of weight (\d+)", parameters.secret_distribution)
+    if parameters.insecure or sparse is None:
+        bound = UNBOUNDED if parameters.insecure else None
+    else:
+        bound = maximum_log_qp(parameters.log_n, int(sparse[1]))
     return Chain(
         parameters.log_n,
         tuple(log2(modulus) for modulus in parameters.q),
         tuple(log2(modulus) for modulus in parameters.p),
-        UNBOUNDED if parameters.insecure else None,
+        bound,
     )
 
 
