@@ -62,7 +62,7 @@ async def waits_for_every_port(dut: Any) -> None:
     # Without the enable the next one is not begun, and what came for it waits: it begins behind the last one.
     bench.rates, frame = {}, bench.schedule.period * bench.beats
     expected += [bench.queue(random_switch(bench.shape, n, corner)) for corner in ("equal", "top")]
-    for enable, cycles in [(1, frame // 2), (0, frame), (1, 0)]:
+    for enable, cycles in [(1, 3 * frame // 2), (0, frame), (1, 0)]:
         await axi.write(dut, CONTROL, enable)
         for _ in range(cycles):
             await FallingEdge(dut.clk_i)
