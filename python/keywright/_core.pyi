@@ -434,7 +434,7 @@ class EvaluationKeys:
         memory: int,
         steps: Sequence[Sequence[KeySpec]],
         masters: MasterKeys | None = None,
-        derived: Sequence[KeySpec] = (),
+        derived: Sequence[KeySpec] = ...,
         max_hops: int = 64,
     ) -> EvaluationKeys: ...
     @property
@@ -449,7 +449,7 @@ class MasterKeys:
         extra_bits: Sequence[int],
         level: int | None = None,
         conjugation: bool = False,
-        galois_elements: Sequence[int] = (),
+        galois_elements: Sequence[int] = ...,
         special: int | None = None,
         entropy: _Bytes | None = None,
         progress: Callable[[int, int], object] | None = None,

@@ -49,6 +49,7 @@ def test_what_comes_back_is_what_the_network_gives_in_clear(
     decryptor = kw.Decryptor(secret)
     packed = manifest.input.pack(sample)[0]
     evaluation = Evaluation(model)
+    client, one = None, 1
     if model.client is None:
         uploads = [decryptor.encrypt(packed, manifest.input.size, manifest.input_level).to_bytes()]
     else:
@@ -58,14 +59,18 @@ def test_what_comes_back_is_what_the_network_gives_in_clear(
         one = 2**model.client.fraction_bits
         numbers = np.rint(packed * one).astype(np.int64)
         uploads = [client.encrypt(numbers), client.encrypt(numbers, dropped=1)]
-        uploads += [sender.encrypt(numbers), sender.encrypt(numbers, dropped=[2, 1])]
+        uploads += [sender.encrypt(numbers), sender.encrypt(numbers, dropped=(2, 1))]
         assert sorted(map(len, uploads)) == [len(uploads[i]) for i in (1, 0, 3, 2)]
     for data in uploads:
         steps: list[int] = []
-        (result,) = evaluation.run(keys, [model.read_input(data)], lambda steps=steps: steps.append(1))
+
+        def step(steps: list[int] = steps) -> None:
+            steps.append(1)
+
+        (result,) = evaluation.run(keys, [model.read_input(data)], step)
         assert len(steps) == model.steps
         answer = model.write_output(result)
-        if model.client is None:
+        if client is None:
             found = decryptor.decrypt(kw.Ciphertext.from_bytes(answer, model.parameters))
         else:
             found = client.decrypt(answer) / one
@@ -302,10 +307,10 @@ def test_requests_that_make_no_sense_are_refused(service: Service, key_file: Pat
     secret = kw.SecretKey.generate(service.model.parameters)
     ours, theirs = kw.Decryptor(secret), kw.Decryptor(kw.SecretKey.generate(full.parameters))
     assert service.model.client is not None
-    other = kw.ClientParameters(
+    foreign = kw.ClientParameters(
         service.model.parameters, scale=service.model.client.scale, fraction_bits=20, slots=8, values="real"
     )
-    compact = kw.Client.from_secret_bytes(secret.to_bytes(), other).encrypt([1, 2, 3], dropped=0)
+    compact = kw.Client.from_secret_bytes(secret.to_bytes(), foreign).encrypt([1, 2, 3], dropped=0)
     objects = [
         b"x",
         compact,
