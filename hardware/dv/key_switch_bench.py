@@ -92,14 +92,14 @@ class Bench:
                 getattr(dut, f"s_axis_{name}_{signal}")
                 for signal in ("tvalid_i", "tready_o", "tdata_i", "tlast_i")
             )
-            for name in INPUTS
+            for name in self.inputs
         }
         outs = {
             name: tuple(
                 getattr(dut, f"m_axis_{name}_{signal}")
                 for signal in ("tvalid_o", "tready_i", "tdata_o", "tlast_o", "tuser_o")
             )
-            for name in OUTPUTS
+            for name in self.outputs
         }
         offered = dict.fromkeys(self.inputs, False)
         ready = dict.fromkeys(self.outputs, None)

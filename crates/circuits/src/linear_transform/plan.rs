@@ -234,8 +234,7 @@ impl BsgsPlan {
         }
     }
 
-    /// The same for what is raised to the level by keys of one digit: its baby steps are part of it, the giant steps are not. See
-    /// [`super::raised`].
+    /// The same for what is raised to the level by keys of one digit: its baby steps are part of it, the giant steps are not.
     pub fn raised_arithmetic(&self) -> Arithmetic {
         let chained = self.giant_switches() > 0;
         let babies = self.babies.len();
