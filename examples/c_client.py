@@ -186,7 +186,7 @@ def make_model(arguments: argparse.Namespace, scratch: Path) -> serve.Model:
 def main() -> int:
     """Classify; the exit code says whether the classes are those in the clear."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--library", type=Path, default=ROOT / "target" / "release")
+    parser.add_argument("--library", dest="folder", type=Path, default=ROOT / "target" / "release")
     parser.add_argument("--cifar", type=Path, help="archive of CIFAR-10's test images as JPEG files")
     parser.add_argument("--model", type=Path, default=CIFAR_MODEL, help="network of CIFAR-10's images")
     parser.add_argument("--toy", action="store_true", help="the digits in a small ring")
@@ -197,7 +197,7 @@ def main() -> int:
         scratch = Path(name)
         model = make_model(arguments, scratch)
         program = scratch / "classify"
-        compile_client(arguments.library, program)
+        compile_client(arguments.folder, program)
         service = serve.Service(model, scratch / "state")
         with serve.Server(service) as server:
             thread = threading.Thread(target=server.serve_forever, daemon=True)

@@ -1,5 +1,6 @@
 //! The end of sums of planes: one reduction for each, and planes again.
 
+use alloc::vec::Vec;
 use core::arch::x86_64::*;
 
 use super::lanes::{Lanes, splat_factor};
@@ -30,10 +31,8 @@ pub(super) unsafe fn fold_sums(m: &Modulus, high: &[&[u16]], sums: &mut [u64]) {
             to.write_unaligned(l.canonical(l.product(sum, one)));
         }
     }
-    for (j, high) in high.iter().enumerate() {
-        rest.iter_mut().zip(&high[done..]).for_each(|(sum, &high)| *sum += u64::from(high) << (32 + 8 * j));
-    }
-    planes::fold_sums(m, &[], rest);
+    let high: Vec<_> = high.iter().map(|high| &high[done..]).collect();
+    planes::fold_sums(m, &high, rest);
 }
 
 /// [`planes::write_planes`].
@@ -56,10 +55,6 @@ pub(super) unsafe fn write_planes(words: &[u64], low: &mut [u8], high: &mut [&mu
             }
         }
     }
-    for (low, &word) in low[4 * done..].as_chunks_mut::<4>().0.iter_mut().zip(rest) {
-        *low = (word as u32).to_le_bytes();
-    }
-    for (j, plane) in high.iter_mut().enumerate() {
-        plane[done..].iter_mut().zip(rest).for_each(|(byte, &word)| *byte = (word >> (32 + 8 * j)) as u8);
-    }
+    let mut high: Vec<_> = high.iter_mut().map(|plane| &mut plane[done..]).collect();
+    planes::write_planes(rest, &mut low[4 * done..], &mut high);
 }
