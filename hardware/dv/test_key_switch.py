@@ -33,8 +33,7 @@ async def switches_one_after_another(dut: Any) -> None:
     """Random words and corner values; a result every period of the schedule, counted."""
     bench = Bench(dut)
     await bench.start()
-    n = bench.n
-    expected = [bench.queue(random_switch(bench.shape, n, corner)) for corner in ("", "top", "equal")]
+    expected = [bench.queue(random_switch(bench.shape, bench.n, corner)) for corner in ("", "top", "equal")]
     await bench.finish(len(expected))
     bench.compare(expected)
     period = bench.schedule.period * bench.beats
@@ -49,8 +48,7 @@ async def waits_for_every_port(dut: Any) -> None:
     """Each port in turn is slow while the others are not, then all of them a little."""
     bench = Bench(dut)
     await bench.start()
-    n = bench.n
-    expected = [bench.queue(random_switch(bench.shape, n, corner)) for corner in ("zero", "")]
+    expected = [bench.queue(random_switch(bench.shape, bench.n, corner)) for corner in ("zero", "")]
     for slow in (*INPUTS, *OUTPUTS):
         bench.rates = {slow: 0.3}
         for _ in range(5 * bench.beats):
@@ -61,7 +59,7 @@ async def waits_for_every_port(dut: Any) -> None:
     assert await axi.read(dut, ERROR) == (0, axi.OKAY)
     # Without the enable the next one is not begun, and what came for it waits: it begins behind the last one.
     bench.rates, frame = {}, bench.schedule.period * bench.beats
-    expected += [bench.queue(random_switch(bench.shape, n, corner)) for corner in ("equal", "top")]
+    expected += [bench.queue(random_switch(bench.shape, bench.n, corner)) for corner in ("equal", "top")]
     for enable, cycles in [(1, 3 * frame // 2), (0, frame), (1, 0)]:
         await axi.write(dut, CONTROL, enable)
         for _ in range(cycles):
@@ -280,7 +278,7 @@ def test_definition_is_the_engines(vectors: Callable[..., Path], level: int, alp
             pytest.param(12, level, alpha, marks=pytest.mark.full)
             for level, alpha in [(1, 1), (2, 1), (4, 1), (3, 2)]
         ),
-        pytest.param(16, 3, 1, marks=pytest.mark.full),
+        *(pytest.param(log_n, 3, 1, marks=pytest.mark.full) for log_n in (10, 11, 13, 14, 15, 16)),
     ],
 )
 def test_key_switch_engine(

@@ -19,14 +19,13 @@ async def switches_in_pairs(dut: Any) -> None:
     """Two results every period, counted; a reset; pauses; a core waits for its partner's input."""
     bench = Bench(dut, cores=2)
     await bench.start()
-    n = bench.n
     period = bench.schedule.period * bench.beats
 
     def pairs(count: int) -> list[dict[str, list[list[int]]]]:
         expected = []
         for _ in range(count):
-            first = random_switch(bench.shape, n)
-            second = random_switch(bench.shape, n, key=first.key)
+            first = random_switch(bench.shape, bench.n)
+            second = random_switch(bench.shape, bench.n, key=first.key)
             expected += [bench.queue(first), bench.queue(second, core=1)]
         return expected
 

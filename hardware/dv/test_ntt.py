@@ -62,6 +62,8 @@ async def transforms_streams(dut: Any) -> None:
             await FallingEdge(dut.clk_i)
         user = int(dut.user_o.value)
         if user:
+            # One polynomial and ntt_pkg::pipe after the tag.
+            assert user in seen or cycle == user * beats + lead + 9 * log_n + 2 * (lanes + 1) + 3
             seen.setdefault(user, []).extend(unpacked(int(dut.data_o.value), WIDTH, lanes))
             assert len(seen[user]) == lanes * (int(dut.time_o.value) + 1)
         dut.en_i.value = 1
