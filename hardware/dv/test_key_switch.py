@@ -256,14 +256,14 @@ def test_key_switch(simulate: Simulate, request: pytest.FixtureRequest, only: st
 
 
 @pytest.mark.full
-@pytest.mark.parametrize(("level", "alpha"), [(1, 1), (2, 1), (4, 1), (3, 2)])
+@pytest.mark.parametrize(("level", "alpha"), [(1, 1), (2, 1), (4, 1), (2, 2), (3, 2), (4, 2)])
 def test_key_switch_shapes(
     simulate: Simulate, request: pytest.FixtureRequest, level: int, alpha: int
 ) -> None:
     run(simulate, request, 8, Shape(level, alpha, 2), "switches_one_after_another")
 
 
-@pytest.mark.parametrize(("level", "alpha"), [(1, 1), (2, 1), (3, 1), (4, 1), (3, 2)])
+@pytest.mark.parametrize(("level", "alpha"), [(1, 1), (3, 1), (2, 2), (3, 2), (4, 2)])
 def test_definition_is_the_engines(vectors: Callable[..., Path], level: int, alpha: int) -> None:
     shape = Shape(level, alpha)
     switch = switch_from(vectors("key-switch", 10, level, alpha), shape, 1 << 10)
@@ -276,7 +276,7 @@ def test_definition_is_the_engines(vectors: Callable[..., Path], level: int, alp
         (12, 3, 1),
         *(
             pytest.param(12, level, alpha, marks=pytest.mark.full)
-            for level, alpha in [(1, 1), (2, 1), (4, 1), (3, 2)]
+            for level, alpha in [(1, 1), (2, 1), (4, 1), (2, 2), (3, 2), (4, 2)]
         ),
         *(pytest.param(log_n, 3, 1, marks=pytest.mark.full) for log_n in (10, 11, 13, 14, 15, 16)),
     ],

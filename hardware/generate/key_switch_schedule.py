@@ -16,20 +16,11 @@ class Shape:
 
     `gap`: slots from the beginning of a result to that of an operation that reads it: one, or two where a
     polynomial takes less time than the pipeline, with 4 lanes and, for alpha above 1, at N = 2^10.
-
-    Raises ValueError where the last digit would be shorter than the others, which the core gets wrong.
     """
 
     level: int
     alpha: int = 1
     gap: int = 1
-
-    def __post_init__(self) -> None:
-        if self.limbs % self.alpha != 0:
-            raise ValueError(
-                f"a ciphertext of {self.limbs} primes is not digits of {self.alpha} primes each; "
-                f"take a level one below a multiple of {self.alpha}"
-            )
 
     @property
     def limbs(self) -> int:
