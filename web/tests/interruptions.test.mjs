@@ -196,14 +196,17 @@ test("two tabs at once each get their own answer", WAIT, async () => {
   const first = await open(browser);
   const second = await first.context().newPage();
   const seen = [watch(first), watch(second)];
-  await ready(first, address);
-  await draw(first, digits[0]);
+  await second.bringToFront();
   await ready(second, address);
   await draw(second, digits[7]);
+  await first.bringToFront();
+  await ready(first, address);
+  await draw(first, digits[0]);
   // A tab in the background is not painted, and works.
+  await first.click("#ask");
+  await second.bringToFront();
   await second.click("#ask");
   await first.bringToFront();
-  await first.click("#ask");
   assert.equal(await answer(first), "0");
   await second.bringToFront();
   assert.equal(await answer(second), "7");
