@@ -14,8 +14,8 @@ Operation = tuple[str, int, int]  # kind, limb or digit or half, prime
 class Shape:
     """What a key switch is for: ciphertexts of `level + 1` primes, digits of `alpha`, as many special primes.
 
-    `gap`: slots from the beginning of a result to that of an operation that reads it. One from 8 lanes on;
-    with 4 lanes a polynomial takes less time than the pipeline, and it is two.
+    `gap`: slots from the beginning of a result to that of an operation that reads it: one, or two where a
+    polynomial takes less time than the pipeline, with 4 lanes and, for alpha above 1, at N = 2^10.
     """
 
     level: int
