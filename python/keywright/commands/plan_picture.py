@@ -144,7 +144,7 @@ def residency(plan: planning.KeyPlan, model: planning.CostModel) -> dict[plannin
     for group, tree in zip(plan.program.groups, plan.hops, strict=True):
         for hop in tree:
             out.setdefault(hop.key, []).append(now)
-        now += group.count * tree_seconds(model, group.level, tree)
+        now += group.count * tree_seconds(model, group.level, tree, group.form)
     return out
 
 

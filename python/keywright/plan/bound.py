@@ -39,7 +39,7 @@ from math import comb
 
 import numpy as np
 
-from .cost import CostModel
+from .cost import CostModel, Form
 from .galois import Automorphism
 from .open_program import OpenProgram
 from .optimal import candidate_shapes
@@ -82,7 +82,7 @@ class LowerBound:
         self._least_bytes = cache(
             lambda level: min(shape.stored_bytes for shape in candidate_shapes(program, model, level))
         )
-        self._least_seconds = cache(lambda level: self._least(program, level))
+        self._least_seconds = cache(lambda level, form: self._least(program, level, form))
         self._ephemeral_bytes = program.ephemeral_bytes
         self._fixed_bytes = float(self._ephemeral_bytes)
         self._fixed_seconds = program.ephemeral_seconds(model)
@@ -93,7 +93,7 @@ class LowerBound:
         keyed = {*opened.every().highest_levels(), *extra}
         merged = program.merged().groups
         for group in merged:
-            alone, shared, own = self._least_seconds(group.level)
+            alone, shared, own = self._least_seconds(group.level, group.form)
             several = len(group.targets) > 1
             hop = group.count * (own if several else alone)
             if several:
@@ -109,7 +109,7 @@ class LowerBound:
                 self._uses.append(_Use(group.level, tuple(ways)))
         relinearizations = 0.0
         for use in program.relinearizations:
-            least = self._least_seconds(use.level)[0]
+            least = self._least_seconds(use.level, "whole")[0]
             relinearizations += use.count * least
             self._uses.append(_Use(use.level, ((use.count * least, (None,)),)))
         self._uses.sort(key=lambda use: use.level)
@@ -121,19 +121,19 @@ class LowerBound:
         self.counted_bytes = self._count(program, max_hops)
         """No plan of so many hops has fewer bytes, by counting."""
 
-    def _least(self, program: Program, level: int) -> tuple[float, float, float]:
-        """Least seconds of a switch alone, of a decomposition and of the rest of a switch."""
+    def _least(self, program: Program, level: int, form: Form) -> tuple[float, float, float]:
+        """Least seconds of a switch of a form alone, of a decomposition and of the rest of a switch."""
         found = [self._model.switch(shape, level) for shape in candidate_shapes(program, self._model, level)]
         costs = [cost for cost in found if cost is not None]
         return (
-            min(cost.alone for cost in costs),
+            min(cost.shared + cost.of_form(form) for cost in costs),
             min(cost.shared for cost in costs),
-            min(cost.own for cost in costs),
+            min(cost.of_form(form) for cost in costs),
         )
 
     def _fastest(self, group: Group) -> float:
         """Least seconds of a group, whatever keys there are."""
-        alone, shared, own = self._least_seconds(group.level)
+        alone, shared, own = self._least_seconds(group.level, group.form)
         number = len(group.targets)
         return group.count * (alone if number == 1 else shared + number * own if number else 0.0)
 

@@ -48,5 +48,25 @@ class EphemeralSwitch:
         return self.count * work.seconds(model.of_degree(chain.log_n))
 
 
+@dataclass(frozen=True)
+class FixedKeys:
+    """Keys with one digit that have one way to be made and used, whose switches the program's operations count:
+    those of an engine's bootstrap to and from its ephemeral secret.
+
+    Attributes:
+        level: of the keys.
+        special: number of special primes, the first of the chain.
+        count: how many keys.
+    """
+
+    level: int
+    special: int
+    count: int
+
+    def stored_bytes(self, chain: Chain) -> int:
+        """Bytes of all of them, uniform halves as seeds."""
+        return self.count * (8 << chain.log_n) * (self.level + 1 + self.special)
+
+
 def _narrow(bits: tuple[float, ...]) -> int:
     return sum(width <= NARROW_BITS for width in bits)
