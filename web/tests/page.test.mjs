@@ -302,7 +302,7 @@ for (const [name, options] of [
     await page.waitForFunction(() => document.getElementById("amount").textContent.includes("s to go"));
     // As it is seen, without scrolling: where the answer will be.
     await step("2-keys", false);
-    const seen = await page.locator("#status").evaluate((node) => node.getBoundingClientRect().bottom <= innerHeight);
+    const seen = await page.locator("#amount").evaluate((node) => node.getBoundingClientRect().bottom <= innerHeight);
     assert.ok(seen, "what happens is below the fold");
     await page.waitForFunction(() => document.getElementById("status").textContent.startsWith("The server computes"));
     await step("3-computing", false);
