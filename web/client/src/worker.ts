@@ -49,7 +49,7 @@ async function connect(base: string, pinned: string | null): Promise<ModelInfo> 
   if (connected) await close().catch(() => undefined);
   connected = false;
   wasm = await init({ module_or_path: new URL("./wasm/keywright_client_wasm_bg.wasm", import.meta.url) });
-  server = new Server(base);
+  server = new Server(base, () => reply({ id: -1, kind: "pause" }));
   const bytes = await server.bytes("GET", "/v1/model", null, MAX_MANIFEST);
   manifest = await readManifest(bytes);
   if (pinned !== null && manifest.hash !== pinned) {

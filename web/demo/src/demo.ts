@@ -14,7 +14,7 @@ const progress = element<HTMLProgressElement>("progress");
 const context = canvas.getContext("2d", { willReadFrequently: true }) as CanvasRenderingContext2D;
 
 let model: ModelInfo | null = null;
-let session = new Session();
+let session = begin();
 let keys: KeyReport | null = null;
 let busy = false;
 /** Width and height of the coloured pictures that the model takes; null if it takes digits. */
@@ -190,6 +190,15 @@ function tell(text: string, done: number | null = null, total = 1, amount = ""):
   element("amount").textContent = amount;
 }
 
+function begin(): Session {
+  const made = new Session();
+  made.onPause = () => {
+    element("amount").hidden = false;
+    element("amount").textContent = "The server cannot be reached, or is busy. The tab asks again.";
+  };
+  return made;
+}
+
 /** Brings what happens into view: on a phone it is below the fold. */
 function look(): void {
   element("answer-title").closest("section")?.scrollIntoView({ block: "nearest" });
@@ -363,7 +372,7 @@ ask.addEventListener("click", async () => {
     if (["unknown_keys", "memory", "internal", "other_model"].includes(code)) {
       keys = null;
       await session.close().catch(() => undefined);
-      session = new Session();
+      session = begin();
       await connect();
     }
   }
