@@ -16,7 +16,7 @@ from conftest import BUILD, Simulate
 from key_switch_package import primes, variant
 from key_switch_schedule import Shape, chain_primes, search
 from key_switching import Switch, streams
-from pipe_twiddles import tables
+from pipe_twiddles import log_lanes, tables
 
 INPUTS = ("digit", "key_a", "key_b", "addend_a", "addend_b")
 OUTPUTS = ("a", "b")
@@ -37,8 +37,9 @@ class Bench:
         self.inputs = [name for name in INPUTS if name.startswith("key")]
         self.inputs += [name + end for end in suffixes for name in INPUTS if not name.startswith("key")]
         self.outputs = [name + end for end in suffixes for name in OUTPUTS]
-        self.lanes = 1 << int(dut.LogLanes.value)
-        self.beats = self.lanes**3
+        self.log_n = int(dut.LogN.value)
+        self.n, self.lanes = 1 << self.log_n, 1 << log_lanes(self.log_n)
+        self.beats = self.n // self.lanes
         self.shape = Shape(*map(int, os.environ["SHAPE"].split()))
         self.schedule = search(self.shape)
         self.cycle = 0
@@ -150,7 +151,7 @@ class Bench:
     def save(self, path: str) -> None:
         """What passed the ports, for doc/draw_timing.py."""
         trace = {
-            "log_n": 4 * int(self.dut.LogLanes.value), "level": self.shape.level, "alpha": self.shape.alpha,
+            "log_n": self.log_n, "level": self.shape.level, "alpha": self.shape.alpha,
             "slots": self.schedule.period, "ports": self.trace,
         }  # fmt: skip
         Path(path).write_text(json.dumps(trace), encoding="ascii")
@@ -176,7 +177,7 @@ class Bench:
 def run(
     simulate: Simulate,
     request: pytest.FixtureRequest,
-    log_lanes: int,
+    log_n: int,
     shape: Shape,
     only: str,
     top: str = "key_switch",
@@ -192,6 +193,6 @@ def run(
         package = variant(place, shape)
     for chain, (name, width) in enumerate([("a", 60), ("b", 51)]):
         q = [primes(shape)[p].value for p in chain_primes(search(shape), chain)]
-        tables(folder / f"tables-{name}", q, log_lanes, width)
+        tables(folder / f"tables-{name}", q, log_n, width)
     env["SHAPE"] = f"{shape.level} {shape.alpha} {shape.gap}"
-    simulate(top, {"LogLanes": log_lanes}, env, only=only, products=True, package=package)
+    simulate(top, {"LogN": log_n}, env, only=only, products=True, package=package)

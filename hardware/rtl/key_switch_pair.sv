@@ -5,9 +5,9 @@
 //
 // Control: a write goes to both cores, a read to the core that bit 7 of the address names.
 module key_switch_pair #(
-    parameter int unsigned LogLanes = 4,
+    parameter int unsigned LogN = 16,  // 8 or 10 to 16
     parameter Tables = "tables",
-    localparam int unsigned Lanes = 1 << LogLanes,
+    localparam int unsigned Lanes = 1 << ntt_pkg::log_lanes(LogN),
     localparam int unsigned PW = key_switch_pkg::PrimeWidth
 ) (
     input  logic                  clk_i,
@@ -134,7 +134,7 @@ module key_switch_pair #(
 
   // ---- Cores ----
   key_switch #(
-      .LogLanes(LogLanes), .Tables(Tables)
+      .LogN(LogN), .Tables(Tables)
   ) u_core_0 (
       .clk_i, .rst_ni,
       .s_axil_awaddr_i(s_axil_awaddr_i[6:0]), .s_axil_awvalid_i(s_axil_awvalid_i && !(|bvalid)),
@@ -161,7 +161,7 @@ module key_switch_pair #(
       .m_axis_b_tready_i(m_axis_b_0_tready_i)
   );
   key_switch #(
-      .LogLanes(LogLanes), .Tables(Tables)
+      .LogN(LogN), .Tables(Tables)
   ) u_core_1 (
       .clk_i, .rst_ni,
       .s_axil_awaddr_i(s_axil_awaddr_i[6:0]), .s_axil_awvalid_i(s_axil_awvalid_i && !(|bvalid)),

@@ -41,8 +41,8 @@ export class Session {
   }
 
   /**
-   * Makes the secret and the keys that the server asks for, and sends these, a few limbs in memory at a time. After an error "unreachable" or "busy" it goes on
-   * where the server is when it is called again.
+   * Makes the secret and the keys that the server asks for, and sends these, a few limbs in memory at a time. Connections that break are taken up again for some
+   * seconds. After an error "unreachable" or "busy" it goes on where the server is when it is called again; after "unknown_keys" of another call it makes new keys.
    */
   prepareKeys(progress: Progress = () => {}): Promise<KeyReport> {
     return this.#call("prepareKeys", [], progress);

@@ -38,7 +38,8 @@ export class Server {
     try {
       data = new Uint8Array(await response.arrayBuffer());
     } catch {
-      throw new ClientError("invalid_reply", `The answer of the server breaks off before its ${announced} bytes.`);
+      const message = `The answer of the server breaks off before its ${announced} bytes.`;
+      throw new ClientError("invalid_reply", message, { announced, cut: true });
     }
     if (!response.ok) throw refusal(response.status, data);
     return data;
@@ -55,6 +56,19 @@ export class Server {
       throw new ClientError("invalid_reply", "The server's answer is no JSON object. Is it keywright serve?");
     }
     return entry;
+  }
+
+  /** Makes a request again, a few times, that did not come through, that the server had no room for, or whose answer broke off. */
+  async persist<T>(request: () => Promise<T>): Promise<T> {
+    for (let failures = 0; ; failures++) {
+      try {
+        return await request();
+      } catch (error) {
+        const again = error instanceof ClientError && (isBreak(error) || error.details["cut"] === true);
+        if (!again || failures === RETRIES) throw error;
+        await pause(FIRST_PAUSE_MS * 2 ** failures);
+      }
+    }
   }
 
   /**
@@ -91,7 +105,11 @@ export class Server {
         }
         if (++failures > RETRIES) throw error;
         await pause(FIRST_PAUSE_MS * 2 ** failures);
-        if (code !== "wrong_offset") received = await this.received(path, received);
+        if (code === "wrong_offset") continue;
+        const before = received;
+        received = within(await this.received(path, received), end);
+        // Of a piece that was cut some has come.
+        if (received > before) failures = 0;
       }
     }
   }
@@ -105,6 +123,11 @@ export class Server {
       throw error;
     }
   }
+}
+
+/** Whether the server was not reached, or had no room: what it has, it keeps. */
+export function isBreak(error: unknown): boolean {
+  return error instanceof ClientError && (error.code === "unreachable" || error.code === "busy");
 }
 
 /** A count of bytes that cannot be above what was sent. */
