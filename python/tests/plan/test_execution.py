@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from itertools import pairwise
@@ -17,8 +17,9 @@ from keywright import plan as planning
 from keywright.nn.checking import run_clear
 from keywright.nn.encrypted import EncryptedBackend, decrypt_result, encrypt_sample
 from keywright.plan import plan_file
-from keywright.plan.converters.network import convert, convert_bootstrap
+from keywright.plan.converters.network import convert, convert_bootstrap, essence, open_bootstraps
 from keywright.plan.execution import PlanExecution, keys_digest
+from keywright.plan.prediction import predict_plan
 from numpy.typing import NDArray
 from tests.test_bootstrapping import small_parameters, small_plan
 
@@ -145,6 +146,53 @@ def test_a_bootstrap_under_every_strategy(name: str, apart: bool) -> None:
         mean = np.abs(kw.Decryptor(secret).decrypt_complex(result) - values).mean()
         assert -np.log2(mean) >= predicted[0] - planned.noise_bits(MODEL) - 1
         assert result.level == plan.output_level
+
+
+def bootstrap_as_planned(planned: planning.KeyPlan, plan: kw.BootstrapperPlan, secret: kw.SecretKey) -> None:
+    """Exactly the plan's bytes of keys, and a decrypted result within its bound."""
+    planned = plan_file.from_json(plan_file.to_json(planned))
+    planned.check()
+    execution = PlanExecution(planned, plan.parameters, bootstraps=[plan])
+    specs = execution.key_specs()
+    assert sum(spec.bytes for spec in specs) == planned.stored_bytes
+    assert len(specs) == len(planned.keys) + planned.program.ephemeral_keys
+    generator = kw.KeyGenerator(secret, bytes(32))
+    keys = execution.follow(generator.evaluation_keys(relinearization=False, specs=specs))
+    (made,) = execution.bootstrapper_plans
+    assert (tuple(made.factors),) == planned.program.bootstraps
+    parts = np.random.default_rng(9).uniform(-1, 1, (2, plan.slots))
+    values = parts[0] + 1j * parts[1]
+    encryptor = kw.Encryptor(generator.public_key(), bytes(32))
+    fresh = encryptor.encrypt(values, slots=plan.slots, level=plan.input_level)
+    result = kw.Bootstrapper(made).bootstrap(kw.Evaluator(plan.parameters, keys), fresh)
+    assert np.abs(kw.Decryptor(secret).decrypt_complex(result) - values).max() <= result.error_bound < 0.1
+
+
+@pytest.mark.parametrize("apart", [True, False])
+def test_factors_are_planned_with_their_keys_and_evaluated_so(apart: bool) -> None:
+    plan, secret = bootstrapping(apart)
+    closed = convert_bootstrap(plan, "bootstrap")
+    variants = open_bootstraps([plan], "bootstrap")
+    assert essence(variants[0].published) == essence(closed)
+    as_it_is = planning.Planner(closed, MODEL, max_hops=2)
+    every = predict_plan(planning.STRATEGIES["all-required"].plan(closed, MODEL), MODEL).seconds
+    fewer = []
+    opened = planning.JointPlanner([closed, *variants], MODEL, max_hops=2)
+    for share in (0.9, 1.2):
+        budget = planning.Budget(seconds=share * every)
+        before, after = as_it_is.best(budget, 0.0), opened.best(budget, 0.0)
+        assert predict_plan(after, MODEL).seconds <= share * every * (1 + 1e-9)
+        assert after.stored_bytes <= before.stored_bytes
+        fewer.append(after.stored_bytes < 0.9 * before.stored_bytes)
+        bootstrap_as_planned(after, plan, secret)
+    assert any(fewer)
+    # What is chosen is another way than the bootstrapping's own, and no other way is taken for it.
+    assert after.program.bootstraps != (tuple(plan.factors),)
+    wrong = replace(after.program, bootstraps=((*after.program.bootstraps[0][:-1], (1, 7)),))
+    with pytest.raises(kw.PlanMismatchError, match="other bootstraps"):
+        PlanExecution(replace(after, program=wrong), plan.parameters, bootstraps=[plan])
+    with pytest.raises(kw.PlanMismatchError, match="1 bootstraps, there are 2"):
+        PlanExecution(after, plan.parameters, bootstraps=[plan, plan])
 
 
 def test_streamed_keys_give_the_same_within_their_memory(tmp_path: Path) -> None:
