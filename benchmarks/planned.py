@@ -4,9 +4,9 @@
         [--turns 5] [--derived]
 
 Processor times of one thread; of streaming the wall's are compared. Predictions are those of this machine's
-calibration (keywright calibrate) where there is one, of key switches alone; what is measured is everything. So beside each plan
-stands the difference from the first one, predicted and measured: what else there is to do is the same under
-every plan, but for divisions that linear transforms save.
+calibration (keywright calibrate) where there is one, of key switches alone; what is measured is everything.
+So beside each plan stands the difference from the first one, predicted and measured: what else there is to do
+is the same under every plan, but for divisions that linear transforms save.
 Every result is decrypted and compared with its bound. Peak memory is that of a process of its own for each
 run. Three processes take turns: with the keys of the plan kds in memory, streamed from a file that the system
 has in its cache, and streamed from the disk, the file being dropped from the cache before every run. Medians
@@ -288,8 +288,8 @@ def streamed(options: argparse.Namespace, folder: Path, execution: PlanExecution
         print(
             f"  {kind:15} {np.median(walls):.3f} [{min(walls):.3f}, {max(walls):.3f}] {loss:>25}"
             f"{processor:14.3f} {np.median(waited):15.3f}; peak memory "
-            f"{max(run['peak_rss'] for run in seen)}, read from disks {max(run['disk_bytes'] for run in seen)}; "
-            f"{json.dumps(seen[-1]['streaming'])}",
+            f"{max(run['peak_rss'] for run in seen)}, read from disks "
+            f"{max(run['disk_bytes'] for run in seen)}; {json.dumps(seen[-1]['streaming'])}",
             flush=True,
         )
 
@@ -323,8 +323,8 @@ def derived(
     sent = sum(spec.bytes for spec in specs) + masters.bytes - 32 * len(masters)
     assert sent == price.sent_bytes, "other bytes than planned"
     print(
-        f"  derived from {len(masters)} master keys of {masters.bytes} bytes, at most {depth} steps: {counts}; "
-        f"{len(specs)} keys sent beside them\n"
+        f"  derived from {len(masters)} master keys of {masters.bytes} bytes, at most {depth} steps: "
+        f"{counts}; {len(specs)} keys sent beside them\n"
         f"    {sent} bytes sent instead of {size}; client {price.client_seconds:.2f} s predicted, "
         f"{client.medians[0]:.2f} s measured\n"
         f"    server {price.server_seconds:.2f} s predicted, {server.medians[0]:.2f} s measured, "

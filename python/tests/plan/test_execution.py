@@ -240,7 +240,7 @@ def test_threads_share_derived_keys(tmp_path: Path) -> None:
     keys = execution.load_keys(path, masters, memory)
     with ThreadPoolExecutor(2) as pool:
         results = list(pool.map(lambda _: side.run(execution, keys), range(2)))
-    assert np.array_equal(*results)
+    assert np.array_equal(results[0], results[1])
     seen = keys.streaming
     assert seen is not None
     assert seen["peak_bytes"] <= memory
