@@ -25,10 +25,11 @@ def panel(trace: dict[str, Any], y: int) -> tuple[list[str], int]:
     frames = [frame for port in ports.values() for frame in port]
     start, end = min(a for a, _ in frames), max(b for _, b in frames)
     degree, slots, bottom = trace["log_n"], trace["slots"], y + TOP + ROW * len(ports)
-    slot = (1 << degree) >> degree // 4
+    lanes = 1 << -(-degree // 4)
+    slot = (1 << degree) // lanes
     scale = (WIDTH - LEFT - 20) / (end - start)
     title = (
-        f"L = {trace['level']}, alpha = {trace['alpha']}, N = 2^{degree}, {1 << degree // 4} lanes, as "
+        f"L = {trace['level']}, alpha = {trace['alpha']}, N = 2^{degree}, {lanes} lanes, as "
         f"simulated: {SWITCHES} switches; cycles from the first beat, a line every {slots} slots of {slot:,}"
     )
     lines = [f'<text x="{LEFT}" y="{y + 20}">{title}</text>']

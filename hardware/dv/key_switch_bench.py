@@ -5,7 +5,7 @@ import os
 import random
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import axi
 import cocotb
@@ -16,7 +16,7 @@ from conftest import BUILD, Simulate
 from key_switch_package import primes, variant
 from key_switch_schedule import Shape, chain_primes, search
 from key_switching import Switch, streams
-from pipe_twiddles import tables
+from pipe_twiddles import log_lanes, tables
 
 INPUTS = ("digit", "key_a", "key_b", "addend_a", "addend_b")
 OUTPUTS = ("a", "b")
@@ -27,22 +27,51 @@ ERRORS = ("range_digit", "range_key", "range_addend", "short_frame", "missing_la
 Frame = tuple[list[int], int | None, int]
 
 
+class Share:
+    """What one core has of a port of a pair: its part of the bits, read and written as the whole of a port is."""
+
+    _written: ClassVar[dict[str, int]] = {}  # by port; writes take effect later than the next is made
+
+    def __init__(self, port: Any, core: int) -> None:
+        self.port, self.width = port, len(port) // 2
+        self.shift = core * self.width
+
+    @property
+    def value(self) -> int:
+        """This core's bits."""
+        return int(self.port.value) >> self.shift & (1 << self.width) - 1
+
+    @value.setter
+    def value(self, value: int) -> None:
+        mask = (1 << self.width) - 1 << self.shift
+        whole = self._written.get(self.port._name, 0) & ~mask | int(value) << self.shift
+        self._written[self.port._name] = self.port.value = whole
+
+
 class Bench:
     """Queues of frames for the inputs, lists of frames from the outputs, moved by one loop."""
 
     def __init__(self, dut: Any, rates: dict[str, float] | None = None, cores: int = 1) -> None:
         self.dut, self.rates, self.cores = dut, rates or {}, cores
-        # A pair's cores have ports of their own, the key's apart.
+        # A pair's cores have streams of their own, the key's apart: `digit_0` is core 0's share of `digit`.
         suffixes = [""] if cores == 1 else [f"_{core}" for core in range(cores)]
         self.inputs = [name for name in INPUTS if name.startswith("key")]
         self.inputs += [name + end for end in suffixes for name in INPUTS if not name.startswith("key")]
         self.outputs = [name + end for end in suffixes for name in OUTPUTS]
-        self.lanes = 1 << int(dut.LogLanes.value)
-        self.beats = self.lanes**3
+        self.log_n = int(dut.LogN.value)
+        self.n, self.lanes = 1 << self.log_n, 1 << log_lanes(self.log_n)
+        self.beats = self.n // self.lanes
         self.shape = Shape(*map(int, os.environ["SHAPE"].split()))
         self.schedule = search(self.shape)
         self.cycle = 0
         self.clear()
+
+    def port(self, side: str, name: str, signal: str) -> Any:
+        """A signal of a stream, or a core's share of it."""
+        base, _, core = name.rpartition("_")
+        if core.isdigit():
+            return Share(getattr(self.dut, f"{side}_{base}_{signal}"), int(core))
+        return getattr(self.dut, f"{side}_{name}_{signal}")
 
     def clear(self) -> None:
         """Forgets what was to be sent and what came."""
@@ -58,7 +87,7 @@ class Bench:
         """Resets and enables."""
         dut = self.dut
         for name in self.inputs:
-            getattr(dut, f"s_axis_{name}_tvalid_i").value = 0
+            self.port("s_axis", name, "tvalid_i").value = 0
         for name in ("awvalid", "wvalid", "bready", "arvalid", "rready"):
             getattr(dut, f"s_axil_{name}_i").value = 0
         dut.rst_ni.value = 0
@@ -89,14 +118,13 @@ class Bench:
         dut = self.dut
         ports = {
             name: tuple(
-                getattr(dut, f"s_axis_{name}_{signal}")
-                for signal in ("tvalid_i", "tready_o", "tdata_i", "tlast_i")
+                self.port("s_axis", name, signal) for signal in ("tvalid_i", "tready_o", "tdata_i", "tlast_i")
             )
             for name in self.inputs
         }
         outs = {
             name: tuple(
-                getattr(dut, f"m_axis_{name}_{signal}")
+                self.port("m_axis", name, signal)
                 for signal in ("tvalid_o", "tready_i", "tdata_o", "tlast_o", "tuser_o")
             )
             for name in self.outputs
@@ -150,7 +178,7 @@ class Bench:
     def save(self, path: str) -> None:
         """What passed the ports, for doc/draw_timing.py."""
         trace = {
-            "log_n": 4 * int(self.dut.LogLanes.value), "level": self.shape.level, "alpha": self.shape.alpha,
+            "log_n": self.log_n, "level": self.shape.level, "alpha": self.shape.alpha,
             "slots": self.schedule.period, "ports": self.trace,
         }  # fmt: skip
         Path(path).write_text(json.dumps(trace), encoding="ascii")
@@ -176,7 +204,7 @@ class Bench:
 def run(
     simulate: Simulate,
     request: pytest.FixtureRequest,
-    log_lanes: int,
+    log_n: int,
     shape: Shape,
     only: str,
     top: str = "key_switch",
@@ -192,6 +220,6 @@ def run(
         package = variant(place, shape)
     for chain, (name, width) in enumerate([("a", 60), ("b", 51)]):
         q = [primes(shape)[p].value for p in chain_primes(search(shape), chain)]
-        tables(folder / f"tables-{name}", q, log_lanes, width)
+        tables(folder / f"tables-{name}", q, log_n, width)
     env["SHAPE"] = f"{shape.level} {shape.alpha} {shape.gap}"
-    simulate(top, {"LogLanes": log_lanes}, env, only=only, products=True, package=package)
+    simulate(top, {"LogN": log_n}, env, only=only, products=True, package=package)

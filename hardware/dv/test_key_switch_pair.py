@@ -19,14 +19,13 @@ async def switches_in_pairs(dut: Any) -> None:
     """Two results every period, counted; a reset; pauses; a core waits for its partner's input."""
     bench = Bench(dut, cores=2)
     await bench.start()
-    n = bench.lanes**4
     period = bench.schedule.period * bench.beats
 
     def pairs(count: int) -> list[dict[str, list[list[int]]]]:
         expected = []
         for _ in range(count):
-            first = random_switch(bench.shape, n)
-            second = random_switch(bench.shape, n, key=first.key)
+            first = random_switch(bench.shape, bench.n)
+            second = random_switch(bench.shape, bench.n, key=first.key)
             expected += [bench.queue(first), bench.queue(second, core=1)]
         return expected
 
@@ -63,8 +62,8 @@ async def refuses_one_of_a_pair(dut: Any) -> None:
     """A fault in one core's input refuses that core's result; a key for another level refuses both."""
     bench = Bench(dut, cores=2)
     await bench.start()
-    first = random_switch(bench.shape, bench.lanes**4)
-    second = random_switch(bench.shape, bench.lanes**4, key=first.key)
+    first = random_switch(bench.shape, bench.n)
+    second = random_switch(bench.shape, bench.n, key=first.key)
 
     def bad_digit(name: str, i: int, frame: Frame) -> Frame:
         words, _, level = frame
@@ -94,4 +93,4 @@ async def refuses_one_of_a_pair(dut: Any) -> None:
 @pytest.mark.full
 @pytest.mark.parametrize("only", ["switches_in_pairs", "refuses_one_of_a_pair"])
 def test_key_switch_pair(simulate: Simulate, request: pytest.FixtureRequest, only: str) -> None:
-    run(simulate, request, 2, Shape(3, 1, 2), only, top="key_switch_pair")
+    run(simulate, request, 8, Shape(3, 1, 2), only, top="key_switch_pair")

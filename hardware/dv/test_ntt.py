@@ -8,9 +8,9 @@ import pytest
 from cocotb.clock import Clock
 from cocotb.triggers import FallingEdge
 from conftest import BUILD, Simulate
-from pipe_twiddles import tables
+from pipe_twiddles import log_lanes, tables
 from sparse import NARROW, WIDE, moduli
-from transforms import forward, packed, scrambled, unpacked
+from transforms import forward, latency, lead, packed, scrambled, unpacked
 
 FORMS = [WIDE[0], NARROW[2], WIDE[1]]
 WIDTH = 60
@@ -29,11 +29,11 @@ def random_polynomial(q: int, n: int) -> list[int]:
 
 @cocotb.test()
 async def transforms_streams(dut: Any) -> None:
-    k = int(dut.LogLanes.value)
-    lanes, n = 1 << k, 1 << 4 * k
+    log_n = int(dut.LogN.value)
+    k, n = log_lanes(log_n), 1 << log_n
+    lanes = 1 << k
     beats = n // lanes
-    lead = 7 * (2 * k - 1) + 2 + lanes + 8
-    count = {2: 12, 3: 5, 4: 3}[k]
+    count = {2: 12, 3: 5, 4: 3}[k] << 4 * k - log_n
     dut.rst_ni.value, dut.en_i.value = 0, 0
     Clock(dut.clk_i, 2, unit="step").start()
     for _ in range(3):
@@ -61,6 +61,8 @@ async def transforms_streams(dut: Any) -> None:
             await FallingEdge(dut.clk_i)
         user = int(dut.user_o.value)
         if user:
+            # One polynomial and the pipe's latency after the tag.
+            assert user in seen or cycle == user * beats + latency(log_n)
             seen.setdefault(user, []).extend(unpacked(int(dut.data_o.value), WIDTH, lanes))
             assert len(seen[user]) == lanes * (int(dut.time_o.value) + 1)
         dut.en_i.value = 1
@@ -69,23 +71,23 @@ async def transforms_streams(dut: Any) -> None:
         dut.user_i.value = index + 1 if index < count else 0
         if index < count:
             dut.sel_i.value, dut.inverse_i.value = operations[index][:2]
-        index, beat = divmod(cycle - lead, beats)
+        index, beat = divmod(cycle - lead(log_n), beats)
         if 0 <= index < count:
             dut.data_i.value = packed(operations[index][2][beat * lanes : (beat + 1) * lanes], WIDTH)
     assert [seen.get(i + 1) for i in range(count)] == expected
 
 
 @pytest.mark.parametrize(
-    "log_lanes", [pytest.param(2, marks=pytest.mark.full), 3, pytest.param(4, marks=pytest.mark.full)]
+    "log_n", [10, *(pytest.param(log_n, marks=pytest.mark.full) for log_n in (8, 11, 12, 13, 14, 15, 16))]
 )
-def test_ntt_pipe(simulate: Simulate, request: pytest.FixtureRequest, log_lanes: int) -> None:
+def test_ntt_pipe(simulate: Simulate, request: pytest.FixtureRequest, log_n: int) -> None:
     folder = BUILD / "results" / request.node.name
     folder.mkdir(parents=True, exist_ok=True)
-    tables(folder / "tables", [form.value for form in FORMS], log_lanes, WIDTH)
+    tables(folder / "tables", [form.value for form in FORMS], log_n, WIDTH)
     simulate(
         "ntt_pipe",
         {
-            "LogLanes": log_lanes, "Width": WIDTH, "Count": 3, "SelWidth": 2, "UserWidth": 8, "FoldWidth": 36,
+            "LogN": log_n, "Width": WIDTH, "Count": 3, "SelWidth": 2, "UserWidth": 8, "FoldWidth": 36,
             "Moduli": moduli(FORMS, WIDTH),
         },
     )  # fmt: skip

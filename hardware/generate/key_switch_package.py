@@ -235,11 +235,10 @@ def package(schedule: Schedule) -> str:
         number << tw | t: f"60'd{term}"
         for number, (factors_of, _) in constants.items()
         for t, term in enumerate(factors_of)
-        if term != 1
+        if shape.alpha > 1
     }
-    default = "60'd1" if shape.alpha == 1 else "'0"
-    lines += ["  // What a conversion multiplies its terms with, modulo its target: {conversion, term}."]
-    lines += case("factor", 60, "index", cw + tw, terms, default)
+    lines += ["  // What a conversion multiplies its terms with, modulo its target: {conversion, term}; 0: no such term."]
+    lines += case("factor", 60, "index", cw + tw, terms)
     lines += ["  // What it subtracts, by quotient: multiples of the product of its sources' primes."]
     wholes = {
         number << vw | v: f"60'd{whole}"

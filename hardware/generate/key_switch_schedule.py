@@ -14,22 +14,13 @@ Operation = tuple[str, int, int]  # kind, limb or digit or half, prime
 class Shape:
     """What a key switch is for: ciphertexts of `level + 1` primes, digits of `alpha`, as many special primes.
 
-    `gap`: slots from the beginning of a result to that of an operation that reads it. One from 8 lanes on;
-    with 4 lanes a polynomial takes less time than the pipeline, and it is two.
-
-    Raises ValueError where the last digit would be shorter than the others, which the core gets wrong.
+    `gap`: slots from the beginning of a result to that of an operation that reads it: one, or two where a
+    polynomial takes less time than the pipeline, with 4 lanes and, for alpha above 1, at N = 2^10.
     """
 
     level: int
     alpha: int = 1
     gap: int = 1
-
-    def __post_init__(self) -> None:
-        if self.limbs % self.alpha != 0:
-            raise ValueError(
-                f"a ciphertext of {self.limbs} primes is not digits of {self.alpha} primes each; "
-                f"take a level one below a multiple of {self.alpha}"
-            )
 
     @property
     def limbs(self) -> int:

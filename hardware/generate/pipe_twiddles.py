@@ -17,18 +17,24 @@ def root(q: int, log_n: int) -> int:
     return next(r for x in range(2, q) if pow(r := pow(x, (q - 1) >> log_n + 1, q), 1 << log_n, q) == q - 1)
 
 
+def log_lanes(log_n: int) -> int:
+    """The pipeline's words a beat, as `ntt_pkg::log_lanes` has it."""
+    return (log_n + 3) // 4
+
+
 def write(path: Path, words: Iterable[int]) -> None:
     """A memory file for `$readmemh`."""
     path.write_text("".join(f"{word:x}\n" for word in words), encoding="utf-8")
 
 
-def tables(prefix: Path, primes: list[int], log_lanes: int, width: int) -> None:
+def tables(prefix: Path, primes: list[int], log_n: int, width: int) -> None:
     """The files `prefix-{inverse,forward}.{rows,single}` and `prefix-factor.{full,serial}`.
 
     Bases are plain; factors are scaled to the multiplier's width. A line of `full` holds those of a beat.
     """
-    k, lanes = log_lanes, 1 << log_lanes
-    log_n, half = 4 * k, 2 * k
+    k, lanes = log_lanes(log_n), 1 << log_lanes(log_n)
+    half = 2 * k
+    block = log_n - half  # bits of a block's number
     rows: dict[bool, list[int]] = {True: [], False: []}
     single: dict[bool, list[int]] = {True: [], False: []}
     full, serial = [], []
@@ -36,10 +42,10 @@ def tables(prefix: Path, primes: list[int], log_lanes: int, width: int) -> None:
         psi, shift = root(q, log_n), width - q.bit_length()
         for inverse in (False, True):
             unit = pow(psi, -1, q) if inverse else psi
-            rows[inverse] += [pow(unit, 1 + 2 * reversed_bits(s, half), q) for s in range(1 << half)]
+            rows[inverse] += [pow(unit, 1 + 2 * reversed_bits(s, block), q) for s in range(1 << block)]
             # Transforms of the other direction have one base for all blocks of this half.
-            single[not inverse].append(pow(unit, 1 << half, q))
-            omega = pow(unit, 1 << half + 1, q)
+            single[not inverse].append(pow(unit, 1 << block, q))
+            omega = pow(unit, 1 << block + 1, q)
             slots = [(g, v) for g in range(k) for v in range(1 << g)]
             for beat in range(lanes):
                 words = [

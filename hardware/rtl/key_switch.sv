@@ -3,11 +3,12 @@
 // L, Alpha, the primes and the schedule are those of key_switch_pkg, which hardware/generate/key_switch_package.py makes.
 //
 // Two chains of transforms, one 60 bits wide and one 51, follow a schedule of Slots polynomial times, after which the next key
-// switch begins: a result every Slots N / 2^LogLanes cycles, N = 2^(4 LogLanes). Nothing waits inside: if a port does not give or
+// switch begins: a result every Slots N / 2^LogLanes cycles, LogLanes = ceil(LogN / 4). Nothing waits inside: if a port does not give or
 // take a beat when the schedule needs it, everything stands still until it does. Streams, in which order, and timing: doc/key_switch.md.
 module key_switch #(
-    parameter int unsigned LogLanes = 4,
+    parameter int unsigned LogN = 16,  // 8 or 10 to 16
     parameter Tables = "tables",
+    localparam int unsigned LogLanes = ntt_pkg::log_lanes(LogN),
     localparam int unsigned Lanes = 1 << LogLanes,
     localparam int unsigned PW = key_switch_pkg::PrimeWidth
 ) (
@@ -68,7 +69,7 @@ module key_switch #(
     output logic m_axis_b_tvalid_o,
     input  logic m_axis_b_tready_i
 );
-  localparam int unsigned TimeWidth = 3 * LogLanes;
+  localparam int unsigned TimeWidth = LogN - LogLanes;
   localparam int unsigned SW = key_switch_pkg::SlotWidth;
   localparam int unsigned RW = key_switch_pkg::RowWidth;
   localparam int unsigned Limbs = key_switch_pkg::Limbs;
@@ -132,7 +133,7 @@ module key_switch #(
   logic [TimeWidth-1:0] unused_x_time, unused_o0_time, unused_o1_time, unused_o8_time, unused_o10_time;
 
   switch_chain #(
-      .First(1'b1), .LogLanes(LogLanes), .Tables({Tables, "-a"})
+      .First(1'b1), .LogN(LogN), .Tables({Tables, "-a"})
   ) u_chain_a (
       .clk_i, .rst_ni(rst_n), .en_i(en), .tag_i(frame_tag),
       .x_time_o(x_time), .x_sum_o(x_sum[0]), .x_half_o(x_half[0]), .x_prime_o(x_prime[0]), .x1_input_o(x1_needs[0]),
@@ -149,7 +150,7 @@ module key_switch #(
       .o10_result_o(o10_result[0]), .o10_half_o(o10_half[0]), .o10_id_o(o10_id[0])
   );
   switch_chain #(
-      .First(1'b0), .LogLanes(LogLanes), .Tables({Tables, "-b"})
+      .First(1'b0), .LogN(LogN), .Tables({Tables, "-b"})
   ) u_chain_b (
       .clk_i, .rst_ni(rst_n), .en_i(en), .tag_i(frame_tag),
       .x_time_o(unused_x_time), .x_sum_o(x_sum[1]), .x_half_o(x_half[1]), .x_prime_o(x_prime[1]),
@@ -325,7 +326,7 @@ module key_switch #(
   end
   // Results are read a slot or two after they have begun to leave: polynomials are not too short for the package.
   initial begin
-    assert ((key_switch_pkg::Gap << TimeWidth) > ntt_pkg::pipe(LogLanes) - ntt_pkg::lead(LogLanes) + 12 +
+    assert ((key_switch_pkg::Gap << TimeWidth) > ntt_pkg::pipe(LogN) - ntt_pkg::lead(LogN) + 12 +
             key_switch_pkg::raise_latency(Terms))
     else $fatal(1, "key_switch: the schedule is made for longer polynomials");
   end
@@ -594,7 +595,7 @@ module key_switch #(
   end
 
   key_switch_registers #(
-      .LogN(4 * LogLanes)
+      .LogN(LogN)
   ) u_registers (
       .clk_i, .rst_ni,
       .s_axil_awaddr_i,

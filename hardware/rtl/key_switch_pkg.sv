@@ -135,10 +135,10 @@ package key_switch_pkg;
     endcase
   endfunction
 
-  // What a conversion multiplies its terms with, modulo its target: {conversion, term}.
+  // What a conversion multiplies its terms with, modulo its target: {conversion, term}; 0: no such term.
   function automatic logic [59:0] factor(input logic [5:0] index);
     unique case (index)
-      default: factor = 60'd1;
+      default: factor = '0;
     endcase
   endfunction
 

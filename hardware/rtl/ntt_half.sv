@@ -1,20 +1,22 @@
-// Half of a transform: two digits, that is 2 LogLanes layers, on a stream of beats.
+// Half of a transform: two digits on a stream of beats.
 //
 // In a block of 2^LogLanes beats, words are a 2^LogLanes x 2^LogLanes square of beats and lanes: one digit is transformed across lanes, the square
-// exchanged (transpose_tile), and the other digit transformed. `inverse_i`, `sel_i` and `time_i` come Lead cycles before
-// their beat of data; data leave Latency cycles after they came. See doc/ntt.md.
+// exchanged (transpose_tile), and the other digit transformed: in the first half its topmost bits alone, unless LogN is a
+// multiple of 4. `inverse_i`, `sel_i` and `time_i` come ntt_pkg::lead cycles before their beat of data; data leave
+// ntt_pkg::half cycles after they came. See doc/ntt.md.
 module ntt_half #(
     parameter int unsigned Width = 60,
-    parameter int unsigned LogLanes = 4,
+    parameter int unsigned LogN = 16,
     parameter int unsigned Count = 1,
     parameter int unsigned SelWidth = 1,
     parameter int unsigned FoldWidth = 36,
     parameter logic [Count*sparse_moduli_pkg::FormWidth-1:0] Moduli = {Count{sparse_moduli_pkg::Boosted}},
-    parameter bit RowInverse = 1'b1,
+    parameter bit First = 1'b1,
     parameter BaseFile = "base",
     parameter FactorFile = "factor",
+    localparam int unsigned LogLanes = ntt_pkg::log_lanes(LogN),
     localparam int unsigned Lanes = 1 << LogLanes,
-    localparam int unsigned TimeWidth = 3 * LogLanes
+    localparam int unsigned TimeWidth = LogN - LogLanes
 ) (
     input  logic                   clk_i,
     input  logic                   rst_ni,
@@ -25,7 +27,7 @@ module ntt_half #(
     input  logic [Lanes*Width-1:0] data_i,
     output logic [Lanes*Width-1:0] data_o
 );
-  localparam int unsigned Lead = ntt_pkg::lead(LogLanes);
+  localparam int unsigned Lead = ntt_pkg::lead(LogN);
   localparam int unsigned StageLatency = 9 * LogLanes;
   logic [(Lanes-1)*Width-1:0] first_twiddles, second_twiddles;
   logic [Lanes*Width-1:0] first_data, second_data;
@@ -34,8 +36,8 @@ module ntt_half #(
   logic [LogLanes:0] first_beat, tile_beat;
 
   twiddle_generator #(
-      .Width(Width), .LogLanes(LogLanes), .Count(Count), .SelWidth(SelWidth), .FoldWidth(FoldWidth),
-      .Moduli(Moduli), .RowInverse(RowInverse), .BaseFile(BaseFile), .FactorFile(FactorFile)
+      .Width(Width), .LogN(LogN), .Count(Count), .SelWidth(SelWidth), .FoldWidth(FoldWidth),
+      .Moduli(Moduli), .RowInverse(First), .BaseFile(BaseFile), .FactorFile(FactorFile)
   ) u_twiddles (
       .clk_i, .rst_ni, .en_i, .inverse_i, .sel_i, .time_i,
       .first_o(first_twiddles),
@@ -76,7 +78,8 @@ module ntt_half #(
       .clk_i, .en_i, .beat_i(tile_beat), .data_i(first_data), .data_o(second_data)
   );
   ntt_stage #(
-      .Width(Width), .LogLanes(LogLanes), .Count(Count), .SelWidth(SelWidth), .FoldWidth(FoldWidth), .Moduli(Moduli)
+      .Width(Width), .LogLanes(LogLanes), .Layers(First ? ntt_pkg::second_digit(LogN) : LogLanes),
+      .Count(Count), .SelWidth(SelWidth), .FoldWidth(FoldWidth), .Moduli(Moduli)
   ) u_second (
       .clk_i, .rst_ni, .en_i,
       .inverse_i(second_inverse),

@@ -1,5 +1,5 @@
-// Negacyclic transforms of polynomials of N = 2^(4 LogLanes) words, forward or inverse, one after another without a gap: a beat of
-// 2^LogLanes words every cycle, a polynomial every N / 2^LogLanes.
+// Negacyclic transforms of polynomials of N = 2^LogN words, forward or inverse, one after another without a gap: a beat of
+// 2^LogLanes words every cycle, LogLanes = ceil(LogN / 4), a polynomial every N / 2^LogLanes. LogN is 8 or 10 to 16.
 //
 // Position p of a stream is lane p mod 2^LogLanes of beat p / 2^LogLanes. A forward transform takes coefficient reversed(p) (log2(N) bits) at
 // position p and gives evaluation p; an inverse one takes evaluation p and gives coefficient reversed(p), with 1/N. So what one
@@ -10,7 +10,7 @@
 // `user_o` and `time_o`, one polynomial and ntt_pkg::pipe cycles after the tag. Memory: N words, in place. See doc/ntt.md.
 module ntt_pipe #(
     parameter int unsigned Width = 60,
-    parameter int unsigned LogLanes = 4,
+    parameter int unsigned LogN = 16,
     parameter int unsigned Count = 1,
     parameter int unsigned SelWidth = 1,
     parameter int unsigned UserWidth = 1,
@@ -18,8 +18,9 @@ module ntt_pipe #(
     parameter logic [Count*sparse_moduli_pkg::FormWidth-1:0] Moduli = {Count{sparse_moduli_pkg::Boosted}},
     // Paths of the tables, see generate/pipe_twiddles.py.
     parameter Tables = "tables",
+    localparam int unsigned LogLanes = ntt_pkg::log_lanes(LogN),
     localparam int unsigned Lanes = 1 << LogLanes,
-    localparam int unsigned TimeWidth = 3 * LogLanes
+    localparam int unsigned TimeWidth = LogN - LogLanes
 ) (
     input  logic                   clk_i,
     input  logic                   rst_ni,
@@ -33,8 +34,9 @@ module ntt_pipe #(
     output logic [  UserWidth-1:0] user_o,
     output logic [Lanes*Width-1:0] data_o
 );
-  localparam int unsigned Lead = ntt_pkg::lead(LogLanes);
-  localparam int unsigned Half = ntt_pkg::half(LogLanes);
+  localparam int unsigned Lead = ntt_pkg::lead(LogN);
+  localparam int unsigned FirstHalf = ntt_pkg::half(LogN, 1'b1);
+  localparam int unsigned SecondHalf = ntt_pkg::half(LogN, 1'b0);
   localparam int unsigned TagWidth = 1 + SelWidth + UserWidth;
 
   logic [TagWidth-1:0] previous_q;
@@ -60,34 +62,34 @@ module ntt_pipe #(
   logic [UserWidth-1:0] second_user;
 
   ntt_half #(
-      .Width(Width), .LogLanes(LogLanes), .Count(Count), .SelWidth(SelWidth), .FoldWidth(FoldWidth),
-      .Moduli(Moduli), .RowInverse(1'b1), .BaseFile({Tables, "-inverse"}), .FactorFile({Tables, "-factor"})
+      .Width(Width), .LogN(LogN), .Count(Count), .SelWidth(SelWidth), .FoldWidth(FoldWidth),
+      .Moduli(Moduli), .First(1'b1), .BaseFile({Tables, "-inverse"}), .FactorFile({Tables, "-factor"})
   ) u_first (
       .clk_i, .rst_ni, .en_i, .inverse_i, .sel_i, .time_i, .data_i, .data_o(columns)
   );
 
   delay_line #(
-      .Width(TimeWidth + 2), .Depth(Lead + Half)
+      .Width(TimeWidth + 2), .Depth(Lead + FirstHalf)
   ) u_tag_middle (
       .clk_i, .rst_ni, .en_i, .d_i({time_i, turn_q}), .q_o({middle_time, turn})
   );
   transpose_full #(
-      .Width(Width), .LogLanes(LogLanes)
+      .Width(Width), .LogN(LogN)
   ) u_middle (
       .clk_i, .en_i, .time_i(middle_time), .turn_i(turn), .data_i(columns), .data_o(rows)
   );
 
   // The second half works on the previous polynomial; its data come Lead after this tag.
   delay_line #(
-      .Width(TimeWidth + TagWidth), .Depth(Half + 3), .Cleared(1'b1)
+      .Width(TimeWidth + TagWidth), .Depth(FirstHalf + 3), .Cleared(1'b1)
   ) u_tag_second (
       .clk_i, .rst_ni, .en_i,
       .d_i({time_i, previous_q}),
       .q_o({second_time, second_inverse, second_sel, second_user})
   );
   ntt_half #(
-      .Width(Width), .LogLanes(LogLanes), .Count(Count), .SelWidth(SelWidth), .FoldWidth(FoldWidth),
-      .Moduli(Moduli), .RowInverse(1'b0), .BaseFile({Tables, "-forward"}), .FactorFile({Tables, "-factor"})
+      .Width(Width), .LogN(LogN), .Count(Count), .SelWidth(SelWidth), .FoldWidth(FoldWidth),
+      .Moduli(Moduli), .First(1'b0), .BaseFile({Tables, "-forward"}), .FactorFile({Tables, "-factor"})
   ) u_second (
       .clk_i, .rst_ni, .en_i,
       .inverse_i(second_inverse),
@@ -106,12 +108,17 @@ module ntt_pipe #(
     assign data_o[Width*l+:Width] = result[Width*source+:Width];
   end
   delay_line #(
-      .Width(TimeWidth + UserWidth), .Depth(Lead + Half), .Cleared(1'b1)
+      .Width(TimeWidth + UserWidth), .Depth(Lead + SecondHalf), .Cleared(1'b1)
   ) u_tag_out (
       .clk_i, .rst_ni, .en_i, .d_i({second_time, second_user}), .q_o({time_o, user_o})
   );
 
 `ifndef SYNTHESIS
+  // The generators keep the powers of 16 blocks of 2^LogLanes beats, numbered within a polynomial.
+  initial begin
+    assert (LogN <= 16 && TimeWidth - LogLanes >= 4)
+    else $fatal(1, "ntt_pipe: LogN is 8 or 10 to 16");
+  end
   // The memories' arrangement rests on it: beats in order from 0, and one tag for a polynomial.
   logic [TimeWidth-1:0] due_q;
   logic [SelWidth:0] tag_q;

@@ -1,11 +1,12 @@
-// One digit of a transform: LogLanes layers of butterflies over 2^LogLanes lanes, one beat per cycle.
+// One digit of a transform: Layers layers of butterflies over 2^LogLanes lanes, one beat per cycle.
 //
 // Layer x pairs the lanes that differ in bit x. Twiddle factors come with the beat, 2^LogLanes - 1 of them in groups: word
 // 2^g - 1 + v is factor v of group g. A forward layer x takes group x, v the lane's bits below x; an inverse one takes group
-// LogLanes - 1 - x, v the lane's bits above x, reversed. Latency 9 LogLanes. See doc/ntt.md.
+// LogLanes - 1 - x, v the lane's bits above x, reversed. Latency 9 Layers. See doc/ntt.md.
 module ntt_stage #(
     parameter int unsigned Width = 60,
     parameter int unsigned LogLanes = 4,
+    parameter int unsigned Layers = LogLanes,
     parameter int unsigned Count = 1,
     parameter int unsigned SelWidth = 1,
     parameter int unsigned FoldWidth = 36,
@@ -21,28 +22,28 @@ module ntt_stage #(
     input  logic [(Lanes-1)*Width-1:0]   twiddles_i,
     output logic [      Lanes*Width-1:0] data_o
 );
-  logic [LogLanes:0] inverse;
-  logic [LogLanes:0][SelWidth-1:0] sel;
-  logic [LogLanes:0][(Lanes-1)*Width-1:0] twiddles;
+  logic [Layers:0] inverse;
+  logic [Layers:0][SelWidth-1:0] sel;
+  logic [Layers:0][(Lanes-1)*Width-1:0] twiddles;
 
   assign twiddles[0] = twiddles_i;
   assign inverse[0] = inverse_i;
   assign sel[0] = sel_i;
 
   // Words before layer x, and after the last one.
-  for (genvar x = 0; x <= LogLanes; x++) begin : gen_level
+  for (genvar x = 0; x <= Layers; x++) begin : gen_level
     for (genvar l = 0; l < Lanes; l++) begin : gen_lane
       logic [Width-1:0] word;
       if (x == 0) begin : gen_in
         assign word = data_i[Width*l+:Width];
       end
-      if (x == LogLanes) begin : gen_out
+      if (x == Layers) begin : gen_out
         assign data_o[Width*l+:Width] = word;
       end
     end
   end
 
-  for (genvar x = 0; x < LogLanes; x++) begin : gen_layer
+  for (genvar x = 0; x < Layers; x++) begin : gen_layer
     for (genvar e = 0; e < Lanes - 1; e++) begin : gen_twiddle
       logic [Width-1:0] word;
       assign word = twiddles[x][Width*e+:Width];
@@ -70,7 +71,7 @@ module ntt_stage #(
           .y_o(gen_level[x+1].gen_lane[Bottom].word)
       );
     end
-    if (x + 1 < LogLanes) begin : gen_next
+    if (x + 1 < Layers) begin : gen_next
       delay_line #(
           .Width((Lanes - 1) * Width + SelWidth + 1), .Depth(9)
       ) u_delay (

@@ -6,10 +6,11 @@
 // the product of a digit with the key modulo its own prime. See doc/key_switch.md for the times 'x' and 'o'.
 module switch_chain #(
     parameter bit First = 1'b1,  // chain A
-    parameter int unsigned LogLanes = 4,
+    parameter int unsigned LogN = 16,
     parameter Tables = "tables-a",
+    localparam int unsigned LogLanes = ntt_pkg::log_lanes(LogN),
     localparam int unsigned Lanes = 1 << LogLanes,
-    localparam int unsigned TimeWidth = 3 * LogLanes,
+    localparam int unsigned TimeWidth = LogN - LogLanes,
     localparam int unsigned PW = key_switch_pkg::PrimeWidth,
     localparam int unsigned RW = key_switch_pkg::RowWidth,
     localparam int unsigned Terms = key_switch_pkg::Alpha,
@@ -77,7 +78,7 @@ module switch_chain #(
       First ? (19*Count)'(key_switch_pkg::ModuliA) : (19*Count)'(key_switch_pkg::ModuliB);
   localparam int unsigned WW = key_switch_pkg::WordWidth;
   localparam int unsigned SW = key_switch_pkg::SlotWidth;
-  localparam int unsigned Lead = ntt_pkg::lead(LogLanes);
+  localparam int unsigned Lead = ntt_pkg::lead(LogN);
   localparam int unsigned Conversion = key_switch_pkg::raise_latency(Terms);
   localparam int unsigned CW = key_switch_pkg::ConversionWidth;
   localparam int unsigned TW = key_switch_pkg::TermWidth;
@@ -208,7 +209,7 @@ module switch_chain #(
   logic [SW+3:0] user_o0;
   assign word_0 = schedule(tag_i[4+:SW]);
   ntt_pipe #(
-      .Width(Width), .LogLanes(LogLanes), .Count(Count), .SelWidth(SelWidth), .UserWidth(SW + 4),
+      .Width(Width), .LogN(LogN), .Count(Count), .SelWidth(SelWidth), .UserWidth(SW + 4),
       .FoldWidth(FoldWidth), .Moduli(Moduli), .Tables(Tables)
   ) u_pipe (
       .clk_i, .rst_ni, .en_i,

@@ -1,40 +1,45 @@
 // Exchanges rows and columns of a polynomial between the two halves of a transform, in place: N words in 2^LogLanes banks.
 //
-// A polynomial comes in at times (w2, w1, w0), digits of LogLanes bits, lane l; it leaves one polynomial later at times
-// (r2, r1, r0) = (w0, reversed(l), w2), lane w1. Word and bank: bank = l ^ w1, so that the words of a beat are in different banks
-// both when written and when read. Each word is written where the previous polynomial's word of the same time was just
-// read: the arrangement of polynomial `turn_i` (modulo 4) is one of four, derived in doc/ntt.md. `time_i` never pauses while
+// A polynomial comes in at times (w2, w1, w0), lane (h, l); it leaves one polynomial later at times (r2, r1, r0) =
+// (w0, reversed(l), w2), lane (w1, h). w1 and l are digits of Middle bits, h has those that a lane's number has beside. Word and
+// bank: bank = (h, l ^ w1), so that the words of a beat are in different banks both when written and when read. Each word is
+// written where the previous polynomial's word of the same time was just read: the arrangement of polynomial `turn_i` (modulo
+// 4) is one of four, derived in doc/ntt.md. `time_i` never pauses while
 // enabled. Latency of a read beat: N / 2^LogLanes + 3.
 module transpose_full #(
     parameter  int unsigned Width = 60,
-    parameter  int unsigned LogLanes = 4,
-    localparam int unsigned Lanes = 1 << LogLanes
+    parameter  int unsigned LogN = 16,
+    localparam int unsigned LogLanes = ntt_pkg::log_lanes(LogN),
+    localparam int unsigned Lanes = 1 << LogLanes,
+    localparam int unsigned TimeWidth = LogN - LogLanes
 ) (
     input  logic                   clk_i,
     input  logic                   en_i,
-    input  logic [ 3*LogLanes-1:0] time_i,
+    input  logic [  TimeWidth-1:0] time_i,
     input  logic [            1:0] turn_i,
     input  logic [Lanes*Width-1:0] data_i,
     output logic [Lanes*Width-1:0] data_o
 );
-  logic [LogLanes-1:0] t2, t1, t0, mix_in, mix1_q, mix2_q;
+  localparam int unsigned Middle = ntt_pkg::second_digit(LogN);
+  logic [LogLanes-1:0] t2, t0;
+  logic [Middle-1:0] t1, mix_in, mix1_q, mix2_q;
   logic [Lanes*Width-1:0] read, write_q;
   assign {t2, t1, t0} = time_i;
 
-  function automatic logic [LogLanes-1:0] reversed(input logic [LogLanes-1:0] x);
-    for (int unsigned i = 0; i < LogLanes; i++) reversed[i] = x[LogLanes-1-i];
+  function automatic logic [Middle-1:0] reversed(input logic [Middle-1:0] x);
+    for (int unsigned i = 0; i < Middle; i++) reversed[i] = x[Middle-1-i];
   endfunction
 
-  // Written: the lane of bank b is b ^ w1. Read: the lane (w1) of bank b is b ^ l, with l = reversed(r1).
+  // Written: the lane of bank b is b ^ w1. Read: the w1 of bank b is that of its Middle bits ^ l, with l = reversed(r1).
   assign mix_in = t1;
 
   for (genvar b = 0; b < Lanes; b++) begin : gen_bank
-    (* ram_style = "ultra" *) logic [Width-1:0] memory[1<<3*LogLanes];
-    localparam logic [LogLanes-1:0] Bank = LogLanes'(b);
+    (* ram_style = "ultra" *) logic [Width-1:0] memory[1<<TimeWidth];
+    localparam logic [Middle-1:0] Bank = Middle'(b);
     logic [LogLanes-1:0] lane;
-    logic [3*LogLanes-1:0] address, address_q;
+    logic [TimeWidth-1:0] address, address_q;
     logic [Width-1:0] word_q;
-    assign lane = Bank ^ mix_in;
+    assign lane = LogLanes'(b) ^ LogLanes'(mix_in);
     always_comb begin
       unique case (turn_i)
         2'd0: address = {t2, t1, t0};
@@ -55,8 +60,10 @@ module transpose_full #(
   end
 
   for (genvar l = 0; l < Lanes; l++) begin : gen_lane
+    // Lane (w1, h) as (h, w1).
+    localparam logic [LogLanes-1:0] Lane = LogLanes'(l >> (LogLanes - Middle) | l << Middle);
     logic [LogLanes-1:0] bank;
-    assign bank = LogLanes'(l) ^ mix2_q;
+    assign bank = Lane ^ LogLanes'(mix2_q);
     always_ff @(posedge clk_i) if (en_i) data_o[Width*l+:Width] <= read[Width*bank+:Width];
   end
 

@@ -1,4 +1,4 @@
-// Twiddle factors of one half of a transform (two digits, LogLanes layers each), made as they are needed.
+// Twiddle factors of one half of a transform (two digits of LogLanes layers each), made as they are needed.
 //
 // A block of 2^LogLanes beats has one base b: factor v of group g is b^(2^i) Omega^e, where Omega is a 2^(2 LogLanes)-th root of unity
 // and e is known. The generator squares the base 2 LogLanes - 1 times in a ring of one multiplier, forms the factors that
@@ -9,7 +9,7 @@
 // beat's `time_i`, those of the second one Gap cycles later.
 module twiddle_generator #(
     parameter int unsigned Width = 60,
-    parameter int unsigned LogLanes = 4,
+    parameter int unsigned LogN = 16,
     parameter int unsigned Count = 1,
     parameter int unsigned SelWidth = 1,
     parameter int unsigned FoldWidth = 36,
@@ -18,8 +18,9 @@ module twiddle_generator #(
     parameter bit RowInverse = 1'b1,
     parameter BaseFile = "base.hex",
     parameter FactorFile = "factor.hex",
+    localparam int unsigned LogLanes = ntt_pkg::log_lanes(LogN),
     localparam int unsigned Lanes = 1 << LogLanes,
-    localparam int unsigned TimeWidth = 3 * LogLanes,
+    localparam int unsigned TimeWidth = LogN - LogLanes,
     localparam int unsigned Levels = 2 * LogLanes,
     localparam int unsigned SerialStart = 7 * (Levels - 1) + 2,
     localparam int unsigned Lead = SerialStart + Lanes + 8,
@@ -93,7 +94,8 @@ module twiddle_generator #(
   );
 
   // Bases: for each modulus those of all blocks, then one for transforms of the other direction.
-  localparam int unsigned Bases = (1 << Levels);
+  localparam int unsigned BlockWidth = TimeWidth - LogLanes;
+  localparam int unsigned Bases = 1 << BlockWidth;
   logic [Width-1:0] base_rom[Count*Bases];
   logic [Width-1:0] single_rom[Count];
   logic [Width-1:0] base_q, single_q, base1;
@@ -104,7 +106,7 @@ module twiddle_generator #(
   localparam int unsigned BaseWidth = $clog2(Count * Bases);
   always_ff @(posedge clk_i) begin
     if (en_i) begin
-      base_q   <= base_rom[BaseWidth'({sel_of(tag0), tag0[LogLanes+:Levels]})];
+      base_q   <= base_rom[BaseWidth'({sel_of(tag0), tag0[LogLanes+:BlockWidth]})];
       single_q <= single_rom[sel_of(tag0)];
     end
   end

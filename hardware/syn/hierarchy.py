@@ -43,13 +43,13 @@ def needed(top: str) -> list[str]:
     return sorted(seen, key=lambda name: (not name.endswith("_pkg"), name))
 
 
-def write_tables(folder: Path, log_lanes: int) -> None:
+def write_tables(folder: Path, log_n: int) -> None:
     """The tables of the key switch's twiddle generators at L = 3, named as its parameters are by default."""
     shape = Shape(3)
     schedule = search(shape)
     for chain, (name, width) in enumerate([("a", 60), ("b", 51)]):
         q = [primes(shape)[p].value for p in chain_primes(schedule, chain)]
-        tables(folder / f"tables-{name}", q, log_lanes, width)
+        tables(folder / f"tables-{name}", q, log_n, width)
 
 
 def yosys(script: str, folder: Path) -> str:
@@ -108,7 +108,7 @@ class Design:
                 path = RTL / f"{module}.sv"
                 (folder / path.name).write_bytes(path.read_bytes())
             if "twiddle_generator" in modules:
-                write_tables(folder, parameters["LogLanes"])
+                write_tables(folder, parameters["LogN"])
             self._tables = b"".join(path.read_bytes() for path in sorted(folder.glob("tables*")))
             choose = "".join(f" -chparam {key} {value}" for key, value in parameters.items())
             yosys(

@@ -786,6 +786,26 @@ class BootstrapperPlan:
     @property
     def factor_options(self) -> dict[str, list[list[tuple[int, float]]]]: ...
     @property
+    def factors(self) -> list[tuple[int, int]]: ...
+    @property
+    def factor_ways(
+        self,
+    ) -> list[
+        tuple[
+            str,
+            int,
+            list[
+                tuple[
+                    int,
+                    list[tuple[Literal["whole", "baby", "giant"], list[int], int]],
+                    tuple[int | None, dict[str, int]],
+                ]
+            ],
+        ]
+    ]: ...
+    def with_factors(self, factors: Sequence[tuple[int, int]]) -> BootstrapperPlan: ...
+    def with_key_budget(self, key_budget: int | str) -> BootstrapperPlan: ...
+    @property
     def key_bytes(self) -> dict[str, int]: ...
     def predicted_bits(self, vectors: int = 1) -> tuple[float, float] | None: ...
     @property

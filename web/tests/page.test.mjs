@@ -1,122 +1,26 @@
 /** The page in a real Chromium: what a person does, at both widths and in both colour schemes, and servers that misbehave. */
 
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
-import { mkdir, mkdtemp, readdir, rm, stat, truncate } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
 import { after, before, test } from "node:test";
-import { fileURLToPath } from "node:url";
-import { chromium } from "playwright-core";
+import { answer, code, digits, draw, launch, open as openIn, ready as visit, screens, WAIT, workplace } from "./harness.mjs";
 
-const root = fileURLToPath(new URL("../../", import.meta.url));
-const bin = join(root, ".venv", "bin");
-const screens = join(root, "target", "web-screens");
-const executablePath = process.env["CHROMIUM"] ?? "/usr/bin/chromium";
 const SECRET = Buffer.from("\x89KWRT\r\n\x1a", "latin1");
-const WAIT = { timeout: 120_000 };
 
-let browser, server, url, folder;
-
-function launch(args = []) {
-  // The sandbox needs privileges that containers and root do not have.
-  return chromium.launch({ executablePath, args: ["--no-sandbox", ...args] });
-}
-
-async function run(command, args) {
-  const child = spawn(command, args, { stdio: ["ignore", "inherit", "inherit"] });
-  const status = await new Promise((resolve) => child.on("exit", resolve));
-  assert.equal(status, 0, `${command} ${args.join(" ")}`);
-}
-
-async function compile(kind) {
-  const made = join(folder, kind);
-  await run(join(bin, "python"), [join(root, "web", "tests", "small_model.py"), made, kind]);
-  return made;
-}
-
-async function serve(model, ...options) {
-  const child = spawn(
-    join(bin, "keywright"),
-    ["serve", model, "--page", join(root, "target", "web"), "--port", "0", "--json", ...options],
-    { stdio: ["ignore", "pipe", "inherit"] },
-  );
-  for await (const line of createInterface({ input: child.stdout })) return [child, JSON.parse(line).url];
-  throw new Error("the server does not start");
-}
+let browser, place, url;
+const open = (options = {}, from = browser) => openIn(from, options);
+const ready = (page, address = url) => visit(page, address);
 
 before(async () => {
-  folder = await mkdtemp(join(tmpdir(), "keywright-page."));
-  await mkdir(screens, { recursive: true });
-  [server, url] = await serve(await compile("digits"));
+  place = await workplace();
+  [, url] = await place.serve(await place.compile("digits"));
   browser = await launch();
 }, WAIT);
 
 after(async () => {
   await browser?.close();
-  server?.kill("SIGTERM");
-  await rm(folder, { recursive: true, force: true });
+  await place?.remove();
 });
-
-/** A page that notes what goes wrong in it, and every byte that leaves it. */
-async function open(options = {}, from = browser) {
-  const context = await from.newContext({ viewport: { width: 1280, height: 900 }, colorScheme: "light", ...options });
-  const page = await context.newPage();
-  page.problems = [];
-  page.sent = [];
-  page.on("pageerror", (error) => page.problems.push(String(error)));
-  page.on("console", (message) => {
-    if (message.type() === "error" && !message.text().includes("Failed to load resource")) {
-      page.problems.push(message.text());
-    }
-  });
-  page.on("request", (request) => {
-    const body = request.postDataBuffer();
-    if (body) page.sent.push(body);
-  });
-  return page;
-}
-
-async function ready(page, address = url) {
-  await page.goto(address);
-  await page.waitForFunction(() => document.getElementById("model").textContent.includes("boosted deflation"));
-}
-
-/** Strokes in fractions of the drawing area. */
-async function draw(page, strokes) {
-  const box = await page.locator("#canvas").boundingBox();
-  for (const stroke of strokes) {
-    const points = stroke.map(([x, y]) => [box.x + x * box.width, box.y + y * box.height]);
-    await page.mouse.move(...points[0]);
-    await page.mouse.down();
-    for (const point of points.slice(1)) await page.mouse.move(...point, { steps: 6 });
-    await page.mouse.up();
-  }
-}
-
-const circle = Array.from({ length: 25 }, (_, i) => {
-  const angle = (i * Math.PI) / 12;
-  return [0.5 + 0.22 * Math.sin(angle), 0.5 - 0.36 * Math.cos(angle)];
-});
-const digits = {
-  0: [circle],
-  1: [[[0.4, 0.25], [0.52, 0.1], [0.52, 0.9]]],
-  7: [[[0.25, 0.15], [0.72, 0.15], [0.45, 0.9]], [[0.32, 0.5], [0.7, 0.5]]],
-};
-
-async function answer(page) {
-  await page.locator("#digit").waitFor({ state: "visible", ...WAIT });
-  await page.waitForFunction(() => document.getElementById("status").textContent === "Decrypted in this tab.", null, WAIT);
-  return page.locator("#label").textContent();
-}
-
-async function code(page) {
-  await page.locator("#error").waitFor({ state: "visible", ...WAIT });
-  const text = await page.locator("#error").textContent();
-  assert.ok(text.length > 20, text);
-  return page.locator("#error").getAttribute("data-code");
-}
 
 test("digits that are drawn are answered, and no secret leaves the tab", WAIT, async () => {
   const page = await open();
@@ -124,7 +28,6 @@ test("digits that are drawn are answered, and no secret leaves the tab", WAIT, a
   await draw(page, digits[0]);
   await page.click("#ask");
   assert.equal(await answer(page), "0");
-  await page.screenshot({ path: join(screens, "desktop-light.png"), fullPage: true });
   for (const digit of [1, 7]) {
     await page.click("#clear");
     await draw(page, digits[digit]);
@@ -163,7 +66,6 @@ test("everything can be done with the keyboard, at the width of a phone, in the 
   assert.equal(await page.evaluate(() => document.activeElement.id), "ask");
   await key("Enter");
   assert.equal(await answer(page), "1");
-  await page.screenshot({ path: join(screens, "phone-dark.png"), fullPage: true });
   const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
   assert.ok(wide <= 0, `${wide} pixels too wide`);
   assert.deepEqual(page.problems, []);
@@ -192,65 +94,7 @@ test("a picture is read, and one that is none is refused", WAIT, async () => {
   await page.waitForFunction(() => document.getElementById("error").hidden && !document.getElementById("ask").disabled);
   await page.click("#ask");
   assert.equal(await answer(page), "0");
-  await page.screenshot({ path: join(screens, "desktop-dark.png"), fullPage: true });
   await page.context().close();
-});
-
-test("an upload that is interrupted goes on where it was", WAIT, async () => {
-  const page = await open({ viewport: { width: 360, height: 740 } });
-  let pieces = 0;
-  await page.context().route("**/v1/keys/*?offset=*", (route) => (++pieces % 3 === 2 ? route.abort() : route.continue()));
-  await ready(page);
-  await draw(page, digits[0]);
-  await page.click("#ask");
-  assert.equal(await answer(page), "0");
-  assert.ok(pieces > 5, `${pieces} pieces`);
-  await page.screenshot({ path: join(screens, "phone-light.png"), fullPage: true });
-  await page.context().close();
-});
-
-test("a server that is away for long gets the rest when it is back", WAIT, async () => {
-  const page = await open();
-  let [pieces, sets, away] = [0, 0, true];
-  await page.context().route("**/v1/keys", (route) => (sets++, route.continue()));
-  await page.context().route("**/v1/keys/**", (route) => (++pieces > 2 && away ? route.abort() : route.continue()));
-  await ready(page);
-  await draw(page, digits[0]);
-  await page.click("#ask");
-  assert.equal(await code(page), "unreachable");
-  away = false;
-  await page.click("#ask");
-  assert.equal(await answer(page), "0");
-  assert.equal(sets, 1);
-  await page.context().close();
-});
-
-test("keys that a killed server lost are sent again", WAIT, async () => {
-  const state = join(folder, "state");
-  let [child, address] = await serve(join(folder, "digits"), "--state", state);
-  const page = await open();
-  let [pieces, sets, away] = [0, 0, true];
-  await page.context().route("**/v1/keys", (route) => (sets++, route.continue()));
-  await page.context().route("**/v1/keys/**", (route) => (++pieces > 4 && away ? route.abort() : route.continue()));
-  await ready(page, address);
-  await draw(page, digits[0]);
-  await page.click("#ask");
-  assert.equal(await code(page), "unreachable");
-  const ended = new Promise((resolve) => child.on("exit", resolve));
-  child.kill("SIGKILL");
-  await ended;
-  const [set] = await readdir(state);
-  const part = join(state, set, "keys.part");
-  const { size } = await stat(part);
-  assert.ok(size > 100_000, `${size} bytes have come`);
-  await truncate(part, size - 70_001);
-  [child] = await serve(join(folder, "digits"), "--state", state, "--port", new URL(address).port);
-  away = false;
-  await page.click("#ask");
-  assert.equal(await answer(page), "0");
-  assert.equal(sets, 1);
-  await page.context().close();
-  child.kill("SIGTERM");
 });
 
 test("keys are deleted on the server when the page is left", WAIT, async () => {
@@ -273,7 +117,7 @@ test("keys are deleted on the server when the page is left", WAIT, async () => {
 });
 
 test("a model of pictures takes pictures and shows words", WAIT, async () => {
-  const [child, address] = await serve(await compile("colours"));
+  const [, address] = await place.serve(await place.compile("colours"));
   for (const [name, options] of [
     ["picture-light", {}],
     ["picture-phone-dark", { viewport: { width: 360, height: 740 }, colorScheme: "dark" }],
@@ -307,7 +151,6 @@ test("a model of pictures takes pictures and shows words", WAIT, async () => {
     assert.deepEqual(page.problems, []);
     await page.context().close();
   }
-  child.kill("SIGTERM");
 });
 
 const manifest = async () => (await fetch(`${url}/v1/model`)).json();
@@ -318,6 +161,9 @@ for (const [name, reply, expected] of [
   ["is of another version", async () => json({ ...(await manifest()), version: 1 }), "manifest"],
   ["is for pictures that the page has no input for", async () => json({ ...(await manifest()), input: { ...(await manifest()).input, shape: [64] } }), "other_model"],
   ["is for clients that encrypt slots", async () => json({ ...(await manifest()), packing: "slots" }), "manifest"],
+  ["calls parameters secure that are not", async () => json({ ...(await manifest()), insecure: false }), "manifest"],
+  ["names another prime than its parameters", async () => json({ ...(await manifest()), modulus: "1073479681" }), "manifest"],
+  ["has null for bytes", async () => json({ ...(await manifest()), key_set: null }), "manifest"],
   ["contradicts itself", async () => json({ ...(await manifest()), input: { ...(await manifest()).input, start: [1] } }), "manifest"],
   ["does not come", () => null, "unreachable"],
   ["is refused", () => json({ error: { type: "busy", message: "Too many clients; ask again later.", details: {} } }, 503), "busy"],
@@ -380,3 +226,99 @@ test("a tab that cannot have the memory says so", WAIT, async () => {
   assert.equal(await code(page), "memory");
   await small.close();
 });
+
+test("memory that is refused while keys are made is an error with a code, and nothing is left on the server", WAIT, async () => {
+  const small = await launch(["--js-flags=--wasm-max-mem-pages=19"]);
+  const page = await open({}, small);
+  // The worker asks for all of its memory first, which is refused here: let it begin nevertheless.
+  await page.context().route("**/client/dist/worker.js", async (route) => {
+    const source = await (await route.fetch()).text();
+    const asked = "new WebAssembly.Memory(";
+    assert.ok(source.includes(asked));
+    return route.fulfill({ contentType: "text/javascript", body: source.replace(asked, "(") });
+  });
+  const keys = [];
+  page.on("request", (request) => request.method() === "PUT" && keys.push(request.url().split("?")[0]));
+  await ready(page);
+  await draw(page, digits[1]);
+  await page.click("#ask");
+  assert.equal(await code(page), "memory");
+  for (const address of new Set(keys)) assert.equal((await fetch(address)).status, 404);
+  await small.close();
+});
+
+/** How far text stands out of what is behind it (WCAG 2.2), for every element with text of its own that is to be seen. */
+const faint = () => {
+  const parse = (colour) => {
+    const sheet = new OffscreenCanvas(1, 1).getContext("2d");
+    sheet.fillStyle = colour;
+    sheet.fillRect(0, 0, 1, 1);
+    return [...sheet.getImageData(0, 0, 1, 1).data];
+  };
+  const luminance = ([red, green, blue]) => {
+    const [r, g, b] = [red, green, blue].map((c) => (c / 255 <= 0.04045 ? c / 255 / 12.92 : ((c / 255 + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const behind = (node) => {
+    for (; node; node = node.parentElement) {
+      const colour = parse(getComputedStyle(node).backgroundColor);
+      if (colour[3] === 255) return colour;
+    }
+    return [255, 255, 255, 255];
+  };
+  return [...document.querySelectorAll("body *")]
+    .filter((node) => [...node.childNodes].some((child) => child.nodeType === 3 && child.data.trim()) && node.checkVisibility() && !node.disabled)
+    .map((node) => {
+      const [one, other] = [parse(getComputedStyle(node).color), behind(node)].map(luminance);
+      return [node.id || node.tagName, (Math.max(one, other) + 0.05) / (Math.min(one, other) + 0.05)];
+    })
+    .filter(([, contrast]) => contrast < 4.5);
+};
+
+for (const [name, options] of [
+  ["phone-light", { viewport: { width: 360, height: 740 } }],
+  ["phone-dark", { viewport: { width: 360, height: 740 }, colorScheme: "dark" }],
+  ["desktop-light", {}],
+  ["desktop-dark", { colorScheme: "dark" }],
+]) {
+  test(`every step can be read: ${name}`, WAIT, async () => {
+    const page = await open(options);
+    const step = async (what, fullPage = true) => {
+      await page.screenshot({ path: join(screens, `${name}-${what}.png`), fullPage });
+      const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+      assert.ok(wide <= 0, `${what}: ${wide} pixels too wide`);
+      assert.deepEqual(await page.evaluate(faint), [], what);
+    };
+    // A network and a server that are slow enough to be looked at.
+    let slow = true;
+    const later = () => new Promise((resolve) => setTimeout(resolve, slow ? 400 : 0));
+    await page.context().route("**/v1/keys/**", async (route) => (await later(), route.continue()));
+    await page.context().route("**/v1/jobs/*", async (route) => (await later(), route.continue()));
+    await ready(page);
+    await page.keyboard.press("Tab");
+    await step("1-start");
+    await draw(page, digits[7]);
+    await page.click("#ask");
+    await page.waitForFunction(() => document.getElementById("amount").textContent.includes("s to go"));
+    // As it is seen, without scrolling: where the answer will be.
+    await step("2-keys", false);
+    const seen = await page.locator("#amount").evaluate((node) => node.getBoundingClientRect().bottom <= innerHeight);
+    assert.ok(seen, "what happens is below the fold");
+    await page.waitForFunction(() => document.getElementById("status").textContent.startsWith("The server computes"));
+    await step("3-computing", false);
+    assert.equal(await answer(page), "7");
+    await step("4-answer");
+    // Whoever pressed the button with the keyboard is still there.
+    assert.equal(await page.evaluate(() => document.activeElement.id), "ask");
+    slow = false;
+    await page.click("#clear");
+    assert.equal(await page.locator("#digit").isVisible(), false);
+    await draw(page, digits[1]);
+    await page.context().route("**/v1/jobs/*/result", (route) => route.fulfill({ body: "garbage" }));
+    await page.click("#ask");
+    assert.equal(await code(page), "invalid_reply");
+    await step("5-error");
+    assert.deepEqual(page.problems, []);
+    await page.context().close();
+  });
+}

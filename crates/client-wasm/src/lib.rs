@@ -7,7 +7,9 @@ mod client;
 mod encryptor;
 mod errors;
 mod key_stream;
+mod parameters;
 
 pub use client::Client;
 pub use encryptor::Encryptor;
 pub use key_stream::KeyStream;
+pub use parameters::ClientParameters;

@@ -12,10 +12,9 @@
 //! layers; the sum, below `4q`, is brought below `2q`, the difference, below `4q`, times a factor is below `2q`.
 
 use keywright_ring::primes::{is_prime, primitive_root};
-use keywright_ring::{MAX_LOG_N, MIN_LOG_N, Modulus, RingError, Seed, StreamId, expander};
-use zeroize::Zeroize;
+use keywright_ring::{MAX_LOG_N, MIN_LOG_N, Modulus, RingError, Seed, StreamId};
 
-use crate::engine::{CHUNK, Engine, residue};
+use crate::engine::{Engine, residue};
 use crate::reduction::Reduction;
 use crate::{ClientError, Word};
 
@@ -114,6 +113,9 @@ impl<R: Reduction> Engine for Compact<R> {
         let r = &self.reduction;
         let n = limb.len();
         debug_assert_eq!(n, self.n());
+        if r.forward(limb, |i| self.forward.at(r, i)) {
+            return;
+        }
         let mut blocks = 1;
         while blocks < n / 2 {
             for (i, block) in (blocks..).zip(limb.chunks_exact_mut(n / blocks)) {
@@ -189,12 +191,6 @@ impl<R: Reduction> Engine for Compact<R> {
     }
 
     fn uniform(&self, seed: &Seed, id: StreamId, start: usize, out: &mut [R::Word]) {
-        let mut words = [0; CHUNK];
-        for (number, part) in out.chunks_mut(CHUNK).enumerate() {
-            let words = &mut words[..part.len()];
-            expander::fill_uniform(seed, id, &self.modulus, start + number * CHUNK, words);
-            part.iter_mut().zip(words.iter()).for_each(|(residue, &word)| *residue = R::Word::from_u64(word));
-        }
-        words.zeroize();
+        R::Word::fill_uniform(seed, id, &self.modulus, start, out);
     }
 }

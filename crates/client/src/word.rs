@@ -1,3 +1,4 @@
+use keywright_ring::{Modulus, Seed, StreamId, expander};
 use zeroize::DefaultIsZeroes;
 
 /// A machine word that holds a residue: 32 bits for primes below `2^30`, 64 for those below `2^61`.
@@ -10,6 +11,8 @@ pub trait Word:
     fn to_u64(self) -> u64;
     /// The signed value of which [`Self::from_u64`] kept the low bits.
     fn to_i64(self) -> i64;
+    /// Residues of a uniform limb of [`expander`] from residue `start` on, a multiple of [`crate::CHUNK`].
+    fn fill_uniform(seed: &Seed, id: StreamId, modulus: &Modulus, start: usize, out: &mut [Self]);
 }
 
 mod sealed {
@@ -33,6 +36,10 @@ impl Word for u32 {
     fn to_i64(self) -> i64 {
         self.cast_signed().into()
     }
+
+    fn fill_uniform(seed: &Seed, id: StreamId, modulus: &Modulus, start: usize, out: &mut [Self]) {
+        expander::fill_uniform_narrow(seed, id, modulus, start, out);
+    }
 }
 
 impl Word for u64 {
@@ -49,5 +56,9 @@ impl Word for u64 {
     #[inline(always)]
     fn to_i64(self) -> i64 {
         self.cast_signed()
+    }
+
+    fn fill_uniform(seed: &Seed, id: StreamId, modulus: &Modulus, start: usize, out: &mut [Self]) {
+        expander::fill_uniform(seed, id, modulus, start, out);
     }
 }

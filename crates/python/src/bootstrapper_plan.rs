@@ -3,8 +3,8 @@ use std::sync::Arc;
 
 use keywright_circuits::CircuitError;
 use keywright_circuits::bootstrapping::{
-    BOOTSTRAP_PRESETS, BootstrapperLiteral, BootstrapperPlan, Digits, FactorPlan, Iterations, KeyBudget,
-    KeyDesign, KeyGroup, KeyLevels, Order, Values, bootstrap_preset,
+    BOOTSTRAP_PRESETS, BootstrapperLiteral, BootstrapperPlan, Digits, FactorPlan, FactorSteps, Iterations,
+    KeyBudget, KeyDesign, KeyGroup, KeyLevels, Order, Values, bootstrap_preset,
 };
 use keywright_client::server;
 use keywright_rlwe::{KeySpec, Parameters};
@@ -22,6 +22,9 @@ use crate::pool::compute;
 
 /// What a bootstrapping computes beside key switches: stage, level, number of special primes, counts, and how often.
 type PyOperation<'py> = (&'static str, usize, Option<usize>, Bound<'py, PyDict>, usize);
+
+/// A way to evaluate a factor: baby steps, key switches (form, Galois elements, how often), number of special primes and counts of the rest.
+type PyWay<'py> = (usize, Vec<(&'static str, Vec<u64>, usize)>, (Option<usize>, Bound<'py, PyDict>));
 
 /// What a bootstrapping does, stage by stage: levels, scales and keys, before any key is made.
 ///
@@ -345,6 +348,62 @@ impl PyBootstrapperPlan {
             out.set_item(factors[0].0.name(), stage)?;
         }
         Ok(out)
+    }
+
+    /// How each factor of `slots_to_coeffs` and `coeffs_to_slots` is evaluated, in the order in which they are applied: the layers of the Fourier
+    /// transform that it merges, and its number of baby steps, 0 among them.
+    #[getter]
+    fn factors(&self) -> Vec<(u32, usize)> {
+        self.plan.factor_steps().into_iter().map(|step| (step.layers, step.baby_steps)).collect()
+    }
+
+    /// For each of these factors its stage, its level, and the ways to evaluate it that a key planner chooses from: the number of baby steps,
+    /// the key switches of one evaluation as of `key_groups` (form, Galois elements, how often), and what it computes beside, as of
+    /// `operations` (number of special primes of its own keys or None, counts).
+    #[getter]
+    fn factor_ways<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> Result<Vec<(&'static str, usize, Vec<PyWay<'py>>)>, Failure> {
+        let log_n = self.parameters.0.rlwe().log_n();
+        let factors = compute(py, || self.plan.factor_ways(&self.parameters.0))?;
+        let mut out = Vec::with_capacity(factors.len());
+        for (stage, found) in factors {
+            let level = found.first().map_or(0, |way| way.level);
+            let mut ways = Vec::with_capacity(found.len());
+            for way in found {
+                let groups =
+                    way.key_groups(log_n).into_iter().map(|(form, elements, n)| (form.name(), elements, n));
+                let (special, counts) = way.operation();
+                ways.push((way.baby_steps(), groups.collect(), (special, named(py, &counts)?)));
+            }
+            out.push((stage.name(), level, ways));
+        }
+        Ok(out)
+    }
+
+    /// The same plan with its factors evaluated so: what a key planner chose.
+    ///
+    /// Args:
+    ///     factors: layers and baby steps of each, as of `factors`. Layers are as many in each stage as there are.
+    ///
+    /// Raises:
+    ///     ParameterError: another number of factors, layers that are not all, a number of baby steps that `factor_ways` does not have.
+    fn with_factors(&self, py: Python<'_>, factors: Vec<(u32, usize)>) -> Result<Self, Failure> {
+        let steps: Vec<_> =
+            factors.into_iter().map(|(layers, baby_steps)| FactorSteps { layers, baby_steps }).collect();
+        let plan = compute(py, || self.plan.with_factors(&self.parameters.0, &steps))?;
+        Ok(Self { plan: Arc::new(plan), parameters: self.parameters.clone(), ..*self })
+    }
+
+    /// The same plan with the factors that another key budget makes the best ones.
+    ///
+    /// Raises:
+    ///     ParameterError: the budget is below its `minimum`.
+    fn with_key_budget(&self, py: Python<'_>, key_budget: PyKeyBudget) -> Result<Self, Failure> {
+        let budget = parse_budget(key_budget)?;
+        let plan = compute(py, || self.plan.with_key_budget(&self.parameters.0, budget))?;
+        Ok(Self { plan: Arc::new(plan), parameters: self.parameters.clone(), ..*self })
     }
 
     /// Bytes of the keys of each stage, in their order; a key of several stages counts for the first.

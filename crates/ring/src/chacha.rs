@@ -22,8 +22,8 @@ pub(crate) fn keyed(key: &[u8; 32]) -> [u32; 16] {
     state
 }
 
-/// Blocks computed side by side: as many as the narrowest vector registers have lanes.
-pub(crate) const LANES: usize = 4;
+/// Blocks computed side by side: as many as the narrowest vector registers have lanes, or one where there are none.
+pub(crate) const LANES: usize = if cfg!(target_arch = "arm") { 1 } else { 4 };
 /// One word of the state of [`LANES`] blocks.
 pub(crate) type Word = [u32; LANES];
 
@@ -49,21 +49,36 @@ fn quarter_round(s: &mut [Word; 16], a: usize, b: usize, c: usize, d: usize) {
     s[b] = xor_rotate(s[b], s[c], 7);
 }
 
-/// Blocks `number..number + LANES`, word by word; word 12 of the input is replaced by the block number.
 #[inline(always)]
-pub(crate) fn blocks<const DOUBLE_ROUNDS: usize>(input: &[u32; 16], number: u32) -> [Word; 16] {
+fn double_round(s: &mut [Word; 16]) {
+    quarter_round(s, 0, 4, 8, 12);
+    quarter_round(s, 1, 5, 9, 13);
+    quarter_round(s, 2, 6, 10, 14);
+    quarter_round(s, 3, 7, 11, 15);
+    quarter_round(s, 0, 5, 10, 15);
+    quarter_round(s, 1, 6, 11, 12);
+    quarter_round(s, 2, 7, 8, 13);
+    quarter_round(s, 3, 4, 9, 14);
+}
+
+/// [`LANES`] blocks, word by word: `number`, `number + step` and so on. Word 12 of the input is replaced by the block number.
+#[inline(always)]
+pub(crate) fn blocks<const DOUBLE_ROUNDS: usize>(input: &[u32; 16], number: u32, step: u32) -> [Word; 16] {
     let mut start = input.map(|word| [word; LANES]);
-    start[12] = core::array::from_fn(|lane| number + lane as u32);
+    start[12] = core::array::from_fn(|lane| number + step * lane as u32);
     let mut s = start;
-    for _ in 0..DOUBLE_ROUNDS {
-        quarter_round(&mut s, 0, 4, 8, 12);
-        quarter_round(&mut s, 1, 5, 9, 13);
-        quarter_round(&mut s, 2, 6, 10, 14);
-        quarter_round(&mut s, 3, 7, 11, 15);
-        quarter_round(&mut s, 0, 5, 10, 15);
-        quarter_round(&mut s, 1, 6, 11, 12);
-        quarter_round(&mut s, 2, 7, 8, 13);
-        quarter_round(&mut s, 3, 4, 9, 14);
+    macro_rules! unrolled {
+        ($($number:literal)*) => {$(
+            if $number < DOUBLE_ROUNDS {
+                double_round(&mut s);
+            }
+        )*};
+    }
+    if LANES == 1 {
+        // Few registers: what a loop keeps where is moved at its end.
+        unrolled!(0 1 2 3 4 5 6 7 8 9);
+    } else {
+        (0..DOUBLE_ROUNDS).for_each(|_| double_round(&mut s));
     }
     for (word, first) in s.iter_mut().zip(start) {
         *word = add(*word, first);
@@ -77,7 +92,7 @@ pub(crate) fn key_stream(key: &[u32; 16], first: u64, out: &mut [u64]) {
     let mut state = *key;
     for (place, number) in out.chunks_exact_mut(8 * LANES).zip((first..).step_by(LANES)) {
         state[13] = (number >> 32) as u32;
-        let words = blocks::<CHACHA20>(&state, number as u32);
+        let words = blocks::<CHACHA20>(&state, number as u32, 1);
         for (lane, block) in place.as_chunks_mut::<8>().0.iter_mut().enumerate() {
             for (word, pair) in block.iter_mut().zip(words.as_chunks::<2>().0) {
                 *word = u64::from(pair[0][lane]) | u64::from(pair[1][lane]) << 32;
@@ -98,7 +113,7 @@ mod tests {
         fn check<const DOUBLE_ROUNDS: usize>(key: [u8; 32], mut reference: impl Rng) {
             let state = keyed(&key);
             for number in (0..40).step_by(LANES) {
-                let words = blocks::<DOUBLE_ROUNDS>(&state, number);
+                let words = blocks::<DOUBLE_ROUNDS>(&state, number, 1);
                 for lane in 0..LANES {
                     for word in words {
                         assert_eq!(word[lane], reference.next_u32());

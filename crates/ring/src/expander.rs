@@ -47,16 +47,23 @@ pub(crate) fn initial_state(seed: &Seed, id: StreamId, attempt: u8) -> [u32; 16]
     state
 }
 
-/// Chunk `number` of a stream, in the order of the module's definition.
-pub(crate) fn chunk(state: &[u32; 16], number: u32, out: &mut [u64; CHUNK_WORDS]) {
-    for first in (0..CHUNK_BLOCKS).step_by(LANES) {
-        for (w, word) in chacha::blocks::<CHACHA8>(state, number * 16 + first as u32).into_iter().enumerate()
-        {
-            for (k, pair) in word.as_chunks::<2>().0.iter().enumerate() {
-                out[8 * w + first / 2 + k] = u64::from(pair[0]) | u64::from(pair[1]) << 32;
+/// Half of the words of chunk `number` of a stream, in the order of the module's definition: the low halves (`parity` 0) or the high ones (1).
+#[inline(always)]
+fn half_chunk(state: &[u32; 16], number: u32, parity: u32, mut put: impl FnMut(usize, u32)) {
+    for first in (0..CHUNK_BLOCKS / 2).step_by(LANES) {
+        let block = number * 16 + 2 * first as u32 + parity;
+        for (w, word) in chacha::blocks::<CHACHA8>(state, block, 2).into_iter().enumerate() {
+            for (lane, half) in word.into_iter().enumerate() {
+                put(8 * w + first + lane, half);
             }
         }
     }
+}
+
+/// Chunk `number` of a stream.
+pub(crate) fn chunk(state: &[u32; 16], number: u32, out: &mut [u64; CHUNK_WORDS]) {
+    half_chunk(state, number, 0, |i, half| out[i] = half.into());
+    half_chunk(state, number, 1, |i, half| out[i] |= u64::from(half) << 32);
 }
 
 /// Residue `index` from attempt 1 on: the rare path of every back end.
@@ -64,14 +71,12 @@ pub(crate) fn chunk(state: &[u32; 16], number: u32, out: &mut [u64; CHUNK_WORDS]
 pub(crate) fn retry(seed: &Seed, id: StreamId, modulus: &Modulus, index: usize) -> u64 {
     let mask = u64::MAX >> (64 - modulus.bits());
     let (number, position) = ((index / CHUNK_WORDS) as u32, index % CHUNK_WORDS);
-    // The pair of blocks lies in one group of blocks.
-    let (word, block) = (position / 8, 2 * (position % 8));
-    let (group, lane) = ((block / LANES * LANES) as u32, block % LANES);
+    let (word, block) = (position / 8, number * 16 + 2 * (position % 8) as u32);
     let mut candidate = 0;
     for attempt in 1..=MAX_ATTEMPTS {
         let state = initial_state(seed, id, attempt);
-        let words = chacha::blocks::<CHACHA8>(&state, number * 16 + group)[word];
-        candidate = (u64::from(words[lane]) | u64::from(words[lane + 1]) << 32) & mask;
+        let half = |block| u64::from(chacha::blocks::<CHACHA8>(&state, block, 1)[word][0]);
+        candidate = (half(block) | half(block + 1) << 32) & mask;
         if candidate < modulus.value() {
             return candidate;
         }
@@ -86,6 +91,20 @@ pub(crate) fn accept(seed: &Seed, id: StreamId, modulus: &Modulus, start: usize,
         *word &= mask;
         if *word >= modulus.value() {
             *word = retry(seed, id, modulus, start + offset);
+        }
+    }
+}
+
+/// [`fill_uniform`] modulo a prime of at most 32 bits, of which every other block is enough.
+pub fn fill_uniform_narrow(seed: &Seed, id: StreamId, modulus: &Modulus, start: usize, out: &mut [u32]) {
+    debug_assert!(start.is_multiple_of(CHUNK_WORDS) && modulus.bits() <= u32::BITS);
+    let state = initial_state(seed, id, 0);
+    let (q, mask) = (modulus.value() as u32, u32::MAX >> (u32::BITS - modulus.bits()));
+    let mut words = [0; CHUNK_WORDS];
+    for (number, part) in (start / CHUNK_WORDS..).zip(out.chunks_mut(CHUNK_WORDS)) {
+        half_chunk(&state, number as u32, 0, |i, half| words[i] = half & mask);
+        for (index, (residue, &word)) in (number * CHUNK_WORDS..).zip(part.iter_mut().zip(&words)) {
+            *residue = if word < q { word } else { retry(seed, id, modulus, index) as u32 };
         }
     }
 }
@@ -127,6 +146,13 @@ mod tests {
             let mut b = [0; 1000];
             fill_uniform(&seed, other, &m, 0, &mut b);
             assert!(a.iter().zip(b).filter(|(x, y)| **x == *y).count() == 0);
+        }
+        for q in [257, (1 << 29) + 11, (1 << 30) - (1 << 18) + 1, (1 << 31) + 11, u32::MAX.into()] {
+            let m = Modulus::new(q).unwrap();
+            let (mut wide, mut narrow) = ([0u64; 1000], [0u32; 1000]);
+            fill_uniform(&seed, id, &m, CHUNK_WORDS, &mut wide);
+            fill_uniform_narrow(&seed, id, &m, CHUNK_WORDS, &mut narrow);
+            assert!(wide.iter().zip(narrow).all(|(&wide, narrow)| wide == narrow.into()), "{q}");
         }
         let mut prefix = [0; 130];
         fill_uniform(&seed, id, &m, 0, &mut prefix);

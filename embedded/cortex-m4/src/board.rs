@@ -40,7 +40,8 @@ impl Numbers for Pattern {
     }
 
     fn at(&self, index: usize) -> i64 {
-        7919 * index as i64 % (2 * self.max + 1) - self.max
+        // In a word: a sensor has its numbers, and does not divide for them.
+        i64::from(7919 * index as u32 % (2 * self.max as u32 + 1)) - self.max
     }
 }
 

@@ -80,7 +80,7 @@ def _state(folder: Path | None) -> Iterator[Path]:
     if folder is not None:
         yield folder
         return
-    with tempfile.TemporaryDirectory(prefix="keywright.") as temporary:
+    with tempfile.TemporaryDirectory(prefix="keywright.", ignore_cleanup_errors=True) as temporary:
         yield Path(temporary)
 
 

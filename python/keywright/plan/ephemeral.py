@@ -31,6 +31,10 @@ class EphemeralSwitch:
         """Bytes of the key, its uniform half as a seed: one digit."""
         return (8 << chain.log_n) * (self.level + 1 + self.special)
 
+    def key_seconds(self, chain: Chain, model: CostModel) -> float:
+        """Predicted time of making the key."""
+        return _key_seconds(self.level + 1 + self.special, chain, model)
+
     def seconds(self, chain: Chain, model: CostModel) -> float:
         """Predicted time of all of them: the terms of `cost` for one digit of one prime."""
         size = 2.0 ** (chain.log_n - 16)
@@ -46,6 +50,36 @@ class EphemeralSwitch:
             conversions=((narrow + divided * narrow_kept) * size, (wide + divided * wide_kept) * size),
         )
         return self.count * work.seconds(model.of_degree(chain.log_n))
+
+
+@dataclass(frozen=True)
+class FixedKeys:
+    """Keys with one digit that have one way to be made and used, whose switches the program's operations count:
+    those of an engine's bootstrap to and from its ephemeral secret.
+
+    Attributes:
+        level: of the keys.
+        special: number of special primes, the first of the chain.
+        count: how many keys.
+    """
+
+    level: int
+    special: int
+    count: int
+
+    def stored_bytes(self, chain: Chain) -> int:
+        """Bytes of all of them, uniform halves as seeds."""
+        return self.count * (8 << chain.log_n) * (self.level + 1 + self.special)
+
+    def key_seconds(self, chain: Chain, model: CostModel) -> float:
+        """Predicted time of making them."""
+        return self.count * _key_seconds(self.level + 1 + self.special, chain, model)
+
+
+def _key_seconds(primes: int, chain: Chain, model: CostModel) -> float:
+    """Making a key of one row over so many primes."""
+    weights, size = model.of_degree(chain.log_n), 2.0 ** (chain.log_n - 16)
+    return size * (primes * (weights.key_limb + weights.key_prime) + weights.key_row)
 
 
 def _narrow(bits: tuple[float, ...]) -> int:

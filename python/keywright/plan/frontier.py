@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from .chain import Shape
-from .cost import CostModel
+from .cost import CostModel, Form
 from .galois import Automorphism
-from .key_plan import KeyPlan, PlannedKey
+from .key_plan import Hop, KeyPlan, PlannedKey
 from .open_program import OpenProgram
 from .optimal import candidate_shapes
 from .program import Group, Program
@@ -42,8 +42,8 @@ class FrontierPoint:
     relinearization: Mapping[int, PlannedKey]
 
 
-Kind = tuple[int, tuple[Automorphism, ...]]
-"""What groups that are served alike have in common: level and targets."""
+Kind = tuple[int, tuple[Automorphism, ...], Form]
+"""What groups that take as long have in common: level, targets and form."""
 
 
 class _Part:
@@ -132,7 +132,7 @@ class FrontierSearch:
     def _counts(self, groups: Sequence[Group], times: int) -> Mapping[int, int]:
         counts: Counter[int] = Counter()
         for group in groups:
-            kind = (group.level, group.targets)
+            kind = (group.level, group.targets, group.form)
             if kind not in self._kinds:
                 self._kinds[kind] = len(self.groups)
                 self.groups.append(group)
@@ -197,10 +197,13 @@ class FrontierSearch:
     def plan(self, name: str, point: FrontierPoint) -> KeyPlan:
         """The plan of a point of this search."""
         program = self.open.resolve(point.selection)
+        # The engine makes the same automorphisms of ciphertexts of one level in the same way, whatever their form.
+        trees: dict[tuple[int, tuple[Automorphism, ...]], tuple[Hop, ...]] = {}
         hops = []
         for group in program.groups:
-            service = point.services[self._kinds[group.level, group.targets]]
-            hops.append(() if service is None else service.hops)
+            service = point.services[self._kinds[group.level, group.targets, group.form]]
+            tree = () if service is None else service.hops
+            hops.append(trees.setdefault((group.level, group.targets), tree))
         plan = KeyPlan(name, program, tuple(hops), point.relinearization)
         plan.check()
         return plan

@@ -7,7 +7,7 @@ from functools import cached_property
 from math import log2
 
 from .chain import Shape
-from .cost import CostModel, SwitchCost
+from .cost import CostModel, Form, SwitchCost, engine_use
 from .galois import Automorphism
 from .program import Group, Program, ProgramError
 
@@ -150,7 +150,7 @@ class KeyPlan:
     def seconds(self, model: CostModel) -> float:
         """Predicted time of all key switches, one thread."""
         groups = zip(self.program.groups, self.hops, strict=True)
-        total = sum(group.count * tree_seconds(model, group.level, tree) for group, tree in groups)
+        total = sum(group.count * tree_seconds(model, group.level, tree, group.form) for group, tree in groups)
         for use in self.program.relinearizations:
             total += use.count * _require(model, self.relinearization[use.level], use.level).alone
         return total + self.program.ephemeral_seconds(model)
@@ -204,16 +204,39 @@ class KeyPlan:
                 raise ProgramError(f"no relinearisation key for level {use.level}")
 
 
-def tree_seconds(model: CostModel, level: int, tree: Iterable[Hop]) -> float:
-    """Predicted time of the hops of one group: hops from one ciphertext with keys of one shape share the
-    decomposition."""
-    shared: dict[tuple[Automorphism, Shape], float] = {}
+def tree_seconds(model: CostModel, level: int, tree: Sequence[Hop], form: Form = "whole") -> float:
+    """Predicted time of the hops of one group: hops from one ciphertext whose keys have the same digits and
+    remove the same primes share the decomposition. What is rotated again is a whole key switch, and so is a giant
+    step of several hops.
+
+    The diagonals of a linear transform are taken to be encoded for the primes that its keys remove;
+    `predict_plan` looks.
+    """
+    again = {hop.parent for hop in tree}
+    shared: dict[tuple[Automorphism, Digits], float] = {}
     own = 0.0
     for hop in tree:
         cost = _require(model, hop.key, level)
-        own += cost.own
-        shared[hop.parent, hop.key.shape] = cost.shared
+        last = hop.child not in again and (form != "giant" or hop.parent == IDENTITY)
+        own += cost.of_form(form) if last else cost.own
+        shared[hop.parent, digits_of(hop.key.shape, level)] = cost.shared
     return own + sum(shared.values())
+
+
+Digits = tuple[tuple[tuple[int, int], ...], tuple[int, ...]]
+"""The digits that a key is used with at a level, and the primes that it then removes."""
+
+
+def digits_of(shape: Shape, level: int) -> Digits:
+    """What keys have in common that share a decomposition at a level.
+
+    Raises:
+        ProgramError: the key is too low.
+    """
+    use = engine_use(shape, level)
+    if use is None:
+        raise ProgramError(f"a key of level {shape.level} cannot be used at level {level}")
+    return use.digits, use.removed
 
 
 def tree_of_routes(

@@ -8,6 +8,7 @@ best depends on n1, and which n1 on the keys that there are anyway: the planner 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from .operations import Operation
 from .program import Group, Program, ProgramError
 
 
@@ -18,10 +19,14 @@ class Alternative:
     Attributes:
         name: what it is called.
         groups: its key switches, in order.
+        operations: what it computes beside them.
+        babies: baby steps, of a factor of a compiled network's bootstrapping.
     """
 
     name: str
     groups: tuple[Group, ...]
+    operations: tuple[Operation, ...] = ()
+    babies: int = 1
 
 
 @dataclass(frozen=True)
@@ -32,11 +37,13 @@ class Choice:
         name: what it is called.
         places: for each time that the part is done, how many groups of the program come before it; ascending.
         alternatives: the ways, the published one first.
+        factor: which part it is, of a compiled network: index of the bootstrapping, and of its factor.
     """
 
     name: str
     places: tuple[int, ...]
     alternatives: tuple[Alternative, ...]
+    factor: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True)
@@ -67,7 +74,15 @@ class OpenProgram:
                 if not 0 <= place <= last:
                     raise ProgramError(f"{where}: place {place} is not in [0, {last}]")
             for alternative in choice.alternatives:
-                replace(self.program, name=f"{where}: {alternative.name}", groups=alternative.groups)
+                name = f"{where}: {alternative.name}"
+                replace(
+                    self.program, name=name, groups=alternative.groups, operations=alternative.operations
+                )
+            if choice.factor is not None:
+                bootstrap, factor = choice.factor
+                known = self.program.bootstraps
+                if not (0 <= bootstrap < len(known) and 0 <= factor < len(known[bootstrap])):
+                    raise ProgramError(f"{where}: the program has no factor {factor} of bootstrap {bootstrap}")
 
     @classmethod
     def of(cls, program: "Program | OpenProgram") -> "OpenProgram":
@@ -85,7 +100,22 @@ class OpenProgram:
         Raises:
             ProgramError: another number of them, or one that there is not.
         """
-        return replace(self.program, groups=tuple(group for _, group in self.ordered(selection)))
+        groups = tuple(group for _, group in self.ordered(selection))
+        operations = list(self.program.operations)
+        bootstraps = [list(factors) for factors in self.program.bootstraps]
+        for choice, picked in zip(self.choices, selection, strict=True):
+            taken = choice.alternatives[picked]
+            operations += [operation.times(len(choice.places)) for operation in taken.operations]
+            if choice.factor is not None:
+                bootstrap, factor = choice.factor
+                layers, _ = bootstraps[bootstrap][factor]
+                bootstraps[bootstrap][factor] = (layers, taken.babies)
+        return replace(
+            self.program,
+            groups=groups,
+            operations=tuple(operations),
+            bootstraps=tuple(tuple(factors) for factors in bootstraps),
+        )
 
     def ordered(self, selection: Sequence[int]) -> Iterator[tuple[int | None, Group]]:
         """The groups of the program with these alternatives, in order, each with the index of its choice;

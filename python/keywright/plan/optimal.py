@@ -6,13 +6,14 @@ key k of v - w. Keys are candidates (automorphism, level, shape).
 
     y_k                key k exists
     x_gvk, z_gwvk      v is made at depth 1 with k; at depth 2 from w with k
-    d_gs, e_gws        the ciphertext, or w, is decomposed for keys of shape s
+    d_gs, e_gws        the ciphertext, or w, is decomposed for keys with digits s
+    f_gw               w is needed as a step of a linear transform, and rotated again: a whole key switch
 
     sum_k x_gvk + sum_wk z_gwvk >= 1    for every target
     sum_k z_gwvk <= sum_k x_gwk         what is rotated again exists
-    x, z <= y_k;   x <= d,  z <= e      keys and decompositions exist
+    x, z <= y_k;   x <= d,  z <= e,  z <= f     keys and decompositions exist
     bytes   = sum_k bytes_k y_k
-    seconds = sum_g c_g (sum own x + own z + shared d + shared e)
+    seconds = sum_g c_g (sum own x + own z + shared d + shared e + (whole - own) f)
 
 A part of the program that can be made in several ways has a variable for each way, one of which is 1; the
 targets of a way are covered if it is taken.
@@ -31,9 +32,9 @@ import highspy
 import numpy as np
 
 from .chain import Shape, shapes
-from .cost import CostModel
+from .cost import CostModel, Form
 from .galois import Automorphism
-from .key_plan import IDENTITY, Hop, KeyPlan, PlannedKey
+from .key_plan import IDENTITY, Digits, Hop, KeyPlan, PlannedKey, digits_of
 from .open_program import Choice, OpenProgram
 from .program import Group, Program, ProgramError
 
@@ -89,7 +90,7 @@ class _Model:
         self.lower.append(bound)
 
 
-_Place = tuple[tuple[int, int] | None, int, tuple[Automorphism, ...]]
+_Place = tuple[tuple[int, int] | None, int, tuple[Automorphism, ...], Form]
 """Choice and way, None for what is not open; level; targets."""
 
 
@@ -222,22 +223,28 @@ class Optimizer:
         nodes = sorted({*group.targets, *(between for found in ways.values() for between in found)})
         first: dict[tuple[Automorphism, PlannedKey], int] = {}
         made: dict[Automorphism, list[int]] = {}
-        shared: dict[tuple[Automorphism, Shape], int] = {}
+        shared: dict[tuple[Automorphism, Digits], int] = {}
         for node in nodes:
             made[node] = []
             for key in self._usable(node, group.level):
-                column = self._hop(group, IDENTITY, key, shared)
+                form = group.form if node in ways else "whole"
+                column = self._hop(group, IDENTITY, key, shared, form)
                 first[node, key] = column
                 made[node].append(column)
         second: dict[tuple[Automorphism, Automorphism, PlannedKey], int] = {}
+        whole = {node: self._rotated_again(group, node) for node in group.targets} if hops == 2 else {}
         for target in group.targets:
             cover = list(made[target])
             for between in ways[target]:
                 again = []
+                # A giant step of several hops divides after each.
+                form = "whole" if group.form == "giant" else group.form
                 for key in self._usable(subtract(target, between), group.level):
-                    column = self._hop(group, between, key, shared)
+                    column = self._hop(group, between, key, shared, form)
                     second[between, target, key] = column
                     again.append(column)
+                    if whole.get(between) is not None:
+                        self._columns.at_least([(whole[between], 1.0), (column, -1.0)], 0.0)
                 self._columns.at_least([*((c, 1.0) for c in made[between]), *((c, -1.0) for c in again)], 0.0)
                 cover += again
             terms = [(c, 1.0) for c in cover]
@@ -245,7 +252,14 @@ class Optimizer:
                 self._columns.at_least(terms, 1.0)
             else:
                 self._columns.at_least([*terms, (taken, -1.0)], 0.0)
-        self._served[way, group.level, group.targets] = _Served(group, first, second)
+        self._served[way, group.level, group.targets, group.form] = _Served(group, first, second)
+
+    def _rotated_again(self, group: Group, node: Automorphism) -> int | None:
+        """A column for a step of a linear transform that is rotated again, with the least that a whole key switch takes
+        more; None where that is nothing."""
+        costs = [self.model.switch(key.shape, group.level) for key in self._usable(node, group.level)]
+        more = min((cost.own - cost.of_form(group.form) for cost in costs if cost is not None), default=0.0)
+        return self._columns.column(group.count * more, integer=False) if more > 0 else None
 
     def _prune(self, group: Group, ways: dict[Automorphism, list[Automorphism]]) -> None:
         """Keeps the intermediate results whose two keys could serve the most targets."""
@@ -273,15 +287,16 @@ class Optimizer:
         group: Group,
         parent: Automorphism,
         key: PlannedKey,
-        shared: dict[tuple[Automorphism, Shape], int],
+        shared: dict[tuple[Automorphism, Digits], int],
+        form: Form,
     ) -> int:
         cost = self.model.switch(key.shape, group.level)
         if cost is None:
             raise ProgramError(f"{group.name}: a key of level {key.shape.level} at level {group.level}")
         columns = self._columns
-        column = columns.column(group.count * cost.own, integer=True)
+        column = columns.column(group.count * cost.of_form(form), integer=True)
         columns.at_least([(self._keys[key], 1.0), (column, -1.0)], 0.0)
-        place = (parent, key.shape)
+        place = (parent, digits_of(key.shape, group.level))
         if place not in shared:
             shared[place] = columns.column(group.count * cost.shared, integer=False)
         columns.at_least([(shared[place], 1.0), (column, -1.0)], 0.0)
@@ -332,10 +347,15 @@ class Optimizer:
 
     def _read(self, values: "np.ndarray[tuple[int], np.dtype[np.float64]]", gap: float) -> KeyPlan:
         selection = [max(range(len(ways)), key=lambda way: values[ways[way]]) for ways in self._ways_of]
+        # The engine makes the same automorphisms of ciphertexts of one level in the same way.
+        trees: dict[tuple[int, tuple[Automorphism, ...]], tuple[Hop, ...]] = {}
         hops = []
         for index, group in self.open.ordered(selection):
             way = None if index is None else (index, selection[index])
-            hops.append(self._tree(self._served[way, group.level, group.targets], values))
+            place = (group.level, group.targets)
+            if place not in trees:
+                trees[place] = self._tree(self._served[way, *place, group.form], values)
+            hops.append(trees[place])
         relinearization = {
             level: key for (level, key), column in self._relinearization.items() if values[column] > 0.5
         }

@@ -17,7 +17,7 @@ from keywright.errors import KeywrightError
 
 from .chain import Chain
 from .cost import FORMS, CostModel, Form
-from .ephemeral import EphemeralSwitch
+from .ephemeral import EphemeralSwitch, FixedKeys
 from .galois import Automorphism, AutomorphismGroup
 from .operations import Operation
 
@@ -62,7 +62,16 @@ class Relinearizations:
     count: int
 
 
-_KINDS = {Relinearizations: "relinearisation", EphemeralSwitch: "ephemeral secret"}
+_KINDS = {
+    Relinearizations: "relinearisation",
+    EphemeralSwitch: "ephemeral secret",
+    FixedKeys: "keys of an ephemeral secret",
+}
+
+Factors = tuple[tuple[int, int], ...]
+"""How the factors of a bootstrapping's transforms are evaluated: of each the layers of the Fourier transform that it
+merges, and its baby steps (`BootstrapperPlan.factors`)."""
+MAX_FACTORS = 512
 
 
 @dataclass(frozen=True)
@@ -75,8 +84,10 @@ class Program:
         groups: automorphisms, in program order.
         relinearizations: by level, each level once.
         noise_bits: the error budget: the most that `KeyPlan.noise_bits` of a plan may be; None for any.
-        ephemeral: switches to and from an ephemeral secret, whose keys are the same in every plan.
         operations: what is computed beside; without them times are those of key switches alone.
+        ephemeral: switches to and from an ephemeral secret, whose keys are the same in every plan.
+        fixed: keys of such switches that the operations count.
+        bootstraps: how the factors of each bootstrapping of a compiled network are evaluated.
     """
 
     name: str
@@ -86,6 +97,8 @@ class Program:
     noise_bits: float | None = None
     operations: tuple[Operation, ...] = ()
     ephemeral: tuple[EphemeralSwitch, ...] = ()
+    fixed: tuple[FixedKeys, ...] = ()
+    bootstraps: tuple[Factors, ...] = ()
 
     def __post_init__(self) -> None:
         """Check levels and counts.
@@ -101,10 +114,11 @@ class Program:
         for what, listed in (("groups", self.groups), ("operations", self.operations)):
             if len(listed) > MAX_GROUPS:
                 raise ProgramError(f"{self.name}: {len(listed)} {what}; there may be {MAX_GROUPS}")
-        uses: tuple[Group | Relinearizations | EphemeralSwitch, ...] = (
+        uses: tuple[Group | Relinearizations | EphemeralSwitch | FixedKeys, ...] = (
             *self.groups,
             *self.relinearizations,
             *self.ephemeral,
+            *self.fixed,
         )
         for use in uses:
             where = f"{self.name}: {use.name if isinstance(use, Group) else _KINDS[type(use)]}"
@@ -114,6 +128,23 @@ class Program:
                 raise ProgramError(f"{where}: count {use.count} is below 1")
         for switch in self.ephemeral:
             self._require_secure(switch)
+        for keys in self.fixed:
+            if not 1 <= keys.special <= len(self.chain.p):
+                raise ProgramError(
+                    f"{self.name}: {_KINDS[FixedKeys]} with {keys.special} special primes; "
+                    f"there are {len(self.chain.p)}"
+                )
+        for factors in self.bootstraps:
+            if not 1 <= len(factors) <= MAX_FACTORS:
+                raise ProgramError(
+                    f"{self.name}: a bootstrap of {len(factors)} factors; there may be from 1 to {MAX_FACTORS}"
+                )
+            for layers, babies in factors:
+                if not (0 <= layers <= self.chain.log_n and 1 <= babies <= self.automorphisms.slots):
+                    raise ProgramError(
+                        f"{self.name}: a factor of {layers} layers with {babies} baby steps; there may be from 0 to "
+                        f"{self.chain.log_n}, with from 1 to {self.automorphisms.slots}"
+                    )
         for operation in self.operations:
             wrong = operation.refusal(self.chain)
             if wrong is not None:
@@ -153,9 +184,9 @@ class Program:
 
     def merged(self) -> "Program":
         """The program with equal groups stated once, in the order of their first occurrence."""
-        found: dict[tuple[int, tuple[Automorphism, ...]], Group] = {}
+        found: dict[tuple[int, tuple[Automorphism, ...], Form], Group] = {}
         for group in self.groups:
-            key = (group.level, group.targets)
+            key = (group.level, group.targets, group.form)
             old = found.get(key)
             if old is None:
                 found[key] = group
@@ -167,7 +198,18 @@ class Program:
     def ephemeral_bytes(self) -> int:
         """Bytes of the keys to and from an ephemeral secret, each once."""
         keys = {(use.weight, use.level, use.special): use for use in self.ephemeral}
-        return sum(use.stored_bytes(self.chain) for use in keys.values())
+        return sum(use.stored_bytes(self.chain) for use in (*keys.values(), *self.fixed))
+
+    @property
+    def ephemeral_keys(self) -> int:
+        """How many these are."""
+        switches = {(use.weight, use.level, use.special) for use in self.ephemeral}
+        return len(switches) + sum(use.count for use in self.fixed)
+
+    def ephemeral_key_seconds(self, model: CostModel) -> float:
+        """Predicted time of making these."""
+        switches = {(use.weight, use.level, use.special): use for use in self.ephemeral}
+        return sum(use.key_seconds(self.chain, model) for use in (*switches.values(), *self.fixed))
 
     def ephemeral_seconds(self, model: CostModel) -> float:
         """Predicted time of the switches to and from an ephemeral secret."""
@@ -186,7 +228,13 @@ class Program:
         1]."""
         budget = {} if self.noise_bits is None else {"noise_bits": self.noise_bits}
         fixed = {"ephemeral": [asdict(use) for use in self.ephemeral]} if self.ephemeral else {}
-        beside = {"operations": [use.describe() for use in self.operations]} if self.operations else {}
+        if self.fixed:
+            fixed["fixed_keys"] = [asdict(keys) for keys in self.fixed]
+        beside: dict[str, object] = {}
+        if self.operations:
+            beside["operations"] = [use.describe() for use in self.operations]
+        if self.bootstraps:
+            beside["bootstraps"] = [[list(factor) for factor in factors] for factors in self.bootstraps]
         return json.dumps(
             {
                 "format": FORMAT,
@@ -306,5 +354,13 @@ def _read(cls: type[Program], data: Mapping[str, Any]) -> Program:
         tuple(
             EphemeralSwitch(int(use["weight"]), int(use["level"]), int(use["special"]), int(use["count"]))
             for use in data.get("ephemeral", ())
+        ),
+        tuple(
+            FixedKeys(int(keys["level"]), int(keys["special"]), int(keys["count"]))
+            for keys in data.get("fixed_keys", ())
+        ),
+        tuple(
+            tuple((int(layers), int(babies)) for layers, babies in factors)
+            for factors in data.get("bootstraps", ())
         ),
     )

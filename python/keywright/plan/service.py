@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from .chain import Shape
-from .cost import CostModel, SwitchCost
+from .cost import CostModel, Form, SwitchCost
 from .galois import Automorphism, AutomorphismGroup
 from .key_plan import IDENTITY, Hop, PlannedKey, tree_seconds
 from .program import Group
@@ -110,7 +110,7 @@ class KeySet:
     def serve(self, group: Group) -> Service | None:
         """Serves a group; None if a target cannot be had."""
         if len(group.targets) == 1:
-            return self._single(group.targets[0], group.level)
+            return self._single(group.targets[0], group.level, group.form)
         hops: dict[Automorphism, Hop] = {}
         depths: dict[Automorphism, int] = {}
         decomposed: set[tuple[Automorphism, Shape]] = set()
@@ -126,7 +126,7 @@ class KeySet:
         for target in missing:
             if target in hops:  # on the way to one before
                 continue
-            new = self._join(target, group.level, hops, depths, decomposed)
+            new = self._join(target, group, hops, depths, decomposed)
             if new is None:
                 return None
             for hop in new:
@@ -134,12 +134,13 @@ class KeySet:
                 depths[hop.child] = depths.get(hop.parent, 0) + 1
                 decomposed.add((hop.parent, hop.key.shape))
         tree = tuple(hops[node] for node in sorted(hops, key=lambda node: (depths[node], node)))
-        return Service(tree_seconds(self.model, group.level, tree), tree)
+        return Service(tree_seconds(self.model, group.level, tree, group.form), tree)
 
-    def _single(self, target: Automorphism, level: int) -> Service | None:
+    def _single(self, target: Automorphism, level: int, form: Form) -> Service | None:
         direct = self.best(target, level)
         if direct is not None:
-            return Service(direct[1].alone, (Hop(IDENTITY, target, direct[0]),))
+            seconds = direct[1].shared + direct[1].of_form(form)
+            return Service(seconds, (Hop(IDENTITY, target, direct[0]),))
         if self.max_hops == 1:
             return None
         least, middle = float("inf"), IDENTITY
@@ -150,19 +151,18 @@ class KeySet:
                 if second is not None and (first[1].alone + second[1].alone, between) < (least, middle):
                     least, middle = first[1].alone + second[1].alone, between
         route = self._longer(target, level) if middle == IDENTITY else [middle, subtract(target, middle)]
-        return None if route is None else self._along(route, level)
+        return None if route is None else self._along(route, level, form)
 
-    def _along(self, route: Iterable[Automorphism], level: int) -> Service | None:
-        place, hops, total = IDENTITY, [], 0.0
+    def _along(self, route: Iterable[Automorphism], level: int, form: Form) -> Service | None:
+        place, hops = IDENTITY, []
         for step in route:
             found = self.best(step, level)
             if found is None:
                 return None
             child = self.group.add(place, step)
             hops.append(Hop(place, child, found[0]))
-            total += found[1].alone
             place = child
-        return Service(total, tuple(hops))
+        return Service(tree_seconds(self.model, level, hops, form), tuple(hops))
 
     def _longer(self, target: Automorphism, level: int) -> list[Automorphism] | None:
         """Three or four automorphisms with keys that sum to a target, as far as the number of hops allows."""
@@ -190,7 +190,7 @@ class KeySet:
     def _join(
         self,
         target: Automorphism,
-        level: int,
+        group: Group,
         hops: dict[Automorphism, Hop],
         depths: dict[Automorphism, int],
         decomposed: set[tuple[Automorphism, Shape]],
@@ -198,6 +198,7 @@ class KeySet:
         """The cheapest hops that bring in one more target."""
         best: tuple[float, int, Automorphism] | None = None
         chosen: list[Hop] | None = None
+        level, form = group.level, group.form
         usable, subtract = self._usable(level), self.group.subtract
         # What comes before the last hop is the target less something that has a key.
         for last, second in usable.items():
@@ -206,7 +207,7 @@ class KeySet:
             between = subtract(target, last)
             if depths.get(between, 1) >= self.max_hops:
                 continue
-            seconds = second[1].own
+            seconds = second[1].own if form == "giant" else second[1].of_form(form)
             if (between, second[0].shape) not in decomposed:
                 seconds += second[1].shared
             new = [Hop(between, target, second[0])]
@@ -222,7 +223,7 @@ class KeySet:
                 best, chosen = (seconds, len(new), between), new
         if chosen is None:
             route = self._longer(target, level)
-            service = None if route is None else self._along(route, level)
+            service = None if route is None else self._along(route, level, form)
             # A result that is there already at a greater depth would make the route longer than allowed.
             if service is not None and not any(depths.get(hop.child, 1) > 1 for hop in service.hops[:-1]):
                 chosen = [hop for hop in service.hops if hop.child not in hops]

@@ -19,13 +19,14 @@ it may be before anything is read or allocated; a request without a length is re
 import contextlib
 import json
 import socket
+import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, quote, urlsplit
 
 from .errors import BadRequest, NoSuchPath, ServeError, TooLarge, WrongHost
 from .service import Service
@@ -37,6 +38,11 @@ MAX_PIECE = 8 << 20
 MAX_CONNECTIONS = 64
 EXPIRE_EVERY_S = 1.0
 TIMEOUT_S = 30.0
+"""Of silence, and of a request without its body."""
+
+SLOWEST = 16 << 10
+"""Bytes per second that a connection moves at least, on the average of a body; a slower one makes room."""
+
 LINGER_S = 2.0
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
 
@@ -120,6 +126,7 @@ class Server(ThreadingHTTPServer):
         shown = f"[{host}]" if ":" in host else host
         self.names = LOOPBACK | names | {shown.lower()}
         self._expired = time.monotonic()
+        self._open: set[Handler] = set()
         self._free = threading.BoundedSemaphore(MAX_CONNECTIONS)
         super().__init__((host, port), Handler)
         self.url = f"http://{shown}:{self.server_address[1]}"
@@ -138,15 +145,28 @@ class Server(ThreadingHTTPServer):
         finally:
             self._free.release()
 
+    def opened(self, handler: "Handler") -> None:
+        """Watch a connection until `closed`."""
+        self._open.add(handler)
+
+    def closed(self, handler: "Handler") -> None:
+        """Do not watch a connection any more."""
+        self._open.discard(handler)
+
     def service_actions(self) -> None:
-        """Called by the loop between requests: delete keys that are not used any more."""
+        """Called by the loop between requests: hang up on whoever takes too long, delete keys that nobody
+        uses."""
         now = time.monotonic()
+        for handler in self._open.copy():
+            handler.hang_up_after(now)
         if now - self._expired >= EXPIRE_EVERY_S:
             self._expired = now
             self.service.expire()
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """A connection that breaks is no error of the server's."""
+        """A connection that breaks is no error of the server's; anything else is told where it runs."""
+        if not isinstance(sys.exception(), OSError):
+            super().handle_error(request, client_address)  # type: ignore[arg-type]
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -158,6 +178,36 @@ class Handler(BaseHTTPRequestHandler):
     sys_version = ""
     timeout = TIMEOUT_S
     _unread = 0
+    _deadline = float("inf")
+
+    def setup(self) -> None:
+        """Begin with a connection."""
+        super().setup()
+        self.server.opened(self)
+
+    def finish(self) -> None:
+        """End with a connection."""
+        self.server.closed(self)
+        super().finish()
+
+    def handle_one_request(self) -> None:
+        """Read a request and answer it."""
+        self._expect(0)
+        super().handle_one_request()
+
+    def hang_up_after(self, now: float) -> None:
+        """Break the connection if it has had its time; what has come of an upload is kept."""
+        if now > self._deadline:
+            with contextlib.suppress(OSError):
+                self.connection.shutdown(socket.SHUT_RDWR)
+
+    def _expect(self, length: int) -> None:
+        """Give the other side time for so many bytes."""
+        self._deadline = time.monotonic() + TIMEOUT_S + length / SLOWEST
+
+    def _work(self) -> None:
+        """What follows is the server's own time."""
+        self._deadline = float("inf")
 
     def do_GET(self) -> None:
         """Answer GET."""
@@ -224,11 +274,15 @@ class Handler(BaseHTTPRequestHandler):
 
     def _answer(self, make: Callable[[list[str], Mapping[str, list[str]]], Reply]) -> None:
         start = time.perf_counter()
-        path = urlsplit(self.path)
-        self._received = 0
+        self._received = self._unread = 0
         try:
             self._unread = self._announced()
+            if self._unread == 0:
+                self._work()
+            else:
+                self._expect(min(self._unread, MAX_PIECE))
             self._require_own_name()
+            path = urlsplit(self.path)
             status, kind, body = make(path.path.strip("/").split("/"), parse_qs(path.query, max_num_fields=4))
         except ServeError as error:
             status, kind, body = _refuse(error)
@@ -241,12 +295,15 @@ class Handler(BaseHTTPRequestHandler):
             )
         self._reply(status, kind, body)
         if self.server.on_request is not None:
-            shown = "/".join(part if len(part) < 32 else "*" for part in path.path.split("/"))
+            # Without identifiers, and without what a terminal would obey.
+            parts = self.path.partition("?")[0].split("/")
+            shown = "/".join(quote(part) if len(part) < 32 else "*" for part in parts)
             seconds = time.perf_counter() - start
             self.server.on_request(self.command, shown, status, self._received, len(body), seconds)
 
     def _reply(self, status: HTTPStatus, kind: str, body: bytes) -> None:
         self.close_connection = self.close_connection or self._unread > 0
+        self._expect(len(body))
         with contextlib.suppress(OSError):
             self.send_response(status)
             self.send_header("Content-Type", kind)
@@ -312,6 +369,8 @@ class Handler(BaseHTTPRequestHandler):
         if not data:
             self.close_connection = True
         self._unread -= len(data)
+        if self._unread == 0:
+            self._work()
         self._received += len(data)
         return data
 

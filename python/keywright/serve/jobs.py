@@ -1,5 +1,6 @@
 """Evaluations, one after the other: each uses all threads of the engine."""
 
+import contextlib
 import queue
 import secrets
 import threading
@@ -126,7 +127,10 @@ class Worker:
                 del self._jobs[key]
 
     def close(self) -> None:
-        """End after the job that runs."""
+        """End after the job that runs; those that wait are dropped."""
+        with contextlib.suppress(queue.Empty):
+            while True:
+                self._queue.get_nowait()
         self._queue.put(None)
         self._thread.join()
 

@@ -3,7 +3,8 @@
 Every set has a folder named after its identifier, 128 random bits, which are also what entitles to it:
 whoever knows them can use and delete it. ``set.json`` says which model it is for; the bytes are in
 ``keys.part`` until all have come and been checked, then in ``keys.kw``. How many bytes have come is the size
-of the file, so a server that was killed goes on where it was.
+of the file, so a server that was killed goes on where it was; one that was killed while it checked a whole
+set asks for its last byte again.
 """
 
 import contextlib
@@ -102,6 +103,11 @@ class KeyStore:
     def __len__(self) -> int:
         return len(self._sets)
 
+    def complete(self) -> list[KeySet]:
+        """The sets that can be used."""
+        with self._lock:
+            return [key_set for key_set in self._sets.values() if key_set.ready]
+
     def _recover(self, path: Path) -> None:
         """Take over a set that an earlier process left, and delete one that cannot be used."""
         if not IDENTIFIER.fullmatch(path.name) or not path.is_dir():
@@ -111,7 +117,8 @@ class KeyStore:
             ready = (path / WHOLE).is_file()
             size = (path / (WHOLE if ready else PART)).stat().st_size
             total = self.model.manifest.key_bytes
-            if described["model"] == self.model.manifest.hash and (size == total if ready else size < total):
+            if described["model"] == self.model.manifest.hash and (size == total if ready else size <= total):
+                size -= size == total and not ready
                 used = path.stat().st_mtime
                 self._sets[path.name] = KeySet(path.name, path, size, ready, used)
                 return
@@ -217,8 +224,13 @@ class KeyStore:
             except (SecretRefused, InvalidObject):
                 self.delete(key_set)
                 raise
-            except FileNotFoundError:
-                raise UnknownKeys("these keys were deleted meanwhile") from None
+            except OSError:
+                # A disk that is full, for one: what is on it counts.
+                try:
+                    key_set.received = min(key_set.received, (key_set.folder / PART).stat().st_size)
+                except FileNotFoundError:
+                    raise UnknownKeys("these keys were deleted meanwhile") from None
+                raise
         finally:
             key_set.lock.release()
 

@@ -11,7 +11,7 @@ import keywright as kw
 from . import framing
 from .errors import BadRequest, OtherModel
 from .jobs import Job, Worker
-from .key_store import KeySet, KeyStore, SecretScanner
+from .key_store import WHOLE, KeySet, KeyStore, SecretScanner
 from .model import Evaluation, Model
 
 SEEN = 32
@@ -72,6 +72,9 @@ class Service:
         self._worker = Worker(on_end=self._ended)
         self._seen: OrderedDict[str, deque[Sight]] = OrderedDict()
         self._lock = threading.Lock()
+        # What an earlier process left is here too.
+        for key_set in self.store.complete():
+            self._saw_keys(key_set)
 
     def manifest(self) -> bytes:
         """The manifest, whose hash names the model."""
@@ -111,10 +114,7 @@ class Service:
         key_set = self.store.get(identifier)
         self.store.receive(key_set, offset, length, read)
         if key_set.ready:
-            with (key_set.folder / "keys.kw").open("rb") as file:
-                file.seek(key_set.received // 2)
-                sample = file.read(SAMPLE_BYTES).hex()
-            self._saw(identifier, Sight("received", "a set of switching keys", key_set.received, sample))
+            self._saw_keys(key_set)
             self._event(f"{key_set.received} bytes of keys are complete and checked")
         return self._describe(key_set)
 
@@ -192,7 +192,7 @@ class Service:
             self._event("keys that were not used any more are deleted")
 
     def close(self) -> None:
-        """End after the evaluation that runs."""
+        """End after the evaluation that runs, without those that wait."""
         self._worker.close()
 
     def _forget(self, identifier: str) -> None:
@@ -216,6 +216,12 @@ class Service:
             "bytes": self.model.manifest.key_bytes,
             "ready": key_set.ready,
         }
+
+    def _saw_keys(self, key_set: KeySet) -> None:
+        with (key_set.folder / WHOLE).open("rb") as file:
+            file.seek(key_set.received // 2)
+            sample = file.read(SAMPLE_BYTES).hex()
+        self._saw(key_set.identifier, Sight("received", "a set of switching keys", key_set.received, sample))
 
     def _saw(self, identifier: str, sight: Sight) -> None:
         with self._lock:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import socket
@@ -117,6 +118,53 @@ def test_pages_of_other_sites_are_refused(server: Server) -> None:
     own = f"127.0.0.1:{server.server_address[1]}"
     assert ask(server, "GET", "/v1/model", headers={"Origin": f"http://{own}"})[0] == 200
     assert ask(server, "GET", "/v1/model", headers={"Host": "localhost"})[0] == 200
+
+
+def test_addresses_that_are_none_are_refused(server: Server) -> None:
+    seen: list[str] = []
+    server.on_request = lambda method, path, *numbers: seen.append(path)
+    try:
+        for target in (b"http://[", b"//[", b"/\x1b[2J\x9b"):
+            answer = raw(server, b"GET " + target + b" HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            assert answer.splitlines()[0].split()[1] in (b"400", b"404")
+        for _ in range(1000):
+            if "/%1B%5B2J%C2%9B" in seen:
+                break
+            time.sleep(0.01)
+    finally:
+        server.on_request = None
+    # Nothing that a terminal would obey is told.
+    assert "/%1B%5B2J%C2%9B" in seen
+    assert all(path.isprintable() and path.isascii() for path in seen)
+
+
+def test_whoever_is_too_slow_makes_room(
+    server: Server, key_file: Path, service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http_module, "TIMEOUT_S", 0.3)
+    monkeypatch.setattr(http_module, "SLOWEST", 1 << 20)
+    data, made = key_file.read_bytes(), service.store.create()
+    path = f"/v1/keys/{made.identifier}"
+    head = f"PUT {path}?offset=0 HTTP/1.1\r\nHost: localhost\r\nContent-Length: {1 << 18}\r\n\r\n".encode()
+    for start, drip in (
+        (b"GET /v1/model HTTP/1.1\r\nX: ", b"x" * 4000),
+        (head + data[:1000], data[1000:5000]),
+    ):
+        with socket.create_connection(("127.0.0.1", server.server_address[1]), timeout=20) as connection:
+            connection.sendall(start)
+            begun = time.monotonic()
+            with contextlib.suppress(OSError):
+                # Never silent for long, and never done.
+                for byte in drip:
+                    connection.sendall(bytes([byte]))
+                    time.sleep(0.01)
+            assert time.monotonic() - begun < 20
+    # What came is kept, and the rest may follow.
+    assert 1000 < made.received < 1 << 18
+    status, state, _ = ask(
+        server, "PUT", f"{path}?offset={made.received}", data[made.received : made.received + 9]
+    )
+    assert (status, state["received"]) == (200, made.received)
 
 
 def test_a_connection_that_breaks_leaves_what_has_come(

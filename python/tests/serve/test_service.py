@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import base64
+import errno
 import io
 import json
+import os
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -27,6 +30,7 @@ from keywright.serve.errors import (
     UnknownKeys,
     WrongOffset,
 )
+from keywright.serve.jobs import Job, Worker
 from keywright.serve.key_store import SECRET_BYTES, KeyStore, SecretScanner
 from keywright.serve.model import ANSWER_GROWTH, FRACTION_BITS
 from tests.serve.network import make_full
@@ -200,6 +204,64 @@ def test_an_upload_in_pieces_is_resumed_by_another_process(
     with pytest.raises(UnknownKeys):
         again.get(made.identifier)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_process_that_ends_while_it_checks_asks_for_the_last_byte_again(
+    thin: Model, key_file: Path, tmp_path: Path
+) -> None:
+    data = key_file.read_bytes()
+    made = KeyStore(tmp_path, thin).create()
+    (made.folder / "keys.part").write_bytes(data)
+    after = KeyStore(tmp_path, thin)
+    found = after.get(made.identifier)
+    assert (found.received, found.ready) == (len(data) - 1, False)
+    after.receive(found, len(data) - 1, 1, reader(data[-1:]))
+    assert found.ready
+    # Whoever is asked afterwards still knows what is here.
+    service = Service(thin, tmp_path)
+    seen = service.seen(made.identifier)["objects"]
+    assert isinstance(seen, list)
+    assert [(sight["what"], sight["size"]) for sight in seen] == [("a set of switching keys", len(data))]
+    service.close()
+
+
+def test_a_disk_that_is_full_loses_nothing_that_was_kept(thin: Model, key_file: Path, tmp_path: Path) -> None:
+    data, store = key_file.read_bytes(), KeyStore(tmp_path, thin)
+    made = store.create()
+    store.receive(made, 0, 5000, reader(data[:5000]))
+    rest = reader(data[5000:])
+
+    def full(count: int) -> bytes:
+        if made.received > 20_000:
+            # As if what was written last never came to be on the disk.
+            os.truncate(made.folder / "keys.part", 9000)
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return rest(min(count, 7000))
+
+    with pytest.raises(OSError, match="No space"):
+        store.receive(made, 5000, len(data) - 5000, full)
+    assert made.received <= (made.folder / "keys.part").stat().st_size
+    store.receive(made, made.received, len(data) - made.received, reader(data[made.received :]))
+    assert made.ready
+
+
+def test_evaluations_that_wait_are_dropped_at_the_end() -> None:
+    worker, begun, go = Worker(), threading.Event(), threading.Event()
+
+    def slow(job: Job) -> list[bytes]:
+        begun.set()
+        go.wait(20)
+        return [b"x"]
+
+    first = worker.submit("a", 1, slow)
+    assert begun.wait(20)
+    rest = [worker.submit("a", 1, slow) for _ in range(8)]
+    with pytest.raises(Busy, match="8 evaluations"):
+        worker.submit("a", 1, slow)
+    threading.Timer(0.1, go.set).start()
+    worker.close()
+    assert first.state == "done"
+    assert {job.state for job in rest} == {"waiting"}
 
 
 def test_sets_of_another_model_are_not_taken_over(thin: Model, full: Model, tmp_path: Path) -> None:

@@ -10,6 +10,8 @@ export type Code =
   | "other_model"
   /** The browser gives no randomness. */
   | "randomness"
+  /** The page came neither over HTTPS nor from this machine. */
+  | "insecure_page"
   /** The tab cannot have the memory that the keys take. */
   | "memory"
   /** Numbers outside the range of the model, or of another shape. */
@@ -50,14 +52,24 @@ export class ClientError extends Error {
   }
 }
 
-/** Whatever was thrown, as an error with a code. */
-export function asClientError(thrown: unknown): ClientError {
+/**
+ * Whatever was thrown, as an error with a code.
+ *
+ * @param full whether the module can have no more memory: it ends in the same way when it is refused some, and when it is wrong.
+ */
+export function asClientError(thrown: unknown, full: () => boolean): ClientError {
   if (thrown instanceof ClientError) return thrown;
-  if (thrown instanceof WebAssembly.RuntimeError || thrown instanceof RangeError) {
+  if (thrown instanceof RangeError || (thrown instanceof WebAssembly.RuntimeError && full())) {
     return new ClientError(
       "memory",
       "The tab has no memory left for this. Close other tabs, or use a machine with more memory, and reload the page.",
     );
+  }
+  if (thrown instanceof WebAssembly.RuntimeError) {
+    return new ClientError("internal", `The client failed (${thrown.message}) and cannot go on. Reload the page.`);
+  }
+  if (thrown instanceof WebAssembly.CompileError) {
+    return new ClientError("internal", "This browser cannot run the client, which needs WebAssembly with vectors: browsers since 2023 have it.");
   }
   if (thrown instanceof Error) {
     const code = "code" in thrown && typeof thrown.code === "string" ? (thrown.code as Code) : "internal";

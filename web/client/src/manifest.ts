@@ -46,6 +46,10 @@ const MAX_SIZE = 1 << 17;
  * @throws ClientError "manifest" if it is not one, or for clients of another kind.
  */
 export async function readManifest(bytes: Uint8Array<ArrayBuffer>): Promise<Manifest> {
+  // Browsers keep this from pages that somebody on the way could have changed.
+  if (globalThis.crypto?.subtle === undefined) {
+    throw new ClientError("insecure_page", "The page must come over HTTPS, or from this machine: what a client does elsewhere cannot be trusted.");
+  }
   if (bytes.length > MAX_BYTES) throw refused(`it has ${bytes.length} bytes, at most ${MAX_BYTES} are read`);
   let json: unknown;
   try {
@@ -93,8 +97,8 @@ function list(value: unknown, what: string): unknown[] {
   return value;
 }
 
-function text(value: unknown, what: string): string {
-  if (typeof value !== "string" || value.length > 200) throw refused(`${what} is no text of at most 200 characters`);
+function text(value: unknown, what: string, most = 200): string {
+  if (typeof value !== "string" || value.length > most) throw refused(`${what} is no text of at most ${most} characters`);
   return value;
 }
 
@@ -117,7 +121,7 @@ function decimal(value: unknown, what: string): bigint {
 
 function base64(value: unknown, what: string): Uint8Array {
   try {
-    return Uint8Array.from(atob(value as string), (character) => character.charCodeAt(0));
+    return Uint8Array.from(atob(text(value, what, MAX_BYTES)), (character) => character.charCodeAt(0));
   } catch {
     throw refused(`${what} is not base64`);
   }

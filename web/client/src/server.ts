@@ -3,14 +3,22 @@ import { ClientError, type Code } from "./errors.js";
 const MAX_JSON = 1 << 20;
 /** Bytes of the longest request of an upload. */
 export const PIECE = 1 << 20;
-const RETRIES = 5;
+/** How often a request is made again without progress: for some 16 to 20 seconds. */
+const RETRIES = 8;
 const FIRST_PAUSE_MS = 100;
+const LONGEST_PAUSE_MS = 5000;
 const TIMEOUT_MS = 60_000;
 
 /** A server as a client sees it: requests, with the answer's length and kind checked. */
 export class Server {
-  /** @param base address, without the path of the service. */
-  constructor(readonly base: string) {}
+  /**
+   * @param base address, without the path of the service.
+   * @param onPause called before a request that did not come through is made again.
+   */
+  constructor(
+    readonly base: string,
+    private readonly onPause: () => void = () => {},
+  ) {}
 
   /**
    * One request.
@@ -38,7 +46,8 @@ export class Server {
     try {
       data = new Uint8Array(await response.arrayBuffer());
     } catch {
-      throw new ClientError("invalid_reply", `The answer of the server breaks off before its ${announced} bytes.`);
+      const message = `The answer of the server breaks off before its ${announced} bytes.`;
+      throw new ClientError("invalid_reply", message, { announced, cut: true });
     }
     if (!response.ok) throw refusal(response.status, data);
     return data;
@@ -55,6 +64,19 @@ export class Server {
       throw new ClientError("invalid_reply", "The server's answer is no JSON object. Is it keywright serve?");
     }
     return entry;
+  }
+
+  /** Makes a request again, a few times, that did not come through, that the server had no room for, or whose answer broke off. */
+  async persist<T>(request: () => Promise<T>): Promise<T> {
+    for (let failures = 0; ; failures++) {
+      try {
+        return await request();
+      } catch (error) {
+        const again = error instanceof ClientError && (isBreak(error) || error.details["cut"] === true);
+        if (!again || failures === RETRIES) throw error;
+        await this.#pause(failures);
+      }
+    }
   }
 
   /**
@@ -90,10 +112,19 @@ export class Server {
           throw error;
         }
         if (++failures > RETRIES) throw error;
-        await pause(FIRST_PAUSE_MS * 2 ** failures);
-        if (code !== "wrong_offset") received = await this.received(path, received);
+        await this.#pause(failures);
+        if (code === "wrong_offset") continue;
+        const before = received;
+        received = within(await this.received(path, received), end);
+        // Of a piece that was cut some has come.
+        if (received > before) failures = 0;
       }
     }
+  }
+
+  #pause(failures: number): Promise<void> {
+    this.onPause();
+    return pause(Math.min(FIRST_PAUSE_MS * 2 ** failures, LONGEST_PAUSE_MS));
   }
 
   /** How many bytes of an upload have come; `otherwise` if the server cannot be asked. */
@@ -105,6 +136,11 @@ export class Server {
       throw error;
     }
   }
+}
+
+/** Whether the server was not reached, or had no room: what it has, it keeps. */
+export function isBreak(error: unknown): boolean {
+  return error instanceof ClientError && (error.code === "unreachable" || error.code === "busy");
 }
 
 /** A count of bytes that cannot be above what was sent. */

@@ -3,8 +3,8 @@
 import { asClientError, ClientError } from "./errors.js";
 import { type Manifest, readManifest } from "./manifest.js";
 import type { Answer, Calls, KeyReport, Method, ModelInfo, Reply, Request, Seen } from "./protocol.js";
-import { count, identifier, pause, PIECE, Server } from "./server.js";
-import init, { Client, type InitOutput, type KeyStream } from "./wasm/keywright_client_wasm.js";
+import { count, identifier, isBreak, pause, PIECE, Server } from "./server.js";
+import init, { Client, ClientParameters, type InitOutput, type KeyStream } from "./wasm/keywright_client_wasm.js";
 
 const MAX_MANIFEST = 16 << 20;
 const POLL_MS = 50;
@@ -13,12 +13,15 @@ const PAGE_BYTES = 65536;
 const MEMORY_BYTES = 64 << 20;
 /** How often an upload goes back to bytes that the server has lost before it is given up. */
 const REWINDS = 5;
+/** How often keys are made anew for a server that does not know of the upload any more. */
+const RENEWALS = 2;
 
 type Progress = (done: number, total: number) => void;
 
 let wasm: InitOutput;
 let server: Server;
 let manifest: Manifest;
+let connected = false;
 let client: Client | null = null;
 let keys: string | null = null;
 
@@ -31,6 +34,7 @@ interface Upload {
   sending: number;
 }
 let upload: Upload | null = null;
+let preparing: Promise<KeyReport> | null = null;
 
 /** 32 random bytes of the browser. */
 function entropy(): Uint8Array<ArrayBuffer> {
@@ -41,8 +45,11 @@ function entropy(): Uint8Array<ArrayBuffer> {
 }
 
 async function connect(base: string, pinned: string | null): Promise<ModelInfo> {
+  // A session that goes to another model begins anew.
+  if (connected) await close().catch(() => undefined);
+  connected = false;
   wasm = await init({ module_or_path: new URL("./wasm/keywright_client_wasm_bg.wasm", import.meta.url) });
-  server = new Server(base);
+  server = new Server(base, () => reply({ id: -1, kind: "pause" }));
   const bytes = await server.bytes("GET", "/v1/model", null, MAX_MANIFEST);
   manifest = await readManifest(bytes);
   if (pinned !== null && manifest.hash !== pinned) {
@@ -51,6 +58,8 @@ async function connect(base: string, pinned: string | null): Promise<ModelInfo> 
       expected: pinned,
     });
   }
+  describes(manifest);
+  connected = true;
   return {
     hash: manifest.hash,
     name: manifest.name,
@@ -63,22 +72,41 @@ async function connect(base: string, pinned: string | null): Promise<ModelInfo> 
   };
 }
 
-async function prepareKeys(progress: Progress): Promise<KeyReport> {
-  upload ??= await begin();
-  try {
-    await send(upload, (received) => progress(received, manifest.keyBytes));
-  } catch (error) {
-    // After a break the server is asked where it is; after anything else what it has is of no use.
-    if (!(error instanceof ClientError && (error.code === "unreachable" || error.code === "busy"))) {
-      void server.json("DELETE", `/v1/keys/${upload.identifier}`).catch(() => undefined);
+/** Refuses a manifest that says other things of its parameters than they do. */
+function describes({ client, logN, modulus, insecure }: Manifest): void {
+  const parameters = new ClientParameters(client);
+  const agree = parameters.logN === logN && parameters.modulus === modulus && parameters.insecure === insecure;
+  parameters.free();
+  if (!agree) throw new ClientError("manifest", "The server's manifest contradicts its own parameters.");
+}
+
+/** Makes and sends the keys once, whoever asks for it meanwhile. */
+function prepareKeys(progress: Progress): Promise<KeyReport> {
+  preparing ??= makeKeys(progress).finally(() => (preparing = null));
+  return preparing;
+}
+
+async function makeKeys(progress: Progress): Promise<KeyReport> {
+  if (keys !== null) discard(keys);
+  keys = null;
+  for (let renewals = 0; ; renewals++) {
+    upload ??= await begin();
+    try {
+      await send(upload, (received) => progress(received, manifest.keyBytes));
+      break;
+    } catch (error) {
+      // After a break the server is asked where it is; after anything else what it has is of no use.
+      if (isBreak(error)) throw error;
+      discard(upload.identifier);
       drop();
+      // A server that was started anew without what it had.
+      if (!(error instanceof ClientError && error.code === "unknown_keys") || renewals === RENEWALS) throw error;
     }
-    throw error;
   }
   const { identifier: name, stream, making, sending } = upload;
   const report = { bytes: stream.bytes, keys: stream.keys, making, sending, peakMemory: wasm.memory.buffer.byteLength };
   upload = null;
-  stream.free();
+  release(stream);
   keys = name;
   return report;
 }
@@ -87,7 +115,7 @@ async function prepareKeys(progress: Progress): Promise<KeyReport> {
 async function send(upload: Upload, progress: (received: number) => void): Promise<void> {
   const path = `/v1/keys/${upload.identifier}`;
   for (let rewinds = 0; ; rewinds++) {
-    let place = count(await server.json("GET", path), "received");
+    let place = count(await server.persist(() => server.json("GET", path)), "received");
     upload.stream.seek(place);
     progress(place);
     try {
@@ -111,7 +139,7 @@ async function send(upload: Upload, progress: (received: number) => void): Promi
 
 /** Waits for the server to have checked all keys, which it does after the last byte, and of many for longer than a request takes. */
 async function checked(path: string): Promise<void> {
-  while ((await server.json("GET", path))["ready"] !== true) await pause(POLL_MS);
+  while ((await server.persist(() => server.json("GET", path)))["ready"] !== true) await pause(POLL_MS);
 }
 
 /** The next bytes of the keys, about as many as a request takes; none after the last. */
@@ -136,6 +164,16 @@ function timed<T>(upload: Upload, what: "making" | "sending", work: () => T): T 
   return result;
 }
 
+/** Whether the module is refused a megabyte more. */
+function full(): boolean {
+  try {
+    wasm.memory.grow((1 << 20) / PAGE_BYTES);
+    return false;
+  } catch {
+    return true;
+  }
+}
+
 /** Makes the secret, and room on the server. */
 async function begin(): Promise<Upload> {
   // Asked for and given back: what the tab cannot have is said before work begins.
@@ -154,9 +192,23 @@ async function begin(): Promise<Upload> {
   return { identifier: name, stream, making: 0, sending: 0 };
 }
 
+/** Has keys deleted on the server, as far as it can be reached. */
+function discard(name: string): void {
+  void server.json("DELETE", `/v1/keys/${name}`).catch(() => undefined);
+}
+
 function drop(): void {
-  upload?.stream.free();
+  release(upload?.stream);
   upload = null;
+}
+
+/** Gives back what the module keeps of an object; of a module that ended in the middle of a call, nothing can be. */
+function release(object: { free(): void } | null | undefined): void {
+  try {
+    object?.free();
+  } catch {
+    // The worker is of no use any more, and whoever hears of the error ends it.
+  }
 }
 
 async function infer(values: readonly number[], progress: Progress): Promise<Answer> {
@@ -166,15 +218,16 @@ async function infer(values: readonly number[], progress: Progress): Promise<Ans
   const message = frame(pack(client, values));
   const encrypting = performance.now() - start;
   start = performance.now();
-  let job = await server.json("POST", `/v1/keys/${keys}/jobs`, message);
+  // Sent again as it is where the connection broke: at worst it is evaluated twice.
+  let job = await tell(() => server.json("POST", `/v1/keys/${keys}/jobs`, message));
   const name = identifier(job, "job");
   while (job["state"] === "waiting" || job["state"] === "running") {
     await pause(POLL_MS);
-    job = await server.json("GET", `/v1/jobs/${name}`);
+    job = await tell(() => server.json("GET", `/v1/jobs/${name}`));
     progress(count(job, "done"), count(job, "total"));
   }
   const limit = output.ciphertexts * (2 * 2 ** manifest.logN * 8 + 8192);
-  const reply = await server.bytes("GET", `/v1/jobs/${name}/result`, null, limit);
+  const reply = await tell(() => server.bytes("GET", `/v1/jobs/${name}/result`, null, limit));
   const evaluating = Number(job["seconds"]) * 1000;
   const waiting = performance.now() - start - evaluating;
   start = performance.now();
@@ -187,6 +240,16 @@ async function infer(values: readonly number[], progress: Progress): Promise<Ans
   });
   const decrypting = performance.now() - start;
   return { scores, sent: message.length, received: reply.length, encrypting, evaluating, decrypting, waiting };
+}
+
+/** A request about the keys, made again after a break; keys that the server does not have any more can be made anew. */
+async function tell<T>(request: () => Promise<T>): Promise<T> {
+  try {
+    return await server.persist(request);
+  } catch (error) {
+    if (error instanceof ClientError && error.code === "unknown_keys") keys = null;
+    throw error;
+  }
 }
 
 /** Values of a sample, encrypted. */
@@ -233,13 +296,13 @@ function unframe(message: Uint8Array<ArrayBuffer>, expected: number): Uint8Array
     place = end;
   }
   if (place !== message.length || objects.length !== expected) {
-    throw new ClientError("invalid_reply", `The answer is not the ${expected} ciphertexts that the manifest says.`);
+    throw new ClientError("invalid_reply", `The server's answer is damaged: the manifest announces ${expected} ciphertexts, and this is something else.`);
   }
   return objects;
 }
 
 async function seen(): Promise<Seen> {
-  const entry = await server.json("GET", `/v1/keys/${keys}/seen`);
+  const entry = await tell(() => server.json("GET", `/v1/keys/${keys}/seen`));
   const objects = entry["objects"];
   if (!Array.isArray(objects)) throw new ClientError("invalid_reply", "The server does not say what it saw.");
   return {
@@ -254,10 +317,11 @@ async function seen(): Promise<Seen> {
 }
 
 async function close(): Promise<null> {
-  if (keys !== null) await server.json("DELETE", `/v1/keys/${keys}`);
+  const name = keys ?? upload?.identifier;
+  if (name !== undefined) await server.json("DELETE", `/v1/keys/${name}`);
   reply({ id: -1, kind: "keys", address: null });
   drop();
-  client?.free();
+  release(client);
   [client, keys] = [null, null];
   return null;
 }
@@ -277,10 +341,13 @@ function reply(message: Reply): void {
 addEventListener("message", async (event: MessageEvent<Request>) => {
   const { id, method, parameters } = event.data;
   try {
+    if (!connected && method !== "connect" && method !== "close") {
+      throw new ClientError("bad_request", "There is no model yet: connect to a server first.");
+    }
     const progress: Progress = (done, total) => reply({ id, kind: "progress", done, total });
     reply({ id, kind: "result", value: await calls[method](progress, parameters as never) });
   } catch (thrown) {
-    const { code, message, details } = asClientError(thrown);
+    const { code, message, details } = asClientError(thrown, full);
     reply({ id, kind: "error", code, message, details });
   }
 });

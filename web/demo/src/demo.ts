@@ -14,7 +14,7 @@ const progress = element<HTMLProgressElement>("progress");
 const context = canvas.getContext("2d", { willReadFrequently: true }) as CanvasRenderingContext2D;
 
 let model: ModelInfo | null = null;
-let session = new Session();
+let session = begin();
 let keys: KeyReport | null = null;
 let busy = false;
 /** Width and height of the coloured pictures that the model takes; null if it takes digits. */
@@ -96,9 +96,10 @@ function at(event: PointerEvent): { x: number; y: number } {
 }
 
 canvas.addEventListener("pointerdown", (event) => {
-  if (coloured !== null) return;
+  if (coloured !== null || event.button !== 0) return;
   canvas.setPointerCapture(event.pointerId);
   dropped = null;
+  forget();
   strokes.push([at(event)]);
   paint();
 });
@@ -128,6 +129,7 @@ canvas.addEventListener("keydown", (event) => {
     brush.down = !brush.down;
     if (brush.down) {
       dropped = null;
+      forget();
       strokes.push([{ x: brush.x, y: brush.y }]);
     }
   } else if (move) {
@@ -145,7 +147,7 @@ canvas.addEventListener("keydown", (event) => {
 element("clear").addEventListener("click", () => {
   strokes.length = 0;
   dropped = null;
-  fail(null);
+  forget();
   paint();
 });
 
@@ -155,6 +157,7 @@ async function take(file: File | undefined): Promise<void> {
     if (file.size > MAX_PICTURE_BYTES) throw new Error();
     dropped = await createImageBitmap(file);
     strokes.length = 0;
+    forget();
     fail(sample() === null ? `There is no ${thing()} to be seen in that picture.` : null);
   } catch {
     fail(`${file.name} is no picture that this browser reads, or has more than 16 MiB.`);
@@ -177,11 +180,50 @@ for (const kind of ["dragover", "dragleave", "drop"]) {
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", paint);
 
 // Asking.
-function tell(text: string, done: number | null = null, total = 1): void {
-  element("status").textContent = text;
+/** Says what happens. A screen reader reads the first text when it changes, and nothing of the numbers that follow. */
+function tell(text: string, done: number | null = null, total = 1, amount = ""): void {
+  if (element("status").textContent !== text) element("status").textContent = text;
   progress.hidden = done === null;
   progress.max = total;
   progress.value = done ?? 0;
+  element("amount").hidden = amount === "";
+  element("amount").textContent = amount;
+}
+
+function begin(): Session {
+  const made = new Session();
+  made.onPause = () => {
+    element("amount").hidden = false;
+    element("amount").textContent = "The server cannot be reached, or is busy. The tab asks again.";
+  };
+  return made;
+}
+
+/** Brings what happens into view: on a phone it is below the fold. */
+function look(): void {
+  element("answer-title").closest("section")?.scrollIntoView({ block: "nearest" });
+}
+
+/** Takes an answer away that is not of what is to be seen any more. */
+function forget(): void {
+  if (busy) return;
+  fail(null);
+  element("digit").hidden = true;
+  element("scores").replaceChildren();
+  if (model !== null) tell(invitation());
+}
+
+function invitation(): string {
+  const act = coloured === null ? "Draw a digit" : "Choose a picture";
+  return keys === null ? `${act} and press the button. The first time the tab makes its keys.` : `${act} and press the button.`;
+}
+
+/** How much has been done, and for how long it goes on at the pace so far. */
+function pace(start: { time: number; done: number }, done: number, total: number): string {
+  const seconds = (performance.now() - start.time) / 1000;
+  const left = ((total - done) * seconds) / (done - start.done);
+  const rest = seconds > 1 && done > start.done && done < total ? `, about ${Math.ceil(left)} s to go` : "";
+  return `${bytes(done)} of ${bytes(total)}${rest}`;
 }
 
 function fail(message: string | null): void {
@@ -226,7 +268,7 @@ function travelled(answer: Answer | null): void {
       row(`encrypted ${thing()}`, answer.sent, null),
       row("server: evaluates", null, answer.evaluating),
       row("encrypted answer", answer.received, null),
-      row("on the way, and asking", null, answer.waiting),
+      row("on the way, and waiting", null, answer.waiting),
       row("tab: decrypts", null, answer.decrypting),
     );
   }
@@ -273,43 +315,72 @@ function saw(seen: Seen): void {
   );
 }
 
+async function prepared(): Promise<KeyReport> {
+  const text = "The tab makes its keys and sends those that evaluate.";
+  tell(text, 0, 1, `0 B of ${bytes(model?.keyBytes ?? 0)}`);
+  look();
+  let start: { time: number; done: number } | null = null;
+  return session.prepareKeys((done, total) => {
+    start = start === null || done < start.done ? { time: performance.now(), done } : start;
+    tell(text, done, total, done === total ? "The server checks them." : pace(start, done, total));
+  });
+}
+
+async function inferred(values: readonly number[]): Promise<Answer> {
+  for (let renewed = false; ; renewed = true) {
+    if (keys === null) {
+      keys = await prepared();
+      travelled(null);
+      saw(await session.seen());
+    }
+    try {
+      const text = `The server computes on the encrypted ${thing()}.`;
+      const start = performance.now();
+      tell(text, 0, 1, "The tab encrypts.");
+      look();
+      return await session.infer(values, (done, total) =>
+        tell(text, done, total, done === 0 ? "It waits for its turn." : `Step ${done} of ${total}, ${milliseconds(performance.now() - start)}`),
+      );
+    } catch (error) {
+      // A server that was started anew, or has deleted what was not used, gets new keys.
+      if (renewed || !(error instanceof ClientError && error.code === "unknown_keys")) throw error;
+      keys = null;
+    }
+  }
+}
+
 ask.addEventListener("click", async () => {
   const values = sample();
   if (values === null || busy) return;
+  forget();
   busy = true;
-  fail(null);
   paint();
   try {
-    if (keys === null) {
-      const size = bytes(model?.keyBytes ?? 0);
-      keys = await session.prepareKeys((done, total) =>
-        tell(`The tab makes its keys and sends ${size} of them: ${bytes(done)}`, done, total),
-      );
-      travelled(null);
-    }
-    tell(`The server computes on the encrypted ${thing()}`, 0);
-    const answer = await session.infer(values, (done, total) =>
-      tell(`The server computes on the encrypted ${thing()}`, done, total),
-    );
+    const answer = await inferred(values);
     answered(answer);
     travelled(answer);
     saw(await session.seen());
     tell("Decrypted in this tab.");
+    look();
   } catch (error) {
-    tell("");
-    fail(error instanceof Error ? error.message : String(error));
+    tell("There is no answer.");
     const code = error instanceof ClientError ? error.code : "internal";
+    const again = code === "unreachable" || code === "busy" ? " What it has is kept: press the button to go on." : "";
+    fail((error instanceof Error ? error.message : String(error)) + again);
     element("error").dataset["code"] = code;
     // Keys that are gone, and a worker that has no memory left, are made anew.
     if (["unknown_keys", "memory", "internal", "other_model"].includes(code)) {
       keys = null;
       await session.close().catch(() => undefined);
-      session = new Session();
+      session = begin();
       await connect();
     }
   }
   busy = false;
   paint();
+  if (!element("error").hidden) look();
+  // A button that was disabled has lost the focus.
+  if (document.activeElement === document.body) ask.focus({ preventScroll: true });
 });
 
 /** The page for a model: to draw digits on, or to drop coloured pictures. */
@@ -338,11 +409,12 @@ async function connect(): Promise<void> {
     const found = await session.connect();
     suit(found);
     model = found;
-    const protection = model.insecure ? "without security, an experiment" : "at 128-bit security";
+    element("insecure").hidden = !model.insecure;
     element("model").textContent =
       `Model ${model.name}, boosted deflation: this tab encrypts in coefficients modulo one prime of ${model.modulusBits} bits, ` +
-      `N = 2^${model.logN}, ${protection}; the server raises the modulus and computes. ` +
+      `N = 2^${model.logN}${model.insecure ? "" : ", at 128-bit security"}; the server raises the modulus and computes. ` +
       `It asks for ${bytes(model.keyBytes)} of keys, once.`;
+    if (!busy) forget();
   } catch (error) {
     model = null;
     element("model").textContent = "There is no model.";

@@ -106,14 +106,14 @@ impl CoeffsToSlotsPlan {
         let trace = (log_slots..max)
             .map(|k| quiet_key(rlwe, KeyElement::Galois(rotation_element(rlwe.log_n(), 1 << k)), level))
             .collect::<Result<_, _>>()?;
-        let options = Self::options(parameters, &dft, values, level, raise, None)?;
-        let (_, factors) = budget.choose(0, options)?;
+        let ways = Self::ways(parameters, &dft, values, level, raise, None)?;
+        let (_, factors) = budget.choose(0, ways)?;
         let conjugation = quiet_key(rlwe, KeyElement::Galois((2 << rlwe.log_n()) - 1), level - needed)?;
         Ok(Self { dft, values, trace, factors, conjugation, input_scale, factor, output_scale })
     }
 
-    /// The ways to evaluate each factor, see [`FactorPlan::options`].
-    pub(super) fn options(
+    /// The ways to evaluate each factor, see [`FactorPlan::ways`].
+    pub(super) fn ways(
         parameters: &CkksParameters,
         dft: &Dft,
         values: Values,
@@ -131,9 +131,9 @@ impl CoeffsToSlotsPlan {
                 // The first one applied takes what is raised. A trace would have to come before.
                 match raise.filter(|_| factor + 1 == dft.depth() && log_slots == parameters.max_log_slots()) {
                     Some(Encapsulation { weight, to_dense, .. }) => {
-                        FactorPlan::raised_options(parameters, indices, log_slots, *weight, to_dense)
+                        FactorPlan::raised_ways(parameters, indices, log_slots, *weight, to_dense)
                     }
-                    None => FactorPlan::options(parameters, indices, log_slots, level, design),
+                    None => FactorPlan::ways(parameters, indices, log_slots, level, design),
                 }
             })
             .collect()

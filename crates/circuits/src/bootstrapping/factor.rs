@@ -4,7 +4,6 @@ use keywright_rlwe::{KeyElement, KeySpec, Parameters, RlweError};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::key_budget::pareto;
 use super::key_design::KeyDesign;
 use crate::CircuitError;
 use crate::linear_transform::{BsgsPlan, LinearTransform, Spread, SwitchShape, evaluate, raised_element};
@@ -130,13 +129,12 @@ fn counts(most: usize) -> impl Iterator<Item = usize> {
 const MOST_BABIES: usize = 64;
 
 impl FactorPlan {
-    /// The ways to evaluate a transform with diagonals at `indices`: those of which no other has both fewer bytes of keys and less
-    /// [`Self::work`], by ascending bytes. They differ in the digits and special primes of the keys, in the number of baby steps and
-    /// in their tiers. Giant steps are chained: that costs no more and needs one key.
+    /// The ways to evaluate a transform with diagonals at `indices`. They differ in the digits and special primes of the keys, in the
+    /// number of baby steps and in their tiers. Giant steps are chained: that costs no more and needs one key.
     ///
     /// # Errors
     /// What [`KeySpec::validate`] says of the keys; [`CircuitError::Empty`] without indices.
-    pub(super) fn options(
+    pub(super) fn ways(
         parameters: &CkksParameters,
         indices: impl IntoIterator<Item = usize>,
         log_slots: u32,
@@ -173,15 +171,15 @@ impl FactorPlan {
                 }
             }
         }
-        Ok(pareto(out, |option| (option.key_bytes, option.work)))
+        Ok(out)
     }
 
     /// The ways to evaluate a transform of what is raised with `to_dense`, the key of [`super::mod_raise::Encapsulation`]: they differ in
     /// the number of baby steps, and in the digits of the giant step's key.
     ///
     /// # Errors
-    /// As [`Self::options`].
-    pub(super) fn raised_options(
+    /// As [`Self::ways`].
+    pub(super) fn raised_ways(
         parameters: &CkksParameters,
         indices: impl IntoIterator<Item = usize>,
         log_slots: u32,
@@ -227,7 +225,24 @@ impl FactorPlan {
                 });
             }
         }
-        Ok(pareto(out, |option| (option.key_bytes, option.work)))
+        Ok(out)
+    }
+
+    /// Number of its possible baby steps, 0 among them.
+    pub fn baby_steps(&self) -> usize {
+        self.bsgs.n1 / self.bsgs.stride()
+    }
+
+    /// Of these ways the one of least work for each number of baby steps, all of which are rotations of the input, by that number.
+    pub(super) fn by_baby_steps(ways: Vec<Self>) -> BTreeMap<usize, Self> {
+        let mut out: BTreeMap<usize, Self> = BTreeMap::new();
+        for way in ways.into_iter().filter(|way| way.bsgs.tier == way.bsgs.n1) {
+            let count = way.baby_steps();
+            if out.get(&count).is_none_or(|known| way.work < known.work) {
+                out.insert(count, way);
+            }
+        }
+        out
     }
 
     /// The transform with its diagonals encoded, for errors of the given [`Spread`].

@@ -23,7 +23,7 @@ struct Choice {
 }
 
 /// Those of which no other is at least as good in both figures, by the first one ascending. Of equal ones the first stays.
-pub(super) fn pareto<T>(mut list: Vec<T>, figures: impl Fn(&T) -> (usize, f64)) -> Vec<T> {
+fn pareto<T>(mut list: Vec<T>, figures: impl Fn(&T) -> (usize, f64)) -> Vec<T> {
     list.sort_by(|a, b| {
         let ((left, time), (right, other)) = (figures(a), figures(b));
         left.cmp(&right).then(time.total_cmp(&other))
@@ -38,8 +38,13 @@ pub(super) fn pareto<T>(mut list: Vec<T>, figures: impl Fn(&T) -> (usize, f64)) 
     list
 }
 
+/// The ways of which no other has both fewer bytes of keys and less [`FactorPlan::work`], by ascending bytes.
+pub(super) fn worthwhile(ways: Vec<FactorPlan>) -> Vec<FactorPlan> {
+    pareto(ways, |way| (way.key_bytes, way.work))
+}
+
 impl KeyBudget {
-    /// The work and one option of each factor, of least work within the budget, of which keys of `fixed` bytes that are needed anyway use up a part.
+    /// The work and one way of each factor, of least work within the budget, of which keys of `fixed` bytes that are needed anyway use up a part.
     ///
     /// Exact: for one factor after the other the best choices for every number of bytes are kept, and no others.
     ///
@@ -50,6 +55,7 @@ impl KeyBudget {
         fixed: usize,
         factors: Vec<Vec<FactorPlan>>,
     ) -> Result<(f64, Vec<FactorPlan>), CircuitError> {
+        let factors: Vec<_> = factors.into_iter().map(worthwhile).collect();
         let mut choices = vec![Choice { bytes: fixed, work: 0.0, picks: Vec::new() }];
         for options in &factors {
             let extended = choices.iter().flat_map(|choice| {

@@ -122,6 +122,16 @@ impl BootstrapperPlan {
     }
 }
 
+impl FactorPlan {
+    /// The key switches of one evaluation, in a ring of degree `2^log_n`, as [`BootstrapperPlan::key_groups`] lists them: form, Galois
+    /// elements and how often.
+    pub fn key_groups(&self, log_n: u32) -> Vec<(SwitchForm, Vec<u64>, usize)> {
+        let mut out = Vec::new();
+        factor(self, log_n, 1, &mut |form, _, elements, count| out.push((form, elements, count)));
+        out
+    }
+}
+
 fn galois(spec: &keywright_rlwe::KeySpec) -> Option<u64> {
     match spec.element {
         KeyElement::Galois(g) => Some(g),

@@ -50,7 +50,7 @@ pub use key_design::{Digits, KeyDesign, KeyLevels};
 pub use key_groups::{KeyGroup, SwitchForm};
 pub use key_supply::KeySupply;
 pub use operations::Operation;
-pub use plan::{BootstrapperLiteral, BootstrapperPlan, Order};
+pub use plan::{BootstrapperLiteral, BootstrapperPlan, FactorSteps, Order};
 pub use prediction::Prediction;
 pub use presets::{BOOTSTRAP_PRESETS, BootstrapPreset, bootstrap_preset};
 pub use slots_to_coeffs::{SlotsToCoeffs, SlotsToCoeffsPlan};

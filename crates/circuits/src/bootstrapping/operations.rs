@@ -98,12 +98,19 @@ impl BootstrapperPlan {
     }
 }
 
+impl FactorPlan {
+    /// What one evaluation computes beside the key switches of [`Self::key_groups`], and the number of special primes of its own keys where
+    /// it is one with raising the modulus.
+    pub fn operation(&self) -> (Option<usize>, Arithmetic) {
+        match self.raised {
+            Some(_) => (Some(self.special.len()), self.bsgs.raised_arithmetic()),
+            None => (None, self.bsgs.arithmetic()),
+        }
+    }
+}
+
 /// One factor.
 fn transform(factor: &FactorPlan, push: &mut impl FnMut(usize, Option<usize>, Arithmetic, usize)) {
-    match factor.raised {
-        Some(_) => {
-            push(factor.level, Some(factor.special.len()), factor.bsgs.raised_arithmetic(), 1);
-        }
-        None => push(factor.level, None, factor.bsgs.arithmetic(), 1),
-    }
+    let (special, arithmetic) = factor.operation();
+    push(factor.level, special, arithmetic, 1);
 }

@@ -70,12 +70,12 @@ impl SlotsToCoeffsPlan {
                 return Err(CkksError::Scale { log_scale: scale.log2(), log_q, level: 0 }.into());
             }
         }
-        let (_, factors) = budget.choose(0, Self::options(parameters, &dft, level, None)?)?;
+        let (_, factors) = budget.choose(0, Self::ways(parameters, &dft, level, None)?)?;
         Ok(Self { dft, factors, input_scale, output_scale })
     }
 
-    /// The ways to evaluate each factor, see [`FactorPlan::options`].
-    pub(super) fn options(
+    /// The ways to evaluate each factor, see [`FactorPlan::ways`].
+    pub(super) fn ways(
         parameters: &CkksParameters,
         dft: &Dft,
         level: usize,
@@ -84,7 +84,7 @@ impl SlotsToCoeffsPlan {
         let factors = dft.order(Direction::Forward).into_iter().zip((0..=level).rev());
         factors
             .map(|(factor, level)| {
-                FactorPlan::options(parameters, dft.indices(factor), dft.log_slots(), level, design)
+                FactorPlan::ways(parameters, dft.indices(factor), dft.log_slots(), level, design)
             })
             .collect()
     }

@@ -52,13 +52,29 @@ impl CompactPoly {
         if repeat == 1 {
             return &limb[words];
         }
-        let mut position = words.start;
-        while position < words.end {
-            let end = (position / repeat + 1).saturating_mul(repeat).min(words.end);
-            scratch[position - words.start..end - words.start].fill(limb[position / repeat]);
-            position = end;
+        // Both are powers of two: a run is within the words, or they are within a run.
+        let first = words.start / repeat;
+        match repeat {
+            _ if repeat >= scratch.len() => scratch.fill(limb[first]),
+            2 => expand::<2>(&limb[first..], scratch),
+            4 => expand::<4>(&limb[first..], scratch),
+            _ => expand_runs(repeat, &limb[first..], scratch),
         }
         scratch
+    }
+}
+
+/// Repeats every word `R` times, by stores of whole runs.
+fn expand<const R: usize>(words: &[u64], out: &mut [u64]) {
+    for (run, &word) in out.as_chunks_mut::<R>().0.iter_mut().zip(words) {
+        *run = [word; R];
+    }
+}
+
+/// The same with runs of a multiple of eight words.
+fn expand_runs(repeat: usize, words: &[u64], out: &mut [u64]) {
+    for (run, &word) in out.chunks_exact_mut(repeat).zip(words) {
+        run.as_chunks_mut::<8>().0.iter_mut().for_each(|part| *part = [word; 8]);
     }
 }
 
@@ -380,5 +396,30 @@ impl fmt::Debug for LinearTransform {
             self.plan.n1,
             self.bytes()
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_of_a_compact_limb_are_those_of_the_full_one() {
+        let n = 64;
+        for period in [1, 2, 4, 8, 16, 32] {
+            let mut poly = CompactPoly::unspecified(period, 2);
+            for (i, limb) in poly.0.limbs_mut().enumerate() {
+                limb.iter_mut().enumerate().for_each(|(k, word)| *word = (1000 * i + k) as u64);
+            }
+            let repeat = n / (2 * period);
+            let full: Vec<u64> = (0..n).map(|k| (1000 + k / repeat) as u64).collect();
+            for length in [8, 16, 64] {
+                for start in (0..n).step_by(length) {
+                    let words = start..start + length;
+                    let mut scratch = vec![0; length];
+                    assert_eq!(poly.words(n, 1, words.clone(), &mut scratch), &full[words]);
+                }
+            }
+        }
     }
 }

@@ -44,6 +44,7 @@ pub(crate) const CUMULATIVE: [u64; GAUSSIAN_BOUND as usize] = [
 ];
 
 /// Samples made side by side, so that each table entry is compared with all of them at once.
+#[cfg(any(not(target_arch = "arm"), test))]
 const BLOCK: usize = 64;
 
 /// Fills `out` with independent samples. One random word each: 63 bits select the magnitude, one the sign.
@@ -53,6 +54,7 @@ pub fn gaussian(rng: &mut SecretRng, out: &mut [i64]) {
 }
 
 /// The samples of uniform words: the definition of [`crate::Backend::gaussian`].
+#[cfg(any(not(target_arch = "arm"), test))]
 pub(crate) fn samples(words: &[u64], out: &mut [i64]) {
     let mut magnitudes = Zeroizing::new([0; BLOCK]);
     for (words, samples) in words.chunks(BLOCK).zip(out.chunks_mut(BLOCK)) {

@@ -6,6 +6,8 @@
 mod gaussian;
 mod generator;
 mod samples;
+#[cfg(any(target_arch = "arm", test))]
+mod sliced;
 mod ternary;
 
 pub use gaussian::{GAUSSIAN_BOUND, SIGMA, gaussian};
@@ -15,7 +17,10 @@ pub use ternary::{sparse_ternary, ternary};
 
 #[cfg(target_arch = "x86_64")]
 pub(crate) use gaussian::CUMULATIVE;
+#[cfg(not(target_arch = "arm"))]
 pub(crate) use gaussian::samples as gaussian_samples;
+#[cfg(target_arch = "arm")]
+pub(crate) use sliced::samples as gaussian_samples;
 #[cfg(target_arch = "x86_64")]
 pub(crate) use ternary::THRESHOLDS as TERNARY_THRESHOLDS;
 pub(crate) use ternary::samples as ternary_samples;

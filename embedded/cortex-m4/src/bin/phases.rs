@@ -1,0 +1,162 @@
+//! Where the instructions of an encryption with the public key go: each of its steps run alone, then the encryption itself.
+//!
+//! `cargo run --release --bin phases` in this folder runs it in QEMU.
+#![no_std]
+#![no_main]
+
+use cortex_m::singleton;
+use cortex_m_rt::entry;
+use cortex_m_semihosting::{debug, hprintln};
+use keywright_client::reduction::{Montgomery, ShiftAdd30};
+use keywright_client::{
+    CHUNK, ClientError, ClientLiteral, ClientParameters, Compact, Engine, Form, Half, Layout, Numbers,
+    PublicKey, SinkError, encrypt, expand_secret, make_public_key, sample_secret, secret_bytes, secret_rng,
+    write_public_key,
+};
+use keywright_cortex_m4::{Pattern, entropy, meter};
+use keywright_ring::StreamId;
+use keywright_ring::sampling::{SecretRng, gaussian, ternary};
+use keywright_rlwe::{PUBLIC_KEY_STREAM, SecretDistribution};
+
+const MAX_N: usize = 1 << 16;
+const FRACTION_BITS: u32 = 16;
+
+/// Polynomials of the largest ring.
+struct Memory {
+    packed: &'static mut [u8; MAX_N / 4],
+    public: &'static mut [u32; MAX_N],
+    mask: &'static mut [u32; MAX_N],
+    limb: &'static mut [u32; MAX_N],
+}
+
+/// Instructions of some work.
+fn counted(work: impl FnOnce() -> Result<(), ClientError>) -> Result<u64, ClientError> {
+    let start = meter::instructions();
+    work()?;
+    Ok(meter::instructions() - start)
+}
+
+fn parameters(log_n: u32) -> Result<ClientParameters, ClientError> {
+    let mut identity = [0; 20];
+    identity[0] = log_n as u8;
+    ClientParameters::new(ClientLiteral {
+        log_n,
+        modulus: ShiftAdd30::MODULUS,
+        secret: SecretDistribution::Ternary,
+        scale: 1 << 20,
+        fraction_bits: FRACTION_BITS,
+        max: 1 << FRACTION_BITS,
+        layout: Layout::Slots { log_slots: log_n - 1, complex: true },
+        identity,
+        entry_identity: identity,
+        estimate: [0; 3],
+    })
+}
+
+fn phases(log_n: u32, memory: &mut Memory) -> Result<(), ClientError> {
+    let parameters = parameters(log_n)?;
+    let n = parameters.n();
+    let numbers = Pattern { count: n, max: 1 << FRACTION_BITS };
+    let packed = &mut memory.packed[..secret_bytes(log_n)];
+    let [b, mask, limb] = [&mut *memory.public, memory.mask, memory.limb].map(|words| &mut words[..n]);
+    let engine = Compact::<Montgomery<u32>>::new(log_n, ShiftAdd30::MODULUS)?;
+    let mut rng = secret_rng(&mut entropy(1))?;
+    sample_secret(&parameters, &mut rng, packed)?;
+    expand_secret(&engine, packed, mask)?;
+    let seed = make_public_key(&engine, mask, &mut rng, b)?;
+    let row = |what: &str, times: u64, count: u64| {
+        let per = 100 * times * count / n as u64;
+        hprintln!("| 2^{} | {} | {} | {} | {}.{:02} |", log_n, what, times, times * count, per / 100, per % 100);
+        times * count
+    };
+
+    let mut values = [0i64; CHUNK];
+    let mut words = [0u64; CHUNK];
+    let stream = counted(|| {
+        (0..n / CHUNK).for_each(|_| rng.fill_words(&mut words));
+        Ok(())
+    })?;
+    let mut sampled = |sampler: fn(&mut SecretRng, &mut [i64])| {
+        counted(|| {
+            (0..n / CHUNK).for_each(|_| sampler(&mut rng, &mut values));
+            Ok(())
+        })
+    };
+    let (errors, signs) = (sampled(gaussian)?, sampled(ternary)?);
+    let lift = counted(|| {
+        limb.chunks_mut(CHUNK).for_each(|part| engine.lift(&values, part));
+        Ok(())
+    })?;
+    let forward = counted(|| {
+        engine.forward(limb);
+        Ok(())
+    })?;
+    let multiply = counted(|| {
+        engine.mul_add(limb, b, mask);
+        Ok(())
+    })?;
+    let mut chunk = [0; CHUNK];
+    let uniform = counted(|| {
+        let id = StreamId { object: PUBLIC_KEY_STREAM, digit: 0, limb: 0 };
+        (0..n / CHUNK).for_each(|number| engine.uniform(&seed, id, number * CHUNK, &mut chunk));
+        Ok(())
+    })?;
+    let mut sum = 0;
+    let pattern = counted(|| {
+        sum = (0..n).map(|i| numbers.at(i)).sum();
+        Ok(())
+    })?;
+    let legal = counted(|| parameters.fixed_point().require_legal(&numbers))?;
+    let mut bytes = 0;
+    let mut sink = |part: &[u8]| -> Result<(), SinkError> {
+        bytes += part.len();
+        Ok(())
+    };
+    let write = counted(|| write_public_key(&parameters, &seed, b, &mut sink))?;
+    let all = [
+        row("key stream: ChaCha20", 3, stream),
+        row("Gaussian samples of random words", 2, errors - stream),
+        row("ternary samples of random words", 1, signs - stream),
+        row("residues of samples", 3, lift),
+        row("transform", 3, forward),
+        row("products", 2, multiply),
+        row("uniform half of the key: ChaCha8", 1, uniform),
+        row("numbers of the sensor, once to check and once to encrypt", 2, pattern),
+        row("check of the numbers", 1, legal - pattern),
+        row("packing and checksum", 2, write),
+    ]
+    .iter()
+    .sum::<u64>();
+
+    let key = PublicKey { b: Half::Residues(&*b), a: Half::Seeded(seed) };
+    let whole = counted(|| {
+        encrypt(&engine, &parameters, &key, &numbers, Form::Evaluations, &mut rng, mask, limb, &mut sink)
+    })?;
+    row("the rest: placing numbers, moving and wiping", 1, whole.saturating_sub(all));
+    row("encryption", 1, whole);
+    assert!(sum != i64::MAX && bytes > 0);
+    Ok(())
+}
+
+#[entry]
+fn main() -> ! {
+    let (Some(packed), Some(public), Some(mask), Some(limb)) = (
+        singleton!(: [u8; MAX_N / 4] = [0; MAX_N / 4]),
+        singleton!(: [u32; MAX_N] = [0; MAX_N]),
+        singleton!(: [u32; MAX_N] = [0; MAX_N]),
+        singleton!(: [u32; MAX_N] = [0; MAX_N]),
+    ) else {
+        panic!("main runs once")
+    };
+    let mut memory = Memory { packed, public, mask, limb };
+    meter::start();
+    hprintln!("| N | step | times | instructions in all | per coefficient |");
+    hprintln!("|---|---|---|---|---|");
+    for log_n in [12, 14, 16] {
+        if let Err(error) = phases(log_n, &mut memory) {
+            panic!("{error}");
+        }
+    }
+    debug::exit(debug::EXIT_SUCCESS);
+    loop {}
+}
