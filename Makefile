@@ -131,7 +131,7 @@ hw-test: ## Simulate the hardware against the software's vectors, small degrees 
 hw-simulate: $(HARDWARE_VENV)/.installed
 	$(HARDWARE_BIN)/pytest hardware/dv -m "not full" -n auto --maxschedchunk 1
 
-hw-full: $(HARDWARE_VENV)/.installed ## Simulate the hardware at full size, N = 2^16 (minutes)
+hw-full: $(HARDWARE_VENV)/.installed ## Simulate the hardware at every size up to N = 2^16 (minutes)
 	$(HARDWARE_BIN)/pytest hardware/dv -m full
 
 hw-syn: $(HARDWARE_VENV)/.installed ## Estimate the hardware's resources with yosys and write hardware/syn/estimate.md

@@ -190,6 +190,9 @@ impl FixedPoint {
     #[inline(always)]
     pub fn coefficient(&self, number: i64) -> i64 {
         let (scale, shift) = self.reduced;
+        if shift == 0 {
+            return number * scale as i64;
+        }
         let half = (1i64 << shift) >> 1;
         if self.narrow {
             return (number * scale as i64 + half) >> shift;

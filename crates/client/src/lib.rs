@@ -27,6 +27,8 @@ pub mod reduction;
 mod ring_engine;
 #[cfg(feature = "server")]
 pub mod server;
+#[cfg(any(target_arch = "arm", test))]
+mod signed;
 mod word;
 
 pub use client::{Client, Encryptor};

@@ -1,15 +1,20 @@
-"""Plan the keys of a program: which automorphisms, at which level, with which digits, within a budget."""
+"""Plan the keys of a program: which automorphisms, at which level, with which digits, within a budget.
+
+The program is an ONNX model, key switches in JSON, or a bootstrapping preset alone. How the factors of a bootstrapping's
+transforms are evaluated is planned together with the keys.
+"""
 
 import argparse
 import re
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
+from keywright import BootstrapperPlan, bootstrap_presets
 from keywright import plan as planning
 from keywright._terminal import Column, Terminal
 from keywright.plan import plan_file
 from keywright.plan.calibration import Calibration, default_path
-from keywright.plan.converters.network import convert
+from keywright.plan.converters.network import convert, convert_bootstrap, open_bootstraps
 from keywright.plan.prediction import predict_plan
 
 from .common import CommandError, new_file, parse_bytes
@@ -47,7 +52,7 @@ KEY_COLUMNS = [
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("program", type=Path, help="program of key switches (.json) or ONNX model")
+    parser.add_argument("program", type=Path, help="ONNX model, program of key switches (.json), or name of a bootstrapping preset")
     budget = parser.add_mutually_exclusive_group()
     budget.add_argument("--memory", help="most bytes of keys, as 8GiB; the fastest plan within it is chosen")
     budget.add_argument(
@@ -92,14 +97,17 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     for picture in (options.picture, options.rotations, options.residency):
         if picture is not None:
             require_picture(picture)
-    program = _load(options)
+    program, variants = _load(options)
     model, machine = _model(options)
     every = planning.STRATEGIES["all-required"].plan(program, model)
     whole = predict_plan(every, model).seconds
     budget = parse_budget(options.memory, options.time, whole)
-    with terminal.progress("planning", len(planning.STRATEGIES) + 1) as advance:
-        planner = planning.Planner(program, model, max_hops=options.hops, report=lambda _: advance(1))
-    best = _best(planner, budget, whole - every.seconds(model))
+    steps = (1 + len(variants)) * (len(planning.STRATEGIES) + 1)
+    with terminal.progress("planning", steps) as advance:
+        planner = planning.JointPlanner(
+            [program, *variants], model, max_hops=options.hops, report=lambda _: advance(1)
+        )
+    best = planner.best(budget)
     plans = [strategy.plan(program, model) for strategy in planning.STRATEGIES.values()]
     rows = [_row(plan, model, whole) for plan in [*plans, best]]
     chosen = (
@@ -175,22 +183,6 @@ def parse_budget(memory: str | None, time: str | None, every: float) -> planning
     return planning.Budget(seconds=float(match[1]) * (every if match[2] == "x" else 1.0))
 
 
-def _best(planner: planning.Planner, budget: planning.Budget, beside: float) -> planning.KeyPlan:
-    """The best plan within a budget of the whole program, `beside` seconds of which no key changes.
-
-    Raises:
-        InfeasibleBudgetError: there is none.
-    """
-    if budget.seconds is None:
-        return planner.best(budget)
-    if budget.seconds <= beside:
-        raise planning.InfeasibleBudgetError(
-            f"{planner.program.name}: what is computed beside key switches takes {beside:.3f} s, the budget "
-            f"is {budget.seconds:.3f} s"
-        )
-    return planner.best(planning.Budget(seconds=budget.seconds - beside))
-
-
 def explain(plan: planning.KeyPlan, model: planning.CostModel, every: planning.KeyPlan) -> str:
     """The plan in words."""
     depths = {1: 0, 2: 0, 3: 0, 4: 0}
@@ -205,11 +197,25 @@ def explain(plan: planning.KeyPlan, model: planning.CostModel, every: planning.K
     )
     bytes_saved = every.stored_bytes / max(1, plan.stored_bytes)
     ratio = predict_plan(plan, model).seconds / predict_plan(every, model).seconds
+    keys = len(plan.keys) + plan.program.ephemeral_keys
     text = (
-        f"{len(plan.keys)} keys of {plan.stored_bytes / 1e6:,.1f} MB serve {served}: "
+        f"{keys} keys of {plan.stored_bytes / 1e6:,.1f} MB serve {served}: "
         f"{bytes_saved:.1f} times fewer bytes than a key for every rotation at the top level, "
         f"at {ratio:.2f} of its predicted time."
     )
+    if plan.program.ephemeral_keys:
+        text += (
+            f" {plan.program.ephemeral_keys} keys, {plan.program.ephemeral_bytes / 1e6:,.1f} MB, of an ephemeral secret "
+            "are the same whatever the rest."
+        )
+    for index, factors in enumerate(plan.program.bootstraps):
+        which = f" {index + 1}" if len(plan.program.bootstraps) > 1 else ""
+        steps = ", ".join(str(babies) for _, babies in factors)
+        layers = ", ".join(str(count) for count, _ in factors)
+        text += (
+            f" The transforms of the bootstrap{which}, slots to coefficients first, merge {layers} layers and have "
+            f"{steps} baby steps."
+        )
     if plan.gap is not None:
         text += (
             f" No plan with keys for what the program needs is better by more than {100 * plan.gap:.1f} %."
@@ -272,8 +278,15 @@ def _described_masters(derived: planning.DerivedKeys) -> dict[str, object]:
     }
 
 
-def _load(options: argparse.Namespace) -> planning.Program:
+def _load(options: argparse.Namespace) -> tuple[planning.Program, list[planning.OpenProgram]]:
+    """The program as it is, and its variants with what is open."""
     path: Path = options.program
+    variants: list[planning.OpenProgram] = []
+    if str(path) in bootstrap_presets() and not path.exists():
+        bootstrap = BootstrapperPlan.preset(str(path))
+        program = convert_bootstrap(bootstrap, str(path))
+        variants = open_bootstraps([bootstrap], str(path))
+        return _with_noise(program, variants, planning.error_budget([bootstrap]), options)
     if path.suffix == ".json":
         if path.stat().st_size > MAX_PROGRAM_BYTES:
             raise CommandError(
@@ -283,8 +296,21 @@ def _load(options: argparse.Namespace) -> planning.Program:
     else:
         compiled = compile_model(path, options.calibration, options.preset)
         program = convert(compiled.program, compiled.parameters, path.stem, compiled.plans)
-        program = replace(program, noise_bits=planning.error_budget(compiled.plans))
-    return program if options.noise is None else replace(program, noise_bits=options.noise)
+        if compiled.plans:
+            variants = open_bootstraps(compiled.plans, path.stem, compiled.program)
+        return _with_noise(program, variants, planning.error_budget(compiled.plans), options)
+    return _with_noise(program, variants, program.noise_bits, options)
+
+
+def _with_noise(
+    program: planning.Program,
+    variants: list[planning.OpenProgram],
+    budget: float | None,
+    options: argparse.Namespace,
+) -> tuple[planning.Program, list[planning.OpenProgram]]:
+    noise = budget if options.noise is None else options.noise
+    opened = [replace(each, program=replace(each.program, noise_bits=noise)) for each in variants]
+    return replace(program, noise_bits=noise), opened
 
 
 def _counted(program: planning.Program) -> str:
@@ -298,10 +324,11 @@ def _row(
     predicted = predict_plan(plan, model)
     return {
         "name": plan.strategy,
-        "keys": len(plan.keys),
+        "keys": len(plan.keys) + plan.program.ephemeral_keys,
         "stored_bytes": plan.stored_bytes,
         "sent_bytes": plan.stored_bytes,
-        "client_keygen_s": sum(model.key_seconds(key.shape) for key in plan.keys),
+        "client_keygen_s": sum(model.key_seconds(key.shape) for key in plan.keys)
+        + plan.program.ephemeral_key_seconds(model),
         "predicted_s": predicted.seconds,
         "switches_s": predicted.switches,
         "rest_s": predicted.rest,
@@ -327,6 +354,18 @@ def _key_rows(plan: planning.KeyPlan) -> list[dict[str, str | int | float | None
             uses[hop.key] += group.count
     for use in plan.program.relinearizations:
         uses[plan.relinearization[use.level]] += use.count
+    chain = plan.program.chain
+    fixed: list[dict[str, str | int | float | None]] = [
+        {
+            "automorphism": f"ephemeral secret, {keys.count} key{'s' * (keys.count > 1)}",
+            "level": keys.level,
+            "digits": 1,
+            "special": keys.special,
+            "bytes": keys.stored_bytes(chain),
+            "uses": None,
+        }
+        for keys in plan.program.fixed
+    ]
     return [
         {
             "automorphism": _name(key.automorphism),
@@ -337,7 +376,7 @@ def _key_rows(plan: planning.KeyPlan) -> list[dict[str, str | int | float | None
             "uses": count,
         }
         for key, count in uses.items()
-    ]
+    ] + fixed
 
 
 def _described(plan: planning.KeyPlan, model: planning.CostModel) -> dict[str, object]:
@@ -368,6 +407,13 @@ def _described(plan: planning.KeyPlan, model: planning.CostModel) -> dict[str, o
                 ],
             }
             for used, tree in zip(plan.program.groups, plan.hops, strict=True)
+        ],
+        "fixed_keys": [
+            {**asdict(keys), "bytes": keys.stored_bytes(plan.program.chain)} for keys in plan.program.fixed
+        ],
+        "bootstraps": [
+            [{"layers": layers, "baby_steps": babies} for layers, babies in factors]
+            for factors in plan.program.bootstraps
         ],
         "relinearization": {str(level): index[key] for level, key in plan.relinearization.items()},
         "predicted_s": predict_plan(plan, model).seconds,

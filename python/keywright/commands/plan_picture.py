@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from keywright import plan as planning
 from keywright._terminal import Terminal
 from keywright.plan.key_plan import tree_seconds
+from keywright.plan.prediction import predict_plan
 
 from .common import new_file
 
@@ -20,7 +21,7 @@ NO_PICTURE = "no picture without matplotlib; install it with: pip install 'keywr
 
 
 def draw_frontier(
-    planner: planning.Planner,
+    planner: planning.JointPlanner,
     plans: Sequence[planning.KeyPlan],
     best: planning.KeyPlan,
     path: Path,
@@ -37,17 +38,17 @@ def draw_frontier(
 
     figure, axes = made
     model = planner.model
-    points = planner.points
+    points = planner.frontier()
     axes.step(
-        [point.stored_bytes for point in points],
-        [point.seconds for point in points],
+        [stored for stored, _ in points],
+        [seconds for _, seconds in points],
         where="post",
         color="#1f4e9c",
         label="frontier found",
     )
     axes.scatter(
         [best.stored_bytes],
-        [best.seconds(model)],
+        [predict_plan(best, model).seconds],
         color="#1f4e9c",
         zorder=3,
         s=60,
@@ -56,7 +57,7 @@ def draw_frontier(
     for marker, plan in zip("osD^v<>PX*", plans, strict=False):
         axes.scatter(
             [plan.stored_bytes],
-            [plan.seconds(model)],
+            [predict_plan(plan, model).seconds],
             marker=marker,
             s=45,
             zorder=2,
@@ -70,8 +71,8 @@ def draw_frontier(
     axes.tick_params(which="both", labelsize="small")
     axes.tick_params(axis="x", which="both", labelrotation=30)
     axes.set_xlabel("bytes of keys")
-    axes.set_ylabel("predicted time of all key switches, one thread")
-    axes.set_title(planner.program.name)
+    axes.set_ylabel("predicted time, one thread")
+    axes.set_title(best.program.name)
     axes.grid(True, which="both", alpha=0.25)
     figure.legend(loc="outside right upper", frameon=False)
     _save(figure, path)

@@ -29,7 +29,8 @@ keys of level l and up. Of the automorphisms that single ciphertexts of level l 
 at most C(K + 2, 2) - 1 have one or two, and so on; if the ones that are needed most have the fewest hops, the
 time is least. Fewer bytes give fewer keys, so the same bounds bytes from below for a given time.
 
-Of a part that can be made in several ways the one of least time counts, keys aside.
+Of a part that can be made in several ways the one of least time counts, keys aside. What the program computes beside
+key switches depends on the primes that these remove: the least is counted of what any key could make of it.
 """
 
 from collections.abc import Iterable
@@ -42,6 +43,7 @@ import numpy as np
 from .cost import CostModel, Form
 from .galois import Automorphism
 from .open_program import OpenProgram
+from .operations import Operation
 from .optimal import candidate_shapes
 from .program import Group, Program
 
@@ -118,6 +120,8 @@ class LowerBound:
         self._fixed_seconds += relinearizations
         self._weights = self._needed_alone(merged)
         self._fixed_seconds += sum(self._fastest(group) for group in merged if len(group.targets) > 1)
+        self.rest = self._least_rest(opened)
+        """Seconds that no plan takes less than beside its key switches."""
         self.counted_bytes = self._count(program, max_hops)
         """No plan of so many hops has fewer bytes, by counting."""
 
@@ -130,6 +134,34 @@ class LowerBound:
             min(cost.shared for cost in costs),
             min(cost.of_form(form) for cost in costs),
         )
+
+    def _least_rest(self, opened: OpenProgram) -> float:
+        program, weights = opened.program, self._model.of_degree(opened.program.chain.log_n)
+        keyed = sorted({group.level for group in opened.every().groups})
+        relinearized = sorted({use.level for use in program.relinearizations})
+
+        @cache
+        def removed(level: int, levels: tuple[int, ...]) -> list[tuple[int, ...]]:
+            shapes = [
+                shape for at in levels if at >= level for shape in candidate_shapes(program, self._model, at)
+            ]
+            found = (self._model.switch(shape, level) for shape in shapes)
+            return sorted({cost.removed for cost in found if cost is not None})
+
+        def least(operation: Operation) -> float:
+            chain, level = program.chain, operation.level
+            top = chain.max_level + 1
+            special = tuple(range(top, top + len(chain.p)))
+            first = {special, *removed(level, tuple(keyed))}
+            second = removed(level, tuple(relinearized)) if operation.merged else [()]
+            works = (operation.work(chain, one, other) for one in first for other in second or [()])
+            return operation.count * min(work.seconds(weights) for work in works)
+
+        total = sum(map(least, program.operations))
+        for choice in opened.choices:
+            ways = (sum(map(least, way.operations)) for way in choice.alternatives)
+            total += len(choice.places) * min(ways)
+        return total
 
     def _fastest(self, group: Group) -> float:
         """Least seconds of a group, whatever keys there are."""
@@ -209,6 +241,7 @@ class LowerBound:
 
     def stored_bytes(self, seconds: float) -> float:
         """No plan that takes at most these seconds has fewer bytes."""
+        seconds -= self.rest
         found = ((self.combined(m) - seconds) / m for m in self._multipliers(seconds))
         return max(self.counted_bytes, self._counted_bytes_within(seconds), *found)
 
@@ -216,7 +249,7 @@ class LowerBound:
         """No plan of at most these bytes takes less time."""
         fastest = self.combined(0.0)
         found = (self.combined(m) - m * stored_bytes for m in self._multipliers(fastest))
-        return max(self.counted_seconds(stored_bytes), fastest, *found)
+        return max(self.counted_seconds(stored_bytes), fastest, *found) + self.rest
 
     def _multipliers(self, seconds: float) -> Iterable[float]:
         """From one at which all keys of the top level weigh a thousandth of the time to one at which a

@@ -31,6 +31,10 @@ class EphemeralSwitch:
         """Bytes of the key, its uniform half as a seed: one digit."""
         return (8 << chain.log_n) * (self.level + 1 + self.special)
 
+    def key_seconds(self, chain: Chain, model: CostModel) -> float:
+        """Predicted time of making the key."""
+        return _key_seconds(self.level + 1 + self.special, chain, model)
+
     def seconds(self, chain: Chain, model: CostModel) -> float:
         """Predicted time of all of them: the terms of `cost` for one digit of one prime."""
         size = 2.0 ** (chain.log_n - 16)
@@ -66,6 +70,16 @@ class FixedKeys:
     def stored_bytes(self, chain: Chain) -> int:
         """Bytes of all of them, uniform halves as seeds."""
         return self.count * (8 << chain.log_n) * (self.level + 1 + self.special)
+
+    def key_seconds(self, chain: Chain, model: CostModel) -> float:
+        """Predicted time of making them."""
+        return self.count * _key_seconds(self.level + 1 + self.special, chain, model)
+
+
+def _key_seconds(primes: int, chain: Chain, model: CostModel) -> float:
+    """Making a key of one row over so many primes."""
+    weights, size = model.of_degree(chain.log_n), 2.0 ** (chain.log_n - 16)
+    return size * (primes * (weights.key_limb + weights.key_prime) + weights.key_row)
 
 
 def _narrow(bits: tuple[float, ...]) -> int:

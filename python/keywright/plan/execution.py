@@ -1,19 +1,19 @@
 """From a plan to what the engine takes: keys to make, routes to follow, the order in which keys are used."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from keywright import BootstrapperPlan, EvaluationKeys, KeySpec, MasterKeys, Parameters, SecretKey
 from keywright._core import master_key_bytes
-from keywright.errors import PlanMismatchError
+from keywright.errors import ParameterError, PlanMismatchError
 
 from .chain import Chain
-from .converters.network import bootstrap_steps, chain_of, convert, steps
+from .converters.network import bootstrap_steps, chain_of, convert, essence, steps
 from .cost import CostModel
 from .key_plan import KeyPlan, Masters, PlannedKey
+from .program import Program
 
 if TYPE_CHECKING:
     from keywright.nn import Program as Network
@@ -26,7 +26,8 @@ class PlanExecution:
         plan: the plan.
         parameters: those that its program is for.
         network: what is to be run; a plan for another one is refused.
-        bootstraps: plans of the network's bootstraps, in order.
+        bootstraps: plans of the network's bootstraps, in order. Their factors are evaluated as the plan's program
+            says, where it does.
 
     Raises:
         PlanMismatchError: the plan is for other primes, or for another program.
@@ -44,9 +45,10 @@ class PlanExecution:
             raise PlanMismatchError(
                 f"the plan is for {_describe(plan.program.chain)}, the parameters have {_describe(chain)}"
             )
+        bootstraps = _as_planned(plan.program, bootstraps)
         if network is not None:
-            found = replace(plan.program, noise_bits=None).merged().digest
-            expected = convert(network, parameters, plan.program.name, bootstraps).merged().digest
+            found = essence(plan.program).digest
+            expected = essence(convert(network, parameters, plan.program.name, bootstraps)).digest
             if found != expected:
                 raise PlanMismatchError(
                     f"the plan is for program {found[:16]}, this one is {expected[:16]}; plan it again",
@@ -257,6 +259,23 @@ class PlanExecution:
         if spec.bytes != planned:
             raise PlanMismatchError(f"{spec!r} has {spec.bytes} bytes, {planned} are planned")
         return spec
+
+
+def _as_planned(program: Program, bootstraps: Sequence[BootstrapperPlan]) -> tuple[BootstrapperPlan, ...]:
+    """Bootstraps with the factors that a program states; as they are if it states none."""
+    if not program.bootstraps:
+        return tuple(bootstraps)
+    if len(program.bootstraps) != len(bootstraps):
+        raise PlanMismatchError(
+            f"the plan is for {len(program.bootstraps)} bootstraps, there are {len(bootstraps)}"
+        )
+    try:
+        return tuple(
+            bootstrap.with_factors(list(factors))
+            for bootstrap, factors in zip(bootstraps, program.bootstraps, strict=True)
+        )
+    except ParameterError as error:
+        raise PlanMismatchError(f"the plan is for other bootstraps: {error}") from error
 
 
 def keys_digest(keys: Iterable[KeySpec]) -> str:

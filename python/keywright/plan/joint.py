@@ -19,6 +19,8 @@ from .program import Program, ProgramError
 
 DERIVED_POINTS = 4
 """Plans of fewest bytes on a frontier whose derivation is priced, and as many others."""
+SOLVED = 4
+"""Of more variants only the best one is solved exactly as well."""
 
 
 class JointPlanner:
@@ -52,28 +54,56 @@ class JointPlanner:
         """The best plan of all variants within a budget, with the gap that is proven.
 
         Args:
-            budget: bytes or seconds.
-            seconds: for how long an exact solution is tried for each variant.
+            budget: bytes, or seconds of the whole program.
+            seconds: for how long an exact solution is tried, for each of a few variants, and for the best of many.
 
         Raises:
             InfeasibleBudgetError: there is none; the error says what the least of each variant is.
         """
-        found: list[tuple[tuple[float, float], KeyPlan]] = []
+        found: dict[int, tuple[tuple[float, float], KeyPlan]] = {}
         bounds, errors = [], []
-        for planner in self.planners:
+
+        def note(index: int, seconds: float) -> float:
+            planner = self.planners[index]
+            plan, bound = planner.bounded(budget, seconds)
+            value = (planner.seconds(plan), float(plan.stored_bytes))
+            found[index] = (value if budget.stored_bytes is not None else value[::-1], plan)
+            return bound
+
+        few = len(self.planners) <= SOLVED
+        for index, planner in enumerate(self.planners):
             try:
-                plan, bound = planner.bounded(budget, seconds)
+                bounds.append(note(index, seconds if few else 0.0))
             except InfeasibleBudgetError as error:
                 errors.append(str(error))
                 bounds.append(planner.lower_bound(budget))
-                continue
-            bounds.append(bound)
-            value = (plan.seconds(self.model), float(plan.stored_bytes))
-            found.append((value if budget.stored_bytes is not None else value[::-1], plan))
         if not found:
-            raise InfeasibleBudgetError("; ".join(errors))
-        best = min(found, key=lambda entry: entry[0])[1]
-        return replace(best, strategy="optimal", gap=gap(best, min(bounds), budget, self.model))
+            raise InfeasibleBudgetError("; ".join(dict.fromkeys(errors)))
+        best = min(found, key=lambda index: found[index][0])
+        if not few:
+            bounds[best] = note(best, seconds)
+        plan = found[best][1]
+        return replace(plan, strategy="optimal", gap=gap(plan, min(bounds), budget, self.model))
+
+    def require_quiet(self, plan: KeyPlan) -> None:
+        """Refuse a plan that is too noisy for the program.
+
+        Raises:
+            InfeasibleBudgetError: its noise is above the program's error budget.
+        """
+        self.planners[0].require_quiet(plan)
+
+    def frontier(self) -> list[tuple[int, float]]:
+        """Bytes of keys and predicted seconds of the whole program, of plans that no other plan found beats in both;
+        from the fewest bytes up."""
+        found = sorted(
+            (point.stored_bytes, planner.total(point)) for planner in self.planners for point in planner.points
+        )
+        out: list[tuple[int, float]] = []
+        for stored, seconds in found:
+            if not out or seconds < out[-1][1]:
+                out.append((stored, seconds))
+        return out
 
     def derived(self, sent_bytes: float, seconds: float) -> DerivedKeys:
         """The plan and master keys of least server time, with at most so many bytes sent and so much
@@ -88,7 +118,7 @@ class JointPlanner:
         fitting: list[tuple[float, DerivationPlanner]] = []
         least = float("inf")
         for planner in self.planners:
-            for point in _spread([point for point in planner.points if point.seconds <= seconds]):
+            for point in _spread([point for point in planner.points if planner.total(point) <= seconds]):
                 try:
                     derivation = DerivationPlanner(planner.plan(point), self.model)
                 except ProgramError:

@@ -9,7 +9,8 @@ from .cost import CostModel
 from .frontier import FrontierPoint, FrontierSearch
 from .key_plan import KeyPlan
 from .open_program import OpenProgram
-from .optimal import Budget, InfeasibleBudgetError, Optimizer
+from .optimal import Budget, InfeasibleBudgetError, Optimizer, candidate_shapes
+from .prediction import predict_plan
 from .program import Program
 from .strategies import STRATEGIES
 from .strategies.policy import KeyPolicy
@@ -20,6 +21,8 @@ ones in seconds."""
 
 POLICIES = (KeyPolicy("dynamic", "needed"), KeyPolicy("maximum", "needed"))
 DEFAULT_HOPS = 4
+COMPARED = 4
+"""Points of the frontier whose whole time is compared, where that of key switches decides first."""
 
 
 class Planner:
@@ -66,6 +69,14 @@ class Planner:
         self.points = _frontier(points)
         self._bound = LowerBound(self.open, model, max_hops=max_hops)
 
+    def seconds(self, plan: KeyPlan) -> float:
+        """Predicted time of the whole program with a plan: what budgets are of."""
+        return predict_plan(plan, self.model).seconds
+
+    def total(self, point: FrontierPoint) -> float:
+        """Predicted time of the whole program with the plan of a point."""
+        return self.seconds(self.plan(point))
+
     def quiet(self, plan: KeyPlan) -> bool:
         """Whether a plan is within the program's error budget."""
         return plan.is_quiet(self.model)
@@ -98,7 +109,7 @@ class Planner:
         solved exactly, to all of at most two hops.
 
         Args:
-            budget: bytes or seconds.
+            budget: bytes, or seconds of the whole program.
             seconds: for how long an exact solution is tried.
 
         Raises:
@@ -108,14 +119,15 @@ class Planner:
         return replace(plan, strategy="optimal", gap=gap(plan, bound, budget, self.model))
 
     def bounded(self, budget: Budget, seconds: float = 60.0) -> tuple[KeyPlan, float]:
-        """The best plan within a budget, and a lower bound of what is minimised, for all plans.
+        """The best plan within a budget, and a lower bound of what is minimised, for all plans. Without seconds for an exact
+        solution none is tried.
 
         Raises:
             InfeasibleBudgetError: as `best`.
         """
         found = [plan for plan in (self._searched(budget), *self.published) if plan is not None]
         found = [plan for plan in found if self._fits(plan, budget)]
-        exact = self._exact(budget, seconds)
+        exact = self._exact(budget, seconds) if seconds > 0 else None
         if exact is not None and self._fits(exact, budget) and self.quiet(exact):
             found.append(exact)
         if not found:
@@ -123,9 +135,10 @@ class Planner:
         best = min(found, key=lambda plan: self._order(plan, budget))
         bound = self.lower_bound(budget)
         # Without the ways that were left out the integer program bounds less than all plans.
-        proven = self.max_hops <= 2 and not self._optimizer.pruned
-        if exact is not None and exact.gap is not None and proven:
-            bound = max(bound, (1 - exact.gap) * self._order(exact, budget)[0])
+        if exact is not None and exact.gap is not None and self.max_hops <= 2 and not self._optimizer.pruned:
+            rest = self._bound.rest if budget.stored_bytes is not None else 0.0
+            solved = exact.seconds(self.model) if budget.stored_bytes is not None else exact.stored_bytes
+            bound = max(bound, (1 - exact.gap) * solved + rest)
         return best, bound
 
     def lower_bound(self, budget: Budget) -> float:
@@ -137,12 +150,12 @@ class Planner:
     def _searched(self, budget: Budget) -> KeyPlan | None:
         if budget.stored_bytes is not None:
             fitting = [point for point in self.points if point.stored_bytes <= budget.stored_bytes]
-            point = min(fitting, key=lambda point: point.seconds, default=None)
-        else:
-            limit = budget.seconds or 0.0
-            fitting = [point for point in self.points if point.seconds <= limit * (1 + 1e-12)]
-            point = min(fitting, key=lambda point: point.stored_bytes, default=None)
-        return None if point is None else self.plan(point)
+            fastest = sorted(fitting, key=lambda point: point.seconds)[:COMPARED]
+            return min(map(self.plan, fastest), key=self.seconds, default=None)
+        limit = (budget.seconds or 0.0) * (1 + 1e-12) - self._bound.rest
+        hopeful = [point for point in self.points if point.seconds <= limit]
+        plans = map(self.plan, sorted(hopeful, key=lambda point: point.stored_bytes))
+        return next((plan for plan in plans if self._fits(plan, budget)), None)
 
     def plan(self, point: FrontierPoint) -> KeyPlan:
         """The plan of a point of the frontier."""
@@ -153,9 +166,16 @@ class Planner:
         return Optimizer(self.open, self.model, hops=min(2, self.max_hops))
 
     def _exact(self, budget: Budget, seconds: float) -> KeyPlan | None:
-        optimizer = self._optimizer
-        if optimizer.columns > EXACT_COLUMNS:
+        every = self.open.every()
+        hops = (
+            len(group.targets) * len(candidate_shapes(every, self.model, group.level)) for group in every.groups
+        )
+        # Each has a column; with those of two hops there are more.
+        if sum(hops) > EXACT_COLUMNS or self._optimizer.columns > EXACT_COLUMNS:
             return None
+        optimizer = self._optimizer
+        if budget.seconds is not None:
+            budget = Budget(seconds=budget.seconds - self._bound.rest)
         try:
             return optimizer.solve(budget, seconds)
         except InfeasibleBudgetError:
@@ -165,7 +185,7 @@ class Planner:
         """The plan of fewest bytes that is found."""
         points = sorted(self.points, key=lambda point: point.stored_bytes)[:1]
         found = [*(self.plan(point) for point in points), *self.published]
-        limit = 1e3 * max(plan.seconds(self.model) for plan in found)
+        limit = 1e3 * max(self.seconds(plan) for plan in found)
         exact = self._exact(Budget(seconds=limit), 10.0)
         if exact is not None and self.quiet(exact):
             found.append(exact)
@@ -174,10 +194,10 @@ class Planner:
     def _fits(self, plan: KeyPlan, budget: Budget) -> bool:
         if budget.stored_bytes is not None:
             return plan.stored_bytes <= budget.stored_bytes
-        return plan.seconds(self.model) <= (budget.seconds or 0.0) * (1 + 1e-12)
+        return self.seconds(plan) <= (budget.seconds or 0.0) * (1 + 1e-12)
 
     def _order(self, plan: KeyPlan, budget: Budget) -> tuple[float, float]:
-        value = (plan.seconds(self.model), float(plan.stored_bytes))
+        value = (self.seconds(plan), float(plan.stored_bytes))
         return value if budget.stored_bytes is not None else value[::-1]
 
     def _least(self, budget: Budget) -> str:
@@ -194,16 +214,17 @@ class Planner:
                 "More hops or more special primes would make it smaller"
             )
         plans = [*(self.plan(point) for point in self.points), *self.published]
-        fastest = min(plans, key=lambda plan: plan.seconds(self.model))
+        fastest = min(plans, key=self.seconds)
+        beside = f", of which {self._bound.rest:.3f} s at least are no key switches" if self._bound.rest else ""
         return (
-            f"{name}: the fastest plan found takes {fastest.seconds(self.model):.3f} s, "
+            f"{name}: the fastest plan found takes {self.seconds(fastest):.3f} s{beside}, "
             f"the budget is {budget.seconds:.3f} s; it has {fastest.stored_bytes / 1e9:.3f} GB of keys"
         )
 
 
 def gap(plan: KeyPlan, bound: float, budget: Budget, model: CostModel) -> float:
     """What the best plan could be better by, as a share, if none is below a bound."""
-    value = plan.seconds(model) if budget.stored_bytes is not None else float(plan.stored_bytes)
+    value = predict_plan(plan, model).seconds if budget.stored_bytes is not None else float(plan.stored_bytes)
     return 0.0 if value <= 0 else max(0.0, 1 - bound / value)
 
 

@@ -206,6 +206,11 @@ class Program:
         switches = {(use.weight, use.level, use.special) for use in self.ephemeral}
         return len(switches) + sum(use.count for use in self.fixed)
 
+    def ephemeral_key_seconds(self, model: CostModel) -> float:
+        """Predicted time of making these."""
+        switches = {(use.weight, use.level, use.special): use for use in self.ephemeral}
+        return sum(use.key_seconds(self.chain, model) for use in (*switches.values(), *self.fixed))
+
     def ephemeral_seconds(self, model: CostModel) -> float:
         """Predicted time of the switches to and from an ephemeral secret."""
         return sum(use.seconds(self.chain, model) for use in self.ephemeral)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from itertools import pairwise
@@ -17,21 +17,29 @@ from keywright import plan as planning
 from keywright.nn.checking import run_clear
 from keywright.nn.encrypted import EncryptedBackend, decrypt_result, encrypt_sample
 from keywright.plan import plan_file
-from keywright.plan.converters.network import convert, convert_bootstrap
+from keywright.plan.converters.network import convert, convert_bootstrap, essence, open_bootstraps
 from keywright.plan.execution import PlanExecution, keys_digest
+from keywright.plan.prediction import predict_plan
 from numpy.typing import NDArray
 from tests.test_bootstrapping import small_parameters, small_plan
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "models"
 MODEL = planning.CostModel()
-NAMES = [*planning.STRATEGIES, "kds-top", "optimal-small", "optimal-fast"]
-"""Every strategy; `kds-top` has levels as published and digits by level."""
+POLICIES = {
+    "dynamic-all": ("signed-power-of-two", planning.KeyPolicy("dynamic", "all")),
+    "maximum-all": ("lowmem", planning.KeyPolicy("maximum", "all")),
+    "maximum-needed": ("ark-memory", planning.KeyPolicy("maximum", "needed")),
+}
+"""Shapes of keys that are no strategy's own."""
+
+NAMES = [*planning.STRATEGIES, *POLICIES, "optimal-small", "optimal-fast"]
+"""Every strategy."""
 
 
 def make_plan(name: str, program: planning.Program) -> planning.KeyPlan:
-    if name == "kds-top":
-        policy = planning.KeyPolicy("dynamic", "all")
-        return planning.STRATEGIES["signed-power-of-two"].plan(program, MODEL, policy)
+    if name in POLICIES:
+        strategy, policy = POLICIES[name]
+        return planning.STRATEGIES[strategy].plan(program, MODEL, policy)
     if name in planning.STRATEGIES:
         return planning.STRATEGIES[name].plan(program, MODEL)
     # From the frontier: what an integer program decides is not needed here.
@@ -106,6 +114,31 @@ def test_digits_under_every_strategy(name: str) -> None:
     side.run(execution, side.generator.evaluation_keys(relinearization=False, specs=specs))
 
 
+def test_every_key_of_a_plan_is_needed() -> None:
+    """One key of another owner makes the result wrong, whichever it is."""
+    side = digits()
+    execution = side.execution("optimal-small")
+    other = kw.KeyGenerator(kw.SecretKey.generate(side.parameters, bytes([1] * 32)), bytes(32))
+    specs = execution.key_specs()
+    keys = [side.generator.switching_key(spec) for spec in specs]
+    for wrong, spec in enumerate(specs):
+        mixed = kw.EvaluationKeys(side.parameters)
+        for place, key in enumerate(keys):
+            mixed.add(other.switching_key(spec) if place == wrong else key)
+        with pytest.raises(AssertionError):
+            side.run(execution, mixed)
+
+
+def test_a_hop_with_another_key_is_refused() -> None:
+    plan = digits().execution("power-of-two").plan
+    tree = next(tree for tree in plan.hops if len({hop.key for hop in tree}) > 1)
+    first = tree[0]
+    key = next(hop.key for hop in tree if hop.key != first.key)
+    changed = tuple((replace(first, key=key), *tree[1:]) if other is tree else other for other in plan.hops)
+    with pytest.raises(planning.ProgramError, match="does not lead to"):
+        replace(plan, hops=changed).check()
+
+
 @pytest.mark.skipif(not EXAMPLES.is_dir(), reason=f"no {EXAMPLES}: the examples are in the repository only")
 @pytest.mark.parametrize("name", NAMES)
 def test_mnist_under_every_strategy(name: str) -> None:
@@ -145,6 +178,53 @@ def test_a_bootstrap_under_every_strategy(name: str, apart: bool) -> None:
         mean = np.abs(kw.Decryptor(secret).decrypt_complex(result) - values).mean()
         assert -np.log2(mean) >= predicted[0] - planned.noise_bits(MODEL) - 1
         assert result.level == plan.output_level
+
+
+def bootstrap_as_planned(planned: planning.KeyPlan, plan: kw.BootstrapperPlan, secret: kw.SecretKey) -> None:
+    """Exactly the plan's bytes of keys, and a decrypted result within its bound."""
+    planned = plan_file.from_json(plan_file.to_json(planned))
+    planned.check()
+    execution = PlanExecution(planned, plan.parameters, bootstraps=[plan])
+    specs = execution.key_specs()
+    assert sum(spec.bytes for spec in specs) == planned.stored_bytes
+    assert len(specs) == len(planned.keys) + planned.program.ephemeral_keys
+    generator = kw.KeyGenerator(secret, bytes(32))
+    keys = execution.follow(generator.evaluation_keys(relinearization=False, specs=specs))
+    (made,) = execution.bootstrapper_plans
+    assert (tuple(made.factors),) == planned.program.bootstraps
+    parts = np.random.default_rng(9).uniform(-1, 1, (2, plan.slots))
+    values = parts[0] + 1j * parts[1]
+    encryptor = kw.Encryptor(generator.public_key(), bytes(32))
+    fresh = encryptor.encrypt(values, slots=plan.slots, level=plan.input_level)
+    result = kw.Bootstrapper(made).bootstrap(kw.Evaluator(plan.parameters, keys), fresh)
+    assert np.abs(kw.Decryptor(secret).decrypt_complex(result) - values).max() <= result.error_bound < 0.1
+
+
+@pytest.mark.parametrize("apart", [True, False])
+def test_factors_are_planned_with_their_keys_and_evaluated_so(apart: bool) -> None:
+    plan, secret = bootstrapping(apart)
+    closed = convert_bootstrap(plan, "bootstrap")
+    variants = open_bootstraps([plan], "bootstrap")
+    assert essence(variants[0].published) == essence(closed)
+    as_it_is = planning.Planner(closed, MODEL, max_hops=2)
+    every = predict_plan(planning.STRATEGIES["all-required"].plan(closed, MODEL), MODEL).seconds
+    fewer = []
+    opened = planning.JointPlanner([closed, *variants], MODEL, max_hops=2)
+    for share in (0.9, 1.2):
+        budget = planning.Budget(seconds=share * every)
+        before, after = as_it_is.best(budget, 0.0), opened.best(budget, 0.0)
+        assert predict_plan(after, MODEL).seconds <= share * every * (1 + 1e-9)
+        assert after.stored_bytes <= before.stored_bytes
+        fewer.append(after.stored_bytes < 0.9 * before.stored_bytes)
+        bootstrap_as_planned(after, plan, secret)
+    assert any(fewer)
+    # What is chosen is another way than the bootstrapping's own, and no other way is taken for it.
+    assert after.program.bootstraps != (tuple(plan.factors),)
+    wrong = replace(after.program, bootstraps=((*after.program.bootstraps[0][:-1], (1, 7)),))
+    with pytest.raises(kw.PlanMismatchError, match="other bootstraps"):
+        PlanExecution(replace(after, program=wrong), plan.parameters, bootstraps=[plan])
+    with pytest.raises(kw.PlanMismatchError, match="1 bootstraps, there are 2"):
+        PlanExecution(after, plan.parameters, bootstraps=[plan, plan])
 
 
 def test_streamed_keys_give_the_same_within_their_memory(tmp_path: Path) -> None:
@@ -191,6 +271,24 @@ def test_threads_share_streamed_keys(tmp_path: Path) -> None:
     with ThreadPoolExecutor(3) as pool:
         results = list(pool.map(lambda _: side.run(execution, keys), range(3)))
     assert all(np.array_equal(result, results[0]) for result in results)
+    seen = keys.streaming
+    assert seen is not None
+    assert seen["peak_bytes"] <= memory
+
+
+def test_threads_share_derived_keys(tmp_path: Path) -> None:
+    """Two evaluators and room for one key: each operation waits for its turn, then for its keys."""
+    side = digits()
+    planned = planning.DerivationPlanner(side.execution("power-of-two").plan, MODEL).priced[0].planned
+    execution = PlanExecution(planned, side.parameters, side.program)
+    path, made = tmp_path / "keys.kw", execution.key_specs()
+    side.generator.save_evaluation_keys(path, made)
+    masters = execution.make_masters(side.secret)
+    memory = masters.bytes + max(spec.bytes + 32 for spec in (*made, *execution.derived_specs()))
+    keys = execution.load_keys(path, masters, memory)
+    with ThreadPoolExecutor(2) as pool:
+        results = list(pool.map(lambda _: side.run(execution, keys), range(2)))
+    assert np.array_equal(results[0], results[1])
     seen = keys.streaming
     assert seen is not None
     assert seen["peak_bytes"] <= memory
@@ -292,17 +390,54 @@ def test_a_bootstrap_with_streamed_keys_takes_them_one_after_the_other(tmp_path:
     assert peaks[1]["peak_bytes"] <= least
 
 
-def test_a_damaged_key_is_named_when_it_is_used(tmp_path: Path) -> None:
+def test_files_that_are_not_the_plans_keys(tmp_path: Path) -> None:
     side = digits()
     execution = side.execution("kds")
     path = tmp_path / "keys.kw"
     side.generator.save_evaluation_keys(path, execution.key_specs())
-    damaged = bytearray(path.read_bytes())
+    whole = path.read_bytes()
+    damaged = bytearray(whole)
     damaged[-5] ^= 1
     path.write_bytes(damaged)
-    keys = kw.EvaluationKeys.stream(path, side.parameters, 1 << 30, execution.key_steps())
     with pytest.raises(kw.KeySourceError, match="checksum"):
-        side.run(execution, keys)
+        side.run(execution, execution.load_keys(path, memory=1 << 30))
+    path.write_bytes(whole[:-1])
+    with pytest.raises(kw.FormatError, match="missing"):
+        execution.load_keys(path, memory=1 << 30)
+    elsewhere = kw.Parameters.from_bits(11, [55, *[44] * 5], [50, 50], 44, insecure=True)
+    generator = kw.KeyGenerator(kw.SecretKey.generate(elsewhere))
+    generator.save_evaluation_keys(path, [kw.KeySpec.rotation(elsewhere, 1)])
+    with pytest.raises(kw.MixedParametersError):
+        execution.load_keys(path, memory=1 << 30)
+    side.generator.save_evaluation_keys(path, execution.key_specs()[1:])
+    with pytest.raises(kw.PlanMismatchError, match="keygen --plan"):
+        execution.load_keys(path, memory=1 << 30)
+
+
+def test_a_file_that_is_written_to_while_keys_are_streamed_is_refused(tmp_path: Path) -> None:
+    """Keys of another owner in the same places: every checksum is right."""
+    side = digits()
+    execution = side.execution("kds")
+    path, other = tmp_path / "keys.kw", tmp_path / "other.kw"
+    specs = execution.key_specs()
+    side.generator.save_evaluation_keys(path, specs)
+    kw.KeyGenerator(kw.SecretKey.generate(side.parameters)).save_evaluation_keys(other, specs)
+    least = max(spec.bytes + 32 for spec in specs)
+    keys = execution.load_keys(path, memory=least)
+    expected = side.run(execution, keys)
+    # A file that takes its place is another one: what was opened stays.
+    other_bytes = other.read_bytes()
+    other.rename(path)
+    assert np.array_equal(side.run(execution, keys), expected)
+    side.generator.save_evaluation_keys(path, specs)
+    for written in (other_bytes, path.read_bytes()[: path.stat().st_size // 2]):
+        keys = execution.load_keys(path, memory=least)
+        with path.open("r+b") as file:
+            file.write(written)
+            file.truncate()
+        with pytest.raises(kw.KeySourceError, match="open the keys again"):
+            side.run(execution, keys)
+        side.generator.save_evaluation_keys(path, specs)
 
 
 def test_plans_survive_their_file_and_bad_ones_do_not() -> None:

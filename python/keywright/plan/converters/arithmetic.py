@@ -21,6 +21,17 @@ def bootstrap_operations(plan: BootstrapperPlan, name: str) -> list[Operation]:
     ]
 
 
+def factor_operations(plan: BootstrapperPlan, name: str) -> list[dict[int, Operation]]:
+    """For each factor of a bootstrap's transforms, by its number of baby steps, what it computes beside key switches."""
+    return [
+        {
+            babies: Operation(f"{name}/{stage}", level, plan.iterations, special, **counts)
+            for babies, _, (special, counts) in ways
+        }
+        for stage, level, ways in plan.factor_ways
+    ]
+
+
 def network_operations(network: Network, bootstraps: Sequence[BootstrapperPlan] = ()) -> list[Operation]:
     """The operations of a network whose diagonals are encoded, in order; of bootstraps, if they are given."""
     out: list[Operation] = []
