@@ -9,6 +9,7 @@
 //! `c v 2^(f - e - 115 + w)` is off by less than `2^(w - 1) 2^(f - e - 115 + w)`, at most `2^(2w - 64)` units: below `2^-3`.
 
 use keywright_ring::sampling::GAUSSIAN_BOUND;
+use zeroize::Zeroizing;
 
 use crate::error::in_range;
 use crate::{ClientError, Word};
@@ -148,8 +149,11 @@ impl Layout {
                 continue;
             }
             let runs = limb.as_chunks_mut::<8>().0;
+            let mut square = Zeroizing::new([[0; 8]; 8]);
             for (numbered, placed) in Self::squares(&part) {
-                let square = numbered.map(|run| numbers.eight(run));
+                for (eight, run) in square.iter_mut().zip(numbered) {
+                    *eight = numbers.eight(run);
+                }
                 for j in 0..8 {
                     let run = &mut runs[placed[j] / 8];
                     *run = core::array::from_fn(|i| put(run[i], square[REVERSED[i]][REVERSED[j]]));
