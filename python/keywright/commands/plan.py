@@ -1,7 +1,7 @@
 """Plan the keys of a program: which automorphisms, at which level, with which digits, within a budget.
 
-The program is an ONNX model, key switches in JSON, or a bootstrapping preset alone. How the factors of a bootstrapping's
-transforms are evaluated is planned together with the keys.
+The program is an ONNX model, key switches in JSON, or a bootstrapping preset alone. How the factors of a
+bootstrapping's transforms are evaluated is planned together with the keys.
 """
 
 import argparse
@@ -52,7 +52,11 @@ KEY_COLUMNS = [
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("program", type=Path, help="ONNX model, program of key switches (.json), or name of a bootstrapping preset")
+    parser.add_argument(
+        "program",
+        type=Path,
+        help="ONNX model, program of key switches (.json), or name of a bootstrapping preset",
+    )
     budget = parser.add_mutually_exclusive_group()
     budget.add_argument("--memory", help="most bytes of keys, as 8GiB; the fastest plan within it is chosen")
     budget.add_argument(
@@ -205,7 +209,8 @@ def explain(plan: planning.KeyPlan, model: planning.CostModel, every: planning.K
     )
     if plan.program.ephemeral_keys:
         text += (
-            f" {plan.program.ephemeral_keys} keys, {plan.program.ephemeral_bytes / 1e6:,.1f} MB, of an ephemeral secret "
+            f" {plan.program.ephemeral_keys} keys, {plan.program.ephemeral_bytes / 1e6:,.1f} MB, of an "
+            f"ephemeral secret "
             "are the same whatever the rest."
         )
     for index, factors in enumerate(plan.program.bootstraps):
@@ -213,7 +218,8 @@ def explain(plan: planning.KeyPlan, model: planning.CostModel, every: planning.K
         steps = ", ".join(str(babies) for _, babies in factors)
         layers = ", ".join(str(count) for count, _ in factors)
         text += (
-            f" The transforms of the bootstrap{which}, slots to coefficients first, merge {layers} layers and have "
+            f" The transforms of the bootstrap{which}, slots to coefficients first, merge {layers} "
+            f"layers and have "
             f"{steps} baby steps."
         )
     if plan.gap is not None:
@@ -366,7 +372,7 @@ def _key_rows(plan: planning.KeyPlan) -> list[dict[str, str | int | float | None
         }
         for keys in plan.program.fixed
     ]
-    return [
+    made: list[dict[str, str | int | float | None]] = [
         {
             "automorphism": _name(key.automorphism),
             "level": key.shape.level,
@@ -376,7 +382,8 @@ def _key_rows(plan: planning.KeyPlan) -> list[dict[str, str | int | float | None
             "uses": count,
         }
         for key, count in uses.items()
-    ] + fixed
+    ]
+    return made + fixed
 
 
 def _described(plan: planning.KeyPlan, model: planning.CostModel) -> dict[str, object]:
