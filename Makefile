@@ -131,7 +131,7 @@ hw-test: ## Simulate the hardware against the software's vectors, small degrees 
 hw-simulate: $(HARDWARE_VENV)/.installed
 	$(HARDWARE_BIN)/pytest hardware/dv -m "not full" -n auto --maxschedchunk 1
 
-hw-full: $(HARDWARE_VENV)/.installed ## Simulate the hardware at full size, N = 2^16 (minutes)
+hw-full: $(HARDWARE_VENV)/.installed ## Simulate the hardware at every size up to N = 2^16 (minutes)
 	$(HARDWARE_BIN)/pytest hardware/dv -m full
 
 hw-syn: $(HARDWARE_VENV)/.installed ## Estimate the hardware's resources with yosys and write hardware/syn/estimate.md
@@ -145,7 +145,7 @@ advisories: $(DENY) ## Check the dependencies against the RustSec advisories (fe
 	$(DENY) --locked check advisories
 
 clean: ## Remove everything that was built
-	rm -rf target fuzz/target web/node_modules web/bench/node_modules web/client/dist web/client/src/wasm $(VENV) $(HARDWARE_VENV) \
+	rm -rf target fuzz/target web/node_modules web/bench/node_modules web/client/dist web/client/src/wasm web/client/LICENSE $(VENV) $(HARDWARE_VENV) \
 	  hardware/build python/keywright/_core.abi3.so .mypy_cache .ruff_cache .pytest_cache
 
 # The stamps are written last, so an interrupted recipe is run again from its start.
@@ -180,6 +180,7 @@ $(PAGE)/.built: $(BINDGEN) web/node_modules/.installed $(WEB_SOURCES) $(RUST_SOU
 	$(BINDGEN) target/wasm/wasm32-unknown-unknown/wasm/$(MODULE).wasm web/client/src/wasm
 	web/node_modules/.bin/wasm-opt -O3 $(WASM_FEATURES) web/client/src/wasm/$(MODULE)_bg.wasm \
 	  -o web/client/src/wasm/$(MODULE)_bg.wasm
+	cp LICENSE web/client
 	web/node_modules/.bin/tsc -p web/client
 	cp -r web/client/src/wasm web/client/dist/wasm
 	web/node_modules/.bin/tsc -p web/demo

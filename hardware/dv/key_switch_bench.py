@@ -5,7 +5,7 @@ import os
 import random
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import axi
 import cocotb
@@ -27,12 +27,33 @@ ERRORS = ("range_digit", "range_key", "range_addend", "short_frame", "missing_la
 Frame = tuple[list[int], int | None, int]
 
 
+class Share:
+    """What one core has of a port of a pair: its part of the bits, read and written as the whole of a port is."""
+
+    _written: ClassVar[dict[str, int]] = {}  # by port; writes take effect later than the next is made
+
+    def __init__(self, port: Any, core: int) -> None:
+        self.port, self.width = port, len(port) // 2
+        self.shift = core * self.width
+
+    @property
+    def value(self) -> int:
+        """This core's bits."""
+        return int(self.port.value) >> self.shift & (1 << self.width) - 1
+
+    @value.setter
+    def value(self, value: int) -> None:
+        mask = (1 << self.width) - 1 << self.shift
+        whole = self._written.get(self.port._name, 0) & ~mask | int(value) << self.shift
+        self._written[self.port._name] = self.port.value = whole
+
+
 class Bench:
     """Queues of frames for the inputs, lists of frames from the outputs, moved by one loop."""
 
     def __init__(self, dut: Any, rates: dict[str, float] | None = None, cores: int = 1) -> None:
         self.dut, self.rates, self.cores = dut, rates or {}, cores
-        # A pair's cores have ports of their own, the key's apart.
+        # A pair's cores have streams of their own, the key's apart: `digit_0` is core 0's share of `digit`.
         suffixes = [""] if cores == 1 else [f"_{core}" for core in range(cores)]
         self.inputs = [name for name in INPUTS if name.startswith("key")]
         self.inputs += [name + end for end in suffixes for name in INPUTS if not name.startswith("key")]
@@ -44,6 +65,13 @@ class Bench:
         self.schedule = search(self.shape)
         self.cycle = 0
         self.clear()
+
+    def port(self, side: str, name: str, signal: str) -> Any:
+        """A signal of a stream, or a core's share of it."""
+        base, _, core = name.rpartition("_")
+        if core.isdigit():
+            return Share(getattr(self.dut, f"{side}_{base}_{signal}"), int(core))
+        return getattr(self.dut, f"{side}_{name}_{signal}")
 
     def clear(self) -> None:
         """Forgets what was to be sent and what came."""
@@ -59,7 +87,7 @@ class Bench:
         """Resets and enables."""
         dut = self.dut
         for name in self.inputs:
-            getattr(dut, f"s_axis_{name}_tvalid_i").value = 0
+            self.port("s_axis", name, "tvalid_i").value = 0
         for name in ("awvalid", "wvalid", "bready", "arvalid", "rready"):
             getattr(dut, f"s_axil_{name}_i").value = 0
         dut.rst_ni.value = 0
@@ -90,14 +118,13 @@ class Bench:
         dut = self.dut
         ports = {
             name: tuple(
-                getattr(dut, f"s_axis_{name}_{signal}")
-                for signal in ("tvalid_i", "tready_o", "tdata_i", "tlast_i")
+                self.port("s_axis", name, signal) for signal in ("tvalid_i", "tready_o", "tdata_i", "tlast_i")
             )
             for name in self.inputs
         }
         outs = {
             name: tuple(
-                getattr(dut, f"m_axis_{name}_{signal}")
+                self.port("m_axis", name, signal)
                 for signal in ("tvalid_o", "tready_i", "tdata_o", "tlast_o", "tuser_o")
             )
             for name in self.outputs

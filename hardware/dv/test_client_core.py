@@ -284,10 +284,13 @@ def test_a_message_bootstraps(simulate: Simulate, vectors: Vectors, check_vector
 
 
 @pytest.mark.full
-def test_client_core_at_full_size(simulate: Simulate, vectors: Vectors, check_vectors: CheckVectors) -> None:
-    folder = vectors("client", 16)
-    simulate("client_core", {"LogN": 16}, {"VECTORS": str(folder)}, only=EXACT)
-    check_vectors("client", 16)
+@pytest.mark.parametrize("log_n", [11, 13, 14, 15, 16])
+def test_client_core_sizes(
+    simulate: Simulate, vectors: Vectors, check_vectors: CheckVectors, log_n: int
+) -> None:
+    folder = vectors("client", log_n)
+    simulate("client_core", {"LogN": log_n}, {"VECTORS": str(folder)}, only=EXACT)
+    check_vectors("client", log_n)
 
 
 @pytest.mark.full

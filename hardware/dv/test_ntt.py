@@ -10,7 +10,7 @@ from cocotb.triggers import FallingEdge
 from conftest import BUILD, Simulate
 from pipe_twiddles import log_lanes, tables
 from sparse import NARROW, WIDE, moduli
-from transforms import forward, packed, scrambled, unpacked
+from transforms import forward, latency, lead, packed, scrambled, unpacked
 
 FORMS = [WIDE[0], NARROW[2], WIDE[1]]
 WIDTH = 60
@@ -33,7 +33,6 @@ async def transforms_streams(dut: Any) -> None:
     k, n = log_lanes(log_n), 1 << log_n
     lanes = 1 << k
     beats = n // lanes
-    lead = 7 * (2 * k - 1) + 2 + lanes + 8
     count = {2: 12, 3: 5, 4: 3}[k] << 4 * k - log_n
     dut.rst_ni.value, dut.en_i.value = 0, 0
     Clock(dut.clk_i, 2, unit="step").start()
@@ -62,8 +61,8 @@ async def transforms_streams(dut: Any) -> None:
             await FallingEdge(dut.clk_i)
         user = int(dut.user_o.value)
         if user:
-            # One polynomial and ntt_pkg::pipe after the tag.
-            assert user in seen or cycle == user * beats + lead + 9 * log_n + 2 * (lanes + 1) + 3
+            # One polynomial and the pipe's latency after the tag.
+            assert user in seen or cycle == user * beats + latency(log_n)
             seen.setdefault(user, []).extend(unpacked(int(dut.data_o.value), WIDTH, lanes))
             assert len(seen[user]) == lanes * (int(dut.time_o.value) + 1)
         dut.en_i.value = 1
@@ -72,7 +71,7 @@ async def transforms_streams(dut: Any) -> None:
         dut.user_i.value = index + 1 if index < count else 0
         if index < count:
             dut.sel_i.value, dut.inverse_i.value = operations[index][:2]
-        index, beat = divmod(cycle - lead, beats)
+        index, beat = divmod(cycle - lead(log_n), beats)
         if 0 <= index < count:
             dut.data_i.value = packed(operations[index][2][beat * lanes : (beat + 1) * lanes], WIDTH)
     assert [seen.get(i + 1) for i in range(count)] == expected

@@ -1,6 +1,6 @@
 """Negacyclic transforms by their definition, and the streams that ntt_pipe takes and gives."""
 
-from pipe_twiddles import reversed_bits, root
+from pipe_twiddles import log_lanes, reversed_bits, root
 
 
 def forward(coefficients: list[int], q: int) -> list[int]:
@@ -20,6 +20,17 @@ def forward(coefficients: list[int], q: int) -> list[int]:
         return split(plus, exponent // 2) + split(minus, exponent // 2 + len(coefficients))
 
     return split(coefficients, len(coefficients))
+
+
+def lead(log_n: int) -> int:
+    """Cycles of ntt_pipe from a beat's tag to its data (doc/ntt.md)."""
+    k = log_lanes(log_n)
+    return 7 * (2 * k - 1) + (1 << k) + 10
+
+
+def latency(log_n: int) -> int:
+    """Cycles of ntt_pipe from a beat's tag to its result, less the time of a polynomial."""
+    return lead(log_n) + 9 * log_n + 2 * ((1 << log_lanes(log_n)) + 1) + 3
 
 
 def scrambled(words: list[int]) -> list[int]:

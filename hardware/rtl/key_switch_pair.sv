@@ -1,7 +1,8 @@
 // Two key switches side by side with one key: two ciphertexts are switched in the time of one, and each beat of the key serves both.
 //
-// Cores 0 and 1 are key_switch, each with ports of its own for digits, addends and results, in the orders of doc/key_switch.md. A beat of
-// the key is taken when both cores have taken it, so switches are begun in pairs: a core whose partner has no input waits for it.
+// The cores are key_switch, each with streams of its own for digits, addends and results, in the orders of doc/key_switch.md: index 0 and 1
+// of those ports, with a handshake each. A beat of the key is taken when both cores have taken it, so switches are begun in pairs: a core
+// whose partner has no input waits for it.
 //
 // Control: a write goes to both cores, a read to the core that bit 7 of the address names.
 module key_switch_pair #(
@@ -41,52 +42,29 @@ module key_switch_pair #(
     input  logic s_axis_key_b_tlast_i,
     input  logic s_axis_key_b_tvalid_i,
     output logic s_axis_key_b_tready_o,
-    // Core 0.
-    input  logic [Lanes*64-1:0] s_axis_digit_0_tdata_i,
-    input  logic s_axis_digit_0_tlast_i,
-    input  logic s_axis_digit_0_tvalid_i,
-    output logic s_axis_digit_0_tready_o,
-    input  logic [Lanes*64-1:0] s_axis_addend_a_0_tdata_i,
-    input  logic s_axis_addend_a_0_tlast_i,
-    input  logic s_axis_addend_a_0_tvalid_i,
-    output logic s_axis_addend_a_0_tready_o,
-    input  logic [Lanes*64-1:0] s_axis_addend_b_0_tdata_i,
-    input  logic s_axis_addend_b_0_tlast_i,
-    input  logic s_axis_addend_b_0_tvalid_i,
-    output logic s_axis_addend_b_0_tready_o,
-    output logic [Lanes*64-1:0] m_axis_a_0_tdata_o,
-    output logic [PW+1:0] m_axis_a_0_tuser_o,
-    output logic m_axis_a_0_tlast_o,
-    output logic m_axis_a_0_tvalid_o,
-    input  logic m_axis_a_0_tready_i,
-    output logic [Lanes*64-1:0] m_axis_b_0_tdata_o,
-    output logic [PW+1:0] m_axis_b_0_tuser_o,
-    output logic m_axis_b_0_tlast_o,
-    output logic m_axis_b_0_tvalid_o,
-    input  logic m_axis_b_0_tready_i,
-    // Core 1.
-    input  logic [Lanes*64-1:0] s_axis_digit_1_tdata_i,
-    input  logic s_axis_digit_1_tlast_i,
-    input  logic s_axis_digit_1_tvalid_i,
-    output logic s_axis_digit_1_tready_o,
-    input  logic [Lanes*64-1:0] s_axis_addend_a_1_tdata_i,
-    input  logic s_axis_addend_a_1_tlast_i,
-    input  logic s_axis_addend_a_1_tvalid_i,
-    output logic s_axis_addend_a_1_tready_o,
-    input  logic [Lanes*64-1:0] s_axis_addend_b_1_tdata_i,
-    input  logic s_axis_addend_b_1_tlast_i,
-    input  logic s_axis_addend_b_1_tvalid_i,
-    output logic s_axis_addend_b_1_tready_o,
-    output logic [Lanes*64-1:0] m_axis_a_1_tdata_o,
-    output logic [PW+1:0] m_axis_a_1_tuser_o,
-    output logic m_axis_a_1_tlast_o,
-    output logic m_axis_a_1_tvalid_o,
-    input  logic m_axis_a_1_tready_i,
-    output logic [Lanes*64-1:0] m_axis_b_1_tdata_o,
-    output logic [PW+1:0] m_axis_b_1_tuser_o,
-    output logic m_axis_b_1_tlast_o,
-    output logic m_axis_b_1_tvalid_o,
-    input  logic m_axis_b_1_tready_i
+    // Digits, addends and results of core 0 and core 1.
+    input  logic [1:0][Lanes*64-1:0] s_axis_digit_tdata_i,
+    input  logic [1:0] s_axis_digit_tlast_i,
+    input  logic [1:0] s_axis_digit_tvalid_i,
+    output logic [1:0] s_axis_digit_tready_o,
+    input  logic [1:0][Lanes*64-1:0] s_axis_addend_a_tdata_i,
+    input  logic [1:0] s_axis_addend_a_tlast_i,
+    input  logic [1:0] s_axis_addend_a_tvalid_i,
+    output logic [1:0] s_axis_addend_a_tready_o,
+    input  logic [1:0][Lanes*64-1:0] s_axis_addend_b_tdata_i,
+    input  logic [1:0] s_axis_addend_b_tlast_i,
+    input  logic [1:0] s_axis_addend_b_tvalid_i,
+    output logic [1:0] s_axis_addend_b_tready_o,
+    output logic [1:0][Lanes*64-1:0] m_axis_a_tdata_o,
+    output logic [1:0][PW+1:0] m_axis_a_tuser_o,
+    output logic [1:0] m_axis_a_tlast_o,
+    output logic [1:0] m_axis_a_tvalid_o,
+    input  logic [1:0] m_axis_a_tready_i,
+    output logic [1:0][Lanes*64-1:0] m_axis_b_tdata_o,
+    output logic [1:0][PW+1:0] m_axis_b_tuser_o,
+    output logic [1:0] m_axis_b_tlast_o,
+    output logic [1:0] m_axis_b_tvalid_o,
+    input  logic [1:0] m_axis_b_tready_i
 );
   // ---- Control: one write and one read at a time ----
   logic [1:0] awready, wready, bvalid, arready, rvalid;
@@ -133,58 +111,34 @@ module key_switch_pair #(
   assign s_axis_key_b_tready_o = done[1];
 
   // ---- Cores ----
-  key_switch #(
-      .LogN(LogN), .Tables(Tables)
-  ) u_core_0 (
-      .clk_i, .rst_ni,
-      .s_axil_awaddr_i(s_axil_awaddr_i[6:0]), .s_axil_awvalid_i(s_axil_awvalid_i && !(|bvalid)),
-      .s_axil_awready_o(awready[0]), .s_axil_wdata_i, .s_axil_wstrb_i, .s_axil_wvalid_i, .s_axil_wready_o(wready[0]),
-      .s_axil_bresp_o(bresp[0]), .s_axil_bvalid_o(bvalid[0]), .s_axil_bready_i,
-      .s_axil_araddr_i(s_axil_araddr_i[6:0]), .s_axil_arvalid_i(s_axil_arvalid_i && chosen[0] && !(|rvalid)),
-      .s_axil_arready_o(arready[0]), .s_axil_rdata_o(rdata[0]), .s_axil_rresp_o(rresp[0]),
-      .s_axil_rvalid_o(rvalid[0]), .s_axil_rready_i,
-      .s_axis_key_a_tdata_i, .s_axis_key_a_tuser_i, .s_axis_key_a_tlast_i,
-      .s_axis_key_a_tvalid_i(key_valid[0][0]), .s_axis_key_a_tready_o(key_ready[0][0]),
-      .s_axis_key_b_tdata_i, .s_axis_key_b_tuser_i, .s_axis_key_b_tlast_i,
-      .s_axis_key_b_tvalid_i(key_valid[1][0]), .s_axis_key_b_tready_o(key_ready[1][0]),
-      .s_axis_digit_tdata_i(s_axis_digit_0_tdata_i), .s_axis_digit_tlast_i(s_axis_digit_0_tlast_i),
-      .s_axis_digit_tvalid_i(s_axis_digit_0_tvalid_i), .s_axis_digit_tready_o(s_axis_digit_0_tready_o),
-      .s_axis_addend_a_tdata_i(s_axis_addend_a_0_tdata_i), .s_axis_addend_a_tlast_i(s_axis_addend_a_0_tlast_i),
-      .s_axis_addend_a_tvalid_i(s_axis_addend_a_0_tvalid_i), .s_axis_addend_a_tready_o(s_axis_addend_a_0_tready_o),
-      .s_axis_addend_b_tdata_i(s_axis_addend_b_0_tdata_i), .s_axis_addend_b_tlast_i(s_axis_addend_b_0_tlast_i),
-      .s_axis_addend_b_tvalid_i(s_axis_addend_b_0_tvalid_i), .s_axis_addend_b_tready_o(s_axis_addend_b_0_tready_o),
-      .m_axis_a_tdata_o(m_axis_a_0_tdata_o), .m_axis_a_tuser_o(m_axis_a_0_tuser_o),
-      .m_axis_a_tlast_o(m_axis_a_0_tlast_o), .m_axis_a_tvalid_o(m_axis_a_0_tvalid_o),
-      .m_axis_a_tready_i(m_axis_a_0_tready_i),
-      .m_axis_b_tdata_o(m_axis_b_0_tdata_o), .m_axis_b_tuser_o(m_axis_b_0_tuser_o),
-      .m_axis_b_tlast_o(m_axis_b_0_tlast_o), .m_axis_b_tvalid_o(m_axis_b_0_tvalid_o),
-      .m_axis_b_tready_i(m_axis_b_0_tready_i)
-  );
-  key_switch #(
-      .LogN(LogN), .Tables(Tables)
-  ) u_core_1 (
-      .clk_i, .rst_ni,
-      .s_axil_awaddr_i(s_axil_awaddr_i[6:0]), .s_axil_awvalid_i(s_axil_awvalid_i && !(|bvalid)),
-      .s_axil_awready_o(awready[1]), .s_axil_wdata_i, .s_axil_wstrb_i, .s_axil_wvalid_i, .s_axil_wready_o(wready[1]),
-      .s_axil_bresp_o(bresp[1]), .s_axil_bvalid_o(bvalid[1]), .s_axil_bready_i,
-      .s_axil_araddr_i(s_axil_araddr_i[6:0]), .s_axil_arvalid_i(s_axil_arvalid_i && chosen[1] && !(|rvalid)),
-      .s_axil_arready_o(arready[1]), .s_axil_rdata_o(rdata[1]), .s_axil_rresp_o(rresp[1]),
-      .s_axil_rvalid_o(rvalid[1]), .s_axil_rready_i,
-      .s_axis_key_a_tdata_i, .s_axis_key_a_tuser_i, .s_axis_key_a_tlast_i,
-      .s_axis_key_a_tvalid_i(key_valid[0][1]), .s_axis_key_a_tready_o(key_ready[0][1]),
-      .s_axis_key_b_tdata_i, .s_axis_key_b_tuser_i, .s_axis_key_b_tlast_i,
-      .s_axis_key_b_tvalid_i(key_valid[1][1]), .s_axis_key_b_tready_o(key_ready[1][1]),
-      .s_axis_digit_tdata_i(s_axis_digit_1_tdata_i), .s_axis_digit_tlast_i(s_axis_digit_1_tlast_i),
-      .s_axis_digit_tvalid_i(s_axis_digit_1_tvalid_i), .s_axis_digit_tready_o(s_axis_digit_1_tready_o),
-      .s_axis_addend_a_tdata_i(s_axis_addend_a_1_tdata_i), .s_axis_addend_a_tlast_i(s_axis_addend_a_1_tlast_i),
-      .s_axis_addend_a_tvalid_i(s_axis_addend_a_1_tvalid_i), .s_axis_addend_a_tready_o(s_axis_addend_a_1_tready_o),
-      .s_axis_addend_b_tdata_i(s_axis_addend_b_1_tdata_i), .s_axis_addend_b_tlast_i(s_axis_addend_b_1_tlast_i),
-      .s_axis_addend_b_tvalid_i(s_axis_addend_b_1_tvalid_i), .s_axis_addend_b_tready_o(s_axis_addend_b_1_tready_o),
-      .m_axis_a_tdata_o(m_axis_a_1_tdata_o), .m_axis_a_tuser_o(m_axis_a_1_tuser_o),
-      .m_axis_a_tlast_o(m_axis_a_1_tlast_o), .m_axis_a_tvalid_o(m_axis_a_1_tvalid_o),
-      .m_axis_a_tready_i(m_axis_a_1_tready_i),
-      .m_axis_b_tdata_o(m_axis_b_1_tdata_o), .m_axis_b_tuser_o(m_axis_b_1_tuser_o),
-      .m_axis_b_tlast_o(m_axis_b_1_tlast_o), .m_axis_b_tvalid_o(m_axis_b_1_tvalid_o),
-      .m_axis_b_tready_i(m_axis_b_1_tready_i)
-  );
+  for (genvar i = 0; i < 2; i++) begin : gen_core
+    key_switch #(
+        .LogN(LogN), .Tables(Tables)
+    ) u_core (
+        .clk_i, .rst_ni,
+        .s_axil_awaddr_i(s_axil_awaddr_i[6:0]), .s_axil_awvalid_i(s_axil_awvalid_i && !(|bvalid)),
+        .s_axil_awready_o(awready[i]), .s_axil_wdata_i, .s_axil_wstrb_i, .s_axil_wvalid_i,
+        .s_axil_wready_o(wready[i]),
+        .s_axil_bresp_o(bresp[i]), .s_axil_bvalid_o(bvalid[i]), .s_axil_bready_i,
+        .s_axil_araddr_i(s_axil_araddr_i[6:0]), .s_axil_arvalid_i(s_axil_arvalid_i && chosen[i] && !(|rvalid)),
+        .s_axil_arready_o(arready[i]), .s_axil_rdata_o(rdata[i]), .s_axil_rresp_o(rresp[i]),
+        .s_axil_rvalid_o(rvalid[i]), .s_axil_rready_i,
+        .s_axis_key_a_tdata_i, .s_axis_key_a_tuser_i, .s_axis_key_a_tlast_i,
+        .s_axis_key_a_tvalid_i(key_valid[0][i]), .s_axis_key_a_tready_o(key_ready[0][i]),
+        .s_axis_key_b_tdata_i, .s_axis_key_b_tuser_i, .s_axis_key_b_tlast_i,
+        .s_axis_key_b_tvalid_i(key_valid[1][i]), .s_axis_key_b_tready_o(key_ready[1][i]),
+        .s_axis_digit_tdata_i(s_axis_digit_tdata_i[i]), .s_axis_digit_tlast_i(s_axis_digit_tlast_i[i]),
+        .s_axis_digit_tvalid_i(s_axis_digit_tvalid_i[i]), .s_axis_digit_tready_o(s_axis_digit_tready_o[i]),
+        .s_axis_addend_a_tdata_i(s_axis_addend_a_tdata_i[i]), .s_axis_addend_a_tlast_i(s_axis_addend_a_tlast_i[i]),
+        .s_axis_addend_a_tvalid_i(s_axis_addend_a_tvalid_i[i]), .s_axis_addend_a_tready_o(s_axis_addend_a_tready_o[i]),
+        .s_axis_addend_b_tdata_i(s_axis_addend_b_tdata_i[i]), .s_axis_addend_b_tlast_i(s_axis_addend_b_tlast_i[i]),
+        .s_axis_addend_b_tvalid_i(s_axis_addend_b_tvalid_i[i]), .s_axis_addend_b_tready_o(s_axis_addend_b_tready_o[i]),
+        .m_axis_a_tdata_o(m_axis_a_tdata_o[i]), .m_axis_a_tuser_o(m_axis_a_tuser_o[i]),
+        .m_axis_a_tlast_o(m_axis_a_tlast_o[i]), .m_axis_a_tvalid_o(m_axis_a_tvalid_o[i]),
+        .m_axis_a_tready_i(m_axis_a_tready_i[i]),
+        .m_axis_b_tdata_o(m_axis_b_tdata_o[i]), .m_axis_b_tuser_o(m_axis_b_tuser_o[i]),
+        .m_axis_b_tlast_o(m_axis_b_tlast_o[i]), .m_axis_b_tvalid_o(m_axis_b_tvalid_o[i]),
+        .m_axis_b_tready_i(m_axis_b_tready_i[i])
+    );
+  end
 endmodule

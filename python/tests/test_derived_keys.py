@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import signal
+import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -147,3 +150,32 @@ def test_progress_is_reported_and_can_stop(
 
     with pytest.raises(KeyboardInterrupt):
         masters.derive(rotations(parameters, [1, 2]), progress=stop)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
+def test_an_interrupt_ends_what_waits_for_a_key(tmp_path: Path) -> None:
+    """A key of 250 steps, all of which would have to be made before the first signal is looked at."""
+    parameters = kw.Parameters.from_bits(13, [55, 40, 40, 40], [55, 55], 35, insecure=True)
+    secret = kw.SecretKey.generate(parameters, ENTROPY)
+    masters = kw.MasterKeys.generate(secret, [1], EXTRA, entropy=ENTROPY)
+    specs = rotations(parameters, [250])
+    generator = kw.KeyGenerator(secret)
+    path = tmp_path / "keys.kw"
+    generator.save_evaluation_keys(path, rotations(parameters, [2]))
+    streamed = kw.EvaluationKeys.stream(path, parameters, 1 << 30, [], masters, specs, 255)
+    evaluator = kw.Evaluator(parameters, streamed)
+    fresh = kw.Encryptor(generator.public_key()).encrypt([1.0])
+    derivation = masters.derivation(specs, 255)
+    for work in (lambda: next(derivation), lambda: evaluator.rotate(fresh, 250)):
+        timer = threading.Timer(0.05, signal.pthread_kill, (threading.get_ident(), signal.SIGINT))
+        timer.start()
+        with pytest.raises(KeyboardInterrupt):
+            work()
+        timer.join()
+    seen = streamed.streaming
+    assert seen is not None
+    assert (seen["loads"], len(derivation)) == (0, 1)
+    # Nothing is the worse for it.
+    rotated = evaluator.rotate(fresh, 250)
+    error = np.abs(kw.Decryptor(secret).decrypt(rotated) - np.roll([1.0, *[0.0] * 4095], -250)).max()
+    assert error <= rotated.error_bound

@@ -88,6 +88,7 @@ export async function ready(page, address) {
 
 /** Strokes in fractions of the drawing area. */
 export async function draw(page, strokes) {
+  await page.locator("#canvas").scrollIntoViewIfNeeded();
   const box = await page.locator("#canvas").boundingBox();
   for (const stroke of strokes) {
     const points = stroke.map(([x, y]) => [box.x + x * box.width, box.y + y * box.height]);

@@ -28,7 +28,6 @@ test("digits that are drawn are answered, and no secret leaves the tab", WAIT, a
   await draw(page, digits[0]);
   await page.click("#ask");
   assert.equal(await answer(page), "0");
-  await page.screenshot({ path: join(screens, "desktop-light.png"), fullPage: true });
   for (const digit of [1, 7]) {
     await page.click("#clear");
     await draw(page, digits[digit]);
@@ -67,7 +66,6 @@ test("everything can be done with the keyboard, at the width of a phone, in the 
   assert.equal(await page.evaluate(() => document.activeElement.id), "ask");
   await key("Enter");
   assert.equal(await answer(page), "1");
-  await page.screenshot({ path: join(screens, "phone-dark.png"), fullPage: true });
   const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
   assert.ok(wide <= 0, `${wide} pixels too wide`);
   assert.deepEqual(page.problems, []);
@@ -96,7 +94,6 @@ test("a picture is read, and one that is none is refused", WAIT, async () => {
   await page.waitForFunction(() => document.getElementById("error").hidden && !document.getElementById("ask").disabled);
   await page.click("#ask");
   assert.equal(await answer(page), "0");
-  await page.screenshot({ path: join(screens, "desktop-dark.png"), fullPage: true });
   await page.context().close();
 });
 
@@ -164,6 +161,9 @@ for (const [name, reply, expected] of [
   ["is of another version", async () => json({ ...(await manifest()), version: 1 }), "manifest"],
   ["is for pictures that the page has no input for", async () => json({ ...(await manifest()), input: { ...(await manifest()).input, shape: [64] } }), "other_model"],
   ["is for clients that encrypt slots", async () => json({ ...(await manifest()), packing: "slots" }), "manifest"],
+  ["calls parameters secure that are not", async () => json({ ...(await manifest()), insecure: false }), "manifest"],
+  ["names another prime than its parameters", async () => json({ ...(await manifest()), modulus: "1073479681" }), "manifest"],
+  ["has null for bytes", async () => json({ ...(await manifest()), key_set: null }), "manifest"],
   ["contradicts itself", async () => json({ ...(await manifest()), input: { ...(await manifest()).input, start: [1] } }), "manifest"],
   ["does not come", () => null, "unreachable"],
   ["is refused", () => json({ error: { type: "busy", message: "Too many clients; ask again later.", details: {} } }, 503), "busy"],
@@ -226,3 +226,99 @@ test("a tab that cannot have the memory says so", WAIT, async () => {
   assert.equal(await code(page), "memory");
   await small.close();
 });
+
+test("memory that is refused while keys are made is an error with a code, and nothing is left on the server", WAIT, async () => {
+  const small = await launch(["--js-flags=--wasm-max-mem-pages=19"]);
+  const page = await open({}, small);
+  // The worker asks for all of its memory first, which is refused here: let it begin nevertheless.
+  await page.context().route("**/client/dist/worker.js", async (route) => {
+    const source = await (await route.fetch()).text();
+    const asked = "new WebAssembly.Memory(";
+    assert.ok(source.includes(asked));
+    return route.fulfill({ contentType: "text/javascript", body: source.replace(asked, "(") });
+  });
+  const keys = [];
+  page.on("request", (request) => request.method() === "PUT" && keys.push(request.url().split("?")[0]));
+  await ready(page);
+  await draw(page, digits[1]);
+  await page.click("#ask");
+  assert.equal(await code(page), "memory");
+  for (const address of new Set(keys)) assert.equal((await fetch(address)).status, 404);
+  await small.close();
+});
+
+/** How far text stands out of what is behind it (WCAG 2.2), for every element with text of its own that is to be seen. */
+const faint = () => {
+  const parse = (colour) => {
+    const sheet = new OffscreenCanvas(1, 1).getContext("2d");
+    sheet.fillStyle = colour;
+    sheet.fillRect(0, 0, 1, 1);
+    return [...sheet.getImageData(0, 0, 1, 1).data];
+  };
+  const luminance = ([red, green, blue]) => {
+    const [r, g, b] = [red, green, blue].map((c) => (c / 255 <= 0.04045 ? c / 255 / 12.92 : ((c / 255 + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const behind = (node) => {
+    for (; node; node = node.parentElement) {
+      const colour = parse(getComputedStyle(node).backgroundColor);
+      if (colour[3] === 255) return colour;
+    }
+    return [255, 255, 255, 255];
+  };
+  return [...document.querySelectorAll("body *")]
+    .filter((node) => [...node.childNodes].some((child) => child.nodeType === 3 && child.data.trim()) && node.checkVisibility() && !node.disabled)
+    .map((node) => {
+      const [one, other] = [parse(getComputedStyle(node).color), behind(node)].map(luminance);
+      return [node.id || node.tagName, (Math.max(one, other) + 0.05) / (Math.min(one, other) + 0.05)];
+    })
+    .filter(([, contrast]) => contrast < 4.5);
+};
+
+for (const [name, options] of [
+  ["phone-light", { viewport: { width: 360, height: 740 } }],
+  ["phone-dark", { viewport: { width: 360, height: 740 }, colorScheme: "dark" }],
+  ["desktop-light", {}],
+  ["desktop-dark", { colorScheme: "dark" }],
+]) {
+  test(`every step can be read: ${name}`, WAIT, async () => {
+    const page = await open(options);
+    const step = async (what, fullPage = true) => {
+      await page.screenshot({ path: join(screens, `${name}-${what}.png`), fullPage });
+      const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+      assert.ok(wide <= 0, `${what}: ${wide} pixels too wide`);
+      assert.deepEqual(await page.evaluate(faint), [], what);
+    };
+    // A network and a server that are slow enough to be looked at.
+    let slow = true;
+    const later = () => new Promise((resolve) => setTimeout(resolve, slow ? 400 : 0));
+    await page.context().route("**/v1/keys/**", async (route) => (await later(), route.continue()));
+    await page.context().route("**/v1/jobs/*", async (route) => (await later(), route.continue()));
+    await ready(page);
+    await page.keyboard.press("Tab");
+    await step("1-start");
+    await draw(page, digits[7]);
+    await page.click("#ask");
+    await page.waitForFunction(() => document.getElementById("amount").textContent.includes("s to go"));
+    // As it is seen, without scrolling: where the answer will be.
+    await step("2-keys", false);
+    const seen = await page.locator("#amount").evaluate((node) => node.getBoundingClientRect().bottom <= innerHeight);
+    assert.ok(seen, "what happens is below the fold");
+    await page.waitForFunction(() => document.getElementById("status").textContent.startsWith("The server computes"));
+    await step("3-computing", false);
+    assert.equal(await answer(page), "7");
+    await step("4-answer");
+    // Whoever pressed the button with the keyboard is still there.
+    assert.equal(await page.evaluate(() => document.activeElement.id), "ask");
+    slow = false;
+    await page.click("#clear");
+    assert.equal(await page.locator("#digit").isVisible(), false);
+    await draw(page, digits[1]);
+    await page.context().route("**/v1/jobs/*/result", (route) => route.fulfill({ body: "garbage" }));
+    await page.click("#ask");
+    assert.equal(await code(page), "invalid_reply");
+    await step("5-error");
+    assert.deepEqual(page.problems, []);
+    await page.context().close();
+  });
+}

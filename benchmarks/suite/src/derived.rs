@@ -44,17 +44,56 @@ pub struct DerivedRecord {
     /// Bits of the modulus of a master key.
     pub modulus_bits: f64,
     /// Seconds in which the client makes the master keys.
-    pub client_s: f64,
+    pub client: Seconds,
     /// Seconds in which the client would make all keys, from the mean of four.
-    pub conventional_s: f64,
+    pub conventional: Seconds,
     /// Seconds in which the server derives all keys, checks left out.
-    pub server_s: f64,
+    pub server: Seconds,
     /// Threads of the server.
     pub threads: usize,
     /// Largest error of a rotation of a uniform polynomial at the top level, as a part of its bound: the largest of all keys.
     pub worst: f64,
     /// log2 of the largest bound on the error of such a rotation, and of one with a key that its owner made.
     pub bound_bits: [f64; 2],
+}
+
+/// Time that something took.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Seconds {
+    /// On the wall.
+    pub wall: f64,
+    /// Of all processors together; not a number where the system does not say.
+    pub processor: f64,
+}
+
+impl Seconds {
+    /// Adds the time of `work`.
+    fn of<T>(&mut self, work: impl FnOnce() -> T) -> T {
+        let (start, before) = (Instant::now(), processor_seconds());
+        let out = work();
+        self.wall += start.elapsed().as_secs_f64();
+        self.processor += processor_seconds() - before;
+        out
+    }
+
+    fn json(self) -> String {
+        let Self { wall, processor } = self;
+        let processor = if processor.is_nan() { "null".into() } else { format!("{processor:.2}") };
+        format!(r#"{{"wall_s":{wall:.2},"processor_s":{processor}}}"#)
+    }
+}
+
+/// Processor time of all threads of this process, to a hundredth of a second: Linux's `/proc/self/stat`, whose ticks are 100 a second on every
+/// architecture.
+fn processor_seconds() -> f64 {
+    let read = || {
+        let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
+        // The name of the program, in brackets, may have spaces; the state is field 3, user and system time are 14 and 15.
+        let mut ticks = stat.rsplit_once(')')?.1.split_whitespace().skip(11);
+        let mut next = || ticks.next()?.parse::<f64>().ok();
+        Some((next()? + next()?) / 100.0)
+    };
+    read().unwrap_or(f64::NAN)
 }
 
 impl DerivedRecord {
@@ -64,8 +103,8 @@ impl DerivedRecord {
         format!(
             concat!(
                 r#"{{"masters":{},"keys":{},"derived":{},"decomposed":{},"depth":{},"sent_bytes":{},"#,
-                r#""conventional_seeded_bytes":{},"conventional_bytes":{},"modulus_bits":{:.1},"client_s":{:.3},"#,
-                r#""conventional_s":{:.1},"server_s":{:.3},"threads":{},"worst_of_bound":{:.3},"#,
+                r#""conventional_seeded_bytes":{},"conventional_bytes":{},"modulus_bits":{:.1},"client":{},"#,
+                r#""conventional":{},"server":{},"threads":{},"worst_of_bound":{:.3},"#,
                 r#""bound_bits":{:.2},"bound_bits_of_direct":{:.2}}}"#
             ),
             masters,
@@ -77,9 +116,9 @@ impl DerivedRecord {
             conventional_bytes[0],
             conventional_bytes[1],
             self.modulus_bits,
-            self.client_s,
-            self.conventional_s,
-            self.server_s,
+            self.client.json(),
+            self.conventional.json(),
+            self.server.json(),
             self.threads,
             self.worst,
             self.bound_bits[0],
@@ -151,9 +190,8 @@ pub fn run_derived(request: &DerivedRequest) -> Result<DerivedRecord, BenchError
     let chain = MasterParameters::from_bits(&parameters, &request.extra_bits)?;
     let elements: Vec<u64> = request.masters.iter().map(|&k| rotation_element(16, k)).collect();
     let level = parameters.max_level();
-    let start = Instant::now();
-    let masters = MasterKeys::generate(&chain, &secret, rng(2), &elements, level)?;
-    let client_s = start.elapsed().as_secs_f64();
+    let mut client = Seconds::default();
+    let masters = client.of(|| MasterKeys::generate(&chain, &secret, rng(2), &elements, level))?;
 
     let spec = |&steps: &i64| KeySpec {
         element: KeyElement::Galois(rotation_element(16, steps)),
@@ -164,20 +202,20 @@ pub fn run_derived(request: &DerivedRequest) -> Result<DerivedRecord, BenchError
     };
     let specs: Vec<KeySpec> = request.targets.iter().map(spec).collect();
     let mut generator = KeyGenerator::new(&secret, rng(3));
-    let (start, sample) = (Instant::now(), specs.len().min(4));
-    let direct =
-        specs[..sample].iter().map(|spec| generator.switching_key(spec)).collect::<Result<Vec<_>, _>>()?;
-    let conventional_s = start.elapsed().as_secs_f64() / sample.max(1) as f64 * specs.len() as f64;
+    let (mut four, sample) = (Seconds::default(), specs.len().min(4));
+    let direct = four.of(|| {
+        specs[..sample].iter().map(|spec| generator.switching_key(spec)).collect::<Result<Vec<_>, _>>()
+    })?;
+    let each = specs.len() as f64 / sample.max(1) as f64;
+    let conventional = Seconds { wall: four.wall * each, processor: four.processor * each };
     let direct_bound = match direct.first() {
         Some(key) => rotation_error(&secret, key)?.1,
         None => 1.0,
     };
     drop(direct);
 
-    let mut server = 0.0;
-    let start = Instant::now();
-    let mut derivation = masters.derive(&specs, request.max_hops)?;
-    server += start.elapsed().as_secs_f64();
+    let mut server = Seconds::default();
+    let mut derivation = server.of(|| masters.derive(&specs, request.max_hops))?;
     let (mut derived, mut decomposed, mut depth) = (0, 0, 0);
     for (_, tree) in derivation.plan().trees() {
         derived += tree.hops().len();
@@ -186,9 +224,7 @@ pub fn run_derived(request: &DerivedRequest) -> Result<DerivedRecord, BenchError
     }
     let (mut worst, mut bound_bits, mut made) = (0.0f64, 0.0f64, 0);
     loop {
-        let start = Instant::now();
-        let Some(key) = derivation.next().transpose()? else { break };
-        server += start.elapsed().as_secs_f64();
+        let Some(key) = server.of(|| derivation.next()).transpose()? else { break };
         let (seen, bound) = rotation_error(&secret, &key)?;
         if seen > bound {
             return Err(BenchError::Wrong(format!("{:?}: error {seen} above {bound}", key.spec().element)));
@@ -208,9 +244,9 @@ pub fn run_derived(request: &DerivedRequest) -> Result<DerivedRecord, BenchError
         sent_bytes: masters.encoded_len(&parameters)?,
         conventional_bytes: [seeded, 2 * seeded],
         modulus_bits: masters.keys().iter().map(|key| bits(key.spec())).fold(0.0, f64::max),
-        client_s,
-        conventional_s,
-        server_s: server,
+        client,
+        conventional,
+        server,
         threads: threads(),
         worst,
         bound_bits: [bound_bits, direct_bound.log2()],

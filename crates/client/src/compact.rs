@@ -113,6 +113,9 @@ impl<R: Reduction> Engine for Compact<R> {
         let r = &self.reduction;
         let n = limb.len();
         debug_assert_eq!(n, self.n());
+        if r.forward(limb, |i| self.forward.at(r, i)) {
+            return;
+        }
         let mut blocks = 1;
         while blocks < n / 2 {
             for (i, block) in (blocks..).zip(limb.chunks_exact_mut(n / blocks)) {

@@ -34,6 +34,13 @@ pub trait Reduction: Copy + Send + Sync {
     /// `a - b + 2q`, below `4q` for operands below `2q`.
     fn difference(&self, a: Self::Word, b: Self::Word) -> Self::Word;
 
+    /// The forward transform in a way that this machine does better than layer after layer, if there is one: whether it was done. `factor(i)` is factor
+    /// `i` of the transform, prepared.
+    #[inline(always)]
+    fn forward(&self, _limb: &mut [Self::Word], _factor: impl Fn(usize) -> Self::Word) -> bool {
+        false
+    }
+
     /// `a b` for canonical residues, canonical.
     #[inline(always)]
     fn mul(&self, a: Self::Word, b: Self::Word) -> Self::Word {
@@ -89,7 +96,7 @@ macro_rules! additive {
 }
 
 macro_rules! montgomery {
-    ($word:ty, $wide:ty, $max_bits:expr) => {
+    ($word:ty, $wide:ty, $max_bits:expr $(, $own:item)?) => {
         impl Reduction for Montgomery<$word> {
             type Word = $word;
 
@@ -123,12 +130,24 @@ macro_rules! montgomery {
             }
 
             additive!($word, |self| self.modulus);
+
+            $($own)?
         }
     };
 }
 
 // `4 q^2 + R q < 2 R q` must fit the product's type: `q < 2^30` and `R = 2^32` give `2^63`, `q < 2^61` gives `2^126`.
-montgomery!(u32, u64, 30);
+montgomery!(
+    u32,
+    u64,
+    30,
+    #[cfg(target_arch = "arm")]
+    #[inline(always)]
+    fn forward(&self, limb: &mut [u32], factor: impl Fn(usize) -> u32) -> bool {
+        crate::signed::Signed::new(self.modulus, self.negated_inverse).forward(limb, factor);
+        true
+    }
+);
 montgomery!(u64, u128, 61);
 
 impl ShiftAdd30 {

@@ -3,7 +3,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use keywright_rlwe::derive::{DerivationPlan, DerivedKeys};
 use keywright_rlwe::residency::{KeyStore, KeySupply, Supplies};
-use keywright_rlwe::{EvaluationKeys, Hop, KeyRoutes, Route, threads};
+use keywright_rlwe::{EvaluationKeys, Hop, KeyRoutes, RlweError, Route, threads};
 use keywright_wire::{KeySetSupply, Wire};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyIterator, PyList};
@@ -12,7 +12,7 @@ use crate::errors::{Failure, file};
 use crate::key_parameters::KeyParameters;
 use crate::key_spec::PyKeySpec;
 use crate::master_keys::PyMasterKeys;
-use crate::pool::{compute, compute_detached};
+use crate::pool::{compute, compute_detached, compute_interruptible, signals};
 use crate::switching_key::PySwitchingKey;
 
 /// The switching keys that a server holds: any number per rotation, at any levels. Iterates over its `KeySpec`s.
@@ -36,7 +36,7 @@ impl PyEvaluationKeys {
     }
 
     /// Computes with the keys as they are now. Operations with keys of one store are done one at a time: on the threads of the pool one would wait
-    /// for the other.
+    /// for the other. A signal ends them where they take keys, which may have to be derived first.
     pub(crate) fn compute<T: Send, E: Send>(
         &self,
         py: Python<'_>,
@@ -47,8 +47,17 @@ impl PyEvaluationKeys {
     {
         let keys = self.snapshot();
         py.detach(|| {
-            let _turn = self.store.as_ref().map(|store| store.exclusive());
-            compute_detached(|| work(&keys))
+            let Some(store) = &self.store else { return compute_detached(|| work(&keys)) };
+            let mut raised = Ok(());
+            let turn = store.turn(|| {
+                raised = signals();
+                raised.is_err()
+            });
+            raised?;
+            match turn {
+                Some(turn) => compute_interruptible(|| turn.interrupt(), || work(&keys)),
+                None => Err(RlweError::Interrupted.into()),
+            }
         })
     }
 

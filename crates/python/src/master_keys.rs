@@ -1,9 +1,10 @@
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use keywright_ring::rotation_element;
-use keywright_rlwe::derive::{DerivationTree, MAX_HOPS, MasterKeys, MasterParameters};
-use keywright_rlwe::{EvaluationKeys, KeyElement, KeySpec, RlweError, StoredKey};
+use keywright_rlwe::derive::{Derivation, DerivationTree, MAX_HOPS, MasterKeys, MasterParameters};
+use keywright_rlwe::{EvaluationKeys, KeyElement, KeySpec, RlweError, StoredKey, SwitchingKey};
 use keywright_wire::Wire;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -12,7 +13,7 @@ use crate::errors::{Failure, file};
 use crate::evaluation_keys::PyEvaluationKeys;
 use crate::key_parameters::KeyParameters;
 use crate::key_spec::PyKeySpec;
-use crate::pool::compute;
+use crate::pool::{compute, compute_interruptible};
 use crate::secret_key::{PySecretKey, rng};
 use crate::switching_key::PySwitchingKey;
 
@@ -50,6 +51,17 @@ fn spec(
         Some(special) => chain.spec_of(element, level, special, true),
         None => chain.spec(element, level, true),
     }
+}
+
+/// The next key, unless a signal comes: then it is to be had later.
+fn next(py: Python<'_>, derivation: &mut Derivation) -> Result<Option<SwitchingKey>, Failure> {
+    let stopped = AtomicBool::new(false);
+    py.detach(|| {
+        compute_interruptible(
+            || stopped.store(true, Ordering::Relaxed),
+            || derivation.next_unless(&|| stopped.load(Ordering::Relaxed)).transpose(),
+        )
+    })
 }
 
 #[pymethods]
@@ -178,7 +190,7 @@ impl PyMasterKeys {
         let mut derivation = compute(py, || self.keys.derive(&wanted, max_hops))?;
         let total = derivation.len();
         let mut keys = EvaluationKeys::new(self.parameters.rlwe());
-        while let Some(key) = compute(py, || derivation.next().transpose())? {
+        while let Some(key) = next(py, &mut derivation)? {
             keys.insert(key)?;
             py.check_signals()?;
             if let Some(progress) = progress {
@@ -249,7 +261,7 @@ impl PyMasterKeys {
 #[pyclass(name = "Derivation", module = "keywright")]
 pub(crate) struct PyDerivation {
     parameters: KeyParameters,
-    derivation: keywright_rlwe::derive::Derivation,
+    derivation: Derivation,
     derived: usize,
     decomposed: usize,
     depth: usize,
@@ -284,7 +296,7 @@ impl PyDerivation {
     }
 
     fn __next__(&mut self, py: Python<'_>) -> Result<Option<PySwitchingKey>, Failure> {
-        let key = compute(py, || self.derivation.next().transpose())?;
+        let key = next(py, &mut self.derivation)?;
         Ok(key.map(|key| PySwitchingKey { parameters: self.parameters.clone(), key: Arc::new(key) }))
     }
 

@@ -1,7 +1,9 @@
 //! The threads that everything is computed on.
 
 use std::process;
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
 
 use pyo3::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
@@ -61,6 +63,48 @@ where
     Failure: From<E>,
 {
     Ok(current()?.install(work)?)
+}
+
+/// How often it is looked whether a signal has come, while there is work that can be interrupted.
+const PATIENCE: Duration = Duration::from_millis(50);
+
+/// What a signal raises; nothing outside of the main thread, which handles all of them.
+pub(crate) fn signals() -> PyResult<()> {
+    Python::attach(|py| py.check_signals())
+}
+
+/// As [`compute_detached`], for work that takes long: where a signal raises meanwhile, `stop` is called, the work should end soon, and what was raised is the
+/// error whatever its result.
+pub(crate) fn compute_interruptible<T: Send, E: Send>(
+    stop: impl Fn(),
+    work: impl FnOnce() -> Result<T, E> + Send,
+) -> Result<T, Failure>
+where
+    Failure: From<E>,
+{
+    let mut raised = Ok(());
+    let (sender, receiver) = channel();
+    let result = current()?.in_place_scope(|scope| {
+        scope.spawn(move |_| drop(sender.send(work())));
+        loop {
+            match receiver.recv_timeout(PATIENCE) {
+                Err(RecvTimeoutError::Timeout) if raised.is_ok() => {
+                    raised = signals();
+                    if raised.is_err() {
+                        stop();
+                    }
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return None,
+                Ok(result) => return Some(result),
+            }
+        }
+    });
+    raised?;
+    match result {
+        Some(result) => Ok(result?),
+        None => unreachable!("work that sends nothing has panicked, and so does the scope"),
+    }
 }
 
 /// Sets the number of threads that operations are shared among, for the whole process.

@@ -166,6 +166,9 @@ pub enum RlweError {
         /// Bytes allowed.
         budget: usize,
     },
+    /// Whoever asked for it does not want it any more.
+    #[error("it was interrupted before it was done")]
+    Interrupted,
     /// The system did not start a thread.
     #[error("no thread can be started: {0}")]
     Thread(String),

@@ -9,7 +9,7 @@ use std::thread;
 use keywright_ring::rotation_element;
 use keywright_ring::sampling::SecretRng;
 use keywright_rlwe::derive::{DerivationPlan, DerivedKeys, MasterKeys, MasterParameters};
-use keywright_rlwe::residency::{KeyStore, KeySupply, Supplies};
+use keywright_rlwe::residency::{KeyStore, KeySupply, Stop, Supplies};
 use keywright_rlwe::{
     EvaluationKeys, KeyElement, KeyGenerator, KeyLayout, KeySpec, Parameters, ParametersLiteral, RlweError,
     SecretKey, Security, StoredKey, SwitchingKey, UniformPart,
@@ -46,7 +46,12 @@ impl KeySupply for Copies {
         &self.layouts
     }
 
-    fn make(&mut self, places: &[usize], each: &mut dyn FnMut(usize, SwitchingKey)) -> Result<(), RlweError> {
+    fn make(
+        &mut self,
+        places: &[usize],
+        each: &mut dyn FnMut(usize, SwitchingKey),
+        _: &Stop<'_>,
+    ) -> Result<(), RlweError> {
         for &place in places {
             if self.broken.load(Ordering::Relaxed) {
                 let spec = &self.layouts[place].spec;
@@ -205,7 +210,12 @@ impl KeySupply for Panics {
         self.0.layouts()
     }
 
-    fn make(&mut self, _: &[usize], _: &mut dyn FnMut(usize, SwitchingKey)) -> Result<(), RlweError> {
+    fn make(
+        &mut self,
+        _: &[usize],
+        _: &mut dyn FnMut(usize, SwitchingKey),
+        _: &Stop<'_>,
+    ) -> Result<(), RlweError> {
         panic!("on purpose")
     }
 }
@@ -217,6 +227,83 @@ fn nobody_waits_for_a_thread_that_has_ended() {
     for key in store.keys(&p).unwrap().iter() {
         assert!(matches!(key.load(), Err(RlweError::KeySource { .. })));
     }
+}
+
+/// Makes nothing until it is told to stop.
+struct Endless {
+    copies: Copies,
+    ended: Arc<AtomicBool>,
+}
+
+impl KeySupply for Endless {
+    fn layouts(&self) -> &[Arc<KeyLayout>] {
+        self.copies.layouts()
+    }
+
+    fn make(
+        &mut self,
+        _: &[usize],
+        _: &mut dyn FnMut(usize, SwitchingKey),
+        stop: &Stop<'_>,
+    ) -> Result<(), RlweError> {
+        while !stop() {
+            thread::yield_now();
+        }
+        self.ended.store(true, Ordering::Relaxed);
+        Err(RlweError::Interrupted)
+    }
+}
+
+#[test]
+fn who_waits_can_be_interrupted_and_the_thread_ends_with_the_store() {
+    let p = parameters();
+    let copies = Copies::new(keys(&p, &specs(&p, 2)));
+    let (bytes, ended) = (copies.keys[0].bytes(), Arc::<AtomicBool>::default());
+    let store = Arc::new(KeyStore::new(Endless { copies, ended: ended.clone() }, &[], bytes).unwrap());
+    let set = store.keys(&p).unwrap();
+    let [first, second] = set.iter().collect::<Vec<_>>()[..] else { panic!("two keys") };
+    // One waits for its key, the other one for room, a third for its turn.
+    let turn = store.turn(|| false).unwrap();
+    thread::scope(|scope| {
+        let both = [first, second].map(|key| scope.spawn(move || key.load().map(drop)));
+        let (store, asked) = (&store, Arc::new(AtomicUsize::new(0)));
+        let third = scope.spawn(move || store.turn(|| asked.fetch_add(1, Ordering::Relaxed) == 1).is_none());
+        assert!(third.join().unwrap());
+        turn.interrupt();
+        for waiting in both {
+            assert!(matches!(waiting.join().unwrap(), Err(RlweError::Interrupted)));
+        }
+    });
+    assert!(matches!(first.load(), Err(RlweError::Interrupted)));
+    // The next one is not.
+    drop(turn);
+    assert!(store.turn(|| true).is_some());
+    drop((set, store));
+    assert!(ended.load(Ordering::Relaxed));
+}
+
+#[test]
+fn a_derivation_that_was_interrupted_goes_on() {
+    let p = parameters();
+    let wanted = specs(&p, 9);
+    let plan = Arc::new(DerivationPlan::new(&masters(&p), &wanted, 64).unwrap());
+    let expected: Vec<_> = plan.derive(0..wanted.len()).map(Result::unwrap).collect();
+    let mut derivation = plan.derive(0..wanted.len());
+    // Before every fifth row.
+    let (mut made, mut interrupted, asked) = (Vec::new(), 0, AtomicUsize::new(0));
+    loop {
+        match derivation.next_unless(&|| asked.fetch_add(1, Ordering::Relaxed) % 5 == 4) {
+            None => break,
+            Some(Ok(key)) => made.push(key),
+            Some(Err(error)) => {
+                assert!(matches!(error, RlweError::Interrupted));
+                interrupted += 1;
+            }
+        }
+    }
+    assert!(interrupted > 1);
+    assert_eq!(made.len(), expected.len());
+    assert!(made.iter().zip(&expected).all(|(a, b)| same(a, b)));
 }
 
 fn masters(p: &Parameters) -> MasterKeys {

@@ -151,7 +151,13 @@ def new_folder(path: Path) -> Iterator[Path]:
     temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}."))
     try:
         yield temporary
-        temporary.rename(path)
+        try:
+            temporary.rename(path)
+        except OSError as error:
+            # Something else made it meanwhile.
+            if path.exists():
+                raise CommandError(f"{path} exists by now; remove it or name another folder") from error
+            raise
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
         raise

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeVar
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -41,9 +41,11 @@ PIECE_BYTES = 4 << 20
 TIMEOUT_S = 60.0
 POLL_S = 0.05
 RETRIES = 5
-"""How often an upload goes on after a connection that broke, without a byte of progress in between."""
+"""How often an upload goes on after a connection that broke, without a byte of progress in between, and how
+often another request is made again."""
 
 Progress = Callable[[int, int], object]
+Answer = TypeVar("Answer")
 
 
 class RemoteModel:
@@ -202,7 +204,8 @@ class Session:
         path.unlink()
 
     def infer(self, sample: ArrayLike, progress: Progress | None = None) -> NDArray[np.float64]:
-        """The model's result for a sample, computed on ciphertexts.
+        """The model's result for a sample, computed on ciphertexts. After a connection that breaks, or where
+        the server is busy, the request is made again: at worst the sample is evaluated twice.
 
         Args:
             sample: of the shape of ``manifest.input``.
@@ -214,16 +217,18 @@ class Session:
             ServeError: what the server refuses.
         """
         message = framing.join(self._encrypt(sample))
-        job = self.remote.send("POST", f"/v1/keys/{self._identifier}/jobs", message)
+        keys = f"/v1/keys/{self._identifier}"
+        job = _persist(lambda: self.remote.send("POST", f"{keys}/jobs", message))
         identifier = _text(job, "job")
         while job.get("state") in ("waiting", "running"):
             time.sleep(POLL_S)
-            job = self.remote.ask("GET", f"/v1/jobs/{identifier}")
+            job = _persist(lambda: self.remote.ask("GET", f"/v1/jobs/{identifier}"))
             if progress is not None:
                 progress(_count(job, "done", 1 << 40), _count(job, "total", 1 << 40))
         places = self.manifest.output
         limit = places.ciphertexts * (2 * self.parameters.n * 8 * (self.manifest.output_level + 1) + 8192)
-        return self._decrypt(self.remote.request("GET", f"/v1/jobs/{identifier}/result", limit=limit))
+        result = f"/v1/jobs/{identifier}/result"
+        return self._decrypt(_persist(lambda: self.remote.request("GET", result, limit=limit)))
 
     def seen(self) -> Mapping[str, object]:
         """What the server says that it saw of this client."""
@@ -274,6 +279,15 @@ class Session:
         if self._client is None:
             return self._decryptor.decrypt(kw.Ciphertext.from_bytes(data, self.parameters))
         return self._client.decrypt(data) / 2.0**self._client.parameters.fraction_bits
+
+
+def _persist(request: Callable[[], Answer]) -> Answer:
+    """Make a request again that did not come through, or that the server had no room for."""
+    for failures in range(RETRIES):
+        with contextlib.suppress(Unreachable, Busy):
+            return request()
+        time.sleep(POLL_S * 2**failures)
+    return request()
 
 
 def _json(data: bytes) -> object:

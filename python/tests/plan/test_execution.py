@@ -25,14 +25,21 @@ from tests.test_bootstrapping import small_parameters, small_plan
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "models"
 MODEL = planning.CostModel()
-NAMES = [*planning.STRATEGIES, "kds-top", "optimal-small", "optimal-fast"]
-"""Every strategy; `kds-top` has levels as published and digits by level."""
+POLICIES = {
+    "dynamic-all": ("signed-power-of-two", planning.KeyPolicy("dynamic", "all")),
+    "maximum-all": ("lowmem", planning.KeyPolicy("maximum", "all")),
+    "maximum-needed": ("ark-memory", planning.KeyPolicy("maximum", "needed")),
+}
+"""Shapes of keys that are no strategy's own."""
+
+NAMES = [*planning.STRATEGIES, *POLICIES, "optimal-small", "optimal-fast"]
+"""Every strategy."""
 
 
 def make_plan(name: str, program: planning.Program) -> planning.KeyPlan:
-    if name == "kds-top":
-        policy = planning.KeyPolicy("dynamic", "all")
-        return planning.STRATEGIES["signed-power-of-two"].plan(program, MODEL, policy)
+    if name in POLICIES:
+        strategy, policy = POLICIES[name]
+        return planning.STRATEGIES[strategy].plan(program, MODEL, policy)
     if name in planning.STRATEGIES:
         return planning.STRATEGIES[name].plan(program, MODEL)
     # From the frontier: what an integer program decides is not needed here.
@@ -105,6 +112,31 @@ def test_digits_under_every_strategy(name: str) -> None:
     specs = execution.key_specs()
     assert sum(spec.bytes for spec in specs) == execution.plan.stored_bytes
     side.run(execution, side.generator.evaluation_keys(relinearization=False, specs=specs))
+
+
+def test_every_key_of_a_plan_is_needed() -> None:
+    """One key of another owner makes the result wrong, whichever it is."""
+    side = digits()
+    execution = side.execution("optimal-small")
+    other = kw.KeyGenerator(kw.SecretKey.generate(side.parameters, bytes([1] * 32)), bytes(32))
+    specs = execution.key_specs()
+    keys = [side.generator.switching_key(spec) for spec in specs]
+    for wrong, spec in enumerate(specs):
+        mixed = kw.EvaluationKeys(side.parameters)
+        for place, key in enumerate(keys):
+            mixed.add(other.switching_key(spec) if place == wrong else key)
+        with pytest.raises(AssertionError):
+            side.run(execution, mixed)
+
+
+def test_a_hop_with_another_key_is_refused() -> None:
+    plan = digits().execution("power-of-two").plan
+    tree = next(tree for tree in plan.hops if len({hop.key for hop in tree}) > 1)
+    first = tree[0]
+    key = next(hop.key for hop in tree if hop.key != first.key)
+    changed = tuple((replace(first, key=key), *tree[1:]) if other is tree else other for other in plan.hops)
+    with pytest.raises(planning.ProgramError, match="does not lead to"):
+        replace(plan, hops=changed).check()
 
 
 @pytest.mark.skipif(not EXAMPLES.is_dir(), reason=f"no {EXAMPLES}: the examples are in the repository only")
@@ -245,6 +277,24 @@ def test_threads_share_streamed_keys(tmp_path: Path) -> None:
     assert seen["peak_bytes"] <= memory
 
 
+def test_threads_share_derived_keys(tmp_path: Path) -> None:
+    """Two evaluators and room for one key: each operation waits for its turn, then for its keys."""
+    side = digits()
+    planned = planning.DerivationPlanner(side.execution("power-of-two").plan, MODEL).priced[0].planned
+    execution = PlanExecution(planned, side.parameters, side.program)
+    path, made = tmp_path / "keys.kw", execution.key_specs()
+    side.generator.save_evaluation_keys(path, made)
+    masters = execution.make_masters(side.secret)
+    memory = masters.bytes + max(spec.bytes + 32 for spec in (*made, *execution.derived_specs()))
+    keys = execution.load_keys(path, masters, memory)
+    with ThreadPoolExecutor(2) as pool:
+        results = list(pool.map(lambda _: side.run(execution, keys), range(2)))
+    assert np.array_equal(results[0], results[1])
+    seen = keys.streaming
+    assert seen is not None
+    assert seen["peak_bytes"] <= memory
+
+
 @pytest.mark.parametrize("name", ["kds", "optimal-small"])
 def test_derived_keys_give_the_same_within_the_bound(name: str, tmp_path: Path) -> None:
     side = digits()
@@ -341,17 +391,54 @@ def test_a_bootstrap_with_streamed_keys_takes_them_one_after_the_other(tmp_path:
     assert peaks[1]["peak_bytes"] <= least
 
 
-def test_a_damaged_key_is_named_when_it_is_used(tmp_path: Path) -> None:
+def test_files_that_are_not_the_plans_keys(tmp_path: Path) -> None:
     side = digits()
     execution = side.execution("kds")
     path = tmp_path / "keys.kw"
     side.generator.save_evaluation_keys(path, execution.key_specs())
-    damaged = bytearray(path.read_bytes())
+    whole = path.read_bytes()
+    damaged = bytearray(whole)
     damaged[-5] ^= 1
     path.write_bytes(damaged)
-    keys = kw.EvaluationKeys.stream(path, side.parameters, 1 << 30, execution.key_steps())
     with pytest.raises(kw.KeySourceError, match="checksum"):
-        side.run(execution, keys)
+        side.run(execution, execution.load_keys(path, memory=1 << 30))
+    path.write_bytes(whole[:-1])
+    with pytest.raises(kw.FormatError, match="missing"):
+        execution.load_keys(path, memory=1 << 30)
+    elsewhere = kw.Parameters.from_bits(11, [55, *[44] * 5], [50, 50], 44, insecure=True)
+    generator = kw.KeyGenerator(kw.SecretKey.generate(elsewhere))
+    generator.save_evaluation_keys(path, [kw.KeySpec.rotation(elsewhere, 1)])
+    with pytest.raises(kw.MixedParametersError):
+        execution.load_keys(path, memory=1 << 30)
+    side.generator.save_evaluation_keys(path, execution.key_specs()[1:])
+    with pytest.raises(kw.PlanMismatchError, match="keygen --plan"):
+        execution.load_keys(path, memory=1 << 30)
+
+
+def test_a_file_that_is_written_to_while_keys_are_streamed_is_refused(tmp_path: Path) -> None:
+    """Keys of another owner in the same places: every checksum is right."""
+    side = digits()
+    execution = side.execution("kds")
+    path, other = tmp_path / "keys.kw", tmp_path / "other.kw"
+    specs = execution.key_specs()
+    side.generator.save_evaluation_keys(path, specs)
+    kw.KeyGenerator(kw.SecretKey.generate(side.parameters)).save_evaluation_keys(other, specs)
+    least = max(spec.bytes + 32 for spec in specs)
+    keys = execution.load_keys(path, memory=least)
+    expected = side.run(execution, keys)
+    # A file that takes its place is another one: what was opened stays.
+    other_bytes = other.read_bytes()
+    other.rename(path)
+    assert np.array_equal(side.run(execution, keys), expected)
+    side.generator.save_evaluation_keys(path, specs)
+    for written in (other_bytes, path.read_bytes()[: path.stat().st_size // 2]):
+        keys = execution.load_keys(path, memory=least)
+        with path.open("r+b") as file:
+            file.write(written)
+            file.truncate()
+        with pytest.raises(kw.KeySourceError, match="open the keys again"):
+            side.run(execution, keys)
+        side.generator.save_evaluation_keys(path, specs)
 
 
 def test_plans_survive_their_file_and_bad_ones_do_not() -> None:

@@ -86,6 +86,31 @@ def test_an_upload_goes_on_after_the_server_was_away(tmp_path: Path, sample: Sam
     second.close()
 
 
+def test_a_question_is_asked_again_after_a_connection_that_breaks(
+    server: Server, sample: Sample, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remote, failed = RemoteModel(server.url), set[str]()
+    with remote.session() as session:
+        session.upload_keys()
+        request = remote.request
+
+        def breaking(method: str, path: str, body: bytes | None = None, *, limit: int = 1 << 20) -> bytes:
+            answer = request(method, path, body, limit=limit)
+            if method + path not in failed:
+                failed.add(method + path)
+                # It came to the server, and its answer did not come back.
+                raise Unreachable("the connection broke")
+            return answer
+
+        monkeypatch.setattr(remote, "request", breaking)
+        assert np.isfinite(session.infer(sample)).all()
+        assert len(failed) == 3
+        monkeypatch.setattr(remote, "request", lambda *given, **named: breaking("GET", "/v1/jobs/0"))
+        with pytest.raises(ServeError, match="identifier"):
+            session.infer(sample)
+        monkeypatch.undo()
+
+
 def stop_after(calls: int) -> Callable[[int, int], None]:
     left = [calls]
 

@@ -16,6 +16,8 @@ export class Session {
   /** Where the server keeps the keys. */
   #keys: string | null = null;
   #next = 0;
+  /** Called when the server was not reached, or is busy, and is asked again after a pause. */
+  onPause: () => void = () => {};
 
   /** @param worker of `worker.js` of this package. */
   constructor(worker: Worker = new Worker(new URL("./worker.js", import.meta.url), { type: "module" })) {
@@ -92,6 +94,10 @@ export class Session {
   #receive(reply: Reply): void {
     if (reply.kind === "keys") {
       this.#keys = reply.address;
+      return;
+    }
+    if (reply.kind === "pause") {
+      this.onPause();
       return;
     }
     const pending = this.#pending.get(reply.id);

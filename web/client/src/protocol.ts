@@ -56,4 +56,6 @@ export type Reply =
   | { id: number; kind: "progress"; done: number; total: number }
   /** Where the server keeps this client's keys, as soon as it does; null when it does no more. */
   | { id: number; kind: "keys"; address: string | null }
+  /** A request did not come through and is made again after a pause. */
+  | { id: number; kind: "pause" }
   | { id: number; kind: "error"; code: string; message: string; details: Record<string, unknown> };

@@ -3,14 +3,22 @@ import { ClientError, type Code } from "./errors.js";
 const MAX_JSON = 1 << 20;
 /** Bytes of the longest request of an upload. */
 export const PIECE = 1 << 20;
-const RETRIES = 5;
+/** How often a request is made again without progress: for some 16 to 20 seconds. */
+const RETRIES = 8;
 const FIRST_PAUSE_MS = 100;
+const LONGEST_PAUSE_MS = 5000;
 const TIMEOUT_MS = 60_000;
 
 /** A server as a client sees it: requests, with the answer's length and kind checked. */
 export class Server {
-  /** @param base address, without the path of the service. */
-  constructor(readonly base: string) {}
+  /**
+   * @param base address, without the path of the service.
+   * @param onPause called before a request that did not come through is made again.
+   */
+  constructor(
+    readonly base: string,
+    private readonly onPause: () => void = () => {},
+  ) {}
 
   /**
    * One request.
@@ -66,7 +74,7 @@ export class Server {
       } catch (error) {
         const again = error instanceof ClientError && (isBreak(error) || error.details["cut"] === true);
         if (!again || failures === RETRIES) throw error;
-        await pause(FIRST_PAUSE_MS * 2 ** failures);
+        await this.#pause(failures);
       }
     }
   }
@@ -104,7 +112,7 @@ export class Server {
           throw error;
         }
         if (++failures > RETRIES) throw error;
-        await pause(FIRST_PAUSE_MS * 2 ** failures);
+        await this.#pause(failures);
         if (code === "wrong_offset") continue;
         const before = received;
         received = within(await this.received(path, received), end);
@@ -112,6 +120,11 @@ export class Server {
         if (received > before) failures = 0;
       }
     }
+  }
+
+  #pause(failures: number): Promise<void> {
+    this.onPause();
+    return pause(Math.min(FIRST_PAUSE_MS * 2 ** failures, LONGEST_PAUSE_MS));
   }
 
   /** How many bytes of an upload have come; `otherwise` if the server cannot be asked. */

@@ -49,7 +49,7 @@ async function connect(base: string, pinned: string | null): Promise<ModelInfo> 
   if (connected) await close().catch(() => undefined);
   connected = false;
   wasm = await init({ module_or_path: new URL("./wasm/keywright_client_wasm_bg.wasm", import.meta.url) });
-  server = new Server(base);
+  server = new Server(base, () => reply({ id: -1, kind: "pause" }));
   const bytes = await server.bytes("GET", "/v1/model", null, MAX_MANIFEST);
   manifest = await readManifest(bytes);
   if (pinned !== null && manifest.hash !== pinned) {
@@ -106,7 +106,7 @@ async function makeKeys(progress: Progress): Promise<KeyReport> {
   const { identifier: name, stream, making, sending } = upload;
   const report = { bytes: stream.bytes, keys: stream.keys, making, sending, peakMemory: wasm.memory.buffer.byteLength };
   upload = null;
-  stream.free();
+  release(stream);
   keys = name;
   return report;
 }
@@ -198,8 +198,17 @@ function discard(name: string): void {
 }
 
 function drop(): void {
-  upload?.stream.free();
+  release(upload?.stream);
   upload = null;
+}
+
+/** Gives back what the module keeps of an object; of a module that ended in the middle of a call, nothing can be. */
+function release(object: { free(): void } | null | undefined): void {
+  try {
+    object?.free();
+  } catch {
+    // The worker is of no use any more, and whoever hears of the error ends it.
+  }
 }
 
 async function infer(values: readonly number[], progress: Progress): Promise<Answer> {
@@ -287,7 +296,7 @@ function unframe(message: Uint8Array<ArrayBuffer>, expected: number): Uint8Array
     place = end;
   }
   if (place !== message.length || objects.length !== expected) {
-    throw new ClientError("invalid_reply", `The answer is not the ${expected} ciphertexts that the manifest says.`);
+    throw new ClientError("invalid_reply", `The server's answer is damaged: the manifest announces ${expected} ciphertexts, and this is something else.`);
   }
   return objects;
 }
@@ -312,7 +321,7 @@ async function close(): Promise<null> {
   if (name !== undefined) await server.json("DELETE", `/v1/keys/${name}`);
   reply({ id: -1, kind: "keys", address: null });
   drop();
-  client?.free();
+  release(client);
   [client, keys] = [null, null];
   return null;
 }

@@ -14,7 +14,7 @@ const progress = element<HTMLProgressElement>("progress");
 const context = canvas.getContext("2d", { willReadFrequently: true }) as CanvasRenderingContext2D;
 
 let model: ModelInfo | null = null;
-let session = new Session();
+let session = begin();
 let keys: KeyReport | null = null;
 let busy = false;
 /** Width and height of the coloured pictures that the model takes; null if it takes digits. */
@@ -190,6 +190,20 @@ function tell(text: string, done: number | null = null, total = 1, amount = ""):
   element("amount").textContent = amount;
 }
 
+function begin(): Session {
+  const made = new Session();
+  made.onPause = () => {
+    element("amount").hidden = false;
+    element("amount").textContent = "The server cannot be reached, or is busy. The tab asks again.";
+  };
+  return made;
+}
+
+/** Brings what happens into view: on a phone it is below the fold. */
+function look(): void {
+  element("answer-title").closest("section")?.scrollIntoView({ block: "nearest" });
+}
+
 /** Takes an answer away that is not of what is to be seen any more. */
 function forget(): void {
   if (busy) return;
@@ -303,7 +317,8 @@ function saw(seen: Seen): void {
 
 async function prepared(): Promise<KeyReport> {
   const text = "The tab makes its keys and sends those that evaluate.";
-  tell(text, 0);
+  tell(text, 0, 1, `0 B of ${bytes(model?.keyBytes ?? 0)}`);
+  look();
   let start: { time: number; done: number } | null = null;
   return session.prepareKeys((done, total) => {
     start = start === null || done < start.done ? { time: performance.now(), done } : start;
@@ -316,11 +331,13 @@ async function inferred(values: readonly number[]): Promise<Answer> {
     if (keys === null) {
       keys = await prepared();
       travelled(null);
+      saw(await session.seen());
     }
     try {
       const text = `The server computes on the encrypted ${thing()}.`;
       const start = performance.now();
-      tell(text, 0);
+      tell(text, 0, 1, "The tab encrypts.");
+      look();
       return await session.infer(values, (done, total) =>
         tell(text, done, total, done === 0 ? "It waits for its turn." : `Step ${done} of ${total}, ${milliseconds(performance.now() - start)}`),
       );
@@ -338,16 +355,15 @@ ask.addEventListener("click", async () => {
   forget();
   busy = true;
   paint();
-  // On a phone the answer is below the fold.
-  element("status").scrollIntoView({ block: "nearest" });
   try {
     const answer = await inferred(values);
     answered(answer);
     travelled(answer);
     saw(await session.seen());
     tell("Decrypted in this tab.");
+    look();
   } catch (error) {
-    tell("");
+    tell("There is no answer.");
     const code = error instanceof ClientError ? error.code : "internal";
     const again = code === "unreachable" || code === "busy" ? " What it has is kept: press the button to go on." : "";
     fail((error instanceof Error ? error.message : String(error)) + again);
@@ -356,12 +372,13 @@ ask.addEventListener("click", async () => {
     if (["unknown_keys", "memory", "internal", "other_model"].includes(code)) {
       keys = null;
       await session.close().catch(() => undefined);
-      session = new Session();
+      session = begin();
       await connect();
     }
   }
   busy = false;
   paint();
+  if (!element("error").hidden) look();
   // A button that was disabled has lost the focus.
   if (document.activeElement === document.body) ask.focus({ preventScroll: true });
 });

@@ -35,6 +35,9 @@ fn main() -> Result<(), Box<dyn Error>> {
             "--targets" => {
                 request.targets = match value.as_str() {
                     "spread" => spread_rotations(16),
+                    list if list.contains(',') => {
+                        list.split(',').map(str::parse).collect::<Result<_, _>>()?
+                    }
                     count => (1..=count.parse::<i64>()?).collect(),
                 }
             }

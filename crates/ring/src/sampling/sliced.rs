@@ -21,7 +21,7 @@ const BITS: u32 = 63;
 /// Bits of a magnitude.
 const MAGNITUDE_BITS: usize = (usize::BITS - CUMULATIVE.len().leading_zeros()) as usize;
 /// Thresholds compared at once: as many as there are registers for.
-const GROUP: usize = 10;
+const GROUP: usize = 8;
 
 /// Swaps the bits of `a` under `mask << shift` with those of `b` under `mask`.
 #[inline(always)]
@@ -67,7 +67,7 @@ const fn leading_ones(threshold: u64) -> u32 {
 
 /// Adds to the magnitudes, without a carry, the thresholds from `FIRST` on that are reached. `ones` is the conjunction of the highest planes, as many as threshold
 /// `FIRST - GROUP` begins with ones; it becomes that for `FIRST`.
-#[inline(always)]
+#[inline(never)]
 fn reach<const FIRST: usize>(planes: &[u32; 64], ones: &mut u32, magnitudes: &mut [u32; MAGNITUDE_BITS]) {
     let shared = const { leading_ones(CUMULATIVE[FIRST]) };
     let before = const { if FIRST == 0 { 0 } else { leading_ones(CUMULATIVE[FIRST - GROUP]) } };
@@ -109,9 +109,10 @@ fn slice(words: &[u64; LANES], planes: &mut [u32; 64], out: &mut [i64; LANES]) {
         transpose(high, |i| (words[i] >> 32) as u32);
     }
     let (mut ones, mut magnitudes) = (!0, [0; MAGNITUDE_BITS]);
-    reach::<0>(planes, &mut ones, &mut magnitudes);
-    reach::<GROUP>(planes, &mut ones, &mut magnitudes);
+    reach::<{ 0 * GROUP }>(planes, &mut ones, &mut magnitudes);
+    reach::<{ 1 * GROUP }>(planes, &mut ones, &mut magnitudes);
     reach::<{ 2 * GROUP }>(planes, &mut ones, &mut magnitudes);
+    reach::<{ 3 * GROUP }>(planes, &mut ones, &mut magnitudes);
     // Two's complement of those whose sign is set: inverted, and one added.
     let sign = planes[0];
     let (mut carry, mut bytes) = (sign, [0; 8]);
@@ -148,7 +149,7 @@ pub(crate) fn samples(words: &[u64], out: &mut [i64]) {
     planes.zeroize();
 }
 
-const _: () = assert!(CUMULATIVE.len() <= 3 * GROUP && CUMULATIVE.len() > 2 * GROUP);
+const _: () = assert!(CUMULATIVE.len() <= 4 * GROUP);
 
 #[cfg(test)]
 mod tests {

@@ -19,7 +19,9 @@ pub fn ternary(rng: &mut SecretRng, out: &mut [i64]) {
 /// The samples of uniform words: the definition of [`crate::Backend::ternary`].
 pub(crate) fn samples(words: &[u64], out: &mut [i64]) {
     for (sample, &word) in out.iter_mut().zip(words) {
-        *sample = ((u128::from(word) * 3) >> 64) as i64 - 1;
+        // 3 w / 2^64 in halves of a word, of which no product overflows.
+        let low = 3 * (word & u64::from(u32::MAX)) >> 32;
+        *sample = i64::from((3 * (word >> 32) + low >> 32) as i32 - 1);
     }
 }
 

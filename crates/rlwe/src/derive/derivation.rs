@@ -179,6 +179,7 @@ impl Layout {
         parameters: &MasterParameters,
         parent: &Node,
         children: &mut [Child<'_>],
+        stop: &(dyn Fn() -> bool + Sync),
     ) -> Result<(), RlweError> {
         let chain = parameters.chain();
         let Some(plan) = children.first().map(|child| child.master.plan.clone()) else { return Ok(()) };
@@ -198,6 +199,9 @@ impl Layout {
         let automorphisms: Vec<_> = children.iter().map(|child| child.automorphism.clone()).collect();
         let loaded = children.iter().map(|child| child.master.key.load()).collect::<Result<Vec<_>, _>>()?;
         for (j, (b, a)) in parent.rows.iter().enumerate() {
+            if stop() {
+                return Err(RlweError::Interrupted);
+            }
             let decomposed = Decomposed::new(chain, plan.clone(), a)?;
             let keys = children
                 .iter()
@@ -384,8 +388,34 @@ impl Derivation {
         }
     }
 
-    /// Makes the next batch of keys.
-    fn advance(&mut self) -> Result<(), RlweError> {
+    /// The next key, unless `stop` says that nobody wants it any more: it is asked before every row, which is about a second's work on one
+    /// thread in the largest rings.
+    ///
+    /// # Errors
+    /// [`RlweError::Interrupted`] if it did; the derivation may go on later. After any other error there are no more keys.
+    pub fn next_unless(
+        &mut self,
+        stop: &(dyn Fn() -> bool + Sync),
+    ) -> Option<Result<SwitchingKey, RlweError>> {
+        loop {
+            if let Some(key) = self.ready.pop_front() {
+                self.left -= 1;
+                return Some(Ok(key));
+            }
+            if self.left == 0 {
+                return None;
+            }
+            if let Err(error) = self.advance(stop) {
+                if !matches!(error, RlweError::Interrupted) {
+                    self.left = 0;
+                }
+                return Some(Err(error));
+            }
+        }
+    }
+
+    /// Makes the next batch of keys. Nothing has happened if it was interrupted.
+    fn advance(&mut self, stop: &(dyn Fn() -> bool + Sync)) -> Result<(), RlweError> {
         let plan = self.plan.clone();
         let parameters = plan.masters.parameters();
         let Some(mut frame) = self.stack.pop() else {
@@ -408,7 +438,10 @@ impl Derivation {
             })
         });
         for run in children.chunk_by_mut(|x, y| Arc::ptr_eq(&x.master.plan, &y.master.plan)) {
-            layout.extend(parameters, &frame.node, run)?;
+            if let Err(error) = layout.extend(parameters, &frame.node, run, stop) {
+                self.stack.push(frame);
+                return Err(error);
+            }
         }
         frame.made = end;
         if end < layout.children(needed, frame.node.element).count() {
@@ -427,19 +460,7 @@ impl Iterator for Derivation {
     type Item = Result<SwitchingKey, RlweError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        loop {
-            if let Some(key) = self.ready.pop_front() {
-                self.left -= 1;
-                return Some(Ok(key));
-            }
-            if self.left == 0 {
-                return None;
-            }
-            if let Err(error) = self.advance() {
-                self.left = 0;
-                return Some(Err(error));
-            }
-        }
+        self.next_unless(&|| false)
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {

@@ -2,7 +2,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use super::DerivationPlan;
-use crate::residency::KeySupply;
+use crate::residency::{KeySupply, Stop};
 use crate::{KeyLayout, RlweError, SwitchingKey};
 
 /// Keys that are derived at once when some are needed: what is derived from one key shares its decomposition, and what is on the way is made
@@ -55,9 +55,14 @@ impl KeySupply for DerivedKeys {
         &self.layouts
     }
 
-    fn make(&mut self, places: &[usize], each: &mut dyn FnMut(usize, SwitchingKey)) -> Result<(), RlweError> {
+    fn make(
+        &mut self,
+        places: &[usize],
+        each: &mut dyn FnMut(usize, SwitchingKey),
+        stop: &Stop<'_>,
+    ) -> Result<(), RlweError> {
         let mut derivation = self.plan.derive(places.iter().copied());
-        while let Some(key) = self.run(|| derivation.next()) {
+        while let Some(key) = self.run(|| derivation.next_unless(stop)) {
             let key = key?;
             let same = |&&place: &&usize| self.layouts[place].spec == *key.spec();
             if let Some(&place) = places.iter().find(same) {

@@ -8,12 +8,15 @@
 //! room holds any. The thread waits for room only while nobody waits for it, and for operations never. Left is a thread that is
 //! lent to several operations: on a thread of a `rayon` pool an operation may lie under another one that waits, and would never end. There, and
 //! where a thread that holds keys asks for more, what would have to wait for other operations is refused
-//! ([`crate::RlweError::KeyMemory`]). Who shares a store and a pool among operations does them one at a time ([`KeyStore::exclusive`]), and an operation does not take
+//! ([`crate::RlweError::KeyMemory`]). Who shares a store and a pool among operations does them one at a time ([`KeyStore::turn`]), and an operation does not take
 //! keys on several threads at once.
+//!
+//! # Interruption
+//! An operation that waits for a key is ended by [`Turn::interrupt`]. The thread ends with the store, in the midst of what it derives: it asks before every row.
 
 mod schedule;
 mod store;
 mod supply;
 
-pub use store::{KeyStore, KeyStoreStatistics};
-pub use supply::{KeySupply, Supplies};
+pub use store::{KeyStore, KeyStoreStatistics, Turn};
+pub use supply::{KeySupply, Stop, Supplies};

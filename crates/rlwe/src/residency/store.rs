@@ -16,6 +16,9 @@ use crate::{
     EvaluationKeys, KeyLayout, KeySource, KeySpec, LoadedKey, Parameters, RlweError, StoredKey, SwitchingKey,
 };
 
+/// How often somebody who waits for a turn is asked whether it still wants it.
+const PATIENCE: Duration = Duration::from_millis(50);
+
 /// Keys of a supply, of which at most a given number of bytes is in memory.
 pub struct KeyStore {
     shared: Arc<Shared>,
@@ -45,9 +48,8 @@ struct Shared {
     /// The thread exists in this process only.
     process: u32,
     state: Mutex<State>,
-    /// A key was made, given back, or is wanted.
+    /// A key was made, given back, or is wanted; a turn is over or interrupted.
     changed: Condvar,
-    operation: Mutex<()>,
 }
 
 struct State {
@@ -65,8 +67,31 @@ struct State {
     /// The thread does not try these again; an operation that needs one does.
     failed: BTreeMap<usize, RlweError>,
     statistics: KeyStoreStatistics,
+    /// Whether an operation has its turn, and whether it has been interrupted.
+    taken: bool,
+    interrupted: bool,
     stopping: bool,
     ended: bool,
+}
+
+/// The only one of several operations that is done now: what [`KeyStore::turn`] gives. Dropped when it is over.
+pub struct Turn<'s>(&'s Shared);
+
+impl Turn<'_> {
+    /// Ends the operation: asking for keys, and waiting for them, fails with [`RlweError::Interrupted`] until the turn is over.
+    pub fn interrupt(&self) {
+        self.0.lock().interrupted = true;
+        self.0.changed.notify_all();
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        let mut state = self.0.lock();
+        (state.taken, state.interrupted) = (false, false);
+        drop(state);
+        self.0.changed.notify_all();
+    }
 }
 
 /// A key that is lent: given back when it is dropped.
@@ -120,6 +145,8 @@ impl KeyStore {
             waiting: 0,
             failed: BTreeMap::new(),
             statistics: KeyStoreStatistics { peak_bytes: held, ..KeyStoreStatistics::default() },
+            taken: false,
+            interrupted: false,
             stopping: false,
             ended: false,
         };
@@ -130,7 +157,6 @@ impl KeyStore {
             process: process::id(),
             state: Mutex::new(state),
             changed: Condvar::new(),
-            operation: Mutex::new(()),
         });
         let maker = shared.clone();
         let maker = thread::Builder::new()
@@ -161,9 +187,20 @@ impl KeyStore {
     }
 
     /// Held by who runs one of several operations that share this store and the threads of a pool, taken outside of the pool: then none waits
-    /// for another.
-    pub fn exclusive(&self) -> MutexGuard<'_, ()> {
-        self.shared.operation.lock().unwrap_or_else(PoisonError::into_inner)
+    /// for another. While it waits for those before it, `stop` is asked again and again; `None` once it says so.
+    pub fn turn(&self, mut stop: impl FnMut() -> bool) -> Option<Turn<'_>> {
+        let shared = &*self.shared;
+        let mut state = shared.lock();
+        while state.taken {
+            let waited = shared.changed.wait_timeout(state, PATIENCE).unwrap_or_else(PoisonError::into_inner);
+            drop(waited);
+            if stop() {
+                return None;
+            }
+            state = shared.lock();
+        }
+        state.taken = true;
+        Some(Turn(shared))
     }
 }
 
@@ -264,6 +301,9 @@ impl Shared {
             if let Some((_, error)) = places.iter().find_map(|place| state.failed.get_key_value(place)) {
                 break Some(error.clone());
             }
+            if state.interrupted {
+                break Some(RlweError::Interrupted);
+            }
             if state.ended {
                 break Some(shared.gone(place, "the thread that makes keys has ended"));
             }
@@ -290,7 +330,10 @@ impl Shared {
         thread: ThreadId,
     ) -> Result<MutexGuard<'a, State>, RlweError> {
         let layout = &self.layouts[place];
-        while !state.reserve(place, thread, false) {
+        while state.interrupted || !state.reserve(place, thread, false) {
+            if state.interrupted {
+                return Err(RlweError::Interrupted);
+            }
             let lent = state.residency.held_bytes(|key| state.leases.contains_key(&key));
             let needs_others = lent + layout.bytes > self.budget;
             let may_wait = !state.borrowers.contains_key(&thread) && !in_pool();
@@ -331,12 +374,13 @@ impl Shared {
             drop(state);
             // A key that was made may be gone and asked for again before the others are.
             let mut left: BTreeSet<usize> = places.iter().copied().collect();
-            let made = supply.make(&places, &mut |place, key| {
+            let mut each = |place, key| {
                 if left.remove(&place) {
                     self.lock().made(place, key, !places[..asked].contains(&place));
                     self.changed.notify_all();
                 }
-            });
+            };
+            let made = supply.make(&places, &mut each, &|| self.lock().stopping);
             state = self.lock();
             for place in left {
                 let missing = || self.gone(place, "it was not made");

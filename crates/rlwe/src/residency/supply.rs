@@ -4,16 +4,25 @@ use alloc::vec::Vec;
 
 use crate::{KeyLayout, RlweError, SwitchingKey};
 
+/// Whether to end what takes long; asked from any thread.
+pub type Stop<'s> = dyn Fn() -> bool + Sync + 's;
+
 /// Where a [`super::KeyStore`] has its keys from.
 pub trait KeySupply: Send {
     /// What the keys are: one for each place.
     fn layouts(&self) -> &[Arc<KeyLayout>];
 
-    /// Makes the keys of some places, each once and given to `each` with its place as soon as it is there, in any order.
+    /// Makes the keys of some places, each once and given to `each` with its place as soon as it is there, in any order. `stop` is asked every
+    /// second or so: whether nobody wants the rest any more.
     ///
     /// # Errors
-    /// [`RlweError::KeySource`], why a key that was not given yet cannot be made.
-    fn make(&mut self, places: &[usize], each: &mut dyn FnMut(usize, SwitchingKey)) -> Result<(), RlweError>;
+    /// [`RlweError::KeySource`], why a key that was not given yet cannot be made; [`RlweError::Interrupted`] after `stop` said so.
+    fn make(
+        &mut self,
+        places: &[usize],
+        each: &mut dyn FnMut(usize, SwitchingKey),
+        stop: &Stop<'_>,
+    ) -> Result<(), RlweError>;
 
     /// How many keys it is worth while to make at once: more than one where they share work.
     fn batch(&self) -> usize {
@@ -45,7 +54,12 @@ impl KeySupply for Supplies {
         &self.layouts
     }
 
-    fn make(&mut self, places: &[usize], each: &mut dyn FnMut(usize, SwitchingKey)) -> Result<(), RlweError> {
+    fn make(
+        &mut self,
+        places: &[usize],
+        each: &mut dyn FnMut(usize, SwitchingKey),
+        stop: &Stop<'_>,
+    ) -> Result<(), RlweError> {
         let mut first = 0;
         for supply in &mut self.supplies {
             let end = first + supply.layouts().len();
@@ -55,7 +69,7 @@ impl KeySupply for Supplies {
                 .map(|place| place - first)
                 .collect();
             if !own.is_empty() {
-                supply.make(&own, &mut |place, key| each(first + place, key))?;
+                supply.make(&own, &mut |place, key| each(first + place, key), stop)?;
             }
             first = end;
         }

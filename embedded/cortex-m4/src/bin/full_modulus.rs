@@ -1,9 +1,8 @@
 //! What a client of CKKS as usual does, with the same library, on the same emulated Cortex-M4: numbers to slots by a Fourier transform in doubles, which
 //! are software here, then an encryption under a public key modulo every prime of the chain. Beside it the thin client, with as many numbers.
 //!
-//! Counted: encoding, sampling, and for every prime three transforms, two products and the expansion of the seeded half of the key. Not counted, though a client
-//! does it: packing and sending, which the thin client's count has. Tables are in flash memory, as they would be on a device; keys are made
-//! where they are used, uncounted.
+//! Counted: encoding, sampling, and for every prime three transforms, two products, the expansion of the seeded half of the key, and packing both halves with
+//! their checksums. Tables are in flash memory, as they would be on a device; keys are made where they are used, uncounted.
 //!
 //! `cargo run --release --bin full_modulus` in this folder runs it in QEMU, in a minute or two.
 #![no_std]
@@ -17,6 +16,7 @@ use keywright_client::reduction::{Montgomery, ShiftAdd30};
 use keywright_client::{
     CHUNK, ClientError, ClientLiteral, ClientParameters, Compact, Engine, Form, Half, Layout, Numbers,
     PublicKey, SinkError, encrypt, expand_secret, make_public_key, sample_secret, secret_bytes, secret_rng,
+    write_public_key,
 };
 use keywright_cortex_m4::{Pattern, entropy, meter};
 use keywright_ring::primes::is_prime;
@@ -161,6 +161,7 @@ fn full(log_n: u32, count: usize, memory: &mut Memory) -> Result<u64, ClientErro
         assert!(near(0) && near(1), "slot {j} is {seen:?}, not {wanted:?}");
     }
 
+    let thin_parameters = parameters(log_n, ShiftAdd30::MODULUS)?;
     let mut sampled = false;
     for (index, q) in primes().take(count).enumerate() {
         let engine = Compact::<Montgomery<u32>>::new(log_n, q)?;
@@ -168,7 +169,7 @@ fn full(log_n: u32, count: usize, memory: &mut Memory) -> Result<u64, ClientErro
             [&mut *memory.secret, memory.public, memory.mask, memory.c0, memory.c1]
                 .map(|words| &mut words[..n]);
         if !sampled {
-            sample_secret(&parameters(log_n, ShiftAdd30::MODULUS)?, &mut keys, packed)?;
+            sample_secret(&thin_parameters, &mut keys, packed)?;
             sampled = true;
         }
         expand_secret(&engine, packed, secret)?;
@@ -188,7 +189,17 @@ fn full(log_n: u32, count: usize, memory: &mut Memory) -> Result<u64, ClientErro
             engine.uniform(&seed, id, number * CHUNK, &mut a);
             engine.mul_add(c1, &a, mask);
         }
+        // Each half of a ciphertext is packed as the residues of a public key are.
+        let mut bytes = 0;
+        let mut sink = |part: &[u8]| -> Result<(), SinkError> {
+            bytes += part.len();
+            Ok(())
+        };
+        for half in [&*c0, &*c1] {
+            write_public_key(&thin_parameters, &seed, half, &mut sink)?;
+        }
         instructions += meter::instructions() - start;
+        assert!(bytes >= 2 * n * 30 / 8, "{bytes} bytes");
 
         if index == 0 || index == count - 1 {
             engine.mul_add(c0, c1, secret);
