@@ -50,10 +50,13 @@ def smallest_shared_basis(
 class _Search:
     def __init__(self, group: AutomorphismGroup, wanted: list[Automorphism], deadline: float) -> None:
         self.wanted, self.deadline = wanted, deadline
-        self.place = {target: 1 << index for index, target in enumerate(wanted)}
+        place = {target: 1 << index for index, target in enumerate(wanted)}
         # By the index of the one begun from and that of the one made: the key that leads there.
         self.key = [[group.subtract(made, first) for made in wanted] for first in wanted]
-        self.group = group
+        keys = {*wanted, *(key for row in self.key for key in row)}
+        # For each key and each of those begun from, what it makes: a bit, or nothing that is wanted.
+        self.makes = {key: [place.get(group.add(first, key), 0) for first in wanted] for key in keys}
+        self.itself = [1 << index for index in range(len(wanted))]
 
     def exists(self, size: int) -> list[Automorphism] | None:
         """A basis of so many elements, or None if there is none."""
@@ -66,8 +69,8 @@ class _Search:
                     raise SearchTimeoutError
                 kept = [self.wanted[index] for index in first]
                 left = (1 << number) - 1
-                for key in kept:
-                    left &= ~(self.place[key] | self._made(first, key))
+                for index, key in zip(first, kept, strict=True):
+                    left &= ~(self.itself[index] | self._made(first, key))
                 found = self._branch(first, left, size - direct)
                 if found is not None:
                     return kept + found
@@ -75,9 +78,9 @@ class _Search:
 
     def _made(self, first: tuple[int, ...], key: Automorphism) -> int:
         """What a key makes of the elements of A."""
-        made = 0
+        made, makes = 0, self.makes[key]
         for index in first:
-            made |= self.place.get(self.group.add(self.wanted[index], key), 0)
+            made |= makes[index]
         return made
 
     def _branch(self, first: tuple[int, ...], left: int, keys: int) -> list[Automorphism] | None:
