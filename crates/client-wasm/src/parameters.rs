@@ -13,8 +13,7 @@ impl ClientParameters {
     /// Reads the client's parameters of a server's manifest, an object of kind 0106.
     #[wasm_bindgen(constructor)]
     pub fn new(parameters: &[u8]) -> Result<ClientParameters, JsValue> {
-        let parameters =
-            keywright_client::ClientParameters::from_bytes(parameters).map_err(Failure::from)?;
+        let parameters = keywright_client::ClientParameters::from_bytes(parameters).map_err(Failure::from)?;
         Ok(Self { parameters })
     }
 

@@ -21,7 +21,7 @@ from keywright.plan.calibration import (
     fit,
     predict,
 )
-from keywright.plan.measuring import CHAINS, cases, measure
+from keywright.plan.measuring import CHAINS, ROUNDS, cases, fastest, measure
 
 from .calibrate_check import BOOTSTRAPS, Checked, check_bootstrap, check_network
 from .common import CommandError, new_file
@@ -96,13 +96,13 @@ def _measure(rings: Iterable[int], held_out: bool, terminal: Terminal) -> list[M
     out: list[Measured] = []
     rings = list(rings)
     keys = sum(len({(case.shape, case.count) for case in cases(log_n, held_out=held_out)}) for log_n in rings)
-    with terminal.progress("keys", keys) as advance:
-        for log_n in rings:
+    with terminal.progress("keys", ROUNDS * keys) as advance:
+        for log_n in rings * ROUNDS:
             for entry in measure(log_n, held_out=held_out):
                 if entry.what == "key":
                     advance(1)
                 out.append(entry)
-    return out
+    return fastest(out)
 
 
 def _table(calibration: Calibration, measured: list[Measured], terminal: Terminal) -> None:

@@ -16,10 +16,10 @@ from keywright import Parameters, __version__
 from keywright.errors import KeywrightError
 
 from .chain import Chain, Shape
-from .cost import OPTIONAL, CostModel, Weights, Work, engine_use, key_parts
+from .cost import OPTIONAL, CostModel, Weights, Work, engine_use, fitted_weights, key_parts
 from .operations import Operation
 
-FORMAT = "keywright-calibration-2"
+FORMAT = "keywright-calibration-3"
 MAX_BYTES = 16 << 20
 VARIABLE = "KEYWRIGHT_CALIBRATION"
 """Environment variable that names the file of the calibration."""
@@ -241,7 +241,9 @@ def stored_model() -> CostModel | None:
 def fit(machine: str, measured: Sequence[Measured]) -> Calibration:
     """The weights that predict the measurements best: least squares of relative errors, none negative.
 
-    A weight that nothing measured needs is that of what it stands beside, or 0.
+    Key switches and transforms take several kinds of work in much the same proportions, which leaves many
+    weights that fit them as well as each other, and differ by much in other programs. So weights are also
+    held to `PROPORTIONS`, loosely.
 
     Raises:
         CalibrationError: no key switch is measured in a ring; a key is too low for its use.
@@ -253,27 +255,63 @@ def fit(machine: str, measured: Sequence[Measured]) -> Calibration:
         if not any(entry.what in SWITCHES for entry in timed):
             raise CalibrationError(f"no key switch is measured in the ring of degree 2^{log_n}")
         rows = np.array([measured_work(entry).features for entry in timed])
-        found = _nonnegative(rows / np.array([[entry.seconds] for entry in timed]))
-        seen = [bool(column.any()) for column in rows.T]
+        found = _near(PROPORTIONS, rows / np.array([[entry.seconds] for entry in timed]))
         made = _fit_keys(entries, "key", 3)
         weights[log_n] = Weights(
             transform=found[0],
-            wide_transform=found[1] if seen[1] else None,
+            wide_transform=found[1],
             product=found[2],
-            wide_product=found[3] if seen[3] else None,
+            wide_product=found[3],
             conversion=found[4],
-            wide_conversion=found[5] if seen[5] else None,
-            stored_product=found[6] if seen[6] else None,
-            diagonal=found[7] if seen[7] else None,
+            wide_conversion=found[5],
+            stored_product=found[6],
+            diagonal=found[7],
             multiplication=found[8],
             visit=found[9],
             embedding=found[10],
+            call=found[11],
             key_limb=made[0],
             key_row=made[1],
             key_prime=made[2],
             load_limb=_fit_keys(entries, "load", 1)[0],
         )
     return Calibration(machine, weights, tuple(measured))
+
+
+PROPORTIONS = Weights(
+    transform=165e-6,
+    product=80e-6,
+    conversion=21e-6,
+    key_limb=0.0,
+    wide_transform=330e-6,
+    wide_product=110e-6,
+    wide_conversion=30e-6,
+    stored_product=65e-6,
+    diagonal=80e-6,
+    multiplication=50e-6,
+    visit=35e-6,
+    embedding=550e-6,
+    call=10e-6,
+)
+"""What weights are held to, times a factor for the machine and ring: about those of one core with AVX-512."""
+LOOSENESS = 10.0
+"""By how many times more than a measurement from its prediction a weight may be off from its proportion."""
+
+
+def _near(proportions: Weights, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Weights, none negative, that make rows x nearest to 1, and x nearest to its proportions.
+
+    Args:
+        proportions: up to a common factor, the one with which they fit the rows best.
+        rows: for each measurement, its counts over its seconds.
+    """
+    expected = np.array(fitted_weights(proportions))
+    alone = rows @ expected
+    expected *= alone.sum() / (alone @ alone)
+    held = np.diag(1 / (LOOSENESS * expected))
+    return _nonnegative(
+        np.vstack([rows, held]), np.append(np.ones(len(rows)), np.full(len(held), 1 / LOOSENESS))
+    )
 
 
 def predict(model: CostModel, entry: Measured) -> float:
@@ -320,15 +358,15 @@ def _fit_keys(entries: Sequence[Measured], what: str, parts: int) -> NDArray[np.
             for count, entry in zip(halves, found, strict=True)
         ]
     )
-    return _nonnegative(rows)
+    return _nonnegative(rows, np.ones(len(rows)))
 
 
-def _nonnegative(rows: NDArray[np.float64]) -> NDArray[np.float64]:
-    """x >= 0 that makes rows x nearest to 1: projected coordinate descent, to a relative change of 1e-12.
+def _nonnegative(rows: NDArray[np.float64], goal: NDArray[np.float64]) -> NDArray[np.float64]:
+    """x >= 0 that makes rows x nearest to a goal: projected coordinate descent, to a change of 1e-12 of it.
 
     Columns without entries get 0.
     """
-    gram, right = rows.T @ rows, rows.sum(axis=0)
+    gram, right = rows.T @ rows, rows.T @ goal
     x = np.zeros(rows.shape[1])
     for _ in range(100_000):
         before = x.copy()

@@ -53,6 +53,7 @@ class Weights:
         multiplication: the product of two polynomials, for one prime.
         visit: a sum, a product with a constant or a permutation, for one prime.
         embedding: the Fourier transform of an encoding.
+        call: what an operation of the engine takes whatever the ring degree.
     """
 
     transform: float
@@ -70,6 +71,7 @@ class Weights:
     multiplication: float = 0.0
     visit: float = 0.0
     embedding: float = 0.0
+    call: float = 0.0
 
     def __post_init__(self) -> None:
         """Check signs.
@@ -99,7 +101,7 @@ division, N (2/3) / 12 for a ternary secret (crates/rlwe/src/noise.rs)."""
 
 @dataclass(frozen=True)
 class Work:
-    """Counts of what is computed, in units of a polynomial of 2^16 coefficients.
+    """Counts of what is computed, in units of a polynomial of 2^16 coefficients; calls are just counted.
 
     Pairs are counts modulo primes of at most 50 bits and modulo wider ones.
 
@@ -112,6 +114,7 @@ class Work:
         multiplications: products of two polynomials.
         visits: sums, products with constants, permutations.
         embeddings: Fourier transforms of encodings.
+        calls: operations of the engine: decompositions, products with keys, operations beside key switches.
     """
 
     transforms: tuple[float, float] = (0.0, 0.0)
@@ -122,6 +125,7 @@ class Work:
     multiplications: float = 0.0
     visits: float = 0.0
     embeddings: float = 0.0
+    calls: float = 0.0
 
     @property
     def features(self) -> tuple[float, ...]:
@@ -135,6 +139,7 @@ class Work:
             self.multiplications,
             self.visits,
             self.embeddings,
+            self.calls,
         )
 
     def seconds(self, weights: Weights) -> float:
@@ -167,6 +172,7 @@ def fitted_weights(weights: Weights) -> tuple[float, ...]:
         weights.multiplication,
         weights.visit,
         weights.embedding,
+        weights.call,
     )
 
 
@@ -336,10 +342,13 @@ def _use(shape: Shape, level: int, rows: int, merged: int) -> Use | None:
         conversions=(terms_narrow * size, terms_wide * size),
         # Dropped primes that are removed as well multiply the input.
         visits=(len(kept) * size if tail else 0.0),
+        calls=1.0,
     )
     wide, wide_kept = targets - narrow, len(kept) - narrow_kept
     rows_of = (rows * narrow * size, rows * wide * size)
-    products = Work(products=rows_of) if shape.seeded else Work(stored_products=sum(rows_of))
+    products = Work(products=rows_of, calls=1.0)
+    if not shape.seeded:
+        products = Work(stored_products=sum(rows_of), calls=1.0)
     half = Work(
         transforms=(narrow * turns, wide * turns),
         conversions=(len(removed) * narrow_kept * size, len(removed) * wide_kept * size),

@@ -1,16 +1,18 @@
 """Times of key switches and of what programs compute beside them on this machine, one thread: what a
 calibration is fitted to.
 
-Processor time, system calls included: what other processes do in the meantime does not count, only what they
-do to the caches. A program uses most keys and diagonals once for each run, so they come from memory: before
-every timed run of what has any, caches are filled with other data.
+Processor time, system calls included, of the fastest of several runs: what other processes do in the
+meantime does not count, and what they do to the caches little. A program uses most keys and diagonals once
+for each run, so they come from memory; what its operations have in common, as the tables of transforms, is in
+cache. So before every timed run of what has keys, caches are filled with other data, and then the same is
+done with other keys.
 """
 
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from statistics import median
 from tempfile import TemporaryDirectory
 from time import process_time
 
@@ -33,9 +35,13 @@ CHAINS: dict[int, tuple[list[int], list[int]]] = {
 """By base-2 logarithm of the ring degree, bits of the ciphertext primes and of the special ones: as many as
 128-bit security allows, most of them narrow, as in the presets."""
 
-RUNS = 5
-FEW_RUNS = 3
-SHORTEST = 0.02
+ROUNDS = 2
+"""How often everything is measured: what slows a machine down for a while is seldom there both times."""
+RUNS = 4
+"""Timed runs of a round at least."""
+ENOUGH = 0.05
+"""Seconds of runs, and of what comes before them, after which no other is begun."""
+SHORTEST = 0.005
 """Seconds that a timed run takes at least."""
 
 HOISTED = 4
@@ -121,17 +127,23 @@ def transform_cases(log_n: int, *, held_out: bool = False) -> list[TransformCase
     return list(dict.fromkeys(out))
 
 
-def measure(
-    log_n: int, *, held_out: bool = False, report: Callable[[Measured], object] = lambda _: None
-) -> Iterator[Measured]:
-    """Times of every case in a ring: medians of five, of three for what takes long.
+def fastest(measured: Iterable[Measured]) -> list[Measured]:
+    """What was measured in several rounds, each once, with the least of its times."""
+    least: dict[Measured, float] = {}
+    for entry in measured:
+        case = replace(entry, seconds=0.0)
+        least[case] = min(entry.seconds, least.get(case, entry.seconds))
+    return [replace(case, seconds=seconds) for case, seconds in least.items()]
+
+
+def measure(log_n: int, *, held_out: bool = False) -> Iterator[Measured]:
+    """Times of every case in a ring: one of `ROUNDS`.
 
     The number of threads is 1 from here on.
 
     Args:
         log_n: base-2 logarithm of the ring degree, one of `CHAINS`.
         held_out: as of `cases`.
-        report: called with each.
     """
     bench = _Bench(log_n)
     by_key: dict[tuple[Shape, int], list[Case]] = {}
@@ -140,9 +152,7 @@ def measure(
     with TemporaryDirectory() as folder:
         path = Path(folder) / "key.kw"
         for (shape, count), listed in by_key.items():
-            for entry in bench.key(shape, count, listed, path):
-                report(entry)
-                yield entry
+            yield from bench.key(shape, count, listed, path)
     for transform in transform_cases(log_n, held_out=held_out):
         yield bench.transform(transform)
     top = bench.chain.max_level
@@ -173,17 +183,20 @@ class _Bench:
         """Making `count` keys of a shape, reading one, and what they are used for."""
         steps = list(range(1, count + 1))
         make = self.maker([self.spec(shape, step) for step in steps])
-        out = [Measured("key", shape, shape.level, 1, _median(make, FEW_RUNS) / count)]
-        keys = make()
+        made: deque[kw.EvaluationKeys] = deque(maxlen=2)
+        seconds = _time(lambda: made.append(make()), runs=2) / count
+        out = [Measured("key", shape, shape.level, 1, seconds)]
+        keys, others = made
         if count == 1:
             keys.save(path)
-            seconds = _median(lambda: kw.EvaluationKeys.load(path, self.parameters))
+            seconds = _time(lambda: kw.EvaluationKeys.load(path, self.parameters))
             out.append(Measured("load", shape, shape.level, 1, seconds))
-        evaluator = kw.Evaluator(self.parameters, keys)
+        evaluator, other = (kw.Evaluator(self.parameters, each) for each in (keys, others))
         for case in listed:
-            rotate = partial(evaluator.rotate_hoisted, self.fresh(case.level), steps)
+            ciphertext = self.fresh(case.level)
+            before, rotate = (partial(e.rotate_hoisted, ciphertext, steps) for e in (other, evaluator))
             what = "switch" if count == 1 else "hoisted"
-            out.append(Measured(what, shape, case.level, count, self.cold(rotate) / count))
+            out.append(Measured(what, shape, case.level, count, self.cold(rotate, before) / count))
         return out
 
     def transform(self, case: TransformCase) -> Measured:
@@ -191,12 +204,14 @@ class _Bench:
         shape, babies, giants = case.shape, case.babies, case.giants
         steps = [*range(1, babies), *(babies * j for j in range(1, giants))]
         evaluator = kw.Evaluator(self.parameters, self.maker([self.spec(shape, step) for step in steps])())
+        ciphertext = self.fresh(shape.level)
         diagonals = {r: np.roll(self.values, r) for r in range(babies * giants)}
         slots = self.parameters.max_slots
         special = list(shape.special_primes)
         encoded = kw.LinearTransform(self.parameters, diagonals, slots, shape.level, babies, special)
-        apply = partial(evaluator.linear_transform, self.fresh(shape.level), encoded)
-        seconds = self.cold(apply, FEW_RUNS)
+        apply = partial(evaluator.linear_transform, ciphertext, encoded)
+        # One of its many keys is in cache then.
+        seconds = self.cold(apply, partial(evaluator.rotate, ciphertext, steps[-1]))
         return Measured("transform", shape, shape.level, babies - 1, seconds, giants - 1, case.operation)
 
     def operations(self, level: int) -> Iterator[Measured]:
@@ -205,30 +220,29 @@ class _Bench:
         spec = kw.KeySpec.relinearization(
             self.parameters, level, _alpha(shape), shape.seeded, list(shape.special_primes)
         )
-        evaluator = kw.Evaluator(self.parameters, self.maker([spec])())
+        evaluator, other = (kw.Evaluator(self.parameters, self.maker([spec])()) for _ in range(2))
         a, b = self.fresh(level), self.fresh(level)
+        seconds = self.cold(lambda: evaluator.multiply(a, b), lambda: other.multiply(a, b))
+        yield Measured("product", shape, level, 1, seconds, 0, product_operation("product", level))
 
         def entry(what: str, work: Callable[[], object], operation: Operation) -> Measured:
-            seconds = self.cold(work) if what == "product" else _median(work)
-            return Measured(what, shape, level, 1, seconds, 0, operation)
+            return Measured(what, shape, level, 1, _time(work), 0, operation)
 
-        yield entry("product", lambda: evaluator.multiply(a, b), product_operation("product", level))
         scaled = Operation("constant", level, visits=2, rescaled=2)
         yield entry("operation", lambda: evaluator.multiply(a, 0.3), scaled)
         yield entry("operation", lambda: evaluator.add(a, b), Operation("sum", level, visits=2))
         encoded = Operation("encoding", level, visits=1, transforms=1, embeddings=1)
         yield entry("operation", lambda: evaluator.add(a, self.values), encoded)
 
-    def cold(self, work: Callable[[], object], runs: int = RUNS) -> float:
-        """The median time of something whose keys and diagonals come from memory."""
-        work()
-        times = []
-        for _ in range(runs):
+    def cold(self, work: Callable[[], object], before: Callable[[], object]) -> float:
+        """The time of something whose keys and diagonals come from memory, after something like it."""
+
+        def prepare() -> None:
             self.other.sum()
-            start = process_time()
-            work()
-            times.append(process_time() - start)
-        return median(times)
+            before()
+
+        work()
+        return _time(work, prepare)
 
     def maker(self, specs: list[kw.KeySpec]) -> Callable[[], kw.EvaluationKeys]:
         """Makes keys."""
@@ -244,15 +258,18 @@ def _alpha(shape: Shape) -> int:
     return min(shape.alpha, max(shape.level + 1, shape.special))
 
 
-def _median(work: Callable[[], object], runs: int = RUNS) -> float:
-    start = process_time()
-    work()
-    # Short works several times: the clock and the interpreter take microseconds.
-    repeats = max(1, int(SHORTEST / (process_time() - start)))
-    times = []
-    for _ in range(runs):
+def _time(work: Callable[[], object], before: Callable[[], object] | None = None, runs: int = RUNS) -> float:
+    """The least time of something: of short works, without anything before them, several at once, as the
+    clock and the interpreter take microseconds."""
+    times: list[float] = []
+    repeats, begin = 1, process_time()
+    while len(times) < runs or process_time() - begin < ENOUGH:
+        if before is not None:
+            before()
         start = process_time()
         for _ in range(repeats):
             work()
         times.append((process_time() - start) / repeats)
-    return median(times)
+        if before is None and repeats == 1 and times[0] < SHORTEST:
+            repeats = max(1, int(SHORTEST / times.pop()))
+    return min(times)

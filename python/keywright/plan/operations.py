@@ -135,6 +135,7 @@ class Operation:
             multiplications=self.products * len(kept) * size,
             visits=visits * size,
             embeddings=self.embeddings * turns,
+            calls=1.0,
         )
 
     def describe(self) -> dict[str, str | int]:
