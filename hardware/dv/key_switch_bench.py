@@ -23,6 +23,9 @@ OUTPUTS = ("a", "b")
 ID, CONTROL, STATUS, ERROR, DONE, CYCLES = 0x00, 0x08, 0x0C, 0x10, 0x14, 0x18
 ERRORS = ("range_digit", "range_key", "range_addend", "short_frame", "missing_last", "key_level")
 
+# A rate is the part of the cycles in which a port is ready; or an output is only where there is a beat.
+SHY = -1.0
+
 # A frame as it is sent: beats, index of the last flag (None: on none), level (keys).
 Frame = tuple[list[int], int | None, int]
 
@@ -141,8 +144,9 @@ class Bench:
                     offered[name] = True
                 elif not self.queues[name] and offered[name]:
                     valid.value, offered[name] = 0, False
-            for name, (_, taker, *_) in outs.items():
-                now = int(random.random() < self.rates.get(name, 1))
+            for name, (valid, taker, *_) in outs.items():
+                rate = self.rates.get(name, 1)
+                now = int(valid.value) if rate == SHY else int(random.random() < rate)
                 if now != ready[name]:
                     taker.value = ready[name] = now
             await RisingEdge(dut.clk_i)

@@ -149,6 +149,8 @@ module key_switch_cover #(
   cover property (@(posedge clk_i) en && slot_ends && frame_ends && begins && current_q);
   c_begins_behind_the_last_frame :
   cover property (@(posedge clk_i) en && slot_ends && frame_ends && begins && !current_q && previous_q);
+  c_the_rest_of_a_digit_at_a_frames_end :
+  cover property (@(posedge clk_i) en && slot_ends && frame_ends && skipping[0]);
   c_disabled_at_a_frames_end :
   cover property (@(posedge clk_i) en && slot_ends && frame_ends && current_q && !enable);
 
@@ -169,7 +171,7 @@ bind key_switch key_switch_cover #(
     .Lanes(Lanes)
 ) u_cover (
     .clk_i, .rst_n, .en, .enable, .slot_ends, .frame_ends, .busy, .current_q, .previous_q,
-    .begins(enable && s_axis_digit_tvalid_i),
+    .begins(enable && digit_there),
     .raised,
     .ok({addend_ok, key_ok, digit_ok}),
     .taken({addend_taken, key_taken, digit_taken}),

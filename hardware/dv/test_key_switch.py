@@ -20,6 +20,8 @@ from key_switch_bench import (
     ID,
     INPUTS,
     OUTPUTS,
+    SHY,
+    STATUS,
     Bench,
     Frame,
     run,
@@ -46,7 +48,7 @@ async def switches_one_after_another(dut: Any) -> None:
 
 @cocotb.test()
 async def waits_for_every_port(dut: Any) -> None:
-    """Each port in turn is slow while the others are not, then all of them a little."""
+    """Each port in turn is slow while others are not; outputs wait for a beat; all are a little slow."""
     bench = Bench(dut)
     await bench.start()
     expected = [bench.queue(random_switch(bench.shape, bench.n, corner)) for corner in ("zero", "")]
@@ -54,6 +56,9 @@ async def waits_for_every_port(dut: Any) -> None:
         bench.rates = {slow: 0.3}
         for _ in range(5 * bench.beats):
             await FallingEdge(dut.clk_i)
+    bench.rates = dict.fromkeys(OUTPUTS, SHY)
+    for _ in range(5 * bench.beats):
+        await FallingEdge(dut.clk_i)
     bench.rates = dict.fromkeys((*INPUTS, *OUTPUTS), 0.9)
     await bench.finish(len(expected))
     bench.compare(expected)
@@ -215,6 +220,36 @@ async def refuses_what_is_wrong(dut: Any) -> None:
 
 
 @cocotb.test()
+async def throws_away_the_rest(dut: Any) -> None:
+    """The last digit of a switch goes on beyond its frame's end: no switch begins with the rest of it.
+
+    The results come, refused, though nothing follows.
+    """
+    bench = Bench(dut)
+    await bench.start()
+    switch = random_switch(bench.shape, bench.n)
+    rest = bench.schedule.period * bench.beats
+
+    def overlong(name: str, i: int, frame: Frame) -> Frame:
+        words, _, level = frame
+        if (name, i) != ("digit", bench.shape.level):
+            return frame
+        return words + words[:1] * rest, len(words) - 1 + rest, level
+
+    bench.queue(switch, overlong)
+    await bench.finish(1)
+    assert all(user & 1 for results in bench.results.values() for _, user in results)
+    for _ in range(2 * rest):
+        await FallingEdge(dut.clk_i)
+    assert await axi.read(dut, STATUS) == (0, axi.OKAY)
+    assert await axi.read(dut, ERROR) == (1 << ERRORS.index("missing_last"), axi.OKAY)
+    bench.clear()
+    expected = [bench.queue(switch)]
+    await bench.finish(1)
+    bench.compare(expected)
+
+
+@cocotb.test()
 async def refuses_every_fault_on_every_port(dut: Any) -> None:
     """Ranges, short and overlong frames on all inputs, levels on both keys."""
     kinds = [(kind, port) for kind in ("range", "short_frame", "missing_last") for port in INPUTS]
@@ -261,6 +296,7 @@ async def matches_the_rust_engine(dut: Any) -> None:
         "forgets_everything_at_a_reset",
         pytest.param("forgets_everything_in_every_slot", marks=pytest.mark.full),
         "refuses_what_is_wrong",
+        "throws_away_the_rest",
         pytest.param("refuses_every_fault_on_every_port", marks=pytest.mark.full),
     ],
 )

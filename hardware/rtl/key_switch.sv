@@ -93,7 +93,7 @@ module key_switch #(
   logic [SW-1:0] slot_q;
   logic current_q, previous_q;
   logic [1:0] number_q;
-  logic slot_ends, frame_ends;
+  logic slot_ends, frame_ends, digit_there;
   assign busy = current_q || previous_q;
   assign slot_ends = &time_q;
   assign frame_ends = !busy || slot_q == SW'(key_switch_pkg::Slots - 1);
@@ -106,7 +106,7 @@ module key_switch #(
         slot_q <= frame_ends ? '0 : slot_q + 1'b1;
         if (frame_ends) begin
           previous_q <= current_q;
-          current_q  <= enable && s_axis_digit_tvalid_i;
+          current_q  <= enable && digit_there;
           number_q   <= number_q + 1'b1;
         end
       end
@@ -268,8 +268,10 @@ module key_switch #(
       .short_o(short_addend[1]),
       .missing_o(missing_addend[1])
   );
+  // A digit's beat, not the rest of one that is too long and thrown away.
+  assign digit_there = s_axis_digit_tvalid_i && (digit_taken || !s_axis_digit_tready_o);
   logic unused_taken;
-  assign unused_taken = ^{digit_taken, addend_taken, o0_own};
+  assign unused_taken = ^{addend_taken, o0_own};
 
   assign en = digit_ok && &key_ok && &addend_ok && &out_free;
 
@@ -579,6 +581,15 @@ module key_switch #(
       end
     end
   end
+
+`ifndef SYNTHESIS
+  a_a_result_of_a_stays_until_it_is_taken :
+  assert property (@(posedge clk_i) disable iff (!rst_n) m_axis_a_tvalid_o && !m_axis_a_tready_i |=>
+                   m_axis_a_tvalid_o && $stable({m_axis_a_tdata_o, m_axis_a_tuser_o, m_axis_a_tlast_o}));
+  a_a_result_of_b_stays_until_it_is_taken :
+  assert property (@(posedge clk_i) disable iff (!rst_n) m_axis_b_tvalid_o && !m_axis_b_tready_i |=>
+                   m_axis_b_tvalid_o && $stable({m_axis_b_tdata_o, m_axis_b_tuser_o, m_axis_b_tlast_o}));
+`endif
 
   // The last of the 2 (L + 1) results of a switch ends it.
   localparam int unsigned CountWidth = $clog2(2 * Limbs);
