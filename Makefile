@@ -3,8 +3,11 @@
 
 PYTHON ?= python3
 DENY_VERSION := 0.20.2
-BARE_TARGETS := thumbv7em-none-eabi wasm32-unknown-unknown
+BARE_TARGETS := thumbv7em-none-eabi armv7a-none-eabi wasm32-unknown-unknown
 BARE_CRATES := keywright-ring keywright-rlwe keywright-client
+
+A7_TARGET := armv7-unknown-linux-gnueabihf
+A7_LIBRARIES ?= /usr/arm-linux-gnueabihf
 
 VENV := .venv
 BIN := $(CURDIR)/$(VENV)/bin
@@ -30,7 +33,7 @@ export PYO3_PYTHON := $(BIN)/python
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help cortex-m4 cortex-m4-full demo build test check format-check lint types deny bare docs fuzz bench fmt lock advisories clean \
+.PHONY: help cortex-m4 cortex-m4-full cortex-m4-phases cortex-a7 demo build test check format-check lint types deny bare docs fuzz bench fmt lock advisories clean \
   hw-test hw-simulate hw-full hw-syn hw-lint web web-demo web-test web-bench
 .DELETE_ON_ERROR:
 
@@ -105,6 +108,20 @@ cortex-m4: ## Run the thin client on an emulated Cortex-M4, beside its known ans
 
 cortex-m4-full: ## Run the client of full modulus and doubles on an emulated Cortex-M4, beside the thin one: a minute
 	cd embedded/cortex-m4 && cargo run --locked --release --bin full_modulus
+
+cortex-m4-phases: ## Count the instructions of each step of an encryption on an emulated Cortex-M4
+	cd embedded/cortex-m4 && cargo run --locked --release --bin phases
+
+# As a Raspberry Pi has it: Linux, 32 bits. The linker and the libraries are those of Debian's gcc-arm-linux-gnueabihf and libc6-dev-armhf-cross.
+cortex-a7: ## Run the thin client's known answers as a program for a Cortex-A7 with Linux, emulated
+	@for tool in arm-linux-gnueabihf-gcc:gcc-arm-linux-gnueabihf qemu-arm:qemu-user; do \
+	  command -v $${tool%%:*} > /dev/null || { echo "$${tool%%:*} is missing: Debian has it in the package $${tool##*:}"; exit 1; }; \
+	done
+	@rustup target list --installed | grep -qx $(A7_TARGET) || rustup target add $(A7_TARGET)
+	CARGO_TARGET_ARMV7_UNKNOWN_LINUX_GNUEABIHF_LINKER=arm-linux-gnueabihf-gcc \
+	CARGO_TARGET_ARMV7_UNKNOWN_LINUX_GNUEABIHF_RUSTFLAGS="-C target-cpu=cortex-a7" \
+	CARGO_TARGET_ARMV7_UNKNOWN_LINUX_GNUEABIHF_RUNNER="qemu-arm -cpu cortex-a7 -L $(A7_LIBRARIES)" \
+	  cargo test --locked -p keywright-client --target $(A7_TARGET) --test client vectors
 
 bench: build ## Measure Keywright beside its peers (needs a quiet machine; see benchmarks/README.md)
 	cd benchmarks && $(BIN)/python -m compare

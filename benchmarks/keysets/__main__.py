@@ -29,6 +29,7 @@ from keywright.plan import (
     ProgramError,
     published_bytes,
     smallest_basis,
+    smallest_shared_basis,
 )
 from keywright.plan.converters import convfhe, fhe_mp_cnn, lowmemory
 from keywright.plan.strategies.ark import ark_keys
@@ -41,6 +42,24 @@ KERNEL = [32 * i + j for i in range(-2, 3) for j in range(-2, 3) if (i, j) != (0
 ARK_TABLE_2 = {"3-20-1": (81.37, 60.76, 47.87), "3-20-3": (88.85, 64.89, 60.76)}
 """Setting to the GB of rotation keys of ConvFHE, and of ARK memory-prioritised for CRot1 and for CRot2:
 table II."""
+ARK_FIGURE_7 = (
+    ("slots", "ConvFHE", 25, 11.74, "341, from 447 and 31.09 %"),
+    ("slots", "ARK", 8, 4.75, "447"),
+    ("slots", "LowMem", 4, 3.07, "575"),
+    ("coefficients", "ConvFHE", 16, 8.10, "601"),
+    ("coefficients", "ARK", 9, 4.00, "869"),
+)
+"""Encoding, whose keys, number, GB and milliseconds of a layer, as section IV.A of ARK states them for
+figure 7."""
+ARK_TABLES_2_3 = {
+    ("3-20-1", "ark-memory"): ((81.37, 60.76, 47.87), (406, 409, 457), (495, 274, 232)),
+    ("3-20-1", "ark-time"): ((81.37, 61.34, 50.73), (406, 407, 444), (495, 278, 273)),
+    ("3-20-3", "ark-memory"): ((88.85, 64.89, 60.76), (594, 607, 650), (530, 275, 225)),
+    ("3-20-3", "ark-time"): ((86.85, 70.99, 61.34), (594, 601, 631), (530, 293, 275)),
+}
+"""Setting and configuration to ConvFHE's, CRot1's and CRot2's GB of rotation keys, seconds of a network,
+seconds of key
+generation: tables II and III of ARK, which figure 8 shows as shares."""
 KDS_KEYSETS = (
     # Index, alpha, level; GB of GRU + MLP (table 6), SqueezeNet and ResNet-20 (table 7, both activations if
     # they differ).
@@ -87,15 +106,67 @@ def lists_of_ark(seconds: float) -> list[str]:
         found = ark_keys(numbers, "memory")
         rotations = sum(len(way) for way in found.decompositions.values())
         basis = smallest_basis(group, automorphisms, seconds)
-        fewest = f"{len(basis.keys)}" if basis.proven else f"at least {basis.lower_bound}"
+        shared = smallest_shared_basis(group, automorphisms, seconds)
+        if not shared.proven:
+            raise SystemExit(f"{name}: {seconds:g} s are not enough for one shared input")
+        # What one input can do ciphertexts of their own can do as well.
+        fewest = f"{len(basis.keys)}" if basis.proven else f"{basis.lower_bound} to {len(shared.keys)}"
+        best = basis if basis.proven else shared
         kept = ", ".join(
             ("-" if key.conjugate else "") + f"5^{key.step}" if "Galois" in name else str(key.step)
-            for key in basis.keys
+            for key in best.keys
         )
-        shown = kept if basis.proven else "the search ran out of time"
-        rows.append((name, len(numbers), paper, f"{len(found.keys)}, {rotations} rotations", fewest, shown))
-    headings = ("list", "automorphisms", "ARK's paper", "its algorithms here", "fewest, two hops", "keys")
+        made = f"{len(found.keys)}, {rotations} rotations"
+        rows.append((name, len(numbers), paper, made, fewest, kept, len(shared.keys)))
+    headings = ("list", "automorphisms", "ARK's paper", "its algorithms here", "fewest, independent", "keys")
+    return table((*headings, "fewest, one input"), rows)
+
+
+def ark_figure_7(data: Mapping[str, Any]) -> list[str]:
+    """Keys and bytes of the single layers of ARK's figure 7, and what so many of ConvFHE's keys have by its
+    source."""
+    sizes = {
+        "slots": int(data["params"]["one_full_key_bytes"]),
+        "coefficients": int(data["params"]["one_pack_key_bytes"]),
+    }
+    rows = [
+        (f"{layer}, {name}", keys, f"{size:.2f}", f"{keys * sizes[layer] / GB:.2f}", milliseconds)
+        for layer, name, keys, size, milliseconds in ARK_FIGURE_7
+    ]
+    headings = ("encoding", "paper, keys", "paper, GB", "so many keys by ConvFHE's source, GB", "paper, ms")
     return table(headings, rows)
+
+
+def ark_figure_8(settings: Mapping[str, Sequence[tuple[str, KeyPlan]]], model: CostModel) -> list[str]:
+    """What ARK's configurations save, by its tables II and III and by the lists; and `optimal`."""
+
+    def share(part: float, whole: float) -> str:
+        return f"{100 * (1 - part / whole):.0f}"
+
+    rows: list[Sequence[object]] = []
+    for setting, made in settings.items():
+        (_, every), *others = made
+
+        def generation(plan: KeyPlan) -> float:
+            return sum(model.key_seconds(key.shape) for key in plan.keys)
+
+        for name, plan in others:
+            published = ARK_TABLES_2_3.get((setting, name))
+            paper = ["", "", ""]
+            if published is not None:
+                paper = [" / ".join(share(part, base) for part in parts) for base, *parts in published]
+            rows.append(
+                (
+                    setting,
+                    name,
+                    *paper,
+                    share(plan.stored_bytes, every.stored_bytes),
+                    share(plan.seconds(model), every.seconds(model)),
+                    share(generation(plan), generation(every)),
+                )
+            )
+    headings = ("setting", "strategy", "paper: bytes", "paper: time", "paper: key generation")
+    return table((*headings, "here: bytes", "here: time", "here: key generation"), rows)
 
 
 def published_key_bytes() -> list[str]:
@@ -119,7 +190,9 @@ def published_keysets() -> list[str]:
     return table(("index", "alpha", "level", "GRU + MLP", "SqueezeNet", "ResNet-20"), rows)
 
 
-def strategies_of(program: Program, model: CostModel, hops: int) -> tuple[list[str], Planner]:
+def strategies_of(
+    program: Program, model: CostModel, hops: int
+) -> tuple[list[str], list[tuple[str, KeyPlan]]]:
     """A row for each strategy, and for `optimal` at several budgets."""
     plans: list[tuple[str, KeyPlan]] = []
     for name, strategy in STRATEGIES.items():
@@ -149,7 +222,7 @@ def strategies_of(program: Program, model: CostModel, hops: int) -> tuple[list[s
         for name, plan in plans
     ]
     headings = ("strategy", "keys", "GB, seeded", "s", "of all-required", "hops", "noise, bits", "gap")
-    return table(headings, rows), planner
+    return table(headings, rows), plans
 
 
 def joint(data: Mapping[str, Any], model: CostModel, hops: int) -> tuple[list[str], list[str]]:
@@ -308,16 +381,29 @@ def main() -> int:
         "convfhe_3": convfhe.convert(convfhe_lists, "3-20-3"),
         "lowmemory": lowmemory.convert(read(options.lists, "lowmemory_fhe_resnet20.json"), "exp1"),
     }
+    plans: dict[str, list[tuple[str, KeyPlan]]] = {}
     for key, program in programs.items():
         print(f"{program.name} ...", file=sys.stderr, flush=True)
-        parts[key], _ = strategies_of(program, model, options.hops)
+        parts[key], plans[key] = strategies_of(program, model, options.hops)
     print("FHE-MP-CNN, everything open ...", file=sys.stderr, flush=True)
     parts["mp_cnn_joint"], parts["mp_cnn_derived"] = joint(mp_cnn_list, model, options.hops)
     rows = []
+    settings = {"3-20-1": plans["convfhe_1"], "3-20-3": plans["convfhe_3"]}
+    shown = ("all-required", "ark-memory", "ark-time", "optimal, time at most 1x")
+    compared = {name: [entry for entry in made if entry[0] in shown] for name, made in settings.items()}
+    parts["ark_7"], parts["ark_8"] = ark_figure_7(convfhe_lists), ark_figure_8(compared, model)
     for setting, (theirs, first, second) in ARK_TABLE_2.items():
         estimate = convfhe_lists["settings"][setting]["key_bytes_estimate"]["total_GiB"] * 2**30 / GB
-        rows.append((setting, theirs, first, second, f"{estimate:.1f}"))
-    headings = ("setting", "ConvFHE, GB", "ARK CRot1", "ARK CRot2", "ConvFHE's keys by its formula, GB")
+        best = dict(settings[setting])["optimal, time at most 1x"]
+        rows.append((setting, theirs, first, second, f"{estimate:.1f}", f"{best.stored_bytes / GB:.2f}"))
+    headings = (
+        "setting",
+        "ConvFHE, GB",
+        "ARK CRot1",
+        "ARK CRot2",
+        "ConvFHE's keys by its formula, GB",
+        "optimal, GB",
+    )
     parts["ark_2"] = table(headings, rows)
     for key, lines in parts.items():
         text = text.replace(f"<!-- {key} -->\n", "\n".join([*lines, ""]))

@@ -4,7 +4,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from thin import modes, video
+from compare.record import FIELDS
+from compare.record import parse as parse_record
+from compare.schedule import Measurement
+from thin import modes, peers, switches, video
 
 SIZES = {"log_n": 16, "numbers": 65536, "bytes_down": 819_280, "key_bytes": 0, "levels": 9, "threads": 1}
 ERRORS = {"worst": 2.0**-24, "mean": 2.0**-28, "bound": 2.0**-20, "checked": True}
@@ -113,3 +116,74 @@ def test_clips_are_pictures_that_move() -> None:
 def test_a_wrong_clip_is_refused(changes: dict[str, Any]) -> None:
     with pytest.raises(modes.BadRecord):
         video.parse(json.dumps({**WAY, **changes}))
+
+
+SWITCH: dict[str, Any] = {
+    "log_n": 16,
+    "bits": 30,
+    "data": "full",
+    "count": 65536,
+    "switches": "none",
+    "dropped": [[0, 0], [0, 0]],
+    "each": 1,
+    "bytes_up": 491_600,
+    "bytes_up_words": 524_368,
+    "bytes_down": 491_603,
+    "encrypt_s": 0.001,
+    "decrypt_s": 0.0003,
+    "read_s": 0.002,
+    "answer_s": 0.001,
+    "worst": 2.0**-16,
+    "bound": 2.0**-14,
+    "checked": True,
+}
+
+
+def test_every_switch_has_a_row() -> None:
+    several = {"data": "integers", "switches": "seed, several", "each": 3, "bits": 60}
+    dropped = {"switches": "bits dropped", "dropped": [[9, 1], [0, 0]], "bytes_up": 400_000}
+    found = [switches.parse(json.dumps(SWITCH | changes)) for changes in ({}, dropped, several)]
+    lines = switches.table(found)
+    assert lines[0] == "### 30 bits, a number in every coefficient: 65,536"
+    assert "| none | 491,600 | 524,368 | 491,603 | 1.00 | 0.30 | 2.00 | 1.00 | 16.0 | 14.0 |" in lines
+    assert any(line.startswith("| bits dropped (9 and 1) | 400,000 |") for line in lines)
+    assert any(line.startswith("| seed, several: 3 in a number |") for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"checked": False}, "an error of"),
+        ({"worst": 2.0**-13}, "an error of"),
+        ({"data": "other"}, "an error of"),
+        ({"dropped": [[0], [0, 0]]}, "not a switch"),
+        ({"surplus": 1}, "not a switch"),
+    ],
+)
+def test_a_wrong_switch_is_refused(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(modes.BadRecord, match=message):
+        switches.parse(json.dumps(SWITCH | changes))
+
+
+def measured(target: str, turn: int, level: int, time: float) -> Measurement:
+    entry: dict[str, Any] = dict.fromkeys(FIELDS, 1)
+    entry |= {"library": "x", "version": "1", "work": "encrypt", "backend": "b", "checked": True}
+    entry |= {"log_n": 16, "level": level, "median_s": time, "bytes": 1000 * (level + 1)}
+    return Measurement(target, turn, parse_record(json.dumps(entry)))
+
+
+def test_full_encryptions_are_compared_with_all_primes_and_within_rounds() -> None:
+    measurements = [
+        *(measured("thin-30", turn, 0, time) for turn, time in enumerate([0.001, 0.002, 0.001])),
+        *(measured("lattigo", turn, 26, time) for turn, time in enumerate([0.021, 0.042, 0.023])),
+        measured("lattigo", 0, 3, 0.004),
+        measured("openfhe", 0, 26, 0.019),
+    ]
+    found = peers.top(measurements, 27)
+    lines = peers.table(found, 27)
+    assert "| thin-30 | 1 | 1.00 ms | 1,000 | - | - |" in lines
+    assert "| lattigo | 27 | 23.0 ms | 27,000 | 21x (21-23) | - |" in lines
+    assert peers.judgement(found) == [
+        "* lattigo: 21.0 of 20 times, reached",
+        "* openfhe: 19.0 of 20 times, not reached",
+    ]

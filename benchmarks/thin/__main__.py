@@ -1,7 +1,8 @@
-"""`python -m thin`, run in `benchmarks`: table 3 and figure 11 of the boosted-deflation paper, measured.
+"""`python -m thin`, run in `benchmarks`: table 3 and figure 11 of the boosted-deflation paper, every switch
+that makes ciphertexts smaller, and encryption beside full libraries, measured.
 
 Every answer is decrypted and compared with its bound, every frame with what it was. One thread. Writes
-`modes.jsonl`, `video.jsonl`, `thin.md` and `video.png`.
+`modes.jsonl`, `video.jsonl`, `switches.jsonl`, `peers.jsonl`, `thin.md` and `video.png`.
 """
 
 from __future__ import annotations
@@ -17,11 +18,13 @@ from pathlib import Path
 from compare import machine
 from compare.__main__ import record_folder
 from compare.console import Console, StepFailed
+from compare.schedule import pin
+from compare.sets import read_set
 from compare.targets import HERE
 
-from thin import modes, video
+from thin import modes, peers, switches, video
 
-PARTS = ("modes", "video")
+PARTS = ("modes", "video", "switches", "peers")
 PRESET = "N16_QP1732_L9_S45"
 
 
@@ -32,11 +35,12 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("--only", choices=PARTS, help="one part")
     parser.add_argument("--preset", help=f"a bootstrapping of full slots (default: {PRESET})")
     parser.add_argument("--runs", type=int, default=5, help="timed round trips of each mode (default: 5)")
+    parser.add_argument("--rounds", type=int, default=5, help="rounds beside full libraries (default: 5)")
     parser.add_argument("--frames", type=int, default=40, help="frames of each clip (default: 40)")
     parser.add_argument("--out", type=Path, help="folder of the record (default: record/DATE)")
     options = parser.parse_args()
-    if options.runs < 1 or options.frames < 1:
-        parser.error("--runs and --frames are at least 1")
+    if options.runs < 1 or options.frames < 1 or options.rounds < 1:
+        parser.error("--runs, --rounds and --frames are at least 1")
     options.preset = options.preset or ("quick" if options.quick else PRESET)
     return options
 
@@ -50,7 +54,7 @@ def build(console: Console) -> Path:
     root, log = HERE.parent, HERE / ".build" / "thin.log"
     log.parent.mkdir(exist_ok=True)
     command = ["cargo", "build", "--release", "--locked", "-p", "keywright-bench"]
-    command += ["--bin", "client_modes", "--bin", "video"]
+    command += ["--bin", "client_modes", "--bin", "video", "--bin", "thin_client"]
     try:
         console.step("building the measurement", command, log, cwd=root, environment=os.environ)
     except StepFailed as failure:
@@ -112,6 +116,30 @@ def measure_video(programs: Path, folder: Path, options: argparse.Namespace) -> 
     return ["## Figure 11", "", *video.table(found), ""]
 
 
+def measure_switches(programs: Path, folder: Path, options: argparse.Namespace) -> list[str]:
+    """Run every switch. Returns the tables.
+
+    Raises:
+        SystemExit: the program failed, as it does for a wrong answer.
+    """
+    log_n = 11 if options.quick else 16
+    command = [str(programs / "thin_client"), "switches", "--log-n", str(log_n), "--runs", str(options.runs)]
+    printed = lines(command)
+    (folder / "switches.jsonl").write_text("".join(f"{line}\n" for line in printed))
+    found = [switches.parse(line) for line in printed]
+    return [f"## What makes ciphertexts smaller, N = 2^{log_n}", "", *switches.table(found)]
+
+
+def measure_peers(programs: Path, folder: Path, options: argparse.Namespace) -> list[str]:
+    """Run thin and full encryptions in turns. Returns the table.
+
+    Raises:
+        SystemExit: nothing could be measured.
+    """
+    parameters = read_set("quick" if options.quick else "main", HERE / "sets.json")
+    return peers.measure(programs, folder, parameters, options.rounds, options.runs)
+
+
 def main() -> int:
     """Measure and write. Returns the exit status."""
     options = parse_options()
@@ -121,7 +149,9 @@ def main() -> int:
     programs = build(console)
     text = [f"# Thin clients, {options.preset}, {datetime.now(UTC).date().isoformat()}", ""]
     text += [*(f"* {fact}" for fact in machine.describe()), "* one thread", ""]
-    for part, measure in (("modes", measure_modes), ("video", measure_video)):
+    pin(1)
+    measures = (measure_modes, measure_video, measure_switches, measure_peers)
+    for part, measure in zip(PARTS, measures, strict=True):
         if options.only in (None, part):
             console.line(f"{part} ...")
             text += measure(programs, folder, options)

@@ -57,8 +57,9 @@ def main() -> None:
         more, tall = panel(json.loads(Path(path).read_text(encoding="ascii")), height)
         lines += more
         height += tall
+    size = f'viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}"'
     picture = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size}>',
         '<g font-family="sans-serif" font-size="12">',
         f'<rect width="{WIDTH}" height="{height}" fill="white"/>',
         *lines, "</g>", "</svg>", "",

@@ -28,7 +28,7 @@ Frame = tuple[list[int], int | None, int]
 
 
 class Share:
-    """What one core has of a port of a pair: its part of the bits, read and written as the whole of a port is."""
+    """What one core has of a port of a pair: its bits, read and written as those of a port are."""
 
     _written: ClassVar[dict[str, int]] = {}  # by port; writes take effect later than the next is made
 

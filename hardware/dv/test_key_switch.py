@@ -276,7 +276,7 @@ def test_key_switch_shapes(
     run(simulate, request, 8, Shape(level, alpha, 2), "switches_one_after_another")
 
 
-@pytest.mark.parametrize(("level", "alpha"), [(1, 1), (3, 1), (2, 2), (3, 2), (4, 2)])
+@pytest.mark.parametrize(("level", "alpha"), [(1, 1), (2, 1), (3, 1), (4, 1), (2, 2), (3, 2), (4, 2)])
 def test_definition_is_the_engines(vectors: Callable[..., Path], level: int, alpha: int) -> None:
     shape = Shape(level, alpha)
     switch = switch_from(vectors("key-switch", 10, level, alpha), shape, 1 << 10)

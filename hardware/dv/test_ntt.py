@@ -90,4 +90,6 @@ def test_ntt_pipe(simulate: Simulate, request: pytest.FixtureRequest, log_n: int
             "LogN": log_n, "Width": WIDTH, "Count": 3, "SelWidth": 2, "UserWidth": 8, "FoldWidth": 36,
             "Moduli": moduli(FORMS, WIDTH),
         },
+        # Tiles take as long to compile as all the rest: test_arithmetic.py has them, and one degree here.
+        products=log_n != 8,
     )  # fmt: skip

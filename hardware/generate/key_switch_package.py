@@ -237,7 +237,7 @@ def package(schedule: Schedule) -> str:
         for t, term in enumerate(factors_of)
         if shape.alpha > 1
     }
-    lines += ["  // What a conversion multiplies its terms with, modulo its target: {conversion, term}; 0: no such term."]
+    lines += ["  // What a conversion multiplies its terms with, modulo its target: {conversion, term}."]
     lines += case("factor", 60, "index", cw + tw, terms)
     lines += ["  // What it subtracts, by quotient: multiples of the product of its sources' primes."]
     wholes = {

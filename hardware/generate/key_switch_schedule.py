@@ -127,6 +127,7 @@ def check(s: Schedule) -> None:
             assert max(made) + 1 + gap <= r <= min(made) + period, (
                 "a remainder is read between its making and the next one's"
             )
+            assert r + gap <= 2 * period, "a result has left when its switch's number is another's"
             assert max(writes[j]) + 2 <= r + 1 < min(writes[j]) + period, (
                 "a sum is taken when complete, no longer added to, not yet replaced"
             )
@@ -233,7 +234,7 @@ def attempt(shape: Shape, period: int, rnd: random.Random) -> Schedule | None:
         _, k, j = op
         made = [slot["S", k, p] for p in shape.specials]
         low = max(max(made) + 1 + gap, max(writes[j]) + 1)
-        high = min(min(made) + period, min(writes[j]) + period - 2, 2 * period - 1)
+        high = min(min(made) + period, min(writes[j]) + period - 2, 2 * period - gap)
         if not place(op, low, high, set()):
             return None
     schedule = Schedule(shape, period, slot, chain, own)

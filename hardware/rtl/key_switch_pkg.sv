@@ -135,7 +135,7 @@ package key_switch_pkg;
     endcase
   endfunction
 
-  // What a conversion multiplies its terms with, modulo its target: {conversion, term}; 0: no such term.
+  // What a conversion multiplies its terms with, modulo its target: {conversion, term}.
   function automatic logic [59:0] factor(input logic [5:0] index);
     unique case (index)
       default: factor = '0;

@@ -4,8 +4,7 @@
 // (w0, reversed(l), w2), lane (w1, h). w1 and l are digits of Middle bits, h has those that a lane's number has beside. Word and
 // bank: bank = (h, l ^ w1), so that the words of a beat are in different banks both when written and when read. Each word is
 // written where the previous polynomial's word of the same time was just read: the arrangement of polynomial `turn_i` (modulo
-// 4) is one of four, derived in doc/ntt.md. `time_i` never pauses while
-// enabled. Latency of a read beat: N / 2^LogLanes + 3.
+// 4) is one of four, derived in doc/ntt.md. `time_i` never pauses while enabled. Latency of a read beat: N / 2^LogLanes + 3.
 module transpose_full #(
     parameter  int unsigned Width = 60,
     parameter  int unsigned LogN = 16,

@@ -88,6 +88,28 @@ def test_numbers_of_any_integer_type(client: kw.Client, sender: kw.ClientEncrypt
     assert len(sender.encrypt([1, 2])) == client.parameters.ciphertext_bytes(secret=False)
 
 
+def test_groups_of_small_integers_are_added(parameters: kw.Parameters) -> None:
+    thin = kw.ClientParameters(parameters, scale=1 << 43, fraction_bits=FRACTION_BITS)
+    client = kw.Client(thin, ENTROPY)
+    rng = np.random.default_rng(2)
+    first, second = rng.integers(0, 64, (2, 5000))
+    assert thin.group_size(7) == 2
+    grouped = thin.group(first, 7)
+    assert grouped.tolist() == (first[::2] + (first[1::2] << 7)).tolist()
+    uploads = [client.encrypt(thin.group(integers, 7)) for integers in (first, second)]
+    total = kw.Evaluator(parameters).add(*(thin.read_upload(upload, parameters) for upload in uploads))
+    numbers = client.decrypt(thin.write_answer(total), 2500)
+    assert np.array_equal(thin.split(numbers, 7), first + second)
+    assert np.array_equal(thin.split(numbers, 7, 3), (first + second)[:3])
+    for wrong in ([128], [-1]):
+        with pytest.raises(kw.EncodeError, match="integer 0"):
+            thin.group(wrong, 7)
+    with pytest.raises(kw.ParameterError):
+        thin.group_size(FRACTION_BITS + 1)
+    with pytest.raises(kw.EncodeError, match="integers to split off"):
+        thin.split(numbers, 7, 5001)
+
+
 def test_the_same_entropy_makes_the_same_bytes(thin: kw.ClientParameters, numbers: NDArray[np.int64]) -> None:
     def made(client: kw.Client) -> list[bytes]:
         return [client.secret_bytes(), client.public_key(), client.encrypt(numbers), client.session()]

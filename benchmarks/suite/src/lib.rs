@@ -9,6 +9,8 @@ mod limit;
 mod record;
 mod relinearization;
 mod set;
+mod switches;
+mod thin_encrypt;
 mod video;
 mod works;
 
@@ -20,5 +22,7 @@ pub use limit::{Machine, Operations};
 pub use record::{BootstrapFigures, Record};
 pub use relinearization::{RelinearizationRecord, RelinearizationRequest, run_relinearization};
 pub use set::{BenchSet, SETS};
+pub use switches::{SwitchRecord, run_switches};
+pub use thin_encrypt::run_thin_encrypt;
 pub use video::{VideoRecord, VideoRequest, run_video};
 pub use works::{BenchError, Request, WORKS, run};

@@ -15,7 +15,7 @@
 use std::time::Instant;
 
 use keywright_client::{
-    Client, ClientLiteral, ClientParameters, Encryptor, Form, Layout,
+    Client, ClientLiteral, ClientParameters, Encryptor, Form, Groups, Layout,
     reduction::{ShiftAdd30, ShiftAdd60},
 };
 use keywright_rlwe::{Parameters, ParametersLiteral, SecretDistribution, Security, noise};
@@ -138,19 +138,6 @@ fn parameters(log_n: u32, modulus: u64, pixels: usize, unit: u32) -> Result<Clie
     })?)
 }
 
-fn pack(pixels: &[u8], each: usize, numbers: &mut Vec<i64>) {
-    numbers.clear();
-    numbers.extend(
-        pixels
-            .chunks(each)
-            .map(|group| group.iter().rev().fold(0, |sum, &p| sum << PIXEL_BITS | i64::from(p))),
-    );
-}
-
-fn unpack(numbers: &[i64], each: usize) -> impl Iterator<Item = u8> {
-    numbers.iter().flat_map(move |number| (0..each).map(move |i| (number >> (PIXEL_BITS as usize * i)) as u8))
-}
-
 fn median(times: &mut [f64]) -> f64 {
     times.sort_by(f64::total_cmp);
     times.get(times.len() / 2).copied().unwrap_or(f64::NAN)
@@ -213,22 +200,26 @@ fn send(
     let mut key = Vec::new();
     owner.public_key(&mut key)?;
     let mut camera = Encryptor::new(parameters, &key, &mut entropy)?;
-    let (mut numbers, mut bytes) = (Vec::new(), Vec::with_capacity(parameters.ciphertext_bytes()));
+    let groups = Groups::new(parameters, PIXEL_BITS)?;
+    let mut bytes = Vec::with_capacity(parameters.ciphertext_bytes());
+    let (mut numbers, mut found) = (vec![0; parameters.capacity()], vec![0; room]);
     let (mut encrypting, mut decrypting) = (Vec::new(), Vec::new());
     let mut largest = 0;
     for group in clip.chunks(frames_each * frame) {
         for part in group.chunks(room) {
             let start = Instant::now();
-            pack(part, pixels, &mut numbers);
+            let grouped = groups.group(part)?;
             bytes.clear();
             match form {
-                "public" => camera.encrypt(&numbers[..], Form::Evaluations, &mut bytes)?,
-                _ => owner.encrypt(&numbers[..], Form::Compact([dropped, 0]), &mut bytes)?,
+                "public" => camera.encrypt(&grouped, Form::Evaluations, &mut bytes)?,
+                _ => owner.encrypt(&grouped, Form::Compact([dropped, 0]), &mut bytes)?,
             }
             encrypting.push(start.elapsed().as_secs_f64());
             let start = Instant::now();
-            owner.decrypt(&bytes, &mut numbers)?;
-            let equal = unpack(&numbers, pixels).take(part.len()).eq(part.iter().copied());
+            let (numbers, found) = (&mut numbers[..groups.count(part.len())], &mut found[..part.len()]);
+            owner.decrypt(&bytes, numbers)?;
+            groups.split(numbers, found);
+            let equal = found.iter().zip(part).all(|(found, &pixel)| *found == i64::from(pixel));
             decrypting.push(start.elapsed().as_secs_f64());
             if !equal {
                 let what = format!("{form}, {pixels} pixels in a coefficient: a frame came back changed");

@@ -64,7 +64,8 @@ uint32_t kw_client_fraction_bits(const kw_client *client);
 int kw_client_secret(const kw_client *client, kw_sink sink, void *context);
 /* Writes a new public key. */
 int kw_client_public_key(kw_client *client, kw_sink sink, void *context);
-/* Makes the evaluation keys that the head of a key set names, one at a time, and writes them as a set. `parameters` and `head` are those of the manifest of
+/* Makes the evaluation keys that the head of a key set names, and writes them as a set, a part of at most half a megabyte at each call of the sink: 25 bytes of memory
+ * for every coefficient, whatever the keys. `parameters` and `head` are those of the manifest of
  * keywright serve. A null `entropy` is the operating system's. */
 int kw_client_keys(const kw_client *client, const uint8_t *parameters, size_t length, const uint8_t *head, size_t head_length,
                    kw_entropy entropy, void *entropy_context, kw_sink sink, void *context);

@@ -1,17 +1,19 @@
-//! The functions of `include/keywright_client.h`: an adapter of `keywright-client`, and of the key generator for the keys that a server asks for; no logic.
+//! The functions of `include/keywright_client.h`: an adapter of `keywright-client`; no logic.
 //!
 //! Pointers are trusted to be valid for the length beside them; a null pointer is an error. A panic, which would be a mistake of this library, does not cross the
 //! border: the call returns `KW_ERROR_INTERNAL`.
 
 use std::cell::RefCell;
 use std::ffi::{CString, c_char, c_int, c_void};
-use std::io::{self, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use keywright_ckks::CkksLiteral;
-use keywright_client::{Client, ClientError, ClientParameters, Encryptor, Form, SinkError, secret_rng};
-use keywright_rlwe::{KeyGenerator, KeySequence, KeySpec, Parameters, RlweError, SecretKey};
-use keywright_wire::{KeySetReader, KeySetWriter, Wire, WireError, WireSecret};
+use keywright_client::{
+    Client, ClientError, ClientParameters, Encryptor, Form, KeySetStream, SinkError, secret_rng,
+};
+use keywright_rlwe::{KeySpec, Parameters, RlweError};
+use keywright_wire::{KeySetReader, Wire, WireError};
+use zeroize::Zeroizing;
 
 /// Takes bytes; 0 if all is well.
 type Sink = Option<unsafe extern "C" fn(*mut c_void, *const u8, usize) -> c_int>;
@@ -70,7 +72,9 @@ impl Failure {
             Self::Null(_) => ARGUMENT,
             Self::Client(error) => match error {
                 ClientError::Randomness(_) => RANDOMNESS,
-                ClientError::NumberRange { .. } | ClientError::Length { .. } => NUMBERS,
+                ClientError::NumberRange { .. }
+                | ClientError::SmallInteger { .. }
+                | ClientError::Length { .. } => NUMBERS,
                 ClientError::Format { .. }
                 | ClientError::Checksum { .. }
                 | ClientError::Residue { .. }
@@ -78,8 +82,6 @@ impl Failure {
                 ClientError::Sink(_) => SINK,
                 _ => PARAMETERS,
             },
-            // A sink of this crate is the only thing that is written to.
-            Self::Wire(WireError::Io(_)) => SINK,
             Self::Wire(_) => FORMAT,
             Self::Parameters(_) => PARAMETERS,
         }
@@ -289,21 +291,7 @@ pub unsafe extern "C" fn kw_client_public_key(
     call(|| Ok(unsafe { object(client) }?.public_key(&mut sink_of(sink, context)?)?))
 }
 
-/// A sink as a writer.
-struct Writer<S>(S);
-
-impl<S: FnMut(&[u8]) -> Result<(), SinkError>> Write for Writer<S> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        (self.0)(bytes).map_err(io::Error::other)?;
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-/// Makes the keys that a server asks for, one after the other, and writes them as a set.
+/// Makes the keys that a server asks for, limb by limb, and writes them as a set.
 ///
 /// # Safety
 /// As [`kw_client_generate`].
@@ -329,16 +317,17 @@ pub unsafe extern "C" fn kw_client_keys(
         let full = Parameters::new(CkksLiteral::from_bytes(bytes, &())?.rlwe)?;
         let entries = KeySetReader::new(head, &full)?;
         let specs: Vec<KeySpec> = entries.entries().iter().map(|entry| entry.spec.clone()).collect();
-        let secret = SecretKey::from_secret_bytes(&client.secret_bytes()?, &full)?;
-        let mut generator =
-            KeyGenerator::new(&secret, secret_rng(&mut entropy_of(entropy, entropy_context))?);
-        let mut writer = KeySetWriter::new(Writer(sink_of(sink, context)?), &specs, &full)?;
-        let mut sequence = KeySequence::new(&specs)?;
-        while let Some(key) = sequence.make_next(&mut generator) {
-            writer.write(&key?)?;
+        let mut session = Zeroizing::new([0; 32]);
+        secret_rng(&mut entropy_of(entropy, entropy_context))?.fill_bytes(&mut *session);
+        let mut set = KeySetStream::new(client.keys(&full, &specs, &session)?, head)?;
+        let mut sink = sink_of(sink, context)?;
+        loop {
+            let part = set.next_part()?;
+            if part.is_empty() {
+                return Ok(());
+            }
+            sink(&part).map_err(ClientError::from)?;
         }
-        writer.finish()?;
-        Ok(())
     })
 }
 

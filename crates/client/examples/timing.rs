@@ -1,10 +1,13 @@
 //! Whether a client's time depends on its secrets, by statistics (dudect: Reparaz, Balasch, Verbauwhede, "Dude, is my code constant time?", 2017):
 //! `cargo run --release -p keywright-client --example timing [MEASUREMENTS]`, for a quiet machine, by hand.
 //!
-//! Every work has two classes of secret input that differ as much as they can. Which class is measured is drawn anew each time; its input is made, or copied to
-//! the one place that both are read from, before the clock starts. Welch's t of the two classes' times is taken of all measurements and of those
-//! below each of a hundred percentiles, and the largest is compared with 4.5, beyond which a dependence is taken for certain. `control` branches on its input, and
-//! must be found: a run that does not find it has measured nothing.
+//! Every work has two classes of secret input that differ as much as they can. Which class is measured is drawn anew each time. What is left in the caches must not tell
+//! the classes apart: inputs of both are made, by the same instructions, and the one that is measured is blended from both by a mask that the compiler cannot see
+//! through. Welch's t of the two classes' times is taken of all measurements and of those below each of a hundred percentiles, and the largest is compared with 4.5,
+//! beyond which a dependence is taken for certain.
+//!
+//! Two controls. The `null` of each work draws both classes alike: beyond the limit, it would be the test that tells them apart. And a work that branches on its input must be
+//! found: a run that does not find it has measured nothing.
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a program that reports or fails")]
 
 use std::hint::black_box;
@@ -46,29 +49,74 @@ fn worst(classes: &[Vec<f64>; 2]) -> f64 {
     cuts.map(below).filter(enough).map(|classes| welch(&classes).abs()).fold(0.0, f64::max)
 }
 
-/// Measures `work` on what `prepare` made of a class.
-fn measure<T>(name: &str, count: usize, mut prepare: impl FnMut(bool) -> T, mut work: impl FnMut(T)) -> f64 {
+/// A word of an input.
+trait Blend: Copy + Default {
+    /// The first where `mask` has ones, the second where it has zeros.
+    fn blend(a: Self, b: Self, mask: u64) -> Self;
+}
+
+macro_rules! blend {
+    ($($word:ty),*) => {
+        $(impl Blend for $word {
+            #[inline(always)]
+            fn blend(a: Self, b: Self, mask: u64) -> Self {
+                a & mask as Self | b & !mask as Self
+            }
+        })*
+    };
+}
+blend!(u8, i64, u64);
+
+/// Times of both classes: `draw` makes the input of one that is random or fixed; if `null`, both are random.
+fn times<T: Blend>(
+    count: usize,
+    null: bool,
+    draw: &mut impl FnMut(bool, &mut Vec<T>),
+    work: &mut impl FnMut(&[T]),
+) -> [Vec<f64>; 2] {
     let mut coin = system_rng().unwrap();
-    let mut classes = [Vec::new(), Vec::new()];
+    let mut classes = [Vec::with_capacity(count), Vec::with_capacity(count)];
+    let (mut first, mut second, mut input) = (Vec::new(), Vec::new(), Vec::new());
     for number in 0..count {
-        let class = coin.next_word() & 1 == 1;
-        let input = prepare(class);
+        let class = coin.next_word() & 1;
+        draw(null, &mut first);
+        draw(true, &mut second);
+        let mask = black_box(class.wrapping_sub(1));
+        input.clear();
+        input.extend(first.iter().zip(&second).map(|(&a, &b)| T::blend(a, b, mask)));
         let start = Instant::now();
-        work(input);
+        work(black_box(&input));
         let time = start.elapsed().as_secs_f64() * 1e9;
         // The first ones fill the caches.
         if number >= 100 {
-            classes[usize::from(class)].push(time);
+            classes[class as usize].push(time);
         }
     }
+    classes
+}
+
+/// The largest t of a work, and of its null.
+struct Found {
+    t: f64,
+    null: f64,
+}
+
+/// Measures `work` on what `draw` makes of a class.
+fn measure<T: Blend>(
+    name: &str,
+    count: usize,
+    mut draw: impl FnMut(bool, &mut Vec<T>),
+    mut work: impl FnMut(&[T]),
+) -> Found {
+    let null = worst(&times(count, true, &mut draw, &mut work));
+    let mut classes = times(count, false, &mut draw, &mut work);
     let t = worst(&classes);
-    let median = |times: &mut Vec<f64>| {
+    let [a, b] = classes.each_mut().map(|times| {
         times.sort_by(f64::total_cmp);
         times[times.len() / 2]
-    };
-    let [a, b] = classes.each_mut().map(median);
-    println!("| {name} | {a:.0} ns | {b:.0} ns | {t:.2} |");
-    t
+    });
+    println!("| {name} | {a:.0} ns | {b:.0} ns | {t:.2} | {null:.2} |");
+    Found { t, null }
 }
 
 fn platform() -> impl FnMut(&mut [u8]) -> Result<(), keywright_client::ClientError> {
@@ -99,7 +147,7 @@ fn parameters(modulus: u64) -> ClientParameters {
 }
 
 /// Samples of words that are all the same, against random ones.
-fn samplers(count: usize, results: &mut Vec<f64>) {
+fn samplers(count: usize, results: &mut Vec<Found>) {
     let mut rng = system_rng().unwrap();
     for backend in keywright_ring::backend::available() {
         let backend: &dyn Backend = backend;
@@ -109,26 +157,24 @@ fn samplers(count: usize, results: &mut Vec<f64>) {
             ("ternary", &|w, out| backend.ternary(w, out)),
         ];
         for (what, sampler) in samplers {
-            let (mut words, mut out) = (vec![0; 1024], vec![0; 1024]);
-            let name = format!("{what}, {}", backend.kind().name());
-            let prepare = |random: bool| {
-                words.fill(0);
-                let mut other = vec![0; 1024];
-                rng.fill_words(&mut other);
-                if random {
-                    words.copy_from_slice(&other);
-                }
-                words.clone()
-            };
-            results.push(measure(&name, count, prepare, |words| {
-                sampler(black_box(&words), black_box(&mut out))
-            }));
+            for (kind, word) in [("zeros", 0), ("ones", u64::MAX)] {
+                let mut out = vec![0; 1024];
+                let name = format!("{what} of {kind}, {}", backend.kind().name());
+                let draw = |random: bool, words: &mut Vec<u64>| {
+                    words.resize(1024, 0);
+                    rng.fill_words(words);
+                    if !random {
+                        words.fill(word);
+                    }
+                };
+                results.push(measure(&name, count, draw, |words| sampler(words, black_box(&mut out))));
+            }
         }
     }
 }
 
 /// The smallest number everywhere, against random ones.
-fn clients(count: usize, results: &mut Vec<f64>) {
+fn clients(count: usize, results: &mut Vec<Found>) {
     for (modulus, bits) in [(ShiftAdd30::MODULUS, 30), (ShiftAdd60::MODULUS, 60)] {
         let thin = parameters(modulus);
         let max = thin.fixed_point().max();
@@ -139,45 +185,50 @@ fn clients(count: usize, results: &mut Vec<f64>) {
             client.public_key(&mut key).unwrap();
             let mut sender = Encryptor::with_arithmetic(&thin, &key, &mut platform(), arithmetic).unwrap();
             let mut rng = system_rng().unwrap();
-            let mut numbers = |random: bool| -> Vec<i64> {
-                let drawn = (0..N).map(|_| (rng.next_word() % (2 * max as u64 + 1)) as i64 - max);
-                let drawn: Vec<i64> = drawn.collect();
-                drawn.into_iter().map(|x| if random { x } else { -max }).collect()
+            let mut numbers = |random: bool, numbers: &mut Vec<i64>| {
+                numbers.clear();
+                numbers.extend((0..N).map(|_| (rng.next_word() % (2 * max as u64 + 1)) as i64 - max));
+                if !random {
+                    numbers.fill(-max);
+                }
             };
             let mut sink = Vec::with_capacity(thin.ciphertext_bytes());
             let name = |work: &str| format!("{work}, {bits} bits, {arithmetic:?}");
             results.push(measure(&name("encrypt, public"), count, &mut numbers, |numbers| {
                 sink.clear();
-                sender.encrypt(black_box(&numbers[..]), Form::Evaluations, &mut sink).unwrap();
+                sender.encrypt(numbers, Form::Evaluations, &mut sink).unwrap();
             }));
             results.push(measure(&name("encrypt, secret"), count, &mut numbers, |numbers| {
                 sink.clear();
-                client.encrypt(black_box(&numbers[..]), Form::Evaluations, &mut sink).unwrap();
+                client.encrypt(numbers, Form::Evaluations, &mut sink).unwrap();
             }));
             // Ciphertexts of either class, as random as each other: what they decrypt to is the secret.
-            let mut out = vec![0; N];
-            let prepare = |random: bool| {
-                let mut bytes = Vec::with_capacity(thin.ciphertext_bytes());
-                sender.encrypt(&numbers(random)[..], Form::Evaluations, &mut bytes).unwrap();
-                bytes
+            let (mut out, mut clear) = (vec![0; N], Vec::new());
+            let draw = |random: bool, bytes: &mut Vec<u8>| {
+                numbers(random, &mut clear);
+                bytes.clear();
+                sender.encrypt(&clear[..], Form::Evaluations, bytes).unwrap();
             };
-            results.push(measure(&name("decrypt"), count, prepare, |bytes| {
-                client.decrypt(black_box(&bytes), black_box(&mut out)).unwrap();
+            results.push(measure(&name("decrypt"), count, draw, |bytes| {
+                client.decrypt(bytes, black_box(&mut out)).unwrap();
             }));
         }
     }
 }
 
 /// What depends on its input, so that it must be found.
-fn control(count: usize) -> f64 {
+fn control(count: usize) -> Found {
     let mut rng: SecretRng = system_rng().unwrap();
-    let prepare = |random: bool| -> Vec<u64> {
-        let drawn: Vec<u64> = (0..N).map(|_| rng.next_word() & 1).collect();
-        drawn.into_iter().map(|x| if random { x } else { 0 }).collect()
+    let draw = |random: bool, words: &mut Vec<u64>| {
+        words.clear();
+        words.extend((0..N).map(|_| rng.next_word() & 1));
+        if !random {
+            words.fill(0);
+        }
     };
-    measure("control: a branch on the input", count, prepare, |words| {
+    measure("control: a branch on the input", count, draw, |words| {
         let mut sum = 0u64;
-        for word in black_box(&words) {
+        for word in words {
             if black_box(*word) == 1 {
                 sum = black_box(sum.wrapping_mul(3) + 1);
             }
@@ -190,12 +241,19 @@ fn main() {
     let count: usize = std::env::args().nth(1).map_or(10_000, |count| count.parse().unwrap());
     assert!(count >= 5_000, "5000 measurements or more");
     println!("{count} measurements of each work, N = 2^{LOG_N}; a |t| above {LIMIT} is a dependence.\n");
-    println!("| work | median, fixed | median, random | largest \\|t\\| |\n|---|---|---|---|");
+    println!(
+        "| work | median, fixed | median, random | largest \\|t\\| | the same, both random |\n|---|---|---|---|---|"
+    );
     let found = control(count);
     let mut results = Vec::new();
     samplers(count, &mut results);
     clients(count, &mut results);
-    assert!(found > LIMIT, "the control was not found: this run says nothing");
-    let above = results.iter().filter(|&&t| t > LIMIT).count();
-    println!("\n{above} of {} works above {LIMIT}; the control was found.", results.len());
+    assert!(found.t > LIMIT, "the control was not found: this run says nothing");
+    let above = |value: fn(&Found) -> f64| results.iter().filter(|found| value(found) > LIMIT).count();
+    println!(
+        "\n{} of {} works above {LIMIT}, {} of their nulls; the control was found.",
+        above(|found| found.t),
+        results.len(),
+        above(|found| found.null)
+    );
 }

@@ -194,3 +194,43 @@ impl<R: Reduction> Engine for Compact<R> {
         R::Word::fill_uniform(seed, id, &self.modulus, start, out);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec::Vec;
+
+    use super::*;
+    use crate::reduction::Montgomery;
+    use crate::signed::Signed;
+
+    /// Two layers at a time are layer after layer; in a debug build no word of it overflows. The primes are the largest, the one with the largest bound of
+    /// the module, and small ones.
+    #[test]
+    fn signed_transform_is_the_transform() {
+        for log_n in [10, 11, 12, 13] {
+            let step = 2 << log_n;
+            for below in [1u64 << 30, (1 << 30) / 9 * 8, 1 << 29, 1 << 20, 1 << 17] {
+                let q = (1..).map(|k| below / step * step + 1 - k * step).find(|&q| is_prime(q)).unwrap();
+                let engine = Compact::<Montgomery<u32>>::new(log_n, q).unwrap();
+                let signed = Signed::new(q as u32, engine.reduction.negated_inverse());
+                let mut state = q;
+                let mut random = || {
+                    state = state.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(0x1405_7B7E_F767_814F);
+                    (state >> 33) % q
+                };
+                let extremes = [0, 1, q - 1, q / 2, q / 2 + 1];
+                let inputs: [Vec<u32>; 3] = [
+                    (0..engine.n()).map(|_| random() as u32).collect(),
+                    (0..engine.n()).map(|_| extremes[(random() % 5) as usize] as u32).collect(),
+                    (0..engine.n()).map(|_| (q - 1) as u32).collect(),
+                ];
+                for limb in inputs {
+                    let (mut seen, mut expected) = (limb.clone(), limb);
+                    engine.forward(&mut expected);
+                    signed.forward(&mut seen, |i| engine.forward.at(&engine.reduction, i));
+                    assert!(seen == expected, "N = 2^{log_n}, q = {q}");
+                }
+            }
+        }
+    }
+}

@@ -3,7 +3,7 @@
 use crate::compact_form::CompactForm;
 use crate::engine::{Engine, wipe};
 use crate::error::{in_range, require_len};
-use crate::fixed_point::{Descale, Written};
+use crate::fixed_point::Descale;
 use crate::frame::{Kind, Object, Reader, packed_len, unpack_canonical};
 use crate::{ClientError, ClientParameters, Layout, Word};
 
@@ -122,10 +122,9 @@ impl<'b> Answer<'b> {
         let descale = Descale::new(self.scale_bits, parameters.fixed_point().fraction_bits(), width)?;
         let result = self.coefficients(engine, secret, limb, other);
         if result.is_ok() {
-            let (log_n, count) = (parameters.log_n(), numbers.len());
-            parameters.layout().visit(log_n, count, Written::Numbers, |index, position| {
-                numbers[index] = descale.number(centred(engine.modulus(), limb[position].to_u64()));
-            });
+            let q = engine.modulus().value() as i64;
+            let number = move |word: E::Word| descale.number(centred(q, word.to_u64()));
+            parameters.layout().read(parameters.log_n(), limb, numbers, number);
         }
         // The other holds a half of the ciphertext.
         wipe(limb);
@@ -135,8 +134,7 @@ impl<'b> Answer<'b> {
 
 /// The representative of a residue in `(-q/2, q/2]`, without a branch.
 #[inline(always)]
-fn centred(modulus: &keywright_ring::Modulus, residue: u64) -> i64 {
-    let q = modulus.value() as i64;
-    let (residue, half) = (residue as i64, q / 2);
-    residue - (q & ((half - residue) >> 63))
+fn centred(q: i64, residue: u64) -> i64 {
+    let residue = residue as i64;
+    residue - (q & (((q >> 1) - residue) >> 63))
 }

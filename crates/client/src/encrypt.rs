@@ -10,7 +10,6 @@ use keywright_ring::sampling::{SecretRng, gaussian, ternary};
 use crate::compact_form::{Dropped, body_bytes, descriptor, put_coefficients, require_dropped};
 use crate::engine::{BLOCK, Engine, residue, wipe};
 use crate::error::{in_range, require_len};
-use crate::fixed_point::Written;
 use crate::frame::{Fields, Kind, ObjectWriter, values};
 use crate::key::{ENCRYPTION, PublicKey, sub_uniform};
 use crate::{ClientError, ClientParameters, Layout, Numbers, Sink, Word};
@@ -166,18 +165,17 @@ impl<'a, 's, E: Engine> Halves<'a, 's, E> {
     ) -> Result<(), ClientError> {
         let engine = self.engine;
         let (log_n, q) = (engine.log_n(), engine.modulus().value());
-        let (format, layout) = (self.parameters.fixed_point(), self.parameters.layout());
+        let (format, layout) = (*self.parameters.fixed_point(), self.parameters.layout());
         let mut errors = values();
         match self.form {
             Form::Evaluations => {
                 if let Some(numbers) = numbers {
-                    let count = numbers.count();
-                    if count < limb.len() {
+                    if numbers.count() < limb.len() {
                         limb.fill(E::Word::default());
                     }
                     // Signed, and small enough for a word: at most a quarter of the modulus.
-                    layout.visit(log_n, count, Written::Coefficients, |index, position| {
-                        limb[position] = E::Word::from_u64(format.coefficient(numbers.at(index)) as u64);
+                    layout.write(log_n, numbers, limb, move |_, number| {
+                        E::Word::from_u64(format.coefficient(number) as u64)
                     });
                 }
                 for part in limb.chunks_mut(BLOCK) {
@@ -209,11 +207,10 @@ impl<'a, 's, E: Engine> Halves<'a, 's, E> {
                     engine.lift_add(errors, part);
                 }
                 if let Some(numbers) = numbers {
-                    layout.visit(log_n, numbers.count(), Written::Coefficients, |index, position| {
-                        let coefficient = residue(q, format.coefficient(numbers.at(index)));
+                    layout.write(log_n, numbers, limb, move |word, number| {
                         // Below 2q, and back without a branch.
-                        let sum = limb[position].to_u64() + coefficient;
-                        limb[position] = E::Word::from_u64(sum.min(sum.wrapping_sub(q)));
+                        let sum = word.to_u64() + residue(q, format.coefficient(number));
+                        E::Word::from_u64(sum.min(sum.wrapping_sub(q)))
                     });
                 }
                 let (layout, dropped) =

@@ -8,7 +8,7 @@ use crate::Word;
 pub const CHUNK: usize = keywright_ring::expander::CHUNK_WORDS;
 
 /// Samples made at once, on the stack: few where memory is scarce, many where calls and the wiping of what they used would show.
-pub(crate) const BLOCK: usize = if cfg!(feature = "std") { 4096 } else { CHUNK };
+pub(crate) const BLOCK: usize = if cfg!(feature = "std") { 2048 } else { CHUNK };
 
 /// Zeros that stay, at the speed of memory.
 pub(crate) fn wipe<W: Word>(words: &mut [W]) {

@@ -46,6 +46,14 @@ pub enum ClientError {
         /// Bits after the point.
         fraction_bits: u32,
     },
+    /// A small integer that is negative, or has too many bits for its place in a number.
+    #[error("integer {index} is outside 0..2^{bits}: a group has no room for it")]
+    SmallInteger {
+        /// Its place.
+        index: usize,
+        /// Bits of a place.
+        bits: u32,
+    },
     /// A buffer or a list has another length than is needed.
     #[error("{what}: {found} given, {expected} needed")]
     Length {

@@ -9,9 +9,10 @@
 //! `c v 2^(f - e - 115 + w)` is off by less than `2^(w - 1) 2^(f - e - 115 + w)`, at most `2^(2w - 64)` units: below `2^-3`.
 
 use keywright_ring::sampling::GAUSSIAN_BOUND;
+use zeroize::Zeroizing;
 
-use crate::ClientError;
 use crate::error::in_range;
+use crate::{ClientError, Word};
 
 /// Numbers to encrypt, in units of the last place: a sensor's own words, without a copy.
 pub trait Numbers {
@@ -19,6 +20,11 @@ pub trait Numbers {
     fn count(&self) -> usize;
     /// Number `index`.
     fn at(&self, index: usize) -> i64;
+    /// Numbers `index..index + 8`.
+    #[inline(always)]
+    fn eight(&self, index: usize) -> [i64; 8] {
+        core::array::from_fn(|i| self.at(index + i))
+    }
 }
 
 macro_rules! numbers {
@@ -31,6 +37,12 @@ macro_rules! numbers {
             #[inline(always)]
             fn at(&self, index: usize) -> i64 {
                 self[index].into()
+            }
+
+            #[inline(always)]
+            fn eight(&self, index: usize) -> [i64; 8] {
+                let eight = &self[index..index + 8];
+                core::array::from_fn(|i| eight[i].into())
             }
         }
     )*};
@@ -81,51 +93,97 @@ impl Layout {
     }
 }
 
-/// What a visit writes.
-#[derive(Clone, Copy)]
-pub(crate) enum Written {
-    Numbers,
-    Coefficients,
+/// Three bits, reversed: its own inverse.
+const REVERSED: [usize; 8] = [0, 4, 2, 6, 1, 5, 3, 7];
+
+/// Numbers of a layout that lie together: those of all real parts, or of all imaginary ones.
+struct Part {
+    /// The first number, and the first coefficient.
+    first: usize,
+    place: usize,
+    count: usize,
+    /// Whether it is full, and of neighbouring coefficients: then it is visited in squares of eight runs of eight numbers whose coefficients are eight runs too, each run a
+    /// line of a cache.
+    squares: bool,
 }
 
 impl Layout {
-    /// Calls `visit` with every number below `count` and its coefficient. A part that is full is visited in squares of eight by eight numbers that
-    /// lie in eight runs, and so do their coefficients: each run is one line of a cache. Runs of what is written are written one after another.
+    fn parts(self, log_n: u32, count: usize) -> [Part; 2] {
+        let Self::Slots { log_slots, .. } = self else {
+            return [count, 0].map(|count| Part { first: 0, place: 0, count, squares: false });
+        };
+        [0, 1].map(|part| {
+            let first = part << log_slots;
+            let count = count.saturating_sub(first).min(1 << log_slots);
+            let squares = count == 1 << log_slots && log_slots >= 6 && log_slots == log_n - 1;
+            Part { first, place: part << (log_n - 1), count, squares }
+        })
+    }
+
+    /// The squares of a part: where their runs of numbers begin, and their runs of coefficients. Number `j` of run `i` is coefficient `REVERSED[i]` of run
+    /// `REVERSED[j]`: a slot is `i`, `middle`, `j` of 3, `log_slots - 6` and 3 bits, and its place is the same reversed.
+    fn squares(part: &Part) -> impl Iterator<Item = ([usize; 8], [usize; 8])> {
+        let log_slots = part.count.trailing_zeros();
+        let (first, place, top) = (part.first, part.place, log_slots - 3);
+        (0..1usize << (log_slots - 6)).map(move |middle| {
+            let runs = |start: usize| core::array::from_fn(|run| start + (run << top));
+            (runs(first + (middle << 3)), runs(place + (reversed(middle, log_slots - 6) << 3)))
+        })
+    }
+
+    /// Puts numbers into their coefficients: `put` makes the new word of the old one and the number.
     #[inline(always)]
-    pub(crate) fn visit(
+    pub(crate) fn write<W: Word, T: Numbers + ?Sized>(
         self,
         log_n: u32,
-        count: usize,
-        written: Written,
-        mut visit: impl FnMut(usize, usize),
+        numbers: &T,
+        limb: &mut [W],
+        put: impl Fn(W, i64) -> W,
     ) {
-        const REVERSED: [usize; 8] = [0, 4, 2, 6, 1, 5, 3, 7];
-        let Self::Slots { log_slots, .. } = self else {
-            return (0..count).for_each(|index| visit(index, index));
-        };
-        let gap = log_n - 1 - log_slots;
-        for part in 0..2 {
-            let (first, place) = (part << log_slots, part << (log_n - 1));
-            let count = count.saturating_sub(first).min(1 << log_slots);
-            if count < 1 << log_slots || log_slots < 6 {
-                for slot in 0..count {
-                    visit(first + slot, place + (reversed(slot, log_slots) << gap));
+        for part in self.parts(log_n, numbers.count()) {
+            if !part.squares {
+                for index in part.first..part.first + part.count {
+                    let place = self.position(log_n, index);
+                    limb[place] = put(limb[place], numbers.at(index));
                 }
                 continue;
             }
-            // A slot is `high`, `middle`, `low` of 3, log_slots - 6 and 3 bits; its place is the same reversed.
-            let top = log_slots - 3;
-            for middle in 0..1usize << (log_slots - 6) {
-                let (slots, places) = (first + (middle << 3), reversed(middle, log_slots - 6) << 3);
-                for outer in 0..8 {
-                    for inner in 0..8 {
-                        let (high, low) = match written {
-                            Written::Numbers => (outer, inner),
-                            Written::Coefficients => (REVERSED[inner], outer),
-                        };
-                        let reversed = REVERSED[low] << top | places | REVERSED[high];
-                        visit(slots + (high << top) + low, place + (reversed << gap));
-                    }
+            let runs = limb.as_chunks_mut::<8>().0;
+            let mut square = Zeroizing::new([[0; 8]; 8]);
+            for (numbered, placed) in Self::squares(&part) {
+                for (eight, run) in square.iter_mut().zip(numbered) {
+                    *eight = numbers.eight(run);
+                }
+                for j in 0..8 {
+                    let run = &mut runs[placed[j] / 8];
+                    *run = core::array::from_fn(|i| put(run[i], square[REVERSED[i]][REVERSED[j]]));
+                }
+            }
+        }
+    }
+
+    /// Takes numbers from their coefficients.
+    #[inline(always)]
+    pub(crate) fn read<W: Word>(
+        self,
+        log_n: u32,
+        limb: &[W],
+        numbers: &mut [i64],
+        number: impl Fn(W) -> i64,
+    ) {
+        for part in self.parts(log_n, numbers.len()) {
+            if !part.squares {
+                for index in part.first..part.first + part.count {
+                    numbers[index] = number(limb[self.position(log_n, index)]);
+                }
+                continue;
+            }
+            let (words, runs) = (limb.as_chunks::<8>().0, numbers.as_chunks_mut::<8>().0);
+            for (numbered, placed) in Self::squares(&part) {
+                let square = placed.map(|run| &words[run / 8]);
+                for i in 0..8 {
+                    let place = REVERSED[i];
+                    runs[numbered[i] / 8] = core::array::from_fn(|j| number(square[REVERSED[j]][place]));
                 }
             }
         }
@@ -297,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn a_visit_meets_every_number_once() {
+    fn numbers_are_written_to_and_read_from_their_coefficients() {
         for log_slots in [0, 3, 6, 8, 11] {
             for layout in [
                 Layout::Slots { log_slots, complex: false },
@@ -306,14 +364,15 @@ mod tests {
             ] {
                 let capacity = layout.capacity(12);
                 for count in [0, 1, capacity / 2, capacity - 1, capacity] {
-                    for written in [Written::Numbers, Written::Coefficients] {
-                        let mut seen = alloc::vec![0; capacity];
-                        layout.visit(12, count, written, |index, position| {
-                            assert_eq!(layout.position(12, index), position, "{layout:?}");
-                            seen[index] += 1;
-                        });
-                        assert!(seen.iter().enumerate().all(|(i, &times)| times == usize::from(i < count)));
-                    }
+                    let numbers: alloc::vec::Vec<i64> = (1..=count as i64).collect();
+                    let mut limb = alloc::vec![1u64 << 40; 1 << 12];
+                    layout.write(12, &numbers[..], &mut limb, |word, number| word + number as u64);
+                    let mut wanted = alloc::vec![1u64 << 40; 1 << 12];
+                    (0..count).for_each(|i| wanted[layout.position(12, i)] += numbers[i] as u64);
+                    assert_eq!(limb, wanted, "{layout:?}, {count} numbers");
+                    let mut seen = alloc::vec![0; count];
+                    layout.read(12, &limb, &mut seen, |word| word as i64 - (1 << 40));
+                    assert_eq!(seen, numbers, "{layout:?}");
                 }
             }
         }

@@ -17,6 +17,7 @@ mod entropy;
 mod error;
 mod fixed_point;
 mod frame;
+mod groups;
 mod key;
 mod key_set_stream;
 mod key_stream;
@@ -43,6 +44,7 @@ pub use entropy::{Entropy, secret_rng};
 pub use error::{ClientError, SinkError};
 pub use fixed_point::{Descale, FixedPoint, Layout, Numbers};
 pub use frame::{Identity, Sink};
+pub use groups::{Grouped, Groups};
 pub use key::{
     Half, PublicKey, expand_secret, make_public_key, read_secret, sample_secret, secret_bytes,
     write_public_key, write_secret,

@@ -150,6 +150,14 @@ montgomery!(
 );
 montgomery!(u64, u128, 61);
 
+#[cfg(test)]
+impl Montgomery<u32> {
+    /// `-q^-1 mod R`.
+    pub(crate) fn negated_inverse(&self) -> u32 {
+        self.negated_inverse
+    }
+}
+
 impl ShiftAdd30 {
     /// The modulus.
     pub const MODULUS: u64 = (1 << 30) - (1 << 18) + 1;

@@ -82,8 +82,7 @@ impl Signed {
             for (i, block) in (blocks..).zip(limb.chunks_exact_mut(n / blocks)) {
                 let factors = [centered(i), centered(2 * i), centered(2 * i + 1)];
                 let (low, high) = block.split_at_mut(n / blocks / 2);
-                let ((a, b), (c, d)) =
-                    (low.split_at_mut(n / blocks / 4), high.split_at_mut(n / blocks / 4));
+                let ((a, b), (c, d)) = (low.split_at_mut(n / blocks / 4), high.split_at_mut(n / blocks / 4));
                 for ((a, b), (c, d)) in a.iter_mut().zip(b).zip(c.iter_mut().zip(d)) {
                     [*a, *b, *c, *d] = self.two_layers([*a, *b, *c, *d], factors).map(i32::cast_unsigned);
                 }

@@ -27,7 +27,7 @@ fn platform(entropy: Option<[u8; 32]>) -> impl FnMut(&mut [u8]) -> Result<(), Cl
 }
 
 /// A vector of integers of 64 bits.
-fn integers(numbers: &Bound<'_, PyAny>) -> Result<Zeroizing<Vec<i64>>, Failure> {
+pub(crate) fn integers(numbers: &Bound<'_, PyAny>) -> Result<Zeroizing<Vec<i64>>, Failure> {
     match Integers::from_python(numbers)? {
         Integers::Vector(numbers) => Ok(Zeroizing::new(numbers)),
         Integers::Scalar(_) => {

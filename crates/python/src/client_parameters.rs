@@ -1,9 +1,11 @@
-use keywright_client::{ClientParameters, Form, Layout, server};
+use keywright_client::{ClientError, ClientParameters, Form, Groups, Layout, Numbers, server};
+use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::array::log_slots;
 use crate::ciphertext::PyCiphertext;
+use crate::client::integers as vector;
 use crate::errors::{Failure, Refusal};
 use crate::parameters::PyParameters;
 use crate::pool::compute;
@@ -118,6 +120,67 @@ impl PyClientParameters {
     #[pyo3(signature = (*, secret=true, dropped=None))]
     fn ciphertext_bytes(&self, secret: bool, dropped: Option<[u32; 2]>) -> Result<usize, Failure> {
         Ok(self.0.form_bytes(form(dropped), secret)?)
+    }
+
+    /// Integers of so many bits that go into one number: see `group`.
+    ///
+    /// Raises:
+    ///     ParameterError: a number does not hold one.
+    fn group_size(&self, bits: u32) -> Result<usize, Failure> {
+        Ok(Groups::new(&self.0, bits)?.each())
+    }
+
+    /// Numbers of several small integers each, to encrypt: `group_size(bits)` integers `x_i` as `x_0 + 2^bits x_1 + ..`.
+    ///
+    /// A server adds them, and multiplies them by small integers, as long as every sum of integers stays below `2^bits`; it does not split them.
+    ///
+    /// Args:
+    ///     integers: non-negative ones below `2^bits`.
+    ///     bits: of one of them, with room for the sums that the server makes.
+    ///
+    /// Raises:
+    ///     EncodeError: an integer out of range.
+    ///     ParameterError: as of `group_size`.
+    fn group<'py>(
+        &self,
+        py: Python<'py>,
+        integers: &Bound<'py, PyAny>,
+        bits: u32,
+    ) -> Result<Bound<'py, PyArray1<i64>>, Failure> {
+        let (groups, integers) = (Groups::new(&self.0, bits)?, vector(integers)?);
+        let grouped = groups.group(&integers[..])?;
+        let numbers: Vec<i64> = (0..grouped.count()).map(|index| grouped.at(index)).collect();
+        Ok(numbers.into_pyarray(py))
+    }
+
+    /// The small integers of decrypted numbers: the inverse of `group`. Exact where every number's error is below half a unit of its last place.
+    ///
+    /// Args:
+    ///     numbers: of `Client.decrypt`.
+    ///     bits: as of `group`.
+    ///     count: how many integers; as many as the numbers hold by default.
+    ///
+    /// Raises:
+    ///     EncodeError: count is more than the numbers hold.
+    ///     ParameterError: as of `group_size`.
+    #[pyo3(signature = (numbers, bits, count=None))]
+    fn split<'py>(
+        &self,
+        py: Python<'py>,
+        numbers: &Bound<'py, PyAny>,
+        bits: u32,
+        count: Option<usize>,
+    ) -> Result<Bound<'py, PyArray1<i64>>, Failure> {
+        let (groups, numbers) = (Groups::new(&self.0, bits)?, vector(numbers)?);
+        let most = groups.each() * numbers.len();
+        let count = count.unwrap_or(most);
+        if count > most {
+            let what = "integers to split off (at most)";
+            return Err(ClientError::Length { what, found: count, expected: most }.into());
+        }
+        let mut integers = vec![0; count];
+        groups.split(&numbers, &mut integers);
+        Ok(integers.into_pyarray(py))
     }
 
     /// The parameters as bytes, which a server hands out.

@@ -1,7 +1,7 @@
 """Plan the keys of a program: which automorphisms, at which level, with which digits, within a budget.
 
-The program is an ONNX model, key switches in JSON, or a bootstrapping preset alone. How the factors of a bootstrapping's
-transforms are evaluated is planned together with the keys.
+The program is an ONNX model, key switches in JSON, or a bootstrapping preset alone. How the factors of a
+bootstrapping's transforms are evaluated is planned together with the keys.
 """
 
 import argparse
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from keywright import BootstrapperPlan, bootstrap_presets
 from keywright import plan as planning
-from keywright._terminal import Column, Terminal
+from keywright._terminal import Column, Terminal, format_bytes
 from keywright.plan import plan_file
 from keywright.plan.calibration import Calibration, default_path
 from keywright.plan.converters.network import convert, convert_bootstrap, open_bootstraps
@@ -29,13 +29,13 @@ COLUMNS = [
     Column("keys", "keys", "number"),
     Column("stored_bytes", "stored", "bytes"),
     Column("sent_bytes", "sent", "bytes"),
-    Column("client_keygen_s", "key generation", "seconds"),
+    Column("client_keygen_s", "keygen", "seconds"),
     Column("predicted_s", "time", "seconds"),
-    Column("switches_s", "of it key switches", "seconds"),
-    Column("relative", "of all-required", "ratio"),
+    Column("switches_s", "switches", "seconds"),
+    Column("relative", "to all-req.", "ratio"),
     Column("max_hops", "hops", "number"),
-    Column("noise_bits", "noise bits", "number"),
-    Column("offered", "within budget"),
+    Column("noise_bits", "noise", "number"),
+    Column("offered", "offered"),
     Column("gap", "gap", "number"),
 ]
 
@@ -52,7 +52,11 @@ KEY_COLUMNS = [
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("program", type=Path, help="ONNX model, program of key switches (.json), or name of a bootstrapping preset")
+    parser.add_argument(
+        "program",
+        type=Path,
+        help="ONNX model, program of key switches (.json), or name of a bootstrapping preset",
+    )
     budget = parser.add_mutually_exclusive_group()
     budget.add_argument("--memory", help="most bytes of keys, as 8GiB; the fastest plan within it is chosen")
     budget.add_argument(
@@ -199,22 +203,24 @@ def explain(plan: planning.KeyPlan, model: planning.CostModel, every: planning.K
     ratio = predict_plan(plan, model).seconds / predict_plan(every, model).seconds
     keys = len(plan.keys) + plan.program.ephemeral_keys
     text = (
-        f"{keys} keys of {plan.stored_bytes / 1e6:,.1f} MB serve {served}: "
+        f"{keys} keys of {format_bytes(plan.stored_bytes)} serve {served}: "
         f"{bytes_saved:.1f} times fewer bytes than a key for every rotation at the top level, "
         f"at {ratio:.2f} of its predicted time."
     )
     if plan.program.ephemeral_keys:
         text += (
-            f" {plan.program.ephemeral_keys} keys, {plan.program.ephemeral_bytes / 1e6:,.1f} MB, of an ephemeral secret "
-            "are the same whatever the rest."
+            f" {plan.program.ephemeral_keys} keys of an ephemeral secret, "
+            f"{format_bytes(plan.program.ephemeral_bytes)} in all, "
+            "are among them; they switch to it and back while the modulus is raised."
         )
     for index, factors in enumerate(plan.program.bootstraps):
         which = f" {index + 1}" if len(plan.program.bootstraps) > 1 else ""
         steps = ", ".join(str(babies) for _, babies in factors)
         layers = ", ".join(str(count) for count, _ in factors)
         text += (
-            f" The transforms of the bootstrap{which}, slots to coefficients first, merge {layers} layers and have "
-            f"{steps} baby steps."
+            f" The factors of the transforms of the bootstrap{which}, slots to coefficients first, merge "
+            f"{layers} "
+            f"layers of the Fourier transform and have {steps} baby steps."
         )
     if plan.gap is not None:
         text += (
@@ -366,7 +372,7 @@ def _key_rows(plan: planning.KeyPlan) -> list[dict[str, str | int | float | None
         }
         for keys in plan.program.fixed
     ]
-    return [
+    made: list[dict[str, str | int | float | None]] = [
         {
             "automorphism": _name(key.automorphism),
             "level": key.shape.level,
@@ -376,7 +382,8 @@ def _key_rows(plan: planning.KeyPlan) -> list[dict[str, str | int | float | None
             "uses": count,
         }
         for key, count in uses.items()
-    ] + fixed
+    ]
+    return made + fixed
 
 
 def _described(plan: planning.KeyPlan, model: planning.CostModel) -> dict[str, object]:

@@ -5,7 +5,7 @@ from .bound import LowerBound
 from .chain import Chain, Shape, published_bytes, shapes
 from .cost import DEFAULT_WEIGHTS, CostModel, SwitchCost, Weights
 from .derived import DerivationPlanner, DerivedKeys
-from .ephemeral import EphemeralSwitch
+from .ephemeral import EphemeralSwitch, FixedKeys
 from .error_budget import error_budget
 from .frontier import FrontierPoint, FrontierSearch
 from .galois import Automorphism, AutomorphismGroup
@@ -17,6 +17,7 @@ from .optimal import Budget, InfeasibleBudgetError, Optimizer
 from .planner import Planner
 from .prediction import Prediction, predict_plan
 from .program import Group, Program, ProgramError, Relinearizations, make_group
+from .shared_basis import smallest_shared_basis
 from .strategies import STRATEGIES, Strategy
 from .strategies.policy import KeyPolicy
 
@@ -34,6 +35,7 @@ __all__ = [
     "DerivationPlanner",
     "DerivedKeys",
     "EphemeralSwitch",
+    "FixedKeys",
     "FrontierPoint",
     "FrontierSearch",
     "Group",
@@ -63,4 +65,5 @@ __all__ = [
     "published_bytes",
     "shapes",
     "smallest_basis",
+    "smallest_shared_basis",
 ]

@@ -29,8 +29,9 @@ keys of level l and up. Of the automorphisms that single ciphertexts of level l 
 at most C(K + 2, 2) - 1 have one or two, and so on; if the ones that are needed most have the fewest hops, the
 time is least. Fewer bytes give fewer keys, so the same bounds bytes from below for a given time.
 
-Of a part that can be made in several ways the one of least time counts, keys aside. What the program computes beside
-key switches depends on the primes that these remove: the least is counted of what any key could make of it.
+Of a part that can be made in several ways the one of least time counts, keys aside. What the program
+computes beside key switches depends on the primes that these remove: the least is counted of what any key
+could make of it.
 """
 
 from collections.abc import Iterable

@@ -54,8 +54,8 @@ class EphemeralSwitch:
 
 @dataclass(frozen=True)
 class FixedKeys:
-    """Keys with one digit that have one way to be made and used, whose switches the program's operations count:
-    those of an engine's bootstrap to and from its ephemeral secret.
+    """Keys with one digit that have one way to be made and used, whose switches the program's operations
+    count: those of an engine's bootstrap to and from its ephemeral secret.
 
     Attributes:
         level: of the keys.

@@ -26,8 +26,8 @@ class PlanExecution:
         plan: the plan.
         parameters: those that its program is for.
         network: what is to be run; a plan for another one is refused.
-        bootstraps: plans of the network's bootstraps, in order. Their factors are evaluated as the plan's program
-            says, where it does.
+        bootstraps: plans of the network's bootstraps, in order. Their factors are evaluated as the plan's
+            program says, where it does.
 
     Raises:
         PlanMismatchError: the plan is for other primes, or for another program.

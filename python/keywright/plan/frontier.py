@@ -197,7 +197,8 @@ class FrontierSearch:
     def plan(self, name: str, point: FrontierPoint) -> KeyPlan:
         """The plan of a point of this search."""
         program = self.open.resolve(point.selection)
-        # The engine makes the same automorphisms of ciphertexts of one level in the same way, whatever their form.
+        # The engine makes the same automorphisms of ciphertexts of one level in the same way, whatever
+        # their form.
         trees: dict[tuple[int, tuple[Automorphism, ...]], tuple[Hop, ...]] = {}
         hops = []
         for group in program.groups:

@@ -55,7 +55,8 @@ class JointPlanner:
 
         Args:
             budget: bytes, or seconds of the whole program.
-            seconds: for how long an exact solution is tried, for each of a few variants, and for the best of many.
+            seconds: for how long an exact solution is tried, for each of a few variants, and for the best of
+                many.
 
         Raises:
             InfeasibleBudgetError: there is none; the error says what the least of each variant is.
@@ -94,10 +95,12 @@ class JointPlanner:
         self.planners[0].require_quiet(plan)
 
     def frontier(self) -> list[tuple[int, float]]:
-        """Bytes of keys and predicted seconds of the whole program, of plans that no other plan found beats in both;
-        from the fewest bytes up."""
+        """Bytes of keys and predicted seconds of the whole program, of plans that no other plan found beats
+        in both; from the fewest bytes up."""
         found = sorted(
-            (point.stored_bytes, planner.total(point)) for planner in self.planners for point in planner.points
+            (point.stored_bytes, planner.total(point))
+            for planner in self.planners
+            for point in planner.points
         )
         out: list[tuple[int, float]] = []
         for stored, seconds in found:

@@ -150,7 +150,9 @@ class KeyPlan:
     def seconds(self, model: CostModel) -> float:
         """Predicted time of all key switches, one thread."""
         groups = zip(self.program.groups, self.hops, strict=True)
-        total = sum(group.count * tree_seconds(model, group.level, tree, group.form) for group, tree in groups)
+        total = sum(
+            group.count * tree_seconds(model, group.level, tree, group.form) for group, tree in groups
+        )
         for use in self.program.relinearizations:
             total += use.count * _require(model, self.relinearization[use.level], use.level).alone
         return total + self.program.ephemeral_seconds(model)
@@ -206,8 +208,8 @@ class KeyPlan:
 
 def tree_seconds(model: CostModel, level: int, tree: Sequence[Hop], form: Form = "whole") -> float:
     """Predicted time of the hops of one group: hops from one ciphertext whose keys have the same digits and
-    remove the same primes share the decomposition. What is rotated again is a whole key switch, and so is a giant
-    step of several hops.
+    remove the same primes share the decomposition. What is rotated again is a whole key switch, and so is a
+    giant step of several hops.
 
     The diagonals of a linear transform are taken to be encoded for the primes that its keys remove;
     `predict_plan` looks.

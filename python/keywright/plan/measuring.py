@@ -4,8 +4,8 @@ calibration is fitted to.
 Processor time, system calls included, of the fastest of several runs: what other processes do in the
 meantime does not count, and what they do to the caches little. A program uses most keys and diagonals once
 for each run, so they come from memory; what its operations have in common, as the tables of transforms, is in
-cache. So before every timed run of what has keys, caches are filled with other data, and then the same is done
-with other keys.
+cache. So before every timed run of what has keys, caches are filled with other data, and then the same is
+done with other keys.
 """
 
 from collections import deque
@@ -39,7 +39,7 @@ ROUNDS = 2
 """How often everything is measured: what slows a machine down for a while is seldom there both times."""
 RUNS = 4
 """Timed runs of a round at least."""
-ENOUGH = 0.15
+ENOUGH = 0.05
 """Seconds of runs, and of what comes before them, after which no other is begun."""
 SHORTEST = 0.005
 """Seconds that a timed run takes at least."""

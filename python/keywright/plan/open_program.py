@@ -75,14 +75,14 @@ class OpenProgram:
                     raise ProgramError(f"{where}: place {place} is not in [0, {last}]")
             for alternative in choice.alternatives:
                 name = f"{where}: {alternative.name}"
-                replace(
-                    self.program, name=name, groups=alternative.groups, operations=alternative.operations
-                )
+                replace(self.program, name=name, groups=alternative.groups, operations=alternative.operations)
             if choice.factor is not None:
                 bootstrap, factor = choice.factor
                 known = self.program.bootstraps
                 if not (0 <= bootstrap < len(known) and 0 <= factor < len(known[bootstrap])):
-                    raise ProgramError(f"{where}: the program has no factor {factor} of bootstrap {bootstrap}")
+                    raise ProgramError(
+                        f"{where}: the program has no factor {factor} of bootstrap {bootstrap}"
+                    )
 
     @classmethod
     def of(cls, program: "Program | OpenProgram") -> "OpenProgram":

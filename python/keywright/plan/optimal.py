@@ -232,7 +232,11 @@ class Optimizer:
                 first[node, key] = column
                 made[node].append(column)
         second: dict[tuple[Automorphism, Automorphism, PlannedKey], int] = {}
-        whole = {node: self._rotated_again(group, node) for node in group.targets} if hops == 2 else {}
+        whole: dict[Automorphism, int] = {}
+        for node in group.targets if hops == 2 else ():
+            again_whole = self._rotated_again(group, node)
+            if again_whole is not None:
+                whole[node] = again_whole
         for target in group.targets:
             cover = list(made[target])
             for between in ways[target]:
@@ -243,7 +247,7 @@ class Optimizer:
                     column = self._hop(group, between, key, shared, form)
                     second[between, target, key] = column
                     again.append(column)
-                    if whole.get(between) is not None:
+                    if between in whole:
                         self._columns.at_least([(whole[between], 1.0), (column, -1.0)], 0.0)
                 self._columns.at_least([*((c, 1.0) for c in made[between]), *((c, -1.0) for c in again)], 0.0)
                 cover += again
@@ -255,8 +259,8 @@ class Optimizer:
         self._served[way, group.level, group.targets, group.form] = _Served(group, first, second)
 
     def _rotated_again(self, group: Group, node: Automorphism) -> int | None:
-        """A column for a step of a linear transform that is rotated again, with the least that a whole key switch takes
-        more; None where that is nothing."""
+        """A column for a step of a linear transform that is rotated again, with the least that a whole key
+        switch takes more; None where that is nothing."""
         costs = [self.model.switch(key.shape, group.level) for key in self._usable(node, group.level)]
         more = min((cost.own - cost.of_form(group.form) for cost in costs if cost is not None), default=0.0)
         return self._columns.column(group.count * more, integer=False) if more > 0 else None

@@ -119,8 +119,8 @@ class Planner:
         return replace(plan, strategy="optimal", gap=gap(plan, bound, budget, self.model))
 
     def bounded(self, budget: Budget, seconds: float = 60.0) -> tuple[KeyPlan, float]:
-        """The best plan within a budget, and a lower bound of what is minimised, for all plans. Without seconds for an exact
-        solution none is tried.
+        """The best plan within a budget, and a lower bound of what is minimised, for all plans. Without
+        seconds for an exact solution none is tried.
 
         Raises:
             InfeasibleBudgetError: as `best`.
@@ -168,7 +168,8 @@ class Planner:
     def _exact(self, budget: Budget, seconds: float) -> KeyPlan | None:
         every = self.open.every()
         hops = (
-            len(group.targets) * len(candidate_shapes(every, self.model, group.level)) for group in every.groups
+            len(group.targets) * len(candidate_shapes(every, self.model, group.level))
+            for group in every.groups
         )
         # Each has a column; with those of two hops there are more.
         if sum(hops) > EXACT_COLUMNS or self._optimizer.columns > EXACT_COLUMNS:
@@ -215,7 +216,9 @@ class Planner:
             )
         plans = [*(self.plan(point) for point in self.points), *self.published]
         fastest = min(plans, key=self.seconds)
-        beside = f", of which {self._bound.rest:.3f} s at least are no key switches" if self._bound.rest else ""
+        beside = (
+            f", of which {self._bound.rest:.3f} s at least are no key switches" if self._bound.rest else ""
+        )
         return (
             f"{name}: the fastest plan found takes {self.seconds(fastest):.3f} s{beside}, "
             f"the budget is {budget.seconds:.3f} s; it has {fastest.stored_bytes / 1e9:.3f} GB of keys"

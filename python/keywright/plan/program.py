@@ -69,8 +69,8 @@ _KINDS = {
 }
 
 Factors = tuple[tuple[int, int], ...]
-"""How the factors of a bootstrapping's transforms are evaluated: of each the layers of the Fourier transform that it
-merges, and its baby steps (`BootstrapperPlan.factors`)."""
+"""How the factors of a bootstrapping's transforms are evaluated: of each the layers of the Fourier transform
+that it merges, and its baby steps (`BootstrapperPlan.factors`)."""
 MAX_FACTORS = 512
 
 
@@ -137,12 +137,14 @@ class Program:
         for factors in self.bootstraps:
             if not 1 <= len(factors) <= MAX_FACTORS:
                 raise ProgramError(
-                    f"{self.name}: a bootstrap of {len(factors)} factors; there may be from 1 to {MAX_FACTORS}"
+                    f"{self.name}: a bootstrap of {len(factors)} factors; there may be from 1 to "
+                    f"{MAX_FACTORS}"
                 )
             for layers, babies in factors:
                 if not (0 <= layers <= self.chain.log_n and 1 <= babies <= self.automorphisms.slots):
                     raise ProgramError(
-                        f"{self.name}: a factor of {layers} layers with {babies} baby steps; there may be from 0 to "
+                        f"{self.name}: a factor of {layers} layers with {babies} baby steps; there may "
+                        f"be from 0 to "
                         f"{self.chain.log_n}, with from 1 to {self.automorphisms.slots}"
                     )
         for operation in self.operations:
@@ -198,7 +200,8 @@ class Program:
     def ephemeral_bytes(self) -> int:
         """Bytes of the keys to and from an ephemeral secret, each once."""
         keys = {(use.weight, use.level, use.special): use for use in self.ephemeral}
-        return sum(use.stored_bytes(self.chain) for use in (*keys.values(), *self.fixed))
+        switched = sum(use.stored_bytes(self.chain) for use in keys.values())
+        return switched + sum(use.stored_bytes(self.chain) for use in self.fixed)
 
     @property
     def ephemeral_keys(self) -> int:
@@ -209,7 +212,8 @@ class Program:
     def ephemeral_key_seconds(self, model: CostModel) -> float:
         """Predicted time of making these."""
         switches = {(use.weight, use.level, use.special): use for use in self.ephemeral}
-        return sum(use.key_seconds(self.chain, model) for use in (*switches.values(), *self.fixed))
+        switched = sum(use.key_seconds(self.chain, model) for use in switches.values())
+        return switched + sum(use.key_seconds(self.chain, model) for use in self.fixed)
 
     def ephemeral_seconds(self, model: CostModel) -> float:
         """Predicted time of the switches to and from an ephemeral secret."""

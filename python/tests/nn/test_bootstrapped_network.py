@@ -10,8 +10,12 @@ import numpy as np
 import onnx
 import pytest
 from keywright import nn
+from keywright import plan as planning
 from keywright.nn.checking import run_clear
 from keywright.nn.encrypted import EncryptedBackend, decrypt_result, encrypt_sample, key_specs
+from keywright.plan import plan_file
+from keywright.plan.converters.network import convert, essence, open_bootstraps
+from keywright.plan.execution import PlanExecution
 from numpy.typing import NDArray
 from onnx import helper
 
@@ -142,3 +146,25 @@ def test_encrypted_results_are_the_clear_ones(party: Party) -> None:
         bound = max(output.error_bound for output in outputs) * program.output_scale
         assert error <= bound
         assert error < 2**-10
+
+
+def test_a_plan_with_open_factors_is_followed(party: Party) -> None:
+    program, parameters = party.program, party.plan.parameters
+    variants = open_bootstraps([party.plan], "network", program)
+    assert essence(variants[0].published) == essence(convert(program, parameters, "network", [party.plan]))
+    search = planning.FrontierSearch(variants[-1], planning.CostModel(), max_hops=2)
+    smallest = min(search.descend(), key=lambda point: point.stored_bytes)
+    planned = plan_file.from_json(plan_file.to_json(search.plan("optimal", smallest)))
+    assert planned.program.bootstraps != (tuple(party.plan.factors),)
+    execution = PlanExecution(planned, parameters, program, [party.plan])
+    specs = execution.key_specs()
+    assert sum(spec.bytes for spec in specs) == planned.stored_bytes < party.keys.bytes / 2
+    keys = execution.follow(party.generator.evaluation_keys(relinearization=False, specs=specs))
+    bootstrappers = [kw.Bootstrapper(plan) for plan in execution.bootstrapper_plans]
+    backend = EncryptedBackend(kw.Evaluator(parameters, keys), bootstrappers, plan=execution)
+    encryptor = kw.Encryptor(party.generator.public_key(), ENTROPY)
+    outputs = backend.run(program, encrypt_sample(program, encryptor, party.samples[0]))
+    error = np.abs(
+        decrypt_result(program, kw.Decryptor(party.secret), outputs) - run_clear(program, party.samples[0])
+    ).max()
+    assert error <= max(output.error_bound for output in outputs) * program.output_scale

@@ -210,6 +210,7 @@ def test_factors_are_planned_with_their_keys_and_evaluated_so(apart: bool) -> No
     every = predict_plan(planning.STRATEGIES["all-required"].plan(closed, MODEL), MODEL).seconds
     fewer = []
     opened = planning.JointPlanner([closed, *variants], MODEL, max_hops=2)
+    after = opened.best(planning.Budget(seconds=every), 0.0)
     for share in (0.9, 1.2):
         budget = planning.Budget(seconds=share * every)
         before, after = as_it_is.best(budget, 0.0), opened.best(budget, 0.0)

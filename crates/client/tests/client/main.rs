@@ -6,6 +6,7 @@ mod bad_input;
 mod fixture;
 mod forms;
 mod full_library;
+mod groups;
 mod key_stream;
 mod thin;
 mod vectors;

@@ -28,6 +28,9 @@ pub(super) fn client<'py>(py: Python<'py>, error: &ClientError) -> PyResult<Desc
         ClientError::NumberRange { index, max, .. } => {
             described!(py, "EncodeError", index = index, minimum = -max, maximum = max)
         }
+        ClientError::SmallInteger { index, bits } => {
+            described!(py, "EncodeError", index = index, minimum = 0, maximum = (1u64 << bits) - 1)
+        }
         ClientError::Length { found, expected, .. } => {
             described!(py, "EncodeError", count = found, bound = expected)
         }

@@ -29,7 +29,7 @@ pub enum BackendKind {
     Portable,
     /// AVX2 and FMA.
     Avx2,
-    /// AVX-512 F, DQ, VL and IFMA.
+    /// AVX-512 F, DQ, VL, IFMA and VBMI2.
     Avx512,
 }
 

@@ -1,5 +1,6 @@
 //! Discrete Gaussian errors by a constant-time scan of the cumulative distribution.
 
+#[cfg(any(not(target_arch = "arm"), test))]
 use zeroize::Zeroizing;
 
 use super::{SecretRng, sample};

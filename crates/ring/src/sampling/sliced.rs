@@ -109,8 +109,8 @@ fn slice(words: &[u64; LANES], planes: &mut [u32; 64], out: &mut [i64; LANES]) {
         transpose(high, |i| (words[i] >> 32) as u32);
     }
     let (mut ones, mut magnitudes) = (!0, [0; MAGNITUDE_BITS]);
-    reach::<{ 0 * GROUP }>(planes, &mut ones, &mut magnitudes);
-    reach::<{ 1 * GROUP }>(planes, &mut ones, &mut magnitudes);
+    reach::<0>(planes, &mut ones, &mut magnitudes);
+    reach::<GROUP>(planes, &mut ones, &mut magnitudes);
     reach::<{ 2 * GROUP }>(planes, &mut ones, &mut magnitudes);
     reach::<{ 3 * GROUP }>(planes, &mut ones, &mut magnitudes);
     // Two's complement of those whose sign is set: inverted, and one added.

@@ -20,8 +20,8 @@ pub fn ternary(rng: &mut SecretRng, out: &mut [i64]) {
 pub(crate) fn samples(words: &[u64], out: &mut [i64]) {
     for (sample, &word) in out.iter_mut().zip(words) {
         // 3 w / 2^64 in halves of a word, of which no product overflows.
-        let low = 3 * (word & u64::from(u32::MAX)) >> 32;
-        *sample = i64::from((3 * (word >> 32) + low >> 32) as i32 - 1);
+        let low = (3 * (word & u64::from(u32::MAX))) >> 32;
+        *sample = i64::from(((3 * (word >> 32) + low) >> 32) as i32 - 1);
     }
 }
 

@@ -66,7 +66,15 @@ fn phases(log_n: u32, memory: &mut Memory) -> Result<(), ClientError> {
     let seed = make_public_key(&engine, mask, &mut rng, b)?;
     let row = |what: &str, times: u64, count: u64| {
         let per = 100 * times * count / n as u64;
-        hprintln!("| 2^{} | {} | {} | {} | {}.{:02} |", log_n, what, times, times * count, per / 100, per % 100);
+        hprintln!(
+            "| 2^{} | {} | {} | {} | {}.{:02} |",
+            log_n,
+            what,
+            times,
+            times * count,
+            per / 100,
+            per % 100
+        );
         times * count
     };
 

@@ -22,7 +22,8 @@ def bootstrap_operations(plan: BootstrapperPlan, name: str) -> list[Operation]:
 
 
 def factor_operations(plan: BootstrapperPlan, name: str) -> list[dict[int, Operation]]:
-    """For each factor of a bootstrap's transforms, by its number of baby steps, what it computes beside key switches."""
+    """For each factor of a bootstrap's transforms, by its number of baby steps, what it computes beside key
+    switches."""
     return [
         {
             babies: Operation(f"{name}/{stage}", level, plan.iterations, special, **counts)

@@ -74,10 +74,10 @@ def convert_bootstrap(plan: BootstrapperPlan, name: str) -> Program:
 def open_bootstraps(
     plans: Sequence[BootstrapperPlan], name: str, network: Network | None = None
 ) -> list[OpenProgram]:
-    """A network, or one bootstrap, with the numbers of baby and giant steps of its bootstraps' transforms open: in
-    several variants, which differ in how layers of the Fourier transform are divided among factors and in the baby
-    steps of a factor that is one with raising the modulus. For `JointPlanner`; the first variant is the one of the
-    plans.
+    """A network, or one bootstrap, with the numbers of baby and giant steps of its bootstraps' transforms
+    open: in several variants, which differ in how layers of the Fourier transform are divided among factors
+    and in the baby steps of a factor that is one with raising the modulus. For `JointPlanner`; the first
+    variant is the one of the plans.
 
     Args:
         plans: of the network's bootstraps, in order, all for the same parameters; or one.
@@ -109,8 +109,8 @@ def _labels(network: Network | None) -> Mapping[int, str]:
 
 
 BUDGETS = 4
-"""Budgets of bytes, evenly on a logarithmic scale from the fewest to those of the fastest, for which the engine's
-divisions of layers are tried."""
+"""Budgets of bytes, evenly on a logarithmic scale from the fewest to those of the fastest, for which the
+engine's divisions of layers are tried."""
 RAISED = (1, 4, 16)
 """Baby steps that are tried of a factor that is one with raising the modulus: each has a key of its own."""
 MOST_BABIES = 32
@@ -182,8 +182,8 @@ def _open(
             if _raised(ways):
                 continue
             made = []
-            tried = [way for way in ways if way[0] == now or way[0] in COUNTS and way[0] <= MOST_BABIES]
-            for babies, groups, _ in sorted(tried, key=lambda way: way[0] != now):
+            tried = [way for way in ways if way[0] == now or (way[0] in COUNTS and way[0] <= MOST_BABIES)]
+            for babies, listed_groups, _ in sorted(tried, key=lambda way: way[0] != now):
                 switches = tuple(
                     Group(
                         f"{labels[index]}/{stage}",
@@ -192,7 +192,7 @@ def _open(
                         count * plan.iterations,
                         form,
                     )
-                    for form, elements, count in groups
+                    for form, elements, count in listed_groups
                 )
                 beside = (operations[factor][babies],)
                 made.append(Alternative(f"{babies} baby steps", switches, beside, babies))
@@ -213,13 +213,13 @@ def _open(
     # In the order of the program: of several at one place the first comes first.
     located = {factor: replace(choices[factor], places=tuple(found)) for factor, found in places.items()}
     published = OpenProgram(replace(program, groups=tuple(groups), operations=()), tuple(located.values()))
-    beside = Counter[Operation]()
+    counted: Counter[Operation] = Counter()
     for operation in program.operations:
-        beside[_unnamed(operation)] += operation.count
+        counted[_unnamed(operation)] += operation.count
     for choice in located.values():
         for operation in choice.alternatives[0].operations:
-            beside[_unnamed(operation)] -= operation.count * len(choice.places)
-    rest = tuple(replace(operation, count=count) for operation, count in beside.items() if count)
+            counted[_unnamed(operation)] -= operation.count * len(choice.places)
+    rest = tuple(replace(operation, count=count) for operation, count in counted.items() if count)
     return replace(published, program=replace(published.program, operations=rest))
 
 
@@ -228,8 +228,9 @@ def _unnamed(operation: Operation) -> Operation:
 
 
 def essence(program: Program) -> Program:
-    """What a plan depends on: equal groups and operations once, these without their names, and no error budget."""
-    operations = Counter[Operation]()
+    """What a plan depends on: equal groups and operations once, these without their names, and no error
+    budget."""
+    operations: Counter[Operation] = Counter()
     for operation in program.operations:
         operations[_unnamed(operation)] += operation.count
     sums = [replace(operation, count=count) for operation, count in operations.items()]
@@ -322,7 +323,8 @@ def bootstrap_steps(plan: BootstrapperPlan, program: Program, name: str, index: 
 
 
 def _factor_groups(plan: BootstrapperPlan) -> list[tuple[str, int, list[tuple[Form, int, list[int], int]]]]:
-    """Stage, index and key switches of each factor of a bootstrap's transforms, in the order of its stages."""
+    """Stage, index and key switches of each factor of a bootstrap's transforms, in the order of its
+    stages."""
     out = []
     for factor, ((stage, level, ways), (_, now)) in enumerate(
         zip(plan.factor_ways, plan.factors, strict=True)

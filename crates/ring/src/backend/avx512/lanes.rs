@@ -55,6 +55,8 @@ pub(super) const fn inverse_of_odd(q: u64) -> u64 {
 pub(super) trait Lanes: Copy {
     /// Bits of a lane that hold the residue; quotients of factors are scaled by this power of two.
     const WORD: u32;
+    /// The arithmetic of forward transforms modulo a prime that is [`is_short`](super::short::is_short).
+    type Forward: Lanes;
 
     /// Constants of a modulus of this width.
     unsafe fn new(m: &Modulus) -> Self;

@@ -1,4 +1,4 @@
-//! AVX-512 with 52-bit fused multiply-add (IFMA): eight residues per register.
+//! AVX-512 with 52-bit fused multiply-add (IFMA) and funnel shifts (VBMI2), both since Ice Lake and Zen 4: eight residues per register.
 //!
 //! Narrow primes use the 52-bit instructions, wide ones 32-bit products. Lazy ranges are those of [`lanes`].
 
@@ -12,6 +12,7 @@ mod ntt;
 mod planes;
 mod pointwise;
 mod sampling;
+mod short;
 mod wide;
 
 use alloc::boxed::Box;
@@ -26,7 +27,7 @@ use crate::conversion::{Decomposer, RowLayout};
 use crate::expander::CHUNK_WORDS;
 use crate::{Automorphism, Modulus, Seed, ShoupFactor, StreamId};
 
-/// The back end for CPUs with AVX-512 F, DQ, VL and IFMA.
+/// The back end for CPUs with AVX-512 F, DQ, VL, IFMA and VBMI2.
 ///
 /// # Invariant
 /// Values exist only where [`Avx512::detect`] found the features.
@@ -41,7 +42,8 @@ impl Avx512 {
         #[cfg(feature = "std")]
         {
             use std::is_x86_feature_detected as has;
-            let all = has!("avx512f") && has!("avx512dq") && has!("avx512vl") && has!("avx512ifma");
+            let base = has!("avx512f") && has!("avx512dq") && has!("avx512vl");
+            let all = base && has!("avx512ifma") && has!("avx512vbmi2");
             all.then_some(&AVX512 as &dyn Backend)
         }
         #[cfg(not(feature = "std"))]

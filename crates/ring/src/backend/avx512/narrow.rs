@@ -3,6 +3,7 @@
 use core::arch::x86_64::*;
 
 use super::lanes::{Factor, Lanes, Sum, inverse_of_odd, splat_factor};
+use super::short::Short;
 use crate::Modulus;
 use crate::conversion::Column;
 
@@ -28,8 +29,21 @@ pub(super) struct Narrow {
     shifts: [__m512i; 2],
 }
 
+impl Narrow {
+    /// The bits of lazy words that count.
+    ///
+    /// # Safety
+    /// As for [`Lanes`].
+    #[inline(always)]
+    pub(super) unsafe fn masked(self, x: __m512i) -> __m512i {
+        // SAFETY: the caller has the CPU features.
+        unsafe { _mm512_and_si512(x, self.mask) }
+    }
+}
+
 impl Lanes for Narrow {
     const WORD: u32 = 52;
+    type Forward = Short;
 
     #[inline(always)]
     unsafe fn new(m: &Modulus) -> Self {

@@ -4,17 +4,17 @@ use core::arch::x86_64::*;
 
 use crate::sampling::{CUMULATIVE, TERNARY_THRESHOLDS, gaussian_samples, ternary_samples};
 
-/// The cumulative distribution as a search tree of 31 nodes, level by level: node `p` of level `l` is the threshold of rank
-/// `(2 p + 1) 2^(4 - l) - 1`. Ranks beyond the table are never reached.
-const TREE: [[u64; 16]; 5] = {
-    let mut tree = [[u64::MAX; 16]; 5];
+/// The cumulative distribution as a search tree of 31 nodes, level by level: node `p` of level `l` is one below the threshold of rank
+/// `(2 p + 1) 2^(4 - l) - 1`. Ranks beyond the table are never reached: no uniform value of 63 bits is above their node.
+const TREE: [[i64; 16]; 5] = {
+    let mut tree = [[i64::MAX; 16]; 5];
     let mut level = 0;
     while level < 5 {
         let mut p = 0;
         while p < 1 << level {
             let rank = ((2 * p + 1) << (4 - level)) - 1;
             if rank < CUMULATIVE.len() {
-                tree[level][p] = CUMULATIVE[rank];
+                tree[level][p] = CUMULATIVE[rank].cast_signed() - 1;
             }
             p += 1;
         }
@@ -31,9 +31,11 @@ fn table(level: usize, half: usize) -> __m512i {
 }
 
 /// [`gaussian_samples`]: a search of five steps, whose thresholds are picked by permuting registers.
-#[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512ifma")]
+///
+/// Nodes and uniform values `u` are in `[0, 2^63)`, so the sign of `node - u` says whether `u` reaches the threshold. A funnel shift puts it behind the rank.
+#[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512ifma,avx512vbmi2")]
 pub(super) fn gaussian(words: &[u64], out: &mut [i64]) {
-    let (root, last) = (_mm512_set1_epi64(TREE[0][0].cast_signed()), [table(4, 0), table(4, 1)]);
+    let (root, last) = (_mm512_set1_epi64(TREE[0][0]), [table(4, 0), table(4, 1)]);
     let inner = [table(1, 0), table(2, 0), table(3, 0)];
     let (one, zero) = (_mm512_set1_epi64(1), _mm512_setzero_si512());
     let ((words, words_left), (out, out_left)) = (words.as_chunks::<8>(), out.as_chunks_mut::<8>());
@@ -41,15 +43,13 @@ pub(super) fn gaussian(words: &[u64], out: &mut [i64]) {
         // SAFETY: eight words.
         let word = unsafe { words.as_ptr().cast::<__m512i>().read_unaligned() };
         let uniform = _mm512_srli_epi64::<1>(word);
-        let mut rank = _mm512_maskz_mov_epi64(_mm512_cmpge_epu64_mask(uniform, root), one);
+        let mut rank = _mm512_srli_epi64::<63>(_mm512_sub_epi64(root, uniform));
         for level in inner {
-            let above = _mm512_cmpge_epu64_mask(uniform, _mm512_permutexvar_epi64(rank, level));
-            let twice = _mm512_add_epi64(rank, rank);
-            rank = _mm512_mask_add_epi64(twice, above, twice, one);
+            let node = _mm512_permutexvar_epi64(rank, level);
+            rank = _mm512_shldi_epi64::<1>(rank, _mm512_sub_epi64(node, uniform));
         }
-        let above = _mm512_cmpge_epu64_mask(uniform, _mm512_permutex2var_epi64(last[0], rank, last[1]));
-        let twice = _mm512_add_epi64(rank, rank);
-        rank = _mm512_mask_add_epi64(twice, above, twice, one);
+        let node = _mm512_permutex2var_epi64(last[0], rank, last[1]);
+        rank = _mm512_shldi_epi64::<1>(rank, _mm512_sub_epi64(node, uniform));
         let sample = _mm512_mask_sub_epi64(rank, _mm512_test_epi64_mask(word, one), zero, rank);
         // SAFETY: eight samples.
         unsafe { samples.as_mut_ptr().cast::<__m512i>().write_unaligned(sample) };

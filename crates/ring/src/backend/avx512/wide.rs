@@ -63,6 +63,7 @@ unsafe fn mul_high_near(a: __m512i, b: __m512i) -> __m512i {
 
 impl Lanes for Wide {
     const WORD: u32 = 64;
+    type Forward = Self;
 
     #[inline(always)]
     unsafe fn new(m: &Modulus) -> Self {

@@ -13,12 +13,12 @@ use crate::Modulus;
 use crate::conversion::{Column, RowPart};
 
 /// The inner product of one part of terms with a column, and the first pass over it: its operands are converted just before,
-/// so that the converted limb is written once.
+/// so that the converted limb is written once. `C` converts, `L` transforms; their factors are the same.
 ///
 /// # Safety
 /// As for [`transform`]; the part has the words of [`super::row_layout`].
 #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512ifma")]
-pub(super) unsafe fn convert_part<L: Lanes>(
+pub(super) unsafe fn convert_part<C: Lanes, L: Lanes>(
     column: &Column,
     part: RowPart<'_>,
     x: *mut u64,
@@ -32,11 +32,11 @@ pub(super) unsafe fn convert_part<L: Lanes>(
     // SAFETY: a part has as many runs as the pass has operands, at most 16; runs begin `stride` words apart in the limb, a
     // multiple of their length; the pass reads the words that were just written.
     unsafe {
-        let l = L::new(&column.modulus);
+        let (c, l) = (C::new(&column.modulus), L::new(&column.modulus));
         let log_radix = pass_log_radix(length);
         let to = Rows { start: x.add(part.part * RUN), stride: length >> log_radix };
         let next = (part.part + 1) * part.words;
-        conversion::words::<L>(l, column, part.terms(), part.words, words, |run| {
+        conversion::words::<C>(c, column, part.terms(), part.words, words, |run| {
             for line in (0..RUN).step_by(8) {
                 for row in &part.rows[part.fetch.0..part.fetch.1] {
                     _mm_prefetch::<_MM_HINT_T1>(row.as_ptr().wrapping_add(next + run * RUN + line).cast());

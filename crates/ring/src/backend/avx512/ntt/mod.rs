@@ -14,6 +14,7 @@ use alloc::boxed::Box;
 use core::marker::PhantomData;
 
 use super::lanes::Lanes;
+use super::short::is_short;
 use crate::backend::NttPlan;
 use crate::conversion::{Column, RowLayout, RowPart};
 use crate::{Buffer, Modulus, ShoupFactor};
@@ -67,12 +68,23 @@ impl<L: Lanes + 'static> Plan<L> {
     }
 }
 
+/// A part of the forward transform of a plan, with the arithmetic of its prime.
+macro_rules! forward {
+    ($plan:ident, $part:ident [$($conversion:ty)?] ($($argument:expr),*)) => {
+        if is_short(&$plan.modulus) {
+            forward::$part::<$($conversion,)? L::Forward>($($argument),*)
+        } else {
+            forward::$part::<$($conversion,)? L>($($argument),*)
+        }
+    };
+}
+
 impl<L: Lanes + 'static> NttPlan for Plan<L> {
     fn forward(&self, limb: &mut [u64], upcoming: &[u64]) {
         assert_eq!(limb.len(), self.length, "a limb of this plan's degree");
         // SAFETY: length and tables agree, and the CPU features are there, by the invariant.
         unsafe {
-            forward::transform::<L>(&self.modulus, limb.as_mut_ptr(), limb.len(), &self.forward, upcoming)
+            forward!(self, transform[](&self.modulus, limb.as_mut_ptr(), limb.len(), &self.forward, upcoming));
         }
     }
 
@@ -80,7 +92,10 @@ impl<L: Lanes + 'static> NttPlan for Plan<L> {
         assert!(limb.len() == self.length && values.len() == self.length, "limbs of this plan's degree");
         // SAFETY: lengths and tables agree, and the CPU features are there, by the invariant.
         unsafe {
-            forward::transform_small::<L>(&self.modulus, values, limb.as_mut_ptr(), &self.forward, upcoming);
+            forward!(
+                self,
+                transform_small[](&self.modulus, values, limb.as_mut_ptr(), &self.forward, upcoming)
+            );
         }
     }
 
@@ -112,7 +127,7 @@ impl<L: Lanes + 'static> NttPlan for Plan<L> {
         assert!(part.rows.iter().all(|row| row.len() == self.length), "rows of this plan's degree");
         assert_eq!(column.modulus, self.modulus, "a column of this plan's prime");
         // SAFETY: lengths and tables agree, and the CPU features are there, by the invariant.
-        unsafe { forward::convert_part::<L>(column, part, out.as_mut_ptr(), out.len(), &self.forward) }
+        unsafe { forward!(self, convert_part[L](column, part, out.as_mut_ptr(), out.len(), &self.forward)) }
     }
 
     fn blocks(&self) -> usize {
@@ -123,6 +138,6 @@ impl<L: Lanes + 'static> NttPlan for Plan<L> {
         let count = self.blocks();
         assert!(block < count && words.len() == self.length / count, "a block of this plan's limbs");
         // SAFETY: lengths and tables agree, and the CPU features are there, by the invariant.
-        unsafe { forward::finish::<L>(&self.modulus, block, words, upcoming, self.length, &self.forward) }
+        unsafe { forward!(self, finish[](&self.modulus, block, words, upcoming, self.length, &self.forward)) }
     }
 }

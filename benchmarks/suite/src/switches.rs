@@ -1,0 +1,343 @@
+//! What makes a thin client's ciphertexts smaller, each switch alone: bytes, times of the client and of the server's reading and writing, and errors beside their bounds.
+//!
+//! Three kinds of data under `q_0` of 30 and of 60 bits: a number in every coefficient, a sixty-fourth of that, and as many integers of 8 bits as there are coefficients.
+//! The server reads what was sent and writes it back as its answer, so that all of its time is that of the form: what a program costs does not depend on it, but
+//! for a bootstrapping, which takes fewer slots where fewer coefficients carry numbers. Every answer is decrypted and compared with what was sent.
+
+use std::time::Instant;
+
+use keywright_ckks::{CkksLiteral, CkksParameters};
+use keywright_client::Dropped;
+use keywright_client::{
+    Client, ClientParameters, Encryptor, Form, Groups, Layout, Numbers, reduction::ShiftAdd30,
+    reduction::ShiftAdd60, server,
+};
+use keywright_rlwe::{ParametersLiteral, SecretDistribution, Security};
+
+use crate::works::{BenchError, rng};
+
+/// How much larger an error may become by dropped bits.
+const GROWTH: f64 = 2.0;
+const SMALL_INTEGER_BITS: u32 = 8;
+
+/// What a client does with one kind of data.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SwitchRecord {
+    /// `log2(N)`.
+    pub log_n: u32,
+    /// Bits of `q_0`.
+    pub bits: u32,
+    /// `full`, `small` or `integers`.
+    pub data: &'static str,
+    /// Numbers, or small integers.
+    pub count: usize,
+    /// What is switched on.
+    pub switches: &'static str,
+    /// Low bits dropped from the halves of what is sent, and of the answer.
+    pub dropped: [Dropped; 2],
+    /// Small integers in a number; 1 elsewhere.
+    pub each: usize,
+    /// Bytes to the server.
+    pub bytes_up: usize,
+    /// The same if every residue took a word of 32 or 64 bits.
+    pub bytes_up_words: usize,
+    /// Bytes of the answer.
+    pub bytes_down: usize,
+    /// Median seconds from numbers to bytes.
+    pub encrypt_s: f64,
+    /// Median seconds from bytes to numbers.
+    pub decrypt_s: f64,
+    /// Median seconds in which the server reads what was sent.
+    pub read_s: f64,
+    /// Median seconds in which it writes the answer.
+    pub answer_s: f64,
+    /// Largest error of a number.
+    pub worst: f64,
+    /// What it is below.
+    pub bound: f64,
+}
+
+impl SwitchRecord {
+    /// The record as one JSON object.
+    pub fn json(&self) -> String {
+        format!(
+            "{{\"log_n\":{},\"bits\":{},\"data\":\"{}\",\"count\":{},\"switches\":\"{}\",\"dropped\":{:?},\"each\":{},\
+             \"bytes_up\":{},\"bytes_up_words\":{},\"bytes_down\":{},\"encrypt_s\":{:.7},\"decrypt_s\":{:.7},\
+             \"read_s\":{:.7},\"answer_s\":{:.7},\"worst\":{:e},\"bound\":{:e},\"checked\":true}}",
+            self.log_n,
+            self.bits,
+            self.data,
+            self.count,
+            self.switches,
+            self.dropped,
+            self.each,
+            self.bytes_up,
+            self.bytes_up_words,
+            self.bytes_down,
+            self.encrypt_s,
+            self.decrypt_s,
+            self.read_s,
+            self.answer_s,
+            self.worst,
+            self.bound
+        )
+    }
+}
+
+/// One way to send and to answer.
+struct Way {
+    switches: &'static str,
+    secret: bool,
+    /// Compact form; `None` for a whole ciphertext.
+    up: Option<Dropped>,
+    down: Dropped,
+}
+
+/// Who sends, who answers.
+struct Parties {
+    parameters: CkksParameters,
+    thin: ClientParameters,
+    owner: Client,
+    sender: Encryptor,
+    runs: usize,
+}
+
+fn insecure(log_n: u32) -> bool {
+    log_n < 12
+}
+
+fn median(mut times: Vec<f64>) -> f64 {
+    times.sort_by(f64::total_cmp);
+    times.get(times.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+fn timed<T, E>(times: &mut Vec<f64>, work: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
+    let start = Instant::now();
+    let out = work()?;
+    times.push(start.elapsed().as_secs_f64());
+    Ok(out)
+}
+
+impl Parties {
+    fn new(
+        parameters: &CkksParameters,
+        log_scale: u32,
+        fraction_bits: u32,
+        layout: Layout,
+        runs: usize,
+    ) -> Result<Self, BenchError> {
+        let thin = server::parameters_at(parameters, 1 << log_scale, fraction_bits, layout)?;
+        let mut entropy = rng(7);
+        let mut entropy = |out: &mut [u8]| {
+            entropy.fill_bytes(out);
+            Ok(())
+        };
+        let mut owner = Client::generate(&thin, &mut entropy)?;
+        let mut key = Vec::new();
+        owner.public_key(&mut key)?;
+        let sender = Encryptor::new(&thin, &key, &mut entropy)?;
+        Ok(Self { parameters: parameters.clone(), thin, owner, sender, runs })
+    }
+
+    /// The most bits that can be dropped from what is sent: of a ciphertext with the public key, or with the secret.
+    fn droppable(&mut self, secret: bool) -> Result<Dropped, BenchError> {
+        let mut bytes = Vec::new();
+        if secret {
+            self.owner.encrypt(&[0i64; 8][..], Form::Evaluations, &mut bytes)?;
+        } else {
+            self.sender.encrypt(&[0i64; 8][..], Form::Evaluations, &mut bytes)?;
+        }
+        let fresh = server::read_upload(&bytes, &self.parameters, &self.thin)?;
+        let [first, second] = server::droppable(&fresh, GROWTH)?;
+        Ok([first, if secret { 0 } else { second }])
+    }
+
+    /// Sends numbers, answers with them, and compares: what was measured, and the numbers that came back.
+    fn send<T: Numbers + ?Sized>(
+        &mut self,
+        data: &'static str,
+        numbers: &T,
+        way: &Way,
+    ) -> Result<(SwitchRecord, Vec<i64>), BenchError> {
+        let (thin, form) = (&self.thin, way.up.map_or(Form::Evaluations, Form::Compact));
+        let unit = (-f64::from(thin.fixed_point().fraction_bits())).exp2();
+        let [mut encrypting, mut decrypting, mut reading, mut answering] = [const { Vec::new() }; 4];
+        let (mut sent, mut answer) = (Vec::with_capacity(thin.ciphertext_bytes()), Vec::new());
+        let mut found = vec![0; numbers.count()];
+        let (mut worst, mut bound) = (0f64, f64::INFINITY);
+        for _ in 0..self.runs {
+            sent.clear();
+            answer.clear();
+            timed(&mut encrypting, || match way.secret {
+                true => self.owner.encrypt(numbers, form, &mut sent),
+                false => self.sender.encrypt(numbers, form, &mut sent),
+            })?;
+            let read = timed(&mut reading, || server::read_upload(&sent, &self.parameters, thin))?;
+            let estimate =
+                timed(&mut answering, || server::write_answer(&read, thin.layout(), way.down, &mut answer))?;
+            timed(&mut decrypting, || self.owner.decrypt(&answer, &mut found))?;
+            // A client reads to half a unit.
+            bound = bound.min(estimate.bound() + unit / 2.0);
+            for (index, found) in found.iter().enumerate() {
+                let error = (found - numbers.at(index)).abs() as f64 * unit;
+                worst = worst.max(error);
+                if error > bound {
+                    let what = format!("{data}, {}: number {index} is off by {error:e}", way.switches);
+                    return Err(BenchError::Wrong(what));
+                }
+            }
+        }
+        let width = thin.modulus().bits();
+        let word = if width <= 32 { 32 } else { 64 };
+        let kept = |dropped: u32| (width - dropped) as usize;
+        let carried = |residues: usize, dropped: u32| residues * kept(dropped) / 8;
+        let [d0, d1] = way.up.unwrap_or_default();
+        let first = if way.up.is_some() { thin.capacity() } else { thin.n() };
+        let second = if way.secret { 0 } else { thin.n() };
+        let frame = sent.len() - carried(first, d0) - carried(second, d1);
+        let record = SwitchRecord {
+            log_n: thin.log_n(),
+            bits: width,
+            data,
+            count: numbers.count(),
+            switches: way.switches,
+            dropped: [way.up.unwrap_or_default(), way.down],
+            each: 1,
+            bytes_up: sent.len(),
+            bytes_up_words: frame + (first + second) * word / 8,
+            bytes_down: answer.len(),
+            encrypt_s: median(encrypting),
+            decrypt_s: median(decrypting),
+            read_s: median(reading),
+            answer_s: median(answering),
+            worst,
+            bound,
+        };
+        Ok((record, found))
+    }
+}
+
+/// Measures every switch at a ring degree; `emit` gets each as it is done.
+///
+/// # Errors
+/// [`BenchError::Runs`] for no runs; [`BenchError::Wrong`] for an answer that is not within its bound; what the client or the server refuses.
+pub fn run_switches(log_n: u32, runs: usize, emit: &mut dyn FnMut(SwitchRecord)) -> Result<(), BenchError> {
+    if runs == 0 {
+        return Err(BenchError::Runs);
+    }
+    for (modulus, log_scale) in [(ShiftAdd30::MODULUS, 27), (ShiftAdd60::MODULUS, 57)] {
+        let security =
+            if insecure(log_n) { Security::InsecureForExperiments } else { Security::Classical128 };
+        let secret = SecretDistribution::Ternary;
+        let rlwe = ParametersLiteral { log_n, q: vec![modulus], p: Vec::new(), secret, security };
+        let parameters = CkksParameters::new(CkksLiteral { rlwe, log_scale: f64::from(log_scale) })?;
+        for (data, log_slots) in [("full", log_n - 1), ("small", log_n - 7)] {
+            numbers(&parameters, log_scale, data, log_slots, runs, emit)?;
+        }
+        integers(&parameters, log_scale, runs, emit)?;
+    }
+    Ok(())
+}
+
+/// Numbers in units of a coefficient, so that what comes back shows every error.
+fn numbers(
+    parameters: &CkksParameters,
+    log_scale: u32,
+    data: &'static str,
+    log_slots: u32,
+    runs: usize,
+    emit: &mut dyn FnMut(SwitchRecord),
+) -> Result<(), BenchError> {
+    let layout = Layout::Slots { log_slots, complex: true };
+    let mut parties = Parties::new(parameters, log_scale, log_scale, layout, runs)?;
+    let (most, mut source) = (parties.thin.fixed_point().max(), rng(3));
+    let numbers: Vec<i64> = (0..parties.thin.capacity())
+        .map(|_| (source.next_word() % (2 * most as u64 + 1)) as i64 - most)
+        .collect();
+    let (public, secret) = (parties.droppable(false)?, parties.droppable(true)?);
+    let whole = [0, 0];
+    let mut ways = vec![
+        Way { switches: "none", secret: false, up: None, down: whole },
+        Way { switches: "bits dropped", secret: false, up: Some(public), down: whole },
+        Way { switches: "bits of the answer dropped", secret: false, up: None, down: public },
+        Way { switches: "seed", secret: true, up: None, down: whole },
+        Way { switches: "seed, bits dropped", secret: true, up: Some(secret), down: whole },
+    ];
+    if data == "small" {
+        ways.extend([
+            Way { switches: "fewer coefficients", secret: false, up: Some(whole), down: whole },
+            Way { switches: "seed, fewer coefficients", secret: true, up: Some(whole), down: whole },
+        ]);
+    }
+    for way in &ways {
+        emit(parties.send(data, &numbers[..], way)?.0);
+    }
+    Ok(())
+}
+
+/// Integers of a byte, one to a number and as many as a number holds when its unit is above twice the error.
+fn integers(
+    parameters: &CkksParameters,
+    log_scale: u32,
+    runs: usize,
+    emit: &mut dyn FnMut(SwitchRecord),
+) -> Result<(), BenchError> {
+    let (log_n, mut source) = (parameters.rlwe().log_n(), rng(5));
+    let bytes: Vec<u8> = (0..parameters.rlwe().n()).map(|_| source.next_word() as u8).collect();
+    for secret in [false, true] {
+        let probe = Parties::new(parameters, log_scale, 0, Layout::Coefficients, runs)?;
+        let [public, symmetric, _] = probe.thin.literal().estimate.map(f64::from_bits);
+        let fresh = keywright_ckks::ErrorEstimate {
+            deviation: if secret { symmetric } else { public },
+            magnitude: 1.0,
+        };
+        let fraction_bits = (1.0 / (2.0 * fresh.bound())).log2().floor() as u32;
+        let each = (fraction_bits / SMALL_INTEGER_BITS).max(1) as usize;
+        for (each, switches) in [
+            (1, if secret { "seed" } else { "none" }),
+            (each, if secret { "seed, several" } else { "several" }),
+        ] {
+            // Only the places that carry numbers, where several integers are in one.
+            let numbers = bytes.len().div_ceil(each).next_power_of_two();
+            let layout = Layout::Slots { log_slots: numbers.ilog2().min(log_n) - 1, complex: true };
+            let bits = SMALL_INTEGER_BITS * each as u32;
+            let mut parties = Parties::new(parameters, log_scale, bits, layout, runs)?;
+            let groups = Groups::new(&parties.thin, SMALL_INTEGER_BITS)?;
+            let way = Way { switches, secret, up: Some([0, 0]), down: [0, 0] };
+            let (record, found) = parties.send("integers", &groups.group(&bytes[..])?, &way)?;
+            let mut back = vec![0; bytes.len()];
+            groups.split(&found, &mut back);
+            if back.iter().zip(&bytes).any(|(back, &byte)| *back != i64::from(byte)) {
+                return Err(BenchError::Wrong(format!("{switches}: an integer came back changed")));
+            }
+            emit(SwitchRecord { count: bytes.len(), each: groups.each(), ..record });
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_switch_is_smaller_than_none() {
+        let mut records = Vec::new();
+        run_switches(11, 1, &mut |record| records.push(record)).unwrap();
+        for bits in [30, 60] {
+            for data in ["full", "small", "integers"] {
+                let found: Vec<_> = records.iter().filter(|r| r.bits == bits && r.data == data).collect();
+                let none = found.iter().find(|record| record.switches == "none").unwrap();
+                for record in &found {
+                    assert!(record.worst <= record.bound, "{record:?}");
+                    let smaller = record.bytes_up < none.bytes_up || record.bytes_down < none.bytes_down;
+                    // Half a byte of a number is room for one integer alone.
+                    assert!(smaller || record.switches == "none" || record.each == 1, "{record:?}");
+                    assert!(record.bytes_up <= record.bytes_up_words);
+                }
+            }
+        }
+        assert!(records[0].json().starts_with("{\"log_n\":11,\"bits\":30,\"data\":\"full\",\"count\":2048,"));
+        assert!(matches!(run_switches(11, 0, &mut |_| ()), Err(BenchError::Runs)));
+    }
+}
