@@ -183,11 +183,16 @@ async function begin(): Promise<Upload> {
     throw new ClientError("manifest", `The manifest has places for more numbers than the ${client.capacity} of a ciphertext.`);
   }
   const stream = client.keyStream(manifest.parameters, manifest.keySet);
-  if (stream.bytes !== manifest.keyBytes) {
-    throw new ClientError("manifest", `The manifest says ${manifest.keyBytes} bytes of keys, they have ${stream.bytes}.`);
+  let name: string;
+  try {
+    if (stream.bytes !== manifest.keyBytes) {
+      throw new ClientError("manifest", `The manifest says ${manifest.keyBytes} bytes of keys, they have ${stream.bytes}.`);
+    }
+    name = identifier(await server.json("POST", "/v1/keys", JSON.stringify({ model: manifest.hash })), "keys");
+  } catch (error) {
+    release(stream);
+    throw error;
   }
-  const created = await server.json("POST", "/v1/keys", JSON.stringify({ model: manifest.hash }));
-  const name = identifier(created, "keys");
   reply({ id: -1, kind: "keys", address: `${server.base}/v1/keys/${name}` });
   return { identifier: name, stream, making: 0, sending: 0 };
 }
