@@ -271,5 +271,5 @@ def _time(work: Callable[[], object], before: Callable[[], object] | None = None
             work()
         times.append((process_time() - start) / repeats)
         if before is None and repeats == 1 and times[0] < SHORTEST:
-            repeats = max(1, int(SHORTEST / times.pop()))
+            repeats = 1 + int(SHORTEST / times.pop())
     return min(times)
