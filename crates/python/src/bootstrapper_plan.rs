@@ -25,6 +25,8 @@ type PyOperation<'py> = (&'static str, usize, Option<usize>, Bound<'py, PyDict>,
 
 /// A way to evaluate a factor: baby steps, key switches (form, Galois elements, how often), number of special primes and counts of the rest.
 type PyWay<'py> = (usize, Vec<(&'static str, Vec<u64>, usize)>, (Option<usize>, Bound<'py, PyDict>));
+/// A factor: its stage, its level and its ways.
+type PyFactor<'py> = (&'static str, usize, Vec<PyWay<'py>>);
 
 /// What a bootstrapping does, stage by stage: levels, scales and keys, before any key is made.
 ///
@@ -361,10 +363,7 @@ impl PyBootstrapperPlan {
     /// the key switches of one evaluation as of `key_groups` (form, Galois elements, how often), and what it computes beside, as of
     /// `operations` (number of special primes of its own keys or None, counts).
     #[getter]
-    fn factor_ways<'py>(
-        &self,
-        py: Python<'py>,
-    ) -> Result<Vec<(&'static str, usize, Vec<PyWay<'py>>)>, Failure> {
+    fn factor_ways<'py>(&self, py: Python<'py>) -> Result<Vec<PyFactor<'py>>, Failure> {
         let log_n = self.parameters.0.rlwe().log_n();
         let factors = compute(py, || self.plan.factor_ways(&self.parameters.0))?;
         let mut out = Vec::with_capacity(factors.len());
