@@ -301,7 +301,7 @@ function unframe(message: Uint8Array<ArrayBuffer>, expected: number): Uint8Array
     place = end;
   }
   if (place !== message.length || objects.length !== expected) {
-    throw new ClientError("invalid_reply", `The server's answer is damaged: the manifest announces ${expected} ciphertexts, and this is something else.`);
+    throw new ClientError("invalid_reply", `The server's answer is damaged: it is not the ${expected === 1 ? "ciphertext" : `${expected} ciphertexts`} that the manifest announces.`);
   }
   return objects;
 }

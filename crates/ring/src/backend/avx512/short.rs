@@ -1,4 +1,4 @@
-//! Primes below `2^46`, in forward transforms: words have room to grow, and are reduced at the end alone.
+//! Primes below `2^46.7`, in forward transforms: words have room to grow, and are reduced at the end alone.
 
 use core::arch::x86_64::*;
 
@@ -19,9 +19,12 @@ pub(super) struct Short(Narrow);
 /// What words of [`Short`] are below, in units of `q`.
 const GROWTH: u64 = 38;
 
+/// No prime is larger.
+pub(super) const LARGEST: u64 = (1 << 52) / GROWTH;
+
 /// Whether a prime is one.
 pub(super) fn is_short(m: &Modulus) -> bool {
-    m.value() <= (1 << 52) / GROWTH
+    m.value() <= LARGEST
 }
 
 impl Lanes for Short {

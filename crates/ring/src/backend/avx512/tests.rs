@@ -40,9 +40,9 @@ fn edge_primes(log_n: u32) -> Vec<u64> {
         primes.extend(ntt_primes(log_n, bits, 1, &[]).unwrap());
     }
     let step = 2u64 << log_n;
-    let short = |q| short::is_short(&Modulus::new(q).unwrap());
-    let largest = ((1 << 36) / step..(1 << 47) / step).rev().map(|k| k * step + 1);
-    primes.extend(largest.filter(|&p| crate::primes::is_prime(p)).find(|&p| short(p)));
+    let mut short = (1..(short::LARGEST - 1) / step + 1).rev().map(|k| k * step + 1);
+    primes.extend(short.find(|&p| crate::primes::is_prime(p)));
+    assert!(short::is_short(&Modulus::new(primes[5]).unwrap()));
     for low in [1 << 50, 1 << 20] {
         let smallest = (low / step + 1..).map(|k| k * step + 1).find(|&p| crate::primes::is_prime(p));
         primes.extend(smallest);
