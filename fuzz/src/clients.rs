@@ -3,22 +3,19 @@
 use std::sync::OnceLock;
 
 use keywright_client::{
-    Answer, Client, ClientError, ClientParameters, Compact, Encryptor, Form, KeySetStream, Layout, PublicKey,
-    expand_secret, read_secret, reduction::Montgomery, server, write_secret,
+    Answer, Client, ClientError, ClientParameters, Compact, Encryptor, Form, Layout, PublicKey, expand_secret,
+    read_secret, reduction::Montgomery, server, write_secret,
 };
-use keywright_rlwe::{KeyElement, KeySpec};
-use keywright_wire::KeySetWriter;
 
 use crate::targets::{Target, context};
 
 /// All targets.
-pub const TARGETS: [(&str, Target); 6] = [
+pub const TARGETS: [(&str, Target); 5] = [
     ("client_parameters", parameters),
     ("client_answer", answer),
     ("client_upload", upload),
     ("client_public_key", public_key),
     ("client_secret", secret),
-    ("client_key_set_head", key_set_head),
 ];
 
 fn client_parameters() -> &'static ClientParameters {
@@ -37,13 +34,7 @@ fn entropy(first: u8) -> impl FnMut(&mut [u8]) -> Result<(), ClientError> {
     }
 }
 
-/// Keys that a server asks for.
-fn specs() -> [KeySpec; 2] {
-    [KeyElement::Galois(5), KeyElement::Relinearization]
-        .map(|element| KeySpec::new(context().rlwe(), element, 1, 1, true))
-}
-
-/// Parameters, keys, ciphertexts in every form, and the head of a key set.
+/// Parameters, keys, and ciphertexts in every form.
 pub fn seeds() -> Vec<Vec<u8>> {
     let thin = client_parameters();
     let numbers: Vec<i64> = (0..thin.capacity() as i64).map(|i| 1000 * i).collect();
@@ -58,9 +49,6 @@ pub fn seeds() -> Vec<Vec<u8>> {
         client.encrypt(&numbers[..], form, &mut secret).expect("the numbers are legal");
         seeds.extend([public, secret]);
     }
-    let mut head = Vec::new();
-    drop(KeySetWriter::new(&mut head, &specs(), context().rlwe()).expect("the keys are legal"));
-    seeds.push(head);
     seeds
 }
 
@@ -100,17 +88,5 @@ fn secret(bytes: &[u8]) -> bool {
     let mut written = Vec::new();
     write_secret(client_parameters(), packed, &mut written).expect("what loads can be written");
     assert!(written == bytes, "another encoding loads");
-    true
-}
-
-/// A head that is taken goes out again as it came.
-fn key_set_head(bytes: &[u8]) -> bool {
-    static CLIENT: OnceLock<Client> = OnceLock::new();
-    let client = CLIENT.get_or_init(|| {
-        Client::generate(client_parameters(), &mut entropy(3)).expect("the parameters are a client's")
-    });
-    let keys = client.keys(context().rlwe(), &specs(), &[4; 32].into()).expect("the keys are legal");
-    let Ok(mut stream) = KeySetStream::new(keys, bytes) else { return false };
-    assert!(stream.next_part().expect("the head is there") == bytes, "another head goes out");
     true
 }
