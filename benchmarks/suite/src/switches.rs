@@ -14,6 +14,7 @@ use keywright_client::{
 };
 use keywright_rlwe::{ParametersLiteral, SecretDistribution, Security};
 
+use crate::thin_encrypt::client_pair;
 use crate::works::{BenchError, rng};
 
 /// How much larger an error may become by dropped bits.
@@ -127,15 +128,7 @@ impl Parties {
         runs: usize,
     ) -> Result<Self, BenchError> {
         let thin = server::parameters_at(parameters, 1 << log_scale, fraction_bits, layout)?;
-        let mut entropy = rng(7);
-        let mut entropy = |out: &mut [u8]| {
-            entropy.fill_bytes(out);
-            Ok(())
-        };
-        let mut owner = Client::generate(&thin, &mut entropy)?;
-        let mut key = Vec::new();
-        owner.public_key(&mut key)?;
-        let sender = Encryptor::new(&thin, &key, &mut entropy)?;
+        let (owner, sender) = client_pair(&thin)?;
         Ok(Self { parameters: parameters.clone(), thin, owner, sender, runs })
     }
 

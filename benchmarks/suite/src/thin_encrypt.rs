@@ -10,6 +10,20 @@ use keywright_rlwe::{Parameters, ParametersLiteral, SecretDistribution, Security
 use crate::record::{Record, peak_rss};
 use crate::works::{BenchError, rng};
 
+/// A client with its secret, and one who encrypts with its public key.
+pub(crate) fn client_pair(thin: &ClientParameters) -> Result<(Client, Encryptor), BenchError> {
+    let mut entropy = rng(7);
+    let mut entropy = |out: &mut [u8]| {
+        entropy.fill_bytes(out);
+        Ok(())
+    };
+    let mut owner = Client::generate(thin, &mut entropy)?;
+    let mut key = Vec::new();
+    owner.public_key(&mut key)?;
+    let sender = Encryptor::new(thin, &key, &mut entropy)?;
+    Ok((owner, sender))
+}
+
 /// Encrypts `N` numbers modulo `2^30 - 2^18 + 1` or `2^60 - 2^18 + 1`, from integers to bytes, and decrypts the last ciphertext.
 ///
 /// # Errors
@@ -39,15 +53,7 @@ pub fn run_thin_encrypt(log_n: u32, bits: u32, runs: usize) -> Result<Record, Be
         entry_identity: identity,
         estimate: [0; 3],
     })?;
-    let mut entropy = rng(7);
-    let mut entropy = |out: &mut [u8]| {
-        entropy.fill_bytes(out);
-        Ok(())
-    };
-    let mut owner = Client::generate(&thin, &mut entropy)?;
-    let mut key = Vec::new();
-    owner.public_key(&mut key)?;
-    let mut sender = Encryptor::new(&thin, &key, &mut entropy)?;
+    let (mut owner, mut sender) = client_pair(&thin)?;
     let (most, mut source) = (thin.fixed_point().max(), rng(3));
     let numbers: Vec<i64> =
         (0..thin.n()).map(|_| (source.next_word() % (2 * most as u64 + 1)) as i64 - most).collect();
