@@ -87,7 +87,7 @@ class LinearProgram:
 
 def _solve(program: highspy.HighsLp) -> NDArray[np.float64] | None:
     """Dual values of the rows; None if there is no solution."""
-    highs = highspy.Highs()
+    highs = highspy.Highs()  # type: ignore[no-untyped-call]
     highs.setOptionValue("output_flag", False)
     highs.setOptionValue("threads", 1)
     highs.setOptionValue("random_seed", 1)

@@ -30,8 +30,9 @@ targets takes at least the least of (a decomposition and n times the rest) over 
 has i - 1 results before it that are decomposed themselves and do not stay in the form of a step of a linear
 transform, so that the group has E >= sum_(j < h) (1 - R_alj) of these, for each of its targets.
 
-*Open parts.* Each way of a part has a share of 1; a target's hops count as far as they exceed what is not of
-the way.
+*Open parts.* Each way of a part has a share of 1, and its groups as much of their seconds. A target is made
+as far as the ways that need it are taken; the further hops of a group count as far as they exceed what is not
+of its way, and those of all ways that need a target together as far as they exceed what is not of any.
 
 Seconds and bytes are each taken at their least over shapes, independently. What is bounded is minimised
 within a budget of the other. Pairs are left out at levels whose keys weigh little, and from where there would
@@ -47,10 +48,10 @@ from .chain import shapes
 from .cost import CostModel, Form, SwitchCost
 from .galois import Automorphism
 from .linear import LinearProgram
-from .open_program import OpenProgram
+from .open_program import Choice, OpenProgram
 from .program import Group, Program
 
-PAIRS = 8000
+PAIRS = 3000
 """Most pairs of keys; levels from the top down have theirs."""
 LIGHT = 0.04
 """Share of the bytes of a key of the top level below which a level has no pairs."""
@@ -67,7 +68,7 @@ class LeastCosts:
         self.stored_bytes = cache(self._stored_bytes)
 
     def _costs(self, level: int) -> Sequence[SwitchCost]:
-        found = {}
+        found: dict[SwitchCost, None] = {}
         for key_level in range(level, self._program.chain.max_level + 1):
             for shape in shapes(self._program.chain, key_level):
                 cost = self._model.switch(shape, level)
@@ -141,13 +142,12 @@ class Relaxation:
         for level in self._levels:
             self._add_count(level, needed)
         for group in fixed:
-            self._add_group(group, 1, None)
+            self._fixed_seconds += group.count * self._base(group)
+            again = self._again(group, 1)
+            for target in group.targets:
+                self._add_hops(target, group.level, [(None, again)])
         for choice in opened.choices:
-            taken = [self._lp.column() for _ in choice.alternatives]
-            self._lp.at_least(dict.fromkeys(taken, 1.0), 1.0)
-            for column, way in zip(taken, choice.alternatives, strict=True):
-                for group in way.groups:
-                    self._add_group(group, len(choice.places), column)
+            self._add_choice(choice)
 
     def _pairs(
         self,
@@ -265,28 +265,52 @@ class Relaxation:
                 row[reach] = row.get(reach, 0.0) - 1.0
             lp.at_least(row, 0.0)
 
-    def _add_group(self, group: Group, places: int, taken: int | None) -> None:
-        """Seconds of a group; of a way that is taken as far as the column says."""
-        lp, level, hops = self._lp, group.level, self._hops
-        count = group.count * places
-        base = count * self._least.group(level, group.form, len(group.targets))
-        if taken is None:
-            self._fixed_seconds += base
-        else:
-            self._seconds[taken] += base
-            for target in group.targets:
-                lp.at_least({self._reach[target, level, hops]: 1.0, taken: -1.0}, 0.0)
-        if hops == 1:
+    def _base(self, group: Group) -> float:
+        """Seconds of a group, once, if all targets have one hop."""
+        return self._least.group(group.level, group.form, len(group.targets))
+
+    def _again(self, group: Group, places: int) -> int:
+        """E: a column for the most further hops of a target of a group, with what they take."""
+        least, several = self._least, len(group.targets) > 1
+        each = least.again(group.level, group.form) if several else least.switch(group.level)
+        column = self._lp.column(0.0, self._hops - 1.0)
+        self._seconds[column] = group.count * places * each
+        return column
+
+    def _add_hops(self, target: Automorphism, level: int, groups: Sequence[tuple[int | None, int]]) -> None:
+        """Further hops of a target in groups of which one is done at most: for each whether it is taken, None
+        for one that always is, and its column."""
+        if self._hops == 1:
             return
-        several = len(group.targets) > 1
-        each = self._least.again(level, group.form) if several else self._least.switch(level)
-        more = lp.column(0.0, hops - 1.0)
-        self._seconds[more] += count * each
-        for target in group.targets:
-            row = {more: 1.0, **{self._reach[target, level, j]: 1.0 for j in range(1, hops)}}
-            if taken is not None:
-                row[taken] = -(hops - 1.0)
-            lp.at_least(row, hops - 1.0 if taken is None else 0.0)
+        row = {self._reach[target, level, hops]: 1.0 for hops in range(1, self._hops)}
+        bound = 0.0
+        for taken, again in groups:
+            row[again] = 1.0
+            if taken is None:
+                bound += self._hops - 1.0
+            else:
+                row[taken] = 1.0 - self._hops
+        self._lp.at_least(row, bound)
+
+    def _add_choice(self, choice: Choice) -> None:
+        """A part of which one way is taken."""
+        lp, places = self._lp, len(choice.places)
+        ways: list[int] = []
+        needs: defaultdict[tuple[Automorphism, int], dict[int, int]] = defaultdict(dict)
+        for way in choice.alternatives:
+            taken = lp.column()
+            ways.append(taken)
+            for group in way.groups:
+                self._seconds[taken] += group.count * places * self._base(group)
+                again = self._again(group, places)
+                for target in group.targets:
+                    self._add_hops(target, group.level, [(taken, again)])
+                    needs[target, group.level].setdefault(taken, again)
+        lp.at_least(dict.fromkeys(ways, 1.0), 1.0)
+        for (target, level), found in needs.items():
+            lp.at_least({self._reach[target, level, self._hops]: 1.0, **dict.fromkeys(found, -1.0)}, 0.0)
+            if len(found) > 1:
+                self._add_hops(target, level, list(found.items()))
 
     def seconds(self, stored_bytes: float) -> float:
         """Least seconds of key switches for automorphisms with at most so many bytes of keys for them."""
