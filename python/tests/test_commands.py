@@ -332,6 +332,7 @@ def test_a_model_that_is_not_supported_is_refused_before_any_key(
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_ends_keygen_without_partial_files(folder: Path, tmp_path: Path) -> None:
     out = tmp_path / "keys"
     arguments = ["keygen", "--model", folder / "digits.onnx", "--out", out, "--preset", "N16_QP1660_S50"]
