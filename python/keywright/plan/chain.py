@@ -5,9 +5,10 @@ special primes. It takes N * 8 * digits * (L + 1 + special primes) bytes if its 
 twice that if they are stored (docs/key-switching.md, "KeySpec").
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
+from itertools import groupby
 
 from keywright._core import maximum_log_qp
 
@@ -60,6 +61,11 @@ class Chain:
         """Level of fresh ciphertexts."""
         return len(self.q) - 1
 
+    def describe(self) -> str:
+        """The primes in words, widths to a tenth of a bit."""
+        q, p = (", ".join(_runs(primes)) for primes in (self.q, self.p))
+        return f"primes of {q} and special ones of {p} bits in a ring of degree 2^{self.log_n}"
+
     @property
     def modulus_bound(self) -> int:
         """Most bits of the modulus of a key."""
@@ -77,6 +83,12 @@ class Chain:
                 break
             out.append(bits)
         return tuple(out)
+
+
+def _runs(widths: Iterable[float]) -> list[str]:
+    """Equal widths next to each other once, with their number."""
+    runs = [(len(list(run)), width) for width, run in groupby(f"{width:.1f}" for width in widths)]
+    return [f"{count} x {width}" if count > 1 else width for count, width in runs]
 
 
 @dataclass(frozen=True)
