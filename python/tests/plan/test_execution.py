@@ -26,8 +26,11 @@ from keywright.plan.converters.network import (
     open_bootstraps,
 )
 from keywright.plan.execution import PlanExecution, keys_digest
+from keywright.plan.optimal import Optimizer
 from keywright.plan.prediction import predict_plan
 from numpy.typing import NDArray
+from onnx import helper
+from tests.nn.conftest import build_model
 from tests.test_bootstrapping import small_parameters, small_plan
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "models"
@@ -119,6 +122,33 @@ def test_digits_under_every_strategy(name: str) -> None:
     specs = execution.key_specs()
     assert sum(spec.bytes for spec in specs) == execution.plan.stored_bytes
     side.run(execution, side.generator.evaluation_keys(relinearization=False, specs=specs))
+
+
+@pytest.mark.parametrize("slower", [1.2, 1.5])
+def test_a_plan_of_the_integer_program(slower: float) -> None:
+    """Two dense layers with squares between: keys and hops that HiGHS chose, and its proof."""
+    rng = np.random.default_rng(8)
+    constants = {name: rng.uniform(-0.5, 0.5, (8, 8)).astype(np.float32) for name in "ab"}
+    nodes = [("MatMul", ["x", "a"], "h"), ("Mul", ["h", "h"], "s"), ("MatMul", ["s", "b"], "y")]
+    made = [helper.make_node(kind, inputs, [output]) for kind, inputs, output in nodes]
+    model = build_model(made, (8,), constants).SerializeToString()
+    side = Side.make(model, rng.uniform(-1, 1, 8), 11, 3)
+    program = convert(side.program, side.parameters, "network")
+    assert {group.form for group in program.groups} == {"baby", "giant"}
+    every = planning.STRATEGIES["kds"].plan(program, MODEL)
+    budget = planning.Budget(seconds=slower * predict_plan(every, MODEL).seconds)
+    planner = planning.Planner(program, MODEL, max_hops=2)
+    best = planner.best(budget)
+    rest = predict_plan(best, MODEL).seconds - best.seconds(MODEL)
+    exact = Optimizer(program, MODEL, hops=2).solve(planning.Budget(seconds=budget.seconds - rest), 60.0)
+    assert best.gap == exact.gap == 0
+    assert best.stored_bytes == exact.stored_bytes < every.stored_bytes
+    for plan in (best, exact):
+        assert plan.max_hops == 2
+        execution = PlanExecution(plan, side.parameters, side.program)
+        specs = execution.key_specs()
+        assert sum(spec.bytes for spec in specs) == plan.stored_bytes
+        side.run(execution, side.generator.evaluation_keys(relinearization=False, specs=specs))
 
 
 def test_every_key_of_a_plan_is_needed() -> None:
