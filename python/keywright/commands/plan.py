@@ -331,7 +331,10 @@ def _read_program(path: Path) -> planning.Program:
     size = path.stat().st_size
     if size > MAX_PROGRAM_BYTES:
         raise CommandError(f"{path} has {size} bytes; a program may have {MAX_PROGRAM_BYTES}")
-    return planning.Program.from_json(path.read_text(encoding="utf-8", errors="replace"))
+    try:
+        return planning.Program.from_json(path.read_text(encoding="utf-8", errors="replace"))
+    except planning.ProgramError as error:
+        raise CommandError(f"{path}: {error}") from None
 
 
 def _counted(program: planning.Program) -> str:

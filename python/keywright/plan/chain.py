@@ -15,6 +15,9 @@ from keywright._core import maximum_log_qp
 SLACK = 1e-9
 """Bits by which a digit may exceed the special primes for the rounding of logarithms, as `KeySpec` has it."""
 
+MAX_BOUND = 1 << 30
+"""Bits of a modulus above which a bound on them is no bound."""
+
 
 @dataclass(frozen=True)
 class Chain:
@@ -46,7 +49,11 @@ class Chain:
                 raise ValueError(f"{len(primes)} primes {name}; there must be from 1 to {most}")
             for bits in primes:
                 if not 20 <= bits <= 61.01:
-                    raise ValueError(f"a prime of {name} has {bits} bits; it must have from 20 to 61")
+                    raise ValueError(f"a prime of {name} has {bits:g} bits; it must have from 20 to 61")
+        if self.bound is not None and not 1 <= self.bound <= MAX_BOUND:
+            raise ValueError(
+                f"a key may have a modulus of {self.bound:g} bits; it must be from 1 to {MAX_BOUND}"
+            )
 
     @cached_property
     def _hash(self) -> int:

@@ -30,7 +30,7 @@ from keywright.plan.optimal import Optimizer
 from keywright.plan.prediction import predict_plan
 from numpy.typing import NDArray
 from onnx import helper
-from tests.nn.conftest import build_model
+from tests.nn.conftest import Array, build_model
 from tests.test_bootstrapping import small_parameters, small_plan
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "models"
@@ -128,7 +128,7 @@ def test_digits_under_every_strategy(name: str) -> None:
 def test_a_plan_of_the_integer_program(slower: float) -> None:
     """Two dense layers with squares between: keys and hops that HiGHS chose, and its proof."""
     rng = np.random.default_rng(8)
-    constants = {name: rng.uniform(-0.5, 0.5, (8, 8)).astype(np.float32) for name in "ab"}
+    constants: dict[str, Array] = {n: rng.uniform(-0.5, 0.5, (8, 8)).astype(np.float32) for n in "ab"}
     nodes = [("MatMul", ["x", "a"], "h"), ("Mul", ["h", "h"], "s"), ("MatMul", ["s", "b"], "y")]
     made = [helper.make_node(kind, inputs, [output]) for kind, inputs, output in nodes]
     model = build_model(made, (8,), constants).SerializeToString()
@@ -136,11 +136,10 @@ def test_a_plan_of_the_integer_program(slower: float) -> None:
     program = convert(side.program, side.parameters, "network")
     assert {group.form for group in program.groups} == {"baby", "giant"}
     every = planning.STRATEGIES["kds"].plan(program, MODEL)
-    budget = planning.Budget(seconds=slower * predict_plan(every, MODEL).seconds)
-    planner = planning.Planner(program, MODEL, max_hops=2)
-    best = planner.best(budget)
+    seconds = slower * predict_plan(every, MODEL).seconds
+    best = planning.Planner(program, MODEL, max_hops=2).best(planning.Budget(seconds=seconds))
     rest = predict_plan(best, MODEL).seconds - best.seconds(MODEL)
-    exact = Optimizer(program, MODEL, hops=2).solve(planning.Budget(seconds=budget.seconds - rest), 60.0)
+    exact = Optimizer(program, MODEL, hops=2).solve(planning.Budget(seconds=seconds - rest), 60.0)
     assert best.gap == exact.gap == 0
     assert best.stored_bytes == exact.stored_bytes < every.stored_bytes
     for plan in (best, exact):
