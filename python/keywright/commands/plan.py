@@ -161,7 +161,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         if machine is None:
             terminal.note("times are of another machine: keywright calibrate measures this one")
     if options.picture is not None:
-        draw_frontier(planner, plans, best, options.picture, terminal)
+        draw_frontier(planner, plans, best, budget, options.picture, terminal)
     if options.rotations is not None:
         draw_rotations(chosen, options.rotations, terminal)
     if options.residency is not None:
