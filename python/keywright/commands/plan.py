@@ -61,7 +61,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     budget = parser.add_mutually_exclusive_group()
     budget.add_argument("--memory", help="most bytes of keys, as 8GiB; the fastest plan within it is chosen")
     budget.add_argument(
-        "--time", help="most time, as 1.2x of all-required's or in seconds, as 3.5s (default: 1.05x)"
+        "--time",
+        help="most time, as 1.2x of all-required's, with a key for every rotation at the top level and the "
+        "largest digits, or in seconds, as 3.5s (default: 1.05x)",
     )
     parser.add_argument(
         "--strategy",
