@@ -9,6 +9,7 @@ the solver, or its stopping early, make the bound weaker but never wrong.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import highspy
 import numpy as np
@@ -16,6 +17,19 @@ from numpy.typing import NDArray
 
 ITERATIONS = 50_000
 """Pivots after which HiGHS stops: a limit that is the same on every machine, as a time is not."""
+
+
+@dataclass(frozen=True)
+class Least:
+    """A lower bound of an objective.
+
+    Attributes:
+        value: no values of the columns make less of it.
+        multiplier: by how much `value` falls for one unit more of what is limited, at most.
+    """
+
+    value: float
+    multiplier: float
 
 
 class LinearProgram:
@@ -46,7 +60,7 @@ class LinearProgram:
 
     def least(
         self, objective: Mapping[int, float], within: tuple[Mapping[int, float], float] | None = None
-    ) -> float | None:
+    ) -> Least | None:
         """A lower bound of the least value of an objective.
 
         Args:
@@ -82,7 +96,8 @@ class LinearProgram:
         y = np.maximum(dual, 0.0)
         weights = values * np.repeat(y, sizes)
         reduced = cost - np.bincount(columns, weights=weights, minlength=self.columns)
-        return float(y @ right + np.minimum(reduced * low, reduced * high).sum())
+        value = float(y @ right + np.minimum(reduced * low, reduced * high).sum())
+        return Least(value, float(y[-1]) if within is not None else 0.0)
 
 
 def _solve(program: highspy.HighsLp) -> NDArray[np.float64] | None:

@@ -125,6 +125,8 @@ class Relaxation:
         self._seconds: defaultdict[int, float] = defaultdict(float)
         self._bytes: defaultdict[int, float] = defaultdict(float)
         self._fixed_seconds = 0.0
+        self._free_bytes: dict[float, float] = {}
+        self._free_seconds: dict[float, float] = {}
         every, fixed = opened.every().merged().groups, opened.program.merged().groups
         self._levels = sorted({group.level for group in every})
         needed = _levels_of(every)
@@ -314,26 +316,38 @@ class Relaxation:
 
     def seconds(self, stored_bytes: float) -> float:
         """Least seconds of key switches for automorphisms with at most so many bytes of keys for them."""
-        limit = stored_bytes / MEGABYTE
-        found = self._lp.least(self._seconds, (self._bytes, limit))
-        if found is None:
-            found = self._beyond(self._bytes, limit, self._seconds)
+        found = self._within(self._seconds, self._bytes, stored_bytes / MEGABYTE, self._free_bytes)
         return found + self._fixed_seconds
 
     def stored_bytes(self, seconds: float) -> float:
         """Least bytes of keys for automorphisms whose key switches take at most so many seconds."""
         limit = seconds - self._fixed_seconds
-        found = self._lp.least(self._bytes, (self._seconds, limit))
-        if found is None:
-            found = self._beyond(self._seconds, limit, self._bytes)
-        return found * MEGABYTE
+        return self._within(self._bytes, self._seconds, limit, self._free_seconds) * MEGABYTE
 
-    def _beyond(self, bounded: Mapping[int, float], limit: float, objective: Mapping[int, float]) -> float:
-        """Infinite if it is proven that a limit cannot be kept; what holds without it otherwise."""
-        least = self._lp.least(bounded)
-        if least is not None and least > limit + 1e-9 * abs(limit):
-            return float("inf")
-        return self._lp.least(objective) or 0.0
+    def _within(
+        self,
+        objective: Mapping[int, float],
+        limited: Mapping[int, float],
+        limit: float,
+        free: dict[float, float],
+    ) -> float:
+        """The least of one quantity within a limit of the other; infinite if it is proven that the limit
+        cannot be kept.
+
+        From where a limit is more than enough, the least is the same: `free` remembers that.
+        """
+        known = [value for enough, value in free.items() if enough <= limit]
+        if known:
+            return max(known)
+        found = self._lp.least(objective, (limited, limit))
+        if found is None:
+            least = self._lp.least(limited)
+            if least is not None and least.value > limit + 1e-9 * abs(limit):
+                return float("inf")
+            found = self._lp.least(objective)
+        elif found.multiplier == 0.0:
+            free[limit] = found.value
+        return 0.0 if found is None else found.value
 
 
 def _made(keys: int, hops: int) -> int:

@@ -173,6 +173,6 @@ def test_a_bound_of_a_linear_program_holds_however_early_the_solver_stops(
         monkeypatch.undo()
         assert solved is not None
         assert early is not None
-        assert early <= solved + 1e-9
-        assert solved <= value
+        assert early.value <= solved.value + 1e-9
+        assert solved.value <= value
         assert program.least(objective, ({0: 1.0}, -1.0)) is None
