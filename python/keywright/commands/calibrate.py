@@ -22,7 +22,7 @@ from keywright.plan.calibration import (
     predict,
 )
 from keywright.plan.gauge import CHAINS
-from keywright.plan.measuring import ROUNDS, cases, measure, settled
+from keywright.plan.measuring import cases, measure, rounds, settled
 
 from .calibrate_check import BOOTSTRAPS, Checked, check_bootstrap, check_network
 from .common import CommandError, new_file
@@ -100,9 +100,10 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
 
 def _measure(rings: Sequence[int], held_out: bool, terminal: Terminal) -> list[Measured]:
     out: list[Measured] = []
-    keys = sum(len({(case.shape, case.count) for case in cases(log_n, held_out=held_out)}) for log_n in rings)
-    with terminal.progress("keys", ROUNDS * keys) as advance:
-        for log_n in list(rings) * ROUNDS:
+    turns = rounds(rings)
+    keys = sum(len({(case.shape, case.count) for case in cases(log_n, held_out=held_out)}) for log_n in turns)
+    with terminal.progress("keys", keys) as advance:
+        for log_n in turns:
             for runs in measure(log_n, held_out=held_out):
                 if runs[0].what == "key":
                     advance(1)

@@ -1,13 +1,12 @@
 """How fast the machine is at the moment.
 
-What else the hardware does, as the other machines that share it, makes the same work take 10 or 20 % more
-from one minute to the next, and what waits for memory is not slowed down as what computes is. So times are
-kept together with that of a fixed piece of work beside them, the gauge: a sum over more data than caches
-hold, and a key switch, whose times count alike. Two times divided by their gauges can be compared when they
-themselves cannot.
+What else the hardware does, as for the other machines that share it, makes the same work take 10 or 20 % more
+from one minute to the next, and half as much again for parts of a second. So times are kept together with
+that of a fixed key switch in the same ring beside them, the gauge. Two times divided by their gauges can be
+compared when they themselves cannot. (A loop of the interpreter in its place leaves twice the differences
+between key switches, and so does a sum over memory.)
 """
 
-from math import sqrt
 from time import process_time
 
 import numpy as np
@@ -34,7 +33,7 @@ CLOCK = 1e-6
 
 
 class Gauge:
-    """Fixed work in a ring, and its time."""
+    """A fixed key switch in a ring, and its time."""
 
     def __init__(self, log_n: int) -> None:
         """Make its key.
@@ -57,11 +56,9 @@ class Gauge:
         self._other = np.ones(OTHER_BYTES // 8)
 
     def seconds(self) -> float:
-        """The geometric mean of its parts' processor times now. Caches are full of other data afterwards, but
-        for what a key switch in the ring takes."""
-        start = process_time()
+        """Its processor time now, with nothing of it in cache. Caches are full of other data afterwards, but
+        for what this key switch takes."""
         self._other.sum()
-        middle = process_time()
+        start = process_time()
         self._evaluator.rotate(self._ciphertext, 1)
-        end = process_time()
-        return sqrt(max(middle - start, CLOCK) * max(end - middle, CLOCK))
+        return max(process_time() - start, CLOCK)

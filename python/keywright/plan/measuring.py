@@ -32,9 +32,9 @@ from .converters.network import chain_of
 from .gauge import CHAINS, CLOCK, Gauge
 from .operations import Operation
 
-ROUNDS = 2
-"""How often everything is measured."""
-RUNS = 4
+ROUNDS = {13: 4, 14: 4, 15: 3, 16: 2}
+"""By base-2 logarithm of the ring degree, how often everything is measured."""
+RUNS = 3
 """Timed runs of a round at least."""
 ENOUGH = 0.05
 """Seconds of runs, and of what comes before them, after which no other is begun."""
@@ -134,6 +134,12 @@ def settled(runs: Iterable[Measured]) -> list[Measured]:
         relative = median(run.seconds / run.gauge for run in found)
         out.append(replace(case, seconds=seconds, gauge=seconds / relative))
     return out
+
+
+def rounds(rings: Iterable[int]) -> list[int]:
+    """The rings in the order in which they are measured: the rounds of each are spread over the time."""
+    rings = list(rings)
+    return [log_n for turn in range(max(ROUNDS.values())) for log_n in rings if turn < ROUNDS[log_n]]
 
 
 def measure(log_n: int, *, held_out: bool = False) -> Iterator[list[Measured]]:
