@@ -32,6 +32,7 @@ from keywright.plan import (
     plan_file,
 )
 from keywright.plan.calibration import Calibration
+from keywright.plan.measuring import ROUNDS
 from onnx import TensorProto, helper
 
 DATA = files("keywright") / "data"
@@ -498,6 +499,7 @@ def test_calibrate(
 ) -> None:
     path = tmp_path / "cache" / "machine.json"
     monkeypatch.setenv("KEYWRIGHT_CALIBRATION", str(path))
+    monkeypatch.setitem(ROUNDS, 13, 1)
     assert main(["calibrate", "--rings", "13", "--json"]) == 0
     assert {row["what"] for row in lines(capsys) if "what" in row} >= {"a key switch alone", "making a key"}
     assert main(["calibrate", "--network", "digits.onnx"]) == 2
@@ -506,7 +508,11 @@ def test_calibrate(
     (network,) = [row for row in lines(capsys) if "measured_s" in row]
     assert network["what"].startswith("network digits")
     assert network["predicted_s"] == pytest.approx(network["switches_s"] + network["rest_s"])
-    assert network["error"] == pytest.approx(abs(network["predicted_s"] / network["measured_s"] - 1))
+    ratio = network["predicted_s"] / network["measured_s"]
+    assert network["error"] == pytest.approx(abs(ratio - 1))
+    assert network["steady_error"] == pytest.approx(abs(ratio * network["slowdown"] - 1))
+    assert main(["calibrate", "--rings", "14", "--check"]) == 2
+    assert "no ring of degree 2^14" in capsys.readouterr().err
     program = tmp_path / "program.json"
     program.write_text(plan_file.load(planned).program.to_json())
     plan = ["plan", str(program), "--hops", "1", "--memory", "100MiB", "--json"]

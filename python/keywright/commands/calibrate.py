@@ -145,8 +145,8 @@ def _table(calibration: Calibration, measured: list[Measured], terminal: Termina
         Column("slowest", "slowest", "seconds"),
         Column("median_error", "prediction off by, median", "ratio"),
         Column("worst_error", "worst", "ratio"),
-        Column("slowdown", "as slow as calibrated", "ratio"),
-        Column("median_steady_error", "at that speed off by, median", "ratio"),
+        Column("slowdown", "as slow as when calibrated", "ratio"),
+        Column("median_steady_error", "without drift off by, median", "ratio"),
         Column("worst_steady_error", "worst", "ratio"),
     ]
     terminal.table(columns, rows, title="Predicted beside measured")
@@ -171,8 +171,8 @@ def _check_programs(
         Column("predicted_s", "both", "seconds"),
         Column("measured_s", "measured", "seconds"),
         Column("error", "off by", "ratio"),
-        Column("slowdown", "as slow as calibrated", "ratio"),
-        Column("steady_error", "at that speed off by", "ratio"),
+        Column("slowdown", "as slow as when calibrated", "ratio"),
+        Column("steady_error", "without drift off by", "ratio"),
     ]
     rows: list[dict[str, Value]] = [
         {

@@ -240,13 +240,14 @@ def describe_machine() -> str:
 
 
 def default_path() -> Path:
-    """Where the calibration of this machine is kept: in the user's cache, by machine, or where
-    KEYWRIGHT_CALIBRATION says."""
+    """Where the calibration of this machine is kept: in the user's cache, by machine and form of the file, or
+    where KEYWRIGHT_CALIBRATION says."""
     named = os.environ.get(VARIABLE)
     if named:
         return Path(named)
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return cache / "keywright" / f"calibration-{sha256(describe_machine().encode()).hexdigest()[:16]}.json"
+    named_by = sha256(f"{FORMAT}, {describe_machine()}".encode()).hexdigest()
+    return cache / "keywright" / f"calibration-{named_by[:16]}.json"
 
 
 def stored_model() -> CostModel | None:
