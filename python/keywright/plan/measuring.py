@@ -32,7 +32,7 @@ from .converters.network import chain_of
 from .gauge import CHAINS, CLOCK, Gauge
 from .operations import Operation
 
-ROUNDS = {13: 4, 14: 4, 15: 3, 16: 2}
+ROUNDS = {13: 3, 14: 3, 15: 2, 16: 2}
 """By base-2 logarithm of the ring degree, how often everything is measured."""
 RUNS = 3
 """Timed runs of a round at least."""
