@@ -226,6 +226,7 @@ def test_files_that_are_no_calibration(tmp_path: Path, monkeypatch: pytest.Monke
         ("measured", [{**data["measured"][0], "operation": {"name": "", "level": 0, "count": 1, "naps": 1}}]),
         ("measured", [{**data["measured"][0], "gauge": 0}]),
         ("gauges", {"13": 1.0}),
+        ("weights", {**data["weights"], "17": data["weights"]["16"]}),
         ("gauges", dict.fromkeys(data["gauges"], 0.0)),
         ("format", "keywright-calibration-3"),
         ("chains", [{"log_n": 99, "q": [30], "p": [30], "bound": None}]),
