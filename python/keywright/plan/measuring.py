@@ -8,8 +8,8 @@ other data, and then the same is done with other keys.
 
 A machine's speed changes from second to second by what else the hardware does. So before every run its speed
 is gauged (`gauge`), and what counts is the median of the runs' times relative to that, in all rounds. The
-least of the times is no measure of anything: on a virtual machine the clock of a process falls behind now and
-then, by as much as a short run takes, where the host gave the processor to others.
+least of the times is no measure of anything: on a virtual machine the processor time that the system states
+for a short run was now and then a fraction of what the run took.
 """
 
 from collections import deque
