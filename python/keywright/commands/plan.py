@@ -114,7 +114,8 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     if options.out is not None:
         require_place(options.out)
     sent = parse_bytes(options.derived) if options.derived else None
-    program, variants = _load(options)
+    with terminal.progress("reading the program", None):
+        program, variants = _load(options)
     model, machine = _model(options)
     every = planning.STRATEGIES["all-required"].plan(program, model)
     whole = predict_plan(every, model).seconds
@@ -124,14 +125,18 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         planner = planning.JointPlanner(
             [program, *variants], model, max_hops=options.hops, report=lambda _: advance(1)
         )
-    best = planner.best(budget)
+    with terminal.progress("the best plan within the budget", None):
+        best = planner.best(budget)
     plans = [strategy.plan(program, model) for strategy in planning.STRATEGIES.values()]
     rows = [_row(plan, model, whole) for plan in [*plans, best]]
     chosen = (
         best if options.strategy == "optimal" else next(p for p in plans if p.strategy == options.strategy)
     )
     planner.require_quiet(chosen)
-    derived = None if options.derived is None else _derive(chosen, model, sent)
+    derived = None
+    if options.derived is not None:
+        with terminal.progress("master keys", None):
+            derived = _derive(chosen, model, sent)
     if options.out is not None:
         with new_file(options.out) as path:
             planned = chosen if derived is None else derived.planned
