@@ -51,7 +51,7 @@ from .linear import LinearProgram
 from .open_program import Choice, OpenProgram
 from .program import Group, Program
 
-PAIRS = 3000
+PAIRS = 3200
 """Most pairs of keys; levels from the top down have theirs."""
 LIGHT = 0.04
 """Share of the bytes of a key of the top level below which a level has no pairs."""
