@@ -508,7 +508,7 @@ def test_keys_of_a_plan_for_key_switches_in_json(tmp_path: Path, capsys: pytest.
     followed = execution.load_keys(keys / "server" / "keys.kw")
     assert sum(spec.bytes for spec in execution.key_specs()) == execution.plan.stored_bytes
     assert len(followed) == len(execution.plan.keys)
-    absent = tmp_path / "absent"
+    absent = tmp_path / "absent.onnx"
     for part, arguments in (
         ("called 'sums'", ("keygen", "--plan", planned, *out)),
         ("no plan", ("keygen", *out)),
