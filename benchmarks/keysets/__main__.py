@@ -93,13 +93,13 @@ def _compared(made: Mapping[str, Network]) -> dict[str, object]:
     """
     longer: dict[str, int] = {}
     compared = 0
-    with step("every strategy on every list"):
-        for network in made.values():
+    for name, network in made.items():
+        with step(f"every strategy beside optimal, {name}"):
             found = compare(network.planner)
-            if found.worse:
-                raise SystemExit("\n".join(found.worse))
-            compared += found.compared
-            longer |= {name: max(hops, longer.get(name, 0)) for name, hops in found.longer.items()}
+        if found.worse:
+            raise SystemExit("\n".join(found.worse))
+        compared += found.compared
+        longer |= {one: max(hops, longer.get(one, 0)) for one, hops in found.longer.items()}
     words = ", ".join(f"`{name}` (up to {hops})" for name, hops in longer.items())
     return {"compared": compared, "programs": len(made), "longer": words}
 
