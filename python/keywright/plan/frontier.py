@@ -110,8 +110,8 @@ class FrontierSearch:
         for index, group in enumerate(self.groups):
             service = self.keys.serve(group)
             self.services.append(service)
-            for hop in service.hops if service is not None else ():
-                self.users[hop.key].add(index)
+            for key in service.keys if service is not None else ():
+                self.users[key].add(index)
         self._times = [part.fastest(self.services)[0] for part in self._parts]
         for part, time in zip(self._parts, self._times, strict=True):
             if time == INFINITY:
@@ -253,10 +253,10 @@ class FrontierSearch:
             self.keys.add(change)
         for kind, service in self._served(affected).items():
             old = self.services[kind]
-            for hop in old.hops if old is not None else ():
-                self.users[hop.key].discard(kind)
-            for hop in service.hops if service is not None else ():
-                self.users[hop.key].add(kind)
+            for used in old.keys if old is not None else ():
+                self.users[used].discard(kind)
+            for used in service.keys if service is not None else ():
+                self.users[used].add(kind)
             self.services[kind] = service
         for part in self._touched(affected):
             self._times[part] = self._parts[part].fastest(self.services)[0]
