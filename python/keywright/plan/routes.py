@@ -77,17 +77,23 @@ class Routes:
         """Element by element."""
         return ((a & ~1) + (b & ~1)) & self._mask | ((a ^ b) & 1)
 
-    def rests(self, target: int, parts: Codes) -> Codes:
-        """What each of some automorphisms lacks of one."""
-        return ((target & ~1) - (parts & ~1)) & self._mask | ((parts ^ target) & 1)
+    def rests(self, targets: "Codes | int", parts: "Codes | int") -> Codes:
+        """What is left to do after a part, element by element."""
+        return ((targets & ~1) - (parts & ~1)) & self._mask | ((parts ^ targets) & 1)
 
-    def subtract(self, a: int, b: int) -> int:
-        """What has to follow b to make a."""
-        return ((a & ~1) - (b & ~1)) & self._mask | ((a ^ b) & 1)
+    def rest(self, target: int, part: int) -> int:
+        """The same of one."""
+        return ((target & ~1) - (part & ~1)) & self._mask | ((part ^ target) & 1)
 
     def add(self, a: int, b: int) -> int:
         """The composition."""
         return ((a & ~1) + (b & ~1)) & self._mask | ((a ^ b) & 1)
+
+    def halves(self, target: int) -> Sequence[int]:
+        """The first terms of all sums of two, ascending."""
+        self._refresh()
+        found: list[int] = self._codes[self.one[self.rests(target, self._codes)] < np.inf].tolist()
+        return found
 
     def cheapest(self, target: int) -> Sequence[int]:
         """The terms of the cheapest sum; of sums that cost as much one of fewest terms. Empty if there is

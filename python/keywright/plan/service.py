@@ -227,30 +227,23 @@ class _Tree:
         best: tuple[float, int, int] | None = None
         chosen: list[Step] = []
         level, usable, form, depths = self._level, self._level.usable, self._form, self.depths
-        subtract = level.routes.subtract
-        # What comes before the last hop is the target less something that has a key.
-        for last, second in usable.items():
-            between = subtract(target, last)
-            if between in depths:
-                if depths[between] >= self._max_hops:
-                    continue
-                first = None
-            else:
-                first = usable.get(between)
-                if first is None or self._max_hops < 2:
-                    continue
-            seconds = second.cost.own if form == "giant" else second.cost.of_form(form)
-            if (between, second.digits) not in self._decomposed:
-                seconds += second.cost.shared
-            if first is not None:
-                seconds += first.cost.own
-                if (0, first.digits) not in self._decomposed:
-                    seconds += first.cost.shared
-            rank = (seconds, 1 if first is None else 2, between)
+        for between, depth in depths.items():
+            second = usable.get(level.routes.rest(target, between))
+            if second is None or depth >= self._max_hops:
+                continue
+            rank = (self._last(between, second), 1, between)
             if best is None or rank < best:
-                best = rank
-                chosen = [] if first is None else [Step(0, between, first)]
-                chosen.append(Step(between, target, second))
+                best, chosen = rank, [Step(between, target, second)]
+        for between in level.routes.halves(target) if self._max_hops > 1 else ():
+            if between in depths:
+                continue
+            first, second = usable[between], usable[level.routes.rest(target, between)]
+            seconds = self._last(between, second) + first.cost.own
+            if (0, first.digits) not in self._decomposed:
+                seconds += first.cost.shared
+            rank = (seconds, 2, between)
+            if best is None or rank < best:
+                best, chosen = rank, [Step(0, between, first), Step(between, target, second)]
         if best is None:
             service = _along(usable, level.routes.cheapest(target), level, form)
             # A result that is there already at a greater depth would make the route longer than allowed.
@@ -260,6 +253,10 @@ class _Tree:
         for step in chosen:
             self.add(step)
         return True
+
+    def _last(self, between: int, usable: Usable) -> float:
+        seconds = usable.cost.own if self._form == "giant" else usable.cost.of_form(self._form)
+        return seconds if (between, usable.digits) in self._decomposed else seconds + usable.cost.shared
 
     def service(self) -> Service:
         order = sorted(self._steps, key=lambda child: (self.depths[child], child))
