@@ -85,7 +85,9 @@ def descend(state: SearchState) -> list[FrontierPoint]:
             for further in _changes(state, change):
                 heapq.heappush(queue, (0.0, serial, change, further))
                 serial += 1
-        points.append(state.point())
+        point = state.point()
+        if point.stored_bytes < points[-1].stored_bytes:
+            points.append(point)
     return points
 
 

@@ -1,31 +1,35 @@
-"""Better key sets than those of one descent: descents from what several good ones have together.
+"""Better key sets than those of one descent: descents from what several good sets have together.
 
-A descent takes keys away and cannot bring one back. So it begins again, from sets that hold more than one good
-set: the keys of the best points for a time together, with those of another point, without a few that are
-taken away first so that it goes another way, and with newcomers (`newcomers`), which may be automorphisms
-that nothing in the program needs. What is worse than a point that is known is forgotten.
+A descent takes keys away and cannot bring one back. So it begins again, from the keys of the best points for
+a time together, often with those of another point, and without some that are taken away first so that it goes
+another way. The first descents begin with
 
-It begins with the fastest key for each use; the same with powers of two in both directions at every level of
-use; the same with the differences of targets that occur most at every level. What is drawn comes from a
-generator with a fixed seed, and the work is limited by a count, so that a search finds the same on every
-machine.
+* the fastest key for each use,
+* these, and powers of two in both directions at every level of use,
+* these, and at every level of use the automorphisms that lead from one target to another most often,
+
+so that there are keys of automorphisms that nothing in the program needs. Points that another one beats in
+bytes and time are forgotten. What is drawn comes from a generator with a fixed seed, and work is limited by a
+count: a search finds the same on every machine.
 """
 
 import random
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from .frontier import descend, fastest_shape
+from .cost import CostModel
+from .frontier import descend, fastest_keys, fastest_shape
 from .galois import Automorphism
-from .key_plan import IDENTITY, PlannedKey
+from .key_plan import IDENTITY, KeyPlan, PlannedKey
+from .open_program import OpenProgram
 from .program import Program
 from .routes import code_of
 from .search_state import INFINITY, FrontierPoint, SearchState
 
-WORK = 60_000
+WORK = 100_000
 """Services of groups after which no further descent begins."""
-DESCENTS = 64
-"""Most descents."""
+PATIENCE = 12
+"""Descents without a new point after which the search ends."""
 DIFFERENCES = 30
 """Differences of targets that have keys at a level to begin with."""
 PARENTS = (1, 2, 3, 5)
@@ -37,78 +41,104 @@ DROPPED = (0.0, 0.05, 0.1, 0.2)
 class Recombination:
     """The points that are known of a program."""
 
-    def __init__(self, state: SearchState, points: Iterable[FrontierPoint]) -> None:
-        """Begin with the points of a descent.
+    def __init__(
+        self,
+        program: Program | OpenProgram,
+        model: CostModel,
+        *,
+        max_hops: int = 2,
+        noise_bits: float | None = None,
+    ) -> None:
+        """Nothing is known yet.
 
         Args:
-            state: of the program; it is begun again and again.
-            points: what is known.
+            program: what is planned.
+            model: predicts times.
+            max_hops: most hops of a target, from 1 to 4.
+            noise_bits: points with more noise are left out; None for all.
         """
-        self._state = state
-        self.points = frontier(points)
+        opened = OpenProgram.of(program)
+        self._every = opened.every()
+        self._fastest = fastest_keys(self._every, model)
+        self._state = SearchState(opened, model, self._fastest, max_hops=max_hops)
+        self._noise_bits = noise_bits
         self._random = random.Random(0)
+        self.points: list[FrontierPoint] = []
 
-    def search(self, work: int = WORK, descents: int = DESCENTS) -> list[FrontierPoint]:
-        """All points that no other one beats, from the fewest bytes up."""
-        every = self._state.open.every()
-        fastest = self.points[-1].keys
-        for extra in (ladders(every, self._state), differences(every, self._state)):
-            self._descend({*fastest, *extra})
-        until = self._state.served + work
-        for _ in range(descents):
-            if self._state.served > until:
-                break
-            self._descend(self._union())
+    def search(self, work: int = WORK) -> list[FrontierPoint]:
+        """Points that no other one beats, from the fewest bytes up; none if all are too noisy.
+
+        Args:
+            work: services of groups after which no further descent begins; the first three are done anyway.
+        """
+        for extra in ((), self._ladders(), self._differences()):
+            self._descend([*self._fastest, *extra])
+        vain = 0
+        while self.points and vain < PATIENCE and self._state.served < work:
+            keys = sorted(self._union(), key=_order)
+            share = DROPPED[self._draw(len(DROPPED))]
+            dropped = [key for key in keys if self._random.random() < share]
+            vain = 0 if self._descend(keys, dropped) else vain + 1
         return self.points
 
+    def plan(self, name: str, point: FrontierPoint) -> KeyPlan:
+        """The plan of a point."""
+        return self._state.plan(name, point)
+
+    def _draw(self, below: int) -> int:
+        return int(self._random.random() * below)
+
     def _union(self) -> set[PlannedKey]:
-        draw = self._random.random
+        """The keys of some points for a time, which is drawn, and perhaps of another one."""
         fast, slow = self.points[-1].seconds, self.points[0].seconds
-        limit = fast * (slow / fast) ** draw()
+        limit = fast * (slow / fast) ** self._random.random()
         within = [point for point in self.points if point.seconds <= limit * (1 + 1e-12)]
-        taken = within[: PARENTS[int(draw() * len(PARENTS))]]
-        if draw() < 0.5:
-            taken.append(self.points[int(draw() * len(self.points))])
-        return set().union(*(point.keys for point in taken))
+        taken = within[: PARENTS[self._draw(len(PARENTS))]]
+        if self._random.random() < 0.5:
+            taken.append(self.points[self._draw(len(self.points))])
+        return set().union(*(point.known for point in taken))
 
-    def _descend(self, keys: Iterable[PlannedKey]) -> None:
-        state, draw = self._state, self._random.random
-        start = sorted(keys, key=_order)
+    def _descend(self, start: Iterable[PlannedKey], dropped: Sequence[PlannedKey] = ()) -> bool:
+        """A descent, without those of the keys that are to be dropped that can be; whether it finds a point
+        that is not beaten."""
+        state, limit = self._state, self._noise_bits
         state.restart(start)
-        share = DROPPED[int(draw() * len(DROPPED))]
-        for key in start:
-            if draw() < share:
-                undo = state.change([key], [])
-                if state.seconds == INFINITY:
-                    state.undo(undo)
-        self.points = frontier([*self.points, *descend(state)])
+        for key in dropped:
+            undo = state.change([key], [])
+            if state.seconds == INFINITY:
+                state.undo(undo)
+        before = self.points
+        found = [point for point in descend(state) if limit is None or point.noise_bits <= limit]
+        self.points = frontier([*before, *found])
+        return {id(point) for point in self.points} != {id(point) for point in before}
 
+    def _ladders(self) -> list[PlannedKey]:
+        """Powers of two in both directions."""
+        group = self._every.automorphisms
+        steps = [sign << bit for bit in range(self._every.chain.log_n - 1) for sign in (1, -1)]
+        return self._keys({level: [group.rotation(step) for step in steps] for level in self._state.levels})
 
-def ladders(program: Program, state: SearchState) -> list[PlannedKey]:
-    """Powers of two in both directions at every level of use."""
-    group = program.automorphisms
-    steps = [sign << bit for bit in range(program.chain.log_n - 1) for sign in (1, -1)]
-    return _keys(program, state, {level: [group.rotation(step) for step in steps] for level in state.levels})
+    def _differences(self) -> list[PlannedKey]:
+        """What leads from one target of a level to another, those of the most pairs."""
+        subtract = self._every.automorphisms.subtract
+        wanted = {}
+        for level in self._state.levels:
+            groups = (group for group in self._every.groups if group.level == level)
+            targets = sorted({target for group in groups for target in group.targets})
+            found = Counter(subtract(a, b) for a in targets for b in targets if a != b)
+            wanted[level] = sorted(found, key=lambda a: (-found[a], a))[:DIFFERENCES]
+        return self._keys(wanted)
 
-
-def differences(program: Program, state: SearchState) -> list[PlannedKey]:
-    """For every level of use the automorphisms that lead from one target to another most often."""
-    subtract = program.automorphisms.subtract
-    wanted = {}
-    for level in state.levels:
-        targets = sorted({target for group in program.groups if group.level == level for target in group.targets})
-        found = Counter(subtract(a, b) for a in targets for b in targets if a != b)
-        wanted[level] = sorted(found, key=lambda a: (-found[a], a))[:DIFFERENCES]
-    return _keys(program, state, wanted)
-
-
-def _keys(program, state, wanted) -> list[PlannedKey]:
-    return [
-        PlannedKey(a, fastest_shape(program, state.model, level))
-        for level, automorphisms in wanted.items()
-        for a in automorphisms
-        if a != IDENTITY
-    ]
+    def _keys(self, wanted: Mapping[int, Sequence[Automorphism]]) -> list[PlannedKey]:
+        """The fastest keys, each that is not there yet once."""
+        found = {
+            PlannedKey(a, fastest_shape(self._every, self._state.model, level)): None
+            for level, automorphisms in wanted.items()
+            for a in automorphisms
+            if a != IDENTITY
+        }
+        known = set(self._fastest)
+        return [key for key in found if key not in known]
 
 
 def frontier(points: Iterable[FrontierPoint]) -> list[FrontierPoint]:

@@ -8,6 +8,7 @@ service in it is one that its keys can do, and a change that is undone leaves no
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import log2
 
 import numpy as np
 
@@ -27,24 +28,27 @@ class FrontierPoint:
     """A key set on the way.
 
     Attributes:
-        stored_bytes: bytes of its keys.
+        stored_bytes: bytes of the keys that the program uses then.
         seconds: predicted time of the program.
-        selection: the fastest alternative of each choice with these keys.
+        noise_bits: as of `KeyPlan`.
+        keys: these keys.
+        selection: the fastest alternative of each choice with them.
         services: how each kind of group is served; None for one that only other alternatives have.
         relinearization: for each level that has relinearisations the key.
     """
 
     stored_bytes: int
     seconds: float
+    noise_bits: float
+    keys: frozenset[PlannedKey]
     selection: tuple[int, ...]
     services: tuple[Service | None, ...]
     relinearization: Mapping[int, PlannedKey]
 
     @property
-    def keys(self) -> set[PlannedKey]:
-        """Everything that it uses, in any alternative."""
-        used = (service.keys for service in self.services if service is not None)
-        return set(self.relinearization.values()).union(*used)
+    def known(self) -> frozenset[PlannedKey]:
+        """Its keys, and those that serve the alternatives that are not taken."""
+        return self.keys.union(*(service.keys for service in self.services if service is not None))
 
 
 Kind = tuple[int, tuple[Automorphism, ...], Form]
@@ -81,14 +85,14 @@ class Undo:
     Attributes:
         removed, added: keys.
         services: of kinds of groups that are served otherwise now.
-        times: of parts.
+        fastest: seconds and way of parts.
         relinearization: seconds of relinearisations.
     """
 
     removed: tuple[PlannedKey, ...]
     added: tuple[PlannedKey, ...]
     services: Mapping[int, Service | None]
-    times: Mapping[int, float]
+    fastest: Mapping[int, tuple[float, int]]
     relinearization: float
 
 
@@ -147,10 +151,10 @@ class SearchState:
         self.kind_seconds: Floats = np.full(len(self.groups), np.inf)
         for kind in range(len(self.groups)):
             self._set(kind, self._serve(kind))
-        self._times = [part.fastest(self.services)[0] for part in self.parts]
+        self._fastest = [part.fastest(self.services) for part in self.parts]
         self._relinearization = self._relinearization_seconds()
-        for part, time in zip(self.parts, self._times, strict=True):
-            if time == INFINITY:
+        for part, (seconds, _) in zip(self.parts, self._fastest, strict=True):
+            if seconds == INFINITY:
                 group = self.groups[part.ways[0][0][0]]
                 raise ValueError(f"{group.name}: the keys to begin with do not serve it")
         if self._relinearization == INFINITY:
@@ -178,14 +182,9 @@ class SearchState:
         return counts
 
     @property
-    def stored_bytes(self) -> int:
-        """Bytes of the present keys."""
-        return sum(key.shape.stored_bytes for key in self.keys) + self.open.program.ephemeral_bytes
-
-    @property
     def seconds(self) -> float:
         """Predicted time with the present keys; infinite if they do not serve the program."""
-        return sum(self._times) + self._relinearization + self._constant
+        return sum(seconds for seconds, _ in self._fastest) + self._relinearization + self._constant
 
     def _relinearization_seconds(self) -> float:
         total = 0.0
@@ -198,10 +197,24 @@ class SearchState:
         """The present key set."""
         found = {level: self.keys.best(None, level) for level, _ in self.relinearizations}
         relinearization = {level: entry[0] for level, entry in found.items() if entry is not None}
-        choices = self.parts[: len(self.open.choices)]
-        selection = tuple(part.fastest(self.services)[1] for part in choices)
+        served = [
+            self.services[kind]
+            for part, (_, way) in zip(self.parts, self._fastest, strict=True)
+            for kind, _ in part.ways[way]
+        ]
+        keys = frozenset(relinearization.values()).union(
+            *(service.keys for service in served if service is not None)
+        )
+        stored = sum(key.shape.stored_bytes for key in keys) + self.open.program.ephemeral_bytes
+        variance = max((service.variance for service in served if service is not None), default=1.0)
         return FrontierPoint(
-            self.stored_bytes, self.seconds, selection, tuple(self.services), relinearization
+            stored,
+            self.seconds,
+            0.5 * log2(variance),
+            keys,
+            tuple(way for _, way in self._fastest[: len(self.open.choices)]),
+            tuple(self.services),
+            relinearization,
         )
 
     def plan(self, name: str, point: FrontierPoint) -> KeyPlan:
@@ -238,11 +251,11 @@ class SearchState:
             ):
                 services[kind] = self.services[kind]
                 self._set(kind, service)
-        times = {}
+        fastest = {}
         for part in sorted({part for kind in services for part in self._parts_of[kind]}):
-            times[part] = self._times[part]
-            self._times[part] = self.parts[part].fastest(self.services)[0]
-        undo = Undo(tuple(removed), tuple(added), services, times, self._relinearization)
+            fastest[part] = self._fastest[part]
+            self._fastest[part] = self.parts[part].fastest(self.services)
+        undo = Undo(tuple(removed), tuple(added), services, fastest, self._relinearization)
         if any(key.automorphism is None for key in (*removed, *added)):
             self._relinearization = self._relinearization_seconds()
         return undo
@@ -255,8 +268,8 @@ class SearchState:
             self.keys.add(key)
         for kind, service in undo.services.items():
             self._set(kind, service)
-        for part, time in undo.times.items():
-            self._times[part] = time
+        for part, fastest in undo.fastest.items():
+            self._fastest[part] = fastest
         self._relinearization = undo.relinearization
 
     def _serve(self, kind: int) -> Service | None:

@@ -65,6 +65,14 @@ class Service:
         return frozenset(step.usable.key for step in self.steps)
 
     @cached_property
+    def variance(self) -> float:
+        """Of the noisiest automorphism on it, in units of the rounding of one key switch."""
+        sums = {0: 0.0}
+        for step in self.steps:
+            sums[step.child] = sums[step.parent] + 1.0 + step.usable.cost.noise
+        return max(1.0, *sums.values())
+
+    @cached_property
     def hops(self) -> tuple[Hop, ...]:
         """The tree."""
         return tuple(
