@@ -12,6 +12,7 @@ import sys
 import time
 from importlib.resources import as_file, files
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import keywright as kw
@@ -26,13 +27,17 @@ from keywright.plan import (
     STRATEGIES,
     AutomorphismGroup,
     Chain,
+    CostModel,
     Program,
     Relinearizations,
     make_group,
     plan_file,
 )
 from keywright.plan.calibration import Calibration
+from keywright.plan.converters.network import convert_bootstrap
+from keywright.plan.execution import PlanExecution
 from onnx import TensorProto, helper
+from tests.test_bootstrapping import small_parameters, small_plan
 
 DATA = files("keywright") / "data"
 COUNT = 3
@@ -332,6 +337,7 @@ def test_a_model_that_is_not_supported_is_refused_before_any_key(
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_ends_keygen_without_partial_files(folder: Path, tmp_path: Path) -> None:
     out = tmp_path / "keys"
     arguments = ["keygen", "--model", folder / "digits.onnx", "--out", out, "--preset", "N16_QP1660_S50"]
@@ -449,6 +455,74 @@ def test_a_plan_of_master_keys_is_made_and_followed(
     (server / "masters.kw").unlink()
     assert main([*run, "--out", str(tmp_path / "none")]) == 2
     assert "masters.kw" in capsys.readouterr().err
+
+
+def test_keys_of_a_plan_for_a_bootstrap(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A small bootstrapping in the place of a preset."""
+    bootstrap, other = small_plan(small_parameters()), small_plan(small_parameters(), arcsine_degree=5)
+    named = {"small": bootstrap, "other": other}
+    monkeypatch.setattr(kw, "BootstrapperPlan", SimpleNamespace(preset=named.__getitem__))
+    monkeypatch.setattr(kw, "bootstrap_presets", lambda: list(named))
+    path, keys = tmp_path / "plan.json", tmp_path / "keys"
+    planned = STRATEGIES["power-of-two"].plan(convert_bootstrap(bootstrap, "small"), CostModel())
+    path.write_text(plan_file.to_json(planned))
+    assert main(["keygen", "--plan", str(path), "--out", str(keys)]) == 0
+    client, server = keys / "client", keys / "server"
+    assert {file.name for file in client.iterdir()} == {"parameters.kw", "public.kw", "secret.kw"}
+    assert {file.name for file in server.iterdir()} == {"keys.kw", "parameters.kw", "plan.json"}
+    parameters = kw.Parameters.load(server / "parameters.kw")
+    execution = PlanExecution(plan_file.load(server / "plan.json"), parameters, bootstraps=[bootstrap])
+    evaluator = kw.Evaluator(parameters, execution.load_keys(server / "keys.kw"))
+    assert sum(spec.bytes for spec in execution.key_specs()) == planned.stored_bytes
+    values = np.random.default_rng(3).uniform(-1, 1, bootstrap.slots)
+    encryptor = kw.Encryptor(kw.PublicKey.load(client / "public.kw", parameters))
+    fresh = encryptor.encrypt(values, slots=bootstrap.slots, level=bootstrap.input_level)
+    result = kw.Bootstrapper(execution.bootstrapper_plans[0]).bootstrap(evaluator, fresh)
+    decryptor = kw.Decryptor(kw.SecretKey.load(client / "secret.kw", parameters))
+    assert np.abs(decryptor.decrypt(result) - values).max() <= result.error_bound < 0.1
+    # Commands for models say what such keys are; a plan of something else is refused.
+    assert "used from Python" in fails(capsys, "run", "--keys", server, "--input", client, "--out", "no")
+    out = ("--out", tmp_path / "refused")
+    assert "this one is" in fails(capsys, "keygen", "--plan", path, "--preset", "other", *out)
+    for wrong in (("--preset", "N13_QP214_S38"), ("--parameters", server / "parameters.kw")):
+        assert "which bootstrapping it is" in fails(capsys, "keygen", "--plan", path, *wrong, *out)
+    assert not (tmp_path / "refused").exists()
+
+
+def test_keys_of_a_plan_for_key_switches_in_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    parameters = kw.Parameters.from_bits(11, [50, 40, 40, 40], [50, 50], 40, insecure=True)
+    stored, path, planned = (tmp_path / name for name in ("mine.kw", "program.json", "plan.json"))
+    parameters.save(stored)
+    group = make_group(AutomorphismGroup(11), "window", 2, [1, 2, 3, 5])
+    path.write_text(Program("sums", Chain(11, (50, 40, 40, 40), (50, 50), 400), (group,)).to_json())
+    plan = ["plan", str(path), "--hops", "1", "--out", str(planned)]
+    keys, out = tmp_path / "keys", ("--out", tmp_path / "refused")
+    assert main([*plan]) == 0
+    assert "--parameters" in fails(capsys, "keygen", "--plan", planned, "--parameters", stored, *out)
+    assert main([*plan, "--parameters", str(stored)]) == 0
+    made = ["keygen", "--plan", str(planned), "--parameters", str(stored), "--out", str(keys)]
+    assert main(made) == 0
+    execution = PlanExecution(plan_file.load(keys / "server" / "plan.json"), parameters)
+    followed = execution.load_keys(keys / "server" / "keys.kw")
+    assert sum(spec.bytes for spec in execution.key_specs()) == execution.plan.stored_bytes
+    assert len(followed) == len(execution.plan.keys)
+    absent = tmp_path / "absent"
+    for part, arguments in (
+        ("called 'sums'", ("keygen", "--plan", planned, *out)),
+        ("no plan", ("keygen", *out)),
+        ("either", ("keygen", "--plan", planned, "--preset", "N13_QP214_S38", "--parameters", stored, *out)),
+        ("parameters have", ("keygen", "--plan", planned, "--preset", "N13_QP214_S38", *out)),
+        ("without a model", ("keygen", "--model", path, "--parameters", stored, *out)),
+        ("parameters have", ("plan", path, "--preset", "N13_QP214_S38")),
+        ("another kind of file", ("plan", path, "--parameters", path)),
+        ("says nothing about", ("plan", path, "--calibration", path)),
+        ("says nothing about", ("plan", absent, "--parameters", stored)),
+        ("says nothing about", ("plan", kw.bootstrap_presets()[0], "--preset", kw.presets()[0])),
+    ):
+        assert part in fails(capsys, *arguments)
+    assert not (tmp_path / "refused").exists()
 
 
 def test_json_of_a_plan_says_everything(

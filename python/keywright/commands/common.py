@@ -52,6 +52,12 @@ def require_files(folder: Path, names: Sequence[str], origin: str) -> None:
         CommandError: naming the files, and the command that makes such a folder.
     """
     missing = [name for name in names if not (folder / name).is_file()]
+    if missing == [PROGRAM]:
+        raise CommandError(
+            f"{folder} holds keys without a model, which are used from Python "
+            '(docs/planning.md, "Without a model"); for a model name the '
+            f"{origin}"
+        )
     if missing:
         raise CommandError(f"{folder} holds no {', '.join(missing)}; name the {origin}")
 

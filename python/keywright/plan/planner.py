@@ -69,7 +69,14 @@ class Planner:
 
     def seconds(self, plan: KeyPlan) -> float:
         """Predicted time of the whole program with a plan: what budgets are of."""
+        if any(plan is known for known in self.published):
+            return self._published_seconds[id(plan)]
         return predict_plan(plan, self.model).seconds
+
+    @cached_property
+    def _published_seconds(self) -> dict[int, float]:
+        """By identity: plans of large programs take long to predict, and these are asked for every budget."""
+        return {id(plan): predict_plan(plan, self.model).seconds for plan in self.published}
 
     def total(self, point: FrontierPoint) -> float:
         """Predicted time of the whole program with the plan of a point."""
@@ -123,14 +130,8 @@ class Planner:
         Raises:
             InfeasibleBudgetError: as `best`.
         """
-        found = [plan for plan in (self._searched(budget), *self.published) if plan is not None]
-        found = [plan for plan in found if self._fits(plan, budget)]
         exact = self._exact(budget, seconds) if seconds > 0 else None
-        if exact is not None and self._fits(exact, budget) and self.quiet(exact):
-            found.append(exact)
-        if not found:
-            raise InfeasibleBudgetError(self._least(budget))
-        best = min(found, key=lambda plan: self._order(plan, budget))
+        best = self.found(budget, exact)
         bound = self.lower_bound(budget)
         # Without the ways that were left out the integer program bounds less than all plans.
         if exact is not None and exact.gap is not None and self.max_hops <= 2 and not self._optimizer.pruned:
@@ -138,6 +139,19 @@ class Planner:
             solved = exact.seconds(self.model) if budget.stored_bytes is not None else exact.stored_bytes
             bound = max(bound, (1 - exact.gap) * solved + rest)
         return best, bound
+
+    def found(self, budget: Budget, exact: KeyPlan | None = None) -> KeyPlan:
+        """The best plan within a budget of those on the frontier, of the published strategies and, if there
+        is one, an exact one; without a bound, which takes longer.
+
+        Raises:
+            InfeasibleBudgetError: as `best`.
+        """
+        candidates = [plan for plan in (self._searched(budget), *self.published, exact) if plan is not None]
+        fitting = [plan for plan in candidates if self._fits(plan, budget) and self.quiet(plan)]
+        if not fitting:
+            raise InfeasibleBudgetError(self._least(budget))
+        return min(fitting, key=lambda plan: self._order(plan, budget))
 
     def lower_bound(self, budget: Budget) -> float:
         """No plan within a budget has less of what is minimised."""
