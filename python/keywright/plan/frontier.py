@@ -8,7 +8,7 @@ when it comes to the front of the queue: changes become worse as keys go, with f
 
 import heapq
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from .chain import Shape
 from .cost import CostModel
@@ -56,16 +56,32 @@ class FrontierSearch:
         return self.state.plan(name, point)
 
 
-def descend(state: SearchState) -> list[FrontierPoint]:
-    """Points from the present key set to one that nothing can be taken from."""
+def descend(state: SearchState, kept: Collection[PlannedKey] = ()) -> list[FrontierPoint]:
+    """Points from the present key set to one that nothing can be taken from.
+
+    Args:
+        state: where to begin.
+        kept: keys that stay as long as something else can go: what nothing uses yet would go first.
+    """
     points = [state.point()]
     queue: list[tuple[float, int, PlannedKey, PlannedKey | None]] = []
+    held = [(key, change) for key in state.keys if key in kept for change in _changes(state, key)]
     serial = 0
+
+    def push(rate: float, key: PlannedKey, change: PlannedKey | None) -> None:
+        nonlocal serial
+        heapq.heappush(queue, (rate, serial, key, change))
+        serial += 1
+
     for key in state.keys:
-        for change in _changes(state, key):
-            heapq.heappush(queue, (0.0, serial, key, change))
-            serial += 1
-    while queue:
+        if key not in kept:
+            for change in _changes(state, key):
+                push(0.0, key, change)
+    while queue or held:
+        if not queue:
+            for key, change in held:
+                push(0.0, key, change)
+            held = []
         _, _, key, change = heapq.heappop(queue)
         if key not in state.keys or (change is not None and change in state.keys):
             continue
@@ -78,13 +94,11 @@ def descend(state: SearchState) -> list[FrontierPoint]:
             continue
         if queue and rate > queue[0][0]:
             state.undo(undo)
-            heapq.heappush(queue, (rate, serial, key, change))
-            serial += 1
+            push(rate, key, change)
             continue
         if change is not None:
             for further in _changes(state, change):
-                heapq.heappush(queue, (0.0, serial, change, further))
-                serial += 1
+                push(0.0, change, further)
         point = state.point()
         if point.stored_bytes < points[-1].stored_bytes:
             points.append(point)

@@ -15,7 +15,7 @@ count: a search finds the same on every machine.
 
 import random
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from .cost import CostModel
 from .frontier import descend, fastest_keys, fastest_shape
@@ -71,11 +71,14 @@ class Recombination:
         Args:
             work: services of groups after which no further descent begins; the first three are done anyway.
         """
-        for extra in ((), self._ladders(), self._differences()):
-            self._descend([*self._fastest, *extra])
+        ladders, differences = self._ladders(), self._differences()
+        self._descend(self._fastest)
+        self._descend(_ordered([*self._fastest, *ladders]))
+        self._descend(_ordered([*self._fastest, *ladders]), kept=ladders)
+        self._descend(_ordered([*self._fastest, *differences]))
         vain = 0
         while self.points and vain < PATIENCE and self._state.served < work:
-            keys = sorted(self._union(), key=_order)
+            keys = _ordered(self._union())
             share = DROPPED[self._draw(len(DROPPED))]
             dropped = [key for key in keys if self._random.random() < share]
             vain = 0 if self._descend(keys, dropped) else vain + 1
@@ -98,7 +101,12 @@ class Recombination:
             taken.append(self.points[self._draw(len(self.points))])
         return set().union(*(point.known for point in taken))
 
-    def _descend(self, start: Iterable[PlannedKey], dropped: Sequence[PlannedKey] = ()) -> bool:
+    def _descend(
+        self,
+        start: Iterable[PlannedKey],
+        dropped: Sequence[PlannedKey] = (),
+        kept: Collection[PlannedKey] = (),
+    ) -> bool:
         """A descent, without those of the keys that are to be dropped that can be; whether it finds a point
         that is not beaten."""
         state, limit = self._state, self._noise_bits
@@ -108,7 +116,7 @@ class Recombination:
             if state.seconds == INFINITY:
                 state.undo(undo)
         before = self.points
-        found = [point for point in descend(state) if limit is None or point.noise_bits <= limit]
+        found = [point for point in descend(state, kept) if limit is None or point.noise_bits <= limit]
         self.points = frontier([*before, *found])
         return {id(point) for point in self.points} != {id(point) for point in before}
 
@@ -150,6 +158,11 @@ def frontier(points: Iterable[FrontierPoint]) -> list[FrontierPoint]:
     return out
 
 
-def _order(key: PlannedKey) -> tuple[int, int, int, int]:
-    code = -1 if key.automorphism is None else code_of(key.automorphism)
-    return code, key.shape.level, key.shape.alpha, key.shape.special
+def _ordered(keys: Iterable[PlannedKey]) -> list[PlannedKey]:
+    """In the same order whatever they come from: of changes that lose as much the first one is made."""
+
+    def order(key: PlannedKey) -> tuple[int, int, int, int]:
+        code = -1 if key.automorphism is None else code_of(key.automorphism)
+        return code, key.shape.level, key.shape.alpha, key.shape.special
+
+    return sorted(keys, key=order)

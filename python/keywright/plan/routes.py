@@ -79,7 +79,7 @@ class Routes:
 
     def rests(self, targets: "Codes | int", parts: "Codes | int") -> Codes:
         """What is left to do after a part, element by element."""
-        return ((targets & ~1) - (parts & ~1)) & self._mask | ((parts ^ targets) & 1)
+        return np.asarray(((targets & ~1) - (parts & ~1)) & self._mask | ((parts ^ targets) & 1))
 
     def rest(self, target: int, part: int) -> int:
         """The same of one."""

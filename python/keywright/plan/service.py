@@ -254,13 +254,26 @@ class _Tree:
                 best, chosen = rank, [Step(0, between, first), Step(between, target, second)]
         if best is None:
             service = _along(usable, level.routes.cheapest(target), level, form)
-            # A result that is there already at a greater depth would make the route longer than allowed.
-            if service is None or any(depths.get(step.child, 1) > 1 for step in service.steps[:-1]):
+            if service is None:
                 return False
-            chosen = [step for step in service.steps if step.child not in depths]
+            chosen = list(service.steps)
         for step in chosen:
-            self.add(step)
+            depth = depths.get(step.child)
+            if depth is None:
+                self.add(step)
+            elif depth > depths.get(step.parent, 0) + 1:
+                # What is there with more hops would make the sum longer than it may be.
+                self.add(step)
+                self._measure()
         return True
+
+    def _measure(self) -> None:
+        """Depths, after a result has come nearer to the ciphertext."""
+        for child in self.depths:
+            depth, place = 0, child
+            while place != 0:
+                depth, place = depth + 1, self._steps[place].parent
+            self.depths[child] = depth
 
     def _last(self, between: int, usable: Usable) -> float:
         seconds = usable.cost.own if self._form == "giant" else usable.cost.of_form(self._form)
