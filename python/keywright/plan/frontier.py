@@ -1,9 +1,10 @@
 """Key sets from the fastest to the smallest, for programs that are too large for an exact solution.
 
-Beginning with the fastest key for each use, the change that loses the least time for each byte saved is made
-again and again: a key is taken away, its uses going to a key of a higher level or to two hops, or it is made
-in a smaller shape. Every set on the way is a point of memory against time. A change is only evaluated again
-when it comes to the front of the queue: changes become worse as keys go, with few exceptions.
+Beginning with the fastest key for each use, or with another set, the change that loses the least time for
+each byte saved is made again and again: a key is taken away, its uses going to a key of a higher level or to
+several hops, or it is made in a smaller shape. Every set on the way is a point of memory against time. A
+change is only evaluated again when it comes to the front of the queue: changes become worse as keys go, with
+few exceptions.
 """
 
 import heapq

@@ -1,16 +1,18 @@
 """Better key sets than those of one descent: descents from what several good sets have together.
 
 A descent takes keys away and cannot bring one back. So it begins again, from the keys of the best points for
-a time together, often with those of another point, and without some that are taken away first so that it goes
-another way. The first descents begin with
+one time or several together, without some that are taken away first so that it goes another way. The first
+descents begin with
 
 * the fastest key for each use,
 * these, and powers of two in both directions at every level of use,
-* these, and at every level of use the automorphisms that lead from one target to another most often,
+* the same; but the powers of two, which nothing may need before other keys have gone, stay until the others
+  cannot go,
+* the fastest keys, and at every level of use the automorphisms that lead from one target to another most
+  often.
 
-so that there are keys of automorphisms that nothing in the program needs. Points that another one beats in
-bytes and time are forgotten. What is drawn comes from a generator with a fixed seed, and work is limited by a
-count: a search finds the same on every machine.
+Points that another one beats in bytes and time are forgotten. What is drawn comes from a generator with a
+fixed seed, and work is limited by a count: a search finds the same on every machine.
 """
 
 import random
@@ -32,8 +34,10 @@ PATIENCE = 12
 """Descents without a new point after which the search ends."""
 DIFFERENCES = 30
 """Differences of targets that have keys at a level to begin with."""
-PARENTS = (1, 2, 3, 5)
-"""How many of the points of fewest bytes within a time are taken together."""
+TIMES = (1, 2, 5)
+"""For how many times points are taken together."""
+PARENTS = (1, 2, 3, 6)
+"""How many of the points of fewest bytes within a time are taken."""
 DROPPED = (0.0, 0.05, 0.1, 0.2)
 """Share of keys that are taken away before a descent."""
 
@@ -69,7 +73,7 @@ class Recombination:
         """Points that no other one beats, from the fewest bytes up; none if all are too noisy.
 
         Args:
-            work: services of groups after which no further descent begins; the first three are done anyway.
+            work: services of groups after which no further descent begins; the first four are done anyway.
         """
         ladders, differences = self._ladders(), self._differences()
         self._descend(self._fastest)
@@ -77,7 +81,7 @@ class Recombination:
         self._descend(_ordered([*self._fastest, *ladders]), kept=ladders)
         self._descend(_ordered([*self._fastest, *differences]))
         vain = 0
-        while self.points and vain < PATIENCE and self._state.served < work:
+        while len(self.points) > 1 and vain < PATIENCE and self._state.served < work:
             keys = _ordered(self._union())
             share = DROPPED[self._draw(len(DROPPED))]
             dropped = [key for key in keys if self._random.random() < share]
@@ -92,13 +96,13 @@ class Recombination:
         return int(self._random.random() * below)
 
     def _union(self) -> set[PlannedKey]:
-        """The keys of some points for a time, which is drawn, and perhaps of another one."""
+        """The keys of the best points for some times, which are drawn."""
         fast, slow = self.points[-1].seconds, self.points[0].seconds
-        limit = fast * (slow / fast) ** self._random.random()
-        within = [point for point in self.points if point.seconds <= limit * (1 + 1e-12)]
-        taken = within[: PARENTS[self._draw(len(PARENTS))]]
-        if self._random.random() < 0.5:
-            taken.append(self.points[self._draw(len(self.points))])
+        taken: list[FrontierPoint] = []
+        for _ in range(TIMES[self._draw(len(TIMES))]):
+            limit = fast * (slow / fast) ** self._random.random()
+            within = [point for point in self.points if point.seconds <= limit * (1 + 1e-12)]
+            taken += within[: PARENTS[self._draw(len(PARENTS))]]
         return set().union(*(point.known for point in taken))
 
     def _descend(

@@ -258,10 +258,9 @@ class _Tree:
                 return False
             chosen = list(service.steps)
         for step in chosen:
-            depth = depths.get(step.child)
-            if depth is None:
+            if step.child not in depths:
                 self.add(step)
-            elif depth > depths.get(step.parent, 0) + 1:
+            elif depths[step.child] > depths.get(step.parent, 0) + 1:
                 # What is there with more hops would make the sum longer than it may be.
                 self.add(step)
                 self._measure()

@@ -13,6 +13,7 @@ from keywright.plan import (
     CostModel,
     FrontierPoint,
     FrontierSearch,
+    KeyPlan,
     OpenProgram,
     PlannedKey,
     Program,
@@ -20,10 +21,12 @@ from keywright.plan import (
     make_group,
 )
 from keywright.plan.frontier import fastest_keys
+from keywright.plan.key_plan import tree_seconds
 from keywright.plan.optimal import candidate_shapes
 from keywright.plan.recombination import Recombination, frontier
 from keywright.plan.routes import Routes, automorphism_of, code_of
 from keywright.plan.search_state import INFINITY, SearchState
+from keywright.plan.service import KeySet
 
 CHAIN = Chain(12, (30, 25, 25), (30,), 140)
 GROUP = AutomorphismGroup(12)
@@ -161,6 +164,33 @@ def test_points_above_the_error_budget_are_left_out() -> None:
     assert quiet
     assert all(point.noise_bits <= limit for point in quiet)
     assert Recombination(opened, MODEL, max_hops=3, noise_bits=-1.0).search(work=3000) == []
+
+
+@pytest.mark.parametrize("hops", [2, 4])
+def test_more_keys_never_refuse_a_group(hops: int) -> None:
+    """What two sets serve their union serves, although results of one may stand in the way of the other."""
+    rng = random.Random(hops)
+    shape = candidate_shapes(Program("", CHAIN, ()), MODEL, 2)[0]
+    for _ in range(150):
+        steps = rng.sample(range(1, 40), 12)
+        keys = [PlannedKey(GROUP.rotation(step), shape) for step in steps]
+        targets = make_group(GROUP, "g", 2, rng.sample(range(1, 60), 6))
+        few = KeySet(GROUP, MODEL, keys[:6], max_hops=hops).serve(targets)
+        all_of_them = KeySet(GROUP, MODEL, keys, max_hops=hops).serve(targets)
+        if few is not None:
+            assert all_of_them is not None
+        if all_of_them is not None:
+            plan = KeyPlan("x", Program("", CHAIN, (targets,)), (all_of_them.hops,))
+            plan.check()
+            assert plan.max_hops <= hops
+            assert all_of_them.seconds == pytest.approx(tree_seconds(MODEL, 2, all_of_them.hops))
+
+
+def test_programs_without_rotations() -> None:
+    for program in (Program("none", CHAIN, ()), Program("one", CHAIN, (), (Relinearizations(2, 1),))):
+        (point,) = Recombination(program, MODEL).search()
+        assert point.stored_bytes == sum(key.shape.stored_bytes for key in point.keys)
+        assert len(point.keys) == len(program.relinearizations)
 
 
 def test_keys_of_automorphisms_that_nothing_needs() -> None:
