@@ -5,7 +5,6 @@ Bars appear on a terminal only. Tables and bars are drawn by ``rich``.
 """
 
 import json
-import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -13,9 +12,18 @@ from dataclasses import dataclass
 from typing import Literal
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 from rich.table import Table
 from rich.text import Text
+
+from keywright._units import format_bytes, format_seconds
 
 Value = str | int | float | bool | None
 Kind = Literal["text", "number", "seconds", "bytes", "ratio"]
@@ -94,18 +102,19 @@ class Terminal:
         self._notes.print(text, soft_wrap=True)
 
     @contextmanager
-    def progress(self, description: str, total: int) -> Iterator[Callable[[int], None]]:
+    def progress(self, description: str, total: int | None) -> Iterator[Callable[[int], None]]:
         """Show a bar of ``total`` steps while the block runs; yields ``advance(steps)``.
 
-        The bar is drawn on a terminal only and disappears when the block ends.
+        The bar is drawn on a terminal only and disappears when the block ends. Where nobody knows how many
+        steps there are, ``total`` is None and the bar only moves.
         """
         label = TextColumn("{task.description}", markup=False)
         disable = self.json or not self._notes.is_terminal
+        columns = (TimeElapsedColumn(),) if total is None else (MofNCompleteColumn(), TimeRemainingColumn())
         with Progress(
             label,
             BarColumn(),
-            MofNCompleteColumn(),
-            TimeRemainingColumn(),
+            *columns,
             console=self._notes,
             transient=True,
             disable=disable,
@@ -129,30 +138,3 @@ def format_value(value: Value, kind: Kind) -> str:
     if kind == "ratio":
         return f"{value:.3g}x"
     return f"{value:,}" if isinstance(value, int) else f"{value:.4g}"
-
-
-def format_bytes(count: float) -> str:
-    """Format a number of bytes with a binary unit (KiB = 1024 bytes) and three significant digits."""
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if abs(count) < 999.5:
-            return f"{_three_digits(count)} {unit}"
-        count /= 1024
-    return f"{_three_digits(count)} TiB"
-
-
-def format_seconds(seconds: float) -> str:
-    """Format a time with ns, us, ms, s or min and three significant digits."""
-    if abs(seconds) >= 99.95:
-        minutes, rest = divmod(round(seconds), 60)
-        return f"{minutes} min {rest:02d} s"
-    for factor, unit in ((1e9, "ns"), (1e6, "us"), (1e3, "ms")):
-        if abs(seconds) * factor < 999.5:
-            return f"{_three_digits(seconds * factor)} {unit}"
-    return f"{_three_digits(seconds)} s"
-
-
-def _three_digits(value: float) -> str:
-    if not math.isfinite(value) or float(value).is_integer():
-        return f"{value:.0f}"
-    rounded = float(f"{value:.3g}")
-    return f"{rounded:.{max(0, 2 - math.floor(math.log10(abs(rounded))))}f}"

@@ -36,6 +36,7 @@ from keywright.plan import (
 from keywright.plan.calibration import Calibration
 from keywright.plan.converters.network import convert_bootstrap
 from keywright.plan.execution import PlanExecution
+from keywright.plan.measuring import ROUNDS
 from onnx import TensorProto, helper
 from tests.test_bootstrapping import small_parameters, small_plan
 
@@ -508,7 +509,6 @@ def test_keys_of_a_plan_for_key_switches_in_json(tmp_path: Path, capsys: pytest.
     followed = execution.load_keys(keys / "server" / "keys.kw")
     assert sum(spec.bytes for spec in execution.key_specs()) == execution.plan.stored_bytes
     assert len(followed) == len(execution.plan.keys)
-    absent = tmp_path / "absent"
     for part, arguments in (
         ("called 'sums'", ("keygen", "--plan", planned, *out)),
         ("no plan", ("keygen", *out)),
@@ -518,7 +518,8 @@ def test_keys_of_a_plan_for_key_switches_in_json(tmp_path: Path, capsys: pytest.
         ("parameters have", ("plan", path, "--preset", "N13_QP214_S38")),
         ("another kind of file", ("plan", path, "--parameters", path)),
         ("says nothing about", ("plan", path, "--calibration", path)),
-        ("says nothing about", ("plan", absent, "--parameters", stored)),
+        ("says nothing about", ("plan", stored, "--parameters", stored)),
+        ("no such file", ("plan", tmp_path / "absent")),
         ("says nothing about", ("plan", kw.bootstrap_presets()[0], "--preset", kw.presets()[0])),
     ):
         assert part in fails(capsys, *arguments)
@@ -550,7 +551,7 @@ def test_json_of_a_plan_says_everything(
     assert all(record["plan"][name] for name in ("keys", "uses", "relinearization"))
     assert all(path.stat().st_size > 0 for path in pictures)
     assert main(["plan", str(program), "--memory", "1KiB", "--hops", "1"]) == 2
-    assert "the smallest plan found" in capsys.readouterr().err
+    assert "The smallest has" in capsys.readouterr().err
     assert main(["plan", str(program), "--noise", "0.25", "--hops", "1", "--json"]) == 0
     (record,) = [row for row in lines(capsys) if "plan" in row]
     optimal = next(row for row in record["strategies"] if row["name"] == "optimal")
@@ -567,11 +568,75 @@ def test_json_of_a_plan_says_everything(
     assert "no amount of memory" in capsys.readouterr().err
 
 
+def test_bad_input_of_plan(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    chain = Chain(12, (40, 30, 30), (40,), 240)
+    group = make_group(AutomorphismGroup(12), "one", 2, [1, 2, 3, 5, 8, 40])
+    path, deep, planned = tmp_path / "program.json", tmp_path / "deep.json", tmp_path / "plan.json"
+    path.write_text(Program("six", chain, (group,), (Relinearizations(2, 1),)).to_json())
+    full = Chain(13, (60, 60, 60), (60,))
+    deep.write_text(Program("deep", full, (make_group(AutomorphismGroup(13), "g", 2, [1]),)).to_json())
+    assert main(["plan", str(path), "--hops", "1", "--out", str(planned)]) == 0
+    broken = tmp_path / "broken.json"
+    broken.write_text(planned.read_text()[:-9])
+    machine = tmp_path / "machine.json"
+    machine.write_text("{}")
+    picture = tmp_path / "no" / "picture.svg"
+    amount = "is no amount of memory; write"
+    for arguments, parts in (
+        (("--memory", "0"), ("at most 0 B", "The smallest has", "largest key, for level 2", "more hops")),
+        (("--memory", "100KB"), ("at most 97.7 KiB", "by count none")),
+        *(
+            ((f"--memory={text}",), (repr(text), amount))
+            for text in ("-1GiB", "nan", "inf", "", "8XB", "1e9")
+        ),
+        (("--time", "0.01x"), ("The fastest, with", "Allow more time")),
+        *(((f"--time={text}",), (repr(text), "is no time")) for text in ("0x", "0s", "-1x", "", "2", "nanx")),
+        (("--noise", "nan"), ("an error budget of nan bits",)),
+        (("--noise=-1",), ("an error budget of -1 bits", "0 or more")),
+        (("--noise", "0"), ("no plan found is within 0.00 bits of noise",)),
+        (("--derived", "0"), ("at most 0 B to send", "The least is", "master key")),
+        (("--derived", "x"), (amount,)),
+        (("--out", tmp_path), ("is a folder",)),
+        (("--out", picture), ("make it first",)),
+        (("--picture", picture), ("make it first",)),
+        (("--rotations", tmp_path / "a.pdf"), (".png or .svg",)),
+        (("--machine", tmp_path / "absent"), ("absent: No such file",)),
+        (("--machine", machine), ("machine.json: not a calibration", "run keywright calibrate")),
+    ):
+        line = fails(capsys, "plan", path, "--hops", "1", *arguments)
+        assert all(part in line for part in parts), line
+        assert "\n" not in line
+    out = ("--out", tmp_path / "refused")
+    for parts, command in (
+        (("there is no such file", "N15_QP861_L3_S37"), ("plan", tmp_path / "absent")),
+        (("absent.json: No such file",), ("plan", tmp_path / "absent.json")),
+        (("deep: no key of level 2", "214 bits"), ("plan", deep)),
+        (("plan.json: not a program", "keywright-program-1"), ("plan", planned)),
+        (("not a plan", "keywright plan --out"), ("keygen", "--plan", path, *out)),
+        (("broken.json: not a plan: not JSON",), ("keygen", "--plan", broken, *out)),
+    ):
+        line = fails(capsys, *command)
+        assert all(part in line for part in parts), line
+    for wrong in (
+        ("--strategy", "x"),
+        ("--hops", "0"),
+        ("--memory", "1GB", "--time", "1x"),
+        ("--noise", "x"),
+    ):
+        with pytest.raises(SystemExit) as caught:
+            main(["plan", str(path), *wrong])
+        assert caught.value.code == 2
+    assert sorted(file.name for file in tmp_path.iterdir()) == sorted(
+        file.name for file in (path, deep, planned, broken, machine)
+    )
+
+
 def test_calibrate(
     planned: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "cache" / "machine.json"
     monkeypatch.setenv("KEYWRIGHT_CALIBRATION", str(path))
+    monkeypatch.setitem(ROUNDS, 13, 1)
     assert main(["calibrate", "--rings", "13", "--json"]) == 0
     assert {row["what"] for row in lines(capsys) if "what" in row} >= {"a key switch alone", "making a key"}
     assert main(["calibrate", "--network", "digits.onnx"]) == 2
@@ -580,7 +645,11 @@ def test_calibrate(
     (network,) = [row for row in lines(capsys) if "measured_s" in row]
     assert network["what"].startswith("network digits")
     assert network["predicted_s"] == pytest.approx(network["switches_s"] + network["rest_s"])
-    assert network["error"] == pytest.approx(abs(network["predicted_s"] / network["measured_s"] - 1))
+    ratio = network["predicted_s"] / network["measured_s"]
+    assert network["error"] == pytest.approx(abs(ratio - 1))
+    assert network["steady_error"] == pytest.approx(abs(ratio * network["slowdown"] - 1))
+    assert main(["calibrate", "--rings", "14", "--check"]) == 2
+    assert "no ring of degree 2^14" in capsys.readouterr().err
     program = tmp_path / "program.json"
     program.write_text(plan_file.load(planned).program.to_json())
     plan = ["plan", str(program), "--hops", "1", "--memory", "100MiB", "--json"]
@@ -621,7 +690,7 @@ def test_a_plan_whose_keys_are_derived(tmp_path: Path, capsys: pytest.CaptureFix
     assert masters["server_s"] > 0
     assert len(masters["masters"]) < 6
     assert main([*shown, "--derived", "100KB"]) == 2
-    assert "the least is" in capsys.readouterr().err
+    assert "The least is" in capsys.readouterr().err
     assert main([*shown, "--derived", "many"]) == 2
     assert main([*shown, "--derived", "1GB"]) == 0
     assert "master keys" in capsys.readouterr().err

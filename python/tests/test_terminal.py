@@ -2,7 +2,8 @@ import io
 import json
 
 import pytest
-from keywright._terminal import Column, Terminal, Value, format_bytes, format_seconds
+from keywright._terminal import Column, Terminal, Value
+from keywright._units import format_bytes, format_seconds
 from rich.console import Console
 
 COLUMNS = [Column("name", "Name"), Column("size", "Size", "bytes"), Column("time", "Time", "seconds")]
@@ -59,6 +60,9 @@ def test_progress_is_drawn_on_a_terminal_only() -> None:
         with terminal.progress("keys [0/2]", 2) as advance:
             advance(2)
         assert ("keys [0/2]" in notes.getvalue()) is interactive
+        with terminal.progress("for how long?", None):
+            pass
+        assert ("for how long?" in notes.getvalue()) is interactive
         assert output.getvalue() == ""
 
 

@@ -133,7 +133,8 @@ def _parameters(
 def run(options: argparse.Namespace, terminal: Terminal) -> None:
     """Make both folders."""
     plan = None if options.plan is None else plan_file.load(options.plan)
-    keys = _of_plan(options, plan) if options.model is None else _of_model(options, plan)
+    with terminal.progress("reading the program", None):
+        keys = _of_plan(options, plan) if options.model is None else _of_model(options, plan)
     parameters, program, specs, execution = keys.parameters, keys.program, keys.specs, keys.execution
     masters = 0 if plan is None or plan.masters is None else len(plan.masters.automorphisms)
     start = time.perf_counter()

@@ -11,13 +11,14 @@ from pathlib import Path
 
 from keywright import BootstrapperPlan, bootstrap_presets, presets
 from keywright import plan as planning
-from keywright._terminal import Column, Terminal, format_bytes
+from keywright._terminal import Column, Terminal
+from keywright._units import format_bytes
 from keywright.plan import plan_file
 from keywright.plan.calibration import Calibration, default_path
 from keywright.plan.converters.network import convert, convert_bootstrap, on_parameters, open_bootstraps
 from keywright.plan.prediction import predict_plan
 
-from .common import CommandError, new_file, parse_bytes
+from .common import CommandError, new_file, parse_bytes, require_place
 from .plan_picture import draw_frontier, draw_residency, draw_rotations
 from .rotation_table import require_picture
 from .session import compile_model, named_parameters
@@ -110,7 +111,11 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     for picture in (options.picture, options.rotations, options.residency):
         if picture is not None:
             require_picture(picture)
-    program, variants = _load(options)
+    if options.out is not None:
+        require_place(options.out)
+    sent = parse_bytes(options.derived) if options.derived else None
+    with terminal.progress("reading the program", None):
+        program, variants = _load(options)
     model, machine = _model(options)
     every = planning.STRATEGIES["all-required"].plan(program, model)
     whole = predict_plan(every, model).seconds
@@ -120,14 +125,18 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         planner = planning.JointPlanner(
             [program, *variants], model, max_hops=options.hops, report=lambda _: advance(1)
         )
-    best = planner.best(budget)
+    with terminal.progress("the best plan within the budget", None):
+        best = planner.best(budget)
     plans = [strategy.plan(program, model) for strategy in planning.STRATEGIES.values()]
     rows = [_row(plan, model, whole) for plan in [*plans, best]]
     chosen = (
         best if options.strategy == "optimal" else next(p for p in plans if p.strategy == options.strategy)
     )
     planner.require_quiet(chosen)
-    derived = None if options.derived is None else _derive(chosen, model, options.derived)
+    derived = None
+    if options.derived is not None:
+        with terminal.progress("master keys", None):
+            derived = _derive(chosen, model, sent)
     if options.out is not None:
         with new_file(options.out) as path:
             planned = chosen if derived is None else derived.planned
@@ -159,7 +168,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         if machine is None:
             terminal.note("times are of another machine: keywright calibrate measures this one")
     if options.picture is not None:
-        draw_frontier(planner, plans, best, options.picture, terminal)
+        draw_frontier(planner, plans, best, budget, options.picture, terminal)
     if options.rotations is not None:
         draw_rotations(chosen, options.rotations, terminal)
     if options.residency is not None:
@@ -188,8 +197,8 @@ def parse_budget(memory: str | None, time: str | None, every: float) -> planning
     """
     if memory is not None:
         return planning.Budget(stored_bytes=parse_bytes(memory))
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([xs])", (time or "1.05x").strip())
-    if match is None:
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([xs])", "1.05x" if time is None else time.strip())
+    if match is None or float(match[1]) == 0:
         raise CommandError(
             f"{time!r} is no time; write 1.2x for a multiple of all-required's, 3.5s for seconds"
         )
@@ -251,13 +260,12 @@ def explain_derived(derived: planning.DerivedKeys) -> str:
     )
 
 
-def _derive(plan: planning.KeyPlan, model: planning.CostModel, sent: str) -> planning.DerivedKeys:
+def _derive(plan: planning.KeyPlan, model: planning.CostModel, sent: int | None) -> planning.DerivedKeys:
+    """The fastest derivation within bytes that are sent, or the one of fewest bytes."""
     planner = planning.DerivationPlanner(plan, model)
-    if sent:
-        return planner.best(parse_bytes(sent))
-    if not planner.priced:
-        return planner.best(float("inf"))
-    return planner.priced[0]
+    if sent is None and planner.priced:
+        return planner.priced[0]
+    return planner.best(float("inf") if sent is None else sent)
 
 
 def _derived_row(
@@ -297,6 +305,11 @@ def _load(options: argparse.Namespace) -> tuple[planning.Program, list[planning.
     """The program as it is, and its variants with what is open."""
     path: Path = options.program
     variants: list[planning.OpenProgram] = []
+    if not path.exists() and not path.suffix and str(path) not in bootstrap_presets():
+        raise CommandError(
+            f"{path}: there is no such file, and no bootstrapping preset of that name; there are "
+            f"{', '.join(bootstrap_presets())}"
+        )
     if str(path) in bootstrap_presets() and not path.exists():
         _refuse(options, "a bootstrapping preset", "preset", "parameters", "calibration")
         bootstrap = BootstrapperPlan.preset(str(path))

@@ -59,10 +59,14 @@ class Budget:
         """Check that one is given.
 
         Raises:
-            ValueError: none or both.
+            ValueError: none or both, or one that is no amount.
         """
         if (self.stored_bytes is None) == (self.seconds is None):
             raise ValueError("a budget is either bytes or seconds")
+        if self.stored_bytes is not None and not self.stored_bytes >= 0:
+            raise ValueError(f"a budget of {self.stored_bytes} bytes; it must be 0 or more")
+        if self.seconds is not None and not self.seconds > 0:
+            raise ValueError(f"a budget of {self.seconds} seconds; it must be more than 0")
 
 
 class InfeasibleBudgetError(ProgramError):
@@ -429,8 +433,22 @@ def _run(
     solver.setOptionValue("threads", 1)
     solver.setOptionValue("random_seed", 0)
     solver.passModel(lp)
-    solver.run()
+    _interruptibly(solver)
     info = solver.getInfo()
     if info.primal_solution_status != highspy.SolutionStatus.kSolutionStatusFeasible:
         return None
     return np.asarray(solver.getSolution().col_value), info.mip_gap
+
+
+def _interruptibly(solver: highspy.Highs) -> None:
+    """Solve in a thread of its own, so that an interrupt is seen here and ends it."""
+    solver.HandleUserInterrupt = True
+    solver.startSolve()
+    try:
+        while not solver.wait(0.1)[0]:
+            pass
+    except BaseException:
+        solver.cancelSolve()  # type: ignore[no-untyped-call]
+        while not solver.wait(0.1)[0]:
+            pass
+        raise

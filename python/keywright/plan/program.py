@@ -110,7 +110,7 @@ class Program:
         """
         if self.noise_bits is not None and not 0 <= self.noise_bits < float("inf"):
             raise ProgramError(
-                f"{self.name}: an error budget of {self.noise_bits} bits is not one, 0 or more"
+                f"{self.name}: an error budget of {self.noise_bits:g} bits; it must be finite, 0 or more"
             )
         for what, listed in (("groups", self.groups), ("operations", self.operations)):
             if len(listed) > MAX_GROUPS:
