@@ -33,8 +33,8 @@ export PYO3_PYTHON := $(BIN)/python
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help cortex-m4 cortex-m4-full cortex-m4-phases cortex-a7 demo build test check format-check lint types deny bare docs fuzz bench fmt lock advisories clean \
-  hw-test hw-simulate hw-full hw-syn hw-lint web web-demo web-test web-bench
+.PHONY: help cortex-m4 cortex-m4-full cortex-m4-phases cortex-a7 demo build test rust-test python-test check format-check lint types deny bare docs fuzz bench fmt lock advisories clean \
+  hw-test hw-full hw-syn hw-lint web web-demo web-test web-bench
 .DELETE_ON_ERROR:
 
 help: ## List the recipes
@@ -45,10 +45,13 @@ demo: build ## Classify encrypted digits: keys, encryption, evaluation, decrypti
 
 build: $(VENV)/.extension ## Build the extension (release) and install the package into .venv
 
-test: build ## Run the Rust and the Python tests
-	cargo test --locked --workspace --exclude keywright-python
+test: rust-test python-test hw-test ## Run the Rust and the Python tests, and simulate the hardware
+
+rust-test:
+	cargo test --locked --workspace
+
+python-test: build
 	$(BIN)/pytest
-	$(MAKE) hw-test
 
 check: format-check lint types deny bare docs hw-lint ## Run every check that is not a test: what CI asks for beside `test`
 
@@ -79,11 +82,11 @@ bare:
 	done
 
 docs: build ## Build the Rust documentation and run every snippet of README.md and docs/
-	RUSTDOCFLAGS="-D warnings" cargo doc --locked --no-deps --workspace --exclude keywright-python
+	RUSTDOCFLAGS="-D warnings" cargo doc --locked --no-deps --workspace
 	$(BIN)/python scripts/run_snippets.py $(PAGES)
 
 fuzz: ## Run the fuzz targets for a minute in all, on stable Rust
-	cargo run --locked --release --manifest-path fuzz/Cargo.toml -- --seconds 60
+	cargo run --locked --bin keywright-fuzz -- --seconds 60
 
 web: $(PAGE)/.built ## Build the browser client and its page (needs npm)
 
@@ -141,12 +144,10 @@ lock: $(VENV)/.installed ## Pin the newest versions that pyproject.toml allows, 
 	  --output-file requirements/hardware.txt
 
 # Simulation needs what Verilator compiles with; a machine without it says so and goes on.
-hw-test: ## Simulate the hardware against the software's vectors, small degrees (N up to 2^12)
+hw-test: $(HARDWARE_VENV)/.installed ## Simulate the hardware against the software's vectors, small degrees (N up to 2^12)
 	@missing=; for tool in c++ make perl; do command -v $$tool > /dev/null || missing="$$missing $$tool"; done; \
-	if [ -n "$$missing" ]; then echo "hw-test SKIPPED: not installed:$$missing"; else $(MAKE) hw-simulate; fi
-
-hw-simulate: $(HARDWARE_VENV)/.installed
-	$(HARDWARE_BIN)/pytest hardware/dv -m "not full" -n auto --maxschedchunk 1
+	if [ -n "$$missing" ]; then echo "hw-test SKIPPED: not installed:$$missing"; else \
+	$(HARDWARE_BIN)/pytest hardware/dv -m "not full" -n auto --maxschedchunk 1; fi
 
 hw-full: $(HARDWARE_VENV)/.installed ## Simulate the hardware at every size up to N = 2^16 (minutes)
 	$(HARDWARE_BIN)/pytest hardware/dv -m full
@@ -162,7 +163,7 @@ advisories: $(DENY) ## Check the dependencies against the RustSec advisories (fe
 	$(DENY) --locked check advisories
 
 clean: ## Remove everything that was built
-	rm -rf target fuzz/target web/node_modules web/bench/node_modules web/client/dist web/client/src/wasm web/client/LICENSE $(VENV) $(HARDWARE_VENV) \
+	rm -rf target web/node_modules web/bench/node_modules web/client/dist web/client/src/wasm web/client/LICENSE $(VENV) $(HARDWARE_VENV) \
 	  hardware/build python/keywright/_core.abi3.so .mypy_cache .ruff_cache .pytest_cache
 
 # The stamps are written last, so an interrupted recipe is run again from its start.

@@ -14,9 +14,9 @@ from compare import machine, plot
 from compare.console import Console
 from compare.ratios import tabulate
 from compare.report import Report, facts
-from compare.schedule import Measurement, Outcome, Schedule, pin
+from compare.schedule import Measurement, Outcome, Schedule, pin, prepare
 from compare.sets import WORKS, ParameterSet, read_set
-from compare.targets import HERE, TARGETS, Program, Target, Unavailable
+from compare.targets import HERE, TARGETS
 
 NOTHING_MEASURED = 1
 INTERRUPTED = 130
@@ -78,18 +78,6 @@ def discard_empty(folder: Path) -> None:
             folder.rmdir()
 
 
-def prepare(targets: list[Target], build: Path, console: Console, outcome: Outcome) -> dict[Target, Program]:
-    """Set every target up; one that cannot be leaves its reason in `outcome`."""
-    programs = {}
-    for target in targets:
-        try:
-            programs[target] = target.prepare(build, console)
-        except Unavailable as unavailable:
-            outcome.reasons[target.name] = str(unavailable)
-            console.line(f"{target.name}: {unavailable}")
-    return programs
-
-
 def write(options: argparse.Namespace, parameters: ParameterSet, outcome: Outcome, folder: Path) -> Report:
     """Write the table and the plot of what was measured."""
     records = [measurement.record for measurement in outcome.measurements]
@@ -124,7 +112,6 @@ def main() -> int:
     parameters = read_set("quick" if options.quick else "main")
     targets = [target for target in TARGETS if target.name in options.peers]
     build = options.build.resolve()
-    build.mkdir(parents=True, exist_ok=True)
     try:
         programs = prepare(targets, build, console, outcome)
     except KeyboardInterrupt:

@@ -8,11 +8,12 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from compare.console import Console, last_line
 from compare.record import BadRecord, Record, parse
 from compare.sets import Case
-from compare.targets import HERE, Program, Target
+from compare.targets import HERE, Program, Target, Unavailable
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,21 @@ class Outcome:
             self.refused.append(f"{what}: ran with {record.threads} threads instead of {threads}")
         else:
             self.measurements.append(measurement)
+
+
+def prepare(
+    targets: Sequence[Target], build: Path, console: Console, outcome: Outcome
+) -> dict[Target, Program]:
+    """Set every target up in the folder `build`; one that cannot be leaves its reason in `outcome`."""
+    build.mkdir(parents=True, exist_ok=True)
+    programs = {}
+    for target in targets:
+        try:
+            programs[target] = target.prepare(build, console)
+        except Unavailable as unavailable:
+            outcome.reasons[target.name] = str(unavailable)
+            console.line(f"{target.name}: {unavailable}")
+    return programs
 
 
 class RunFailed(Exception):

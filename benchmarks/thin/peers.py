@@ -10,9 +10,9 @@ from pathlib import Path
 from compare.console import Console
 from compare.ratios import Spread
 from compare.report import duration, times
-from compare.schedule import Measurement, Outcome, Schedule
+from compare.schedule import Measurement, Outcome, Schedule, prepare
 from compare.sets import Case, ParameterSet
-from compare.targets import HERE, TARGETS, Program, Target, Unavailable
+from compare.targets import HERE, TARGETS, Program, Target
 
 THIN = ("thin-30", "thin-60")
 FULL = ("keywright", "lattigo", "openfhe")
@@ -56,13 +56,7 @@ def compare(
 ) -> Outcome:
     """Set up and run, round by round, into `peers.jsonl`. A peer that cannot be set up leaves its reason."""
     console, outcome = Console(), Outcome()
-    build.mkdir(parents=True, exist_ok=True)
-    programs = {}
-    for target in chosen:
-        try:
-            programs[target] = target.prepare(build, console)
-        except Unavailable as unavailable:
-            outcome.reasons[target.name] = str(unavailable)
+    programs = prepare(chosen, build, console, outcome)
     with (folder / "peers.jsonl").open("w") as raw:
 
         def keep(measurement: Measurement) -> None:

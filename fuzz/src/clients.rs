@@ -3,8 +3,8 @@
 use std::sync::OnceLock;
 
 use keywright_client::{
-    Answer, Client, ClientError, ClientParameters, Compact, Encryptor, Form, Layout, PublicKey, expand_secret,
-    read_secret, reduction::Montgomery, server, write_secret,
+    Answer, Client, ClientError, ClientParameters, Compact, Encryptor, Form, Layout, PublicKey,
+    expand_secret, read_secret, reduction::Montgomery, server, write_secret,
 };
 
 use crate::targets::{Target, context};

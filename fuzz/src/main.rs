@@ -1,7 +1,7 @@
 //! Fuzzes every reader of `keywright-wire`, of thin clients and of pool files, on stable Rust, without instrumentation.
 //!
 //! ```text
-//! cargo run --release --manifest-path fuzz/Cargo.toml -- [--seconds S] [--seed K] [--target NAME] [--replay FILE]
+//! cargo run --bin keywright-fuzz -- [--seconds S] [--seed K] [--target NAME] [--replay FILE]
 //! ```
 //!
 //! Inputs are the files of `vectors/wire`, mutated with knowledge of the frame and sealed again. What clients write and pool files, which need a disk, get a

@@ -200,7 +200,7 @@ def vectors() -> Vectors:
     def write(kind: str, log_n: int, *shape: int) -> Path:
         folder = vector_folder(kind, log_n, *shape)
         subprocess.run(
-            ["cargo", "run", "--locked", "--quiet", "-p", "keywright-hardware-vectors", "--",
+            ["cargo", "run", "--locked", "--quiet", "--bin", "keywright-hardware-vectors", "--",
              "write", kind, str(log_n), *map(str, shape), str(folder)],
             cwd=REPOSITORY, check=True,
         )  # fmt: skip
@@ -216,7 +216,7 @@ def check_vectors() -> CheckVectors:
     def check(kind: str, log_n: int, *shape: int) -> None:
         folder = vector_folder(kind, log_n, *shape)
         subprocess.run(
-            ["cargo", "run", "--locked", "--quiet", "-p", "keywright-hardware-vectors", "--",
+            ["cargo", "run", "--locked", "--quiet", "--bin", "keywright-hardware-vectors", "--",
              "check", kind, str(log_n), *map(str, shape), str(folder)],
             cwd=REPOSITORY, check=True,
         )  # fmt: skip

@@ -5,7 +5,6 @@ Bars appear on a terminal only. Tables and bars are drawn by ``rich``.
 """
 
 import json
-import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,6 +15,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
+
+from keywright._units import format_bytes, format_seconds
 
 Value = str | int | float | bool | None
 Kind = Literal["text", "number", "seconds", "bytes", "ratio"]
@@ -129,30 +130,3 @@ def format_value(value: Value, kind: Kind) -> str:
     if kind == "ratio":
         return f"{value:.3g}x"
     return f"{value:,}" if isinstance(value, int) else f"{value:.4g}"
-
-
-def format_bytes(count: float) -> str:
-    """Format a number of bytes with a binary unit (KiB = 1024 bytes) and three significant digits."""
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if abs(count) < 999.5:
-            return f"{_three_digits(count)} {unit}"
-        count /= 1024
-    return f"{_three_digits(count)} TiB"
-
-
-def format_seconds(seconds: float) -> str:
-    """Format a time with ns, us, ms, s or min and three significant digits."""
-    if abs(seconds) >= 99.95:
-        minutes, rest = divmod(round(seconds), 60)
-        return f"{minutes} min {rest:02d} s"
-    for factor, unit in ((1e9, "ns"), (1e6, "us"), (1e3, "ms")):
-        if abs(seconds) * factor < 999.5:
-            return f"{_three_digits(seconds * factor)} {unit}"
-    return f"{_three_digits(seconds)} s"
-
-
-def _three_digits(value: float) -> str:
-    if not math.isfinite(value) or float(value).is_integer():
-        return f"{value:.0f}"
-    rounded = float(f"{value:.3g}")
-    return f"{rounded:.{max(0, 2 - math.floor(math.log10(abs(rounded))))}f}"

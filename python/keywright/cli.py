@@ -43,8 +43,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         reasons = "; ".join(str(reason) for reason in refusal.exceptions)
         terminal.error(CommandError(f"the model cannot be compiled: {reasons}"))
         return FAILED
-    except (CommandError, KeywrightError, OSError) as error:
+    except (CommandError, KeywrightError) as error:
         terminal.error(error)
+        return FAILED
+    except OSError as error:
+        named = [str(name) for name in (error.filename, error.filename2) if name is not None]
+        terminal.error(CommandError(f"{' to '.join(named)}: {error.strerror}") if named else error)
         return FAILED
     return 0
 

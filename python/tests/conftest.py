@@ -1,5 +1,7 @@
 """Parameters and keys that tests share: making them once keeps the suite quick."""
 
+import signal
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Self
 
@@ -43,6 +45,15 @@ class Party:
         """The decryption is within the derived bound of the expected slots."""
         error = np.abs(self.decryptor.decrypt_complex(ciphertext) - expected).max()
         assert error <= ciphertext.error_bound, f"{error} above {ciphertext.error_bound}"
+
+
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """SIGINT raises `KeyboardInterrupt`, in processes started meanwhile too: a shell's background jobs
+    inherit that it is ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture(scope="session")

@@ -12,6 +12,7 @@ import sys
 import time
 from importlib.resources import as_file, files
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import keywright as kw
@@ -26,13 +27,17 @@ from keywright.plan import (
     STRATEGIES,
     AutomorphismGroup,
     Chain,
+    CostModel,
     Program,
     Relinearizations,
     make_group,
     plan_file,
 )
 from keywright.plan.calibration import Calibration
+from keywright.plan.converters.network import convert_bootstrap
+from keywright.plan.execution import PlanExecution
 from onnx import TensorProto, helper
+from tests.test_bootstrapping import small_parameters, small_plan
 
 DATA = files("keywright") / "data"
 COUNT = 3
@@ -332,6 +337,7 @@ def test_a_model_that_is_not_supported_is_refused_before_any_key(
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_ends_keygen_without_partial_files(folder: Path, tmp_path: Path) -> None:
     out = tmp_path / "keys"
     arguments = ["keygen", "--model", folder / "digits.onnx", "--out", out, "--preset", "N16_QP1660_S50"]
@@ -451,6 +457,74 @@ def test_a_plan_of_master_keys_is_made_and_followed(
     assert "masters.kw" in capsys.readouterr().err
 
 
+def test_keys_of_a_plan_for_a_bootstrap(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A small bootstrapping in the place of a preset."""
+    bootstrap, other = small_plan(small_parameters()), small_plan(small_parameters(), arcsine_degree=5)
+    named = {"small": bootstrap, "other": other}
+    monkeypatch.setattr(kw, "BootstrapperPlan", SimpleNamespace(preset=named.__getitem__))
+    monkeypatch.setattr(kw, "bootstrap_presets", lambda: list(named))
+    path, keys = tmp_path / "plan.json", tmp_path / "keys"
+    planned = STRATEGIES["power-of-two"].plan(convert_bootstrap(bootstrap, "small"), CostModel())
+    path.write_text(plan_file.to_json(planned))
+    assert main(["keygen", "--plan", str(path), "--out", str(keys)]) == 0
+    client, server = keys / "client", keys / "server"
+    assert {file.name for file in client.iterdir()} == {"parameters.kw", "public.kw", "secret.kw"}
+    assert {file.name for file in server.iterdir()} == {"keys.kw", "parameters.kw", "plan.json"}
+    parameters = kw.Parameters.load(server / "parameters.kw")
+    execution = PlanExecution(plan_file.load(server / "plan.json"), parameters, bootstraps=[bootstrap])
+    evaluator = kw.Evaluator(parameters, execution.load_keys(server / "keys.kw"))
+    assert sum(spec.bytes for spec in execution.key_specs()) == planned.stored_bytes
+    values = np.random.default_rng(3).uniform(-1, 1, bootstrap.slots)
+    encryptor = kw.Encryptor(kw.PublicKey.load(client / "public.kw", parameters))
+    fresh = encryptor.encrypt(values, slots=bootstrap.slots, level=bootstrap.input_level)
+    result = kw.Bootstrapper(execution.bootstrapper_plans[0]).bootstrap(evaluator, fresh)
+    decryptor = kw.Decryptor(kw.SecretKey.load(client / "secret.kw", parameters))
+    assert np.abs(decryptor.decrypt(result) - values).max() <= result.error_bound < 0.1
+    # Commands for models say what such keys are; a plan of something else is refused.
+    assert "used from Python" in fails(capsys, "run", "--keys", server, "--input", client, "--out", "no")
+    out = ("--out", tmp_path / "refused")
+    assert "this one is" in fails(capsys, "keygen", "--plan", path, "--preset", "other", *out)
+    for wrong in (("--preset", "N13_QP214_S38"), ("--parameters", server / "parameters.kw")):
+        assert "which bootstrapping it is" in fails(capsys, "keygen", "--plan", path, *wrong, *out)
+    assert not (tmp_path / "refused").exists()
+
+
+def test_keys_of_a_plan_for_key_switches_in_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    parameters = kw.Parameters.from_bits(11, [50, 40, 40, 40], [50, 50], 40, insecure=True)
+    stored, path, planned = (tmp_path / name for name in ("mine.kw", "program.json", "plan.json"))
+    parameters.save(stored)
+    group = make_group(AutomorphismGroup(11), "window", 2, [1, 2, 3, 5])
+    path.write_text(Program("sums", Chain(11, (50, 40, 40, 40), (50, 50), 400), (group,)).to_json())
+    plan = ["plan", str(path), "--hops", "1", "--out", str(planned)]
+    keys, out = tmp_path / "keys", ("--out", tmp_path / "refused")
+    assert main([*plan]) == 0
+    assert "--parameters" in fails(capsys, "keygen", "--plan", planned, "--parameters", stored, *out)
+    assert main([*plan, "--parameters", str(stored)]) == 0
+    made = ["keygen", "--plan", str(planned), "--parameters", str(stored), "--out", str(keys)]
+    assert main(made) == 0
+    execution = PlanExecution(plan_file.load(keys / "server" / "plan.json"), parameters)
+    followed = execution.load_keys(keys / "server" / "keys.kw")
+    assert sum(spec.bytes for spec in execution.key_specs()) == execution.plan.stored_bytes
+    assert len(followed) == len(execution.plan.keys)
+    absent = tmp_path / "absent"
+    for part, arguments in (
+        ("called 'sums'", ("keygen", "--plan", planned, *out)),
+        ("no plan", ("keygen", *out)),
+        ("either", ("keygen", "--plan", planned, "--preset", "N13_QP214_S38", "--parameters", stored, *out)),
+        ("parameters have", ("keygen", "--plan", planned, "--preset", "N13_QP214_S38", *out)),
+        ("without a model", ("keygen", "--model", path, "--parameters", stored, *out)),
+        ("parameters have", ("plan", path, "--preset", "N13_QP214_S38")),
+        ("another kind of file", ("plan", path, "--parameters", path)),
+        ("says nothing about", ("plan", path, "--calibration", path)),
+        ("says nothing about", ("plan", absent, "--parameters", stored)),
+        ("says nothing about", ("plan", kw.bootstrap_presets()[0], "--preset", kw.presets()[0])),
+    ):
+        assert part in fails(capsys, *arguments)
+    assert not (tmp_path / "refused").exists()
+
+
 def test_json_of_a_plan_says_everything(
     folder: Path, planned: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -476,7 +550,7 @@ def test_json_of_a_plan_says_everything(
     assert all(record["plan"][name] for name in ("keys", "uses", "relinearization"))
     assert all(path.stat().st_size > 0 for path in pictures)
     assert main(["plan", str(program), "--memory", "1KiB", "--hops", "1"]) == 2
-    assert "the smallest plan found" in capsys.readouterr().err
+    assert "The smallest has" in capsys.readouterr().err
     assert main(["plan", str(program), "--noise", "0.25", "--hops", "1", "--json"]) == 0
     (record,) = [row for row in lines(capsys) if "plan" in row]
     optimal = next(row for row in record["strategies"] if row["name"] == "optimal")
@@ -491,6 +565,69 @@ def test_json_of_a_plan_says_everything(
     assert "bits of noise" in capsys.readouterr().err
     assert main(["plan", str(program), "--memory", "lots"]) == 2
     assert "no amount of memory" in capsys.readouterr().err
+
+
+def test_bad_input_of_plan(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    chain = Chain(12, (40, 30, 30), (40,), 240)
+    group = make_group(AutomorphismGroup(12), "one", 2, [1, 2, 3, 5, 8, 40])
+    path, deep, planned = tmp_path / "program.json", tmp_path / "deep.json", tmp_path / "plan.json"
+    path.write_text(Program("six", chain, (group,), (Relinearizations(2, 1),)).to_json())
+    full = Chain(13, (60, 60, 60), (60,))
+    deep.write_text(Program("deep", full, (make_group(AutomorphismGroup(13), "g", 2, [1]),)).to_json())
+    assert main(["plan", str(path), "--hops", "1", "--out", str(planned)]) == 0
+    broken = tmp_path / "broken.json"
+    broken.write_text(planned.read_text()[:-9])
+    machine = tmp_path / "machine.json"
+    machine.write_text("{}")
+    picture = tmp_path / "no" / "picture.svg"
+    amount = "is no amount of memory; write"
+    for arguments, parts in (
+        (("--memory", "0"), ("at most 0 B", "The smallest has", "largest key, for level 2", "more hops")),
+        (("--memory", "100KB"), ("at most 97.7 KiB", "by count none")),
+        *(
+            ((f"--memory={text}",), (repr(text), amount))
+            for text in ("-1GiB", "nan", "inf", "", "8XB", "1e9")
+        ),
+        (("--time", "0.01x"), ("The fastest, with", "Allow more time")),
+        *(((f"--time={text}",), (repr(text), "is no time")) for text in ("0x", "0s", "-1x", "", "2", "nanx")),
+        (("--noise", "nan"), ("an error budget of nan bits",)),
+        (("--noise=-1",), ("an error budget of -1 bits", "0 or more")),
+        (("--noise", "0"), ("no plan found is within 0.00 bits of noise",)),
+        (("--derived", "0"), ("at most 0 B to send", "The least is", "master key")),
+        (("--derived", "x"), (amount,)),
+        (("--out", tmp_path), ("is a folder",)),
+        (("--out", picture), ("make it first",)),
+        (("--picture", picture), ("make it first",)),
+        (("--rotations", tmp_path / "a.pdf"), (".png or .svg",)),
+        (("--machine", tmp_path / "absent"), ("absent: No such file",)),
+        (("--machine", machine), ("machine.json: not a calibration", "run keywright calibrate")),
+    ):
+        line = fails(capsys, "plan", path, "--hops", "1", *arguments)
+        assert all(part in line for part in parts), line
+        assert "\n" not in line
+    out = ("--out", tmp_path / "refused")
+    for parts, command in (
+        (("there is no such file", "N15_QP861_L3_S37"), ("plan", tmp_path / "absent")),
+        (("absent.json: No such file",), ("plan", tmp_path / "absent.json")),
+        (("deep: no key of level 2", "214 bits"), ("plan", deep)),
+        (("plan.json: not a program", "keywright-program-1"), ("plan", planned)),
+        (("not a plan", "keywright plan --out"), ("keygen", "--plan", path, *out)),
+        (("broken.json: not a plan: not JSON",), ("keygen", "--plan", broken, *out)),
+    ):
+        line = fails(capsys, *command)
+        assert all(part in line for part in parts), line
+    for wrong in (
+        ("--strategy", "x"),
+        ("--hops", "0"),
+        ("--memory", "1GB", "--time", "1x"),
+        ("--noise", "x"),
+    ):
+        with pytest.raises(SystemExit) as caught:
+            main(["plan", str(path), *wrong])
+        assert caught.value.code == 2
+    assert sorted(file.name for file in tmp_path.iterdir()) == sorted(
+        file.name for file in (path, deep, planned, broken, machine)
+    )
 
 
 def test_calibrate(
@@ -547,7 +684,7 @@ def test_a_plan_whose_keys_are_derived(tmp_path: Path, capsys: pytest.CaptureFix
     assert masters["server_s"] > 0
     assert len(masters["masters"]) < 6
     assert main([*shown, "--derived", "100KB"]) == 2
-    assert "the least is" in capsys.readouterr().err
+    assert "The least is" in capsys.readouterr().err
     assert main([*shown, "--derived", "many"]) == 2
     assert main([*shown, "--derived", "1GB"]) == 0
     assert "master keys" in capsys.readouterr().err

@@ -153,6 +153,7 @@ def test_progress_is_reported_and_can_stop(
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_ends_what_waits_for_a_key(tmp_path: Path) -> None:
     """A key of 250 steps, all of which would have to be made before the first signal is looked at."""
     parameters = kw.Parameters.from_bits(13, [55, 40, 40, 40], [55, 55], 35, insecure=True)

@@ -2,7 +2,8 @@ import io
 import json
 
 import pytest
-from keywright._terminal import Column, Terminal, Value, format_bytes, format_seconds
+from keywright._terminal import Column, Terminal, Value
+from keywright._units import format_bytes, format_seconds
 from rich.console import Console
 
 COLUMNS = [Column("name", "Name"), Column("size", "Size", "bytes"), Column("time", "Time", "seconds")]

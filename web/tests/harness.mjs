@@ -7,6 +7,7 @@ import { connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { after, before } from "node:test";
 import { fileURLToPath } from "node:url";
 import { chromium } from "playwright-core";
 
@@ -53,6 +54,21 @@ export async function workplace() {
     await rm(folder, { recursive: true, force: true });
   };
   return { folder, compile, serve, remove };
+}
+
+/** What the tests of a file have, made before the first and gone after the last: a browser, a workplace, and the folder of the model of digits. */
+export function setting() {
+  const made = { browser: null, place: null, model: "" };
+  before(async () => {
+    made.place = await workplace();
+    made.model = await made.place.compile("digits");
+    made.browser = await launch();
+  }, WAIT);
+  after(async () => {
+    await made.browser?.close();
+    await made.place?.remove();
+  });
+  return made;
 }
 
 export async function end(child, signal) {

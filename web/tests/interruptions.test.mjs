@@ -3,21 +3,10 @@
 import assert from "node:assert/strict";
 import { readdir, stat, truncate } from "node:fs/promises";
 import { join } from "node:path";
-import { after, before, test } from "node:test";
-import { answer, code, digits, draw, end, launch, network, open, ready, WAIT, workplace } from "./harness.mjs";
+import { test } from "node:test";
+import { answer, code, digits, draw, end, network, open, ready, setting, WAIT } from "./harness.mjs";
 
-let browser, place, model;
-
-before(async () => {
-  place = await workplace();
-  model = await place.compile("digits");
-  browser = await launch();
-}, WAIT);
-
-after(async () => {
-  await browser?.close();
-  await place?.remove();
-});
+const made = setting();
 
 /** Notes where the pieces of keys begin, and how many key sets are begun. */
 function watch(page) {
@@ -38,9 +27,9 @@ async function asked(page, address, digit) {
 }
 
 test("keys, a ciphertext and an answer that are cut at any byte arrive", WAIT, async () => {
-  const [child, address] = await place.serve(model);
+  const [child, address] = await made.place.serve(made.model);
   const link = await network(address);
-  const page = await open(browser);
+  const page = await open(made.browser);
   const seen = watch(page);
   await ready(page, link.url);
   link.leave();
@@ -74,9 +63,9 @@ test("keys, a ciphertext and an answer that are cut at any byte arrive", WAIT, a
 });
 
 test("a network that is away for some seconds is waited for, while keys are sent and while the server computes", WAIT, async () => {
-  const [child, address] = await place.serve(model);
+  const [child, address] = await made.place.serve(made.model);
   const link = await network(address);
-  const page = await open(browser);
+  const page = await open(made.browser);
   const seen = watch(page);
   const away = async () => {
     link.leave();
@@ -96,9 +85,9 @@ test("a network that is away for some seconds is waited for, while keys are sent
 });
 
 test("a server that is away for long gets the rest when it is back", WAIT, async () => {
-  const [child, address] = await place.serve(model);
+  const [child, address] = await made.place.serve(made.model);
   const link = await network(address);
-  const page = await open(browser);
+  const page = await open(made.browser);
   const seen = watch(page);
   page.on("request", () => seen.offsets.length > 1 && link.leave());
   await ready(page, link.url);
@@ -120,9 +109,9 @@ test("a server that is away for long gets the rest when it is back", WAIT, async
 
 for (const [what, keeps] of [["goes on where it was, of a server that keeps its state", true], ["begins anew, of one that does not", false]]) {
   test(`an upload in whose middle the server is killed and started again ${what}`, WAIT, async () => {
-    const state = keeps ? ["--state", join(place.folder, "kept")] : [];
-    let [child, address] = await place.serve(model, ...state);
-    const page = await open(browser);
+    const state = keeps ? ["--state", join(made.place.folder, "kept")] : [];
+    let [child, address] = await made.place.serve(made.model, ...state);
+    const page = await open(made.browser);
     const seen = watch(page);
     const killed = new Promise((resolve) => {
       page.on("request", async () => {
@@ -135,7 +124,7 @@ for (const [what, keeps] of [["goes on where it was, of a server that keeps its 
     await asked(page, address, 0);
     await killed;
     // Nobody presses anything.
-    [child] = await place.serve(model, ...state, "--port", new URL(address).port);
+    [child] = await made.place.serve(made.model, ...state, "--port", new URL(address).port);
     assert.equal(await answer(page), "0");
     assert.equal(seen.sets, keeps ? 1 : 2);
     assert.equal(seen.offsets.filter((offset) => offset === 0).length, keeps ? 1 : 2);
@@ -146,9 +135,9 @@ for (const [what, keeps] of [["goes on where it was, of a server that keeps its 
 }
 
 test("keys that a killed server lost are sent again", WAIT, async () => {
-  const state = join(place.folder, "lost");
-  let [child, address] = await place.serve(model, "--state", state);
-  const page = await open(browser);
+  const state = join(made.place.folder, "lost");
+  let [child, address] = await made.place.serve(made.model, "--state", state);
+  const page = await open(made.browser);
   const seen = watch(page);
   const killed = new Promise((resolve) => {
     page.on("request", async () => {
@@ -165,7 +154,7 @@ test("keys that a killed server lost are sent again", WAIT, async () => {
   const { size } = await stat(part);
   assert.ok(size > 100_000, `${size} bytes have come`);
   await truncate(part, size - 70_001);
-  [child] = await place.serve(model, "--state", state, "--port", new URL(address).port);
+  [child] = await made.place.serve(made.model, "--state", state, "--port", new URL(address).port);
   assert.equal(await answer(page), "0");
   assert.equal(seen.sets, 1);
   assert.ok(seen.offsets.includes(size - 70_001));
@@ -174,13 +163,13 @@ test("keys that a killed server lost are sent again", WAIT, async () => {
 });
 
 test("a server that forgot the keys between two questions gets new ones", WAIT, async () => {
-  let [child, address] = await place.serve(model);
-  const page = await open(browser);
+  let [child, address] = await made.place.serve(made.model);
+  const page = await open(made.browser);
   const seen = watch(page);
   await asked(page, address, 0);
   assert.equal(await answer(page), "0");
   await end(child, "SIGKILL");
-  [child] = await place.serve(model, "--port", new URL(address).port);
+  [child] = await made.place.serve(made.model, "--port", new URL(address).port);
   await page.click("#clear");
   await draw(page, digits[1]);
   await page.click("#ask");
@@ -191,9 +180,9 @@ test("a server that forgot the keys between two questions gets new ones", WAIT, 
 });
 
 test("two tabs at once each get their own answer", WAIT, async () => {
-  const [child, address] = await place.serve(model);
+  const [child, address] = await made.place.serve(made.model);
   // Of one browser, as two tabs of a person are.
-  const first = await open(browser);
+  const first = await open(made.browser);
   const second = await first.context().newPage();
   const seen = [watch(first), watch(second)];
   await second.bringToFront();

@@ -4,25 +4,19 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { after, before, test } from "node:test";
-import { launch, open, ready, root, WAIT, workplace } from "./harness.mjs";
+import { before, test } from "node:test";
+import { launch, open, ready, root, setting, WAIT } from "./harness.mjs";
 
-let browser, place, url;
+const made = setting();
+let url;
 
 before(async () => {
-  place = await workplace();
-  [, url] = await place.serve(await place.compile("digits"));
-  browser = await launch();
+  [, url] = await made.place.serve(made.model);
 }, WAIT);
-
-after(async () => {
-  await browser?.close();
-  await place?.remove();
-});
 
 /** The README's program, compiled with the packed package as its dependency. */
 async function compiled() {
-  const folder = join(place.folder, "caller");
+  const folder = join(made.place.folder, "caller");
   const installed = join(folder, "node_modules", "keywright-client");
   await mkdir(installed, { recursive: true });
   const packing = ["pack", "--json", "--pack-destination", folder];
@@ -62,7 +56,7 @@ test("the package has what belongs in it, and its README's program compiles and 
   assert.deepEqual(names, ["LICENSE", "README.md", ...modules, ...wasm, "package.json"].sort());
   assert.ok(size < 300_000, `${size} bytes`);
 
-  const page = await open(browser);
+  const page = await open(made.browser);
   await page.context().route("**/classify.js", (route) =>
     route.fulfill({ contentType: "text/javascript", body: program.replace('"keywright-client"', '"/client/dist/index.js"') }),
   );
@@ -95,7 +89,7 @@ async function codes(page, work) {
 }
 
 test("what a caller gets wrong has a code", WAIT, async () => {
-  const page = await open(browser);
+  const page = await open(made.browser);
   const sets = [];
   page.on("request", (request) => request.url().endsWith("/v1/keys") && sets.push(request));
   const found = await codes(page, async () => {
@@ -132,7 +126,7 @@ test("what a caller gets wrong has a code", WAIT, async () => {
 });
 
 test("a server refuses what looks like a secret key, wherever it is put", WAIT, async () => {
-  const page = await open(browser);
+  const page = await open(made.browser);
   const found = await codes(page, async () => {
     const { Server } = await import("/client/dist/server.js");
     const { readManifest } = await import("/client/dist/manifest.js");
@@ -156,7 +150,7 @@ test("a server refuses what looks like a secret key, wherever it is put", WAIT, 
 });
 
 test("a page that came over plain HTTP from elsewhere says what it needs", WAIT, async () => {
-  const [, address] = await place.serve(join(place.folder, "digits"), "--name", "phone.test");
+  const [, address] = await made.place.serve(made.model, "--name", "phone.test");
   const far = await launch(["--host-resolver-rules=MAP phone.test 127.0.0.1"]);
   const page = await open(far);
   await page.goto(`http://phone.test:${new URL(address).port}`);

@@ -2,25 +2,19 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { after, before, test } from "node:test";
-import { answer, code, digits, draw, launch, open as openIn, ready as visit, screens, WAIT, workplace } from "./harness.mjs";
+import { before, test } from "node:test";
+import { answer, code, digits, draw, launch, open as openIn, ready as visit, screens, setting, WAIT } from "./harness.mjs";
 
 const SECRET = Buffer.from("\x89KWRT\r\n\x1a", "latin1");
 
-let browser, place, url;
-const open = (options = {}, from = browser) => openIn(from, options);
+const made = setting();
+let url;
+const open = (options = {}, from = made.browser) => openIn(from, options);
 const ready = (page, address = url) => visit(page, address);
 
 before(async () => {
-  place = await workplace();
-  [, url] = await place.serve(await place.compile("digits"));
-  browser = await launch();
+  [, url] = await made.place.serve(made.model);
 }, WAIT);
-
-after(async () => {
-  await browser?.close();
-  await place?.remove();
-});
 
 test("digits that are drawn are answered, and no secret leaves the tab", WAIT, async () => {
   const page = await open();
@@ -117,7 +111,7 @@ test("keys are deleted on the server when the page is left", WAIT, async () => {
 });
 
 test("a model of pictures takes pictures and shows words", WAIT, async () => {
-  const [, address] = await place.serve(await place.compile("colours"));
+  const [, address] = await made.place.serve(await made.place.compile("colours"));
   for (const [name, options] of [
     ["picture-light", {}],
     ["picture-phone-dark", { viewport: { width: 360, height: 740 }, colorScheme: "dark" }],

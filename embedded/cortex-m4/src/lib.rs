@@ -1,8 +1,10 @@
-//! What both programs of this folder run on: a board without an allocator, its counter of instructions, its stack, a sensor's numbers.
+//! What the programs of this folder run on: a board without an allocator, its counter of instructions, its stack, memory for polynomials, a sensor's numbers.
 #![no_std]
 
 mod board;
+mod client;
 pub mod meter;
 pub mod paint;
 
 pub use board::{Pattern, entropy};
+pub use client::{FRACTION_BITS, MAX_N, Memory, Polynomial, parameters};

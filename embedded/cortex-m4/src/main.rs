@@ -7,7 +7,6 @@
 
 use core::cell::RefCell;
 
-use cortex_m::singleton;
 use cortex_m_rt::entry;
 use cortex_m_semihosting::{debug, hprintln};
 use keywright_client::reduction::{Montgomery, Reduction, ShiftAdd30};
@@ -16,21 +15,8 @@ use keywright_client::{
     encrypt_symmetric, expand_secret, make_public_key, sample_secret, secret_bytes, secret_rng,
     write_public_key, write_secret,
 };
-use keywright_cortex_m4::{Pattern, entropy, meter, paint};
+use keywright_cortex_m4::{Memory, Pattern, entropy, meter, paint};
 use keywright_rlwe::SecretDistribution;
-
-const MAX_N: usize = 1 << 16;
-
-/// Residues of the largest ring.
-type Polynomial = &'static mut [u32; MAX_N];
-
-/// The memory of all polynomials at once; an encryption with a public key in flash memory has the last two.
-struct Memory {
-    packed: &'static mut [u8; MAX_N / 4],
-    public: Polynomial,
-    mask: Polynomial,
-    limb: Polynomial,
-}
 
 /// Length and CRC-32 of what is written.
 #[derive(Default)]
@@ -152,15 +138,7 @@ fn line<R: Reduction<Word = u32>>(name: &str, line: &Line, memory: &mut Memory) 
 
 #[entry]
 fn main() -> ! {
-    let (Some(packed), Some(public), Some(mask), Some(limb)) = (
-        singleton!(: [u8; MAX_N / 4] = [0; MAX_N / 4]),
-        singleton!(: [u32; MAX_N] = [0; MAX_N]),
-        singleton!(: [u32; MAX_N] = [0; MAX_N]),
-        singleton!(: [u32; MAX_N] = [0; MAX_N]),
-    ) else {
-        panic!("main runs once")
-    };
-    let mut memory = Memory { packed, public, mask, limb };
+    let Some(mut memory) = Memory::take() else { panic!("main runs once") };
     meter::start();
     hprintln!("| N | reduction | work | instructions | peak of the stack, bytes | bytes written |");
     hprintln!("|---|---|---|---|---|---|");

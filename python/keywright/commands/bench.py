@@ -10,7 +10,8 @@ from contextlib import ExitStack, contextmanager
 
 import keywright as kw
 from keywright._core import bench, bench_bootstrap, bench_presets, bench_sets, bench_works
-from keywright._terminal import Column, Terminal, Value, format_seconds
+from keywright._terminal import Column, Terminal, Value
+from keywright._units import format_seconds
 from keywright.commands.common import CommandError
 
 BOOTSTRAP = "bootstrap"

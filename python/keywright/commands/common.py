@@ -1,5 +1,6 @@
 """What commands share: reading arrays and models, output folders that appear whole, progress."""
 
+import os
 import re
 import shutil
 import tempfile
@@ -52,6 +53,12 @@ def require_files(folder: Path, names: Sequence[str], origin: str) -> None:
         CommandError: naming the files, and the command that makes such a folder.
     """
     missing = [name for name in names if not (folder / name).is_file()]
+    if missing == [PROGRAM]:
+        raise CommandError(
+            f"{folder} holds keys without a model, which are used from Python "
+            '(docs/planning.md, "Without a model"); for a model name the '
+            f"{origin}"
+        )
     if missing:
         raise CommandError(f"{folder} holds no {', '.join(missing)}; name the {origin}")
 
@@ -163,9 +170,28 @@ def new_folder(path: Path) -> Iterator[Path]:
         raise
 
 
+def require_place(path: Path) -> None:
+    """Refuse a file that cannot be written, before there is anything to write.
+
+    Raises:
+        CommandError: it is a folder, its folder does not exist, or that must not be written into.
+    """
+    if path.is_dir():
+        raise CommandError(f"{path} is a folder; name a file in it")
+    if not path.parent.is_dir():
+        raise CommandError(f"{path}: there is no folder {path.parent}; make it first")
+    if not os.access(path.parent, os.W_OK | os.X_OK):
+        raise CommandError(f"{path}: the folder {path.parent} must not be written into; name another one")
+
+
 @contextmanager
 def new_file(path: Path) -> Iterator[Path]:
-    """A file to write that replaces ``path`` when the block ends, and disappears if it fails."""
+    """A file to write that replaces ``path`` when the block ends, and disappears if it fails.
+
+    Raises:
+        CommandError: as of `require_place`.
+    """
+    require_place(path)
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder:
         temporary = Path(folder) / path.name
         yield temporary

@@ -2,16 +2,20 @@
 
 OUT/client holds the secret and stays with the owner of the data. OUT/server holds the parameters, the
 evaluation keys and the program, which contains the model's weights; it holds nothing secret of the client.
+Without a model the keys are those of --plan, for a bootstrap or an application's own key switches.
 """
 
 import argparse
 import shutil
 import time
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import keywright as kw
+from keywright import nn
 from keywright._terminal import Column, Terminal, Value
-from keywright.plan import plan_file
+from keywright.plan import KeyPlan, plan_file
 from keywright.plan.execution import PlanExecution
 
 from .common import (
@@ -22,26 +26,33 @@ from .common import (
     PROGRAM,
     PUBLIC_KEY,
     SECRET_KEY,
+    CommandError,
     new_folder,
 )
-from .session import compile_model
+from .session import compile_model, named_parameters
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    add_model_arguments(parser)
+    add_model_arguments(parser, required=False)
     parser.add_argument("--out", type=Path, required=True, help="folder to make")
     parser.add_argument(
         "--plan",
         type=Path,
-        help="plan of keywright plan --out for this model: exactly its keys are made, or its master keys",
+        help="plan of keywright plan --out for this model: exactly its keys are made, or its master keys. "
+        "Without --model a plan of a bootstrapping preset, or of key switches in JSON",
     )
     add_preset_argument(parser)
+    parser.add_argument(
+        "--parameters",
+        type=Path,
+        help="file of Parameters.save that a plan of key switches in JSON is for, in the place of --preset",
+    )
 
 
-def add_model_arguments(parser: argparse.ArgumentParser) -> None:
+def add_model_arguments(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
     """Declare what is compiled."""
-    parser.add_argument("--model", type=Path, required=True, help="ONNX model")
+    parser.add_argument("--model", type=Path, required=required, help="ONNX model")
     parser.add_argument(
         "--calibration",
         type=Path,
@@ -58,29 +69,89 @@ def add_preset_argument(parser: argparse.ArgumentParser) -> None:
     )
 
 
+@dataclass(frozen=True)
+class _Keys:
+    """What is made, for whom.
+
+    Attributes:
+        parameters: of the keys.
+        program: the compiled model; None if there is none.
+        specs: the keys that the client makes.
+        execution: of the plan, if there is one.
+    """
+
+    parameters: kw.Parameters
+    program: nn.Program | None
+    specs: Sequence[kw.KeySpec]
+    execution: PlanExecution | None
+
+
+def _of_model(options: argparse.Namespace, plan: KeyPlan | None) -> _Keys:
+    if options.parameters is not None:
+        raise CommandError("--parameters is for plans without a model; name those of a model with --preset")
+    compiled = compile_model(options.model, options.calibration, options.preset)
+    if plan is None:
+        return _Keys(compiled.parameters, compiled.program, compiled.specs, None)
+    execution = PlanExecution(plan, compiled.parameters, compiled.program, compiled.plans)
+    return _Keys(compiled.parameters, compiled.program, execution.key_specs(), execution)
+
+
+def _of_plan(options: argparse.Namespace, plan: KeyPlan | None) -> _Keys:
+    """Keys of a plan for a bootstrap alone, or for key switches of an application's own."""
+    if plan is None:
+        raise CommandError("no model and no plan: give --model, or --plan with a plan that is for no model")
+    parameters, bootstraps = _parameters(options, plan)
+    execution = PlanExecution(plan, parameters, bootstraps=bootstraps)
+    return _Keys(parameters, None, execution.key_specs(), execution)
+
+
+def _parameters(
+    options: argparse.Namespace, plan: KeyPlan
+) -> tuple[kw.Parameters, Sequence[kw.BootstrapperPlan]]:
+    """What a plan is for: what is named, or else the bootstrapping preset that its program is called by."""
+    name = plan.program.name
+    preset = options.preset
+    if preset is None and options.parameters is None and name in kw.bootstrap_presets():
+        preset = name
+    if not plan.program.bootstraps:
+        parameters = named_parameters(preset, options.parameters)
+        if parameters is not None:
+            return parameters, ()
+    elif preset in kw.bootstrap_presets() and options.parameters is None:
+        bootstrap = kw.BootstrapperPlan.preset(preset)
+        return bootstrap.parameters, [bootstrap]
+    raise CommandError(
+        f"the plan is for a program called {name!r}: if that is a model, give --model; otherwise say "
+        + (
+            "which bootstrapping it is with --preset NAME"
+            if plan.program.bootstraps
+            else "what its parameters are with --preset NAME or --parameters FILE"
+        )
+    )
+
+
 def run(options: argparse.Namespace, terminal: Terminal) -> None:
     """Make both folders."""
-    compiled = compile_model(options.model, options.calibration, options.preset)
     plan = None if options.plan is None else plan_file.load(options.plan)
-    specs, execution = compiled.specs, None
-    if plan is not None:
-        execution = PlanExecution(plan, compiled.parameters, compiled.program, compiled.plans)
-        specs = execution.key_specs()
+    keys = _of_plan(options, plan) if options.model is None else _of_model(options, plan)
+    parameters, program, specs, execution = keys.parameters, keys.program, keys.specs, keys.execution
     masters = 0 if plan is None or plan.masters is None else len(plan.masters.automorphisms)
     start = time.perf_counter()
     with new_folder(options.out) as folder:
-        terminal.note(f"{compiled.program.depth} levels deep; {compiled.parameters!r}")
+        depth = "" if program is None else f"{program.depth} levels deep; "
+        terminal.note(f"{depth}{parameters!r}")
         client, server = folder / "client", folder / "server"
         client.mkdir(mode=0o700)
         server.mkdir()
-        secret = kw.SecretKey.generate(compiled.parameters)
+        secret = kw.SecretKey.generate(parameters)
         generator = kw.KeyGenerator(secret)
         secret.save(client / SECRET_KEY)
         generator.public_key().save(client / PUBLIC_KEY)
-        compiled.parameters.save(client / PARAMETERS)
-        compiled.program.save(client / PROGRAM)
-        for name in (PARAMETERS, PROGRAM):
-            shutil.copyfile(client / name, server / name)
+        parameters.save(client / PARAMETERS)
+        shutil.copyfile(client / PARAMETERS, server / PARAMETERS)
+        if program is not None:
+            program.save(client / PROGRAM)
+            shutil.copyfile(client / PROGRAM, server / PROGRAM)
         if plan is not None:
             (server / PLAN).write_text(plan_file.to_json(plan), encoding="utf-8")
         if execution is not None and masters:

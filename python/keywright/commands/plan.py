@@ -9,18 +9,19 @@ import re
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from keywright import BootstrapperPlan, bootstrap_presets
+from keywright import BootstrapperPlan, bootstrap_presets, presets
 from keywright import plan as planning
-from keywright._terminal import Column, Terminal, format_bytes
+from keywright._terminal import Column, Terminal
+from keywright._units import format_bytes
 from keywright.plan import plan_file
 from keywright.plan.calibration import Calibration, default_path
-from keywright.plan.converters.network import convert, convert_bootstrap, open_bootstraps
+from keywright.plan.converters.network import convert, convert_bootstrap, on_parameters, open_bootstraps
 from keywright.plan.prediction import predict_plan
 
-from .common import CommandError, new_file, parse_bytes
+from .common import CommandError, new_file, parse_bytes, require_place
 from .plan_picture import draw_frontier, draw_residency, draw_rotations
 from .rotation_table import require_picture
-from .session import compile_model
+from .session import compile_model, named_parameters
 
 MAX_PROGRAM_BYTES = 64 << 20
 
@@ -60,7 +61,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     budget = parser.add_mutually_exclusive_group()
     budget.add_argument("--memory", help="most bytes of keys, as 8GiB; the fastest plan within it is chosen")
     budget.add_argument(
-        "--time", help="most time, as 1.2x of all-required's or in seconds, as 3.5s (default: 1.05x)"
+        "--time",
+        help="most time, as 1.2x of all-required's, with a key for every rotation at the top level and the "
+        "largest digits, or in seconds, as 3.5s (default: 1.05x)",
     )
     parser.add_argument(
         "--strategy",
@@ -78,7 +81,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "the client sends, as 600MB (default: the fewest that any master keys take)",
     )
     parser.add_argument("--calibration", type=Path, help="samples for fitting activations of a model (.npy)")
-    parser.add_argument("--preset", help="parameters of a model (default: the smallest that fit)")
+    parser.add_argument(
+        "--preset",
+        choices=[*presets(), *bootstrap_presets()],
+        help="parameters of a model (default: the smallest that fit), or of a program in JSON",
+    )
+    parser.add_argument(
+        "--parameters", type=Path, help="file of Parameters.save that a program in JSON is for"
+    )
     parser.add_argument(
         "--machine",
         type=Path,
@@ -101,6 +111,9 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     for picture in (options.picture, options.rotations, options.residency):
         if picture is not None:
             require_picture(picture)
+    if options.out is not None:
+        require_place(options.out)
+    sent = parse_bytes(options.derived) if options.derived else None
     program, variants = _load(options)
     model, machine = _model(options)
     every = planning.STRATEGIES["all-required"].plan(program, model)
@@ -118,7 +131,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         best if options.strategy == "optimal" else next(p for p in plans if p.strategy == options.strategy)
     )
     planner.require_quiet(chosen)
-    derived = None if options.derived is None else _derive(chosen, model, options.derived)
+    derived = None if options.derived is None else _derive(chosen, model, sent)
     if options.out is not None:
         with new_file(options.out) as path:
             planned = chosen if derived is None else derived.planned
@@ -150,7 +163,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         if machine is None:
             terminal.note("times are of another machine: keywright calibrate measures this one")
     if options.picture is not None:
-        draw_frontier(planner, plans, best, options.picture, terminal)
+        draw_frontier(planner, plans, best, budget, options.picture, terminal)
     if options.rotations is not None:
         draw_rotations(chosen, options.rotations, terminal)
     if options.residency is not None:
@@ -179,8 +192,8 @@ def parse_budget(memory: str | None, time: str | None, every: float) -> planning
     """
     if memory is not None:
         return planning.Budget(stored_bytes=parse_bytes(memory))
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([xs])", (time or "1.05x").strip())
-    if match is None:
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([xs])", "1.05x" if time is None else time.strip())
+    if match is None or float(match[1]) == 0:
         raise CommandError(
             f"{time!r} is no time; write 1.2x for a multiple of all-required's, 3.5s for seconds"
         )
@@ -242,13 +255,12 @@ def explain_derived(derived: planning.DerivedKeys) -> str:
     )
 
 
-def _derive(plan: planning.KeyPlan, model: planning.CostModel, sent: str) -> planning.DerivedKeys:
+def _derive(plan: planning.KeyPlan, model: planning.CostModel, sent: int | None) -> planning.DerivedKeys:
+    """The fastest derivation within bytes that are sent, or the one of fewest bytes."""
     planner = planning.DerivationPlanner(plan, model)
-    if sent:
-        return planner.best(parse_bytes(sent))
-    if not planner.priced:
-        return planner.best(float("inf"))
-    return planner.priced[0]
+    if sent is None and planner.priced:
+        return planner.priced[0]
+    return planner.best(float("inf") if sent is None else sent)
 
 
 def _derived_row(
@@ -288,35 +300,51 @@ def _load(options: argparse.Namespace) -> tuple[planning.Program, list[planning.
     """The program as it is, and its variants with what is open."""
     path: Path = options.program
     variants: list[planning.OpenProgram] = []
+    if not path.exists() and not path.suffix and str(path) not in bootstrap_presets():
+        raise CommandError(
+            f"{path}: there is no such file, and no bootstrapping preset of that name; there are "
+            f"{', '.join(bootstrap_presets())}"
+        )
     if str(path) in bootstrap_presets() and not path.exists():
+        _refuse(options, "a bootstrapping preset", "preset", "parameters", "calibration")
         bootstrap = BootstrapperPlan.preset(str(path))
         program = convert_bootstrap(bootstrap, str(path))
         variants = open_bootstraps([bootstrap], str(path))
-        return _with_noise(program, variants, planning.error_budget([bootstrap]), options)
-    if path.suffix == ".json":
-        if path.stat().st_size > MAX_PROGRAM_BYTES:
-            raise CommandError(
-                f"{path} has {path.stat().st_size} bytes; a program may have {MAX_PROGRAM_BYTES}"
-            )
-        program = planning.Program.from_json(path.read_text(encoding="utf-8", errors="replace"))
+        budget: float | None = planning.error_budget([bootstrap])
+    elif path.suffix == ".json":
+        _refuse(options, "a program in JSON", "calibration")
+        program = _read_program(path)
+        parameters = named_parameters(options.preset, options.parameters)
+        if parameters is not None:
+            program = on_parameters(program, parameters)
+        budget = program.noise_bits
     else:
+        _refuse(options, "a model", "parameters")
         compiled = compile_model(path, options.calibration, options.preset)
         program = convert(compiled.program, compiled.parameters, path.stem, compiled.plans)
         if compiled.plans:
             variants = open_bootstraps(compiled.plans, path.stem, compiled.program)
-        return _with_noise(program, variants, planning.error_budget(compiled.plans), options)
-    return _with_noise(program, variants, program.noise_bits, options)
-
-
-def _with_noise(
-    program: planning.Program,
-    variants: list[planning.OpenProgram],
-    budget: float | None,
-    options: argparse.Namespace,
-) -> tuple[planning.Program, list[planning.OpenProgram]]:
+        budget = planning.error_budget(compiled.plans)
     noise = budget if options.noise is None else options.noise
     opened = [replace(each, program=replace(each.program, noise_bits=noise)) for each in variants]
     return replace(program, noise_bits=noise), opened
+
+
+def _refuse(options: argparse.Namespace, what: str, *names: str) -> None:
+    """Options that a kind of program has no use for."""
+    for name in names:
+        if getattr(options, name) is not None:
+            raise CommandError(f"--{name} says nothing about {what}; leave it out")
+
+
+def _read_program(path: Path) -> planning.Program:
+    size = path.stat().st_size
+    if size > MAX_PROGRAM_BYTES:
+        raise CommandError(f"{path} has {size} bytes; a program may have {MAX_PROGRAM_BYTES}")
+    try:
+        return planning.Program.from_json(path.read_text(encoding="utf-8", errors="replace"))
+    except planning.ProgramError as error:
+        raise CommandError(f"{path}: {error}") from None
 
 
 def _counted(program: planning.Program) -> str:

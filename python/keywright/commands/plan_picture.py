@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from keywright import plan as planning
 from keywright._terminal import Terminal
+from keywright._units import format_bytes, format_seconds
 from keywright.plan.key_plan import tree_seconds
 from keywright.plan.prediction import predict_plan
 
@@ -16,7 +17,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-SERVED = {"direct": "#1f4e9c", "hoisted": "#5b9bd5", "several hops": "#d08030"}
+# Colours of Okabe and Ito, which the colour-blind can tell apart; markers tell them apart as well.
+BLUE, SKY, VERMILION, PALE, GREY = "#0072B2", "#56B4E9", "#D55E00", "#c8d4e6", "#555555"
+SERVED = {"direct": (BLUE, "o"), "hoisted": (SKY, "s"), "several hops": (VERMILION, "^")}
+MARKERS = ("o", "s", "D", "x", "v", "<", ">", "P")
+COLOURS = ("#000000", "#E69F00", "#009E73", "#E69F00", "#CC79A7", "#D55E00", "#56B4E9", "#0072B2")
+"""Of the published strategies, which can coincide: all but the last one are drawn as outlines."""
 NO_PICTURE = "no picture without matplotlib; install it with: pip install 'keywright[plot]'"
 
 
@@ -24,59 +30,62 @@ def draw_frontier(
     planner: planning.JointPlanner,
     plans: Sequence[planning.KeyPlan],
     best: planning.KeyPlan,
+    budget: planning.Budget,
     path: Path,
     terminal: Terminal,
 ) -> None:
-    """Draw bytes of keys across and predicted time up, both logarithmic.
+    """Draw bytes of keys across, logarithmic, and predicted time up; with the budget, and published
+    strategies as points.
 
     Without matplotlib a note says so and nothing is drawn.
     """
     made = _figure(terminal, 5)
     if made is None:
         return
-    from matplotlib.ticker import EngFormatter
-
     figure, axes = made
     model = planner.model
-    points = planner.frontier()
-    axes.step(
-        [stored for stored, _ in points],
-        [seconds for _, seconds in points],
-        where="post",
-        color="#1f4e9c",
-        label="frontier found",
-    )
-    axes.scatter(
-        [best.stored_bytes],
-        [predict_plan(best, model).seconds],
-        color="#1f4e9c",
-        zorder=3,
-        s=60,
-        label="optimal for this budget",
-    )
-    for marker, plan in zip("osD^v<>PX*", plans, strict=False):
+    stored, seconds = zip(*planner.frontier(), strict=True)
+    axes.step(stored, seconds, where="post", color=BLUE, label="frontier found")
+    place = best.stored_bytes, predict_plan(best, model).seconds
+    axes.scatter(*place, color=BLUE, zorder=3, s=70, label="optimal for this budget")
+    for marker, colour, plan in zip(MARKERS, COLOURS, plans, strict=True):
+        filled = colour if marker in "xP" else "none"
         axes.scatter(
-            [plan.stored_bytes],
-            [predict_plan(plan, model).seconds],
+            plan.stored_bytes,
+            predict_plan(plan, model).seconds,
             marker=marker,
-            s=45,
-            zorder=2,
+            s=36 if marker == "x" else 60,
+            linewidths=1.6,
+            zorder=4,
             label=plan.strategy,
+            facecolors=filled,
+            edgecolors=None if marker == "x" else colour,
         )
-    axes.set_xscale("log")
-    axes.set_yscale("log")
-    for axis, unit in ((axes.xaxis, "B"), (axes.yaxis, "s")):
-        axis.set_major_formatter(EngFormatter(unit=unit))
-        axis.set_minor_formatter(EngFormatter(unit=unit))
-    axes.tick_params(which="both", labelsize="small")
-    axes.tick_params(axis="x", which="both", labelrotation=30)
+    if budget.stored_bytes is None:
+        axes.axhline(budget.seconds or 0.0, color=GREY, linestyle="--", linewidth=1, label="budget of time")
+    else:
+        axes.axvline(budget.stored_bytes, color=GREY, linestyle="--", linewidth=1, label="budget of bytes")
+    _logarithmic_bytes(axes)
+    axes.yaxis.set_major_formatter(lambda value, _: format_seconds(value))
     axes.set_xlabel("bytes of keys")
     axes.set_ylabel("predicted time, one thread")
-    axes.set_title(best.program.name)
-    axes.grid(True, which="both", alpha=0.25)
+    axes.set_title(f"{best.program.name}: keys against time")
+    axes.grid(True, alpha=0.25)
     figure.legend(loc="outside right upper", frameon=False)
     _save(figure, path)
     terminal.note(f"memory against time: {path}")
+
+
+def _logarithmic_bytes(axes: "Axes") -> None:
+    """Powers of two across, with parts of them where there are few."""
+    from matplotlib.ticker import LogLocator, NullLocator
+
+    axes.set_xscale("log", base=2)
+    low, high = axes.get_xlim()
+    parts = (1.0,) if high > 8 * low else (1.0, 1.5) if high > 3 * low else (1.0, 1.25, 1.5, 1.75)
+    axes.xaxis.set_major_locator(LogLocator(base=2, subs=parts, numticks=9))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_major_formatter(lambda value, _: format_bytes(value))
 
 
 def served(plan: planning.KeyPlan) -> Counter[tuple[int, int, str]]:
@@ -98,43 +107,63 @@ def served(plan: planning.KeyPlan) -> Counter[tuple[int, int, str]]:
 
 
 def draw_rotations(plan: planning.KeyPlan, path: Path, terminal: Terminal) -> None:
-    """Draw every rotation at its level, by how it is made and larger the more often, and the keys."""
+    """Draw every rotation at its level, by how it is made and larger the more often, and the keys. Steps to
+    the right are negative."""
     made = _figure(terminal, 4.5)
     if made is None:
         return
+    from matplotlib.ticker import MaxNLocator
+
     figure, axes = made
+    slots = plan.program.automorphisms.slots
     uses = served(plan)
     keys = [key for key in plan.keys if key.automorphism is not None]
-    axes.vlines(
-        [key.automorphism.step if key.automorphism else 0 for key in keys],
-        -0.5,
-        [key.shape.level for key in keys],
-        color="#c8d4e6",
-        linewidth=1.5,
-        label="key: level it reaches",
-    )
-    for how, colour in SERVED.items():
+    steps = [_signed(key.automorphism.step if key.automorphism else 0, slots) for key in keys]
+    levels = [key.shape.level for key in keys]
+    axes.vlines(steps, -0.5, levels, color=PALE, linewidth=1.5, label="key: level it reaches")
+    for how, (colour, marker) in SERVED.items():
         places = [(step, level, count) for (step, level, kind), count in sorted(uses.items()) if kind == how]
         if places:
             axes.scatter(
-                [step for step, _, _ in places],
+                [_signed(step, slots) for step, _, _ in places],
                 [level for _, level, _ in places],
                 s=[14 * min(count, 20) for _, _, count in places],
                 color=colour,
+                marker=marker,
+                edgecolors="white",
+                linewidths=0.4,
                 label=how,
                 zorder=2,
             )
-    axes.set_xscale("symlog", base=2)
-    axes.set_xlim(-0.2, 1.25 * plan.program.automorphisms.slots)
+    found = [*steps, *(_signed(step, slots) for step, _, _ in uses)]
+    _powers_across(axes, min(found, default=0), max(found, default=1))
     axes.set_ylim(-0.5, plan.program.chain.max_level + 0.5)
-    axes.set_xlabel("rotation steps")
+    axes.yaxis.set_major_locator(MaxNLocator(8, integer=True))
+    axes.set_xlabel("rotation steps (0: the conjugation); larger marks: more often")
     axes.set_ylabel("level")
-    axes.set_title(
-        f"{plan.program.name}, {plan.strategy}: {len(plan.keys)} keys, {plan.switches:,} rotations"
-    )
-    figure.legend(loc="outside lower center", ncols=4, frameon=False)
+    axes.set_title(f"{plan.program.name}, {plan.strategy}: {len(keys)} keys make {plan.switches:,} rotations")
+    legend = figure.legend(loc="outside lower center", ncols=4, frameon=False)
+    for handle in legend.legend_handles[1:]:
+        handle.set_sizes([40])  # type: ignore[union-attr]
     _save(figure, path)
     terminal.note(f"rotation table: {path}")
+
+
+def _signed(step: int, slots: int) -> int:
+    """A rotation to the left, or a shorter one to the right, which is negative."""
+    return step if 2 * step <= slots else step - slots
+
+
+def _powers_across(axes: "Axes", low: int, high: int) -> None:
+    """Powers of two of both signs across, about nine of them."""
+    axes.set_xscale("symlog", base=2, linthresh=1)
+    left, right = max(0, -low).bit_length(), max(1, high).bit_length()
+    apart = max(1, -(-(left + right) // 10))
+    powers = [2**k for k in range(0, right + 1, apart)]
+    ticks = [*(-(2**k) for k in range(0, left + 1, apart)), 0, *powers]
+    axes.set_xticks(sorted(ticks), [f"{tick:,}" for tick in sorted(ticks)])
+    axes.minorticks_off()
+    axes.set_xlim(-1.3 * 2**left if left else -0.2, 1.3 * max(1, high))
 
 
 def residency(plan: planning.KeyPlan, model: planning.CostModel) -> dict[planning.PlannedKey, list[float]]:
@@ -155,28 +184,32 @@ def draw_residency(plan: planning.KeyPlan, model: planning.CostModel, path: Path
     made = _figure(terminal, 6, rows=2)
     if made is None:
         return
-    from matplotlib.ticker import EngFormatter
+    from matplotlib.ticker import MaxNLocator
 
     figure, axes = made
     below = figure.axes[1]
     uses = residency(plan, model)
     order = sorted(uses, key=lambda key: (uses[key][0], uses[key][-1]))
-    for row, key in enumerate(order):
-        axes.hlines(row, uses[key][0], uses[key][-1], color="#c8d4e6", linewidth=2)
-        axes.scatter(uses[key], [row] * len(uses[key]), s=6, color="#1f4e9c", zorder=2)
+    for row, key in enumerate(order, 1):
+        axes.hlines(row, uses[key][0], uses[key][-1], color=PALE, linewidth=2)
+        axes.scatter(uses[key], [row] * len(uses[key]), s=6, color=BLUE, zorder=2)
     axes.set_ylabel("keys, by first use")
+    axes.yaxis.set_major_locator(MaxNLocator(8, integer=True))
     times = sorted({time for found in uses.values() for time in found})
     held = [
         sum(key.shape.stored_bytes for key in order if uses[key][0] <= time <= uses[key][-1])
         for time in times
     ]
-    below.step(times, held, where="post", color="#1f4e9c", label="between first and last use")
+    below.step(times, held, where="post", color=BLUE, label="between first and last use")
     total = sum(key.shape.stored_bytes for key in order)
-    below.axhline(total, color="#b03030", linestyle="--", label="all rotation keys")
+    below.axhline(total, color=VERMILION, linestyle="--", label="all rotation keys")
     below.set_ylim(bottom=0)
-    below.yaxis.set_major_formatter(EngFormatter(unit="B"))
-    below.set_xlabel("predicted seconds of rotations since the start")
-    axes.set_title(f"{plan.program.name}, {plan.strategy}")
+    below.yaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 4, 5, 10]))
+    below.yaxis.set_major_formatter(lambda value, _: format_bytes(value))
+    below.xaxis.set_major_formatter(lambda value, _: format_seconds(value))
+    below.set_ylabel("bytes of keys")
+    below.set_xlabel("predicted time of rotations since the start")
+    axes.set_title(f"{plan.program.name}, {plan.strategy}: when each key is used")
     figure.legend(loc="outside lower center", ncols=2, frameon=False)
     _save(figure, path)
     terminal.note(f"residency of keys: {path}")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from keywright._terminal import Terminal
 
-from .common import CommandError, new_file
+from .common import CommandError, new_file, require_place
 from .session import Compiled
 
 FORMATS = (".png", ".svg")
@@ -15,12 +15,11 @@ def require_picture(path: Path) -> None:
     """Refuse a picture that cannot be written.
 
     Raises:
-        CommandError: its name ends in neither .png nor .svg, or its folder does not exist.
+        CommandError: its name ends in neither .png nor .svg, or as of `require_place`.
     """
     if path.suffix not in FORMATS:
         raise CommandError(f"{path}: pictures end in {' or '.join(FORMATS)}")
-    if not path.parent.is_dir():
-        raise CommandError(f"{path}: there is no folder {path.parent}; make it first")
+    require_place(path)
 
 
 def draw(compiled: Compiled, path: Path, terminal: Terminal) -> None:

@@ -15,7 +15,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
-from keywright._terminal import Terminal, format_bytes, format_seconds
+from keywright._terminal import Terminal
+from keywright._units import format_bytes, format_seconds
 from keywright.serve import Model, Server, Service, load_page
 
 from .common import CommandError

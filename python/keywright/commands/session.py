@@ -40,6 +40,21 @@ class Compiled:
         return key_specs(self.program, self.parameters, self.plans)
 
 
+def named_parameters(preset: str | None, path: Path | None) -> kw.Parameters | None:
+    """The parameters of a preset, levelled or bootstrapping, or of a file; None if neither is named.
+
+    Raises:
+        CommandError: both are, or there is no such preset.
+    """
+    if preset is None:
+        return None if path is None else kw.Parameters.load(path)
+    if path is not None:
+        raise CommandError("give either --preset or --parameters")
+    if preset in kw.bootstrap_presets():
+        return kw.BootstrapperPlan.preset(preset).parameters
+    return kw.Parameters.preset(preset)
+
+
 def bootstrap_plans(program: nn.Program) -> list[kw.BootstrapperPlan]:
     """The plans that a program's bootstraps name, in order.
 

@@ -17,7 +17,9 @@ from keywright.errors import KeywrightError
 
 from .chain import Chain, Shape
 from .cost import OPTIONAL, CostModel, Weights, Work, engine_use, fitted_weights, key_parts
-from .operations import Operation
+from .operations import MAX_COUNT, Operation
+from .program import read_chain
+from .reading import number, read_object, refusing, shown, whole
 
 FORMAT = "keywright-calibration-3"
 MAX_BYTES = 16 << 20
@@ -134,27 +136,13 @@ class Calibration:
         Raises:
             CalibrationError: it is no calibration.
         """
-        if len(text) > MAX_BYTES:
-            raise CalibrationError(f"{len(text)} bytes; a calibration may have {MAX_BYTES}")
-        try:
-            return cls._read(json.loads(text))
-        except (KeyError, TypeError, ValueError, IndexError, AttributeError, RecursionError) as error:
-            if isinstance(error, CalibrationError):
-                raise
-            raise CalibrationError(f"not a calibration: {type(error).__name__}: {error}") from None
+        with refusing("a calibration", CalibrationError):
+            return cls._read(read_object(text, FORMAT, MAX_BYTES))
 
     @classmethod
     def _read(cls, data: Mapping[str, Any]) -> "Calibration":
-        if data["format"] != FORMAT:
-            raise CalibrationError(
-                f'not a calibration of this release: "format" must be "{FORMAT}", it is '
-                f"{data['format']!r}; run keywright calibrate"
-            )
         weights = {int(log_n): _weights(values) for log_n, values in data["weights"].items()}
-        chains = [
-            Chain(int(chain["log_n"]), tuple(chain["q"]), tuple(chain["p"]), chain["bound"])
-            for chain in data["chains"]
-        ]
+        chains = list(map(read_chain, data["chains"]))
         measured = tuple(_read_measured(entry, chains) for entry in data["measured"])
         if not weights or not measured:
             raise CalibrationError("not a calibration: it has no weights or no measurements")
@@ -172,7 +160,10 @@ class Calibration:
             raise CalibrationError(
                 f"{path} has {path.stat().st_size} bytes; a calibration may have {MAX_BYTES}"
             )
-        found = cls.from_json(path.read_text(encoding="utf-8", errors="replace"))
+        try:
+            found = cls.from_json(path.read_text(encoding="utf-8", errors="replace"))
+        except CalibrationError as error:
+            raise CalibrationError(f"{path}: {error}; run keywright calibrate") from None
         found.require_this_machine()
         return found
 
@@ -182,25 +173,38 @@ def _weights(values: Mapping[str, Any]) -> Weights:
     if set(values) != set(names):
         raise CalibrationError(f"not a calibration: weights are {', '.join(names)}")
     return Weights(
-        **{n: None if values[n] is None and n in OPTIONAL else float(values[n]) for n in names}  # type: ignore[arg-type]
+        **{n: None if values[n] is None and n in OPTIONAL else number(values[n], n) for n in names}  # type: ignore[arg-type]
     )
 
 
 def _read_measured(entry: Mapping[str, Any], chains: Sequence[Chain]) -> Measured:
-    level, alpha, special = (int(number) for number in entry["key"])
-    shape = Shape(chains[entry["chain"]], level, alpha, special, bool(entry["seeded"]))
+    level, alpha, special = (whole(part, "a number of a key") for part in entry["key"])
+    place = whole(entry["chain"], "chain")
+    if not 0 <= place < len(chains):
+        raise CalibrationError(f"not a calibration: chain {place} is not in [0, {len(chains)})")
+    chain = chains[place]
+    if not 0 <= level <= chain.max_level or not 1 <= special <= len(chain.pool(level)) or alpha < 1:
+        raise CalibrationError(
+            f"not a calibration: a key of level {level} with {special} special primes and "
+            f"digits of {alpha}; levels are in [0, {chain.max_level}]"
+        )
+    shape = Shape(chain, level, alpha, special, bool(entry["seeded"]))
     operation = entry["operation"]
     found = Measured(
         str(entry["what"]),
         shape,
-        int(entry["level"]),
-        int(entry["count"]),
-        float(entry["seconds"]),
-        int(entry["giants"]),
+        whole(entry["level"], "level"),
+        whole(entry["count"], "count"),
+        number(entry["seconds"], "seconds"),
+        whole(entry["giants"], "giants"),
         None if operation is None else Operation.read(operation),
     )
-    if found.what not in WHATS or found.count < 1 or not 0 < found.seconds < float("inf"):
-        raise CalibrationError(f"not a calibration: {found.what!r}, {found.count} times in {found.seconds} s")
+    if found.what not in WHATS or not 1 <= found.count < MAX_COUNT or not 0 <= found.giants < MAX_COUNT:
+        raise CalibrationError(
+            f"not a calibration: {shown(found.what)}, {found.count} times with {found.giants}"
+        )
+    if not found.seconds > 0:
+        raise CalibrationError(f"not a calibration: {found.what} in {found.seconds} s")
     return found
 
 

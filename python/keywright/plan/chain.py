@@ -5,14 +5,18 @@ special primes. It takes N * 8 * digits * (L + 1 + special primes) bytes if its 
 twice that if they are stored (docs/key-switching.md, "KeySpec").
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
+from itertools import groupby
 
 from keywright._core import maximum_log_qp
 
 SLACK = 1e-9
 """Bits by which a digit may exceed the special primes for the rounding of logarithms, as `KeySpec` has it."""
+
+MAX_BOUND = 1 << 30
+"""Bits of a modulus above which a bound on them is no bound."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +49,11 @@ class Chain:
                 raise ValueError(f"{len(primes)} primes {name}; there must be from 1 to {most}")
             for bits in primes:
                 if not 20 <= bits <= 61.01:
-                    raise ValueError(f"a prime of {name} has {bits} bits; it must have from 20 to 61")
+                    raise ValueError(f"a prime of {name} has {bits:g} bits; it must have from 20 to 61")
+        if self.bound is not None and not 1 <= self.bound <= MAX_BOUND:
+            raise ValueError(
+                f"a key may have a modulus of {self.bound:g} bits; it must be from 1 to {MAX_BOUND}"
+            )
 
     @cached_property
     def _hash(self) -> int:
@@ -59,6 +67,11 @@ class Chain:
     def max_level(self) -> int:
         """Level of fresh ciphertexts."""
         return len(self.q) - 1
+
+    def describe(self) -> str:
+        """The primes in words, widths to a tenth of a bit."""
+        q, p = (", ".join(_runs(primes)) for primes in (self.q, self.p))
+        return f"primes of {q} and special ones of {p} bits in a ring of degree 2^{self.log_n}"
 
     @property
     def modulus_bound(self) -> int:
@@ -77,6 +90,12 @@ class Chain:
                 break
             out.append(bits)
         return tuple(out)
+
+
+def _runs(widths: Iterable[float]) -> list[str]:
+    """Equal widths next to each other once, with their number."""
+    runs = [(len(list(run)), width) for width, run in groupby(f"{width:.1f}" for width in widths)]
+    return [f"{count} x {width}" if count > 1 else width for count, width in runs]
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from functools import cached_property
 from math import ceil, log2
 
 from keywright._core import derivation_tree
+from keywright._units import format_bytes
 from keywright.errors import DerivationError
 
 from .basis import smallest_basis
@@ -182,7 +183,8 @@ class DerivationPlanner:
         if not reaches:
             raise ProgramError(
                 f"{plan.program.name}: every key has primes of nearly {plan.program.chain.modulus_bound} "
-                "bits, the most that is secure, which leaves no room for the extra primes of master keys"
+                "bits, the most that is secure, which leaves no room for the extra primes of master keys; "
+                "plan it for parameters with fewer or smaller primes in this ring, or in a larger one"
             )
         self.reaches = tuple(reaches.values())
         self._reachable: dict[tuple[tuple[int, ...], int], bool] = {}
@@ -378,12 +380,7 @@ class DerivationPlanner:
         """
         fitting = [price for price in self.priced if price.sent_bytes <= sent_bytes]
         if not fitting:
-            least = self.priced[0].sent_bytes if self.priced else None
-            known = "no ladder reaches all of them" if least is None else f"the least is {least / 1e6:.1f} MB"
-            raise InfeasibleBudgetError(
-                f"{self.plan.program.name}: no master keys of {sent_bytes / 1e6:.1f} MB or less "
-                f"derive all keys; {known}"
-            )
+            raise InfeasibleBudgetError(f"{self.plan.program.name}: {self._least(sent_bytes)}")
         best = min(fitting, key=lambda price: (price.server_seconds, price.sent_bytes))
         while best.sent_bytes + best.shape.stored_bytes <= sent_bytes:
             more = (a for a in self._differences(best.reach) if a not in best.masters)
@@ -394,6 +391,19 @@ class DerivationPlanner:
                 break
             best = better
         return best
+
+    def _least(self, sent_bytes: float) -> str:
+        """Why nothing is within bytes that are sent."""
+        if not self.priced:
+            return f"no master keys tried make all keys in {self.max_hops} steps: let the client make them"
+        least = self.priced[0]
+        masters = f"{len(least.masters)} master key{'s' * (len(least.masters) > 1)}"
+        return (
+            f"no master keys found take at most {format_bytes(sent_bytes)} to send. The least is "
+            f"{format_bytes(least.sent_bytes)}: {format_bytes(least.master_bytes)} for {masters}, and "
+            f"{format_bytes(least.sent_bytes - least.master_bytes)} for keys that are not derived. Allow "
+            "more bytes, or derive the keys of a smaller plan"
+        )
 
     def _differences(self, reach: "_Reach") -> Sequence[Automorphism]:
         """What would make the most keys out of each other."""

@@ -10,7 +10,7 @@ from keywright._core import master_key_bytes
 from keywright.errors import ParameterError, PlanMismatchError
 
 from .chain import Chain
-from .converters.network import bootstrap_steps, chain_of, convert, essence, steps
+from .converters.network import bootstrap_steps, chain_of, convert, convert_bootstrap, essence, steps
 from .cost import CostModel
 from .key_plan import KeyPlan, Masters, PlannedKey
 from .program import Program
@@ -24,10 +24,10 @@ class PlanExecution:
 
     Args:
         plan: the plan.
-        parameters: those that its program is for.
+        parameters: those that its program is for (`on_parameters`).
         network: what is to be run; a plan for another one is refused.
-        bootstraps: plans of the network's bootstraps, in order. Their factors are evaluated as the plan's
-            program says, where it does.
+        bootstraps: plans of the network's bootstraps, in order; without a network, of the one bootstrap that
+            the plan is for. Their factors are evaluated as the plan's program says, where it does.
 
     Raises:
         PlanMismatchError: the plan is for other primes, or for another program.
@@ -40,21 +40,12 @@ class PlanExecution:
         network: "Network | None" = None,
         bootstraps: Sequence[BootstrapperPlan] = (),
     ) -> None:
-        chain = chain_of(parameters)
-        if chain != plan.program.chain:
-            raise PlanMismatchError(
-                f"the plan is for {_describe(plan.program.chain)}, the parameters have {_describe(chain)}"
-            )
+        _require_chain(plan.program.chain, parameters)
         bootstraps = _as_planned(plan.program, bootstraps)
         if network is not None:
-            found = essence(plan.program).digest
-            expected = essence(convert(network, parameters, plan.program.name, bootstraps)).digest
-            if found != expected:
-                raise PlanMismatchError(
-                    f"the plan is for program {found[:16]}, this one is {expected[:16]}; plan it again",
-                    found=found,
-                    expected=expected,
-                )
+            _require_program(plan.program, convert(network, parameters, plan.program.name, bootstraps))
+        elif bootstraps:
+            _require_program(plan.program, convert_bootstrap(bootstraps[0], plan.program.name))
         self.plan, self.parameters, self.network = plan, parameters, network
         self.bootstraps = tuple(bootstraps)
         self._specs = {key: self._spec(key) for key in plan.keys}
@@ -278,6 +269,31 @@ def _as_planned(program: Program, bootstraps: Sequence[BootstrapperPlan]) -> tup
         raise PlanMismatchError(f"the plan is for other bootstraps: {error}") from error
 
 
+def _require_chain(chain: Chain, parameters: Parameters) -> None:
+    """Refuse other parameters."""
+    found = chain_of(parameters)
+    if chain == found:
+        return
+    names = chain.describe(), found.describe()
+    if names[0] == names[1]:
+        raise PlanMismatchError(
+            f"the plan is for other {names[0]}, or for another bound on the keys' modulus; plan the program "
+            "for these parameters (keywright plan --preset or --parameters, on_parameters in Python)"
+        )
+    raise PlanMismatchError(f"the plan is for {names[0]}, the parameters have {names[1]}")
+
+
+def _require_program(planned: Program, expected: Program) -> None:
+    """Refuse a plan of another program."""
+    digests = essence(planned).digest, essence(expected).digest
+    if digests[0] != digests[1]:
+        raise PlanMismatchError(
+            f"the plan is for program {digests[0][:16]}, this one is {digests[1][:16]}; plan it again",
+            found=digests[0],
+            expected=digests[1],
+        )
+
+
 def keys_digest(keys: Iterable[KeySpec]) -> str:
     """SHA-256 of what the keys of automorphisms and relinearisations are, in any order."""
     lines = sorted(
@@ -286,8 +302,3 @@ def keys_digest(keys: Iterable[KeySpec]) -> str:
         if spec.kind in ("rotation", "conjugation", "galois", "relinearization")
     )
     return sha256("\n".join(lines).encode()).hexdigest()
-
-
-def _describe(chain: Chain) -> str:
-    q, p = (", ".join(f"{width:.2f}" for width in primes) for primes in (chain.q, chain.p))
-    return f"primes of {q} and {p} bits in a ring of degree 2^{chain.log_n}"

@@ -14,7 +14,7 @@ from .frontier import FrontierPoint
 from .key_plan import KeyPlan
 from .open_program import OpenProgram
 from .optimal import Budget, InfeasibleBudgetError
-from .planner import DEFAULT_HOPS, Planner, gap
+from .planner import DEFAULT_HOPS, Planner, gap, refusal
 from .program import Program, ProgramError
 
 DERIVED_POINTS = 4
@@ -62,24 +62,19 @@ class JointPlanner:
             InfeasibleBudgetError: there is none; the error says what the least of each variant is.
         """
         found: dict[int, tuple[tuple[float, float], KeyPlan]] = {}
-        bounds, errors = [], []
 
         def note(index: int, seconds: float) -> float:
             planner = self.planners[index]
-            plan, bound = planner.bounded(budget, seconds)
-            value = (planner.seconds(plan), float(plan.stored_bytes))
-            found[index] = (value if budget.stored_bytes is not None else value[::-1], plan)
+            plan, bound = planner.searched(budget, seconds)
+            if plan is not None:
+                value = (planner.seconds(plan), float(plan.stored_bytes))
+                found[index] = (value if budget.stored_bytes is not None else value[::-1], plan)
             return bound
 
         few = len(self.planners) <= SOLVED
-        for index, planner in enumerate(self.planners):
-            try:
-                bounds.append(note(index, seconds if few else 0.0))
-            except InfeasibleBudgetError as error:
-                errors.append(str(error))
-                bounds.append(planner.lower_bound(budget))
+        bounds = [note(index, seconds if few else 0.0) for index in range(len(self.planners))]
         if not found:
-            raise InfeasibleBudgetError("; ".join(dict.fromkeys(errors)))
+            raise InfeasibleBudgetError(refusal(self.planners, budget, solve=few))
         best = min(found, key=lambda index: found[index][0])
         if not few:
             bounds[best] = note(best, seconds)

@@ -17,6 +17,7 @@ from typing import Any
 
 from .chain import Chain
 from .cost import Work, narrow_count
+from .reading import shown, whole
 
 MAX_COUNT = 1 << 31
 
@@ -154,12 +155,12 @@ class Operation:
         """
         known = {"name", "level", "count", "special", *COUNTS}
         if not isinstance(entry, dict):
-            raise ValueError(f"an operation is {entry!r}, no object")
+            raise ValueError(f"an operation is {shown(entry)}, no object")
         for name, value in entry.items():
             if name not in known:
-                raise ValueError(f"an operation has no {name!r}")
-            if name != "name" and (isinstance(value, bool) or not isinstance(value, int)):
-                raise ValueError(f"{name} of an operation is {value!r}, no integer")
+                raise ValueError(f"an operation has no {shown(name)}")
+            if name != "name":
+                whole(value, f"{name} of an operation")
         return cls(**{**entry, "name": str(entry["name"])})
 
     def times(self, count: int) -> "Operation":

@@ -59,10 +59,14 @@ class Budget:
         """Check that one is given.
 
         Raises:
-            ValueError: none or both.
+            ValueError: none or both, or one that is no amount.
         """
         if (self.stored_bytes is None) == (self.seconds is None):
             raise ValueError("a budget is either bytes or seconds")
+        if self.stored_bytes is not None and not self.stored_bytes >= 0:
+            raise ValueError(f"a budget of {self.stored_bytes} bytes; it must be 0 or more")
+        if self.seconds is not None and not self.seconds > 0:
+            raise ValueError(f"a budget of {self.seconds} seconds; it must be more than 0")
 
 
 class InfeasibleBudgetError(ProgramError):

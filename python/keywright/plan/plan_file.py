@@ -9,6 +9,7 @@ from .chain import Chain, Shape
 from .derived import MAX_EXTRA
 from .key_plan import IDENTITY, Hop, KeyPlan, Masters, PlannedKey
 from .program import MAX_BYTES, Program, ProgramError, describe, read_automorphism
+from .reading import number, read_object, refusing, shown, whole
 
 FORMAT = "keywright-plan-1"
 MAX_KEYS = 1 << 16
@@ -67,20 +68,8 @@ def from_json(text: str) -> KeyPlan:
     Raises:
         ProgramError: not that form, naming the place.
     """
-    if len(text) > 4 * MAX_BYTES:
-        raise ProgramError(f"{len(text)} bytes; a plan may have {4 * MAX_BYTES}")
-    try:
-        data = json.loads(text)
-    except (json.JSONDecodeError, RecursionError) as error:
-        raise ProgramError(f"not JSON: {error}") from None
-    if not isinstance(data, dict) or data.get("format") != FORMAT:
-        raise ProgramError(f'not a plan: "format" must be "{FORMAT}"; write one with keywright plan --out')
-    try:
-        plan = _read(data)
-    except (KeyError, TypeError, ValueError, IndexError) as error:
-        if isinstance(error, ProgramError):
-            raise
-        raise ProgramError(f"not a plan: {type(error).__name__}: {error}") from None
+    with refusing("a plan", ProgramError):
+        plan = _read(read_object(text, FORMAT, 4 * MAX_BYTES))
     plan.check()
     return plan
 
@@ -94,7 +83,10 @@ def load(path: Path) -> KeyPlan:
     """
     if path.stat().st_size > 4 * MAX_BYTES:
         raise ProgramError(f"{path} has {path.stat().st_size} bytes; a plan may have {4 * MAX_BYTES}")
-    return from_json(path.read_text(encoding="utf-8", errors="replace"))
+    try:
+        return from_json(path.read_text(encoding="utf-8", errors="replace"))
+    except ProgramError as error:
+        raise ProgramError(f"{path}: {error}; write a plan with keywright plan --out") from None
 
 
 def _read(data: Mapping[str, Any]) -> KeyPlan:
@@ -104,7 +96,9 @@ def _read(data: Mapping[str, Any]) -> KeyPlan:
         raise ProgramError(f"{len(data['keys'])} keys; there may be {MAX_KEYS}")
     keys = []
     for index, entry in enumerate(data["keys"]):
-        level, alpha, special = (int(entry[name]) for name in ("level", "alpha", "special"))
+        level, alpha, special = (
+            whole(entry[name], f"key {index}: {name}") for name in ("level", "alpha", "special")
+        )
         if not 0 <= level <= chain.max_level:
             raise ProgramError(f"key {index}: level {level} is not in [0, {chain.max_level}]")
         room = len(chain.pool(level))
@@ -120,7 +114,7 @@ def _read(data: Mapping[str, Any]) -> KeyPlan:
 
     def key(place: object) -> PlannedKey:
         if not isinstance(place, int) or not 0 <= place < len(keys):
-            raise ProgramError(f"key {place!r} is not in [0, {len(keys)})")
+            raise ProgramError(f"key {shown(place)} is not in [0, {len(keys)})")
         return keys[place]
 
     if len(data["hops"]) != len(program.groups):
@@ -140,7 +134,7 @@ def _read(data: Mapping[str, Any]) -> KeyPlan:
         program,
         hops,
         relinearization,
-        None if gap is None else float(gap),
+        None if gap is None else number(gap, "gap"),
         None
         if masters is None
         else _read_masters(masters, program, tuple(map(key, masters.get("sent", ())))),
@@ -157,10 +151,12 @@ def _read_masters(data: Mapping[str, Any], program: Program, sent: tuple[Planned
         raise ProgramError(
             f"masters: {len(automorphisms)} keys; there must be from 1 to {MAX_KEYS}, each once"
         )
-    extra = tuple(int(bits) for bits in data["extra_bits"])
+    extra = tuple(whole(bits, "masters: the width of an extra prime") for bits in data["extra_bits"])
     if not 1 <= len(extra) <= MAX_EXTRA:
         raise ProgramError(f"masters: {len(extra)} extra primes; there must be from 1 to {MAX_EXTRA}")
-    level, special, hops = (int(data[name]) for name in ("level", "special", "max_hops"))
+    level, special, hops = (
+        whole(data[name], f"masters: {name}") for name in ("level", "special", "max_hops")
+    )
     over = Chain(chain.log_n, (*chain.p, *chain.q), extra, chain.modulus_bound)
     if not len(chain.p) <= level <= over.max_level:
         raise ProgramError(f"masters: level {level} is not in [{len(chain.p)}, {over.max_level}]")

@@ -4,6 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
 
+from keywright._units import format_bytes, format_seconds
+
 from .bound import LowerBound
 from .cost import CostModel
 from .frontier import FrontierPoint, FrontierSearch
@@ -71,7 +73,14 @@ class Planner:
 
     def seconds(self, plan: KeyPlan) -> float:
         """Predicted time of the whole program with a plan: what budgets are of."""
+        if any(plan is known for known in self.published):
+            return self._published_seconds[id(plan)]
         return predict_plan(plan, self.model).seconds
+
+    @cached_property
+    def _published_seconds(self) -> dict[int, float]:
+        """By identity: plans of large programs take long to predict, and these are asked for every budget."""
+        return {id(plan): predict_plan(plan, self.model).seconds for plan in self.published}
 
     def total(self, point: FrontierPoint) -> float:
         """Predicted time of the whole program with the plan of a point."""
@@ -125,21 +134,38 @@ class Planner:
         Raises:
             InfeasibleBudgetError: as `best`.
         """
-        found = [plan for plan in (self._searched(budget), *self.published) if plan is not None]
-        found = [plan for plan in found if self._fits(plan, budget)]
+        best, bound = self.searched(budget, seconds)
+        if best is None:
+            raise InfeasibleBudgetError(refusal([self], budget))
+        return best, bound
+
+    def searched(self, budget: Budget, seconds: float) -> tuple[KeyPlan | None, float]:
+        """As `bounded`, with None where nothing found is within the budget."""
         exact = self._exact(budget, seconds) if seconds > 0 else None
-        if exact is not None and self._fits(exact, budget) and self.quiet(exact):
-            found.append(exact)
-        if not found:
-            raise InfeasibleBudgetError(self._least(budget))
-        best = min(found, key=lambda plan: self._order(plan, budget))
-        bound = self.lower_bound(budget)
+        best, bound = self._found(budget, exact), self.lower_bound(budget)
         # Without the ways that were left out the integer program bounds less than all plans.
         if exact is not None and exact.gap is not None and self.max_hops <= 2 and not self._optimizer.pruned:
             rest = self._bound.rest if budget.stored_bytes is not None else 0.0
             solved = exact.seconds(self.model) if budget.stored_bytes is not None else exact.stored_bytes
             bound = max(bound, (1 - exact.gap) * solved + rest)
         return best, bound
+
+    def found(self, budget: Budget) -> KeyPlan:
+        """The best plan within a budget of those on the frontier and of the published strategies; without a
+        bound, which takes longer.
+
+        Raises:
+            InfeasibleBudgetError: as `best`.
+        """
+        best = self._found(budget)
+        if best is None:
+            raise InfeasibleBudgetError(refusal([self], budget, solve=False))
+        return best
+
+    def _found(self, budget: Budget, exact: KeyPlan | None = None) -> KeyPlan | None:
+        candidates = [plan for plan in (self._searched(budget), *self.published, exact) if plan is not None]
+        fitting = [plan for plan in candidates if self._fits(plan, budget) and self.quiet(plan)]
+        return min(fitting, key=lambda plan: self._order(plan, budget), default=None)
 
     def lower_bound(self, budget: Budget) -> float:
         """No plan within a budget has less of what is minimised."""
@@ -176,21 +202,41 @@ class Planner:
             return None
         optimizer = self._optimizer
         if budget.seconds is not None:
+            if budget.seconds <= self._bound.rest:
+                return None
             budget = Budget(seconds=budget.seconds - self._bound.rest)
         try:
             return optimizer.solve(budget, seconds)
         except InfeasibleBudgetError:
             return None
 
-    def _smallest(self) -> KeyPlan:
-        """The plan of fewest bytes that is found."""
+    def smallest(self, *, solve: bool = True) -> KeyPlan:
+        """The plan of fewest bytes that is found.
+
+        Args:
+            solve: whether an exact solution is tried.
+        """
         points = sorted(self.points, key=lambda point: point.stored_bytes)[:1]
         found = [*(self.plan(point) for point in points), *self.published]
         limit = 1e3 * max(self.seconds(plan) for plan in found)
-        exact = self._exact(Budget(seconds=limit), 10.0)
+        exact = self._exact(Budget(seconds=limit), 10.0) if solve else None
         if exact is not None and self.quiet(exact):
             found.append(exact)
         return min(found, key=lambda plan: plan.stored_bytes)
+
+    def fastest(self) -> KeyPlan:
+        """The fastest plan that is found."""
+        return min((*map(self.plan, self.points), *self.published), key=self.seconds)
+
+    @property
+    def counted_bytes(self) -> float:
+        """By count no plan has fewer bytes of keys."""
+        return self._bound.counted_bytes
+
+    @property
+    def rest_seconds(self) -> float:
+        """No plan takes less for what is no key switch."""
+        return self._bound.rest
 
     def _fits(self, plan: KeyPlan, budget: Budget) -> bool:
         if budget.stored_bytes is not None:
@@ -201,28 +247,46 @@ class Planner:
         value = (self.seconds(plan), float(plan.stored_bytes))
         return value if budget.stored_bytes is not None else value[::-1]
 
-    def _least(self, budget: Budget) -> str:
-        name = self.program.name
-        if budget.stored_bytes is not None:
-            smallest = self._smallest()
-            largest = max(smallest.keys, key=lambda key: key.shape.stored_bytes).shape
-            return (
-                f"{name}: the smallest plan found has {smallest.stored_bytes / 1e9:.3f} GB of keys, "
-                f"the budget is {budget.stored_bytes / 1e9:.3f} GB; its largest key, of level "
-                f"{largest.level}, has {largest.stored_bytes / 1e6:.0f} MB. "
-                f"By count, none of at most {self.max_hops} hops has less than "
-                f"{self._bound.counted_bytes / 1e9:.3f} GB. "
-                "More hops or more special primes would make it smaller"
-            )
-        plans = [*(self.plan(point) for point in self.points), *self.published]
-        fastest = min(plans, key=self.seconds)
-        beside = (
-            f", of which {self._bound.rest:.3f} s at least are no key switches" if self._bound.rest else ""
+
+def refusal(planners: Sequence[Planner], budget: Budget, *, solve: bool = True) -> str:
+    """Why no plan found for any variant of a program is within a budget: the least there is, what that is
+    made of, and what could be allowed instead.
+
+    Args:
+        planners: of the variants.
+        budget: what none is within.
+        solve: as of `Planner.smallest`.
+    """
+    name, hops = planners[0].program.name, planners[0].max_hops
+    if budget.stored_bytes is not None:
+        smallest = min(
+            (planner.smallest(solve=solve) for planner in planners), key=lambda plan: plan.stored_bytes
         )
-        return (
-            f"{name}: the fastest plan found takes {self.seconds(fastest):.3f} s{beside}, "
-            f"the budget is {budget.seconds:.3f} s; it has {fastest.stored_bytes / 1e9:.3f} GB of keys"
+        largest = max(smallest.keys, key=lambda key: key.shape.stored_bytes)
+        text = (
+            f"{name}: no plan found has at most {format_bytes(budget.stored_bytes)} of keys. The smallest "
+            f"has {format_bytes(smallest.stored_bytes)}, of which the largest key, for level "
+            f"{largest.shape.level}, takes {format_bytes(largest.shape.stored_bytes)}"
         )
+        if smallest.program.ephemeral_bytes:
+            fixed = format_bytes(smallest.program.ephemeral_bytes)
+            text += f" and those of the ephemeral secret, which every plan has, {fixed}"
+        counted = min(planner.counted_bytes for planner in planners)
+        text += (
+            f"; by count none of at most {hops} hop{'s' * (hops > 1)} has less than {format_bytes(counted)}"
+        )
+        return f"{text}. Allow more bytes{' or more hops' * (hops < DEFAULT_HOPS)}"
+    fastest, planner = min(
+        ((planner.fastest(), planner) for planner in planners), key=lambda entry: entry[1].seconds(entry[0])
+    )
+    text = (
+        f"{name}: no plan found takes at most {format_seconds(budget.seconds or 0.0)}. The fastest, with "
+        f"{format_bytes(fastest.stored_bytes)} of keys, is predicted to take "
+        f"{format_seconds(planner.seconds(fastest))}"
+    )
+    if planner.rest_seconds:
+        text += f", of which {format_seconds(planner.rest_seconds)} or more are no key switches"
+    return f"{text}. Allow more time"
 
 
 def gap(plan: KeyPlan, bound: float, budget: Budget, model: CostModel) -> float:

@@ -8,9 +8,9 @@ with their number of repetitions.
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 from keywright._core import maximum_log_qp
 from keywright.errors import KeywrightError
@@ -19,7 +19,8 @@ from .chain import Chain
 from .cost import FORMS, CostModel, Form
 from .ephemeral import EphemeralSwitch, FixedKeys
 from .galois import Automorphism, AutomorphismGroup
-from .operations import Operation
+from .operations import MAX_COUNT, Operation
+from .reading import number, read_object, refusing, shown, whole
 
 FORMAT = "keywright-program-1"
 MAX_GROUPS = 100_000
@@ -109,7 +110,7 @@ class Program:
         """
         if self.noise_bits is not None and not 0 <= self.noise_bits < float("inf"):
             raise ProgramError(
-                f"{self.name}: an error budget of {self.noise_bits} bits is not one, 0 or more"
+                f"{self.name}: an error budget of {self.noise_bits:g} bits; it must be finite, 0 or more"
             )
         for what, listed in (("groups", self.groups), ("operations", self.operations)):
             if len(listed) > MAX_GROUPS:
@@ -124,8 +125,8 @@ class Program:
             where = f"{self.name}: {use.name if isinstance(use, Group) else _KINDS[type(use)]}"
             if not 0 <= use.level <= self.chain.max_level:
                 raise ProgramError(f"{where}: level {use.level} is not in [0, {self.chain.max_level}]")
-            if use.count < 1:
-                raise ProgramError(f"{where}: count {use.count} is below 1")
+            if not 1 <= use.count < MAX_COUNT:
+                raise ProgramError(f"{where}: count {use.count} is not in [1, {MAX_COUNT})")
         for switch in self.ephemeral:
             self._require_secure(switch)
         for keys in self.fixed:
@@ -274,20 +275,8 @@ class Program:
         Raises:
             ProgramError: not that form, naming the place.
         """
-        if len(text) > MAX_BYTES:
-            raise ProgramError(f"{len(text)} bytes; a program may have {MAX_BYTES}")
-        try:
-            data = json.loads(text)
-        except (json.JSONDecodeError, RecursionError) as error:
-            raise ProgramError(f"not JSON: {error}") from None
-        if not isinstance(data, dict) or data.get("format") != FORMAT:
-            raise ProgramError(f'not a program: "format" must be "{FORMAT}"')
-        try:
-            return _read(cls, data)
-        except (KeyError, TypeError, ValueError) as error:
-            if isinstance(error, ProgramError):
-                raise
-            raise ProgramError(f"not a program: {type(error).__name__}: {error}") from None
+        with refusing("a program", ProgramError):
+            return _read(cls, read_object(text, FORMAT, MAX_BYTES))
 
 
 def make_group(
@@ -315,56 +304,64 @@ def read_automorphism(entry: Any, where: str = "") -> Automorphism:
     """
     step, conjugate = (entry, 0) if isinstance(entry, int) else entry
     if conjugate not in (0, 1):
-        raise ProgramError(f"{where}conjugation {conjugate} must be 0 or 1")
-    return Automorphism(int(step), bool(conjugate))
+        raise ProgramError(f"{where}conjugation {shown(conjugate)} must be 0 or 1")
+    return Automorphism(whole(step, f"{where}a rotation"), bool(conjugate))
 
 
-def _width(bits: object) -> float:
-    if isinstance(bits, bool) or not isinstance(bits, int | float):
-        raise ProgramError(f"a prime has {bits!r} bits; that is no number")
-    return bits
+def read_chain(data: Mapping[str, Any]) -> Chain:
+    """Primes in JSON, as `dataclasses.asdict` has them.
+
+    Raises:
+        ValueError: a number is none, or out of range.
+    """
+    bound = data.get("bound")
+    return Chain(
+        whole(data["log_n"], "log_n"),
+        tuple(number(bits, "the width of a prime") for bits in data["q"]),
+        tuple(number(bits, "the width of a prime") for bits in data["p"]),
+        None if bound is None else whole(bound, "bound"),
+    )
 
 
 def _read(cls: type[Program], data: Mapping[str, Any]) -> Program:
-    chain = data["chain"]
-    bound = chain.get("bound")
     groups = []
     for order, entry in enumerate(data["groups"]):
-        targets = set()
-        for target in entry["targets"]:
-            targets.add(read_automorphism(target, f"group {order}: "))
+        where = f"group {order}: "
+        targets = {read_automorphism(target, where) for target in entry["targets"]}
         groups.append(
             Group(
                 str(entry["name"]),
-                int(entry["level"]),
+                whole(entry["level"], f"{where}level"),
                 tuple(sorted(targets)),
-                int(entry["count"]),
+                whole(entry["count"], f"{where}count"),
                 entry.get("form", "whole"),
             )
         )
     noise = data.get("noise_bits")
     return cls(
         str(data["name"]),
-        Chain(
-            int(chain["log_n"]),
-            tuple(_width(bits) for bits in chain["q"]),
-            tuple(_width(bits) for bits in chain["p"]),
-            None if bound is None else int(bound),
-        ),
+        read_chain(data["chain"]),
         tuple(groups),
-        tuple(Relinearizations(int(use["level"]), int(use["count"])) for use in data["relinearizations"]),
-        None if noise is None else float(noise),
+        tuple(_numbers(Relinearizations, entry) for entry in data["relinearizations"]),
+        None if noise is None else number(noise, "noise_bits"),
         tuple(Operation.read(entry) for entry in data.get("operations", ())),
+        tuple(_numbers(EphemeralSwitch, entry) for entry in data.get("ephemeral", ())),
+        tuple(_numbers(FixedKeys, entry) for entry in data.get("fixed_keys", ())),
         tuple(
-            EphemeralSwitch(int(use["weight"]), int(use["level"]), int(use["special"]), int(use["count"]))
-            for use in data.get("ephemeral", ())
-        ),
-        tuple(
-            FixedKeys(int(keys["level"]), int(keys["special"]), int(keys["count"]))
-            for keys in data.get("fixed_keys", ())
-        ),
-        tuple(
-            tuple((int(layers), int(babies)) for layers, babies in factors)
+            tuple(
+                (whole(layers, "layers of a factor"), whole(babies, "baby steps of a factor"))
+                for layers, babies in factors
+            )
             for factors in data.get("bootstraps", ())
         ),
+    )
+
+
+Numbers = TypeVar("Numbers", Relinearizations, EphemeralSwitch, FixedKeys)
+
+
+def _numbers(kind: type[Numbers], entry: Mapping[str, Any]) -> Numbers:
+    """What has whole numbers alone."""
+    return kind(
+        **{field.name: whole(entry[field.name], f"{_KINDS[kind]}: {field.name}") for field in fields(kind)}
     )

@@ -17,10 +17,20 @@ from keywright import plan as planning
 from keywright.nn.checking import run_clear
 from keywright.nn.encrypted import EncryptedBackend, decrypt_result, encrypt_sample
 from keywright.plan import plan_file
-from keywright.plan.converters.network import convert, convert_bootstrap, essence, open_bootstraps
+from keywright.plan.converters.network import (
+    chain_of,
+    convert,
+    convert_bootstrap,
+    essence,
+    on_parameters,
+    open_bootstraps,
+)
 from keywright.plan.execution import PlanExecution, keys_digest
+from keywright.plan.optimal import Optimizer
 from keywright.plan.prediction import predict_plan
 from numpy.typing import NDArray
+from onnx import helper
+from tests.nn.conftest import Array, build_model
 from tests.test_bootstrapping import small_parameters, small_plan
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "models"
@@ -112,6 +122,32 @@ def test_digits_under_every_strategy(name: str) -> None:
     specs = execution.key_specs()
     assert sum(spec.bytes for spec in specs) == execution.plan.stored_bytes
     side.run(execution, side.generator.evaluation_keys(relinearization=False, specs=specs))
+
+
+@pytest.mark.parametrize("slower", [1.2, 1.5])
+def test_a_plan_of_the_integer_program(slower: float) -> None:
+    """Two dense layers with squares between: keys and hops that HiGHS chose, and its proof."""
+    rng = np.random.default_rng(8)
+    constants: dict[str, Array] = {n: rng.uniform(-0.5, 0.5, (8, 8)).astype(np.float32) for n in "ab"}
+    nodes = [("MatMul", ["x", "a"], "h"), ("Mul", ["h", "h"], "s"), ("MatMul", ["s", "b"], "y")]
+    made = [helper.make_node(kind, inputs, [output]) for kind, inputs, output in nodes]
+    model = build_model(made, (8,), constants).SerializeToString()
+    side = Side.make(model, rng.uniform(-1, 1, 8), 11, 3)
+    program = convert(side.program, side.parameters, "network")
+    assert {group.form for group in program.groups} == {"baby", "giant"}
+    every = planning.STRATEGIES["kds"].plan(program, MODEL)
+    seconds = slower * predict_plan(every, MODEL).seconds
+    best = planning.Planner(program, MODEL, max_hops=2).best(planning.Budget(seconds=seconds))
+    rest = predict_plan(best, MODEL).seconds - best.seconds(MODEL)
+    exact = Optimizer(program, MODEL, hops=2).solve(planning.Budget(seconds=seconds - rest), 60.0)
+    assert best.gap == exact.gap == 0
+    assert best.stored_bytes == exact.stored_bytes < every.stored_bytes
+    for plan in (best, exact):
+        assert plan.max_hops == 2
+        execution = PlanExecution(plan, side.parameters, side.program)
+        specs = execution.key_specs()
+        assert sum(spec.bytes for spec in specs) == plan.stored_bytes
+        side.run(execution, side.generator.evaluation_keys(relinearization=False, specs=specs))
 
 
 def test_every_key_of_a_plan_is_needed() -> None:
@@ -226,6 +262,15 @@ def test_factors_are_planned_with_their_keys_and_evaluated_so(apart: bool) -> No
         PlanExecution(replace(after, program=wrong), plan.parameters, bootstraps=[plan])
     with pytest.raises(kw.PlanMismatchError, match="1 bootstraps, there are 2"):
         PlanExecution(after, plan.parameters, bootstraps=[plan, plan])
+
+
+def test_a_plan_of_a_bootstrap_is_for_no_other_one() -> None:
+    plan, _ = bootstrapping(apart=True)
+    planned = make_plan("kds", convert_bootstrap(plan, "bootstrap"))
+    other = small_plan(plan.parameters, arcsine_degree=5)
+    with pytest.raises(kw.PlanMismatchError, match="this one is") as error:
+        PlanExecution(planned, plan.parameters, bootstraps=[other])
+    assert error.value.found != error.value.expected
 
 
 def test_streamed_keys_give_the_same_within_their_memory(tmp_path: Path) -> None:
@@ -464,6 +509,38 @@ def test_plans_survive_their_file_and_bad_ones_do_not() -> None:
             plan_file.from_json(text[:place] + new + text[place + len(old) :])
     with pytest.raises(planning.ProgramError, match="not JSON"):
         plan_file.from_json(text[: len(text) // 2])
+
+
+def test_a_program_that_was_made_by_hand_is_planned_for_parameters() -> None:
+    """Digits of two primes and two special ones, all of 45 bits: whole widths do not say which are larger."""
+    parameters = kw.Parameters.from_bits(11, [45] * 4, [45, 45], 40, insecure=True)
+    group = planning.make_group(planning.AutomorphismGroup(11), "window", 2, [1, 2, 3, 5])
+    by_hand = planning.Program("sums", planning.Chain(11, (45,) * 4, (45, 45), 400), (group,))
+    planned = planning.STRATEGIES["power-of-two"].plan(by_hand, MODEL)
+    with pytest.raises(kw.PlanMismatchError, match="plan the program for these parameters"):
+        PlanExecution(planned, parameters)
+    program = on_parameters(by_hand, parameters)
+    assert program.chain == chain_of(parameters)
+    for name in ("power-of-two", "kds"):
+        execution = PlanExecution(planning.STRATEGIES[name].plan(program, MODEL), parameters)
+        specs = execution.key_specs()
+        assert sum(spec.bytes for spec in specs) == execution.plan.stored_bytes
+        secret = kw.SecretKey.generate(parameters, bytes(32))
+        generator = kw.KeyGenerator(secret, bytes(32))
+        keys = execution.follow(generator.evaluation_keys(relinearization=False, specs=specs))
+        values = np.random.default_rng(1).uniform(-1, 1, parameters.max_slots)
+        fresh = kw.Encryptor(generator.public_key(), bytes(32)).encrypt(values, level=2)
+        evaluator, decryptor = kw.Evaluator(parameters, keys), kw.Decryptor(secret)
+        for step, rotated in zip((1, 2, 3, 5), evaluator.rotate_hoisted(fresh, [1, 2, 3, 5]), strict=True):
+            assert np.abs(decryptor.decrypt(rotated) - np.roll(values, -step)).max() <= rotated.error_bound
+    for chain in (
+        planning.Chain(12, (45,) * 4, (45, 45)),
+        planning.Chain(11, (45,) * 3, (45, 45)),
+        planning.Chain(11, (45, 45, 45, 46), (45, 45)),
+    ):
+        low = planning.make_group(planning.AutomorphismGroup(chain.log_n), "window", 2, [1])
+        with pytest.raises(planning.ProgramError, match="the parameters have"):
+            on_parameters(planning.Program("sums", chain, (low,)), parameters)
 
 
 def test_plan_and_keys_and_program_have_to_match() -> None:

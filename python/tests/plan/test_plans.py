@@ -2,6 +2,7 @@
 
 import json
 import random
+from dataclasses import replace
 from itertools import chain as concatenate
 from itertools import combinations, pairwise, product
 
@@ -31,7 +32,7 @@ from keywright.plan import (
     published_bytes,
     shapes,
 )
-from keywright.plan.key_plan import tree_seconds
+from keywright.plan.key_plan import IDENTITY, Hop, tree_seconds
 from keywright.plan.optimal import candidate_shapes
 from keywright.plan.service import KeySet
 
@@ -209,7 +210,7 @@ def test_the_bound_by_counting_holds_for_any_number_of_hops() -> None:
             plan = strategy.plan(program, MODEL, policy)
             assert LowerBound(program, MODEL, max_hops=plan.max_hops).counted_bytes <= plan.stored_bytes
     planner = Planner(program, MODEL, max_hops=4)
-    with pytest.raises(InfeasibleBudgetError, match="By count, none of at most 4 hops"):
+    with pytest.raises(InfeasibleBudgetError, match="by count none of at most 4 hops"):
         planner.best(Budget(stored_bytes=counted[-1] - 1))
 
 
@@ -342,6 +343,24 @@ def test_plans_that_do_not_serve_are_refused() -> None:
         KeyPlan("x", program, plan.hops, {}).check()
 
 
+def test_hops_that_do_not_make_what_they_say_are_refused() -> None:
+    group = make_group(AutomorphismGroup(CHAIN.log_n), "g", 2, [1, 3])
+    program = Program("p", CHAIN, (group,))
+    one, two = group.targets[0], AutomorphismGroup(CHAIN.log_n).rotation(2)
+    keys = {level: PlannedKey(one, shapes(CHAIN, level)[0]) for level in (1, 2)}
+    step = PlannedKey(two, shapes(CHAIN, 2)[0])
+    first, second = Hop(IDENTITY, one, keys[2]), Hop(one, group.targets[1], step)
+    KeyPlan("x", program, ((first, second),)).check()
+    for hops, message in (
+        ((second, first), "not made before"),
+        ((first, replace(second, key=keys[2])), "does not lead to"),
+        ((replace(first, key=keys[1]), second), "a key of level 1 at level 2"),
+        ((replace(first, key=PlannedKey(None, keys[2].shape)), second), "does not lead to"),
+    ):
+        with pytest.raises(ProgramError, match=message):
+            KeyPlan("x", program, (hops,)).check()
+
+
 def test_programs_that_need_more_than_any_plan_can_give() -> None:
     # 180 bits of ciphertext primes leave 34 for special ones, which have to be as wide as the widest.
     chain = Chain(13, (60, 60, 60), (60,))
@@ -357,8 +376,12 @@ def test_budgets() -> None:
     for numbers in ({}, {"stored_bytes": 1.0, "seconds": 1.0}):
         with pytest.raises(ValueError, match="either"):
             Budget(**numbers)
+    for bad in ({"stored_bytes": -1.0}, {"stored_bytes": float("nan")}, {"seconds": 0.0}, {"seconds": -1.0}):
+        with pytest.raises(ValueError, match="it must be"):
+            Budget(**bad)
     planner = Planner(random_program(4), MODEL, max_hops=2)
-    with pytest.raises(InfeasibleBudgetError, match="smallest plan found"):
-        planner.best(Budget(stored_bytes=10.0))
-    with pytest.raises(InfeasibleBudgetError, match="fastest plan found"):
+    for bytes_of_keys in (0.0, 10.0):
+        with pytest.raises(InfeasibleBudgetError, match=r"The smallest has .*iB, of which .* or more hops"):
+            planner.best(Budget(stored_bytes=bytes_of_keys))
+    with pytest.raises(InfeasibleBudgetError, match=r"at most 1 ns. The fastest, with .* Allow more time"):
         planner.best(Budget(seconds=1e-9))

@@ -14,33 +14,45 @@ use cortex_m_rt::entry;
 use cortex_m_semihosting::{debug, hprintln};
 use keywright_client::reduction::{Montgomery, ShiftAdd30};
 use keywright_client::{
-    CHUNK, ClientError, ClientLiteral, ClientParameters, Compact, Engine, Form, Half, Layout, Numbers,
-    PublicKey, SinkError, encrypt, expand_secret, make_public_key, sample_secret, secret_bytes, secret_rng,
-    write_public_key,
+    CHUNK, ClientError, Compact, Engine, Form, Half, Numbers, PublicKey, SinkError, encrypt, expand_secret,
+    make_public_key, sample_secret, secret_bytes, secret_rng, write_public_key,
 };
-use keywright_cortex_m4::{Pattern, entropy, meter};
+use keywright_cortex_m4::{FRACTION_BITS, MAX_N, Memory, Pattern, Polynomial, entropy, meter, parameters};
 use keywright_ring::primes::is_prime;
 use keywright_ring::sampling::{GAUSSIAN_BOUND, SecretRng, gaussian, ternary};
 use keywright_ring::{Modulus, StreamId};
-use keywright_rlwe::{PUBLIC_KEY_STREAM, SecretDistribution};
+use keywright_rlwe::PUBLIC_KEY_STREAM;
 
-const MAX_N: usize = 1 << 16;
-/// Bits of the default scale, and of a number after the point.
+/// Bits of the default scale.
 const LOG_SCALE: u32 = 25;
-const FRACTION_BITS: u32 = 16;
 
-/// Polynomials of the largest ring.
-struct Memory {
-    packed: &'static mut [u8; MAX_N / 4],
+/// What a thin client has, and what it does without.
+struct FullMemory {
+    thin: Memory,
     /// Ternary mask and two errors, a byte each.
     samples: [&'static mut [i8; MAX_N]; 3],
     slots: &'static mut [[f64; 2]; MAX_N / 2],
     message: &'static mut [i64; MAX_N],
-    secret: &'static mut [u32; MAX_N],
-    public: &'static mut [u32; MAX_N],
-    mask: &'static mut [u32; MAX_N],
-    c0: &'static mut [u32; MAX_N],
-    c1: &'static mut [u32; MAX_N],
+    secret: Polynomial,
+    c1: Polynomial,
+}
+
+impl FullMemory {
+    /// All of it, once.
+    fn take() -> Option<Self> {
+        Some(Self {
+            thin: Memory::take()?,
+            samples: [
+                singleton!(: [i8; MAX_N] = [0; MAX_N])?,
+                singleton!(: [i8; MAX_N] = [0; MAX_N])?,
+                singleton!(: [i8; MAX_N] = [0; MAX_N])?,
+            ],
+            slots: singleton!(: [[f64; 2]; MAX_N / 2] = [[0.0; 2]; MAX_N / 2])?,
+            message: singleton!(: [i64; MAX_N] = [0; MAX_N])?,
+            secret: singleton!(: [u32; MAX_N] = [0; MAX_N])?,
+            c1: singleton!(: [u32; MAX_N] = [0; MAX_N])?,
+        })
+    }
 }
 
 /// Primes of 30 bits that are 1 modulo `2^17`, the largest first.
@@ -133,11 +145,11 @@ fn lift(engine: &impl Engine<Word = u32>, samples: &[i8], message: Option<&[i64]
 }
 
 /// Instructions of an encryption at full modulus, which is checked.
-fn full(log_n: u32, count: usize, memory: &mut Memory) -> Result<u64, ClientError> {
+fn full(log_n: u32, count: usize, memory: &mut FullMemory) -> Result<u64, ClientError> {
     let n = 1 << log_n;
     let numbers = Pattern { count: n, max: 1 << FRACTION_BITS };
     let (slots, message) = (&mut memory.slots[..n / 2], &mut memory.message[..n]);
-    let packed = &mut memory.packed[..secret_bytes(log_n)];
+    let packed = &mut memory.thin.packed[..secret_bytes(log_n)];
     let [u, e0, e1] = memory.samples.each_mut().map(|samples| &mut samples[..n]);
     let mut rng = secret_rng(&mut entropy(3))?;
     let mut keys = secret_rng(&mut entropy(4))?;
@@ -166,7 +178,7 @@ fn full(log_n: u32, count: usize, memory: &mut Memory) -> Result<u64, ClientErro
     for (index, q) in primes().take(count).enumerate() {
         let engine = Compact::<Montgomery<u32>>::new(log_n, q)?;
         let [secret, b, mask, c0, c1] =
-            [&mut *memory.secret, memory.public, memory.mask, memory.c0, memory.c1]
+            [&mut *memory.secret, memory.thin.public, memory.thin.mask, memory.thin.limb, memory.c1]
                 .map(|words| &mut words[..n]);
         if !sampled {
             sample_secret(&thin_parameters, &mut keys, packed)?;
@@ -214,30 +226,13 @@ fn full(log_n: u32, count: usize, memory: &mut Memory) -> Result<u64, ClientErro
     Ok(instructions)
 }
 
-fn parameters(log_n: u32, modulus: u64) -> Result<ClientParameters, ClientError> {
-    let mut identity = [0; 20];
-    identity[0] = log_n as u8;
-    ClientParameters::new(ClientLiteral {
-        log_n,
-        modulus,
-        secret: SecretDistribution::Ternary,
-        scale: 1 << 20,
-        fraction_bits: FRACTION_BITS,
-        max: 1 << FRACTION_BITS,
-        layout: Layout::Slots { log_slots: log_n - 1, complex: true },
-        identity,
-        entry_identity: identity,
-        estimate: [0; 3],
-    })
-}
-
 /// Instructions of the thin client with as many numbers; what it writes is checked by the other program.
 fn thin(log_n: u32, memory: &mut Memory) -> Result<u64, ClientError> {
     let parameters = parameters(log_n, ShiftAdd30::MODULUS)?;
     let n = parameters.n();
     let numbers = Pattern { count: n, max: 1 << FRACTION_BITS };
     let packed = &mut memory.packed[..secret_bytes(log_n)];
-    let (b, mask, limb) = (&mut memory.public[..n], &mut memory.mask[..n], &mut memory.c0[..n]);
+    let (b, mask, limb) = (&mut memory.public[..n], &mut memory.mask[..n], &mut memory.limb[..n]);
     let engine = Compact::<Montgomery<u32>>::new(log_n, ShiftAdd30::MODULUS)?;
     let mut rng = secret_rng(&mut entropy(1))?;
     sample_secret(&parameters, &mut rng, packed)?;
@@ -266,33 +261,15 @@ fn enable_registers() {
 
 #[entry]
 fn main() -> ! {
-    macro_rules! memory {
-        ($($field:ident: $what:ty = $value:expr),*) => {
-            Memory { $($field: match singleton!(: $what = $value) { Some(place) => place, None => panic!("main runs once") },)*
-                samples: [
-                    singleton!(: [i8; MAX_N] = [0; MAX_N]),
-                    singleton!(: [i8; MAX_N] = [0; MAX_N]),
-                    singleton!(: [i8; MAX_N] = [0; MAX_N]),
-                ].map(|place| match place { Some(place) => place, None => panic!("main runs once") }) }
-        };
-    }
-    let mut memory = memory! {
-        packed: [u8; MAX_N / 4] = [0; MAX_N / 4],
-        slots: [[f64; 2]; MAX_N / 2] = [[0.0; 2]; MAX_N / 2],
-        message: [i64; MAX_N] = [0; MAX_N],
-        secret: [u32; MAX_N] = [0; MAX_N],
-        public: [u32; MAX_N] = [0; MAX_N],
-        mask: [u32; MAX_N] = [0; MAX_N],
-        c0: [u32; MAX_N] = [0; MAX_N],
-        c1: [u32; MAX_N] = [0; MAX_N]
-    };
+    let Some(mut memory) = FullMemory::take() else { panic!("main runs once") };
     enable_registers();
     meter::start();
     hprintln!("| N | primes of 30 bits | full modulus, instructions | thin, instructions | ratio |");
     hprintln!("|---|---|---|---|---|");
     // 3 primes at 2^12 and 13 at 2^14 are SEAL-Embedded's. At 2^16, as many primes as the paper has, and as many of 30 bits as its modulus of 1,620 bits takes.
     for (log_n, count) in [(12, 3), (14, 13), (16, 27), (16, 54)] {
-        let counted = full(log_n, count, &mut memory).and_then(|full| Ok((full, thin(log_n, &mut memory)?)));
+        let counted =
+            full(log_n, count, &mut memory).and_then(|full| Ok((full, thin(log_n, &mut memory.thin)?)));
         match counted {
             Ok((full, thin)) => {
                 hprintln!(

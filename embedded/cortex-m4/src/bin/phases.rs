@@ -4,30 +4,17 @@
 #![no_std]
 #![no_main]
 
-use cortex_m::singleton;
 use cortex_m_rt::entry;
 use cortex_m_semihosting::{debug, hprintln};
 use keywright_client::reduction::{Montgomery, ShiftAdd30};
 use keywright_client::{
-    CHUNK, ClientError, ClientLiteral, ClientParameters, Compact, Engine, Form, Half, Layout, Numbers,
-    PublicKey, SinkError, encrypt, expand_secret, make_public_key, sample_secret, secret_bytes, secret_rng,
-    write_public_key,
+    CHUNK, ClientError, Compact, Engine, Form, Half, Numbers, PublicKey, SinkError, encrypt, expand_secret,
+    make_public_key, sample_secret, secret_bytes, secret_rng, write_public_key,
 };
-use keywright_cortex_m4::{Pattern, entropy, meter};
+use keywright_cortex_m4::{FRACTION_BITS, Memory, Pattern, entropy, meter, parameters};
 use keywright_ring::StreamId;
 use keywright_ring::sampling::{SecretRng, gaussian, ternary};
-use keywright_rlwe::{PUBLIC_KEY_STREAM, SecretDistribution};
-
-const MAX_N: usize = 1 << 16;
-const FRACTION_BITS: u32 = 16;
-
-/// Polynomials of the largest ring.
-struct Memory {
-    packed: &'static mut [u8; MAX_N / 4],
-    public: &'static mut [u32; MAX_N],
-    mask: &'static mut [u32; MAX_N],
-    limb: &'static mut [u32; MAX_N],
-}
+use keywright_rlwe::PUBLIC_KEY_STREAM;
 
 /// Instructions of some work.
 fn counted(work: impl FnOnce() -> Result<(), ClientError>) -> Result<u64, ClientError> {
@@ -36,25 +23,8 @@ fn counted(work: impl FnOnce() -> Result<(), ClientError>) -> Result<u64, Client
     Ok(meter::instructions() - start)
 }
 
-fn parameters(log_n: u32) -> Result<ClientParameters, ClientError> {
-    let mut identity = [0; 20];
-    identity[0] = log_n as u8;
-    ClientParameters::new(ClientLiteral {
-        log_n,
-        modulus: ShiftAdd30::MODULUS,
-        secret: SecretDistribution::Ternary,
-        scale: 1 << 20,
-        fraction_bits: FRACTION_BITS,
-        max: 1 << FRACTION_BITS,
-        layout: Layout::Slots { log_slots: log_n - 1, complex: true },
-        identity,
-        entry_identity: identity,
-        estimate: [0; 3],
-    })
-}
-
 fn phases(log_n: u32, memory: &mut Memory) -> Result<(), ClientError> {
-    let parameters = parameters(log_n)?;
+    let parameters = parameters(log_n, ShiftAdd30::MODULUS)?;
     let n = parameters.n();
     let numbers = Pattern { count: n, max: 1 << FRACTION_BITS };
     let packed = &mut memory.packed[..secret_bytes(log_n)];
@@ -148,15 +118,7 @@ fn phases(log_n: u32, memory: &mut Memory) -> Result<(), ClientError> {
 
 #[entry]
 fn main() -> ! {
-    let (Some(packed), Some(public), Some(mask), Some(limb)) = (
-        singleton!(: [u8; MAX_N / 4] = [0; MAX_N / 4]),
-        singleton!(: [u32; MAX_N] = [0; MAX_N]),
-        singleton!(: [u32; MAX_N] = [0; MAX_N]),
-        singleton!(: [u32; MAX_N] = [0; MAX_N]),
-    ) else {
-        panic!("main runs once")
-    };
-    let mut memory = Memory { packed, public, mask, limb };
+    let Some(mut memory) = Memory::take() else { panic!("main runs once") };
     meter::start();
     hprintln!("| N | step | times | instructions in all | per coefficient |");
     hprintln!("|---|---|---|---|---|");

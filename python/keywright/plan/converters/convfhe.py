@@ -2,11 +2,14 @@
 source."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
-from keywright.plan.chain import Chain
+from keywright.plan.chain import Chain, Shape
 from keywright.plan.galois import AutomorphismGroup
+from keywright.plan.key_plan import KeyPlan, PlannedKey
 from keywright.plan.program import Group, Program, make_group
+from keywright.plan.strategies.policy import largest_alpha
 
 BOUND = 1553
 """Bits of the largest modulus at a secret of weight 192 and N = 2^16 (docs/parameters.md)."""
@@ -65,3 +68,42 @@ def convert(data: Mapping[str, Any], setting: str) -> Program:
                 note(f"{site['site']}/repack r", int(site["level"]), [step])
             layer(f"stride {block}", 15 - int(sparse[f"stride{block}"]))
     return Program(f"ConvFHE {setting}", chain, tuple(out))
+
+
+def with_own_keys(plan: KeyPlan) -> KeyPlan:
+    """The hops of a plan for a converted network, with keys as the source makes them: both halves stored.
+
+    All are for the top level. Rotations divide it into six digits over five special primes; the packings
+    have keys of their own, one prime a digit and one special prime, also of automorphisms that are rotations
+    elsewhere. With `all-required` it is the program's own plan.
+    """
+    chain = plan.program.chain
+    top = chain.max_level
+    full = Shape(chain, top, largest_alpha(chain), len(chain.p), seeded=False)
+    pack = Shape(chain, top, 1, 1, seeded=False)
+    hops = tuple(
+        tuple(
+            replace(hop, key=PlannedKey(hop.key.automorphism, pack if _packs(group) else full))
+            for hop in tree
+        )
+        for group, tree in zip(plan.program.groups, plan.hops, strict=True)
+    )
+    made = replace(plan, hops=hops)
+    made.check()
+    return made
+
+
+def made_keys(data: Mapping[str, Any], setting: str) -> tuple[int, int]:
+    """How many keys the source makes for a setting, used or not, and their bytes.
+
+    Evaluator and bootstrapping make their rotation keys separately, the latter with one for conjugation.
+    """
+    entry, params = data["settings"][setting], data["params"]
+    full = int(entry["evaluator_rotation_count"]) + int(entry["bootstrap_rotations_generated_count"]) + 1
+    packs = int(params["pack_keys_count"])
+    sizes = int(params["one_full_key_bytes"]), int(params["one_pack_key_bytes"])
+    return full + packs, full * sizes[0] + packs * sizes[1]
+
+
+def _packs(group: Group) -> bool:
+    return group.name.endswith("/pack")

@@ -15,7 +15,7 @@ from keywright.plan.ephemeral import FixedKeys
 from keywright.plan.galois import Automorphism
 from keywright.plan.open_program import Alternative, Choice, OpenProgram
 from keywright.plan.operations import Operation
-from keywright.plan.program import Group, Program, Relinearizations
+from keywright.plan.program import Group, Program, ProgramError, Relinearizations
 
 from .arithmetic import bootstrap_operations, factor_operations, network_operations
 from .factors import COUNTS
@@ -41,6 +41,23 @@ def chain_of(parameters: Parameters) -> Chain:
         tuple(log2(modulus) for modulus in parameters.p),
         bound,
     )
+
+
+def on_parameters(program: Program, parameters: Parameters) -> Program:
+    """A program for the primes of parameters: one made by hand states whole widths, and which digits fit
+    special primes is decided by less than a bit.
+
+    Raises:
+        ProgramError: its chain has another ring, or primes of other widths.
+    """
+    stated, found = program.chain, chain_of(parameters)
+    widths = (*stated.q, *stated.p), (*found.q, *found.p)
+    sizes = [(chain.log_n, len(chain.q), len(chain.p)) for chain in (stated, found)]
+    if sizes[0] != sizes[1] or any(abs(a - b) >= 0.5 for a, b in zip(*widths, strict=True)):
+        raise ProgramError(
+            f"{program.name}: the chain has {stated.describe()}, the parameters have {found.describe()}"
+        )
+    return replace(program, chain=found)
 
 
 def convert(

@@ -24,7 +24,7 @@ class Strategy:
         name: as on the command line.
         source: where it is published.
         routes: the hops for each target of a group.
-        policy: levels and digits of the keys, as published.
+        policy: levels and digits of the keys by default.
     """
 
     name: str
@@ -95,7 +95,7 @@ class _Ark:
         return out
 
 
-_PUBLISHED = KeyPolicy(1, "all")
+_PUBLISHED = KeyPolicy("maximum", "all")
 
 STRATEGIES: dict[str, Strategy] = {
     strategy.name: strategy
@@ -110,5 +110,5 @@ STRATEGIES: dict[str, Strategy] = {
         Strategy("kds", "KDS, Sensors 2025", _each(powers.all_required), KeyPolicy("dynamic", "needed")),
     )
 }
-"""The published strategies by name, each with the keys of its source; `kds` alone chooses levels and
-digits."""
+"""The published strategies by name. Their keys are those that libraries make, at the top level with as many
+primes a digit as the special primes hold; `kds` alone chooses levels and digits."""

@@ -3,9 +3,10 @@ KDS."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal
 
-from keywright.plan.chain import Shape, shapes
+from keywright.plan.chain import SLACK, Chain, Shape, shapes
 from keywright.plan.cost import CostModel
 from keywright.plan.galois import Automorphism
 from keywright.plan.key_plan import PlannedKey
@@ -17,9 +18,10 @@ class KeyPolicy:
     """How keys are shaped once it is known which automorphisms have one.
 
     Attributes:
-        alpha: primes per digit: a number; "maximum", what the special primes of the parameters hold; or
-            "dynamic", the fastest at each level, ciphertext primes that are no longer there serving as
-            special primes, one key for each alpha that occurs (KDS section 5.2).
+        alpha: primes per digit: a number; "maximum", as many as the special primes of the parameters hold
+            (`largest_alpha`), which is how libraries divide keys; or "dynamic", the fastest at each level,
+            ciphertext primes that are no longer there serving as special primes, one key for each alpha that
+            occurs (KDS section 5.2).
         levels: "all" makes keys for the top level; "needed" for the highest level at which a key is used
             (KDS section 5.3).
     """
@@ -35,51 +37,82 @@ class KeyPolicy:
         Raises:
             ProgramError: no key of that alpha fits in the modulus that is secure.
         """
+        chain = program.chain
+
+        @cache
+        def fastest(level: int) -> Shape:
+            return _fastest(program, model, level)
+
+        @cache
+        def digits(level: int, alpha: int) -> Shape:
+            return _with_digits(program, level, alpha)
+
+        def alpha_at(level: int) -> int:
+            if isinstance(self.alpha, int):
+                return self.alpha
+            return largest_alpha(chain) if self.alpha == "maximum" else fastest(level).alpha
+
         out: dict[tuple[Automorphism | None, int], PlannedKey] = {}
         for automorphism, levels in uses.items():
             used = sorted(set(levels))
-            chosen = {level: self._alpha(program, model, level) for level in used}
+            chosen = {level: alpha_at(level) for level in used}
             for level, alpha in chosen.items():
                 if self.levels == "needed":
                     top = max(other for other in used if chosen[other] == alpha)
                 elif self.alpha == "dynamic":
-                    everywhere = range(program.chain.max_level + 1)
-                    top = max(other for other in everywhere if self._alpha(program, model, other) == alpha)
+                    top = max(other for other in range(chain.max_level + 1) if alpha_at(other) == alpha)
                 else:
-                    top = program.chain.max_level
-                out[automorphism, level] = PlannedKey(automorphism, self._shape(program, top, alpha))
+                    top = chain.max_level
+                shape = fastest(top) if self.alpha == "dynamic" else digits(top, alpha)
+                out[automorphism, level] = PlannedKey(automorphism, shape)
         return out
 
-    def _alpha(self, program: Program, model: CostModel, level: int) -> int:
-        if isinstance(self.alpha, int):
-            return self.alpha
-        if self.alpha == "maximum":
-            return len(program.chain.p)
 
-        def seconds(shape: Shape) -> float:
-            cost = model.switch(shape, level)
-            return float("inf") if cost is None else cost.alone
+@cache
+def largest_alpha(chain: Chain) -> int:
+    """The most primes a digit for which every digit of a key of the top level is within the product of the
+    special primes: what Lattigo and OpenFHE choose their special primes for.
 
-        found = shapes(program.chain, level)
-        if not found:
-            raise ProgramError(
-                f"{program.name}: no key of level {level} is within {program.chain.modulus_bound} bits; the "
-                "program needs more than any plan can give"
-            )
-        return min(found, key=seconds).alpha
+    1 if they are below a single prime.
+    """
+    held = sum(chain.pool(chain.max_level)[: len(chain.p)]) + SLACK
+    starts = range(len(chain.q))
+    return max(
+        (
+            alpha
+            for alpha in range(1, len(chain.q) + 1)
+            if all(sum(chain.q[start : start + alpha]) <= held for start in starts[::alpha])
+        ),
+        default=1,
+    )
 
-    def _shape(self, program: Program, level: int, alpha: int) -> Shape:
-        """The key of these digits with the fewest special primes."""
-        chain = program.chain
-        known = [shape for shape in shapes(chain, level) if shape.alpha == alpha]
-        if known:
-            return known[0]
-        for special in range(1, len(chain.pool(level)) + 1):
-            shape = Shape(chain, level, alpha, special)
-            widest = max(sum(chain.q[start : min(start + alpha, level + 1)]) for start in shape.digits)
-            if shape.legal and (widest <= shape.special_bits or special == len(chain.pool(level))):
-                return shape
+
+def _fastest(program: Program, model: CostModel, level: int) -> Shape:
+    """The shape of a key of this level whose switch takes least."""
+
+    def seconds(shape: Shape) -> float:
+        cost = model.switch(shape, level)
+        return float("inf") if cost is None else cost.alone
+
+    found = shapes(program.chain, level)
+    if not found:
         raise ProgramError(
-            f"{program.name}: no key of level {level} with {alpha} primes a digit is within "
-            f"{chain.modulus_bound} bits"
+            f"{program.name}: no key of level {level} is within {program.chain.modulus_bound} bits; the "
+            "program needs more than any plan can give"
         )
+    return min(found, key=seconds)
+
+
+def _with_digits(program: Program, level: int, alpha: int) -> Shape:
+    """The key with these digits and the fewest special primes that hold them; where there are not enough
+    primes for that, with all that there are, and smaller digits."""
+    chain = program.chain
+    wanted = tuple(range(0, level + 1, alpha))
+    for special in range(1, len(chain.pool(level)) + 1):
+        shape = Shape(chain, level, alpha, special)
+        if shape.legal and (shape.digits == wanted or special == len(chain.pool(level))):
+            return shape
+    raise ProgramError(
+        f"{program.name}: no key of level {level} with {alpha} primes a digit is within "
+        f"{chain.modulus_bound} bits"
+    )

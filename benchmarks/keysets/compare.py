@@ -1,0 +1,55 @@
+"""`optimal` beside every published strategy: whether any plan of one is better than what is found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from keywright.plan import STRATEGIES, Budget, KeyPlan, KeyPolicy, Planner
+from keywright.plan.planner import POLICIES
+
+ALL_POLICIES = (None, *POLICIES, KeyPolicy(1, "all"))
+"""Keys as they are by default, as the planner tries them, and one prime a digit at the top level."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What comparing with every strategy under every policy found.
+
+    Attributes:
+        compared: plans of at most the planner's hops.
+        longer: strategies, and their hops, with plans of more.
+        worse: plans than which `optimal` is worse, in words; to be none.
+    """
+
+    compared: int
+    longer: dict[str, int]
+    worse: list[str]
+
+
+def compare(planner: Planner) -> Comparison:
+    """Compare with a plan of every strategy under every policy: in its time there is to be a plan of no more
+    bytes, within its bytes one of no more time."""
+    compared, longer, worse = 0, {}, []
+    for strategy in STRATEGIES.values():
+        for policy in ALL_POLICIES:
+            plan = strategy.plan(planner.program, planner.model, policy)
+            if plan.max_hops > planner.max_hops:
+                longer[strategy.name] = plan.max_hops
+                continue
+            compared += 1
+            worse += [
+                f"{planner.program.name}: {plan.strategy}, {policy}: {how}" for how in _worse(planner, plan)
+            ]
+    return Comparison(compared, longer, worse)
+
+
+def _worse(planner: Planner, plan: KeyPlan) -> list[str]:
+    seconds = planner.seconds(plan)
+    smaller = planner.found(Budget(seconds=seconds))
+    faster = planner.found(Budget(stored_bytes=plan.stored_bytes))
+    out = []
+    if smaller.stored_bytes > plan.stored_bytes or planner.seconds(smaller) > seconds * (1 + 1e-9):
+        out.append(f"{smaller.stored_bytes} bytes in {seconds} s, not {plan.stored_bytes}")
+    if planner.seconds(faster) > seconds * (1 + 1e-9) or faster.stored_bytes > plan.stored_bytes:
+        out.append(f"{planner.seconds(faster)} s within {plan.stored_bytes} bytes, not {seconds}")
+    return out

@@ -1,0 +1,30 @@
+"""Bytes and seconds with units, as tables and messages have them."""
+
+import math
+
+
+def format_bytes(count: float) -> str:
+    """Format a number of bytes with a binary unit (KiB = 1024 bytes) and three significant digits."""
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if abs(count) < 999.5:
+            return f"{_three_digits(count)} {unit}"
+        count /= 1024
+    return f"{_three_digits(count)} TiB"
+
+
+def format_seconds(seconds: float) -> str:
+    """Format a time with ns, us, ms, s or min and three significant digits."""
+    if abs(seconds) >= 99.95:
+        minutes, rest = divmod(round(seconds), 60)
+        return f"{minutes} min {rest:02d} s"
+    for factor, unit in ((1e9, "ns"), (1e6, "us"), (1e3, "ms")):
+        if abs(seconds) * factor < 999.5:
+            return f"{_three_digits(seconds * factor)} {unit}"
+    return f"{_three_digits(seconds)} s"
+
+
+def _three_digits(value: float) -> str:
+    if not math.isfinite(value) or float(value).is_integer():
+        return f"{value:.0f}"
+    rounded = float(f"{value:.3g}")
+    return f"{rounded:.{max(0, 2 - math.floor(math.log10(abs(rounded))))}f}"

@@ -1,0 +1,107 @@
+"""The rotation lists of published networks: their programs' own keys, and `optimal` beside every strategy.
+
+The largest programs take a minute together: `pytest -m large`.
+"""
+
+import json
+from pathlib import Path
+
+import pytest
+from keysets.compare import compare
+from keysets.lists import programs, read
+from keywright.cli import main
+from keywright.plan import STRATEGIES, Chain, CostModel, KeyPolicy, PlannedKey, Planner, make_group
+from keywright.plan.converters import convfhe, fhe_mp_cnn
+from keywright.plan.galois import Automorphism, AutomorphismGroup
+from keywright.plan.program import Program
+from keywright.plan.strategies.policy import largest_alpha
+
+MODEL = CostModel()
+SMALL = ("3-20-1", "exp3")
+LARGE = [pytest.param(name, marks=pytest.mark.large) for name in programs() if name not in SMALL]
+
+
+def test_default_keys_are_those_of_the_programs() -> None:
+    """Every key has the bytes that its list states; both halves are stored there."""
+    theirs, mp_cnn, low = read("convfhe_resnet"), read("fhe_mp_cnn_resnet20"), read("lowmemory_fhe_resnet20")
+    stated = {"FHE-MP-CNN": mp_cnn["params"]["one_full_key_bytes"]}
+    stated |= dict.fromkeys(theirs["settings"], theirs["params"]["one_full_key_bytes"])
+    stated |= {name: entry["params"]["one_key_bytes_estimate"] for name, entry in low["experiments"].items()}
+    for name, program in programs().items():
+        plan = STRATEGIES["all-required"].plan(program, MODEL)
+        assert {2 * key.shape.stored_bytes for key in plan.keys} == {stated[name]}, name
+
+
+def test_keys_of_convfhe() -> None:
+    theirs = read("convfhe_resnet")
+    for name, entry in theirs["settings"].items():
+        keys, stored = convfhe.made_keys(theirs, name)
+        estimate = entry["key_bytes_estimate"]
+        assert stored == estimate["evaluator"] + estimate["bootstrap"] + estimate["pack"]
+        assert keys > entry["distinct_steps_generated_total"]
+    program = programs()["3-20-1"]
+    own = convfhe.with_own_keys(STRATEGIES["all-required"].plan(program, MODEL))
+    sizes = [key.shape.stored_bytes for key in own.keys]
+    assert set(sizes) == {theirs["params"]["one_full_key_bytes"], theirs["params"]["one_pack_key_bytes"]}
+    assert sizes.count(theirs["params"]["one_pack_key_bytes"]) == theirs["params"]["pack_keys_count"]
+    used = theirs["settings"]["3-20-1"]["distinct_steps_used_total"]
+    assert sizes.count(theirs["params"]["one_full_key_bytes"]) == used
+
+
+def test_digits_are_what_the_special_primes_hold() -> None:
+    for q, p, alpha in (
+        ((60,) * 6, (50,) * 5, 4),  # 250 bits hold four primes of 60, not five
+        ((50,) * 6, (50,), 1),
+        ((30,) * 6, (61,), 2),
+        ((55, 40, 40, 40), (50,), 1),  # not even one: the first digit is larger
+        ((52, *[48] * 23), (60,) * 10, 12),  # OpenFHE, dnum = 2
+    ):
+        chain = Chain(16, q, p, 4000)
+        assert largest_alpha(chain) == alpha
+        top = chain.max_level
+        program = Program("p", chain, (make_group(AutomorphismGroup(16), "g", min(2, top), [1]),))
+        if max(q) > sum(p):
+            continue
+        uses: dict[Automorphism | None, list[int]] = {Automorphism(1): [min(2, top)]}
+        for policy, level in (
+            (KeyPolicy("maximum", "all"), top),
+            (KeyPolicy("maximum", "needed"), min(2, top)),
+        ):
+            (key,) = policy.keys(program, MODEL, uses).values()
+            assert isinstance(key, PlannedKey)
+            assert key.shape.level == level
+            assert key.shape.digits == tuple(range(0, level + 1, alpha))
+            # The fewest special primes that hold them.
+            held = key.shape.special_bits
+            widest = max(sum(q[start : min(start + alpha, level + 1)]) for start in key.shape.digits)
+            assert widest <= held
+            assert held - chain.pool(level)[key.shape.special - 1] < widest
+
+
+@pytest.mark.parametrize("name", [*SMALL, *LARGE])
+def test_optimal_is_never_worse_than_a_published_strategy(name: str) -> None:
+    found = compare(Planner(programs()[name], MODEL, max_hops=4))
+    assert found.compared >= 16
+    assert not found.worse
+
+
+@pytest.mark.parametrize("name", ["exp1", pytest.param("FHE-MP-CNN", marks=pytest.mark.large)])
+def test_lists_are_planned_by_the_command_twice_alike(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "list.json"
+    path.write_text(programs()[name].to_json())
+    outputs = []
+    for _ in range(2):
+        assert main(["plan", str(path), "--time", "1.05x", "--json"]) == 0
+        outputs.append(capsys.readouterr().out)
+    assert outputs[0] == outputs[1]
+    (record,) = [row for row in map(json.loads, outputs[0].splitlines()) if "plan" in row]
+    rows = {row["name"]: row for row in record["strategies"]}
+    assert rows["optimal"]["predicted_s"] <= 1.05 * rows["all-required"]["predicted_s"] * (1 + 1e-9)
+    assert rows["optimal"]["stored_bytes"] <= rows["all-required"]["stored_bytes"]
+
+
+def test_open_lists_resolve_to_the_published_ones() -> None:
+    data = read("fhe_mp_cnn_resnet20")
+    assert fhe_mp_cnn.convert_open(data).published == programs()["FHE-MP-CNN"]

@@ -1,0 +1,137 @@
+"""Programs, plans and calibrations in JSON with anything in the place of anything."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from keywright.errors import KeywrightError
+from keywright.plan import (
+    STRATEGIES,
+    AutomorphismGroup,
+    Chain,
+    CostModel,
+    DerivationPlanner,
+    EphemeralSwitch,
+    FixedKeys,
+    Operation,
+    Program,
+    Relinearizations,
+    make_group,
+    plan_file,
+)
+from keywright.plan.calibration import Calibration
+from keywright.plan.prediction import predict_plan
+
+MODEL = CostModel()
+CHAIN = Chain(12, (40, 30, 30), (40,), 240)
+PROGRAM = Program(
+    "everything",
+    CHAIN,
+    (make_group(AutomorphismGroup(12), "one", 2, [1, 2, 3, 5, 8, 40]),),
+    (Relinearizations(2, 1),),
+    9.0,
+    (Operation("sum", 2, 1, visits=2),),
+    (EphemeralSwitch(32, 1, 1, 1),),
+    (FixedKeys(1, 1, 2),),
+    (((1, 2), (2, 1)),),
+)
+PLAN = DerivationPlanner(STRATEGIES["all-required"].plan(PROGRAM, MODEL), MODEL).priced[0].planned
+
+NAN, INFINITY = float("nan"), float("inf")
+ANYTHING: list[Any] = [NAN, INFINITY, -INFINITY, -1, 0, 255, 1 << 31, 1 << 63, 10**30, -(10**30), 10**4000]
+ANYTHING += [1e308, 1.5, True, None, "", "x", [], [1], [[1, 2, 3]], {}]
+DELETED = object()
+
+
+def places(node: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Every place of an object, of a list the first two."""
+    entries: list[tuple[Any, Any]] = []
+    if isinstance(node, dict):
+        entries = list(node.items())
+    elif isinstance(node, list):
+        entries = list(enumerate(node[:2]))
+    for key, value in entries:
+        yield (*at, key)
+        yield from places(value, (*at, key))
+
+
+def changed(text: str) -> Iterator[str]:
+    """Every text with one place changed to anything, or left out."""
+    for at in places(json.loads(text)):
+        for value in (*ANYTHING, DELETED):
+            data = json.loads(text)
+            node = data
+            for key in at[:-1]:
+                node = node[key]
+            if value is DELETED:
+                del node[at[-1]]
+            else:
+                node[at[-1]] = value
+            yield json.dumps(data)
+
+
+def use_program(text: str) -> None:
+    program = Program.from_json(text)
+    assert Program.from_json(program.to_json()) == program
+    predict_plan(STRATEGIES["all-required"].plan(program, MODEL), MODEL)
+
+
+def use_plan(text: str) -> None:
+    plan = plan_file.from_json(text)
+    assert plan_file.from_json(plan_file.to_json(plan)) == plan
+    assert predict_plan(plan, MODEL).seconds < INFINITY
+    assert 0 < plan.sent_bytes < 1 << 60
+
+
+def use_calibration(text: str) -> None:
+    calibration = Calibration.from_json(text)
+    assert Calibration.from_json(calibration.to_json()) == calibration
+
+
+def recorded() -> str:
+    """A measurement of each kind."""
+    data = json.loads((Path(__file__).parent / "calibration.json").read_text())
+    kinds = {entry["what"]: entry for entry in data["measured"]}
+    order = sorted(kinds.values(), key=lambda entry: entry["operation"] is None)
+    return json.dumps({**data, "measured": order, "weights": dict(list(data["weights"].items())[:1])})
+
+
+@pytest.mark.parametrize(
+    ("text", "use"),
+    [
+        pytest.param(PROGRAM.to_json(), use_program, id="program"),
+        pytest.param(plan_file.to_json(PLAN), use_plan, id="plan"),
+        pytest.param(recorded(), use_calibration, id="calibration"),
+    ],
+)
+def test_anything_else_is_refused_or_is_one(text: str, use: Callable[[str], None]) -> None:
+    use(text)
+    lengths, accepted = list[int](), 0
+    for other in changed(text):
+        try:
+            use(other)
+        except KeywrightError as error:
+            lengths.append(len(str(error)))
+        else:
+            accepted += 1
+    assert len(lengths) > accepted
+    assert max(lengths) < 300
+    for cut in range(0, len(text), 1 + len(text) // 50):
+        with pytest.raises(KeywrightError, match="not JSON"):
+            use(text[:cut])
+    for garbled in ("[" * 100_000, "null", "[]", "7", "{}", text + "x", "\x00\x01", "9" * 5000):
+        with pytest.raises(KeywrightError, match=r"not JSON|\"format\" must be"):
+            use(garbled)
+
+
+def test_files_are_not_read_above_their_size(tmp_path: Path) -> None:
+    path = tmp_path / "huge.json"
+    with path.open("wb") as file:
+        file.truncate(1 << 40)
+    for read in (plan_file.load, Calibration.load):
+        with pytest.raises(KeywrightError, match="may have"):
+            read(path)
