@@ -44,6 +44,7 @@ class BasisSearch:
         self.need = [0] * size + [len(self.targets)]
         for k in range(size, 0, -1):
             self.need[k - 1] = max(0, self.need[k] - 2 * self.need[k] // k)
+        self.gains: dict[tuple[int, int, tuple[int, ...]], frozenset[int]] = {}
         self.visited = 0
         self.seen: set[object] = set()
 
@@ -55,25 +56,46 @@ class BasisSearch:
         """
         if any(need > k * (k + 3) // 2 for k, need in enumerate(self.need)):
             return None
-        return self._grow((), [], [0] * len(self.targets), 0)
+        return self._grow((), [], [0] * len(self.targets), 0) if self._gains(0, 0, ()) else None
 
     def _visit(self) -> None:
         self.visited += 1
         if self.visited % 256 == 0 and monotonic() > self.deadline:
             raise SearchTimeoutError
 
-    def _promising(self, size: int, covered: int, losses: Sequence[int]) -> bool:
-        """Whether the set is complete, or one more element can have the least loss.
+    def _gains(self, size: int, covered: int, losses: Sequence[int]) -> frozenset[int]:
+        """How many more targets the next element may cover, if there are elements after it that complete the
+        set.
 
-        If its loss is g, all others have at least g afterwards, and it adds at most g to all of these
-        together.
+        An element that adds g to the cover has a loss of g and adds 1 to at most g older losses. It comes when
+        its loss is the least. So what the losses of all before it are short of g, and of those between, has to
+        be there from the gains up to it.
         """
         if size == self.size:
-            return True
-        for g in range(max(0, self.need[size + 1] - covered), size + 3):
-            if sum(g - loss for loss in losses if loss < g) <= g:
-                return g * (size + 1) <= 2 * (covered + g)
-        return False
+            return frozenset((0,))
+        key = size, covered, tuple(sorted(losses))
+        gains = self.gains.get(key)
+        if gains is None:
+            gains = frozenset(g for g in range(size + 3) if self._can_follow(key[2], size, covered, (g,)))
+            self.gains[key] = gains
+        return gains
+
+    def _can_follow(self, losses: tuple[int, ...], size: int, covered: int, gains: tuple[int, ...]) -> bool:
+        """Whether elements with these gains can follow, and others after them that complete the set."""
+        size, covered, gain = size + 1, covered + gains[-1], gains[-1]
+        if covered < self.need[size] or gain * size > 2 * covered or covered > len(self.targets):
+            return False
+        short = 0
+        for age, loss in enumerate((*gains[-2::-1], *reversed(losses)), 1):
+            if loss < gain:
+                if gain - loss > min(age, len(gains)):
+                    return False
+                short += gain - loss
+        if short > sum(gains):
+            return False
+        if size == self.size:
+            return covered == len(self.targets)
+        return any(self._can_follow(losses, size, covered, (*gains, g)) for g in range(size + 3))
 
     def _grow(
         self, elements: tuple[int, ...], losses: Sequence[int], sole: list[int], covered: int
@@ -88,14 +110,15 @@ class BasisSearch:
         """
         self._visit()
         size = len(elements)
-        least = self.need[size + 1] - covered.bit_count()
+        gains = self._gains(size, covered.bit_count(), losses)
+        least = min(gains)
         mask, get = self.codes.mask, self.index.get
         for new in self._candidates(elements, losses, covered, least):
             # Each target is made in one way at most by the new element: the place of the other one, or its own.
             hits = [(i, j) for j, s in enumerate(elements) if (i := get((new + s) & mask)) is not None]
             hits += [(i, size) for made in (new, (new + new) & mask) if (i := get(made)) is not None]
             gain = sum(not covered >> i & 1 for i, _ in hits)
-            if gain < least:
+            if gain not in gains:
                 continue
             if size + 1 == self.size:
                 return [*elements, new]
@@ -112,11 +135,11 @@ class BasisSearch:
                     cover |= 1 << i
                     if j < size:
                         after[j] += 1
-            if self._is_next(grown, after) and self._promising(size + 1, cover.bit_count(), after):
+            if self._is_next(grown, after) and self._gains(size + 1, cover.bit_count(), after):
                 found = self._grow(grown, after, common, cover)
                 if found is not None:
                     return found
-        if least <= 0:
+        if least == 0:
             free = [*((0, 0, c) for c in elements), (1, 1, 0)]
             return self._enter(free, [*losses, 0], sole, covered)
         return None
@@ -139,7 +162,7 @@ class BasisSearch:
             for j, made in enumerate((*reach, alone)):
                 after = [*losses, 1]
                 after[j] += j < size
-                if min(after) == 1 and self._promising(size + 1, covered.bit_count() + 1, after):
+                if min(after) == 1 and self._gains(size + 1, covered.bit_count() + 1, after):
                     found |= made
         return found.difference((0, *elements))
 
@@ -185,12 +208,12 @@ class BasisSearch:
         if size == self.size:
             return sorted({constant for _, _, constant in elements} - {0})
         key = self._canonical(elements)
-        if key in self.seen or not self._promising(size, covered.bit_count(), losses):
+        if key in self.seen or not (gains := self._gains(size, covered.bit_count(), losses)):
             return None
         self.seen.add(key)
         if all(p == 0 for p, _, _ in elements):
             return self._grow(tuple(c for _, _, c in elements), losses, sole, covered)
-        least = self.need[size + 1] - covered.bit_count()
+        least = min(gains)
         lacking = [element for element, loss in zip(elements, losses, strict=True) if loss < least]
         new: set[Element] = set()
         for i, target in enumerate(self.targets):
@@ -203,7 +226,7 @@ class BasisSearch:
             found = self._settle([*elements, element], tried)
             if found is not None:
                 return found
-        if least <= 0:
+        if least == 0:
             free = [*elements, (1 + max(p for p, _, _ in elements), 1, 0)]
             return self._enter(free, [*losses, 0], sole, covered)
         return None
