@@ -509,7 +509,6 @@ def test_keys_of_a_plan_for_key_switches_in_json(tmp_path: Path, capsys: pytest.
     followed = execution.load_keys(keys / "server" / "keys.kw")
     assert sum(spec.bytes for spec in execution.key_specs()) == execution.plan.stored_bytes
     assert len(followed) == len(execution.plan.keys)
-    absent = tmp_path / "absent"
     for part, arguments in (
         ("called 'sums'", ("keygen", "--plan", planned, *out)),
         ("no plan", ("keygen", *out)),
@@ -519,7 +518,8 @@ def test_keys_of_a_plan_for_key_switches_in_json(tmp_path: Path, capsys: pytest.
         ("parameters have", ("plan", path, "--preset", "N13_QP214_S38")),
         ("another kind of file", ("plan", path, "--parameters", path)),
         ("says nothing about", ("plan", path, "--calibration", path)),
-        ("says nothing about", ("plan", absent, "--parameters", stored)),
+        ("says nothing about", ("plan", stored, "--parameters", stored)),
+        ("no such file", ("plan", tmp_path / "absent")),
         ("says nothing about", ("plan", kw.bootstrap_presets()[0], "--preset", kw.presets()[0])),
     ):
         assert part in fails(capsys, *arguments)
