@@ -68,6 +68,7 @@ class Planner:
         if not self.points and not self.published:
             raise InfeasibleBudgetError(self._loud())
         self._bound = LowerBound(self.open, model, max_hops=max_hops)
+        self._needed = self.open.every().highest_levels()
 
     def seconds(self, plan: KeyPlan) -> float:
         """Predicted time of the whole program with a plan: what budgets are of."""
@@ -112,8 +113,8 @@ class Planner:
     def best(self, budget: Budget, seconds: float = 60.0) -> KeyPlan:
         """The best plan within a budget, with the gap that is proven.
 
-        The gap is relative to all plans over automorphisms that the program needs; for plans that were
-        solved exactly, to all of at most two hops.
+        The gap is relative to all plans over automorphisms that the program needs, and those that the plan
+        has keys of.
 
         Args:
             budget: bytes, or seconds of the whole program.
@@ -140,7 +141,13 @@ class Planner:
     def searched(self, budget: Budget, seconds: float) -> tuple[KeyPlan | None, float]:
         """As `bounded`, with None where nothing found is within the budget."""
         exact = self._exact(budget, seconds) if seconds > 0 else None
-        best, bound = self._found(budget, exact), self.lower_bound(budget)
+        best = self._found(budget, exact)
+        others = set() if best is None else {key.automorphism for key in best.keys} - {None, *self._needed}
+        if others:  # a published strategy's, which the bound has to allow for
+            extra = [a for a in others if a is not None]
+            wider = LowerBound(self.open, self.model, extra, max_hops=self.max_hops)
+            return best, _bound_within(wider, budget)
+        bound = self.lower_bound(budget)
         # Without the ways that were left out the integer program bounds less than all plans.
         if exact is not None and exact.gap is not None and self.max_hops <= 2 and not self._optimizer.pruned:
             rest = self._bound.rest if budget.stored_bytes is not None else 0.0
@@ -167,9 +174,7 @@ class Planner:
 
     def lower_bound(self, budget: Budget) -> float:
         """No plan within a budget has less of what is minimised."""
-        if budget.stored_bytes is not None:
-            return self._bound.seconds(budget.stored_bytes)
-        return self._bound.stored_bytes(budget.seconds or 0.0)
+        return _bound_within(self._bound, budget)
 
     def _searched(self, budget: Budget) -> KeyPlan | None:
         if budget.stored_bytes is not None:
@@ -285,6 +290,13 @@ def refusal(planners: Sequence[Planner], budget: Budget, *, solve: bool = True) 
     if planner.rest_seconds:
         text += f", of which {format_seconds(planner.rest_seconds)} or more are no key switches"
     return f"{text}. Allow more time"
+
+
+def _bound_within(bound: LowerBound, budget: Budget) -> float:
+    """No plan within a budget has less of what is minimised."""
+    if budget.stored_bytes is not None:
+        return bound.seconds(budget.stored_bytes)
+    return bound.stored_bytes(budget.seconds or 0.0)
 
 
 def gap(plan: KeyPlan, bound: float, budget: Budget, model: CostModel) -> float:
