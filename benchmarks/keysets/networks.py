@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from keywright.plan import (
@@ -112,13 +113,10 @@ def open_network(model: CostModel, hops: int) -> tuple[JointPlanner, float]:
 def open_plans(planner: JointPlanner, every: float) -> dict[tuple[str, float], KeyPlan]:
     """The best plans with its own parameters and with any, by budget."""
     plans = {}
-    with step("its plans"):
-        for name, best in (("its own", planner.planners[0].best), ("any", planner.best)):
-            for factor in OPEN_FACTORS:
-                try:
-                    plans[name, factor] = best(Budget(seconds=factor * every))
-                except InfeasibleBudgetError:
-                    continue
+    for name, best in (("its own", planner.planners[0].best), ("any", planner.best)):
+        for factor in OPEN_FACTORS:
+            with step(f"{name} parameters, time at most {factor:g}x"), suppress(InfeasibleBudgetError):
+                plans[name, factor] = best(Budget(seconds=factor * every))
     return plans
 
 
@@ -147,8 +145,8 @@ def open_rows(plans: Mapping[tuple[str, float], KeyPlan], every: float, model: C
 def derived(planner: JointPlanner, every: float) -> dict[float, DerivedKeys | None]:
     """What the server derives from `SENT` bytes, by time of the program."""
     out: dict[float, DerivedKeys | None] = {}
-    with step("derived keys"):
-        for factor in (1.05, 1.5):
+    for factor in (1.05, 1.5):
+        with step(f"derived keys, time at most {factor:g}x"):
             try:
                 out[factor] = planner.derived(SENT, factor * every)
             except InfeasibleBudgetError as error:

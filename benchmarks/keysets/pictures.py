@@ -105,7 +105,7 @@ def _bar(
     axes: Axes, place: float, value: float, colour: str, width: float = 0.38, small: bool = False
 ) -> None:
     axes.bar(place, value, width, color=colour)
-    text = f"{value:.0f}" if small or value == round(value) else f"{value:.2f}"
+    text = f"{round(value)}" if small or value == round(value) else f"{value:.3g}"
     below = value < 0
     axes.annotate(
         text,
@@ -114,7 +114,7 @@ def _bar(
         textcoords="offset points",
         ha="center",
         va="top" if below else "bottom",
-        fontsize=6.5,
+        fontsize=6,
     )
 
 
@@ -122,7 +122,7 @@ def _legend(figure: Figure, entries: Sequence[tuple[str, str]]) -> None:
     from matplotlib.patches import Patch
 
     handles = [Patch(color=colour, label=label) for label, colour in entries]
-    figure.legend(handles=handles, loc="outside lower center", ncols=min(7, len(handles)), frameon=False)
+    figure.legend(handles=handles, loc="outside lower center", ncols=min(4, len(handles)), frameon=False)
 
 
 def _figure(width: float, height: float) -> Figure:

@@ -12,7 +12,14 @@ from dataclasses import dataclass
 from typing import Literal
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 from rich.table import Table
 from rich.text import Text
 
@@ -95,18 +102,19 @@ class Terminal:
         self._notes.print(text, soft_wrap=True)
 
     @contextmanager
-    def progress(self, description: str, total: int) -> Iterator[Callable[[int], None]]:
+    def progress(self, description: str, total: int | None) -> Iterator[Callable[[int], None]]:
         """Show a bar of ``total`` steps while the block runs; yields ``advance(steps)``.
 
-        The bar is drawn on a terminal only and disappears when the block ends.
+        The bar is drawn on a terminal only and disappears when the block ends. Where nobody knows how many
+        steps there are, ``total`` is None and the bar only moves.
         """
         label = TextColumn("{task.description}", markup=False)
         disable = self.json or not self._notes.is_terminal
+        columns = (TimeElapsedColumn(),) if total is None else (MofNCompleteColumn(), TimeRemainingColumn())
         with Progress(
             label,
             BarColumn(),
-            MofNCompleteColumn(),
-            TimeRemainingColumn(),
+            *columns,
             console=self._notes,
             transient=True,
             disable=disable,

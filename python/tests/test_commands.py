@@ -36,6 +36,7 @@ from keywright.plan import (
 from keywright.plan.calibration import Calibration
 from keywright.plan.converters.network import convert_bootstrap
 from keywright.plan.execution import PlanExecution
+from keywright.plan.measuring import ROUNDS
 from onnx import TensorProto, helper
 from tests.test_bootstrapping import small_parameters, small_plan
 
@@ -508,17 +509,18 @@ def test_keys_of_a_plan_for_key_switches_in_json(tmp_path: Path, capsys: pytest.
     followed = execution.load_keys(keys / "server" / "keys.kw")
     assert sum(spec.bytes for spec in execution.key_specs()) == execution.plan.stored_bytes
     assert len(followed) == len(execution.plan.keys)
-    absent = tmp_path / "absent"
     for part, arguments in (
         ("called 'sums'", ("keygen", "--plan", planned, *out)),
         ("no plan", ("keygen", *out)),
+        ("is for a model", ("keygen", "--plan", planned, "--calibration", path, *out)),
         ("either", ("keygen", "--plan", planned, "--preset", "N13_QP214_S38", "--parameters", stored, *out)),
         ("parameters have", ("keygen", "--plan", planned, "--preset", "N13_QP214_S38", *out)),
         ("without a model", ("keygen", "--model", path, "--parameters", stored, *out)),
         ("parameters have", ("plan", path, "--preset", "N13_QP214_S38")),
         ("another kind of file", ("plan", path, "--parameters", path)),
         ("says nothing about", ("plan", path, "--calibration", path)),
-        ("says nothing about", ("plan", absent, "--parameters", stored)),
+        ("says nothing about", ("plan", stored, "--parameters", stored)),
+        ("no such file", ("plan", tmp_path / "absent")),
         ("says nothing about", ("plan", kw.bootstrap_presets()[0], "--preset", kw.presets()[0])),
     ):
         assert part in fails(capsys, *arguments)
@@ -635,6 +637,7 @@ def test_calibrate(
 ) -> None:
     path = tmp_path / "cache" / "machine.json"
     monkeypatch.setenv("KEYWRIGHT_CALIBRATION", str(path))
+    monkeypatch.setitem(ROUNDS, 13, 1)
     assert main(["calibrate", "--rings", "13", "--json"]) == 0
     assert {row["what"] for row in lines(capsys) if "what" in row} >= {"a key switch alone", "making a key"}
     assert main(["calibrate", "--network", "digits.onnx"]) == 2
@@ -643,7 +646,11 @@ def test_calibrate(
     (network,) = [row for row in lines(capsys) if "measured_s" in row]
     assert network["what"].startswith("network digits")
     assert network["predicted_s"] == pytest.approx(network["switches_s"] + network["rest_s"])
-    assert network["error"] == pytest.approx(abs(network["predicted_s"] / network["measured_s"] - 1))
+    ratio = network["predicted_s"] / network["measured_s"]
+    assert network["error"] == pytest.approx(abs(ratio - 1))
+    assert network["steady_error"] == pytest.approx(abs(ratio * network["slowdown"] - 1))
+    assert main(["calibrate", "--rings", "14", "--check"]) == 2
+    assert "no ring of degree 2^14" in capsys.readouterr().err
     program = tmp_path / "program.json"
     program.write_text(plan_file.load(planned).program.to_json())
     plan = ["plan", str(program), "--hops", "1", "--memory", "100MiB", "--json"]

@@ -60,6 +60,9 @@ def test_progress_is_drawn_on_a_terminal_only() -> None:
         with terminal.progress("keys [0/2]", 2) as advance:
             advance(2)
         assert ("keys [0/2]" in notes.getvalue()) is interactive
+        with terminal.progress("for how long?", None):
+            pass
+        assert ("for how long?" in notes.getvalue()) is interactive
         assert output.getvalue() == ""
 
 

@@ -7,7 +7,7 @@ plan` refuses that of another one.
 
 import argparse
 import time
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
 
@@ -21,7 +21,8 @@ from keywright.plan.calibration import (
     fit,
     predict,
 )
-from keywright.plan.measuring import CHAINS, ROUNDS, cases, fastest, measure
+from keywright.plan.gauge import CHAINS
+from keywright.plan.measuring import cases, measure, rounds, settled
 
 from .calibrate_check import BOOTSTRAPS, Checked, check_bootstrap, check_network
 from .common import CommandError, new_file
@@ -45,8 +46,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=int,
         nargs="+",
         choices=sorted(CHAINS),
-        default=sorted(CHAINS),
-        help="base-2 logarithms of the ring degrees to measure (default: all)",
+        help="base-2 logarithms of the ring degrees to measure (default: all; for --check those of the "
+        "calibration)",
     )
     parser.add_argument(
         "--check",
@@ -71,9 +72,14 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         raise CommandError("--network and --bootstrap say what --check runs")
     path = options.out or default_path()
     calibration = Calibration.load(path) if options.check else None
+    known = sorted(CHAINS if calibration is None else calibration.gauges)
+    rings = options.rings or known
+    unknown = sorted(set(rings) - set(known))
+    if unknown:
+        raise CommandError(f"the calibration has no ring of degree 2^{unknown[0]} to check")
     threads, start = kw.threads(), time.perf_counter()
     try:
-        measured = _measure(options.rings, options.check, terminal)
+        measured = _measure(rings, options.check, terminal)
     finally:
         kw.set_threads(threads)
     if calibration is None:
@@ -84,7 +90,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     _table(calibration, measured, terminal)
     if options.check:
         try:
-            _check_programs(options, calibration, terminal)
+            _check_programs(options, max(rings), calibration, terminal)
         finally:
             kw.set_threads(threads)
     terminal.note(f"{calibration.machine}: {time.perf_counter() - start:.0f} s")
@@ -92,17 +98,17 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         terminal.note(f"written to {path}")
 
 
-def _measure(rings: Iterable[int], held_out: bool, terminal: Terminal) -> list[Measured]:
+def _measure(rings: Sequence[int], held_out: bool, terminal: Terminal) -> list[Measured]:
     out: list[Measured] = []
-    rings = list(rings)
-    keys = sum(len({(case.shape, case.count) for case in cases(log_n, held_out=held_out)}) for log_n in rings)
-    with terminal.progress("keys", ROUNDS * keys) as advance:
-        for log_n in rings * ROUNDS:
-            for entry in measure(log_n, held_out=held_out):
-                if entry.what == "key":
+    turns = rounds(rings)
+    keys = sum(len({(case.shape, case.count) for case in cases(log_n, held_out=held_out)}) for log_n in turns)
+    with terminal.progress("keys", keys) as advance:
+        for log_n in turns:
+            for runs in measure(log_n, held_out=held_out):
+                if runs[0].what == "key":
                     advance(1)
-                out.append(entry)
-    return fastest(out)
+                out += runs
+    return settled(out)
 
 
 def _table(calibration: Calibration, measured: list[Measured], terminal: Terminal) -> None:
@@ -110,24 +116,27 @@ def _table(calibration: Calibration, measured: list[Measured], terminal: Termina
     rows: list[dict[str, Value]] = []
     for log_n in sorted({entry.shape.chain.log_n for entry in measured}):
         for what, words in WORDS.items():
-            found = [
-                (predict(model, entry), entry.seconds)
-                for entry in measured
-                if entry.what == what and entry.shape.chain.log_n == log_n
-            ]
-            errors = [abs(predicted / seconds - 1) for predicted, seconds in found]
-            if errors:
-                rows.append(
-                    {
-                        "ring": f"2^{log_n}",
-                        "what": words,
-                        "count": len(found),
-                        "fastest": min(seconds for _, seconds in found),
-                        "slowest": max(seconds for _, seconds in found),
-                        "median_error": median(errors),
-                        "worst_error": max(errors),
-                    }
-                )
+            found = [e for e in measured if e.what == what and e.shape.chain.log_n == log_n]
+            if not found:
+                continue
+            slowdowns = [entry.gauge / calibration.gauges[log_n] for entry in found]
+            ratios = [predict(model, entry) / entry.seconds for entry in found]
+            errors = [abs(ratio - 1) for ratio in ratios]
+            steady = [abs(ratio * slow - 1) for ratio, slow in zip(ratios, slowdowns, strict=True)]
+            rows.append(
+                {
+                    "ring": f"2^{log_n}",
+                    "what": words,
+                    "count": len(found),
+                    "fastest": min(entry.seconds for entry in found),
+                    "slowest": max(entry.seconds for entry in found),
+                    "median_error": median(errors),
+                    "worst_error": max(errors),
+                    "slowdown": median(slowdowns),
+                    "median_steady_error": median(steady),
+                    "worst_steady_error": max(steady),
+                }
+            )
     columns = [
         Column("ring", "ring degree"),
         Column("what", "what"),
@@ -136,20 +145,24 @@ def _table(calibration: Calibration, measured: list[Measured], terminal: Termina
         Column("slowest", "slowest", "seconds"),
         Column("median_error", "prediction off by, median", "ratio"),
         Column("worst_error", "worst", "ratio"),
+        Column("slowdown", "as slow as when calibrated", "ratio"),
+        Column("median_steady_error", "without drift off by, median", "ratio"),
+        Column("worst_steady_error", "worst", "ratio"),
     ]
     terminal.table(columns, rows, title="Predicted beside measured")
 
 
-def _check_programs(options: argparse.Namespace, calibration: Calibration, terminal: Terminal) -> None:
-    """A bootstrap and a network, predicted and measured."""
-    model = calibration.model
-    preset = options.bootstrap or BOOTSTRAPS.get(max(options.rings))
+def _check_programs(
+    options: argparse.Namespace, largest: int, calibration: Calibration, terminal: Terminal
+) -> None:
+    """A bootstrap, of the largest ring unless options name another, and a network, predicted and measured."""
+    preset = options.bootstrap or BOOTSTRAPS.get(largest)
     checks: list[Checked] = []
     with terminal.progress("programs", 2 if preset else 1) as advance:
         if preset:
-            checks.append(check_bootstrap(preset, model))
+            checks.append(check_bootstrap(preset, calibration))
             advance(1)
-        checks.append(check_network(options.network, model))
+        checks.append(check_network(options.network, calibration))
         advance(1)
     columns = [
         Column("what", "what"),
@@ -158,6 +171,8 @@ def _check_programs(options: argparse.Namespace, calibration: Calibration, termi
         Column("predicted_s", "both", "seconds"),
         Column("measured_s", "measured", "seconds"),
         Column("error", "off by", "ratio"),
+        Column("slowdown", "as slow as when calibrated", "ratio"),
+        Column("steady_error", "without drift off by", "ratio"),
     ]
     rows: list[dict[str, Value]] = [
         {
@@ -167,6 +182,8 @@ def _check_programs(options: argparse.Namespace, calibration: Calibration, termi
             "predicted_s": check.predicted.seconds,
             "measured_s": check.seconds,
             "error": check.error,
+            "slowdown": check.seconds / check.steady,
+            "steady_error": check.steady_error,
         }
         for check in checks
     ]

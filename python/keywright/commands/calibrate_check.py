@@ -6,8 +6,10 @@ are decrypted and compared with what they must be. One thread, as what the weigh
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
+from statistics import median
 from time import process_time
 
 import numpy as np
@@ -17,8 +19,10 @@ from keywright import plan as planning
 from keywright.errors import KeywrightError
 from keywright.nn.checking import run_clear
 from keywright.nn.encrypted import EncryptedBackend, decrypt_result, encrypt_sample
+from keywright.plan.calibration import Calibration
 from keywright.plan.converters.network import convert, convert_bootstrap
 from keywright.plan.execution import PlanExecution
+from keywright.plan.gauge import Gauge
 from keywright.plan.prediction import Prediction, predict_plan
 
 from .session import compile_model
@@ -29,6 +33,8 @@ BOOTSTRAPS = {15: "N15_QP861_L3_S37", 16: "N16_QP1732_L9_S45"}
 RUNS = 5
 ENOUGH = 10.0
 """Seconds of timed runs after which no other is begun."""
+GAUGED = 5
+"""How often the gauge is read before a run, and after it."""
 
 
 class WrongResultError(KeywrightError, AssertionError):
@@ -42,30 +48,38 @@ class Checked:
     Attributes:
         what: in words.
         predicted: by the planner.
-        seconds: of processor time: the fastest of at most five runs after a first one.
+        seconds: of processor time, as measured: the median of at most five runs after a first one.
+        steady: the same at the speed of the calibration.
     """
 
     what: str
     predicted: Prediction
     seconds: float
+    steady: float
 
     @property
     def error(self) -> float:
-        """By how much the prediction is off, as a share of the time."""
+        """By how much the prediction is off from the time as measured, as a share of it."""
         return abs(self.predicted.seconds / self.seconds - 1)
 
+    @property
+    def steady_error(self) -> float:
+        """The same of the time at the speed of the calibration."""
+        return abs(self.predicted.seconds / self.steady - 1)
 
-def check_bootstrap(preset: str, model: planning.CostModel) -> Checked:
+
+def check_bootstrap(preset: str, calibration: Calibration) -> Checked:
     """Runs a bootstrapping on random values.
 
     Args:
         preset: one of `keywright.bootstrap_presets()`.
-        model: predicts its time.
+        calibration: predicts its time.
 
     Raises:
         WrongResultError: the result is further from the values than its bound says.
     """
     kw.set_threads(1)
+    model = calibration.model
     bootstrap = kw.BootstrapperPlan.preset(preset)
     parameters = bootstrap.parameters
     planned = planning.STRATEGIES["kds"].plan(convert_bootstrap(bootstrap, preset), model)
@@ -79,25 +93,27 @@ def check_bootstrap(preset: str, model: planning.CostModel) -> Checked:
     encryptor = kw.Encryptor(generator.public_key())
     ciphertext = encryptor.encrypt(values, slots=bootstrap.slots, level=bootstrap.input_level)
     results: list[kw.Ciphertext] = []
-    seconds = _time(lambda: results.append(bootstrapper.bootstrap(evaluator, ciphertext)))
+    work = partial(bootstrapper.bootstrap, evaluator, ciphertext)
+    seconds, steady = _time(lambda: results.append(work()), calibration, parameters.log_n)
     error = float(np.abs(kw.Decryptor(secret).decrypt(results[-1]) - values).max())
     if not error <= results[-1].error_bound:
         raise WrongResultError(f"{preset}: the result is off by {error}, above {results[-1].error_bound}")
-    return Checked(f"bootstrap {preset}", predict_plan(planned, model), seconds)
+    return Checked(f"bootstrap {preset}", predict_plan(planned, model), seconds, steady)
 
 
-def check_network(model_file: Path | None, model: planning.CostModel) -> Checked:
+def check_network(model_file: Path | None, calibration: Calibration) -> Checked:
     """Runs a network on a made-up sample.
 
     Args:
         model_file: an ONNX model; None for the network for digits that the package has.
-        model: predicts its time.
+        calibration: predicts its time.
 
     Raises:
         ModelRefused: it cannot be compiled.
         WrongResultError: the result is further from the clear one than its bound says.
     """
     kw.set_threads(1)
+    model = calibration.model
     name = "digits" if model_file is None else model_file.stem
     source = (files("keywright") / "data" / "digits.onnx").read_bytes() if model_file is None else model_file
     compiled = compile_model(source, None, None)
@@ -115,21 +131,32 @@ def check_network(model_file: Path | None, model: planning.CostModel) -> Checked
     inputs = encrypt_sample(network, kw.Encryptor(generator.public_key()), sample)
     backend.prepare(network)
     results: list[list[kw.Ciphertext]] = []
-    seconds = _time(lambda: results.append(backend.run(network, inputs)))
+    seconds, steady = _time(
+        lambda: results.append(backend.run(network, inputs)), calibration, parameters.log_n
+    )
     found = decrypt_result(network, kw.Decryptor(secret), results[-1])
     error = float(np.abs(found - run_clear(network, sample)).max())
     bound = max(output.error_bound for output in results[-1]) * network.output_scale
     if not error <= bound:
         raise WrongResultError(f"{name}: the result is off by {error}, above {bound}")
     what = f"network {name}, ring degree 2^{parameters.log_n}"
-    return Checked(what, predict_plan(planned, model), seconds)
+    return Checked(what, predict_plan(planned, model), seconds, steady)
 
 
-def _time(work: Callable[[], object]) -> float:
+def _time(work: Callable[[], object], calibration: Calibration, log_n: int) -> tuple[float, float]:
+    """The median time of runs after a first one, as measured and at the speed of the calibration."""
+    ring = calibration.ring_for(log_n)
+    gauge = Gauge(ring)
     work()
     times: list[float] = []
+    slowness: list[float] = []
+    before = [gauge.seconds() for _ in range(GAUGED)]
     while len(times) < RUNS and sum(times) < ENOUGH:
         start = process_time()
         work()
         times.append(process_time() - start)
-    return min(times)
+        after = [gauge.seconds() for _ in range(GAUGED)]
+        slowness.append(median(before + after) / calibration.gauges[ring])
+        before = after
+    steady = median(seconds / slow for seconds, slow in zip(times, slowness, strict=True))
+    return median(times), steady

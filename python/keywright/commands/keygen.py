@@ -100,6 +100,8 @@ def _of_plan(options: argparse.Namespace, plan: KeyPlan | None) -> _Keys:
     """Keys of a plan for a bootstrap alone, or for key switches of an application's own."""
     if plan is None:
         raise CommandError("no model and no plan: give --model, or --plan with a plan that is for no model")
+    if options.calibration is not None:
+        raise CommandError("--calibration is for a model; leave it out, or give --model")
     parameters, bootstraps = _parameters(options, plan)
     execution = PlanExecution(plan, parameters, bootstraps=bootstraps)
     return _Keys(parameters, None, execution.key_specs(), execution)
@@ -133,7 +135,8 @@ def _parameters(
 def run(options: argparse.Namespace, terminal: Terminal) -> None:
     """Make both folders."""
     plan = None if options.plan is None else plan_file.load(options.plan)
-    keys = _of_plan(options, plan) if options.model is None else _of_model(options, plan)
+    with terminal.progress("reading the program", None):
+        keys = _of_plan(options, plan) if options.model is None else _of_model(options, plan)
     parameters, program, specs, execution = keys.parameters, keys.program, keys.specs, keys.execution
     masters = 0 if plan is None or plan.masters is None else len(plan.masters.automorphisms)
     start = time.perf_counter()

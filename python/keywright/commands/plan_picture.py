@@ -15,13 +15,14 @@ from .common import new_file
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
 # Colours of Okabe and Ito, which the colour-blind can tell apart; markers tell them apart as well.
 BLUE, SKY, VERMILION, PALE, GREY = "#0072B2", "#56B4E9", "#D55E00", "#c8d4e6", "#555555"
 SERVED = {"direct": (BLUE, "o"), "hoisted": (SKY, "s"), "several hops": (VERMILION, "^")}
 MARKERS = ("o", "s", "D", "x", "v", "<", ">", "P")
-COLOURS = ("#000000", "#E69F00", "#009E73", "#E69F00", "#CC79A7", "#D55E00", "#56B4E9", "#0072B2")
+COLOURS = ("#000000", "#E69F00", "#009E73", "#000000", "#CC79A7", "#D55E00", "#56B4E9", "#0072B2")
 """Of the published strategies, which can coincide: all but the last one are drawn as outlines."""
 NO_PICTURE = "no picture without matplotlib; install it with: pip install 'keywright[plot]'"
 
@@ -44,9 +45,12 @@ def draw_frontier(
         return
     figure, axes = made
     model = planner.model
-    stored, seconds = zip(*planner.frontier(), strict=True)
-    axes.step(stored, seconds, where="post", color=BLUE, label="frontier found")
     place = best.stored_bytes, predict_plan(best, model).seconds
+    # An exact solution can be better than what was searched.
+    points = [*planner.frontier(), place]
+    kept = [point for point in points if not any(_beats(other, point) for other in points)]
+    stored, seconds = zip(*sorted(set(kept)), strict=True)
+    axes.step(stored, seconds, where="post", color=BLUE, label="frontier found")
     axes.scatter(*place, color=BLUE, zorder=3, s=70, label="optimal for this budget")
     for marker, colour, plan in zip(MARKERS, COLOURS, plans, strict=True):
         filled = colour if marker in "xP" else "none"
@@ -66,7 +70,7 @@ def draw_frontier(
     else:
         axes.axvline(budget.stored_bytes, color=GREY, linestyle="--", linewidth=1, label="budget of bytes")
     _logarithmic_bytes(axes)
-    axes.yaxis.set_major_formatter(lambda value, _: format_seconds(value))
+    _times(axes.yaxis, axes.get_ylim()[1])
     axes.set_xlabel("bytes of keys")
     axes.set_ylabel("predicted time, one thread")
     axes.set_title(f"{best.program.name}: keys against time")
@@ -74,6 +78,25 @@ def draw_frontier(
     figure.legend(loc="outside right upper", frameon=False)
     _save(figure, path)
     terminal.note(f"memory against time: {path}")
+
+
+def _beats(one: tuple[float, float], other: tuple[float, float]) -> bool:
+    return one != other and one[0] <= other[0] and one[1] <= other[1]
+
+
+def _times(axis: "Axis", largest: float) -> None:
+    """Ticks at times, long ones at whole minutes."""
+    from matplotlib.ticker import MultipleLocator
+
+    if largest >= 180:
+        minutes = next(
+            m for m in (1, 2, 5, 10, 20, 30, *(60 * 2**k for k in range(40))) if largest <= 480 * m
+        )
+        axis.set_major_locator(MultipleLocator(60 * minutes))
+        axis.set_major_formatter(lambda value, _: f"{value / 60:,.0f} min")
+    else:
+        # Without the last bits of a multiple of a step.
+        axis.set_major_formatter(lambda value, _: format_seconds(float(f"{value:.6g}")) if value else "0 s")
 
 
 def _logarithmic_bytes(axes: "Axes") -> None:
@@ -120,14 +143,14 @@ def draw_rotations(plan: planning.KeyPlan, path: Path, terminal: Terminal) -> No
     keys = [key for key in plan.keys if key.automorphism is not None]
     steps = [_signed(key.automorphism.step if key.automorphism else 0, slots) for key in keys]
     levels = [key.shape.level for key in keys]
-    axes.vlines(steps, -0.5, levels, color=PALE, linewidth=1.5, label="key: level it reaches")
+    axes.vlines(steps, -1, levels, color=PALE, linewidth=1.5, label="key: level it reaches")
     for how, (colour, marker) in SERVED.items():
         places = [(step, level, count) for (step, level, kind), count in sorted(uses.items()) if kind == how]
         if places:
             axes.scatter(
                 [_signed(step, slots) for step, _, _ in places],
                 [level for _, level, _ in places],
-                s=[14 * min(count, 20) for _, _, count in places],
+                s=[12 * min(count, 12) for _, _, count in places],
                 color=colour,
                 marker=marker,
                 edgecolors="white",
@@ -137,7 +160,7 @@ def draw_rotations(plan: planning.KeyPlan, path: Path, terminal: Terminal) -> No
             )
     found = [*steps, *(_signed(step, slots) for step, _, _ in uses)]
     _powers_across(axes, min(found, default=0), max(found, default=1))
-    axes.set_ylim(-0.5, plan.program.chain.max_level + 0.5)
+    axes.set_ylim(-1, plan.program.chain.max_level + 1)
     axes.yaxis.set_major_locator(MaxNLocator(8, integer=True))
     axes.set_xlabel("rotation steps (0: the conjugation); larger marks: more often")
     axes.set_ylabel("level")
@@ -184,7 +207,7 @@ def draw_residency(plan: planning.KeyPlan, model: planning.CostModel, path: Path
     made = _figure(terminal, 6, rows=2)
     if made is None:
         return
-    from matplotlib.ticker import MaxNLocator
+    from matplotlib.ticker import MaxNLocator, MultipleLocator
 
     figure, axes = made
     below = figure.axes[1]
@@ -204,9 +227,9 @@ def draw_residency(plan: planning.KeyPlan, model: planning.CostModel, path: Path
     total = sum(key.shape.stored_bytes for key in order)
     below.axhline(total, color=VERMILION, linestyle="--", label="all rotation keys")
     below.set_ylim(bottom=0)
-    below.yaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 4, 5, 10]))
+    below.yaxis.set_major_locator(MultipleLocator(2 ** ((total // 4).bit_length() - 1)))
     below.yaxis.set_major_formatter(lambda value, _: format_bytes(value))
-    below.xaxis.set_major_formatter(lambda value, _: format_seconds(value))
+    _times(below.xaxis, times[-1] if times else 0.0)
     below.set_ylabel("bytes of keys")
     below.set_xlabel("predicted time of rotations since the start")
     axes.set_title(f"{plan.program.name}, {plan.strategy}: when each key is used")
@@ -228,5 +251,9 @@ def _figure(terminal: Terminal, height: float, rows: int = 1) -> "tuple[Figure, 
 
 
 def _save(figure: "Figure", path: Path) -> None:
-    with new_file(path) as temporary:
-        figure.savefig(temporary, dpi=150, format=path.suffix[1:])
+    """Write a picture, the same bytes for the same plan."""
+    from matplotlib import rc_context
+
+    with new_file(path) as temporary, rc_context({"svg.hashsalt": "keywright"}):
+        metadata = {"Date": None} if path.suffix == ".svg" else None
+        figure.savefig(temporary, dpi=150, format=path.suffix[1:], metadata=metadata)

@@ -52,7 +52,8 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     keys = _keys(options, parameters, execution, terminal)
     evaluator = kw.Evaluator(parameters, keys)
     plans = bootstraps if execution is None else execution.bootstrapper_plans
-    bootstrappers = [kw.Bootstrapper(plan) for plan in plans]
+    with terminal.progress("diagonals of bootstraps", None):
+        bootstrappers = [kw.Bootstrapper(plan) for plan in plans]
     steps = len(samples) * sum(step.operation != "input" for step in program.instructions)
     with (
         new_folder(options.out) as folder,
@@ -94,9 +95,11 @@ def _keys(
             raise CommandError(
                 f"--key-memory needs {options.keys / PLAN}: make the keys with keywright keygen --plan"
             )
-        return kw.EvaluationKeys.load(path, parameters)
+        with terminal.progress("reading keys", None):
+            return kw.EvaluationKeys.load(path, parameters)
     if execution.plan.masters is None:
-        return execution.load_keys(path, memory=memory)
+        with terminal.progress("reading keys", None):
+            return execution.load_keys(path, memory=memory)
     require_files(options.keys, (MASTER_KEYS,), "server folder of keywright keygen")
     masters = kw.MasterKeys.load(options.keys / MASTER_KEYS, parameters)
     if memory is not None:

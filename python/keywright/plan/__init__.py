@@ -7,7 +7,7 @@ from .cost import DEFAULT_WEIGHTS, CostModel, SwitchCost, Weights
 from .derived import DerivationPlanner, DerivedKeys
 from .ephemeral import EphemeralSwitch, FixedKeys
 from .error_budget import error_budget
-from .frontier import FrontierPoint, FrontierSearch
+from .frontier import FrontierSearch
 from .galois import Automorphism, AutomorphismGroup
 from .joint import JointPlanner
 from .key_plan import Hop, KeyPlan, Masters, PlannedKey
@@ -17,6 +17,7 @@ from .optimal import Budget, InfeasibleBudgetError, Optimizer
 from .planner import Planner
 from .prediction import Prediction, predict_plan
 from .program import Group, Program, ProgramError, Relinearizations, make_group
+from .search_state import FrontierPoint
 from .shared_basis import smallest_shared_basis
 from .strategies import STRATEGIES, Strategy
 from .strategies.policy import KeyPolicy

@@ -4,9 +4,10 @@ import json
 import os
 import platform
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from hashlib import sha256
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -16,12 +17,13 @@ from keywright import Parameters, __version__
 from keywright.errors import KeywrightError
 
 from .chain import Chain, Shape
-from .cost import OPTIONAL, CostModel, Weights, Work, engine_use, fitted_weights, key_parts
+from .cost import OPTIONAL, CostModel, Weights, Work, engine_use, fitted_weights, key_parts, nearest
+from .gauge import CHAINS
 from .operations import MAX_COUNT, Operation
 from .program import read_chain
 from .reading import number, read_object, refusing, shown, whole
 
-FORMAT = "keywright-calibration-3"
+FORMAT = "keywright-calibration-4"
 MAX_BYTES = 16 << 20
 VARIABLE = "KEYWRIGHT_CALIBRATION"
 """Environment variable that names the file of the calibration."""
@@ -58,15 +60,17 @@ class Measured:
         seconds: time of one.
         giants: giant steps of a transform.
         operation: what is computed beside key switches.
+        gauge: the gauge's time beside it (`gauge.Gauge`).
     """
 
     what: str
     shape: Shape
     level: int
     count: int
-    seconds: float
+    seconds: float = 0.0
     giants: int = 0
     operation: Operation | None = None
+    gauge: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -76,17 +80,24 @@ class Calibration:
     Attributes:
         machine: processor, instruction set and release, in words.
         weights: by base-2 logarithm of the ring degree.
-        measured: what they were fitted to.
+        gauges: seconds of the gauge (`gauge.Gauge`) in each of these rings: the speed of the machine that
+            times are predicted at.
+        measured: what weights were fitted to.
     """
 
     machine: str
     weights: Mapping[int, Weights]
+    gauges: Mapping[int, float]
     measured: tuple[Measured, ...]
 
     @property
     def model(self) -> CostModel:
         """A cost model with these weights."""
         return CostModel(self.weights)
+
+    def ring_for(self, log_n: int) -> int:
+        """The ring whose weights predict times in a ring: itself, or the nearest one that was measured."""
+        return nearest(self.weights, log_n)
 
     def require_this_machine(self) -> None:
         """Refuse the calibration of another machine.
@@ -110,6 +121,7 @@ class Calibration:
                 "format": FORMAT,
                 "machine": self.machine,
                 "weights": {str(log_n): asdict(weights) for log_n, weights in self.weights.items()},
+                "gauges": {str(log_n): seconds for log_n, seconds in self.gauges.items()},
                 "chains": [asdict(chain) for chain in chains],
                 "measured": [
                     {
@@ -120,6 +132,7 @@ class Calibration:
                         "level": entry.level,
                         "count": entry.count,
                         "seconds": entry.seconds,
+                        "gauge": entry.gauge,
                         "giants": entry.giants,
                         "operation": None if entry.operation is None else entry.operation.describe(),
                     }
@@ -142,11 +155,16 @@ class Calibration:
     @classmethod
     def _read(cls, data: Mapping[str, Any]) -> "Calibration":
         weights = {int(log_n): _weights(values) for log_n, values in data["weights"].items()}
+        gauges = {int(log_n): number(seconds, "a gauge") for log_n, seconds in data["gauges"].items()}
+        if not set(weights) <= set(CHAINS):
+            raise CalibrationError(f"not a calibration: rings are of 2^{min(CHAINS)} to 2^{max(CHAINS)}")
+        if set(gauges) != set(weights) or not min(gauges.values(), default=0.0) > 0:
+            raise CalibrationError("not a calibration: every ring with weights needs the time of its gauge")
         chains = list(map(read_chain, data["chains"]))
         measured = tuple(_read_measured(entry, chains) for entry in data["measured"])
         if not weights or not measured:
             raise CalibrationError("not a calibration: it has no weights or no measurements")
-        return cls(str(data["machine"]), weights, measured)
+        return cls(str(data["machine"]), weights, gauges, measured)
 
     @classmethod
     def load(cls, path: Path) -> "Calibration":
@@ -198,13 +216,16 @@ def _read_measured(entry: Mapping[str, Any], chains: Sequence[Chain]) -> Measure
         number(entry["seconds"], "seconds"),
         whole(entry["giants"], "giants"),
         None if operation is None else Operation.read(operation),
+        number(entry["gauge"], "gauge"),
     )
     if found.what not in WHATS or not 1 <= found.count < MAX_COUNT or not 0 <= found.giants < MAX_COUNT:
         raise CalibrationError(
             f"not a calibration: {shown(found.what)}, {found.count} times with {found.giants}"
         )
-    if not found.seconds > 0:
-        raise CalibrationError(f"not a calibration: {found.what} in {found.seconds} s")
+    if not found.seconds > 0 or not found.gauge > 0:
+        raise CalibrationError(
+            f"not a calibration: {found.what} in {found.seconds} s, its gauge in {found.gauge} s"
+        )
     return found
 
 
@@ -223,13 +244,14 @@ def describe_machine() -> str:
 
 
 def default_path() -> Path:
-    """Where the calibration of this machine is kept: in the user's cache, by machine, or where
-    KEYWRIGHT_CALIBRATION says."""
+    """Where the calibration of this machine is kept: in the user's cache, by machine and form of the file, or
+    where KEYWRIGHT_CALIBRATION says."""
     named = os.environ.get(VARIABLE)
     if named:
         return Path(named)
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return cache / "keywright" / f"calibration-{sha256(describe_machine().encode()).hexdigest()[:16]}.json"
+    named_by = sha256(f"{FORMAT}, {describe_machine()}".encode()).hexdigest()
+    return cache / "keywright" / f"calibration-{named_by[:16]}.json"
 
 
 def stored_model() -> CostModel | None:
@@ -245,6 +267,8 @@ def stored_model() -> CostModel | None:
 def fit(machine: str, measured: Sequence[Measured]) -> Calibration:
     """The weights that predict the measurements best: least squares of relative errors, none negative.
 
+    Times are taken relative to the gauge beside them, times its median in the ring.
+
     Key switches and transforms take several kinds of work in much the same proportions, which leaves many
     weights that fit them as well as each other, and differ by much in other programs. So weights are also
     held to `PROPORTIONS`, loosely.
@@ -253,8 +277,11 @@ def fit(machine: str, measured: Sequence[Measured]) -> Calibration:
         CalibrationError: no key switch is measured in a ring; a key is too low for its use.
     """
     weights: dict[int, Weights] = {}
+    gauges: dict[int, float] = {}
     for log_n in sorted({entry.shape.chain.log_n for entry in measured}):
-        entries = [entry for entry in measured if entry.shape.chain.log_n == log_n]
+        found_here = [entry for entry in measured if entry.shape.chain.log_n == log_n]
+        gauges[log_n] = gauge = median(entry.gauge for entry in found_here)
+        entries = [replace(entry, seconds=entry.seconds * gauge / entry.gauge) for entry in found_here]
         timed = [entry for entry in entries if entry.what not in ("key", "load")]
         if not any(entry.what in SWITCHES for entry in timed):
             raise CalibrationError(f"no key switch is measured in the ring of degree 2^{log_n}")
@@ -279,7 +306,7 @@ def fit(machine: str, measured: Sequence[Measured]) -> Calibration:
             key_prime=made[2],
             load_limb=_fit_keys(entries, "load", 1)[0],
         )
-    return Calibration(machine, weights, tuple(measured))
+    return Calibration(machine, weights, gauges, tuple(measured))
 
 
 PROPORTIONS = Weights(

@@ -17,7 +17,7 @@ wider ones have weights of their own: the former have faster arithmetic.
 What programs compute beside key switches is in `operations`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from functools import cache
 from typing import Literal
@@ -176,6 +176,11 @@ def fitted_weights(weights: Weights) -> tuple[float, ...]:
     )
 
 
+def nearest(known: Iterable[int], log_n: int) -> int:
+    """The ring degree nearest to another one, the larger of two, by their base-2 logarithms."""
+    return min(known, key=lambda degree: (abs(degree - log_n), -degree))
+
+
 Form = Literal["whole", "baby", "giant"]
 """What becomes of the division of a key switch: each divides its result; the baby steps of a linear transform
 leave that to it; a giant step divides half of what it takes, and leaves the rest to it."""
@@ -253,7 +258,7 @@ class CostModel:
 
     def of_degree(self, log_n: int) -> Weights:
         """The weights for a ring degree."""
-        return self.weights[min(self.weights, key=lambda known: (abs(known - log_n), -known))]
+        return self.weights[nearest(self.weights, log_n)]
 
     def switch(self, shape: Shape, level: int) -> SwitchCost | None:
         """The engine's use of a key at a level (`engine_use`); None above the key's level."""

@@ -10,12 +10,13 @@ from dataclasses import replace
 
 from .cost import CostModel
 from .derived import DerivationPlanner, DerivedKeys
-from .frontier import FrontierPoint
 from .key_plan import KeyPlan
 from .open_program import OpenProgram
 from .optimal import Budget, InfeasibleBudgetError
 from .planner import DEFAULT_HOPS, Planner, gap, refusal
 from .program import Program, ProgramError
+from .recombination import WORK
+from .search_state import FrontierPoint
 
 DERIVED_POINTS = 4
 """Plans of fewest bytes on a frontier whose derivation is priced, and as many others."""
@@ -48,7 +49,10 @@ class JointPlanner:
         if not variants:
             raise ValueError("no variants to plan for")
         self.model = model
-        self.planners = [Planner(variant, model, max_hops=max_hops, report=report) for variant in variants]
+        work = WORK // len(variants)
+        self.planners = [
+            Planner(variant, model, max_hops=max_hops, work=work, report=report) for variant in variants
+        ]
 
     def best(self, budget: Budget, seconds: float = 60.0) -> KeyPlan:
         """The best plan of all variants within a budget, with the gap that is proven.

@@ -1,11 +1,15 @@
 """Times of key switches and of what programs compute beside them on this machine, one thread: what a
 calibration is fitted to.
 
-Processor time, system calls included, of the fastest of several runs: what other processes do in the
-meantime does not count, and what they do to the caches little. A program uses most keys and diagonals once
-for each run, so they come from memory; what its operations have in common, as the tables of transforms, is in
-cache. So before every timed run of what has keys, caches are filled with other data, and then the same is
-done with other keys.
+Processor time, system calls included: what other processes do in the meantime does not count. A program uses
+most keys and diagonals once for each run, so they come from memory; what its operations have in common, as
+the tables of transforms, is in cache. So before every timed run of what has keys, caches are filled with
+other data, and then the same is done with other keys.
+
+A machine's speed changes from second to second by what else the hardware does. So before every run its speed
+is gauged (`gauge`), and what counts is the median of the runs' times relative to that, in all rounds. The
+least of the times is no measure of anything: on a virtual machine the processor time that the system states
+for a short run was now and then a fraction of what the run took.
 """
 
 from collections import deque
@@ -13,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from statistics import median
 from tempfile import TemporaryDirectory
 from time import process_time
 
@@ -24,20 +29,12 @@ from .calibration import Measured
 from .chain import Shape, shapes
 from .converters.arithmetic import product_operation
 from .converters.network import chain_of
+from .gauge import CHAINS, CLOCK, Gauge
 from .operations import Operation
 
-CHAINS: dict[int, tuple[list[int], list[int]]] = {
-    13: ([55, 40, 40], [55]),
-    14: ([60, *[45] * 6], [60]),
-    15: ([60, *[45] * 13], [60, 60, 60]),
-    16: ([60, *[45] * 26], [60] * 8),
-}
-"""By base-2 logarithm of the ring degree, bits of the ciphertext primes and of the special ones: as many as
-128-bit security allows, most of them narrow, as in the presets."""
-
-ROUNDS = 2
-"""How often everything is measured: what slows a machine down for a while is seldom there both times."""
-RUNS = 4
+ROUNDS = {13: 3, 14: 3, 15: 2, 16: 2}
+"""By base-2 logarithm of the ring degree, how often everything is measured."""
+RUNS = 3
 """Timed runs of a round at least."""
 ENOUGH = 0.05
 """Seconds of runs, and of what comes before them, after which no other is begun."""
@@ -48,8 +45,6 @@ HOISTED = 4
 
 DIAGONALS_BYTES = 128 << 20
 """Of the larger linear transforms: more than caches hold."""
-OTHER_BYTES = 64 << 20
-"""Of the data that caches are filled with."""
 
 
 @dataclass(frozen=True)
@@ -127,17 +122,28 @@ def transform_cases(log_n: int, *, held_out: bool = False) -> list[TransformCase
     return list(dict.fromkeys(out))
 
 
-def fastest(measured: Iterable[Measured]) -> list[Measured]:
-    """What was measured in several rounds, each once, with the least of its times."""
-    least: dict[Measured, float] = {}
-    for entry in measured:
-        case = replace(entry, seconds=0.0)
-        least[case] = min(entry.seconds, least.get(case, entry.seconds))
-    return [replace(case, seconds=seconds) for case, seconds in least.items()]
+def settled(runs: Iterable[Measured]) -> list[Measured]:
+    """Everything that was measured once, with the median of its runs' times, and of their times relative to
+    the gauge."""
+    by_case: dict[Measured, list[Measured]] = {}
+    for run in runs:
+        by_case.setdefault(replace(run, seconds=0.0, gauge=0.0), []).append(run)
+    out = []
+    for case, found in by_case.items():
+        seconds = median(run.seconds for run in found)
+        relative = median(run.seconds / run.gauge for run in found)
+        out.append(replace(case, seconds=seconds, gauge=seconds / relative))
+    return out
 
 
-def measure(log_n: int, *, held_out: bool = False) -> Iterator[Measured]:
-    """Times of every case in a ring: one of `ROUNDS`.
+def rounds(rings: Iterable[int]) -> list[int]:
+    """The rings in the order in which they are measured: the rounds of each are spread over the time."""
+    rings = list(rings)
+    return [log_n for turn in range(max(ROUNDS.values())) for log_n in rings if turn < ROUNDS[log_n]]
+
+
+def measure(log_n: int, *, held_out: bool = False) -> Iterator[list[Measured]]:
+    """The runs of every case in a ring, case by case: one of `ROUNDS`.
 
     The number of threads is 1 from here on.
 
@@ -173,33 +179,33 @@ class _Bench:
         self.encryptor = kw.Encryptor(self.generator.public_key())
         # What they are makes no difference.
         self.values = np.linspace(-1, 1, self.parameters.max_slots)
-        self.other = np.ones(OTHER_BYTES // 8)
+        self.gauge = Gauge(log_n)
 
     def fresh(self, level: int) -> kw.Ciphertext:
         """A ciphertext of full packing."""
         return self.encryptor.encrypt(self.values, slots=self.parameters.max_slots, level=level)
 
-    def key(self, shape: Shape, count: int, listed: list[Case], path: Path) -> list[Measured]:
+    def key(self, shape: Shape, count: int, listed: list[Case], path: Path) -> Iterator[list[Measured]]:
         """Making `count` keys of a shape, reading one, and what they are used for."""
         steps = list(range(1, count + 1))
         make = self.maker([self.spec(shape, step) for step in steps])
-        made: deque[kw.EvaluationKeys] = deque(maxlen=2)
-        seconds = _time(lambda: made.append(make()), runs=2) / count
-        out = [Measured("key", shape, shape.level, 1, seconds)]
+        made = deque([make(), make()])
+        case = Measured("key", shape, shape.level, 1)
+        # Memory that the process has already: what new memory takes is the system's, and by no means steady.
+        yield self.runs(case, lambda: made.append(make()), made.popleft, times=count, least=2)
         keys, others = made
         if count == 1:
             keys.save(path)
-            seconds = _time(lambda: kw.EvaluationKeys.load(path, self.parameters))
-            out.append(Measured("load", shape, shape.level, 1, seconds))
+            case = Measured("load", shape, shape.level, 1)
+            yield self.runs(case, lambda: kw.EvaluationKeys.load(path, self.parameters))
         evaluator, other = (kw.Evaluator(self.parameters, each) for each in (keys, others))
-        for case in listed:
-            ciphertext = self.fresh(case.level)
+        for listed_case in listed:
+            ciphertext = self.fresh(listed_case.level)
             before, rotate = (partial(e.rotate_hoisted, ciphertext, steps) for e in (other, evaluator))
-            what = "switch" if count == 1 else "hoisted"
-            out.append(Measured(what, shape, case.level, count, self.cold(rotate, before) / count))
-        return out
+            case = Measured("switch" if count == 1 else "hoisted", shape, listed_case.level, count)
+            yield self.runs(case, rotate, before, times=count)
 
-    def transform(self, case: TransformCase) -> Measured:
+    def transform(self, case: TransformCase) -> list[Measured]:
         """A linear transform of a ciphertext."""
         shape, babies, giants = case.shape, case.babies, case.giants
         steps = [*range(1, babies), *(babies * j for j in range(1, giants))]
@@ -211,10 +217,13 @@ class _Bench:
         encoded = kw.LinearTransform(self.parameters, diagonals, slots, shape.level, babies, special)
         apply = partial(evaluator.linear_transform, ciphertext, encoded)
         # One of its many keys is in cache then.
-        seconds = self.cold(apply, partial(evaluator.rotate, ciphertext, steps[-1]))
-        return Measured("transform", shape, shape.level, babies - 1, seconds, giants - 1, case.operation)
+        before = partial(evaluator.rotate, ciphertext, steps[-1])
+        measured = Measured(
+            "transform", shape, shape.level, babies - 1, giants=giants - 1, operation=case.operation
+        )
+        return self.runs(measured, apply, before)
 
-    def operations(self, level: int) -> Iterator[Measured]:
+    def operations(self, level: int) -> Iterator[list[Measured]]:
         """A product of ciphertexts, one with a constant, a sum and a sum with a vector."""
         shape = shapes(self.chain, level)[0]
         spec = kw.KeySpec.relinearization(
@@ -222,27 +231,55 @@ class _Bench:
         )
         evaluator, other = (kw.Evaluator(self.parameters, self.maker([spec])()) for _ in range(2))
         a, b = self.fresh(level), self.fresh(level)
-        seconds = self.cold(lambda: evaluator.multiply(a, b), lambda: other.multiply(a, b))
-        yield Measured("product", shape, level, 1, seconds, 0, product_operation("product", level))
+        product = Measured("product", shape, level, 1, operation=product_operation("product", level))
+        yield self.runs(product, lambda: evaluator.multiply(a, b), lambda: other.multiply(a, b))
 
-        def entry(what: str, work: Callable[[], object], operation: Operation) -> Measured:
-            return Measured(what, shape, level, 1, _time(work), 0, operation)
+        def runs(operation: Operation, work: Callable[[], object]) -> list[Measured]:
+            return self.runs(Measured("operation", shape, level, 1, operation=operation), work)
 
         scaled = Operation("constant", level, visits=2, rescaled=2)
-        yield entry("operation", lambda: evaluator.multiply(a, 0.3), scaled)
-        yield entry("operation", lambda: evaluator.add(a, b), Operation("sum", level, visits=2))
+        yield runs(scaled, lambda: evaluator.multiply(a, 0.3))
+        yield runs(Operation("sum", level, visits=2), lambda: evaluator.add(a, b))
         encoded = Operation("encoding", level, visits=1, transforms=1, embeddings=1)
-        yield entry("operation", lambda: evaluator.add(a, self.values), encoded)
+        yield runs(encoded, lambda: evaluator.add(a, self.values))
 
-    def cold(self, work: Callable[[], object], before: Callable[[], object]) -> float:
-        """The time of something whose keys and diagonals come from memory, after something like it."""
+    def runs(
+        self,
+        case: Measured,
+        work: Callable[[], object],
+        before: Callable[[], object] | None = None,
+        *,
+        times: int = 1,
+        least: int = RUNS,
+    ) -> list[Measured]:
+        """Timed runs of something, each after the gauge, which leaves caches full of other data.
 
-        def prepare() -> None:
-            self.other.sum()
-            before()
-
-        work()
-        return _time(work, prepare)
+        Args:
+            case: what it is.
+            work: what is timed. Short work without anything before it is done several times at once, after
+                a first time, as the clock and the interpreter take microseconds.
+            before: something like it with other keys: the keys and diagonals of `work` come from memory then,
+                but the tables do not.
+            times: how often `work` does it.
+            least: how many runs there are at least.
+        """
+        out: list[Measured] = []
+        repeats, begin = 1, process_time()
+        while len(out) < least or process_time() - begin < ENOUGH:
+            gauge = self.gauge.seconds()
+            if before is not None:
+                before()
+            elif repeats > 1:
+                work()
+            start = process_time()
+            for _ in range(repeats):
+                work()
+            seconds = (process_time() - start) / repeats
+            if before is None and repeats == 1 and seconds < SHORTEST:
+                repeats = 1 + int(SHORTEST / max(seconds, CLOCK))
+            elif seconds > 0:
+                out.append(replace(case, seconds=seconds / times, gauge=gauge))
+        return out
 
     def maker(self, specs: list[kw.KeySpec]) -> Callable[[], kw.EvaluationKeys]:
         """Makes keys."""
@@ -256,20 +293,3 @@ class _Bench:
 
 def _alpha(shape: Shape) -> int:
     return min(shape.alpha, max(shape.level + 1, shape.special))
-
-
-def _time(work: Callable[[], object], before: Callable[[], object] | None = None, runs: int = RUNS) -> float:
-    """The least time of something: of short works, without anything before them, several at once, as the
-    clock and the interpreter take microseconds."""
-    times: list[float] = []
-    repeats, begin = 1, process_time()
-    while len(times) < runs or process_time() - begin < ENOUGH:
-        if before is not None:
-            before()
-        start = process_time()
-        for _ in range(repeats):
-            work()
-        times.append((process_time() - start) / repeats)
-        if before is None and repeats == 1 and times[0] < SHORTEST:
-            repeats = 1 + int(SHORTEST / times.pop())
-    return min(times)

@@ -433,8 +433,22 @@ def _run(
     solver.setOptionValue("threads", 1)
     solver.setOptionValue("random_seed", 0)
     solver.passModel(lp)
-    solver.run()
+    _interruptibly(solver)
     info = solver.getInfo()
     if info.primal_solution_status != highspy.SolutionStatus.kSolutionStatusFeasible:
         return None
     return np.asarray(solver.getSolution().col_value), info.mip_gap
+
+
+def _interruptibly(solver: highspy.Highs) -> None:
+    """Solve in a thread of its own, so that an interrupt is seen here and ends it."""
+    solver.HandleUserInterrupt = True
+    solver.startSolve()
+    try:
+        while not solver.wait(0.1)[0]:
+            pass
+    except BaseException:
+        solver.cancelSolve()  # type: ignore[no-untyped-call]
+        while not solver.wait(0.1)[0]:
+            pass
+        raise

@@ -1,6 +1,6 @@
 """The strategy `optimal`: the best plan that is found within a budget, and how far the best one can be."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
 
@@ -8,12 +8,13 @@ from keywright._units import format_bytes, format_seconds
 
 from .bound import LowerBound
 from .cost import CostModel
-from .frontier import FrontierPoint, FrontierSearch
 from .key_plan import KeyPlan
 from .open_program import OpenProgram
 from .optimal import Budget, InfeasibleBudgetError, Optimizer, candidate_shapes
 from .prediction import predict_plan
 from .program import Program
+from .recombination import WORK, Recombination
+from .search_state import FrontierPoint
 from .strategies import STRATEGIES
 from .strategies.policy import KeyPolicy
 
@@ -37,16 +38,16 @@ class Planner:
         model: CostModel,
         *,
         max_hops: int = DEFAULT_HOPS,
+        work: int = WORK,
         report: Callable[[str], None] | None = None,
     ) -> None:
         """Search the frontier.
-
-        The descent begins with the fastest key for each use.
 
         Args:
             program: what is planned; the published strategies are for the first alternative of its choices.
             model: predicts times.
             max_hops: most key switches for an automorphism, from 1 to 4: the error of a plan grows with it.
+            work: as of `Recombination.search`.
             report: called with what is being done.
         """
         self.open = OpenProgram.of(program)
@@ -62,13 +63,10 @@ class Planner:
             ]
             self.published += [plan for plan in plans if plan.max_hops <= max_hops and self.quiet(plan)]
         say("frontier")
-        self._search = FrontierSearch(self.open, model, max_hops=max_hops)
-        points = self._search.descend()
-        if program.noise_bits is not None:
-            points = [point for point in points if self.quiet(self.plan(point))]
-            if not points and not self.published:
-                raise InfeasibleBudgetError(self._loud())
-        self.points = _frontier(points)
+        self._search = Recombination(self.open, model, max_hops=max_hops, noise_bits=program.noise_bits)
+        self.points = self._search.search(work)
+        if not self.points and not self.published:
+            raise InfeasibleBudgetError(self._loud())
         self._bound = LowerBound(self.open, model, max_hops=max_hops)
 
     def seconds(self, plan: KeyPlan) -> float:
@@ -293,12 +291,3 @@ def gap(plan: KeyPlan, bound: float, budget: Budget, model: CostModel) -> float:
     """What the best plan could be better by, as a share, if none is below a bound."""
     value = predict_plan(plan, model).seconds if budget.stored_bytes is not None else float(plan.stored_bytes)
     return 0.0 if value <= 0 else max(0.0, 1 - bound / value)
-
-
-def _frontier(points: Sequence[FrontierPoint]) -> list[FrontierPoint]:
-    """Points that no other point beats in bytes and seconds, from the fewest bytes up."""
-    out: list[FrontierPoint] = []
-    for point in sorted(points, key=lambda point: (point.stored_bytes, point.seconds)):
-        if not out or point.seconds < out[-1].seconds:
-            out.append(point)
-    return out

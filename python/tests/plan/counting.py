@@ -5,6 +5,7 @@ import json
 import os
 import sys
 from collections.abc import Callable
+from functools import partial
 
 os.environ["KEYWRIGHT_BACKEND"] = "counted"
 
@@ -12,6 +13,8 @@ import keywright as kw
 from keywright._core import kernel_counts
 from keywright.nn.encrypted import EncryptedBackend
 from keywright.plan.execution import PlanExecution
+from keywright.plan.gauge import CHAINS
+from keywright.plan.measuring import cases
 from tests.plan.test_execution import bootstrapping, digits, mnist
 from tests.plan.test_prediction import planned_bootstrap, planned_network
 
@@ -47,7 +50,29 @@ def bootstrap(*, apart: bool) -> dict[str, list[int]]:
     return counted(lambda: bootstrapper.bootstrap(evaluator, ciphertext))
 
 
+def calibrated(log_n: int) -> dict[str, dict[str, list[int]]]:
+    """Key switches that a calibration measures, fitted to and held out, by their place in the list."""
+    out = {}
+    q, p = CHAINS[log_n]
+    parameters = kw.Parameters.from_bits(log_n, q, p, 40)
+    generator = kw.KeyGenerator(kw.SecretKey.generate(parameters))
+    encryptor = kw.Encryptor(generator.public_key())
+    for place, case in enumerate([*cases(log_n), *cases(log_n, held_out=True)]):
+        shape, steps = case.shape, list(range(1, case.count + 1))
+        alpha = min(shape.alpha, max(shape.level + 1, shape.special))
+        special = list(shape.special_primes)
+        specs = [
+            kw.KeySpec.rotation(parameters, step, shape.level, alpha, shape.seeded, special) for step in steps
+        ]
+        evaluator = kw.Evaluator(parameters, generator.evaluation_keys(relinearization=False, specs=specs))
+        ciphertext = encryptor.encrypt([0.5], level=case.level)
+        rotate = partial(evaluator.rotate_hoisted, ciphertext, steps)
+        out[f"{log_n} {place}"] = counted(rotate)
+    return out
+
+
 if __name__ == "__main__":
     found = {"digits": network("digits"), "mnist": network("mnist")}
+    found |= calibrated(13) | calibrated(14)
     found |= {"apart": bootstrap(apart=True), "fused": bootstrap(apart=False)}
     json.dump(found, sys.stdout)

@@ -25,7 +25,8 @@ from keywright.plan.calibration import (
 from keywright.plan.chain import shapes
 from keywright.plan.converters.arithmetic import product_operation
 from keywright.plan.cost import Work, uses
-from keywright.plan.measuring import CHAINS, cases, transform_cases
+from keywright.plan.gauge import CHAINS
+from keywright.plan.measuring import cases, settled, transform_cases
 from keywright.plan.operations import Operation
 
 RECORDED = Path(__file__).parent / "calibration.json"
@@ -46,11 +47,16 @@ def test_the_recorded_machine_is_fitted_and_predicted() -> None:
             rtol=1e-6,
             atol=1e-12,
         )
+    assert again.gauges == calibration.gauges
     model = calibration.model
     for log_n in calibration.weights:
         for what in ("switch", "hoisted"):
             found = [e for e in calibration.measured if e.what == what and e.shape.chain.log_n == log_n]
-            errors = [abs(predict(model, entry) / entry.seconds - 1) for entry in found]
+            slow = [entry.gauge / calibration.gauges[log_n] for entry in found]
+            errors = [
+                abs(predict(model, entry) * times / entry.seconds - 1)
+                for entry, times in zip(found, slow, strict=True)
+            ]
             assert len(errors) >= 2
             assert median(errors) <= 0.1
             assert max(errors) <= 0.2
@@ -124,6 +130,30 @@ def test_other_weights_are_found_as_far_as_times_tell() -> None:
         assert found[name] == pytest.approx(value, rel=0.6 if name == "call" else 0.2)
 
 
+def test_a_machine_that_is_slow_now_and_then_is_fitted_at_one_speed() -> None:
+    rng = np.random.default_rng(1)
+    slow = rng.permutation(np.linspace(0.7, 1.3, len(entries := made_entries(OTHER))))
+    drifted = [
+        replace(entry, seconds=entry.seconds * times, gauge=0.2 * times)
+        for entry, times in zip(entries, slow, strict=True)
+    ]
+    steady, found = fit("", entries), fit("", drifted)
+    assert found.gauges[15] == pytest.approx(0.2 * np.median(slow))
+    for name, value in vars(steady.weights[15]).items():
+        assert vars(found.weights[15])[name] == pytest.approx(value * np.median(slow), rel=1e-6, abs=1e-12)
+
+
+def test_runs_are_settled_by_medians() -> None:
+    case = replace(made_entries(OTHER)[0], seconds=0.0, gauge=0.0)
+    other = replace(case, level=case.level - 1)
+    # The machine slows down to half its speed, and the clock of one run falls behind.
+    times = [(1.0, 0.1), (1.1, 0.1), (2.0, 0.2), (0.01, 0.1), (2.2, 0.2)]
+    runs = [replace(case, seconds=seconds, gauge=gauge) for seconds, gauge in times]
+    first, second = settled([*runs[:2], replace(other, seconds=3.0, gauge=0.5), *runs[2:]])
+    assert (first.seconds, first.seconds / first.gauge) == pytest.approx((1.1, 10.0))
+    assert second == replace(other, seconds=3.0, gauge=0.5)
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_nonnegative_least_squares_against_every_support(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -179,7 +209,7 @@ def test_files_that_are_no_calibration(tmp_path: Path, monkeypatch: pytest.Monke
     with pytest.raises(CalibrationError, match="run keywright calibrate") as error:
         stored_model()
     assert (error.value.found, error.value.expected) == ("recorded", describe_machine())
-    here = Calibration(describe_machine(), recorded().weights, recorded().measured)
+    here = replace(recorded(), machine=describe_machine())
     path.write_text(here.to_json())
     model = stored_model()
     assert model is not None
@@ -194,7 +224,11 @@ def test_files_that_are_no_calibration(tmp_path: Path, monkeypatch: pytest.Monke
         ("measured", [{**data["measured"][0], "what": "nap"}]),
         ("measured", [{**data["measured"][0], "seconds": 0}]),
         ("measured", [{**data["measured"][0], "operation": {"name": "", "level": 0, "count": 1, "naps": 1}}]),
-        ("format", "keywright-calibration-2"),
+        ("measured", [{**data["measured"][0], "gauge": 0}]),
+        ("gauges", {"13": 1.0}),
+        ("weights", {**data["weights"], "17": data["weights"]["16"]}),
+        ("gauges", dict.fromkeys(data["gauges"], 0.0)),
+        ("format", "keywright-calibration-3"),
         ("chains", [{"log_n": 99, "q": [30], "p": [30], "bound": None}]),
         ("chains", 7),
     ):

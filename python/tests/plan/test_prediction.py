@@ -14,8 +14,10 @@ import keywright as kw
 import pytest
 from keywright import plan as planning
 from keywright.plan import Operation, ProgramError, predict_plan
+from keywright.plan.calibration import Measured, measured_work
 from keywright.plan.converters.network import convert, convert_bootstrap
-from keywright.plan.cost import engine_use
+from keywright.plan.cost import Work, engine_use
+from keywright.plan.measuring import cases
 from keywright.plan.prediction import plan_work, removed_at
 from tests.plan.test_execution import EXAMPLES, bootstrapping, digits, mnist
 
@@ -51,15 +53,29 @@ def test_counts_are_those_of_the_execution(name: str) -> None:
         plan = planned_network(digits() if name == "digits" else mnist())
     else:
         plan = planned_bootstrap(bootstrapping(name == "apart")[0])
-    work, found = plan_work(plan), counted()[name]
     log_n = plan.program.chain.log_n
+    # The engine adds constants without a kernel.
+    uses = plan.program.operations
+    constants = sum(use.count * use.constants * (use.level + 1) << log_n for use in uses)
+    require_counts(plan_work(plan), log_n, counted()[name], constants)
+
+
+@pytest.mark.skipif(not EXAMPLES.is_dir(), reason=f"no {EXAMPLES}: the examples are in the repository only")
+@pytest.mark.parametrize("log_n", [13, 14])
+def test_counts_are_those_of_what_is_calibrated(log_n: int) -> None:
+    for place, case in enumerate([*cases(log_n), *cases(log_n, held_out=True)]):
+        what = "switch" if case.count == 1 else "hoisted"
+        each = measured_work(Measured(what, case.shape, case.level, case.count))
+        work = Work().plus(each, case.count)
+        require_counts(work, log_n, counted()[f"{log_n} {place}"])
+
+
+def require_counts(work: Work, log_n: int, found: dict[str, list[int]], constants: int = 0) -> None:
+    """Work is what ran, but for words of constants, which no kernel adds."""
 
     def words(count: float) -> int:
         return round(count * 2**16)
 
-    # The engine adds constants without a kernel.
-    uses = plan.program.operations
-    constants = sum(use.count * use.constants * (use.level + 1) << log_n for use in uses)
     by_width = {
         "transforms": [words(count * 16 / log_n) for count in work.transforms],
         "conversions": [words(count) for count in work.conversions],
