@@ -73,10 +73,18 @@ def main() -> int:
     sent = derived(planner, every)
     values["derived"] = derived_rows(sent, every, model)
     values["targets"] = targets(made, plans, sent)
+    for setting in ("3-20-1", "3-20-3"):
+        require(1.0 in made[setting].best, f"there is a plan for {setting} in the time of its own keys")
+        stored = ark.both_halves(made[setting].best[1.0])
+        own = convfhe.made_keys(read("convfhe_resnet"), setting)[1]
+        name = setting.replace("-", "_")
+        values[f"halves_{name}"] = f"{stored / GB:.1f}"
+        values[f"part_{name}"] = f"{own / made[setting].best[1.0].stored_bytes:.1f}"
 
     pictures = {name: options.out.with_name(f"{name}.svg") for name in ("ark-figure-7", "ark-figure-8")}
     draw_figure_7(layers, pictures["ark-figure-7"])
     ours = {setting: ark.our_shares(ark.network_of(made, setting), model) for setting in ark.TABLE_1}
+    ark.check_figure_8(ours)
     draw_figure_8(ark.shares(), ours, pictures["ark-figure-8"])
     text = Template((Path(__file__).parent / "page.md").read_text()).substitute(values)
     options.out.write_text(text)
@@ -92,16 +100,17 @@ def _compared(made: Mapping[str, Network]) -> dict[str, object]:
         SystemExit: `optimal` is worse than one of them.
     """
     longer: dict[str, int] = {}
-    compared = 0
+    compared = smaller = 0
     for name, network in made.items():
         with step(f"every strategy beside optimal, {name}"):
             found = compare(network.planner)
         if found.worse:
             raise SystemExit("\n".join(found.worse))
         compared += found.compared
+        smaller += found.smaller
         longer |= {one: max(hops, longer.get(one, 0)) for one, hops in found.longer.items()}
     words = ", ".join(f"`{name}` (up to {hops})" for name, hops in longer.items())
-    return {"compared": compared, "programs": len(made), "longer": words}
+    return {"compared": compared, "programs": len(made), "longer": words, "smaller": smaller}
 
 
 def _of_lists(made: Mapping[str, Network]) -> dict[str, object]:
@@ -120,6 +129,7 @@ def _of_lists(made: Mapping[str, Network]) -> dict[str, object]:
         "mp_special": f"{chain.p[0]:g}",
         "mp_weight": read("fhe_mp_cnn_resnet20")["params"]["hamming_weight"],
         "mp_keys": estimate["keys_incl_conjugation"],
+        "mp_two_hops": len(mp_cnn.program.highest_levels()) - (estimate["keys_incl_conjugation"] - 1),
         "mp_gib": f"{estimate['all_keys_GiB']:.0f}",
         "mp_gb": f"{estimate['all_keys_bytes'] / GB:.0f}",
         "mp_digits": len(largest.digits),

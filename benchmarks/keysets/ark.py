@@ -218,6 +218,13 @@ def shares() -> dict[tuple[str, str], list[tuple[float, float, float]]]:
     return out
 
 
+def check_figure_8(ours: Mapping[str, Mapping[str, tuple[float, float, float]]]) -> None:
+    """What the text says of the figure."""
+    most = max(share[1] for found in shares().values() for share in found)
+    added = [found[name][1] for found in ours.values() for name in ("ark-memory", "ark-time")]
+    require(min(added) > most, "time grows more here than in the paper")
+
+
 def our_shares(network: Network, model: CostModel) -> dict[str, tuple[float, float, float]]:
     """The same of the strategies here, against the program's own keys."""
     own = network.own

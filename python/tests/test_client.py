@@ -229,6 +229,23 @@ def test_the_keys_of_a_stream_come_in_pieces_and_go_on_where_they_were_cut() -> 
     assert len(client.key_stream([], session)) == 0
 
 
+def test_who_takes_a_key_can_use_the_client_and_look_at_the_stream_but_not_move_it() -> None:
+    parameters = kw.Parameters.from_bits(11, [50, 40], [50], 40, insecure=True)
+    client = kw.Client(kw.ClientParameters(parameters, scale=1 << 40, fraction_bits=FRACTION_BITS), ENTROPY)
+    stream = client.key_stream([kw.KeySpec.relinearization(parameters)], client.session())
+    seen = []
+
+    def write(data: bytes) -> None:
+        seen.append((stream.next, len(client.encrypt([1])) > 0, len(client.session())))
+        for move in (lambda: stream.skip_to(0), lambda: stream.write_next(io.BytesIO().write)):
+            with pytest.raises(RuntimeError, match="is being written"):
+                move()
+
+    assert stream.write_next(write)
+    assert set(seen) == {(0, True, 32)}
+    assert stream.next == 1
+
+
 def test_squares_come_back_through_a_bootstrapping() -> None:
     q_bits = [50, 40, 40, 45, 45, 45, *[50] * 14]
     parameters = kw.Parameters.from_bits(10, q_bits, [50, 50, 50], 45, insecure=True)

@@ -1,7 +1,9 @@
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, TryLockError};
 
 use keywright_client::{ClientError, KeyStream, Progress, SinkError};
 use keywright_rlwe::KeySpec;
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use zeroize::Zeroizing;
@@ -24,7 +26,9 @@ pub(crate) struct PyClientKeyStream {
     specs: Vec<KeySpec>,
     session: Zeroizing<[u8; 32]>,
     sizes: Vec<u64>,
-    next: Mutex<usize>,
+    next: AtomicUsize,
+    /// Held while the place changes. Nobody waits for it: the holder may wait for the interpreter, or call the one that waits.
+    moving: Mutex<()>,
 }
 
 impl PyClientKeyStream {
@@ -35,7 +39,15 @@ impl PyClientKeyStream {
         specs: Vec<KeySpec>,
         session: Zeroizing<[u8; 32]>,
     ) -> Result<Self, Failure> {
-        let mut out = Self { client, parameters, specs, session, sizes: Vec::new(), next: Mutex::new(0) };
+        let mut out = Self {
+            client,
+            parameters,
+            specs,
+            session,
+            sizes: Vec::new(),
+            next: AtomicUsize::new(0),
+            moving: Mutex::new(()),
+        };
         out.sizes = py.detach(|| {
             out.with(0, |stream| Ok((0..stream.count()).map(|i| stream.key_bytes(i)).collect()))
         })?;
@@ -49,10 +61,22 @@ impl PyClientKeyStream {
         work: impl FnOnce(&mut KeyStream) -> Result<T, ClientError>,
     ) -> Result<T, ClientError> {
         let Some(parameters) = &self.parameters else { return Ok(T::default()) };
-        let client = self.client.get().client();
-        let mut stream = client.keys(parameters.rlwe(), &self.specs, &self.session)?;
+        // The client is free again while the key is made.
+        let mut stream = self.client.get().client().keys(parameters.rlwe(), &self.specs, &self.session)?;
         stream.skip_to(next)?;
         work(&mut stream)
+    }
+
+    /// Keeps others from changing the place.
+    fn alone(&self) -> Result<MutexGuard<'_, ()>, Failure> {
+        match self.moving.try_lock() {
+            Ok(guard) => Ok(guard),
+            Err(TryLockError::Poisoned(poisoned)) => Ok(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => Err(PyRuntimeError::new_err(
+                "a key of this stream is being written: go on when `write_next` has returned",
+            )
+            .into()),
+        }
     }
 }
 
@@ -96,7 +120,7 @@ impl PyClientKeyStream {
     /// Place of the next key: as many have been written or skipped.
     #[getter]
     fn next(&self) -> usize {
-        *self.next.lock().unwrap_or_else(PoisonError::into_inner)
+        self.next.load(Ordering::Relaxed)
     }
 
     /// Bytes of every key as an object.
@@ -115,6 +139,7 @@ impl PyClientKeyStream {
     ///
     /// Raises:
     ///     ParameterError: there are not so many keys.
+    ///     RuntimeError: a key is being written.
     fn skip_to(&self, index: usize) -> Result<(), Failure> {
         if index > self.specs.len() {
             return Err(ClientError::Range {
@@ -125,7 +150,8 @@ impl PyClientKeyStream {
             }
             .into());
         }
-        *self.next.lock().unwrap_or_else(PoisonError::into_inner) = index;
+        let _alone = self.alone()?;
+        self.next.store(index, Ordering::Relaxed);
         Ok(())
     }
 
@@ -139,6 +165,9 @@ impl PyClientKeyStream {
     ///
     /// Returns:
     ///     False if there was no key left.
+    ///
+    /// Raises:
+    ///     RuntimeError: `write` or another thread calls it while a key is being written.
     #[pyo3(signature = (write, progress=None))]
     fn write_next(
         &self,
@@ -149,12 +178,13 @@ impl PyClientKeyStream {
         let mut pieces = Pieces { write: &write, piece: Vec::with_capacity(PIECE), raised: None };
         let mut told = None;
         let written = py.detach(|| -> Result<bool, Failure> {
-            let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
-            if *next == self.specs.len() {
+            let _alone = self.alone()?;
+            let next = self.next();
+            if next == self.specs.len() {
                 return Ok(false);
             }
             compute_detached(|| {
-                self.with(*next, |stream| {
+                self.with(next, |stream| {
                     let mut tell = |at: Progress| {
                         let Some(progress) = &progress else { return };
                         if let (None, Err(error)) =
@@ -167,7 +197,7 @@ impl PyClientKeyStream {
                     pieces.flush().map_err(ClientError::from)
                 })
             })?;
-            *next += 1;
+            self.next.store(next + 1, Ordering::Relaxed);
             Ok(true)
         });
         match pieces.raised.or(told) {

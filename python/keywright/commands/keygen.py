@@ -100,6 +100,8 @@ def _of_plan(options: argparse.Namespace, plan: KeyPlan | None) -> _Keys:
     """Keys of a plan for a bootstrap alone, or for key switches of an application's own."""
     if plan is None:
         raise CommandError("no model and no plan: give --model, or --plan with a plan that is for no model")
+    if options.calibration is not None:
+        raise CommandError("--calibration is for a model; leave it out, or give --model")
     parameters, bootstraps = _parameters(options, plan)
     execution = PlanExecution(plan, parameters, bootstraps=bootstraps)
     return _Keys(parameters, None, execution.key_specs(), execution)

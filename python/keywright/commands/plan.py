@@ -12,7 +12,7 @@ from pathlib import Path
 from keywright import BootstrapperPlan, bootstrap_presets, presets
 from keywright import plan as planning
 from keywright._terminal import Column, Terminal
-from keywright._units import format_bytes
+from keywright._units import format_bytes, format_seconds
 from keywright.plan import plan_file
 from keywright.plan.calibration import Calibration, default_path
 from keywright.plan.converters.network import convert, convert_bootstrap, on_parameters, open_bootstraps
@@ -40,6 +40,10 @@ COLUMNS = [
     Column("gap", "gap", "number"),
 ]
 
+
+HOPS = {1: "one", 2: "two", 3: "three", 4: "four or more"}
+SHOWN_GAP = 5e-4
+"""Smaller gaps are those of rounding."""
 
 KEY_COLUMNS = [
     Column("automorphism", "key of"),
@@ -162,7 +166,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
             _key_rows(chosen),
             title=f"keys of {chosen.strategy}",
         )
-        terminal.note(explain(chosen, model, every))
+        terminal.note(explain(chosen, model, every, budget))
         if derived is not None:
             terminal.note(explain_derived(derived))
         if machine is None:
@@ -205,7 +209,9 @@ def parse_budget(memory: str | None, time: str | None, every: float) -> planning
     return planning.Budget(seconds=float(match[1]) * (every if match[2] == "x" else 1.0))
 
 
-def explain(plan: planning.KeyPlan, model: planning.CostModel, every: planning.KeyPlan) -> str:
+def explain(
+    plan: planning.KeyPlan, model: planning.CostModel, every: planning.KeyPlan, budget: planning.Budget
+) -> str:
     """The plan in words."""
     depths = {1: 0, 2: 0, 3: 0, 4: 0}
     for group, tree in zip(plan.program.groups, plan.hops, strict=True):
@@ -215,15 +221,21 @@ def explain(plan: planning.KeyPlan, model: planning.CostModel, every: planning.K
         for target in group.targets:
             depths[min(4, made[target])] += group.count
     served = ", ".join(
-        f"{count:,} by {hops} hop{'s' * (hops > 1)}" for hops, count in depths.items() if count
+        f"{count:,} in {HOPS[hops]} hop{'s' * (hops > 1)}" for hops, count in depths.items() if count
     )
-    bytes_saved = every.stored_bytes / max(1, plan.stored_bytes)
-    ratio = predict_plan(plan, model).seconds / predict_plan(every, model).seconds
+    seconds = predict_plan(plan, model).seconds
+    text = ""
+    if plan.strategy == "optimal" and budget.stored_bytes is not None:
+        text = f"The fastest plan found within {format_bytes(budget.stored_bytes)}. "
+    elif plan.strategy == "optimal":
+        text = f"The fewest bytes found within {format_seconds(budget.seconds or 0.0)}. "
     keys = len(plan.keys) + plan.program.ephemeral_keys
-    text = (
-        f"{keys} keys of {format_bytes(plan.stored_bytes)} serve {served}: "
-        f"{bytes_saved:.1f} times fewer bytes than a key for every rotation at the top level, "
-        f"at {ratio:.2f} of its predicted time."
+    text += (
+        f"{keys} keys, {format_bytes(plan.stored_bytes)} in all, make every rotation and conjugation: "
+        f"{served or 'nothing'}. All-required, with a key for every rotation at the top level, has "
+        f"{every.stored_bytes / max(1, plan.stored_bytes):.1f} times the bytes and takes "
+        f"{predict_plan(every, model).seconds / seconds if seconds else 1.0:.2f} times the predicted "
+        f"{format_seconds(seconds)}."
     )
     if plan.program.ephemeral_keys:
         text += (
@@ -241,8 +253,11 @@ def explain(plan: planning.KeyPlan, model: planning.CostModel, every: planning.K
             f"layers of the Fourier transform and have {steps} baby steps."
         )
     if plan.gap is not None:
-        text += (
-            f" No plan with keys for what the program needs is better by more than {100 * plan.gap:.1f} %."
+        less = "time" if budget.stored_bytes is not None else "bytes"
+        text += " Among plans with keys for what the program needs, proven: none has " + (
+            f"less than {100 * (1 - plan.gap):.1f} % of its {less}."
+            if plan.gap >= SHOWN_GAP
+            else f"{'less' if less == 'time' else 'fewer'} {less}."
         )
     return text
 

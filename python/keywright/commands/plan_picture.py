@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 BLUE, SKY, VERMILION, PALE, GREY = "#0072B2", "#56B4E9", "#D55E00", "#c8d4e6", "#555555"
 SERVED = {"direct": (BLUE, "o"), "hoisted": (SKY, "s"), "several hops": (VERMILION, "^")}
 MARKERS = ("o", "s", "D", "x", "v", "<", ">", "P")
-COLOURS = ("#000000", "#E69F00", "#009E73", "#E69F00", "#CC79A7", "#D55E00", "#56B4E9", "#0072B2")
+COLOURS = ("#000000", "#E69F00", "#009E73", "#000000", "#CC79A7", "#D55E00", "#56B4E9", "#0072B2")
 """Of the published strategies, which can coincide: all but the last one are drawn as outlines."""
 NO_PICTURE = "no picture without matplotlib; install it with: pip install 'keywright[plot]'"
 
@@ -251,5 +251,9 @@ def _figure(terminal: Terminal, height: float, rows: int = 1) -> "tuple[Figure, 
 
 
 def _save(figure: "Figure", path: Path) -> None:
-    with new_file(path) as temporary:
-        figure.savefig(temporary, dpi=150, format=path.suffix[1:])
+    """Write a picture, the same bytes for the same plan."""
+    from matplotlib import rc_context
+
+    with new_file(path) as temporary, rc_context({"svg.hashsalt": "keywright"}):
+        metadata = {"Date": None} if path.suffix == ".svg" else None
+        figure.savefig(temporary, dpi=150, format=path.suffix[1:], metadata=metadata)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import signal
+import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cache
@@ -148,6 +151,22 @@ def test_a_plan_of_the_integer_program(slower: float) -> None:
         specs = execution.key_specs()
         assert sum(spec.bytes for spec in specs) == plan.stored_bytes
         side.run(execution, side.generator.evaluation_keys(relinearization=False, specs=specs))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
+@pytest.mark.usefixtures("interruptible")
+def test_an_interrupt_ends_the_integer_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that would take minutes; `solve` gives up when HiGHS looks at its callback."""
+    monkeypatch.setattr(planning.optimal, "NODE_WORK", 10**15)
+    side = digits()
+    program = convert(side.program, side.parameters, "network")
+    optimizer = Optimizer(program, MODEL, hops=2)
+    seconds = 1.3 * planning.STRATEGIES["kds"].plan(program, MODEL).seconds(MODEL)
+    timer = threading.Timer(0.5, signal.pthread_kill, (threading.get_ident(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        optimizer.solve(planning.Budget(seconds=seconds), 1e6)
+    timer.join()
 
 
 def test_every_key_of_a_plan_is_needed() -> None:

@@ -143,13 +143,13 @@ def test_time_is_bounded_by_counting_keys() -> None:
         points = FrontierSearch(program, MODEL, max_hops=hops).descend()
         fastest = points[0].seconds
         for point in points:
-            assert bound.counted_seconds(point.stored_bytes) <= point.seconds * (1 + 1e-9)
+            assert bound.seconds(point.stored_bytes) <= point.seconds * (1 + 1e-9)
             assert bound.stored_bytes(point.seconds) <= point.stored_bytes * (1 + 1e-9)
         # With a third of the keys of level 2 there are at least two hops for the others.
         if hops > 1:
             assert bound.seconds(8 * smallest) > 1.2 * bound.seconds(24 * smallest)
         assert bound.seconds(24 * smallest) <= fastest * (1 + 1e-9)
-    assert LowerBound(program, MODEL, max_hops=2).counted_seconds(smallest) == float("inf")
+    assert LowerBound(program, MODEL, max_hops=2).seconds(smallest) == float("inf")
 
 
 def test_factors_of_a_transform() -> None:

@@ -1,0 +1,178 @@
+"""The lower bound against every plan of small programs, and against plans found of larger ones."""
+
+import random
+from collections.abc import Iterator, Mapping
+from itertools import product
+
+import pytest
+from keywright.plan import (
+    STRATEGIES,
+    Alternative,
+    Automorphism,
+    AutomorphismGroup,
+    Chain,
+    Choice,
+    CostModel,
+    FrontierSearch,
+    Group,
+    LowerBound,
+    OpenProgram,
+    PlannedKey,
+    Program,
+    Relinearizations,
+    linear,
+    make_group,
+    shapes,
+)
+from keywright.plan.cost import FORMS
+from keywright.plan.key_plan import IDENTITY, Hop, tree_seconds
+from keywright.plan.linear import LinearProgram
+
+CHAIN = Chain(12, (30, 25, 25), (30, 30), 180)
+RING = AutomorphismGroup(12)
+MODEL = CostModel()
+INFINITY = float("inf")
+
+Keys = Mapping[Automorphism, PlannedKey]
+
+
+def small_program(seed: int) -> OpenProgram:
+    """Three or four automorphisms at two levels, alone and of one ciphertext, and a part of two ways."""
+    rng = random.Random(seed)
+    steps = [1, 2, 3, 4] if seed % 2 else rng.sample(range(1, 8), 3)
+
+    def group(name: str, size: int) -> Group:
+        targets = tuple(sorted(RING.rotation(step) for step in rng.sample(steps, size)))
+        return Group(name, rng.choice((1, 2)), targets, rng.randrange(1, 4), rng.choice(FORMS))
+
+    fixed = tuple(group(f"g{order}", size) for order, size in enumerate((1, 1, len(steps))))
+    ways = tuple(Alternative(f"way {way}", (group("way", 1 + way),)) for way in range(2))
+    program = Program(f"small {seed}", CHAIN, fixed, (Relinearizations(1, 2),))
+    return OpenProgram(program, (Choice("part", (0, 1), ways),))
+
+
+def routes(keys: Keys, level: int, hops: int) -> dict[Automorphism, list[tuple[Hop, ...]]]:
+    """Every way of at most so many hops to everything."""
+    usable = [key for key in keys.values() if key.shape.level >= level]
+    out: dict[Automorphism, list[tuple[Hop, ...]]] = {}
+    ways: list[tuple[Automorphism, tuple[Hop, ...]]] = [(IDENTITY, ())]
+    for _ in range(hops):
+        longer = []
+        for place, way in ways:
+            for key in usable:
+                assert key.automorphism is not None
+                child = RING.add(place, key.automorphism)
+                longer.append((child, (*way, Hop(place, child, key))))
+        ways = longer
+        for place, way in ways:
+            out.setdefault(place, []).append(way)
+    return out
+
+
+def group_seconds(group: Group, ways: Mapping[Automorphism, list[tuple[Hop, ...]]]) -> float:
+    """The least time of a group over all trees."""
+    least = INFINITY
+    for chosen in product(*(ways.get(target, []) for target in group.targets)):
+        hops = {hop.child: hop for way in chosen for hop in way}
+        if len(hops) == len({hop for way in chosen for hop in way}):
+            least = min(least, tree_seconds(MODEL, group.level, tuple(hops.values()), group.form))
+    return group.count * least
+
+
+def every_plan(opened: OpenProgram, hops: int) -> Iterator[tuple[int, float]]:
+    """Bytes and least seconds of every set of keys, one of any level and shape for each automorphism."""
+    found = [PlannedKey(None, shape) for level in (1, 2) for shape in shapes(CHAIN, level)]
+    automorphisms = list(opened.every().highest_levels())
+    options = [[None, *(PlannedKey(a, key.shape) for key in found)] for a in automorphisms]
+    relinearization = [
+        (key.shape.stored_bytes, 2 * cost.alone)
+        for key in found
+        if (cost := MODEL.switch(key.shape, 1)) is not None
+    ]
+    for chosen in product(*options):
+        keys = {key.automorphism: key for key in chosen if key is not None and key.automorphism is not None}
+        by_level = {level: routes(keys, level, hops) for level in (1, 2)}
+        seconds = sum(group_seconds(group, by_level[group.level]) for group in opened.program.groups)
+        for choice in opened.choices:
+            ways = (
+                sum(group_seconds(group, by_level[group.level]) for group in way.groups)
+                for way in choice.alternatives
+            )
+            seconds += len(choice.places) * min(ways)
+        stored = sum(key.shape.stored_bytes for key in keys.values())
+        if seconds < INFINITY:
+            for more_bytes, more_seconds in relinearization:
+                yield stored + more_bytes, seconds + more_seconds
+
+
+@pytest.mark.parametrize("hops", [1, 2, 3, 4])
+@pytest.mark.parametrize("seed", range(8))
+def test_no_plan_of_a_small_program_is_below_the_bound(seed: int, hops: int) -> None:
+    opened = small_program(seed)
+    bound = LowerBound(opened, MODEL, max_hops=hops)
+    plans = sorted(every_plan(opened, hops))
+    best: list[tuple[int, float]] = []
+    for stored, seconds in plans:
+        if not best or seconds < best[-1][1]:
+            best.append((stored, seconds))
+    assert best
+    for stored, seconds in best:
+        assert bound.stored_bytes(seconds) <= stored * (1 + 1e-9)
+        assert bound.seconds(stored) <= seconds * (1 + 1e-9)
+    # What the smallest and the fastest plan take is bounded well.
+    assert bound.stored_bytes(best[0][1]) > 0.5 * best[0][0]
+    assert bound.seconds(best[-1][0]) > 0.8 * best[-1][1]
+
+
+@pytest.mark.parametrize("hops", [1, 2, 3, 4])
+def test_no_plan_that_is_found_is_below_the_bound(hops: int) -> None:
+    rng = random.Random(hops)
+    groups = [
+        make_group(RING, f"g{order}", rng.choice((1, 2)), rng.sample(range(1, 90), rng.choice((1, 1, 2, 5))))
+        for order in range(30)
+    ]
+    program = Program("found", CHAIN, tuple(groups), (Relinearizations(2, 3), Relinearizations(1, 1)))
+    bound = LowerBound(program, MODEL, max_hops=hops)
+    found = [
+        (point.stored_bytes, point.seconds)
+        for point in FrontierSearch(program, MODEL, max_hops=hops).descend()[::12]
+    ]
+    if hops > 2:
+        plans = [strategy.plan(program, MODEL) for strategy in STRATEGIES.values()]
+        found += [(plan.stored_bytes, plan.seconds(MODEL)) for plan in plans if plan.max_hops <= hops]
+    for stored, seconds in found:
+        assert bound.stored_bytes(seconds) <= stored * (1 + 1e-9)
+        assert bound.seconds(stored) <= seconds * (1 + 1e-9)
+    fastest = found[0][1]
+    assert bound.stored_bytes(fastest) > 0.6 * found[0][0]
+    assert bound.stored_bytes(0.99 * bound.seconds(1e12)) == INFINITY
+    assert bound.seconds(bound.counted_bytes - 1) == INFINITY
+    # More time needs no more bytes, more bytes no more time.
+    bytes_within = [bound.stored_bytes(factor * fastest) for factor in (1.0, 1.3, 2.0, 9.0)]
+    assert bytes_within == sorted(bytes_within, reverse=True)
+    assert bytes_within[-1] >= bound.counted_bytes
+
+
+def test_a_bound_of_a_linear_program_holds_however_early_the_solver_stops(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rng = random.Random(5)
+    for _ in range(20):
+        program = LinearProgram()
+        point = [rng.random() for _ in range(12)]
+        for _ in point:
+            program.column(0.0, 1.0)
+        for _ in range(9):
+            terms = {column: rng.uniform(-1, 1) for column in rng.sample(range(12), 4)}
+            program.at_least(terms, sum(value * point[column] for column, value in terms.items()) - 0.1)
+        objective = {column: rng.uniform(-1, 1) for column in range(12)}
+        value = sum(weight * point[column] for column, weight in objective.items())
+        solved = program.least(objective)
+        monkeypatch.setattr(linear, "ITERATIONS", 2)
+        early = program.least(objective)
+        monkeypatch.undo()
+        assert solved is not None
+        assert early is not None
+        assert early.value <= solved.value + 1e-9
+        assert solved.value <= value
+        assert program.least(objective, ({0: 1.0}, -1.0)) is None
