@@ -18,11 +18,12 @@ from math import comb
 
 from .cost import CostModel
 from .galois import Automorphism
+from .least import LeastCosts
 from .open_program import OpenProgram
 from .operations import Operation
 from .optimal import candidate_shapes
 from .program import Program
-from .relaxation import LeastCosts, Relaxation
+from .relaxation import Relaxation
 
 
 class LowerBound:

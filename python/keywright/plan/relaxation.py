@@ -26,7 +26,7 @@ b_L = sum_(l <= L) (b_l - b_(next lower l)), so that all have at least sum_l (b_
 
 *Seconds.* A ciphertext with one target takes a switch for each hop: the least of one in its form, and the
 least of a whole one for each further hop, of which there are sum_(j < h) (1 - R_alj). A ciphertext with n
-targets takes at least the least of (a decomposition and n times the rest) over all shapes. A target of i hops
+targets takes at least n times the least of (an n-th of a decomposition and the rest). A target of i hops
 has i - 1 results before it that are decomposed themselves and do not stay in the form of a step of a linear
 transform, so that the group has E >= sum_(j < h) (1 - R_alj) of these, for each of its targets.
 
@@ -34,19 +34,21 @@ transform, so that the group has E >= sum_(j < h) (1 - R_alj) of these, for each
 as far as the ways that need it are taken; the further hops of a group count as far as they exceed what is not
 of its way, and those of all ways that need a target together as far as they exceed what is not of any.
 
-Seconds and bytes are each taken at their least over shapes, independently. What is bounded is minimised
-within a budget of the other. Pairs are left out at levels whose keys weigh little, and from where there would
-be too many.
+*Shapes.* Larger keys are faster. With x_a the most bytes that a key of a has more than the least of its
+level, a target with one hop saves at most a concave function of x_a, of what it takes with the smallest keys;
+all targets of a group save at most what the fastest shape does, if E is 1 or more. Ways of open parts are as
+fast as with the largest keys.
+
+What is bounded is minimised within a budget of the other. Pairs are left out at levels whose keys weigh
+little, and from where there would be too many.
 """
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
 from math import comb
 
-from .chain import shapes
-from .cost import CostModel, Form, SwitchCost
 from .galois import Automorphism
+from .least import LeastCosts
 from .linear import LinearProgram
 from .open_program import Choice, OpenProgram
 from .program import Group, Program
@@ -56,49 +58,6 @@ PAIRS = 3200
 LIGHT = 0.04
 """Share of the bytes of a key of the top level below which a level has no pairs."""
 MEGABYTE = 1e6
-
-
-class LeastCosts:
-    """What key switches of a program take at least, over all keys that can be used at a level."""
-
-    def __init__(self, program: Program, model: CostModel) -> None:
-        """For the shapes of a program's chain."""
-        self._program, self._model = program, model
-        self.costs = cache(self._costs)
-        self.stored_bytes = cache(self._stored_bytes)
-
-    def _costs(self, level: int) -> Sequence[SwitchCost]:
-        found: dict[SwitchCost, None] = {}
-        for key_level in range(level, self._program.chain.max_level + 1):
-            for shape in shapes(self._program.chain, key_level):
-                cost = self._model.switch(shape, level)
-                if cost is not None:
-                    found[cost] = None
-        return list(found)
-
-    def _stored_bytes(self, level: int) -> int:
-        """Bytes of the smallest key that can be used at a level."""
-        chain = self._program.chain
-        levels = range(level, chain.max_level + 1)
-        return min(shape.stored_bytes for at in levels for shape in shapes(chain, at))
-
-    def group(self, level: int, form: Form, targets: int = 1) -> float:
-        """Seconds of a group whose targets all have one hop."""
-        return min(cost.shared + targets * _last(cost, form) for cost in self.costs(level))
-
-    def switch(self, level: int) -> float:
-        """Seconds of a key switch that shares nothing."""
-        return min(cost.alone for cost in self.costs(level))
-
-    def again(self, level: int, form: Form) -> float:
-        """Seconds that a group takes more for each result that is decomposed."""
-        costs = self.costs(level)
-        return min(cost.shared for cost in costs) + min(cost.own - _last(cost, form) for cost in costs)
-
-
-def _last(cost: SwitchCost, form: Form) -> float:
-    """What is not shared, of a step that is not rotated again and may be done whole."""
-    return min(cost.own, cost.of_form(form))
 
 
 class Relaxation:
@@ -143,11 +102,9 @@ class Relaxation:
             self._add_pairs(target, level, summands)
         for level in self._levels:
             self._add_count(level, needed)
+        self._larger: dict[Automorphism, int] = {}
         for group in fixed:
-            self._fixed_seconds += group.count * self._base(group)
-            again = self._again(group, 1)
-            for target in group.targets:
-                self._add_hops(target, group.level, [(None, again)])
+            self._add_group(group)
         for choice in opened.choices:
             self._add_choice(choice)
 
@@ -267,9 +224,32 @@ class Relaxation:
                 row[reach] = row.get(reach, 0.0) - 1.0
             lp.at_least(row, 0.0)
 
-    def _base(self, group: Group) -> float:
-        """Seconds of a group, once, if all targets have one hop."""
-        return self._least.group(group.level, group.form, len(group.targets))
+    def _add_group(self, group: Group) -> None:
+        """Seconds of a group that is always done."""
+        lp, again = self._lp, self._again(group, 1)
+        number = len(group.targets)
+        smallest, most, faster = self._least.with_larger_keys(
+            group.level, group.form, number, tuple(self._levels)
+        )
+        self._fixed_seconds += group.count * number * smallest
+        for target in group.targets:
+            self._add_hops(target, group.level, [(None, again)])
+            if most <= 0:
+                continue
+            saved = lp.column(0.0, most)
+            self._seconds[saved] = -group.count
+            row = {saved: -1.0} if self._hops == 1 else {saved: -1.0, again: most}
+            for slope, constant in faster or [(0.0, 0.0)]:
+                if slope:
+                    row = {**row, self._larger_key(target): slope * MEGABYTE}
+                lp.at_least(row, -constant)
+
+    def _larger_key(self, a: Automorphism) -> int:
+        """x_a, in megabytes."""
+        if a not in self._larger:
+            column = self._larger[a] = self._lp.column(0.0, self._least.largest / MEGABYTE)
+            self._bytes[column] = 1.0
+        return self._larger[a]
 
     def _again(self, group: Group, places: int) -> int:
         """E: a column for the most further hops of a target of a group, with what they take."""
@@ -296,14 +276,16 @@ class Relaxation:
 
     def _add_choice(self, choice: Choice) -> None:
         """A part of which one way is taken."""
-        lp, places = self._lp, len(choice.places)
+        lp, least, places = self._lp, self._least, len(choice.places)
         ways: list[int] = []
         needs: defaultdict[tuple[Automorphism, int], dict[int, int]] = defaultdict(dict)
         for way in choice.alternatives:
             taken = lp.column()
             ways.append(taken)
             for group in way.groups:
-                self._seconds[taken] += group.count * places * self._base(group)
+                self._seconds[taken] += (
+                    group.count * places * least.group(group.level, group.form, len(group.targets))
+                )
                 again = self._again(group, places)
                 for target in group.targets:
                     self._add_hops(target, group.level, [(taken, again)])
