@@ -1,6 +1,6 @@
 """The strategy `optimal`: the best plan that is found within a budget, and how far the best one can be."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
 
