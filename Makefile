@@ -33,7 +33,7 @@ export PYO3_PYTHON := $(BIN)/python
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help cortex-m4 cortex-m4-full cortex-m4-phases cortex-a7 demo build test rust-test python-test check format-check lint types deny bare docs fuzz bench fmt lock advisories clean \
+.PHONY: help cortex-m4 cortex-m4-full cortex-m4-phases cortex-a7 demo build test rust-programs rust-test python-test check format-check lint types deny bare docs fuzz bench fmt lock advisories clean \
   hw-test hw-full hw-syn hw-lint web web-demo web-test web-bench
 .DELETE_ON_ERROR:
 
@@ -47,10 +47,14 @@ build: $(VENV)/.extension ## Build the extension (release) and install the packa
 
 test: rust-test python-test hw-test ## Run the Rust and the Python tests, and simulate the hardware
 
-rust-test:
+rust-programs:
+	cargo test --locked --workspace --no-run
+
+rust-test: rust-programs
 	cargo test --locked --workspace
 
-python-test: build
+# A test of the C client links the library that is among the Rust tests' programs.
+python-test: build rust-programs
 	$(BIN)/pytest
 
 check: format-check lint types deny bare docs hw-lint ## Run every check that is not a test: what CI asks for beside `test`

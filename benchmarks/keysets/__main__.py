@@ -37,7 +37,9 @@ PAGE = Path(__file__).parents[2] / "docs" / "reproduction" / "keys.md"
 def main() -> int:
     """Write the page."""
     parser = argparse.ArgumentParser(prog="python -m keysets", description="Write docs/reproduction/keys.md.")
-    parser.add_argument("--seconds", type=float, default=60, help="for each proof of a fewest number of keys")
+    parser.add_argument(
+        "--seconds", type=float, default=900, help="for each proof of a fewest number of keys"
+    )
     parser.add_argument("--hops", type=int, default=4, choices=[1, 2, 3, 4], help="most hops of optimal")
     parser.add_argument(
         "--out", type=Path, default=PAGE, help="the page (default: docs/reproduction/keys.md)"

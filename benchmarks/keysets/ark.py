@@ -118,8 +118,10 @@ def lists(seconds: float) -> tuple[str, dict[str, object]]:
         if not shared.proven:
             raise SystemExit(f"{name}: {seconds:g} s are not enough for one shared input")
         # What one input can do ciphertexts of their own can do as well.
-        fewest = f"{len(basis.keys)}" if basis.proven else f"{basis.lower_bound} to {len(shared.keys)}"
-        best = basis if basis.proven else shared
+        best = min(basis, shared, key=lambda found: len(found.keys))
+        fewest = f"{len(best.keys)}"
+        if len(best.keys) > basis.lower_bound:
+            fewest = f"{basis.lower_bound} to {fewest}"
         kept = ", ".join(
             ("-" if key.conjugate else "") + f"5^{key.step}" if "Galois" in name else str(key.step)
             for key in best.keys

@@ -56,13 +56,14 @@ export async function workplace() {
   return { folder, compile, serve, remove };
 }
 
-/** What the tests of a file have, made before the first and gone after the last: a browser, a workplace, and the folder of the model of digits. */
-export function setting() {
+/** What the tests of a file have, made before the first and gone after the last: a browser, a workplace, the folder of the model of digits, and what `then` adds. */
+export function setting(then = async () => {}) {
   const made = { browser: null, place: null, model: "" };
   before(async () => {
     made.place = await workplace();
     made.model = await made.place.compile("digits");
     made.browser = await launch();
+    await then(made);
   }, WAIT);
   after(async () => {
     await made.browser?.close();

@@ -4,15 +4,13 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { before, test } from "node:test";
+import { test } from "node:test";
 import { launch, open, ready, root, setting, WAIT } from "./harness.mjs";
 
-const made = setting();
 let url;
-
-before(async () => {
-  [, url] = await made.place.serve(made.model);
-}, WAIT);
+const made = setting(async ({ place, model }) => {
+  [, url] = await place.serve(model);
+});
 
 /** The README's program, compiled with the packed package as its dependency. */
 async function compiled() {

@@ -2,19 +2,17 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { before, test } from "node:test";
+import { test } from "node:test";
 import { answer, code, digits, draw, launch, open as openIn, ready as visit, screens, setting, WAIT } from "./harness.mjs";
 
 const SECRET = Buffer.from("\x89KWRT\r\n\x1a", "latin1");
 
-const made = setting();
 let url;
+const made = setting(async ({ place, model }) => {
+  [, url] = await place.serve(model);
+});
 const open = (options = {}, from = made.browser) => openIn(from, options);
 const ready = (page, address = url) => visit(page, address);
-
-before(async () => {
-  [, url] = await made.place.serve(made.model);
-}, WAIT);
 
 test("digits that are drawn are answered, and no secret leaves the tab", WAIT, async () => {
   const page = await open();

@@ -7,6 +7,7 @@ one, and `BasisSearch` proves for one size after the other that there is none.
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from random import Random
 from time import monotonic
 
 from .basis_search import BasisSearch, SearchTimeoutError
@@ -38,9 +39,9 @@ class Basis:
 def smallest_basis(group: AutomorphismGroup, targets: Iterable[Automorphism], seconds: float = 60.0) -> Basis:
     """The fewest keys that make every target with one or two hops.
 
-    Sizes are excluded from the counting bound m + m (m + 1) / 2 >= number of targets up, until there is no
-    smaller one than the basis that is known. When the time is over, the smallest basis found is returned, with
-    the bound reached so far.
+    Sizes are excluded from the counting bound m + m (m + 1) / 2 >= number of targets up, until only the size
+    of the basis that is known is left. When the time is over, the smallest basis found is returned, with the
+    bound reached so far.
 
     Args:
         group: automorphisms of the ring.
@@ -72,6 +73,7 @@ def _small_basis(codes: GroupCodes, targets: list[int], deadline: float) -> list
     When the time is over, what the best set does not make is added to it.
     """
     guard, mask = codes.guard, codes.mask
+    generator = Random(0)
     everything = (1 << len(targets)) - 1
     halves = [codes.halves(target) for target in targets]
     # Sets, and what they make as bits.
@@ -86,7 +88,7 @@ def _small_basis(codes: GroupCodes, targets: list[int], deadline: float) -> list
                         gains[new] = gains.get(new, 0) | 1 << i
             for new, gain in gains.items():
                 grown[tuple(sorted((*elements, new)))] = covered | gain
-        # Equal ones in an order without meaning: neighbours in the order of codes are much alike.
-        beam = sorted(grown.items(), key=lambda made: (-made[1].bit_count(), hash(made[0])))[:BEAM]
+        # Equal ones at random, since neighbours are much alike.
+        beam = sorted(grown.items(), key=lambda made: (-made[1].bit_count(), generator.random()))[:BEAM]
     elements, covered = beam[0]
     return [*elements, *(target for i, target in enumerate(targets) if not covered >> i & 1)]

@@ -1,16 +1,16 @@
 """Whether so many keys make a set of targets in two hops: a search that is complete.
 
 A set S of keys *covers* a target that is in S or the sum of two of its elements. The *loss* of an element is
-how many covered targets are not without it. A target is in the losses of two elements at most, so some
-element of S has a loss of at most 2 cover(S) / |S|, rounded down. Taking away an element of least loss, again
-and again, from m keys that cover everything gives sets of every size k that cover at least `need[k]`, and
-back: whatever the keys are, they are found by adding one element at a time, where each step leads to a cover
-of at least `need[k]` and the new element has the least loss, among equal ones the largest code. This keeps few
-sets, since early elements have to agree by chance.
+the number of covered targets that are not covered without it. A target counts for two elements at most, so
+some element has a loss of at most 2 cover(S) / |S|, rounded down. Take away the element of least loss, among
+equal ones that of the largest code, again and again: m keys that cover everything have subsets of every size
+k that cover at least `need[k]`. The search goes back this way, from the empty set up. Each new element
+increases the cover to `need[k]` at least, and has the least loss of all. Sets of a few elements seldom cover
+that much, so there are few of them.
 
-Elements. A new element either makes no target by itself, so that all that is known of it is a free parameter,
-or it is a target, half a target, or a target less an element so far. With parameters, p + c and t - c - p, a
-further target that the new element makes fixes one. So all of the group is searched and never enumerated.
+A new element is a target, half a target, or a target less an element so far; or it makes no target before a
+later element comes, and is a free parameter p. Then elements are p + c and t - c - p, and parameters are
+fixed when a new element makes further targets. So the whole group is searched and never enumerated.
 """
 
 from collections.abc import Iterator, Sequence
@@ -67,9 +67,9 @@ class BasisSearch:
         """How many more targets the next element may cover, if there are elements after it that complete the
         set.
 
-        An element that adds g to the cover has a loss of g and adds 1 to at most g older losses. It comes when
-        its loss is the least. So what the losses of all before it are short of g, and of those between, has to
-        be there from the gains up to it.
+        An element that adds g to the cover has a loss of g and adds 1 to the losses of at most g elements
+        before it. As its loss is the least, theirs have to be g at least: what they are short of it is made
+        up by the gains up to then, by each new element at most 1 for each older one.
         """
         if size == self.size:
             return frozenset((0,))
@@ -114,7 +114,7 @@ class BasisSearch:
         least = min(gains)
         mask, get = self.codes.mask, self.index.get
         for new in self._candidates(elements, losses, covered, least):
-            # Each target is made in one way at most by the new element: the place of the other one, or its own.
+            # Targets that the new element makes, each in one way: with which element, or alone.
             hits = [(i, j) for j, s in enumerate(elements) if (i := get((new + s) & mask)) is not None]
             hits += [(i, size) for made in (new, (new + new) & mask) if (i := get(made)) is not None]
             gain = sum(not covered >> i & 1 for i, _ in hits)
@@ -175,8 +175,11 @@ class BasisSearch:
         )
 
     def _settle(self, elements: list[Element], tried: set[tuple[Element, ...]]) -> list[int] | None:
-        """Goes on from a set to which the last element was added, as it is or with a parameter fixed such that
-        the last element makes further targets."""
+        """Goes on from a set to which the last element was added: as it is, and with parameters fixed such
+        that the last element makes further targets.
+
+        Losses smaller than that of the last element have to grow, so the first of these is fixed first.
+        """
         if tuple(elements) in tried:
             return None
         tried.add(tuple(elements))
@@ -218,7 +221,9 @@ class BasisSearch:
         new: set[Element] = set()
         for i, target in enumerate(self.targets):
             if not sole[i]:
-                new.update((p, -sign, self.codes.subtract(target, c)) for p, sign, c in lacking[:1] or elements)
+                new.update(
+                    (p, -sign, self.codes.subtract(target, c)) for p, sign, c in lacking[:1] or elements
+                )
                 if not lacking:
                     new.update((0, 0, c) for c in (target, *self.halves[i]))
         tried: set[tuple[Element, ...]] = set()
@@ -232,7 +237,7 @@ class BasisSearch:
         return None
 
     def _sole(self, elements: Sequence[Element]) -> list[int]:
-        """For each target the elements, as bits, that are in all sums that make it whatever parameters are."""
+        """For each target the elements, as bits, that are in all sums that make it for all parameters."""
         sole = [0] * len(self.targets)
         for j, (p, sign, constant) in enumerate(elements):
             made = [(constant, 1 << j)] if p == 0 else []
@@ -257,7 +262,9 @@ class BasisSearch:
         free = [
             min(
                 # The parameter is the element of this sign and constant.
-                tuple(sorted((s * sign, codes.subtract(c, codes.signed(s * sign, constant))) for s, c in family))
+                tuple(
+                    sorted((s * sign, codes.subtract(c, codes.signed(s * sign, constant))) for s, c in family)
+                )
                 for sign, constant in family
             )
             for family in families.values()

@@ -17,7 +17,8 @@ from collections.abc import Iterable
 from itertools import combinations
 from time import monotonic
 
-from .basis import Basis, SearchTimeoutError
+from .basis import Basis
+from .basis_search import SearchTimeoutError
 from .galois import Automorphism, AutomorphismGroup
 
 

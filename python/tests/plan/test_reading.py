@@ -97,7 +97,9 @@ def recorded() -> str:
     data = json.loads((Path(__file__).parent / "calibration.json").read_text())
     kinds = {entry["what"]: entry for entry in data["measured"]}
     order = sorted(kinds.values(), key=lambda entry: entry["operation"] is None)
-    return json.dumps({**data, "measured": order, "weights": dict(list(data["weights"].items())[:1])})
+    # One ring with weights.
+    rings = {name: dict(list(data[name].items())[:1]) for name in ("weights", "gauges")}
+    return json.dumps({**data, "measured": order, **rings})
 
 
 @pytest.mark.parametrize(
