@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use crate::{Modulus, RingError};
+use crate::RingError;
 
 /// Galois element of a rotation by `steps` slots to the left: `5^steps mod 2N`.
 pub fn rotation_element(log_n: u32, steps: i64) -> u64 {
@@ -72,19 +72,6 @@ impl Automorphism {
     #[inline]
     pub fn source(&self, i: usize) -> usize {
         (self.groups[i / 8] as usize) * 8 + (self.lanes[i / 8] >> (3 * (i % 8)) & 7) as usize
-    }
-
-    /// `out = in(X^g)` on coefficients modulo one prime.
-    pub fn apply_coefficients(&self, m: &Modulus, input: &[u64], out: &mut [u64]) {
-        let n = 1u64 << self.log_n;
-        for (i, &c) in input.iter().enumerate() {
-            let power = i as u64 * self.element % (2 * n);
-            if power < n {
-                out[power as usize] = c;
-            } else {
-                out[(power - n) as usize] = m.neg(c);
-            }
-        }
     }
 
     /// `out = in(X^g)` on small signed coefficients.

@@ -82,11 +82,6 @@ impl<D: Domain> Poly<D> {
         &self.data
     }
 
-    /// All words, limb-major, to write.
-    pub fn words_mut(&mut self) -> &mut [u64] {
-        &mut self.data
-    }
-
     /// A copy of the first `limbs` limbs.
     pub fn prefix(&self, limbs: usize) -> Self {
         let mut copy = Self::unspecified(self.n, limbs);
