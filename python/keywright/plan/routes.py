@@ -1,7 +1,7 @@
 """The cheapest ways to compose automorphisms of a few that have prices.
 
-Automorphisms are numbers here, `2 step + conjugate`, so that sums of many are array operations, and every number
-below N is an index into tables of all of them.
+Automorphisms are numbers here, `2 step + conjugate`, so that sums of many are array operations and every
+number below N is an index into a table of all of them.
 """
 
 from collections.abc import Sequence
