@@ -48,8 +48,8 @@ UNREADABLE = (
     OverflowError,
     RuntimeError,
 )
-"""What zipfile, json and numpy raise for damaged data; NotImplementedError and RecursionError are
-RuntimeErrors."""
+"""What zipfile, json and numpy raise for damaged data: a RuntimeError where it asks for a compression that
+they do not have, or is nested too deeply."""
 
 
 def save(program: Program, path: str | Path) -> None:

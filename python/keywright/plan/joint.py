@@ -63,7 +63,7 @@ class JointPlanner:
                 many.
 
         Raises:
-            InfeasibleBudgetError: there is none; the error says what the least of each variant is.
+            InfeasibleBudgetError: there is none; the error says what the least of all variants is.
         """
         found: dict[int, tuple[tuple[float, float], KeyPlan]] = {}
 

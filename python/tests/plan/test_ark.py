@@ -1,5 +1,7 @@
 """The worked examples of the paper: figures 1, 5 and 6."""
 
+from keysets.ark import KERNEL as AROUND
+from keysets.ark import ROT1, ROT2
 from keywright.plan.strategies.ark import (
     ark_keys,
     find_geometric_patterns,
@@ -8,9 +10,7 @@ from keywright.plan.strategies.ark import (
     symmetric_keys,
 )
 
-ROT1 = [1152, 4608, 4224, 7680, 9216, 384, 3840, 7296, 8448, 1536, 5760, 3072, 5376, 768, 2304]
-ROT2 = [3, 5, 9, 17, 33, 65, 129, 257, 513, 1025, 2049, 4097, 8193, 16385, 32769, 65537]
-KERNEL = [32 * i + j for i in range(-2, 3) for j in range(-2, 3)]
+KERNEL = [*AROUND, 0]
 
 
 def test_figure_5() -> None:

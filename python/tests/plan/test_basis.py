@@ -3,13 +3,10 @@ from itertools import combinations, product
 from math import inf
 
 import pytest
+from keysets.ark import KERNEL, ROT1, ROT2
 from keywright.plan import Automorphism, AutomorphismGroup, smallest_basis, smallest_shared_basis
 from keywright.plan.basis_search import BasisSearch, SearchTimeoutError
 from keywright.plan.group_codes import GroupCodes
-
-ROT1 = [1152, 4608, 4224, 7680, 9216, 384, 3840, 7296, 8448, 1536, 5760, 3072, 5376, 768, 2304]
-ROT2 = [2**i + 1 for i in range(1, 17)]  # Galois elements
-KERNEL = [32 * i + j for i in range(-2, 3) for j in range(-2, 3) if (i, j) != (0, 0)]
 
 
 def served(group: AutomorphismGroup, keys: tuple[Automorphism, ...]) -> set[Automorphism]:
