@@ -1,3 +1,4 @@
+use keywright_ring::RingError;
 use keywright_rlwe::RlweError;
 use thiserror::Error;
 
@@ -71,6 +72,12 @@ pub enum AggregationError {
         /// Number of updates in the sum.
         inputs: usize,
     },
+}
+
+impl From<RingError> for AggregationError {
+    fn from(error: RingError) -> Self {
+        Self::Rlwe(error.into())
+    }
 }
 
 /// Checks `min <= value <= max`.

@@ -98,7 +98,7 @@ impl KeyStream {
         require_len("bytes of a secret", secret.len(), secret_bytes(log_n))?;
         let mut digits = Vec::with_capacity(specs.len());
         let mut ephemeral = BTreeMap::new();
-        let (mut ephemerals, keys) = generators(session);
+        let (mut ephemerals, keys) = generators(session)?;
         for spec in specs {
             in_range("seeded flag of a client's key", spec.seeded.into(), 1, 1)?;
             if let KeyElement::Secret(id) = spec.element {
@@ -111,7 +111,7 @@ impl KeyStream {
         weights.sort_unstable();
         weights.dedup();
         for weight in weights {
-            ephemeral.insert(weight, ephemerals.split());
+            ephemeral.insert(weight, ephemerals.split()?);
         }
         let words = || Zeroizing::new(vec![0u64; parameters.n()]);
         let mut stream = Self {
@@ -176,7 +176,7 @@ impl KeyStream {
         in_range("key to go on with", index as u64, self.next as u64, self.specs.len() as u64)?;
         self.making = None;
         while self.next < index {
-            let _ = self.keys.split();
+            let _ = self.keys.split()?;
             self.next += 1;
         }
         self.written = (0..index).map(|i| self.key_bytes(i)).sum();
@@ -184,9 +184,10 @@ impl KeyStream {
     }
 
     /// Goes back to the first key: the same bytes once more.
-    pub fn rewind(&mut self) {
-        self.keys = generators(&self.session).1;
+    pub fn rewind(&mut self) -> Result<(), ClientError> {
+        self.keys = generators(&self.session)?.1;
         (self.next, self.written, self.making) = (0, 0, None);
+        Ok(())
     }
 
     /// Makes the rest of the key that was begun, or the next one, and writes it; `false` if there is none left. `progress` is told after every limb.
@@ -230,7 +231,7 @@ impl KeyStream {
         let key = self.next;
         self.next += 1;
         self.written = (0..key).map(|i| self.key_bytes(i)).sum();
-        let mut rng = self.keys.split();
+        let mut rng = self.keys.split()?;
         let (spec, digits) = (&self.specs[key], self.digits[key].len());
         let weight = spec.element.ephemeral_weight();
         let seed = rng.public_seed();
@@ -294,9 +295,9 @@ impl KeyStream {
 }
 
 /// The generator of the ephemeral secrets' generators, and that of the keys'.
-fn generators(session: &Zeroizing<[u8; 32]>) -> (SecretRng, SecretRng) {
+fn generators(session: &Zeroizing<[u8; 32]>) -> Result<(SecretRng, SecretRng), ClientError> {
     let mut keys = SecretRng::from_entropy(session);
-    (keys.split(), keys)
+    Ok((keys.split()?, keys))
 }
 
 /// The secrets that one key is made of, packed.

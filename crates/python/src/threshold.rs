@@ -11,7 +11,7 @@ use zeroize::{Zeroize, Zeroizing};
 
 use crate::errors::Failure;
 use crate::pool::compute;
-use crate::secret_key::rng;
+use crate::randomness::rng;
 
 /// Ring, modulus and smudging for sums that a threshold of parties decrypts together. Parties are numbered from 1.
 ///

@@ -139,7 +139,10 @@ impl KeyShare {
         require_active(parameters, active, self.party)?;
         require_sum(parameters, sum)?;
         let rlwe = parameters.rlwe();
-        let work: Vec<_> = sum.iter().map(|ciphertext| (ciphertext, rng.split())).collect();
+        let work = sum
+            .iter()
+            .map(|ciphertext| Ok((ciphertext, rng.split()?)))
+            .collect::<Result<Vec<_>, AggregationError>>()?;
         let mut out: Vec<_> = sum.iter().map(|_| Poly::unspecified(rlwe.n(), rlwe.max_level() + 1)).collect();
         for_each_item(out.iter_mut().zip(work).collect(), |_, (out, (ciphertext, mut rng))| {
             let smudging = smudging(parameters, &mut rng);

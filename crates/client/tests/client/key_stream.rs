@@ -45,7 +45,7 @@ fn keys_are_the_full_librarys() {
     let sizes: Vec<u64> = (0..9).map(|i| stream.key_bytes(i)).collect();
     assert_eq!(stream.total_bytes(), sizes.iter().sum());
     let (mut generators, mut done) = (SecretRng::from_entropy(&session()), 0);
-    let _ephemerals = generators.split();
+    let _ephemerals = generators.split().unwrap();
     for (spec, size) in specs.iter().zip(sizes) {
         let mut bytes = Vec::new();
         let mut last = done;
@@ -59,7 +59,7 @@ fn keys_are_the_full_librarys() {
         );
         done += size;
         assert_eq!(last, done);
-        let full = KeyGenerator::new(&secret, generators.split()).switching_key(spec).unwrap();
+        let full = KeyGenerator::new(&secret, generators.split().unwrap()).switching_key(spec).unwrap();
         assert!(bytes == full.to_bytes(rlwe).unwrap(), "{spec:?}");
         assert_eq!(bytes.len() as u64, size);
     }

@@ -30,9 +30,8 @@ use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process;
 
-use keywright_ring::sampling::SecretRng;
+use keywright_ring::{Process, sampling::SecretRng};
 use zeroize::Zeroizing;
 
 use crate::error::require_owner;
@@ -81,7 +80,7 @@ pub struct PoolFile {
     sealer: Sealer,
     rng: SecretRng,
     identity: [u8; 16],
-    process: u32,
+    process: Process,
 }
 
 impl PoolFile {
@@ -103,7 +102,7 @@ impl PoolFile {
                 Ok(file) => return Self::open_existing(options, &folder, expected, file, rng),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
                     // Another process may make it meanwhile: then that one counts.
-                    if let Some(made) = Self::create(options, &folder, expected.clone(), rng.split())? {
+                    if let Some(made) = Self::create(options, &folder, expected.clone(), rng.split()?)? {
                         return Ok(made);
                     }
                 }
@@ -140,7 +139,7 @@ impl PoolFile {
         let parent = options.path.parent().filter(|parent| !parent.as_os_str().is_empty());
         disk::sync_folder(parent.unwrap_or(Path::new("."))).map_err(PoolError::io(&options.path))?;
         data.path.clone_from(&options.path);
-        Ok(Some(Self { data, register, sealer, rng, identity, process: process::id() }))
+        Ok(Some(Self { data, register, sealer, rng, identity, process: Process::current() }))
     }
 
     fn open_existing(
@@ -156,7 +155,7 @@ impl PoolFile {
             let register = Register::path(folder, &identity);
             PoolError::file(&options.path, FileProblem::Unregistered { register })
         })?;
-        let mut opened = Self { data, register, sealer, rng, identity, process: process::id() };
+        let mut opened = Self { data, register, sealer, rng, identity, process: Process::current() };
         opened.locked(|_, _| Ok(()))?;
         Ok(opened)
     }
