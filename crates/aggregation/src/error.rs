@@ -33,6 +33,12 @@ pub enum AggregationError {
         /// Largest absolute value declared.
         magnitude: u64,
     },
+    /// Two of a party's mask keys are equal: what one hides the other shows.
+    #[error("the mask keys of parties {} and {} are equal: every pair of parties has a key of its own", parties[0], parties[1])]
+    RepeatedKey {
+        /// Their numbers.
+        parties: [u32; 2],
+    },
     /// No modulus is wide enough.
     #[error(
         "sums of {max_inputs} values up to {magnitude} need a modulus of {bits} bits; at most {max} are supported: use fewer bits \
