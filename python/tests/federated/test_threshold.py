@@ -246,9 +246,13 @@ def single_sum(federation: Federation, node: int) -> bytes:
 
 def decrypt_request(federation: Federation, node: int = 44, **change: Any) -> str:
     """What a node says to a request to decrypt: an error, or the digest of its answer."""
-    asked = federation.messages.get((DECRYPT, node), {})
-    values = {"sum": single_sum(federation, 11), "round": 1, "active": list(NODES), "contributors": [11, 22]}
-    reply = ask(federation, DECRYPT, node, values | asked | change)
+    values = federation.messages.get((DECRYPT, node)) or {
+        "sum": single_sum(federation, 11),
+        "round": 1,
+        "active": list(NODES),
+        "contributors": [11, 22],
+    }
+    reply = ask(federation, DECRYPT, node, values | change)
     if reply.has_error():
         return str(reply.error.reason)
     return "answered " + hashlib.sha256(reply.content.config_records["keywright"]["partial"]).hexdigest()  # type: ignore[arg-type]
