@@ -60,7 +60,7 @@ impl SumKey {
         require_magnitude(values, parameters.magnitude())?;
         let (n, modulus) = (rlwe.n(), parameters.modulus());
         let (ring, backend) = (rlwe.ring(), rlwe.ring().backend());
-        rng.require_process()?;
+        rng.begin()?;
         let seed = rng.public_seed();
         let bound = binding.bind(values.len() as u32, &seed);
         let mut residues = Residues::zeros(parameters.value_bytes(), values.len());

@@ -117,6 +117,8 @@ impl Client {
     /// 32 secret bytes for a [`KeyStream`], to be stored beside the secret until all keys have arrived.
     pub fn session(&mut self) -> Zeroizing<[u8; 32]> {
         let mut session = Zeroizing::new([0; 32]);
+        // Where it cannot begin, what is drawn is new all the same: see `SecretRng`.
+        let _ = self.rng.begin();
         self.rng.fill_bytes(&mut *session);
         session
     }

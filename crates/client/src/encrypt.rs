@@ -45,7 +45,7 @@ pub fn encrypt<E: Engine, T: Numbers + ?Sized>(
     sink: &mut dyn Sink,
 ) -> Result<(), ClientError> {
     require(engine, parameters, numbers, form, false, limb)?;
-    rng.require_process()?;
+    rng.begin()?;
     require_len("words of the mask", mask.len(), engine.n())?;
     let mut halves = Halves::start(engine, parameters, form, None, sink)?;
     let mut signs = values();
@@ -82,7 +82,7 @@ pub fn encrypt_symmetric<E: Engine, T: Numbers + ?Sized>(
     sink: &mut dyn Sink,
 ) -> Result<(), ClientError> {
     require(engine, parameters, numbers, form, true, limb)?;
-    rng.require_process()?;
+    rng.begin()?;
     require_len("residues of a secret", secret.len(), engine.n())?;
     let seed = rng.public_seed();
     let mut halves = Halves::start(engine, parameters, form, Some(&seed), sink)?;

@@ -30,7 +30,7 @@ pub fn sample_secret(
     packed: &mut [u8],
 ) -> Result<(), ClientError> {
     require_len("bytes of a secret", packed.len(), secret_bytes(parameters.log_n()))?;
-    rng.require_process()?;
+    rng.begin()?;
     match parameters.literal().secret {
         SecretDistribution::Ternary => {
             let mut coefficients = values();
@@ -193,7 +193,7 @@ pub fn make_public_key<E: Engine>(
 ) -> Result<Seed, ClientError> {
     require_len("residues of a secret", secret.len(), engine.n())?;
     require_len("residues of a public key", b.len(), engine.n())?;
-    rng.require_process()?;
+    rng.begin()?;
     let seed = rng.public_seed();
     let mut errors = values();
     for part in b.chunks_mut(BLOCK) {

@@ -87,7 +87,7 @@ pub fn encrypt_zero(
 ) -> Result<RlweCiphertext, RlweError> {
     let parameters = key.parameters();
     parameters.require_level(level)?;
-    rng.require_process()?;
+    rng.begin()?;
     let (ring, n) = (parameters.ring(), parameters.n());
     let u = Samples::ternary(n, rng);
     let (e0, e1) = (Samples::gaussian(n, rng), Samples::gaussian(n, rng));
@@ -120,7 +120,7 @@ pub fn encrypt_zero_symmetric(
 ) -> Result<SeededCiphertext, RlweError> {
     let parameters = secret.parameters();
     parameters.require_level(level)?;
-    rng.require_process()?;
+    rng.begin()?;
     let (ring, n) = (parameters.ring(), parameters.n());
     let seed = rng.public_seed();
     let error = Samples::gaussian(n, rng);

@@ -77,7 +77,7 @@ impl SecretKey {
         distribution: SecretDistribution,
         rng: &mut sampling::SecretRng,
     ) -> Result<Self, RlweError> {
-        rng.require_process()?;
+        rng.begin()?;
         let mut coefficients = Zeroizing::new(alloc::vec![0; parameters.n()]);
         match distribution {
             SecretDistribution::Ternary => sampling::ternary(rng, &mut coefficients),

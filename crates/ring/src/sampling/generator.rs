@@ -12,7 +12,7 @@ use crate::{Backend, Process, RingError, Seed, backend};
 /// A child has a copy of the state. Every draw looks whether the process is still the one in which the generator was made, or last drew; if not, the
 /// generator takes a new key first: ChaCha20 of the old key and of fresh randomness of the operating system, with the child's identity as its nonce.
 /// So no draw is repeated, whoever holds the generator and whatever it was made from. One made from *given* entropy can then no longer give what it
-/// promised: [`Self::require_process`] and [`Self::split`] refuse it in a child.
+/// promised: [`Self::begin`] and [`Self::split`] refuse it in a child.
 pub struct SecretRng {
     key: [u32; 16],
     /// Number of the next block, a multiple of [`CHUNK_BLOCKS`].
@@ -80,12 +80,19 @@ impl SecretRng {
         self.backend
     }
 
-    /// Refuses a copy, by a fork, of a generator that was made from given entropy. What draws and can fail asks first.
+    /// Begins an operation, as everything that draws and can fail does. The system's generator takes a new key, with fresh entropy: what is drawn then
+    /// is new even where its state was copied unseen, as by the snapshot of a virtual machine. A copy, by a fork, of a generator that was made
+    /// from given entropy is refused.
     ///
     /// # Errors
-    /// [`RingError::Forked`].
-    pub fn require_process(&self) -> Result<(), RingError> {
+    /// [`RingError::Forked`]; [`RingError::Randomness`] if the operating system gives none.
+    pub fn begin(&mut self) -> Result<(), RingError> {
         let owner = match self.source {
+            #[cfg(feature = "std")]
+            Source::System => {
+                self.take_new_key(&system_entropy()?);
+                return Ok(());
+            }
             Source::Given if !self.process.is_current() => self.process.id(),
             Source::Copied(owner) => owner,
             _ => return Ok(()),
@@ -97,7 +104,7 @@ impl SecretRng {
     #[inline]
     fn look(&mut self) {
         if !self.process.is_generation() {
-            self.take_new_key();
+            self.leave_parent();
         }
     }
 
@@ -105,22 +112,28 @@ impl SecretRng {
     fn look_closely(&mut self) {
         self.unseen = 0;
         if !self.process.is_current() {
-            self.take_new_key();
+            self.leave_parent();
         }
     }
 
     #[cold]
-    fn take_new_key(&mut self) {
+    fn leave_parent(&mut self) {
         if self.source == Source::Given {
             self.source = Source::Copied(self.process.id());
         }
-        self.process = Process::current();
         // Where the system gives nothing, the identity alone tells the children of one process apart.
         #[cfg(feature = "std")]
-        if let Ok(fresh) = system_entropy() {
-            let fresh = Zeroizing::new(chacha::keyed(&fresh));
-            self.key[4..12].iter_mut().zip(&fresh[4..12]).for_each(|(word, fresh)| *word ^= fresh);
-        }
+        let fresh = system_entropy().unwrap_or_default();
+        #[cfg(not(feature = "std"))]
+        let fresh = Zeroizing::default();
+        self.take_new_key(&fresh);
+    }
+
+    /// ChaCha20 of the old key and fresh entropy, with the process as its nonce.
+    fn take_new_key(&mut self, fresh: &Zeroizing<[u8; 32]>) {
+        self.process = Process::current();
+        let fresh = Zeroizing::new(chacha::keyed(fresh));
+        self.key[4..12].iter_mut().zip(&fresh[4..12]).for_each(|(word, fresh)| *word ^= fresh);
         self.key[14..].copy_from_slice(&self.process.nonce());
         self.backend.key_stream(&self.key, 0, &mut self.chunk);
         let mut entropy = Zeroizing::new([0; 32]);
@@ -194,19 +207,14 @@ impl SecretRng {
         Seed(bytes)
     }
 
-    /// An independent generator, for one operation or a parallel worker. Where this one is the system's, fresh entropy goes into the other: what a
-    /// long-lived holder splits off is new even where the holder itself was copied unseen, as by the snapshot of a virtual machine.
+    /// An independent generator, for one operation or a parallel worker.
     ///
     /// # Errors
-    /// [`RingError::Forked`] as of [`Self::require_process`]; [`RingError::Randomness`] if the operating system gives none.
+    /// As [`Self::begin`].
     pub fn split(&mut self) -> Result<Self, RingError> {
-        self.require_process()?;
+        self.begin()?;
         let mut entropy = Zeroizing::new([0; 32]);
         self.fill_bytes(&mut *entropy);
-        #[cfg(feature = "std")]
-        if self.source == Source::System {
-            entropy.iter_mut().zip(system_entropy()?.iter()).for_each(|(byte, fresh)| *byte ^= fresh);
-        }
         Ok(Self::new(&entropy, self.source))
     }
 }
@@ -255,6 +263,25 @@ mod tests {
             reference.fill_bytes(&mut expected);
             assert_eq!(bytes, expected, "round {round}");
         }
+    }
+
+    /// Two copies that no sign tells apart, as two virtual machines of one snapshot have them: they draw the same until an operation begins.
+    #[cfg(feature = "std")]
+    #[test]
+    fn operations_begin_with_fresh_entropy() {
+        let copies = || [(); 2].map(|()| SecretRng::new(&[7; 32].into(), Source::System));
+        let [mut first, mut second] = copies();
+        assert_eq!(first.next_word(), second.next_word());
+        first.begin().unwrap();
+        second.begin().unwrap();
+        assert_ne!(first.next_word(), second.next_word());
+        let [first, second] = copies().map(|mut rng| rng.split().unwrap().next_word());
+        assert_ne!(first, second);
+        // What was given stays what it was.
+        let mut given = SecretRng::from_entropy(&[7; 32].into());
+        given.begin().unwrap();
+        let [mut copy, _] = copies();
+        assert_eq!(given.next_word(), copy.next_word());
     }
 
     /// The block number has 64 bits.
