@@ -236,17 +236,14 @@ def test_a_key_of_a_session_is_the_same_in_every_list_and_has_nothing_of_another
     specs = [kw.KeySpec.rotation(parameters, 1, 1), kw.KeySpec.rotation(parameters, 3, 1)]
 
     def made(*chosen: kw.KeySpec) -> list[bytes]:
-        stream, out = client.key_stream(chosen, session), []
-        for _ in chosen:
-            file = io.BytesIO()
-            assert stream.write_next(file.write)
-            out.append(file.getvalue())
-        return out
+        stream, files = client.key_stream(chosen, session), [io.BytesIO() for _ in chosen]
+        assert all(stream.write_next(file.write) for file in files)
+        return [file.getvalue() for file in files]
 
     first, second = made(*specs)
     assert [made(specs[0]), made(specs[1])] == [[first], [second]]
     assert made(specs[1], specs[0], specs[1]) == [second, first, second]
-    # Header and spec, then the number of digits and the seed: it is another one at the same place of another list.
+    # Header, spec, number of digits, seed: it is another one at the same place of another list.
     seed = slice(44 + 14 + 1, 44 + 14 + 1 + 32)
     assert first[seed] != second[seed]
     assert made(kw.KeySpec.rotation(parameters, 1, 2))[0][seed] not in (first[seed], second[seed])
