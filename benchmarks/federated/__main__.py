@@ -7,6 +7,9 @@ compared with the average in double precision. The ways take turns in every run.
 Clients, server and opening are timed apart: encoding, encryption and serialisation; parsing, addition and
 serialisation; parsing, decryption and decoding. The ways with a ciphertext for each value run on a sample of
 the values, and what they take is multiplied.
+
+The ways whose names begin with "Flower" are Flower's own mods and strategies, with every message serialised:
+plain FedAvg, Keywright's two, and SecAgg+. A second table has each of their exchanges.
 """
 
 from __future__ import annotations
@@ -16,7 +19,8 @@ import json
 import os
 import statistics
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -29,17 +33,25 @@ from compare.schedule import pin
 from compare.targets import HERE, Unavailable
 
 from federated.bandwidth import bandwidth
+from federated.flower import Federation, FlowerPlain, FlowerSecAgg, FlowerShared, FlowerThreshold, quiet
 from federated.plots import draw
 from federated.updates import CLIENTS, Model, trained
-from federated.ways import OneByOne, Plain, Shared, TenSeal, Threshold, Way, flat
+from federated.ways import OneByOne, Plain, Shared, TenSeal, Way, flat
 
 CHEM_BITS = 24
 STAGES = ("client", "server", "open")
+SIZES = ("up_bytes", "down_bytes")
 
 
-def ways(clients: int, values: int, peers: list[Way], chem: list[Way]) -> list[Way]:
-    """All ways for rounds of so many clients and values."""
-    return [Plain(), Shared(clients), Threshold(clients, values), *peers, *chem]
+WAYS: dict[str, Callable[[int], list[Way]]] = {
+    "plain": lambda clients: [Plain(), FlowerPlain(clients)],
+    "shared": lambda clients: [Shared(clients), FlowerShared(clients)],
+    "threshold": lambda clients: [FlowerThreshold(clients)],
+    "secagg": lambda clients: [FlowerSecAgg(clients, n) for n in sorted({clients, min(clients, 3)})[::-1]],
+}
+"""Made for rounds of so many clients. SecAgg+ with all of them and with as few as it allows."""
+PEERS = ("tenseal", "chem")
+"""Made once."""
 
 
 def measure(
@@ -57,6 +69,8 @@ def measure(
                     "extrapolated": way.extrapolated,
                     "update_bytes": found.update_bytes,
                     "sum_bytes": found.sum_bytes,
+                    "exchanges": [asdict(exchange) for exchange in found.exchanges],
+                    **before_rounds(way),
                     **{
                         f"{stage}_{clock}_s": value
                         for stage, seconds in (
@@ -70,6 +84,14 @@ def measure(
                         )
                     },
                 }
+
+
+def before_rounds(way: Way) -> dict[str, Any]:
+    """What a way sets up once."""
+    if not isinstance(way, Federation) or not way.setup:
+        return {}
+    setup = [asdict(exchange) for exchange in way.setup]
+    return {"setup": setup, "setup_server_cpu_s": way.setup_server.cpu}
 
 
 def table(rows: list[dict[str, Any]], moved: dict[str, Any]) -> list[str]:
@@ -89,12 +111,33 @@ def table(rows: list[dict[str, Any]], moved: dict[str, Any]) -> list[str]:
             sizes = [f"{runs[0][size]:.0f}" for size in ("update_bytes", "sum_bytes")]
             name = f"{way} (extrapolated)" if runs[0]["extrapolated"] else way
             lines.append(f"| {name} | {' | '.join(cells)} | {' | '.join(sizes)} |")
-        lines += ["", *ratios(found), ""]
+        for part in (ratios(found), by_exchange(found)):
+            lines += ["", *part] if part else []
+        lines.append("")
+    if not moved:
+        return lines
     speeds = "; ".join(f"{name} {spread(s)} GB/s" for name, s in moved["GB_s"].items())
     size = f"{moved['inputs']} updates of {moved['bytes'] / 1e6:.1f} MB"
     lines += ["## Addition on the server, read and written", "", f"* {size}: {speeds}"]
     lines += [f"* of the faster of copy and triad in the same turn: {spread(moved['share_of_faster'])}"]
     return lines
+
+
+def by_exchange(found: dict[str, list[dict[str, Any]]]) -> list[str]:
+    """What a client does and sends in every exchange, set-up apart."""
+    lines = ["| way | exchange | clients asked | a client, ms | bytes up | bytes down | server, ms |"]
+    lines += ["|---|---|---|---|---|---|---|"]
+    for way, runs in found.items():
+        setup = runs[0].get("setup", [])
+        for shown, label in (([setup], "set-up, "), ([run["exchanges"] for run in runs], "")):
+            for turns in zip(*shown, strict=True):
+                name, clients = turns[0]["name"], turns[0]["clients"]
+                cells = [way, f"{label}{name}", f"{clients}", spread([1e3 * t["cpu_s"] for t in turns])]
+                cells += [f"{statistics.median(t[size] for t in turns):.0f}" for size in SIZES]
+                server = [runs[0]["setup_server_cpu_s"]] if label else [run["server_cpu_s"] for run in runs]
+                cells.append(spread([1e3 * s for s in server]) if name == "all" else "")
+                lines.append(f"| {' | '.join(cells)} |")
+    return lines if len(lines) > 2 else []
 
 
 def ratios(found: dict[str, list[dict[str, Any]]]) -> list[str]:
@@ -107,7 +150,7 @@ def ratios(found: dict[str, list[dict[str, Any]]]) -> list[str]:
         return f"* {text}: {spread([a / b for a, b in zip(above, below, strict=True)])}"
 
     lines, ours, peer = [], Shared.name, "TenSEAL, a vector a layer"
-    if peer in found:
+    if peer in found and ours in found:
         lines = [
             line(f"{peer} / {ours}, client", per(peer, "client_cpu_s"), per(ours, "client_cpu_s")),
             line(
@@ -115,7 +158,8 @@ def ratios(found: dict[str, list[dict[str, Any]]]) -> list[str]:
             ),
         ]
     chem, plain = f"Chem, {CHEM_BITS} bits", "Keywright, a ciphertext a value"
-    lines.append(line(f"{chem} / {plain}, client", per(chem, "client_cpu_s"), per(plain, "client_cpu_s")))
+    if chem in found:
+        lines.append(line(f"{chem} / {plain}, client", per(chem, "client_cpu_s"), per(plain, "client_cpu_s")))
     return lines
 
 
@@ -126,22 +170,28 @@ def main() -> None:
     parser.add_argument("--model", nargs="+", choices=["cnn", "mlp"], default=["cnn", "mlp"])
     parser.add_argument("--partition", nargs="+", choices=["iid", "labels"], default=["iid", "labels"])
     parser.add_argument("--fraction", nargs="+", type=float, default=[0.1, 0.5])
+    parser.add_argument("--ways", nargs="+", choices=[*WAYS, *PEERS], help="default: all, and memory speed")
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--images", type=int, default=200, help="that a client trains on before it sends")
     parser.add_argument("--build", type=Path, default=HERE / ".build", help="folder of the peers' builds")
     parser.add_argument("--out", type=Path, help="folder of the record (default: record/DATE-federated)")
     options = parser.parse_args()
+    chosen = options.ways or [*WAYS, *PEERS]
     folder = (options.out or HERE / "record" / f"{datetime.now(UTC).date().isoformat()}-federated").resolve()
     mnist = str(Path(options.mnist).resolve())
     os.chdir(HERE)
     console = Console()
     pin(1)
     kw.set_threads(1)
+    quiet()
+    peers: list[Way] = []
     try:
-        peers: list[Way] = [TenSeal(console, options.build.resolve(), packed=p) for p in (True, False)]
+        if "tenseal" in chosen:
+            peers += [TenSeal(console, options.build.resolve(), packed=p) for p in (True, False)]
     except Unavailable as unavailable:
         raise SystemExit(f"tenseal: {unavailable}") from unavailable
-    chem: list[Way] = [OneByOne(bits) for bits in (None, CHEM_BITS)]
+    if "chem" in chosen:
+        peers += [OneByOne(bits) for bits in (None, CHEM_BITS)]
     folder.mkdir(parents=True, exist_ok=True)
     rows: list[dict[str, Any]] = []
     with (folder / "raw.jsonl").open("w") as raw:
@@ -151,13 +201,15 @@ def main() -> None:
                     updates = trained(mnist, model, kind, fraction, options.images)
                     values = flat(updates[0]).size
                     setting = {"model": model, "partition": kind, "clients": len(updates), "values": values}
-                    used = ways(len(updates), values, peers, chem)
+                    used = [way for name in WAYS if name in chosen for way in WAYS[name](len(updates))]
+                    used += peers
                     for row in measure(updates, setting, used, options.runs):
                         rows.append(row)
                         print(json.dumps(row), file=raw, flush=True)
                     console.status(f"{model}, {kind}, {len(updates)} clients")
-        moved = bandwidth(max(options.runs, 5))
-        print(json.dumps(moved), file=raw)
+        moved = {} if options.ways else bandwidth(max(options.runs, 5))
+        if moved:
+            print(json.dumps(moved), file=raw)
     text = "\n".join(
         [
             f"# Federated averaging, {datetime.now(UTC).date().isoformat()}",
@@ -166,6 +218,8 @@ def main() -> None:
             f"* one thread; CPU time, median (smallest to largest) of {options.runs} runs",
             f"* load of the machine {os.getloadavg()[0]:.1f}",
             f"* a client has trained on {options.images} images; client: the median of those of a round",
+            f"* threshold: {CLIENTS} clients make the key, two thirds of those of a round decrypt",
+            "* SecAgg+: all clients of the round share keys, or 3; two thirds of the shares unmask",
             "",
             *table(rows, moved),
             "",

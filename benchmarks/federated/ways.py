@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -21,14 +21,11 @@ from keywright.federated import (
     EncryptedUpdate,
     Layout,
     SumKey,
-    ThresholdKey,
-    ThresholdParameters,
-    ThresholdParty,
-    ThresholdShare,
 )
 from keywright.insecure import ChemEncryptor
 from numpy.typing import NDArray
 
+from federated.grid import Exchange
 from federated.updates import Model
 
 BOUND, WEIGHT = 4.0, 2000
@@ -41,13 +38,23 @@ TENSEAL_ERROR = 2.0**-20
 
 @dataclass(frozen=True)
 class Round:
-    """One round of one way: seconds of every client, of the server and of opening the sum, and bytes."""
+    """One round of one way: seconds of every client, of the server and of opening the sum, and bytes.
+
+    Attributes:
+        client: until the update is sent.
+        server: adding.
+        open: one client, from the sum to the average.
+        update_bytes: of an update, with what a client sends before it.
+        sum_bytes: sent and received for opening.
+        exchanges: one client's, each and "all", where the way has more than an update and a sum.
+    """
 
     client: list[Seconds]
     server: Seconds
     open: Seconds
     update_bytes: float
     sum_bytes: float
+    exchanges: list[Exchange] = field(default_factory=list)
 
     def times(self, factor: float) -> Round:
         """A round of so many times the values."""
@@ -156,48 +163,6 @@ class Shared:
         allowed = self.encoding.error_bound(count, count * WEIGHT) + 2.0**-50 * BOUND
         check(self.name, average, [flat(update) for update in updates], allowed)
         return Round(seconds, server, opened, len(sent[0]), len(total))
-
-
-class Threshold:
-    """Keywright without a shared key: 20 of 30 clients decrypt. Opening counts one client's part, since they
-    work at the same time, and the server's sum of all. With the default of 30 bits and 15 updates of the CNN
-    the sums need a modulus of 122 bits; there are 121."""
-
-    name = "Keywright, 20 of 30, 28 bits"
-    extrapolated = False
-
-    def __init__(self, clients: int, count: int) -> None:
-        self.encoding = Encoding(bound=BOUND, max_clients=max(clients, 2), max_weight=WEIGHT, bits=28)
-        self.count = count
-        self.parameters = ThresholdParameters(
-            30, 20, max_inputs=max(clients, 2), magnitude=self.encoding.magnitude, max_values=count
-        )
-        parties = [ThresholdParty.generate(self.parameters) for _ in range(30)]
-        halves = [party.public_half(bytes(32)) for party in parties]
-        self.key = ThresholdKey.combine(self.parameters, bytes(32), halves)
-        dealt = [party.deal() for party in parties]
-        self.shares = [
-            ThresholdShare.combine(self.parameters, j + 1, [d[j] for d in dealt]) for j in range(20)
-        ]
-
-    def encrypt(self, arrays: Model) -> bytes:
-        """Flatten, encode, encrypt, serialise."""
-        integers, _ = self.encoding.encode(Layout.of(arrays).flatten(arrays), WEIGHT)
-        return self.key.encrypt(integers)
-
-    def round(self, updates: list[Model]) -> Round:
-        """As the mod and the strategy do."""
-        sent, seconds = each(self.encrypt, updates)
-        total, server = timed(self.parameters.add, sent)
-        everyone = list(range(1, 21))
-        parts, partial = each(lambda share: share.partial(total, everyone), self.shares)
-        integers, finished = timed(self.parameters.finish, total, parts, len(updates), self.count)
-        first = partial[0]
-        opened = Seconds(first.wall + finished.wall, first.cpu + finished.cpu)
-        average = self.encoding.decode(integers, len(updates) * WEIGHT)
-        allowed = self.encoding.error_bound(len(updates), len(updates) * WEIGHT) + 2.0**-50 * BOUND
-        check(self.name, average, [flat(update) for update in updates], allowed)
-        return Round(seconds, server, opened, len(sent[0]), len(total) + len(parts[0]))
 
 
 class OneByOne:

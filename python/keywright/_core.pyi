@@ -1001,6 +1001,7 @@ class EncryptedSum:
 
 @final
 class ThresholdParameters:
+    MAX_SETS: Final[int]
     def __new__(
         cls, parties: int, threshold: int, *, max_inputs: int, magnitude: int, max_values: int
     ) -> Self: ...
@@ -1026,20 +1027,33 @@ class ThresholdParameters:
 @final
 class ThresholdParty:
     @staticmethod
-    def generate(parameters: ThresholdParameters, entropy: _Bytes | None = None) -> ThresholdParty: ...
-    def public_half(self, seed: _Bytes) -> _Bytes: ...
+    def generate(
+        parameters: ThresholdParameters, seed: _Bytes, entropy: _Bytes | None = None
+    ) -> ThresholdParty: ...
+    def public_half(self) -> _Bytes: ...
     def deal(self) -> list[_Bytes]: ...
 
 @final
 class ThresholdShare:
     @staticmethod
-    def combine(parameters: ThresholdParameters, party: int, dealt: Sequence[_Bytes]) -> ThresholdShare: ...
+    def combine(
+        parameters: ThresholdParameters, party: int, dealt: Sequence[_Bytes], keys: Sequence[_Bytes]
+    ) -> ThresholdShare: ...
     @property
     def party(self) -> int: ...
-    def partial(self, sum: _Bytes, active: Sequence[int]) -> _Bytes: ...  # noqa: A002
+    def partial(
+        self,
+        sum: _Bytes,  # noqa: A002
+        active: Sequence[int],
+        *,
+        session: _Bytes,
+        round: int,  # noqa: A002
+    ) -> _Bytes: ...
     def to_bytes(self) -> _Bytes: ...
     @staticmethod
-    def from_bytes(data: _Bytes, parameters: ThresholdParameters, party: int) -> ThresholdShare: ...
+    def from_bytes(
+        data: _Bytes, parameters: ThresholdParameters, party: int, keys: Sequence[_Bytes]
+    ) -> ThresholdShare: ...
 
 @final
 class ThresholdKey:

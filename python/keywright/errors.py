@@ -318,11 +318,12 @@ class PoolFileError(KeywrightError, ValueError):
     path: Path
 
 
-class PoolForkedError(KeywrightError, RuntimeError):
-    """A pool is used in a forked process, which has a copy of entries that its parent uses.
+class ForkedError(KeywrightError, RuntimeError):
+    """A forked process uses what belongs to its parent: a pool, a key stream, or an object made with
+    `entropy=`. The parent would use the same once more. Make another one in each process.
 
     Attributes:
-        owner: the process that made the pool.
+        owner: the process that made it.
         process: the process that asked.
     """
 

@@ -155,7 +155,7 @@ def test_a_forked_child_is_refused(small: Party) -> None:
         try:
             pool.encrypt_scalar(1.0)
             sender.send("")
-        except kw.PoolForkedError as error:
+        except kw.ForkedError as error:
             sender.send(f"{error.owner} {error.process}")
 
     receiver, sender = multiprocessing.Pipe()

@@ -1,3 +1,4 @@
+use keywright_ring::RingError;
 use keywright_rlwe::RlweError;
 use thiserror::Error;
 
@@ -31,6 +32,12 @@ pub enum AggregationError {
         value: i64,
         /// Largest absolute value declared.
         magnitude: u64,
+    },
+    /// Two of a party's mask keys are equal: what one hides the other shows.
+    #[error("the mask keys of parties {} and {} are equal: every pair of parties has a key of its own", parties[0], parties[1])]
+    RepeatedKey {
+        /// Their numbers.
+        parties: [u32; 2],
     },
     /// No modulus is wide enough.
     #[error(
@@ -71,6 +78,12 @@ pub enum AggregationError {
         /// Number of updates in the sum.
         inputs: usize,
     },
+}
+
+impl From<RingError> for AggregationError {
+    fn from(error: RingError) -> Self {
+        Self::Rlwe(error.into())
+    }
 }
 
 /// Checks `min <= value <= max`.

@@ -47,7 +47,8 @@ impl SumKey {
     ///
     /// # Errors
     /// [`AggregationError::Magnitude`] for an integer above the declared magnitude, [`AggregationError::Range`] for no value,
-    /// more than `2^32 - 1`, or a weight of 0.
+    /// more than `2^32 - 1`, or a weight of 0; [`AggregationError::Rlwe`] for a generator of
+    /// given entropy in a forked child.
     pub fn encrypt(
         &self,
         values: &[i64],
@@ -59,11 +60,14 @@ impl SumKey {
         require_magnitude(values, parameters.magnitude())?;
         let (n, modulus) = (rlwe.n(), parameters.modulus());
         let (ring, backend) = (rlwe.ring(), rlwe.ring().backend());
+        rng.begin()?;
         let seed = rng.public_seed();
         let bound = binding.bind(values.len() as u32, &seed);
         let mut residues = Residues::zeros(parameters.value_bytes(), values.len());
         let chunks = residues.runs_mut(n).into_iter().zip(values.chunks(n));
-        let work: Vec<_> = chunks.map(|(run, values)| (run, values, rng.split())).collect();
+        let work = chunks
+            .map(|(run, values)| Ok((run, values, rng.split()?)))
+            .collect::<Result<Vec<_>, AggregationError>>()?;
         for_each_item(work, |chunk, (mut run, values, mut rng)| {
             let (mut a, mut product) = (Buffer::unspecified(n), Buffer::unspecified(n));
             uniform_half(rlwe, &bound, chunk, &mut a);

@@ -3,7 +3,7 @@
 
 use keywright_aggregation::AggregationError;
 use keywright_aggregation::threshold::{
-    KeyShare, Party, ThresholdParameters, add, encrypt, finish, joint_public_key,
+    KeyShare, MAX_SETS, MaskKey, Party, Question, ThresholdParameters, add, encrypt, finish, joint_public_key,
 };
 use keywright_ring::sampling::SecretRng;
 use keywright_ring::{Evaluation, Poly, Seed};
@@ -12,6 +12,20 @@ use zeroize::Zeroizing;
 
 fn rng(byte: u8) -> SecretRng {
     SecretRng::from_entropy(&Zeroizing::new([byte; 32]))
+}
+
+const SESSION: [u8; 16] = [7; 16];
+
+/// What parties `i` and `j` share; for equal numbers what party `i` has alone.
+fn mask_key(i: u32, j: u32) -> MaskKey {
+    let mut key = Zeroizing::new([1; 32]);
+    key[..4].copy_from_slice(&i.min(j).to_le_bytes());
+    key[4..8].copy_from_slice(&i.max(j).to_le_bytes());
+    key
+}
+
+fn mask_keys(party: u32, parties: u32) -> Vec<MaskKey> {
+    (1..=parties).map(|other| mask_key(party, other)).collect()
 }
 
 struct Group {
@@ -25,15 +39,15 @@ impl Group {
         let parameters = ThresholdParameters::new(parties, threshold, 6, 1 << 20, 5000).unwrap();
         let seed = Seed([3; 32]);
         let members: Vec<_> =
-            (0..parties).map(|i| Party::sample(&parameters, &mut rng(i as u8)).unwrap()).collect();
-        let halves: Vec<_> = members.iter().map(|member| member.public_half(seed, &mut rng(99))).collect();
+            (0..parties).map(|i| Party::sample(&parameters, seed, &mut rng(i as u8)).unwrap()).collect();
+        let halves: Vec<_> = members.iter().map(|member| member.public_half().clone()).collect();
         let key = joint_public_key(&parameters, seed, &halves).unwrap();
         let dealt: Vec<Vec<Poly<Evaluation>>> =
             members.iter().enumerate().map(|(i, member)| member.deal(&mut rng(100 + i as u8))).collect();
         let shares = (0..parties)
             .map(|j| {
                 let received: Vec<_> = dealt.iter().map(|shares| shares[j as usize].clone()).collect();
-                KeyShare::combine(&parameters, j + 1, &received).unwrap()
+                KeyShare::combine(&parameters, j + 1, &received, mask_keys(j + 1, parties)).unwrap()
             })
             .collect();
         Self { parameters, key, shares }
@@ -48,10 +62,42 @@ impl Group {
     }
 
     fn partials(&self, sum: &[RlweCiphertext], active: &[u32]) -> Vec<Vec<Poly<Evaluation>>> {
-        active
-            .iter()
-            .map(|&j| self.shares[j as usize - 1].partial(sum, active, &mut rng(200 + j as u8)).unwrap())
+        self.answers(sum, &Question { session: SESSION, round: 1, active })
+    }
+
+    fn answers(&self, sum: &[RlweCiphertext], question: &Question<'_>) -> Vec<Vec<Poly<Evaluation>>> {
+        let parties = question.active.iter();
+        parties.map(|&j| self.shares[j as usize - 1].partial(sum, question).unwrap()).collect()
+    }
+
+    /// The coefficients of a polynomial over both primes, around 0.
+    fn centered(&self, poly: Poly<Evaluation>) -> Vec<i128> {
+        let rlwe = self.parameters.rlwe();
+        let poly = rlwe.ring().inverse(poly);
+        let (q0, q1) = (i128::from(rlwe.modulus(0).value()), rlwe.modulus(1));
+        let inverse = q1.inv(q1.reduce(q0 as u64));
+        let q = q0 * i128::from(q1.value());
+        let pairs = poly.limb(0).iter().zip(poly.limb(1));
+        pairs
+            .map(|(&x0, &x1)| {
+                let high = q1.mul(q1.sub(x1, q1.reduce(x0)), inverse);
+                let x = i128::from(x0) + q0 * i128::from(high);
+                if x > q / 2 { x - q } else { x }
+            })
             .collect()
+    }
+
+    fn combine(&self, mut total: Poly<Evaluation>, other: &Poly<Evaluation>, add: bool) -> Poly<Evaluation> {
+        let rlwe = self.parameters.rlwe();
+        for (i, limb) in total.limbs_mut().enumerate() {
+            let (modulus, backend) = (rlwe.modulus(i), rlwe.ring().backend());
+            if add {
+                backend.add_assign(modulus, limb, other.limb(i));
+            } else {
+                backend.sub_assign(modulus, limb, other.limb(i));
+            }
+        }
+        total
     }
 
     fn finish(
@@ -133,38 +179,72 @@ fn fewer_parties_mixed_sets_and_foreign_parts_do_not_decrypt() {
     assert_eq!(group.finish(&sum, &partials, 2, 4000).unwrap(), [11; 4000]);
 }
 
-/// Two partial decryptions of one sum differ by smudging that has the declared size.
+/// The answers of a whole set for two rounds differ, added, by smudging of the declared size.
 #[test]
 fn smudging_has_the_declared_size() {
     let group = Group::new(3, 2);
     let sum = group.encrypt(&[0; 10], 1);
-    let (p, share) = (&group.parameters, &group.shares[0]);
-    let rlwe = p.rlwe();
-    let mut difference = share.partial(&sum, &[1, 2], &mut rng(1)).unwrap().remove(0);
-    let second = share.partial(&sum, &[1, 2], &mut rng(2)).unwrap().remove(0);
-    for (i, limb) in difference.limbs_mut().enumerate() {
-        rlwe.ring().backend().sub_assign(rlwe.modulus(i), limb, second.limb(i));
-    }
-    let difference = rlwe.ring().inverse(difference);
-    let (q0, q1) = (i128::from(rlwe.modulus(0).value()), rlwe.modulus(1));
-    let inverse = q1.inv(q1.reduce(q0 as u64));
-    let q = q0 * i128::from(q1.value());
-    let mut widest = 0;
-    let mut squares = 0.0;
-    for (&x0, &x1) in difference.limb(0).iter().zip(difference.limb(1)) {
-        let high = q1.mul(q1.sub(x1, q1.reduce(x0)), inverse);
-        let x = i128::from(x0) + q0 * i128::from(high);
-        let x = if x > q / 2 { x - q } else { x };
+    let p = &group.parameters;
+    let total = |round| {
+        let mut answers = group.answers(&sum, &Question { session: SESSION, round, active: &[1, 2] });
+        let second = answers.pop().unwrap().remove(0);
+        group.combine(answers.pop().unwrap().remove(0), &second, true)
+    };
+    let (mut widest, mut squares) = (0, 0.0);
+    for x in group.centered(group.combine(total(1), &total(2), false)) {
         widest = widest.max(x.abs());
         let unit = x as f64 / (1u128 << p.smudging_bits()) as f64;
         squares += unit * unit;
     }
-    assert!(widest < 1 << p.smudging_bits());
-    // The difference of two uniform numbers on an interval of length 1 has variance 1/6 and that of its square is 7/180.
-    let n = rlwe.n() as f64;
-    let deviation = (7.0 / 180.0 / n).sqrt();
-    assert!((squares / n - 1.0 / 6.0).abs() < 6.0 * deviation, "{}", squares / n);
-    assert!(p.error_bound() * p.rlwe().n() as u128 <= 1 << (p.smudging_bits() - 40));
+    assert!(widest < 2 << p.smudging_bits());
+    // Four uniform numbers on an interval of length 1: the variance of their sum is 1/3 and that of its square 17/90.
+    let n = p.rlwe().n() as f64;
+    let deviation = (17.0 / 90.0 / n).sqrt();
+    assert!((squares / n - 1.0 / 3.0).abs() < 6.0 * deviation, "{}", squares / n);
+    let coefficients = p.error_bound() * p.rlwe().n() as u128;
+    assert!(u128::from(MAX_SETS) * coefficients <= 1 << (p.smudging_bits() - 40));
+}
+
+/// One party's answers alone are uniform, as are the differences of those to one sum: nothing small is left of them.
+#[test]
+fn an_answer_alone_is_uniform() {
+    let group = Group::new(5, 3);
+    let sum = group.encrypt(&[0; 10], 1);
+    let rlwe = group.parameters.rlwe();
+    let q = i128::from(rlwe.modulus(0).value()) * i128::from(rlwe.modulus(1).value());
+    let answer = |round, active: &[u32]| {
+        group.shares[0].partial(&sum, &Question { session: SESSION, round, active }).unwrap().remove(0)
+    };
+    let first = answer(1, &[1, 2, 3]);
+    let others = [answer(1, &[1, 2, 4]), answer(1, &[1, 4, 5]), answer(2, &[1, 2, 3])];
+    let differences = others.iter().map(|other| group.combine(first.clone(), other, false));
+    for poly in differences.chain([first.clone()]) {
+        let small = group.centered(poly).iter().filter(|x| x.abs() < q / 64).count() as f64;
+        // Binomial with probability 1/32.
+        let n = rlwe.n() as f64;
+        assert!((small - n / 32.0).abs() < 6.0 * (n / 32.0).sqrt(), "{small} of {n}");
+    }
+}
+
+/// The same question has the same answer, in whatever order its parties are named; everything else has another.
+#[test]
+fn answers_are_a_function_of_the_question() {
+    let group = Group::new(4, 3);
+    let sums = [group.encrypt(&[1], 1), group.encrypt(&[1], 2)];
+    let ask = |party: usize, sum: usize, session, round, active: &[u32]| {
+        group.shares[party].partial(&sums[sum], &Question { session, round, active }).unwrap().remove(0)
+    };
+    let first = ask(0, 0, SESSION, 5, &[1, 2, 3]);
+    assert!(first == ask(0, 0, SESSION, 5, &[3, 1, 2]));
+    let others = [
+        ask(0, 0, [8; 16], 5, &[1, 2, 3]),
+        ask(0, 0, SESSION, 6, &[1, 2, 3]),
+        ask(0, 0, SESSION, 5, &[1, 2, 4]),
+        ask(0, 1, SESSION, 5, &[1, 2, 3]),
+    ];
+    for other in others {
+        assert!(first.words().iter().zip(other.words()).filter(|(a, b)| a == b).count() < 2);
+    }
 }
 
 /// The error before smudging stays below its bound: seen with the joint secret, which nobody has.
@@ -190,12 +270,13 @@ fn a_secret_is_the_sum_of_shares_and_errors_are_bounded() {
         }
     }
     let total = rlwe.ring().inverse(total);
-    // Beyond the values there is nothing but error, which is far below either prime.
-    for &word in &total.limb(0)[2..] {
-        let error = rlwe.modulus(0).centered(word);
-        assert!(u128::from(error.unsigned_abs()) <= p.error_bound());
-        assert!(error.unsigned_abs() < rlwe.modulus(0).value() / 4);
-    }
+    // Beyond the values there is nothing but error, which is far below either prime. Two of six updates have 1 / sqrt(3) of the
+    // deviation that the bound is about ten times of, and the largest of N errors is about four of theirs.
+    let errors = total.limb(0)[2..].iter().map(|&word| rlwe.modulus(0).centered(word).unsigned_abs());
+    let largest = errors.max().unwrap();
+    assert!(u128::from(largest) <= p.error_bound());
+    assert!(u128::from(largest) > p.error_bound() / 12, "{largest} of {}", p.error_bound());
+    assert!(largest < rlwe.modulus(0).value() / 4);
 }
 
 #[test]
@@ -204,10 +285,10 @@ fn shapes_and_numbers_are_checked() {
     let sum = group.encrypt(&[1, 2], 1);
     let share = &group.shares[0];
     for active in [&[1][..], &[1, 1], &[2, 3], &[1, 4], &[0, 1], &[1, 2, 3], &[]] {
-        let refused = share.partial(&sum, active, &mut rng(1));
+        let refused = share.partial(&sum, &Question { session: SESSION, round: 1, active });
         assert!(matches!(refused, Err(AggregationError::Range { .. })), "{active:?}");
     }
-    assert!(share.partial(&[], &[1, 2], &mut rng(1)).is_err());
+    assert!(share.partial(&[], &Question { session: SESSION, round: 1, active: &[1, 2] }).is_err());
     let p = &group.parameters;
     let encrypt_one = |values: &[i64]| encrypt(p, &group.key, values, &mut rng(1));
     assert!(matches!(encrypt_one(&[1 << 21]), Err(AggregationError::Magnitude { index: 0, .. })));
@@ -221,9 +302,14 @@ fn shapes_and_numbers_are_checked() {
     assert!(group.finish(&sum, &partials, 1, 5000).is_err());
     assert!(group.finish(&sum, &partials, 7, 2).is_err());
     assert!(group.finish(&sum, &partials, 0, 2).is_err());
-    assert!(KeyShare::combine(p, 1, &[]).is_err());
-    assert!(KeyShare::new(p, 4, share.share().clone()).is_err());
-    assert!(KeyShare::new(p, 1, Poly::zero(1 << 11, 2)).is_err());
+    assert!(KeyShare::combine(p, 1, &[], mask_keys(1, 3)).is_err());
+    assert!(KeyShare::new(p, 4, share.share().clone(), mask_keys(4, 3)).is_err());
+    assert!(KeyShare::new(p, 1, share.share().clone(), mask_keys(1, 2)).is_err());
+    assert!(KeyShare::new(p, 1, Poly::zero(1 << 11, 2), mask_keys(1, 3)).is_err());
+    let mut equal = mask_keys(1, 3);
+    equal[2] = equal[0].clone();
+    let refused = KeyShare::new(p, 1, share.share().clone(), equal).unwrap_err();
+    assert_eq!(refused, AggregationError::RepeatedKey { parties: [1, 3] });
     assert!(joint_public_key(p, Seed([0; 32]), &[]).is_err());
     let other = ThresholdParameters::new(3, 2, 6, 1 << 30, 5000).unwrap();
     assert!(!other.rlwe().same(p.rlwe()));

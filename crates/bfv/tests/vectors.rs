@@ -80,7 +80,7 @@ fn programs_give_what_seal_gives() {
         let parameters = BfvParameters::new(BfvLiteral::from_bits(log_n, q, p, t).unwrap()).unwrap();
         let mut rng = SecretRng::from_entropy(&Zeroizing::new([9; 32]));
         let secret = SecretKey::sample(parameters.rlwe(), &mut rng).unwrap();
-        let mut generator = KeyGenerator::new(&secret, rng.split());
+        let mut generator = KeyGenerator::new(&secret, rng.split().unwrap());
         let mut keys = EvaluationKeys::new(parameters.rlwe());
         let rotations = program.split(' ').filter_map(|token| token.strip_prefix('<'));
         let elements = rotations

@@ -10,8 +10,9 @@ use std::sync::{Mutex, MutexGuard};
 
 use keywright_ckks::CkksLiteral;
 use keywright_client::{
-    Client, ClientError, ClientParameters, Encryptor, Form, KeySetStream, SinkError, secret_rng,
+    Client, ClientError, ClientParameters, Encryptor, Form, KeySetStream, SinkError, SystemEntropy,
 };
+use keywright_ring::RingError;
 use keywright_rlwe::{KeySpec, Parameters, RlweError};
 use keywright_wire::{KeySetReader, Wire, WireError};
 use zeroize::Zeroizing;
@@ -91,7 +92,8 @@ impl Failure {
         match self {
             Self::Null(_) | Self::InUse => ARGUMENT,
             Self::Client(error) => match error {
-                ClientError::Randomness(_) => RANDOMNESS,
+                ClientError::Randomness(_)
+                | ClientError::Ring(RingError::Forked { .. } | RingError::Randomness(_)) => RANDOMNESS,
                 ClientError::NumberRange { .. }
                 | ClientError::SmallInteger { .. }
                 | ClientError::Length { .. } => NUMBERS,
@@ -175,12 +177,9 @@ fn sink_of(sink: Sink, context: *mut c_void) -> Result<impl FnMut(&[u8]) -> Resu
 }
 
 /// The platform's randomness, or the operating system's.
-fn entropy_of(entropy: Entropy, context: *mut c_void) -> impl FnMut(&mut [u8]) -> Result<(), ClientError> {
-    move |out: &mut [u8]| {
-        let Some(entropy) = entropy else {
-            keywright_client::system_rng()?.fill_bytes(out);
-            return Ok(());
-        };
+fn entropy_of(entropy: Entropy, context: *mut c_void) -> Box<dyn keywright_client::Entropy> {
+    let Some(entropy) = entropy else { return Box::new(SystemEntropy) };
+    Box::new(move |out: &mut [u8]| {
         // SAFETY: as for the sink.
         let code = unsafe { entropy(context, out.as_mut_ptr(), out.len()) };
         if code == 0 {
@@ -188,7 +187,7 @@ fn entropy_of(entropy: Entropy, context: *mut c_void) -> impl FnMut(&mut [u8]) -
         } else {
             Err(ClientError::Randomness("the platform's function returned an error"))
         }
-    }
+    })
 }
 
 /// Hands an object to C.
@@ -223,7 +222,7 @@ pub unsafe extern "C" fn kw_client_generate(
     call(|| {
         // SAFETY: the caller's promise.
         let parameters = ClientParameters::from_bytes(unsafe { slice("parameters", parameters, length) }?)?;
-        let made = Client::generate(&parameters, &mut entropy_of(entropy, context))?;
+        let made = Client::generate(&parameters, &mut *entropy_of(entropy, context))?;
         // SAFETY: the caller's promise.
         unsafe { give(client, Handle::new(parameters, made)) }
     })
@@ -248,7 +247,7 @@ pub unsafe extern "C" fn kw_client_from_secret(
         let parameters = ClientParameters::from_bytes(unsafe { slice("parameters", parameters, length) }?)?;
         // SAFETY: the caller's promise.
         let secret = unsafe { slice("secret", secret, secret_length) }?;
-        let made = Client::from_secret_bytes(&parameters, secret, &mut entropy_of(entropy, context))?;
+        let made = Client::from_secret_bytes(&parameters, secret, &mut *entropy_of(entropy, context))?;
         // SAFETY: the caller's promise.
         unsafe { give(client, Handle::new(parameters, made)) }
     })
@@ -344,7 +343,7 @@ pub unsafe extern "C" fn kw_client_keys(
         let entries = KeySetReader::new(head, &full)?;
         let specs: Vec<KeySpec> = entries.entries().iter().map(|entry| entry.spec.clone()).collect();
         let mut session = Zeroizing::new([0; 32]);
-        secret_rng(&mut entropy_of(entropy, entropy_context))?.fill_bytes(&mut *session);
+        entropy_of(entropy, entropy_context).generator()?.fill_bytes(&mut *session);
         // The client is free again while the keys are made.
         let keys = client.alone()?.keys(&full, &specs, &session)?;
         let mut set = KeySetStream::new(keys, head)?;
@@ -427,7 +426,7 @@ pub unsafe extern "C" fn kw_encryptor_new(
         let parameters = ClientParameters::from_bytes(unsafe { slice("parameters", parameters, length) }?)?;
         // SAFETY: the caller's promise.
         let key = unsafe { slice("public key", public_key, key_length) }?;
-        let made = Encryptor::new(&parameters, key, &mut entropy_of(entropy, context))?;
+        let made = Encryptor::new(&parameters, key, &mut *entropy_of(entropy, context))?;
         // SAFETY: the caller's promise.
         unsafe { give(encryptor, Handle::new(parameters, made)) }
     })

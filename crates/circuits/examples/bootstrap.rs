@@ -16,7 +16,8 @@ use keywright_circuits::bootstrapping::{
     Bootstrapper, BootstrapperPlan, Diagonals, Values, bootstrap_preset,
 };
 use keywright_ckks::{Ciphertext, Complex64, Decryptor, Encryptor, Evaluator};
-use keywright_rlwe::{EvaluationKeys, KeyGenerator, SecretKey, system_rng};
+use keywright_ring::sampling::SecretRng;
+use keywright_rlwe::{EvaluationKeys, KeyGenerator, SecretKey};
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
@@ -148,8 +149,8 @@ fn main() -> Outcome<()> {
         return Ok(());
     }
 
-    let secret = SecretKey::sample(parameters.rlwe(), &mut system_rng()?)?;
-    let mut generator = KeyGenerator::new(&secret, system_rng()?);
+    let secret = SecretKey::sample(parameters.rlwe(), &mut SecretRng::system()?)?;
+    let mut generator = KeyGenerator::new(&secret, SecretRng::system()?);
     let public = generator.public_key();
     let mut keys = EvaluationKeys::new(parameters.rlwe());
     timed("keys", || Ok(plan.generate_keys(&mut generator, &mut keys)?))?;
@@ -163,7 +164,7 @@ fn main() -> Outcome<()> {
     );
 
     let evaluator = Evaluator::new(&parameters, &keys)?;
-    let mut encryptor = Encryptor::new(&parameters, &public, system_rng()?)?;
+    let mut encryptor = Encryptor::new(&parameters, &public, SecretRng::system()?)?;
     let decryptor = Decryptor::new(&parameters, &secret)?;
     let (mut state, mut added, mut total) = (1, Errors::default(), Errors::default());
     for vector in 0..vectors {

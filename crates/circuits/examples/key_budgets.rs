@@ -12,7 +12,8 @@ use keywright_circuits::bootstrapping::{
     Bootstrapper, BootstrapperLiteral, BootstrapperPlan, FactorPlan, KeyBudget, bootstrap_preset,
 };
 use keywright_ckks::{CkksParameters, Complex64, Decryptor, Encryptor, Evaluator};
-use keywright_rlwe::{EvaluationKeys, KeyGenerator, KeySpec, Parameters, SecretKey, system_rng};
+use keywright_ring::sampling::SecretRng;
+use keywright_rlwe::{EvaluationKeys, KeyGenerator, KeySpec, Parameters, SecretKey};
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
@@ -102,8 +103,8 @@ fn measure(parameters: &CkksParameters, literal: &BootstrapperLiteral, runs: usi
     if runs == 0 {
         return Ok(());
     }
-    let secret = SecretKey::sample(rlwe, &mut system_rng()?)?;
-    let mut generator = KeyGenerator::new(&secret, system_rng()?);
+    let secret = SecretKey::sample(rlwe, &mut SecretRng::system()?)?;
+    let mut generator = KeyGenerator::new(&secret, SecretRng::system()?);
     let public = generator.public_key();
     let mut keys = EvaluationKeys::new(rlwe);
     let ((), made) = timed(|| Ok(plan.generate_keys(&mut generator, &mut keys)?))?;
@@ -117,7 +118,7 @@ fn measure(parameters: &CkksParameters, literal: &BootstrapperLiteral, runs: usi
     let evaluator = Evaluator::new(parameters, &keys)?;
     let values: Vec<Complex64> =
         (0..1u64 << literal.log_slots).map(|k| Complex64::cis(k as f64 * 0.7)).collect();
-    let input = Encryptor::new(parameters, &public, system_rng()?)?.encrypt(
+    let input = Encryptor::new(parameters, &public, SecretRng::system()?)?.encrypt(
         &values,
         literal.log_slots,
         plan.input_level(),

@@ -8,7 +8,8 @@ use std::fs;
 use std::time::Instant;
 
 use keywright_circuits::bootstrapping::{BootstrapperPlan, bootstrap_preset};
-use keywright_client::{Client, SinkError, server, system_rng};
+use keywright_client::{Client, SinkError, server};
+use keywright_ring::sampling::SecretRng;
 use keywright_rlwe::{KeyElement, KeySpec};
 
 const PRESET: &str = "N16_QP1732_L9_S45";
@@ -44,7 +45,7 @@ fn main() {
     let planned = peak();
 
     let mut platform = |out: &mut [u8]| {
-        system_rng()?.fill_bytes(out);
+        SecretRng::system()?.fill_bytes(out);
         Ok(())
     };
     let mut client = Client::generate(&thin, &mut platform).unwrap();

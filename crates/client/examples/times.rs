@@ -9,8 +9,8 @@ use std::time::Instant;
 use keywright_client::reduction::{ShiftAdd30, ShiftAdd60};
 use keywright_client::{
     Arithmetic, Client, ClientLiteral, ClientParameters, Encryptor, Engine, Form, Layout, RingEngine,
-    system_rng,
 };
+use keywright_ring::sampling::SecretRng;
 use keywright_ring::sampling::{gaussian, ternary};
 use keywright_rlwe::SecretDistribution;
 
@@ -59,7 +59,7 @@ fn main() {
 
 fn row(thin: &ClientParameters, arithmetic: Arithmetic) {
     let mut platform = {
-        let mut rng = system_rng().unwrap();
+        let mut rng = SecretRng::system().unwrap();
         move |out: &mut [u8]| {
             rng.fill_bytes(out);
             Ok(())
@@ -102,7 +102,7 @@ fn row(thin: &ClientParameters, arithmetic: Arithmetic) {
     let engine = RingEngine::new(thin.log_n(), thin.modulus().value()).unwrap();
     let mut limb: Vec<u64> = (0..n as u64).collect();
     let transforms = median(|| (0..3).for_each(|_| engine.forward(black_box(&mut limb))));
-    let mut rng = system_rng().unwrap();
+    let mut rng = SecretRng::system().unwrap();
     let mut samples = vec![0; n];
     let sampling = median(|| {
         ternary(&mut rng, black_box(&mut samples));

@@ -14,9 +14,7 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use keywright_client::reduction::{ShiftAdd30, ShiftAdd60};
-use keywright_client::{
-    Arithmetic, Client, ClientLiteral, ClientParameters, Encryptor, Form, Layout, system_rng,
-};
+use keywright_client::{Arithmetic, Client, ClientLiteral, ClientParameters, Encryptor, Form, Layout};
 use keywright_ring::Backend;
 use keywright_ring::sampling::SecretRng;
 use keywright_rlwe::SecretDistribution;
@@ -74,7 +72,7 @@ fn times<T: Blend>(
     draw: &mut impl FnMut(bool, &mut Vec<T>),
     work: &mut impl FnMut(&[T]),
 ) -> [Vec<f64>; 2] {
-    let mut coin = system_rng().unwrap();
+    let mut coin = SecretRng::system().unwrap();
     let mut classes = [Vec::with_capacity(count), Vec::with_capacity(count)];
     let (mut first, mut second, mut input) = (Vec::new(), Vec::new(), Vec::new());
     for number in 0..count {
@@ -120,7 +118,7 @@ fn measure<T: Blend>(
 }
 
 fn platform() -> impl FnMut(&mut [u8]) -> Result<(), keywright_client::ClientError> {
-    let mut rng = system_rng().unwrap();
+    let mut rng = SecretRng::system().unwrap();
     move |out: &mut [u8]| {
         rng.fill_bytes(out);
         Ok(())
@@ -148,7 +146,7 @@ fn parameters(modulus: u64) -> ClientParameters {
 
 /// Samples of words that are all the same, against random ones.
 fn samplers(count: usize, results: &mut Vec<Found>) {
-    let mut rng = system_rng().unwrap();
+    let mut rng = SecretRng::system().unwrap();
     for backend in keywright_ring::backend::available() {
         let backend: &dyn Backend = backend;
         type Sampler<'a> = &'a dyn Fn(&[u64], &mut [i64]);
@@ -184,7 +182,7 @@ fn clients(count: usize, results: &mut Vec<Found>) {
             let mut key = Vec::new();
             client.public_key(&mut key).unwrap();
             let mut sender = Encryptor::with_arithmetic(&thin, &key, &mut platform(), arithmetic).unwrap();
-            let mut rng = system_rng().unwrap();
+            let mut rng = SecretRng::system().unwrap();
             let mut numbers = |random: bool, numbers: &mut Vec<i64>| {
                 numbers.clear();
                 numbers.extend((0..N).map(|_| (rng.next_word() % (2 * max as u64 + 1)) as i64 - max));
@@ -218,7 +216,7 @@ fn clients(count: usize, results: &mut Vec<Found>) {
 
 /// What depends on its input, so that it must be found.
 fn control(count: usize) -> Found {
-    let mut rng: SecretRng = system_rng().unwrap();
+    let mut rng: SecretRng = SecretRng::system().unwrap();
     let draw = |random: bool, words: &mut Vec<u64>| {
         words.clear();
         words.extend((0..N).map(|_| rng.next_word() & 1));

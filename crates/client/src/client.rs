@@ -7,7 +7,6 @@ use zeroize::Zeroizing;
 
 use crate::decrypt::Answer;
 use crate::engine::Engine;
-use crate::entropy::secret_rng;
 use crate::frame::unpack;
 use crate::key::{
     Half, PUBLIC_KEY, PublicKey, expand_secret, make_public_key, read_secret, sample_secret, secret_bytes,
@@ -33,7 +32,7 @@ impl Client {
     /// # Errors
     /// [`ClientError::Randomness`] if the platform gives none; [`ClientError::Ring`].
     pub fn generate(parameters: &ClientParameters, entropy: &mut dyn Entropy) -> Result<Self, ClientError> {
-        let mut rng = secret_rng(entropy)?;
+        let mut rng = entropy.generator()?;
         let mut secret = Zeroizing::new(vec![0; secret_bytes(parameters.log_n())]);
         sample_secret(parameters, &mut rng, &mut secret)?;
         Self::with(parameters, secret, rng, Arithmetic::Fastest)
@@ -49,7 +48,7 @@ impl Client {
         entropy: &mut dyn Entropy,
     ) -> Result<Self, ClientError> {
         let secret = Zeroizing::new(read_secret(parameters, bytes)?.to_vec());
-        Self::with(parameters, secret, secret_rng(entropy)?, Arithmetic::Fastest)
+        Self::with(parameters, secret, entropy.generator()?, Arithmetic::Fastest)
     }
 
     /// The same client on another arithmetic: the same bytes at another speed.
@@ -119,6 +118,8 @@ impl Client {
     /// list of keys.
     pub fn session(&mut self) -> Zeroizing<[u8; 32]> {
         let mut session = Zeroizing::new([0; 32]);
+        // Where it cannot begin, what is drawn is new all the same: see `SecretRng`.
+        let _ = self.rng.begin();
         self.rng.fill_bytes(&mut *session);
         session
     }
@@ -196,7 +197,7 @@ impl Encryptor {
         entropy: &mut dyn Entropy,
         arithmetic: Arithmetic,
     ) -> Result<Self, ClientError> {
-        let rng = secret_rng(entropy)?;
+        let rng = entropy.generator()?;
         let mut machine = Machine::new(parameters, arithmetic)?;
         with_engine!(&mut machine, working, keys, {
             let engine = &working.engine;

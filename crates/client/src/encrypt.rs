@@ -31,7 +31,7 @@ pub enum Form {
 ///
 /// # Errors
 /// Before anything is written: [`ClientError::Length`] for too many numbers or buffers of another length, [`ClientError::NumberRange`],
-/// [`ClientError::Range`] for more dropped bits than there are. Later: [`ClientError::Sink`]. What was written then is a ciphertext cut short, which no
+/// [`ClientError::Range`] for more dropped bits than there are, [`ClientError::Ring`] for a generator of given entropy in a forked child. Later: [`ClientError::Sink`]. What was written then is a ciphertext cut short, which no
 /// reader takes.
 pub fn encrypt<E: Engine, T: Numbers + ?Sized>(
     engine: &E,
@@ -45,6 +45,7 @@ pub fn encrypt<E: Engine, T: Numbers + ?Sized>(
     sink: &mut dyn Sink,
 ) -> Result<(), ClientError> {
     require(engine, parameters, numbers, form, false, limb)?;
+    rng.begin()?;
     require_len("words of the mask", mask.len(), engine.n())?;
     let mut halves = Halves::start(engine, parameters, form, None, sink)?;
     let mut signs = values();
@@ -81,6 +82,7 @@ pub fn encrypt_symmetric<E: Engine, T: Numbers + ?Sized>(
     sink: &mut dyn Sink,
 ) -> Result<(), ClientError> {
     require(engine, parameters, numbers, form, true, limb)?;
+    rng.begin()?;
     require_len("residues of a secret", secret.len(), engine.n())?;
     let seed = rng.public_seed();
     let mut halves = Halves::start(engine, parameters, form, Some(&seed), sink)?;

@@ -10,6 +10,20 @@ pub trait Entropy {
     /// # Errors
     /// [`ClientError::Randomness`] if it cannot.
     fn fill(&mut self, out: &mut [u8]) -> Result<(), ClientError>;
+
+    /// A generator of secrets from 32 bytes of the platform. A forked child cannot use its parent's: it makes one of its own.
+    ///
+    /// # Errors
+    /// [`ClientError::Randomness`] if the platform gives none, or all of them are equal, which a working generator gives with probability
+    /// `2^-248` and one that is missing always.
+    fn generator(&mut self) -> Result<SecretRng, ClientError> {
+        let mut bytes = Zeroizing::new([0; 32]);
+        self.fill(&mut *bytes)?;
+        if bytes.iter().all(|&byte| byte == bytes[0]) {
+            return Err(ClientError::Randomness("32 equal bytes are not random"));
+        }
+        Ok(SecretRng::from_entropy(&bytes))
+    }
 }
 
 impl<F: FnMut(&mut [u8]) -> Result<(), ClientError>> Entropy for F {
@@ -18,26 +32,19 @@ impl<F: FnMut(&mut [u8]) -> Result<(), ClientError>> Entropy for F {
     }
 }
 
-/// A generator of secrets from 32 bytes of the platform.
-///
-/// # Errors
-/// [`ClientError::Randomness`] if the platform gives none, or all of them are equal, which a working generator gives with probability
-/// `2^-248` and one that is missing always.
-pub fn secret_rng(entropy: &mut dyn Entropy) -> Result<SecretRng, ClientError> {
-    let mut bytes = Zeroizing::new([0; 32]);
-    entropy.fill(&mut *bytes)?;
-    if bytes.iter().all(|&byte| byte == bytes[0]) {
-        return Err(ClientError::Randomness("32 equal bytes are not random"));
-    }
-    Ok(SecretRng::from_entropy(&bytes))
-}
-
-/// The operating system's randomness.
-///
-/// # Errors
-/// [`ClientError::Randomness`].
+/// The operating system's randomness. Its generators ask again by themselves in a forked child.
 #[cfg(feature = "std")]
-pub fn system_rng() -> Result<SecretRng, ClientError> {
-    keywright_rlwe::system_rng()
-        .map_err(|_| ClientError::Randomness("the operating system gives no random bytes"))
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SystemEntropy;
+
+#[cfg(feature = "std")]
+impl Entropy for SystemEntropy {
+    fn fill(&mut self, out: &mut [u8]) -> Result<(), ClientError> {
+        self.generator()?.fill_bytes(out);
+        Ok(())
+    }
+
+    fn generator(&mut self) -> Result<SecretRng, ClientError> {
+        SecretRng::system().map_err(|_| ClientError::Randomness("the operating system gives no random bytes"))
+    }
 }

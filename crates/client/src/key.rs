@@ -22,13 +22,15 @@ pub const fn secret_bytes(log_n: u32) -> usize {
 /// is a permutation and allocates `16 N` bytes.
 ///
 /// # Errors
-/// [`ClientError::Length`] unless `packed` has [`secret_bytes`]; [`ClientError::Ring`] for a weight above `N`.
+/// [`ClientError::Length`] unless `packed` has [`secret_bytes`]; [`ClientError::Ring`] for a weight above `N`, and for a generator of given entropy in a
+/// forked child.
 pub fn sample_secret(
     parameters: &ClientParameters,
     rng: &mut SecretRng,
     packed: &mut [u8],
 ) -> Result<(), ClientError> {
     require_len("bytes of a secret", packed.len(), secret_bytes(parameters.log_n()))?;
+    rng.begin()?;
     match parameters.literal().secret {
         SecretDistribution::Ternary => {
             let mut coefficients = values();
@@ -182,7 +184,7 @@ pub(crate) const ENCRYPTION: StreamId = StreamId { object: ENCRYPTION_STREAM, di
 /// Makes the public key of a secret: its seed, and `b` in evaluation form into `b`. `secret` is in evaluation form.
 ///
 /// # Errors
-/// [`ClientError::Length`].
+/// [`ClientError::Length`]; [`ClientError::Ring`] for a generator of given entropy in a forked child.
 pub fn make_public_key<E: Engine>(
     engine: &E,
     secret: &[E::Word],
@@ -191,6 +193,7 @@ pub fn make_public_key<E: Engine>(
 ) -> Result<Seed, ClientError> {
     require_len("residues of a secret", secret.len(), engine.n())?;
     require_len("residues of a public key", b.len(), engine.n())?;
+    rng.begin()?;
     let seed = rng.public_seed();
     let mut errors = values();
     for part in b.chunks_mut(BLOCK) {

@@ -13,9 +13,9 @@
 //! back. A key that a list has twice is written twice, the same bytes: it is one public object, and tells no more the
 //! second time.
 //!
-//! In a child that was forked within a key the generator need not go on as its parent's. Parent and child would then
-//! write one uniform half with two errors, and more children with more of them, whose mean is small. So the child makes
-//! the generator anew.
+//! In a child that was forked within a key the generator takes a new key ([`SecretRng`]). Parent and child would write
+//! one uniform half with two errors, and more children with more of them, whose mean is small. So the child makes the
+//! generator of the key anew.
 
 use alloc::collections::BTreeMap;
 use alloc::vec;
@@ -23,7 +23,7 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use keywright_ring::sampling::{SecretRng, gaussian, sparse_ternary};
-use keywright_ring::{Automorphism, Modulus, Seed, galois_inverse};
+use keywright_ring::{Automorphism, Modulus, Process, Seed, galois_inverse};
 use keywright_rlwe::{KeyElement, KeySpec, Parameters, RlweError, stream_id};
 use zeroize::Zeroizing;
 
@@ -72,7 +72,7 @@ struct Making {
     key: usize,
     rng: SecretRng,
     /// The process that the generator belongs to.
-    process: u32,
+    process: Process,
     seed: Seed,
     object: Unfinished,
     /// Of the row that is being made: sampled row by row.
@@ -213,9 +213,9 @@ impl KeyStream {
     pub fn write_part(&mut self, sink: &mut dyn Sink) -> Result<Option<Progress>, ClientError> {
         let making = match self.making.take() {
             Some(mut making) => {
-                if making.process != process() {
+                if !making.process.is_current() {
                     let rows = making.limbs.div_ceil(self.specs[making.key].primes().count());
-                    (making.rng, making.process) = (self.generator(making.key, rows), process());
+                    (making.rng, making.process) = (self.generator(making.key, rows), Process::current());
                 }
                 making
             }
@@ -245,7 +245,7 @@ impl KeyStream {
         let object = ObjectWriter::start(sink, Kind::SwitchingKey, &self.identity, fields.as_slice(), body)?;
         self.written += object_len(fields.as_slice().len(), 0) as u64 - CHECKSUM_BYTES;
         let errors = Zeroizing::new(Vec::new());
-        Ok(Making { key, rng, process: process(), seed, object: object.pause(), errors, limbs: 0 })
+        Ok(Making { key, rng, process: Process::current(), seed, object: object.pause(), errors, limbs: 0 })
     }
 
     /// The generator of a key whose first rows have their errors.
@@ -303,14 +303,6 @@ impl KeyStream {
         }
         Ok(Some(Making { object: object.pause(), ..making }))
     }
-}
-
-/// The number of this process, where there are processes that fork.
-fn process() -> u32 {
-    #[cfg(all(feature = "std", unix))]
-    return std::process::id();
-    #[cfg(not(all(feature = "std", unix)))]
-    0
 }
 
 /// The secrets that one key is made of, packed.
@@ -425,50 +417,5 @@ fn descriptor(spec: &KeySpec, digits: usize, seed: &[u8; 32]) -> Fields {
 impl core::fmt::Debug for KeyStream {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         write!(f, "KeyStream({} of {} keys, {} bytes)", self.next, self.specs.len(), self.total)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use keywright_rlwe::{ParametersLiteral, SecretDistribution, Security};
-
-    use super::*;
-    use crate::{ClientLiteral, Layout};
-
-    /// A child whose copy of the generator gives other numbers goes on with the parent's bytes, wherever it was forked.
-    #[test]
-    fn a_forked_child_goes_on_with_the_same_key() {
-        let mut literal = ParametersLiteral::from_bits(10, &[50, 40], &[50]).unwrap();
-        literal.security = Security::InsecureForExperiments;
-        let client = ClientParameters::new(ClientLiteral {
-            log_n: 10,
-            modulus: literal.q[0],
-            secret: SecretDistribution::Ternary,
-            scale: 1 << 40,
-            fraction_bits: 20,
-            max: 1 << 20,
-            layout: Layout::Coefficients,
-            identity: core::array::from_fn(|i| [10, 2, 1, 1].get(i).copied().unwrap_or(0)),
-            entry_identity: [0; 20],
-            estimate: [0; 3],
-        })
-        .unwrap();
-        let parameters = Parameters::new(literal).unwrap();
-        let specs = [KeySpec::new(&parameters, KeyElement::Relinearization, 1, 1, true)];
-        let stream = || KeyStream::new(&client, &parameters, &[0x41; 256], &specs, &[7; 32].into()).unwrap();
-        let mut whole = Vec::new();
-        stream().write_next(&mut whole, &mut |_| ()).unwrap();
-        let limbs = 2 * specs[0].primes().count();
-        for forked in 1..limbs {
-            let (mut stream, mut bytes) = (stream(), Vec::new());
-            for limb in 0..limbs {
-                if let (true, Some(making)) = (limb == forked, &mut stream.making) {
-                    making.rng = SecretRng::from_entropy(&[8; 32].into());
-                    making.process = making.process.wrapping_add(1);
-                }
-                stream.write_part(&mut bytes).unwrap();
-            }
-            assert!(bytes == whole, "forked after {forked} limbs");
-        }
     }
 }

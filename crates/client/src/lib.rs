@@ -39,9 +39,9 @@ pub use compact_form::{CompactForm, Dropped, SecondHalf, write_compact};
 pub use decrypt::Answer;
 pub use encrypt::{Form, encrypt, encrypt_symmetric};
 pub use engine::{CHUNK, Engine};
+pub use entropy::Entropy;
 #[cfg(feature = "std")]
-pub use entropy::system_rng;
-pub use entropy::{Entropy, secret_rng};
+pub use entropy::SystemEntropy;
 pub use error::{ClientError, SinkError};
 pub use fixed_point::{Descale, FixedPoint, Layout, Numbers};
 pub use frame::{Identity, Sink};

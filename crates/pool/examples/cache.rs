@@ -7,7 +7,8 @@ use keywright_bfv::{BfvLiteral, BfvParameters};
 use keywright_ckks::{CkksLiteral, CkksParameters};
 use keywright_pool::PoolError;
 use keywright_pool::insecure::{ChemBfv, ChemCkks, ChemEncryptor, ChemScheme, InsecureAcknowledged};
-use keywright_rlwe::{KeyGenerator, PublicKey, SecretKey, system_rng};
+use keywright_ring::sampling::SecretRng;
+use keywright_rlwe::{KeyGenerator, PublicKey, SecretKey};
 
 const RUNS: usize = 5;
 /// Prime, and 1 modulo `2^14`: messages count modulo this.
@@ -23,7 +24,7 @@ fn measure<S: ChemScheme>(
     for _ in 0..RUNS {
         let start = Instant::now();
         let acknowledged = InsecureAcknowledged::ChemIsBroken;
-        let chem = ChemEncryptor::new(acknowledged, scheme()?, key, level, bits, 2, system_rng()?)?;
+        let chem = ChemEncryptor::new(acknowledged, scheme()?, key, level, bits, 2, SecretRng::system()?)?;
         let seconds = start.elapsed().as_secs_f64();
         println!(
             "{{\"scheme\": \"{name}\", \"bits\": {bits}, \"entries\": {}, \"seconds\": {seconds}, \"bytes\": {}}}",
@@ -40,8 +41,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let literal = CkksLiteral::from_bits(13, &[60, 40, 40], &[60], 40.0)?;
     let bfv_literal = BfvLiteral { rlwe: literal.rlwe.clone(), plaintext_modulus: PLAINTEXT_MODULUS };
     let (ckks, bfv) = (CkksParameters::new(literal)?, BfvParameters::new(bfv_literal)?);
-    let secret = SecretKey::sample(ckks.rlwe(), &mut system_rng()?)?;
-    let key = KeyGenerator::new(&secret, system_rng()?).public_key();
+    let secret = SecretKey::sample(ckks.rlwe(), &mut SecretRng::system()?)?;
+    let key = KeyGenerator::new(&secret, SecretRng::system()?).public_key();
     for bits in [16, 32, 64, 128] {
         // The largest message is to fit the modulus: with 128 bits its unit is the scale's own.
         let unit = if bits == 128 { ckks.scale().recip() } else { 2f64.powi(-8) };

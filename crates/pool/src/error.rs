@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use keywright_bfv::BfvError;
 use keywright_ckks::CkksError;
+use keywright_ring::{Process, RingError};
 use keywright_rlwe::RlweError;
 use keywright_wire::{Fingerprint, WireError};
 use thiserror::Error;
@@ -205,8 +206,16 @@ impl PoolError {
     }
 }
 
+impl From<RingError> for PoolError {
+    fn from(error: RingError) -> Self {
+        Self::Rlwe(error.into())
+    }
+}
+
 /// Refuses a process other than the one that made an object.
-pub(crate) fn require_owner(owner: u32) -> Result<(), PoolError> {
-    let process = std::process::id();
-    if process == owner { Ok(()) } else { Err(PoolError::Forked { owner, process }) }
+pub(crate) fn require_owner(owner: Process) -> Result<(), PoolError> {
+    if owner.is_current() {
+        return Ok(());
+    }
+    Err(PoolError::Forked { owner: owner.id(), process: Process::current().id() })
 }

@@ -1,12 +1,11 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::mem;
-use std::process;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use keywright_ring::sampling::SecretRng;
+use keywright_ring::{Process, sampling::SecretRng};
 use keywright_rlwe::threads;
 
 use crate::error::require_owner;
@@ -34,7 +33,7 @@ pub(crate) struct Shared<K: ZeroKey> {
     pub(crate) capacity: usize,
     pub(crate) file: Option<Mutex<PoolFile>>,
     when_empty: WhenEmpty,
-    process: u32,
+    process: Process,
     state: Mutex<State<K>>,
     /// An entry was taken, or the pool closed.
     pub(crate) room: Condvar,
@@ -115,7 +114,7 @@ impl<K: ZeroKey> EncryptionPool<K> {
             return Err(PoolError::Stopped("to block it needs at least one"));
         }
         let file = match &options.file {
-            Some(file) => Some(Mutex::new(PoolFile::open(file, &key, options.level, rng.split())?)),
+            Some(file) => Some(Mutex::new(PoolFile::open(file, &key, options.level, rng.split()?)?)),
             None => None,
         };
         let shared = Arc::new(Shared {
@@ -124,7 +123,7 @@ impl<K: ZeroKey> EncryptionPool<K> {
             capacity: options.capacity,
             file,
             when_empty: options.when_empty,
-            process: process::id(),
+            process: Process::current(),
             state: Mutex::new(State {
                 entries: VecDeque::new(),
                 pending: 0,
@@ -140,7 +139,7 @@ impl<K: ZeroKey> EncryptionPool<K> {
         });
         let pool = Self { shared, producers: Mutex::default(), rng: Mutex::new(rng) };
         for number in 0..options.threads {
-            let rng = pool.split_rng();
+            let rng = pool.split_rng()?;
             pool.shared.lock().alive += 1;
             match producer::start(pool.shared.clone(), rng, number) {
                 Ok(handle) => pool.producers().push(handle),
@@ -158,8 +157,8 @@ impl<K: ZeroKey> EncryptionPool<K> {
         self.producers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn split_rng(&self) -> SecretRng {
-        self.rng.lock().unwrap_or_else(PoisonError::into_inner).split()
+    fn split_rng(&self) -> Result<SecretRng, PoolError> {
+        Ok(self.rng.lock().unwrap_or_else(PoisonError::into_inner).split()?)
     }
 
     /// The key it encrypts with.
@@ -232,7 +231,7 @@ impl<K: ZeroKey> EncryptionPool<K> {
                 WhenEmpty::Encrypt => {
                     state.taken += 1;
                     drop(state);
-                    let mut rng = self.split_rng();
+                    let mut rng = self.split_rng()?;
                     return Ok(Some(self.shared.key.encrypt_zero(self.shared.level, &mut rng)?));
                 }
                 WhenEmpty::Error => {
@@ -280,11 +279,12 @@ impl<K: ZeroKey> EncryptionPool<K> {
                 }
             }
         }
+        let workers: Result<Vec<_>, _> = (0..threads().min(missing)).map(|_| self.split_rng()).collect();
+        let workers = workers.inspect_err(|_| shared.give_up(missing))?;
         let next = Mutex::new(missing);
         let failure = Mutex::new(None);
         rayon::scope(|scope| {
-            for _ in 0..threads().min(missing) {
-                let mut rng = self.split_rng();
+            for mut rng in workers {
                 let (next, failure) = (&next, &failure);
                 scope.spawn(move |_| {
                     while producer::count_down(next) {
@@ -333,7 +333,7 @@ impl<K: ZeroKey> EncryptionPool<K> {
 
 impl<K: ZeroKey> Drop for EncryptionPool<K> {
     fn drop(&mut self) {
-        if self.shared.process == process::id() {
+        if self.shared.process.is_current() {
             self.end_threads();
         } else {
             // The threads do not exist in a forked child, and a lock that one of them held is never released.

@@ -1,7 +1,4 @@
-use std::sync::{Mutex, PoisonError};
-
 use keywright_bfv::Decryptor;
-use keywright_ring::sampling::SecretRng;
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 
@@ -10,7 +7,8 @@ use crate::bfv_operand::{Integers, packing};
 use crate::bfv_seeded_ciphertext::PyBfvSeededCiphertext;
 use crate::errors::Failure;
 use crate::pool::compute;
-use crate::secret_key::{PySecretKey, rng};
+use crate::randomness::Randomness;
+use crate::secret_key::PySecretKey;
 
 /// Decrypts with a secret of BFV parameters, measures noise, and encrypts with the secret: half the bytes of a public-key
 /// encryption.
@@ -24,7 +22,7 @@ use crate::secret_key::{PySecretKey, rng};
 #[pyclass(name = "BfvDecryptor", module = "keywright", frozen)]
 pub(crate) struct PyBfvDecryptor {
     secret: Py<PySecretKey>,
-    rng: Mutex<SecretRng>,
+    rng: Randomness,
 }
 
 #[pymethods]
@@ -33,7 +31,7 @@ impl PyBfvDecryptor {
     #[pyo3(signature = (secret, entropy=None))]
     fn new(secret: Py<PySecretKey>, entropy: Option<[u8; 32]>) -> Result<Self, Failure> {
         secret.get().parameters.bfv()?;
-        Ok(Self { secret, rng: Mutex::new(rng(entropy)?) })
+        Ok(Self { secret, rng: Randomness::new(entropy)? })
     }
 
     /// The N values as int64, centred: above -t/2 and at most t/2.
@@ -81,7 +79,7 @@ impl PyBfvDecryptor {
         let packing = self::packing(parameters, packing)?;
         let integers = Integers::from_python(values)?;
         let level = level.unwrap_or(parameters.max_level());
-        let mut rng = self.rng.lock().unwrap_or_else(PoisonError::into_inner).split();
+        let mut rng = self.rng.split()?;
         compute(py, || -> Result<_, Failure> {
             let plaintext = integers.encode(parameters, packing)?;
             Ok(Decryptor::new(parameters, &secret.key)?.encrypt(&plaintext, level, &mut rng)?)

@@ -1,7 +1,4 @@
-use std::sync::{Mutex, PoisonError};
-
 use keywright_bfv::Encryptor;
-use keywright_ring::sampling::SecretRng;
 use pyo3::prelude::*;
 
 use crate::bfv_ciphertext::PyBfvCiphertext;
@@ -9,7 +6,7 @@ use crate::bfv_operand::{Integers, packing};
 use crate::errors::Failure;
 use crate::pool::compute;
 use crate::public_key::PyPublicKey;
-use crate::secret_key::rng;
+use crate::randomness::Randomness;
 
 /// Encrypts integers modulo t with a public key of BFV parameters.
 ///
@@ -22,7 +19,7 @@ use crate::secret_key::rng;
 #[pyclass(name = "BfvEncryptor", module = "keywright", frozen)]
 pub(crate) struct PyBfvEncryptor {
     key: Py<PyPublicKey>,
-    rng: Mutex<SecretRng>,
+    rng: Randomness,
 }
 
 #[pymethods]
@@ -31,7 +28,7 @@ impl PyBfvEncryptor {
     #[pyo3(signature = (public_key, entropy=None))]
     fn new(public_key: Py<PyPublicKey>, entropy: Option<[u8; 32]>) -> Result<Self, Failure> {
         public_key.get().parameters.bfv()?;
-        Ok(Self { key: public_key, rng: Mutex::new(rng(entropy)?) })
+        Ok(Self { key: public_key, rng: Randomness::new(entropy)? })
     }
 
     /// Encrypts integers.
@@ -60,7 +57,7 @@ impl PyBfvEncryptor {
         let packing = self::packing(parameters, packing)?;
         let integers = Integers::from_python(values)?;
         let level = level.unwrap_or(parameters.max_level());
-        let rng = self.rng.lock().unwrap_or_else(PoisonError::into_inner).split();
+        let rng = self.rng.split()?;
         compute(py, || -> Result<_, Failure> {
             let plaintext = integers.encode(parameters, packing)?;
             Ok(Encryptor::new(parameters, &key.key, rng)?.encrypt(&plaintext, level)?)

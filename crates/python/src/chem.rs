@@ -13,7 +13,7 @@ use crate::errors::{Failure, Refusal};
 use crate::key_parameters::KeyParameters;
 use crate::pool::{compute, compute_detached};
 use crate::public_key::PyPublicKey;
-use crate::secret_key::rng;
+use crate::randomness::rng;
 
 /// What has to be said.
 const ACKNOWLEDGEMENT: &str = "Chem does not hide messages";

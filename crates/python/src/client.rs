@@ -1,6 +1,6 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use keywright_client::{Client, ClientError, Encryptor};
+use keywright_client::{Client, ClientError, Encryptor, Entropy, SystemEntropy};
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -15,15 +15,12 @@ use crate::key_spec::PyKeySpec;
 use crate::pool::compute;
 
 /// The operating system's randomness, or the bytes that were given.
-fn platform(entropy: Option<[u8; 32]>) -> impl FnMut(&mut [u8]) -> Result<(), ClientError> {
-    let entropy = entropy.map(Zeroizing::new);
-    move |out: &mut [u8]| {
-        match &entropy {
-            Some(bytes) => out.copy_from_slice(&bytes[..out.len()]),
-            None => keywright_client::system_rng()?.fill_bytes(out),
-        }
+fn platform(entropy: Option<[u8; 32]>) -> Box<dyn Entropy> {
+    let Some(bytes) = entropy.map(Zeroizing::new) else { return Box::new(SystemEntropy) };
+    Box::new(move |out: &mut [u8]| -> Result<(), ClientError> {
+        out.copy_from_slice(&bytes[..out.len()]);
         Ok(())
-    }
+    })
 }
 
 /// A vector of integers of 64 bits.
@@ -71,7 +68,7 @@ impl PyClient {
         parameters: PyClientParameters,
         entropy: Option<[u8; 32]>,
     ) -> Result<Self, Failure> {
-        let client = compute(py, || Client::generate(&parameters.0, &mut platform(entropy)))?;
+        let client = compute(py, || Client::generate(&parameters.0, &mut *platform(entropy)))?;
         Ok(Self { parameters, client: Mutex::new(client) })
     }
 
@@ -89,7 +86,7 @@ impl PyClient {
         parameters: PyClientParameters,
         entropy: Option<[u8; 32]>,
     ) -> Result<Self, Failure> {
-        let client = compute(py, || Client::from_secret_bytes(&parameters.0, data, &mut platform(entropy)))?;
+        let client = compute(py, || Client::from_secret_bytes(&parameters.0, data, &mut *platform(entropy)))?;
         Ok(Self { parameters, client: Mutex::new(client) })
     }
 
@@ -242,7 +239,7 @@ impl PyClientEncryptor {
         parameters: PyClientParameters,
         entropy: Option<[u8; 32]>,
     ) -> Result<Self, Failure> {
-        let encryptor = compute(py, || Encryptor::new(&parameters.0, public_key, &mut platform(entropy)))?;
+        let encryptor = compute(py, || Encryptor::new(&parameters.0, public_key, &mut *platform(entropy)))?;
         Ok(Self { parameters, encryptor: Mutex::new(encryptor) })
     }
 

@@ -1,7 +1,4 @@
-use std::sync::{Mutex, PoisonError};
-
 use keywright_ckks::{Complex64, Decryptor, Packing};
-use keywright_ring::sampling::SecretRng;
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 
@@ -9,7 +6,8 @@ use crate::array::{Numbers, log_slots};
 use crate::ciphertext::PyCiphertext;
 use crate::errors::Failure;
 use crate::pool::compute;
-use crate::secret_key::{PySecretKey, rng};
+use crate::randomness::Randomness;
+use crate::secret_key::PySecretKey;
 use crate::seeded_ciphertext::PySeededCiphertext;
 
 /// Decrypts with the secret, and encrypts with it: half the bytes of a public-key encryption.
@@ -23,7 +21,7 @@ use crate::seeded_ciphertext::PySeededCiphertext;
 #[pyclass(name = "Decryptor", module = "keywright", frozen)]
 pub(crate) struct PyDecryptor {
     secret: Py<PySecretKey>,
-    rng: Mutex<SecretRng>,
+    rng: Randomness,
 }
 
 #[pymethods]
@@ -31,7 +29,7 @@ impl PyDecryptor {
     #[new]
     #[pyo3(signature = (secret, entropy=None))]
     fn new(secret: Py<PySecretKey>, entropy: Option<[u8; 32]>) -> Result<Self, Failure> {
-        Ok(Self { secret, rng: Mutex::new(rng(entropy)?) })
+        Ok(Self { secret, rng: Randomness::new(entropy)? })
     }
 
     /// The real parts of the slots, or the coefficients, as float64: `ciphertext.slots` or N of them.
@@ -110,7 +108,7 @@ impl PyDecryptor {
         let secret = self.secret.get();
         let parameters = secret.parameters.ckks()?;
         let level = level.unwrap_or(parameters.max_level());
-        let mut rng = self.rng.lock().unwrap_or_else(PoisonError::into_inner).split();
+        let mut rng = self.rng.split()?;
         compute(py, || {
             Decryptor::new(parameters, &secret.key)?.encrypt_real(&values, packing, level, &mut rng)
         })

@@ -20,7 +20,8 @@ use crate::errors::{Failure, Refusal};
 use crate::key_parameters::KeyParameters;
 use crate::pool::{compute, compute_detached};
 use crate::public_key::PyPublicKey;
-use crate::secret_key::{PySecretKey, rng};
+use crate::randomness::rng;
+use crate::secret_key::PySecretKey;
 use crate::seeded_ciphertext::PySeededCiphertext;
 
 /// Signals are looked for this often while an entry is waited for.
@@ -240,7 +241,7 @@ impl PyEncryptionPool {
     ///
     /// Raises:
     ///     PoolEmptyError: there is no entry and `when_empty` is "error", or the pool blocks and was closed.
-    ///     PoolForkedError: the pool belongs to another process.
+    ///     ForkedError: the pool belongs to another process.
     #[pyo3(signature = (values, slots=None))]
     fn encrypt(
         &self,
@@ -289,7 +290,7 @@ impl PyEncryptionPool {
     /// slots without a transform.
     ///
     /// Raises:
-    ///     PoolEmptyError, PoolForkedError: as of `encrypt`.
+    ///     PoolEmptyError, ForkedError: as of `encrypt`.
     #[pyo3(signature = (values, packing=None))]
     fn encrypt_integers(
         &self,

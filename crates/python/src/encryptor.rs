@@ -1,7 +1,4 @@
-use std::sync::{Mutex, PoisonError};
-
 use keywright_ckks::{Encryptor, Packing};
-use keywright_ring::sampling::SecretRng;
 use pyo3::prelude::*;
 
 use crate::array::{Numbers, log_slots};
@@ -9,7 +6,7 @@ use crate::ciphertext::PyCiphertext;
 use crate::errors::Failure;
 use crate::pool::compute;
 use crate::public_key::PyPublicKey;
-use crate::secret_key::rng;
+use crate::randomness::Randomness;
 
 /// Encrypts with a public key.
 ///
@@ -19,7 +16,7 @@ use crate::secret_key::rng;
 #[pyclass(name = "Encryptor", module = "keywright", frozen)]
 pub(crate) struct PyEncryptor {
     key: Py<PyPublicKey>,
-    rng: Mutex<SecretRng>,
+    rng: Randomness,
 }
 
 #[pymethods]
@@ -27,7 +24,7 @@ impl PyEncryptor {
     #[new]
     #[pyo3(signature = (public_key, entropy=None))]
     fn new(public_key: Py<PyPublicKey>, entropy: Option<[u8; 32]>) -> Result<Self, Failure> {
-        Ok(Self { key: public_key, rng: Mutex::new(rng(entropy)?) })
+        Ok(Self { key: public_key, rng: Randomness::new(entropy)? })
     }
 
     /// Encrypts a vector of real or complex numbers in slots.
@@ -99,7 +96,7 @@ impl PyEncryptor {
         let key = self.key.get();
         let parameters = key.parameters.ckks()?;
         let level = level.unwrap_or(parameters.max_level());
-        let rng = self.rng.lock().unwrap_or_else(PoisonError::into_inner).split();
+        let rng = self.rng.split()?;
         compute(py, || encrypt(&mut Encryptor::new(parameters, &key.key, rng)?, level)).map(PyCiphertext)
     }
 }

@@ -1,7 +1,6 @@
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use keywright_ring::sampling::SecretRng;
 use keywright_rlwe::{EvaluationKeys, KeyElement, KeyGenerator, KeySpec, SwitchingKey};
 use keywright_wire::{AtomicFile, KeySetWriter};
 use pyo3::prelude::*;
@@ -12,7 +11,8 @@ use crate::key_parameters::KeyParameters;
 use crate::key_spec::{PyKeySpec, conjugation, rotation, spec};
 use crate::pool::compute;
 use crate::public_key::PyPublicKey;
-use crate::secret_key::{PySecretKey, rng};
+use crate::randomness::Randomness;
+use crate::secret_key::PySecretKey;
 use crate::switching_key::PySwitchingKey;
 
 /// Makes the keys that belong to one secret.
@@ -25,21 +25,17 @@ use crate::switching_key::PySwitchingKey;
 #[pyclass(name = "KeyGenerator", module = "keywright", frozen)]
 pub(crate) struct PyKeyGenerator {
     secret: Py<PySecretKey>,
-    rng: Mutex<SecretRng>,
+    rng: Randomness,
 }
 
 impl PyKeyGenerator {
-    fn split(&self) -> SecretRng {
-        self.rng.lock().unwrap_or_else(PoisonError::into_inner).split()
-    }
-
     fn parameters(&self) -> &KeyParameters {
         &self.secret.get().parameters
     }
 
     fn generate(&self, py: Python<'_>, spec: &KeySpec) -> Result<Arc<SwitchingKey>, Failure> {
         let secret = &self.secret.get().key;
-        let rng = self.split();
+        let rng = self.rng.split()?;
         Ok(Arc::new(compute(py, || KeyGenerator::new(secret, rng).switching_key(spec))?))
     }
 
@@ -65,7 +61,7 @@ impl PyKeyGenerator {
         mut each: impl FnMut(Arc<SwitchingKey>) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
         let secret = &self.secret.get().key;
-        let mut generator = KeyGenerator::new(secret, self.split());
+        let mut generator = KeyGenerator::new(secret, self.rng.split()?);
         let mut keys = generator.switching_keys(specs)?;
         while let Some(key) = compute(py, || keys.next().transpose())? {
             each(Arc::new(key))?;
@@ -83,13 +79,13 @@ impl PyKeyGenerator {
     #[new]
     #[pyo3(signature = (secret, entropy=None))]
     fn new(secret: Py<PySecretKey>, entropy: Option<[u8; 32]>) -> Result<Self, Failure> {
-        Ok(Self { secret, rng: Mutex::new(rng(entropy)?) })
+        Ok(Self { secret, rng: Randomness::new(entropy)? })
     }
 
     /// A public key, to be given to whoever encrypts.
     fn public_key(&self, py: Python<'_>) -> Result<PyPublicKey, Failure> {
         let secret = &self.secret.get().key;
-        let rng = self.split();
+        let rng = self.rng.split()?;
         let key = compute(py, || -> Result<_, Failure> { Ok(KeyGenerator::new(secret, rng).public_key()) })?;
         Ok(PyPublicKey { parameters: self.parameters().clone(), key: Arc::new(key) })
     }

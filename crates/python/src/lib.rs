@@ -38,6 +38,7 @@ mod operand;
 mod parameters;
 mod pool;
 mod public_key;
+mod randomness;
 mod secret_key;
 mod seeded_ciphertext;
 mod stored;

@@ -14,7 +14,8 @@ use crate::evaluation_keys::PyEvaluationKeys;
 use crate::key_parameters::KeyParameters;
 use crate::key_spec::PyKeySpec;
 use crate::pool::{compute, compute_interruptible};
-use crate::secret_key::{PySecretKey, rng};
+use crate::randomness::rng;
+use crate::secret_key::PySecretKey;
 use crate::switching_key::PySwitchingKey;
 
 /// Keys of which a server derives the Galois keys that a program needs: made by the client once, few, and sent instead of those.
@@ -110,7 +111,7 @@ impl PyMasterKeys {
         let mut keys = MasterKeys::new(&chain);
         for (made, &element) in (1..).zip(&elements) {
             let spec = [spec(&chain, element, level, special)?];
-            let rng = rng.split();
+            let rng = rng.split()?;
             compute(py, || keys.generate_specs(&secret.key, rng, &spec))?;
             py.check_signals()?;
             if let Some(progress) = progress {

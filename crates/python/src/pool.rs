@@ -1,10 +1,10 @@
 //! The threads that everything is computed on.
 
-use std::process;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
+use keywright_ring::Process;
 use pyo3::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
@@ -15,7 +15,7 @@ pub(crate) const MAX_THREADS: usize = 256;
 
 /// A pool and the process it was started in: a forked child has the pool's memory but not its threads.
 struct Started {
-    process: u32,
+    process: Process,
     pool: Arc<ThreadPool>,
 }
 
@@ -26,9 +26,9 @@ fn start(count: usize) -> Result<Arc<ThreadPool>, Failure> {
     let builder = ThreadPoolBuilder::new().num_threads(count).thread_name(|i| format!("keywright-{i}"));
     let pool =
         Arc::new(builder.build().map_err(|error| Refusal::Threads { count, reason: error.to_string() })?);
-    let started = Started { process: process::id(), pool: pool.clone() };
+    let started = Started { process: Process::current(), pool: pool.clone() };
     let before = POOL.write().unwrap_or_else(PoisonError::into_inner).replace(started);
-    if let Some(before) = before.filter(|before| before.process != process::id()) {
+    if let Some(before) = before.filter(|before| !before.process.is_current()) {
         // Its threads do not exist here: nothing can be asked of them, not even to end.
         std::mem::forget(before);
     }
@@ -37,7 +37,7 @@ fn start(count: usize) -> Result<Arc<ThreadPool>, Failure> {
 
 fn current() -> Result<Arc<ThreadPool>, Failure> {
     if let Some(started) = &*POOL.read().unwrap_or_else(PoisonError::into_inner)
-        && started.process == process::id()
+        && started.process.is_current()
     {
         return Ok(started.pool.clone());
     }

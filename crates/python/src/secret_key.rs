@@ -1,30 +1,21 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use keywright_ring::sampling::SecretRng;
-use keywright_rlwe::{SecretKey, system_rng};
+use keywright_rlwe::SecretKey;
 use keywright_wire::WireSecret;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use zeroize::Zeroizing;
 
 use crate::errors::{Failure, file};
 use crate::key_parameters::KeyParameters;
 use crate::pool::compute;
+use crate::randomness::rng;
 
 /// The secret of the owner of the data. Wiped from memory when dropped, never shown, never given to a server.
 #[pyclass(name = "SecretKey", module = "keywright", frozen)]
 pub(crate) struct PySecretKey {
     pub(crate) parameters: KeyParameters,
     pub(crate) key: Arc<SecretKey>,
-}
-
-/// A generator of secrets from the operating system, or from given entropy.
-pub(crate) fn rng(entropy: Option<[u8; 32]>) -> Result<SecretRng, Failure> {
-    match entropy {
-        None => Ok(system_rng()?),
-        Some(bytes) => Ok(SecretRng::from_entropy(&Zeroizing::new(bytes))),
-    }
 }
 
 #[pymethods]

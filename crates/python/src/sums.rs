@@ -1,8 +1,7 @@
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use keywright_aggregation::{Binding, EncryptedSum, EncryptedUpdate, SumKey, SumParameters};
-use keywright_ring::sampling::SecretRng;
 use keywright_rlwe::SecretKey;
 use keywright_wire::{Wire, WireSecret};
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
@@ -12,7 +11,7 @@ use zeroize::Zeroizing;
 
 use crate::errors::{Failure, file};
 use crate::pool::compute;
-use crate::secret_key::rng;
+use crate::randomness::{Randomness, rng};
 
 /// Ring, modulus and scale for exact sums of encrypted vectors of integers.
 ///
@@ -107,13 +106,13 @@ impl PySumParameters {
 #[pyclass(name = "SumKey", module = "keywright.federated", frozen)]
 pub(crate) struct PySumKey {
     key: Arc<SumKey>,
-    rng: Mutex<SecretRng>,
+    rng: Randomness,
 }
 
 impl PySumKey {
     fn from_secret(parameters: &PySumParameters, secret: SecretKey) -> Result<Self, Failure> {
         let key = Arc::new(SumKey::new(&parameters.0, secret)?);
-        Ok(Self { key, rng: Mutex::new(rng(None)?) })
+        Ok(Self { key, rng: Randomness::new(None)? })
     }
 }
 
@@ -136,7 +135,7 @@ impl PySumKey {
     ) -> Result<Self, Failure> {
         let mut rng = rng(entropy)?;
         let key = compute(py, || SumKey::sample(&parameters.0, &mut rng))?;
-        Ok(Self { key: Arc::new(key), rng: Mutex::new(rng) })
+        Ok(Self { key: Arc::new(key), rng: rng.into() })
     }
 
     /// What it is for.
@@ -169,7 +168,7 @@ impl PySumKey {
     ) -> Result<PyEncryptedUpdate, Failure> {
         let values = Zeroizing::new(values.as_array().to_vec());
         let binding = Binding { session, round, client, weight };
-        let mut rng = self.rng.lock().unwrap_or_else(PoisonError::into_inner).split();
+        let mut rng = self.rng.split()?;
         let update = compute(py, || self.key.encrypt(&values, binding, &mut rng))?;
         Ok(PyEncryptedUpdate { parameters: self.key.parameters().clone(), update: Arc::new(update) })
     }

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use keywright_aggregation::threshold::{self, KeyShare, Party, ThresholdParameters};
+use keywright_aggregation::threshold::{self, KeyShare, MAX_SETS, Party, Question, ThresholdParameters};
 use keywright_ring::{Evaluation, Poly, Seed};
 use keywright_rlwe::{PublicKey, RlweCiphertext};
 use keywright_wire::{Wire, sequence_from_bytes, sequence_to_bytes};
@@ -11,7 +11,7 @@ use zeroize::{Zeroize, Zeroizing};
 
 use crate::errors::Failure;
 use crate::pool::compute;
-use crate::secret_key::rng;
+use crate::randomness::rng;
 
 /// Ring, modulus and smudging for sums that a threshold of parties decrypts together. Parties are numbered from 1.
 ///
@@ -84,6 +84,10 @@ impl PyThresholdParameters {
         self.0.smudging_bits()
     }
 
+    /// Most sets of parties that one party answers for a sum.
+    #[classattr]
+    const MAX_SETS: u32 = MAX_SETS;
+
     /// Adds encrypted updates. Needs no key.
     ///
     /// Raises:
@@ -152,29 +156,28 @@ pub(crate) struct PyThresholdParty {
 
 #[pymethods]
 impl PyThresholdParty {
-    /// A new secret.
+    /// A new secret, for one joint key.
     ///
     /// Args:
     ///     parameters: what it is for.
-    ///     entropy: 32 bytes that decide it, for tests only.
+    ///     seed: 32 bytes that all parties agree on, and nobody alone decides.
+    ///     entropy: 32 bytes that decide the secret, for tests only.
     #[staticmethod]
-    #[pyo3(signature = (parameters, entropy=None))]
+    #[pyo3(signature = (parameters, seed, entropy=None))]
     fn generate(
         py: Python<'_>,
         parameters: &PyThresholdParameters,
+        seed: [u8; 32],
         entropy: Option<[u8; 32]>,
     ) -> Result<Self, Failure> {
         let mut rng = rng(entropy)?;
-        let party = compute(py, || Party::sample(&parameters.0, &mut rng))?;
+        let party = compute(py, || Party::sample(&parameters.0, Seed(seed), &mut rng))?;
         Ok(Self { parameters: parameters.clone(), party })
     }
 
-    /// The party's half of the joint public key, to be published once for a seed of 32 bytes that all parties agree on.
-    fn public_half<'py>(&self, py: Python<'py>, seed: [u8; 32]) -> Result<Bound<'py, PyBytes>, Failure> {
-        let bytes = compute(py, || -> Result<_, Failure> {
-            let half = self.party.public_half(Seed(seed), &mut rng(None)?);
-            Ok(half.to_bytes(self.parameters.0.rlwe())?)
-        })?;
+    /// The party's half of the joint public key, to be published.
+    fn public_half<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>, Failure> {
+        let bytes = py.detach(|| self.party.public_half().to_bytes(self.parameters.0.rlwe()))?;
         Ok(PyBytes::new(py, &bytes))
     }
 
@@ -212,19 +215,29 @@ pub(crate) struct PyThresholdShare {
 impl PyThresholdShare {
     /// The share of a party from what all parties dealt to it, its own included.
     ///
+    /// Args:
+    ///     parameters: of the group.
+    ///     party: its number, from 1.
+    ///     dealt: by every party, in order.
+    ///     keys: 32 secret bytes for every party, in order: what this one and that one alone know; in the party's own place 32
+    ///         random bytes that nobody else knows.
+    ///
     /// Raises:
-    ///     FormatError, ParameterError: a dealt share is none, or one is missing.
+    ///     FormatError, ParameterError: a dealt share is none, or a share or a key is missing.
+    ///     AggregationError: two keys are equal.
     #[staticmethod]
     fn combine(
         py: Python<'_>,
         parameters: &PyThresholdParameters,
         party: u32,
         dealt: Vec<Vec<u8>>,
+        keys: Vec<[u8; 32]>,
     ) -> Result<Self, Failure> {
+        let keys = keys.into_iter().map(Zeroizing::new).collect();
         let share = compute(py, || -> Result<_, Failure> {
             let mut dealt =
                 dealt.iter().map(|data| parameters.polynomial(data)).collect::<Result<Vec<_>, _>>()?;
-            let share = KeyShare::combine(&parameters.0, party, &dealt);
+            let share = KeyShare::combine(&parameters.0, party, &dealt, keys);
             dealt.iter_mut().for_each(Zeroize::zeroize);
             Ok(share?)
         })?;
@@ -237,26 +250,36 @@ impl PyThresholdShare {
         self.share.party()
     }
 
-    /// The party's part of a decryption by the parties `active`. Answer once per round.
+    /// The party's part of a decryption. The same question has the same answer, bit for bit. Answer for one sum in a round, and for at most
+    /// `MAX_SETS` sets.
+    ///
+    /// Args:
+    ///     sum: what is decrypted.
+    ///     active: the numbers of those who decrypt; all of them have to answer the same question.
+    ///     session: 16 bytes that name the run and its keys.
+    ///     round: the round.
     ///
     /// Raises:
     ///     ParameterError: `active` are not as many parties as the threshold, this one among them.
     ///     FormatError, MixedParametersError: the sum is none.
+    #[pyo3(signature = (sum, active, *, session, round))]
     fn partial<'py>(
         &self,
         py: Python<'py>,
         sum: &[u8],
         active: Vec<u32>,
+        session: [u8; 16],
+        round: u32,
     ) -> Result<Bound<'py, PyBytes>, Failure> {
         let bytes = compute(py, || -> Result<_, Failure> {
             let sum = self.parameters.vector(sum)?;
-            let parts = self.share.partial(&sum, &active, &mut rng(None)?)?;
+            let parts = self.share.partial(&sum, &Question { session, round, active: &active })?;
             Ok(sequence_to_bytes(&parts, self.parameters.0.rlwe())?)
         })?;
         Ok(PyBytes::new(py, &bytes))
     }
 
-    /// The share as bytes, unencrypted: keep them as you keep a password. Python does not wipe them.
+    /// The share as bytes, unencrypted and without the keys: keep both as you keep a password. Python does not wipe them.
     fn to_bytes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>, Failure> {
         let bytes = Zeroizing::new(self.share.share().to_bytes(self.parameters.0.rlwe())?);
         Ok(PyBytes::new(py, &bytes))
@@ -264,8 +287,14 @@ impl PyThresholdShare {
 
     /// A share from the bytes of `to_bytes`; errors as of `combine`.
     #[staticmethod]
-    fn from_bytes(data: &[u8], parameters: &PyThresholdParameters, party: u32) -> Result<Self, Failure> {
-        let share = KeyShare::new(&parameters.0, party, parameters.polynomial(data)?)?;
+    fn from_bytes(
+        data: &[u8],
+        parameters: &PyThresholdParameters,
+        party: u32,
+        keys: Vec<[u8; 32]>,
+    ) -> Result<Self, Failure> {
+        let keys = keys.into_iter().map(Zeroizing::new).collect();
+        let share = KeyShare::new(&parameters.0, party, parameters.polynomial(data)?, keys)?;
         Ok(Self { parameters: parameters.clone(), share })
     }
 

@@ -55,4 +55,18 @@ pub enum RingError {
         /// The ring degree.
         n: usize,
     },
+    /// The operating system gives no random bytes.
+    #[error("the operating system gives no random bytes: {0}")]
+    Randomness(alloc::string::String),
+    /// A forked child holds a copy of a generator that was made from given entropy.
+    #[error(
+        "the generator was made from given entropy in process {owner}; process {process} is its child and would repeat what it \
+         draws. Make a generator in every process"
+    )]
+    Forked {
+        /// Where it was made.
+        owner: u32,
+        /// Where it is used.
+        process: u32,
+    },
 }

@@ -19,6 +19,7 @@ pub mod expander;
 pub mod modulus;
 pub mod poly;
 pub mod primes;
+mod process;
 mod ring;
 pub mod sampling;
 
@@ -31,4 +32,5 @@ pub use expander::{Seed, StreamId};
 pub use modulus::{Modulus, ShoupFactor};
 pub use poly::{Coefficient, Domain, Evaluation, Poly, Rows};
 pub use primes::ntt_primes;
+pub use process::Process;
 pub use ring::{MAX_LOG_N, MIN_LOG_N, Ring};

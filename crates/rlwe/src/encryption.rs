@@ -78,7 +78,7 @@ pub type AddMessage<'m> = &'m (dyn Fn(usize, &mut [u64]) + Sync);
 /// share one transform; without a message it is one of zero.
 ///
 /// # Errors
-/// [`RlweError::Level`] if `level` is above the key's.
+/// [`RlweError::Level`] if `level` is above the key's; [`RlweError::Ring`] for a generator of given entropy in a forked child.
 pub fn encrypt_zero(
     key: &PublicKey,
     level: usize,
@@ -87,6 +87,7 @@ pub fn encrypt_zero(
 ) -> Result<RlweCiphertext, RlweError> {
     let parameters = key.parameters();
     parameters.require_level(level)?;
+    rng.begin()?;
     let (ring, n) = (parameters.ring(), parameters.n());
     let u = Samples::ternary(n, rng);
     let (e0, e1) = (Samples::gaussian(n, rng), Samples::gaussian(n, rng));
@@ -110,7 +111,7 @@ pub fn encrypt_zero(
 /// A fresh symmetric encryption `(-a s + e + m, a)` with `a` from a seed, as [`encrypt_zero`].
 ///
 /// # Errors
-/// [`RlweError::Level`] if `level` is above the highest.
+/// [`RlweError::Level`] if `level` is above the highest; [`RlweError::Ring`] as of [`encrypt_zero`].
 pub fn encrypt_zero_symmetric(
     secret: &SecretKey,
     level: usize,
@@ -119,6 +120,7 @@ pub fn encrypt_zero_symmetric(
 ) -> Result<SeededCiphertext, RlweError> {
     let parameters = secret.parameters();
     parameters.require_level(level)?;
+    rng.begin()?;
     let (ring, n) = (parameters.ring(), parameters.n());
     let seed = rng.public_seed();
     let error = Samples::gaussian(n, rng);

@@ -205,7 +205,4 @@ pub enum RlweError {
         /// The other.
         right: &'static str,
     },
-    /// The operating system gave no randomness.
-    #[error("the operating system gave no randomness: {0}")]
-    Randomness(String),
 }

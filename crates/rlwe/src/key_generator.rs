@@ -127,6 +127,7 @@ impl<'s> KeyGenerator<'s> {
         let parameters = self.parameters();
         let (ring, n) = (parameters.ring(), parameters.n());
         let digits = spec.validate(parameters)?;
+        self.rng.begin()?;
         let primes: Vec<usize> = spec.primes().collect();
         let seed = self.rng.public_seed();
         let errors: Vec<_> = digits.iter().map(|_| sampling::Samples::gaussian(n, &mut self.rng)).collect();

@@ -20,6 +20,8 @@ pub struct PublicKey {
 
 impl PublicKey {
     pub(crate) fn generate(secret: &SecretKey, rng: &mut sampling::SecretRng) -> Self {
+        // Where it cannot begin, what is drawn is new all the same: see `SecretRng`.
+        let _ = rng.begin();
         Self::from_seed(secret, rng.public_seed(), rng)
     }
 

@@ -65,7 +65,8 @@ impl SecretKey {
     /// Samples a secret of the parameters' distribution.
     ///
     /// # Errors
-    /// [`RlweError::Ring`] for a Hamming weight above `N`, which [`Parameters`] already refuse.
+    /// [`RlweError::Ring`] for a Hamming weight above `N`, which [`Parameters`] already refuse, and for a generator of given entropy in a
+    /// forked child.
     pub fn sample(parameters: &Parameters, rng: &mut sampling::SecretRng) -> Result<Self, RlweError> {
         Self::sample_from(parameters, parameters.secret(), rng)
     }
@@ -76,6 +77,7 @@ impl SecretKey {
         distribution: SecretDistribution,
         rng: &mut sampling::SecretRng,
     ) -> Result<Self, RlweError> {
+        rng.begin()?;
         let mut coefficients = Zeroizing::new(alloc::vec![0; parameters.n()]);
         match distribution {
             SecretDistribution::Ternary => sampling::ternary(rng, &mut coefficients),

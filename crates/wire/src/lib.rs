@@ -19,7 +19,7 @@
 //! # let rng = &mut SecretRng::from_entropy(&zeroize::Zeroizing::new([7; 32]));
 //! let secret = SecretKey::sample(&parameters, rng)?;
 //! let specs = [5, 25].map(|g| KeySpec::new(&parameters, KeyElement::Galois(g), 1, 1, true));
-//! let mut generator = KeyGenerator::new(&secret, rng.split());
+//! let mut generator = KeyGenerator::new(&secret, rng.split()?);
 //! let mut writer = KeySetWriter::new(Vec::new(), &specs, &parameters)?;
 //! for spec in &specs {
 //!     writer.write(&generator.switching_key(spec)?)?;

@@ -11,8 +11,8 @@ use cortex_m_rt::entry;
 use cortex_m_semihosting::{debug, hprintln};
 use keywright_client::reduction::{Montgomery, Reduction, ShiftAdd30};
 use keywright_client::{
-    ClientError, ClientLiteral, ClientParameters, Compact, Form, Half, Layout, PublicKey, SinkError, encrypt,
-    encrypt_symmetric, expand_secret, make_public_key, sample_secret, secret_bytes, secret_rng,
+    ClientError, ClientLiteral, ClientParameters, Compact, Entropy, Form, Half, Layout, PublicKey, SinkError, encrypt,
+    encrypt_symmetric, expand_secret, make_public_key, sample_secret, secret_bytes,
     write_public_key, write_secret,
 };
 use keywright_cortex_m4::{Memory, Pattern, entropy, meter, paint};
@@ -104,7 +104,7 @@ fn line<R: Reduction<Word = u32>>(name: &str, line: &Line, memory: &mut Memory) 
     let mut rng = None;
     report("secret key", &mut || {
         engine = Some(Compact::<R>::new(log_n, parameters.modulus().value())?);
-        let rng = rng.insert(secret_rng(&mut entropy(1))?);
+        let rng = rng.insert(entropy(1).generator()?);
         sample_secret(&parameters, rng, packed)?;
         write_secret(&parameters, packed, &mut sink)
     })?;
@@ -125,7 +125,7 @@ fn line<R: Reduction<Word = u32>>(name: &str, line: &Line, memory: &mut Memory) 
     }
     let Some(seed) = seed else { panic!("the second step made it") };
     let key = PublicKey { b: Half::Residues(&*public), a: Half::Seeded(seed) };
-    let mut rng = secret_rng(&mut entropy(2))?;
+    let mut rng = entropy(2).generator()?;
     for (what, form) in
         [("encrypt, public", Form::Evaluations), ("encrypt, public, compact", Form::Compact([4, 1]))]
     {

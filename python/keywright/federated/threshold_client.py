@@ -3,6 +3,7 @@
 import hashlib
 import os
 import time
+from pathlib import Path
 from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
@@ -10,7 +11,7 @@ from flwr.app import ArrayRecord, ConfigRecord, Context, Message, MessageType, R
 from flwr.clientapp import ClientApp
 from flwr.clientapp.typing import ClientAppCallable
 
-from keywright._core import ThresholdKey, ThresholdParty, ThresholdShare
+from keywright._core import ThresholdKey, ThresholdParameters, ThresholdParty, ThresholdShare
 from keywright.errors import AggregationError, ParameterError
 from keywright.federated.encoding import Encoding
 from keywright.federated.layout import Layout
@@ -22,13 +23,17 @@ from keywright.federated.threshold_protocol import (
     JOIN,
     KEY_BYTES,
     OPEN,
-    STATE,
     Claims,
     Roster,
+    mask_key,
     seal,
     threshold_parameters,
     unseal,
 )
+from keywright.federated.threshold_state import ClientState
+
+# What a client has done of a set-up.
+JOINED, DEALT, OPENED = "joined", "dealt", "opened"
 
 
 class ThresholdMod:
@@ -36,19 +41,32 @@ class ThresholdMod:
     together.
 
     ``app = ClientApp(mods=[mod])`` and then ``mod.register(app)``, which adds the handlers of the set-up and
-    of the joint decryption. What a client keeps (its exchange key, its share) is in Flower's state of the
-    client, on its own machine.
+    of the joint decryption. What a client keeps (its exchange key, then its share and the keys of its masks)
+    is in Flower's state of the client, or in a folder, on its own machine.
 
     Args:
         encoding: the declaration that clients and server share.
         threshold: clients that decrypt together. A server that asks for another number is refused.
         weighted_by_key: metric that holds the number of samples.
+        folder: where this client, and no other, keeps its share, so that it outlives the run. Flower's state
+            of the run by default. Do not copy it, and do not restore it from a backup.
+
+    Raises:
+        ParameterError: sums of so many updates and bits fit no modulus, whatever the clients and values.
     """
 
-    def __init__(self, encoding: Encoding, threshold: int, weighted_by_key: str = "num-examples") -> None:
+    def __init__(
+        self,
+        encoding: Encoding,
+        threshold: int,
+        weighted_by_key: str = "num-examples",
+        folder: str | os.PathLike[str] | None = None,
+    ) -> None:
+        threshold_parameters(encoding, threshold, threshold, 1)
         self.encoding = encoding
         self.threshold = threshold
         self.weighted_by_key = weighted_by_key
+        self._state = ClientState(None if folder is None else Path(folder))
 
     def register(self, app: ClientApp) -> None:
         """Add the handlers of the protocol to an app."""
@@ -67,6 +85,7 @@ class ThresholdMod:
             return call_next(message, context)
         layout = Layout.of(to_numpy(only_arrays(message.content)[1]))
         number = server_round(dict(message.content.config_records))
+        state = self._take_part(context, number)
         reply = call_next(message, context)
         if reply.has_error():
             return reply
@@ -76,7 +95,6 @@ class ThresholdMod:
             raise ParameterError(
                 f"the reply has no metric {self.weighted_by_key!r}", what=self.weighted_by_key
             )
-        state = _state(context)
         _, parameters = self._group(state)
         weight = self.encoding.require_weight(metrics[self.weighted_by_key])
         start = time.perf_counter()
@@ -89,62 +107,125 @@ class ThresholdMod:
         metrics["keywright-encrypt-seconds"] = time.perf_counter() - start
         return reply
 
+    def _take_part(self, context: Context, number: int) -> dict[str, Any]:
+        """Note the round that the client is asked to train in: the one in which it will decrypt."""
+        with self._state.exclusive(context) as state:
+            _require_phase(state, OPENED, context)
+            asked = _number(state, "asked")
+            if number < asked:
+                raise AggregationError(
+                    f"round {number} is over: round {asked} has begun",
+                    reason="round",
+                    found=number,
+                    expected=asked,
+                )
+            if number > asked:
+                state |= {"asked": number, "answered": b"", "sets": []}
+            return dict(state)
+
     def _join(self, message: Message, context: Context) -> Message:
-        """Begin a set-up: an exchange key, and a contribution to the seed."""
+        """Begin a set-up: an exchange key, and a contribution to the seed. What was before is forgotten."""
         own = X25519PrivateKey.generate()
         nonce = os.urandom(KEY_BYTES)
-        context.state[STATE] = ConfigRecord({"exchange": own.private_bytes_raw(), "nonce": nonce})
+        with self._state.exclusive(context) as state:
+            state.clear()
+            state |= {"phase": JOINED, "exchange": own.private_bytes_raw(), "nonce": nonce}
         return _reply(message, {"key": own.public_key().public_bytes_raw(), "nonce": nonce})
 
     def _deal(self, message: Message, context: Context) -> Message:
-        """Sample the secret, publish its half of the joint key, deal it out in shares, and forget it."""
-        config, state = _config(message), _state(context)
-        roster = Roster.of(_list(config, "nodes"), _list(config, "keys"), _list(config, "nonces"))
-        own = X25519PrivateKey.from_private_bytes(_bytes(state, "exchange"))
-        number = roster.number(context.node_id)
-        mine = (own.public_key().public_bytes_raw(), _bytes(state, "nonce"))
-        if (roster.keys[number - 1], roster.nonces[number - 1]) != mine:
-            raise AggregationError(
-                "the roster has another key of this client", reason="client", client=context.node_id
-            )
-        asked = _number(config, "threshold")
-        if asked != self.threshold:
-            raise AggregationError(
-                f"the server's threshold is {asked}, this client's is {self.threshold}",
-                reason="set-up",
-                found=asked,
-                expected=self.threshold,
-            )
-        state |= {name: config[name] for name in ("nodes", "keys", "nonces", "count")}
-        _, parameters = self._group(state)
-        party = ThresholdParty.generate(parameters)
-        shares = [seal(own, roster, number, j, share) for j, share in enumerate(party.deal(), start=1)]
-        context.state[STATE] = ConfigRecord(state)
-        return _reply(message, {"half": party.public_half(roster.seed), "shares": shares})
+        """Sample the secret, publish its half of the joint key, deal it out in shares, and forget it. Once: a
+        second secret would be dealt under the same exchange."""
+        config = _config(message)
+        with self._state.exclusive(context) as state:
+            _require_phase(state, JOINED, context)
+            roster = Roster.of(_list(config, "nodes"), _list(config, "keys"), _list(config, "nonces"))
+            own = X25519PrivateKey.from_private_bytes(_bytes(state, "exchange"))
+            number = roster.number(context.node_id)
+            mine = (own.public_key().public_bytes_raw(), _bytes(state, "nonce"))
+            if (roster.keys[number - 1], roster.nonces[number - 1]) != mine:
+                raise AggregationError(
+                    "the roster has another key of this client", reason="client", client=context.node_id
+                )
+            asked = _number(config, "threshold")
+            if asked != self.threshold:
+                raise AggregationError(
+                    f"the server's threshold is {asked}, this client's is {self.threshold}",
+                    reason="set-up",
+                    found=asked,
+                    expected=self.threshold,
+                )
+            state |= {name: config[name] for name in ("nodes", "keys", "nonces", "count")}
+            _, parameters = self._group(state)
+            party = ThresholdParty.generate(parameters, roster.seed)
+            shares = [seal(own, roster, number, j, share) for j, share in enumerate(party.deal(), start=1)]
+            state["phase"] = DEALT
+        return _reply(message, {"half": party.public_half(), "shares": shares})
 
     def _open(self, message: Message, context: Context) -> Message:
-        """Add what the others dealt to this client, and make the joint key from what all published."""
-        config, state = _config(message), _state(context)
-        roster, parameters = self._group(state)
-        own = X25519PrivateKey.from_private_bytes(_bytes(state, "exchange"))
-        number = roster.number(context.node_id)
-        sealed = _list(config, "shares")
-        dealt = [unseal(own, roster, i, number, share) for i, share in enumerate(sealed, start=1)]
-        share = ThresholdShare.combine(parameters, number, dealt)
-        joint = ThresholdKey.combine(parameters, roster.seed, _list(config, "halves"))
-        state |= {"share": share.to_bytes(), "joint": joint.to_bytes()}
-        state["session"] = session = hashlib.sha256(roster.seed + state["joint"]).digest()[:16]
-        state["answered-round"], state["answered"] = 0, b""
-        del state["exchange"]
-        context.state[STATE] = ConfigRecord(state)
+        """Add what the others dealt to this client, make the joint key from what all published and the keys
+        of the masks from the exchange, and forget the exchange."""
+        config = _config(message)
+        with self._state.exclusive(context) as state:
+            _require_phase(state, DEALT, context)
+            roster, parameters = self._group(state)
+            own = X25519PrivateKey.from_private_bytes(_bytes(state, "exchange"))
+            number = roster.number(context.node_id)
+            parties = range(1, len(roster.nodes) + 1)
+            sealed = _list(config, "shares")
+            dealt = [unseal(own, roster, i, number, share) for i, share in enumerate(sealed, start=1)]
+            masks = [os.urandom(32) if i == number else mask_key(own, roster, number, i) for i in parties]
+            share = ThresholdShare.combine(parameters, number, dealt, masks)
+            joint = ThresholdKey.combine(parameters, roster.seed, _list(config, "halves")).to_bytes()
+            session = hashlib.sha256(roster.seed + joint).digest()[:16]
+            state |= {"share": share.to_bytes(), "masks": masks, "joint": joint, "session": session}
+            state |= {"phase": OPENED, "asked": 0, "answered": b"", "sets": []}
+            del state["exchange"], state["nonce"]
         return _reply(message, {"session": session})
 
     def _decrypt(self, message: Message, context: Context) -> Message:
-        """This client's part of a decryption: of one sum a round, in rounds that only go up."""
-        config, state = _config(message), _state(context)
-        roster, parameters = self._group(state)
+        """This client's part of a decryption: of one sum a round, in the round it was last asked to train in,
+        and with a few sets of others at most. An answer is a function of the question, so one that is asked
+        twice has one answer."""
+        config = _config(message)
         total, number = _bytes(config, "sum"), _number(config, "round")
-        contributors = set(_list(config, "contributors"))
+        with self._state.exclusive(context) as state:
+            _require_phase(state, OPENED, context)
+            roster, parameters = self._group(state)
+            self._require_contributors(set(_list(config, "contributors")), roster)
+            if number != _number(state, "asked"):
+                raise AggregationError(
+                    f"the sum is of round {number}; this client trained in round {state['asked']} last",
+                    reason="round",
+                    found=number,
+                    expected=state["asked"],
+                )
+            digest = hashlib.sha256(total).digest()
+            if state["answered"] not in (b"", digest):
+                raise AggregationError(
+                    f"another sum of round {number}: the difference of two sums is a client's update",
+                    reason="round",
+                    found=number,
+                    expected=number + 1,
+                )
+            active = sorted(roster.number(node) for node in _list(config, "active"))
+            sets = _list(state, "sets")
+            asked = hashlib.sha256(repr(active).encode()).digest()
+            if asked not in sets and len(sets) >= ThresholdParameters.MAX_SETS:
+                raise AggregationError(
+                    f"the sum of round {number} was answered with {len(sets)} sets of clients: no more",
+                    reason="sets",
+                    found=len(sets) + 1,
+                    expected=ThresholdParameters.MAX_SETS,
+                )
+            masks = _list(state, "masks")
+            share = ThresholdShare.from_bytes(
+                _bytes(state, "share"), parameters, roster.number(context.node_id), masks
+            )
+            partial = share.partial(total, active, session=_bytes(state, "session"), round=number)
+            state |= {"answered": digest, "sets": sets if asked in sets else [*sets, asked]}
+        return _reply(message, {"partial": partial})
+
+    def _require_contributors(self, contributors: set[int], roster: Roster) -> None:
         if len(contributors) < self.encoding.min_clients or not contributors <= set(roster.nodes):
             raise AggregationError(
                 f"the sum has {len(contributors)} known contributors; {self.encoding.min_clients} are needed",
@@ -152,20 +233,6 @@ class ThresholdMod:
                 found=len(contributors),
                 expected=self.encoding.min_clients,
             )
-        digest = hashlib.sha256(total).digest()
-        answered = int(state["answered-round"])
-        if number < answered or (number == answered and digest != state["answered"]):
-            raise AggregationError(
-                f"another sum of round {number}: the difference of two sums is a client's update",
-                reason="round",
-                found=number,
-                expected=answered + 1,
-            )
-        share = ThresholdShare.from_bytes(_bytes(state, "share"), parameters, roster.number(context.node_id))
-        partial = share.partial(total, [roster.number(node) for node in _list(config, "active")])
-        state["answered-round"], state["answered"] = number, digest
-        context.state[STATE] = ConfigRecord(state)
-        return _reply(message, {"partial": partial})
 
     def _group(self, state: dict[str, Any]) -> tuple[Roster, Any]:
         roster = Roster.of(_list(state, "nodes"), _list(state, "keys"), _list(state, "nonces"))
@@ -175,13 +242,22 @@ class ThresholdMod:
         return roster, parameters
 
 
-def _state(context: Context) -> dict[str, Any]:
-    record = context.state.config_records.get(STATE)
-    if record is None:
+def _require_phase(state: dict[str, Any], phase: str, context: Context) -> None:
+    """Refuse a message that is not due: the steps of a set-up come in order, each once."""
+    found = state.get("phase")
+    if found == phase:
+        return
+    if found is None:
         raise AggregationError(
             "this client was not there at the set-up", reason="no share", client=context.node_id
         )
-    return dict(record)
+    raise AggregationError(
+        f"this client has {found}; it answers this once it has {phase}, and once a set-up",
+        reason="set-up",
+        client=context.node_id,
+        found=found,
+        expected=phase,
+    )
 
 
 def _config(message: Message) -> ConfigRecord:

@@ -2,10 +2,11 @@
 update."""
 
 import hashlib
+import os
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import ClassVar, Self
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
@@ -15,9 +16,8 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from keywright._core import ThresholdParameters
 from keywright.errors import AggregationError, FormatError, ParameterError
-from keywright.federated.encoding import Encoding
+from keywright.federated.encoding import MIN_BITS, Encoding
 
-STATE = "keywright.threshold"
 JOIN, DEAL, OPEN, DECRYPT = "keywright_join", "keywright_deal", "keywright_open", "keywright_decrypt"
 KEY_BYTES = 32
 _CLAIMS = struct.Struct("<8s16sIQII")
@@ -25,10 +25,42 @@ _MAGIC = b"KWtsum\x00\x01"
 
 
 def threshold_parameters(encoding: Encoding, parties: int, threshold: int, count: int) -> ThresholdParameters:
-    """The parameters that all derive from the declaration."""
-    return ThresholdParameters(
-        parties, threshold, max_inputs=encoding.max_clients, magnitude=encoding.magnitude, max_values=count
-    )
+    """The parameters that all derive from the declaration.
+
+    Raises:
+        ParameterError: a number is outside its range, or the sums fit no modulus; then it says how many bits
+            would.
+    """
+
+    def of(bits: int) -> ThresholdParameters:
+        return ThresholdParameters(
+            parties,
+            threshold,
+            max_inputs=encoding.max_clients,
+            magnitude=(1 << (bits - 1)) - 1,
+            max_values=count,
+        )
+
+    try:
+        return of(encoding.bits)
+    except ParameterError as error:
+        if getattr(error, "what", None) != "bits of the modulus":
+            raise
+        refused = error
+    for bits in range(encoding.bits - 1, MIN_BITS - 1, -1):
+        try:
+            of(bits)
+        except ParameterError:
+            continue
+        raise ParameterError(
+            f"sums of {encoding.max_clients} updates of {encoding.bits} bits, decrypted by {threshold} of "
+            f"{parties} clients, need a modulus of {refused.value} bits; there are {refused.maximum}. "
+            f"Declare Encoding(bits={bits}) or fewer",
+            what="bits of the modulus",
+            value=refused.value,
+            maximum=refused.maximum,
+        ) from None
+    raise refused
 
 
 @dataclass(frozen=True)
@@ -84,21 +116,32 @@ class Roster:
         return self.nodes.index(node) + 1
 
 
+def _derive(own: X25519PrivateKey, other: bytes, salt: bytes | None, info: bytes) -> bytes:
+    return HKDF(SHA256(), 32, salt, info).derive(own.exchange(X25519PublicKey.from_public_bytes(other)))
+
+
+def mask_key(own: X25519PrivateKey, roster: Roster, number: int, other: int) -> bytes:
+    """32 bytes that two parties alone know, equal for both."""
+    info = b"keywright mask" + roster.seed + struct.pack("<II", *sorted((number, other)))
+    return _derive(own, roster.keys[other - 1], None, info)
+
+
 def _cipher(
-    own: X25519PrivateKey, other: bytes, roster: Roster, sender: int, receiver: int
+    own: X25519PrivateKey, other: int, roster: Roster, sender: int, receiver: int, salt: bytes
 ) -> ChaCha20Poly1305:
     info = b"keywright share" + roster.seed + struct.pack("<II", sender, receiver)
-    shared = own.exchange(X25519PublicKey.from_public_bytes(other))
-    return ChaCha20Poly1305(HKDF(SHA256(), 32, None, info).derive(shared))
+    return ChaCha20Poly1305(_derive(own, roster.keys[other - 1], salt, info))
 
 
-# The key is used for one message: roster, sender and receiver are in its derivation.
+# A key is used for one message: besides roster, sender and receiver there is a fresh salt in its derivation.
 _NONCE = bytes(12)
+_SALT_BYTES = 32
 
 
 def seal(own: X25519PrivateKey, roster: Roster, sender: int, receiver: int, share: bytes) -> bytes:
-    """A share for the eyes of one receiver, authenticated as of its sender."""
-    return _cipher(own, roster.keys[receiver - 1], roster, sender, receiver).encrypt(_NONCE, share, None)
+    """A share for the eyes of one receiver, authenticated as of its sender: a salt and the sealed bytes."""
+    salt = os.urandom(_SALT_BYTES)
+    return salt + _cipher(own, receiver, roster, sender, receiver, salt).encrypt(_NONCE, share, None)
 
 
 def unseal(own: X25519PrivateKey, roster: Roster, sender: int, receiver: int, sealed: bytes) -> bytes:
@@ -107,8 +150,9 @@ def unseal(own: X25519PrivateKey, roster: Roster, sender: int, receiver: int, se
     Raises:
         FormatError: it was altered, or sealed for or by somebody else.
     """
+    salt, share = sealed[:_SALT_BYTES], sealed[_SALT_BYTES:]
     try:
-        return _cipher(own, roster.keys[sender - 1], roster, sender, receiver).decrypt(_NONCE, sealed, None)
+        return _cipher(own, sender, roster, sender, receiver, salt).decrypt(_NONCE, share, None)
     except InvalidTag:
         raise FormatError(
             f"the share of party {sender} was altered or is not for this party", reason="contents"
@@ -127,6 +171,8 @@ class Claims:
         count: number of values.
     """
 
+    BYTES: ClassVar[int] = _CLAIMS.size
+
     session: bytes
     round: int
     client: int
@@ -134,7 +180,7 @@ class Claims:
     count: int
 
     def to_bytes(self) -> bytes:
-        """48 bytes."""
+        """`BYTES` bytes."""
         return _CLAIMS.pack(_MAGIC, self.session, self.round, self.client, self.weight, self.count)
 
     @classmethod

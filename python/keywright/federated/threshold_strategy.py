@@ -1,11 +1,13 @@
 """The server of a threshold run: carries messages, adds ciphertexts, learns averages."""
 
+import os
 import time
 from collections.abc import Iterable, Sequence
 from logging import INFO, WARNING
+from pathlib import Path
 from typing import Any
 
-from flwr.app import Array, ArrayRecord, ConfigRecord, Message, MessageType, RecordDict
+from flwr.app import Array, ArrayRecord, ConfigRecord, Message, MessageType, MetricRecord, RecordDict
 from flwr.common.logger import log
 from flwr.serverapp import Grid
 
@@ -25,6 +27,7 @@ from keywright.federated.threshold_protocol import (
     Roster,
     threshold_parameters,
 )
+from keywright.federated.threshold_state import ServerState
 
 
 class ThresholdFedAvg(FilteringFedAvg):
@@ -32,27 +35,50 @@ class ThresholdFedAvg(FilteringFedAvg):
 
     The first round begins with a set-up among all connected clients: three exchanges. Clients that fail in
     it are left out and it is begun anew with the others. After every round the sum is decrypted by
-    ``threshold`` clients; one that vanishes is replaced by another, at the cost of one more exchange, as
-    long as enough are left. The result is the plain average: the server and everybody it tells learn it, and
-    no single update unless ``threshold`` clients collude.
+    ``threshold`` of the clients that were asked to train in it; one that vanishes is replaced by another, at
+    the cost of one more exchange, as long as enough are left and at most `ThresholdParameters.MAX_SETS`
+    times. The result is the plain average: the server and everybody it tells learn it, and no single update
+    unless ``threshold`` clients collude.
 
     Args:
         encoding: the declaration that clients and server share.
-        threshold: clients that decrypt together; more than could ever collude.
+        threshold: clients that decrypt together; more than could ever collude, and no more than train in a
+            round.
         exchange_timeout: seconds to wait for the clients in one exchange of the protocol.
+        state: file that keeps roster, session and round, so that a server that is started anew goes on with
+            the keys of its clients (which keep theirs in a folder). There is nothing secret in it.
         **options: those of `flwr.serverapp.strategy.FedAvg`. `min_available_nodes` is how many clients the
             set-up waits for.
+
+    Raises:
+        ParameterError: the sums of so many clients and bits fit no modulus; the file belongs to another
+            declaration.
+        FormatError: the file is none.
     """
 
     def __init__(
-        self, encoding: Encoding, threshold: int, exchange_timeout: float = 600, **options: Any
+        self,
+        encoding: Encoding,
+        threshold: int,
+        exchange_timeout: float = 600,
+        state: str | os.PathLike[str] | None = None,
+        **options: Any,
     ) -> None:
         super().__init__(encoding, **options)
+        threshold_parameters(encoding, max(threshold, self.min_available_nodes), threshold, 1)
         self.threshold = threshold
         self.exchange_timeout = exchange_timeout
         self._grid: Grid | None = None
         self._roster: Roster | None = None
         self._parameters: Any = None
+        self._count = 0
+        # Rounds of earlier runs with the same keys: clients answer in rounds that only go up.
+        self._rounds = 0
+        self._file = None if state is None else ServerState(Path(state), encoding, threshold)
+        if self._file is not None and (kept := self._file.load()) is not None:
+            self._roster, self._session, count, self._rounds = kept
+            self._parameters = threshold_parameters(encoding, len(self._roster.nodes), threshold, count)
+            self._count = count
 
     def configure_train(
         self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
@@ -60,19 +86,51 @@ class ThresholdFedAvg(FilteringFedAvg):
         """Send the model to the clients of a round; make the keys before the first.
 
         Raises:
-            AggregationError: fewer clients than the threshold complete the set-up.
+            AggregationError: fewer clients than the threshold complete the set-up, or train in the first
+                round; the model has another number of values than the keys were made for.
+            ParameterError: sums of so many values fit no modulus.
         """
         self._grid = grid
         layout = Layout.of(to_numpy(arrays))
+        number = server_round + self._rounds
         # Nodes are sampled first: sampling waits until enough are connected.
-        messages = list(super().configure_train(server_round, arrays, config, grid))
+        messages = list(super().configure_train(number, arrays, config, grid))
         if self._roster is None:
             self._set_up(layout, list(grid.get_node_ids()))
+        elif self._count != layout.count:
+            raise AggregationError(
+                f"the model has {layout.count} values, the keys were made for {self._count}",
+                reason="number of values",
+                found=layout.count,
+                expected=self._count,
+            )
         self._layout = layout
         members = self._roster.nodes if self._roster else ()
         messages = [message for message in messages if message.metadata.dst_node_id in members]
         self._require_capacity(messages, self.encoding.max_clients)
+        if len(messages) < self.threshold:
+            what = f"{len(messages)} clients train in round {number}, {self.threshold} have to decrypt it"
+            if server_round == 1:
+                raise AggregationError(
+                    f"{what}: raise fraction_train or lower the threshold",
+                    reason="too few",
+                    found=len(messages),
+                    expected=self.threshold,
+                )
+            log(WARNING, "%s: nobody is asked", what)
+            return []
+        self._keep(number)
         return messages
+
+    def aggregate_train(
+        self, server_round: int, replies: Iterable[Message]
+    ) -> tuple[ArrayRecord | None, MetricRecord | None]:
+        """Add the good updates of a round and decrypt the sum."""
+        return super().aggregate_train(server_round + self._rounds, replies)
+
+    def _keep(self, number: int) -> None:
+        if self._file is not None and self._roster is not None:
+            self._file.store(self._roster, self._session, self._count, number)
 
     def _set_up(self, layout: Layout, nodes: list[int]) -> None:
         while True:
@@ -96,6 +154,8 @@ class ThresholdFedAvg(FilteringFedAvg):
     def _try_set_up(self, layout: Layout, nodes: list[int]) -> list[int] | None:
         """One attempt; None if it succeeds, else the clients that did their part."""
         start = time.perf_counter()
+        # Before anybody is asked: the declaration may not fit.
+        parameters = threshold_parameters(self.encoding, len(nodes), self.threshold, layout.count)
         joined = self._exchange(JOIN, {node: {} for node in nodes})
         if len(joined) < len(nodes):
             return sorted(joined)
@@ -137,7 +197,7 @@ class ThresholdFedAvg(FilteringFedAvg):
                 "the clients made different joint keys", reason="set-up", found=len(sessions), expected=1
             )
         self._roster, self._session = roster, bytes(sessions.pop() or b"")
-        self._parameters = threshold_parameters(self.encoding, len(nodes), self.threshold, layout.count)
+        self._parameters, self._count = parameters, layout.count
         log(INFO, "threshold keys of %d clients made in %.1f s", len(nodes), time.perf_counter() - start)
         return None
 
@@ -188,12 +248,11 @@ class ThresholdFedAvg(FilteringFedAvg):
         return ArrayRecord(arrays), metrics
 
     def _decrypt(self, number: int, total: bytes, contributors: list[int]) -> tuple[Any, int]:
-        """The integers of a sum and the exchanges it took. Those who replied are asked first; who does not
-        answer is not asked again."""
-        nodes = self._roster.nodes if self._roster else ()
-        waiting = [*contributors, *(node for node in nodes if node not in contributors)]
+        """The integers of a sum and the exchanges it took. Of those who were asked to train, who replied are
+        asked first; who does not answer is not asked again."""
+        waiting = [*contributors, *sorted(self._asked - set(contributors))]
         exchanges = 0
-        while len(waiting) >= self.threshold:
+        while len(waiting) >= self.threshold and exchanges < self._parameters.MAX_SETS:
             active = waiting[: self.threshold]
             exchanges += 1
             values = {"sum": total, "round": number, "active": active, "contributors": contributors}
@@ -208,8 +267,9 @@ class ThresholdFedAvg(FilteringFedAvg):
             waiting = [node for node in waiting if node not in lost]
         log(
             WARNING,
-            "round %d: %d clients are left to decrypt, %d are needed",
+            "round %d: not decrypted in %d exchanges; %d clients are left, %d are needed",
             number,
+            exchanges,
             len(waiting),
             self.threshold,
         )

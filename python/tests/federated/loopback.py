@@ -13,6 +13,7 @@ from flwr.supercore.run import Run
 from flwr.supercore.task_identity import TaskIdentity
 
 Tamper = Callable[[int, Message], Message | None]
+Note = Callable[[int, Message], None]
 RUN_ID = 41
 
 
@@ -22,9 +23,12 @@ class LoopbackGrid(Grid):
     Args:
         apps: the app of every node.
         tamper: what happens to a reply on its way, None if it is lost.
+        note: is told of every message to a node.
     """
 
-    def __init__(self, apps: dict[int, ClientApp], tamper: Tamper | None = None) -> None:
+    def __init__(
+        self, apps: dict[int, ClientApp], tamper: Tamper | None = None, note: Note | None = None
+    ) -> None:
         TaskIdentity.run_id, TaskIdentity.node_id, TaskIdentity.task_id = (
             RUN_ID,
             1,
@@ -32,6 +36,7 @@ class LoopbackGrid(Grid):
         )  # as a ServerApp's process
         self.apps = apps
         self.tamper: Tamper = tamper or (lambda _, reply: reply)
+        self.note: Note = note or (lambda _, message: None)
         self.contexts = {node: Context(RUN_ID, node, {}, RecordDict(), {}) for node in apps}
         self.replies: list[Message] = []
 
@@ -63,6 +68,7 @@ class LoopbackGrid(Grid):
             wire = message_to_proto(message)
             wire.metadata.run_id = RUN_ID
             incoming = message_from_proto(type(wire).FromString(wire.SerializeToString()))
+            self.note(node, incoming)
             try:
                 reply = self.apps[node](incoming, self.contexts[node])
             except Exception as error:  # noqa: BLE001 (what Flower does with an app that raises)

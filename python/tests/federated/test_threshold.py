@@ -1,12 +1,17 @@
 """Threshold runs with Flower's components: set-up, rounds, dropouts, and what clients refuse."""
 
+import hashlib
+import itertools
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import keywright as kw
 import numpy as np
 import pytest
-from flwr.app import Array, ArrayRecord, ConfigRecord, Message
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+from flwr.app import Array, ArrayRecord, ConfigRecord, Message, RecordDict
 from keywright.federated import (
     Encoding,
     ThresholdFedAvg,
@@ -17,7 +22,18 @@ from keywright.federated import (
     ThresholdShare,
 )
 from keywright.federated.records import UPDATE
-from keywright.federated.threshold_protocol import DEAL, DECRYPT, JOIN, OPEN, Claims, Roster, seal, unseal
+from keywright.federated.threshold_protocol import (
+    DEAL,
+    DECRYPT,
+    JOIN,
+    OPEN,
+    Claims,
+    Roster,
+    mask_key,
+    seal,
+    threshold_parameters,
+    unseal,
+)
 from numpy.typing import NDArray
 from tests.federated.loopback import LoopbackGrid, Tamper, app
 
@@ -34,10 +50,23 @@ class Federation:
     """A threshold run of some rounds."""
 
     def __init__(
-        self, *, rounds: int = 1, threshold: int = 3, client_threshold: int = 0, tamper: Tamper | None = None
+        self,
+        *,
+        rounds: int = 1,
+        threshold: int = 3,
+        client_threshold: int = 0,
+        tamper: Tamper | None = None,
+        nodes: tuple[int, ...] = NODES,
+        folder: Path | None = None,
+        start: dict[str, NDArray[Any]] = START,
+        fails: bool = False,
+        **options: Any,
     ) -> None:
         self.asked: list[str] = []
         self.replies: dict[tuple[str, int], Message] = {}
+        # What the server sent last to a node in each step of the protocol, while it ran.
+        self.running = True
+        self.messages: dict[tuple[str, int], dict[str, Any]] = {}
 
         def watch(node: int, reply: Message) -> Message | None:
             action = reply.metadata.message_type.partition(".")[2] or reply.metadata.message_type
@@ -45,14 +74,32 @@ class Federation:
             self.replies[action, node] = reply
             return reply if tamper is None else tamper(node, reply)
 
-        mod = ThresholdMod(ENCODING, client_threshold or threshold)
-        apps = {node: app([mod], train, lambda node: node * 10) for node in NODES}
-        for client in apps.values():
-            mod.register(client)
-        self.grid = LoopbackGrid(apps, watch)
-        self.strategy = ThresholdFedAvg(ENCODING, threshold)
-        start = ArrayRecord({name: Array(value) for name, value in START.items()})
-        self.result = self.strategy.start(self.grid, start, num_rounds=rounds)
+        apps = {}
+        for node in nodes:
+            own = None if folder is None else folder / str(node)
+            mod = ThresholdMod(ENCODING, client_threshold or threshold, folder=own)
+            apps[node] = app([mod], train, lambda node: node * 10)
+            mod.register(apps[node])
+
+        def note(node: int, message: Message) -> None:
+            config = message.content.config_records.get("keywright")
+            if config is not None and self.running:
+                self.messages[message.metadata.message_type.partition(".")[2], node] = dict(config)
+
+        self.grid = LoopbackGrid(apps, watch, note)
+        state = None if folder is None else folder / "server.json"
+        self.strategy = ThresholdFedAvg(ENCODING, threshold, state=state, **options)
+        arrays = ArrayRecord({name: Array(value) for name, value in start.items()})
+        if fails:
+            with pytest.raises(kw.AggregationError):
+                self.strategy.start(self.grid, arrays, num_rounds=rounds)
+        else:
+            self.result = self.strategy.start(self.grid, arrays, num_rounds=rounds)
+        self.running = False
+
+    def idle(self, number: int) -> int:
+        """A node that was asked to train in a round and was not needed to decrypt it."""
+        return next(n for n in NODES if self.messages.get((DECRYPT, n), {}).get("round") != number)
 
     def metric(self, name: str) -> Any:
         return self.result.train_metrics_clientapp[max(self.result.train_metrics_clientapp)][name]
@@ -180,57 +227,222 @@ def test_a_bad_update_is_refused_and_the_round_goes_on(change: Callable[[bytes],
     assert_average(federation, nodes=(11, 33, 44))
 
 
-def decrypt_request(federation: Federation, **change: Any) -> str:
-    """What node 44 says to a request to decrypt."""
-    values: dict[str, Any] = {
-        "sum": federation.replies["train", 11].content.array_records["arrays"][UPDATE].data[44:],
-        "round": 2,
+def ask(federation: Federation, action: str, node: int, values: dict[str, Any]) -> Message:
+    """What a node says to a message of the protocol."""
+    content = RecordDict({"keywright": ConfigRecord(values)})
+    return next(iter(federation.grid.send_and_receive([Message(content, node, f"query.{action}")])))
+
+
+def refusal(federation: Federation, action: str, node: int, values: dict[str, Any]) -> str:
+    reply = ask(federation, action, node, values)
+    return str(reply.error.reason) if reply.has_error() else ""
+
+
+def single_sum(federation: Federation, node: int) -> bytes:
+    """The update of one client of the last round, as a server could send it for a sum."""
+    record = federation.replies["train", node].content.array_records["arrays"]
+    return bytes(record[UPDATE].data[Claims.BYTES :])
+
+
+def decrypt_request(federation: Federation, node: int = 44, **change: Any) -> str:
+    """What a node says to a request to decrypt: an error, or the digest of its answer."""
+    values = federation.messages.get((DECRYPT, node)) or {
+        "sum": single_sum(federation, 11),
+        "round": 1,
         "active": list(NODES),
         "contributors": [11, 22],
     }
-    config = ConfigRecord(values | change)
-    from flwr.app import RecordDict
-
-    message = Message(RecordDict({"keywright": config}), 44, f"query.{DECRYPT}")
-    reply = next(iter(federation.grid.send_and_receive([message])))
-    return str(reply.error.reason) if reply.has_error() else "answered"
+    reply = ask(federation, DECRYPT, node, values | change)
+    if reply.has_error():
+        return str(reply.error.reason)
+    return "answered " + hashlib.sha256(reply.content.config_records["keywright"]["partial"]).hexdigest()  # type: ignore[arg-type]
 
 
 def test_a_client_decrypts_one_sum_a_round() -> None:
     federation = Federation(threshold=4)  # so that node 44 answered in round 1
-    assert "another sum of round 1" in decrypt_request(federation, round=1)
-    assert decrypt_request(federation) == "answered"
-    assert decrypt_request(federation) == "answered"
-    other = federation.replies["train", 22].content.array_records["arrays"][UPDATE].data[44:]
-    assert "another sum of round 2" in decrypt_request(federation, sum=other)
-    assert "known contributors" in decrypt_request(federation, round=3, contributors=[11, 11])
-    assert "known contributors" in decrypt_request(federation, round=3, contributors=[11, 12])
-    assert "ParameterError" in decrypt_request(federation, round=3, active=[11, 22, 33, 33])
-    assert "ParameterError" in decrypt_request(federation, round=3, active=[11, 44])
-    assert "not on the roster" in decrypt_request(federation, round=3, active=[11, 22, 33, 45])
-    assert "FormatError" in decrypt_request(federation, round=3, sum=b"garbage" * 20)
-    assert "ParameterError" in decrypt_request(federation, round=3, sum="text")
+    answer = decrypt_request(federation)
+    assert answer.startswith("answered")
+    assert decrypt_request(federation) == answer
+    other = single_sum(federation, 22)
+    assert "another sum of round 1" in decrypt_request(federation, sum=other)
+    assert "known contributors" in decrypt_request(federation, contributors=[11, 11])
+    assert "known contributors" in decrypt_request(federation, contributors=[11, 12])
+    assert "ParameterError" in decrypt_request(federation, active=[11, 22, 33, 33])
+    assert "ParameterError" in decrypt_request(federation, active=[11, 44])
+    assert "not on the roster" in decrypt_request(federation, active=[11, 22, 33, 45])
+    assert "another sum" in decrypt_request(federation, sum=b"garbage" * 20)
+    assert "ParameterError" in decrypt_request(federation, sum="text")
+    assert decrypt_request(federation) == answer
+
+
+def test_a_client_decrypts_only_in_the_round_it_was_asked_to_train_in() -> None:
+    federation = Federation(rounds=2)
+    idle = federation.idle(2)
+    others = [node for node in NODES if node != idle]
+    for number in (1, 3, 4, 5, 6):
+        for node in NODES:
+            refused = decrypt_request(federation, idle, sum=single_sum(federation, node), round=number)
+            assert "trained in round 2 last" in refused
+    fresh = {"sum": single_sum(federation, 11), "round": 2, "active": [idle, *others[:2]]}
+    assert decrypt_request(federation, idle, **fresh).startswith("answered")
+    for node in NODES[1:]:
+        refused = decrypt_request(federation, idle, **fresh | {"sum": single_sum(federation, node)})
+        assert "another sum of round 2" in refused
+
+
+def test_a_sum_is_answered_with_a_few_sets_of_clients() -> None:
+    nodes = (11, 22, 33, 44, 55, 66)
+    federation = Federation(nodes=nodes, min_train_nodes=4, fraction_train=4 / 6)
+    node = next(n for n in nodes if (DECRYPT, n) in federation.messages)
+    pairs = list(itertools.combinations([n for n in nodes if n != node], 2))
+    assert len(pairs) == 10
+    answers = [decrypt_request(federation, node, active=[node, *pair]) for pair in pairs]
+    kept = [answer for answer in answers if answer.startswith("answered")]
+    # One of these sets may be the one that decrypted the round.
+    assert len(kept) == ThresholdParameters.MAX_SETS == len(set(kept))
+    assert all("answered with 8 sets" in answer for answer in answers if answer not in kept)
+    assert [decrypt_request(federation, node, active=[*pair, node]) for pair in pairs] == answers
+
+
+def test_two_sums_at_once_get_one_answer() -> None:
+    federation = Federation(rounds=1)
+    idle = federation.idle(1)
+    others = [node for node in NODES if node != idle]
+    values: dict[str, Any] = {"round": 1, "active": [idle, *others[:2]], "contributors": [11, 22]}
+    contexts, app_of = federation.grid.contexts, federation.grid.apps
+
+    def request(node: int) -> str:
+        content = RecordDict({"keywright": ConfigRecord(values | {"sum": single_sum(federation, node)})})
+        message = Message(content, idle, f"query.{DECRYPT}")
+        try:
+            app_of[idle](message, contexts[idle])
+        except kw.AggregationError as error:
+            return str(error.reason)
+        return "answered"
+
+    with ThreadPoolExecutor(4) as threads:
+        answers = list(threads.map(request, NODES))
+    assert sorted(answers) == ["answered", "round", "round", "round"]
+
+
+def test_the_steps_of_a_set_up_come_once() -> None:
+    federation = Federation()
+    for action in (DEAL, OPEN):
+        assert "has opened" in refusal(federation, action, 11, federation.messages[action, 11])
+    joined = ask(federation, JOIN, 11, {})
+    assert not joined.has_error()
+    # The share is gone, and what belonged to the exchange before does not fit the new one.
+    assert "has joined" in decrypt_request(federation, 11)
+    assert "another key of this client" in refusal(federation, DEAL, 11, federation.messages[DEAL, 11])
+
+
+def test_a_deal_is_answered_once() -> None:
+    # The replies to DEAL are lost: the set-up ends, and the clients still have what they dealt with.
+    lost = lambda node, reply: None if action_of(reply) == DEAL else reply  # noqa: E731
+    federation = Federation(tamper=lost, fails=True)
+    federation.grid.tamper = lambda node, reply: reply
+    assert "has dealt" in refusal(federation, DEAL, 22, federation.messages[DEAL, 22])
+
+
+def test_a_rolled_back_client_seals_under_other_keys() -> None:
+    """Even where the state of a client is restored (a snapshot), no key and nonce meet two shares."""
+    keys = [X25519PrivateKey.generate() for _ in range(2)]
+    publics = [key.public_key().public_bytes_raw() for key in keys]
+    roster = Roster.of([1, 2], publics, [bytes([i] * 32) for i in range(2)])
+    sealed = [seal(keys[0], roster, 1, 2, bytes(64)) for _ in range(50)]
+    assert len({data[:32] for data in sealed}) == len({data[32:64] for data in sealed}) == 50
+
+
+def test_masks_are_what_two_parties_alone_share() -> None:
+    keys = [X25519PrivateKey.generate() for _ in range(3)]
+    publics = [key.public_key().public_bytes_raw() for key in keys]
+    roster = Roster.of([1, 2, 3], publics, [bytes([i] * 32) for i in range(3)])
+    other = Roster.of([1, 2, 3], publics, [bytes([i + 1] * 32) for i in range(3)])
+    masks = {(i, j): mask_key(keys[i - 1], roster, i, j) for i, j in itertools.permutations((1, 2, 3), 2)}
+    assert all(masks[i, j] == masks[j, i] for i, j in masks)
+    assert len(set(masks.values())) == 3
+    assert mask_key(keys[0], other, 1, 2) not in masks.values()
+
+
+def test_what_does_not_fit_is_refused_before_anybody_is_asked() -> None:
+    page = Encoding(bound=4.0, max_clients=30, max_weight=2000, bits=30)
+    ThresholdMod(page, threshold=20)
+    ThresholdFedAvg(page, threshold=20, min_available_nodes=30)
+    assert threshold_parameters(page, 30, 20, 21_840).log_q < 122
+    assert threshold_parameters(page, 30, 20, 1 << 20).log_q < 122
+    wide = Encoding(bound=4.0, max_clients=30, max_weight=2000, bits=40)
+    for make in (lambda: ThresholdMod(wide, 20), lambda: ThresholdFedAvg(wide, 20, min_available_nodes=30)):
+        with pytest.raises(kw.ParameterError, match=r"Declare Encoding\(bits=3\d\) or fewer") as caught:
+            make()
+        assert caught.value.what == "bits of the modulus"
+
+
+def test_a_first_round_of_fewer_than_the_threshold_is_an_error() -> None:
+    with pytest.raises(kw.AggregationError, match="raise fraction_train") as caught:
+        Federation(threshold=3, fraction_train=0.5)
+    assert (caught.value.reason, caught.value.found, caught.value.expected) == ("too few", 2, 3)
+
+
+def test_keys_outlive_the_server_and_the_run(tmp_path: Path) -> None:
+    first = Federation(rounds=2, folder=tmp_path)
+    assert first.asked.count(JOIN) == 4
+    arrays = {name: value.numpy() for name, value in first.result.arrays.items()}
+    again = Federation(rounds=1, folder=tmp_path, start=arrays)
+    assert again.asked.count(JOIN) == again.asked.count(OPEN) == 0
+    assert again.asked.count(DECRYPT) == 3
+    assert {claims_of(again, node).round for node in NODES} == {3}
+    assert {claims_of(first, node).session for node in NODES} == {claims_of(again, 11).session}
+    assert_average(again, rounds=3)
+    for node in NODES:
+        stored = tmp_path / str(node) / f"threshold-{node}.json"
+        assert stored.stat().st_mode & 0o77 == 0
+    # Another declaration, another model, garbage.
+    with pytest.raises(kw.ParameterError, match="name another file"):
+        ThresholdFedAvg(ENCODING, 2, state=tmp_path / "server.json")
+    with pytest.raises(kw.AggregationError, match="the keys were made for 212"):
+        Federation(folder=tmp_path, start={"w": np.zeros(7)})
+    for garbage in (b"", b"[]", b"{}}", b'{"nodes": 3}', (tmp_path / "server.json").read_bytes()[:-30]):
+        (tmp_path / "server.json").write_bytes(garbage)
+        with pytest.raises((kw.FormatError, kw.ParameterError)):
+            ThresholdFedAvg(ENCODING, 3, state=tmp_path / "server.json")
+
+
+def claims_of(federation: Federation, node: int) -> Claims:
+    return Claims.split(federation.replies["train", node].content.array_records["arrays"][UPDATE].data)[0]
 
 
 def test_the_engine_makes_keys_and_decrypts() -> None:
     parameters = ThresholdParameters(3, 2, max_inputs=3, magnitude=1000, max_values=10)
-    seed = bytes(range(32))
-    parties = [ThresholdParty.generate(parameters) for _ in range(3)]
-    key = ThresholdKey.combine(parameters, seed, [party.public_half(seed) for party in parties])
+    seed, session = bytes(range(32)), bytes(16)
+    parties = [ThresholdParty.generate(parameters, seed) for _ in range(3)]
+    key = ThresholdKey.combine(parameters, seed, [party.public_half() for party in parties])
+    assert parties[0].public_half() == parties[0].public_half()
     dealt = [party.deal() for party in parties]
-    shares = [ThresholdShare.combine(parameters, j + 1, [d[j] for d in dealt]) for j in range(3)]
+    keys = [[bytes([min(i, j), max(i, j)]) * 16 for i in range(3)] for j in range(3)]
+    shares = [ThresholdShare.combine(parameters, j + 1, [d[j] for d in dealt], keys[j]) for j in range(3)]
     key = ThresholdKey.from_bytes(key.to_bytes(), parameters)
-    shares = [ThresholdShare.from_bytes(share.to_bytes(), parameters, share.party) for share in shares]
+    shares = [
+        ThresholdShare.from_bytes(share.to_bytes(), parameters, share.party, own)
+        for share, own in zip(shares, keys, strict=True)
+    ]
+
+    def partial(party: int, active: list[int]) -> bytes:
+        return shares[party - 1].partial(total, active, session=session, round=1)
+
     total = parameters.add([key.encrypt(np.array([1000, -5])), key.encrypt(np.array([-1000, 7]))])
     for active in ([1, 2], [3, 1], [2, 3]):
-        partials = [shares[j - 1].partial(total, active) for j in active]
-        assert parameters.finish(total, partials, 2, 2).tolist() == [0, 2]
+        assert parameters.finish(total, [partial(j, active) for j in active], 2, 2).tolist() == [0, 2]
+    assert partial(1, [1, 2]) == partial(1, [2, 1]) != partial(1, [1, 3])
     with pytest.raises(kw.AggregationError):
-        parameters.finish(total, [shares[0].partial(total, [1, 2]), shares[2].partial(total, [3, 1])], 2, 2)
+        parameters.finish(total, [partial(1, [1, 2]), partial(3, [3, 1])], 2, 2)
     with pytest.raises(kw.EncodeError):
         key.encrypt(np.array([1001]))
     with pytest.raises(kw.ParameterError):
-        ThresholdKey.combine(parameters, seed, [parties[0].public_half(seed)])
+        ThresholdKey.combine(parameters, seed, [parties[0].public_half()])
+    with pytest.raises(kw.ParameterError):
+        ThresholdShare.combine(parameters, 1, [d[0] for d in dealt], keys[0][:2])
+    with pytest.raises(kw.AggregationError):
+        ThresholdShare.combine(parameters, 1, [d[0] for d in dealt], [bytes(32)] * 3)
     with pytest.raises(kw.FormatError):
         parameters.add([b""])
     with pytest.raises(kw.ParameterError):
@@ -239,8 +451,6 @@ def test_the_engine_makes_keys_and_decrypts() -> None:
 
 
 def test_sealed_shares_open_for_their_receiver_only() -> None:
-    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
-
     keys = [X25519PrivateKey.generate() for _ in range(3)]
     publics = [key.public_key().public_bytes_raw() for key in keys]
     roster = Roster.of([1, 2, 3], publics, [bytes([i] * 32) for i in range(3)])

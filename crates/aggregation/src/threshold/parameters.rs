@@ -1,4 +1,3 @@
-use keywright_ring::sampling::GAUSSIAN_BOUND;
 use keywright_rlwe::{Parameters, ParametersLiteral, SecretDistribution, maximum_log_qp};
 
 use crate::AggregationError;
@@ -7,8 +6,12 @@ use crate::parameters::{MAX_INPUTS, MAX_MAGNITUDE};
 
 /// Most parties: each hands every other a share.
 pub const MAX_PARTIES: u32 = 1 << 10;
-/// `-log2` of the statistical distance that smudging leaves, over all coefficients of a sum.
+/// `-log2` of the statistical distance that smudging leaves, over all coefficients of a sum and all sets of parties that may be asked for it.
 pub const STATISTICAL_BITS: u32 = 40;
+/// Most sets of parties that one party answers for a sum.
+pub const MAX_SETS: u32 = 8;
+/// `-log2` of the probability that an error of a sum is above its bound.
+const TAIL_BITS: u32 = 64;
 /// Largest width of either prime.
 const MAX_PRIME_BITS: u32 = 61;
 /// Ring degrees that are tried.
@@ -17,7 +20,7 @@ const LOG_N: [u32; 2] = [12, 13];
 /// Ring, modulus, scale and smudging for sums that `threshold` of `parties` decrypt together.
 ///
 /// # Invariant
-/// With `B = error_bound`, `w = smudging_bits`, `D = 2^noise_bits`: `V B <= 2^(w - 40)`, `2 (B + t 2^(w-1)) < D`,
+/// With `B = error_bound`, `w = smudging_bits`, `D = 2^noise_bits`: `8 V B <= 2^(w - 40)`, `2 (B + t 2^(w-1)) < D`,
 /// `K M D + D / 2 <= (Q - 1) / 2 < 2^121`, `V` the number of coefficients of a sum.
 #[derive(Clone, Debug)]
 pub struct ThresholdParameters {
@@ -51,14 +54,14 @@ impl ThresholdParameters {
         in_range("magnitude", magnitude, 1, MAX_MAGNITUDE)?;
         in_range("number of values", max_values.into(), 1, u32::MAX.into())?;
         let (n, inputs) = (u128::from(parties), u128::from(max_inputs));
-        let bound = u128::from(GAUSSIAN_BOUND.unsigned_abs());
         let mut bits = 0;
         for log_n in LOG_N {
             let degree = 1u128 << log_n;
             let coefficients = u128::from(max_values).next_multiple_of(degree);
-            // At most 2^20 * 2^5 * 2^24 and 2^33: none of this comes near 128 bits.
-            let error_bound = inputs * bound * (2 * degree * n + 1);
-            let smudging_bits = STATISTICAL_BITS + ceil_log2(coefficients * error_bound);
+            let error_bound = error_bound(degree, n, inputs, coefficients);
+            // At most 2^3 * 2^33 * 2^32.
+            let smudging_bits =
+                STATISTICAL_BITS + ceil_log2(u128::from(MAX_SETS) * coefficients * error_bound);
             let noise_bits =
                 ceil_log2(2 * (error_bound + (u128::from(threshold) << (smudging_bits - 1))) + 1);
             // 2 (K M D + D / 2) + 1 <= Q, in units of D rounded up.
@@ -116,7 +119,7 @@ impl ThresholdParameters {
         self.max_values
     }
 
-    /// Bound on the error of a sum before smudging. It always holds.
+    /// Bound on the error of a sum before smudging: it holds for all values of a sum but with a probability of `2^-62`.
     pub fn error_bound(&self) -> u128 {
         self.error_bound
     }
@@ -135,6 +138,25 @@ impl ThresholdParameters {
     pub fn chunks(&self, count: usize) -> usize {
         count.div_ceil(self.rlwe.n())
     }
+}
+
+/// A bound on the error of a sum of encryptions, `e = sum_k (v_k E + e_k0 + e_k1 S)` for the sums `E` of all parties' errors and `S` of their secrets.
+///
+/// Ternary samples are subgaussian with variance proxy 2/3, errors with `sigma^2`. With a probability above `1 - 2^-63`
+/// `|E|^2 <= n sigma^2 r` and `|S|^2 <= 2/3 n r`, `r = N + 2 sqrt(N x) + 2 x`, `x = 64 ln 2` (Hsu, Kakade and Zhang, *A tail inequality for quadratic
+/// forms of subgaussian random vectors*, 2012). Given both, a coefficient of `e` is subgaussian with proxy
+/// `K (2/3 |E|^2 + sigma^2 + sigma^2 |S|^2) <= K sigma^2 (4/3 n r + 1)`, and one of `V` coefficients is above
+/// `sqrt(2 proxy ln(2 V 2^64))` with a probability of at most `2^-64`.
+///
+/// In integers, so that every machine computes the same.
+fn error_bound(degree: u128, parties: u128, inputs: u128, coefficients: u128) -> u128 {
+    // Rounded up: x, sigma^2 = 10.1761 in thousandths, ln 2 in ten thousandths.
+    let (x, sigma2, ln2) = (45, 10_177, 6_932);
+    let norm2 = degree + 2 * ((degree * x).isqrt() + 1) + 2 * x;
+    let tail = u128::from(TAIL_BITS + 1 + ceil_log2(coefficients)) * ln2;
+    // Thirds of thousandths: at most 2^20 * 2^14 * 2^27 * 2^20.
+    let proxy = inputs * sigma2 * (4 * parties * norm2 + 3);
+    (2 * proxy * tail).div_ceil(3 * 1_000 * 10_000).isqrt() + 1
 }
 
 fn ceil_log2(value: u128) -> u32 {
@@ -158,7 +180,7 @@ mod tests {
                 let (b, d) = (p.error_bound(), 1u128 << p.noise_bits());
                 let degree = p.rlwe().n() as u128;
                 let coefficients = p.chunks(values as usize) as u128 * degree;
-                assert!(coefficients * b <= 1 << (p.smudging_bits() - 40));
+                assert!(8 * coefficients * b <= 1 << (p.smudging_bits() - 40));
                 assert!(2 * (b + (u128::from(threshold) << (p.smudging_bits() - 1))) < d);
                 assert!(u128::from(inputs) * u128::from(p.magnitude()) * d + d / 2 <= (q - 1) / 2);
                 assert!((q - 1) / 2 < 1 << 121);

@@ -4,28 +4,36 @@ use keywright_rlwe::{PublicKey, RlweCiphertext, SecretKey, for_each_item};
 use zeroize::{Zeroize, Zeroizing};
 
 use super::ThresholdParameters;
+use super::question::{MaskKey, Question, mask_rng, smudging_rng, uniform};
 use crate::AggregationError;
 use crate::error::in_range;
 
-/// One party during the set-up: its own secret.
+/// One party during the set-up: its own secret, and the half of the joint key that it publishes.
 #[derive(Debug)]
 pub struct Party {
     parameters: ThresholdParameters,
     secret: SecretKey,
+    half: Poly<Evaluation>,
 }
 
 impl Party {
-    /// Samples the party's secret.
+    /// Samples the party's secret for a joint key whose uniform half has that seed.
     ///
     /// # Errors
     /// [`AggregationError::Rlwe`] as of [`SecretKey::sample`].
-    pub fn sample(parameters: &ThresholdParameters, rng: &mut SecretRng) -> Result<Self, AggregationError> {
-        Ok(Self { parameters: parameters.clone(), secret: SecretKey::sample(parameters.rlwe(), rng)? })
+    pub fn sample(
+        parameters: &ThresholdParameters,
+        seed: Seed,
+        rng: &mut SecretRng,
+    ) -> Result<Self, AggregationError> {
+        let secret = SecretKey::sample(parameters.rlwe(), rng)?;
+        let half = PublicKey::from_seed(&secret, seed, rng).b().clone();
+        Ok(Self { parameters: parameters.clone(), secret, half })
     }
 
-    /// `b_i = -a s_i + e_i`, to be published once: a second one for the same seed would show differences of errors.
-    pub fn public_half(&self, seed: Seed, rng: &mut SecretRng) -> Poly<Evaluation> {
-        PublicKey::from_seed(&self.secret, seed, rng).b().clone()
+    /// `b_i = -a s_i + e_i`, to be published. There is one for a secret: a second one would show differences of errors.
+    pub fn public_half(&self) -> &Poly<Evaluation> {
+        &self.half
     }
 
     /// Shamir shares of the secret for parties `1, 2, ...`: the values there of a polynomial whose constant term is the secret
@@ -62,22 +70,27 @@ impl Party {
     }
 }
 
-/// What a party keeps of the set-up: its share of the joint secret. Wiped when dropped.
+/// What a party keeps of the set-up: its share of the joint secret, and the keys of its masks. Wiped when dropped.
 pub struct KeyShare {
     parameters: ThresholdParameters,
     party: u32,
     share: Poly<Evaluation>,
+    /// By the number of the other party, from 1; at the party's own place that of its smudging.
+    keys: Vec<MaskKey>,
 }
 
 impl KeyShare {
-    /// The share of party `party` from what all parties dealt to it, its own included.
+    /// The share of party `party` from what all parties dealt to it, its own included, and the keys that it has in common with each of them;
+    /// at its own place a fresh key that nobody else has.
     ///
     /// # Errors
-    /// [`AggregationError::Range`] unless `1 <= party <= parties` and there is one share of every party, in the parameters' ring.
+    /// [`AggregationError::Range`] unless `1 <= party <= parties` and there is one share and one key of every party, shares in the
+    /// parameters' ring; [`AggregationError::RepeatedKey`] if two keys are equal.
     pub fn combine(
         parameters: &ThresholdParameters,
         party: u32,
         dealt: &[Poly<Evaluation>],
+        keys: Vec<MaskKey>,
     ) -> Result<Self, AggregationError> {
         let parties = u64::from(parameters.parties());
         in_range("number of a party", party.into(), 1, parties)?;
@@ -90,21 +103,29 @@ impl KeyShare {
                 rlwe.ring().backend().add_assign(rlwe.modulus(i), limb, dealt.limb(i));
             }
         }
-        Self::new(parameters, party, share)
+        Self::new(parameters, party, share, keys)
     }
 
     /// A share that was stored.
     ///
     /// # Errors
-    /// [`AggregationError::Range`] as of [`Self::combine`].
+    /// As of [`Self::combine`].
     pub fn new(
         parameters: &ThresholdParameters,
         party: u32,
         share: Poly<Evaluation>,
+        keys: Vec<MaskKey>,
     ) -> Result<Self, AggregationError> {
-        in_range("number of a party", party.into(), 1, parameters.parties().into())?;
+        let parties = u64::from(parameters.parties());
+        in_range("number of a party", party.into(), 1, parties)?;
+        in_range("number of mask keys", keys.len() as u64, parties, parties)?;
         require_shape(parameters, &share)?;
-        Ok(Self { parameters: parameters.clone(), party, share })
+        let mut order: Vec<_> = (0..keys.len()).collect();
+        order.sort_unstable_by_key(|&i| &keys[i][..]);
+        if let Some(pair) = order.windows(2).find(|pair| keys[pair[0]] == keys[pair[1]]) {
+            return Err(AggregationError::RepeatedKey { parties: [pair[0] as u32 + 1, pair[1] as u32 + 1] });
+        }
+        Ok(Self { parameters: parameters.clone(), party, share, keys })
     }
 
     /// What it belongs to.
@@ -122,43 +143,67 @@ impl KeyShare {
         &self.share
     }
 
-    /// The party's part of a decryption by the parties `active`: `lambda f(j) c_1 + u` for every ciphertext of a sum.
+    /// The party's answer: for every ciphertext `j` of the sum, with `lambda` the Lagrange coefficient of the active parties `T` at 0,
     ///
-    /// Whether the sum is one of enough updates cannot be seen from it: a party answers once per round, to whom it trusts to add.
+    /// `lambda f(j) c_1 + u + sum_(k in T, k > j) m_jk - sum_(k in T, k < j) m_kj`
+    ///
+    /// where `u` is smudging and `m_jk` a uniform ring element that parties `j` and `k` alone know. The masks of all of `T` cancel, so the answers are a fresh
+    /// additive sharing of `S c_1` for every question, whatever its set; one that is missing leaves the others uniform.
+    ///
+    /// Everything in an answer is a function of the share, the keys and the question: asked again, in a copy of the process or after a crash, a party
+    /// gives the same bytes. Whether the sum is one of enough updates cannot be seen from it: a party answers for one sum in a round, to whom it
+    /// trusts to add.
     ///
     /// # Errors
-    /// [`AggregationError::Range`] unless `active` are as many distinct parties as the threshold, this one among them, and the sum
+    /// [`AggregationError::Range`] unless the active parties are as many distinct ones as the threshold, this one among them, and the sum
     /// has the parameters' shape.
     pub fn partial(
         &self,
         sum: &[RlweCiphertext],
-        active: &[u32],
-        rng: &mut SecretRng,
+        question: &Question<'_>,
     ) -> Result<Vec<Poly<Evaluation>>, AggregationError> {
         let parameters = &self.parameters;
-        require_active(parameters, active, self.party)?;
+        require_active(parameters, question.active, self.party)?;
         require_sum(parameters, sum)?;
         let rlwe = parameters.rlwe();
-        let work: Vec<_> = sum.iter().map(|ciphertext| (ciphertext, rng.split())).collect();
+        let digest = question.digest(sum);
         let mut out: Vec<_> = sum.iter().map(|_| Poly::unspecified(rlwe.n(), rlwe.max_level() + 1)).collect();
-        for_each_item(out.iter_mut().zip(work).collect(), |_, (out, (ciphertext, mut rng))| {
-            let smudging = smudging(parameters, &mut rng);
+        for_each_item(out.iter_mut().zip(sum).collect(), |chunk, (out, ciphertext)| {
+            let chunk = chunk as u32;
+            let smudging = smudging(parameters, &mut smudging_rng(self.key(self.party), &digest, chunk));
+            let others = question.active.iter().filter(|&&other| other != self.party);
+            let mut masks: Vec<_> =
+                others.map(|&other| (other, mask_rng(self.key(other), &digest, chunk))).collect();
             let mut product = Buffer::unspecified(rlwe.n());
             for (i, limb) in out.limbs_mut().enumerate() {
                 let (modulus, ring) = (rlwe.modulus(i), rlwe.ring());
-                let lambda = modulus.shoup(lagrange(modulus, active, self.party));
-                ring.backend().mul(modulus, ciphertext.polys[1].limb(i), self.share.limb(i), &mut product);
-                ring.backend().mul_scalar_assign(modulus, &mut product, lambda);
                 let half = modulus.reduce_u128(1 << (parameters.smudging_bits() - 1));
                 for (word, &value) in limb.iter_mut().zip(smudging.iter()) {
                     *word = modulus.sub(modulus.reduce_u128(value), half);
                 }
                 ring.forward_limb(i, limb);
+                let lambda = modulus.shoup(lagrange(modulus, question.active, self.party));
+                ring.backend().mul(modulus, ciphertext.polys[1].limb(i), self.share.limb(i), &mut product);
+                ring.backend().mul_scalar_assign(modulus, &mut product, lambda);
                 ring.backend().add_assign(modulus, limb, &product);
-                product.zeroize();
+                // Uniform in evaluation form as in any other.
+                for (other, rng) in &mut masks {
+                    uniform(modulus, rng, &mut product);
+                    if *other > self.party {
+                        ring.backend().add_assign(modulus, limb, &product);
+                    } else {
+                        ring.backend().sub_assign(modulus, limb, &product);
+                    }
+                }
             }
+            product.zeroize();
         });
         Ok(out)
+    }
+
+    /// The key in common with a party, whose number was checked.
+    fn key(&self, party: u32) -> &MaskKey {
+        &self.keys[party as usize - 1]
     }
 }
 
@@ -177,18 +222,10 @@ impl core::fmt::Debug for KeyShare {
 /// Uniform numbers of `smudging_bits` bits, at most 122.
 fn smudging(parameters: &ThresholdParameters, rng: &mut SecretRng) -> Zeroizing<Vec<u128>> {
     let shift = 128 - parameters.smudging_bits();
-    let mut values = Zeroizing::new(vec![0; parameters.rlwe().n()]);
-    for value in values.iter_mut() {
-        *value = (u128::from(rng.next_word()) << 64 | u128::from(rng.next_word())) >> shift;
-    }
-    values
-}
-
-/// Uniform residues: 128 bits reduced, biased by less than `2^-66`.
-fn uniform(modulus: &Modulus, rng: &mut SecretRng, limb: &mut [u64]) {
-    for word in limb {
-        *word = modulus.reduce_u128(u128::from(rng.next_word()) << 64 | u128::from(rng.next_word()));
-    }
+    let mut words = Zeroizing::new(vec![0; 2 * parameters.rlwe().n()]);
+    rng.fill_words(&mut words);
+    let pairs = words.as_chunks::<2>().0.iter();
+    Zeroizing::new(pairs.map(|&[high, low]| (u128::from(high) << 64 | u128::from(low)) >> shift).collect())
 }
 
 /// `prod_{k != j} k / (k - j)` over the active parties `k`. Public.

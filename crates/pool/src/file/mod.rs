@@ -15,12 +15,11 @@
 //! slot that is zero does not authenticate, so of several registers one gets the entry, and the others an error.
 //!
 //! # Nonces
-//! 192 random bits for every seal, of a generator that starts from the operating system's entropy in each process.
-//! Nothing of it is stored: after a crash or a restart there are other nonces. A forked child is refused. Two seals
-//! have one nonce with a probability of `2^-97` for `2^48` of them. What can repeat nonces is what repeats the
-//! generator: a machine whose memory is cloned while it runs, or a caller that passes the same
-//! [`SecretRng::from_entropy`] each time. Then two states of a slot, of whoever kept both, differ by what the two
-//! entries differ by.
+//! 192 random bits for every seal, of a generator that starts from the operating system's entropy in each process and
+//! takes more of it at each operation ([`SecretRng::begin`]). Nothing of it is stored: after a crash or a restart there
+//! are other nonces. A forked child is refused. Two seals have one nonce with a probability of `2^-97` for `2^48` of them.
+//! A caller that passes the same [`SecretRng::from_entropy`] each time, as tests do, repeats nonces: then two states of a
+//! slot, of whoever kept both, differ by what the two entries differ by.
 //!
 //! # What is detected
 //! * The data file was replaced by an older state of itself: its slots carry old serial numbers and do not authenticate.
@@ -45,9 +44,8 @@ use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process;
 
-use keywright_ring::sampling::SecretRng;
+use keywright_ring::{Process, sampling::SecretRng};
 use zeroize::Zeroizing;
 
 use crate::error::require_owner;
@@ -96,7 +94,7 @@ pub struct PoolFile {
     sealer: Sealer,
     rng: SecretRng,
     identity: [u8; 16],
-    process: u32,
+    process: Process,
 }
 
 impl PoolFile {
@@ -118,7 +116,7 @@ impl PoolFile {
                 Ok(file) => return Self::open_existing(options, &folder, expected, file, rng),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
                     // Another process may make it meanwhile: then that one counts.
-                    if let Some(made) = Self::create(options, &folder, expected.clone(), rng.split())? {
+                    if let Some(made) = Self::create(options, &folder, expected.clone(), rng.split()?)? {
                         return Ok(made);
                     }
                 }
@@ -155,7 +153,7 @@ impl PoolFile {
         let parent = options.path.parent().filter(|parent| !parent.as_os_str().is_empty());
         disk::sync_folder(parent.unwrap_or(Path::new("."))).map_err(PoolError::io(&options.path))?;
         data.path.clone_from(&options.path);
-        Ok(Some(Self { data, register, sealer, rng, identity, process: process::id() }))
+        Ok(Some(Self { data, register, sealer, rng, identity, process: Process::current() }))
     }
 
     fn open_existing(
@@ -171,7 +169,7 @@ impl PoolFile {
             let register = Register::path(folder, &identity);
             PoolError::file(&options.path, FileProblem::Unregistered { register })
         })?;
-        let mut opened = Self { data, register, sealer, rng, identity, process: process::id() };
+        let mut opened = Self { data, register, sealer, rng, identity, process: Process::current() };
         opened.locked(|_, _| Ok(()))?;
         Ok(opened)
     }
@@ -184,6 +182,8 @@ impl PoolFile {
     ) -> Result<T, PoolError> {
         // A forked child would share the lock.
         require_owner(self.process)?;
+        // For the nonces of what is sealed.
+        self.rng.begin()?;
         let _register = self.register.lock()?;
         // Always the second one, so nobody waits in a circle.
         let _data = self.data.lock()?;

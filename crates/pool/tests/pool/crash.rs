@@ -10,7 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use keywright_pool::{EncryptionPool, PoolFile, WhenEmpty};
-use keywright_rlwe::system_rng;
+use keywright_ring::sampling::SecretRng;
 
 use crate::fixture::{Folder, file_in, keys, options, parameters};
 
@@ -22,7 +22,7 @@ fn draw(folder: &Path) {
     let (secret, _) = keys(&parameters());
     let mut options = options(3, 1, WhenEmpty::Encrypt);
     options.file = Some(file_in(folder, 40));
-    let pool = EncryptionPool::new(secret, options, system_rng().unwrap()).unwrap();
+    let pool = EncryptionPool::new(secret, options, SecretRng::system().unwrap()).unwrap();
     loop {
         let zero = pool.take().unwrap();
         // One write, so that a killed process leaves no half of a line.
@@ -83,7 +83,8 @@ fn killed_processes_never_give_an_entry_twice() {
     assert!(seen.values().all(|&count| count == 1));
     // And the file is whole.
     let (secret, _) = keys(&parameters());
-    let mut file = PoolFile::open(&file_in(&folder.0, 40), &*secret, 1, system_rng().unwrap()).unwrap();
+    let mut file =
+        PoolFile::open(&file_in(&folder.0, 40), &*secret, 1, SecretRng::system().unwrap()).unwrap();
     let count = file.len().unwrap();
     assert_eq!(file.take(&*secret, 99).unwrap().len() as u64, count);
 }

@@ -108,8 +108,9 @@ fn the_attack_on_chem_is_always_right() {
         let (mut coins, mut right) = (rng(bits), 0);
         // 40 keys and caches, five challenges each.
         for _ in 0..40 {
-            let secret = keywright_rlwe::SecretKey::sample(parameters.rlwe(), &mut coins.split()).unwrap();
-            let public = keywright_rlwe::KeyGenerator::new(&secret, coins.split()).public_key();
+            let secret =
+                keywright_rlwe::SecretKey::sample(parameters.rlwe(), &mut coins.split().unwrap()).unwrap();
+            let public = keywright_rlwe::KeyGenerator::new(&secret, coins.split().unwrap()).public_key();
             // 128-bit messages do not fit: the cache of zeros, which is what is attacked, has n entries all the same.
             let scheme = ChemCkks::new(&parameters, 1, 52.min(bits.into()), 1.0).unwrap();
             let mut chem = ChemEncryptor::new(
@@ -119,7 +120,7 @@ fn the_attack_on_chem_is_always_right() {
                 1,
                 bits.into(),
                 2,
-                coins.split(),
+                coins.split().unwrap(),
             )
             .unwrap();
             let encrypt = |other| chem.encrypt(if other { 1000 } else { 1001 }).unwrap();

@@ -16,7 +16,7 @@ pub(super) fn pool<'py>(py: Python<'py>, error: &PoolError) -> PyResult<Describe
             described!(py, "ParameterError", what = "threads", value = wanted)
         }
         PoolError::Forked { owner, process } => {
-            described!(py, "PoolForkedError", owner = owner, process = process)
+            described!(py, "ForkedError", owner = owner, process = process)
         }
         PoolError::Producer(error) => pool(py, error),
         PoolError::ChemUnit { unit, smallest } => {

@@ -26,6 +26,10 @@ pub(super) fn ring<'py>(py: Python<'py>, error: &RingError) -> PyResult<Describe
                 maximum = (1u64 << 61) - 1
             )
         }
+        RingError::Randomness(_) => described!(py, "RandomnessError"),
+        RingError::Forked { owner, process } => {
+            described!(py, "ForkedError", owner = owner, process = process)
+        }
         RingError::NotPrime(modulus) => described!(py, "ParameterError", what = "modulus", value = modulus),
         RingError::NoRoot { prime, two_n } => {
             described!(py, "ParameterError", what = "modulus", value = prime, two_n = two_n)
@@ -161,7 +165,6 @@ pub(super) fn rlwe<'py>(py: Python<'py>, error: &RlweError) -> PyResult<Describe
         RlweError::Underivable { element, .. } => {
             described!(py, "DerivationError", element = element_name(element), reason = "unreachable")
         }
-        RlweError::Randomness(_) => described!(py, "RandomnessError"),
         _ => described!(py, "KeywrightError"),
     }
 }

@@ -29,6 +29,9 @@ pub(super) fn aggregation<'py>(py: Python<'py>, error: &AggregationError) -> PyR
         AggregationError::Duplicate(client) => {
             described!(py, "AggregationError", reason = "duplicate", client = client)
         }
+        AggregationError::RepeatedKey { parties } => {
+            described!(py, "AggregationError", reason = "set-up", found = parties[1], expected = py.None())
+        }
         AggregationError::Undecodable { .. } => {
             described!(py, "AggregationError", reason = "undecodable")
         }

@@ -1,12 +1,18 @@
-//! ChaCha20 as a generator of secrets.
+//! ChaCha20 as a generator of secrets, each of which is drawn once, whatever happens to the process.
 
 use zeroize::{Zeroize, Zeroizing};
 
 use crate::chacha::{self, CHUNK_BLOCKS, CHUNK_WORDS};
-use crate::{Backend, Seed, backend};
+use crate::{Backend, Process, RingError, Seed, backend};
 
 /// ChaCha20 (RFC 8439's block function with a 64-bit block number and a nonce of zero) as a generator of secrets. Its state is wiped
 /// on drop and never shown.
+///
+/// # In a forked child
+/// A child has a copy of the state. Every draw looks whether the process is still the one in which the generator was made, or last drew; if not, the
+/// generator takes a new key first: ChaCha20 of the old key and of fresh randomness of the operating system, with the child's identity as its nonce.
+/// So no draw is repeated, whoever holds the generator and whatever it was made from. One made from *given* entropy can then no longer give what it
+/// promised: [`Self::begin`] and [`Self::split`] refuse it in a child.
 pub struct SecretRng {
     key: [u32; 16],
     /// Number of the next block, a multiple of [`CHUNK_BLOCKS`].
@@ -16,16 +22,57 @@ pub struct SecretRng {
     /// How much of it was, in units of 32 bits.
     used: usize,
     backend: &'static dyn Backend,
+    source: Source,
+    /// Where it was made, or took its last key.
+    process: Process,
+    /// Words made in bulk since the identity was asked for.
+    unseen: usize,
+}
+
+/// Words that may be made in bulk before the identity is asked for again: the system call then costs a hundredth of making them.
+const UNSEEN: usize = 1 << 13;
+
+/// Where the first key came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Source {
+    /// The operating system, which can be asked again.
+    #[cfg_attr(not(feature = "std"), expect(dead_code, reason = "there is no operating system to ask"))]
+    System,
+    /// The caller.
+    Given,
+    /// The caller, in the process of that number, of which this one is a child.
+    Copied(u32),
 }
 
 impl SecretRng {
     /// A generator from 32 bytes of entropy. The same bytes give the same secrets: only for tests and vectors, or for
     /// a platform that hands in its own entropy.
     pub fn from_entropy(entropy: &Zeroizing<[u8; 32]>) -> Self {
+        Self::new(entropy, Source::Given)
+    }
+
+    /// A generator from the operating system's entropy.
+    ///
+    /// # Errors
+    /// [`RingError::Randomness`] if the operating system gives none.
+    #[cfg(feature = "std")]
+    pub fn system() -> Result<Self, RingError> {
+        Ok(Self::new(&system_entropy()?, Source::System))
+    }
+
+    fn new(entropy: &Zeroizing<[u8; 32]>, source: Source) -> Self {
         // Where the environment names a back end that is not there, rings cannot be made and say so.
         let backend = backend::default().unwrap_or_else(|_| backend::portable());
-        let key = chacha::keyed(entropy);
-        Self { key, next_block: 0, chunk: [0; CHUNK_WORDS], used: 2 * CHUNK_WORDS, backend }
+        Self {
+            key: chacha::keyed(entropy),
+            next_block: 0,
+            chunk: [0; CHUNK_WORDS],
+            used: 2 * CHUNK_WORDS,
+            backend,
+            source,
+            process: Process::current(),
+            unseen: UNSEEN,
+        }
     }
 
     /// What samplers compute with.
@@ -33,14 +80,81 @@ impl SecretRng {
         self.backend
     }
 
+    /// Begins an operation, as everything that draws and can fail does. The system's generator takes a new key, with fresh entropy: what is drawn then
+    /// is new even where its state was copied unseen, as by the snapshot of a virtual machine. A copy, by a fork, of a generator that was made
+    /// from given entropy is refused.
+    ///
+    /// # Errors
+    /// [`RingError::Forked`]; [`RingError::Randomness`] if the operating system gives none.
+    pub fn begin(&mut self) -> Result<(), RingError> {
+        let owner = match self.source {
+            #[cfg(feature = "std")]
+            Source::System => {
+                self.take_new_key(&system_entropy()?);
+                return Ok(());
+            }
+            Source::Given if !self.process.is_current() => self.process.id(),
+            Source::Copied(owner) => owner,
+            _ => return Ok(()),
+        };
+        Err(RingError::Forked { owner, process: Process::current().id() })
+    }
+
+    /// Takes a new key in a child, seen by a load: before what was already made is given out.
+    #[inline]
+    fn look(&mut self) {
+        if !self.process.is_generation() {
+            self.leave_parent();
+        }
+    }
+
+    /// The same, seen by the identity too.
+    fn look_closely(&mut self) {
+        self.unseen = 0;
+        if !self.process.is_current() {
+            self.leave_parent();
+        }
+    }
+
+    #[cold]
+    fn leave_parent(&mut self) {
+        if self.source == Source::Given {
+            self.source = Source::Copied(self.process.id());
+        }
+        // Where the system gives nothing, the identity alone tells the children of one process apart.
+        #[cfg(feature = "std")]
+        let fresh = system_entropy().unwrap_or_default();
+        #[cfg(not(feature = "std"))]
+        let fresh = Zeroizing::default();
+        self.take_new_key(&fresh);
+    }
+
+    /// ChaCha20 of the old key and fresh entropy, with the process as its nonce.
+    fn take_new_key(&mut self, fresh: &Zeroizing<[u8; 32]>) {
+        self.process = Process::current();
+        let fresh = Zeroizing::new(chacha::keyed(fresh));
+        self.key[4..12].iter_mut().zip(&fresh[4..12]).for_each(|(word, fresh)| *word ^= fresh);
+        self.key[14..].copy_from_slice(&self.process.nonce());
+        self.backend.key_stream(&self.key, 0, &mut self.chunk);
+        let mut entropy = Zeroizing::new([0; 32]);
+        for (bytes, word) in entropy.chunks_exact_mut(8).zip(&self.chunk) {
+            bytes.copy_from_slice(&word.to_le_bytes());
+        }
+        self.key = chacha::keyed(&entropy);
+        self.chunk.zeroize();
+        (self.next_block, self.used) = (0, 2 * CHUNK_WORDS);
+    }
+
     /// Makes the next chunk.
     fn refill(&mut self) {
+        self.look_closely();
         self.backend.key_stream(&self.key, self.next_block, &mut self.chunk);
         self.next_block += CHUNK_BLOCKS as u64;
         self.used = 0;
     }
 
     fn next_half(&mut self) -> u32 {
+        self.look();
         if self.used == 2 * CHUNK_WORDS {
             self.refill();
         }
@@ -57,6 +171,12 @@ impl SecretRng {
 
     /// Fills a slice with uniform words.
     pub fn fill_words(&mut self, out: &mut [u64]) {
+        self.unseen += out.len();
+        if self.unseen > UNSEEN {
+            self.look_closely()
+        } else {
+            self.look()
+        }
         if !self.used.is_multiple_of(2) {
             out.iter_mut().for_each(|word| *word = self.next_word());
             return;
@@ -74,6 +194,7 @@ impl SecretRng {
 
     /// Fills a slice with uniform bytes.
     pub fn fill_bytes(&mut self, out: &mut [u8]) {
+        self.look_closely();
         for bytes in out.chunks_mut(4) {
             bytes.copy_from_slice(&self.next_half().to_le_bytes()[..bytes.len()]);
         }
@@ -86,12 +207,25 @@ impl SecretRng {
         Seed(bytes)
     }
 
-    /// An independent generator, for a parallel worker.
-    pub fn split(&mut self) -> Self {
+    /// An independent generator, for one operation or a parallel worker.
+    ///
+    /// # Errors
+    /// As [`Self::begin`].
+    pub fn split(&mut self) -> Result<Self, RingError> {
+        self.begin()?;
         let mut entropy = Zeroizing::new([0; 32]);
         self.fill_bytes(&mut *entropy);
-        Self::from_entropy(&entropy)
+        Ok(Self::new(&entropy, self.source))
     }
+}
+
+#[cfg(feature = "std")]
+fn system_entropy() -> Result<Zeroizing<[u8; 32]>, RingError> {
+    use alloc::string::ToString;
+
+    let mut entropy = Zeroizing::new([0; 32]);
+    getrandom::fill(&mut *entropy).map_err(|error| RingError::Randomness(error.to_string()))?;
+    Ok(entropy)
 }
 
 impl Drop for SecretRng {
@@ -129,6 +263,25 @@ mod tests {
             reference.fill_bytes(&mut expected);
             assert_eq!(bytes, expected, "round {round}");
         }
+    }
+
+    /// Two copies that no sign tells apart, as two virtual machines of one snapshot have them: they draw the same until an operation begins.
+    #[cfg(feature = "std")]
+    #[test]
+    fn operations_begin_with_fresh_entropy() {
+        let copies = || [(); 2].map(|()| SecretRng::new(&[7; 32].into(), Source::System));
+        let [mut first, mut second] = copies();
+        assert_eq!(first.next_word(), second.next_word());
+        first.begin().unwrap();
+        second.begin().unwrap();
+        assert_ne!(first.next_word(), second.next_word());
+        let [first, second] = copies().map(|mut rng| rng.split().unwrap().next_word());
+        assert_ne!(first, second);
+        // What was given stays what it was.
+        let mut given = SecretRng::from_entropy(&[7; 32].into());
+        given.begin().unwrap();
+        let [mut copy, _] = copies();
+        assert_eq!(given.next_word(), copy.next_word());
     }
 
     /// The block number has 64 bits.

@@ -4,10 +4,11 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 use std::collections::{HashMap, hash_map};
-use std::process;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle, ThreadId};
 use std::time::{Duration, Instant};
+
+use keywright_ring::Process;
 
 use super::KeySupply;
 use super::schedule::{NoRoom, Residency, share};
@@ -46,7 +47,7 @@ struct Shared {
     /// Bytes that the supply holds.
     held: usize,
     /// The thread exists in this process only.
-    process: u32,
+    process: Process,
     state: Mutex<State>,
     /// A key was made, given back, or is wanted; a turn is over or interrupted.
     changed: Condvar,
@@ -154,7 +155,7 @@ impl KeyStore {
             layouts,
             budget,
             held,
-            process: process::id(),
+            process: Process::current(),
             state: Mutex::new(state),
             changed: Condvar::new(),
         });
@@ -221,7 +222,7 @@ impl KeySource for KeyStore {
 
 impl Drop for KeyStore {
     fn drop(&mut self) {
-        if self.shared.process != process::id() {
+        if !self.shared.process.is_current() {
             return;
         }
         self.shared.lock().stopping = true;
@@ -270,7 +271,7 @@ impl Shared {
 
     fn load(shared: &Arc<Self>, places: &[usize]) -> Result<Vec<LoadedKey>, RlweError> {
         let Some(&first) = places.first() else { return Ok(Vec::new()) };
-        if shared.process != process::id() {
+        if !shared.process.is_current() {
             return Err(
                 shared.gone(first, "its thread is in the process that opened the keys; open them here")
             );

@@ -14,8 +14,8 @@ use cortex_m_rt::entry;
 use cortex_m_semihosting::{debug, hprintln};
 use keywright_client::reduction::{Montgomery, ShiftAdd30};
 use keywright_client::{
-    CHUNK, ClientError, Compact, Engine, Form, Half, Numbers, PublicKey, SinkError, encrypt, expand_secret,
-    make_public_key, sample_secret, secret_bytes, secret_rng, write_public_key,
+    CHUNK, ClientError, Compact, Engine, Entropy, Form, Half, Numbers, PublicKey, SinkError, encrypt, expand_secret,
+    make_public_key, sample_secret, secret_bytes, write_public_key,
 };
 use keywright_cortex_m4::{FRACTION_BITS, MAX_N, Memory, Pattern, Polynomial, entropy, meter, parameters};
 use keywright_ring::primes::is_prime;
@@ -151,8 +151,8 @@ fn full(log_n: u32, count: usize, memory: &mut FullMemory) -> Result<u64, Client
     let (slots, message) = (&mut memory.slots[..n / 2], &mut memory.message[..n]);
     let packed = &mut memory.thin.packed[..secret_bytes(log_n)];
     let [u, e0, e1] = memory.samples.each_mut().map(|samples| &mut samples[..n]);
-    let mut rng = secret_rng(&mut entropy(3))?;
-    let mut keys = secret_rng(&mut entropy(4))?;
+    let mut rng = entropy(3).generator()?;
+    let mut keys = entropy(4).generator()?;
 
     let start = meter::instructions();
     for (j, slot) in slots.iter_mut().enumerate() {
@@ -234,7 +234,7 @@ fn thin(log_n: u32, memory: &mut Memory) -> Result<u64, ClientError> {
     let packed = &mut memory.packed[..secret_bytes(log_n)];
     let (b, mask, limb) = (&mut memory.public[..n], &mut memory.mask[..n], &mut memory.limb[..n]);
     let engine = Compact::<Montgomery<u32>>::new(log_n, ShiftAdd30::MODULUS)?;
-    let mut rng = secret_rng(&mut entropy(1))?;
+    let mut rng = entropy(1).generator()?;
     sample_secret(&parameters, &mut rng, packed)?;
     expand_secret(&engine, packed, mask)?;
     let seed = make_public_key(&engine, mask, &mut rng, b)?;

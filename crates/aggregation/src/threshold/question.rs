@@ -1,0 +1,78 @@
+use keywright_ring::Modulus;
+use keywright_ring::sampling::SecretRng;
+use keywright_rlwe::RlweCiphertext;
+use sha2::{Digest, Sha256};
+use zeroize::Zeroizing;
+
+use crate::Session;
+
+/// A secret of 32 bytes, shared by two parties or a party's own.
+pub type MaskKey = Zeroizing<[u8; 32]>;
+
+const QUESTION: &[u8] = b"keywright threshold question";
+const MASK: &[u8] = b"keywright threshold mask";
+const SMUDGING: &[u8] = b"keywright threshold smudging";
+
+/// What a party is asked: its part of the decryption of one sum, in one round of one run, by one set of parties.
+#[derive(Clone, Copy, Debug)]
+pub struct Question<'q> {
+    /// The run and its keys.
+    pub session: Session,
+    /// The round.
+    pub round: u32,
+    /// Who decrypts: as many distinct parties as the threshold, in any order.
+    pub active: &'q [u32],
+}
+
+impl Question<'_> {
+    /// SHA-256 of the question and the sum it is about: what every mask and every smudging of an answer depends on, so that the same question has
+    /// the same answer and two questions have independent ones.
+    pub(super) fn digest(&self, sum: &[RlweCiphertext]) -> [u8; 32] {
+        let mut active = self.active.to_vec();
+        active.sort_unstable();
+        // Lengths stand before what they count, so no two questions are the same bytes.
+        let mut hash = Sha256::new()
+            .chain_update(QUESTION)
+            .chain_update(self.session)
+            .chain_update(self.round.to_le_bytes())
+            .chain_update((active.len() as u32).to_le_bytes());
+        active.iter().for_each(|party| hash.update(party.to_le_bytes()));
+        hash.update((sum.len() as u32).to_le_bytes());
+        let mut bytes = Vec::new();
+        for poly in sum.iter().flat_map(|ciphertext| &ciphertext.polys) {
+            bytes.clear();
+            bytes.extend(poly.words().iter().flat_map(|word| word.to_le_bytes()));
+            hash.update(&bytes);
+        }
+        hash.finalize().into()
+    }
+}
+
+/// The generator of what two parties add and subtract for a question, ciphertext `chunk`.
+pub(super) fn mask_rng(key: &MaskKey, question: &[u8; 32], chunk: u32) -> SecretRng {
+    rng(MASK, key, question, chunk)
+}
+
+/// The generator of a party's smudging for a question, ciphertext `chunk`.
+pub(super) fn smudging_rng(key: &MaskKey, question: &[u8; 32], chunk: u32) -> SecretRng {
+    rng(SMUDGING, key, question, chunk)
+}
+
+/// Keyed by a prefix. All inputs have one length and the digest stays secret, so nothing can be appended to it.
+fn rng(domain: &[u8], key: &MaskKey, question: &[u8; 32], chunk: u32) -> SecretRng {
+    let hash = Sha256::new().chain_update(domain).chain_update(&key[..]).chain_update(question);
+    let entropy = Zeroizing::new(hash.chain_update(chunk.to_le_bytes()).finalize().into());
+    SecretRng::from_entropy(&entropy)
+}
+
+/// Uniform residues: words of as many bits as the modulus has, those that are no residue left out. Which are is independent of the others.
+pub(super) fn uniform(modulus: &Modulus, rng: &mut SecretRng, limb: &mut [u64]) {
+    let (shift, q) = (u64::BITS - modulus.bits(), modulus.value());
+    rng.fill_words(limb);
+    for word in limb {
+        *word >>= shift;
+        while *word >= q {
+            *word = rng.next_word() >> shift;
+        }
+    }
+}

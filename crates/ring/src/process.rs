@@ -1,0 +1,158 @@
+//! In which process something is. A forked child has a copy of all that its parent holds: generators that would draw the same, pools whose entries
+//! would be used twice, threads that do not run.
+//!
+//! Two signs tell a child. Its *generation*: a word in a page that the kernel wipes in children (`MADV_WIPEONFORK`, Linux 4.14), which a handler of
+//! `fork` sets to zero as well; reading it costs as much as any load, so every draw of a generator reads it. And its *identity*, the number of the process, for
+//! systems without such a page and children that no handler sees; asking for it costs a system call, so bulk work asks now and then.
+//!
+//! What neither sees: a copy that the system does not know about, above all the snapshot of a virtual machine.
+
+/// A process, as what must stay in one remembers it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Process {
+    generation: u64,
+    id: u32,
+}
+
+impl Process {
+    /// The one that runs.
+    pub fn current() -> Self {
+        Self { generation: system::generation(), id: system::id() }
+    }
+
+    /// Whether it is the one that runs, by its generation: a load.
+    #[inline]
+    pub(crate) fn is_generation(self) -> bool {
+        self.generation == system::generation()
+    }
+
+    /// Whether it is the one that runs, by both signs.
+    pub fn is_current(self) -> bool {
+        self == Self::current()
+    }
+
+    /// Its number.
+    pub fn id(self) -> u32 {
+        self.id
+    }
+
+    /// What tells it from its relatives: never zero where there are processes.
+    pub(crate) fn nonce(self) -> [u32; 2] {
+        [self.id, self.generation as u32]
+    }
+}
+
+#[cfg(all(feature = "std", unix))]
+mod system {
+    use core::ptr::{self, NonNull};
+    use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+
+    /// Where the generation is kept, once somebody has asked for it.
+    static MARKER: AtomicPtr<AtomicU64> = AtomicPtr::new(ptr::null_mut());
+    /// The marker of systems that wipe no page: the handler alone sets it to zero.
+    static UNWIPED: AtomicU64 = AtomicU64::new(0);
+    /// Generations that were begun in this process and its ancestors.
+    static BEGUN: AtomicU64 = AtomicU64::new(0);
+
+    pub(super) fn id() -> u32 {
+        std::process::id()
+    }
+
+    #[inline]
+    pub(super) fn generation() -> u64 {
+        let marker = MARKER.load(Ordering::Acquire);
+        // SAFETY: the pointer is null or that of a marker, which is never freed once it is stored.
+        match unsafe { marker.as_ref() }.map(|marker| marker.load(Ordering::Acquire)) {
+            Some(generation) if generation != 0 => generation,
+            _ => begin(),
+        }
+    }
+
+    /// Makes the marker in the first process, and begins a generation in every process that finds none.
+    #[cold]
+    fn begin() -> u64 {
+        if MARKER.load(Ordering::Acquire).is_null() {
+            // No lock: one that another thread held would stay locked in a child.
+            let made = page::wiped().unwrap_or(NonNull::from(&UNWIPED));
+            // SAFETY: the handler stores to an atomic, which is safe at any time after a fork.
+            unsafe { libc::pthread_atfork(None, None, Some(after_fork)) };
+            let stored =
+                MARKER.compare_exchange(ptr::null_mut(), made.as_ptr(), Ordering::AcqRel, Ordering::Acquire);
+            if stored.is_err() {
+                page::free(made);
+            }
+        }
+        // SAFETY: it is stored by now, and never freed.
+        let Some(marker) = (unsafe { MARKER.load(Ordering::Acquire).as_ref() }) else { return 0 };
+        let next = BEGUN.fetch_add(1, Ordering::AcqRel) + 1;
+        match marker.compare_exchange(0, next, Ordering::AcqRel, Ordering::Acquire) {
+            Ok(_) => next,
+            Err(others) => others,
+        }
+    }
+
+    extern "C" fn after_fork() {
+        // SAFETY: as in `generation`.
+        if let Some(marker) = unsafe { MARKER.load(Ordering::Acquire).as_ref() } {
+            marker.store(0, Ordering::Release);
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    mod page {
+        use super::{AtomicU64, NonNull, UNWIPED, ptr};
+
+        /// What is mapped: the kernel rounds it up to a page.
+        const BYTES: usize = size_of::<AtomicU64>();
+
+        /// A zero in a page that is zero again in every child; none from kernels before 4.14.
+        pub(super) fn wiped() -> Option<NonNull<AtomicU64>> {
+            let (access, kind) =
+                (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+            // SAFETY: a new mapping, anywhere.
+            let page = unsafe { libc::mmap(ptr::null_mut(), BYTES, access, kind, -1, 0) };
+            if page == libc::MAP_FAILED {
+                return None;
+            }
+            // SAFETY: the mapping was made above and is this function's own.
+            if unsafe { libc::madvise(page, BYTES, libc::MADV_WIPEONFORK) } != 0 {
+                // SAFETY: likewise, and nothing points to it.
+                unsafe { libc::munmap(page, BYTES) };
+                return None;
+            }
+            NonNull::new(page.cast())
+        }
+
+        /// Frees a marker that was not stored.
+        pub(super) fn free(marker: NonNull<AtomicU64>) {
+            if marker != NonNull::from(&UNWIPED) {
+                // SAFETY: `wiped` mapped it, and its only user gives it back.
+                unsafe { libc::munmap(marker.as_ptr().cast(), BYTES) };
+            }
+        }
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    mod page {
+        use super::{AtomicU64, NonNull};
+
+        pub(super) fn wiped() -> Option<NonNull<AtomicU64>> {
+            None
+        }
+
+        pub(super) fn free(_: NonNull<AtomicU64>) {}
+    }
+}
+
+/// No process is copied here.
+#[cfg(not(all(feature = "std", unix)))]
+mod system {
+    pub(super) fn id() -> u32 {
+        1
+    }
+
+    #[inline]
+    pub(super) fn generation() -> u64 {
+        1
+    }
+}
