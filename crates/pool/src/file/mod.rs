@@ -17,8 +17,8 @@
 //! # Nonces
 //! 192 random bits for every seal, of a generator that starts from the operating system's entropy in each process and
 //! takes more of it at each operation ([`SecretRng::begin`]). Nothing of it is stored: after a crash or a restart there
-//! are other nonces. A forked child is refused. Two seals have one nonce with a probability of `2^-97` for `2^48` of them.
-//! A caller that passes the same [`SecretRng::from_entropy`] each time, as tests do, repeats nonces: then two states of a
+//! are other nonces. A forked child is refused. Two seals of `2^48` have one nonce with a probability of `2^-97`. A
+//! caller that passes the same [`SecretRng::from_entropy`] each time, as tests do, repeats nonces: then two states of a
 //! slot, of whoever kept both, differ by what the two entries differ by.
 //!
 //! # What is detected
