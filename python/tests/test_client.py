@@ -229,6 +229,26 @@ def test_the_keys_of_a_stream_come_in_pieces_and_go_on_where_they_were_cut() -> 
     assert len(client.key_stream([], session)) == 0
 
 
+def test_a_key_of_a_session_is_the_same_in_every_list_and_has_nothing_of_another() -> None:
+    parameters = kw.Parameters.from_bits(11, [50, 40, 40], [50], 40, insecure=True)
+    client = kw.Client(kw.ClientParameters(parameters, scale=1 << 40, fraction_bits=FRACTION_BITS), ENTROPY)
+    session = client.session()
+    specs = [kw.KeySpec.rotation(parameters, 1, 1), kw.KeySpec.rotation(parameters, 3, 1)]
+
+    def made(*chosen: kw.KeySpec) -> list[bytes]:
+        stream, files = client.key_stream(chosen, session), [io.BytesIO() for _ in chosen]
+        assert all(stream.write_next(file.write) for file in files)
+        return [file.getvalue() for file in files]
+
+    first, second = made(*specs)
+    assert [made(specs[0]), made(specs[1])] == [[first], [second]]
+    assert made(specs[1], specs[0], specs[1]) == [second, first, second]
+    # Header, spec, number of digits, seed: it is another one at the same place of another list.
+    seed = slice(44 + 14 + 1, 44 + 14 + 1 + 32)
+    assert first[seed] != second[seed]
+    assert made(kw.KeySpec.rotation(parameters, 1, 2))[0][seed] not in (first[seed], second[seed])
+
+
 def test_who_takes_a_key_can_use_the_client_and_look_at_the_stream_but_not_move_it() -> None:
     parameters = kw.Parameters.from_bits(11, [50, 40], [50], 40, insecure=True)
     client = kw.Client(kw.ClientParameters(parameters, scale=1 << 40, fraction_bits=FRACTION_BITS), ENTROPY)

@@ -2,7 +2,9 @@
  *
  * Numbers are integers in units of their last place; how many bits are after the point, and how many numbers a ciphertext has, is in the parameters that a
  * server hands out. Functions return KW_OK or a code below zero; kw_last_error() says more. A pointer that is given must be valid for the length beside it.
- * Objects are not shared between threads without a lock.
+ * An object is in one call at a time: one more, of another thread or of a sink, is refused with KW_ERROR_ARGUMENT, as
+ * two at once would encrypt with the same randomness. kw_client_keys has its client until the first bytes come, and
+ * kw_client_capacity and kw_client_fraction_bits are always allowed. Freeing an object that is in a call is a mistake.
  */
 #ifndef KEYWRIGHT_CLIENT_H
 #define KEYWRIGHT_CLIENT_H
@@ -15,7 +17,7 @@ extern "C" {
 #endif
 
 #define KW_OK 0
-/* A null pointer where there must be none. */
+/* A null pointer where there must be none, or an object that is in another call. */
 #define KW_ERROR_ARGUMENT (-1)
 /* No randomness. */
 #define KW_ERROR_RANDOMNESS (-2)

@@ -6,6 +6,7 @@
 use std::cell::RefCell;
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Mutex, MutexGuard};
 
 use keywright_ckks::CkksLiteral;
 use keywright_client::{
@@ -40,9 +41,28 @@ thread_local! {
     static LAST: RefCell<CString> = RefCell::default();
 }
 
+/// What C holds of a client or an encryptor. Two calls at once would draw the same randomness: the second one is
+/// refused.
+pub struct Handle<T> {
+    parameters: ClientParameters,
+    object: Mutex<T>,
+}
+
+impl<T> Handle<T> {
+    fn new(parameters: ClientParameters, object: T) -> Self {
+        Self { parameters, object: Mutex::new(object) }
+    }
+
+    fn alone(&self) -> Result<MutexGuard<'_, T>, Failure> {
+        // One that a call panicked in is of no use any more.
+        self.object.try_lock().map_err(|_| Failure::InUse)
+    }
+}
+
 /// What a call fails with.
 enum Failure {
     Null(&'static str),
+    InUse,
     Client(ClientError),
     Wire(WireError),
     /// What there is no finer code for.
@@ -70,7 +90,7 @@ impl From<RlweError> for Failure {
 impl Failure {
     fn code(&self) -> c_int {
         match self {
-            Self::Null(_) => ARGUMENT,
+            Self::Null(_) | Self::InUse => ARGUMENT,
             Self::Client(error) => match error {
                 ClientError::Randomness(_)
                 | ClientError::Ring(RingError::Forked { .. } | RingError::Randomness(_)) => RANDOMNESS,
@@ -92,6 +112,9 @@ impl Failure {
     fn text(&self) -> String {
         match self {
             Self::Null(what) => format!("{what} is null"),
+            Self::InUse => {
+                "the client or encryptor is in another call: use a lock, or one for each thread".into()
+            }
             Self::Client(error) => error.to_string(),
             Self::Wire(error) => error.to_string(),
             Self::Parameters(text) => text.clone(),
@@ -128,10 +151,10 @@ unsafe fn slice<'a, T>(what: &'static str, pointer: *const T, length: usize) -> 
 /// An object that C holds.
 ///
 /// # Safety
-/// `pointer` is null or came from this library, is not freed and not in use elsewhere.
-unsafe fn object<'a, T>(pointer: *mut T) -> Result<&'a mut T, Failure> {
-    // SAFETY: valid and unique by the caller's promise.
-    unsafe { pointer.as_mut() }.ok_or(Failure::Null("the client or encryptor"))
+/// `pointer` is null or came from this library and is not freed.
+unsafe fn object<'a, T>(pointer: *const Handle<T>) -> Result<&'a Handle<T>, Failure> {
+    // SAFETY: valid by the caller's promise.
+    unsafe { pointer.as_ref() }.ok_or(Failure::Null("the client or encryptor"))
 }
 
 /// The form that C asks for.
@@ -194,14 +217,14 @@ pub unsafe extern "C" fn kw_client_generate(
     length: usize,
     entropy: Entropy,
     context: *mut c_void,
-    client: *mut *mut Client,
+    client: *mut *mut Handle<Client>,
 ) -> c_int {
     call(|| {
         // SAFETY: the caller's promise.
         let parameters = ClientParameters::from_bytes(unsafe { slice("parameters", parameters, length) }?)?;
         let made = Client::generate(&parameters, &mut *entropy_of(entropy, context))?;
         // SAFETY: the caller's promise.
-        unsafe { give(client, made) }
+        unsafe { give(client, Handle::new(parameters, made)) }
     })
 }
 
@@ -217,7 +240,7 @@ pub unsafe extern "C" fn kw_client_from_secret(
     secret_length: usize,
     entropy: Entropy,
     context: *mut c_void,
-    client: *mut *mut Client,
+    client: *mut *mut Handle<Client>,
 ) -> c_int {
     call(|| {
         // SAFETY: the caller's promise.
@@ -226,7 +249,7 @@ pub unsafe extern "C" fn kw_client_from_secret(
         let secret = unsafe { slice("secret", secret, secret_length) }?;
         let made = Client::from_secret_bytes(&parameters, secret, &mut *entropy_of(entropy, context))?;
         // SAFETY: the caller's promise.
-        unsafe { give(client, made) }
+        unsafe { give(client, Handle::new(parameters, made)) }
     })
 }
 
@@ -235,7 +258,7 @@ pub unsafe extern "C" fn kw_client_from_secret(
 /// # Safety
 /// `client` is null or came from this library and is not used again.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn kw_client_free(client: *mut Client) {
+pub unsafe extern "C" fn kw_client_free(client: *mut Handle<Client>) {
     if !client.is_null() {
         // SAFETY: it came from `Box::into_raw`.
         drop(unsafe { Box::from_raw(client) });
@@ -247,9 +270,9 @@ pub unsafe extern "C" fn kw_client_free(client: *mut Client) {
 /// # Safety
 /// `client` is null or came from this library.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn kw_client_capacity(client: *const Client) -> usize {
+pub unsafe extern "C" fn kw_client_capacity(client: *const Handle<Client>) -> usize {
     // SAFETY: the caller's promise.
-    unsafe { client.as_ref() }.map_or(0, |client| client.parameters().capacity())
+    unsafe { client.as_ref() }.map_or(0, |client| client.parameters.capacity())
 }
 
 /// Bits after the point of a number.
@@ -257,9 +280,9 @@ pub unsafe extern "C" fn kw_client_capacity(client: *const Client) -> usize {
 /// # Safety
 /// As [`kw_client_capacity`].
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn kw_client_fraction_bits(client: *const Client) -> u32 {
+pub unsafe extern "C" fn kw_client_fraction_bits(client: *const Handle<Client>) -> u32 {
     // SAFETY: the caller's promise.
-    unsafe { client.as_ref() }.map_or(0, |client| client.parameters().fixed_point().fraction_bits())
+    unsafe { client.as_ref() }.map_or(0, |client| client.parameters.fixed_point().fraction_bits())
 }
 
 /// Writes the secret.
@@ -267,11 +290,14 @@ pub unsafe extern "C" fn kw_client_fraction_bits(client: *const Client) -> u32 {
 /// # Safety
 /// As [`kw_client_generate`].
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn kw_client_secret(client: *const Client, sink: Sink, context: *mut c_void) -> c_int {
+pub unsafe extern "C" fn kw_client_secret(
+    client: *const Handle<Client>,
+    sink: Sink,
+    context: *mut c_void,
+) -> c_int {
     call(|| {
         // SAFETY: the caller's promise.
-        let client = unsafe { client.as_ref() }.ok_or(Failure::Null("the client"))?;
-        let bytes = client.secret_bytes()?;
+        let bytes = unsafe { object(client) }?.alone()?.secret_bytes()?;
         Ok(sink_of(sink, context)?(&bytes).map_err(ClientError::from)?)
     })
 }
@@ -282,12 +308,12 @@ pub unsafe extern "C" fn kw_client_secret(client: *const Client, sink: Sink, con
 /// As [`kw_client_generate`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn kw_client_public_key(
-    client: *mut Client,
+    client: *mut Handle<Client>,
     sink: Sink,
     context: *mut c_void,
 ) -> c_int {
     // SAFETY: the caller's promise.
-    call(|| Ok(unsafe { object(client) }?.public_key(&mut sink_of(sink, context)?)?))
+    call(|| Ok(unsafe { object(client) }?.alone()?.public_key(&mut sink_of(sink, context)?)?))
 }
 
 /// Makes the keys that a server asks for, limb by limb, and writes them as a set.
@@ -296,7 +322,7 @@ pub unsafe extern "C" fn kw_client_public_key(
 /// As [`kw_client_generate`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn kw_client_keys(
-    client: *const Client,
+    client: *const Handle<Client>,
     parameters: *const u8,
     length: usize,
     head: *const u8,
@@ -308,7 +334,7 @@ pub unsafe extern "C" fn kw_client_keys(
 ) -> c_int {
     call(|| {
         // SAFETY: the caller's promise.
-        let client = unsafe { client.as_ref() }.ok_or(Failure::Null("the client"))?;
+        let client = unsafe { object(client) }?;
         // SAFETY: the caller's promise.
         let bytes = unsafe { slice("parameters", parameters, length) }?;
         // SAFETY: the caller's promise.
@@ -318,7 +344,9 @@ pub unsafe extern "C" fn kw_client_keys(
         let specs: Vec<KeySpec> = entries.entries().iter().map(|entry| entry.spec.clone()).collect();
         let mut session = Zeroizing::new([0; 32]);
         entropy_of(entropy, entropy_context).generator()?.fill_bytes(&mut *session);
-        let mut set = KeySetStream::new(client.keys(&full, &specs, &session)?, head)?;
+        // The client is free again while the keys are made.
+        let keys = client.alone()?.keys(&full, &specs, &session)?;
+        let mut set = KeySetStream::new(keys, head)?;
         let mut sink = sink_of(sink, context)?;
         loop {
             let part = set.next_part()?;
@@ -336,7 +364,7 @@ pub unsafe extern "C" fn kw_client_keys(
 /// As [`kw_client_generate`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn kw_client_encrypt(
-    client: *mut Client,
+    client: *mut Handle<Client>,
     numbers: *const i64,
     count: usize,
     compact: *const Compact,
@@ -347,7 +375,7 @@ pub unsafe extern "C" fn kw_client_encrypt(
         // SAFETY: the caller's promise.
         let (client, numbers, form) =
             unsafe { (object(client)?, slice("numbers", numbers, count)?, form(compact)) };
-        Ok(client.encrypt(numbers, form, &mut sink_of(sink, context)?)?)
+        Ok(client.alone()?.encrypt(numbers, form, &mut sink_of(sink, context)?)?)
     })
 }
 
@@ -357,7 +385,7 @@ pub unsafe extern "C" fn kw_client_encrypt(
 /// As [`kw_client_generate`]; `numbers` is valid for `count` numbers that nothing else refers to.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn kw_client_decrypt(
-    client: *mut Client,
+    client: *mut Handle<Client>,
     answer: *const u8,
     length: usize,
     numbers: *mut i64,
@@ -375,7 +403,7 @@ pub unsafe extern "C" fn kw_client_decrypt(
             // SAFETY: not null, and valid by the caller's promise.
             unsafe { std::slice::from_raw_parts_mut(numbers, count) }
         };
-        Ok(client.decrypt(answer, numbers)?)
+        Ok(client.alone()?.decrypt(answer, numbers)?)
     })
 }
 
@@ -391,7 +419,7 @@ pub unsafe extern "C" fn kw_encryptor_new(
     key_length: usize,
     entropy: Entropy,
     context: *mut c_void,
-    encryptor: *mut *mut Encryptor,
+    encryptor: *mut *mut Handle<Encryptor>,
 ) -> c_int {
     call(|| {
         // SAFETY: the caller's promise.
@@ -400,7 +428,7 @@ pub unsafe extern "C" fn kw_encryptor_new(
         let key = unsafe { slice("public key", public_key, key_length) }?;
         let made = Encryptor::new(&parameters, key, &mut *entropy_of(entropy, context))?;
         // SAFETY: the caller's promise.
-        unsafe { give(encryptor, made) }
+        unsafe { give(encryptor, Handle::new(parameters, made)) }
     })
 }
 
@@ -409,7 +437,7 @@ pub unsafe extern "C" fn kw_encryptor_new(
 /// # Safety
 /// `encryptor` is null or came from this library and is not used again.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn kw_encryptor_free(encryptor: *mut Encryptor) {
+pub unsafe extern "C" fn kw_encryptor_free(encryptor: *mut Handle<Encryptor>) {
     if !encryptor.is_null() {
         // SAFETY: it came from `Box::into_raw`.
         drop(unsafe { Box::from_raw(encryptor) });
@@ -422,7 +450,7 @@ pub unsafe extern "C" fn kw_encryptor_free(encryptor: *mut Encryptor) {
 /// As [`kw_client_generate`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn kw_encryptor_encrypt(
-    encryptor: *mut Encryptor,
+    encryptor: *mut Handle<Encryptor>,
     numbers: *const i64,
     count: usize,
     compact: *const Compact,
@@ -433,6 +461,6 @@ pub unsafe extern "C" fn kw_encryptor_encrypt(
         // SAFETY: the caller's promise.
         let (encryptor, numbers, form) =
             unsafe { (object(encryptor)?, slice("numbers", numbers, count)?, form(compact)) };
-        Ok(encryptor.encrypt(numbers, form, &mut sink_of(sink, context)?)?)
+        Ok(encryptor.alone()?.encrypt(numbers, form, &mut sink_of(sink, context)?)?)
     })
 }

@@ -5,6 +5,7 @@
 
 use std::fmt::Write;
 use std::path::Path;
+use std::process::Command;
 
 use keywright_ckks::CkksLiteral;
 use keywright_client::{ClientLiteral, ClientParameters, Layout};
@@ -107,4 +108,13 @@ fn a_browser_gives_these_bytes() {
         std::fs::write(&path, &found).unwrap();
     }
     assert_eq!(std::fs::read_to_string(&path).unwrap(), found);
+}
+
+/// `vectors/browser.py --check`: the same by definition, without a line of this code.
+#[test]
+fn an_independent_program_agrees() {
+    let python = std::env::var_os("PYO3_PYTHON").unwrap_or_else(|| "python3".into());
+    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors/browser.py");
+    let output = Command::new(&python).arg(program).arg("--check").output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }

@@ -114,7 +114,8 @@ impl Client {
         KeyStream::new(&self.parameters, parameters, &self.secret, specs, session)
     }
 
-    /// 32 secret bytes for a [`KeyStream`], to be stored beside the secret until all keys have arrived.
+    /// 32 secret bytes for [`KeyStream`]s, to be stored beside the secret until all keys have arrived. They serve any
+    /// list of keys.
     pub fn session(&mut self) -> Zeroizing<[u8; 32]> {
         let mut session = Zeroizing::new([0; 32]);
         // Where it cannot begin, what is drawn is new all the same: see `SecretRng`.

@@ -81,7 +81,7 @@ impl KeySetStream {
         in_range("byte of the key set to go on with", place, 0, self.bytes())?;
         let before = self.starts.partition_point(|&start| start <= place);
         let key = before.saturating_sub(1).min(self.checksums.len() - 1);
-        self.keys.rewind()?;
+        self.keys.rewind();
         self.keys.skip_to(key)?;
         self.checksum = self.checksums[key].clone();
         self.made = self.starts[key];

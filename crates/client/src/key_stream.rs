@@ -4,8 +4,18 @@
 //! transforms of its error and of the secrets modulo its prime, which are made anew for each limb, with [`Compact`], instead of being kept.
 //!
 //! # Interrupted
-//! All randomness comes from a *session* of 32 secret bytes: first one generator for the ephemeral secrets, then one for each key, so key `i` is the same bytes whenever
-//! it is made. Who stores the session beside its secret goes on after the last key that arrived ([`KeyStream::skip_to`]), or at any byte ([`crate::KeySetStream::seek`]).
+//! All randomness comes from a *session* of 32 secret bytes. Who stores it beside its secret goes on after the last key
+//! that arrived ([`KeyStream::skip_to`]), or at any byte ([`crate::KeySetStream::seek`]).
+//!
+//! A key's randomness is a function of the session, the parameters, the secret and the key (`derivation.rs`), not of
+//! its place in the list. The same key is the same bytes, whenever it is made and whatever is asked for with it.
+//! Another key has errors of its own. So a session may serve a server that asks for another list when the client comes
+//! back. A key that a list has twice is written twice, the same bytes: it is one public object, and tells no more the
+//! second time.
+//!
+//! In a child that was forked within a key the generator takes a new key ([`SecretRng`]). Parent and child would write
+//! one uniform half with two errors, and more children with more of them, whose mean is small. So the child makes the
+//! generator of the key anew.
 
 use alloc::collections::BTreeMap;
 use alloc::vec;
@@ -13,11 +23,12 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use keywright_ring::sampling::{SecretRng, gaussian, sparse_ternary};
-use keywright_ring::{Automorphism, Modulus, Seed, galois_inverse};
+use keywright_ring::{Automorphism, Modulus, Process, Seed, galois_inverse};
 use keywright_rlwe::{KeyElement, KeySpec, Parameters, RlweError, stream_id};
 use zeroize::Zeroizing;
 
 use crate::compact::Compact;
+use crate::derivation::Derivation;
 use crate::engine::{BLOCK, Engine};
 use crate::error::{in_range, require_len};
 use crate::frame::{
@@ -44,13 +55,11 @@ pub struct KeyStream {
     parameters: Parameters,
     identity: Identity,
     secret: Zeroizing<Vec<u8>>,
-    session: Zeroizing<[u8; 32]>,
+    derivation: Derivation,
     specs: Vec<KeySpec>,
     digits: Vec<Vec<Range<usize>>>,
-    ephemeral: BTreeMap<usize, SecretRng>,
-    /// Packed, by weight, once they have been sampled.
+    /// Ephemeral secrets, packed, by weight, once they have been sampled.
     sampled: BTreeMap<usize, Zeroizing<Vec<u8>>>,
-    keys: SecretRng,
     next: usize,
     written: u64,
     total: u64,
@@ -62,6 +71,8 @@ pub struct KeyStream {
 struct Making {
     key: usize,
     rng: SecretRng,
+    /// The process that the generator belongs to.
+    process: Process,
     seed: Seed,
     object: Unfinished,
     /// Of the row that is being made: sampled row by row.
@@ -97,8 +108,6 @@ impl KeyStream {
         }
         require_len("bytes of a secret", secret.len(), secret_bytes(log_n))?;
         let mut digits = Vec::with_capacity(specs.len());
-        let mut ephemeral = BTreeMap::new();
-        let (mut ephemerals, keys) = generators(session)?;
         for spec in specs {
             in_range("seeded flag of a client's key", spec.seeded.into(), 1, 1)?;
             if let KeyElement::Secret(id) = spec.element {
@@ -106,24 +115,16 @@ impl KeyStream {
             }
             digits.push(spec.validate(parameters)?);
         }
-        let mut weights: Vec<usize> =
-            specs.iter().filter_map(|spec| spec.element.ephemeral_weight()).collect();
-        weights.sort_unstable();
-        weights.dedup();
-        for weight in weights {
-            ephemeral.insert(weight, ephemerals.split()?);
-        }
+        let identity = client.literal().identity;
         let words = || Zeroizing::new(vec![0u64; parameters.n()]);
         let mut stream = Self {
             parameters: parameters.clone(),
-            identity: client.literal().identity,
+            identity,
             secret: Zeroizing::new(secret.to_vec()),
-            session: session.clone(),
+            derivation: Derivation::new(session, &identity, parameters.literal(), secret),
             specs: specs.to_vec(),
             digits,
-            ephemeral,
             sampled: BTreeMap::new(),
-            keys,
             next: 0,
             written: 0,
             total: 0,
@@ -174,20 +175,14 @@ impl KeyStream {
     /// [`ClientError::Range`] for a key that was begun already, or more keys than there are.
     pub fn skip_to(&mut self, index: usize) -> Result<(), ClientError> {
         in_range("key to go on with", index as u64, self.next as u64, self.specs.len() as u64)?;
-        self.making = None;
-        while self.next < index {
-            let _ = self.keys.split()?;
-            self.next += 1;
-        }
+        (self.next, self.making) = (index, None);
         self.written = (0..index).map(|i| self.key_bytes(i)).sum();
         Ok(())
     }
 
     /// Goes back to the first key: the same bytes once more.
-    pub fn rewind(&mut self) -> Result<(), ClientError> {
-        self.keys = generators(&self.session)?.1;
+    pub fn rewind(&mut self) {
         (self.next, self.written, self.making) = (0, 0, None);
-        Ok(())
     }
 
     /// Makes the rest of the key that was begun, or the next one, and writes it; `false` if there is none left. `progress` is told after every limb.
@@ -217,7 +212,13 @@ impl KeyStream {
     /// [`ClientError::Sink`]; [`ClientError::Ring`] for a weight above `N`.
     pub fn write_part(&mut self, sink: &mut dyn Sink) -> Result<Option<Progress>, ClientError> {
         let making = match self.making.take() {
-            Some(making) => making,
+            Some(mut making) => {
+                if !making.process.is_current() {
+                    let rows = making.limbs.div_ceil(self.specs[making.key].primes().count());
+                    (making.rng, making.process) = (self.generator(making.key, rows), Process::current());
+                }
+                making
+            }
             None if self.next == self.specs.len() => return Ok(None),
             None => self.begin(sink)?,
         };
@@ -231,8 +232,9 @@ impl KeyStream {
         let key = self.next;
         self.next += 1;
         self.written = (0..key).map(|i| self.key_bytes(i)).sum();
-        let mut rng = self.keys.split()?;
-        let (spec, digits) = (&self.specs[key], self.digits[key].len());
+        let (spec, digits) = (&self.specs[key], &self.digits[key]);
+        let mut rng = self.derivation.key(spec, digits);
+        let digits = digits.len();
         let weight = spec.element.ephemeral_weight();
         let seed = rng.public_seed();
         let fields = descriptor(spec, digits, &seed.0);
@@ -242,14 +244,23 @@ impl KeyStream {
         }
         let object = ObjectWriter::start(sink, Kind::SwitchingKey, &self.identity, fields.as_slice(), body)?;
         self.written += object_len(fields.as_slice().len(), 0) as u64 - CHECKSUM_BYTES;
-        Ok(Making { key, rng, seed, object: object.pause(), errors: Zeroizing::new(Vec::new()), limbs: 0 })
+        let errors = Zeroizing::new(Vec::new());
+        Ok(Making { key, rng, process: Process::current(), seed, object: object.pause(), errors, limbs: 0 })
+    }
+
+    /// The generator of a key whose first rows have their errors.
+    fn generator(&self, key: usize, rows: usize) -> SecretRng {
+        let mut rng = self.derivation.key(&self.specs[key], &self.digits[key]);
+        let _ = rng.public_seed();
+        (0..rows).for_each(|_| drop(errors(&mut rng, self.parameters.n())));
+        rng
     }
 
     fn sample_ephemeral(&mut self, weight: usize) -> Result<(), ClientError> {
-        if let (false, Some(rng)) = (self.sampled.contains_key(&weight), self.ephemeral.get_mut(&weight)) {
+        if !self.sampled.contains_key(&weight) {
             let n = self.parameters.n();
             let mut coefficients = Zeroizing::new(vec![0; n]);
-            sparse_ternary(rng, weight, &mut coefficients)?;
+            sparse_ternary(&mut self.derivation.ephemeral(weight), weight, &mut coefficients)?;
             let mut packed = Zeroizing::new(vec![0; n / 4]);
             pack_ternary(&coefficients, &mut packed);
             self.sampled.insert(weight, packed);
@@ -292,12 +303,6 @@ impl KeyStream {
         }
         Ok(Some(Making { object: object.pause(), ..making }))
     }
-}
-
-/// The generator of the ephemeral secrets' generators, and that of the keys'.
-fn generators(session: &Zeroizing<[u8; 32]>) -> Result<(SecretRng, SecretRng), ClientError> {
-    let mut keys = SecretRng::from_entropy(session);
-    Ok((keys.split()?, keys))
 }
 
 /// The secrets that one key is made of, packed.

@@ -11,6 +11,7 @@ mod client;
 mod compact;
 mod compact_form;
 mod decrypt;
+mod derivation;
 mod encrypt;
 mod engine;
 mod entropy;

@@ -172,6 +172,7 @@ impl PyClient {
     }
 
     /// 32 secret bytes from which the keys of a `key_stream` come: kept beside the secret until all keys have arrived, they make the same keys again.
+    /// They serve any list of keys: a key that was not made before has randomness of its own.
     fn session<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         PyBytes::new(py, &*self.client().session())
     }

@@ -27,7 +27,6 @@ pub mod plan;
 mod public_key;
 mod raise;
 #[cfg(feature = "std")]
-#[cfg(feature = "std")]
 pub mod residency;
 mod route;
 mod secret;
@@ -51,7 +50,6 @@ pub use parameters::{Parameters, ParametersLiteral, Security};
 pub use plan::SwitchPlan;
 pub use public_key::{PUBLIC_KEY_STREAM, PublicKey};
 pub use raise::raise_modulus;
-#[cfg(feature = "std")]
 pub use route::{Hop, KeyRoutes, Route};
 pub use secret::{SecretDistribution, SecretKey};
 pub use security::{maximum_log_qp, require_secure};

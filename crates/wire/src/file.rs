@@ -42,10 +42,6 @@ impl AtomicFile {
                 format!("{} names no file", target.display()),
             ));
         };
-        let mut temporary_name = OsString::from(".");
-        temporary_name.push(name);
-        temporary_name.push(format!(".{}-{}.partial", process::id(), COUNT.fetch_add(1, Ordering::Relaxed)));
-        let temporary = target.with_file_name(temporary_name);
         let mut options = OpenOptions::new();
         options.write(true).create_new(true);
         #[cfg(unix)]
@@ -55,7 +51,19 @@ impl AtomicFile {
         }
         #[cfg(not(unix))]
         let _ = private;
-        let file = options.open(&temporary)?;
+        // A process of the same number that was killed may have left a file of the same name: in a container all have
+        // one.
+        let (file, temporary) = loop {
+            let mut temporary_name = OsString::from(".");
+            temporary_name.push(name);
+            let count = COUNT.fetch_add(1, Ordering::Relaxed);
+            temporary_name.push(format!(".{}-{count}.partial", process::id()));
+            let temporary = target.with_file_name(temporary_name);
+            match options.open(&temporary) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                opened => break (opened?, temporary),
+            }
+        };
         // A secret does not linger in a buffer: it is written at once.
         let capacity = if private { 0 } else { 1 << 16 };
         let writer = Some(BufWriter::with_capacity(capacity, file));
@@ -102,5 +110,27 @@ impl Drop for AtomicFile {
             drop(self.writer.take());
             let _ = fs::remove_file(&self.temporary);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a killed process left under the next names stays what it is, and is in nobody's way.
+    #[test]
+    fn names_that_are_taken_are_passed_over() {
+        let folder = std::env::temp_dir().join(format!("keywright-wire-names-{}", process::id()));
+        fs::create_dir(&folder).unwrap();
+        let next = COUNT.load(Ordering::Relaxed);
+        let left = |count| folder.join(format!(".keys.{}-{count}.partial", process::id()));
+        // Other tests count too.
+        (next..next + 64).for_each(|count| fs::write(left(count), b"left").unwrap());
+        let mut file = AtomicFile::create(folder.join("keys")).unwrap();
+        file.write_all(b"whole").unwrap();
+        file.commit().unwrap();
+        assert_eq!(fs::read(folder.join("keys")).unwrap(), b"whole");
+        assert!((next..next + 64).all(|count| fs::read(left(count)).unwrap() == b"left"));
+        fs::remove_dir_all(folder).unwrap();
     }
 }

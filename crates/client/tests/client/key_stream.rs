@@ -2,12 +2,12 @@
 
 use keywright_circuits::bootstrapping::Values as Kind;
 use keywright_client::{Client, ClientError, KeySetStream, SinkError, server};
-use keywright_ring::sampling::SecretRng;
 use keywright_rlwe::{KeyElement, KeyGenerator, KeySpec, RlweError, SwitchingKey};
 use keywright_wire::{KeySetReader, KeySetWriter, Wire};
 use zeroize::Zeroizing;
 
 use crate::fixture::{Random, entropy, full_secret, toy};
+use crate::sessions::Session;
 
 fn session() -> Zeroizing<[u8; 32]> {
     Zeroizing::new([5; 32])
@@ -44,8 +44,7 @@ fn keys_are_the_full_librarys() {
     assert_eq!(stream.count(), 9);
     let sizes: Vec<u64> = (0..9).map(|i| stream.key_bytes(i)).collect();
     assert_eq!(stream.total_bytes(), sizes.iter().sum());
-    let (mut generators, mut done) = (SecretRng::from_entropy(&session()), 0);
-    let _ephemerals = generators.split().unwrap();
+    let (generators, mut done) = (Session::of(&session(), &client, rlwe), 0);
     for (spec, size) in specs.iter().zip(sizes) {
         let mut bytes = Vec::new();
         let mut last = done;
@@ -59,7 +58,7 @@ fn keys_are_the_full_librarys() {
         );
         done += size;
         assert_eq!(last, done);
-        let full = KeyGenerator::new(&secret, generators.split().unwrap()).switching_key(spec).unwrap();
+        let full = KeyGenerator::new(&secret, generators.key(rlwe, spec)).switching_key(spec).unwrap();
         assert!(bytes == full.to_bytes(rlwe).unwrap(), "{spec:?}");
         assert_eq!(bytes.len() as u64, size);
     }

@@ -8,5 +8,6 @@ mod forms;
 mod full_library;
 mod groups;
 mod key_stream;
+mod sessions;
 mod thin;
 mod vectors;

@@ -7,7 +7,7 @@ use keywright_ring::sampling::SecretRng;
 use keywright_wire::{Fingerprint, Identity};
 use zeroize::Zeroizing;
 
-use super::disk;
+use super::disk::{self, Lock};
 use super::register::too_long;
 use super::seal::{NONCE, Sealer, TAG, derive};
 use super::{MAX_CAPACITY, PoolFileOptions};
@@ -168,6 +168,11 @@ impl Data {
             return Err(problem(FileProblem::Length { found: metadata.len(), expected: length }));
         }
         Ok((Self { path: path.to_path_buf(), file, header, inode: disk::number(&metadata) }, sealer))
+    }
+
+    /// Waits for the lock, which is held until the result is dropped. It is taken after that of the register.
+    pub(super) fn lock(&self) -> Result<Lock, PoolError> {
+        Lock::of(&self.file).map_err(PoolError::io(&self.path))
     }
 
     fn context(&self, serial: u64) -> [u8; 24] {

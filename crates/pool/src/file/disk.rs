@@ -23,6 +23,26 @@ pub(super) fn private(path: &Path) -> io::Result<File> {
     options.open(path)
 }
 
+/// The exclusive lock of a file.
+pub(super) struct Lock(File);
+
+impl Lock {
+    /// Waits for it.
+    pub(super) fn of(file: &File) -> io::Result<Self> {
+        let file = file.try_clone()?;
+        file.lock()?;
+        Ok(Self(file))
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // The duplicated descriptor shares its lock with the file's: closing it is not enough. A failure keeps the
+        // lock, which blocks others and reuses nothing.
+        let _ = self.0.unlock();
+    }
+}
+
 /// The number of a file in its file system: a copy has another. 0 where there are none.
 pub(super) fn number(metadata: &Metadata) -> u64 {
     #[cfg(unix)]

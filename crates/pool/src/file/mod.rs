@@ -5,21 +5,35 @@
 //! authority. Serial numbers only grow.
 //!
 //! # Taking
-//! Under an exclusive lock of the register: `head` grows by the number wanted, and the register is brought to the disk; then the
-//! slots are read, overwritten with zeros, and the data file is brought to the disk; only then an entry is opened. A crash loses
-//! at most the entries being taken; none is given out twice, whichever of the steps it falls between.
+//! Under exclusive locks of both files, the register's first: `head` grows by the number wanted, and the register is
+//! brought to the disk; then the slots are read, overwritten with zeros, and the data file is brought to the disk; only
+//! then an entry is opened. A crash loses at most the entries being taken; none is given out twice, whichever of the
+//! steps it falls between.
+//!
+//! The lock of the data file is what keeps a *copy* of the register from its entries: the copy is another lock, and
+//! names the same unused entries. Whoever reads a slot has the data file alone, until the slot is zero on the disk. A
+//! slot that is zero does not authenticate, so of several registers one gets the entry, and the others an error.
+//!
+//! # Nonces
+//! 192 random bits for every seal, of a generator that starts from the operating system's entropy in each process and
+//! takes more of it at each operation ([`SecretRng::begin`]). Nothing of it is stored: after a crash or a restart there
+//! are other nonces. A forked child is refused. Two seals of `2^48` have one nonce with a probability of `2^-97`. A
+//! caller that passes the same [`SecretRng::from_entropy`] each time, as tests do, repeats nonces: then two states of a
+//! slot, of whoever kept both, differ by what the two entries differ by.
 //!
 //! # What is detected
 //! * The data file was replaced by an older state of itself: its slots carry old serial numbers and do not authenticate.
-//! * The register was: it points to slots that are zero now, which do not authenticate.
+//! * The register was, or a copy of it is used: it points to slots that are zero now, which do not authenticate.
+//!   Entries that another register stored meanwhile may be lost; none is given out twice.
 //! * The data file was copied, alone or with its register: file numbers differ ([`FileProblem::Copied`]); in another place no register
 //!   knows it ([`FileProblem::Unregistered`]).
-//! * Several processes at once: the lock serialises them. That is allowed.
+//! * Several processes at once: the locks serialise them. That is allowed.
 //!
 //! # What cannot be
-//! Whoever restores *both* files as they were, file numbers included (the snapshot of a disk or of a virtual machine), has the
-//! old state, and nothing inside it tells. Do not keep pool files on disks that are rolled back or cloned; without
-//! file numbers (outside Unix) a copy of both files goes unnoticed too. The lock is advisory and needs a file system that has it.
+//! Whoever restores *both* files as they were, file numbers included (the snapshot of a disk or of a virtual machine),
+//! has the old state, and nothing inside it tells. Do not keep pool files on disks that are rolled back or cloned;
+//! without file numbers (outside Unix) a copy of both files goes unnoticed too. The locks are advisory and need a file
+//! system that has them.
 
 mod data;
 mod disk;
@@ -160,17 +174,21 @@ impl PoolFile {
         Ok(opened)
     }
 
-    /// Runs `work` with the register locked and its record checked against the data file.
+    /// Runs `work` with both files locked and the record checked against the data file. The register's lock alone is
+    /// not enough: a copy of the register is another lock on the same entries.
     fn locked<T>(
         &mut self,
         work: impl FnOnce(&mut Self, Record) -> Result<T, PoolError>,
     ) -> Result<T, PoolError> {
         // A forked child would share the lock.
         require_owner(self.process)?;
-        let lock = self.register.lock()?;
-        let result = self.checked_record().and_then(|record| work(self, record));
-        drop(lock);
-        result
+        // For the nonces of what is sealed.
+        self.rng.begin()?;
+        let _register = self.register.lock()?;
+        // Always the second one, so nobody waits in a circle.
+        let _data = self.data.lock()?;
+        let record = self.checked_record()?;
+        work(self, record)
     }
 
     fn checked_record(&mut self) -> Result<Record, PoolError> {

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use keywright_ring::sampling::SecretRng;
 
-use super::disk;
+use super::disk::{self, Lock};
 use super::seal::{NONCE, Sealer, TAG};
 use crate::{FileProblem, PoolError};
 
@@ -96,9 +96,7 @@ impl Register {
 
     /// Waits for the lock, which is held until the result is dropped.
     pub(super) fn lock(&self) -> Result<Lock, PoolError> {
-        let file = self.file.try_clone().map_err(PoolError::io(&self.path))?;
-        file.lock().map_err(PoolError::io(&self.path))?;
-        Ok(Lock(file))
+        Lock::of(&self.file).map_err(PoolError::io(&self.path))
     }
 
     /// The newest record, of a file of so many slots.
@@ -154,17 +152,6 @@ fn context(id: &[u8; 16], words: &[u8]) -> Vec<u8> {
 /// The cipher refuses what has more than 256 GiB: no header, record or entry has.
 pub(super) fn too_long(path: &Path) -> PoolError {
     PoolError::Io { path: path.to_path_buf(), source: io::ErrorKind::InvalidInput.into() }
-}
-
-/// The exclusive lock of a register.
-pub(super) struct Lock(File);
-
-impl Drop for Lock {
-    fn drop(&mut self) {
-        // The duplicated descriptor shares its lock with the register's: closing it is not enough. A failure keeps the lock, which blocks
-        // others and reuses nothing.
-        let _ = self.0.unlock();
-    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::Path;
+use std::sync::Barrier;
 
 use keywright_ckks::{CkksLiteral, CkksParameters};
 use keywright_pool::{FileProblem, PoolError, PoolFile, WhenEmpty, ZeroKey};
@@ -252,6 +253,64 @@ fn an_older_state_of_either_file_gives_nothing_twice() {
     file.store(&*secret, &zeros(&secret, 2)).unwrap();
     restore(&path, &old_data);
     assert_eq!(problem(file.take(&*secret, 1)), FileProblem::Tampered { serial: 4, others: 0 });
+}
+
+/// Seeds of all entries that an opener gets until its register has none left, one at a time; what is erased already is
+/// an error, and no other error happens.
+fn drain(file: &mut PoolFile, key: &SecretKey, before_each: impl Fn()) -> Vec<[u8; 32]> {
+    let mut seeds = Vec::new();
+    loop {
+        before_each();
+        match file.take(key, 1) {
+            Ok(taken) if taken.is_empty() => return seeds,
+            Ok(taken) => seeds.extend(taken.iter().map(|zero| zero.seed.0)),
+            Err(PoolError::File { problem: FileProblem::Tampered { .. }, .. }) => {}
+            Err(other) => panic!("{other}"),
+        }
+    }
+}
+
+/// The register is copied while its entries are taken, and its copy is used at once: another lock on the same data
+/// file.
+#[test]
+fn a_copied_register_gives_nothing_twice() {
+    const ENTRIES: usize = 8;
+    let (folder, parameters) = (Folder::new(), parameters());
+    let (secret, _) = keys(&parameters);
+    let made = zeros(&secret, ENTRIES * 128);
+    let where_copied = |round: usize| folder.0.join(format!("copy {round}"));
+    let mut file = PoolFile::open(&folder.file(ENTRIES as u64), &*secret, 1, rng(6)).unwrap();
+    let mut seen = HashMap::new();
+    for (round, zeros) in made.chunks(ENTRIES).enumerate() {
+        assert_eq!(file.store(&*secret, zeros).unwrap(), ENTRIES);
+        let original = register(&folder);
+        let copy = || {
+            let mut options = folder.file(ENTRIES as u64);
+            let copied = options.register.insert(where_copied(round));
+            fs::create_dir(&copied).unwrap();
+            fs::copy(&original, copied.join(original.file_name().unwrap())).unwrap();
+            PoolFile::open(&options, &*secret, 1, rng(7)).unwrap()
+        };
+        // In most rounds the copy is there first, and both ask for each entry at the same moment; in the others it is
+        // made while the other one takes.
+        let (barrier, together) = (Barrier::new(2), round % 4 != 3);
+        let before_each = || {
+            if together {
+                barrier.wait();
+            }
+        };
+        let early = together.then(copy);
+        let seeds = std::thread::scope(|scope| {
+            let copied = scope.spawn(|| drain(&mut early.unwrap_or_else(copy), &secret, before_each));
+            let mut seeds = drain(&mut file, &secret, before_each);
+            seeds.extend(copied.join().unwrap());
+            seeds
+        });
+        seeds.into_iter().for_each(|seed| *seen.entry(seed).or_insert(0) += 1);
+    }
+    assert!(seen.values().all(|&count| count == 1), "an entry was given twice");
+    // What one did not get, the other one did.
+    assert_eq!(seen.len(), made.len());
 }
 
 #[test]
