@@ -319,8 +319,8 @@ class PoolFileError(KeywrightError, ValueError):
 
 
 class ForkedError(KeywrightError, RuntimeError):
-    """A forked process uses what belongs to its parent: a pool, a key stream, or an object made with
-    `entropy=`. The parent would use the same once more. Make another one in each process.
+    """A forked process uses what belongs to its parent: a pool, or an object made with `entropy=`. The parent
+    would use the same once more. Make another one in each process.
 
     Attributes:
         owner: the process that made it.
