@@ -102,6 +102,37 @@ impl PyThresholdParameters {
         Ok(PyBytes::new(py, &bytes))
     }
 
+    /// Refuses bytes that are no public half of a joint key.
+    ///
+    /// Raises:
+    ///     FormatError, MixedParametersError: they are none.
+    ///     ParameterError: it has another shape.
+    fn check_half(&self, py: Python<'_>, half: &[u8]) -> Result<(), Failure> {
+        py.detach(|| Ok(threshold::require_shape(&self.0, &self.polynomial(half)?)?))
+    }
+
+    /// Refuses bytes that are no update of `count` integers.
+    ///
+    /// Raises:
+    ///     FormatError, MixedParametersError: they are none.
+    ///     ParameterError: it is one of another number of ciphertexts.
+    fn check_update(&self, py: Python<'_>, update: &[u8], count: usize) -> Result<(), Failure> {
+        py.detach(|| Ok(threshold::require_update(&self.0, &self.vector(update)?, count)?))
+    }
+
+    /// Refuses bytes that are no partial decryption of a sum of `count` integers. Whether it is a right one is seen with the others alone.
+    ///
+    /// Raises:
+    ///     FormatError, MixedParametersError: they are none.
+    ///     ParameterError: it has another shape.
+    fn check_partial(&self, py: Python<'_>, partial: &[u8], count: usize) -> Result<(), Failure> {
+        py.detach(|| {
+            let chunks = self.0.chunks(count);
+            let parts: Vec<Poly<Evaluation>> = sequence_from_bytes(partial, self.0.rlwe(), chunks)?;
+            Ok(threshold::require_partial(&self.0, &parts, count)?)
+        })
+    }
+
     /// The integers of a sum, exactly, from the partial decryptions of as many parties as the threshold.
     ///
     /// Args:

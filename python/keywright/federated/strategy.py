@@ -182,12 +182,13 @@ class FilteringFedAvg(FedAvg):
         return Accepted(update, reply, weight, size)
 
     def _of_one_kind(self, number: int, replies: dict[int, Message]) -> dict[int, Message]:
-        """The replies whose metrics have the names and lengths that most have: others cannot be averaged with
-        them."""
+        """The replies whose metrics have the names and lengths that most have, in a record of the same name:
+        others cannot be averaged with them."""
 
         def shape(reply: Message) -> frozenset[tuple[str, int]]:
-            metrics = next(iter(reply.content.metric_records.values()))
-            return frozenset((name, len(v) if isinstance(v, list) else -1) for name, v in metrics.items())
+            record, metrics = next(iter(reply.content.metric_records.items()))
+            sizes = ((name, len(v) if isinstance(v, list) else -1) for name, v in metrics.items())
+            return frozenset([*sizes, (f"record {record}", 0)])
 
         if not replies:
             return replies

@@ -49,7 +49,9 @@ class ThresholdMod:
         threshold: clients that decrypt together. A server that asks for another number is refused.
         weighted_by_key: metric that holds the number of samples.
         folder: where this client, and no other, keeps its share, so that it outlives the run. Flower's state
-            of the run by default. Do not copy it, and do not restore it from a backup.
+            of the run by default, which is for simulations: Flower sends a reply before it stores the state,
+            so a client that dies in between forgets what it has answered. Do not copy the folder, and do not
+            restore it from a backup.
 
     Raises:
         ParameterError: sums of so many updates and bits fit no modulus, whatever the clients and values.
@@ -85,7 +87,7 @@ class ThresholdMod:
             return call_next(message, context)
         layout = Layout.of(to_numpy(only_arrays(message.content)[1]))
         number = server_round(dict(message.content.config_records))
-        state = self._take_part(context, number)
+        state = self._take_part(context, number, layout.count)
         reply = call_next(message, context)
         if reply.has_error():
             return reply
@@ -107,10 +109,17 @@ class ThresholdMod:
         metrics["keywright-encrypt-seconds"] = time.perf_counter() - start
         return reply
 
-    def _take_part(self, context: Context, number: int) -> dict[str, Any]:
+    def _take_part(self, context: Context, number: int, count: int) -> dict[str, Any]:
         """Note the round that the client is asked to train in: the one in which it will decrypt."""
         with self._state.exclusive(context) as state:
             _require_phase(state, OPENED, context)
+            if count != state["count"]:
+                raise AggregationError(
+                    f"the model has {count} values, the keys were made for {state['count']}",
+                    reason="number of values",
+                    found=count,
+                    expected=state["count"],
+                )
             asked = _number(state, "asked")
             if number < asked:
                 raise AggregationError(
@@ -127,8 +136,7 @@ class ThresholdMod:
         """Begin a set-up: an exchange key, and a contribution to the seed. What was before is forgotten."""
         own = X25519PrivateKey.generate()
         nonce = os.urandom(KEY_BYTES)
-        with self._state.exclusive(context) as state:
-            state.clear()
+        with self._state.exclusive(context, anew=True) as state:
             state |= {"phase": JOINED, "exchange": own.private_bytes_raw(), "nonce": nonce}
         return _reply(message, {"key": own.public_key().public_bytes_raw(), "nonce": nonce})
 
@@ -157,9 +165,10 @@ class ThresholdMod:
             state |= {name: config[name] for name in ("nodes", "keys", "nonces", "count")}
             _, parameters = self._group(state)
             party = ThresholdParty.generate(parameters, roster.seed)
-            shares = [seal(own, roster, number, j, share) for j, share in enumerate(party.deal(), start=1)]
+            half = party.public_half()
+            shares = [seal(own, roster, number, j, s, half) for j, s in enumerate(party.deal(), start=1)]
             state["phase"] = DEALT
-        return _reply(message, {"half": party.public_half(), "shares": shares})
+        return _reply(message, {"half": half, "shares": shares})
 
     def _open(self, message: Message, context: Context) -> Message:
         """Add what the others dealt to this client, make the joint key from what all published and the keys
@@ -171,12 +180,13 @@ class ThresholdMod:
             own = X25519PrivateKey.from_private_bytes(_bytes(state, "exchange"))
             number = roster.number(context.node_id)
             parties = range(1, len(roster.nodes) + 1)
-            sealed = _list(config, "shares")
-            dealt = [unseal(own, roster, i, number, share) for i, share in enumerate(sealed, start=1)]
+            halves, sealed = _list(config, "halves"), _list(config, "shares")
+            pairs = zip(parties, sealed, halves, strict=True)
+            dealt = [unseal(own, roster, i, number, share, half) for i, share, half in pairs]
             masks = [os.urandom(32) if i == number else mask_key(own, roster, number, i) for i in parties]
             share = ThresholdShare.combine(parameters, number, dealt, masks)
-            joint = ThresholdKey.combine(parameters, roster.seed, _list(config, "halves")).to_bytes()
-            session = hashlib.sha256(roster.seed + joint).digest()[:16]
+            joint = ThresholdKey.combine(parameters, roster.seed, halves).to_bytes()
+            session = roster.session(joint)
             state |= {"share": share.to_bytes(), "masks": masks, "joint": joint, "session": session}
             state |= {"phase": OPENED, "asked": 0, "answered": b"", "sets": []}
             del state["exchange"], state["nonce"]

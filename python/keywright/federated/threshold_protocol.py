@@ -97,6 +97,10 @@ class Roster:
             )
         return cls(tuple(nodes), tuple(keys), tuple(nonces))
 
+    def session(self, joint: bytes) -> bytes:
+        """16 bytes that name the run whose joint key has these bytes."""
+        return hashlib.sha256(self.seed + joint).digest()[:16]
+
     @property
     def seed(self) -> bytes:
         """Seed of the uniform half of the joint key: nobody alone decides it."""
@@ -138,24 +142,30 @@ _NONCE = bytes(12)
 _SALT_BYTES = 32
 
 
-def seal(own: X25519PrivateKey, roster: Roster, sender: int, receiver: int, share: bytes) -> bytes:
-    """A share for the eyes of one receiver, authenticated as of its sender: a salt and the sealed bytes."""
+def seal(
+    own: X25519PrivateKey, roster: Roster, sender: int, receiver: int, share: bytes, half: bytes
+) -> bytes:
+    """A share for the eyes of one receiver, authenticated as of its sender and as belonging to the half of the
+    joint key that the sender publishes: a salt and the sealed bytes."""
     salt = os.urandom(_SALT_BYTES)
-    return salt + _cipher(own, receiver, roster, sender, receiver, salt).encrypt(_NONCE, share, None)
+    return salt + _cipher(own, receiver, roster, sender, receiver, salt).encrypt(_NONCE, share, half)
 
 
-def unseal(own: X25519PrivateKey, roster: Roster, sender: int, receiver: int, sealed: bytes) -> bytes:
+def unseal(
+    own: X25519PrivateKey, roster: Roster, sender: int, receiver: int, sealed: bytes, half: bytes
+) -> bytes:
     """The share that a sender sealed.
 
     Raises:
-        FormatError: it was altered, or sealed for or by somebody else.
+        FormatError: share or half was altered, or the share is sealed for or by somebody else.
     """
     salt, share = sealed[:_SALT_BYTES], sealed[_SALT_BYTES:]
     try:
-        return _cipher(own, sender, roster, sender, receiver, salt).decrypt(_NONCE, share, None)
+        return _cipher(own, sender, roster, sender, receiver, salt).decrypt(_NONCE, share, half)
     except InvalidTag:
         raise FormatError(
-            f"the share of party {sender} was altered or is not for this party", reason="contents"
+            f"the share or the public half of party {sender} was altered, or is not for this party",
+            reason="contents",
         ) from None
 
 

@@ -39,18 +39,22 @@ class ClientState:
         self.folder = folder
 
     @contextmanager
-    def exclusive(self, context: Context) -> Iterator[dict[str, Any]]:
+    def exclusive(self, context: Context, *, anew: bool = False) -> Iterator[dict[str, Any]]:
         """The record, for one handler at a time: other threads wait, and with a folder other processes too.
 
-        It is stored, and with a folder on the disk, when the block ends; not if the block raises. So nothing
-        leaves a handler before what it stands for is kept.
+        It is stored when the block ends, and not if the block raises. With a folder it is on the disk then,
+        before a reply can leave. Flower's state is stored by Flower, after the reply has left.
+
+        Args:
+            context: of the message.
+            anew: begin with an empty record, whatever there was.
         """
         with _locks_lock:
             lock = _locks[context.run_id, context.node_id]
         with lock:
             if self.folder is None:
                 record = context.state.config_records.get(RECORD)
-                values: dict[str, Any] = dict(record) if record is not None else {}
+                values: dict[str, Any] = {} if record is None or anew else dict(record)
                 yield values
                 context.state[RECORD] = ConfigRecord(values)
                 return
@@ -58,7 +62,10 @@ class ClientState:
             path = self.folder / f"threshold-{context.node_id}.json"
             with path.with_suffix(".lock").open("a") as file:
                 _lock(file)
-                values = _read(path)
+                # A process that was killed while it wrote left a copy.
+                for partial in self.folder.glob(f"{path.name}.*.partial"):
+                    partial.unlink()
+                values = {} if anew else _read(path)
                 yield values
                 _write(path, values)
 
@@ -83,7 +90,7 @@ def _read(path: Path) -> dict[str, Any]:
     try:
         stored = json.loads(path.read_bytes())
         return {name: _decoded(value) for name, value in stored.items()}
-    except (ValueError, TypeError, AttributeError, KeyError) as error:
+    except (ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
         raise FormatError(f"{path} is no state of a threshold client: {error}", reason="contents") from None
 
 
@@ -163,7 +170,7 @@ class ServerState:
         except (KeyError, TypeError) as error:
             raise FormatError(f"{self.path} has no whole roster: {error}", reason="contents") from None
         whole = isinstance(session, bytes) and len(session) == 16 and type(count) is type(number) is int
-        if not whole or count < 1 or number < 0:
+        if not whole or not 1 <= count < 2**32 or not 0 <= number < 2**32:
             raise FormatError(f"{self.path} has no session, count or round", reason="contents")
         return roster, session, count, number
 

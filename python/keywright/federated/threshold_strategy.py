@@ -7,11 +7,13 @@ from logging import INFO, WARNING
 from pathlib import Path
 from typing import Any
 
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 from flwr.app import Array, ArrayRecord, ConfigRecord, Message, MessageType, MetricRecord, RecordDict
 from flwr.common.logger import log
 from flwr.serverapp import Grid
 
-from keywright.errors import AggregationError, FormatError
+from keywright._core import ThresholdKey, ThresholdParameters
+from keywright.errors import AggregationError, KeywrightError
 from keywright.federated.encoding import Encoding
 from keywright.federated.layout import Layout
 from keywright.federated.mod import to_numpy
@@ -37,8 +39,9 @@ class ThresholdFedAvg(FilteringFedAvg):
     it are left out and it is begun anew with the others. After every round the sum is decrypted by
     ``threshold`` of the clients that were asked to train in it; one that vanishes is replaced by another, at
     the cost of one more exchange, as long as enough are left and at most `ThresholdParameters.MAX_SETS`
-    times. The result is the plain average: the server and everybody it tells learn it, and no single update
-    unless ``threshold`` clients collude.
+    times. The result is the plain average: the server and everybody it tells learn it. While all keep to the
+    protocol, no single update is learnt unless ``threshold`` clients collude. docs/threshold.md says what one
+    that does not can do.
 
     Args:
         encoding: the declaration that clients and server share.
@@ -72,13 +75,12 @@ class ThresholdFedAvg(FilteringFedAvg):
         self._roster: Roster | None = None
         self._parameters: Any = None
         self._count = 0
-        # Rounds of earlier runs with the same keys: clients answer in rounds that only go up.
-        self._rounds = 0
+        # Rounds of earlier runs with the same keys, and the last one: clients answer in rounds that only go up.
+        self._rounds = self._last = 0
         self._file = None if state is None else ServerState(Path(state), encoding, threshold)
         if self._file is not None and (kept := self._file.load()) is not None:
-            self._roster, self._session, count, self._rounds = kept
-            self._parameters = threshold_parameters(encoding, len(self._roster.nodes), threshold, count)
-            self._count = count
+            self._roster, self._session, self._count, self._last = kept
+            self._parameters = threshold_parameters(encoding, len(self._roster.nodes), threshold, self._count)
 
     def configure_train(
         self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
@@ -92,7 +94,10 @@ class ThresholdFedAvg(FilteringFedAvg):
         """
         self._grid = grid
         layout = Layout.of(to_numpy(arrays))
-        number = server_round + self._rounds
+        if server_round == 1:
+            # Another run with the keys of this one.
+            self._rounds = self._last
+        number = self._last = server_round + self._rounds
         # Nodes are sampled first: sampling waits until enough are connected.
         messages = list(super().configure_train(number, arrays, config, grid))
         if self._roster is None:
@@ -165,7 +170,7 @@ class ThresholdFedAvg(FilteringFedAvg):
         good = [
             n
             for n, k, r in zip(nodes, keys, nonces, strict=True)
-            if _whole(k) and _whole(r) and keys.count(k) == 1
+            if _agrees(k) and _whole(r) and keys.count(k) == 1
         ]
         if len(good) < len(nodes):
             return good
@@ -178,10 +183,11 @@ class ThresholdFedAvg(FilteringFedAvg):
             "count": layout.count,
         }
         dealt = self._exchange(DEAL, dict.fromkeys(nodes, terms))
-        good = [n for n in nodes if n in dealt and _dealt(dealt[n], len(nodes))]
+        good = [n for n in nodes if n in dealt and _dealt(dealt[n], len(nodes), parameters)]
         if len(good) < len(nodes):
             return good
         halves = [dealt[node]["half"] for node in nodes]
+        session = roster.session(ThresholdKey.combine(parameters, roster.seed, halves).to_bytes())
         opened = self._exchange(
             OPEN,
             {
@@ -189,14 +195,10 @@ class ThresholdFedAvg(FilteringFedAvg):
                 for j, node in enumerate(nodes)
             },
         )
-        sessions = {opened[node].get("session") for node in opened}
-        if len(opened) < len(nodes):
-            return sorted(opened)
-        if len(sessions) != 1:
-            raise AggregationError(
-                "the clients made different joint keys", reason="set-up", found=len(sessions), expected=1
-            )
-        self._roster, self._session = roster, bytes(sessions.pop() or b"")
+        good = [node for node in nodes if opened.get(node, {}).get("session") == session]
+        if len(good) < len(nodes):
+            return good
+        self._roster, self._session = roster, session
         self._parameters, self._count = parameters, layout.count
         log(INFO, "threshold keys of %d clients made in %.1f s", len(nodes), time.perf_counter() - start)
         return None
@@ -222,9 +224,9 @@ class ThresholdFedAvg(FilteringFedAvg):
         node = reply.metadata.src_node_id
         data = blob_bytes(only_arrays(reply.content)[1], UPDATE)
         claims, ciphertexts = Claims.split(data)
-        claims.require(Claims(self._session, number, node, weight, self._layout.count if self._layout else 0))
-        # Parsed once alone, so that one that is damaged is found before the sum.
-        self._parameters.add([ciphertexts])
+        claims.require(Claims(self._session, number, node, weight, self._count))
+        # Alone, so that one that is damaged or too short is found before the sum.
+        self._parameters.check_update(ciphertexts, self._count)
         return ciphertexts, len(data)
 
     def _sum(self, number: int, accepted: dict[int, Any]) -> tuple[ArrayRecord | None, dict[str, float]]:
@@ -249,22 +251,26 @@ class ThresholdFedAvg(FilteringFedAvg):
 
     def _decrypt(self, number: int, total: bytes, contributors: list[int]) -> tuple[Any, int]:
         """The integers of a sum and the exchanges it took. Of those who were asked to train, who replied are
-        asked first; who does not answer is not asked again."""
+        asked first; who does not answer, or with something else, is not asked again. Where all answer and the
+        parts do not fit, one of them is wrong: each is left out in turn."""
         waiting = [*contributors, *sorted(self._asked - set(contributors))]
-        exchanges = 0
-        while len(waiting) >= self.threshold and exchanges < self._parameters.MAX_SETS:
-            active = waiting[: self.threshold]
+        exchanges = suspect = 0
+        while len(waiting) >= self.threshold + min(suspect, 1) and exchanges < self._parameters.MAX_SETS:
+            active = waiting[: self.threshold + min(suspect, 1)]
+            if suspect:
+                del active[(suspect - 1) % len(active)]
             exchanges += 1
             values = {"sum": total, "round": number, "active": active, "contributors": contributors}
             replies = self._exchange(DECRYPT, dict.fromkeys(active, values))
             parts = {node: replies[node].get("partial") for node in active if node in replies}
-            lost = [node for node in active if not isinstance(parts.get(node), bytes)]
-            if not lost:
-                integers = self._finish([parts[node] for node in active], total, len(contributors))
-                if integers is not None:
-                    return integers, exchanges
-                lost = active[:1]
+            lost = [node for node in active if not self._is_partial(number, node, parts.get(node))]
             waiting = [node for node in waiting if node not in lost]
+            if lost:
+                continue
+            integers = self._finish([parts[node] for node in active], total, len(contributors))
+            if integers is not None:
+                return integers, exchanges
+            suspect += 1
         log(
             WARNING,
             "round %d: not decrypted in %d exchanges; %d clients are left, %d are needed",
@@ -275,10 +281,20 @@ class ThresholdFedAvg(FilteringFedAvg):
         )
         return None, exchanges
 
+    def _is_partial(self, number: int, node: int, part: object) -> bool:
+        if not isinstance(part, bytes):
+            return False
+        try:
+            self._parameters.check_partial(part, self._count)
+        except KeywrightError as error:
+            self._refuse(number, node, error)
+            return False
+        return True
+
     def _finish(self, parts: Sequence[Any], total: bytes, inputs: int) -> Any:
         try:
-            return self._parameters.finish(total, parts, inputs, self._layout.count if self._layout else 0)
-        except (AggregationError, FormatError) as error:
+            return self._parameters.finish(total, parts, inputs, self._count)
+        except AggregationError as error:
             log(WARNING, "the partial decryptions do not fit: %s", error)
             return None
 
@@ -287,12 +303,25 @@ def _whole(value: object) -> bool:
     return isinstance(value, bytes) and len(value) == KEY_BYTES
 
 
-def _dealt(values: dict[str, Any], parties: int) -> bool:
-    """Whether a reply has a half and a share for every party. What is in them only the parties can tell."""
-    shares = values.get("shares")
-    return (
-        isinstance(values.get("half"), bytes)
-        and isinstance(shares, list)
-        and len(shares) == parties
-        and all(isinstance(share, bytes) for share in shares)
-    )
+def _agrees(key: object) -> bool:
+    """Whether bytes are an X25519 key that others can agree with: no point of low order."""
+    if not (isinstance(key, bytes) and _whole(key)):
+        return False
+    try:
+        X25519PrivateKey.generate().exchange(X25519PublicKey.from_public_bytes(key))
+    except ValueError:
+        return False
+    return True
+
+
+def _dealt(values: dict[str, Any], parties: int, parameters: ThresholdParameters) -> bool:
+    """Whether a reply has a half and a share for every party. What is in a share only its receiver can tell."""
+    half, shares = values.get("half"), values.get("shares")
+    whole = isinstance(shares, list) and len(shares) == parties
+    if not (whole and isinstance(half, bytes) and all(isinstance(share, bytes) for share in shares or ())):
+        return False
+    try:
+        parameters.check_half(half)
+    except KeywrightError:
+        return False
+    return True

@@ -349,7 +349,7 @@ def test_a_rolled_back_client_seals_under_other_keys() -> None:
     keys = [X25519PrivateKey.generate() for _ in range(2)]
     publics = [key.public_key().public_bytes_raw() for key in keys]
     roster = Roster.of([1, 2], publics, [bytes([i] * 32) for i in range(2)])
-    sealed = [seal(keys[0], roster, 1, 2, bytes(64)) for _ in range(50)]
+    sealed = [seal(keys[0], roster, 1, 2, bytes(64), b"half") for _ in range(50)]
     assert len({data[:32] for data in sealed}) == len({data[32:64] for data in sealed}) == 50
 
 
@@ -454,14 +454,16 @@ def test_sealed_shares_open_for_their_receiver_only() -> None:
     keys = [X25519PrivateKey.generate() for _ in range(3)]
     publics = [key.public_key().public_bytes_raw() for key in keys]
     roster = Roster.of([1, 2, 3], publics, [bytes([i] * 32) for i in range(3)])
-    sealed = seal(keys[0], roster, 1, 2, b"share")
-    assert unseal(keys[1], roster, 1, 2, sealed) == b"share"
+    sealed = seal(keys[0], roster, 1, 2, b"share", b"half")
+    assert unseal(keys[1], roster, 1, 2, sealed, b"half") == b"share"
     for own, sender, receiver in ((keys[2], 1, 3), (keys[1], 3, 2), (keys[0], 2, 1)):
         with pytest.raises(kw.FormatError):
-            unseal(own, roster, sender, receiver, sealed)
+            unseal(own, roster, sender, receiver, sealed, b"half")
+    with pytest.raises(kw.FormatError):
+        unseal(keys[1], roster, 1, 2, sealed, b"another half")
     other = Roster.of([1, 2, 3], publics, [bytes([9] * 32)] * 3)
     with pytest.raises(kw.FormatError):
-        unseal(keys[1], other, 1, 2, sealed)
+        unseal(keys[1], other, 1, 2, sealed, b"half")
     for nodes, count in (([1, 3, 2], 3), ([1, 1, 2], 3), ([1, 2], 3)):
         with pytest.raises(kw.FormatError):
             Roster.of(nodes, publics[:count], [bytes(32)] * count)

@@ -61,6 +61,34 @@ pub fn encrypt(
     Ok(values.chunks(rlwe.n()).map(encrypt_chunk).collect::<Result<_, _>>()?)
 }
 
+/// Refuses what is no update of `count` values.
+///
+/// # Errors
+/// [`AggregationError::Range`].
+pub fn require_update(
+    parameters: &ThresholdParameters,
+    update: &[RlweCiphertext],
+    count: usize,
+) -> Result<(), AggregationError> {
+    require_sum(parameters, update)?;
+    let chunks = parameters.chunks(count) as u64;
+    in_range("number of ciphertexts of an update", update.len() as u64, chunks, chunks)
+}
+
+/// Refuses what is no partial decryption of a sum of `count` values.
+///
+/// # Errors
+/// [`AggregationError::Range`].
+pub fn require_partial(
+    parameters: &ThresholdParameters,
+    partial: &[Poly<Evaluation>],
+    count: usize,
+) -> Result<(), AggregationError> {
+    let chunks = parameters.chunks(count) as u64;
+    in_range("polynomials of a partial decryption", partial.len() as u64, chunks, chunks)?;
+    partial.iter().try_for_each(|poly| require_shape(parameters, poly))
+}
+
 /// Adds encrypted vectors.
 ///
 /// # Errors
@@ -105,10 +133,7 @@ pub fn finish(
     require_sum(parameters, sum)?;
     let chunks = sum.len() as u64;
     in_range("ciphertexts for these values", parameters.chunks(count) as u64, chunks, chunks)?;
-    for partial in partials {
-        in_range("polynomials of a partial decryption", partial.len() as u64, chunks, chunks)?;
-        partial.iter().try_for_each(|poly| require_shape(parameters, poly))?;
-    }
+    partials.iter().try_for_each(|partial| require_partial(parameters, partial, count))?;
     let (q0, q1) = (rlwe.modulus(0), rlwe.modulus(1));
     let inverse = q1.shoup(q1.inv(q1.reduce(q0.value())));
     let q = u128::from(q0.value()) * u128::from(q1.value());

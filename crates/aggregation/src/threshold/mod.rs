@@ -30,7 +30,7 @@ mod parameters;
 mod party;
 mod question;
 
-pub use combine::{add, encrypt, finish, joint_public_key};
+pub use combine::{add, encrypt, finish, joint_public_key, require_partial, require_update};
 pub use parameters::{MAX_PARTIES, MAX_SETS, STATISTICAL_BITS, ThresholdParameters};
-pub use party::{KeyShare, Party};
+pub use party::{KeyShare, Party, require_shape};
 pub use question::{MaskKey, Question};

@@ -239,7 +239,11 @@ fn lagrange(modulus: &Modulus, active: &[u32], party: u32) -> u64 {
     modulus.mul(above, modulus.inv(below))
 }
 
-pub(super) fn require_shape(
+/// Refuses a polynomial of another ring, such as a public half of other parameters.
+///
+/// # Errors
+/// [`AggregationError::Range`].
+pub fn require_shape(
     parameters: &ThresholdParameters,
     poly: &Poly<Evaluation>,
 ) -> Result<(), AggregationError> {
