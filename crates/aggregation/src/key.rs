@@ -86,6 +86,7 @@ impl SumKey {
             // Beyond the values there is error alone: with the product it would be a ciphertext of zero, but it is not sent.
             a.zeroize();
         });
+        rng.require_operation()?;
         EncryptedUpdate::new(parameters, binding, seed, residues)
     }
 

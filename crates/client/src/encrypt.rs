@@ -189,9 +189,12 @@ impl<'a, 's, E: Engine> Halves<'a, 's, E> {
                     engine.lift(errors, part);
                 }
                 engine.forward(limb);
-                let result = limb.chunks_mut(BLOCK).enumerate().try_for_each(|(number, part)| {
-                    multiply(number * BLOCK, part);
-                    self.object.residues(engine.modulus().bits(), part)
+                // The sink may have forked, and nothing leaves of what two processes have begun.
+                let result = rng.require_operation().map_err(ClientError::from).and_then(|()| {
+                    limb.chunks_mut(BLOCK).enumerate().try_for_each(|(number, part)| {
+                        multiply(number * BLOCK, part);
+                        self.object.residues(engine.modulus().bits(), part)
+                    })
                 });
                 // Of a whole half, what is left in it is what was sent.
                 if result.is_err() {
@@ -217,7 +220,10 @@ impl<'a, 's, E: Engine> Halves<'a, 's, E> {
                 }
                 let (layout, dropped) =
                     if numbers.is_some() { (layout, dropped[0]) } else { (Layout::Coefficients, dropped[1]) };
-                let result = put_coefficients(&mut self.object, engine, layout, dropped, limb);
+                let result = rng
+                    .require_operation()
+                    .map_err(ClientError::from)
+                    .and_then(|()| put_coefficients(&mut self.object, engine, layout, dropped, limb));
                 // Dropped bits and coefficients are in it.
                 wipe(limb);
                 result

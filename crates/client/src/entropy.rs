@@ -1,4 +1,4 @@
-use keywright_ring::sampling::SecretRng;
+use keywright_ring::{Process, sampling::SecretRng};
 use zeroize::Zeroizing;
 
 use crate::ClientError;
@@ -18,7 +18,11 @@ pub trait Entropy {
     /// `2^-248` and one that is missing always.
     fn generator(&mut self) -> Result<SecretRng, ClientError> {
         let mut bytes = Zeroizing::new([0; 32]);
+        let process = Process::current();
         self.fill(&mut *bytes)?;
+        if !process.is_current() {
+            return Err(ClientError::Randomness("the platform's function forked: its parent has the same bytes"));
+        }
         if bytes.iter().all(|&byte| byte == bytes[0]) {
             return Err(ClientError::Randomness("32 equal bytes are not random"));
         }

@@ -46,7 +46,7 @@ pub fn sample_secret(
             pack_ternary(&coefficients, packed);
         }
     }
-    Ok(())
+    Ok(rng.require_operation()?)
 }
 
 /// The secret in evaluation form, which decryption and encryption with the secret use. Secret: the caller wipes it.
@@ -203,6 +203,7 @@ pub fn make_public_key<E: Engine>(
     }
     engine.forward(b);
     sub_uniform(engine, &seed, PUBLIC_KEY, 0, secret, b);
+    rng.require_operation()?;
     Ok(seed)
 }
 

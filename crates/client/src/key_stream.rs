@@ -233,6 +233,8 @@ impl KeyStream {
         self.next += 1;
         self.written = (0..key).map(|i| self.key_bytes(i)).sum();
         let (spec, digits) = (&self.specs[key], &self.digits[key]);
+        // Before anything is drawn: the sink of the header may fork.
+        let process = Process::current();
         let mut rng = self.derivation.key(spec, digits);
         let digits = digits.len();
         let weight = spec.element.ephemeral_weight();
@@ -245,7 +247,7 @@ impl KeyStream {
         let object = ObjectWriter::start(sink, Kind::SwitchingKey, &self.identity, fields.as_slice(), body)?;
         self.written += object_len(fields.as_slice().len(), 0) as u64 - CHECKSUM_BYTES;
         let errors = Zeroizing::new(Vec::new());
-        Ok(Making { key, rng, process: Process::current(), seed, object: object.pause(), errors, limbs: 0 })
+        Ok(Making { key, rng, process, seed, object: object.pause(), errors, limbs: 0 })
     }
 
     /// The generator of a key whose first rows have their errors.

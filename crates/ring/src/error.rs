@@ -58,10 +58,10 @@ pub enum RingError {
     /// The operating system gives no random bytes.
     #[error("the operating system gives no random bytes: {0}")]
     Randomness(alloc::string::String),
-    /// A forked child holds a copy of a generator that was made from given entropy.
+    /// A forked child holds a copy of a generator that was made from given entropy, or is within an operation of its parent.
     #[error(
-        "the generator was made from given entropy in process {owner}; process {process} is its child and would repeat what it \
-         draws. Make a generator in every process"
+        "what was drawn, or is to be drawn from given entropy, belongs to process {owner}; process {process} is its child and would \
+         use the same again. Make the object, and begin the operation, in every process"
     )]
     Forked {
         /// Where it was made.

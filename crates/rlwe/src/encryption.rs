@@ -105,6 +105,7 @@ pub fn encrypt_zero(
         backend.mul_add_assign(m, c1, key.a().limb(i), &mask);
         mask.zeroize();
     });
+    rng.require_operation()?;
     Ok(RlweCiphertext { polys: alloc::vec![c0, c1] })
 }
 
@@ -135,6 +136,7 @@ pub fn encrypt_zero_symmetric(
         backend.sub_assign(m, limb, &product);
         product.zeroize();
     });
+    rng.require_operation()?;
     Ok(SeededCiphertext { seed, c0 })
 }
 

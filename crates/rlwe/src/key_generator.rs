@@ -160,6 +160,7 @@ impl<'s> KeyGenerator<'s> {
             }
         });
         drop((b_limbs, a_limbs));
+        self.rng.require_operation()?;
         let uniform = if spec.seeded { UniformPart::Seeded(seed) } else { UniformPart::Stored(a) };
         SwitchingKey::from_parts(parameters, spec.clone(), b, uniform)
     }

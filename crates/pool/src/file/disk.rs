@@ -3,6 +3,7 @@
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
+use std::time::UNIX_EPOCH;
 
 pub(super) fn read_exact_at(mut file: &File, bytes: &mut [u8], offset: u64) -> io::Result<()> {
     file.seek(SeekFrom::Start(offset))?;
@@ -43,15 +44,15 @@ impl Drop for Lock {
     }
 }
 
-/// The number of a file in its file system: a copy has another. 0 where there are none.
+/// What a copy of a file has another of: its number in its file system, and where the system knows it the time at which it was made there. 0 where there
+/// are neither.
 pub(super) fn number(metadata: &Metadata) -> u64 {
     #[cfg(unix)]
-    return std::os::unix::fs::MetadataExt::ino(metadata);
+    let number = std::os::unix::fs::MetadataExt::ino(metadata);
     #[cfg(not(unix))]
-    {
-        let _ = metadata;
-        0
-    }
+    let number = 0;
+    let made = metadata.created().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+    number.rotate_left(32) ^ made.map_or(0, |since| since.as_nanos() as u64)
 }
 
 /// Brings the names in a folder to the disk, where the system can.

@@ -25,6 +25,8 @@ pub struct SecretRng {
     source: Source,
     /// Where it was made, or took its last key.
     process: Process,
+    /// Where the operation began that it draws for.
+    operation: Process,
     /// Words made in bulk since the identity was asked for.
     unseen: usize,
 }
@@ -63,6 +65,7 @@ impl SecretRng {
     fn new(entropy: &Zeroizing<[u8; 32]>, source: Source) -> Self {
         // Where the environment names a back end that is not there, rings cannot be made and say so.
         let backend = backend::default().unwrap_or_else(|_| backend::portable());
+        let process = Process::current();
         Self {
             key: chacha::keyed(entropy),
             next_block: 0,
@@ -70,7 +73,8 @@ impl SecretRng {
             used: 2 * CHUNK_WORDS,
             backend,
             source,
-            process: Process::current(),
+            process,
+            operation: process,
             unseen: UNSEEN,
         }
     }
@@ -91,6 +95,7 @@ impl SecretRng {
             #[cfg(feature = "std")]
             Source::System => {
                 self.take_new_key(&system_entropy()?);
+                self.operation = self.process;
                 return Ok(());
             }
             Source::Given if !self.process.is_current() => self.process.id(),
@@ -98,6 +103,19 @@ impl SecretRng {
             _ => return Ok(()),
         };
         Err(RingError::Forked { owner, process: Process::current().id() })
+    }
+
+    /// Refuses to go on with an operation in a child that was forked within it. The parent has what was drawn before, and the child draws anew: both would
+    /// use one seed, or one mask, with errors of their own, and the mean of many errors is none. So what draws looks here before anything leaves that
+    /// was drawn, and again after a caller's code has run.
+    ///
+    /// # Errors
+    /// [`RingError::Forked`].
+    pub fn require_operation(&self) -> Result<(), RingError> {
+        if self.operation.is_current() {
+            return Ok(());
+        }
+        Err(RingError::Forked { owner: self.operation.id(), process: Process::current().id() })
     }
 
     /// Takes a new key in a child, seen by a load: before what was already made is given out.
