@@ -57,7 +57,7 @@ struct Inner {
     negated_q_inverse: Vec<u64>,
     /// The auxiliary primes of multiplication.
     auxiliary: Ring,
-    scalings: Vec<OnceLock<Scaling>>,
+    scalings: Vec<RaceOnce<Scaling>>,
 }
 
 /// Checked BFV parameters with every precomputed table. Cheap to clone.
@@ -99,7 +99,7 @@ impl BfvParameters {
         let auxiliary = ntt_primes(log_n, AUXILIARY_BITS, count, &used)
             .and_then(|primes| Ring::new(log_n, &primes, backend))
             .map_err(RlweError::from)?;
-        let scalings = primes.iter().map(|_| OnceLock::new()).collect();
+        let scalings = primes.iter().map(|_| RaceOnce::new()).collect();
         Ok(Self(Arc::new(Inner {
             t,
             batching,
