@@ -1,7 +1,7 @@
 use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
-use keywright_ring::{Backend, Ring, ShoupFactor, backend, ntt_primes};
+use keywright_ring::{Backend, RaceOnce, Ring, ShoupFactor, backend, ntt_primes};
 use keywright_rlwe::{Parameters, ParametersLiteral, RlweError, SecretDistribution, Security};
 
 use crate::batching::Batching;

@@ -3,7 +3,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use keywright_rlwe::derive::{DerivationPlan, DerivedKeys};
 use keywright_rlwe::residency::{KeyStore, KeySupply, Supplies};
-use keywright_rlwe::{EvaluationKeys, Hop, KeyRoutes, RlweError, Route, threads};
+use keywright_rlwe::{EvaluationKeys, Hop, KeyRoutes, Route, threads};
 use keywright_wire::{KeySetSupply, Wire};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyIterator, PyList};

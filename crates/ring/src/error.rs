@@ -70,7 +70,9 @@ pub enum RingError {
         process: u32,
     },
     /// A forked child holds a copy of something whose threads are its parent's.
-    #[error("{what} belongs to process {owner}; process {process} is its child and has none of its threads. Make one in every process")]
+    #[error(
+        "{what} belongs to process {owner}; process {process} is its child and has none of its threads. Make one in every process"
+    )]
     OtherProcess {
         /// What it is.
         what: &'static str,
