@@ -105,12 +105,12 @@ def threshold() -> ThresholdParameters:
 
 
 def party(entropy: bytes | None) -> ThresholdParty:
-    return ThresholdParty.generate(threshold(), entropy)
+    return ThresholdParty.generate(threshold(), ENTROPY, entropy)
 
 
 @cache
 def joint_key() -> ThresholdKey:
-    halves = [party(None).public_half(ENTROPY) for _ in range(2)]
+    halves = [party(None).public_half() for _ in range(2)]
     return ThresholdKey.combine(threshold(), ENTROPY, halves)
 
 
@@ -286,8 +286,7 @@ SOURCES = [
     call("SumKey.generate", lambda entropy: SumKey.generate(sums(), entropy).to_bytes(), of_sums),
     Source("SumKey.encrypt", sum_key, update, of_sums),
     # Of the threshold protocol no secret is shown: halves, shares and ciphertexts must differ.
-    Source("ThresholdParty.generate", lambda _: None, lambda _: b"".join(party(None).deal()), entropy="none"),
-    Source("ThresholdParty.public_half", party, lambda made: made.public_half(ENTROPY), entropy="none"),
+    call("ThresholdParty.generate", lambda entropy: party(entropy).public_half()),
     Source("ThresholdParty.deal", party, lambda made: b"".join(made.deal()), entropy="none"),
     Source(
         "ThresholdKey.encrypt",
@@ -314,6 +313,7 @@ QUIET = {
     "SumParameters": set(),
     "ThresholdKey": {"combine", "from_bytes", "to_bytes"},
     "ThresholdParameters": {"add", "finish"},
+    "ThresholdParty": {"public_half"},
     "ThresholdShare": {"combine", "from_bytes", "partial", "to_bytes"},
 }
 
@@ -454,6 +454,105 @@ def test_the_keys_of_a_session_are_the_same_everywhere() -> None:
     other.write_next(pieces.append)
     stream.skip_to(0)
     assert not set(of_ckks().drawn(b"".join(pieces))) & set(of_ckks().drawn(child()))
+
+
+# ---- nobody waits for ever ----
+
+
+@contextmanager
+def threads_that(work: Callable[[], object]) -> Iterator[None]:
+    """Three threads that do something again and again."""
+    done = threading.Event()
+
+    def loop() -> None:
+        while not done.is_set():
+            work()
+
+    threads = [threading.Thread(target=loop, daemon=True) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    yield
+    done.set()
+    for thread in threads:
+        thread.join(30)
+        assert not thread.is_alive(), "a thread of the parent waits for ever"
+
+
+CONTENDED = {"Client.encrypt", "ClientEncryptor.encrypt", "ChemEncryptor.encrypt"}
+FREE = {"KeyGenerator.rotation_key", "SumKey.encrypt", "Decryptor.encrypt", "ThresholdKey.encrypt"}
+POOL = {"EncryptionPool.encrypt_integers"}
+
+
+@pytest.mark.parametrize(
+    "source", [source for source in SOURCES if source.name in CONTENDED | FREE | POOL], ids=str
+)
+def test_a_child_waits_for_no_thread_of_its_parent(source: Source) -> None:
+    """What threads hold when the process is forked, nobody gives back in the child."""
+    made = source.make(None)
+
+    def child() -> str:
+        try:
+            source.draw(made)
+        except kw.ForkedError:
+            return "refused"
+        # What it could not use it can make.
+        source.draw(source.make(None))
+        return "drawn"
+
+    with threads_that(lambda: source.draw(made)):
+        seen = {in_child(child, patience=10) for _ in range(6)}
+    assert seen <= ({"drawn"} if source.name in FREE else {"drawn", "refused"})
+
+
+def test_a_child_may_use_what_no_thread_was_using() -> None:
+    """And so may several of its own threads at once."""
+    made = client(None)
+    made.encrypt([0])
+
+    def child() -> int:
+        with ThreadPoolExecutor(4) as threads:
+            return len(set(threads.map(lambda _: made.encrypt([0]), range(20))))
+
+    assert in_child(child) == 20
+
+
+def test_threads_that_share_chem_do_not_wait_for_each_other() -> None:
+    """Its holder shares its work among the threads of the pool: none of them may take up another's call then."""
+    made = chem(secret, 2.0**-20)(None)
+    with threads_that(lambda: made.encrypt([1] * 64)):
+        for _ in range(30):
+            made.encrypt([0] * 64)
+
+
+def test_a_pool_tells_a_child_nothing_of_its_entries() -> None:
+    made = pool(secret)(None)
+    for ask in (len, lambda made: made.metrics, lambda made: made.fill(), lambda made: made.close()):
+        assert_refused(lambda ask=ask: ask(made))  # type: ignore[misc]
+    assert in_child(lambda: (repr(made), bool(made), made.capacity)) == (
+        "EncryptionPool(level 1, of another process)",
+        True,
+        2,
+    )
+
+
+def test_keys_that_are_streamed_are_for_one_process(tmp_path: Path) -> None:
+    spec = kw.KeySpec.rotation(ckks(), 1)
+    kw.KeyGenerator(secret()).save_evaluation_keys(tmp_path / "keys", [spec])
+    keys = kw.EvaluationKeys.stream(tmp_path / "keys", ckks(), 1 << 20, [[spec]])
+    evaluator = kw.Evaluator(ckks(), keys)
+    ciphertext = kw.Encryptor(public_key(secret())).encrypt([0])
+    evaluator.rotate(ciphertext, 1)
+    assert_refused(lambda: evaluator.rotate(ciphertext, 1))
+    assert_refused(lambda: keys.streaming)
+    with threads_that(lambda: evaluator.rotate(ciphertext, 1)):
+        for _ in range(4):
+            assert_refused(lambda: evaluator.rotate(ciphertext, 1))
+
+    def child() -> bytes:
+        own = kw.EvaluationKeys.stream(tmp_path / "keys", ckks(), 1 << 20, [[spec]])
+        return kw.Evaluator(ckks(), own).rotate(ciphertext, 1).to_bytes()
+
+    assert in_child(child) == evaluator.rotate(ciphertext, 1).to_bytes()
 
 
 # ---- what it is worth ----
