@@ -1,7 +1,7 @@
 use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
-use keywright_ring::{Backend, Ring, ShoupFactor, backend, ntt_primes};
+use keywright_ring::{Backend, RaceOnce, Ring, ShoupFactor, backend, ntt_primes};
 use keywright_rlwe::{Parameters, ParametersLiteral, RlweError, SecretDistribution, Security};
 
 use crate::batching::Batching;
@@ -57,7 +57,7 @@ struct Inner {
     negated_q_inverse: Vec<u64>,
     /// The auxiliary primes of multiplication.
     auxiliary: Ring,
-    scalings: Vec<OnceLock<Scaling>>,
+    scalings: Vec<RaceOnce<Scaling>>,
 }
 
 /// Checked BFV parameters with every precomputed table. Cheap to clone.
@@ -99,7 +99,7 @@ impl BfvParameters {
         let auxiliary = ntt_primes(log_n, AUXILIARY_BITS, count, &used)
             .and_then(|primes| Ring::new(log_n, &primes, backend))
             .map_err(RlweError::from)?;
-        let scalings = primes.iter().map(|_| OnceLock::new()).collect();
+        let scalings = primes.iter().map(|_| RaceOnce::new()).collect();
         Ok(Self(Arc::new(Inner {
             t,
             batching,

@@ -49,7 +49,7 @@ impl Client {
         let parameters = Parameters::new(CkksLiteral::from_bytes(parameters, &())?.rlwe)?;
         let reader = KeySetReader::new(head, &parameters)?;
         let specs: Vec<KeySpec> = reader.entries().iter().map(|entry| entry.spec.clone()).collect();
-        let session = self.client.session();
+        let session = self.client.session()?;
         Ok(KeyStream::new(keywright_client::KeySetStream::new(
             self.client.keys(&parameters, &specs, &session)?,
             head,

@@ -49,7 +49,7 @@ fn main() {
         Ok(())
     };
     let mut client = Client::generate(&thin, &mut platform).unwrap();
-    let session = client.session();
+    let session = client.session().unwrap();
     let mut stream = client.keys(rlwe, &specs, &session).unwrap();
     println!(
         "{PRESET}: {} keys of {} bytes, the largest {}",

@@ -116,12 +116,14 @@ impl Client {
 
     /// 32 secret bytes for [`KeyStream`]s, to be stored beside the secret until all keys have arrived. They serve any
     /// list of keys.
-    pub fn session(&mut self) -> Zeroizing<[u8; 32]> {
+    ///
+    /// # Errors
+    /// [`ClientError::Ring`] for a client of given entropy in a forked child, or if the operating system gives none.
+    pub fn session(&mut self) -> Result<Zeroizing<[u8; 32]>, ClientError> {
+        self.rng.begin()?;
         let mut session = Zeroizing::new([0; 32]);
-        // Where it cannot begin, what is drawn is new all the same: see `SecretRng`.
-        let _ = self.rng.begin();
         self.rng.fill_bytes(&mut *session);
-        session
+        Ok(session)
     }
 
     /// Encrypts numbers, in units of their last place, with the secret: a seed and one polynomial.

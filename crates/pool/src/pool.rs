@@ -172,28 +172,42 @@ impl<K: ZeroKey> EncryptionPool<K> {
     }
 
     /// What it has done and holds.
-    pub fn metrics(&self) -> Metrics {
+    ///
+    /// # Errors
+    /// [`PoolError::Forked`].
+    pub fn metrics(&self) -> Result<Metrics, PoolError> {
+        require_owner(self.shared.process)?;
         let state = self.shared.lock();
-        Metrics {
+        Ok(Metrics {
             capacity: self.shared.capacity,
             fill: state.entries.len(),
             made: state.made,
             taken: state.taken,
             hits: state.hits,
             failure: state.failure.as_ref().map(ToString::to_string),
-        }
+        })
+    }
+
+    /// Most entries in memory.
+    pub fn capacity(&self) -> usize {
+        self.shared.capacity
     }
 
     /// Whether taking an entry now would make it: work for the threads that the caller computes on.
-    pub fn makes_next(&self) -> bool {
-        self.shared.when_empty == WhenEmpty::Encrypt && self.shared.lock().entries.is_empty()
+    ///
+    /// # Errors
+    /// [`PoolError::Forked`].
+    pub fn makes_next(&self) -> Result<bool, PoolError> {
+        require_owner(self.shared.process)?;
+        Ok(self.shared.when_empty == WhenEmpty::Encrypt && self.shared.lock().entries.is_empty())
     }
 
     /// Unused entries in the file; `None` without one.
     ///
     /// # Errors
-    /// As of [`PoolFile::len`].
+    /// [`PoolError::Forked`], and as of [`PoolFile::len`].
     pub fn in_file(&self) -> Result<Option<u64>, PoolError> {
+        require_owner(self.shared.process)?;
         let Some(file) = &self.shared.file else { return Ok(None) };
         file.lock().unwrap_or_else(PoisonError::into_inner).len().map(Some)
     }

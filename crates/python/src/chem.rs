@@ -1,9 +1,7 @@
-use std::sync::{Mutex, PoisonError};
-
 use keywright_pool::PoolError;
 use keywright_pool::insecure::attack::Distinguisher;
 use keywright_pool::insecure::{ChemBfv, ChemCkks, ChemEncryptor, ChemScheme, InsecureAcknowledged};
-use keywright_ring::sampling::SecretRng;
+use keywright_ring::{ForkMutex, sampling::SecretRng};
 use keywright_rlwe::{Parameters, RlweCiphertext, RlweError};
 use pyo3::prelude::*;
 
@@ -20,21 +18,21 @@ const ACKNOWLEDGEMENT: &str = "Chem does not hide messages";
 
 /// The cache, for either scheme.
 enum Chem {
-    Ckks(Mutex<ChemEncryptor<ChemCkks>>),
-    Bfv(Mutex<ChemEncryptor<ChemBfv>>),
+    Ckks(ForkMutex<ChemEncryptor<ChemCkks>>),
+    Bfv(ForkMutex<ChemEncryptor<ChemBfv>>),
 }
 
-/// Runs a generic expression on whichever it is.
+/// Computes a generic expression of whichever it is. Waited for outside of the threads that everything is computed on: its holder shares its work among them.
 macro_rules! on {
     ($self:expr, $chem:ident => $work:expr) => {
         match &$self.chem {
             Chem::Ckks(chem) => {
-                let $chem = chem.lock().unwrap_or_else(PoisonError::into_inner);
-                $work
+                let $chem = chem.lock()?;
+                Ok($work)
             }
             Chem::Bfv(chem) => {
-                let $chem = chem.lock().unwrap_or_else(PoisonError::into_inner);
-                $work
+                let $chem = chem.lock()?;
+                Ok($work)
             }
         }
     };
@@ -48,9 +46,9 @@ fn filled<S: ChemScheme>(
     bits: u32,
     radix: u64,
     rng: SecretRng,
-) -> Result<Mutex<ChemEncryptor<S>>, PoolError> {
+) -> Result<ForkMutex<ChemEncryptor<S>>, PoolError> {
     let acknowledged = InsecureAcknowledged::ChemIsBroken;
-    Ok(Mutex::new(ChemEncryptor::new(acknowledged, scheme, &key.key, level, bits, radix, rng)?))
+    Ok(ForkMutex::new(ChemEncryptor::new(acknowledged, scheme, &key.key, level, bits, radix, rng)?))
 }
 
 /// NOT SECURE. Cached encryption after Protocol 1 of Zhao's Chem: every ciphertext is a sum of cached ones, so that linear
@@ -123,8 +121,8 @@ impl PyChemEncryptor {
             return Err(RlweError::MixedParameters { left, right }.into());
         };
         py.detach(|| {
+            let chem = &mut *chem.lock()?;
             compute_detached(|| {
-                let mut chem = chem.lock().unwrap_or_else(PoisonError::into_inner);
                 messages
                     .iter()
                     .map(|&message| chem.encrypt(message).map(PyCiphertext))
@@ -145,26 +143,23 @@ impl PyChemEncryptor {
             return Err(RlweError::MixedParameters { left, right }.into());
         };
         py.detach(|| {
+            let chem = &mut *chem.lock()?;
             compute_detached(|| {
-                let mut chem = chem.lock().unwrap_or_else(PoisonError::into_inner);
-                messages.iter().map(|&message| Ok(PyBfvCiphertext(chem.encrypt(message)??))).collect::<Result<
-                    Vec<_>,
-                    PoolError,
-                >>(
-                )
+                let mut encrypt = |&message: &u128| Ok(PyBfvCiphertext(chem.encrypt(message)??));
+                messages.iter().map(&mut encrypt).collect::<Result<Vec<_>, PoolError>>()
             })
         })
     }
 
     /// Cached ciphertexts.
     #[getter]
-    fn cached(&self) -> usize {
+    fn cached(&self) -> Result<usize, Failure> {
         on!(self, chem => chem.cached())
     }
 
     /// Bytes of the cache.
     #[getter]
-    fn bytes(&self) -> usize {
+    fn bytes(&self) -> Result<usize, Failure> {
         on!(self, chem => chem.bytes())
     }
 
@@ -172,7 +167,7 @@ impl PyChemEncryptor {
         Err(Failure::Pickle("ChemEncryptor"))
     }
 
-    fn __repr__(&self) -> String {
+    fn __repr__(&self) -> Result<String, Failure> {
         on!(self, chem => format!("{chem:?}"))
     }
 }

@@ -1,6 +1,7 @@
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::MutexGuard;
 
 use keywright_client::{Client, ClientError, Encryptor, Entropy, SystemEntropy};
+use keywright_ring::ForkMutex;
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -12,7 +13,7 @@ use crate::client_parameters::{PyClientParameters, form};
 use crate::errors::{Failure, Refusal};
 use crate::key_parameters::KeyParameters;
 use crate::key_spec::PyKeySpec;
-use crate::pool::compute;
+use crate::pool::{compute, compute_detached};
 
 /// The operating system's randomness, or the bytes that were given.
 fn platform(entropy: Option<[u8; 32]>) -> Box<dyn Entropy> {
@@ -33,10 +34,6 @@ pub(crate) fn integers(numbers: &Bound<'_, PyAny>) -> Result<Zeroizing<Vec<i64>>
     }
 }
 
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// A thin client with a new secret: it encrypts integers modulo one prime, decrypts answers, and makes the keys that a server asks for. No floating point,
 /// no Fourier transform, no second prime.
 ///
@@ -49,13 +46,25 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[pyclass(name = "Client", module = "keywright", frozen)]
 pub(crate) struct PyClient {
     parameters: PyClientParameters,
-    pub(crate) client: Mutex<Client>,
+    client: ForkMutex<Client>,
 }
 
 impl PyClient {
-    /// The client, for one call at a time.
-    pub(crate) fn client(&self) -> MutexGuard<'_, Client> {
-        locked(&self.client)
+    /// The client, for one call at a time. Waited for outside of the threads that everything is computed on.
+    pub(crate) fn client(&self) -> Result<MutexGuard<'_, Client>, ClientError> {
+        Ok(self.client.lock()?)
+    }
+
+    /// Computes with it.
+    fn compute<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&mut Client) -> Result<T, ClientError> + Send,
+    ) -> Result<T, Failure> {
+        py.detach(|| {
+            let client = &mut *self.client()?;
+            compute_detached(|| work(client))
+        })
     }
 }
 
@@ -69,7 +78,7 @@ impl PyClient {
         entropy: Option<[u8; 32]>,
     ) -> Result<Self, Failure> {
         let client = compute(py, || Client::generate(&parameters.0, &mut *platform(entropy)))?;
-        Ok(Self { parameters, client: Mutex::new(client) })
+        Ok(Self { parameters, client: ForkMutex::new(client) })
     }
 
     /// A client of the secret that `secret_bytes` gave, or `SecretKey.to_bytes` of the server's parameters.
@@ -87,7 +96,7 @@ impl PyClient {
         entropy: Option<[u8; 32]>,
     ) -> Result<Self, Failure> {
         let client = compute(py, || Client::from_secret_bytes(&parameters.0, data, &mut *platform(entropy)))?;
-        Ok(Self { parameters, client: Mutex::new(client) })
+        Ok(Self { parameters, client: ForkMutex::new(client) })
     }
 
     /// What the server handed out.
@@ -98,14 +107,15 @@ impl PyClient {
 
     /// The secret as bytes, unencrypted: keep them as you keep a password. `SecretKey.from_bytes` reads them. Python does not wipe them.
     fn secret_bytes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>, Failure> {
-        Ok(PyBytes::new(py, &self.client().secret_bytes()?))
+        let bytes = self.compute(py, |client| client.secret_bytes())?;
+        Ok(PyBytes::new(py, &bytes))
     }
 
     /// A new public key as bytes, for a `ClientEncryptor`.
     fn public_key<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>, Failure> {
-        let bytes = compute(py, || {
+        let bytes = self.compute(py, |client| {
             let mut bytes = Vec::new();
-            self.client().public_key(&mut bytes).map(|()| bytes)
+            client.public_key(&mut bytes).map(|()| bytes)
         })?;
         Ok(PyBytes::new(py, &bytes))
     }
@@ -128,10 +138,10 @@ impl PyClient {
         dropped: Option<u32>,
     ) -> Result<Bound<'py, PyBytes>, Failure> {
         let (numbers, form) = (integers(numbers)?, form(dropped.map(|bits| [bits, 0])));
-        let bytes = compute(py, || {
+        let bytes = self.compute(py, |client| {
             let mut bytes = Vec::with_capacity(self.parameters.0.form_bytes(form, true)?);
-            self.client().encrypt(&numbers[..], form, &mut bytes)?;
-            Ok::<_, ClientError>(bytes)
+            client.encrypt(&numbers[..], form, &mut bytes)?;
+            Ok(bytes)
         })?;
         Ok(PyBytes::new(py, &bytes))
     }
@@ -156,7 +166,7 @@ impl PyClient {
     ) -> Result<Bound<'py, PyArray1<i64>>, Failure> {
         let capacity = self.parameters.0.capacity();
         let count = count.unwrap_or(capacity);
-        let numbers = compute(py, || {
+        let numbers = self.compute(py, |client| {
             if count > capacity {
                 return Err(ClientError::Length {
                     what: "numbers to decrypt (at most)",
@@ -165,7 +175,7 @@ impl PyClient {
                 });
             }
             let mut numbers = vec![0; count];
-            self.client().decrypt(answer, &mut numbers)?;
+            client.decrypt(answer, &mut numbers)?;
             Ok(numbers)
         })?;
         Ok(numbers.into_pyarray(py))
@@ -173,8 +183,9 @@ impl PyClient {
 
     /// 32 secret bytes from which the keys of a `key_stream` come: kept beside the secret until all keys have arrived, they make the same keys again.
     /// They serve any list of keys: a key that was not made before has randomness of its own.
-    fn session<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        PyBytes::new(py, &*self.client().session())
+    fn session<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>, Failure> {
+        let session = self.compute(py, |client| client.session())?;
+        Ok(PyBytes::new(py, &*session))
     }
 
     /// The keys that a server asks for, made one after another in little memory, whatever their size.
@@ -226,7 +237,7 @@ impl PyClient {
 #[pyclass(name = "ClientEncryptor", module = "keywright", frozen)]
 pub(crate) struct PyClientEncryptor {
     parameters: PyClientParameters,
-    encryptor: Mutex<Encryptor>,
+    encryptor: ForkMutex<Encryptor>,
 }
 
 #[pymethods]
@@ -240,7 +251,7 @@ impl PyClientEncryptor {
         entropy: Option<[u8; 32]>,
     ) -> Result<Self, Failure> {
         let encryptor = compute(py, || Encryptor::new(&parameters.0, public_key, &mut *platform(entropy)))?;
-        Ok(Self { parameters, encryptor: Mutex::new(encryptor) })
+        Ok(Self { parameters, encryptor: ForkMutex::new(encryptor) })
     }
 
     /// What the server handed out.
@@ -266,10 +277,13 @@ impl PyClientEncryptor {
         dropped: Option<[u32; 2]>,
     ) -> Result<Bound<'py, PyBytes>, Failure> {
         let (numbers, form) = (integers(numbers)?, form(dropped));
-        let bytes = compute(py, || {
-            let mut bytes = Vec::with_capacity(self.parameters.0.form_bytes(form, false)?);
-            locked(&self.encryptor).encrypt(&numbers[..], form, &mut bytes)?;
-            Ok::<_, ClientError>(bytes)
+        let bytes = py.detach(|| {
+            let encryptor = &mut *self.encryptor.lock()?;
+            compute_detached(|| {
+                let mut bytes = Vec::with_capacity(self.parameters.0.form_bytes(form, false)?);
+                encryptor.encrypt(&numbers[..], form, &mut bytes)?;
+                Ok::<_, ClientError>(bytes)
+            })
         })?;
         Ok(PyBytes::new(py, &bytes))
     }

@@ -2,6 +2,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, TryLockError};
 
 use keywright_client::{ClientError, KeyStream, Progress, SinkError};
+use keywright_ring::Process;
 use keywright_rlwe::KeySpec;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -29,6 +30,7 @@ pub(crate) struct PyClientKeyStream {
     next: AtomicUsize,
     /// Held while the place changes. Nobody waits for it: the holder may wait for the interpreter, or call the one that waits.
     moving: Mutex<()>,
+    process: Process,
 }
 
 impl PyClientKeyStream {
@@ -47,24 +49,20 @@ impl PyClientKeyStream {
             sizes: Vec::new(),
             next: AtomicUsize::new(0),
             moving: Mutex::new(()),
+            process: Process::current(),
         };
-        out.sizes = py.detach(|| {
-            out.with(0, |stream| Ok((0..stream.count()).map(|i| stream.key_bytes(i)).collect()))
-        })?;
+        let stream = py.detach(|| out.stream(0))?;
+        out.sizes =
+            stream.iter().flat_map(|stream| (0..stream.count()).map(|i| stream.key_bytes(i))).collect();
         Ok(out)
     }
 
-    /// Hands the stream from key `next` on to `work`.
-    fn with<T: Default>(
-        &self,
-        next: usize,
-        work: impl FnOnce(&mut KeyStream) -> Result<T, ClientError>,
-    ) -> Result<T, ClientError> {
-        let Some(parameters) = &self.parameters else { return Ok(T::default()) };
-        // The client is free again while the key is made.
-        let mut stream = self.client.get().client().keys(parameters.rlwe(), &self.specs, &self.session)?;
+    /// The stream from key `next` on; none of no keys. The client is free again while keys are made.
+    fn stream(&self, next: usize) -> Result<Option<KeyStream>, ClientError> {
+        let Some(parameters) = &self.parameters else { return Ok(None) };
+        let mut stream = self.client.get().client()?.keys(parameters.rlwe(), &self.specs, &self.session)?;
         stream.skip_to(next)?;
-        work(&mut stream)
+        Ok(Some(stream))
     }
 
     /// Keeps others from changing the place.
@@ -72,10 +70,12 @@ impl PyClientKeyStream {
         match self.moving.try_lock() {
             Ok(guard) => Ok(guard),
             Err(TryLockError::Poisoned(poisoned)) => Ok(poisoned.into_inner()),
-            Err(TryLockError::WouldBlock) => Err(PyRuntimeError::new_err(
-                "a key of this stream is being written: go on when `write_next` has returned",
-            )
-            .into()),
+            Err(TryLockError::WouldBlock) => {
+                // In a child, perhaps by a thread of its parent, which does not return here.
+                self.process.require_current("a stream of which a key is being written")?;
+                let busy = "a key of this stream is being written: go on when `write_next` has returned";
+                Err(PyRuntimeError::new_err(busy).into())
+            }
         }
     }
 }
@@ -183,19 +183,19 @@ impl PyClientKeyStream {
             if next == self.specs.len() {
                 return Ok(false);
             }
+            // The client is waited for here, not on the threads that its holder computes on.
+            let Some(mut stream) = self.stream(next)? else { return Ok(false) };
             compute_detached(|| {
-                self.with(next, |stream| {
-                    let mut tell = |at: Progress| {
-                        let Some(progress) = &progress else { return };
-                        if let (None, Err(error)) =
-                            (&told, Python::attach(|py| progress.call1(py, (at.bytes, at.total))))
-                        {
-                            told = Some(error);
-                        }
-                    };
-                    stream.write_next(&mut |bytes: &[u8]| pieces.take(bytes), &mut tell)?;
-                    pieces.flush().map_err(ClientError::from)
-                })
+                let mut tell = |at: Progress| {
+                    let Some(progress) = &progress else { return };
+                    if let (None, Err(error)) =
+                        (&told, Python::attach(|py| progress.call1(py, (at.bytes, at.total))))
+                    {
+                        told = Some(error);
+                    }
+                };
+                stream.write_next(&mut |bytes: &[u8]| pieces.take(bytes), &mut tell)?;
+                pieces.flush().map_err(ClientError::from)
             })?;
             self.next.store(next + 1, Ordering::Relaxed);
             Ok(true)

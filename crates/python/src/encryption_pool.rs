@@ -187,7 +187,7 @@ impl PyEncryptionPool {
     /// Most entries in memory.
     #[getter]
     fn capacity(&self) -> usize {
-        on!(self, pool => pool.metrics().capacity)
+        on!(self, pool => pool.capacity())
     }
 
     /// Bytes of one entry in memory.
@@ -205,7 +205,7 @@ impl PyEncryptionPool {
     #[getter]
     fn metrics<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyDict>, Failure> {
         let (metrics, in_file) =
-            py.detach(|| on!(self, pool => Ok::<_, PoolError>((pool.metrics(), pool.in_file()?))))?;
+            py.detach(|| on!(self, pool => Ok::<_, PoolError>((pool.metrics()?, pool.in_file()?))))?;
         let out = PyDict::new(py);
         out.set_item("capacity", metrics.capacity)?;
         out.set_item("fill", metrics.fill)?;
@@ -232,7 +232,7 @@ impl PyEncryptionPool {
         compute(py, || {
             on!(self, pool => {
                 pool.fill(count.unwrap_or(usize::MAX))?;
-                Ok::<_, PoolError>(pool.metrics().fill)
+                Ok::<_, PoolError>(pool.metrics()?.fill)
             })
         })
     }
@@ -323,8 +323,8 @@ impl PyEncryptionPool {
     }
 
     /// Entries in memory.
-    fn __len__(&self) -> usize {
-        on!(self, pool => pool.metrics().fill)
+    fn __len__(&self) -> Result<usize, Failure> {
+        Ok(on!(self, pool => pool.metrics())?.fill)
     }
 
     fn __bool__(&self) -> bool {
@@ -337,7 +337,10 @@ impl PyEncryptionPool {
 
     fn __repr__(&self) -> String {
         let (level, capacity) = (self.level(), self.capacity());
-        format!("EncryptionPool(level {level}, {} of {capacity} entries)", self.__len__())
+        match self.__len__() {
+            Ok(fill) => format!("EncryptionPool(level {level}, {fill} of {capacity} entries)"),
+            Err(_) => format!("EncryptionPool(level {level}, of another process)"),
+        }
     }
 }
 
@@ -379,7 +382,7 @@ fn wait<K: ZeroKey, C: Into<Pooled> + Send>(
     ask: impl Fn() -> Result<Option<C>, PoolError> + Sync + Send,
 ) -> Result<Pooled, Failure> {
     loop {
-        let asked = if pool.makes_next() { compute(py, &ask)? } else { py.detach(&ask)? };
+        let asked = if pool.makes_next()? { compute(py, &ask)? } else { py.detach(&ask)? };
         if let Some(ciphertext) = asked {
             return Ok(ciphertext.into());
         }

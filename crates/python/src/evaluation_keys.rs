@@ -3,7 +3,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use keywright_rlwe::derive::{DerivationPlan, DerivedKeys};
 use keywright_rlwe::residency::{KeyStore, KeySupply, Supplies};
-use keywright_rlwe::{EvaluationKeys, Hop, KeyRoutes, RlweError, Route, threads};
+use keywright_rlwe::{EvaluationKeys, Hop, KeyRoutes, Route, threads};
 use keywright_wire::{KeySetSupply, Wire};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyIterator, PyList};
@@ -54,10 +54,8 @@ impl PyEvaluationKeys {
                 raised.is_err()
             });
             raised?;
-            match turn {
-                Some(turn) => compute_interruptible(|| turn.interrupt(), || work(&keys)),
-                None => Err(RlweError::Interrupted.into()),
-            }
+            let turn = turn?;
+            compute_interruptible(|| turn.interrupt(), || work(&keys))
         })
     }
 
@@ -171,9 +169,9 @@ impl PyEvaluationKeys {
     /// Of keys that are streamed, what was done so far: "loads" of keys, by reading or deriving, those "ahead" of their use, their "bytes", "peak_bytes" in
     /// memory at once, and "waited_s", how long operations waited for keys. None for keys that are all in memory.
     #[getter]
-    fn streaming<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+    fn streaming<'py>(&self, py: Python<'py>) -> Result<Option<Bound<'py, PyDict>>, Failure> {
         let Some(store) = &self.store else { return Ok(None) };
-        let seen = store.statistics();
+        let seen = store.statistics()?;
         let out = PyDict::new(py);
         out.set_item("loads", seen.loads)?;
         out.set_item("ahead", seen.ahead)?;

@@ -4,7 +4,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
-use keywright_ring::Process;
+use keywright_ring::PerProcess;
 use pyo3::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
@@ -13,33 +13,22 @@ use crate::errors::{Failure, Refusal};
 /// More threads than any machine can use here: the limbs of one operation.
 pub(crate) const MAX_THREADS: usize = 256;
 
-/// A pool and the process it was started in: a forked child has the pool's memory but not its threads.
-struct Started {
-    process: Process,
-    pool: Arc<ThreadPool>,
-}
-
-static POOL: RwLock<Option<Started>> = RwLock::new(None);
+/// A forked child has the memory of its parent's threads but not the threads, so it starts its own. It leaves the parent's lock alone too, which another thread may
+/// have held.
+static POOL: PerProcess<RwLock<Option<Arc<ThreadPool>>>> = PerProcess::new(|| RwLock::new(None));
 
 /// `count` threads, or with 0 as many as `RAYON_NUM_THREADS` says or the machine has.
 fn start(count: usize) -> Result<Arc<ThreadPool>, Failure> {
     let builder = ThreadPoolBuilder::new().num_threads(count).thread_name(|i| format!("keywright-{i}"));
     let pool =
         Arc::new(builder.build().map_err(|error| Refusal::Threads { count, reason: error.to_string() })?);
-    let started = Started { process: Process::current(), pool: pool.clone() };
-    let before = POOL.write().unwrap_or_else(PoisonError::into_inner).replace(started);
-    if let Some(before) = before.filter(|before| !before.process.is_current()) {
-        // Its threads do not exist here: nothing can be asked of them, not even to end.
-        std::mem::forget(before);
-    }
+    *POOL.get().write().unwrap_or_else(PoisonError::into_inner) = Some(pool.clone());
     Ok(pool)
 }
 
 fn current() -> Result<Arc<ThreadPool>, Failure> {
-    if let Some(started) = &*POOL.read().unwrap_or_else(PoisonError::into_inner)
-        && started.process.is_current()
-    {
-        return Ok(started.pool.clone());
+    if let Some(pool) = &*POOL.get().read().unwrap_or_else(PoisonError::into_inner) {
+        return Ok(pool.clone());
     }
     start(0)
 }

@@ -5,8 +5,12 @@
 //! against the oracles at `N = 2^10`, and against the portable back end, bit by bit, at `N = 2^13`, `2^16` and `2^17`.
 //! [`conformance_suite!`] turns the suite into one test per kernel family.
 //!
+//! `children` runs parts of a test in forked processes.
+//!
 //! Everything here panics on a mismatch, as tests do; nothing here is linked into a product.
 
+#[cfg(target_os = "linux")]
+pub mod children;
 pub mod conformance;
 pub mod oracle;
 pub mod samples;

@@ -147,6 +147,7 @@ pub fn trim_pool() {
 #[cfg(feature = "std")]
 mod pool {
     use super::Buffer;
+    use crate::PerProcess;
     use std::collections::{BTreeMap, VecDeque};
     use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -163,10 +164,12 @@ mod pool {
         by_capacity: BTreeMap<usize, VecDeque<(u64, Buffer)>>,
     }
 
-    static IDLE: Mutex<Idle> = Mutex::new(Idle { bytes: 0, clock: 0, by_capacity: BTreeMap::new() });
+    /// A thread of the parent may have held its lock when a child was forked.
+    static IDLE: PerProcess<Mutex<Idle>> =
+        PerProcess::new(|| Mutex::new(Idle { bytes: 0, clock: 0, by_capacity: BTreeMap::new() }));
 
     fn lock() -> MutexGuard<'static, Idle> {
-        IDLE.lock().unwrap_or_else(PoisonError::into_inner)
+        IDLE.get().lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     impl Idle {

@@ -69,4 +69,16 @@ pub enum RingError {
         /// Where it is used.
         process: u32,
     },
+    /// A forked child holds a copy of something whose threads are its parent's.
+    #[error(
+        "{what} belongs to process {owner}; process {process} is its child and has none of its threads. Make one in every process"
+    )]
+    OtherProcess {
+        /// What it is.
+        what: &'static str,
+        /// Whose it is.
+        owner: u32,
+        /// Where it is used.
+        process: u32,
+    },
 }

@@ -16,6 +16,8 @@ mod chacha;
 pub mod conversion;
 mod error;
 pub mod expander;
+#[cfg(feature = "std")]
+mod fork;
 pub mod modulus;
 pub mod poly;
 pub mod primes;
@@ -29,6 +31,8 @@ pub use buffer::{Buffer, trim_pool};
 pub use conversion::{Conversion, Decomposer};
 pub use error::RingError;
 pub use expander::{Seed, StreamId};
+#[cfg(feature = "std")]
+pub use fork::{ForkMutex, PerProcess, RaceOnce};
 pub use modulus::{Modulus, ShoupFactor};
 pub use poly::{Coefficient, Domain, Evaluation, Poly, Rows};
 pub use primes::ntt_primes;

@@ -7,6 +7,8 @@
 //!
 //! What neither sees: a copy that the system does not know about, above all the snapshot of a virtual machine.
 
+use crate::RingError;
+
 /// A process, as what must stay in one remembers it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Process {
@@ -29,6 +31,25 @@ impl Process {
     /// Whether it is the one that runs, by both signs.
     pub fn is_current(self) -> bool {
         self == Self::current()
+    }
+
+    /// Refuses what belongs to another process than the one that runs.
+    ///
+    /// # Errors
+    /// [`RingError::OtherProcess`].
+    pub fn require_current(self, what: &'static str) -> Result<(), RingError> {
+        let process = Self::current();
+        if self == process {
+            return Ok(());
+        }
+        Err(RingError::OtherProcess { what, owner: self.id, process: process.id })
+    }
+
+    /// The generation of the process that runs.
+    #[cfg(feature = "std")]
+    #[inline]
+    pub(crate) fn current_generation() -> u64 {
+        system::generation()
     }
 
     /// Its number.

@@ -27,7 +27,7 @@ struct LazyPlan {
     #[cfg(feature = "std")]
     psi: u64,
     #[cfg(feature = "std")]
-    plan: std::sync::OnceLock<Box<dyn NttPlan>>,
+    plan: crate::RaceOnce<Box<dyn NttPlan>>,
     #[cfg(not(feature = "std"))]
     plan: Box<dyn NttPlan>,
 }
@@ -35,7 +35,7 @@ struct LazyPlan {
 impl LazyPlan {
     #[cfg(feature = "std")]
     fn new(_: u32, _: &Modulus, psi: u64, _: &'static dyn Backend) -> Self {
-        Self { psi, plan: std::sync::OnceLock::new() }
+        Self { psi, plan: crate::RaceOnce::new() }
     }
 
     #[cfg(not(feature = "std"))]

@@ -201,22 +201,28 @@ impl SwitchPlan {
     }
 }
 
-/// Plans and automorphisms made so far.
+/// Plans and automorphisms made so far. In a child that was forked while a list was locked, they are made each time.
 #[derive(Default)]
 pub(crate) struct PlanCache {
     #[cfg(feature = "std")]
-    plans: std::sync::Mutex<alloc::collections::BTreeMap<PlanId, Arc<SwitchPlan>>>,
+    plans: List<PlanId, SwitchPlan>,
     #[cfg(feature = "std")]
-    divisions: std::sync::Mutex<alloc::collections::BTreeMap<usize, Arc<Division>>>,
+    divisions: List<usize, Division>,
     #[cfg(feature = "std")]
-    automorphisms: std::sync::Mutex<alloc::collections::BTreeMap<u64, Arc<Automorphism>>>,
+    automorphisms: List<u64, Automorphism>,
 }
+
+#[cfg(feature = "std")]
+type List<K, V> = keywright_ring::ForkMutex<alloc::collections::BTreeMap<K, Arc<V>>>;
 
 impl PlanCache {
     #[cfg(feature = "std")]
     fn plan(&self, parameters: &Parameters, id: PlanId) -> Arc<SwitchPlan> {
-        let mut plans = self.plans.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        plans.entry(id.clone()).or_insert_with(|| Arc::new(SwitchPlan::build(parameters, &id))).clone()
+        let build = || Arc::new(SwitchPlan::build(parameters, &id));
+        match self.plans.lock() {
+            Ok(mut plans) => plans.entry(id.clone()).or_insert_with(build).clone(),
+            Err(_) => build(),
+        }
     }
 
     #[cfg(not(feature = "std"))]
@@ -226,10 +232,11 @@ impl PlanCache {
 
     #[cfg(feature = "std")]
     fn rescaling(&self, parameters: &Parameters, level: usize) -> Arc<Division> {
-        let mut list = self.divisions.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        list.entry(level)
-            .or_insert_with(|| Arc::new(Division::new(parameters, level, alloc::vec![level])))
-            .clone()
+        let build = || Arc::new(Division::new(parameters, level, alloc::vec![level]));
+        match self.divisions.lock() {
+            Ok(mut divisions) => divisions.entry(level).or_insert_with(build).clone(),
+            Err(_) => build(),
+        }
     }
 
     #[cfg(not(feature = "std"))]
@@ -239,12 +246,14 @@ impl PlanCache {
 
     #[cfg(feature = "std")]
     fn automorphism(&self, log_n: u32, element: u64) -> Result<Arc<Automorphism>, RingError> {
-        let mut list = self.automorphisms.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if let Some(found) = list.get(&element) {
+        let mut list = self.automorphisms.lock();
+        if let Some(found) = list.as_ref().ok().and_then(|list| list.get(&element)) {
             return Ok(found.clone());
         }
         let made = Arc::new(Automorphism::new(log_n, element)?);
-        list.insert(element, made.clone());
+        if let Ok(list) = &mut list {
+            list.insert(element, made.clone());
+        }
         Ok(made)
     }
 

@@ -117,7 +117,7 @@ fn threads_that_share_one_key_of_room_wait_for_each_other() {
             });
         }
     });
-    assert_eq!(store.statistics().peak_bytes, keys[0].bytes());
+    assert_eq!(store.statistics().unwrap().peak_bytes, keys[0].bytes());
 }
 
 #[test]
@@ -140,7 +140,7 @@ fn operations_take_what_fits_and_then_the_rest() {
                 });
             }
         });
-        let seen = store.statistics();
+        let seen = store.statistics().unwrap();
         assert!(seen.peak_bytes <= fitting * keys[0].bytes());
         if fitting >= 6 {
             assert_eq!(seen.loads, 6);
@@ -267,7 +267,7 @@ fn who_waits_can_be_interrupted_and_the_thread_ends_with_the_store() {
     thread::scope(|scope| {
         let both = [first, second].map(|key| scope.spawn(move || key.load().map(drop)));
         let (store, asked) = (&store, Arc::new(AtomicUsize::new(0)));
-        let third = scope.spawn(move || store.turn(|| asked.fetch_add(1, Ordering::Relaxed) == 1).is_none());
+        let third = scope.spawn(move || store.turn(|| asked.fetch_add(1, Ordering::Relaxed) == 1).is_err());
         assert!(third.join().unwrap());
         turn.interrupt();
         for waiting in both {
@@ -277,7 +277,7 @@ fn who_waits_can_be_interrupted_and_the_thread_ends_with_the_store() {
     assert!(matches!(first.load(), Err(RlweError::Interrupted)));
     // The next one is not.
     drop(turn);
-    assert!(store.turn(|| true).is_some());
+    assert!(store.turn(|| true).is_ok());
     drop((set, store));
     assert!(ended.load(Ordering::Relaxed));
 }
@@ -362,7 +362,7 @@ fn keys_are_forgotten_and_derived_again_beside_keys_that_are_read() {
                 assert!(same(&stored(&set, key).load().unwrap(), key));
             }
         }
-        let seen = store.statistics();
+        let seen = store.statistics().unwrap();
         assert!(seen.peak_bytes <= budget);
         assert!(if fitting == 20 { seen.loads == 13 } else { seen.loads > 13 });
     }

@@ -39,7 +39,7 @@ fn squares_come_back(parameters: &CkksParameters, plan: &BootstrapperPlan, forms
     let rlwe = parameters.rlwe();
     let mut specs = plan.required_keys();
     specs.push(KeySpec::new(rlwe, KeyElement::Relinearization, plan.slots_level(), 2, true));
-    let session = client.session();
+    let session = client.session().unwrap();
     let mut stream = client.keys(rlwe, &specs, &session).unwrap();
     let mut keys = EvaluationKeys::new(rlwe);
     let mut bytes = Vec::new();

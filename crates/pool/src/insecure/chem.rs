@@ -84,11 +84,12 @@ impl<S: ChemScheme> ChemEncryptor<S> {
     /// Encrypts a message of `n` bits, lines 7 to 17.
     ///
     /// # Errors
-    /// [`PoolError::ChemMessage`] for a longer one.
+    /// [`PoolError::ChemMessage`] for a longer one; [`PoolError::Rlwe`] for a generator of given entropy in a forked child.
     pub fn encrypt(&mut self, message: u128) -> Result<S::Ciphertext, PoolError> {
         if message > u128::MAX >> (MAX_BITS - self.bits) {
             return Err(PoolError::ChemMessage { value: message, bits: self.bits });
         }
+        self.rng.begin()?;
         let (n, limbs) = (self.parameters.n(), self.zeros[0].level() + 1);
         let mut sum = RlweCiphertext { polys: vec![Poly::zero(n, limbs), Poly::zero(n, limbs)] };
         // An entry that is added d times has d times its error.

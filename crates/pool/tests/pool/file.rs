@@ -329,7 +329,7 @@ fn a_pool_fills_its_file_and_finds_it_again() {
     }
     seen.extend((0..5).map(|_| first.take().unwrap().seed));
     first.close().unwrap();
-    assert_eq!(first.metrics().failure, None);
+    assert_eq!(first.metrics().unwrap().failure, None);
     drop(first);
     let second = with_file(0);
     let stored = second.in_file().unwrap().unwrap() as usize;
@@ -337,6 +337,6 @@ fn a_pool_fills_its_file_and_finds_it_again() {
     assert_eq!(second.fill(2).unwrap(), 2);
     seen.extend((0..2).map(|_| second.take().unwrap().seed));
     assert_eq!(seen.len(), 7);
-    assert_eq!(second.metrics().hits, 2);
+    assert_eq!(second.metrics().unwrap().hits, 2);
     assert_eq!(second.in_file().unwrap(), Some(stored as u64 - 2));
 }

@@ -27,7 +27,7 @@ pub(super) fn ring<'py>(py: Python<'py>, error: &RingError) -> PyResult<Describe
             )
         }
         RingError::Randomness(_) => described!(py, "RandomnessError"),
-        RingError::Forked { owner, process } => {
+        RingError::Forked { owner, process } | RingError::OtherProcess { owner, process, .. } => {
             described!(py, "ForkedError", owner = owner, process = process)
         }
         RingError::NotPrime(modulus) => described!(py, "ParameterError", what = "modulus", value = modulus),

@@ -183,25 +183,33 @@ impl KeyStore {
     }
 
     /// What it has done so far.
-    pub fn statistics(&self) -> KeyStoreStatistics {
-        self.shared.lock().statistics
+    ///
+    /// # Errors
+    /// [`RlweError::Ring`] in a forked child.
+    pub fn statistics(&self) -> Result<KeyStoreStatistics, RlweError> {
+        self.shared.require_process()?;
+        Ok(self.shared.lock().statistics)
     }
 
     /// Held by who runs one of several operations that share this store and the threads of a pool, taken outside of the pool: then none waits
-    /// for another. While it waits for those before it, `stop` is asked again and again; `None` once it says so.
-    pub fn turn(&self, mut stop: impl FnMut() -> bool) -> Option<Turn<'_>> {
+    /// for another. While it waits for those before it, `stop` is asked again and again.
+    ///
+    /// # Errors
+    /// [`RlweError::Interrupted`] once `stop` says so; [`RlweError::Ring`] in a forked child.
+    pub fn turn(&self, mut stop: impl FnMut() -> bool) -> Result<Turn<'_>, RlweError> {
         let shared = &*self.shared;
+        shared.require_process()?;
         let mut state = shared.lock();
         while state.taken {
             let waited = shared.changed.wait_timeout(state, PATIENCE).unwrap_or_else(PoisonError::into_inner);
             drop(waited);
             if stop() {
-                return None;
+                return Err(RlweError::Interrupted);
             }
             state = shared.lock();
         }
         state.taken = true;
-        Some(Turn(shared))
+        Ok(Turn(shared))
     }
 }
 
@@ -256,6 +264,11 @@ impl Drop for Ended<'_> {
 }
 
 impl Shared {
+    /// A forked child has not the thread, and perhaps a lock that nobody opens.
+    fn require_process(&self) -> Result<(), RlweError> {
+        Ok(self.process.require_current("a store of keys")?)
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -271,11 +284,7 @@ impl Shared {
 
     fn load(shared: &Arc<Self>, places: &[usize]) -> Result<Vec<LoadedKey>, RlweError> {
         let Some(&first) = places.first() else { return Ok(Vec::new()) };
-        if !shared.process.is_current() {
-            return Err(
-                shared.gone(first, "its thread is in the process that opened the keys; open them here")
-            );
-        }
+        shared.require_process()?;
         let (start, thread) = (Instant::now(), thread::current().id());
         let room = shared.budget - shared.held;
         let sizes = places.iter().map(|&place| shared.layouts[place].bytes);

@@ -1,0 +1,626 @@
+"""Forked children draw nothing that their parent or a sibling draws, whatever the object, and wait for no lock
+that nobody will open."""
+
+from __future__ import annotations
+
+import inspect
+import multiprocessing
+import os
+import pickle
+import re
+import struct
+import threading
+import zlib
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache, partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+import keywright as kw
+import numpy as np
+import pytest
+from keywright import _core
+from keywright._core import SumKey, SumParameters, ThresholdKey, ThresholdParameters, ThresholdParty
+from keywright.insecure import ChemEncryptor
+from tests.oracle import Object, Oracle, centred, coefficients, known_public_key, places, uniform
+from tests.processes import in_child
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from tests.oracle import Signed, Words
+
+pytestmark = [
+    pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork"),
+    pytest.mark.filterwarnings("ignore:This process"),  # of Python 3.12: that it has threads
+]
+
+ENTROPY = bytes(range(32))
+BITS: Any = (10, [31, 30], [31])
+WEIGHT = 32
+
+# ---- what is drawn from ----
+
+
+@cache
+def ckks() -> kw.Parameters:
+    return kw.Parameters.from_bits(*BITS, 20, insecure=True)
+
+
+@cache
+def secret() -> kw.SecretKey:
+    return kw.SecretKey.generate(ckks(), ENTROPY)
+
+
+@cache
+def bfv_secret() -> kw.SecretKey:
+    return kw.SecretKey.generate(kw.BfvParameters.from_bits(*BITS, 12289, insecure=True), ENTROPY)
+
+
+@cache
+def public_key(secret: kw.SecretKey) -> kw.PublicKey:
+    """A key that shows the masks and errors of what is encrypted with it."""
+    key, q = kw.KeyGenerator(secret, ENTROPY).public_key(), secret.parameters.q
+    return kw.PublicKey.from_bytes(known_public_key(key.to_bytes(), q), secret.parameters)
+
+
+@cache
+def thin() -> kw.ClientParameters:
+    return kw.ClientParameters(ckks(), scale=1 << 20, fraction_bits=10, slots=512)
+
+
+def client(entropy: bytes | None) -> kw.Client:
+    """A thin client of a known secret."""
+    return kw.Client.from_secret_bytes(secret().to_bytes(), thin(), entropy)
+
+
+@cache
+def thin_key() -> bytes:
+    return known_public_key(client(ENTROPY).public_key(), ckks().q[:1])
+
+
+@cache
+def sums() -> SumParameters:
+    return SumParameters(1, 1)
+
+
+def sum_key(entropy: bytes | None) -> SumKey:
+    """Of a known secret; entropy that is given decides the secret as well."""
+    made = SumKey.generate(sums(), ENTROPY)
+    return SumKey.generate(sums(), entropy) if entropy else SumKey.from_bytes(made.to_bytes(), sums())
+
+
+def update(key: SumKey) -> bytes:
+    zeros = np.zeros(1 << sums().log_n, np.int64)
+    return key.encrypt(zeros, session=bytes(16), round=1, client=1, weight=1).to_bytes()
+
+
+@cache
+def threshold() -> ThresholdParameters:
+    return ThresholdParameters(2, 2, max_inputs=2, magnitude=1, max_values=1)
+
+
+def party(entropy: bytes | None) -> ThresholdParty:
+    return ThresholdParty.generate(threshold(), ENTROPY, entropy)
+
+
+@cache
+def joint_key() -> ThresholdKey:
+    halves = [party(None).public_half() for _ in range(2)]
+    return ThresholdKey.combine(threshold(), ENTROPY, halves)
+
+
+def encapsulation() -> list[kw.KeySpec]:
+    """Keys to an ephemeral secret and back: the head of a set of two others, with other elements."""
+    head = bytearray(kw.key_set_head([kw.KeySpec.rotation(ckks(), steps, 0) for steps in (1, 2)]))
+    start, stop = 48, len(head) - 4
+    size = (stop - start) // 2
+    for place, kind in ((start, 3), (start + size, 4)):
+        head[place : place + 9] = struct.pack("<BQ", kind, WEIGHT)
+    head[stop:] = struct.pack("<I", zlib.crc32(head[:stop]))
+    return kw.read_key_set_head(bytes(head), ckks())
+
+
+def saved(generator: kw.KeyGenerator) -> bytes:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "keys"
+        generator.save_evaluation_keys(path, encapsulation())
+        return path.read_bytes()
+
+
+# ---- what was drawn ----
+
+
+@cache
+def of_ckks() -> Oracle:
+    return Oracle.of(secret().to_bytes(), ckks().q, ckks().p, public_key(secret()).to_bytes())
+
+
+@cache
+def of_bfv() -> Oracle:
+    return Oracle.of(bfv_secret().to_bytes(), ckks().q, ckks().p, public_key(bfv_secret()).to_bytes())
+
+
+@cache
+def of_thin() -> Oracle:
+    return Oracle.of(secret().to_bytes(), ckks().q[:1], [], thin_key())
+
+
+@cache
+def of_sums() -> Oracle:
+    return Oracle.of(sum_key(ENTROPY).to_bytes(), [sums().modulus], [])
+
+
+@dataclass(frozen=True)
+class Source:
+    """Something that draws.
+
+    Args:
+        name: class and method, and what else tells it from others.
+        make: the object, from the system's randomness or from given entropy.
+        draw: what it makes, as bytes.
+        oracle: computes seeds, errors and masks; without one, the bytes themselves must differ.
+        copied: whether a child may use the object that its parent made from the system's randomness.
+        entropy: what given entropy decides: "object", all that it draws; "call", one call; or "none".
+    """
+
+    name: str
+    make: Callable[[bytes | None], Any]
+    draw: Callable[[Any], bytes]
+    oracle: Callable[[], Oracle] | None = None
+    copied: bool = True
+    entropy: str = "object"
+
+    def drawn(self, data: bytes) -> list[bytes]:
+        return self.oracle().drawn(data) if self.oracle else [data]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def call(name: str, make: Callable[[bytes | None], bytes], oracle: Any = None) -> Source:
+    """What has no object: the entropy of the call decides."""
+    return Source(name, lambda entropy: entropy, make, oracle, entropy="call")
+
+
+def keys(name: str, *arguments: Any, **options: Any) -> Source:
+    """A method of `KeyGenerator`."""
+
+    def draw(generator: kw.KeyGenerator) -> bytes:
+        return getattr(generator, name.split()[0])(*arguments, **options).to_bytes()  # type: ignore[no-any-return]
+
+    return Source(f"KeyGenerator.{name}", lambda entropy: kw.KeyGenerator(secret(), entropy), draw, of_ckks)
+
+
+def encrypts(
+    name: str, make: Callable[[bytes | None], Any], oracle: Any = None, *, copied: bool = True
+) -> Source:
+    """A method that encrypts a vector, here 0."""
+
+    def draw(made: Any) -> bytes:
+        out = getattr(made, name.partition(".")[2])(0 if name.endswith("scalar") else [0])
+        return (out[0] if isinstance(out, list) else out).to_bytes()  # type: ignore[no-any-return]
+
+    return Source(name, make, draw, oracle, copied)
+
+
+def pool(key: Callable[[], Any]) -> Callable[[bytes | None], Any]:
+    return lambda entropy: kw.EncryptionPool(key(), 2, threads=0, entropy=entropy)
+
+
+def chem(secret: Callable[[], kw.SecretKey], unit: float) -> Callable[[bytes | None], ChemEncryptor]:
+    """Of so many coins that no two draws are equal."""
+    say = "Chem does not hide messages"
+    return lambda entropy: ChemEncryptor(
+        public_key(secret()), 48, acknowledge=say, unit=unit, entropy=entropy
+    )
+
+
+SOURCES = [
+    call("SecretKey.generate", lambda entropy: kw.SecretKey.generate(ckks(), entropy).to_bytes(), of_ckks),
+    keys("public_key"),
+    keys("relinearization_key"),
+    keys("rotation_key", 1),
+    keys("rotation_key stored", 1, seeded=False),
+    keys("conjugation_key"),
+    Source(
+        "KeyGenerator.switching_key",
+        lambda entropy: kw.KeyGenerator(secret(), entropy),
+        lambda made: made.switching_key(kw.KeySpec.rotation(ckks(), 3)).to_bytes(),
+        of_ckks,
+    ),
+    keys("evaluation_keys", [1, 2], conjugation=True),
+    Source(
+        "KeyGenerator.save_evaluation_keys",
+        lambda entropy: kw.KeyGenerator(secret(), entropy),
+        saved,
+        of_ckks,
+    ),
+    call(
+        "MasterKeys.generate",
+        lambda entropy: kw.MasterKeys.generate(secret(), [1], [31, 31], entropy=entropy).to_bytes(),
+        of_ckks,
+    ),
+    encrypts("Encryptor.encrypt", lambda e: kw.Encryptor(public_key(secret()), e), of_ckks),
+    encrypts("Encryptor.encrypt_coefficients", lambda e: kw.Encryptor(public_key(secret()), e), of_ckks),
+    encrypts("Decryptor.encrypt", lambda e: kw.Decryptor(secret(), e), of_ckks),
+    encrypts("Decryptor.encrypt_coefficients", lambda e: kw.Decryptor(secret(), e), of_ckks),
+    encrypts("BfvEncryptor.encrypt", lambda e: kw.BfvEncryptor(public_key(bfv_secret()), e), of_bfv),
+    encrypts("BfvDecryptor.encrypt", lambda e: kw.BfvDecryptor(bfv_secret(), e), of_bfv),
+    *(
+        encrypts(f"EncryptionPool.{name}", pool(key), of_ckks, copied=False)
+        for name in ("encrypt", "encrypt_coefficients", "encrypt_scalar", "encrypt_scalars")
+        for key in (secret, lambda: public_key(secret()))
+    ),
+    encrypts("EncryptionPool.encrypt_integers", pool(bfv_secret), of_bfv, copied=False),
+    Source(
+        "EncryptionPool.fill",
+        pool(secret),
+        lambda made: bytes([made.fill(1)]) and made.encrypt([0]).to_bytes(),
+        of_ckks,
+        copied=False,
+    ),
+    encrypts("ChemEncryptor.encrypt", chem(secret, 2.0**-20)),
+    encrypts("ChemEncryptor.encrypt_integers", chem(bfv_secret, 1.0)),
+    call("Client", lambda entropy: kw.Client(thin(), entropy).secret_bytes(), of_thin),
+    Source("Client.public_key", client, lambda made: made.public_key(), of_thin),
+    Source("Client.encrypt", client, lambda made: made.encrypt([0]), of_thin),
+    Source("Client.encrypt compact", client, lambda made: made.encrypt([0], dropped=0), of_thin),
+    Source("Client.session", client, lambda made: made.session()),
+    Source(
+        "ClientEncryptor.encrypt",
+        lambda entropy: kw.ClientEncryptor(thin_key(), thin(), entropy),
+        lambda made: made.encrypt([0]),
+        of_thin,
+    ),
+    Source(
+        "ClientEncryptor.encrypt compact",
+        lambda entropy: kw.ClientEncryptor(thin_key(), thin(), entropy),
+        lambda made: made.encrypt([0], dropped=(0, 0)),
+        of_thin,
+    ),
+    call("SumKey.generate", lambda entropy: SumKey.generate(sums(), entropy).to_bytes(), of_sums),
+    Source("SumKey.encrypt", sum_key, update, of_sums),
+    # Of the threshold protocol no secret is shown: halves, shares and ciphertexts must differ.
+    call("ThresholdParty.generate", lambda entropy: party(entropy).public_half()),
+    Source("ThresholdParty.deal", party, lambda made: b"".join(made.deal()), entropy="none"),
+    Source(
+        "ThresholdKey.encrypt",
+        lambda _: joint_key(),
+        lambda made: made.encrypt(np.zeros(1, np.int64)),
+        entropy="none",
+    ),
+]
+
+# What else these classes can do draws nothing.
+QUIET = {
+    "BfvDecryptor": {"decrypt", "noise_budget"},
+    "ChemDistinguisher": {"recognises"},
+    "Client": {"decrypt", "from_secret_bytes", "key_stream", "secret_bytes"},
+    "ClientParameters": set(),
+    "Decryptor": {"decrypt", "decrypt_complex"},
+    "EncryptedSum": {"from_bytes", "of", "to_bytes"},
+    "EncryptedUpdate": {"from_bytes", "to_bytes"},
+    "EncryptionPool": {"close"},
+    "MasterKeys": {"derivation", "derive", "from_bytes", "load", "save", "to_bytes"},
+    "Derivation": set(),
+    "SecretKey": {"from_bytes", "load", "save", "to_bytes"},
+    "SumKey": {"decrypt", "from_bytes", "load", "save", "to_bytes"},
+    "SumParameters": set(),
+    "ThresholdKey": {"combine", "from_bytes", "to_bytes"},
+    "ThresholdParameters": {"add", "finish"},
+    "ThresholdParty": {"public_half"},
+    "ThresholdShare": {"combine", "from_bytes", "partial", "to_bytes"},
+}
+
+
+def drawing_classes() -> set[str]:
+    """Classes that take entropy, and those whose source makes a generator."""
+    out = set()
+    for name, cls in inspect.getmembers(_core, inspect.isclass):
+        for member in (cls, *(getattr(cls, name) for name in dir(cls) if not name.startswith("_"))):
+            if callable(member) and "entropy" in (getattr(member, "__text_signature__", None) or ""):
+                out.add(name)
+    for path in (Path(__file__).parents[2] / "crates/python/src").glob("*.rs"):
+        text = path.read_text()
+        if path.name != "randomness.rs" and re.search(r"\b(rng\(|Randomness|Entropy\b)", text):
+            out.update(re.findall(r'#\[pyclass\(name = "(\w+)"', text))
+    return out
+
+
+def test_the_table_has_every_class_that_draws() -> None:
+    names = {source.name.split()[0] for source in SOURCES}
+    classes = drawing_classes()
+    assert {name.partition(".")[0] for name in names} <= classes
+    for name in sorted(classes):
+        cls = getattr(_core, name)
+        methods = {m for m in dir(cls) if not m.startswith("_") and callable(getattr(cls, m))}
+        listed = {method for source in names for owner, _, method in [source.partition(".")] if owner == name}
+        assert methods == (listed - {""}) | QUIET.get(name, set()), name
+
+
+def assert_distinct(source: Source, draws: list[bytes]) -> None:
+    """No two of them share a seed, an error, a mask or a secret."""
+    seen = Counter(one for draw in draws for one in source.drawn(draw))
+    assert max(seen.values()) == 1, f"{sum(count > 1 for count in seen.values())} of {len(seen)} are shared"
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=str)
+def test_processes_draw_apart(source: Source) -> None:
+    made = source.make(None)
+
+    def child() -> list[bytes]:
+        return [source.draw(made), in_child(lambda: source.draw(made)), source.draw(made)]
+
+    draws = [source.draw(made)]
+    if source.copied:
+        draws += in_child(child) + in_child(child)
+    else:
+        assert_refused(lambda: source.draw(made))
+    assert_distinct(source, [*draws, source.draw(made)])
+
+
+def assert_refused(work: Callable[[], object]) -> None:
+    """A child is refused, and told by whom and as whom."""
+    owner = os.getpid()
+
+    def child() -> tuple[int, int, bool]:
+        with pytest.raises(kw.ForkedError, match="process") as caught:
+            work()
+        return caught.value.owner, caught.value.process, caught.value.process == os.getpid()
+
+    found, process, right = in_child(child)
+    assert (found, right) == (owner, True)
+    assert process != owner
+
+
+@pytest.mark.parametrize("source", [source for source in SOURCES if source.entropy == "object"], ids=str)
+def test_given_entropy_is_for_one_process(source: Source) -> None:
+    made = source.make(ENTROPY)
+    assert_refused(lambda: source.draw(made))
+    expected = [source.draw(made), source.draw(made)]
+    assert_refused(lambda: source.draw(made))
+
+    def child() -> list[bytes]:
+        own = source.make(ENTROPY)
+        return [source.draw(own), source.draw(own)]
+
+    assert in_child(child) == expected
+
+
+@pytest.mark.parametrize("source", [source for source in SOURCES if source.entropy == "call"], ids=str)
+def test_entropy_of_a_call_decides_it_in_every_process(source: Source) -> None:
+    assert in_child(lambda: source.draw(ENTROPY)) == source.draw(ENTROPY)
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=str)
+def test_threads_draw_apart(source: Source) -> None:
+    made = source.make(None)
+    with ThreadPoolExecutor(8) as threads:
+        assert_distinct(source, list(threads.map(lambda _: source.draw(made), range(8))))
+
+
+OBJECTS: list[tuple[Source, Any]] = []
+
+
+def draw_object(place: int) -> tuple[int, bytes]:
+    source, made = OBJECTS[place]
+    return os.getpid(), source.draw(made)
+
+
+def test_workers_of_a_pool_draw_apart() -> None:
+    OBJECTS[:] = [(source, source.make(None)) for source in SOURCES if source.copied]
+    with multiprocessing.get_context("fork").Pool(2) as workers:
+        for place, (source, made) in enumerate(OBJECTS):
+            found = workers.map(draw_object, [place] * 4, chunksize=2)
+            assert_distinct(source, [source.draw(made), *(draw for _, draw in found)])
+
+
+@pytest.mark.parametrize("source", [source for source in SOURCES if source.entropy == "object"], ids=str)
+def test_nothing_that_draws_is_pickled(source: Source) -> None:
+    made = source.make(None)
+    with pytest.raises(TypeError, match="not pickled"):
+        pickle.dumps(made)
+    method = source.name.split()[0].partition(".")[2]
+    with pytest.raises(TypeError, match="not pickled"):
+        pickle.dumps(getattr(made, method))
+
+
+@pytest.mark.parametrize("way", ["spawn", "forkserver"])
+def test_workers_that_are_not_forked_get_no_copies(way: str) -> None:
+    context = multiprocessing.get_context(way)
+    process = context.Process(target=len, args=(kw.KeyGenerator(secret()),))
+    with pytest.raises(TypeError, match="not pickled"):
+        process.start()
+
+
+def test_the_keys_of_a_session_are_the_same_everywhere() -> None:
+    """A key stream draws from its session alone: what a child writes is what its parent writes."""
+    thin_client = client(None)
+    stream = thin_client.key_stream([kw.KeySpec.rotation(ckks(), 1)], thin_client.session())
+
+    def child() -> bytes:
+        pieces: list[bytes] = []
+        assert stream.write_next(pieces.append)
+        return b"".join(pieces)
+
+    assert in_child(child) == in_child(child) == child()
+    other = thin_client.key_stream([kw.KeySpec.rotation(ckks(), 1)], in_child(thin_client.session))
+    pieces: list[bytes] = []
+    other.write_next(pieces.append)
+    stream.skip_to(0)
+    assert not set(of_ckks().drawn(b"".join(pieces))) & set(of_ckks().drawn(child()))
+
+
+# ---- nobody waits for ever ----
+
+
+@contextmanager
+def threads_that(work: Callable[[], object]) -> Iterator[None]:
+    """Three threads that do something again and again."""
+    done = threading.Event()
+
+    def loop() -> None:
+        while not done.is_set():
+            work()
+
+    threads = [threading.Thread(target=loop, daemon=True) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    yield
+    done.set()
+    for thread in threads:
+        thread.join(30)
+        assert not thread.is_alive(), "a thread of the parent waits for ever"
+
+
+CONTENDED = {"Client.encrypt", "ClientEncryptor.encrypt", "ChemEncryptor.encrypt"}
+FREE = {"KeyGenerator.rotation_key", "SumKey.encrypt", "Decryptor.encrypt", "ThresholdKey.encrypt"}
+POOL = {"EncryptionPool.encrypt_integers"}
+
+
+@pytest.mark.parametrize(
+    "source", [source for source in SOURCES if source.name in CONTENDED | FREE | POOL], ids=str
+)
+def test_a_child_waits_for_no_thread_of_its_parent(source: Source) -> None:
+    """What threads hold when the process is forked, nobody gives back in the child."""
+    made = source.make(None)
+
+    def child() -> str:
+        try:
+            source.draw(made)
+        except kw.ForkedError:
+            return "refused"
+        # What it could not use it can make.
+        source.draw(source.make(None))
+        return "drawn"
+
+    with threads_that(lambda: source.draw(made)):
+        seen = {in_child(child, patience=10) for _ in range(6)}
+    assert seen <= ({"drawn"} if source.name in FREE else {"drawn", "refused"})
+
+
+def test_a_child_may_use_what_no_thread_was_using() -> None:
+    """And so may several of its own threads at once."""
+    made = client(None)
+    made.encrypt([0])
+
+    def child() -> int:
+        with ThreadPoolExecutor(4) as threads:
+            return len(set(threads.map(lambda _: made.encrypt([0]), range(20))))
+
+    assert in_child(child) == 20
+
+
+def test_threads_that_share_chem_do_not_wait_for_each_other() -> None:
+    """Its holder shares its work among the threads of the pool: none of them may take up another's call then."""
+    made = chem(secret, 2.0**-20)(None)
+    with threads_that(lambda: made.encrypt([1] * 64)):
+        for _ in range(30):
+            made.encrypt([0] * 64)
+
+
+def test_a_pool_tells_a_child_nothing_of_its_entries() -> None:
+    made = pool(secret)(None)
+    for ask in (len, lambda made: made.metrics, lambda made: made.fill(), lambda made: made.close()):
+        assert_refused(lambda ask=ask: ask(made))  # type: ignore[misc]
+    assert in_child(lambda: (repr(made), bool(made), made.capacity)) == (
+        "EncryptionPool(level 1, of another process)",
+        True,
+        2,
+    )
+
+
+def test_keys_that_are_streamed_are_for_one_process(tmp_path: Path) -> None:
+    spec = kw.KeySpec.rotation(ckks(), 1)
+    kw.KeyGenerator(secret()).save_evaluation_keys(tmp_path / "keys", [spec])
+    keys = kw.EvaluationKeys.stream(tmp_path / "keys", ckks(), 1 << 20, [[spec]])
+    evaluator = kw.Evaluator(ckks(), keys)
+    ciphertext = kw.Encryptor(public_key(secret())).encrypt([0])
+    evaluator.rotate(ciphertext, 1)
+    assert_refused(lambda: evaluator.rotate(ciphertext, 1))
+    assert_refused(lambda: keys.streaming)
+    with threads_that(lambda: evaluator.rotate(ciphertext, 1)):
+        for _ in range(4):
+            assert_refused(lambda: evaluator.rotate(ciphertext, 1))
+
+    def child() -> bytes:
+        own = kw.EvaluationKeys.stream(tmp_path / "keys", ckks(), 1 << 20, [[spec]])
+        return kw.Evaluator(ckks(), own).rotate(ciphertext, 1).to_bytes()
+
+    assert in_child(child) == evaluator.rotate(ciphertext, 1).to_bytes()
+
+
+# ---- what it is worth ----
+
+
+def row(key: kw.SwitchingKey) -> tuple[int, Words, Words]:
+    """Galois element and one row `(b, a)`, `b = -a s(X^(1/g)) + e`, modulo the special prime."""
+    read, (p,) = Object.read(key.to_bytes()), ckks().p
+    _, element, level, *_ = read.take("BQBBBB")
+    *_, seed = read.take("BB32s")
+    *_, b = [read.limb(q) for q in [*ckks().q[: level + 1], p]]
+    return element, b, uniform(seed, element, 0, len(ckks().q), p, read.n)
+
+
+def secret_of_equal_errors(first: kw.SwitchingKey, second: kw.SwitchingKey) -> Signed:
+    """The secret of two keys for different rotations whose rows have one error.
+
+    At every root `x` of `X^N + 1` it is `b - b' = a' s(x^(1/g')) - a s(x^(1/g))`: each value of `s` gives the
+    next one, of `x` to the power of `g / g'`, and after `N/2` of them comes the first one again.
+    """
+    (g, b, a), (h, c, d), (p,) = row(first), row(second), ckks().p
+    n, values = len(b), {}
+    at = {int(place): i for i, place in enumerate(places(n))}
+    step = g * pow(h, -1, 2 * n) % (2 * n)
+
+    def following(place: int, value: int) -> tuple[int, int]:
+        i = at[place * g % (2 * n)]
+        return place * step % (2 * n), (int(b[i]) - int(c[i]) + int(a[i]) * value) * pow(int(d[i]), -1, p) % p
+
+    def around(place: int, value: int) -> int:
+        values[place] = value
+        now, value = following(place, value)
+        while now != place:
+            values[now] = value
+            now, value = following(now, value)
+        return value
+
+    for start in (1, 2 * n - 1):
+        # Around the orbit, a value v becomes A v + B.
+        constant, one = around(start, 0), around(start, 1)
+        around(start, constant * pow(1 - (one - constant), -1, p) % p)
+    return coefficients(np.array([values[int(place)] for place in places(n)], np.uint64), p)
+
+
+def test_what_two_keys_of_one_error_give_away() -> None:
+    """What forked children published before: here by the same entropy twice, which says that it is for tests."""
+    expected = of_ckks().secret
+    keys = [kw.KeyGenerator(secret(), ENTROPY).rotation_key(steps) for steps in (1, 2)]
+    assert (secret_of_equal_errors(*keys) == expected).all()
+
+    generator = kw.KeyGenerator(secret())
+    seen = [in_child(lambda steps=steps: generator.rotation_key(steps).to_bytes()) for steps in (1, 2)]  # type: ignore[misc]
+    keys = [kw.SwitchingKey.from_bytes(data, ckks()) for data in seen]
+    assert np.abs(secret_of_equal_errors(*keys)).max() > 1 << 20
+
+
+def test_what_two_ciphertexts_of_one_mask_give_away() -> None:
+    """The difference of their messages, without any key."""
+    values = [np.arange(8), np.arange(8) ** 2]
+    (q, *_), step = ckks().q, 1 << 20
+
+    def difference(draws: list[bytes]) -> Signed:
+        read = [Object.read(data) for data in draws]
+        one, other = (coefficients(r.limb(q), q) for r in read if r.take("BB"))
+        return centred((one - other) % q, q)
+
+    same = [kw.Encryptor(public_key(secret()), ENTROPY).encrypt_coefficients(v).to_bytes() for v in values]
+    assert (difference(same)[:8] == step * (values[0] - values[1])).all()
+    encryptor = kw.Encryptor(public_key(secret()))
+    apart = [in_child(lambda v=v: encryptor.encrypt_coefficients(v).to_bytes()) for v in values]  # type: ignore[misc]
+    assert (np.abs(difference(apart) - difference(same)) > 0).any()
