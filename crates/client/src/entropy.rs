@@ -21,7 +21,9 @@ pub trait Entropy {
         let process = Process::current();
         self.fill(&mut *bytes)?;
         if !process.is_current() {
-            return Err(ClientError::Randomness("the platform's function forked: its parent has the same bytes"));
+            return Err(ClientError::Randomness(
+                "the platform's function forked: its parent has the same bytes",
+            ));
         }
         if bytes.iter().all(|&byte| byte == bytes[0]) {
             return Err(ClientError::Randomness("32 equal bytes are not random"));

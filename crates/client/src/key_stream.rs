@@ -211,17 +211,15 @@ impl KeyStream {
     /// # Errors
     /// [`ClientError::Sink`]; [`ClientError::Ring`] for a weight above `N`.
     pub fn write_part(&mut self, sink: &mut dyn Sink) -> Result<Option<Progress>, ClientError> {
-        let making = match self.making.take() {
-            Some(mut making) => {
-                if !making.process.is_current() {
-                    let rows = making.limbs.div_ceil(self.specs[making.key].primes().count());
-                    (making.rng, making.process) = (self.generator(making.key, rows), Process::current());
-                }
-                making
-            }
+        let mut making = match self.making.take() {
+            Some(making) => making,
             None if self.next == self.specs.len() => return Ok(None),
             None => self.begin(sink)?,
         };
+        if !making.process.is_current() {
+            let rows = making.limbs.div_ceil(self.specs[making.key].primes().count());
+            (making.rng, making.process) = (self.generator(making.key, rows), Process::current());
+        }
         let key = making.key;
         self.making = self.write_limb(making, sink)?;
         Ok(Some(Progress { key, bytes: self.written, total: self.total }))

@@ -118,7 +118,7 @@ pub(crate) fn check(log_n: u32, folder: &Path) -> Outcome {
 
     let mut specs = case.plan.required_keys();
     specs.push(KeySpec::new(rlwe, KeyElement::Relinearization, case.plan.slots_level(), 2, true));
-    let session = case.client.session();
+    let session = case.client.session().map_err(say)?;
     let mut stream = case.client.keys(rlwe, &specs, &session).map_err(say)?;
     let mut keys = EvaluationKeys::new(rlwe);
     let mut key = Vec::new();
