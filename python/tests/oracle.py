@@ -265,7 +265,11 @@ class Oracle:
             error = small(coefficients((b + product) % primes[at], primes[at]))
             out.append(error)
             if tag == 4 and digit == 0:
-                out.append(self.source(first, seed, stream, error, math.prod(primes[i] for i in indices[level + 1 :])))
+                out.append(
+                    self.source(
+                        first, seed, stream, error, math.prod(primes[i] for i in indices[level + 1 :])
+                    )
+                )
         return out
 
     def source(self, b: Words, seed: bytes, stream: int, error: bytes, p: int) -> bytes:

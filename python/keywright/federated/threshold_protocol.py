@@ -145,8 +145,8 @@ _SALT_BYTES = 32
 def seal(
     own: X25519PrivateKey, roster: Roster, sender: int, receiver: int, share: bytes, half: bytes
 ) -> bytes:
-    """A share for the eyes of one receiver, authenticated as of its sender and as belonging to the half of the
-    joint key that the sender publishes: a salt and the sealed bytes."""
+    """A share for the eyes of one receiver, authenticated as of its sender and bound to the half of the joint
+    key that the sender publishes: a salt and the sealed bytes."""
     salt = os.urandom(_SALT_BYTES)
     return salt + _cipher(own, receiver, roster, sender, receiver, salt).encrypt(_NONCE, share, half)
 

@@ -75,7 +75,8 @@ class ThresholdFedAvg(FilteringFedAvg):
         self._roster: Roster | None = None
         self._parameters: Any = None
         self._count = 0
-        # Rounds of earlier runs with the same keys, and the last one: clients answer in rounds that only go up.
+        # Rounds of earlier runs with the same keys, and the last one. Clients answer in rounds that only go
+        # up.
         self._rounds = self._last = 0
         self._file = None if state is None else ServerState(Path(state), encoding, threshold)
         if self._file is not None and (kept := self._file.load()) is not None:
@@ -315,7 +316,7 @@ def _agrees(key: object) -> bool:
 
 
 def _dealt(values: dict[str, Any], parties: int, parameters: ThresholdParameters) -> bool:
-    """Whether a reply has a half and a share for every party. What is in a share only its receiver can tell."""
+    """Whether a reply has a half and a share for every party. Its receiver alone can open a share."""
     half, shares = values.get("half"), values.get("shares")
     whole = isinstance(shares, list) and len(shares) == parties
     if not (whole and isinstance(half, bytes) and all(isinstance(share, bytes) for share in shares or ())):

@@ -34,6 +34,7 @@ from keywright.federated.threshold_protocol import (
     threshold_parameters,
     unseal,
 )
+from keywright.federated.threshold_state import RECORD
 from numpy.typing import NDArray
 from tests.federated.loopback import LoopbackGrid, Tamper, app
 
@@ -60,12 +61,15 @@ class Federation:
         folder: Path | None = None,
         start: dict[str, NDArray[Any]] = START,
         fails: bool = False,
+        grids: list[LoopbackGrid] | None = None,
         **options: Any,
     ) -> None:
         self.asked: list[str] = []
         self.replies: dict[tuple[str, int], Message] = {}
         # What the server sent last to a node in each step of the protocol, while it ran.
         self.running = True
+        # What every client kept when it had dealt.
+        self.dealt: dict[int, dict[str, Any]] = {}
         self.messages: dict[tuple[str, int], dict[str, Any]] = {}
 
         def watch(node: int, reply: Message) -> Message | None:
@@ -83,10 +87,15 @@ class Federation:
 
         def note(node: int, message: Message) -> None:
             config = message.content.config_records.get("keywright")
+            if message.metadata.message_type == f"query.{OPEN}":
+                record = self.grid.contexts[node].state.config_records.get(RECORD)
+                self.dealt[node] = {} if record is None else dict(record)
             if config is not None and self.running:
                 self.messages[message.metadata.message_type.partition(".")[2], node] = dict(config)
 
         self.grid = LoopbackGrid(apps, watch, note)
+        if grids is not None:
+            grids.append(self.grid)
         state = None if folder is None else folder / "server.json"
         self.strategy = ThresholdFedAvg(ENCODING, threshold, state=state, **options)
         arrays = ArrayRecord({name: Array(value) for name, value in start.items()})
@@ -199,6 +208,115 @@ def test_an_altered_share_is_noticed_by_its_receiver() -> None:
 
     federation = Federation(tamper=alter)
     assert_average(federation, nodes=(11, 33, 44))
+
+
+def altered(action: str, node: int, change: dict[str, Any]) -> Tamper:
+    """One node's replies to a step of the protocol have other values."""
+
+    def alter(sender: int, reply: Message) -> Message:
+        if sender == node and action_of(reply) == action and not reply.has_error():
+            reply.content.config_records["keywright"].update(change)
+        return reply
+
+    return alter
+
+
+LOW_ORDER = bytes(32)
+
+
+@pytest.mark.parametrize(
+    ("action", "change"),
+    [
+        (JOIN, {"key": LOW_ORDER}),
+        (JOIN, {"key": (1).to_bytes(32, "little")}),
+        (DEAL, {"half": b"garbage"}),
+        (DEAL, {"half": 3}),
+        (DEAL, {"shares": [b"short"]}),
+        (OPEN, {"session": bytes(16)}),
+        (OPEN, {"session": [1, 2]}),
+        (OPEN, {"session": 3}),
+    ],
+)
+def test_a_client_that_breaks_the_set_up_is_left_out(action: str, change: dict[str, Any]) -> None:
+    assert_average(Federation(tamper=altered(action, 33, change)), nodes=(11, 22, 44))
+
+
+def test_clients_notice_another_public_half() -> None:
+    """A server cannot put a half of its own in the place of a client's: shares are bound to halves."""
+    federation = Federation()
+    halves = [federation.replies[DEAL, n].content.config_records["keywright"]["half"] for n in NODES]
+    shares = [federation.replies[DEAL, n].content.config_records["keywright"]["shares"] for n in NODES]
+    federation.grid.contexts[11].state[RECORD] = ConfigRecord(federation.dealt[11])
+    values = {"shares": [s[0] for s in shares], "halves": [halves[0], halves[2], halves[1], halves[3]]}  # type: ignore[index]
+    assert "public half of party 2 was altered" in refusal(federation, OPEN, 11, values)
+    values["halves"] = halves
+    assert refusal(federation, OPEN, 11, values) == ""
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"partial": b"garbage"}, {"partial": b""}, {"partial": 7}, {"partial": "text"}],
+)
+def test_a_part_that_is_none_costs_its_sender_alone(change: dict[str, Any]) -> None:
+    federation = Federation(tamper=altered(DECRYPT, 22, change))
+    assert_average(federation)
+    assert {refusal.node for refusal in federation.strategy.refusals} <= {22}
+
+
+@pytest.mark.parametrize("liar", NODES)
+def test_a_part_that_is_wrong_is_found_by_leaving_clients_out(liar: int) -> None:
+    def lie(node: int, reply: Message) -> Message:
+        if node == liar and action_of(reply) == DECRYPT:
+            config = reply.content.config_records["keywright"]
+            seen.append(bytes(config["partial"]))  # type: ignore[arg-type]
+            config["partial"] = seen[0]
+        return reply
+
+    seen: list[bytes] = []
+    # The part of round 1 in round 2.
+    federation = Federation(rounds=2, tamper=lie)
+    assert_average(federation, rounds=2)
+    assert 1 <= federation.metric("keywright-decrypt-exchanges") <= 4
+
+
+def test_an_update_of_fewer_ciphertexts_is_refused() -> None:
+    start = {"w": np.linspace(-1, 1, 9000)}
+
+    def cut(node: int, reply: Message) -> Message:
+        if node == 22 and "arrays" in reply.content.array_records:
+            data = reply.content.array_records["arrays"][UPDATE].data
+            short = ThresholdKey.from_bytes(joint(), federation_parameters).encrypt(np.zeros(5, np.int64))
+            data = data[: Claims.BYTES] + short
+            reply.content["arrays"] = ArrayRecord({UPDATE: Array("uint8", (len(data),), UPDATE, data)})
+        return reply
+
+    federation_parameters = threshold_parameters(ENCODING, 4, 3, 9000)
+    grids: list[LoopbackGrid] = []
+
+    def joint() -> bytes:
+        return bytes(grids[0].contexts[22].state.config_records[RECORD]["joint"])  # type: ignore[arg-type]
+
+    federation = Federation(tamper=cut, start=start, grids=grids)
+    assert [refusal.node for refusal in federation.strategy.refusals] == [22]
+    assert federation.metric("keywright-updates") == 3
+
+
+def test_a_strategy_that_starts_twice_goes_on_counting() -> None:
+    federation = Federation(rounds=2)
+    federation.running = True
+    arrays = federation.result.arrays
+    federation.result = federation.strategy.start(federation.grid, arrays, num_rounds=1)
+    assert {claims_of(federation, node).round for node in NODES} == {3}
+    assert_average(federation, rounds=3)
+
+
+def test_a_model_of_another_size_is_not_trained() -> None:
+    federation = Federation()
+    arrays = ArrayRecord({"w": Array(np.zeros(5))})
+    config = ConfigRecord({"server-round": 2})
+    message = Message(RecordDict({"arrays": arrays, "config": config}), 11, "train")
+    reply = next(iter(federation.grid.send_and_receive([message])))
+    assert "the model has 5 values" in str(reply.error.reason)
 
 
 @pytest.mark.parametrize(
