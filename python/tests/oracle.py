@@ -54,7 +54,8 @@ def evaluations(coefficients: Signed, q: int) -> Words:
     """Evaluation form of a polynomial of small coefficients."""
     n = len(coefficients)
     sums = np.einsum("j,jp->p", coefficients, table(n, q))  # six times faster than `@` on integers
-    return (sums % q).astype(np.uint64)
+    residues: Words = (sums % q).astype(np.uint64)
+    return residues
 
 
 def coefficients(limb: Words, q: int) -> Signed:

@@ -9,7 +9,7 @@ import signal
 import time
 import traceback
 from contextlib import suppress
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeVar, cast
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -60,7 +60,7 @@ def in_child(work: Callable[[], Result], patience: float = PATIENCE_S) -> Result
         with suppress(ProcessLookupError):
             os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
-    returned, answer = pickle.loads(data)  # noqa: S301 (from this program)
+    returned, found = pickle.loads(data)  # noqa: S301 (from this program)
     if not returned:
-        raise ChildFailed(answer)
-    return answer  # type: ignore[no-any-return]
+        raise ChildFailed(found)
+    return cast("Result", found)

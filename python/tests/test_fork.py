@@ -1,5 +1,5 @@
-"""Forked children draw nothing that their parent or a sibling draws, whatever the object, and wait for no lock
-that nobody will open."""
+"""Forked children draw nothing that their parent or a sibling draws, whatever the object, and wait for no
+lock that nobody will open."""
 
 from __future__ import annotations
 
@@ -40,7 +40,6 @@ pytestmark = [
 ]
 
 ENTROPY = bytes(range(32))
-BITS: Any = (10, [31, 30], [31])
 WEIGHT = 32
 
 # ---- what is drawn from ----
@@ -48,7 +47,7 @@ WEIGHT = 32
 
 @cache
 def ckks() -> kw.Parameters:
-    return kw.Parameters.from_bits(*BITS, 20, insecure=True)
+    return kw.Parameters.from_bits(10, [31, 30], [31], 20, insecure=True)
 
 
 @cache
@@ -58,7 +57,9 @@ def secret() -> kw.SecretKey:
 
 @cache
 def bfv_secret() -> kw.SecretKey:
-    return kw.SecretKey.generate(kw.BfvParameters.from_bits(*BITS, 12289, insecure=True), ENTROPY)
+    return kw.SecretKey.generate(
+        kw.BfvParameters.from_bits(10, [31, 30], [31], 12289, insecure=True), ENTROPY
+    )
 
 
 @cache
@@ -432,7 +433,7 @@ def test_nothing_that_draws_is_pickled(source: Source) -> None:
 
 @pytest.mark.parametrize("way", ["spawn", "forkserver"])
 def test_workers_that_are_not_forked_get_no_copies(way: str) -> None:
-    context = multiprocessing.get_context(way)
+    context: Any = multiprocessing.get_context(way)
     process = context.Process(target=len, args=(kw.KeyGenerator(secret()),))
     with pytest.raises(TypeError, match="not pickled"):
         process.start()
@@ -517,7 +518,7 @@ def test_a_child_may_use_what_no_thread_was_using() -> None:
 
 
 def test_threads_that_share_chem_do_not_wait_for_each_other() -> None:
-    """Its holder shares its work among the threads of the pool: none of them may take up another's call then."""
+    """Its holder shares its work among the threads of the pool: none may take up another's call meanwhile."""
     made = chem(secret, 2.0**-20)(None)
     with threads_that(lambda: made.encrypt([1] * 64)):
         for _ in range(30):
@@ -598,7 +599,7 @@ def secret_of_equal_errors(first: kw.SwitchingKey, second: kw.SwitchingKey) -> S
 
 
 def test_what_two_keys_of_one_error_give_away() -> None:
-    """What forked children published before: here by the same entropy twice, which says that it is for tests."""
+    """What forked children published before the repair: here by entropy that is given twice, for tests."""
     expected = of_ckks().secret
     keys = [kw.KeyGenerator(secret(), ENTROPY).rotation_key(steps) for steps in (1, 2)]
     assert (secret_of_equal_errors(*keys) == expected).all()

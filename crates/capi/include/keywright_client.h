@@ -5,6 +5,8 @@
  * An object is in one call at a time: one more, of another thread or of a sink, is refused with KW_ERROR_ARGUMENT, as
  * two at once would encrypt with the same randomness. kw_client_keys has its client until the first bytes come, and
  * kw_client_capacity and kw_client_fraction_bits are always allowed. Freeing an object that is in a call is a mistake.
+ * A forked child may use its parent's objects, and draws nothing that another process draws. Of an object whose entropy
+ * was not the operating system's it draws nothing: KW_ERROR_RANDOMNESS.
  */
 #ifndef KEYWRIGHT_CLIENT_H
 #define KEYWRIGHT_CLIENT_H
@@ -19,7 +21,7 @@ extern "C" {
 #define KW_OK 0
 /* A null pointer where there must be none, or an object that is in another call. */
 #define KW_ERROR_ARGUMENT (-1)
-/* No randomness. */
+/* No randomness, or that of a parent. */
 #define KW_ERROR_RANDOMNESS (-2)
 /* A number out of range, or too many of them. */
 #define KW_ERROR_NUMBERS (-3)

@@ -19,12 +19,12 @@ fn library() -> PathBuf {
     test.ancestors().map(|folder| folder.join("libkeywright_capi.a")).find(|path| path.exists()).unwrap()
 }
 
-fn compile(example: &str, program: &Path) {
+fn compile(source: &str, program: &Path) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let compiled = Command::new(env::var("CC").unwrap_or_else(|_| "cc".into()))
         .args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-O1", "-I"])
         .arg(root.join("include"))
-        .arg(root.join("examples").join(example))
+        .arg(root.join(source))
         .arg(library())
         .args(["-lpthread", "-ldl", "-lm", "-o"])
         .arg(program)
@@ -40,7 +40,7 @@ fn a_picture_goes_out_and_its_class_comes_back() {
     fs::create_dir_all(&folder).unwrap();
     let file = |name: &str| folder.join(name);
     let program = file("classify");
-    compile("classify.c", &program);
+    compile("examples/classify.c", &program);
 
     let mut literal = CkksLiteral::from_bits(10, &[50, 40, 40], &[50], 40.0).unwrap();
     literal.rlwe.security = Security::InsecureForExperiments;
@@ -116,9 +116,8 @@ fn a_picture_goes_out_and_its_class_comes_back() {
     assert!(!success && said.contains("refused"), "{said}");
 }
 
-#[test]
-fn the_example_runs() {
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
+/// A file of parameters of a client at `N = 2^12`.
+fn client_parameters(folder: &Path) -> PathBuf {
     let mut identity = [0; 20];
     identity[0] = 12;
     let parameters = ClientParameters::new(ClientLiteral {
@@ -136,15 +135,33 @@ fn the_example_runs() {
     .unwrap();
     let mut bytes = Vec::new();
     parameters.write_to(&mut bytes).unwrap();
-    let (file, program) = (folder.join("client_parameters.kw"), folder.join("client_example"));
+    let file = folder.join("client_parameters.kw");
     fs::write(&file, bytes).unwrap();
+    file
+}
 
-    compile("client.c", &program);
+#[test]
+fn the_example_runs() {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
+    let (file, program) = (client_parameters(&folder), folder.join("client_example"));
+    compile("examples/client.c", &program);
     let run = Command::new(&program).arg(&file).output().unwrap();
     let said = String::from_utf8_lossy(&run.stdout).into_owned() + &String::from_utf8_lossy(&run.stderr);
     assert!(run.status.success(), "{said}");
     // 9 deviations of a fresh error at N = 2^12 are below 2^13 of the scale's 2^54: below one unit of 2^-30.
     assert!(said.contains("4096 numbers") && said.contains("largest error 0 of 1073741824"), "{said}");
+}
+
+#[test]
+#[cfg(unix)]
+fn children_of_a_process_draw_apart() {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("fork");
+    fs::create_dir_all(&folder).unwrap();
+    let (file, program) = (client_parameters(&folder), folder.join("fork"));
+    compile("tests/fork.c", &program);
+    let run = Command::new(&program).arg(&file).output().unwrap();
+    let said = String::from_utf8_lossy(&run.stdout).into_owned() + &String::from_utf8_lossy(&run.stderr);
+    assert!(run.status.success() && said == "apart\n", "{said}");
 }
 
 #[test]

@@ -297,22 +297,23 @@ impl<K: ZeroKey> EncryptionPool<K> {
         let workers = workers.inspect_err(|_| shared.give_up(missing))?;
         let next = Mutex::new(missing);
         let failure = Mutex::new(None);
-        rayon::scope(|scope| {
-            for mut rng in workers {
-                let (next, failure) = (&next, &failure);
-                scope.spawn(move |_| {
-                    while producer::count_down(next) {
-                        match shared.key.encrypt_zero(shared.level, &mut rng) {
-                            Ok(zero) => shared.put(vec![zero]),
-                            Err(error) => {
-                                shared.give_up(1);
-                                *failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
-                            }
-                        }
+        let produce = |mut rng| {
+            while producer::count_down(&next) {
+                match shared.key.encrypt_zero(shared.level, &mut rng) {
+                    Ok(zero) => shared.put(vec![zero]),
+                    Err(error) => {
+                        shared.give_up(1);
+                        *failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
                     }
-                });
+                }
             }
-        });
+        };
+        if workers.len() > 1 {
+            let produce = &produce;
+            rayon::scope(|scope| workers.into_iter().for_each(|rng| scope.spawn(move |_| produce(rng))));
+        } else {
+            workers.into_iter().for_each(produce);
+        }
         match failure.into_inner().unwrap_or_else(PoisonError::into_inner) {
             Some(error) => Err(error.into()),
             None => Ok(reserved),

@@ -1,5 +1,6 @@
 //! A forked child waits for none of its parent's threads, which it has not.
 #![cfg(target_os = "linux")]
+#![expect(clippy::unwrap_used, reason = "tests")]
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};

@@ -2,15 +2,31 @@
 //!
 //! With the feature `parallel` the current rayon pool is used (`RAYON_NUM_THREADS`, or a pool that the caller installs);
 //! without it, or on a pool of one thread, loops run in place. Results never depend on the number of threads.
+//!
+//! The threads of rayon's global pool are those of one process. A forked child that installs no pool of its own computes in place.
 
 use alloc::vec::Vec;
+
+#[cfg(feature = "parallel")]
+use keywright_ring::{Process, RaceOnce};
 
 /// Number of threads that loops are shared among.
 pub fn threads() -> usize {
     #[cfg(feature = "parallel")]
-    return rayon::current_num_threads();
+    return if rayon::current_thread_index().is_none() && !has_global_pool() {
+        1
+    } else {
+        rayon::current_num_threads()
+    };
     #[cfg(not(feature = "parallel"))]
     1
+}
+
+/// Whether the global pool's threads, if it was this crate that asked for it first, run in this process.
+#[cfg(feature = "parallel")]
+fn has_global_pool() -> bool {
+    static PROCESS: RaceOnce<Process> = RaceOnce::new();
+    PROCESS.get_or_init(Process::current).is_current()
 }
 
 /// Whether this thread is one of a pool: it may take up other work where it waits for a loop.

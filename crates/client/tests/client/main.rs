@@ -4,6 +4,8 @@
 mod arithmetic;
 mod bad_input;
 mod fixture;
+#[cfg(target_os = "linux")]
+mod fork;
 mod forms;
 mod full_library;
 mod groups;

@@ -4,6 +4,8 @@
 mod crash;
 mod file;
 mod fixture;
+#[cfg(target_os = "linux")]
+mod fork;
 mod insecure;
 mod memory;
 mod messages;

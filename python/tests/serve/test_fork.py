@@ -1,0 +1,51 @@
+"""A session in forked processes: what they send has no randomness in common."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from keywright.nn.checking import run_clear
+from keywright.serve import Model, RemoteModel, Service
+from keywright.serve.remote import Session
+from tests.oracle import Object
+from tests.processes import in_child
+from tests.serve.network import listening
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+pytestmark = [
+    pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork"),
+    pytest.mark.filterwarnings("ignore:This process"),
+]
+
+
+def seeds(session: Session, sample: NDArray[np.float64]) -> list[bytes]:
+    """Of the ciphertexts of a sample, as they would be sent."""
+    read = [Object.read(data) for data in session._encrypt(sample)]
+    return [each.take("5x32s" if each.kind == 0x105 else "x32s")[0] for each in read]
+
+
+@pytest.mark.parametrize("kind", ["thin", "full"])
+def test_forked_clients_of_one_session(
+    kind: str, request: pytest.FixtureRequest, sample: NDArray[np.float64], tmp_path: Path
+) -> None:
+    model: Model = request.getfixturevalue(kind)
+    service = Service(model, tmp_path)
+
+    def child(session: Session) -> tuple[list[bytes], NDArray[Any]]:
+        return seeds(session, sample), session.infer(sample)
+
+    with listening(service) as server, RemoteModel(server.url).session() as session:
+        session.upload_keys()
+        (first, values), (second, others) = (in_child(lambda: child(session)) for _ in range(2))
+        sent = [*seeds(session, sample), *first, *second]
+    service.close()
+    assert len(set(sent)) == len(sent) >= 3
+    for found in (values, others):
+        assert np.abs(found - run_clear(model.program, sample)).max() < 1e-3
