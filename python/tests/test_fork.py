@@ -313,7 +313,7 @@ QUIET = {
     "SumKey": {"decrypt", "from_bytes", "load", "save", "to_bytes"},
     "SumParameters": set(),
     "ThresholdKey": {"combine", "from_bytes", "to_bytes"},
-    "ThresholdParameters": {"add", "finish"},
+    "ThresholdParameters": {"add", "check_half", "check_partial", "check_update", "finish"},
     "ThresholdParty": {"public_half"},
     "ThresholdShare": {"combine", "from_bytes", "partial", "to_bytes"},
 }
