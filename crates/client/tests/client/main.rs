@@ -4,12 +4,12 @@
 mod arithmetic;
 mod bad_input;
 mod fixture;
-#[cfg(target_os = "linux")]
-mod fork;
 mod forms;
 mod full_library;
 mod groups;
 mod key_stream;
+#[cfg(target_os = "linux")]
+mod processes;
 mod sessions;
 mod thin;
 mod vectors;
