@@ -23,7 +23,7 @@ const FIELDS: usize = 76;
 const ID: std::ops::Range<usize> = 8..24;
 /// Four words: sequence number, file number, first unused entry, first entry not stored.
 const RECORD: usize = 32;
-const INODE: std::ops::Range<usize> = 8..16;
+const IDENTITY: std::ops::Range<usize> = 8..16;
 /// Where the slots begin, and the second record.
 const PAGE: usize = 4096;
 const SWITCHES: usize = FIELDS + 2 * RECORD;
@@ -127,12 +127,12 @@ pub fn target(input: &[u8]) -> bool {
     data.extend_from_slice(slots);
     // Written over, not made anew: the file keeps its number.
     fs::write(&options.path, data).expect("the file can be written");
-    let inode = inode(&options.path).to_le_bytes();
+    let identity = identity(&options.path).to_le_bytes();
     let mut written = vec![0; PAGE + RECORD + 40];
     for (k, record) in records.chunks(RECORD).enumerate() {
         let mut record = record.to_vec();
-        if record[INODE] == [0; 8] {
-            record[INODE].copy_from_slice(&inode);
+        if record[IDENTITY] == [0; 8] {
+            record[IDENTITY].copy_from_slice(&identity);
         }
         let sealed =
             [&record[..], &spoil(k as u8 + 1, seal(id, &[b"register", id, &record[..]].concat()))[..]]
@@ -154,12 +154,13 @@ pub fn target(input: &[u8]) -> bool {
     accepted
 }
 
-#[cfg(unix)]
-fn inode(path: &std::path::Path) -> u64 {
-    std::os::unix::fs::MetadataExt::ino(&fs::metadata(path).expect("the file is there"))
-}
-
-#[cfg(not(unix))]
-fn inode(_: &std::path::Path) -> u64 {
-    0
+/// What the register knows the data file by: its number and the time at which it was made, as `keywright-pool` joins them.
+fn identity(path: &std::path::Path) -> u64 {
+    let metadata = fs::metadata(path).expect("the file is there");
+    #[cfg(unix)]
+    let number = std::os::unix::fs::MetadataExt::ino(&metadata);
+    #[cfg(not(unix))]
+    let number = 0u64;
+    let made = metadata.created().ok().and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
+    number.rotate_left(32) ^ made.map_or(0, |since| since.as_nanos() as u64)
 }
