@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import random
+from abc import abstractmethod
 from collections.abc import Iterator
 from typing import Any
 
@@ -78,17 +79,17 @@ class Federation:
         self.number = 0
         self.pending: Iterator[Model] = iter(())
 
+    @abstractmethod
     def federate(self, updates: list[Model]) -> Seconds:
         """A round; what server and clients take together."""
-        raise NotImplementedError
 
+    @abstractmethod
     def average(self) -> NDArray[np.float64]:
         """The values of the average."""
-        raise NotImplementedError
 
+    @abstractmethod
     def allowed(self, updates: list[Model]) -> float:
         """How far the average may be off."""
-        raise NotImplementedError
 
     def round(self, updates: list[Model]) -> Round:
         """One round: every client asked takes the next update."""

@@ -145,10 +145,10 @@ class MeasuredGrid(Grid):
         raise NotImplementedError  # abstract in Grid; strategies and workflows call `send_and_receive` alone
 
     def create_message(self, *args: Any, **options: Any) -> Message:
-        raise NotImplementedError
+        raise NotImplementedError  # abstract in Grid; strategies and workflows call `send_and_receive` alone
 
     def push_messages(self, messages: Iterable[Message]) -> Iterable[str]:
-        raise NotImplementedError
+        raise NotImplementedError  # abstract in Grid; strategies and workflows call `send_and_receive` alone
 
     def pull_messages(self, message_ids: Iterable[str]) -> Iterable[Message]:
-        raise NotImplementedError
+        raise NotImplementedError  # abstract in Grid; strategies and workflows call `send_and_receive` alone

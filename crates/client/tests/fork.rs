@@ -69,22 +69,28 @@ fn assert_no_second_errors(mut operation: impl FnMut(&mut dyn Sink) -> Result<()
     }
 }
 
-#[test]
-fn an_encryption_does_not_go_on_in_a_child() {
-    let literal = ParametersLiteral::from_bits(11, &[50], &[]).unwrap();
-    let parameters = ClientParameters::new(ClientLiteral {
-        log_n: 11,
+/// The client of a server's parameters.
+fn thin(literal: &ParametersLiteral) -> ClientParameters {
+    let numbers = [literal.log_n as u8, literal.q.len() as u8, literal.p.len() as u8, 1];
+    ClientParameters::new(ClientLiteral {
+        log_n: literal.log_n,
         modulus: literal.q[0],
         secret: SecretDistribution::Ternary,
         scale: 1 << 40,
         fraction_bits: 20,
         max: 1 << 20,
         layout: Layout::Coefficients,
-        identity: core::array::from_fn(|i| [11, 1, 0, 1].get(i).copied().unwrap_or(0)),
+        identity: core::array::from_fn(|i| numbers.get(i).copied().unwrap_or(0)),
         entry_identity: [0; 20],
         estimate: [0; 3],
     })
-    .unwrap();
+    .unwrap()
+}
+
+#[test]
+fn an_encryption_does_not_go_on_in_a_child() {
+    let literal = ParametersLiteral::from_bits(11, &[50], &[]).unwrap();
+    let parameters = thin(&literal);
     let numbers = vec![31_337i64; 2048];
     let given = || {
         |out: &mut [u8]| -> Result<(), ClientError> {
@@ -109,19 +115,7 @@ fn an_encryption_does_not_go_on_in_a_child() {
 fn a_forked_child_goes_on_with_the_same_key() {
     let mut literal = ParametersLiteral::from_bits(10, &[50, 40], &[50]).unwrap();
     literal.security = Security::InsecureForExperiments;
-    let client = ClientParameters::new(ClientLiteral {
-        log_n: 10,
-        modulus: literal.q[0],
-        secret: SecretDistribution::Ternary,
-        scale: 1 << 40,
-        fraction_bits: 20,
-        max: 1 << 20,
-        layout: Layout::Coefficients,
-        identity: core::array::from_fn(|i| [10, 2, 1, 1].get(i).copied().unwrap_or(0)),
-        entry_identity: [0; 20],
-        estimate: [0; 3],
-    })
-    .unwrap();
+    let client = thin(&literal);
     let parameters = Parameters::new(literal).unwrap();
     let specs = [KeySpec::new(&parameters, KeyElement::Relinearization, 1, 1, true)];
     let limbs = 2 * specs[0].primes().count();
