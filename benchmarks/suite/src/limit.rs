@@ -113,15 +113,16 @@ impl Operations {
     /// keys and of the ciphertexts in and out.
     pub fn switches(log_n: u32, plan: &SwitchPlan, key_bytes: usize, count: usize) -> Self {
         let n = f64::from(1u32 << log_n);
-        let targets = plan.target_count();
-        let (kept, removed) = (plan.division.kept, plan.division.removed.len());
-        let input = plan.level + 1;
-        let raised = plan.digits.len() * targets - input;
+        let targets = plan.layout.target_count();
+        let (kept, removed) = (plan.mod_down.kept, plan.mod_down.removed.len());
+        let input = plan.layout.level + 1;
+        let raised = plan.layout.digits.len() * targets - input;
         let transforms = input + raised + 2 * count * (removed + kept);
         // Conversion: each raised limb sums its digit's rows (one more for the quotient); the division likewise.
-        let rows: usize = plan.digits.iter().map(|digit| (digit.len() + 1) * (targets - digit.len())).sum();
+        let rows: usize =
+            plan.layout.digits.iter().map(|digit| (digit.len() + 1) * (targets - digit.len())).sum();
         let conversions = rows + 2 * count * (removed + 1) * kept;
-        let inner = 2 * count * plan.digits.len() * targets;
+        let inner = 2 * count * plan.layout.digits.len() * targets;
         let limbs = 2 * input + 2 * count * kept;
         Self {
             products: n * (conversions + inner) as f64,

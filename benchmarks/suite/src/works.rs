@@ -485,5 +485,5 @@ fn scheme(
 /// Bytes of a key that one switch reads: the rows and limbs of its plan.
 fn used_bytes(n: usize, plan: &SwitchPlan, spec: &KeySpec, coalesce: usize) -> usize {
     let halves = if spec.seeded { 1 } else { 2 };
-    halves * 8 * n * plan.digits.len() * coalesce * plan.target_count()
+    halves * 8 * n * plan.layout.digits.len() * coalesce * plan.layout.target_count()
 }

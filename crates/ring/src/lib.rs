@@ -33,8 +33,8 @@ pub use error::RingError;
 pub use expander::{Seed, StreamId};
 #[cfg(feature = "std")]
 pub use fork::{ForkMutex, PerProcess, RaceOnce};
-pub use modulus::{Modulus, ShoupFactor};
-pub use poly::{Coefficient, Domain, Evaluation, Poly, Rows};
+pub use modulus::{Modulus, NARROW_BITS, ShoupFactor};
+pub use poly::{Coefficient, Domain, Evaluation, Poly, Scaled};
 pub use primes::ntt_primes;
 pub use process::Process;
 pub use ring::{MAX_LOG_N, MIN_LOG_N, Ring};

@@ -557,7 +557,7 @@ impl BootstrapperPlan {
             }
             keys.best(element, level, false).map_err(|error| stage.error(level, error))?;
             let removed: Vec<_> =
-                keys.uses(element, level, false).map(|found| found.plan.division.removed.clone()).collect();
+                keys.uses(element, level, false).map(|found| found.plan.mod_down.removed.clone()).collect();
             if encoded.contains(&&spec) && !removed.contains(&spec.special) {
                 let (encoded, found) = (spec.special, format!("{element} over {removed:?}"));
                 return Err(stage.error(level, CircuitError::SpecialPrimes { encoded, level, found }));

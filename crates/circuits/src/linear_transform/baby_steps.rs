@@ -272,7 +272,7 @@ fn products(
             }
             for group in groups() {
                 let decomposed = &group.hoisted.decomposed;
-                let raised = decomposed.raise(positions.clone(), &mut scratch);
+                let raised = decomposed.mod_up(positions.clone(), &mut scratch);
                 let targets = lifted.chunks_exact(n).zip(work.chunks_exact_mut(2 * n * total));
                 for ((position, raised), (lifted, babies)) in positions.clone().zip(&raised).zip(targets) {
                     let m = ring.modulus(first.prime(position));

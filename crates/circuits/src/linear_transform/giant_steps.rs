@@ -111,7 +111,7 @@ fn add_switched(
         let (product, permuted) = work.split_at_mut(2 * n);
         let (product_b, product_a) = product.split_at_mut(n);
         for (rotation, decomposed, key, rows, first_half) in &steps {
-            let raised = decomposed.raise(positions.clone(), &mut scratch);
+            let raised = decomposed.mod_up(positions.clone(), &mut scratch);
             for ((position, raised), limbs) in positions.clone().zip(&raised).zip(&mut group_limbs) {
                 let m = ring.modulus(first.prime(position));
                 decomposed.multiply(raised, key, rows, product_b, product_a);

@@ -151,7 +151,7 @@ impl<'e, 'k> KeyFinder<'e, 'k> {
         let (mut tiers, mut of) = (vec![tier(None, 1)], BTreeMap::from([(1, 0)]));
         for hop in hops {
             let (child, from) = (hop.child, of.get(&hop.parent).copied().unwrap_or(0));
-            let fits = hop.found.plan.division.removed == self.special;
+            let fits = hop.found.plan.mod_down.removed == self.special;
             if parents.contains(&child) || !fits {
                 of.insert(child, tiers.len());
                 tiers.push(tier(Some((from, hop.into())), child));
@@ -179,7 +179,7 @@ impl<'e, 'k> KeyFinder<'e, 'k> {
     fn giant(&self, element: u64) -> Result<Giant, CircuitError> {
         let hops = self.evaluator.keys().serve(&[element], self.level, self.special)?;
         let mut hops: Vec<Rotation> = path(hops, element);
-        let last = hops.pop_if(|last| last.found.plan.division.removed == self.special);
+        let last = hops.pop_if(|last| last.found.plan.mod_down.removed == self.special);
         Ok(Giant { hops, last })
     }
 
@@ -215,12 +215,12 @@ impl<'e, 'k> KeyFinder<'e, 'k> {
             keys.best(element, self.level, false)?;
             let (fit, unfit): (Vec<_>, Vec<_>) = keys
                 .uses(element, self.level, false)
-                .partition(|found| found.plan.division.removed == self.special);
-            match fit.into_iter().min_by_key(KeyUse::cost) {
+                .partition(|found| found.plan.mod_down.removed == self.special);
+            match fit.into_iter().min_by_key(KeyUse::rank) {
                 Some(found) => out.push((steps, Rotation { found, automorphism: rlwe.automorphism(g)? })),
                 None => {
                     let lists: Vec<String> =
-                        unfit.iter().map(|found| format!("{:?}", found.plan.division.removed)).collect();
+                        unfit.iter().map(|found| format!("{:?}", found.plan.mod_down.removed)).collect();
                     self.unfit.push(format!("rotation by {steps} over {}", lists.join(" or ")));
                 }
             }

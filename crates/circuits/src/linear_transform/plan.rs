@@ -26,7 +26,7 @@ pub struct Cost {
 
 impl Cost {
     /// In multiplications per coefficient, for a ring of degree `2^log_n`: a transform takes `log_n / 2`, and a key row 5/8
-    /// of a transform, as in [`keywright_rlwe::KeyUse::cost`].
+    /// of a transform, as in [`keywright_rlwe::KeyUse::rank`].
     pub fn multiplications(self, log_n: u32) -> f64 {
         let transforms = self.transforms as f64 + 0.625 * self.key_rows as f64;
         transforms * f64::from(log_n) / 2.0 + self.products as f64

@@ -8,7 +8,7 @@ use crate::{KeyLayout, RlweError, SwitchingKey};
 pub type Stop<'s> = dyn Fn() -> bool + Sync + 's;
 
 /// Where a [`super::KeyStore`] has its keys from.
-pub trait KeySupply: Send {
+pub trait KeyLoader: Send {
     /// What the keys are: one for each place.
     fn layouts(&self) -> &[Arc<KeyLayout>];
 
@@ -35,21 +35,21 @@ pub trait KeySupply: Send {
     }
 }
 
-/// Several supplies as one, their places one after the other.
-pub struct Supplies {
-    supplies: Vec<Box<dyn KeySupply>>,
+/// Several loaders as one, their places one after the other.
+pub struct Loaders {
+    loaders: Vec<Box<dyn KeyLoader>>,
     layouts: Vec<Arc<KeyLayout>>,
 }
 
-impl Supplies {
+impl Loaders {
     /// All of them.
-    pub fn new(supplies: Vec<Box<dyn KeySupply>>) -> Self {
-        let layouts = supplies.iter().flat_map(|supply| supply.layouts().iter().cloned()).collect();
-        Self { supplies, layouts }
+    pub fn new(loaders: Vec<Box<dyn KeyLoader>>) -> Self {
+        let layouts = loaders.iter().flat_map(|loader| loader.layouts().iter().cloned()).collect();
+        Self { loaders, layouts }
     }
 }
 
-impl KeySupply for Supplies {
+impl KeyLoader for Loaders {
     fn layouts(&self) -> &[Arc<KeyLayout>] {
         &self.layouts
     }
@@ -61,15 +61,15 @@ impl KeySupply for Supplies {
         stop: &Stop<'_>,
     ) -> Result<(), RlweError> {
         let mut first = 0;
-        for supply in &mut self.supplies {
-            let end = first + supply.layouts().len();
+        for loader in &mut self.loaders {
+            let end = first + loader.layouts().len();
             let own: Vec<usize> = places
                 .iter()
                 .filter(|&place| (first..end).contains(place))
                 .map(|place| place - first)
                 .collect();
             if !own.is_empty() {
-                supply.make(&own, &mut |place, key| each(first + place, key), stop)?;
+                loader.make(&own, &mut |place, key| each(first + place, key), stop)?;
             }
             first = end;
         }
@@ -77,10 +77,10 @@ impl KeySupply for Supplies {
     }
 
     fn batch(&self) -> usize {
-        self.supplies.iter().map(|supply| supply.batch()).max().unwrap_or(1)
+        self.loaders.iter().map(|loader| loader.batch()).max().unwrap_or(1)
     }
 
     fn held_bytes(&self) -> usize {
-        self.supplies.iter().map(|supply| supply.held_bytes()).sum()
+        self.loaders.iter().map(|loader| loader.held_bytes()).sum()
     }
 }

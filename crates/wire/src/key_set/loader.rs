@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use keywright_rlwe::residency::{KeySupply, Stop};
+use keywright_rlwe::residency::{KeyLoader, Stop};
 use keywright_rlwe::{KeyLayout, Parameters, RlweError, SwitchingKey};
 
 use super::KeySetFile;
@@ -18,7 +18,7 @@ use crate::WireError;
 ///
 /// A file that is written to is refused from then on: the keys of another owner may have the same places and whole checksums. One that is replaced by a
 /// new file, as whole files are, stays as it was for who has opened it.
-pub struct KeySetSupply {
+pub struct KeySetLoader {
     file: KeySetFile<BufReader<File>>,
     layouts: Vec<Arc<KeyLayout>>,
     /// The same file, and what it was when it was opened.
@@ -34,7 +34,7 @@ fn stamp(file: &File) -> io::Result<Stamp> {
     Ok((found.len(), found.modified()?))
 }
 
-impl KeySetSupply {
+impl KeySetLoader {
     /// Opens a file.
     ///
     /// # Errors
@@ -64,7 +64,7 @@ impl KeySetSupply {
     }
 }
 
-impl KeySupply for KeySetSupply {
+impl KeyLoader for KeySetLoader {
     fn layouts(&self) -> &[Arc<KeyLayout>] {
         &self.layouts
     }

@@ -28,8 +28,7 @@ impl KeyLayout {
     /// What [`KeySpec::validate`] says of the spec.
     pub fn new(parameters: &Parameters, spec: KeySpec) -> Result<Self, RlweError> {
         let digits = spec.validate(parameters)?;
-        let half = parameters.n() * 8 * digits.len() * (spec.level + 1 + spec.special.len());
-        let bytes = if spec.seeded { half + 32 } else { 2 * half };
+        let bytes = parameters.widths().key_bytes(digits.len(), spec.primes().count(), spec.seeded);
         Ok(Self { spec, digits, bytes, error_variance: SIGMA * SIGMA })
     }
 

@@ -99,46 +99,6 @@ pub struct KeySpec {
     pub seeded: bool,
 }
 
-/// Bits by which a digit may exceed the special modulus: none. Logarithms are compared with this slack for their own
-/// rounding.
-const LOG_SLACK: f64 = 1e-9;
-
-/// The digits of levels `0..=level`: runs of at most `alpha` primes, each closed early if one prime more would make its
-/// product larger than the special modulus.
-///
-/// # Errors
-/// [`RlweError::Level`]; [`RlweError::Count`] if `alpha` is 0; [`RlweError::SpecialTooSmall`] if one prime alone is larger.
-pub fn digit_ranges(
-    parameters: &Parameters,
-    level: usize,
-    alpha: usize,
-    special_bits: f64,
-) -> Result<Vec<Range<usize>>, RlweError> {
-    parameters.require_level(level)?;
-    if alpha == 0 {
-        return Err(RlweError::Count { what: "alpha", count: 0, min: 1, max: level + 1 });
-    }
-    let mut ranges = Vec::new();
-    let mut start = 0;
-    while start <= level {
-        let mut end = start;
-        let mut bits = 0.0;
-        while end <= level && end - start < alpha {
-            bits += parameters.log2_prime(end);
-            if bits > special_bits + LOG_SLACK {
-                break;
-            }
-            end += 1;
-        }
-        if end == start {
-            return Err(RlweError::SpecialTooSmall { index: start, prime_bits: bits, special_bits });
-        }
-        ranges.push(start..end);
-        start = end;
-    }
-    Ok(ranges)
-}
-
 impl KeySpec {
     /// A key at `level` with digits of at most `alpha` primes, and as many of the parameters' special primes as make the
     /// fewest transforms: more of them allow fuller digits, fewer of them are fewer targets. All of them, if no number
@@ -191,7 +151,7 @@ impl KeySpec {
     /// # Panics
     /// If the parameters have no such special prime; [`Self::validate`] finds out.
     pub fn special_bits(&self, parameters: &Parameters) -> f64 {
-        self.special.iter().map(|&i| parameters.log2_prime(i)).sum()
+        parameters.widths().log2_product(self.special.iter().copied())
     }
 
     /// Checks everything that can be wrong, security included, and gives the digits.
@@ -252,10 +212,10 @@ impl KeySpec {
     fn digits(&self, parameters: &Parameters) -> Result<Vec<Range<usize>>, RlweError> {
         let special_bits = self.special_bits(parameters);
         if self.element.raises() {
-            digit_ranges(parameters, 0, 1, special_bits)?;
+            parameters.widths().digits(0, 1, special_bits)?;
             return Ok(core::iter::once(0..self.level + 1).collect());
         }
-        digit_ranges(parameters, self.level, self.alpha, special_bits)
+        parameters.widths().digits(self.level, self.alpha, special_bits)
     }
 
     /// Indices of all primes that a row has a limb for: `0..=level`, then the special primes.
@@ -263,13 +223,12 @@ impl KeySpec {
         (0..=self.level).chain(self.special.iter().copied())
     }
 
-    /// Bytes of the residues it stores: `(1 or 2) * N * 8 * dnum * (level + 1 + |P|)`.
+    /// Bytes of such a key in memory: residues, `(1 or 2) * N * 8 * dnum * (level + 1 + |P|)`, and the seed.
     ///
     /// # Errors
     /// As [`KeySpec::validate`].
     pub fn bytes(&self, parameters: &Parameters) -> Result<usize, RlweError> {
         let digits = self.validate(parameters)?.len();
-        let halves = if self.seeded { 1 } else { 2 };
-        Ok(halves * parameters.n() * 8 * digits * (self.level + 1 + self.special.len()))
+        Ok(parameters.widths().key_bytes(digits, self.primes().count(), self.seeded))
     }
 }

@@ -1,4 +1,4 @@
-//! Raising the modulus of a polynomial.
+//! ModRaise: the modulus of a polynomial raised from `q_0`.
 
 use alloc::vec::Vec;
 
@@ -23,9 +23,9 @@ pub fn raise_modulus(
     let targets: Vec<Modulus> = (1..=level).map(|i| *parameters.modulus(i)).collect();
     let conversion = Conversion::new(&[*parameters.modulus(0)], &targets);
     let decomposer = conversion.decomposer();
-    let (mut limb, mut row) = (Buffer::unspecified(n), Buffer::unspecified(n));
+    let (mut limb, mut residues) = (Buffer::unspecified(n), Buffer::unspecified(n));
     limb.copy_from_slice(input.limb(0));
-    ring.inverse_row(0, &mut limb, decomposer.sources()[0].factor, &mut row);
+    ring.inverse_scaled(0, &mut limb, decomposer.sources()[0].factor, &mut residues);
     let mut out = Poly::unspecified(n, level + 1);
     let mut limbs = out.limbs_mut();
     if let Some(first) = limbs.next() {
@@ -33,7 +33,7 @@ pub fn raise_modulus(
     }
     for_each_item(groups(limbs.collect()), |_, (first, mut outs): (usize, Vec<&mut [u64]>)| {
         let columns: Vec<_> = (first..first + outs.len()).map(|i| (i + 1, conversion.column(i))).collect();
-        ring.convert_forward(decomposer, &[&row], &columns, &mut outs);
+        ring.convert_forward(decomposer, &[&residues], &columns, &mut outs);
     });
     Ok(out)
 }

@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 
 use keywright_ring::Automorphism;
 
+use crate::switch::used_rows;
 use crate::{Hop, KeyElement, KeyRoutes, KeySpec, Parameters, RlweError, StoredKey, SwitchPlan};
 
 /// A way to use one key at one level.
@@ -20,14 +21,9 @@ pub struct KeyUse {
 }
 
 impl KeyUse {
-    /// What orders the ways to switch: an estimate of its time, in units of one conversion row of one target prime.
-    ///
-    /// A transform counts 8 of them and the product of a digit with one key row 5: rounded from a profile of rotations at
-    /// `N = 2^16` on AVX-512, where both meet limbs in a far cache. Only the order matters.
-    pub fn cost(&self) -> usize {
-        let plan = &self.plan;
-        let rows = self.key.digits().iter().filter(|row| row.start <= plan.level).count();
-        8 * plan.transforms() + plan.conversions() + 5 * rows * plan.target_count()
+    /// What orders the ways to switch: [`crate::SwitchLayout::rank`].
+    pub fn rank(&self) -> usize {
+        self.plan.rank
     }
 }
 
@@ -147,7 +143,7 @@ impl EvaluationKeys {
 
     /// Every way to use a key at `level`: none above its own.
     fn uses_of(&self, key: &StoredKey, level: usize, rescale: bool) -> impl Iterator<Item = KeyUse> {
-        let rows = key.digits().iter().filter(|row| row.start <= level).count();
+        let rows = used_rows(key.digits(), level);
         let most = match (key.spec().level >= level, self.coalescing) {
             (false, _) => 0,
             (true, true) => rows,
@@ -165,7 +161,7 @@ impl EvaluationKeys {
         keys.find(|key| key.spec() == spec).ok_or_else(|| self.missing(spec.element, spec.level))
     }
 
-    /// The cheapest way to switch `element` at `level`: the one of [`Self::uses`] with the least [`KeyUse::cost`]. With routes a
+    /// The cheapest way to switch `element` at `level`: the one of [`Self::uses`] with the least [`crate::SwitchLayout::rank`]. With routes a
     /// relinearisation is done with the key of its level.
     ///
     /// # Errors
@@ -177,17 +173,17 @@ impl EvaluationKeys {
                 return Err(RlweError::NotPlanned { what: "the relinearisation".into(), level });
             };
             let uses = self.uses_of(self.exact(spec)?, level, rescale);
-            return uses.min_by_key(KeyUse::cost).ok_or_else(|| self.missing(element, level));
+            return uses.min_by_key(KeyUse::rank).ok_or_else(|| self.missing(element, level));
         }
         self.uses(element, level, rescale)
-            .min_by_key(KeyUse::cost)
+            .min_by_key(KeyUse::rank)
             .ok_or_else(|| self.missing(element, level))
     }
 
     /// The key switches that make the images of a ciphertext at `level` under `X -> X^g` for each of the elements `g`: those of its
     /// route, or one for each where there are no routes. 1 needs none and is left out. Every parent is 1 or a child before it.
     ///
-    /// Keys are used in the way of least [`KeyUse::cost`], of those that divide by the primes `removed` if a key has any.
+    /// Keys are used in the way of least [`crate::SwitchLayout::rank`], of those that divide by the primes `removed` if a key has any.
     ///
     /// # Errors
     /// [`RlweError::MissingKey`]; [`RlweError::NotPlanned`] if the routes have none for these elements together;
@@ -203,7 +199,7 @@ impl EvaluationKeys {
             return Ok(Vec::new());
         }
         let hop = |parent, child, g, uses: &mut dyn Iterator<Item = KeyUse>| {
-            let found = uses.min_by_key(|found| (found.plan.division.removed != removed, found.cost()));
+            let found = uses.min_by_key(|found| (found.plan.mod_down.removed != removed, found.rank()));
             let found = found.ok_or_else(|| self.missing(KeyElement::Galois(g), level))?;
             Ok(ServedHop { parent, child, automorphism: self.parameters.automorphism(g)?, found })
         };

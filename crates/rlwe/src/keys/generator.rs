@@ -4,7 +4,7 @@ use keywright_ring::{Buffer, Poly, sampling};
 use zeroize::Zeroize;
 
 use crate::parallel::for_each_item;
-use crate::switching_key::stream_id;
+use crate::stream_id;
 use crate::{
     KeyElement, KeySpec, Parameters, PublicKey, RlweError, SecretDistribution, SecretKey, SwitchingKey,
     UniformPart,

@@ -1,9 +1,9 @@
-//! Division with rounding by some of the primes of a residue system.
+//! ModDown: division with rounding by some of the primes of a residue system.
 
 use alloc::vec::Vec;
 
 use keywright_ring::backend::Quotient;
-use keywright_ring::{Buffer, Conversion, Evaluation, Modulus, Poly, Rows, ShoupFactor};
+use keywright_ring::{Buffer, Conversion, Evaluation, Modulus, Poly, Scaled, ShoupFactor};
 
 use crate::Parameters;
 use crate::parallel::{for_each_item, groups};
@@ -13,7 +13,7 @@ use crate::parallel::{for_each_item, groups};
 /// The remainder `r = x mod R`, centred, is converted to the kept primes, and `(x - r) R^-1` is the result: off from `x / R`
 /// by at most 1/2 in every coefficient (times `1 + 2^-12`, see [`keywright_ring::conversion`]).
 #[derive(Debug)]
-pub struct Division {
+pub struct ModDown {
     /// Primes of the result: `0..kept`.
     pub kept: usize,
     /// Indices of the primes divided by.
@@ -23,7 +23,7 @@ pub struct Division {
     factor: Vec<ShoupFactor>,
 }
 
-impl Division {
+impl ModDown {
     /// Precomputes the division by the primes `removed`.
     pub fn new(parameters: &Parameters, kept: usize, removed: Vec<usize>) -> Self {
         let sources: Vec<Modulus> = removed.iter().map(|&i| *parameters.modulus(i)).collect();
@@ -42,62 +42,62 @@ impl Division {
         if position < self.kept { position } else { self.removed[position - self.kept] }
     }
 
-    /// The row of a remainder modulo removed prime `i` from its evaluations, which are left unspecified.
-    pub(crate) fn row(&self, parameters: &Parameters, i: usize, limb: &mut [u64], row: &mut [u64]) {
+    /// The scaled residues of a remainder modulo removed prime `i` from its evaluations, which are left unspecified.
+    pub(super) fn scale(&self, parameters: &Parameters, i: usize, limb: &mut [u64], out: &mut [u64]) {
         let factor = self.conversion.decomposer().sources()[i].factor;
-        parameters.ring().inverse_row(self.removed[i], limb, factor, row);
+        parameters.ring().inverse_scaled(self.removed[i], limb, factor, out);
     }
 
-    /// The remainder, given by its rows, modulo the kept primes from `first` on, transforms begun: to be ended by
+    /// The remainder, given by its scaled residues, modulo the kept primes from `first` on, transforms begun: to be ended by
     /// [`keywright_ring::Ring::finish_limb`].
-    pub(crate) fn begin(
+    pub(super) fn begin(
         &self,
         parameters: &Parameters,
         first: usize,
-        rows: &Poly<Rows>,
+        scaled: &Poly<Scaled>,
         outs: &mut [&mut [u64]],
     ) {
         let targets: Vec<_> = (first..first + outs.len()).map(|i| (i, self.conversion.column(i))).collect();
-        let rows: Vec<&[u64]> = rows.limbs().collect();
-        parameters.ring().convert_parts(self.conversion.decomposer(), &rows, &targets, outs);
+        let scaled: Vec<&[u64]> = scaled.limbs().collect();
+        parameters.ring().convert_parts(self.conversion.decomposer(), &scaled, &targets, outs);
     }
 
     /// The inverse of the divisor modulo prime `i`.
-    pub(crate) fn factor(&self, i: usize) -> ShoupFactor {
+    pub(super) fn factor(&self, i: usize) -> ShoupFactor {
         self.factor[i]
     }
 
     /// Divides polynomials whose limbs are those of the kept primes, then of the removed ones.
     pub fn divide(&self, parameters: &Parameters, dividends: &[&Poly<Evaluation>]) -> Vec<Poly<Evaluation>> {
         let n = parameters.n();
-        let mut rows: Vec<Poly<Rows>> =
+        let mut scaled: Vec<Poly<Scaled>> =
             dividends.iter().map(|_| Poly::unspecified(n, self.removed.len())).collect();
-        let tasks: Vec<_> = rows
+        let tasks: Vec<_> = scaled
             .iter_mut()
             .zip(dividends)
-            .flat_map(|(rows, poly)| rows.limbs_mut().zip(poly.limbs().skip(self.kept)).enumerate())
+            .flat_map(|(scaled, poly)| scaled.limbs_mut().zip(poly.limbs().skip(self.kept)).enumerate())
             .collect();
-        for_each_item(tasks, |_, (i, (row, limb))| {
+        for_each_item(tasks, |_, (i, (residues, limb))| {
             let mut scratch = Buffer::unspecified(n);
             scratch.copy_from_slice(limb);
-            self.row(parameters, i, &mut scratch, row);
+            self.scale(parameters, i, &mut scratch, residues);
         });
         let mut quotients: Vec<Poly<Evaluation>> =
             dividends.iter().map(|_| Poly::unspecified(n, self.kept)).collect();
         let tasks: Vec<_> = quotients
             .iter_mut()
             .zip(dividends)
-            .zip(&rows)
-            .flat_map(|((out, poly), rows)| {
+            .zip(&scaled)
+            .flat_map(|((out, poly), scaled)| {
                 groups(out.limbs_mut().collect())
                     .into_iter()
-                    .map(move |(first, outs)| (first, outs, poly, rows))
+                    .map(move |(first, outs)| (first, outs, poly, scaled))
             })
             .collect();
-        for_each_item(tasks, |_, (first, outs, dividend, rows): (usize, Vec<&mut [u64]>, &&Poly<_>, _)| {
+        for_each_item(tasks, |_, (first, outs, dividend, scaled): (usize, Vec<&mut [u64]>, &&Poly<_>, _)| {
             let mut scratch = Buffer::unspecified(outs.len() * n);
             let mut remainders: Vec<&mut [u64]> = scratch.chunks_exact_mut(n).collect();
-            self.begin(parameters, first, rows, &mut remainders);
+            self.begin(parameters, first, scaled, &mut remainders);
             for ((i, out), remainder) in (first..).zip(outs).zip(remainders) {
                 parameters.ring().finish_limb(i, remainder, [dividend.limb(i), out]);
                 let quotient = Quotient {
