@@ -1,10 +1,10 @@
 //! Everything of a bootstrapping that takes time beside the key switches of [`super::key_groups`].
 
-use super::coeffs_to_slots::Values;
-use super::factor::FactorPlan;
-use super::plan::{BootstrapperPlan, Order};
-use super::stage::Stage;
+use super::{BootstrapperPlan, Order};
 use crate::Arithmetic;
+use crate::bootstrapping::stage::Stage;
+use crate::bootstrapping::stages::coeffs_to_slots::Values;
+use crate::bootstrapping::transforms::FactorPlan;
 
 /// What is computed at one place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub struct Operation {
 }
 
 impl BootstrapperPlan {
-    /// The operations of one [`super::Bootstrapper::bootstrap`] in the order of the stages, with diagonals that are stored. Switches to and
+    /// The operations of one [`crate::bootstrapping::Bootstrapper::bootstrap`] in the order of the stages, with diagonals that are stored. Switches to and
     /// from an ephemeral secret are among them.
     pub fn operations(&self) -> Vec<Operation> {
         let passes = self.iterations.map_or(1, |iterations| iterations.count);

@@ -2,12 +2,12 @@
 
 use keywright_rlwe::{EvaluationKeys, KeySpec};
 
-use super::stage::Stage;
 use crate::CircuitError;
+use crate::bootstrapping::stage::Stage;
 
 /// Where the keys of a streamed stage come from: a file, a network, a generator.
 ///
-/// The stage asks once for each of its steps, in their order, which [`super::CoeffsToSlotsPlan::steps`] lists beforehand.
+/// The stage asks once for each of its steps, in their order, which [`crate::bootstrapping::CoeffsToSlotsPlan::steps`] lists beforehand.
 pub trait KeySupply {
     /// A set that holds at least these keys, the keys of one step of `stage`. Those of earlier steps are no longer in use.
     ///

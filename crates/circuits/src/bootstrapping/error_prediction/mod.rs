@@ -20,7 +20,7 @@
 //!
 //! For complex values the imaginary half's error in `eval_mod` is added: a polynomial of a real value multiplies complex errors by a real
 //! number, and the halves are joined as `a + i b`. The integer `I` is the nearest one to a sum of `h` uniform variables
-//! ([`super::range`]), messages are uniform in `[-1, 1]`.
+//! ([`crate::bootstrapping::range`]), messages are uniform in `[-1, 1]`.
 //!
 //! The mean error is that of the mixture over `X`, `I` and the message. The worst of `v` vectors of `n` slots is the median of the largest:
 //! with `p(t | X)` the probability that one part is off by more than `t`, the `t` at which
@@ -33,12 +33,12 @@ use keywright_ckks::{CkksParameters, Packing};
 use keywright_rlwe::{KeySpec, Parameters, noise};
 use std::f64::consts::{PI, SQRT_2};
 
-use super::coeffs_to_slots::Values;
-use super::dft::{Dft, Direction};
-use super::factor::FactorPlan;
-use super::plan::{BootstrapperPlan, Order};
-use super::range::log2_tail;
 use crate::CircuitError;
+use crate::bootstrapping::plan::{BootstrapperPlan, Order};
+use crate::bootstrapping::reduction::range::log2_tail;
+use crate::bootstrapping::stages::coeffs_to_slots::Values;
+use crate::bootstrapping::transforms::FactorPlan;
+use crate::bootstrapping::transforms::dft::{Dft, Direction};
 use crate::polynomial::{Point, Roundings};
 
 /// A variance that depends on the secret at the slot: `plain + secret X`.
@@ -148,7 +148,7 @@ impl Prediction {
 }
 
 impl BootstrapperPlan {
-    /// Predicts the errors that [`super::Bootstrapper::bootstrap`] adds to what its input decrypts to: values with parts uniform in
+    /// Predicts the errors that [`crate::bootstrapping::Bootstrapper::bootstrap`] adds to what its input decrypts to: values with parts uniform in
     /// `[-1, 1]`. `None` if `slots_to_coeffs` comes last, which has another model.
     ///
     /// # Errors
