@@ -34,10 +34,11 @@ mod stages;
 mod transforms;
 
 pub use bootstrapper::Bootstrapper;
-pub use error_prediction::Prediction;
-pub use keys::{Digits, KeyDesign, KeyLevels, KeySupply};
+pub use error_prediction::ErrorPrediction;
+pub use keys::{Digits, KeyDesign, KeyLevels, StageKeys};
 pub use plan::{
-    BootstrapperLiteral, BootstrapperPlan, FactorSteps, Iterations, KeyGroup, Operation, Order, SwitchForm,
+    BootstrapperLiteral, BootstrapperPlan, FactorSteps, Iterations, KeyGroup, Order, StageOperation,
+    SwitchForm,
 };
 pub use presets::{BOOTSTRAP_PRESETS, BootstrapPreset, bootstrap_preset};
 pub use reduction::{range, sine};

@@ -58,6 +58,6 @@ mod tiers;
 
 pub use diagonals::{ENCODING_UNITS, LinearTransform, Spread};
 pub use evaluate::evaluate;
-pub use plan::{BsgsPlan, Cost, GiantSteps, SwitchShape};
+pub use plan::{BsgsPlan, GiantSteps, SwitchShape, TransformCost};
 pub(crate) use raised::evaluate_raised;
 pub(crate) use rotation::raised_element;

@@ -6,7 +6,7 @@ use core::ops::Range;
 use keywright_ring::{Automorphism, Buffer, Evaluation, Poly, galois_inverse};
 
 use super::masters::require_galois;
-use super::{DerivationTree, Hop, MasterKeys, MasterParameters};
+use super::{DerivationStep, DerivationTree, MasterKeys, MasterParameters};
 use crate::parallel::for_each_item;
 use crate::{
     Decomposed, Finish, KeyElement, KeyLayout, KeySpec, KeyUse, RlweError, SwitchPlan, SwitchingKey,
@@ -72,7 +72,7 @@ struct Frame {
 /// A key while it is made. One that others are derived from is made over the chain, any other one over its own primes and after the
 /// inverse automorphism, as switching keys are kept.
 struct Child<'l> {
-    hop: &'l Hop,
+    step: &'l DerivationStep,
     inner: bool,
     master: &'l KeyUse,
     automorphism: Option<Arc<Automorphism>>,
@@ -83,11 +83,15 @@ struct Child<'l> {
 
 impl Layout {
     /// What is derived from a key, as far as it is needed.
-    fn children<'t>(&'t self, needed: &'t BTreeSet<u64>, element: u64) -> impl Iterator<Item = &'t Hop> {
+    fn children<'t>(
+        &'t self,
+        needed: &'t BTreeSet<u64>,
+        element: u64,
+    ) -> impl Iterator<Item = &'t DerivationStep> {
         let children = self.tree.children(element).iter().filter(|child| needed.contains(child));
-        children.map(|&child| match self.tree.hop(child) {
-            Some(hop) => hop,
-            None => unreachable!("children are hops"),
+        children.map(|&child| match self.tree.step(child) {
+            Some(step) => step,
+            None => unreachable!("children are steps"),
         })
     }
 
@@ -97,13 +101,14 @@ impl Layout {
 
     /// A key and what it is derived from.
     fn ancestry(&self, element: u64) -> impl Iterator<Item = u64> {
-        core::iter::successors(self.tree.hop(element), |hop| self.tree.hop(hop.parent)).map(|hop| hop.element)
+        core::iter::successors(self.tree.step(element), |step| self.tree.step(step.parent))
+            .map(|step| step.element)
     }
 
     /// Variance that the derivation of a key from another one adds to the errors of its rows.
-    fn added_variance(&self, parameters: &MasterParameters, hop: &Hop) -> f64 {
-        let (chain, master) = (parameters.chain(), self.master(hop));
-        if hop.parent == 1 {
+    fn added_variance(&self, parameters: &MasterParameters, step: &DerivationStep) -> f64 {
+        let (chain, master) = (parameters.chain(), self.master(step));
+        if step.parent == 1 {
             // The digits are constants of at most half the digit's product, where others have N coefficients of a twelfth of its square.
             let switched = noise::key_switch_raised(chain, &master.plan, &master.key);
             noise::division(chain) + switched * 3.0 / chain.n() as f64
@@ -112,8 +117,8 @@ impl Layout {
         }
     }
 
-    fn master(&self, hop: &Hop) -> &KeyUse {
-        match self.uses.get(&hop.master) {
+    fn master(&self, step: &DerivationStep) -> &KeyUse {
+        match self.uses.get(&step.master) {
             Some(master) => master,
             None => unreachable!("the tree uses the masters that it was made of"),
         }
@@ -140,15 +145,20 @@ impl Layout {
     }
 
     /// The children that are made next, and how many have been made then.
-    fn batch<'t>(&'t self, n: usize, needed: &'t BTreeSet<u64>, frame: &Frame) -> (Vec<&'t Hop>, usize) {
+    fn batch<'t>(
+        &'t self,
+        n: usize,
+        needed: &'t BTreeSet<u64>,
+        frame: &Frame,
+    ) -> (Vec<&'t DerivationStep>, usize) {
         let most = (BATCH_BYTES / self.bytes(n).max(1)).clamp(*BATCH.start(), *BATCH.end());
         let (mut batch, mut inner, mut end) = (Vec::new(), 0, frame.made);
-        for hop in self.children(needed, frame.node.element).skip(frame.made) {
-            inner += usize::from(self.is_inner(needed, hop.element));
+        for step in self.children(needed, frame.node.element).skip(frame.made) {
+            inner += usize::from(self.is_inner(needed, step.element));
             if batch.len() == most || inner > INNER_PER_BATCH {
                 break;
             }
-            batch.push(hop);
+            batch.push(step);
             end += 1;
         }
         (batch, end)
@@ -160,17 +170,17 @@ impl Layout {
         parameters: &MasterParameters,
         needed: &BTreeSet<u64>,
         parent: &Node,
-        hop: &'l Hop,
+        step: &'l DerivationStep,
     ) -> Result<Child<'l>, RlweError> {
         let chain = parameters.chain();
-        let inner = self.is_inner(needed, hop.element);
-        let master = self.master(hop);
-        let element = if inner { hop.master } else { galois_inverse(chain.log_n(), parent.element) };
+        let inner = self.is_inner(needed, step.element);
+        let master = self.master(step);
+        let element = if inner { step.master } else { galois_inverse(chain.log_n(), parent.element) };
         let automorphism = if element == 1 { None } else { Some(chain.automorphism(element)?) };
         let limbs = if inner { self.chain_level + 1 } else { self.spec.primes().count() };
         let rows = || self.digits.iter().map(|_| Poly::unspecified(chain.n(), limbs)).collect();
-        let variance = parent.variance + self.added_variance(parameters, hop);
-        Ok(Child { hop, inner, master, automorphism, b: rows(), a: rows(), variance })
+        let variance = parent.variance + self.added_variance(parameters, step);
+        Ok(Child { step, inner, master, automorphism, b: rows(), a: rows(), variance })
     }
 
     /// Derives keys from one, all with master keys of one plan: one decomposition for each row.
@@ -239,7 +249,7 @@ impl Layout {
         wanted: &BTreeSet<u64>,
         child: Child<'_>,
     ) -> Result<(Option<Node>, Option<SwitchingKey>), RlweError> {
-        let (element, variance) = (child.hop.element, child.variance);
+        let (element, variance) = (child.step.element, child.variance);
         let key = |b, a| {
             let spec = KeySpec { element: KeyElement::Galois(element), ..self.spec.clone() };
             let key = SwitchingKey::from_parts(parameters.evaluation(), spec, b, UniformPart::Stored(a))?;
@@ -286,7 +296,7 @@ impl DerivationPlan {
     ///
     /// # Errors
     /// [`RlweError::NotGalois`] for a relinearisation key or one of another secret; [`RlweError::Underivable`] for what the masters do
-    /// not reach within `max_hops` hops; what [`KeySpec::validate`] says of a spec.
+    /// not reach within `max_hops` steps; what [`KeySpec::validate`] says of a spec.
     pub fn new(masters: &MasterKeys, specs: &[KeySpec], max_hops: usize) -> Result<Self, RlweError> {
         let parameters = masters.parameters();
         let evaluation = parameters.evaluation();
@@ -304,7 +314,7 @@ impl DerivationPlan {
             let targets: Vec<u64> = targets.iter().copied().collect();
             let reaching = masters.elements(chain_level);
             let tree = DerivationTree::new(evaluation.log_n(), &reaching, &targets, max_hops)?;
-            let used: BTreeSet<u64> = tree.hops().map(|hop| hop.master).collect();
+            let used: BTreeSet<u64> = tree.steps().map(|step| step.master).collect();
             let uses = used
                 .into_iter()
                 .map(|g| Ok((g, masters.keys().best(KeyElement::Galois(g), chain_level, false)?)))
@@ -341,9 +351,9 @@ impl DerivationPlan {
         let key = |&(layout, element): &(usize, u64)| {
             let layout = &self.layouts[layout];
             let spec = KeySpec { element: KeyElement::Galois(element), ..layout.spec.clone() };
-            let hops = layout.ancestry(element).filter_map(|element| layout.tree.hop(element));
+            let steps = layout.ancestry(element).filter_map(|element| layout.tree.step(element));
             // From the key of 1 on, as they are added when keys are made.
-            let added: Vec<f64> = hops.map(|hop| layout.added_variance(parameters, hop)).collect();
+            let added: Vec<f64> = steps.map(|step| layout.added_variance(parameters, step)).collect();
             let error_variance = added.iter().rev().sum();
             Ok(KeyLayout { error_variance, ..KeyLayout::new(parameters.evaluation(), spec)? })
         };
@@ -424,10 +434,10 @@ impl Derivation {
             return Ok(());
         };
         let (layout, needed) = (&plan.layouts[self.at], &self.needed[self.at]);
-        let (hops, end) = layout.batch(parameters.chain().n(), needed, &frame);
-        let mut children = hops
+        let (steps, end) = layout.batch(parameters.chain().n(), needed, &frame);
+        let mut children = steps
             .into_iter()
-            .map(|hop| layout.child(parameters, needed, &frame.node, hop))
+            .map(|step| layout.child(parameters, needed, &frame.node, step))
             .collect::<Result<Vec<_>, _>>()?;
         // Masters of one plan share a decomposition; the plans in the order in which they come, so that keys have an order, too.
         let mut plans: Vec<Arc<SwitchPlan>> = Vec::new();

@@ -19,4 +19,4 @@ pub use derivation::{Derivation, DerivationPlan};
 pub use masters::MasterKeys;
 #[cfg(feature = "std")]
 pub use supply::DerivedKeys;
-pub use tree::{DerivationTree, Hop, MAX_HOPS};
+pub use tree::{DerivationStep, DerivationTree, MAX_HOPS};

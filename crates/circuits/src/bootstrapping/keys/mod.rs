@@ -4,4 +4,4 @@ mod design;
 mod stage_keys;
 
 pub use design::{Digits, KeyDesign, KeyLevels};
-pub use stage_keys::KeySupply;
+pub use stage_keys::StageKeys;

@@ -4,7 +4,7 @@ mod operations;
 
 pub use iterations::Iterations;
 pub use key_groups::{KeyGroup, SwitchForm};
-pub use operations::Operation;
+pub use operations::StageOperation;
 
 use std::collections::BTreeSet;
 use std::f64::consts::SQRT_2;

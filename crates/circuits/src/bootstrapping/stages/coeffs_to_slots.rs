@@ -33,7 +33,7 @@ use super::mod_raise::{Encapsulation, Raised};
 use super::require_input;
 use crate::CircuitError;
 use crate::bootstrapping::keys::KeyDesign;
-use crate::bootstrapping::keys::KeySupply;
+use crate::bootstrapping::keys::StageKeys;
 use crate::bootstrapping::stage::Stage;
 use crate::bootstrapping::transforms::KeyBudget;
 use crate::bootstrapping::transforms::dft::{Dft, Direction};
@@ -255,7 +255,7 @@ impl CoeffsToSlots {
     /// As [`Self::evaluate`], but a missing key is found at its step; those of the supply.
     pub fn evaluate_streamed(
         &self,
-        keys: &mut dyn KeySupply,
+        keys: &mut dyn StageKeys,
         input: &Ciphertext,
     ) -> Result<Vec<Ciphertext>, CircuitError> {
         let (plan, stage) = (&self.plan, Stage::CoeffsToSlots);
@@ -305,7 +305,7 @@ impl CoeffsToSlots {
     /// What follows the transforms.
     fn finish(
         &self,
-        keys: &mut dyn KeySupply,
+        keys: &mut dyn StageKeys,
         mut slots: Ciphertext,
         scale: f64,
         magnitude: f64,
@@ -325,7 +325,7 @@ impl CoeffsToSlots {
     }
 
     /// The input with nothing but multiples of `X^(N/2n)`, as slots. Magnitudes are root mean squares from here on.
-    fn trace(&self, keys: &mut dyn KeySupply, input: &Ciphertext) -> Result<Ciphertext, CircuitError> {
+    fn trace(&self, keys: &mut dyn StageKeys, input: &Ciphertext) -> Result<Ciphertext, CircuitError> {
         let (plan, log_slots) = (&self.plan, self.plan.dft.log_slots());
         let evaluator = Evaluator::new(&self.parameters, keys.supply(Stage::CoeffsToSlots, &plan.trace)?)?;
         let mut sum = evaluator.drop_to_level(input, plan.input_level())?;
@@ -351,7 +351,7 @@ impl CoeffsToSlots {
 
     fn real_parts(
         &self,
-        keys: &mut dyn KeySupply,
+        keys: &mut dyn StageKeys,
         slots: &Ciphertext,
     ) -> Result<Vec<Ciphertext>, CircuitError> {
         let conjugation = std::slice::from_ref(&self.plan.conjugation);

@@ -25,9 +25,9 @@ pub struct FactorPlan {
     pub keys: Vec<KeySpec>,
     /// Bytes of the keys.
     pub key_bytes: usize,
-    /// Predicted time, in units of one multiplication for each coefficient of a polynomial modulo one prime: [`Cost::multiplications`].
+    /// Work, in multiplications for each coefficient of a polynomial modulo one prime: [`TransformCost::multiplications`]. It orders the ways.
     ///
-    /// [`Cost::multiplications`]: crate::linear_transform::Cost::multiplications
+    /// [`TransformCost::multiplications`]: crate::linear_transform::TransformCost::multiplications
     pub work: f64,
 }
 

@@ -2,7 +2,7 @@ use keywright_ckks::{Ciphertext, CkksParameters, Evaluator};
 
 use super::factor::{FactorPlan, apply};
 use crate::CircuitError;
-use crate::bootstrapping::keys::KeySupply;
+use crate::bootstrapping::keys::StageKeys;
 use crate::bootstrapping::stage::Stage;
 use crate::linear_transform::{LinearTransform, evaluate_raised};
 
@@ -46,7 +46,7 @@ impl Transforms {
     pub(crate) fn apply(
         &self,
         parameters: &CkksParameters,
-        keys: &mut dyn KeySupply,
+        keys: &mut dyn StageKeys,
         stage: Stage,
         factors: &[FactorPlan],
         input: Ciphertext,
