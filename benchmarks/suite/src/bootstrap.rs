@@ -5,8 +5,8 @@ use std::time::Instant;
 use keywright_circuits::bootstrapping::eval_mod::eval_mod;
 use keywright_circuits::bootstrapping::mod_raise::{encapsulate, mod_raise};
 use keywright_circuits::bootstrapping::{
-    BOOTSTRAP_PRESETS, Bootstrapper, BootstrapperLiteral, BootstrapperPlan, KeyBudget, Order, Prediction,
-    Stage, Values, bootstrap_preset,
+    BOOTSTRAP_PRESETS, Bootstrapper, BootstrapperLiteral, BootstrapperPlan, ErrorPrediction, KeyBudget,
+    Order, Stage, Values, bootstrap_preset,
 };
 use keywright_ckks::{Ciphertext, CkksLiteral, CkksParameters, Complex64, Decryptor, Encryptor, Evaluator};
 use keywright_ring::sampling::SecretRng;
@@ -173,7 +173,7 @@ pub fn run_bootstrap(
     let rlwe = parameters.rlwe();
     let plan = BootstrapperPlan::new(&parameters, &literal)?;
     let (prediction, sine) = (plan.prediction(&parameters)?, &plan.eval_mod.approximation);
-    let predicted = |of: &dyn Fn(&Prediction) -> f64| prediction.as_ref().map_or(f64::NAN, of);
+    let predicted = |of: &dyn Fn(&ErrorPrediction) -> f64| prediction.as_ref().map_or(f64::NAN, of);
     let secret = SecretKey::sample(rlwe, &mut rng(1))?;
     let mut generator = KeyGenerator::new(&secret, rng(2));
     let public = generator.public_key();
@@ -253,7 +253,7 @@ pub fn run_bootstrap(
             worst_bits: added.worst_bits(),
             mean_bits: added.mean_bits(),
             predicted_worst_bits: predicted(&|found| found.worst_bits(request.runs + 1)),
-            predicted_mean_bits: predicted(&Prediction::mean_bits),
+            predicted_mean_bits: predicted(&ErrorPrediction::mean_bits),
             result_worst_bits: result.worst_bits(),
             bound_bits: -bound.log2(),
             keys: keys.len(),

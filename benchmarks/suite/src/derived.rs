@@ -218,7 +218,7 @@ pub fn run_derived(request: &DerivedRequest) -> Result<DerivedRecord, BenchError
     let mut derivation = server.of(|| masters.derive(&specs, request.max_hops))?;
     let (mut derived, mut decomposed, mut depth) = (0, 0, 0);
     for (_, tree) in derivation.plan().trees() {
-        derived += tree.hops().len();
+        derived += tree.steps().len();
         decomposed += tree.parents();
         depth = depth.max(tree.depth());
     }

@@ -8,8 +8,8 @@ use keywright_circuits::CircuitError;
 use keywright_circuits::bootstrapping::eval_mod::eval_mod;
 use keywright_circuits::bootstrapping::mod_raise::mod_raise;
 use keywright_circuits::bootstrapping::{
-    Bootstrapper, BootstrapperLiteral, BootstrapperPlan, Digits, KeyBudget, KeyDesign, KeySupply, Order,
-    Stage, Values,
+    Bootstrapper, BootstrapperLiteral, BootstrapperPlan, Digits, KeyBudget, KeyDesign, Order, Stage,
+    StageKeys, Values,
 };
 use keywright_ckks::{Ciphertext, CkksLiteral, CkksParameters, Decryptor, Encryptor, Evaluator};
 use keywright_rlwe::{
@@ -186,7 +186,7 @@ impl Supply<'_, '_> {
     }
 }
 
-impl KeySupply for Supply<'_, '_> {
+impl StageKeys for Supply<'_, '_> {
     fn supply(&mut self, stage: Stage, specs: &[KeySpec]) -> Result<&EvaluationKeys, CircuitError> {
         self.end();
         if self.streamed {

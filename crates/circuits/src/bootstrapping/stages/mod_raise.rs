@@ -1,7 +1,7 @@
 //! Raising the modulus: from `q_0` to `q_0 .. q_level`.
 //!
 //! The residues modulo `q_0` of `c_0, c_1` are read as integers in `[-q_0/2, q_0/2]` and reduced modulo the other primes. What
-//! decrypted to `m` modulo `q_0` then decrypts to `m + q_0 I` with small integers `I`: [`super::range`] says how small, and that it
+//! decrypted to `m` modulo `q_0` then decrypts to `m + q_0 I` with small integers `I`: [`crate::bootstrapping::range`] says how small, and that it
 //! depends on the Hamming weight of the secret. A dense secret is therefore left for a while (sparse-secret encapsulation: Bossuat,
 //! Troncoso-Pastoriza and Hubaux, ePrint 2022/024):
 //!
@@ -95,9 +95,9 @@ impl ModRaisePlan {
 }
 
 /// A ciphertext at level 0 under the ephemeral secret, whose residues modulo `q_0` stand for integers in `[-q_0/2, q_0/2]`: what is
-/// between steps 1 and 2. [`super::CoeffsToSlots::evaluate_raised`] does step 3 with every rotation of its first factor.
+/// between steps 1 and 2. [`crate::bootstrapping::CoeffsToSlots::evaluate_raised`] does step 3 with every rotation of its first factor.
 #[derive(Debug, Clone)]
-pub struct Raised(pub(super) Ciphertext);
+pub struct Raised(pub(crate) Ciphertext);
 
 /// Step 1 alone: a ciphertext at level 0 under the ephemeral secret.
 ///

@@ -20,7 +20,7 @@
 //!
 //! For complex values the imaginary half's error in `eval_mod` is added: a polynomial of a real value multiplies complex errors by a real
 //! number, and the halves are joined as `a + i b`. The integer `I` is the nearest one to a sum of `h` uniform variables
-//! ([`super::range`]), messages are uniform in `[-1, 1]`.
+//! ([`crate::bootstrapping::range`]), messages are uniform in `[-1, 1]`.
 //!
 //! The mean error is that of the mixture over `X`, `I` and the message. The worst of `v` vectors of `n` slots is the median of the largest:
 //! with `p(t | X)` the probability that one part is off by more than `t`, the `t` at which
@@ -33,12 +33,12 @@ use keywright_ckks::{CkksParameters, Packing};
 use keywright_rlwe::{KeySpec, Parameters, noise};
 use std::f64::consts::{PI, SQRT_2};
 
-use super::coeffs_to_slots::Values;
-use super::dft::{Dft, Direction};
-use super::factor::FactorPlan;
-use super::plan::{BootstrapperPlan, Order};
-use super::range::log2_tail;
 use crate::CircuitError;
+use crate::bootstrapping::plan::{BootstrapperPlan, Order};
+use crate::bootstrapping::reduction::range::log2_tail;
+use crate::bootstrapping::stages::coeffs_to_slots::Values;
+use crate::bootstrapping::transforms::FactorPlan;
+use crate::bootstrapping::transforms::dft::{Dft, Direction};
 use crate::polynomial::{Point, Roundings};
 
 /// A variance that depends on the secret at the slot: `plain + secret X`.
@@ -70,7 +70,7 @@ struct Case {
 
 /// The distribution of a bootstrap's errors, in units of the message.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Prediction {
+pub struct ErrorPrediction {
     /// Root mean square error of a part that each stage adds, in order, and that of the approximation.
     pub stages: Vec<(&'static str, f64)>,
     /// `log2` of the probability that a bootstrap fails, some integer being beyond `K`; minus infinity if none can be.
@@ -88,7 +88,7 @@ pub struct Prediction {
     parts: f64,
 }
 
-impl Prediction {
+impl ErrorPrediction {
     /// `-log2` of the expected absolute error of a part.
     pub fn mean_bits(&self) -> f64 {
         let mut mean = 0.0;
@@ -148,12 +148,12 @@ impl Prediction {
 }
 
 impl BootstrapperPlan {
-    /// Predicts the errors that [`super::Bootstrapper::bootstrap`] adds to what its input decrypts to: values with parts uniform in
+    /// Predicts the errors that [`crate::bootstrapping::Bootstrapper::bootstrap`] adds to what its input decrypts to: values with parts uniform in
     /// `[-1, 1]`. `None` if `slots_to_coeffs` comes last, which has another model.
     ///
     /// # Errors
     /// What [`KeySpec::validate`] says of keys of other parameters.
-    pub fn prediction(&self, parameters: &CkksParameters) -> Result<Option<Prediction>, CircuitError> {
+    pub fn prediction(&self, parameters: &CkksParameters) -> Result<Option<ErrorPrediction>, CircuitError> {
         if self.order == Order::ModRaiseFirst {
             return Ok(None);
         }
@@ -189,7 +189,7 @@ impl BootstrapperPlan {
         let tail = log2_tail(self.mod_raise.weight(rlwe), approximation.k, approximation.message);
         let log2_failure = tail + f64::from(log_slots + u32::from(complex));
         let copies = 1u64 << (parameters.max_log_slots() - self.coeffs_to_slots.output_log_slots());
-        Ok(Some(Prediction {
+        Ok(Some(ErrorPrediction {
             stages: stages.into_iter().map(|(name, variance)| (name, variance.sqrt())).collect(),
             log2_failure,
             rest,
@@ -530,7 +530,7 @@ mod tests {
     #[test]
     fn one_normal_variable_has_its_mean_and_its_largest() {
         let case = Case { probability: 1.0, steps: 0.0, bias: 0.0 };
-        let one = Prediction {
+        let one = ErrorPrediction {
             stages: Vec::new(),
             log2_failure: 0.0,
             rest: Variance { plain: 1.0, secret: 0.0 },
@@ -546,7 +546,7 @@ mod tests {
         assert!((one.worst_bits(1) + 0.674_49f64.log2()).abs() < 1e-3);
         assert!((one.worst_bits(1000) + 3.391_1f64.log2()).abs() < 2e-3, "{}", one.worst_bits(1000));
         // A secret in every slot: Laplace distributed with deviation 1, whose largest of n is ln(n / ln 2) / sqrt 2.
-        let laplace = Prediction {
+        let laplace = ErrorPrediction {
             rest: Variance { plain: 0.0, secret: 1.0 },
             secret: secret_at_slots(1.0),
             slots: 65_536.0,

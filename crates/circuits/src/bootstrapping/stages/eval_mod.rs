@@ -36,7 +36,7 @@
 use keywright_ckks::{Ciphertext, CkksError, Decryptor, ErrorEstimate, Evaluator, TAIL};
 use keywright_rlwe::{KeyElement, KeySpec, Parameters};
 
-use super::sine::SineApproximation;
+use crate::bootstrapping::reduction::sine::SineApproximation;
 use crate::polynomial::{self, Point, PolynomialPlan};
 use crate::{Arithmetic, CircuitError};
 
@@ -124,7 +124,7 @@ impl EvalModPlan {
     }
 
     /// Scales of `c_0 .. c_r` for an input at `level`, and the one that the arcsine is asked for.
-    pub(super) fn scales(
+    pub(crate) fn scales(
         &self,
         parameters: &Parameters,
         level: usize,

@@ -1,14 +1,14 @@
 //! Everything of a bootstrapping that takes time beside the key switches of [`super::key_groups`].
 
-use super::coeffs_to_slots::Values;
-use super::factor::FactorPlan;
-use super::plan::{BootstrapperPlan, Order};
-use super::stage::Stage;
+use super::{BootstrapperPlan, Order};
 use crate::Arithmetic;
+use crate::bootstrapping::stage::Stage;
+use crate::bootstrapping::stages::coeffs_to_slots::Values;
+use crate::bootstrapping::transforms::FactorPlan;
 
-/// What is computed at one place.
+/// What a stage computes at one place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Operation {
+pub struct StageOperation {
     /// Where.
     pub stage: Stage,
     /// Level of its input.
@@ -22,14 +22,14 @@ pub struct Operation {
 }
 
 impl BootstrapperPlan {
-    /// The operations of one [`super::Bootstrapper::bootstrap`] in the order of the stages, with diagonals that are stored. Switches to and
+    /// The operations of one [`crate::bootstrapping::Bootstrapper::bootstrap`] in the order of the stages, with diagonals that are stored. Switches to and
     /// from an ephemeral secret are among them.
-    pub fn operations(&self) -> Vec<Operation> {
+    pub fn operations(&self) -> Vec<StageOperation> {
         let passes = self.iterations.map_or(1, |iterations| iterations.count);
         let mut out = Vec::new();
         for (stage, level, _) in self.stage_levels() {
             let mut push = |level, special, arithmetic, count: usize| {
-                out.push(Operation { stage, level, special, arithmetic, count: count * passes });
+                out.push(StageOperation { stage, level, special, arithmetic, count: count * passes });
             };
             match stage {
                 Stage::SlotsToCoeffs => {
@@ -80,13 +80,13 @@ impl BootstrapperPlan {
     }
 
     /// What lies between passes: the difference, the way back and the sum.
-    fn correcting(&self, passes: usize, out: &mut Vec<Operation>) {
+    fn correcting(&self, passes: usize, out: &mut Vec<StageOperation>) {
         let (stage, count) = (Stage::Recombine, passes - 1);
         if count == 0 {
             return;
         }
         let mut push = |level, arithmetic| {
-            out.push(Operation { stage, level, special: None, arithmetic, count });
+            out.push(StageOperation { stage, level, special: None, arithmetic, count });
         };
         let (input, output) = (self.input_level(), self.output_level());
         if self.coeffs_to_slots.values == Values::Real && self.order == Order::SlotsToCoeffsFirst {

@@ -2,13 +2,13 @@
 
 use keywright_rlwe::{EvaluationKeys, KeySpec};
 
-use super::stage::Stage;
 use crate::CircuitError;
+use crate::bootstrapping::stage::Stage;
 
-/// Where the keys of a streamed stage come from: a file, a network, a generator.
+/// The keys of a streamed stage, one step after the other: from a file, a network, a generator.
 ///
-/// The stage asks once for each of its steps, in their order, which [`super::CoeffsToSlotsPlan::steps`] lists beforehand.
-pub trait KeySupply {
+/// The stage asks once for each of its steps, in their order, which [`crate::bootstrapping::CoeffsToSlotsPlan::steps`] lists beforehand.
+pub trait StageKeys {
     /// A set that holds at least these keys, the keys of one step of `stage`. Those of earlier steps are no longer in use.
     ///
     /// # Errors
@@ -17,7 +17,7 @@ pub trait KeySupply {
 }
 
 /// All keys at once.
-impl KeySupply for &EvaluationKeys {
+impl StageKeys for &EvaluationKeys {
     fn supply(&mut self, _stage: Stage, _keys: &[KeySpec]) -> Result<&EvaluationKeys, CircuitError> {
         Ok(self)
     }

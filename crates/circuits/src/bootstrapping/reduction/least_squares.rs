@@ -4,7 +4,7 @@
 ///
 /// The ridge decides directions that the rows leave open: it costs an error of about `ridge |x|`, and without it such directions
 /// come out as large as rounding allows.
-pub(super) fn solve(rows: &[Vec<f64>], b: &[f64], ridge: f64) -> Vec<f64> {
+pub(crate) fn solve(rows: &[Vec<f64>], b: &[f64], ridge: f64) -> Vec<f64> {
     let n = rows.first().map_or(0, Vec::len);
     let m = rows.len() + n;
     // Columns of (A; ridge), then (b; 0).

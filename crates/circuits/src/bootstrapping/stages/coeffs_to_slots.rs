@@ -15,7 +15,7 @@
 //!
 //! 1. *Trace.* With `n < N/2` the rotations by `n, 2n, .., N/4`, each added to the sum so far, remove all coefficients but those at multiples of
 //!    `N/2n`, which they multiply by `N/2n`: this is a change of scale.
-//! 2. *Transform* by `B F^-1` of [`super::dft`]: slot `j` holds `u_j + i v_j`. Its factors have `(f S'/S)^(1/m)` each, `S'` being the output's
+//! 2. *Transform* by `B F^-1` of [`crate::bootstrapping::dft`]: slot `j` holds `u_j + i v_j`. Its factors have `(f S'/S)^(1/m)` each, `S'` being the output's
 //!    scale, and the last one 1/2 more; for complex values of `n < N/2` slots it also multiplies the second of the two copies that `2n` slots hold by
 //!    `-i`.
 //! 3. *Real parts.* The sum with the conjugate; for two ciphertexts also `-i` times the difference from it.
@@ -29,15 +29,16 @@ use keywright_ckks::{Ciphertext, CkksError, CkksParameters, Complex64, Evaluator
 use keywright_ring::rotation_element;
 use keywright_rlwe::{KeyElement, KeySpec};
 
-use super::dft::{Dft, Direction};
-use super::factor::{FactorPlan, quiet_key};
-use super::key_budget::KeyBudget;
-use super::key_design::KeyDesign;
-use super::key_supply::KeySupply;
 use super::mod_raise::{Encapsulation, Raised};
-use super::stage::{Stage, require_input};
-use super::transforms::{Diagonals, Transforms};
+use super::require_input;
 use crate::CircuitError;
+use crate::bootstrapping::keys::KeyDesign;
+use crate::bootstrapping::keys::StageKeys;
+use crate::bootstrapping::stage::Stage;
+use crate::bootstrapping::transforms::KeyBudget;
+use crate::bootstrapping::transforms::dft::{Dft, Direction};
+use crate::bootstrapping::transforms::{Diagonals, Transforms};
+use crate::bootstrapping::transforms::{FactorPlan, quiet_key};
 use crate::linear_transform::{LinearTransform, Spread};
 
 /// What the slots hold.
@@ -113,7 +114,7 @@ impl CoeffsToSlotsPlan {
     }
 
     /// The ways to evaluate each factor, see [`FactorPlan::ways`].
-    pub(super) fn ways(
+    pub(crate) fn ways(
         parameters: &CkksParameters,
         dft: &Dft,
         values: Values,
@@ -184,7 +185,7 @@ impl CoeffsToSlotsPlan {
     }
 
     /// What the factors multiply integers by, all in all.
-    pub(super) fn constant(&self) -> f64 {
+    pub(crate) fn constant(&self) -> f64 {
         self.factor * self.output_scale / (self.input_scale * self.multiplicity())
     }
 }
@@ -233,7 +234,7 @@ impl CoeffsToSlots {
     ///
     /// # Errors
     /// [`CircuitError::Stage`] with: a ciphertext whose values are in slots, a level below the plan's, a scale that differs from the
-    /// plan's by more than [`super::SCALE_DRIFT`], a missing key, mixed parameters, a plan that [`CoeffsToSlotsPlan::is_raised`].
+    /// plan's by more than [`crate::bootstrapping::SCALE_DRIFT`], a missing key, mixed parameters, a plan that [`CoeffsToSlotsPlan::is_raised`].
     pub fn evaluate(
         &self,
         evaluator: &Evaluator<'_>,
@@ -254,7 +255,7 @@ impl CoeffsToSlots {
     /// As [`Self::evaluate`], but a missing key is found at its step; those of the supply.
     pub fn evaluate_streamed(
         &self,
-        keys: &mut dyn KeySupply,
+        keys: &mut dyn StageKeys,
         input: &Ciphertext,
     ) -> Result<Vec<Ciphertext>, CircuitError> {
         let (plan, stage) = (&self.plan, Stage::CoeffsToSlots);
@@ -278,7 +279,7 @@ impl CoeffsToSlots {
     ///
     /// # Errors
     /// [`CircuitError::Stage`] with: [`CircuitError::StageLevel`] for a plan that is not, a scale that differs from the plan's by more
-    /// than [`super::SCALE_DRIFT`], a missing key, mixed parameters.
+    /// than [`crate::bootstrapping::SCALE_DRIFT`], a missing key, mixed parameters.
     pub fn evaluate_raised(
         &self,
         evaluator: &Evaluator<'_>,
@@ -304,7 +305,7 @@ impl CoeffsToSlots {
     /// What follows the transforms.
     fn finish(
         &self,
-        keys: &mut dyn KeySupply,
+        keys: &mut dyn StageKeys,
         mut slots: Ciphertext,
         scale: f64,
         magnitude: f64,
@@ -324,7 +325,7 @@ impl CoeffsToSlots {
     }
 
     /// The input with nothing but multiples of `X^(N/2n)`, as slots. Magnitudes are root mean squares from here on.
-    fn trace(&self, keys: &mut dyn KeySupply, input: &Ciphertext) -> Result<Ciphertext, CircuitError> {
+    fn trace(&self, keys: &mut dyn StageKeys, input: &Ciphertext) -> Result<Ciphertext, CircuitError> {
         let (plan, log_slots) = (&self.plan, self.plan.dft.log_slots());
         let evaluator = Evaluator::new(&self.parameters, keys.supply(Stage::CoeffsToSlots, &plan.trace)?)?;
         let mut sum = evaluator.drop_to_level(input, plan.input_level())?;
@@ -350,7 +351,7 @@ impl CoeffsToSlots {
 
     fn real_parts(
         &self,
-        keys: &mut dyn KeySupply,
+        keys: &mut dyn StageKeys,
         slots: &Ciphertext,
     ) -> Result<Vec<Ciphertext>, CircuitError> {
         let conjugation = std::slice::from_ref(&self.plan.conjugation);

@@ -90,7 +90,7 @@ const MAX_COEFFICIENTS: f64 = 16.0;
 const MAX_DOUBLE_ANGLES: u32 = 4;
 
 /// Largest degree of the cosine.
-pub(super) const MAX_DEGREE: usize = 127;
+pub(crate) const MAX_DEGREE: usize = 127;
 
 impl SineApproximation {
     /// The approximation with a cosine of the given degree, `double_angles` and an arcsine of the given odd degree.
@@ -232,7 +232,7 @@ impl SineApproximation {
     }
 
     /// Values of `y` all over the neighbourhoods of integers, at which errors are followed.
-    pub(super) fn inputs(&self) -> impl Iterator<Item = f64> + '_ {
+    pub(crate) fn inputs(&self) -> impl Iterator<Item = f64> + '_ {
         let messages = || (-2..=2).map(|part| self.message * f64::from(part) / 2.0);
         (-(self.k as i64)..=self.k as i64)
             .flat_map(move |integer| messages().map(move |mu| integer as f64 + mu - 0.25))

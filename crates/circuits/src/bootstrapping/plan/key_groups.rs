@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use keywright_ring::rotation_element;
 use keywright_rlwe::KeyElement;
 
-use super::coeffs_to_slots::Values;
-use super::factor::FactorPlan;
-use super::plan::BootstrapperPlan;
-use super::stage::Stage;
+use super::BootstrapperPlan;
+use crate::bootstrapping::stage::Stage;
+use crate::bootstrapping::stages::coeffs_to_slots::Values;
+use crate::bootstrapping::transforms::FactorPlan;
 use crate::linear_transform::GiantSteps;
 
 /// What becomes of the division of key switches.
@@ -49,7 +49,7 @@ pub struct KeyGroup {
 }
 
 impl BootstrapperPlan {
-    /// The key switches of one [`super::Bootstrapper::bootstrap`], in a ring of degree `2^log_n`, in the order of the stages. Those to and
+    /// The key switches of one [`crate::bootstrapping::Bootstrapper::bootstrap`], in a ring of degree `2^log_n`, in the order of the stages. Those to and
     /// from an ephemeral secret, which have one way to be made, are left out: [`Self::fixed_keys`].
     pub fn key_groups(&self, log_n: u32) -> Vec<KeyGroup> {
         let mut out = Vec::new();

@@ -5,7 +5,7 @@
 //! | input | values `z_j` in `n = 2^log_slots` slots | the plan's, or above | `S` |
 //! | output | `Re z_j` in coefficient `brv(j) N/2n`, `Im z_j` in coefficient `N/2 + brv(j) N/2n`, 0 in the others; `brv` reverses `log_slots` bits | the plan's depth below the plan's level | `c S` |
 //!
-//! The matrix is `F B` of [`super::dft`], times `c`, the quotient of the output's scale to the input's. Each of its `m` factors
+//! The matrix is `F B` of [`crate::bootstrapping::dft`], times `c`, the quotient of the output's scale to the input's. Each of its `m` factors
 //! has `c^(1/m)`. A plaintext whose slots are `F B z` has the complex coefficients `B z`: the values themselves are what
 //! decoding coefficients gives.
 //!
@@ -19,13 +19,14 @@
 use keywright_ckks::{Ciphertext, CkksError, CkksParameters, Evaluator, Packing};
 use keywright_rlwe::KeySpec;
 
-use super::dft::{Dft, Direction};
-use super::factor::FactorPlan;
-use super::key_budget::KeyBudget;
-use super::key_design::KeyDesign;
-use super::stage::{Stage, require_input};
-use super::transforms::{Diagonals, Transforms};
+use super::require_input;
 use crate::CircuitError;
+use crate::bootstrapping::keys::KeyDesign;
+use crate::bootstrapping::stage::Stage;
+use crate::bootstrapping::transforms::FactorPlan;
+use crate::bootstrapping::transforms::KeyBudget;
+use crate::bootstrapping::transforms::dft::{Dft, Direction};
+use crate::bootstrapping::transforms::{Diagonals, Transforms};
 use crate::linear_transform::{LinearTransform, Spread};
 
 /// What the stage does, without diagonals and keys.
@@ -75,7 +76,7 @@ impl SlotsToCoeffsPlan {
     }
 
     /// The ways to evaluate each factor, see [`FactorPlan::ways`].
-    pub(super) fn ways(
+    pub(crate) fn ways(
         parameters: &CkksParameters,
         dft: &Dft,
         level: usize,
@@ -149,7 +150,7 @@ impl SlotsToCoeffs {
     ///
     /// # Errors
     /// [`CircuitError::Stage`] with: a packing of another number of slots, a level below the plan's, a scale that differs from the
-    /// plan's by more than [`super::SCALE_DRIFT`], a missing key, mixed parameters.
+    /// plan's by more than [`crate::bootstrapping::SCALE_DRIFT`], a missing key, mixed parameters.
     pub fn evaluate(
         &self,
         evaluator: &Evaluator<'_>,
@@ -168,7 +169,7 @@ impl SlotsToCoeffs {
     ///
     /// # Errors
     /// As [`Self::evaluate`], but for keys.
-    pub(super) fn take(
+    pub(crate) fn take(
         &self,
         evaluator: &Evaluator<'_>,
         input: &Ciphertext,
@@ -184,7 +185,7 @@ impl SlotsToCoeffs {
     ///
     /// # Errors
     /// [`CircuitError::Stage`] with a missing key.
-    pub(super) fn transform(
+    pub(crate) fn transform(
         &self,
         evaluator: &Evaluator<'_>,
         input: Ciphertext,

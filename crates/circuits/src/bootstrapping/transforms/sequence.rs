@@ -1,9 +1,9 @@
 use keywright_ckks::{Ciphertext, CkksParameters, Evaluator};
 
 use super::factor::{FactorPlan, apply};
-use super::key_supply::KeySupply;
-use super::stage::Stage;
 use crate::CircuitError;
+use crate::bootstrapping::keys::StageKeys;
+use crate::bootstrapping::stage::Stage;
 use crate::linear_transform::{LinearTransform, evaluate_raised};
 
 /// What becomes of the encoded diagonals of a stage's transforms.
@@ -17,7 +17,7 @@ pub enum Diagonals {
 
 /// The transforms of a stage, in the order in which they are applied.
 #[derive(Debug)]
-pub(super) struct Transforms {
+pub(crate) struct Transforms {
     count: usize,
     /// None if they are encoded when they are needed.
     stored: Option<Vec<LinearTransform>>,
@@ -25,7 +25,7 @@ pub(super) struct Transforms {
 
 impl Transforms {
     /// `count` transforms, of which `encode` makes each.
-    pub(super) fn new(
+    pub(crate) fn new(
         diagonals: Diagonals,
         count: usize,
         encode: impl Fn(usize) -> Result<LinearTransform, CircuitError>,
@@ -38,15 +38,15 @@ impl Transforms {
     }
 
     /// Bytes of what is kept.
-    pub(super) fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.stored.iter().flatten().map(LinearTransform::bytes).sum()
     }
 
     /// All of them, one after the other, each with the keys of its factor; `encode` as in [`Self::new`].
-    pub(super) fn apply(
+    pub(crate) fn apply(
         &self,
         parameters: &CkksParameters,
-        keys: &mut dyn KeySupply,
+        keys: &mut dyn StageKeys,
         stage: Stage,
         factors: &[FactorPlan],
         input: Ciphertext,
@@ -61,8 +61,8 @@ impl Transforms {
         })
     }
 
-    /// The same for what [`super::mod_raise::encapsulate`] leaves under an ephemeral secret of that weight.
-    pub(super) fn apply_raised(
+    /// The same for what [`crate::bootstrapping::mod_raise::encapsulate`] leaves under an ephemeral secret of that weight.
+    pub(crate) fn apply_raised(
         &self,
         evaluator: &Evaluator<'_>,
         weight: usize,

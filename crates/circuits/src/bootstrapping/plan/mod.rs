@@ -1,3 +1,11 @@
+mod iterations;
+mod key_groups;
+mod operations;
+
+pub use iterations::Iterations;
+pub use key_groups::{KeyGroup, SwitchForm};
+pub use operations::StageOperation;
+
 use std::collections::BTreeSet;
 use std::f64::consts::SQRT_2;
 
@@ -5,19 +13,18 @@ use keywright_ckks::{CkksError, CkksParameters};
 use keywright_ring::rotation_element;
 use keywright_rlwe::{EvaluationKeys, KeyElement, KeyGenerator, KeySpec, Parameters};
 
-use super::coeffs_to_slots::{CoeffsToSlotsPlan, Values};
-use super::dft::{Dft, Direction};
-use super::eval_mod::EvalModPlan;
-use super::factor::FactorPlan;
-use super::iterations::Iterations;
-use super::key_budget::{KeyBudget, worthwhile};
-use super::key_design::KeyDesign;
-use super::mod_raise::ModRaisePlan;
-use super::range::integer_part_bound;
-use super::sine::{MAX_DEGREE, SineApproximation};
-use super::slots_to_coeffs::SlotsToCoeffsPlan;
-use super::stage::{SCALE_DRIFT, Stage};
 use crate::CircuitError;
+use crate::bootstrapping::keys::KeyDesign;
+use crate::bootstrapping::reduction::range::integer_part_bound;
+use crate::bootstrapping::reduction::sine::{MAX_DEGREE, SineApproximation};
+use crate::bootstrapping::stage::{SCALE_DRIFT, Stage};
+use crate::bootstrapping::stages::coeffs_to_slots::{CoeffsToSlotsPlan, Values};
+use crate::bootstrapping::stages::eval_mod::EvalModPlan;
+use crate::bootstrapping::stages::mod_raise::ModRaisePlan;
+use crate::bootstrapping::stages::slots_to_coeffs::SlotsToCoeffsPlan;
+use crate::bootstrapping::transforms::FactorPlan;
+use crate::bootstrapping::transforms::dft::{Dft, Direction};
+use crate::bootstrapping::transforms::{KeyBudget, worthwhile};
 
 /// In which order the stages run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -453,7 +460,7 @@ impl BootstrapperPlan {
         Ok(self.required_keys().iter().map(|key| key.bytes(rlwe)).sum::<Result<_, _>>()?)
     }
 
-    /// Level at which [`super::Bootstrapper::bootstrap`] takes ciphertexts; those above are taken at it.
+    /// Level at which [`crate::bootstrapping::Bootstrapper::bootstrap`] takes ciphertexts; those above are taken at it.
     pub fn input_level(&self) -> usize {
         match self.order {
             Order::SlotsToCoeffsFirst => self.slots_to_coeffs.input_level(),
@@ -469,7 +476,7 @@ impl BootstrapperPlan {
         }
     }
 
-    /// Level of the result of [`super::Bootstrapper::bootstrap_coefficients`]: where `eval_mod` and `recombine` leave it.
+    /// Level of the result of [`crate::bootstrapping::Bootstrapper::bootstrap_coefficients`]: where `eval_mod` and `recombine` leave it.
     pub fn slots_level(&self) -> usize {
         let reduced = self.coeffs_to_slots.output_level() - self.eval_mod.depth();
         reduced - usize::from(self.recombine.is_some())

@@ -105,7 +105,7 @@ impl Dft {
 
     /// This factorisation, and all in which every factor has at most one layer more or less than here, but at least one if
     /// it has any here. Of more than [`MOST_VARIED`] factors only this one.
-    pub(super) fn neighbours(&self) -> Vec<Self> {
+    pub(crate) fn neighbours(&self) -> Vec<Self> {
         let mut lists = vec![Vec::new()];
         for &layers in self.layers.iter().filter(|_| self.depth() <= MOST_VARIED) {
             let counts = layers.saturating_sub(1).max(layers.min(1))..=layers + 1;

@@ -4,8 +4,8 @@ use keywright_rlwe::{KeyElement, KeySpec, Parameters, RlweError};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::key_design::KeyDesign;
 use crate::CircuitError;
+use crate::bootstrapping::keys::KeyDesign;
 use crate::linear_transform::{BsgsPlan, LinearTransform, Spread, SwitchShape, evaluate, raised_element};
 
 /// One linear transform of a stage: its level, its baby and giant steps and its keys. Plain data.
@@ -19,15 +19,15 @@ pub struct FactorPlan {
     pub bsgs: BsgsPlan,
     /// Primes that its key switches remove.
     pub special: Vec<usize>,
-    /// Weight of the ephemeral secret, for a factor that is one with the switch back from it: [`super::mod_raise::Raised`].
+    /// Weight of the ephemeral secret, for a factor that is one with the switch back from it: [`crate::bootstrapping::mod_raise::Raised`].
     pub raised: Option<usize>,
     /// One key for each rotation, at the factor's level, all with the same special primes. Of a raised factor the giant step's has others.
     pub keys: Vec<KeySpec>,
     /// Bytes of the keys.
     pub key_bytes: usize,
-    /// Predicted time, in units of one multiplication for each coefficient of a polynomial modulo one prime: [`Cost::multiplications`].
+    /// Work, in multiplications for each coefficient of a polynomial modulo one prime: [`TransformCost::multiplications`]. It orders the ways.
     ///
-    /// [`Cost::multiplications`]: crate::linear_transform::Cost::multiplications
+    /// [`TransformCost::multiplications`]: crate::linear_transform::TransformCost::multiplications
     pub work: f64,
 }
 
@@ -43,7 +43,7 @@ const MARGIN_BITS: f64 = 5.0;
 ///
 /// # Errors
 /// What [`KeySpec::validate`] says if no key is legal.
-pub(super) fn quiet_key(rlwe: &Parameters, element: KeyElement, level: usize) -> Result<KeySpec, RlweError> {
+pub(crate) fn quiet_key(rlwe: &Parameters, element: KeyElement, level: usize) -> Result<KeySpec, RlweError> {
     rlwe.require_level(level)?;
     let primes: Vec<usize> = rlwe.special_primes().chain(level + 1..=rlwe.max_level()).collect();
     let mut best: Option<((bool, usize), KeySpec)> = None;
@@ -134,7 +134,7 @@ impl FactorPlan {
     ///
     /// # Errors
     /// What [`KeySpec::validate`] says of the keys; [`CircuitError::Empty`] without indices.
-    pub(super) fn ways(
+    pub(crate) fn ways(
         parameters: &CkksParameters,
         indices: impl IntoIterator<Item = usize>,
         log_slots: u32,
@@ -174,12 +174,12 @@ impl FactorPlan {
         Ok(out)
     }
 
-    /// The ways to evaluate a transform of what is raised with `to_dense`, the key of [`super::mod_raise::Encapsulation`]: they differ in
+    /// The ways to evaluate a transform of what is raised with `to_dense`, the key of [`crate::bootstrapping::mod_raise::Encapsulation`]: they differ in
     /// the number of baby steps, and in the digits of the giant step's key.
     ///
     /// # Errors
     /// As [`Self::ways`].
-    pub(super) fn raised_ways(
+    pub(crate) fn raised_ways(
         parameters: &CkksParameters,
         indices: impl IntoIterator<Item = usize>,
         log_slots: u32,
@@ -234,7 +234,7 @@ impl FactorPlan {
     }
 
     /// Of these ways the one of least work for each number of baby steps, all of which are rotations of the input, by that number.
-    pub(super) fn by_baby_steps(ways: Vec<Self>) -> BTreeMap<usize, Self> {
+    pub(crate) fn by_baby_steps(ways: Vec<Self>) -> BTreeMap<usize, Self> {
         let mut out: BTreeMap<usize, Self> = BTreeMap::new();
         for way in ways.into_iter().filter(|way| way.bsgs.tier == way.bsgs.n1) {
             let count = way.baby_steps();
@@ -246,7 +246,7 @@ impl FactorPlan {
     }
 
     /// The transform with its diagonals encoded, for errors of the given [`Spread`].
-    pub(super) fn encode(
+    pub(crate) fn encode(
         &self,
         parameters: &CkksParameters,
         diagonals: &BTreeMap<usize, Vec<Complex64>>,
@@ -266,7 +266,7 @@ impl FactorPlan {
 }
 
 /// The transforms in order.
-pub(super) fn apply<'t>(
+pub(crate) fn apply<'t>(
     evaluator: &Evaluator<'_>,
     transforms: impl IntoIterator<Item = &'t LinearTransform>,
     input: Ciphertext,

@@ -71,7 +71,7 @@ impl KeyDesign {
     ///
     /// # Errors
     /// As [`Self::key`].
-    pub(super) fn quiet_key(
+    pub(crate) fn quiet_key(
         self,
         rlwe: &Parameters,
         element: KeyElement,

@@ -39,7 +39,7 @@ fn pareto<T>(mut list: Vec<T>, figures: impl Fn(&T) -> (usize, f64)) -> Vec<T> {
 }
 
 /// The ways of which no other has both fewer bytes of keys and less [`FactorPlan::work`], by ascending bytes.
-pub(super) fn worthwhile(ways: Vec<FactorPlan>) -> Vec<FactorPlan> {
+pub(crate) fn worthwhile(ways: Vec<FactorPlan>) -> Vec<FactorPlan> {
     pareto(ways, |way| (way.key_bytes, way.work))
 }
 
@@ -50,7 +50,7 @@ impl KeyBudget {
     ///
     /// # Errors
     /// [`CircuitError::KeyBudget`] naming the fewest bytes there can be.
-    pub(super) fn choose(
+    pub(crate) fn choose(
         self,
         fixed: usize,
         factors: Vec<Vec<FactorPlan>>,
