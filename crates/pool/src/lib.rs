@@ -20,6 +20,7 @@ mod metrics;
 mod options;
 mod pool;
 mod producer;
+mod shared;
 mod zero;
 
 pub use error::{FileProblem, PoolError};
