@@ -17,7 +17,7 @@ macro_rules! stored_ciphertext {
                 py: pyo3::Python<'py>,
             ) -> Result<pyo3::Bound<'py, pyo3::types::PyBytes>, $crate::errors::Failure> {
                 use keywright_wire::Wire;
-                let bytes = $crate::pool::compute(py, || self.0.to_bytes(&self.0.parameters))?;
+                let bytes = $crate::threads::compute(py, || self.0.to_bytes(&self.0.parameters))?;
                 Ok(pyo3::types::PyBytes::new(py, &bytes))
             }
 
@@ -33,7 +33,7 @@ macro_rules! stored_ciphertext {
                 parameters: &$parameters,
             ) -> Result<Self, $crate::errors::Failure> {
                 use keywright_wire::Wire;
-                $crate::pool::compute(py, || Wire::from_bytes(data, &parameters.0)).map(Self)
+                $crate::threads::compute(py, || Wire::from_bytes(data, &parameters.0)).map(Self)
             }
 
             /// Writes the ciphertext to a file, which appears whole or not at all.
@@ -44,7 +44,7 @@ macro_rules! stored_ciphertext {
             ) -> Result<(), $crate::errors::Failure> {
                 use keywright_wire::Wire;
                 let parameters = &self.0.parameters;
-                $crate::pool::compute(py, || {
+                $crate::threads::compute(py, || {
                     self.0.save(&path, parameters).map_err($crate::errors::file(&path))
                 })
             }
@@ -57,7 +57,7 @@ macro_rules! stored_ciphertext {
                 parameters: &$parameters,
             ) -> Result<Self, $crate::errors::Failure> {
                 use keywright_wire::Wire;
-                $crate::pool::compute(py, || {
+                $crate::threads::compute(py, || {
                     Wire::load(&path, &parameters.0).map_err($crate::errors::file(&path))
                 })
                 .map(Self)

@@ -1,10 +1,10 @@
 //! Every error of the engine as its exception of `keywright.errors`, with the offending value and its bound as attributes.
 
-mod arguments;
 mod bfv;
 mod ckks;
 mod client;
-mod pool;
+mod pools;
+mod refusal;
 mod rlwe;
 mod sums;
 mod wire;
@@ -27,11 +27,11 @@ use pyo3::exceptions::{PyOSError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-pub(crate) use arguments::Refusal;
 use bfv::bfv;
 use ckks::{circuit, ckks};
 use client::{client, server};
-use pool::pool;
+use pools::pool;
+pub(crate) use refusal::Refusal;
 use sums::aggregation;
 use wire::{system_text, wire};
 

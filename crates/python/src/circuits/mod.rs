@@ -1,0 +1,6 @@
+//! Linear transforms, bootstrapping, and what they compute.
+
+pub(crate) mod arithmetic;
+pub(crate) mod bootstrapper;
+pub(crate) mod bootstrapper_plan;
+pub(crate) mod linear_transform;

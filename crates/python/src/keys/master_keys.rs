@@ -1,0 +1,381 @@
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use keywright_ring::rotation_element;
+use keywright_rlwe::derive::{Derivation, DerivationTree, MAX_HOPS, MasterKeys, MasterParameters};
+use keywright_rlwe::{EvaluationKeys, KeyElement, KeySpec, RlweError, StoredKey, SwitchingKey};
+use keywright_wire::Wire;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::errors::{Failure, file};
+use crate::keys::evaluation_keys::PyEvaluationKeys;
+use crate::keys::parameters::KeyParameters;
+use crate::keys::secret_key::PySecretKey;
+use crate::keys::spec::PyKeySpec;
+use crate::keys::switching_key::PySwitchingKey;
+use crate::randomness::rng;
+use crate::threads::{compute, compute_interruptible};
+
+/// Keys of which a server derives the Galois keys that a program needs: made by the client once, few, and sent instead of those.
+///
+/// A master key is over the primes of the parameters and extra ones; all of them together are checked against the 128-bit bound. Not
+/// a secret.
+#[pyclass(name = "MasterKeys", module = "keywright", frozen)]
+pub(crate) struct PyMasterKeys {
+    pub(crate) parameters: KeyParameters,
+    pub(crate) keys: Arc<MasterKeys>,
+}
+
+pub(crate) fn specs(
+    parameters: &KeyParameters,
+    specs: &[PyRef<'_, PyKeySpec>],
+) -> Result<Vec<KeySpec>, Failure> {
+    specs
+        .iter()
+        .map(|spec| {
+            parameters.rlwe().require_same(spec.parameters.rlwe(), "the master keys", "the spec")?;
+            Ok(spec.spec.clone())
+        })
+        .collect()
+}
+
+/// The master key of an element: with so many special primes, or of the fewest bytes.
+fn spec(
+    chain: &MasterParameters,
+    element: u64,
+    level: usize,
+    special: Option<usize>,
+) -> Result<KeySpec, RlweError> {
+    match special {
+        Some(special) => chain.spec_of(element, level, special, true),
+        None => chain.spec(element, level, true),
+    }
+}
+
+/// The next key, unless a signal comes: then it is to be had later.
+fn next(py: Python<'_>, derivation: &mut Derivation) -> Result<Option<SwitchingKey>, Failure> {
+    let stopped = AtomicBool::new(false);
+    py.detach(|| {
+        compute_interruptible(
+            || stopped.store(true, Ordering::Relaxed),
+            || derivation.next_unless(&|| stopped.load(Ordering::Relaxed)).transpose(),
+        )
+    })
+}
+
+#[pymethods]
+impl PyMasterKeys {
+    /// Makes master keys; what the client does.
+    ///
+    /// Args:
+    ///     secret: the secret of the owner of the data.
+    ///     rotations: steps of the rotations with a master key.
+    ///     extra_bits: widths of the extra primes, which are not above 61 bits. More of them make fewer and smaller rows.
+    ///     level: highest level of the keys that will be derived; the parameters' highest by default.
+    ///     conjugation: whether to make a master key of the conjugation as well.
+    ///     galois_elements: further automorphisms with a master key.
+    ///     special: number of primes that a master key divides by: the extra ones, then ciphertext primes above the level. By default what makes the
+    ///         fewest bytes.
+    ///     entropy: 32 bytes that decide the keys, for tests only. The operating system's randomness by default.
+    ///     progress: called after each key with the number of keys made and their total; may raise to stop.
+    ///
+    /// Raises:
+    ///     SecurityError: the modulus of a master key is above the bound.
+    ///     ParameterError: there are no such primes, or they are too narrow for a digit of one prime.
+    #[staticmethod]
+    #[pyo3(signature = (secret, rotations, extra_bits, level=None, conjugation=false, galois_elements=Vec::new(), special=None, entropy=None, progress=None))]
+    fn generate(
+        py: Python<'_>,
+        secret: &PySecretKey,
+        rotations: Vec<i64>,
+        extra_bits: Vec<u32>,
+        level: Option<usize>,
+        conjugation: bool,
+        galois_elements: Vec<u64>,
+        special: Option<usize>,
+        entropy: Option<[u8; 32]>,
+        progress: Option<&Bound<'_, PyAny>>,
+    ) -> Result<Self, Failure> {
+        let rlwe = secret.parameters.rlwe();
+        let mut elements: Vec<u64> =
+            rotations.iter().map(|&steps| rotation_element(rlwe.log_n(), steps)).collect();
+        elements.extend(conjugation.then_some((2 << rlwe.log_n()) - 1));
+        elements.extend(galois_elements);
+        elements.sort_unstable();
+        elements.dedup();
+        let level = level.unwrap_or(rlwe.max_level());
+        let chain = compute(py, || MasterParameters::from_bits(rlwe, &extra_bits))?;
+        let mut rng = rng(entropy)?;
+        let mut keys = MasterKeys::new(&chain);
+        for (made, &element) in (1..).zip(&elements) {
+            let spec = [spec(&chain, element, level, special)?];
+            let rng = rng.split()?;
+            compute(py, || keys.generate_specs(&secret.key, rng, &spec))?;
+            py.check_signals()?;
+            if let Some(progress) = progress {
+                progress.call1((made, elements.len()))?;
+            }
+        }
+        Ok(Self { parameters: secret.parameters.clone(), keys: Arc::new(keys) })
+    }
+
+    /// The parameters that keys are derived for.
+    #[getter]
+    fn parameters(&self) -> KeyParameters {
+        self.parameters.clone()
+    }
+
+    /// The extra primes.
+    #[getter]
+    fn extra(&self) -> Vec<u64> {
+        self.keys.parameters().extra().to_vec()
+    }
+
+    /// The keys as they are described over their chain, by element: Galois element, level, most primes of a digit, and number of primes divided by.
+    #[getter]
+    fn shapes(&self) -> Vec<(u64, usize, usize, usize)> {
+        let shape = |key: &StoredKey| match key.spec() {
+            KeySpec { element: KeyElement::Galois(g), level, alpha, special, .. } => {
+                Some((*g, *level, *alpha, special.len()))
+            }
+            _ => None,
+        };
+        self.keys.keys().iter().filter_map(shape).collect()
+    }
+
+    /// Galois elements of the master keys.
+    #[getter]
+    fn galois_elements(&self) -> Vec<u64> {
+        self.keys.elements(0)
+    }
+
+    /// Bytes of all master keys in memory.
+    #[getter]
+    fn bytes(&self) -> usize {
+        self.keys.bytes()
+    }
+
+    /// Bits of the largest modulus of a master key, which the security bound is compared with.
+    #[getter]
+    fn modulus_bits(&self) -> f64 {
+        let chain = self.keys.parameters().chain();
+        let bits = |key: &StoredKey| chain.log2_q(key.spec().level) + key.spec().special_bits(chain);
+        self.keys.keys().iter().map(bits).fold(0.0, f64::max)
+    }
+
+    fn __len__(&self) -> usize {
+        self.keys.keys().len()
+    }
+
+    /// Derives keys; what the server does. The same specs give the same keys again, whatever was forgotten.
+    ///
+    /// Args:
+    ///     specs: the keys; that a derived key is seeded is not possible, and not read.
+    ///     max_hops: most derivations from the master keys to a key, from 1 to 255; each adds to its noise.
+    ///     progress: called after each key with the number of keys made and their total; may raise to stop.
+    ///
+    /// Raises:
+    ///     DerivationError: the master keys do not reach a key, or it is no Galois key.
+    ///     MixedParametersError: a spec is for other parameters.
+    #[pyo3(signature = (specs, max_hops=64, progress=None))]
+    fn derive(
+        &self,
+        py: Python<'_>,
+        specs: Vec<PyRef<'_, PyKeySpec>>,
+        max_hops: usize,
+        progress: Option<&Bound<'_, PyAny>>,
+    ) -> Result<PyEvaluationKeys, Failure> {
+        let wanted = self::specs(&self.parameters, &specs)?;
+        let mut derivation = compute(py, || self.keys.derive(&wanted, max_hops))?;
+        let total = derivation.len();
+        let mut keys = EvaluationKeys::new(self.parameters.rlwe());
+        while let Some(key) = next(py, &mut derivation)? {
+            keys.insert(key)?;
+            py.check_signals()?;
+            if let Some(progress) = progress {
+                progress.call1((total - derivation.len(), total))?;
+            }
+        }
+        Ok(PyEvaluationKeys::new(self.parameters.clone(), keys))
+    }
+
+    /// The same keys one by one, so that not all have to be in memory: an iterator of `SwitchingKey`.
+    #[pyo3(signature = (specs, max_hops=64))]
+    fn derivation(
+        &self,
+        py: Python<'_>,
+        specs: Vec<PyRef<'_, PyKeySpec>>,
+        max_hops: usize,
+    ) -> Result<PyDerivation, Failure> {
+        let wanted = self::specs(&self.parameters, &specs)?;
+        let derivation = compute(py, || self.keys.derive(&wanted, max_hops))?;
+        let trees = derivation.plan().trees().map(|(_, tree)| tree);
+        let (derived, decomposed, depth) = trees.fold((0, 0, 0), |(derived, decomposed, depth), tree| {
+            (derived + tree.hops().len(), decomposed + tree.parents(), depth.max(tree.depth()))
+        });
+        let parameters = self.parameters.clone();
+        Ok(PyDerivation { parameters, derivation, derived, decomposed, depth })
+    }
+
+    /// The keys as bytes, to be read by `from_bytes`.
+    fn to_bytes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>, Failure> {
+        let bytes = compute(py, || self.keys.to_bytes(self.parameters.rlwe()))?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    /// Keys from the bytes of `to_bytes`. Each key is checked for security.
+    ///
+    /// Raises:
+    ///     FormatError: the bytes are not a whole, intact set of master keys.
+    ///     MixedParametersError: it belongs to other parameters.
+    #[staticmethod]
+    fn from_bytes(py: Python<'_>, data: &[u8], parameters: KeyParameters) -> Result<Self, Failure> {
+        let keys = compute(py, || MasterKeys::from_bytes(data, parameters.rlwe()))?;
+        Ok(Self { parameters: parameters.clone(), keys: Arc::new(keys) })
+    }
+
+    /// Writes the keys to a file, which appears whole or not at all.
+    fn save(&self, py: Python<'_>, path: PathBuf) -> Result<(), Failure> {
+        compute(py, || self.keys.save(&path, self.parameters.rlwe()).map_err(file(&path)))
+    }
+
+    /// Reads the keys of a file; errors as of `from_bytes`.
+    #[staticmethod]
+    fn load(py: Python<'_>, path: PathBuf, parameters: KeyParameters) -> Result<Self, Failure> {
+        let keys = compute(py, || MasterKeys::load(&path, parameters.rlwe()).map_err(file(&path)))?;
+        Ok(Self { parameters: parameters.clone(), keys: Arc::new(keys) })
+    }
+
+    fn __reduce__(&self) -> Result<(), Failure> {
+        Err(Failure::Pickle("MasterKeys"))
+    }
+
+    fn __repr__(&self) -> String {
+        format!("MasterKeys({} keys, {} bytes)", self.keys.keys().len(), self.keys.bytes())
+    }
+}
+
+/// Keys that are derived when they are asked for: what `MasterKeys.derivation` gives. An iterator; its length is the number of
+/// keys that are left.
+#[pyclass(name = "Derivation", module = "keywright")]
+pub(crate) struct PyDerivation {
+    parameters: KeyParameters,
+    derivation: Derivation,
+    derived: usize,
+    decomposed: usize,
+    depth: usize,
+}
+
+#[pymethods]
+impl PyDerivation {
+    /// Keys that are derived, those on the way to others included.
+    #[getter]
+    fn derived(&self) -> usize {
+        self.derived
+    }
+
+    /// Keys that others are derived from.
+    #[getter]
+    fn decomposed(&self) -> usize {
+        self.decomposed
+    }
+
+    /// Most derivations from the master keys to a key.
+    #[getter]
+    fn depth(&self) -> usize {
+        self.depth
+    }
+
+    fn __len__(&self) -> usize {
+        self.derivation.len()
+    }
+
+    fn __iter__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    fn __next__(&mut self, py: Python<'_>) -> Result<Option<PySwitchingKey>, Failure> {
+        let key = next(py, &mut self.derivation)?;
+        Ok(key.map(|key| PySwitchingKey { parameters: self.parameters.clone(), key: Arc::new(key) }))
+    }
+
+    fn __reduce__(&self) -> Result<(), Failure> {
+        Err(Failure::Pickle("Derivation"))
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Derivation({} keys left)", self.derivation.len())
+    }
+}
+
+/// Which key is derived from which: for the planner, which weighs master keys before any is made.
+///
+/// Args:
+///     log_n: log2 of the ring degree N.
+///     masters: Galois elements of the master keys.
+///     targets: Galois elements of the keys that are wanted.
+///     max_hops: most derivations to a key, from 1 to 255.
+///
+/// Returns:
+///     For every key that is derived: its Galois element, that of the key it is derived from (1: of none), that of the master key, and the number
+///     of derivations to it.
+///
+/// Raises:
+///     DerivationError: the master keys do not reach a target.
+///     ParameterError: an element that is even or above 2N, another ring degree, another number of hops.
+#[pyfunction]
+#[pyo3(signature = (log_n, masters, targets, max_hops=255))]
+pub(crate) fn derivation_tree(
+    py: Python<'_>,
+    log_n: u32,
+    masters: Vec<u64>,
+    targets: Vec<u64>,
+    max_hops: usize,
+) -> Result<Vec<(u64, u64, u64, usize)>, Failure> {
+    const { assert!(MAX_HOPS == 255, "the default") };
+    if !(keywright_ring::MIN_LOG_N..=keywright_ring::MAX_LOG_N).contains(&log_n) {
+        return Err(keywright_ring::RingError::Degree(log_n).into());
+    }
+    let tree = py.detach(|| DerivationTree::new(log_n, &masters, &targets, max_hops))?;
+    Ok(tree.hops().map(|hop| (hop.element, hop.parent, hop.master, hop.depth)).collect())
+}
+
+/// Bytes of one master key, its uniform halves as a seed: of what `MasterKeys.generate` makes with the same arguments.
+///
+/// Raises:
+///     SecurityError, ParameterError, LevelError: as of `MasterKeys.generate`.
+#[pyfunction]
+#[pyo3(signature = (parameters, extra_bits, level=None, special=None))]
+pub(crate) fn master_key_bytes(
+    py: Python<'_>,
+    parameters: KeyParameters,
+    extra_bits: Vec<u32>,
+    level: Option<usize>,
+    special: Option<usize>,
+) -> Result<usize, Failure> {
+    let rlwe = parameters.rlwe();
+    compute(py, || {
+        let chain = MasterParameters::from_bits(rlwe, &extra_bits)?;
+        // Whatever the element.
+        spec(&chain, 5, level.unwrap_or(rlwe.max_level()), special)?.bytes(chain.chain())
+    })
+}
+
+/// Most bits of the modulus of a key that 128 bits of security allow.
+///
+/// Args:
+///     log_n: log2 of the ring degree, 10 to 17.
+///     weight: Hamming weight of a sparse secret; None for a uniform ternary one.
+///
+/// Raises:
+///     SecurityError: there is no bound for that degree and secret.
+#[pyfunction]
+#[pyo3(signature = (log_n, weight = None))]
+pub(crate) fn maximum_log_qp(log_n: u32, weight: Option<usize>) -> Result<u32, Failure> {
+    let secret = weight.map_or(keywright_rlwe::SecretDistribution::Ternary, |weight| {
+        keywright_rlwe::SecretDistribution::Sparse { weight }
+    });
+    Ok(keywright_rlwe::maximum_log_qp(log_n, secret)?)
+}

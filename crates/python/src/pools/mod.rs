@@ -1,0 +1,3 @@
+//! Encryptions made ahead.
+
+pub(crate) mod encryption_pool;

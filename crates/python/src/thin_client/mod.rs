@@ -1,0 +1,5 @@
+//! Thin clients.
+
+pub(crate) mod client;
+pub(crate) mod key_stream;
+pub(crate) mod parameters;
