@@ -62,13 +62,13 @@ mod _core {
     #[pymodule_export]
     use crate::inspect::inspect;
     #[pymodule_export]
+    use crate::keys::derivation::{PyDerivation, derivation_tree};
+    #[pymodule_export]
     use crate::keys::evaluation_keys::PyEvaluationKeys;
     #[pymodule_export]
     use crate::keys::generator::PyKeyGenerator;
     #[pymodule_export]
-    use crate::keys::master_keys::{
-        PyDerivation, PyMasterKeys, derivation_tree, master_key_bytes, maximum_log_qp,
-    };
+    use crate::keys::master_keys::{PyMasterKeys, master_key_bytes, maximum_log_qp};
     #[pymodule_export]
     use crate::keys::public_key::PyPublicKey;
     #[pymodule_export]
@@ -86,7 +86,9 @@ mod _core {
     #[pymodule_export]
     use crate::sums::threshold::{PyThresholdKey, PyThresholdParameters, PyThresholdParty, PyThresholdShare};
     #[pymodule_export]
-    use crate::thin_client::client::{PyClient, PyClientEncryptor};
+    use crate::thin_client::client::PyClient;
+    #[pymodule_export]
+    use crate::thin_client::encryptor::PyClientEncryptor;
     #[pymodule_export]
     use crate::thin_client::key_stream::PyClientKeyStream;
     #[pymodule_export]

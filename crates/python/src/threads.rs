@@ -11,17 +11,20 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 use crate::errors::{Failure, Refusal};
 
 /// More threads than any machine can use here: the limbs of one operation.
-pub(crate) const MAX_THREADS: usize = 256;
+const MAX_THREADS: usize = 256;
 
 /// A forked child has the memory of its parent's threads but not the threads, so it starts its own. It leaves the parent's lock alone too, which another thread may
 /// have held.
 static POOL: PerProcess<RwLock<Option<Arc<ThreadPool>>>> = PerProcess::new(|| RwLock::new(None));
 
+fn refuse(count: usize, reason: String) -> Refusal {
+    Refusal::Threads { count, reason, max: MAX_THREADS }
+}
+
 /// `count` threads, or with 0 as many as `RAYON_NUM_THREADS` says or the machine has.
 fn start(count: usize) -> Result<Arc<ThreadPool>, Failure> {
     let builder = ThreadPoolBuilder::new().num_threads(count).thread_name(|i| format!("keywright-{i}"));
-    let pool =
-        Arc::new(builder.build().map_err(|error| Refusal::Threads { count, reason: error.to_string() })?);
+    let pool = Arc::new(builder.build().map_err(|error| refuse(count, error.to_string()))?);
     *POOL.get().write().unwrap_or_else(PoisonError::into_inner) = Some(pool.clone());
     Ok(pool)
 }
@@ -109,9 +112,7 @@ where
 #[pyo3(signature = (n=None))]
 pub(crate) fn set_threads(py: Python<'_>, n: Option<usize>) -> Result<(), Failure> {
     if let Some(count) = n.filter(|n| !(1..=MAX_THREADS).contains(n)) {
-        return Err(
-            Refusal::Threads { count, reason: format!("use a number from 1 to {MAX_THREADS}") }.into()
-        );
+        return Err(refuse(count, format!("use a number from 1 to {MAX_THREADS}")).into());
     }
     py.detach(|| start(n.unwrap_or(0)))?;
     Ok(())

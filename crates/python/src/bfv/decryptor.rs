@@ -2,8 +2,9 @@ use keywright_bfv::Decryptor;
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 
+use crate::array::Integers;
 use crate::bfv::ciphertext::PyBfvCiphertext;
-use crate::bfv::operand::{Integers, packing};
+use crate::bfv::operand::packing;
 use crate::bfv::seeded_ciphertext::PyBfvSeededCiphertext;
 use crate::errors::Failure;
 use crate::keys::secret_key::PySecretKey;

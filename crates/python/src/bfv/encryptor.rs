@@ -1,8 +1,9 @@
 use keywright_bfv::Encryptor;
 use pyo3::prelude::*;
 
+use crate::array::Integers;
 use crate::bfv::ciphertext::PyBfvCiphertext;
-use crate::bfv::operand::{Integers, packing};
+use crate::bfv::operand::packing;
 use crate::errors::Failure;
 use crate::keys::public_key::PyPublicKey;
 use crate::randomness::Randomness;

@@ -1,8 +1,9 @@
 use keywright_bfv::{BfvError, Ciphertext, Evaluator};
 use pyo3::prelude::*;
 
+use crate::array::Integers;
 use crate::bfv::ciphertext::PyBfvCiphertext;
-use crate::bfv::operand::{Integers, Operand};
+use crate::bfv::operand::Operand;
 use crate::bfv::parameters::PyBfvParameters;
 use crate::errors::Failure;
 use crate::keys::evaluation_keys::PyEvaluationKeys;

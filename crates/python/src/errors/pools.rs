@@ -3,7 +3,7 @@
 use keywright_pool::{FileProblem, PoolError};
 use pyo3::prelude::*;
 
-use super::{Described, described};
+use super::description::{Described, described};
 
 pub(super) fn pool<'py>(py: Python<'py>, error: &PoolError) -> PyResult<Described<'py>> {
     match error {

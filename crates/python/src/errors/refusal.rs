@@ -2,7 +2,7 @@
 
 use pyo3::prelude::*;
 
-use super::{Described, described};
+use super::description::{Described, described};
 
 /// An argument without a meaning.
 #[derive(Debug)]
@@ -50,6 +50,7 @@ pub(crate) enum Refusal {
     Threads {
         count: usize,
         reason: String,
+        max: usize,
     },
 }
 
@@ -120,7 +121,7 @@ impl Refusal {
                     )
                 })(),
             ),
-            Self::Threads { count, reason } => (
+            Self::Threads { count, reason, max } => (
                 format!("{count} threads: {reason}"),
                 (|| {
                     described!(
@@ -129,7 +130,7 @@ impl Refusal {
                         what = "threads",
                         value = count,
                         minimum = 1,
-                        maximum = crate::threads::MAX_THREADS
+                        maximum = max
                     )
                 })(),
             ),

@@ -11,7 +11,7 @@ use pyo3::types::{PyBytes, PyDict, PyIterator, PyList};
 use crate::errors::{Failure, file};
 use crate::keys::master_keys::PyMasterKeys;
 use crate::keys::parameters::KeyParameters;
-use crate::keys::spec::PyKeySpec;
+use crate::keys::spec::{PyKeySpec, specs_for};
 use crate::keys::switching_key::PySwitchingKey;
 use crate::threads::{compute, compute_detached, compute_interruptible, signals};
 
@@ -150,7 +150,7 @@ impl PyEvaluationKeys {
     ) -> Result<Self, Failure> {
         let steps: Vec<Vec<_>> =
             steps.iter().map(|step| step.iter().map(|key| key.spec.clone()).collect()).collect();
-        let derived = crate::keys::master_keys::specs(&parameters, &derived)?;
+        let derived = specs_for(parameters.rlwe(), &derived, "the master keys", "the spec")?;
         let masters = masters.map(|masters| masters.keys.clone());
         let rlwe = parameters.rlwe();
         let store = compute(py, || -> Result<_, Failure> {

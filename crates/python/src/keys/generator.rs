@@ -8,9 +8,10 @@ use pyo3::prelude::*;
 use crate::errors::{Failure, file};
 use crate::keys::evaluation_keys::PyEvaluationKeys;
 use crate::keys::parameters::KeyParameters;
+use crate::keys::progress::report;
 use crate::keys::public_key::PyPublicKey;
 use crate::keys::secret_key::PySecretKey;
-use crate::keys::spec::{PyKeySpec, conjugation, rotation, spec};
+use crate::keys::spec::{PyKeySpec, conjugation, rotation, spec, specs_for};
 use crate::keys::switching_key::PySwitchingKey;
 use crate::randomness::Randomness;
 use crate::threads::compute;
@@ -52,6 +53,10 @@ impl PyKeyGenerator {
         Ok(PySwitchingKey { parameters: self.parameters().clone(), key })
     }
 
+    fn own_specs(&self, specs: &[PyRef<'_, PyKeySpec>]) -> Result<Vec<KeySpec>, Failure> {
+        specs_for(self.parameters().rlwe(), specs, "the key generator", "the spec")
+    }
+
     /// Makes keys one by one, giving each to `each`; between two of them signals are handled and progress is reported.
     fn for_each_key(
         &self,
@@ -65,10 +70,7 @@ impl PyKeyGenerator {
         let mut keys = generator.switching_keys(specs)?;
         while let Some(key) = compute(py, || keys.next().transpose())? {
             each(Arc::new(key))?;
-            py.check_signals()?;
-            if let Some(progress) = progress {
-                progress.call1((specs.len() - keys.len(), specs.len()))?;
-            }
+            report(py, progress, specs.len() - keys.len(), specs.len())?;
         }
         Ok(())
     }
@@ -208,21 +210,5 @@ impl PyKeyGenerator {
 
     fn __repr__(&self) -> &'static str {
         "KeyGenerator(..)"
-    }
-}
-
-impl PyKeyGenerator {
-    fn own_specs(&self, specs: &[PyRef<'_, PyKeySpec>]) -> Result<Vec<KeySpec>, Failure> {
-        specs
-            .iter()
-            .map(|spec| {
-                self.parameters().rlwe().require_same(
-                    spec.parameters.rlwe(),
-                    "the key generator",
-                    "the spec",
-                )?;
-                Ok(spec.spec.clone())
-            })
-            .collect()
     }
 }

@@ -1,4 +1,3 @@
-use keywright_rlwe::KeySpec;
 use keywright_wire::{KeySetReader, KeySetWriter};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -6,7 +5,7 @@ use pyo3::types::PyBytes;
 
 use crate::errors::Failure;
 use crate::keys::parameters::KeyParameters;
-use crate::keys::spec::PyKeySpec;
+use crate::keys::spec::{PyKeySpec, specs_for};
 
 /// The bytes that a stored set of these keys begins with: its header, which names every key and the length of the whole.
 ///
@@ -27,13 +26,7 @@ pub(crate) fn key_set_head<'py>(
         return Err(PyValueError::new_err("a key set head of no keys says nothing; name at least one"));
     };
     let rlwe = first.parameters.rlwe();
-    let wanted: Vec<KeySpec> = specs
-        .iter()
-        .map(|spec| {
-            rlwe.require_same(spec.parameters.rlwe(), "the first spec", "another spec")?;
-            Ok(spec.spec.clone())
-        })
-        .collect::<Result<_, Failure>>()?;
+    let wanted = specs_for(rlwe, &specs, "the first spec", "another spec")?;
     let mut head = Vec::new();
     KeySetWriter::new(&mut head, &wanted, rlwe).map_err(Failure::from)?;
     Ok(PyBytes::new(py, &head))

@@ -50,6 +50,25 @@ pub(crate) fn spec(
     Ok(spec)
 }
 
+/// The specs of a list, all for the same parameters as `left`.
+///
+/// # Errors
+/// `MixedParametersError`, which names the two that differ.
+pub(crate) fn specs_for(
+    rlwe: &Parameters,
+    specs: &[PyRef<'_, PyKeySpec>],
+    left: &'static str,
+    right: &'static str,
+) -> Result<Vec<KeySpec>, Failure> {
+    specs
+        .iter()
+        .map(|spec| {
+            rlwe.require_same(spec.parameters.rlwe(), left, right)?;
+            Ok(spec.spec.clone())
+        })
+        .collect()
+}
+
 /// Galois element of a rotation.
 pub(crate) fn rotation(rlwe: &Parameters, steps: i64) -> KeyElement {
     KeyElement::Galois(rotation_element(rlwe.log_n(), steps))

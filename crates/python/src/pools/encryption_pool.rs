@@ -11,9 +11,9 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyType};
 use zeroize::Zeroizing;
 
-use crate::array::{Numbers, log_slots};
+use crate::array::{Integers, Numbers, log_slots};
 use crate::bfv::ciphertext::PyBfvCiphertext;
-use crate::bfv::operand::{self, Integers};
+use crate::bfv::operand;
 use crate::bfv::seeded_ciphertext::PyBfvSeededCiphertext;
 use crate::ckks::ciphertext::PyCiphertext;
 use crate::ckks::seeded_ciphertext::PySeededCiphertext;

@@ -1,38 +1,20 @@
-use std::sync::MutexGuard;
+use std::sync::Arc;
 
-use keywright_client::{Client, ClientError, Encryptor, Entropy, SystemEntropy};
+use keywright_client::{Client, ClientError};
 use keywright_ring::ForkMutex;
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use zeroize::Zeroizing;
 
-use crate::bfv::operand::Integers;
-use crate::errors::{Failure, Refusal};
+use crate::array::Integers;
+use crate::errors::Failure;
 use crate::keys::parameters::KeyParameters;
-use crate::keys::spec::PyKeySpec;
+use crate::keys::spec::{PyKeySpec, specs_for};
+use crate::thin_client::entropy::platform;
 use crate::thin_client::key_stream::PyClientKeyStream;
 use crate::thin_client::parameters::{PyClientParameters, form};
 use crate::threads::{compute, compute_detached};
-
-/// The operating system's randomness, or the bytes that were given.
-fn platform(entropy: Option<[u8; 32]>) -> Box<dyn Entropy> {
-    let Some(bytes) = entropy.map(Zeroizing::new) else { return Box::new(SystemEntropy) };
-    Box::new(move |out: &mut [u8]| -> Result<(), ClientError> {
-        out.copy_from_slice(&bytes[..out.len()]);
-        Ok(())
-    })
-}
-
-/// A vector of integers of 64 bits.
-pub(crate) fn integers(numbers: &Bound<'_, PyAny>) -> Result<Zeroizing<Vec<i64>>, Failure> {
-    match Integers::from_python(numbers)? {
-        Integers::Vector(numbers) => Ok(Zeroizing::new(numbers)),
-        Integers::Scalar(_) => {
-            Err(Refusal::Values("values are a scalar; pass a vector, for instance [value]".into()).into())
-        }
-    }
-}
 
 /// A thin client with a new secret: it encrypts integers modulo one prime, decrypts answers, and makes the keys that a server asks for. No floating point,
 /// no Fourier transform, no second prime.
@@ -46,23 +28,19 @@ pub(crate) fn integers(numbers: &Bound<'_, PyAny>) -> Result<Zeroizing<Vec<i64>>
 #[pyclass(name = "Client", module = "keywright", frozen)]
 pub(crate) struct PyClient {
     parameters: PyClientParameters,
-    client: ForkMutex<Client>,
+    /// Locked outside of the threads that everything is computed on.
+    client: Arc<ForkMutex<Client>>,
 }
 
 impl PyClient {
-    /// The client, for one call at a time. Waited for outside of the threads that everything is computed on.
-    pub(crate) fn client(&self) -> Result<MutexGuard<'_, Client>, ClientError> {
-        Ok(self.client.lock()?)
-    }
-
-    /// Computes with it.
+    /// Computes with the client, one call at a time.
     fn compute<T: Send>(
         &self,
         py: Python<'_>,
         work: impl FnOnce(&mut Client) -> Result<T, ClientError> + Send,
     ) -> Result<T, Failure> {
         py.detach(|| {
-            let client = &mut *self.client()?;
+            let client = &mut *self.client.lock()?;
             compute_detached(|| work(client))
         })
     }
@@ -78,7 +56,7 @@ impl PyClient {
         entropy: Option<[u8; 32]>,
     ) -> Result<Self, Failure> {
         let client = compute(py, || Client::generate(&parameters.0, &mut *platform(entropy)))?;
-        Ok(Self { parameters, client: ForkMutex::new(client) })
+        Ok(Self { parameters, client: Arc::new(ForkMutex::new(client)) })
     }
 
     /// A client of the secret that `secret_bytes` gave, or `SecretKey.to_bytes` of the server's parameters.
@@ -96,7 +74,7 @@ impl PyClient {
         entropy: Option<[u8; 32]>,
     ) -> Result<Self, Failure> {
         let client = compute(py, || Client::from_secret_bytes(&parameters.0, data, &mut *platform(entropy)))?;
-        Ok(Self { parameters, client: ForkMutex::new(client) })
+        Ok(Self { parameters, client: Arc::new(ForkMutex::new(client)) })
     }
 
     /// What the server handed out.
@@ -137,7 +115,8 @@ impl PyClient {
         numbers: &Bound<'py, PyAny>,
         dropped: Option<u32>,
     ) -> Result<Bound<'py, PyBytes>, Failure> {
-        let (numbers, form) = (integers(numbers)?, form(dropped.map(|bits| [bits, 0])));
+        let (numbers, form) =
+            (Zeroizing::new(Integers::vector(numbers)?), form(dropped.map(|bits| [bits, 0])));
         let bytes = self.compute(py, |client| {
             let mut bytes = Vec::with_capacity(self.parameters.0.form_bytes(form, true)?);
             client.encrypt(&numbers[..], form, &mut bytes)?;
@@ -199,19 +178,17 @@ impl PyClient {
     ///     ParameterError: a key that is not seeded, or no client's to make.
     ///     SecurityError: a key below 128 bits of security.
     fn key_stream(
-        slf: Py<Self>,
+        &self,
         py: Python<'_>,
         specs: Vec<PyRef<'_, PyKeySpec>>,
         session: [u8; 32],
     ) -> Result<PyClientKeyStream, Failure> {
         let parameters: Option<KeyParameters> = specs.first().map(|spec| spec.parameters.clone());
-        if let Some(parameters) = &parameters {
-            for spec in &specs {
-                parameters.rlwe().require_same(spec.parameters.rlwe(), "the first spec", "another spec")?;
-            }
-        }
-        let specs = specs.iter().map(|spec| spec.spec.clone()).collect();
-        PyClientKeyStream::new(py, slf, parameters, specs, Zeroizing::new(session))
+        let specs = match &parameters {
+            Some(first) => specs_for(first.rlwe(), &specs, "the first spec", "another spec")?,
+            None => Vec::new(),
+        };
+        PyClientKeyStream::new(py, self.client.clone(), parameters, specs, Zeroizing::new(session))
     }
 
     fn __reduce__(&self) -> Result<(), Failure> {
@@ -220,79 +197,5 @@ impl PyClient {
 
     fn __repr__(&self) -> &'static str {
         "Client(..)"
-    }
-}
-
-/// Encrypts integers under somebody's public key, and can do nothing else: a camera, a sensor.
-///
-/// Args:
-///     public_key: bytes of `Client.public_key`.
-///     parameters: what the server handed out.
-///     entropy: 32 bytes that decide the randomness, for tests only.
-///
-/// Raises:
-///     FormatError: the bytes are not a whole, intact public key at the first prime.
-///     MixedParametersError: it belongs to other parameters.
-///     RandomnessError: the operating system gives no randomness, or the bytes given are all equal.
-#[pyclass(name = "ClientEncryptor", module = "keywright", frozen)]
-pub(crate) struct PyClientEncryptor {
-    parameters: PyClientParameters,
-    encryptor: ForkMutex<Encryptor>,
-}
-
-#[pymethods]
-impl PyClientEncryptor {
-    #[new]
-    #[pyo3(signature = (public_key, parameters, entropy=None))]
-    fn new(
-        py: Python<'_>,
-        public_key: &[u8],
-        parameters: PyClientParameters,
-        entropy: Option<[u8; 32]>,
-    ) -> Result<Self, Failure> {
-        let encryptor = compute(py, || Encryptor::new(&parameters.0, public_key, &mut *platform(entropy)))?;
-        Ok(Self { parameters, encryptor: ForkMutex::new(encryptor) })
-    }
-
-    /// What the server handed out.
-    #[getter]
-    fn parameters(&self) -> PyClientParameters {
-        self.parameters.clone()
-    }
-
-    /// Encrypts integers: the bytes to send.
-    ///
-    /// Args:
-    ///     numbers: as of `Client.encrypt`.
-    ///     dropped: None for a whole ciphertext; two numbers for one in compact form, without so many low bits of the coefficients of each half. That adds
-    ///         `2^(2 dropped[0]) / 12 + |s|^2 2^(2 dropped[1]) / 12` to the variance of the errors, for the secret's `|s|^2`, about 2N/3 or its weight.
-    ///
-    /// Raises:
-    ///     EncodeError, ParameterError: as of `Client.encrypt`.
-    #[pyo3(signature = (numbers, *, dropped=None))]
-    fn encrypt<'py>(
-        &self,
-        py: Python<'py>,
-        numbers: &Bound<'py, PyAny>,
-        dropped: Option<[u32; 2]>,
-    ) -> Result<Bound<'py, PyBytes>, Failure> {
-        let (numbers, form) = (integers(numbers)?, form(dropped));
-        let bytes = py.detach(|| {
-            let encryptor = &mut *self.encryptor.lock()?;
-            compute_detached(|| {
-                let mut bytes = Vec::with_capacity(self.parameters.0.form_bytes(form, false)?);
-                encryptor.encrypt(&numbers[..], form, &mut bytes)?;
-                Ok::<_, ClientError>(bytes)
-            })
-        })?;
-        Ok(PyBytes::new(py, &bytes))
-    }
-
-    fn __reduce__(&self) -> Result<(), Failure> {
-        Err(Failure::Pickle("ClientEncryptor"))
-    }
-
-    fn __repr__(&self) -> &'static str {
-        "ClientEncryptor(..)"
     }
 }

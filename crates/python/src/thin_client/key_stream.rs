@@ -1,8 +1,8 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 
-use keywright_client::{ClientError, KeyStream, Progress, SinkError};
-use keywright_ring::Process;
+use keywright_client::{Client, ClientError, KeyStream, Progress, SinkError};
+use keywright_ring::{ForkMutex, Process};
 use keywright_rlwe::KeySpec;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -11,7 +11,6 @@ use zeroize::Zeroizing;
 
 use crate::errors::Failure;
 use crate::keys::parameters::KeyParameters;
-use crate::thin_client::client::PyClient;
 use crate::threads::compute_detached;
 
 /// Bytes handed to `write` at once: few enough to be no memory, enough to be few calls.
@@ -21,7 +20,7 @@ const PIECE: usize = 1 << 20;
 /// reads it.
 #[pyclass(name = "ClientKeyStream", module = "keywright", frozen)]
 pub(crate) struct PyClientKeyStream {
-    client: Py<PyClient>,
+    client: Arc<ForkMutex<Client>>,
     /// None of no keys.
     parameters: Option<KeyParameters>,
     specs: Vec<KeySpec>,
@@ -36,7 +35,7 @@ pub(crate) struct PyClientKeyStream {
 impl PyClientKeyStream {
     pub(crate) fn new(
         py: Python<'_>,
-        client: Py<PyClient>,
+        client: Arc<ForkMutex<Client>>,
         parameters: Option<KeyParameters>,
         specs: Vec<KeySpec>,
         session: Zeroizing<[u8; 32]>,
@@ -60,7 +59,7 @@ impl PyClientKeyStream {
     /// The stream from key `next` on; none of no keys. The client is free again while keys are made.
     fn stream(&self, next: usize) -> Result<Option<KeyStream>, ClientError> {
         let Some(parameters) = &self.parameters else { return Ok(None) };
-        let mut stream = self.client.get().client()?.keys(parameters.rlwe(), &self.specs, &self.session)?;
+        let mut stream = self.client.lock()?.keys(parameters.rlwe(), &self.specs, &self.session)?;
         stream.skip_to(next)?;
         Ok(Some(stream))
     }

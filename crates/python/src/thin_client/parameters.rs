@@ -2,12 +2,12 @@ use keywright_client::{ClientError, ClientParameters, Form, Groups, Layout, Numb
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
+use zeroize::Zeroizing;
 
-use crate::array::log_slots;
+use crate::array::{Integers, log_slots};
 use crate::ckks::ciphertext::PyCiphertext;
 use crate::ckks::parameters::PyParameters;
 use crate::errors::{Failure, Refusal};
-use crate::thin_client::client::integers as vector;
 use crate::threads::compute;
 
 /// What a thin client knows of a server: one prime, a fixed-point format and where numbers go. Numbers are integers in units of `2^-fraction_bits`.
@@ -147,7 +147,7 @@ impl PyClientParameters {
         integers: &Bound<'py, PyAny>,
         bits: u32,
     ) -> Result<Bound<'py, PyArray1<i64>>, Failure> {
-        let (groups, integers) = (Groups::new(&self.0, bits)?, vector(integers)?);
+        let (groups, integers) = (Groups::new(&self.0, bits)?, Zeroizing::new(Integers::vector(integers)?));
         let grouped = groups.group(&integers[..])?;
         let numbers: Vec<i64> = (0..grouped.count()).map(|index| grouped.at(index)).collect();
         Ok(numbers.into_pyarray(py))
@@ -171,7 +171,7 @@ impl PyClientParameters {
         bits: u32,
         count: Option<usize>,
     ) -> Result<Bound<'py, PyArray1<i64>>, Failure> {
-        let (groups, numbers) = (Groups::new(&self.0, bits)?, vector(numbers)?);
+        let (groups, numbers) = (Groups::new(&self.0, bits)?, Zeroizing::new(Integers::vector(numbers)?));
         let most = groups.each() * numbers.len();
         let count = count.unwrap_or(most);
         if count > most {
