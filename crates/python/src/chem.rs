@@ -8,8 +8,8 @@ use pyo3::prelude::*;
 use crate::bfv::ciphertext::PyBfvCiphertext;
 use crate::ckks::ciphertext::PyCiphertext;
 use crate::errors::{Failure, Refusal};
-use crate::keys::parameters::KeyParameters;
 use crate::keys::public_key::PyPublicKey;
+use crate::parameters::keys::KeyParameters;
 use crate::randomness::rng;
 use crate::threads::{compute, compute_detached};
 

@@ -13,6 +13,7 @@ mod ckks;
 mod errors;
 mod inspect;
 mod keys;
+mod parameters;
 mod pools;
 mod randomness;
 mod stored;
@@ -34,8 +35,6 @@ mod _core {
     #[pymodule_export]
     use crate::bfv::evaluator::PyBfvEvaluator;
     #[pymodule_export]
-    use crate::bfv::parameters::{PyBfvParameters, bfv_presets};
-    #[pymodule_export]
     use crate::bfv::seeded_ciphertext::PyBfvSeededCiphertext;
     #[pymodule_export]
     use crate::chem::{PyChemDistinguisher, PyChemEncryptor};
@@ -55,8 +54,6 @@ mod _core {
     use crate::ckks::encryptor::PyEncryptor;
     #[pymodule_export]
     use crate::ckks::evaluator::PyEvaluator;
-    #[pymodule_export]
-    use crate::ckks::parameters::{PyParameters, presets};
     #[pymodule_export]
     use crate::ckks::seeded_ciphertext::PySeededCiphertext;
     #[pymodule_export]
@@ -79,6 +76,10 @@ mod _core {
     use crate::keys::spec::PyKeySpec;
     #[pymodule_export]
     use crate::keys::switching_key::PySwitchingKey;
+    #[pymodule_export]
+    use crate::parameters::bfv::{PyBfvParameters, bfv_presets};
+    #[pymodule_export]
+    use crate::parameters::ckks::{PyParameters, presets};
     #[pymodule_export]
     use crate::pools::encryption_pool::PyEncryptionPool;
     #[pymodule_export]

@@ -1,7 +1,7 @@
 use keywright_bfv::Ciphertext;
 use pyo3::prelude::*;
 
-use crate::bfv::parameters::PyBfvParameters;
+use crate::parameters::bfv::PyBfvParameters;
 use crate::stored::stored_ciphertext;
 
 /// Encrypted integers modulo t, with their level and an estimate of their noise. Immutable.

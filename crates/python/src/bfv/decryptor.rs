@@ -4,7 +4,7 @@ use pyo3::prelude::*;
 
 use crate::array::Integers;
 use crate::bfv::ciphertext::PyBfvCiphertext;
-use crate::bfv::operand::packing;
+use crate::bfv::plaintext::packing;
 use crate::bfv::seeded_ciphertext::PyBfvSeededCiphertext;
 use crate::errors::Failure;
 use crate::keys::secret_key::PySecretKey;

@@ -3,7 +3,7 @@ use pyo3::prelude::*;
 
 use crate::array::Integers;
 use crate::bfv::ciphertext::PyBfvCiphertext;
-use crate::bfv::operand::packing;
+use crate::bfv::plaintext::packing;
 use crate::errors::Failure;
 use crate::keys::public_key::PyPublicKey;
 use crate::randomness::Randomness;

@@ -3,11 +3,11 @@ use pyo3::prelude::*;
 
 use crate::array::Integers;
 use crate::bfv::ciphertext::PyBfvCiphertext;
-use crate::bfv::operand::Operand;
-use crate::bfv::parameters::PyBfvParameters;
+use crate::bfv::plaintext::Operand;
 use crate::errors::Failure;
 use crate::keys::evaluation_keys::PyEvaluationKeys;
-use crate::keys::parameters::KeyParameters;
+use crate::parameters::bfv::PyBfvParameters;
+use crate::parameters::keys::KeyParameters;
 
 /// Computes on BFV ciphertexts with the keys it was given. `evaluator(ciphertext)` gives a value with operators.
 ///

@@ -4,6 +4,5 @@ pub(crate) mod ciphertext;
 pub(crate) mod decryptor;
 pub(crate) mod encryptor;
 pub(crate) mod evaluator;
-pub(crate) mod operand;
-pub(crate) mod parameters;
+pub(crate) mod plaintext;
 pub(crate) mod seeded_ciphertext;

@@ -2,8 +2,8 @@ use keywright_bfv::SymmetricCiphertext;
 use pyo3::prelude::*;
 
 use crate::bfv::ciphertext::PyBfvCiphertext;
-use crate::bfv::parameters::PyBfvParameters;
 use crate::errors::Failure;
+use crate::parameters::bfv::PyBfvParameters;
 use crate::stored::stored_ciphertext;
 use crate::threads::compute;
 

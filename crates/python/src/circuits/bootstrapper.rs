@@ -10,9 +10,9 @@ use pyo3::prelude::*;
 use crate::circuits::bootstrapper_plan::PyBootstrapperPlan;
 use crate::ckks::ciphertext::PyCiphertext;
 use crate::ckks::evaluator::PyEvaluator;
-use crate::ckks::parameters::PyParameters;
 use crate::errors::Failure;
 use crate::keys::secret_key::PySecretKey;
+use crate::parameters::ckks::PyParameters;
 use crate::threads::compute;
 
 /// Bootstrapping with its matrices encoded: gives a ciphertext without levels new ones, at the same values.

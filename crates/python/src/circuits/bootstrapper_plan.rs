@@ -13,10 +13,10 @@ use pyo3::types::PyDict;
 
 use crate::array::log_slots;
 use crate::circuits::arithmetic::named;
-use crate::ckks::parameters::PyParameters;
 use crate::errors::{Failure, Refusal};
-use crate::keys::parameters::KeyParameters;
 use crate::keys::spec::PyKeySpec;
+use crate::parameters::ckks::PyParameters;
+use crate::parameters::keys::KeyParameters;
 use crate::thin_client::parameters::PyClientParameters;
 use crate::threads::compute;
 

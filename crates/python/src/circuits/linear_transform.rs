@@ -7,10 +7,10 @@ use keywright_rlwe::{KeyElement, KeySpec, digit_ranges};
 use pyo3::prelude::*;
 
 use crate::array::{Numbers, log_slots};
-use crate::ckks::parameters::PyParameters;
 use crate::errors::Failure;
-use crate::keys::parameters::KeyParameters;
 use crate::keys::spec::{PyKeySpec, rotation};
+use crate::parameters::ckks::PyParameters;
+use crate::parameters::keys::KeyParameters;
 use crate::threads::compute;
 
 /// A matrix on the slots, given by its diagonals and encoded for one level; applied by `Evaluator.linear_transform`.

@@ -1,7 +1,7 @@
 use keywright_ckks::{Ciphertext, Packing};
 use pyo3::prelude::*;
 
-use crate::ckks::parameters::PyParameters;
+use crate::parameters::ckks::PyParameters;
 use crate::stored::stored_ciphertext;
 
 /// An encrypted vector, with its level, its scale and an estimate of its error. Immutable.

@@ -6,11 +6,11 @@ use pyo3::prelude::*;
 use crate::array::Numbers;
 use crate::circuits::linear_transform::PyLinearTransform;
 use crate::ckks::ciphertext::PyCiphertext;
-use crate::ckks::operand::{self, Operand};
-use crate::ckks::parameters::PyParameters;
+use crate::ckks::plaintext::{self, Operand};
 use crate::errors::{Failure, Refusal};
 use crate::keys::evaluation_keys::PyEvaluationKeys;
-use crate::keys::parameters::KeyParameters;
+use crate::parameters::ckks::PyParameters;
+use crate::parameters::keys::KeyParameters;
 
 /// Computes on ciphertexts with the keys it was given. `evaluator(ciphertext)` gives a value with operators.
 ///
@@ -106,7 +106,7 @@ impl PyEvaluator {
         let b = Operand::from_python(b)?;
         self.run(py, |evaluator| match &b {
             Operand::Ciphertext(b) => Ok(evaluator.add(&a.0, &b.get().0)?),
-            Operand::Numbers(b) => operand::add(evaluator, &a.0, b),
+            Operand::Numbers(b) => plaintext::add(evaluator, &a.0, b),
         })
     }
 
@@ -115,7 +115,7 @@ impl PyEvaluator {
         let b = Operand::from_python(b)?;
         self.run(py, |evaluator| match &b {
             Operand::Ciphertext(b) => Ok(evaluator.sub(&a.0, &b.get().0)?),
-            Operand::Numbers(b) => operand::sub(evaluator, &a.0, b),
+            Operand::Numbers(b) => plaintext::sub(evaluator, &a.0, b),
         })
     }
 
@@ -141,7 +141,7 @@ impl PyEvaluator {
         let b = Operand::from_python(b)?;
         self.run(py, |evaluator| match &b {
             Operand::Ciphertext(b) => Ok(evaluator.multiply(&a.0, &b.get().0)?),
-            Operand::Numbers(b) => operand::multiply(evaluator, &a.0, b),
+            Operand::Numbers(b) => plaintext::multiply(evaluator, &a.0, b),
         })
     }
 
@@ -165,7 +165,7 @@ impl PyEvaluator {
         let b = Operand::from_python(b)?;
         self.run(py, |evaluator| match &b {
             Operand::Ciphertext(b) => Ok(evaluator.multiply_lazy(&a.0, &b.get().0)?),
-            Operand::Numbers(b) => operand::multiply_lazy(evaluator, &a.0, b),
+            Operand::Numbers(b) => plaintext::multiply_lazy(evaluator, &a.0, b),
         })
     }
 

@@ -2,8 +2,8 @@ use keywright_ckks::SymmetricCiphertext;
 use pyo3::prelude::*;
 
 use crate::ckks::ciphertext::{PyCiphertext, packing_name, slots};
-use crate::ckks::parameters::PyParameters;
 use crate::errors::Failure;
+use crate::parameters::ckks::PyParameters;
 use crate::stored::stored_ciphertext;
 use crate::threads::compute;
 

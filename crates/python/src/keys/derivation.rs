@@ -8,10 +8,10 @@ use pyo3::prelude::*;
 use crate::errors::Failure;
 use crate::keys::evaluation_keys::PyEvaluationKeys;
 use crate::keys::master_keys::PyMasterKeys;
-use crate::keys::parameters::KeyParameters;
 use crate::keys::progress::report;
 use crate::keys::spec::{PyKeySpec, specs_for};
 use crate::keys::switching_key::PySwitchingKey;
+use crate::parameters::keys::KeyParameters;
 use crate::threads::{compute, compute_interruptible};
 
 /// The next key, unless a signal comes: then it is to be had later.

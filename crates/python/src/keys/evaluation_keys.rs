@@ -10,9 +10,9 @@ use pyo3::types::{PyBytes, PyDict, PyIterator, PyList};
 
 use crate::errors::{Failure, file};
 use crate::keys::master_keys::PyMasterKeys;
-use crate::keys::parameters::KeyParameters;
 use crate::keys::spec::{PyKeySpec, specs_for};
 use crate::keys::switching_key::PySwitchingKey;
+use crate::parameters::keys::KeyParameters;
 use crate::threads::{compute, compute_detached, compute_interruptible, signals};
 
 /// The switching keys that a server holds: any number per rotation, at any levels. Iterates over its `KeySpec`s.

@@ -7,12 +7,12 @@ use pyo3::prelude::*;
 
 use crate::errors::{Failure, file};
 use crate::keys::evaluation_keys::PyEvaluationKeys;
-use crate::keys::parameters::KeyParameters;
 use crate::keys::progress::report;
 use crate::keys::public_key::PyPublicKey;
 use crate::keys::secret_key::PySecretKey;
 use crate::keys::spec::{PyKeySpec, conjugation, rotation, spec, specs_for};
 use crate::keys::switching_key::PySwitchingKey;
+use crate::parameters::keys::KeyParameters;
 use crate::randomness::Randomness;
 use crate::threads::compute;
 

@@ -9,9 +9,9 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::errors::{Failure, file};
-use crate::keys::parameters::KeyParameters;
 use crate::keys::progress::report;
 use crate::keys::secret_key::PySecretKey;
+use crate::parameters::keys::KeyParameters;
 use crate::randomness::rng;
 use crate::threads::compute;
 

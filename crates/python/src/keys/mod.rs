@@ -4,7 +4,6 @@ pub(crate) mod derivation;
 pub(crate) mod evaluation_keys;
 pub(crate) mod generator;
 pub(crate) mod master_keys;
-pub(crate) mod parameters;
 mod progress;
 pub(crate) mod public_key;
 pub(crate) mod secret_key;

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::errors::{Failure, file};
-use crate::keys::parameters::KeyParameters;
+use crate::parameters::keys::KeyParameters;
 use crate::threads::compute;
 
 /// A key that anyone may have, to encrypt for the owner of the secret.

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::errors::{Failure, file};
-use crate::keys::parameters::KeyParameters;
+use crate::parameters::keys::KeyParameters;
 use crate::randomness::rng;
 use crate::threads::compute;
 

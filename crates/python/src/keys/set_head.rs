@@ -4,8 +4,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::errors::Failure;
-use crate::keys::parameters::KeyParameters;
 use crate::keys::spec::{PyKeySpec, specs_for};
+use crate::parameters::keys::KeyParameters;
 
 /// The bytes that a stored set of these keys begins with: its header, which names every key and the length of the whole.
 ///

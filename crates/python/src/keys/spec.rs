@@ -3,7 +3,7 @@ use keywright_rlwe::{KeyElement, KeySpec, Parameters};
 use pyo3::prelude::*;
 
 use crate::errors::Failure;
-use crate::keys::parameters::KeyParameters;
+use crate::parameters::keys::KeyParameters;
 
 /// Description of one switching key: what it switches, the highest level it serves, its digits and special primes.
 ///

@@ -6,8 +6,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::errors::Failure;
-use crate::keys::parameters::KeyParameters;
 use crate::keys::spec::PyKeySpec;
+use crate::parameters::keys::KeyParameters;
 use crate::threads::compute;
 
 /// A key with which a server rotates, conjugates, relinearises, or switches to another secret.

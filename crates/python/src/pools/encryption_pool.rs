@@ -13,14 +13,14 @@ use zeroize::Zeroizing;
 
 use crate::array::{Integers, Numbers, log_slots};
 use crate::bfv::ciphertext::PyBfvCiphertext;
-use crate::bfv::operand;
+use crate::bfv::plaintext;
 use crate::bfv::seeded_ciphertext::PyBfvSeededCiphertext;
 use crate::ckks::ciphertext::PyCiphertext;
 use crate::ckks::seeded_ciphertext::PySeededCiphertext;
 use crate::errors::{Failure, Refusal};
-use crate::keys::parameters::KeyParameters;
 use crate::keys::public_key::PyPublicKey;
 use crate::keys::secret_key::PySecretKey;
+use crate::parameters::keys::KeyParameters;
 use crate::randomness::rng;
 use crate::threads::{compute, compute_detached};
 
@@ -299,7 +299,7 @@ impl PyEncryptionPool {
         packing: Option<&str>,
     ) -> Result<Pooled, Failure> {
         let parameters = self.parameters.bfv()?;
-        let packing = operand::packing(parameters, packing)?;
+        let packing = plaintext::packing(parameters, packing)?;
         let message = Integers::from_python(values)?.encode(parameters, packing)?;
         on!(self, pool => {
             let messages = BfvPool::new(parameters, pool)?;

@@ -9,8 +9,8 @@ use zeroize::Zeroizing;
 
 use crate::array::Integers;
 use crate::errors::Failure;
-use crate::keys::parameters::KeyParameters;
 use crate::keys::spec::{PyKeySpec, specs_for};
+use crate::parameters::keys::KeyParameters;
 use crate::thin_client::entropy::platform;
 use crate::thin_client::key_stream::PyClientKeyStream;
 use crate::thin_client::parameters::{PyClientParameters, form};

@@ -10,7 +10,7 @@ use pyo3::types::PyBytes;
 use zeroize::Zeroizing;
 
 use crate::errors::Failure;
-use crate::keys::parameters::KeyParameters;
+use crate::parameters::keys::KeyParameters;
 use crate::threads::compute_detached;
 
 /// Bytes handed to `write` at once: few enough to be no memory, enough to be few calls.

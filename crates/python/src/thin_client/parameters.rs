@@ -6,8 +6,8 @@ use zeroize::Zeroizing;
 
 use crate::array::{Integers, log_slots};
 use crate::ckks::ciphertext::PyCiphertext;
-use crate::ckks::parameters::PyParameters;
 use crate::errors::{Failure, Refusal};
+use crate::parameters::ckks::PyParameters;
 use crate::threads::compute;
 
 /// What a thin client knows of a server: one prime, a fixed-point format and where numbers go. Numbers are integers in units of `2^-fraction_bits`.

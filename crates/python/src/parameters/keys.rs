@@ -3,9 +3,9 @@ use keywright_ckks::CkksParameters;
 use keywright_rlwe::{Parameters, RlweError};
 use pyo3::prelude::*;
 
-use crate::bfv::parameters::PyBfvParameters;
-use crate::ckks::parameters::PyParameters;
 use crate::errors::Failure;
+use crate::parameters::bfv::PyBfvParameters;
+use crate::parameters::ckks::PyParameters;
 
 /// The parameters that keys were made for, of either scheme. Keys themselves know no scheme.
 #[derive(Clone, PartialEq, IntoPyObject)]
