@@ -39,13 +39,15 @@ mod _core {
     #[pymodule_export]
     use crate::chem::{PyChemDistinguisher, PyChemEncryptor};
     #[pymodule_export]
-    use crate::circuits::arithmetic::{kernel_counts, polynomial_arithmetic};
+    use crate::circuits::arithmetic::kernel_counts;
     #[pymodule_export]
     use crate::circuits::bootstrapper::PyBootstrapper;
     #[pymodule_export]
     use crate::circuits::bootstrapper_plan::{PyBootstrapperPlan, bootstrap_presets};
     #[pymodule_export]
     use crate::circuits::linear_transform::PyLinearTransform;
+    #[pymodule_export]
+    use crate::circuits::polynomial::polynomial_arithmetic;
     #[pymodule_export]
     use crate::ckks::ciphertext::PyCiphertext;
     #[pymodule_export]

@@ -1,13 +1,15 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use keywright_circuits::linear_transform::{BsgsPlan, LinearTransform, SwitchShape};
+use keywright_circuits::linear_transform::{self, BsgsPlan, LinearTransform, SwitchShape};
 use keywright_ckks::Complex64;
 use keywright_rlwe::{KeyElement, KeySpec, digit_ranges};
 use pyo3::prelude::*;
 
 use crate::array::{Numbers, log_slots};
-use crate::errors::Failure;
+use crate::ckks::ciphertext::PyCiphertext;
+use crate::ckks::evaluator::PyEvaluator;
+use crate::errors::{Failure, Refusal};
 use crate::keys::spec::{PyKeySpec, rotation};
 use crate::parameters::ckks::PyParameters;
 use crate::parameters::keys::KeyParameters;
@@ -167,5 +169,46 @@ impl PyLinearTransform {
             self.level(),
             plan.rotations().len()
         )
+    }
+}
+
+#[pymethods]
+impl PyEvaluator {
+    /// A transform applied to the slots, or the sum of several transforms of several ciphertexts: a block row of a
+    /// matrix. One level less, at the scale of the input; ciphertexts of higher levels are taken at the transforms'.
+    ///
+    /// Args:
+    ///     a: a ciphertext, or a sequence of them.
+    ///     transform: a transform, or as many as ciphertexts, with equal slots, levels and special primes.
+    ///
+    /// Raises:
+    ///     ParameterError: the numbers of ciphertexts and transforms differ, or the transforms do not fit each other.
+    ///     MissingKeyError: a rotation has no key at the level.
+    ///     KeyUseError: the keys have other special primes than the transform.
+    ///     LevelError: a ciphertext is below the level of the transforms.
+    fn linear_transform(
+        &self,
+        py: Python<'_>,
+        a: &Bound<'_, PyAny>,
+        transform: &Bound<'_, PyAny>,
+    ) -> Result<PyCiphertext, Failure> {
+        let inputs = one_or_more::<PyCiphertext>(a)?;
+        let transforms = one_or_more::<PyLinearTransform>(transform)?;
+        if inputs.len() != transforms.len() {
+            return Err(Refusal::Inputs { ciphertexts: inputs.len(), transforms: transforms.len() }.into());
+        }
+        self.run(py, |evaluator| {
+            let pairs: Vec<_> =
+                transforms.iter().zip(&inputs).map(|(t, a)| (&*t.get().transform, &a.get().0)).collect();
+            Ok(linear_transform::evaluate(evaluator, &pairs)?)
+        })
+    }
+}
+
+/// An object of a class, or a sequence of them.
+fn one_or_more<T: pyo3::PyClass>(value: &Bound<'_, PyAny>) -> Result<Vec<Py<T>>, Failure> {
+    match value.cast::<T>() {
+        Ok(one) => Ok(vec![one.clone().unbind()]),
+        Err(_) => Ok(value.extract()?),
     }
 }

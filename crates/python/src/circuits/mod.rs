@@ -4,3 +4,4 @@ pub(crate) mod arithmetic;
 pub(crate) mod bootstrapper;
 pub(crate) mod bootstrapper_plan;
 pub(crate) mod linear_transform;
+pub(crate) mod polynomial;

@@ -1,13 +1,9 @@
-use keywright_circuits::linear_transform;
-use keywright_circuits::polynomial::{self, Basis, Polynomial, PolynomialPlan};
 use keywright_ckks::{Ciphertext, CkksError, Evaluator};
 use pyo3::prelude::*;
 
-use crate::array::Numbers;
-use crate::circuits::linear_transform::PyLinearTransform;
 use crate::ckks::ciphertext::PyCiphertext;
 use crate::ckks::plaintext::{self, Operand};
-use crate::errors::{Failure, Refusal};
+use crate::errors::Failure;
 use crate::keys::evaluation_keys::PyEvaluationKeys;
 use crate::parameters::ckks::PyParameters;
 use crate::parameters::keys::KeyParameters;
@@ -40,7 +36,7 @@ impl PyEvaluator {
         self.keys.get().compute(py, |keys| work(&Evaluator::new(&self.parameters.0, keys)?))
     }
 
-    fn run(
+    pub(crate) fn run(
         &self,
         py: Python<'_>,
         work: impl FnOnce(&Evaluator<'_>) -> Result<Ciphertext, Failure> + Send,
@@ -268,88 +264,11 @@ impl PyEvaluator {
         self.unary(py, |evaluator| evaluator.set_scale(&a.0, scale))
     }
 
-    /// A transform applied to the slots, or the sum of several transforms of several ciphertexts: a block row of a
-    /// matrix. One level less, at the scale of the input; ciphertexts of higher levels are taken at the transforms'.
-    ///
-    /// Args:
-    ///     a: a ciphertext, or a sequence of them.
-    ///     transform: a transform, or as many as ciphertexts, with equal slots, levels and special primes.
-    ///
-    /// Raises:
-    ///     ParameterError: the numbers of ciphertexts and transforms differ, or the transforms do not fit each other.
-    ///     MissingKeyError: a rotation has no key at the level.
-    ///     KeyUseError: the keys have other special primes than the transform.
-    ///     LevelError: a ciphertext is below the level of the transforms.
-    fn linear_transform(
-        &self,
-        py: Python<'_>,
-        a: &Bound<'_, PyAny>,
-        transform: &Bound<'_, PyAny>,
-    ) -> Result<PyCiphertext, Failure> {
-        let inputs = one_or_more::<PyCiphertext>(a)?;
-        let transforms = one_or_more::<PyLinearTransform>(transform)?;
-        if inputs.len() != transforms.len() {
-            return Err(Refusal::Inputs { ciphertexts: inputs.len(), transforms: transforms.len() }.into());
-        }
-        self.run(py, |evaluator| {
-            let pairs: Vec<_> =
-                transforms.iter().zip(&inputs).map(|(t, a)| (&*t.get().transform, &a.get().0)).collect();
-            Ok(linear_transform::evaluate(evaluator, &pairs)?)
-        })
-    }
-
-    /// A polynomial of every slot, ceil(log2(degree + 1)) levels lower; Paterson-Stockmeyer.
-    ///
-    /// Args:
-    ///     coefficients: real, the constant first.
-    ///     basis: "monomial" for powers, "chebyshev" for Chebyshev polynomials of the interval.
-    ///     interval: where the slots' values are, for the Chebyshev basis; (-1, 1) by default. One that is not 2 wide costs a
-    ///         level more.
-    ///     scale: exact scale of the result, that of a by default.
-    ///
-    /// Raises:
-    ///     LevelError: there are too few levels.
-    ///     EncodeError: a coefficient is not finite.
-    ///     ParameterError: the basis is unknown or the interval empty.
-    ///     ScaleError, PackingError, DegreeError: as of `multiply`.
-    #[pyo3(signature = (a, coefficients, basis="monomial", interval=None, scale=None))]
-    fn polynomial(
-        &self,
-        py: Python<'_>,
-        a: &PyCiphertext,
-        coefficients: &Bound<'_, PyAny>,
-        basis: &str,
-        interval: Option<(f64, f64)>,
-        scale: Option<f64>,
-    ) -> Result<PyCiphertext, Failure> {
-        let coefficients = Numbers::real_vector(coefficients)?;
-        let basis = match basis {
-            "monomial" => Basis::Monomial,
-            "chebyshev" => {
-                let (a, b) = interval.unwrap_or((-1.0, 1.0));
-                Basis::chebyshev(a, b)?
-            }
-            other => return Err(Refusal::Basis(other.into()).into()),
-        };
-        self.run(py, |evaluator| {
-            let plan = PolynomialPlan::new(&Polynomial::new(basis, coefficients)?);
-            Ok(polynomial::evaluate(evaluator, &plan, &a.0, scale)?)
-        })
-    }
-
     fn __reduce__(&self) -> Result<(), Failure> {
         Err(Failure::Pickle("Evaluator"))
     }
 
     fn __repr__(&self) -> String {
         format!("Evaluator({}, {} keys)", self.parameters.__repr__(), self.keys.get().snapshot().len())
-    }
-}
-
-/// An object of a class, or a sequence of them.
-fn one_or_more<T: pyo3::PyClass>(value: &Bound<'_, PyAny>) -> Result<Vec<Py<T>>, Failure> {
-    match value.cast::<T>() {
-        Ok(one) => Ok(vec![one.clone().unbind()]),
-        Err(_) => Ok(value.extract()?),
     }
 }
