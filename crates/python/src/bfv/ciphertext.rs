@@ -1,14 +1,22 @@
-use keywright_bfv::Ciphertext;
+use keywright_bfv::{Ciphertext, Packing};
 use pyo3::prelude::*;
 
+use crate::ciphertext::whole_ciphertext;
 use crate::parameters::bfv::PyBfvParameters;
-use crate::stored::stored_ciphertext;
 
 /// Encrypted integers modulo t, with their level and an estimate of their noise. Immutable.
 #[pyclass(name = "BfvCiphertext", module = "keywright", frozen)]
 pub(crate) struct PyBfvCiphertext(pub(crate) Ciphertext);
 
-stored_ciphertext!(PyBfvCiphertext, "BfvCiphertext", PyBfvParameters);
+/// "slots" or "coefficients".
+pub(crate) fn packing_name(packing: Packing) -> &'static str {
+    match packing {
+        Packing::Slots => "slots",
+        Packing::Coefficients => "coefficients",
+    }
+}
+
+whole_ciphertext!(PyBfvCiphertext of PyBfvParameters, packed as packing_name);
 
 #[pymethods]
 impl PyBfvCiphertext {
@@ -16,24 +24,6 @@ impl PyBfvCiphertext {
     #[getter]
     fn level(&self) -> usize {
         self.0.level()
-    }
-
-    /// Degree in the secret: 1, or 2 after `multiply_lazy`.
-    #[getter]
-    fn degree(&self) -> usize {
-        self.0.degree()
-    }
-
-    /// "slots" or "coefficients": where its values are.
-    #[getter]
-    fn packing(&self) -> String {
-        self.0.packing.to_string()
-    }
-
-    /// Bytes of its residues in memory.
-    #[getter]
-    fn bytes(&self) -> usize {
-        self.0.bytes()
     }
 
     /// Lower bound on the noise budget in bits, derived without decrypting; the budget is below it with probability below 2^-40.

@@ -2,13 +2,13 @@ use keywright_bfv::Decryptor;
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 
-use crate::array::Integers;
 use crate::bfv::ciphertext::PyBfvCiphertext;
-use crate::bfv::plaintext::packing;
+use crate::bfv::plaintext;
 use crate::bfv::seeded_ciphertext::PyBfvSeededCiphertext;
 use crate::errors::Failure;
 use crate::keys::secret_key::PySecretKey;
 use crate::randomness::Randomness;
+use crate::stored::opaque;
 use crate::threads::compute;
 
 /// Decrypts with a secret of BFV parameters, measures noise, and encrypts with the secret: half the bytes of a public-key
@@ -25,6 +25,8 @@ pub(crate) struct PyBfvDecryptor {
     secret: Py<PySecretKey>,
     rng: Randomness,
 }
+
+opaque!(PyBfvDecryptor);
 
 #[pymethods]
 impl PyBfvDecryptor {
@@ -77,22 +79,9 @@ impl PyBfvDecryptor {
     ) -> Result<PyBfvSeededCiphertext, Failure> {
         let secret = self.secret.get();
         let parameters = secret.parameters.bfv()?;
-        let packing = self::packing(parameters, packing)?;
-        let integers = Integers::from_python(values)?;
-        let level = level.unwrap_or(parameters.max_level());
-        let mut rng = self.rng.split()?;
-        compute(py, || -> Result<_, Failure> {
-            let plaintext = integers.encode(parameters, packing)?;
-            Ok(Decryptor::new(parameters, &secret.key)?.encrypt(&plaintext, level, &mut rng)?)
+        plaintext::encrypt(py, parameters, values, packing, level, &self.rng, |plaintext, level, mut rng| {
+            Decryptor::new(parameters, &secret.key)?.encrypt(plaintext, level, &mut rng)
         })
         .map(PyBfvSeededCiphertext)
-    }
-
-    fn __reduce__(&self) -> Result<(), Failure> {
-        Err(Failure::Pickle("BfvDecryptor"))
-    }
-
-    fn __repr__(&self) -> &'static str {
-        "BfvDecryptor(..)"
     }
 }

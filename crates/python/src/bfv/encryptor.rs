@@ -1,13 +1,12 @@
 use keywright_bfv::Encryptor;
 use pyo3::prelude::*;
 
-use crate::array::Integers;
 use crate::bfv::ciphertext::PyBfvCiphertext;
-use crate::bfv::plaintext::packing;
+use crate::bfv::plaintext;
 use crate::errors::Failure;
 use crate::keys::public_key::PyPublicKey;
 use crate::randomness::Randomness;
-use crate::threads::compute;
+use crate::stored::opaque;
 
 /// Encrypts integers modulo t with a public key of BFV parameters.
 ///
@@ -22,6 +21,8 @@ pub(crate) struct PyBfvEncryptor {
     key: Py<PyPublicKey>,
     rng: Randomness,
 }
+
+opaque!(PyBfvEncryptor);
 
 #[pymethods]
 impl PyBfvEncryptor {
@@ -55,22 +56,9 @@ impl PyBfvEncryptor {
     ) -> Result<PyBfvCiphertext, Failure> {
         let key = self.key.get();
         let parameters = key.parameters.bfv()?;
-        let packing = self::packing(parameters, packing)?;
-        let integers = Integers::from_python(values)?;
-        let level = level.unwrap_or(parameters.max_level());
-        let rng = self.rng.split()?;
-        compute(py, || -> Result<_, Failure> {
-            let plaintext = integers.encode(parameters, packing)?;
-            Ok(Encryptor::new(parameters, &key.key, rng)?.encrypt(&plaintext, level)?)
+        plaintext::encrypt(py, parameters, values, packing, level, &self.rng, |plaintext, level, rng| {
+            Encryptor::new(parameters, &key.key, rng)?.encrypt(plaintext, level)
         })
         .map(PyBfvCiphertext)
-    }
-
-    fn __reduce__(&self) -> Result<(), Failure> {
-        Err(Failure::Pickle("BfvEncryptor"))
-    }
-
-    fn __repr__(&self) -> &'static str {
-        "BfvEncryptor(..)"
     }
 }

@@ -3,9 +3,10 @@ use pyo3::prelude::*;
 
 use crate::array::Integers;
 use crate::bfv::ciphertext::PyBfvCiphertext;
-use crate::bfv::plaintext::Operand;
 use crate::errors::Failure;
+use crate::evaluator::evaluator_methods;
 use crate::keys::evaluation_keys::PyEvaluationKeys;
+use crate::operand;
 use crate::parameters::bfv::PyBfvParameters;
 use crate::parameters::keys::KeyParameters;
 
@@ -28,24 +29,14 @@ pub(crate) struct PyBfvEvaluator {
     keys: Py<PyEvaluationKeys>,
 }
 
+type Operand = operand::Operand<PyBfvCiphertext, Integers>;
+
+evaluator_methods!(
+    PyBfvEvaluator computes by Evaluator on PyBfvCiphertext of PyBfvParameters as Bfv,
+    called for "EncryptedIntegers"
+);
+
 impl PyBfvEvaluator {
-    /// Computes with the keys as they are now.
-    fn with<T: Send>(
-        &self,
-        py: Python<'_>,
-        work: impl FnOnce(&Evaluator<'_>) -> Result<T, Failure> + Send,
-    ) -> Result<T, Failure> {
-        self.keys.get().compute(py, |keys| work(&Evaluator::new(&self.parameters.0, keys)?))
-    }
-
-    fn unary(
-        &self,
-        py: Python<'_>,
-        work: impl FnOnce(&Evaluator<'_>) -> Result<Ciphertext, BfvError> + Send,
-    ) -> Result<PyBfvCiphertext, Failure> {
-        self.with(py, |evaluator| Ok(work(evaluator)?)).map(PyBfvCiphertext)
-    }
-
     /// One operation for ciphertexts, or another for a plaintext.
     fn binary(
         &self,
@@ -55,11 +46,11 @@ impl PyBfvEvaluator {
         ciphertexts: fn(&Evaluator<'_>, &Ciphertext, &Ciphertext) -> Result<Ciphertext, BfvError>,
         plain: fn(&Evaluator<'_>, &Ciphertext, &keywright_bfv::Plaintext) -> Result<Ciphertext, BfvError>,
     ) -> Result<PyBfvCiphertext, Failure> {
-        let b = Operand::from_python(b)?;
+        let b = Operand::new(b, Integers::from_python)?;
         self.with(py, |evaluator| match &b {
-            Operand::Ciphertext(b) => Ok(ciphertexts(evaluator, &a.0, &b.get().0)?),
-            Operand::Integers(integers) => {
-                Ok(plain(evaluator, &a.0, &integers.encode(evaluator.parameters(), a.0.packing)?)?)
+            Operand::Ciphertext(b) => ciphertexts(evaluator, &a.0, &b.get().0),
+            Operand::Numbers(integers) => {
+                plain(evaluator, &a.0, &integers.encode(evaluator.parameters(), a.0.packing)?)
             }
         })
         .map(PyBfvCiphertext)
@@ -68,44 +59,6 @@ impl PyBfvEvaluator {
 
 #[pymethods]
 impl PyBfvEvaluator {
-    #[new]
-    #[pyo3(signature = (parameters, keys=None))]
-    fn new(
-        py: Python<'_>,
-        parameters: &PyBfvParameters,
-        keys: Option<Py<PyEvaluationKeys>>,
-    ) -> Result<Self, Failure> {
-        let keys = match keys {
-            Some(keys) => keys,
-            None => {
-                let empty = keywright_rlwe::EvaluationKeys::new(parameters.0.rlwe());
-                Py::new(py, PyEvaluationKeys::new(KeyParameters::Bfv(parameters.clone()), empty))?
-            }
-        };
-        Evaluator::new(&parameters.0, &keys.get().snapshot())?;
-        Ok(Self { parameters: parameters.clone(), keys })
-    }
-
-    /// The parameters it computes with.
-    #[getter]
-    fn parameters(&self) -> PyBfvParameters {
-        self.parameters.clone()
-    }
-
-    /// The keys it may use. Keys added to them are used from then on.
-    #[getter]
-    fn keys(&self, py: Python<'_>) -> Py<PyEvaluationKeys> {
-        self.keys.clone_ref(py)
-    }
-
-    /// The ciphertext as a value with operators: + - * ** << >>.
-    fn __call__<'py>(
-        slf: &Bound<'py, Self>,
-        ciphertext: &Bound<'py, PyBfvCiphertext>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        slf.py().import("keywright.values")?.getattr("EncryptedIntegers")?.call1((slf, ciphertext))
-    }
-
     /// a + b, with b a ciphertext or integers.
     fn add(
         &self,
@@ -126,11 +79,6 @@ impl PyBfvEvaluator {
         self.binary(py, a, b, |e, a, b| e.sub(a, b), |e, a, p| e.sub_plain(a, p))
     }
 
-    /// -a.
-    fn neg(&self, py: Python<'_>, a: &PyBfvCiphertext) -> Result<PyBfvCiphertext, Failure> {
-        self.unary(py, |evaluator| evaluator.neg(&a.0))
-    }
-
     /// a b, with b a ciphertext or integers: relinearised.
     ///
     /// Raises:
@@ -141,12 +89,12 @@ impl PyBfvEvaluator {
         a: &PyBfvCiphertext,
         b: &Bound<'_, PyAny>,
     ) -> Result<PyBfvCiphertext, Failure> {
-        let b = Operand::from_python(b)?;
+        let b = Operand::new(b, Integers::from_python)?;
         self.with(py, |evaluator| match &b {
-            Operand::Ciphertext(b) => Ok(evaluator.multiply(&a.0, &b.get().0)?),
-            Operand::Integers(Integers::Scalar(value)) => Ok(evaluator.multiply_scalar(&a.0, *value)?),
-            Operand::Integers(vector) => {
-                Ok(evaluator.multiply_plain(&a.0, &vector.encode(evaluator.parameters(), a.0.packing)?)?)
+            Operand::Ciphertext(b) => evaluator.multiply(&a.0, &b.get().0),
+            Operand::Numbers(Integers::Scalar(value)) => evaluator.multiply_scalar(&a.0, *value),
+            Operand::Numbers(vector) => {
+                evaluator.multiply_plain(&a.0, &vector.encode(evaluator.parameters(), a.0.packing)?)
             }
         })
         .map(PyBfvCiphertext)
@@ -157,7 +105,7 @@ impl PyBfvEvaluator {
     /// Raises:
     ///     DegreeError: a has degree 2.
     fn square(&self, py: Python<'_>, a: &PyBfvCiphertext) -> Result<PyBfvCiphertext, Failure> {
-        self.unary(py, |evaluator| evaluator.square(&a.0))
+        self.run(py, |evaluator| evaluator.square(&a.0))
     }
 
     /// a b at degree 2: sums of such products need one `relinearize` in all.
@@ -170,12 +118,7 @@ impl PyBfvEvaluator {
         a: &PyBfvCiphertext,
         b: &PyBfvCiphertext,
     ) -> Result<PyBfvCiphertext, Failure> {
-        self.unary(py, |evaluator| evaluator.multiply_lazy(&a.0, &b.0))
-    }
-
-    /// a at degree 1.
-    fn relinearize(&self, py: Python<'_>, a: &PyBfvCiphertext) -> Result<PyBfvCiphertext, Failure> {
-        self.unary(py, |evaluator| evaluator.relinearize(&a.0))
+        self.run(py, |evaluator| evaluator.multiply_lazy(&a.0, &b.0))
     }
 
     /// Both rows of slots moved to the left: numpy.roll(slots.reshape(2, -1), -steps, axis=1).
@@ -189,7 +132,7 @@ impl PyBfvEvaluator {
         a: &PyBfvCiphertext,
         steps: i64,
     ) -> Result<PyBfvCiphertext, Failure> {
-        self.unary(py, |evaluator| evaluator.rotate_rows(&a.0, steps))
+        self.run(py, |evaluator| evaluator.rotate_rows(&a.0, steps))
     }
 
     /// Several rotations of one ciphertext, which share its decomposition; errors as of `rotate_rows`, before anything is
@@ -200,7 +143,7 @@ impl PyBfvEvaluator {
         a: &PyBfvCiphertext,
         steps: Vec<i64>,
     ) -> Result<Vec<PyBfvCiphertext>, Failure> {
-        let rotated = self.with(py, |evaluator| Ok(evaluator.rotate_rows_hoisted(&a.0, &steps)?))?;
+        let rotated = self.with(py, |evaluator| evaluator.rotate_rows_hoisted(&a.0, &steps))?;
         Ok(rotated.into_iter().map(PyBfvCiphertext).collect())
     }
 
@@ -209,7 +152,7 @@ impl PyBfvEvaluator {
     /// Raises:
     ///     PackingError, DegreeError: as of `rotate_rows`.
     fn swap_rows(&self, py: Python<'_>, a: &PyBfvCiphertext) -> Result<PyBfvCiphertext, Failure> {
-        self.unary(py, |evaluator| evaluator.swap_rows(&a.0))
+        self.run(py, |evaluator| evaluator.swap_rows(&a.0))
     }
 
     /// a one level lower, with the same values: smaller and faster, with room for less noise.
@@ -217,7 +160,7 @@ impl PyBfvEvaluator {
     /// Raises:
     ///     LevelError: a is at level 0.
     fn mod_switch(&self, py: Python<'_>, a: &PyBfvCiphertext) -> Result<PyBfvCiphertext, Failure> {
-        self.unary(py, |evaluator| evaluator.mod_switch(&a.0))
+        self.run(py, |evaluator| evaluator.mod_switch(&a.0))
     }
 
     /// a at a lower level.
@@ -230,14 +173,6 @@ impl PyBfvEvaluator {
         a: &PyBfvCiphertext,
         level: usize,
     ) -> Result<PyBfvCiphertext, Failure> {
-        self.unary(py, |evaluator| evaluator.mod_switch_to(&a.0, level))
-    }
-
-    fn __reduce__(&self) -> Result<(), Failure> {
-        Err(Failure::Pickle("BfvEvaluator"))
-    }
-
-    fn __repr__(&self) -> String {
-        format!("BfvEvaluator({}, {} keys)", self.parameters.__repr__(), self.keys.get().snapshot().len())
+        self.run(py, |evaluator| evaluator.mod_switch_to(&a.0, level))
     }
 }

@@ -1,20 +1,39 @@
 //! The right-hand side of a BFV operation: a ciphertext, or integers.
 
-use keywright_bfv::{BfvParameters, Packing, Plaintext};
+use keywright_bfv::{BfvError, BfvParameters, Packing, Plaintext};
+use keywright_ring::sampling::SecretRng;
 use pyo3::prelude::*;
 
 use crate::array::Integers;
-use crate::bfv::ciphertext::PyBfvCiphertext;
 use crate::errors::{Failure, Refusal};
+use crate::randomness::Randomness;
+use crate::threads::compute;
 
 impl Integers {
     /// The plaintext in a packing.
-    pub(crate) fn encode(&self, parameters: &BfvParameters, packing: Packing) -> Result<Plaintext, Failure> {
-        Ok(match self {
-            Self::Vector(values) => parameters.encode(values, packing)?,
-            Self::Scalar(value) => parameters.encode_scalar(*value, packing)?,
-        })
+    pub(crate) fn encode(&self, parameters: &BfvParameters, packing: Packing) -> Result<Plaintext, BfvError> {
+        match self {
+            Self::Vector(values) => parameters.encode(values, packing),
+            Self::Scalar(value) => parameters.encode_scalar(*value, packing),
+        }
     }
+}
+
+/// Encrypts integers as `encrypt` does: the plaintext at a level, the highest by default.
+pub(crate) fn encrypt<C: Send>(
+    py: Python<'_>,
+    parameters: &BfvParameters,
+    values: &Bound<'_, PyAny>,
+    packing: Option<&str>,
+    level: Option<usize>,
+    rng: &Randomness,
+    encrypt: impl FnOnce(&Plaintext, usize, SecretRng) -> Result<C, BfvError> + Send,
+) -> Result<C, Failure> {
+    let packing = self::packing(parameters, packing)?;
+    let integers = Integers::from_python(values)?;
+    let level = level.unwrap_or(parameters.max_level());
+    let rng = rng.split()?;
+    compute(py, || encrypt(&integers.encode(parameters, packing)?, level, rng))
 }
 
 /// The packing of a name, that of the parameters by default.
@@ -24,19 +43,5 @@ pub(crate) fn packing(parameters: &BfvParameters, name: Option<&str>) -> Result<
         Some("slots") => Ok(Packing::Slots),
         Some("coefficients") => Ok(Packing::Coefficients),
         Some(other) => Err(Refusal::Packing(other.into()).into()),
-    }
-}
-
-pub(crate) enum Operand {
-    Ciphertext(Py<PyBfvCiphertext>),
-    Integers(Integers),
-}
-
-impl Operand {
-    pub(crate) fn from_python(value: &Bound<'_, PyAny>) -> Result<Self, Failure> {
-        match value.cast::<PyBfvCiphertext>() {
-            Ok(ciphertext) => Ok(Self::Ciphertext(ciphertext.clone().unbind())),
-            Err(_) => Ok(Self::Integers(Integers::from_python(value)?)),
-        }
     }
 }

@@ -13,6 +13,7 @@ use crate::ckks::evaluator::PyEvaluator;
 use crate::errors::Failure;
 use crate::keys::secret_key::PySecretKey;
 use crate::parameters::ckks::PyParameters;
+use crate::stored::not_pickled;
 use crate::threads::compute;
 
 /// Bootstrapping with its matrices encoded: gives a ciphertext without levels new ones, at the same values.
@@ -58,6 +59,8 @@ impl PyBootstrapper {
         evaluator.with(py, |evaluator| work(&self.bootstrapper, evaluator)).map(PyCiphertext)
     }
 }
+
+not_pickled!(PyBootstrapper);
 
 #[pymethods]
 impl PyBootstrapper {
@@ -175,9 +178,8 @@ impl PyBootstrapper {
         evaluator: &PyEvaluator,
         ciphertext: &PyCiphertext,
     ) -> Result<Vec<PyCiphertext>, Failure> {
-        let out = evaluator.with(py, |evaluator| {
-            Ok(self.bootstrapper.coeffs_to_slots().evaluate(evaluator, &ciphertext.0)?)
-        })?;
+        let out = evaluator
+            .with(py, |evaluator| self.bootstrapper.coeffs_to_slots().evaluate(evaluator, &ciphertext.0))?;
         Ok(out.into_iter().map(PyCiphertext).collect())
     }
 
@@ -227,10 +229,6 @@ impl PyBootstrapper {
                 named(Stage::EvalMod, level, inspect_input(&decryptor, &plan.eval_mod, &ciphertext.0))?;
             Ok((seen.integer, seen.message))
         })
-    }
-
-    fn __reduce__(&self) -> Result<(), Failure> {
-        Err(Failure::Pickle("Bootstrapper"))
     }
 
     fn __repr__(&self) -> String {

@@ -17,6 +17,7 @@ use crate::errors::{Failure, Refusal};
 use crate::keys::spec::PyKeySpec;
 use crate::parameters::ckks::PyParameters;
 use crate::parameters::keys::KeyParameters;
+use crate::stored::not_pickled;
 use crate::thin_client::parameters::PyClientParameters;
 use crate::threads::compute;
 
@@ -184,6 +185,8 @@ impl PyBootstrapperPlan {
         PyKeySpec { parameters: KeyParameters::Ckks(self.parameters.clone()), spec }
     }
 }
+
+not_pickled!(PyBootstrapperPlan);
 
 #[pymethods]
 impl PyBootstrapperPlan {
@@ -490,10 +493,6 @@ impl PyBootstrapperPlan {
             let bits = prediction.map(|found| (found.mean_bits(), found.worst_bits(vectors)));
             Ok::<_, CircuitError>(bits)
         })
-    }
-
-    fn __reduce__(&self) -> Result<(), Failure> {
-        Err(Failure::Pickle("BootstrapperPlan"))
     }
 
     fn __repr__(&self) -> String {

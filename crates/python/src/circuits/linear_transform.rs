@@ -13,6 +13,7 @@ use crate::errors::{Failure, Refusal};
 use crate::keys::spec::{PyKeySpec, rotation};
 use crate::parameters::ckks::PyParameters;
 use crate::parameters::keys::KeyParameters;
+use crate::stored::not_pickled;
 use crate::threads::compute;
 
 /// A matrix on the slots, given by its diagonals and encoded for one level; applied by `Evaluator.linear_transform`.
@@ -38,6 +39,8 @@ pub(crate) struct PyLinearTransform {
     parameters: PyParameters,
     pub(crate) transform: Arc<LinearTransform>,
 }
+
+not_pickled!(PyLinearTransform);
 
 #[pymethods]
 impl PyLinearTransform {
@@ -156,10 +159,6 @@ impl PyLinearTransform {
         self.rotations().into_iter().map(spec).collect()
     }
 
-    fn __reduce__(&self) -> Result<(), Failure> {
-        Err(Failure::Pickle("LinearTransform"))
-    }
-
     fn __repr__(&self) -> String {
         let plan = self.transform.plan();
         format!(
@@ -200,7 +199,7 @@ impl PyEvaluator {
         self.run(py, |evaluator| {
             let pairs: Vec<_> =
                 transforms.iter().zip(&inputs).map(|(t, a)| (&*t.get().transform, &a.get().0)).collect();
-            Ok(linear_transform::evaluate(evaluator, &pairs)?)
+            linear_transform::evaluate(evaluator, &pairs)
         })
     }
 }

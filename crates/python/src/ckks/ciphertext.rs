@@ -1,8 +1,8 @@
 use keywright_ckks::{Ciphertext, Packing};
 use pyo3::prelude::*;
 
+use crate::ciphertext::whole_ciphertext;
 use crate::parameters::ckks::PyParameters;
-use crate::stored::stored_ciphertext;
 
 /// An encrypted vector, with its level, its scale and an estimate of its error. Immutable.
 #[pyclass(name = "Ciphertext", module = "keywright", frozen)]
@@ -24,7 +24,7 @@ pub(crate) fn slots(packing: Packing) -> Option<usize> {
     }
 }
 
-stored_ciphertext!(PyCiphertext, "Ciphertext", PyParameters);
+whole_ciphertext!(PyCiphertext of PyParameters, packed as packing_name);
 
 #[pymethods]
 impl PyCiphertext {
@@ -32,12 +32,6 @@ impl PyCiphertext {
     #[getter]
     fn level(&self) -> usize {
         self.0.level()
-    }
-
-    /// Degree in the secret: 1, or 2 after `multiply_lazy`.
-    #[getter]
-    fn degree(&self) -> usize {
-        self.0.degree()
     }
 
     /// Factor by which the message is scaled.
@@ -52,22 +46,10 @@ impl PyCiphertext {
         self.0.scale.log2()
     }
 
-    /// "slots" or "coefficients": where its values are.
-    #[getter]
-    fn packing(&self) -> &'static str {
-        packing_name(self.0.packing)
-    }
-
     /// Number of slots; None if its values are in coefficients.
     #[getter]
     fn slots(&self) -> Option<usize> {
         slots(self.0.packing)
-    }
-
-    /// Bytes of its residues in memory.
-    #[getter]
-    fn bytes(&self) -> usize {
-        self.0.bytes()
     }
 
     /// Bound on the absolute error of every value, derived without decrypting; exceeded with probability below 2^-40.

@@ -8,6 +8,7 @@ use crate::ckks::seeded_ciphertext::PySeededCiphertext;
 use crate::errors::Failure;
 use crate::keys::secret_key::PySecretKey;
 use crate::randomness::Randomness;
+use crate::stored::opaque;
 use crate::threads::compute;
 
 /// Decrypts with the secret, and encrypts with it: half the bytes of a public-key encryption.
@@ -23,6 +24,8 @@ pub(crate) struct PyDecryptor {
     secret: Py<PySecretKey>,
     rng: Randomness,
 }
+
+opaque!(PyDecryptor);
 
 #[pymethods]
 impl PyDecryptor {
@@ -85,14 +88,6 @@ impl PyDecryptor {
         level: Option<usize>,
     ) -> Result<PySeededCiphertext, Failure> {
         self.run(py, values, Packing::Coefficients, level)
-    }
-
-    fn __reduce__(&self) -> Result<(), Failure> {
-        Err(Failure::Pickle("Decryptor"))
-    }
-
-    fn __repr__(&self) -> &'static str {
-        "Decryptor(..)"
     }
 }
 

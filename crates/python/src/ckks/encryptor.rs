@@ -6,6 +6,7 @@ use crate::ckks::ciphertext::PyCiphertext;
 use crate::errors::Failure;
 use crate::keys::public_key::PyPublicKey;
 use crate::randomness::Randomness;
+use crate::stored::opaque;
 use crate::threads::compute;
 
 /// Encrypts with a public key.
@@ -18,6 +19,8 @@ pub(crate) struct PyEncryptor {
     key: Py<PyPublicKey>,
     rng: Randomness,
 }
+
+opaque!(PyEncryptor);
 
 #[pymethods]
 impl PyEncryptor {
@@ -71,14 +74,6 @@ impl PyEncryptor {
         self.run(py, level, move |encryptor, level| {
             encryptor.encrypt_real(&values, Packing::Coefficients, level)
         })
-    }
-
-    fn __reduce__(&self) -> Result<(), Failure> {
-        Err(Failure::Pickle("Encryptor"))
-    }
-
-    fn __repr__(&self) -> &'static str {
-        "Encryptor(..)"
     }
 }
 

@@ -1,10 +1,13 @@
-use keywright_ckks::{Ciphertext, CkksError, Evaluator};
+use keywright_ckks::{Ciphertext, Evaluator};
 use pyo3::prelude::*;
 
+use crate::array::Numbers;
 use crate::ckks::ciphertext::PyCiphertext;
-use crate::ckks::plaintext::{self, Operand};
+use crate::ckks::plaintext;
 use crate::errors::Failure;
+use crate::evaluator::evaluator_methods;
 use crate::keys::evaluation_keys::PyEvaluationKeys;
+use crate::operand;
 use crate::parameters::ckks::PyParameters;
 use crate::parameters::keys::KeyParameters;
 
@@ -26,80 +29,22 @@ pub(crate) struct PyEvaluator {
     keys: Py<PyEvaluationKeys>,
 }
 
-impl PyEvaluator {
-    /// Computes with the keys as they are now.
-    pub(crate) fn with<T: Send>(
-        &self,
-        py: Python<'_>,
-        work: impl FnOnce(&Evaluator<'_>) -> Result<T, Failure> + Send,
-    ) -> Result<T, Failure> {
-        self.keys.get().compute(py, |keys| work(&Evaluator::new(&self.parameters.0, keys)?))
-    }
+type Operand = operand::Operand<PyCiphertext, Numbers>;
 
-    pub(crate) fn run(
-        &self,
-        py: Python<'_>,
-        work: impl FnOnce(&Evaluator<'_>) -> Result<Ciphertext, Failure> + Send,
-    ) -> Result<PyCiphertext, Failure> {
-        self.with(py, work).map(PyCiphertext)
-    }
-
-    fn unary(
-        &self,
-        py: Python<'_>,
-        work: impl FnOnce(&Evaluator<'_>) -> Result<Ciphertext, CkksError> + Send,
-    ) -> Result<PyCiphertext, Failure> {
-        self.run(py, |evaluator| Ok(work(evaluator)?))
-    }
-}
+evaluator_methods!(
+    PyEvaluator computes by Evaluator on PyCiphertext of PyParameters as Ckks,
+    called for "Encrypted"
+);
 
 #[pymethods]
 impl PyEvaluator {
-    #[new]
-    #[pyo3(signature = (parameters, keys=None))]
-    fn new(
-        py: Python<'_>,
-        parameters: &PyParameters,
-        keys: Option<Py<PyEvaluationKeys>>,
-    ) -> Result<Self, Failure> {
-        let keys = match keys {
-            Some(keys) => keys,
-            None => {
-                let empty = keywright_rlwe::EvaluationKeys::new(parameters.0.rlwe());
-                Py::new(py, PyEvaluationKeys::new(KeyParameters::Ckks(parameters.clone()), empty))?
-            }
-        };
-        Evaluator::new(&parameters.0, &keys.get().snapshot())?;
-        Ok(Self { parameters: parameters.clone(), keys })
-    }
-
-    /// The parameters it computes with.
-    #[getter]
-    fn parameters(&self) -> PyParameters {
-        self.parameters.clone()
-    }
-
-    /// The keys it may use. Keys added to them are used from then on.
-    #[getter]
-    fn keys(&self, py: Python<'_>) -> Py<PyEvaluationKeys> {
-        self.keys.clone_ref(py)
-    }
-
-    /// The ciphertext as a value with operators: + - * ** << >>.
-    fn __call__<'py>(
-        slf: &Bound<'py, Self>,
-        ciphertext: &Bound<'py, PyCiphertext>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        slf.py().import("keywright.values")?.getattr("Encrypted")?.call1((slf, ciphertext))
-    }
-
     /// a + b, with b a ciphertext or numbers.
     ///
     /// Raises:
     ///     ScaleError: the scales differ by more than one part in 2^30.
     ///     PackingError: the packings differ.
     fn add(&self, py: Python<'_>, a: &PyCiphertext, b: &Bound<'_, PyAny>) -> Result<PyCiphertext, Failure> {
-        let b = Operand::from_python(b)?;
+        let b = Operand::new(b, Numbers::from_python)?;
         self.run(py, |evaluator| match &b {
             Operand::Ciphertext(b) => Ok(evaluator.add(&a.0, &b.get().0)?),
             Operand::Numbers(b) => plaintext::add(evaluator, &a.0, b),
@@ -108,16 +53,11 @@ impl PyEvaluator {
 
     /// a - b, with b a ciphertext or numbers; errors as of `add`.
     fn sub(&self, py: Python<'_>, a: &PyCiphertext, b: &Bound<'_, PyAny>) -> Result<PyCiphertext, Failure> {
-        let b = Operand::from_python(b)?;
+        let b = Operand::new(b, Numbers::from_python)?;
         self.run(py, |evaluator| match &b {
             Operand::Ciphertext(b) => Ok(evaluator.sub(&a.0, &b.get().0)?),
             Operand::Numbers(b) => plaintext::sub(evaluator, &a.0, b),
         })
-    }
-
-    /// -a.
-    fn neg(&self, py: Python<'_>, a: &PyCiphertext) -> Result<PyCiphertext, Failure> {
-        self.unary(py, |evaluator| evaluator.neg(&a.0))
     }
 
     /// a b, with b a ciphertext or numbers: relinearised, rescaled, one level less.
@@ -134,7 +74,7 @@ impl PyEvaluator {
         a: &PyCiphertext,
         b: &Bound<'_, PyAny>,
     ) -> Result<PyCiphertext, Failure> {
-        let b = Operand::from_python(b)?;
+        let b = Operand::new(b, Numbers::from_python)?;
         self.run(py, |evaluator| match &b {
             Operand::Ciphertext(b) => Ok(evaluator.multiply(&a.0, &b.get().0)?),
             Operand::Numbers(b) => plaintext::multiply(evaluator, &a.0, b),
@@ -143,7 +83,7 @@ impl PyEvaluator {
 
     /// a^2, relinearised and rescaled: two products of polynomials instead of four; errors as of `multiply`.
     fn square(&self, py: Python<'_>, a: &PyCiphertext) -> Result<PyCiphertext, Failure> {
-        self.unary(py, |evaluator| evaluator.square(&a.0))
+        self.run(py, |evaluator| evaluator.square(&a.0))
     }
 
     /// a b of two ciphertexts at degree 2, or of a ciphertext and numbers at degree 1; not rescaled. Sums of such
@@ -158,16 +98,11 @@ impl PyEvaluator {
         a: &PyCiphertext,
         b: &Bound<'_, PyAny>,
     ) -> Result<PyCiphertext, Failure> {
-        let b = Operand::from_python(b)?;
+        let b = Operand::new(b, Numbers::from_python)?;
         self.run(py, |evaluator| match &b {
             Operand::Ciphertext(b) => Ok(evaluator.multiply_lazy(&a.0, &b.get().0)?),
             Operand::Numbers(b) => plaintext::multiply_lazy(evaluator, &a.0, b),
         })
-    }
-
-    /// a at degree 1.
-    fn relinearize(&self, py: Python<'_>, a: &PyCiphertext) -> Result<PyCiphertext, Failure> {
-        self.unary(py, |evaluator| evaluator.relinearize(&a.0))
     }
 
     /// a at degree 1, rescaled: one division for both.
@@ -175,7 +110,7 @@ impl PyEvaluator {
     /// Raises:
     ///     LevelError: a is at level 0.
     fn relinearize_rescale(&self, py: Python<'_>, a: &PyCiphertext) -> Result<PyCiphertext, Failure> {
-        self.unary(py, |evaluator| evaluator.relinearize_rescale(&a.0))
+        self.run(py, |evaluator| evaluator.relinearize_rescale(&a.0))
     }
 
     /// a with message and scale divided by the last prime: one level less.
@@ -183,7 +118,7 @@ impl PyEvaluator {
     /// Raises:
     ///     LevelError: a is at level 0.
     fn rescale(&self, py: Python<'_>, a: &PyCiphertext) -> Result<PyCiphertext, Failure> {
-        self.unary(py, |evaluator| evaluator.rescale(&a.0))
+        self.run(py, |evaluator| evaluator.rescale(&a.0))
     }
 
     /// The slots moved to the left: numpy.roll(slots, -steps), modulo their number.
@@ -192,7 +127,7 @@ impl PyEvaluator {
     ///     PackingError: the values are in coefficients.
     ///     DegreeError: a has degree 2.
     fn rotate(&self, py: Python<'_>, a: &PyCiphertext, steps: i64) -> Result<PyCiphertext, Failure> {
-        self.unary(py, |evaluator| evaluator.rotate(&a.0, steps))
+        self.run(py, |evaluator| evaluator.rotate(&a.0, steps))
     }
 
     /// Several rotations of one ciphertext, which share its decomposition: cheaper than one by one; errors as of
@@ -203,7 +138,7 @@ impl PyEvaluator {
         a: &PyCiphertext,
         steps: Vec<i64>,
     ) -> Result<Vec<PyCiphertext>, Failure> {
-        let rotated = self.with(py, |evaluator| Ok(evaluator.rotate_hoisted(&a.0, &steps)?))?;
+        let rotated = self.with(py, |evaluator| evaluator.rotate_hoisted(&a.0, &steps))?;
         Ok(rotated.into_iter().map(PyCiphertext).collect())
     }
 
@@ -212,7 +147,7 @@ impl PyEvaluator {
     /// Raises:
     ///     DegreeError: a has degree 2.
     fn conjugate(&self, py: Python<'_>, a: &PyCiphertext) -> Result<PyCiphertext, Failure> {
-        self.unary(py, |evaluator| evaluator.conjugate(&a.0))
+        self.run(py, |evaluator| evaluator.conjugate(&a.0))
     }
 
     /// Each slot times the imaginary unit: exact, no level.
@@ -220,7 +155,7 @@ impl PyEvaluator {
     /// Raises:
     ///     PackingError: the values are in coefficients.
     fn multiply_by_i(&self, py: Python<'_>, a: &PyCiphertext) -> Result<PyCiphertext, Failure> {
-        self.unary(py, |evaluator| evaluator.multiply_by_i(&a.0))
+        self.run(py, |evaluator| evaluator.multiply_by_i(&a.0))
     }
 
     /// In each slot i the sum of the slots i, i + stride, ..., i + (count - 1) stride.
@@ -244,7 +179,7 @@ impl PyEvaluator {
         let count = count
             .or_else(|| crate::ckks::ciphertext::slots(a.0.packing))
             .unwrap_or(a.0.parameters.rlwe().n());
-        self.unary(py, |evaluator| evaluator.inner_sum(&a.0, stride, count))
+        self.run(py, |evaluator| evaluator.inner_sum(&a.0, stride, count))
     }
 
     /// a with fewer primes and the same message.
@@ -252,7 +187,7 @@ impl PyEvaluator {
     /// Raises:
     ///     LevelError: the level is above that of a.
     fn drop_to_level(&self, py: Python<'_>, a: &PyCiphertext, level: usize) -> Result<PyCiphertext, Failure> {
-        self.unary(py, |evaluator| evaluator.drop_to_level(&a.0, level))
+        self.run(py, |evaluator| evaluator.drop_to_level(&a.0, level))
     }
 
     /// a at another scale, exactly, one level lower: so that it can be added to what has that scale.
@@ -261,14 +196,6 @@ impl PyEvaluator {
     ///     LevelError: a is at level 0.
     ///     ScaleError: the scale cannot be reached from that of a.
     fn set_scale(&self, py: Python<'_>, a: &PyCiphertext, scale: f64) -> Result<PyCiphertext, Failure> {
-        self.unary(py, |evaluator| evaluator.set_scale(&a.0, scale))
-    }
-
-    fn __reduce__(&self) -> Result<(), Failure> {
-        Err(Failure::Pickle("Evaluator"))
-    }
-
-    fn __repr__(&self) -> String {
-        format!("Evaluator({}, {} keys)", self.parameters.__repr__(), self.keys.get().snapshot().len())
+        self.run(py, |evaluator| evaluator.set_scale(&a.0, scale))
     }
 }

@@ -1,25 +1,9 @@
 //! The right-hand side of an operation: a ciphertext, or numbers that are encoded to suit the left-hand side.
 
 use keywright_ckks::{Ciphertext, CkksError, Complex64, Evaluator, Packing, Plaintext};
-use pyo3::prelude::*;
 
 use crate::array::Numbers;
-use crate::ckks::ciphertext::PyCiphertext;
 use crate::errors::{Failure, Refusal};
-
-pub(crate) enum Operand {
-    Ciphertext(Py<PyCiphertext>),
-    Numbers(Numbers),
-}
-
-impl Operand {
-    pub(crate) fn from_python(value: &Bound<'_, PyAny>) -> Result<Self, Failure> {
-        match value.cast::<PyCiphertext>() {
-            Ok(ciphertext) => Ok(Self::Ciphertext(ciphertext.clone().unbind())),
-            Err(_) => Ok(Self::Numbers(Numbers::from_python(value)?)),
-        }
-    }
-}
 
 /// A vector or a complex scalar at the level of `a`, in its packing, at a scale.
 fn encode(a: &Ciphertext, numbers: &Numbers, scale: f64) -> Result<Plaintext, Failure> {

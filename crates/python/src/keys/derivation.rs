@@ -12,6 +12,7 @@ use crate::keys::progress::report;
 use crate::keys::spec::{PyKeySpec, specs_for};
 use crate::keys::switching_key::PySwitchingKey;
 use crate::parameters::keys::KeyParameters;
+use crate::stored::not_pickled;
 use crate::threads::{compute, compute_interruptible};
 
 /// The next key, unless a signal comes: then it is to be had later.
@@ -96,6 +97,8 @@ pub(crate) struct PyDerivation {
     depth: usize,
 }
 
+not_pickled!(PyDerivation);
+
 #[pymethods]
 impl PyDerivation {
     /// Keys that are derived, those on the way to others included.
@@ -127,10 +130,6 @@ impl PyDerivation {
     fn __next__(&mut self, py: Python<'_>) -> Result<Option<PySwitchingKey>, Failure> {
         let key = next(py, &mut self.derivation)?;
         Ok(key.map(|key| PySwitchingKey { parameters: self.parameters.clone(), key: Arc::new(key) }))
-    }
-
-    fn __reduce__(&self) -> Result<(), Failure> {
-        Err(Failure::Pickle("Derivation"))
     }
 
     fn __repr__(&self) -> String {

@@ -13,6 +13,7 @@ use crate::keys::master_keys::PyMasterKeys;
 use crate::keys::spec::{PyKeySpec, specs_for};
 use crate::keys::switching_key::PySwitchingKey;
 use crate::parameters::keys::KeyParameters;
+use crate::stored::{self, not_pickled};
 use crate::threads::{compute, compute_detached, compute_interruptible, signals};
 
 /// The switching keys that a server holds: any number per rotation, at any levels. Iterates over its `KeySpec`s.
@@ -65,11 +66,13 @@ impl PyEvaluationKeys {
     }
 }
 
+not_pickled!(PyEvaluationKeys);
+
 #[pymethods]
 impl PyEvaluationKeys {
     /// An empty set.
     #[new]
-    fn empty(parameters: KeyParameters) -> Self {
+    pub(crate) fn empty(parameters: KeyParameters) -> Self {
         Self::new(parameters.clone(), EvaluationKeys::new(parameters.rlwe()))
     }
 
@@ -213,8 +216,8 @@ impl PyEvaluationKeys {
     ///     MixedParametersError: it belongs to other parameters.
     #[staticmethod]
     fn from_bytes(py: Python<'_>, data: &[u8], parameters: KeyParameters) -> Result<Self, Failure> {
-        let keys = compute(py, || EvaluationKeys::from_bytes(data, parameters.rlwe()))?;
-        Ok(Self::new(parameters.clone(), keys))
+        let keys = stored::from_bytes(py, data, parameters.rlwe())?;
+        Ok(Self::new(parameters, keys))
     }
 
     /// Writes the keys to a file, which appears whole or not at all.
@@ -225,12 +228,8 @@ impl PyEvaluationKeys {
     /// Reads the keys of a file; errors as of `from_bytes`.
     #[staticmethod]
     fn load(py: Python<'_>, path: PathBuf, parameters: KeyParameters) -> Result<Self, Failure> {
-        let keys = compute(py, || EvaluationKeys::load(&path, parameters.rlwe()).map_err(file(&path)))?;
-        Ok(Self::new(parameters.clone(), keys))
-    }
-
-    fn __reduce__(&self) -> Result<(), Failure> {
-        Err(Failure::Pickle("EvaluationKeys"))
+        let keys = stored::load(py, &path, parameters.rlwe())?;
+        Ok(Self::new(parameters, keys))
     }
 
     fn __repr__(&self) -> String {

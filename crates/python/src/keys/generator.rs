@@ -14,6 +14,7 @@ use crate::keys::spec::{PyKeySpec, conjugation, rotation, spec, specs_for};
 use crate::keys::switching_key::PySwitchingKey;
 use crate::parameters::keys::KeyParameters;
 use crate::randomness::Randomness;
+use crate::stored::opaque;
 use crate::threads::compute;
 
 /// Makes the keys that belong to one secret.
@@ -75,6 +76,8 @@ impl PyKeyGenerator {
         Ok(())
     }
 }
+
+opaque!(PyKeyGenerator);
 
 #[pymethods]
 impl PyKeyGenerator {
@@ -202,13 +205,5 @@ impl PyKeyGenerator {
             py.detach(|| writer.write(&key).map_err(file(&path)))
         })?;
         py.detach(|| writer.finish().and_then(|done| Ok(done.commit()?)).map_err(file(&path)))
-    }
-
-    fn __reduce__(&self) -> Result<(), Failure> {
-        Err(Failure::Pickle("KeyGenerator"))
-    }
-
-    fn __repr__(&self) -> &'static str {
-        "KeyGenerator(..)"
     }
 }

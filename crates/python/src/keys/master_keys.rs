@@ -4,15 +4,15 @@ use std::sync::Arc;
 use keywright_ring::rotation_element;
 use keywright_rlwe::derive::{MasterKeys, MasterParameters};
 use keywright_rlwe::{KeyElement, KeySpec, RlweError, StoredKey};
-use keywright_wire::Wire;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::errors::{Failure, file};
+use crate::errors::Failure;
 use crate::keys::progress::report;
 use crate::keys::secret_key::PySecretKey;
 use crate::parameters::keys::KeyParameters;
 use crate::randomness::rng;
+use crate::stored::{self, not_pickled};
 use crate::threads::compute;
 
 /// Keys of which a server derives the Galois keys that a program needs: made by the client once, few, and sent instead of those.
@@ -37,6 +37,8 @@ fn spec(
         None => chain.spec(element, level, true),
     }
 }
+
+not_pickled!(PyMasterKeys);
 
 #[pymethods]
 impl PyMasterKeys {
@@ -141,8 +143,7 @@ impl PyMasterKeys {
 
     /// The keys as bytes, to be read by `from_bytes`.
     fn to_bytes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>, Failure> {
-        let bytes = compute(py, || self.keys.to_bytes(self.parameters.rlwe()))?;
-        Ok(PyBytes::new(py, &bytes))
+        stored::to_bytes(py, &*self.keys, self.parameters.rlwe())
     }
 
     /// Keys from the bytes of `to_bytes`. Each key is checked for security.
@@ -152,24 +153,20 @@ impl PyMasterKeys {
     ///     MixedParametersError: it belongs to other parameters.
     #[staticmethod]
     fn from_bytes(py: Python<'_>, data: &[u8], parameters: KeyParameters) -> Result<Self, Failure> {
-        let keys = compute(py, || MasterKeys::from_bytes(data, parameters.rlwe()))?;
-        Ok(Self { parameters: parameters.clone(), keys: Arc::new(keys) })
+        let keys = Arc::new(stored::from_bytes(py, data, parameters.rlwe())?);
+        Ok(Self { parameters, keys })
     }
 
     /// Writes the keys to a file, which appears whole or not at all.
     fn save(&self, py: Python<'_>, path: PathBuf) -> Result<(), Failure> {
-        compute(py, || self.keys.save(&path, self.parameters.rlwe()).map_err(file(&path)))
+        stored::save(py, &*self.keys, &path, self.parameters.rlwe())
     }
 
     /// Reads the keys of a file; errors as of `from_bytes`.
     #[staticmethod]
     fn load(py: Python<'_>, path: PathBuf, parameters: KeyParameters) -> Result<Self, Failure> {
-        let keys = compute(py, || MasterKeys::load(&path, parameters.rlwe()).map_err(file(&path)))?;
-        Ok(Self { parameters: parameters.clone(), keys: Arc::new(keys) })
-    }
-
-    fn __reduce__(&self) -> Result<(), Failure> {
-        Err(Failure::Pickle("MasterKeys"))
+        let keys = Arc::new(stored::load(py, &path, parameters.rlwe())?);
+        Ok(Self { parameters, keys })
     }
 
     fn __repr__(&self) -> String {

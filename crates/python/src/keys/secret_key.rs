@@ -9,6 +9,7 @@ use pyo3::types::PyBytes;
 use crate::errors::{Failure, file};
 use crate::parameters::keys::KeyParameters;
 use crate::randomness::rng;
+use crate::stored::opaque;
 use crate::threads::compute;
 
 /// The secret of the owner of the data. Wiped from memory when dropped, never shown, never given to a server.
@@ -17,6 +18,8 @@ pub(crate) struct PySecretKey {
     pub(crate) parameters: KeyParameters,
     pub(crate) key: Arc<SecretKey>,
 }
+
+opaque!(PySecretKey);
 
 #[pymethods]
 impl PySecretKey {
@@ -39,7 +42,7 @@ impl PySecretKey {
         let key = compute(py, || -> Result<_, Failure> {
             Ok(SecretKey::sample(parameters.rlwe(), &mut rng(entropy)?)?)
         })?;
-        Ok(Self { parameters: parameters.clone(), key: Arc::new(key) })
+        Ok(Self { parameters, key: Arc::new(key) })
     }
 
     /// The parameters it belongs to.
@@ -61,7 +64,7 @@ impl PySecretKey {
     #[staticmethod]
     fn from_bytes(py: Python<'_>, data: &[u8], parameters: KeyParameters) -> Result<Self, Failure> {
         let key = compute(py, || SecretKey::from_secret_bytes(data, parameters.rlwe()))?;
-        Ok(Self { parameters: parameters.clone(), key: Arc::new(key) })
+        Ok(Self { parameters, key: Arc::new(key) })
     }
 
     /// Writes the secret, unencrypted, to a file that only its owner can read and that appears whole or not at all.
@@ -73,14 +76,6 @@ impl PySecretKey {
     #[staticmethod]
     fn load(py: Python<'_>, path: PathBuf, parameters: KeyParameters) -> Result<Self, Failure> {
         let key = compute(py, || SecretKey::load_secret(&path, parameters.rlwe()).map_err(file(&path)))?;
-        Ok(Self { parameters: parameters.clone(), key: Arc::new(key) })
-    }
-
-    fn __reduce__(&self) -> Result<(), Failure> {
-        Err(Failure::Pickle("SecretKey"))
-    }
-
-    fn __repr__(&self) -> &'static str {
-        "SecretKey(..)"
+        Ok(Self { parameters, key: Arc::new(key) })
     }
 }

@@ -1,3 +1,4 @@
+use crate::stored::not_pickled;
 use keywright_ring::rotation_element;
 use keywright_rlwe::{KeyElement, KeySpec, Parameters};
 use pyo3::prelude::*;
@@ -107,6 +108,8 @@ impl PyKeySpec {
         )
     }
 }
+
+not_pickled!(PyKeySpec);
 
 #[pymethods]
 impl PyKeySpec {
@@ -240,10 +243,6 @@ impl PyKeySpec {
     #[getter]
     fn bytes(&self) -> Result<usize, Failure> {
         Ok(self.spec.bytes(self.parameters.rlwe())?)
-    }
-
-    fn __reduce__(&self) -> Result<(), Failure> {
-        Err(Failure::Pickle("KeySpec"))
     }
 
     fn __repr__(&self) -> String {

@@ -1,13 +1,13 @@
 use std::sync::Arc;
 
 use keywright_rlwe::SwitchingKey;
-use keywright_wire::Wire;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::errors::Failure;
 use crate::keys::spec::PyKeySpec;
 use crate::parameters::keys::KeyParameters;
+use crate::stored::{self, not_pickled};
 use crate::threads::compute;
 
 /// A key with which a server rotates, conjugates, relinearises, or switches to another secret.
@@ -16,6 +16,8 @@ pub(crate) struct PySwitchingKey {
     pub(crate) parameters: KeyParameters,
     pub(crate) key: Arc<SwitchingKey>,
 }
+
+not_pickled!(PySwitchingKey);
 
 #[pymethods]
 impl PySwitchingKey {
@@ -48,8 +50,7 @@ impl PySwitchingKey {
 
     /// The key as bytes, to be read by `from_bytes`.
     fn to_bytes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>, Failure> {
-        let bytes = compute(py, || self.key.to_bytes(self.parameters.rlwe()))?;
-        Ok(PyBytes::new(py, &bytes))
+        stored::to_bytes(py, &*self.key, self.parameters.rlwe())
     }
 
     /// A key from the bytes of `to_bytes`.
@@ -59,12 +60,8 @@ impl PySwitchingKey {
     ///     MixedParametersError: it belongs to other parameters.
     #[staticmethod]
     fn from_bytes(py: Python<'_>, data: &[u8], parameters: KeyParameters) -> Result<Self, Failure> {
-        let key = compute(py, || SwitchingKey::from_bytes(data, parameters.rlwe()))?;
-        Ok(Self { parameters: parameters.clone(), key: Arc::new(key) })
-    }
-
-    fn __reduce__(&self) -> Result<(), Failure> {
-        Err(Failure::Pickle("SwitchingKey"))
+        let key = Arc::new(stored::from_bytes(py, data, parameters.rlwe())?);
+        Ok(Self { parameters, key })
     }
 
     fn __repr__(&self) -> String {

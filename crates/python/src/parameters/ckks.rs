@@ -1,12 +1,9 @@
-use std::path::PathBuf;
-
 use keywright_ckks::{CkksLiteral, CkksParameters, PRESETS};
 use keywright_rlwe::{SecretDistribution, Security};
-use keywright_wire::Wire;
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
 
-use crate::errors::{Failure, file};
+use crate::errors::Failure;
+use crate::parameters::methods::parameter_methods;
 
 /// CKKS parameters: ring degree, primes, scale. Immutable, checked for security, cheap to share.
 ///
@@ -17,11 +14,7 @@ use crate::errors::{Failure, file};
 #[derive(Clone)]
 pub(crate) struct PyParameters(pub(crate) CkksParameters);
 
-impl PartialEq for PyParameters {
-    fn eq(&self, other: &Self) -> bool {
-        self.0.literal() == other.0.literal()
-    }
-}
+parameter_methods!(PyParameters wraps CkksParameters, described by CkksLiteral);
 
 /// Names of the shipped parameter sets, smallest first: ring degree, bits of all primes, bits of the scale.
 #[pyfunction]
@@ -75,12 +68,6 @@ impl PyParameters {
         })
     }
 
-    /// log2 of the ring degree.
-    #[getter]
-    fn log_n(&self) -> u32 {
-        self.0.rlwe().log_n()
-    }
-
     /// Ring degree N.
     #[getter]
     fn n(&self) -> usize {
@@ -111,43 +98,6 @@ impl PyParameters {
         self.0.literal().log_scale
     }
 
-    /// Ciphertext primes q_0 .. q_L.
-    #[getter]
-    fn q(&self) -> Vec<u64> {
-        self.0.rlwe().literal().q.clone()
-    }
-
-    /// Special primes.
-    #[getter]
-    fn p(&self) -> Vec<u64> {
-        self.0.rlwe().literal().p.clone()
-    }
-
-    /// log2 of the ciphertext modulus at the highest level.
-    #[getter]
-    fn log_q(&self) -> f64 {
-        self.0.rlwe().log2_q(self.0.max_level())
-    }
-
-    /// log2 of the modulus of all primes.
-    #[getter]
-    fn log_qp(&self) -> f64 {
-        let rlwe = self.0.rlwe();
-        (0..rlwe.prime_count()).map(|i| rlwe.log2_prime(i)).sum()
-    }
-
-    /// What is enforced of every key: "128-bit classical", or "none (insecure)".
-    #[getter]
-    fn security(&self) -> &'static str {
-        if self.insecure() { "none (insecure)" } else { "128-bit classical" }
-    }
-
-    /// Whether the security bound is switched off.
-    #[getter]
-    fn insecure(&self) -> bool {
-        self.0.security() == Security::InsecureForExperiments
-    }
-
     /// Distribution of the secret: "ternary", or "ternary of weight h".
     #[getter]
     fn secret_distribution(&self) -> String {
@@ -163,42 +113,12 @@ impl PyParameters {
         self.0.rlwe().ring().backend().kind().name()
     }
 
-    /// The parameters as bytes, to be read by `from_bytes`.
-    fn to_bytes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>, Failure> {
-        Ok(PyBytes::new(py, &self.0.literal().to_bytes(&())?))
-    }
-
-    /// Parameters from the bytes of `to_bytes`, checked like any others.
-    ///
-    /// Raises:
-    ///     FormatError: the bytes are not whole, intact parameters.
-    ///     SecurityError: they are above the bound and not marked insecure.
-    #[staticmethod]
-    fn from_bytes(py: Python<'_>, data: &[u8]) -> Result<Self, Failure> {
-        py.detach(|| Ok(Self(CkksParameters::new(CkksLiteral::from_bytes(data, &())?)?)))
-    }
-
-    /// Writes the parameters to a file, which appears whole or not at all.
-    fn save(&self, py: Python<'_>, path: PathBuf) -> Result<(), Failure> {
-        py.detach(|| self.0.literal().save(&path, &()).map_err(file(&path)))
-    }
-
-    /// Reads the parameters of a file; errors as of `from_bytes`.
-    #[staticmethod]
-    fn load(py: Python<'_>, path: PathBuf) -> Result<Self, Failure> {
-        py.detach(|| Ok(Self(CkksParameters::new(CkksLiteral::load(&path, &()).map_err(file(&path))?)?)))
-    }
-
     fn __hash__(&self) -> u64 {
         use std::hash::{DefaultHasher, Hash, Hasher};
         let mut hasher = DefaultHasher::new();
         self.0.rlwe().literal().hash(&mut hasher);
         self.0.scale().to_bits().hash(&mut hasher);
         hasher.finish()
-    }
-
-    fn __reduce__(&self) -> Result<(), Failure> {
-        Err(Failure::Pickle("Parameters"))
     }
 
     pub(crate) fn __repr__(&self) -> String {

@@ -3,3 +3,4 @@
 pub(crate) mod bfv;
 pub(crate) mod ckks;
 pub(crate) mod keys;
+mod methods;

@@ -1,8 +1,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
-use keywright_ckks::{CkksParameters, Packing};
+use keywright_ckks::Packing;
 use keywright_pool::bfv::BfvPool;
 use keywright_pool::ckks::{CkksPool, CkksZero, Encoded};
 use keywright_pool::{EncryptionPool, PoolError, PoolFileOptions, PoolOptions, WhenEmpty, ZeroKey};
@@ -12,20 +11,15 @@ use pyo3::types::{PyDict, PyType};
 use zeroize::Zeroizing;
 
 use crate::array::{Integers, Numbers, log_slots};
-use crate::bfv::ciphertext::PyBfvCiphertext;
 use crate::bfv::plaintext;
-use crate::bfv::seeded_ciphertext::PyBfvSeededCiphertext;
-use crate::ckks::ciphertext::PyCiphertext;
-use crate::ckks::seeded_ciphertext::PySeededCiphertext;
 use crate::errors::{Failure, Refusal};
 use crate::keys::public_key::PyPublicKey;
 use crate::keys::secret_key::PySecretKey;
 use crate::parameters::keys::KeyParameters;
+use crate::pools::pooled::{PATIENCE, Pooled, scalars, wait};
 use crate::randomness::rng;
+use crate::stored::not_pickled;
 use crate::threads::{compute, compute_detached};
-
-/// Signals are looked for this often while an entry is waited for.
-const PATIENCE: Duration = Duration::from_millis(50);
 
 /// A pool of either kind of key.
 enum Pool {
@@ -48,39 +42,6 @@ macro_rules! on {
 enum Key {
     Public(Py<PyPublicKey>),
     Secret(Py<PySecretKey>),
-}
-
-/// A ciphertext of either kind of key.
-#[derive(IntoPyObject)]
-pub(crate) enum Pooled {
-    Whole(PyCiphertext),
-    Seeded(PySeededCiphertext),
-    Bfv(PyBfvCiphertext),
-    BfvSeeded(PyBfvSeededCiphertext),
-}
-
-impl From<keywright_ckks::Ciphertext> for Pooled {
-    fn from(ciphertext: keywright_ckks::Ciphertext) -> Self {
-        Self::Whole(PyCiphertext(ciphertext))
-    }
-}
-
-impl From<keywright_ckks::SymmetricCiphertext> for Pooled {
-    fn from(ciphertext: keywright_ckks::SymmetricCiphertext) -> Self {
-        Self::Seeded(PySeededCiphertext(ciphertext))
-    }
-}
-
-impl From<keywright_bfv::Ciphertext> for Pooled {
-    fn from(ciphertext: keywright_bfv::Ciphertext) -> Self {
-        Self::Bfv(PyBfvCiphertext(ciphertext))
-    }
-}
-
-impl From<keywright_bfv::SymmetricCiphertext> for Pooled {
-    fn from(ciphertext: keywright_bfv::SymmetricCiphertext) -> Self {
-        Self::BfvSeeded(PyBfvSeededCiphertext(ciphertext))
-    }
 }
 
 /// Encryptions of zero made ahead, in background threads, each used for one message: what is left of an encryption when
@@ -111,6 +72,8 @@ pub(crate) struct PyEncryptionPool {
     pool: Pool,
     parameters: KeyParameters,
 }
+
+not_pickled!(PyEncryptionPool);
 
 #[pymethods]
 impl PyEncryptionPool {
@@ -331,10 +294,6 @@ impl PyEncryptionPool {
         true
     }
 
-    fn __reduce__(&self) -> Result<(), Failure> {
-        Err(Failure::Pickle("EncryptionPool"))
-    }
-
     fn __repr__(&self) -> String {
         let (level, capacity) = (self.level(), self.capacity());
         match self.__len__() {
@@ -370,38 +329,4 @@ impl PyEncryptionPool {
             wait(py, pool, || messages.encrypt_within(&message, PATIENCE))
         })
     }
-}
-
-/// Asks for a ciphertext until there is one, looking for signals meanwhile.
-///
-/// Adding takes less than a change of threads, and whoever waits needs none: only an encryption that is made now is computed on the
-/// threads of operations.
-fn wait<K: ZeroKey, C: Into<Pooled> + Send>(
-    py: Python<'_>,
-    pool: &EncryptionPool<K>,
-    ask: impl Fn() -> Result<Option<C>, PoolError> + Sync + Send,
-) -> Result<Pooled, Failure> {
-    loop {
-        let asked = if pool.makes_next()? { compute(py, &ask)? } else { py.detach(&ask)? };
-        if let Some(ciphertext) = asked {
-            return Ok(ciphertext.into());
-        }
-        py.check_signals()?;
-    }
-}
-
-fn scalars<K: ZeroKey<Zero: CkksZero>>(
-    py: Python<'_>,
-    parameters: &CkksParameters,
-    pool: &EncryptionPool<K>,
-    values: &[f64],
-    log_slots: u32,
-) -> Result<Vec<Pooled>, Failure>
-where
-    Pooled: From<<K::Zero as CkksZero>::Ciphertext>,
-{
-    let messages = CkksPool::new(parameters, pool)?;
-    let encode = |&value: &f64| messages.encode_scalar(value, log_slots);
-    let encoded: Vec<Encoded> = values.iter().map(encode).collect::<Result<_, _>>()?;
-    encoded.iter().map(|message| wait(py, pool, || messages.encrypt_within(message, PATIENCE))).collect()
 }

@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use keywright_aggregation::{Binding, EncryptedSum, EncryptedUpdate, SumKey, SumParameters};
 use keywright_rlwe::SecretKey;
-use keywright_wire::{Wire, WireSecret};
+use keywright_wire::WireSecret;
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -11,6 +11,7 @@ use zeroize::Zeroizing;
 
 use crate::errors::{Failure, file};
 use crate::randomness::{Randomness, rng};
+use crate::stored::{self, not_pickled, opaque};
 use crate::threads::compute;
 
 /// Ring, modulus and scale for exact sums of encrypted vectors of integers.
@@ -33,6 +34,8 @@ impl PartialEq for PySumParameters {
         self.0.same(&other.0)
     }
 }
+
+not_pickled!(PySumParameters);
 
 #[pymethods]
 impl PySumParameters {
@@ -87,10 +90,6 @@ impl PySumParameters {
         self.0.magnitude() ^ u64::from(self.0.max_inputs()) << 49
     }
 
-    fn __reduce__(&self) -> Result<(), Failure> {
-        Err(Failure::Pickle("SumParameters"))
-    }
-
     fn __repr__(&self) -> String {
         format!(
             "SumParameters(up to {} vectors of integers up to {}, N = 2^{}, log q = {}, 128-bit classical)",
@@ -115,6 +114,8 @@ impl PySumKey {
         Ok(Self { key, rng: Randomness::new(None)? })
     }
 }
+
+opaque!(PySumKey);
 
 #[pymethods]
 impl PySumKey {
@@ -215,14 +216,6 @@ impl PySumKey {
         let secret = py.detach(|| SecretKey::load_secret(&path, rlwe).map_err(file(&path)))?;
         Self::from_secret(parameters, secret)
     }
-
-    fn __reduce__(&self) -> Result<(), Failure> {
-        Err(Failure::Pickle("SumKey"))
-    }
-
-    fn __repr__(&self) -> &'static str {
-        "SumKey(..)"
-    }
 }
 
 /// One client's encrypted vector, bound to session, round, client and weight: with other claims it does not decrypt.
@@ -231,6 +224,8 @@ pub(crate) struct PyEncryptedUpdate {
     parameters: SumParameters,
     update: Arc<EncryptedUpdate>,
 }
+
+not_pickled!(PyEncryptedUpdate);
 
 #[pymethods]
 impl PyEncryptedUpdate {
@@ -266,7 +261,7 @@ impl PyEncryptedUpdate {
 
     /// The update as bytes, to be read by `from_bytes`.
     fn to_bytes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>, Failure> {
-        Ok(PyBytes::new(py, &py.detach(|| self.update.to_bytes(&self.parameters))?))
+        stored::to_bytes(py, &*self.update, &self.parameters)
     }
 
     /// An update from the bytes of `to_bytes`.
@@ -276,12 +271,8 @@ impl PyEncryptedUpdate {
     ///     MixedParametersError: it belongs to another ring.
     #[staticmethod]
     fn from_bytes(py: Python<'_>, data: &[u8], parameters: &PySumParameters) -> Result<Self, Failure> {
-        let update = py.detach(|| EncryptedUpdate::from_bytes(data, &parameters.0))?;
+        let update = stored::from_bytes(py, data, &parameters.0)?;
         Ok(Self { parameters: parameters.0.clone(), update: Arc::new(update) })
-    }
-
-    fn __reduce__(&self) -> Result<(), Failure> {
-        Err(Failure::Pickle("EncryptedUpdate"))
     }
 
     fn __repr__(&self) -> String {
@@ -295,6 +286,8 @@ pub(crate) struct PyEncryptedSum {
     parameters: SumParameters,
     sum: EncryptedSum,
 }
+
+not_pickled!(PyEncryptedSum);
 
 #[pymethods]
 impl PyEncryptedSum {
@@ -348,18 +341,14 @@ impl PyEncryptedSum {
 
     /// The sum as bytes, to be read by `from_bytes`.
     fn to_bytes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>, Failure> {
-        Ok(PyBytes::new(py, &py.detach(|| self.sum.to_bytes(&self.parameters))?))
+        stored::to_bytes(py, &self.sum, &self.parameters)
     }
 
     /// A sum from the bytes of `to_bytes`; errors as of `EncryptedUpdate.from_bytes`.
     #[staticmethod]
     fn from_bytes(py: Python<'_>, data: &[u8], parameters: &PySumParameters) -> Result<Self, Failure> {
-        let sum = py.detach(|| EncryptedSum::from_bytes(data, &parameters.0))?;
+        let sum = stored::from_bytes(py, data, &parameters.0)?;
         Ok(Self { parameters: parameters.0.clone(), sum })
-    }
-
-    fn __reduce__(&self) -> Result<(), Failure> {
-        Err(Failure::Pickle("EncryptedSum"))
     }
 
     fn __repr__(&self) -> String {

@@ -11,6 +11,7 @@ use zeroize::{Zeroize, Zeroizing};
 
 use crate::errors::Failure;
 use crate::randomness::rng;
+use crate::stored::{self, not_pickled, opaque};
 use crate::threads::compute;
 
 /// Ring, modulus and smudging for sums that a threshold of parties decrypts together. Parties are numbered from 1.
@@ -37,6 +38,8 @@ impl PyThresholdParameters {
         Ok(Poly::from_bytes(data, self.0.rlwe())?)
     }
 }
+
+not_pickled!(PyThresholdParameters);
 
 #[pymethods]
 impl PyThresholdParameters {
@@ -162,10 +165,6 @@ impl PyThresholdParameters {
         Ok(values.to_vec().into_pyarray(py))
     }
 
-    fn __reduce__(&self) -> Result<(), Failure> {
-        Err(Failure::Pickle("ThresholdParameters"))
-    }
-
     fn __repr__(&self) -> String {
         format!(
             "ThresholdParameters({} of {} parties, N = 2^{}, log Q = {:.1}, smudging 2^{}, 128-bit classical)",
@@ -184,6 +183,8 @@ pub(crate) struct PyThresholdParty {
     parameters: PyThresholdParameters,
     party: Party,
 }
+
+opaque!(PyThresholdParty);
 
 #[pymethods]
 impl PyThresholdParty {
@@ -208,8 +209,7 @@ impl PyThresholdParty {
 
     /// The party's half of the joint public key, to be published.
     fn public_half<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>, Failure> {
-        let bytes = py.detach(|| self.party.public_half().to_bytes(self.parameters.0.rlwe()))?;
-        Ok(PyBytes::new(py, &bytes))
+        stored::to_bytes(py, self.party.public_half(), self.parameters.0.rlwe())
     }
 
     /// One share of the secret for every party, in order. Secret: each is for that party alone.
@@ -225,14 +225,6 @@ impl PyThresholdParty {
         })?;
         Ok(shares.iter().map(|share| PyBytes::new(py, share)).collect())
     }
-
-    fn __reduce__(&self) -> Result<(), Failure> {
-        Err(Failure::Pickle("ThresholdParty"))
-    }
-
-    fn __repr__(&self) -> &'static str {
-        "ThresholdParty(..)"
-    }
 }
 
 /// A party's share of the joint secret. Wiped when dropped, never shown.
@@ -241,6 +233,8 @@ pub(crate) struct PyThresholdShare {
     parameters: PyThresholdParameters,
     share: KeyShare,
 }
+
+not_pickled!(PyThresholdShare);
 
 #[pymethods]
 impl PyThresholdShare {
@@ -329,10 +323,6 @@ impl PyThresholdShare {
         Ok(Self { parameters: parameters.clone(), share })
     }
 
-    fn __reduce__(&self) -> Result<(), Failure> {
-        Err(Failure::Pickle("ThresholdShare"))
-    }
-
     fn __repr__(&self) -> String {
         format!("{:?}", self.share)
     }
@@ -344,6 +334,8 @@ pub(crate) struct PyThresholdKey {
     parameters: PyThresholdParameters,
     key: PublicKey,
 }
+
+not_pickled!(PyThresholdKey);
 
 #[pymethods]
 impl PyThresholdKey {
@@ -387,7 +379,7 @@ impl PyThresholdKey {
 
     /// The key as bytes, to be read by `from_bytes`. Public.
     fn to_bytes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>, Failure> {
-        Ok(PyBytes::new(py, &py.detach(|| self.key.to_bytes(self.parameters.0.rlwe()))?))
+        stored::to_bytes(py, &self.key, self.parameters.0.rlwe())
     }
 
     /// A key from the bytes of `to_bytes`.
@@ -396,12 +388,8 @@ impl PyThresholdKey {
     ///     FormatError, MixedParametersError: the bytes are no whole, intact key of these parameters.
     #[staticmethod]
     fn from_bytes(py: Python<'_>, data: &[u8], parameters: &PyThresholdParameters) -> Result<Self, Failure> {
-        let key = compute(py, || PublicKey::from_bytes(data, parameters.0.rlwe()))?;
+        let key = stored::from_bytes(py, data, parameters.0.rlwe())?;
         Ok(Self { parameters: parameters.clone(), key })
-    }
-
-    fn __reduce__(&self) -> Result<(), Failure> {
-        Err(Failure::Pickle("ThresholdKey"))
     }
 
     fn __repr__(&self) -> String {

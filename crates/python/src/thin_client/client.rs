@@ -11,6 +11,7 @@ use crate::array::Integers;
 use crate::errors::Failure;
 use crate::keys::spec::{PyKeySpec, specs_for};
 use crate::parameters::keys::KeyParameters;
+use crate::stored::opaque;
 use crate::thin_client::entropy::platform;
 use crate::thin_client::key_stream::PyClientKeyStream;
 use crate::thin_client::parameters::{PyClientParameters, form};
@@ -45,6 +46,8 @@ impl PyClient {
         })
     }
 }
+
+opaque!(PyClient);
 
 #[pymethods]
 impl PyClient {
@@ -189,13 +192,5 @@ impl PyClient {
             None => Vec::new(),
         };
         PyClientKeyStream::new(py, self.client.clone(), parameters, specs, Zeroizing::new(session))
-    }
-
-    fn __reduce__(&self) -> Result<(), Failure> {
-        Err(Failure::Pickle("Client"))
-    }
-
-    fn __repr__(&self) -> &'static str {
-        "Client(..)"
     }
 }

@@ -6,6 +6,7 @@ use zeroize::Zeroizing;
 
 use crate::array::Integers;
 use crate::errors::Failure;
+use crate::stored::opaque;
 use crate::thin_client::entropy::platform;
 use crate::thin_client::parameters::{PyClientParameters, form};
 use crate::threads::{compute, compute_detached};
@@ -26,6 +27,8 @@ pub(crate) struct PyClientEncryptor {
     parameters: PyClientParameters,
     encryptor: ForkMutex<Encryptor>,
 }
+
+opaque!(PyClientEncryptor);
 
 #[pymethods]
 impl PyClientEncryptor {
@@ -73,13 +76,5 @@ impl PyClientEncryptor {
             })
         })?;
         Ok(PyBytes::new(py, &bytes))
-    }
-
-    fn __reduce__(&self) -> Result<(), Failure> {
-        Err(Failure::Pickle("ClientEncryptor"))
-    }
-
-    fn __repr__(&self) -> &'static str {
-        "ClientEncryptor(..)"
     }
 }

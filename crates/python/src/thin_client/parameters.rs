@@ -8,6 +8,7 @@ use crate::array::{Integers, log_slots};
 use crate::ckks::ciphertext::PyCiphertext;
 use crate::errors::{Failure, Refusal};
 use crate::parameters::ckks::PyParameters;
+use crate::stored::not_pickled;
 use crate::threads::compute;
 
 /// What a thin client knows of a server: one prime, a fixed-point format and where numbers go. Numbers are integers in units of `2^-fraction_bits`.
@@ -33,6 +34,8 @@ pub(crate) struct PyClientParameters(pub(crate) ClientParameters);
 pub(crate) fn form(dropped: Option<[u32; 2]>) -> Form {
     dropped.map_or(Form::Evaluations, Form::Compact)
 }
+
+not_pickled!(PyClientParameters);
 
 #[pymethods]
 impl PyClientParameters {
@@ -237,10 +240,6 @@ impl PyClientParameters {
             Ok::<_, server::ServerError>(answer)
         })?;
         Ok(PyBytes::new(py, &answer))
-    }
-
-    fn __reduce__(&self) -> Result<(), Failure> {
-        Err(Failure::Pickle("ClientParameters"))
     }
 
     fn __repr__(&self) -> String {

@@ -1,0 +1,109 @@
+//! What the classes of ciphertexts of both schemes share.
+
+/// What all classes of ciphertexts share: `$class` wraps one of `$parameters`, whose packing `$packing` names.
+macro_rules! stored_ciphertext {
+    ($class:ident of $parameters:ident, packed as $packing:ident) => {
+        $crate::stored::not_pickled!($class);
+
+        #[pyo3::pymethods]
+        impl $class {
+            /// The parameters it belongs to.
+            #[getter]
+            fn parameters(&self) -> $parameters {
+                $parameters(self.0.parameters.clone())
+            }
+
+            /// "slots" or "coefficients": where its values are.
+            #[getter]
+            fn packing(&self) -> &'static str {
+                $packing(self.0.packing)
+            }
+
+            /// The ciphertext as bytes, to be read by `from_bytes`.
+            fn to_bytes<'py>(
+                &self,
+                py: pyo3::Python<'py>,
+            ) -> Result<pyo3::Bound<'py, pyo3::types::PyBytes>, $crate::errors::Failure> {
+                $crate::stored::to_bytes(py, &self.0, &self.0.parameters)
+            }
+
+            /// A ciphertext from the bytes of `to_bytes`.
+            ///
+            /// Raises:
+            ///     FormatError: the bytes are not a whole, intact ciphertext of this class.
+            ///     MixedParametersError: it belongs to other parameters.
+            #[staticmethod]
+            fn from_bytes(
+                py: pyo3::Python<'_>,
+                data: &[u8],
+                parameters: &$parameters,
+            ) -> Result<Self, $crate::errors::Failure> {
+                $crate::stored::from_bytes(py, data, &parameters.0).map(Self)
+            }
+
+            /// Writes the ciphertext to a file, which appears whole or not at all.
+            fn save(
+                &self,
+                py: pyo3::Python<'_>,
+                path: std::path::PathBuf,
+            ) -> Result<(), $crate::errors::Failure> {
+                $crate::stored::save(py, &self.0, &path, &self.0.parameters)
+            }
+
+            /// Reads the ciphertext of a file; errors as of `from_bytes`.
+            #[staticmethod]
+            fn load(
+                py: pyo3::Python<'_>,
+                path: std::path::PathBuf,
+                parameters: &$parameters,
+            ) -> Result<Self, $crate::errors::Failure> {
+                $crate::stored::load(py, &path, &parameters.0).map(Self)
+            }
+        }
+    };
+}
+
+/// What ciphertexts to compute with share.
+macro_rules! whole_ciphertext {
+    ($class:ident of $parameters:ident, packed as $packing:ident) => {
+        $crate::ciphertext::stored_ciphertext!($class of $parameters, packed as $packing);
+
+        #[pyo3::pymethods]
+        impl $class {
+            /// Degree in the secret: 1, or 2 after `multiply_lazy`.
+            #[getter]
+            fn degree(&self) -> usize {
+                self.0.degree()
+            }
+
+            /// Bytes of its residues in memory.
+            #[getter]
+            fn bytes(&self) -> usize {
+                self.0.bytes()
+            }
+        }
+    };
+}
+
+/// What ciphertexts share one half of which is a seed.
+macro_rules! seeded_ciphertext {
+    ($class:ident of $parameters:ident, packed as $packing:ident, expanded to $ciphertext:ident) => {
+        $crate::ciphertext::stored_ciphertext!($class of $parameters, packed as $packing);
+
+        #[pyo3::pymethods]
+        impl $class {
+            /// Bytes of its residues and its seed in memory.
+            #[getter]
+            fn bytes(&self) -> usize {
+                self.0.bytes()
+            }
+
+            /// The ciphertext to compute with.
+            fn expand(&self, py: pyo3::Python<'_>) -> Result<$ciphertext, $crate::errors::Failure> {
+                $crate::threads::compute(py, || Ok::<_, $crate::errors::Failure>($ciphertext(self.0.expand())))
+            }
+        }
+    };
+}
+
+pub(crate) use {seeded_ciphertext, stored_ciphertext, whole_ciphertext};

@@ -1,0 +1,25 @@
+//! The right-hand side of an operation.
+
+use pyo3::PyClass;
+use pyo3::prelude::*;
+
+use crate::errors::Failure;
+
+/// A ciphertext, or numbers that are encoded to suit the left-hand side.
+pub(crate) enum Operand<C, N> {
+    Ciphertext(Py<C>),
+    Numbers(N),
+}
+
+impl<C: PyClass, N> Operand<C, N> {
+    /// What a value is, if no ciphertext, by `numbers`.
+    pub(crate) fn new(
+        value: &Bound<'_, PyAny>,
+        numbers: impl FnOnce(&Bound<'_, PyAny>) -> Result<N, Failure>,
+    ) -> Result<Self, Failure> {
+        match value.cast::<C>() {
+            Ok(ciphertext) => Ok(Self::Ciphertext(ciphertext.clone().unbind())),
+            Err(_) => Ok(Self::Numbers(numbers(value)?)),
+        }
+    }
+}
