@@ -1,0 +1,7 @@
+//! Linear transforms, bootstrapping, and what they compute.
+
+pub(crate) mod arithmetic;
+pub(crate) mod bootstrapper;
+pub(crate) mod bootstrapper_plan;
+pub(crate) mod linear_transform;
+pub(crate) mod polynomial;
