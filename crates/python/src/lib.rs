@@ -16,6 +16,7 @@ mod bfv_parameters;
 mod bfv_seeded_ciphertext;
 mod bootstrapper;
 mod bootstrapper_plan;
+#[cfg(feature = "insecure")]
 mod chem;
 mod ciphertext;
 mod client;
@@ -69,6 +70,7 @@ mod _core {
     use crate::bootstrapper::PyBootstrapper;
     #[pymodule_export]
     use crate::bootstrapper_plan::{PyBootstrapperPlan, bootstrap_presets};
+    #[cfg(feature = "insecure")]
     #[pymodule_export]
     use crate::chem::{PyChemDistinguisher, PyChemEncryptor};
     #[pymodule_export]
