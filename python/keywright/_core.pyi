@@ -659,6 +659,8 @@ class EncryptionPool(Generic[_Encrypted]):
     def __len__(self) -> int: ...
     def __bool__(self) -> bool: ...
 
+# The classes of `keywright.insecure` are in builds with the feature `insecure` alone, which no wheel is.
+
 @final
 class ChemEncryptor:
     def __new__(

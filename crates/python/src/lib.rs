@@ -7,6 +7,7 @@
 mod array;
 mod bench;
 mod bfv;
+#[cfg(feature = "insecure")]
 mod chem;
 mod ciphertext;
 mod circuits;
@@ -39,6 +40,7 @@ mod _core {
     use crate::bfv::evaluator::PyBfvEvaluator;
     #[pymodule_export]
     use crate::bfv::seeded_ciphertext::PyBfvSeededCiphertext;
+    #[cfg(feature = "insecure")]
     #[pymodule_export]
     use crate::chem::{PyChemDistinguisher, PyChemEncryptor};
     #[pymodule_export]

@@ -12,6 +12,7 @@ pub(crate) enum Refusal {
     /// A file of a pool without its key, or a key without a file.
     FileKey,
     /// An insecure class without the acknowledgement.
+    #[cfg(feature = "insecure")]
     Insecure(&'static str),
     /// Values that are not a vector of numbers.
     Values(String),
@@ -66,6 +67,7 @@ impl Refusal {
                 "the file of a pool is encrypted: give both `file` and `file_key`, 32 secret bytes".into(),
                 (|| described!(py, "ParameterError", what = "file_key"))(),
             ),
+            #[cfg(feature = "insecure")]
             Self::Insecure(sentence) => (
                 format!("this is not secure; to use it all the same say acknowledge={sentence:?}"),
                 (|| described!(py, "SecurityError", object = "Chem", bound = py.None()))(),

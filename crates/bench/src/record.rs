@@ -149,11 +149,3 @@ impl Record {
         out
     }
 }
-
-/// Peak resident memory of this process, from the kernel's accounting.
-pub(crate) fn peak_rss() -> Option<usize> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
-    let kilobytes: usize = line.split_whitespace().nth(1)?.parse().ok()?;
-    Some(kilobytes * 1024)
-}

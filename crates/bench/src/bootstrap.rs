@@ -8,13 +8,11 @@ use keywright_circuits::bootstrapping::{
     BOOTSTRAP_PRESETS, Bootstrapper, BootstrapperLiteral, BootstrapperPlan, ErrorPrediction, KeyBudget,
     Order, Stage, Values, bootstrap_preset,
 };
-use keywright_ckks::{Ciphertext, CkksLiteral, CkksParameters, Complex64, Decryptor, Encryptor, Evaluator};
-use keywright_ring::sampling::SecretRng;
+use keywright_ckks::{Ciphertext, CkksLiteral, CkksParameters, Decryptor, Encryptor, Evaluator};
 use keywright_rlwe::{EvaluationKeys, KeyGenerator, SecretKey, Security, threads};
 
-use crate::record::peak_rss;
-use crate::works::{BenchError, rng};
-use crate::{BootstrapFigures, Record};
+use crate::measuring::{PartErrors, peak_rss, random_values, rng};
+use crate::{BenchError, BootstrapFigures, Record};
 
 /// A bootstrapping without security that takes a second: for tests.
 const QUICK: &str = "quick";
@@ -49,7 +47,11 @@ pub fn bootstrap_names() -> Vec<&'static str> {
     BOOTSTRAP_PRESETS.iter().map(|preset| preset.name).chain([QUICK]).collect()
 }
 
-pub(crate) fn set(name: &str) -> Result<(CkksParameters, BootstrapperLiteral), BenchError> {
+/// Parameters and literal of one of [`bootstrap_names`].
+///
+/// # Errors
+/// [`BenchError::Preset`] for any other name.
+pub fn bootstrap_parameters(name: &str) -> Result<(CkksParameters, BootstrapperLiteral), BenchError> {
     if name == QUICK {
         let mut q = vec![50, 40, 40, 45, 45, 45];
         q.extend([50; 7].iter().chain(&[59, 60, 50, 50, 50]));
@@ -82,46 +84,10 @@ pub(crate) fn set(name: &str) -> Result<(CkksParameters, BootstrapperLiteral), B
     Ok((preset.parameters()?, preset.bootstrapper))
 }
 
-/// Distances of decrypted parts from expected ones.
-#[derive(Default)]
-pub(crate) struct Errors {
-    pub(crate) largest: f64,
-    sum: f64,
-    count: f64,
-}
-
-impl Errors {
-    pub(crate) fn add(&mut self, found: &[Complex64], expected: &[Complex64], kind: Values) {
-        for (found, expected) in found.iter().zip(expected) {
-            let error = found - expected;
-            let parts = [error.re.abs(), error.im.abs()];
-            for part in &parts[..if kind == Values::Complex { 2 } else { 1 }] {
-                (self.largest, self.sum, self.count) =
-                    (self.largest.max(*part), self.sum + part, self.count + 1.0);
-            }
-        }
-    }
-
-    fn worst_bits(&self) -> f64 {
-        -self.largest.log2()
-    }
-
-    fn mean_bits(&self) -> f64 {
-        -(self.sum / self.count).log2()
-    }
-}
-
 fn seconds<T, E>(work: impl FnOnce() -> Result<T, E>) -> Result<(T, f64), E> {
     let start = Instant::now();
     let out = work()?;
     Ok((out, start.elapsed().as_secs_f64()))
-}
-
-/// Values with parts uniform in `[-1, 1)`.
-pub(crate) fn values(source: &mut SecretRng, literal: &BootstrapperLiteral) -> Vec<Complex64> {
-    let mut unit = || source.next_word() as f64 / 2f64.powi(63) - 1.0;
-    let imaginary = if literal.values == Values::Complex { 1.0 } else { 0.0 };
-    (0..1usize << literal.log_slots).map(|_| Complex64::new(unit(), imaginary * unit())).collect()
 }
 
 /// Seconds of each stage.
@@ -169,7 +135,7 @@ pub fn run_bootstrap(
     if !report(Event::Progress { phase: "parameters", done: 0, total: 1 }) {
         return Ok(());
     }
-    let (parameters, literal) = set(&request.preset)?;
+    let (parameters, literal) = bootstrap_parameters(&request.preset)?;
     let rlwe = parameters.rlwe();
     let plan = BootstrapperPlan::new(&parameters, &literal)?;
     let (prediction, sine) = (plan.prediction(&parameters)?, &plan.eval_mod.approximation);
@@ -199,7 +165,7 @@ pub fn run_bootstrap(
     let mut encryptor = Encryptor::new(&parameters, &public, rng(4))?;
     let decryptor = Decryptor::new(&parameters, &secret)?;
     let mut source = rng(3);
-    let (mut added, mut result) = (Errors::default(), Errors::default());
+    let (mut added, mut result) = (PartErrors::default(), PartErrors::default());
     let (mut bounded, mut bound) = (true, 0.0);
     let mut times = Vec::new();
     let total = request.runs + 2;
@@ -208,7 +174,7 @@ pub fn run_bootstrap(
         if !report(Event::Progress { phase, done: run, total }) {
             return Ok(());
         }
-        let values = values(&mut source, &literal);
+        let values = random_values(&mut source, &literal);
         let input = encryptor.encrypt(&values, literal.log_slots, plan.input_level())?;
         let (out, elapsed) = seconds(|| bootstrapper.bootstrap(&evaluator, &input))?;
         let found = decryptor.decrypt(&out)?;
@@ -225,7 +191,8 @@ pub fn run_bootstrap(
     if !report(Event::Progress { phase, done: request.runs + 1, total }) {
         return Ok(());
     }
-    let input = encryptor.encrypt(&values(&mut source, &literal), literal.log_slots, plan.input_level())?;
+    let input =
+        encryptor.encrypt(&random_values(&mut source, &literal), literal.log_slots, plan.input_level())?;
     let stages = stages(&bootstrapper, &evaluator, &input)?.map(|(stage, s)| (stage.name(), s));
     report(Event::Record(Box::new(Record {
         work: "bootstrap",

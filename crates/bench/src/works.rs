@@ -6,16 +6,13 @@ use keywright_circuits::CircuitError;
 use keywright_ckks::{
     Ciphertext, CkksError, CkksParameters, Complex64, Decryptor, Encryptor, Evaluator, Packing,
 };
-use keywright_client::ClientError;
-use keywright_client::server::ServerError;
-use keywright_ring::{Poly, RingError, Seed, StreamId, rotation_element, sampling::SecretRng};
+use keywright_ring::{Poly, RingError, Seed, StreamId, rotation_element};
 use keywright_rlwe::{
     EvaluationKeys, KeyElement, KeyGenerator, KeySpec, PublicKey, RlweError, SecretKey, SwitchPlan, threads,
 };
-use keywright_wire::WireError;
 use thiserror::Error;
 
-use crate::record::peak_rss;
+use crate::measuring::{peak_rss, rng};
 use crate::{BenchSet, Machine, Operations, Record, SETS};
 
 /// Everything that can be measured.
@@ -69,47 +66,15 @@ pub enum BenchError {
         /// Those there are.
         known: String,
     },
-    /// A thin client's vectors fill their ciphertext.
-    #[error("preset `{preset}` has {slots} slots, and {most} are compared")]
-    Slots {
-        /// The preset.
-        preset: String,
-        /// Its slots.
-        slots: usize,
-        /// Half its ring's degree.
-        most: usize,
-    },
-    /// A clip that is no whole number of frames.
-    #[error("a clip of {bytes} bytes; a whole number of {width} x {height} frames is needed, at least one")]
-    Clip {
-        /// Its bytes.
-        bytes: usize,
-        /// Pixels of a row.
-        width: usize,
-        /// Rows.
-        height: usize,
-    },
     /// Nothing would be timed.
     #[error("runs = 0; at least one timed run is needed")]
     Runs,
-    /// A result outside its bound.
-    #[error("a wrong result: {0}")]
-    Wrong(String),
-    /// Bytes could not be counted.
-    #[error(transparent)]
-    Wire(#[from] WireError),
     /// The circuit refused.
     #[error(transparent)]
     Circuit(#[from] CircuitError),
     /// The scheme refused.
     #[error(transparent)]
     Ckks(#[from] CkksError),
-    /// The thin client refused.
-    #[error(transparent)]
-    Client(#[from] ClientError),
-    /// The server of thin clients refused.
-    #[error(transparent)]
-    Server(#[from] ServerError),
     /// The keys were refused.
     #[error(transparent)]
     Rlwe(#[from] RlweError),
@@ -264,10 +229,6 @@ struct Party {
     public: PublicKey,
     keys: EvaluationKeys,
     values: [Vec<Complex64>; 2],
-}
-
-pub(crate) fn rng(byte: u8) -> SecretRng {
-    SecretRng::from_entropy(&zeroize::Zeroizing::new([byte; 32]))
 }
 
 fn rotation(parameters: &CkksParameters, steps: usize) -> KeyElement {
