@@ -35,10 +35,10 @@ from keywright import plan as planning
 from keywright.commands.session import compile_model
 from keywright.nn.checking import run_clear
 from keywright.nn.encrypted import EncryptedBackend, decrypt_result, encrypt_sample
-from keywright.plan import plan_file
-from keywright.plan.calibration import stored_model
-from keywright.plan.converters.network import convert, convert_bootstrap
-from keywright.plan.execution import PlanExecution
+from keywright.plan.cost.calibration import stored_model
+from keywright.plan.keys import plan_file
+from keywright.plan.keys.execution import PlanExecution
+from keywright.plan.workload.network import convert, convert_bootstrap
 
 RUNS = 3
 PLANS = ["kds", "half", "quarter", "fewest"]

@@ -13,7 +13,7 @@ from pathlib import Path
 from string import Template
 
 from keywright.plan import Chain, CostModel
-from keywright.plan.converters import convfhe
+from published import convfhe
 
 from keysets import ark, kds
 from keysets.compare import compare

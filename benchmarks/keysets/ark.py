@@ -19,8 +19,8 @@ from keywright.plan import (
     smallest_basis,
     smallest_shared_basis,
 )
-from keywright.plan.converters import convfhe
 from keywright.plan.strategies.ark import ark_keys
+from published import convfhe
 
 from keysets.lists import read
 from keysets.networks import Network

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from keywright.plan import STRATEGIES, Budget, KeyPlan, KeyPolicy, Planner
-from keywright.plan.planner import POLICIES
+from keywright.plan.search.planner import POLICIES
 
 ALL_POLICIES = (None, *POLICIES, KeyPolicy(1, "all"))
 """Keys as they are by default, as the planner tries them, and one prime a digit at the top level."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from keywright.plan import Program
-from keywright.plan.converters import convfhe, fhe_mp_cnn, lowmemory
+from published import convfhe, fhe_mp_cnn, lowmemory
 
 FOLDER = Path(__file__).parent / "lists"
 

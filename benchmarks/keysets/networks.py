@@ -18,7 +18,7 @@ from keywright.plan import (
     Planner,
     Program,
 )
-from keywright.plan.converters import convfhe, fhe_mp_cnn
+from published import convfhe, fhe_mp_cnn
 
 from keysets.lists import programs, read
 from keysets.table import GB, step, table

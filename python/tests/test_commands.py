@@ -31,12 +31,12 @@ from keywright.plan import (
     Program,
     Relinearizations,
     make_group,
-    plan_file,
 )
-from keywright.plan.calibration import Calibration
-from keywright.plan.converters.network import convert_bootstrap
-from keywright.plan.execution import PlanExecution
-from keywright.plan.measuring import ROUNDS
+from keywright.plan.cost.calibration import Calibration
+from keywright.plan.cost.measuring import ROUNDS
+from keywright.plan.keys import plan_file
+from keywright.plan.keys.execution import PlanExecution
+from keywright.plan.workload.network import convert_bootstrap
 from onnx import TensorProto, helper
 from tests.test_bootstrapping import small_parameters, small_plan
 

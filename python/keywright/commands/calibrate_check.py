@@ -19,11 +19,11 @@ from keywright import plan as planning
 from keywright.errors import KeywrightError
 from keywright.nn.checking import run_clear
 from keywright.nn.encrypted import EncryptedBackend, decrypt_result, encrypt_sample
-from keywright.plan.calibration import Calibration
-from keywright.plan.converters.network import convert, convert_bootstrap
-from keywright.plan.execution import PlanExecution
-from keywright.plan.gauge import Gauge
-from keywright.plan.prediction import Prediction, predict_plan
+from keywright.plan.cost.calibration import Calibration
+from keywright.plan.cost.gauge import Gauge
+from keywright.plan.keys.execution import PlanExecution
+from keywright.plan.keys.prediction import Prediction, predict_plan
+from keywright.plan.workload.network import convert, convert_bootstrap
 
 from .session import compile_model
 

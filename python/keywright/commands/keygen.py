@@ -15,8 +15,9 @@ from pathlib import Path
 import keywright as kw
 from keywright import nn
 from keywright._terminal import Column, Terminal, Value
-from keywright.plan import KeyPlan, plan_file
-from keywright.plan.execution import PlanExecution
+from keywright.plan import KeyPlan
+from keywright.plan.keys import plan_file
+from keywright.plan.keys.execution import PlanExecution
 
 from .common import (
     EVALUATION_KEYS,

@@ -13,10 +13,10 @@ from keywright import BootstrapperPlan, bootstrap_presets, presets
 from keywright import plan as planning
 from keywright._terminal import Column, Terminal
 from keywright._units import format_bytes, format_seconds
-from keywright.plan import plan_file
-from keywright.plan.calibration import Calibration, default_path
-from keywright.plan.converters.network import convert, convert_bootstrap, on_parameters, open_bootstraps
-from keywright.plan.prediction import predict_plan
+from keywright.plan.cost.calibration import Calibration, default_path
+from keywright.plan.keys import plan_file
+from keywright.plan.keys.prediction import predict_plan
+from keywright.plan.workload.network import convert, convert_bootstrap, on_parameters, open_bootstraps
 
 from .common import CommandError, new_file, parse_bytes, require_place
 from .plan_picture import draw_frontier, draw_residency, draw_rotations

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from keywright import plan as planning
 from keywright._terminal import Terminal
 from keywright._units import format_bytes, format_seconds
-from keywright.plan.key_plan import tree_seconds
-from keywright.plan.prediction import predict_plan
+from keywright.plan.keys.key_plan import tree_seconds
+from keywright.plan.keys.prediction import predict_plan
 
 from .common import new_file
 

@@ -13,9 +13,9 @@ from keywright import nn
 from keywright import plan as planning
 from keywright.nn.checking import run_clear
 from keywright.nn.encrypted import EncryptedBackend, decrypt_result, encrypt_sample, key_specs
-from keywright.plan import plan_file
-from keywright.plan.converters.network import convert, essence, open_bootstraps
-from keywright.plan.execution import PlanExecution
+from keywright.plan.keys import plan_file
+from keywright.plan.keys.execution import PlanExecution
+from keywright.plan.workload.network import convert, essence, open_bootstraps
 from numpy.typing import NDArray
 from onnx import helper
 

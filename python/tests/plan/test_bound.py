@@ -20,13 +20,13 @@ from keywright.plan import (
     PlannedKey,
     Program,
     Relinearizations,
-    linear,
     make_group,
     shapes,
 )
-from keywright.plan.cost import FORMS
-from keywright.plan.key_plan import IDENTITY, Hop, tree_seconds
-from keywright.plan.linear import LinearProgram
+from keywright.plan.cost.cost import FORMS
+from keywright.plan.exact import linear
+from keywright.plan.exact.linear import LinearProgram
+from keywright.plan.keys.key_plan import IDENTITY, Hop, tree_seconds
 
 CHAIN = Chain(12, (30, 25, 25), (30, 30), 180)
 RING = AutomorphismGroup(12)

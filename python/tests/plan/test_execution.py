@@ -19,18 +19,18 @@ from keywright import nn
 from keywright import plan as planning
 from keywright.nn.checking import run_clear
 from keywright.nn.encrypted import EncryptedBackend, decrypt_result, encrypt_sample
-from keywright.plan import plan_file
-from keywright.plan.converters.network import (
-    chain_of,
+from keywright.plan.exact import optimal
+from keywright.plan.keys import plan_file
+from keywright.plan.keys.execution import PlanExecution, keys_digest
+from keywright.plan.keys.prediction import predict_plan
+from keywright.plan.ring.chain_sources import chain_of
+from keywright.plan.workload.network import (
     convert,
     convert_bootstrap,
     essence,
     on_parameters,
     open_bootstraps,
 )
-from keywright.plan.execution import PlanExecution, keys_digest
-from keywright.plan.optimal import Optimizer
-from keywright.plan.prediction import predict_plan
 from numpy.typing import NDArray
 from onnx import helper
 from tests.nn.conftest import Array, build_model
@@ -142,7 +142,7 @@ def test_a_plan_of_the_integer_program(slower: float) -> None:
     seconds = slower * predict_plan(every, MODEL).seconds
     best = planning.Planner(program, MODEL, max_hops=2).best(planning.Budget(seconds=seconds))
     rest = predict_plan(best, MODEL).seconds - best.seconds(MODEL)
-    exact = Optimizer(program, MODEL, hops=2).solve(planning.Budget(seconds=seconds - rest), 60.0)
+    exact = optimal.Optimizer(program, MODEL, hops=2).solve(planning.Budget(seconds=seconds - rest), 60.0)
     assert best.gap == exact.gap == 0
     assert best.stored_bytes == exact.stored_bytes < every.stored_bytes
     for plan in (best, exact):
@@ -157,10 +157,10 @@ def test_a_plan_of_the_integer_program(slower: float) -> None:
 @pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_ends_the_integer_program(monkeypatch: pytest.MonkeyPatch) -> None:
     """One that would take minutes; `solve` gives up when HiGHS looks at its callback."""
-    monkeypatch.setattr(planning.optimal, "NODE_WORK", 10**15)
+    monkeypatch.setattr(optimal, "NODE_WORK", 10**15)
     side = digits()
     program = convert(side.program, side.parameters, "network")
-    optimizer = Optimizer(program, MODEL, hops=2)
+    optimizer = optimal.Optimizer(program, MODEL, hops=2)
     seconds = 1.3 * planning.STRATEGIES["kds"].plan(program, MODEL).seconds(MODEL)
     timer = threading.Timer(0.5, signal.pthread_kill, (threading.get_ident(), signal.SIGINT))
     timer.start()

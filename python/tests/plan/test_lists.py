@@ -12,11 +12,11 @@ from keysets.compare import compare
 from keysets.lists import programs, read
 from keywright.cli import main
 from keywright.plan import STRATEGIES, Chain, CostModel, KeyPolicy, PlannedKey, Planner, make_group
-from keywright.plan.converters import convfhe, fhe_mp_cnn
-from keywright.plan.galois import Automorphism, AutomorphismGroup
-from keywright.plan.program import Program
-from keywright.plan.recombination import WORK
+from keywright.plan.ring.galois import Automorphism, AutomorphismGroup
+from keywright.plan.search.recombination import WORK
 from keywright.plan.strategies.policy import largest_alpha
+from keywright.plan.workload.workload import Program
+from published import convfhe, fhe_mp_cnn
 
 MODEL = CostModel()
 

@@ -27,7 +27,7 @@ from keywright.plan import (
     Relinearizations,
     make_group,
 )
-from keywright.plan.converters.factors import COUNTS, factor_alternatives
+from keywright.plan.workload.factors import COUNTS, factor_alternatives
 
 CHAIN = Chain(12, (30, 25, 25), (30,), 140)
 WIDE = Chain(12, (30, 25, 25), (30, 30), 140)

@@ -32,9 +32,9 @@ from keywright.plan import (
     published_bytes,
     shapes,
 )
-from keywright.plan.key_plan import IDENTITY, Hop, tree_seconds
-from keywright.plan.optimal import candidate_shapes
-from keywright.plan.service import KeySet
+from keywright.plan.exact.optimal import candidate_shapes
+from keywright.plan.keys.key_plan import IDENTITY, Hop, tree_seconds
+from keywright.plan.search.serving import KeySet
 
 CHAIN = Chain(12, (30, 25, 25), (30,), 140)
 MODEL = CostModel()

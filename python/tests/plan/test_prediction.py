@@ -14,11 +14,11 @@ import keywright as kw
 import pytest
 from keywright import plan as planning
 from keywright.plan import Operation, ProgramError, predict_plan
-from keywright.plan.calibration import Measured, measured_work
-from keywright.plan.converters.network import convert, convert_bootstrap
-from keywright.plan.cost import Work, engine_use
-from keywright.plan.measuring import cases
-from keywright.plan.prediction import plan_work, removed_at
+from keywright.plan.cost.calibration import Measured, measured_work
+from keywright.plan.cost.cost import Work, engine_use
+from keywright.plan.cost.measuring import cases
+from keywright.plan.keys.prediction import plan_work, removed_at
+from keywright.plan.workload.network import convert, convert_bootstrap
 from tests.plan.test_execution import EXAMPLES, bootstrapping, digits, mnist
 
 if TYPE_CHECKING:

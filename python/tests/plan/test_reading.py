@@ -21,10 +21,10 @@ from keywright.plan import (
     Program,
     Relinearizations,
     make_group,
-    plan_file,
 )
-from keywright.plan.calibration import Calibration
-from keywright.plan.prediction import predict_plan
+from keywright.plan.cost.calibration import Calibration
+from keywright.plan.keys import plan_file
+from keywright.plan.keys.prediction import predict_plan
 
 MODEL = CostModel()
 CHAIN = Chain(12, (40, 30, 30), (40,), 240)

@@ -20,13 +20,13 @@ from keywright.plan import (
     Relinearizations,
     make_group,
 )
-from keywright.plan.frontier import fastest_keys
-from keywright.plan.key_plan import tree_seconds
-from keywright.plan.optimal import candidate_shapes
-from keywright.plan.recombination import Recombination, frontier
-from keywright.plan.routes import Routes, automorphism_of, code_of
-from keywright.plan.search_state import INFINITY, SearchState
-from keywright.plan.service import KeySet
+from keywright.plan.exact.optimal import candidate_shapes
+from keywright.plan.keys.key_plan import tree_seconds
+from keywright.plan.search.frontier import fastest_keys
+from keywright.plan.search.recombination import Recombination, frontier
+from keywright.plan.search.routes import Routes, automorphism_of, code_of
+from keywright.plan.search.search_state import INFINITY, SearchState
+from keywright.plan.search.serving import KeySet
 
 CHAIN = Chain(12, (30, 25, 25), (30,), 140)
 GROUP = AutomorphismGroup(12)

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from keywright.plan.cost import CostModel
-from keywright.plan.galois import Automorphism, AutomorphismGroup
-from keywright.plan.key_plan import KeyPlan
-from keywright.plan.program import Group, Program
+from keywright.plan.cost.cost import CostModel
+from keywright.plan.keys.key_plan import KeyPlan
+from keywright.plan.ring.galois import Automorphism, AutomorphismGroup
+from keywright.plan.workload.workload import Group, Program
 
 from . import powers
 from .ark import ark_keys
@@ -36,7 +36,7 @@ class Strategy:
         """The plan of this strategy; with another policy the same routes with other keys.
 
         Raises:
-            keywright.plan.program.ProgramError: the policy's keys do not fit the parameters.
+            keywright.plan.workload.workload.ProgramError: the policy's keys do not fit the parameters.
         """
         group = program.automorphisms
         return plan_routes(

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
-from keywright.plan.chain import SLACK, Chain, Shape, shapes
-from keywright.plan.cost import CostModel
-from keywright.plan.galois import Automorphism
-from keywright.plan.key_plan import PlannedKey
-from keywright.plan.program import Program, ProgramError
+from keywright.plan.cost.cost import CostModel
+from keywright.plan.keys.key_plan import PlannedKey
+from keywright.plan.ring.chain import SLACK, Chain, Shape, shapes
+from keywright.plan.ring.galois import Automorphism
+from keywright.plan.workload.workload import Program, ProgramError
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from keywright.plan.galois import Automorphism, AutomorphismGroup
-from keywright.plan.program import Group
+from keywright.plan.ring.galois import Automorphism, AutomorphismGroup
+from keywright.plan.workload.workload import Group
 
 CONJUGATION = Automorphism(0, True)
 

@@ -3,10 +3,10 @@
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 
-from keywright.plan.cost import CostModel
-from keywright.plan.galois import Automorphism
-from keywright.plan.key_plan import KeyPlan, PlannedKey, tree_of_routes
-from keywright.plan.program import Group, Program
+from keywright.plan.cost.cost import CostModel
+from keywright.plan.keys.key_plan import KeyPlan, PlannedKey, tree_of_routes
+from keywright.plan.ring.galois import Automorphism
+from keywright.plan.workload.workload import Group, Program
 
 from .policy import KeyPolicy
 
