@@ -9,13 +9,13 @@ from keywright.plan.keys.key_plan import KeyPlan, PlannedKey
 from keywright.plan.ring.chain import Chain, Shape
 from keywright.plan.ring.galois import AutomorphismGroup
 from keywright.plan.strategies.policy import largest_alpha
-from keywright.plan.workload.workload import Group, Program, make_group
+from keywright.plan.workload.workload import Group, Workload, make_group
 
 BOUND = 1553
 """Bits of the largest modulus at a secret of weight 192 and N = 2^16 (docs/parameters.md)."""
 
 
-def convert(data: Mapping[str, Any], setting: str) -> Program:
+def convert(data: Mapping[str, Any], setting: str) -> Workload:
     """One of its networks.
 
     Each convolution is followed by its packing, log2(N) automorphisms X -> X^(2^i + 1) of one ciphertext
@@ -67,7 +67,7 @@ def convert(data: Mapping[str, Any], setting: str) -> Program:
             for step in site["stage_r"]:
                 note(f"{site['site']}/repack r", int(site["level"]), [step])
             layer(f"stride {block}", 15 - int(sparse[f"stride{block}"]))
-    return Program(f"ConvFHE {setting}", chain, tuple(out))
+    return Workload(f"ConvFHE {setting}", chain, tuple(out))
 
 
 def with_own_keys(plan: KeyPlan) -> KeyPlan:
@@ -77,7 +77,7 @@ def with_own_keys(plan: KeyPlan) -> KeyPlan:
     have keys of their own, one prime a digit and one special prime, also of automorphisms that are rotations
     elsewhere. With `all-required` it is the program's own plan.
     """
-    chain = plan.program.chain
+    chain = plan.workload.chain
     top = chain.max_level
     full = Shape(chain, top, largest_alpha(chain), len(chain.p), seeded=False)
     pack = Shape(chain, top, 1, 1, seeded=False)
@@ -86,7 +86,7 @@ def with_own_keys(plan: KeyPlan) -> KeyPlan:
             replace(hop, key=PlannedKey(hop.key.automorphism, pack if _packs(group) else full))
             for hop in tree
         )
-        for group, tree in zip(plan.program.groups, plan.hops, strict=True)
+        for group, tree in zip(plan.workload.groups, plan.hops, strict=True)
     )
     made = replace(plan, hops=hops)
     made.check()

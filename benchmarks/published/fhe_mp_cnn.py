@@ -7,8 +7,8 @@ from keywright.plan.cost.ephemeral import EphemeralSwitch
 from keywright.plan.ring.chain import Chain
 from keywright.plan.ring.galois import AutomorphismGroup
 from keywright.plan.workload.factors import factor_alternatives
-from keywright.plan.workload.open_workload import Alternative, Choice, OpenProgram
-from keywright.plan.workload.workload import Group, Program, Relinearizations, make_group
+from keywright.plan.workload.open_workload import Alternative, Choice, OpenWorkload
+from keywright.plan.workload.workload import Group, Relinearizations, Workload, make_group
 
 INDEPENDENT = ("channel_sum", "place", "replicate", "select", "sum", "fc")
 """Sites whose rotations are of different ciphertexts: running sums, or one product each. The shifts of a
@@ -31,7 +31,7 @@ WEIGHT = 32
 """Hamming weight of the ephemeral secret, as in the shipped sets."""
 
 
-def convert(data: Mapping[str, Any]) -> Program:
+def convert(data: Mapping[str, Any]) -> Workload:
     """The network with its bootstrappings as published.
 
     Sites state their level and steps; a bootstrapping has its stages at levels 30 to 28 and 19 to 17, baby
@@ -44,7 +44,7 @@ def convert(data: Mapping[str, Any]) -> Program:
     return convert_open(data).published
 
 
-def convert_open(data: Mapping[str, Any], special: tuple[float, ...] | None = None) -> OpenProgram:
+def convert_open(data: Mapping[str, Any], special: tuple[float, ...] | None = None) -> OpenWorkload:
     """The network; how the factors of its bootstrappings' transforms are evaluated is open.
 
     Args:
@@ -90,14 +90,14 @@ def convert_open(data: Mapping[str, Any], special: tuple[float, ...] | None = No
             choices.append(Choice(name, tuple(found), (Alternative("published", tuple(published)), *ways)))
     bootstraps = sum(len(found) for found in places.values())
     ephemeral = () if special is None else _encapsulation(chain, bootstraps)
-    program = Program(
+    workload = Workload(
         "FHE-MP-CNN ResNet-20",
         chain,
         tuple(out),
         (Relinearizations(REDUCTION_LEVEL, 1),),
         ephemeral=ephemeral,
     )
-    return OpenProgram(program, tuple(choices))
+    return OpenWorkload(workload, tuple(choices))
 
 
 def _encapsulation(chain: Chain, count: int) -> tuple[EphemeralSwitch, ...]:

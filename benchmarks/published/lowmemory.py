@@ -6,10 +6,10 @@ from typing import Any
 
 from keywright.plan.ring.chain import Chain
 from keywright.plan.ring.galois import AutomorphismGroup
-from keywright.plan.workload.workload import Group, Program, make_group
+from keywright.plan.workload.workload import Group, Workload, make_group
 
 
-def convert(data: Mapping[str, Any], experiment: str) -> Program:
+def convert(data: Mapping[str, Any], experiment: str) -> Workload:
     """One of its experiments.
 
     The list says which keys are resident in a stage, not how often each is used: every rotation of a stage
@@ -46,4 +46,4 @@ def convert(data: Mapping[str, Any], experiment: str) -> Program:
             for transform in ("cts", "stc"):
                 for steps in bootstrap[transform]:
                     note(f"{name}/{transform}", chain.max_level, steps)
-    return Program(f"LowMemoryFHEResNet20 {experiment}", chain, tuple(out))
+    return Workload(f"LowMemoryFHEResNet20 {experiment}", chain, tuple(out))

@@ -9,9 +9,9 @@ from .cost.operations import Operation
 from .exact.bound import LowerBound
 from .exact.optimal import Optimizer
 from .keys.budget import Budget, InfeasibleBudgetError
-from .keys.derivation import DerivationPlanner, DerivedKeys
+from .keys.derivation import DerivationDesign, DerivationPlanner
 from .keys.key_plan import Hop, KeyPlan, Masters, PlannedKey
-from .keys.prediction import Prediction, predict_plan
+from .keys.prediction import TimePrediction, predict_plan
 from .ring.chain import Chain, Shape, published_bytes, shapes
 from .ring.galois import Automorphism, AutomorphismGroup
 from .search.frontier import FrontierSearch
@@ -20,8 +20,8 @@ from .search.planner import Planner
 from .search.search_state import FrontierPoint
 from .strategies import STRATEGIES, Strategy
 from .strategies.policy import KeyPolicy
-from .workload.open_workload import Alternative, Choice, OpenProgram
-from .workload.workload import Group, Program, ProgramError, Relinearizations, make_group
+from .workload.open_workload import Alternative, Choice, OpenWorkload
+from .workload.workload import Group, Relinearizations, Workload, WorkloadError, make_group
 
 __all__ = [
     "DEFAULT_WEIGHTS",
@@ -34,8 +34,8 @@ __all__ = [
     "Chain",
     "Choice",
     "CostModel",
+    "DerivationDesign",
     "DerivationPlanner",
-    "DerivedKeys",
     "EphemeralSwitch",
     "FixedKeys",
     "FrontierPoint",
@@ -48,19 +48,19 @@ __all__ = [
     "KeyPolicy",
     "LowerBound",
     "Masters",
-    "OpenProgram",
+    "OpenWorkload",
     "Operation",
     "Optimizer",
     "PlannedKey",
     "Planner",
-    "Prediction",
-    "Program",
-    "ProgramError",
     "Relinearizations",
     "Shape",
     "Strategy",
     "SwitchCost",
+    "TimePrediction",
     "Weights",
+    "Workload",
+    "WorkloadError",
     "error_budget",
     "make_group",
     "predict_plan",

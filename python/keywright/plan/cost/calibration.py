@@ -270,7 +270,7 @@ def fit(machine: str, measured: Sequence[Measured]) -> Calibration:
     Times are taken relative to the gauge beside them, times its median in the ring.
 
     Key switches and transforms take several kinds of work in much the same proportions, which leaves many
-    weights that fit them as well as each other, and differ by much in other programs. So weights are also
+    weights that fit them as well as each other, and differ by much in other workloads. So weights are also
     held to `PROPORTIONS`, loosely.
 
     Raises:

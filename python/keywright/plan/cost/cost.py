@@ -14,7 +14,7 @@ steps of a linear transform do not divide as others do (docs/planning.md): a bab
 limbs instead, a giant step divides one half before, and visits 5 t + l + 1. Primes of at most 50 bits and
 wider ones have weights of their own: the former have faster arithmetic.
 
-What programs compute beside key switches is in `operations`.
+What workloads compute beside key switches is in `operations`.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

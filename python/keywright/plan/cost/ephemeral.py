@@ -55,7 +55,7 @@ class EphemeralSwitch:
 
 @dataclass(frozen=True)
 class FixedKeys:
-    """Keys with one digit that have one way to be made and used, whose switches the program's operations
+    """Keys with one digit that have one way to be made and used, whose switches the workload's operations
     count: those of an engine's bootstrap to and from its ephemeral secret.
 
     Attributes:

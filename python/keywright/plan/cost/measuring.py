@@ -1,7 +1,7 @@
-"""Times of key switches and of what programs compute beside them on this machine, one thread: what a
+"""Times of key switches and of what workloads compute beside them on this machine, one thread: what a
 calibration is fitted to.
 
-Processor time, system calls included: what other processes do in the meantime does not count. A program uses
+Processor time, system calls included: what other processes do in the meantime does not count. A workload uses
 most keys and diagonals once for each run, so they come from memory; what its operations have in common, as
 the tables of transforms, is in cache. So before every timed run of what has keys, caches are filled with
 other data, and then the same is done with other keys.

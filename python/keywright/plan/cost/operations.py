@@ -1,4 +1,4 @@
-"""What a program computes beside key switches: its sums, products, rescalings, divisions and encodings.
+"""What a workload computes beside key switches: its sums, products, rescalings, divisions and encodings.
 
 With Q = q_0 .. q_l the primes of the operation's level and P the primes that the key switches there remove:
 
@@ -28,7 +28,7 @@ class Operation:
     """Counts of one operation on ciphertexts of one level.
 
     Attributes:
-        name: the place in the program, as people call it.
+        name: the place in the workload, as people call it.
         level: l.
         count: how often it is done.
         special: number of special primes in the place of P, the first of the chain, for what has keys of its
@@ -71,7 +71,7 @@ class Operation:
     embeddings: int = 0
 
     def refusal(self, chain: Chain) -> str | None:
-        """What is wrong with it in a program over these primes, if anything is."""
+        """What is wrong with it in a workload over these primes, if anything is."""
         if not 0 <= self.level <= chain.max_level:
             return f"level {self.level} is not in [0, {chain.max_level}]"
         if self.count < 1:

@@ -1,26 +1,26 @@
-"""What key switches of a program take at least, over all keys that can be used at a level."""
+"""What key switches of a workload take at least, over all keys that can be used at a level."""
 
 from collections.abc import Sequence
 from functools import cache
 
 from keywright.plan.cost.cost import CostModel, Form, SwitchCost
 from keywright.plan.ring.chain import Shape, shapes
-from keywright.plan.workload.workload import Program
+from keywright.plan.workload.workload import Workload
 
 
 class LeastCosts:
     """Least seconds and bytes over shapes and levels of keys."""
 
-    def __init__(self, program: Program, model: CostModel) -> None:
-        """For the shapes of a program's chain."""
-        self._program, self._model = program, model
+    def __init__(self, workload: Workload, model: CostModel) -> None:
+        """For the shapes of a workload's chain."""
+        self._workload, self._model = workload, model
         self.stored_bytes = cache(self._stored_bytes)
         self.with_larger_keys = cache(self._with_larger_keys)
         self._usable = cache(self._find_usable)
 
     def _find_usable(self, level: int) -> Sequence[tuple[Shape, SwitchCost]]:
         """Every key for a level or a higher one, with what it takes there."""
-        chain = self._program.chain
+        chain = self._workload.chain
         found = (shape for at in range(level, chain.max_level + 1) for shape in shapes(chain, at))
         costs = ((shape, self._model.switch(shape, level)) for shape in found)
         return [(shape, cost) for shape, cost in costs if cost is not None]

@@ -15,7 +15,7 @@ key k of v - w. Keys are candidates (automorphism, level, shape).
     bytes   = sum_k bytes_k y_k
     seconds = sum_g c_g (sum own x + own z + shared d + shared e + (whole - own) f)
 
-A part of the program that can be made in several ways has a variable for each way, one of which is 1; the
+A part of the workload that can be made in several ways has a variable for each way, one of which is 1; the
 targets of a way are covered if it is taken.
 
 Either is minimised within a bound on the other. Depth 2 is the most: the noise of a hop is then at most
@@ -36,8 +36,8 @@ from keywright.plan.keys.budget import Budget, InfeasibleBudgetError
 from keywright.plan.keys.key_plan import IDENTITY, Digits, Hop, KeyPlan, PlannedKey, digits_of
 from keywright.plan.ring.chain import Shape, shapes
 from keywright.plan.ring.galois import Automorphism
-from keywright.plan.workload.open_workload import Choice, OpenProgram
-from keywright.plan.workload.workload import Group, Program, ProgramError
+from keywright.plan.workload.open_workload import Choice, OpenWorkload
+from keywright.plan.workload.workload import Group, Workload, WorkloadError
 
 NODE_WORK = 20_000_000
 """Columns squared times nodes of the search tree after which HiGHS stops: a limit that is the same on every
@@ -78,11 +78,11 @@ class _Served:
     second: dict[tuple[Automorphism, Automorphism, PlannedKey], int]
 
 
-def candidate_shapes(program: Program, model: CostModel, level: int) -> tuple[Shape, ...]:
+def candidate_shapes(workload: Workload, model: CostModel, level: int) -> tuple[Shape, ...]:
     """The shapes worth considering for keys of a level: none is beaten in bytes, in time alone and in time
     when hoisted at once."""
     found = []
-    for shape in shapes(program.chain, level):
+    for shape in shapes(workload.chain, level):
         cost = model.switch(shape, level)
         if cost is not None:
             found.append((shape.stored_bytes, cost.alone, cost.own, shape))
@@ -97,11 +97,11 @@ def candidate_shapes(program: Program, model: CostModel, level: int) -> tuple[Sh
 
 
 class Optimizer:
-    """The integer program of one program; solved for any number of budgets."""
+    """The integer program of one workload; solved for any number of budgets."""
 
     def __init__(
         self,
-        program: Program | OpenProgram,
+        workload: Workload | OpenWorkload,
         model: CostModel,
         extra: Sequence[Automorphism] = (),
         *,
@@ -111,7 +111,7 @@ class Optimizer:
         """Set up the integer program.
 
         Args:
-            program: what is planned.
+            workload: what is planned.
             model: predicts times.
             extra: automorphisms that may have a key although nothing needs them.
             hops: 1 or 2, most hops of a target.
@@ -123,8 +123,8 @@ class Optimizer:
         """
         if hops not in (1, 2):
             raise ValueError(f"{hops} hops; there can be 1 or 2")
-        self.open = OpenProgram.of(program)
-        self.program = self.open.program
+        self.open = OpenWorkload.of(workload)
+        self.workload = self.open.workload
         self.model = model
         self._every = self.open.every().merged()
         self._columns = _Model()
@@ -137,11 +137,11 @@ class Optimizer:
         self._ways = ways
         self.pruned = False
         self._add_keys(extra)
-        for group in self.program.merged().groups:
+        for group in self.workload.merged().groups:
             self._add_group(group, hops, None, None)
         for index, choice in enumerate(self.open.choices):
             self._add_choice(index, choice, hops)
-        for use in self.program.relinearizations:
+        for use in self.workload.relinearizations:
             self._add_relinearizations(use.level, use.count)
 
     @property
@@ -157,11 +157,11 @@ class Optimizer:
         everywhere = {group.level for group in self._every.groups}
         for added in extra:
             levels[added] |= everywhere
-        levels[None] |= {use.level for use in self.program.relinearizations}
+        levels[None] |= {use.level for use in self.workload.relinearizations}
         ranked = sorted(levels.items(), key=lambda entry: (entry[0] is not None, entry[0] or IDENTITY))
         for automorphism, used in ranked:
             for level in sorted(used):
-                for shape in candidate_shapes(self.program, self.model, level):
+                for shape in candidate_shapes(self.workload, self.model, level):
                     key = PlannedKey(automorphism, shape)
                     self._keys[key] = self._columns.column(0.0, shape.stored_bytes, integer=True)
                     self._by_automorphism[automorphism].append(key)
@@ -174,7 +174,7 @@ class Optimizer:
         for way, alternative in enumerate(choice.alternatives):
             column = self._columns.column(0.0, integer=True)
             taken.append(column)
-            part = replace(self.program, groups=alternative.groups).merged()
+            part = replace(self.workload, groups=alternative.groups).merged()
             for group in part.groups:
                 repeated = replace(group, count=group.count * len(choice.places))
                 self._add_group(repeated, hops, (index, way), column)
@@ -183,7 +183,7 @@ class Optimizer:
 
     def _add_group(self, group: Group, hops: int, way: tuple[int, int] | None, taken: int | None) -> None:
         """A group; of a way that is taken if the column says so."""
-        subtract = self.program.automorphisms.subtract
+        subtract = self.workload.automorphisms.subtract
         ways: dict[Automorphism, list[Automorphism]] = {target: [] for target in group.targets}
         if hops == 2:
             for target in group.targets:
@@ -242,7 +242,7 @@ class Optimizer:
 
     def _prune(self, group: Group, ways: dict[Automorphism, list[Automorphism]]) -> None:
         """Keeps the intermediate results whose two keys could serve the most targets."""
-        subtract = self.program.automorphisms.subtract
+        subtract = self.workload.automorphisms.subtract
         for target, found in ways.items():
             if len(found) > self._ways:
                 found.sort(
@@ -254,7 +254,7 @@ class Optimizer:
     def _popularity(self, automorphism: Automorphism) -> int:
         """How many sums of two needed automorphisms it is part of."""
         if automorphism not in self._popular:
-            subtract = self.program.automorphisms.subtract
+            subtract = self.workload.automorphisms.subtract
             needed = self._by_automorphism
             self._popular[automorphism] = sum(
                 other is not None and subtract(other, automorphism) in needed for other in needed
@@ -271,7 +271,7 @@ class Optimizer:
     ) -> int:
         cost = self.model.switch(key.shape, group.level)
         if cost is None:
-            raise ProgramError(f"{group.name}: a key of level {key.shape.level} at level {group.level}")
+            raise WorkloadError(f"{group.name}: a key of level {key.shape.level} at level {group.level}")
         columns = self._columns
         column = columns.column(group.count * cost.of_form(form), integer=True)
         columns.at_least([(self._keys[key], 1.0), (column, -1.0)], 0.0)
@@ -306,9 +306,9 @@ class Optimizer:
         columns = self._columns
         by_time = budget.stored_bytes is not None
         bound = (
-            budget.stored_bytes - self.program.ephemeral_bytes
+            budget.stored_bytes - self.workload.ephemeral_bytes
             if budget.stored_bytes is not None
-            else (budget.seconds or 0.0) - self.program.ephemeral_seconds(self.model)
+            else (budget.seconds or 0.0) - self.workload.ephemeral_seconds(self.model)
         )
         objective, bounded = (columns.time, columns.size) if by_time else (columns.size, columns.time)
         found = _run(columns, objective, bounded, bound, seconds, gap) if bound > 0 else None
@@ -317,7 +317,7 @@ class Optimizer:
             what, unit = ("keys take at least", "bytes") if by_time else ("switches take at least", "s")
             total = float("nan") if least is None else float(np.dot(bounded, least[0]))
             raise InfeasibleBudgetError(
-                f"{self.program.name}: {what} {total:.4g} {unit}; the budget is {bound:.4g} {unit}"
+                f"{self.workload.name}: {what} {total:.4g} {unit}; the budget is {bound:.4g} {unit}"
             )
         values, proven = found
         plan = self._read(values, proven)
@@ -338,8 +338,8 @@ class Optimizer:
         relinearization = {
             level: key for (level, key), column in self._relinearization.items() if values[column] > 0.5
         }
-        program = self.open.resolve(selection)
-        return KeyPlan("optimal", program, tuple(hops), relinearization, max(0.0, gap))
+        workload = self.open.resolve(selection)
+        return KeyPlan("optimal", workload, tuple(hops), relinearization, max(0.0, gap))
 
     def _tree(
         self, served: _Served, values: "np.ndarray[tuple[int], np.dtype[np.float64]]"

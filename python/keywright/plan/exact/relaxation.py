@@ -11,7 +11,7 @@ for L > l. Of a plan the following holds, and the linear program asks for no mor
     z_abl       a and b are in S_l, for a + b needed at l: at most s_al and s_bl
 
 *Two hops.* R_al2 <= s_al + sum of z_bcl over b + c = a: a key serves as many pairs as there are, but each
-pair takes two keys that are there. Pairs are of automorphisms that the program needs.
+pair takes two keys that are there. Pairs are of automorphisms that the workload needs.
 
 *Counting.* Automorphisms commute, so k keys make, in at most j hops, at most C(k + j, j) - 1 automorphisms,
 of which k are in S: whatever keys there are,
@@ -48,8 +48,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import comb
 
 from keywright.plan.ring.galois import Automorphism
-from keywright.plan.workload.open_workload import Choice, OpenProgram
-from keywright.plan.workload.workload import Group, Program
+from keywright.plan.workload.open_workload import Choice, OpenWorkload
+from keywright.plan.workload.workload import Group, Workload
 
 from .least import LeastCosts
 from .linear import LinearProgram
@@ -62,11 +62,11 @@ MEGABYTE = 1e6
 
 
 class Relaxation:
-    """The linear program of one program; solved for any number of budgets."""
+    """The linear program of one workload; solved for any number of budgets."""
 
     def __init__(
         self,
-        opened: OpenProgram,
+        opened: OpenWorkload,
         least: LeastCosts,
         extra: Iterable[Automorphism] = (),
         *,
@@ -87,13 +87,13 @@ class Relaxation:
         self._fixed_seconds = 0.0
         self._free_bytes: dict[float, float] = {}
         self._free_seconds: dict[float, float] = {}
-        every, fixed = opened.every().merged().groups, opened.program.merged().groups
+        every, fixed = opened.every().merged().groups, opened.workload.merged().groups
         self._levels = sorted({group.level for group in every})
         needed = _levels_of(every)
         self._always = _levels_of(fixed)
         """Automorphisms with the levels at which they are needed whatever ways are taken."""
         self._most = float(max_hops * sum(len(group.targets) for group in every))
-        pairs = self._pairs(opened.program, needed, {*needed, *extra})
+        pairs = self._pairs(opened.workload, needed, {*needed, *extra})
         self._count_keys()
         self._add_keys(needed, pairs)
         self._reach: dict[tuple[Automorphism, int, int], int] = {}
@@ -111,12 +111,12 @@ class Relaxation:
 
     def _pairs(
         self,
-        program: Program,
+        workload: Workload,
         needed: Mapping[Automorphism, Iterable[int]],
         keyed: Iterable[Automorphism],
     ) -> dict[tuple[Automorphism, int], list[tuple[Automorphism, Automorphism]]]:
         """For targets, by level, the pairs of automorphisms that make them."""
-        subtract = program.automorphisms.subtract
+        subtract = workload.automorphisms.subtract
         candidates = sorted(keyed)
         known = set(candidates)
         out: dict[tuple[Automorphism, int], list[tuple[Automorphism, Automorphism]]] = {}

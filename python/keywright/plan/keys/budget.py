@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from keywright.plan.workload.workload import ProgramError
+from keywright.plan.workload.workload import WorkloadError
 
 
 @dataclass(frozen=True)
@@ -31,5 +31,5 @@ class Budget:
             raise ValueError(f"a budget of {self.seconds} seconds; it must be more than 0")
 
 
-class InfeasibleBudgetError(ProgramError):
+class InfeasibleBudgetError(WorkloadError):
     """No plan fits the budget."""

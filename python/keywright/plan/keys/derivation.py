@@ -19,7 +19,7 @@ from keywright.plan.basis.basis import smallest_basis
 from keywright.plan.cost.cost import CostModel
 from keywright.plan.ring.chain import Chain, Shape, shapes
 from keywright.plan.ring.galois import Automorphism
-from keywright.plan.workload.workload import ProgramError
+from keywright.plan.workload.workload import WorkloadError
 
 from .budget import InfeasibleBudgetError
 from .key_plan import IDENTITY, KeyPlan, Masters, PlannedKey, master_level
@@ -76,7 +76,7 @@ class Layout:
 
 
 @dataclass(frozen=True)
-class DerivedKeys:
+class DerivationDesign:
     """The Galois keys of a plan, derived from master keys.
 
     Attributes:
@@ -125,13 +125,13 @@ class DerivedKeys:
         """What the client sends: master keys, the keys that are not derived, and those of an ephemeral
         secret."""
         direct = sum(key.shape.stored_bytes for key in self.direct)
-        return self.master_bytes + direct + self.plan.program.ephemeral_bytes
+        return self.master_bytes + direct + self.plan.workload.ephemeral_bytes
 
     @property
     def stored_bytes(self) -> int:
         """What the server holds beside the master keys: derived keys have no seeds, so twice their bytes."""
         held = sum((1 + (key not in self.direct)) * key.shape.stored_bytes for key in self.plan.keys)
-        return held + self.plan.program.ephemeral_bytes
+        return held + self.plan.workload.ephemeral_bytes
 
 
 @dataclass(frozen=True)
@@ -167,13 +167,13 @@ class DerivationPlanner:
             max_hops: most derivations to a key, from 1 to 255.
 
         Raises:
-            ProgramError: the plan has no Galois keys, or the primes of each leave no room for extra ones.
+            WorkloadError: the plan has no Galois keys, or the primes of each leave no room for extra ones.
         """
         self.plan, self.model, self.max_hops = plan, model, max_hops
-        self.group = plan.program.automorphisms
+        self.group = plan.workload.automorphisms
         galois = [key for key in plan.keys if key.automorphism is not None]
         if not galois:
-            raise ProgramError(f"{plan.program.name}: the plan has no Galois keys to derive")
+            raise WorkloadError(f"{plan.workload.name}: the plan has no Galois keys to derive")
         reaches: dict[tuple[PlannedKey, ...], _Reach] = {}
         for level in sorted({master_level(key.shape) for key in galois}):
             for share in DIRECT_SHARES:
@@ -181,8 +181,8 @@ class DerivationPlanner:
                 if reach is not None:
                     reaches.setdefault(reach.direct, reach)
         if not reaches:
-            raise ProgramError(
-                f"{plan.program.name}: every key has primes of nearly {plan.program.chain.modulus_bound} "
+            raise WorkloadError(
+                f"{plan.workload.name}: every key has primes of nearly {plan.workload.chain.modulus_bound} "
                 "bits, the most that is secure, which leaves no room for the extra primes of master keys; "
                 "plan it for parameters with fewer or smaller primes in this ring, or in a larger one"
             )
@@ -193,12 +193,12 @@ class DerivationPlanner:
     def least_bytes(self) -> int:
         """Fewer bytes cannot be sent: those of one master, and of what it leaves to be sent."""
         sent = (reach.direct_bytes + reach.shape.stored_bytes for reach in self.reaches)
-        return min(sent) + self.plan.program.ephemeral_bytes
+        return min(sent) + self.plan.workload.ephemeral_bytes
 
     def _reach(self, level: int, share: float) -> "_Reach | None":
         """The smallest master keys up to a level of the chain, and what is derived from them: all keys but
         those above, and the smallest ones of a share of a master's bytes."""
-        chain = self.plan.program.chain
+        chain = self.plan.workload.chain
         own = (*chain.p, *chain.q)
         room = chain.modulus_bound - sum(own[: level + 1])
         best: tuple[int, tuple[int, ...], Shape] | None = None
@@ -228,7 +228,9 @@ class DerivationPlanner:
         layouts = tuple(Layout(shape, tuple(sorted(found))) for shape, found in targets.items())
         return _Reach(layouts, tuple(direct), best[1], best[2])
 
-    def price(self, masters: Iterable[Automorphism], reach: "_Reach | None" = None) -> DerivedKeys | None:
+    def price(
+        self, masters: Iterable[Automorphism], reach: "_Reach | None" = None
+    ) -> DerivationDesign | None:
         """What these master keys save and take; None if they reach nothing. Masters that nothing needs are
         left out; keys that they do not reach are sent.
 
@@ -260,7 +262,7 @@ class DerivationPlanner:
         made = [*(key.shape for key in direct), *(reached.shape for _ in kept)]
         client = sum(self.model.key_seconds(shape) for shape in made)
         noise = self._noise_bits(variances)
-        return DerivedKeys(
+        return DerivationDesign(
             self.plan,
             kept,
             reached.extra_bits,
@@ -279,7 +281,7 @@ class DerivationPlanner:
         self, elements: Mapping[int, Automorphism], layout: Layout
     ) -> tuple[dict[int, Automorphism], list[tuple[int, int, int, int]]]:
         """What can be derived by Galois element, and how: element, parent, master, number of derivations."""
-        log_n, masters = self.plan.program.chain.log_n, list(elements)
+        log_n, masters = self.plan.workload.chain.log_n, list(elements)
         wanted = {self.group.galois_element(a): a for a in layout.targets}
         try:
             return wanted, derivation_tree(log_n, masters, list(wanted), self.max_hops)
@@ -296,7 +298,7 @@ class DerivationPlanner:
         """Whether masters reach a Galois element."""
         if (masters, element) not in self._reachable:
             try:
-                derivation_tree(self.plan.program.chain.log_n, masters, [element], self.max_hops)
+                derivation_tree(self.plan.workload.chain.log_n, masters, [element], self.max_hops)
                 self._reachable[masters, element] = True
             except DerivationError:
                 self._reachable[masters, element] = False
@@ -306,7 +308,7 @@ class DerivationPlanner:
         level = master_level(layout.shape)
         cost = self.model.switch(reached.shape, level)
         if cost is None:
-            raise ProgramError(f"a master key of level {reached.shape.level} cannot serve {level}")
+            raise WorkloadError(f"a master key of level {reached.shape.level} cannot serve {level}")
         rows = len(layout.shape.digits)
         least, most = BATCH
         batch = max(least, min(most, BATCH_BYTES // ((16 << layout.shape.chain.log_n) * rows * (level + 1))))
@@ -321,12 +323,12 @@ class DerivationPlanner:
 
     def _noise_bits(self, variances: Mapping[Shape, Mapping[Automorphism, float]]) -> float:
         worst = 1.0
-        for group, tree in zip(self.plan.program.groups, self.plan.hops, strict=True):
+        for group, tree in zip(self.plan.workload.groups, self.plan.hops, strict=True):
             sums = {IDENTITY: 0.0}
             for hop in tree:
                 cost = self.model.switch(hop.key.shape, group.level)
                 if cost is None or hop.key.automorphism is None:
-                    raise ProgramError(f"{group.name}: a key that does not serve level {group.level}")
+                    raise WorkloadError(f"{group.name}: a key that does not serve level {group.level}")
                 # `noise` is that of a key that its owner made.
                 variance = variances.get(hop.key.shape, {}).get(hop.key.automorphism, ERROR_VARIANCE)
                 sums[hop.child] = sums[hop.parent] + 1.0 + cost.noise * variance / ERROR_VARIANCE
@@ -349,7 +351,7 @@ class DerivationPlanner:
         yield needed
 
     @cached_property
-    def priced(self) -> tuple[DerivedKeys, ...]:
+    def priced(self) -> tuple[DerivationDesign, ...]:
         """The candidates that no other one beats in both bytes sent and server time, fewest bytes first."""
         found = [
             price
@@ -361,17 +363,17 @@ class DerivationPlanner:
         if found and not quiet:
             least = min(price.noise_bits for price in found)
             raise InfeasibleBudgetError(
-                f"{self.plan.program.name}: with derived keys an automorphism errs by {least:.2f} bits of "
-                f"noise or more, the error budget is {self.plan.program.noise_bits:.2f}. Derived keys add "
+                f"{self.plan.workload.name}: with derived keys an automorphism errs by {least:.2f} bits of "
+                f"noise or more, the error budget is {self.plan.workload.noise_bits:.2f}. Derived keys add "
                 "less the more the special primes of the plan's keys are above their digits"
             )
         return _frontier(quiet)
 
-    def _quiet(self, price: DerivedKeys) -> bool:
-        budget = self.plan.program.noise_bits
+    def _quiet(self, price: DerivationDesign) -> bool:
+        budget = self.plan.workload.noise_bits
         return budget is None or price.noise_bits <= budget
 
-    def best(self, sent_bytes: float) -> DerivedKeys:
+    def best(self, sent_bytes: float) -> DerivationDesign:
         """The fastest derivation within bytes that are sent: the best candidate, with more masters as long
         as they pay and fit.
 
@@ -380,7 +382,7 @@ class DerivationPlanner:
         """
         fitting = [price for price in self.priced if price.sent_bytes <= sent_bytes]
         if not fitting:
-            raise InfeasibleBudgetError(f"{self.plan.program.name}: {self._least(sent_bytes)}")
+            raise InfeasibleBudgetError(f"{self.plan.workload.name}: {self._least(sent_bytes)}")
         best = min(fitting, key=lambda price: (price.server_seconds, price.sent_bytes))
         while best.sent_bytes + best.shape.stored_bytes <= sent_bytes:
             more = (a for a in self._differences(best.reach) if a not in best.masters)
@@ -424,8 +426,8 @@ def _steady(shape: Shape) -> bool:
     return narrower.legal and narrower.digits == shape.digits
 
 
-def _frontier(found: Iterable[DerivedKeys]) -> tuple[DerivedKeys, ...]:
-    out: list[DerivedKeys] = []
+def _frontier(found: Iterable[DerivationDesign]) -> tuple[DerivationDesign, ...]:
+    out: list[DerivationDesign] = []
     for price in sorted(found, key=lambda price: (price.sent_bytes, price.server_seconds)):
         if not out or price.server_seconds < out[-1].server_seconds:
             out.append(price)

@@ -12,7 +12,7 @@ from keywright.plan.cost.cost import CostModel
 from keywright.plan.ring.chain import Chain
 from keywright.plan.ring.chain_sources import chain_of
 from keywright.plan.workload.network import bootstrap_steps, convert, convert_bootstrap, essence, steps
-from keywright.plan.workload.workload import Program
+from keywright.plan.workload.workload import Workload
 
 from .key_plan import KeyPlan, Masters, PlannedKey
 
@@ -25,13 +25,13 @@ class PlanExecution:
 
     Args:
         plan: the plan.
-        parameters: those that its program is for (`on_parameters`).
+        parameters: those that its workload is for (`on_parameters`).
         network: what is to be run; a plan for another one is refused.
         bootstraps: plans of the network's bootstraps, in order; without a network, of the one bootstrap that
-            the plan is for. Their factors are evaluated as the plan's program says, where it does.
+            the plan is for. Their factors are evaluated as the plan's workload says, where it does.
 
     Raises:
-        PlanMismatchError: the plan is for other primes, or for another program.
+        PlanMismatchError: the plan is for other primes, or for another workload.
     """
 
     def __init__(
@@ -41,12 +41,12 @@ class PlanExecution:
         network: "Network | None" = None,
         bootstraps: Sequence[BootstrapperPlan] = (),
     ) -> None:
-        _require_chain(plan.program.chain, parameters)
-        bootstraps = _as_planned(plan.program, bootstraps)
+        _require_chain(plan.workload.chain, parameters)
+        bootstraps = _as_planned(plan.workload, bootstraps)
         if network is not None:
-            _require_program(plan.program, convert(network, parameters, plan.program.name, bootstraps))
+            _require_workload(plan.workload, convert(network, parameters, plan.workload.name, bootstraps))
         elif bootstraps:
-            _require_program(plan.program, convert_bootstrap(bootstraps[0], plan.program.name))
+            _require_workload(plan.workload, convert_bootstrap(bootstraps[0], plan.workload.name))
         self.plan, self.parameters, self.network = plan, parameters, network
         self.bootstraps = tuple(bootstraps)
         self._specs = {key: self._spec(key) for key in plan.keys}
@@ -132,7 +132,7 @@ class PlanExecution:
 
     def _master_shapes(self) -> list[tuple[int, int, int, int]]:
         """What `MasterKeys.shapes` has to be."""
-        masters, galois = self._masters(), self.plan.program.automorphisms.galois_element
+        masters, galois = self._masters(), self.plan.workload.automorphisms.galois_element
         shape = masters.shape
         return sorted((galois(a), shape.level, shape.level + 1, shape.special) for a in masters.automorphisms)
 
@@ -171,9 +171,9 @@ class PlanExecution:
                 found=found,
                 expected=expected,
             )
-        galois = self.plan.program.automorphisms.galois_element
+        galois = self.plan.workload.automorphisms.galois_element
         routes: dict[object, tuple[int, list[int], list[tuple[int, int, KeySpec]]]] = {}
-        for group, tree in zip(self.plan.program.groups, self.plan.hops, strict=True):
+        for group, tree in zip(self.plan.workload.groups, self.plan.hops, strict=True):
             hops = [(galois(hop.parent), galois(hop.child), self._specs[hop.key]) for hop in tree]
             routes.setdefault(
                 (group.level, group.targets), (group.level, [galois(a) for a in group.targets], hops)
@@ -186,7 +186,7 @@ class PlanExecution:
         diagonals for. Others are divided before they meet the diagonals."""
         model = model or CostModel()
         count: dict[tuple[int, ...], int] = {}
-        for group, tree in zip(self.plan.program.groups, self.plan.hops, strict=True):
+        for group, tree in zip(self.plan.workload.groups, self.plan.hops, strict=True):
             if group.level == level:
                 for hop in tree:
                     use = model.switch(hop.key.shape, level)
@@ -202,7 +202,7 @@ class PlanExecution:
     def bootstrapper_plans(self) -> list[BootstrapperPlan]:
         """The plans of the bootstraps with diagonals for the primes that most key switches of their level
         divide by: what to make `Bootstrapper`s of."""
-        levels = {group.level for group in self.plan.program.groups if group.level > 0}
+        levels = {group.level for group in self.plan.workload.groups if group.level > 0}
         special = {level: self.special(level) for level in levels}
         return [plan.with_special_primes(special) for plan in self.bootstraps]
 
@@ -213,16 +213,16 @@ class PlanExecution:
         Raises:
             ValueError: there is neither.
         """
-        program = self.plan.program
+        workload = self.plan.workload
         if self.network is not None:
-            listed = steps(self.network, program, self.bootstraps)
+            listed = steps(self.network, workload, self.bootstraps)
         elif len(self.bootstraps) == 1:
-            listed = bootstrap_steps(self.bootstraps[0], program, "b")
+            listed = bootstrap_steps(self.bootstraps[0], workload, "b")
         else:
             raise ValueError("the order of steps is that of a network or of one bootstrap; none was given")
         trees = {
             (group.level, group.targets): tree
-            for group, tree in zip(program.groups, self.plan.hops, strict=True)
+            for group, tree in zip(workload.groups, self.plan.hops, strict=True)
         }
         out: list[list[KeySpec]] = []
         for step in listed:
@@ -245,7 +245,7 @@ class PlanExecution:
         if key.automorphism is None:
             spec = KeySpec.relinearization(parameters, shape.level, alpha, True, special)
         else:
-            element = self.plan.program.automorphisms.galois_element(key.automorphism)
+            element = self.plan.workload.automorphisms.galois_element(key.automorphism)
             spec = KeySpec.galois(parameters, element, shape.level, alpha, seeded, special)
         planned = shape.stored_bytes * (1 if seeded else 2)
         if spec.bytes != planned:
@@ -253,18 +253,18 @@ class PlanExecution:
         return spec
 
 
-def _as_planned(program: Program, bootstraps: Sequence[BootstrapperPlan]) -> tuple[BootstrapperPlan, ...]:
-    """Bootstraps with the factors that a program states; as they are if it states none."""
-    if not program.bootstraps:
+def _as_planned(workload: Workload, bootstraps: Sequence[BootstrapperPlan]) -> tuple[BootstrapperPlan, ...]:
+    """Bootstraps with the factors that a workload states; as they are if it states none."""
+    if not workload.bootstraps:
         return tuple(bootstraps)
-    if len(program.bootstraps) != len(bootstraps):
+    if len(workload.bootstraps) != len(bootstraps):
         raise PlanMismatchError(
-            f"the plan is for {len(program.bootstraps)} bootstraps, there are {len(bootstraps)}"
+            f"the plan is for {len(workload.bootstraps)} bootstraps, there are {len(bootstraps)}"
         )
     try:
         return tuple(
             bootstrap.with_factors(list(factors))
-            for bootstrap, factors in zip(bootstraps, program.bootstraps, strict=True)
+            for bootstrap, factors in zip(bootstraps, workload.bootstraps, strict=True)
         )
     except ParameterError as error:
         raise PlanMismatchError(f"the plan is for other bootstraps: {error}") from error
@@ -284,8 +284,8 @@ def _require_chain(chain: Chain, parameters: Parameters) -> None:
     raise PlanMismatchError(f"the plan is for {names[0]}, the parameters have {names[1]}")
 
 
-def _require_program(planned: Program, expected: Program) -> None:
-    """Refuse a plan of another program."""
+def _require_workload(planned: Workload, expected: Workload) -> None:
+    """Refuse a plan of another workload."""
     digests = essence(planned).digest, essence(expected).digest
     if digests[0] != digests[1]:
         raise PlanMismatchError(

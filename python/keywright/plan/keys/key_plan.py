@@ -9,7 +9,7 @@ from math import log2
 from keywright.plan.cost.cost import CostModel, Form, SwitchCost, engine_use
 from keywright.plan.ring.chain import Shape
 from keywright.plan.ring.galois import Automorphism
-from keywright.plan.workload.workload import Group, Program, ProgramError
+from keywright.plan.workload.workload import Group, Workload, WorkloadError
 
 IDENTITY = Automorphism(0)
 
@@ -84,20 +84,20 @@ def master_level(shape: Shape) -> int:
 
 @dataclass(frozen=True)
 class KeyPlan:
-    """Keys, and for each group of a program the hops that make its targets.
+    """Keys, and for each group of a workload the hops that make its targets.
 
     Attributes:
         strategy: what made it.
-        program: what it is for.
-        hops: for each group of `program.groups`, a tree: every parent is the identity or a child before it.
-        relinearization: for each level of `program.relinearizations` the key that is used.
+        workload: what it is for.
+        hops: for each group of `workload.groups`, a tree: every parent is the identity or a child before it.
+        relinearization: for each level of `workload.relinearizations` the key that is used.
         gap: what the best plan could be better by, as a share, if the strategy is an optimisation; None
             otherwise.
         masters: master keys, if the server derives the keys that they reach; None if the client makes all.
     """
 
     strategy: str
-    program: Program
+    workload: Workload
     hops: tuple[tuple[Hop, ...], ...]
     relinearization: Mapping[int, PlannedKey] = field(default_factory=dict)
     gap: float | None = None
@@ -126,14 +126,14 @@ class KeyPlan:
 
         The keys to and from an ephemeral secret are counted.
         """
-        return sum(key.shape.stored_bytes for key in self.keys) + self.program.ephemeral_bytes
+        return sum(key.shape.stored_bytes for key in self.keys) + self.workload.ephemeral_bytes
 
     @property
     def sent_bytes(self) -> int:
         """What the client makes and sends: master keys, and the keys that are not derived."""
         made = sum(key.shape.stored_bytes for key in self.keys if not self.derives(key))
         masters = 0 if self.masters is None else self.masters.stored_bytes
-        return made + masters + self.program.ephemeral_bytes
+        return made + masters + self.workload.ephemeral_bytes
 
     @property
     def max_hops(self) -> int:
@@ -144,24 +144,24 @@ class KeyPlan:
     def switches(self) -> int:
         """Rotations performed, with repetitions."""
         return sum(
-            group.count * len(tree) for group, tree in zip(self.program.groups, self.hops, strict=True)
+            group.count * len(tree) for group, tree in zip(self.workload.groups, self.hops, strict=True)
         )
 
     def seconds(self, model: CostModel) -> float:
         """Predicted time of all key switches, one thread."""
-        groups = zip(self.program.groups, self.hops, strict=True)
+        groups = zip(self.workload.groups, self.hops, strict=True)
         total = sum(
             group.count * tree_seconds(model, group.level, tree, group.form) for group, tree in groups
         )
-        for use in self.program.relinearizations:
+        for use in self.workload.relinearizations:
             total += use.count * _require(model, self.relinearization[use.level], use.level).alone
-        return total + self.program.ephemeral_seconds(model)
+        return total + self.workload.ephemeral_seconds(model)
 
     def noise_bits(self, model: CostModel) -> float:
         """log2 of the largest error of a served automorphism, in units of the rounding error of one key
         switch."""
         worst = 1.0
-        for group, tree in zip(self.program.groups, self.hops, strict=True):
+        for group, tree in zip(self.workload.groups, self.hops, strict=True):
             sums = {IDENTITY: 0.0}
             for hop in tree:
                 sums[hop.child] = sums[hop.parent] + 1.0 + _require(model, hop.key, group.level).noise
@@ -169,41 +169,41 @@ class KeyPlan:
         return 0.5 * log2(worst)
 
     def is_quiet(self, model: CostModel) -> bool:
-        """Whether its noise is within the program's error budget."""
-        budget = self.program.noise_bits
+        """Whether its noise is within the workload's error budget."""
+        budget = self.workload.noise_bits
         return budget is None or self.noise_bits(model) <= budget
 
     def check(self) -> None:
-        """Refuse a plan that does not make its program's targets.
+        """Refuse a plan that does not make its workload's targets.
 
         Raises:
-            ProgramError: a target that no hop makes, a hop whose key is another automorphism or too low, a
+            WorkloadError: a target that no hop makes, a hop whose key is another automorphism or too low, a
                 parent that is not there.
         """
-        add = self.program.automorphisms.add
-        for group, tree in zip(self.program.groups, self.hops, strict=True):
+        add = self.workload.automorphisms.add
+        for group, tree in zip(self.workload.groups, self.hops, strict=True):
             made = {IDENTITY}
             for hop in tree:
                 if hop.parent not in made:
-                    raise ProgramError(f"{group.name}: hop from {hop.parent}, which is not made before")
+                    raise WorkloadError(f"{group.name}: hop from {hop.parent}, which is not made before")
                 if hop.key.automorphism is None or add(hop.parent, hop.key.automorphism) != hop.child:
-                    raise ProgramError(
+                    raise WorkloadError(
                         f"{group.name}: the key of {hop.key.automorphism} does not lead to {hop.child}"
                     )
                 if hop.key.shape.level < group.level:
-                    raise ProgramError(
+                    raise WorkloadError(
                         f"{group.name}: a key of level {hop.key.shape.level} at level {group.level}"
                     )
                 made.add(hop.child)
             for target in group.targets:
                 if target not in made:
-                    raise ProgramError(f"{group.name}: nothing makes {target}")
+                    raise WorkloadError(f"{group.name}: nothing makes {target}")
         if self.masters is not None and not any(map(self.derives, self.keys)):
-            raise ProgramError(f"{self.program.name}: the master keys reach none of the keys")
-        for use in self.program.relinearizations:
+            raise WorkloadError(f"{self.workload.name}: the master keys reach none of the keys")
+        for use in self.workload.relinearizations:
             key = self.relinearization.get(use.level)
             if key is None or key.shape.level < use.level:
-                raise ProgramError(f"no relinearisation key for level {use.level}")
+                raise WorkloadError(f"no relinearisation key for level {use.level}")
 
 
 def tree_seconds(model: CostModel, level: int, tree: Sequence[Hop], form: Form = "whole") -> float:
@@ -233,11 +233,11 @@ def digits_of(shape: Shape, level: int) -> Digits:
     """What keys have in common that share a decomposition at a level.
 
     Raises:
-        ProgramError: the key is too low.
+        WorkloadError: the key is too low.
     """
     use = engine_use(shape, level)
     if use is None:
-        raise ProgramError(f"a key of level {shape.level} cannot be used at level {level}")
+        raise WorkloadError(f"a key of level {shape.level} cannot be used at level {level}")
     return use.digits, use.removed
 
 
@@ -253,7 +253,7 @@ def tree_of_routes(
         place = IDENTITY
         for key in routes[target]:
             if key.automorphism is None:
-                raise ProgramError(f"{group.name}: a relinearisation key on the way to {target}")
+                raise WorkloadError(f"{group.name}: a relinearisation key on the way to {target}")
             child = add(place, key.automorphism)
             if child != IDENTITY and child not in hops:
                 hops[child] = Hop(place, child, key)
@@ -284,7 +284,7 @@ def _depths(tree: Iterable[Hop]) -> dict[Automorphism, int]:
 def _require(model: CostModel, key: PlannedKey, level: int) -> SwitchCost:
     cost = model.switch(key.shape, level)
     if cost is None:
-        raise ProgramError(f"a key of level {key.shape.level} cannot be used at level {level}")
+        raise WorkloadError(f"a key of level {key.shape.level} cannot be used at level {level}")
     return cost
 
 

@@ -1,4 +1,4 @@
-"""The time that a program takes with the keys of a plan: its key switches, and everything beside them."""
+"""The time that a workload takes with the keys of a plan: its key switches, and everything beside them."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -7,7 +7,7 @@ from typing import Literal
 
 from keywright.plan.cost.cost import CostModel, Form, Use, Work, engine_use
 from keywright.plan.ring.chain import Shape
-from keywright.plan.workload.workload import Group, ProgramError
+from keywright.plan.workload.workload import Group, WorkloadError
 
 from .key_plan import IDENTITY, Hop, KeyPlan, PlannedKey
 
@@ -16,12 +16,12 @@ Part = Literal["shared"] | Form
 
 
 @dataclass(frozen=True)
-class Prediction:
+class TimePrediction:
     """Seconds on one thread.
 
     Attributes:
         switches: key switches.
-        rest: what the program's operations are beside them.
+        rest: what the workload's operations are beside them.
     """
 
     switches: float
@@ -33,24 +33,24 @@ class Prediction:
         return self.switches + self.rest
 
 
-def predict_plan(plan: KeyPlan, model: CostModel) -> Prediction:
-    """How long the engine takes to run a program as a plan says.
+def predict_plan(plan: KeyPlan, model: CostModel) -> TimePrediction:
+    """How long the engine takes to run a workload as a plan says.
 
     Raises:
-        ProgramError: a key of the plan is too low for its use.
+        WorkloadError: a key of the plan is too low for its use.
     """
-    weights = model.of_degree(plan.program.chain.log_n)
+    weights = model.of_degree(plan.workload.chain.log_n)
     switches = sum(
         count * part_work(shape, level, part).seconds(weights)
         for (shape, level, part), count in switch_parts(plan).items()
     )
-    # Switches to and from an ephemeral secret that the program lists by itself are the same in every plan.
-    rest = rest_work(plan).seconds(weights) + plan.program.ephemeral_seconds(model)
-    return Prediction(switches, rest)
+    # Switches to and from an ephemeral secret that the workload lists by itself are the same in every plan.
+    rest = rest_work(plan).seconds(weights) + plan.workload.ephemeral_seconds(model)
+    return TimePrediction(switches, rest)
 
 
 def plan_work(plan: KeyPlan) -> Work:
-    """Everything that the engine computes to run a program as a plan says."""
+    """Everything that the engine computes to run a workload as a plan says."""
     total = rest_work(plan)
     for (shape, level, part), count in switch_parts(plan).items():
         total = total.plus(part_work(shape, level, part), count)
@@ -58,22 +58,22 @@ def plan_work(plan: KeyPlan) -> Work:
 
 
 def rest_work(plan: KeyPlan) -> Work:
-    """What a program computes beside the key switches that plans choose keys for.
+    """What a workload computes beside the key switches that plans choose keys for.
 
     Diagonals are products over the primes that they are encoded for (`removed_at`).
     """
-    program = plan.program
+    workload = plan.workload
     merged = {
         use.level: _use(plan.relinearization[use.level].shape, use.level).removed
-        for use in program.relinearizations
+        for use in workload.relinearizations
     }
     removed: dict[int, tuple[int, ...]] = {}
     total = Work()
-    for operation in program.operations:
+    for operation in workload.operations:
         level = operation.level
         if level not in removed:
             removed[level] = removed_at(plan, level)
-        work = operation.work(program.chain, removed[level], merged.get(level, ()))
+        work = operation.work(workload.chain, removed[level], merged.get(level, ()))
         total = total.plus(work, operation.count)
     return total
 
@@ -85,13 +85,13 @@ def switch_parts(plan: KeyPlan) -> Mapping[tuple[Shape, int, Part], int]:
     (`removed_at`). Baby and giant steps with keys that remove others divide as key switches alone do, and so
     does every hop that is rotated again.
     """
-    program = plan.program
-    removed = {level: removed_at(plan, level) for level in {group.level for group in program.groups}}
+    workload = plan.workload
+    removed = {level: removed_at(plan, level) for level in {group.level for group in workload.groups}}
     out: Counter[tuple[Shape, int, Part]] = Counter()
-    for group, tree in zip(program.groups, plan.hops, strict=True):
+    for group, tree in zip(workload.groups, plan.hops, strict=True):
         for part, count in _tree_parts(plan, group, tree, removed[group.level]).items():
             out[part] += group.count * count
-    for use in program.relinearizations:
+    for use in workload.relinearizations:
         shape = used_shape(plan, plan.relinearization[use.level])
         out[shape, use.level, "shared"] += use.count
         out[shape, use.level, "whole"] += use.count
@@ -108,11 +108,11 @@ def removed_at(plan: KeyPlan, level: int) -> tuple[int, ...]:
     """The primes that most automorphisms at a level remove, which diagonals are encoded for; the special
     primes where there are none."""
     count: Counter[tuple[int, ...]] = Counter()
-    for group, tree in zip(plan.program.groups, plan.hops, strict=True):
+    for group, tree in zip(plan.workload.groups, plan.hops, strict=True):
         if group.level == level:
             for hop in tree:
                 count[_use(hop.key.shape, level).removed] += group.count
-    chain = plan.program.chain
+    chain = plan.workload.chain
     if not count:
         return tuple(range(chain.max_level + 1, chain.max_level + 1 + len(chain.p)))
     return max(count, key=lambda found: (count[found], found))
@@ -147,5 +147,5 @@ def _tree_parts(
 def _use(shape: Shape, level: int) -> Use:
     use = engine_use(shape, level)
     if use is None:
-        raise ProgramError(f"a key of level {shape.level} cannot be used at level {level}")
+        raise WorkloadError(f"a key of level {shape.level} cannot be used at level {level}")
     return use

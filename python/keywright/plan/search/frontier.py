@@ -1,4 +1,4 @@
-"""Key sets from the fastest to the smallest, for programs that are too large for an exact solution.
+"""Key sets from the fastest to the smallest, for workloads that are too large for an exact solution.
 
 Beginning with the fastest key for each use, or with another set, the change that loses the least time for
 each byte saved is made again and again: a key is taken away, its uses going to a key of a higher level or to
@@ -16,8 +16,8 @@ from keywright.plan.exact.optimal import candidate_shapes
 from keywright.plan.keys.key_plan import KeyPlan, PlannedKey
 from keywright.plan.ring.chain import Shape
 from keywright.plan.ring.galois import Automorphism
-from keywright.plan.workload.open_workload import OpenProgram
-from keywright.plan.workload.workload import Program
+from keywright.plan.workload.open_workload import OpenWorkload
+from keywright.plan.workload.workload import Workload
 
 from .search_state import INFINITY, FrontierPoint, SearchState
 
@@ -27,7 +27,7 @@ class FrontierSearch:
 
     def __init__(
         self,
-        program: Program | OpenProgram,
+        workload: Workload | OpenWorkload,
         model: CostModel,
         start: Sequence[PlannedKey] | None = None,
         *,
@@ -36,16 +36,16 @@ class FrontierSearch:
         """Begin with a key set.
 
         Args:
-            program: what is planned.
+            workload: what is planned.
             model: predicts times.
             start: keys; by default the fastest one for each automorphism and level of use, in any
                 alternative.
             max_hops: most hops of a target, from 1 to 4.
 
         Raises:
-            ValueError: keys that do not serve the program.
+            ValueError: keys that do not serve the workload.
         """
-        opened = OpenProgram.of(program)
+        opened = OpenWorkload.of(workload)
         keys = list(start) if start is not None else fastest_keys(opened.every(), model)
         self.state = SearchState(opened, model, keys, max_hops=max_hops)
 
@@ -111,31 +111,31 @@ def _changes(state: SearchState, key: PlannedKey) -> list[PlannedKey | None]:
     """What a key may become: nothing, or one of fewer bytes."""
     smaller: list[PlannedKey | None] = [
         PlannedKey(key.automorphism, shape)
-        for shape in candidate_shapes(state.open.program, state.model, key.shape.level)
+        for shape in candidate_shapes(state.open.workload, state.model, key.shape.level)
         if shape.stored_bytes < key.shape.stored_bytes
     ]
     return [None, *smaller]
 
 
-def fastest_keys(program: Program, model: CostModel) -> list[PlannedKey]:
+def fastest_keys(workload: Workload, model: CostModel) -> list[PlannedKey]:
     """For each automorphism and level of use the key that is fastest alone."""
     uses: defaultdict[Automorphism | None, set[int]] = defaultdict(set)
-    for group in program.groups:
+    for group in workload.groups:
         for target in group.targets:
             uses[target].add(group.level)
-    uses[None] |= {use.level for use in program.relinearizations}
+    uses[None] |= {use.level for use in workload.relinearizations}
     return [
-        PlannedKey(automorphism, fastest_shape(program, model, level))
+        PlannedKey(automorphism, fastest_shape(workload, model, level))
         for automorphism, levels in uses.items()
         for level in sorted(levels)
     ]
 
 
-def fastest_shape(program: Program, model: CostModel, level: int) -> Shape:
+def fastest_shape(workload: Workload, model: CostModel, level: int) -> Shape:
     """The shape of the key that is fastest alone at its level."""
 
     def alone(shape: Shape) -> float:
         cost = model.switch(shape, level)
         return INFINITY if cost is None else cost.alone
 
-    return min(candidate_shapes(program, model, level), key=alone)
+    return min(candidate_shapes(workload, model, level), key=alone)

@@ -1,4 +1,4 @@
-"""Planning over parameter sets and secrets as well: the same program in several variants, planned together.
+"""Planning over parameter sets and secrets as well: the same workload in several variants, planned together.
 
 Special primes and the secret decide how large keys at the top levels are: they are a choice like others, but
 one that every key depends on, so each is planned by itself. A plan of the best variant is the answer; the gap
@@ -10,10 +10,10 @@ from dataclasses import replace
 
 from keywright.plan.cost.cost import CostModel
 from keywright.plan.keys.budget import Budget, InfeasibleBudgetError
-from keywright.plan.keys.derivation import DerivationPlanner, DerivedKeys
+from keywright.plan.keys.derivation import DerivationDesign, DerivationPlanner
 from keywright.plan.keys.key_plan import KeyPlan
-from keywright.plan.workload.open_workload import OpenProgram
-from keywright.plan.workload.workload import Program, ProgramError
+from keywright.plan.workload.open_workload import OpenWorkload
+from keywright.plan.workload.workload import Workload, WorkloadError
 
 from .planner import DEFAULT_HOPS, Planner, gap, refusal
 from .recombination import WORK
@@ -26,11 +26,11 @@ SOLVED = 4
 
 
 class JointPlanner:
-    """Variants of a program, each with its frontier."""
+    """Variants of a workload, each with its frontier."""
 
     def __init__(
         self,
-        variants: Sequence[Program | OpenProgram],
+        variants: Sequence[Workload | OpenWorkload],
         model: CostModel,
         *,
         max_hops: int = DEFAULT_HOPS,
@@ -39,7 +39,7 @@ class JointPlanner:
         """Search the frontier of each variant.
 
         Args:
-            variants: the same program with other parameters, each with its parts that are open.
+            variants: the same workload with other parameters, each with its parts that are open.
             model: predicts times.
             max_hops: as of `Planner`.
             report: called with what is being done.
@@ -59,7 +59,7 @@ class JointPlanner:
         """The best plan of all variants within a budget, with the gap that is proven.
 
         Args:
-            budget: bytes, or seconds of the whole program.
+            budget: bytes, or seconds of the whole workload.
             seconds: for how long an exact solution is tried, for each of a few variants, and for the best of
                 many.
 
@@ -87,15 +87,15 @@ class JointPlanner:
         return replace(plan, strategy="optimal", gap=gap(plan, min(bounds), budget, self.model))
 
     def require_quiet(self, plan: KeyPlan) -> None:
-        """Refuse a plan that is too noisy for the program.
+        """Refuse a plan that is too noisy for the workload.
 
         Raises:
-            InfeasibleBudgetError: its noise is above the program's error budget.
+            InfeasibleBudgetError: its noise is above the workload's error budget.
         """
         self.planners[0].require_quiet(plan)
 
     def frontier(self) -> list[tuple[int, float]]:
-        """Bytes of keys and predicted seconds of the whole program, of plans that no other plan found beats
+        """Bytes of keys and predicted seconds of the whole workload, of plans that no other plan found beats
         in both; from the fewest bytes up."""
         found = sorted(
             (point.stored_bytes, planner.total(point))
@@ -108,9 +108,9 @@ class JointPlanner:
                 out.append((stored, seconds))
         return out
 
-    def derived(self, sent_bytes: float, seconds: float) -> DerivedKeys:
+    def derived(self, sent_bytes: float, seconds: float) -> DerivationDesign:
         """The plan and master keys of least server time, with at most so many bytes sent and so much
-        predicted time of the program.
+        predicted time of the workload.
 
         Some plans of each frontier are tried, from the one of fewest keys on; of those that are within the
         bytes the one whose derivation takes least is given more masters.
@@ -124,7 +124,7 @@ class JointPlanner:
             for point in _spread([point for point in planner.points if planner.total(point) <= seconds]):
                 try:
                     derivation = DerivationPlanner(planner.plan(point), self.model)
-                except ProgramError:
+                except WorkloadError:
                     continue
                 least = min(least, derivation.least_bytes)
                 if derivation.least_bytes > sent_bytes:
@@ -137,7 +137,7 @@ class JointPlanner:
                     fitting.append((min(within), derivation))
         if not fitting:
             raise InfeasibleBudgetError(
-                f"{self.planners[0].program.name}: no plan of at most {seconds:.4g} s has its keys derived "
+                f"{self.planners[0].workload.name}: no plan of at most {seconds:.4g} s has its keys derived "
                 f"from {sent_bytes / 1e6:.1f} MB or less; there is none below {least / 1e6:.1f} MB"
             )
         return min(fitting, key=lambda entry: entry[0])[1].best(sent_bytes)

@@ -13,14 +13,14 @@ from keywright.plan.keys.key_plan import KeyPlan
 from keywright.plan.keys.prediction import predict_plan
 from keywright.plan.strategies import STRATEGIES
 from keywright.plan.strategies.policy import KeyPolicy
-from keywright.plan.workload.open_workload import OpenProgram
-from keywright.plan.workload.workload import Program
+from keywright.plan.workload.open_workload import OpenWorkload
+from keywright.plan.workload.workload import Workload
 
 from .recombination import WORK, Recombination
 from .search_state import FrontierPoint
 
 EXACT_COLUMNS = 4000
-"""Programs whose integer program has more columns are searched, not solved: HiGHS closes the gap of smaller
+"""Workloads whose integer program has more columns are searched, not solved: HiGHS closes the gap of smaller
 ones in seconds."""
 
 POLICIES = (KeyPolicy("dynamic", "needed"), KeyPolicy("maximum", "needed"))
@@ -30,12 +30,12 @@ COMPARED = 4
 
 
 class Planner:
-    """A program with everything that does not depend on the budget: its frontier, its bound, its integer
+    """A workload with everything that does not depend on the budget: its frontier, its bound, its integer
     program."""
 
     def __init__(
         self,
-        program: Program | OpenProgram,
+        workload: Workload | OpenWorkload,
         model: CostModel,
         *,
         max_hops: int = DEFAULT_HOPS,
@@ -45,26 +45,26 @@ class Planner:
         """Search the frontier.
 
         Args:
-            program: what is planned; the published strategies are for the first alternative of its choices.
+            workload: what is planned; the published strategies are for the first alternative of its choices.
             model: predicts times.
             max_hops: most key switches for an automorphism, from 1 to 4: the error of a plan grows with it.
             work: as of `Recombination.search`.
             report: called with what is being done.
         """
-        self.open = OpenProgram.of(program)
-        program = self.program = self.open.published
+        self.open = OpenWorkload.of(workload)
+        workload = self.workload = self.open.published
         self.model, self.max_hops = model, max_hops
         say = report or (lambda _: None)
         self.published: list[KeyPlan] = []
         for strategy in STRATEGIES.values():
             say(strategy.name)
             plans = [
-                strategy.plan(program, model),
-                *(strategy.plan(program, model, policy) for policy in POLICIES),
+                strategy.plan(workload, model),
+                *(strategy.plan(workload, model, policy) for policy in POLICIES),
             ]
             self.published += [plan for plan in plans if plan.max_hops <= max_hops and self.quiet(plan)]
         say("frontier")
-        self._search = Recombination(self.open, model, max_hops=max_hops, noise_bits=program.noise_bits)
+        self._search = Recombination(self.open, model, max_hops=max_hops, noise_bits=workload.noise_bits)
         self.points = self._search.search(work)
         if not self.points and not self.published:
             raise InfeasibleBudgetError(self._loud())
@@ -72,53 +72,53 @@ class Planner:
         self._needed = self.open.every().highest_levels()
 
     def seconds(self, plan: KeyPlan) -> float:
-        """Predicted time of the whole program with a plan: what budgets are of."""
+        """Predicted time of the whole workload with a plan: what budgets are of."""
         if any(plan is known for known in self.published):
             return self._published_seconds[id(plan)]
         return predict_plan(plan, self.model).seconds
 
     @cached_property
     def _published_seconds(self) -> dict[int, float]:
-        """By identity: plans of large programs take long to predict, and these are asked for every budget."""
+        """By identity: plans of large workloads take long to predict, and every budget asks for these."""
         return {id(plan): predict_plan(plan, self.model).seconds for plan in self.published}
 
     def total(self, point: FrontierPoint) -> float:
-        """Predicted time of the whole program with the plan of a point."""
+        """Predicted time of the whole workload with the plan of a point."""
         return self.seconds(self.plan(point))
 
     def quiet(self, plan: KeyPlan) -> bool:
-        """Whether a plan is within the program's error budget."""
+        """Whether a plan is within the workload's error budget."""
         return plan.is_quiet(self.model)
 
     def require_quiet(self, plan: KeyPlan) -> None:
         """Refuse a plan that is not.
 
         Raises:
-            InfeasibleBudgetError: its noise is above the program's error budget.
+            InfeasibleBudgetError: its noise is above the workload's error budget.
         """
         if not self.quiet(plan):
             raise InfeasibleBudgetError(
-                f"{self.program.name}: the plan {plan.strategy} has {plan.noise_bits(self.model):.2f} bits "
-                f"of noise, the error budget is {self.program.noise_bits:.2f}"
+                f"{self.workload.name}: the plan {plan.strategy} has {plan.noise_bits(self.model):.2f} bits "
+                f"of noise, the error budget is {self.workload.noise_bits:.2f}"
             )
 
     def _loud(self) -> str:
         """What is wrong with an error budget that no plan keeps."""
-        fastest = STRATEGIES["kds"].plan(self.program, self.model)
+        fastest = STRATEGIES["kds"].plan(self.workload, self.model)
         return (
-            f"{self.program.name}: no plan found is within {self.program.noise_bits:.2f} bits of noise; with "
-            f"a key for every rotation, the fastest digits make {fastest.noise_bits(self.model):.2f}. "
+            f"{self.workload.name}: no plan found is within {self.workload.noise_bits:.2f} bits of noise; "
+            f"with a key for every rotation, the fastest digits make {fastest.noise_bits(self.model):.2f}. "
             "A key adds less the more its special primes are above its digits"
         )
 
     def best(self, budget: Budget, seconds: float = 60.0) -> KeyPlan:
         """The best plan within a budget, with the gap that is proven.
 
-        The gap is relative to all plans over automorphisms that the program needs, and those that the plan
+        The gap is relative to all plans over automorphisms that the workload needs, and those that the plan
         has keys of.
 
         Args:
-            budget: bytes, or seconds of the whole program.
+            budget: bytes, or seconds of the whole workload.
             seconds: for how long an exact solution is tried.
 
         Raises:
@@ -253,7 +253,7 @@ class Planner:
 
 
 def refusal(planners: Sequence[Planner], budget: Budget, *, solve: bool = True) -> str:
-    """Why no plan found for any variant of a program is within a budget: the least there is, what that is
+    """Why no plan found for any variant of a workload is within a budget: the least there is, what that is
     made of, and what could be allowed instead.
 
     Args:
@@ -261,7 +261,7 @@ def refusal(planners: Sequence[Planner], budget: Budget, *, solve: bool = True) 
         budget: what none is within.
         solve: as of `Planner.smallest`.
     """
-    name, hops = planners[0].program.name, planners[0].max_hops
+    name, hops = planners[0].workload.name, planners[0].max_hops
     if budget.stored_bytes is not None:
         smallest = min(
             (planner.smallest(solve=solve) for planner in planners), key=lambda plan: plan.stored_bytes
@@ -272,8 +272,8 @@ def refusal(planners: Sequence[Planner], budget: Budget, *, solve: bool = True) 
             f"has {format_bytes(smallest.stored_bytes)}, of which the largest key, for level "
             f"{largest.shape.level}, takes {format_bytes(largest.shape.stored_bytes)}"
         )
-        if smallest.program.ephemeral_bytes:
-            fixed = format_bytes(smallest.program.ephemeral_bytes)
+        if smallest.workload.ephemeral_bytes:
+            fixed = format_bytes(smallest.workload.ephemeral_bytes)
             text += f" and those of the ephemeral secret, which every plan has, {fixed}"
         counted = min(planner.counted_bytes for planner in planners)
         text += (

@@ -22,8 +22,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from keywright.plan.cost.cost import CostModel
 from keywright.plan.keys.key_plan import IDENTITY, KeyPlan, PlannedKey
 from keywright.plan.ring.galois import Automorphism
-from keywright.plan.workload.open_workload import OpenProgram
-from keywright.plan.workload.workload import Program
+from keywright.plan.workload.open_workload import OpenWorkload
+from keywright.plan.workload.workload import Workload
 
 from .frontier import descend, fastest_keys, fastest_shape
 from .routes import code_of
@@ -44,11 +44,11 @@ DROPPED = (0.0, 0.05, 0.1, 0.2)
 
 
 class Recombination:
-    """The points that are known of a program."""
+    """The points that are known of a workload."""
 
     def __init__(
         self,
-        program: Program | OpenProgram,
+        workload: Workload | OpenWorkload,
         model: CostModel,
         *,
         max_hops: int = 2,
@@ -57,12 +57,12 @@ class Recombination:
         """Nothing is known yet.
 
         Args:
-            program: what is planned.
+            workload: what is planned.
             model: predicts times.
             max_hops: most hops of a target, from 1 to 4.
             noise_bits: points with more noise are left out; None for all.
         """
-        opened = OpenProgram.of(program)
+        opened = OpenWorkload.of(workload)
         self._every = opened.every()
         self._fastest = fastest_keys(self._every, model)
         self._state = SearchState(opened, model, self._fastest, max_hops=max_hops)

@@ -1,4 +1,4 @@
-"""A program, a set of keys for it, and how everything is served by these keys: what searches change.
+"""A workload, a set of keys for it, and how everything is served by these keys: what searches change.
 
 A change takes keys away and adds others. Only what a key served is served again when it goes, and only what
 could gain when one comes; the rest stays as it is, so that a state depends on how it was reached, but every
@@ -15,11 +15,11 @@ import numpy as np
 from keywright.plan.cost.cost import CostModel, Form
 from keywright.plan.keys.key_plan import Hop, KeyPlan, PlannedKey
 from keywright.plan.ring.galois import Automorphism
-from keywright.plan.workload.open_workload import OpenProgram
-from keywright.plan.workload.workload import Group, Program
+from keywright.plan.workload.open_workload import OpenWorkload
+from keywright.plan.workload.workload import Group, Workload
 
 from .routes import Codes, Floats, code_of
-from .serving import KeySet, Service
+from .serving import CandidateKeys, Serving
 
 INFINITY = float("inf")
 
@@ -29,8 +29,8 @@ class FrontierPoint:
     """A key set on the way.
 
     Attributes:
-        stored_bytes: bytes of the keys that the program uses then.
-        seconds: predicted time of the program.
+        stored_bytes: bytes of the keys that the workload uses then.
+        seconds: predicted time of the workload.
         noise_bits: as of `KeyPlan`.
         keys: these keys.
         selection: the fastest alternative of each choice with them.
@@ -43,13 +43,13 @@ class FrontierPoint:
     noise_bits: float
     keys: frozenset[PlannedKey]
     selection: tuple[int, ...]
-    services: tuple[Service | None, ...]
+    servings: tuple[Serving | None, ...]
     relinearization: Mapping[int, PlannedKey]
 
     @property
     def known(self) -> frozenset[PlannedKey]:
         """Its keys, and those that serve the alternatives that are not taken."""
-        return self.keys.union(*(service.keys for service in self.services if service is not None))
+        return self.keys.union(*(serving.keys for serving in self.servings if serving is not None))
 
 
 Kind = tuple[int, tuple[Automorphism, ...], Form]
@@ -66,14 +66,14 @@ class Part:
         """With these ways."""
         self.ways = [tuple(way.items()) for way in ways]
 
-    def fastest(self, services: Sequence[Service | None]) -> tuple[float, int]:
+    def fastest(self, servings: Sequence[Serving | None]) -> tuple[float, int]:
         """Seconds of the fastest way, and which one it is; infinite if there is none."""
         best, picked = INFINITY, 0
         for index, way in enumerate(self.ways):
             total = 0.0
             for kind, count in way:
-                service = services[kind]
-                total += INFINITY if service is None else count * service.seconds
+                serving = servings[kind]
+                total += INFINITY if serving is None else count * serving.seconds
             if total < best:
                 best, picked = total, index
         return best, picked
@@ -92,7 +92,7 @@ class Undo:
 
     removed: tuple[PlannedKey, ...]
     added: tuple[PlannedKey, ...]
-    services: Mapping[int, Service | None]
+    servings: Mapping[int, Serving | None]
     fastest: Mapping[int, tuple[float, int]]
     relinearization: float
 
@@ -101,20 +101,25 @@ class SearchState:
     """Keys and services."""
 
     def __init__(
-        self, program: Program | OpenProgram, model: CostModel, start: Iterable[PlannedKey], *, max_hops: int
+        self,
+        workload: Workload | OpenWorkload,
+        model: CostModel,
+        start: Iterable[PlannedKey],
+        *,
+        max_hops: int,
     ) -> None:
-        """Serve a program with the keys to start with.
+        """Serve a workload with the keys to start with.
 
         Args:
-            program: what is planned.
+            workload: what is planned.
             model: predicts times.
             start: keys.
             max_hops: most hops of a target, from 1 to 4.
 
         Raises:
-            ValueError: keys that do not serve the program.
+            ValueError: keys that do not serve the workload.
         """
-        self.open = OpenProgram.of(program)
+        self.open = OpenWorkload.of(workload)
         every = self.open.every()
         self.model = model
         self.levels = sorted({group.level for group in every.groups})
@@ -144,32 +149,32 @@ class SearchState:
         """Begin again with other keys.
 
         Raises:
-            ValueError: keys that do not serve the program.
+            ValueError: keys that do not serve the workload.
         """
-        self.keys = KeySet(self.open.program.automorphisms, self.model, start, max_hops=self.max_hops)
-        self.services: list[Service | None] = [None] * len(self.groups)
+        self.keys = CandidateKeys(self.open.workload.automorphisms, self.model, start, max_hops=self.max_hops)
+        self.servings: list[Serving | None] = [None] * len(self.groups)
         self.users: defaultdict[PlannedKey, set[int]] = defaultdict(set)
         self.kind_seconds: Floats = np.full(len(self.groups), np.inf)
         for kind in range(len(self.groups)):
             self._set(kind, self._serve(kind))
-        self._fastest = [part.fastest(self.services) for part in self.parts]
+        self._fastest = [part.fastest(self.servings) for part in self.parts]
         self._relinearization = self._relinearization_seconds()
         for part, (seconds, _) in zip(self.parts, self._fastest, strict=True):
             if seconds == INFINITY:
                 group = self.groups[part.ways[0][0][0]]
                 raise ValueError(f"{group.name}: the keys to begin with do not serve it")
         if self._relinearization == INFINITY:
-            raise ValueError(f"{self.open.program.name}: no keys to begin with for its relinearisations")
+            raise ValueError(f"{self.open.workload.name}: no keys to begin with for its relinearisations")
 
     def _make_parts(self) -> list[Part]:
-        """The choices first, in their order, then every kind of group of the program by itself."""
+        """The choices first, in their order, then every kind of group of the workload by itself."""
         parts = [
             Part(
                 [self._counts(alternative.groups, len(choice.places)) for alternative in choice.alternatives]
             )
             for choice in self.open.choices
         ]
-        counts = self._counts(self.open.program.groups, 1)
+        counts = self._counts(self.open.workload.groups, 1)
         return parts + [Part([{kind: count}]) for kind, count in counts.items()]
 
     def _counts(self, groups: Sequence[Group], times: int) -> Mapping[int, int]:
@@ -184,7 +189,7 @@ class SearchState:
 
     @property
     def seconds(self) -> float:
-        """Predicted time with the present keys; infinite if they do not serve the program."""
+        """Predicted time with the present keys; infinite if they do not serve the workload."""
         return sum(seconds for seconds, _ in self._fastest) + self._relinearization + self._constant
 
     def _relinearization_seconds(self) -> float:
@@ -199,42 +204,42 @@ class SearchState:
         found = {level: self.keys.best(None, level) for level, _ in self.relinearizations}
         relinearization = {level: entry[0] for level, entry in found.items() if entry is not None}
         served = [
-            self.services[kind]
+            self.servings[kind]
             for part, (_, way) in zip(self.parts, self._fastest, strict=True)
             for kind, _ in part.ways[way]
         ]
         keys = frozenset(relinearization.values()).union(
-            *(service.keys for service in served if service is not None)
+            *(serving.keys for serving in served if serving is not None)
         )
-        stored = sum(key.shape.stored_bytes for key in keys) + self.open.program.ephemeral_bytes
-        variance = max((service.variance for service in served if service is not None), default=1.0)
+        stored = sum(key.shape.stored_bytes for key in keys) + self.open.workload.ephemeral_bytes
+        variance = max((serving.variance for serving in served if serving is not None), default=1.0)
         return FrontierPoint(
             stored,
             self.seconds,
             0.5 * log2(variance),
             keys,
             tuple(way for _, way in self._fastest[: len(self.open.choices)]),
-            tuple(self.services),
+            tuple(self.servings),
             relinearization,
         )
 
     def plan(self, name: str, point: FrontierPoint) -> KeyPlan:
-        """The plan of a point of this program."""
-        program = self.open.resolve(point.selection)
+        """The plan of a point of this workload."""
+        workload = self.open.resolve(point.selection)
         # The engine makes the same automorphisms of ciphertexts of one level in the same way, whatever
         # their form.
         trees: dict[tuple[int, tuple[Automorphism, ...]], tuple[Hop, ...]] = {}
         hops = []
-        for group in program.groups:
-            service = point.services[self._kinds[group.level, group.targets, group.form]]
-            tree = () if service is None else service.hops
+        for group in workload.groups:
+            serving = point.servings[self._kinds[group.level, group.targets, group.form]]
+            tree = () if serving is None else serving.hops
             hops.append(trees.setdefault((group.level, group.targets), tree))
-        plan = KeyPlan(name, program, tuple(hops), point.relinearization)
+        plan = KeyPlan(name, workload, tuple(hops), point.relinearization)
         plan.check()
         return plan
 
     def change(self, removed: Sequence[PlannedKey], added: Sequence[PlannedKey]) -> Undo:
-        """Take keys away and add others; `seconds` is infinite if the program cannot be served then."""
+        """Take keys away and add others; `seconds` is infinite if the workload cannot be served then."""
         affected: set[int] = set()
         for key in removed:
             self.keys.remove(key)
@@ -243,20 +248,20 @@ class SearchState:
         for key in added:
             self.keys.add(key)
             gaining |= self._gaining(key)
-        services: dict[int, Service | None] = {}
+        servings: dict[int, Serving | None] = {}
         for kind in sorted(affected | gaining):
-            service = self._serve(kind)
+            serving = self._serve(kind)
             # What lost nothing is only served otherwise if that is faster.
             if kind in affected or (
-                service is not None and service.seconds < self.kind_seconds[kind] * (1 - 1e-12)
+                serving is not None and serving.seconds < self.kind_seconds[kind] * (1 - 1e-12)
             ):
-                services[kind] = self.services[kind]
-                self._set(kind, service)
+                servings[kind] = self.servings[kind]
+                self._set(kind, serving)
         fastest = {}
-        for part in sorted({part for kind in services for part in self._parts_of[kind]}):
+        for part in sorted({part for kind in servings for part in self._parts_of[kind]}):
             fastest[part] = self._fastest[part]
-            self._fastest[part] = self.parts[part].fastest(self.services)
-        undo = Undo(tuple(removed), tuple(added), services, fastest, self._relinearization)
+            self._fastest[part] = self.parts[part].fastest(self.servings)
+        undo = Undo(tuple(removed), tuple(added), servings, fastest, self._relinearization)
         if any(key.automorphism is None for key in (*removed, *added)):
             self._relinearization = self._relinearization_seconds()
         return undo
@@ -267,24 +272,24 @@ class SearchState:
             self.keys.remove(key)
         for key in undo.removed:
             self.keys.add(key)
-        for kind, service in undo.services.items():
-            self._set(kind, service)
+        for kind, serving in undo.servings.items():
+            self._set(kind, serving)
         for part, fastest in undo.fastest.items():
             self._fastest[part] = fastest
         self._relinearization = undo.relinearization
 
-    def _serve(self, kind: int) -> Service | None:
+    def _serve(self, kind: int) -> Serving | None:
         self.served += 1
         return self.keys.serve(self.groups[kind])
 
-    def _set(self, kind: int, service: Service | None) -> None:
-        old = self.services[kind]
+    def _set(self, kind: int, serving: Serving | None) -> None:
+        old = self.servings[kind]
         for used in old.keys if old is not None else ():
             self.users[used].discard(kind)
-        for used in service.keys if service is not None else ():
+        for used in serving.keys if serving is not None else ():
             self.users[used].add(kind)
-        self.services[kind] = service
-        self.kind_seconds[kind] = INFINITY if service is None else service.seconds
+        self.servings[kind] = serving
+        self.kind_seconds[kind] = INFINITY if serving is None else serving.seconds
 
     def _gaining(self, key: PlannedKey) -> set[int]:
         """Kinds of groups that a key which was added may serve faster, by hops of no more than three."""
@@ -313,10 +318,10 @@ class SearchState:
         return out
 
     def _may_join(self, kind: int, code: int, one: Floats) -> bool:
-        service, targets = self.services[kind], self._targets[kind]
-        if service is None:
+        serving, targets = self.servings[kind], self._targets[kind]
+        if serving is None:
             return True
-        made = {step.child: step.parent for step in service.steps}
+        made = {step.child: step.parent for step in serving.steps}
         routes = self.keys.routes(self.groups[kind].level)
         for target in targets:
             if made[target] != 0:

@@ -49,7 +49,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Service:
+class Serving:
     """How a group is served.
 
     Attributes:
@@ -98,7 +98,7 @@ class _Level:
             self.routes.set(code, usable.cost.alone)
 
 
-class KeySet:
+class CandidateKeys:
     """Keys by automorphism, with the fastest one for each level."""
 
     def __init__(
@@ -185,7 +185,7 @@ class KeySet:
                 if level <= key.shape.level:
                     known.set(code, self._find(key.automorphism, level))
 
-    def serve(self, group: Group) -> Service | None:
+    def serve(self, group: Group) -> Serving | None:
         """Serves a group; None if a target cannot be had."""
         level = self._level(group.level)
         if len(group.targets) == 1:
@@ -202,10 +202,10 @@ class KeySet:
         for target in missing:
             if target not in tree.depths and not tree.join(target):
                 return None
-        return tree.service()
+        return tree.serving()
 
 
-def _along(usable: dict[int, Usable], route: Sequence[int], level: _Level, form: Form) -> Service | None:
+def _along(usable: dict[int, Usable], route: Sequence[int], level: _Level, form: Form) -> Serving | None:
     """One automorphism by a sum."""
     if not route:
         return None
@@ -214,7 +214,7 @@ def _along(usable: dict[int, Usable], route: Sequence[int], level: _Level, form:
         child = level.routes.add(place, part)
         steps.append(Step(place, child, usable[part]))
         place = child
-    return Service(steps_seconds(steps, form), tuple(steps))
+    return Serving(steps_seconds(steps, form), tuple(steps))
 
 
 class _Tree:
@@ -254,10 +254,10 @@ class _Tree:
             if best is None or rank < best:
                 best, chosen = rank, [Step(0, between, first), Step(between, target, second)]
         if best is None:
-            service = _along(usable, level.routes.cheapest(target), level, form)
-            if service is None:
+            serving = _along(usable, level.routes.cheapest(target), level, form)
+            if serving is None:
                 return False
-            chosen = list(service.steps)
+            chosen = list(serving.steps)
         for step in chosen:
             if step.child not in depths:
                 self.add(step)
@@ -279,10 +279,10 @@ class _Tree:
         seconds = usable.cost.own if self._form == "giant" else usable.cost.of_form(self._form)
         return seconds if (between, usable.digits) in self._decomposed else seconds + usable.cost.shared
 
-    def service(self) -> Service:
+    def serving(self) -> Serving:
         order = sorted(self._steps, key=lambda child: (self.depths[child], child))
         steps = tuple(self._steps[child] for child in order)
-        return Service(steps_seconds(steps, self._form), steps)
+        return Serving(steps_seconds(steps, self._form), steps)
 
 
 def steps_seconds(steps: Sequence[Step], form: Form) -> float:

@@ -51,7 +51,7 @@ def lowmem(group: AutomorphismGroup, targets: Group) -> dict[Automorphism, Seque
     w and of its step 1.
 
     The step is the smallest rotation, the width the one that reaches the most.
-    Targets that are no sum of at most two widths and two steps have a key of their own, as in their program.
+    Targets that are no sum of at most two widths and two steps have a key of their own, as in their workload.
     """
     signed = sorted((abs(_signed(group, a)), a) for a in targets.targets if not a.conjugate)
     if not signed:

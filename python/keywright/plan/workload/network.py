@@ -1,4 +1,4 @@
-"""A compiled network, with its bootstraps, as a program of the planner."""
+"""A compiled network, with its bootstraps, as a workload of the planner."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -15,30 +15,30 @@ from keywright.plan.ring.galois import Automorphism
 
 from .arithmetic import bootstrap_operations, factor_operations, network_operations
 from .factors import COUNTS
-from .open_workload import Alternative, Choice, OpenProgram
-from .workload import Group, Program, ProgramError, Relinearizations
+from .open_workload import Alternative, Choice, OpenWorkload
+from .workload import Group, Relinearizations, Workload, WorkloadError
 
 
-def on_parameters(program: Program, parameters: Parameters) -> Program:
-    """A program for the primes of parameters: one made by hand states whole widths, and which digits fit
+def on_parameters(workload: Workload, parameters: Parameters) -> Workload:
+    """A workload for the primes of parameters: one made by hand states whole widths, and which digits fit
     special primes is decided by less than a bit.
 
     Raises:
-        ProgramError: its chain has another ring, or primes of other widths.
+        WorkloadError: its chain has another ring, or primes of other widths.
     """
-    stated, found = program.chain, chain_of(parameters)
+    stated, found = workload.chain, chain_of(parameters)
     widths = (*stated.q, *stated.p), (*found.q, *found.p)
     sizes = [(chain.log_n, len(chain.q), len(chain.p)) for chain in (stated, found)]
     if sizes[0] != sizes[1] or any(abs(a - b) >= 0.5 for a, b in zip(*widths, strict=True)):
-        raise ProgramError(
-            f"{program.name}: the chain has {stated.describe()}, the parameters have {found.describe()}"
+        raise WorkloadError(
+            f"{workload.name}: the chain has {stated.describe()}, the parameters have {found.describe()}"
         )
-    return replace(program, chain=found)
+    return replace(workload, chain=found)
 
 
 def convert(
     network: Network, parameters: Parameters, name: str, bootstraps: Sequence[BootstrapperPlan] = ()
-) -> Program:
+) -> Workload:
     """Every key switch of a network at its level, and what it computes beside.
 
     Rotations of one ciphertext by one instruction share it. Key switches to and from an ephemeral secret have
@@ -51,22 +51,22 @@ def convert(
         bootstraps: plans of its bootstraps, in order; without them they are left out.
     """
     chain = chain_of(parameters)
-    listed = steps(network, Program(name, chain, ()), bootstraps)
+    listed = steps(network, Workload(name, chain, ()), bootstraps)
     used = bootstraps if any(step.operation == "bootstrap" for step in network.instructions) else ()
-    return _program(name, chain, listed, network_operations(network, bootstraps), used)
+    return _workload(name, chain, listed, network_operations(network, bootstraps), used)
 
 
-def convert_bootstrap(plan: BootstrapperPlan, name: str) -> Program:
+def convert_bootstrap(plan: BootstrapperPlan, name: str) -> Workload:
     """Every key switch of one bootstrap, and what it computes beside. Those to and from an ephemeral secret
     are among the latter."""
     chain = chain_of(plan.parameters)
-    listed = bootstrap_steps(plan, Program(name, chain, ()), "b")
-    return _program(name, chain, listed, bootstrap_operations(plan, "b"), (plan,))
+    listed = bootstrap_steps(plan, Workload(name, chain, ()), "b")
+    return _workload(name, chain, listed, bootstrap_operations(plan, "b"), (plan,))
 
 
 def open_bootstraps(
     plans: Sequence[BootstrapperPlan], name: str, network: Network | None = None
-) -> list[OpenProgram]:
+) -> list[OpenWorkload]:
     """A network, or one bootstrap, with the numbers of baby and giant steps of its bootstraps' transforms
     open: in several variants, which differ in how layers of the Fourier transform are divided among factors
     and in the baby steps of a factor that is one with raising the modulus. For `JointPlanner`; the first
@@ -74,19 +74,19 @@ def open_bootstraps(
 
     Args:
         plans: of the network's bootstraps, in order, all for the same parameters; or one.
-        name: what to call the program.
+        name: what to call the workload.
         network: what they are of; None for a bootstrap alone.
     """
     out = []
     for varied in _variants(plans):
         parameters, labels = varied[0].parameters, _labels(network)
         if network is None:
-            program = convert_bootstrap(varied[0], name)
-            listed = bootstrap_steps(varied[0], Program(name, program.chain, ()), labels[0])
+            workload = convert_bootstrap(varied[0], name)
+            listed = bootstrap_steps(varied[0], Workload(name, workload.chain, ()), labels[0])
         else:
-            program = convert(network, parameters, name, varied)
-            listed = steps(network, Program(name, program.chain, ()), varied)
-        out.append(_open(program, listed, varied, labels))
+            workload = convert(network, parameters, name, varied)
+            listed = steps(network, Workload(name, workload.chain, ()), varied)
+        out.append(_open(workload, listed, varied, labels))
     return out
 
 
@@ -157,13 +157,13 @@ def _with_raised(plan: BootstrapperPlan, babies: int | None) -> BootstrapperPlan
 
 
 def _open(
-    program: Program,
+    workload: Workload,
     listed: Sequence["Step"],
     plans: Sequence[BootstrapperPlan],
     labels: Mapping[int, str],
-) -> OpenProgram:
-    """A program without the factors of its bootstraps, and these as choices."""
-    read = program.automorphisms.from_galois_element
+) -> OpenWorkload:
+    """A workload without the factors of its bootstraps, and these as choices."""
+    read = workload.automorphisms.from_galois_element
     choices: dict[tuple[int, int], Choice] = {}
     for index, plan in enumerate(plans):
         if index not in labels:
@@ -203,32 +203,32 @@ def _open(
         else:
             groups += step.groups
         before = step.factor
-    # In the order of the program: of several at one place the first comes first.
+    # In the order of the workload: of several at one place the first comes first.
     located = {factor: replace(choices[factor], places=tuple(found)) for factor, found in places.items()}
-    published = OpenProgram(replace(program, groups=tuple(groups), operations=()), tuple(located.values()))
+    published = OpenWorkload(replace(workload, groups=tuple(groups), operations=()), tuple(located.values()))
     counted: Counter[Operation] = Counter()
-    for operation in program.operations:
+    for operation in workload.operations:
         counted[_unnamed(operation)] += operation.count
     for choice in located.values():
         for operation in choice.alternatives[0].operations:
             counted[_unnamed(operation)] -= operation.count * len(choice.places)
     rest = tuple(replace(operation, count=count) for operation, count in counted.items() if count)
-    return replace(published, program=replace(published.program, operations=rest))
+    return replace(published, workload=replace(published.workload, operations=rest))
 
 
 def _unnamed(operation: Operation) -> Operation:
     return replace(operation, name="beside", count=1)
 
 
-def essence(program: Program) -> Program:
+def essence(workload: Workload) -> Workload:
     """What a plan depends on: equal groups and operations once, these without their names, and no error
     budget."""
     operations: Counter[Operation] = Counter()
-    for operation in program.operations:
+    for operation in workload.operations:
         operations[_unnamed(operation)] += operation.count
     sums = [replace(operation, count=count) for operation, count in operations.items()]
     return replace(
-        program.merged(),
+        workload.merged(),
         noise_bits=None,
         operations=tuple(sorted(sums, key=lambda operation: sorted(map(repr, operation.describe().items())))),
     )
@@ -251,9 +251,9 @@ class Step:
     factor: tuple[int, int] | None = None
 
 
-def steps(network: Network, program: Program, bootstraps: Sequence[BootstrapperPlan] = ()) -> list[Step]:
+def steps(network: Network, workload: Workload, bootstraps: Sequence[BootstrapperPlan] = ()) -> list[Step]:
     """The key switches of each instruction, in order; of a bootstrap, of each of its parts."""
-    slots = program.automorphisms.slots
+    slots = workload.automorphisms.slots
     sources: dict[tuple[int, str, int], set[Automorphism]] = {}
     transforms = {i for i, s in enumerate(network.instructions) if s.operation == "linear_transform"}
     relinearizations: dict[int, Counter[int]] = {}
@@ -273,22 +273,22 @@ def steps(network: Network, program: Program, bootstraps: Sequence[BootstrapperP
     out: list[Step] = []
     for index, step in enumerate(network.instructions):
         if step.operation == "bootstrap" and bootstraps:
-            out += bootstrap_steps(bootstraps[step.argument], program, f"c{step.result}", step.argument)
+            out += bootstrap_steps(bootstraps[step.argument], workload, f"c{step.result}", step.argument)
         elif index in groups or index in relinearizations:
             out.append(Step(tuple(groups.get(index, ())), relinearizations.get(index, {})))
     return out
 
 
-def bootstrap_steps(plan: BootstrapperPlan, program: Program, name: str, index: int = 0) -> list[Step]:
+def bootstrap_steps(plan: BootstrapperPlan, workload: Workload, name: str, index: int = 0) -> list[Step]:
     """The key switches of one bootstrap, in the order of its stages.
 
     Args:
         plan: the bootstrap.
-        program: of whose automorphisms.
+        workload: of whose automorphisms.
         name: what to call it.
         index: which bootstrapping of a network it is.
     """
-    read = program.automorphisms.from_galois_element
+    read = workload.automorphisms.from_galois_element
     out: list[Step] = []
     before = None
     fixed = tuple(plan.fixed_keys)
@@ -328,18 +328,18 @@ def _factor_groups(plan: BootstrapperPlan) -> list[tuple[str, int, list[tuple[Fo
     return out if plan.order == "slots_to_coeffs_first" else sorted(out, key=lambda entry: entry[0])
 
 
-def _program(
+def _workload(
     name: str,
     chain: Chain,
     listed: Sequence[Step],
     operations: Sequence[Operation],
     bootstraps: Sequence[BootstrapperPlan],
-) -> Program:
+) -> Workload:
     relinearizations: Counter[int] = Counter()
     for step in listed:
         relinearizations.update(step.relinearizations)
     fixed = Counter((spec.level, len(spec.special)) for spec in _fixed_keys(bootstraps))
-    return Program(
+    return Workload(
         name,
         chain,
         tuple(group for step in listed for group in step.groups),

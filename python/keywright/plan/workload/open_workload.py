@@ -1,4 +1,4 @@
-"""Programs with parts that can be made in several ways, each of which rotates by other steps.
+"""Workloads with parts that can be made in several ways, each of which rotates by other steps.
 
 A factor of a bootstrapping's transforms is one: with n1 baby steps and a chain of giant steps it needs the
 rotations by g, .., (n1 - 1) g of one ciphertext and n1 g of one after the other, for any n1. Which keys are
@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 
 from keywright.plan.cost.operations import Operation
 
-from .workload import Group, Program, ProgramError
+from .workload import Group, Workload, WorkloadError
 
 
 @dataclass(frozen=True)
 class Alternative:
-    """One way to make a part of a program.
+    """One way to make a part of a workload.
 
     Attributes:
         name: what it is called.
@@ -32,11 +32,11 @@ class Alternative:
 
 @dataclass(frozen=True)
 class Choice:
-    """A part of a program that can be made in several ways.
+    """A part of a workload that can be made in several ways.
 
     Attributes:
         name: what it is called.
-        places: for each time that the part is done, how many groups of the program come before it; ascending.
+        places: for each time that the part is done, how many groups of the workload come before; ascending.
         alternatives: the ways, the published one first.
         factor: which part it is, of a compiled network: index of the bootstrapping, and of its factor.
     """
@@ -48,62 +48,64 @@ class Choice:
 
 
 @dataclass(frozen=True)
-class OpenProgram:
-    """A program and the parts of it that are still open.
+class OpenWorkload:
+    """A workload and the parts of it that are still open.
 
     Attributes:
-        program: everything else.
+        workload: everything else.
         choices: the parts; of those at one place the first one comes first.
     """
 
-    program: Program
+    workload: Workload
     choices: tuple[Choice, ...] = ()
 
     def __post_init__(self) -> None:
         """Check places and alternatives.
 
         Raises:
-            ProgramError: a choice without alternatives or places, a place outside the program, an alternative
-                that is not one for the program's primes.
+            WorkloadError: a choice without alternatives or places, a place outside the workload, an
+                alternative that is not one for the workload's primes.
         """
-        last = len(self.program.groups)
+        last = len(self.workload.groups)
         for choice in self.choices:
-            where = f"{self.program.name}: {choice.name}"
+            where = f"{self.workload.name}: {choice.name}"
             if not choice.alternatives or not choice.places:
-                raise ProgramError(f"{where}: a choice needs at least one alternative and one place")
+                raise WorkloadError(f"{where}: a choice needs at least one alternative and one place")
             for place in choice.places:
                 if not 0 <= place <= last:
-                    raise ProgramError(f"{where}: place {place} is not in [0, {last}]")
+                    raise WorkloadError(f"{where}: place {place} is not in [0, {last}]")
             for alternative in choice.alternatives:
                 name = f"{where}: {alternative.name}"
-                replace(self.program, name=name, groups=alternative.groups, operations=alternative.operations)
+                replace(
+                    self.workload, name=name, groups=alternative.groups, operations=alternative.operations
+                )
             if choice.factor is not None:
                 bootstrap, factor = choice.factor
-                known = self.program.bootstraps
+                known = self.workload.bootstraps
                 if not (0 <= bootstrap < len(known) and 0 <= factor < len(known[bootstrap])):
-                    raise ProgramError(
+                    raise WorkloadError(
                         f"{where}: the program has no factor {factor} of bootstrap {bootstrap}"
                     )
 
     @classmethod
-    def of(cls, program: "Program | OpenProgram") -> "OpenProgram":
-        """The same; a program has nothing open."""
-        return program if isinstance(program, OpenProgram) else cls(program)
+    def of(cls, workload: "Workload | OpenWorkload") -> "OpenWorkload":
+        """The same; a workload has nothing open."""
+        return workload if isinstance(workload, OpenWorkload) else cls(workload)
 
     @property
-    def published(self) -> Program:
-        """The program with the first alternative of each choice."""
+    def published(self) -> Workload:
+        """The workload with the first alternative of each choice."""
         return self.resolve([0] * len(self.choices))
 
-    def resolve(self, selection: Sequence[int]) -> Program:
-        """The program with these alternatives, one for each choice.
+    def resolve(self, selection: Sequence[int]) -> Workload:
+        """The workload with these alternatives, one for each choice.
 
         Raises:
-            ProgramError: another number of them, or one that there is not.
+            WorkloadError: another number of them, or one that there is not.
         """
         groups = tuple(group for _, group in self.ordered(selection))
-        operations = list(self.program.operations)
-        bootstraps = [list(factors) for factors in self.program.bootstraps]
+        operations = list(self.workload.operations)
+        bootstraps = [list(factors) for factors in self.workload.bootstraps]
         for choice, picked in zip(self.choices, selection, strict=True):
             taken = choice.alternatives[picked]
             operations += [operation.times(len(choice.places)) for operation in taken.operations]
@@ -112,44 +114,44 @@ class OpenProgram:
                 layers, _ = bootstraps[bootstrap][factor]
                 bootstraps[bootstrap][factor] = (layers, taken.babies)
         return replace(
-            self.program,
+            self.workload,
             groups=groups,
             operations=tuple(operations),
             bootstraps=tuple(tuple(factors) for factors in bootstraps),
         )
 
     def ordered(self, selection: Sequence[int]) -> Iterator[tuple[int | None, Group]]:
-        """The groups of the program with these alternatives, in order, each with the index of its choice;
+        """The groups of the workload with these alternatives, in order, each with the index of its choice;
         None for one that is not open.
 
         Raises:
-            ProgramError: as `resolve`.
+            WorkloadError: as `resolve`.
         """
         if len(selection) != len(self.choices):
-            raise ProgramError(
-                f"{self.program.name}: {len(selection)} alternatives for {len(self.choices)} choices"
+            raise WorkloadError(
+                f"{self.workload.name}: {len(selection)} alternatives for {len(self.choices)} choices"
             )
         before: dict[int, list[tuple[int | None, Group]]] = {}
         for index, (choice, picked) in enumerate(zip(self.choices, selection, strict=True)):
             if not 0 <= picked < len(choice.alternatives):
-                raise ProgramError(
-                    f"{self.program.name}: {choice.name}: alternative {picked} is not in "
+                raise WorkloadError(
+                    f"{self.workload.name}: {choice.name}: alternative {picked} is not in "
                     f"[0, {len(choice.alternatives)})"
                 )
             for place in choice.places:
                 groups = choice.alternatives[picked].groups
                 before.setdefault(place, []).extend((index, group) for group in groups)
-        for place, group in enumerate(self.program.groups):
+        for place, group in enumerate(self.workload.groups):
             yield from before.get(place, ())
             yield None, group
-        yield from before.get(len(self.program.groups), ())
+        yield from before.get(len(self.workload.groups), ())
 
-    def every(self) -> Program:
-        """The groups of all alternatives in one program: every key that some way needs."""
-        return replace(self.program, groups=tuple(self._all()))
+    def every(self) -> Workload:
+        """The groups of all alternatives in one workload: every key that some way needs."""
+        return replace(self.workload, groups=tuple(self._all()))
 
     def _all(self) -> Iterator[Group]:
-        yield from self.program.groups
+        yield from self.workload.groups
         for choice in self.choices:
             for alternative in choice.alternatives:
                 yield from alternative.groups

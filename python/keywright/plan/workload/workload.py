@@ -1,4 +1,4 @@
-"""What a program switches: the input of the planner, and its documented JSON form.
+"""What a workload switches: the input of the planner, and its documented JSON form.
 
 A `Group` is the set of automorphisms that one ciphertext is needed under, at one level. All of it can share
 a decomposition, and one result can be rotated again to give another. Groups that are alike are stated once
@@ -27,8 +27,8 @@ MAX_GROUPS = 100_000
 MAX_BYTES = 64 << 20
 
 
-class ProgramError(KeywrightError, ValueError):
-    """A program or plan that is not one: what is wrong, and where."""
+class WorkloadError(KeywrightError, ValueError):
+    """A workload or plan that is not one: what is wrong, and where."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Group:
     """One ciphertext and every automorphism of it that is needed.
 
     Attributes:
-        name: the place in the program, as people call it.
+        name: the place in the workload, as people call it.
         level: level of the ciphertext.
         targets: the automorphisms needed of it, without the identity, sorted, each once.
         count: how often such a ciphertext occurs.
@@ -76,8 +76,8 @@ MAX_FACTORS = 512
 
 
 @dataclass(frozen=True)
-class Program:
-    """Every key switch of a program.
+class Workload:
+    """Every key switch of a workload.
 
     Attributes:
         name: what it is called.
@@ -105,16 +105,16 @@ class Program:
         """Check levels and counts.
 
         Raises:
-            ProgramError: a level outside the chain, a count below 1, an automorphism outside the slots, too
+            WorkloadError: a level outside the chain, a count below 1, an automorphism outside the slots, too
                 many groups.
         """
         if self.noise_bits is not None and not 0 <= self.noise_bits < float("inf"):
-            raise ProgramError(
+            raise WorkloadError(
                 f"{self.name}: an error budget of {self.noise_bits:g} bits; it must be finite, 0 or more"
             )
         for what, listed in (("groups", self.groups), ("operations", self.operations)):
             if len(listed) > MAX_GROUPS:
-                raise ProgramError(f"{self.name}: {len(listed)} {what}; there may be {MAX_GROUPS}")
+                raise WorkloadError(f"{self.name}: {len(listed)} {what}; there may be {MAX_GROUPS}")
         uses: tuple[Group | Relinearizations | EphemeralSwitch | FixedKeys, ...] = (
             *self.groups,
             *self.relinearizations,
@@ -124,26 +124,26 @@ class Program:
         for use in uses:
             where = f"{self.name}: {use.name if isinstance(use, Group) else _KINDS[type(use)]}"
             if not 0 <= use.level <= self.chain.max_level:
-                raise ProgramError(f"{where}: level {use.level} is not in [0, {self.chain.max_level}]")
+                raise WorkloadError(f"{where}: level {use.level} is not in [0, {self.chain.max_level}]")
             if not 1 <= use.count < MAX_COUNT:
-                raise ProgramError(f"{where}: count {use.count} is not in [1, {MAX_COUNT})")
+                raise WorkloadError(f"{where}: count {use.count} is not in [1, {MAX_COUNT})")
         for switch in self.ephemeral:
             self._require_secure(switch)
         for keys in self.fixed:
             if not 1 <= keys.special <= len(self.chain.p):
-                raise ProgramError(
+                raise WorkloadError(
                     f"{self.name}: {_KINDS[FixedKeys]} with {keys.special} special primes; "
                     f"there are {len(self.chain.p)}"
                 )
         for factors in self.bootstraps:
             if not 1 <= len(factors) <= MAX_FACTORS:
-                raise ProgramError(
+                raise WorkloadError(
                     f"{self.name}: a bootstrap of {len(factors)} factors; there may be from 1 to "
                     f"{MAX_FACTORS}"
                 )
             for layers, babies in factors:
                 if not (0 <= layers <= self.chain.log_n and 1 <= babies <= self.automorphisms.slots):
-                    raise ProgramError(
+                    raise WorkloadError(
                         f"{self.name}: a factor of {layers} layers with {babies} baby steps; there may "
                         f"be from 0 to "
                         f"{self.chain.log_n}, with from 1 to {self.automorphisms.slots}"
@@ -151,31 +151,31 @@ class Program:
         for operation in self.operations:
             wrong = operation.refusal(self.chain)
             if wrong is not None:
-                raise ProgramError(f"{self.name}: {operation.name}: {wrong}")
+                raise WorkloadError(f"{self.name}: {operation.name}: {wrong}")
         slots = self.automorphisms.slots
         for group in self.groups:
             if group.form not in FORMS:
                 known = ", ".join(FORMS)
-                raise ProgramError(f"{self.name}: {group.name}: the form {group.form!r} is none of {known}")
+                raise WorkloadError(f"{self.name}: {group.name}: the form {group.form!r} is none of {known}")
             for target in group.targets:
                 if not 0 <= target.step < slots:
-                    raise ProgramError(
+                    raise WorkloadError(
                         f"{self.name}: {group.name}: rotation {target.step} is not in [0, {slots})"
                     )
                 if target == Automorphism(0):
-                    raise ProgramError(f"{self.name}: {group.name}: the identity needs no key; leave it out")
+                    raise WorkloadError(f"{self.name}: {group.name}: the identity needs no key; leave it out")
 
     def _require_secure(self, switch: EphemeralSwitch) -> None:
         """The bounds for a key to or from an ephemeral secret: only one to it depends on that secret."""
         chain = self.chain
         if not 1 <= switch.special <= len(chain.p):
-            raise ProgramError(
+            raise WorkloadError(
                 f"{self.name}: an ephemeral key of {switch.special} special primes; there are {len(chain.p)}"
             )
         bits = sum(chain.q[: switch.level + 1]) + sum(chain.p[: switch.special])
         bound = chain.modulus_bound if switch.level else maximum_log_qp(chain.log_n, switch.weight)
         if bits > bound:
-            raise ProgramError(
+            raise WorkloadError(
                 f"{self.name}: the ephemeral key of level {switch.level} has a modulus of {bits:g} bits; "
                 f"the most that is secure is {bound}"
             )
@@ -185,8 +185,8 @@ class Program:
         """The group that hops add up in."""
         return AutomorphismGroup(self.chain.log_n)
 
-    def merged(self) -> "Program":
-        """The program with equal groups stated once, in the order of their first occurrence."""
+    def merged(self) -> "Workload":
+        """The workload with equal groups stated once, in the order of their first occurrence."""
         found: dict[tuple[int, tuple[Automorphism, ...], Form], Group] = {}
         for group in self.groups:
             key = (group.level, group.targets, group.form)
@@ -269,13 +269,13 @@ class Program:
         return hashlib.sha256(self.to_json().encode()).hexdigest()
 
     @classmethod
-    def from_json(cls, text: str) -> "Program":
+    def from_json(cls, text: str) -> "Workload":
         """Read the documented form.
 
         Raises:
-            ProgramError: not that form, naming the place.
+            WorkloadError: not that form, naming the place.
         """
-        with refusing("a program", ProgramError):
+        with refusing("a program", WorkloadError):
             return _read(cls, read_object(text, FORMAT, MAX_BYTES))
 
 
@@ -300,15 +300,15 @@ def read_automorphism(entry: Any, where: str = "") -> Automorphism:
     """What `describe` wrote.
 
     Raises:
-        ProgramError: a conjugation that is neither 0 nor 1.
+        WorkloadError: a conjugation that is neither 0 nor 1.
     """
     step, conjugate = (entry, 0) if isinstance(entry, int) else entry
     if conjugate not in (0, 1):
-        raise ProgramError(f"{where}conjugation {shown(conjugate)} must be 0 or 1")
+        raise WorkloadError(f"{where}conjugation {shown(conjugate)} must be 0 or 1")
     return Automorphism(whole(step, f"{where}a rotation"), bool(conjugate))
 
 
-def _read(cls: type[Program], data: Mapping[str, Any]) -> Program:
+def _read(cls: type[Workload], data: Mapping[str, Any]) -> Workload:
     groups = []
     for order, entry in enumerate(data["groups"]):
         where = f"group {order}: "
