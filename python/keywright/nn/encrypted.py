@@ -30,7 +30,7 @@ from .program import Program
 from .sparse import Vector
 
 if TYPE_CHECKING:
-    from keywright.plan.execution import PlanExecution
+    from keywright.plan.keys.execution import PlanExecution
 
 
 def _special(parameters: Parameters) -> list[int]:

@@ -10,7 +10,7 @@ import keywright as kw
 import numpy as np
 import pytest
 from keywright.plan import CostModel, Weights
-from keywright.plan.calibration import (
+from keywright.plan.cost.calibration import (
     PROPORTIONS,
     Calibration,
     CalibrationError,
@@ -22,12 +22,11 @@ from keywright.plan.calibration import (
     predict,
     stored_model,
 )
-from keywright.plan.chain import shapes
-from keywright.plan.converters.arithmetic import product_operation
-from keywright.plan.cost import Work, uses
-from keywright.plan.gauge import CHAINS
-from keywright.plan.measuring import cases, settled, transform_cases
-from keywright.plan.operations import Operation
+from keywright.plan.cost.cost import Work, uses
+from keywright.plan.cost.gauge import CHAINS
+from keywright.plan.cost.measuring import cases, settled, transform_cases
+from keywright.plan.cost.operations import Operation, product_operation
+from keywright.plan.ring.chain import shapes
 
 RECORDED = Path(__file__).parent / "calibration.json"
 """What keywright calibrate wrote on one machine with AVX-512."""
