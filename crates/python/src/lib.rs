@@ -84,6 +84,8 @@ mod _core {
     #[pymodule_export]
     use crate::keys::switching_key::PySwitchingKey;
     #[pymodule_export]
+    use crate::keys::widths::PyPrimeWidths;
+    #[pymodule_export]
     use crate::parameters::bfv::{PyBfvParameters, bfv_presets};
     #[pymodule_export]
     use crate::parameters::ckks::{PyParameters, presets};

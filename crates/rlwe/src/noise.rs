@@ -6,7 +6,7 @@
 
 use keywright_ring::sampling::SIGMA;
 
-use crate::{KeyLayout, Parameters, SwitchPlan};
+use crate::{KeyLayout, Parameters, PrimeWidths, SwitchLayout, SwitchPlan};
 
 /// Standard deviations in a bound.
 pub const TAIL: f64 = 9.0;
@@ -64,6 +64,12 @@ pub fn key_switch(parameters: &Parameters, plan: &SwitchPlan, key: &impl AsRef<K
 pub fn key_switch_raised(parameters: &Parameters, plan: &SwitchPlan, key: &impl AsRef<KeyLayout>) -> f64 {
     let digits = plan.layout.relative_noise(parameters.widths()) / 12.0;
     parameters.n() as f64 * digits * key.as_ref().error_variance
+}
+
+/// The variance of [`key_switch_raised`] with a fresh key over that of the rounding of a division, `N (2/3) / 12` for a
+/// uniform ternary secret: whatever the ring degree.
+pub fn over_rounding(layout: &SwitchLayout, widths: &PrimeWidths) -> f64 {
+    1.5 * SIGMA * SIGMA * layout.relative_noise(widths)
 }
 
 /// The largest error of any coefficient for a given variance, except with probability below `2^-40`.

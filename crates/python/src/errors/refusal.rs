@@ -48,6 +48,14 @@ pub(crate) enum Refusal {
     },
     /// A measurement that cannot be made.
     Bench(String),
+    /// An index or a number outside its range.
+    Outside {
+        what: &'static str,
+        value: usize,
+        count: usize,
+    },
+    /// A name that is no count of an operation.
+    Count(String),
     Threads {
         count: usize,
         reason: String,
@@ -107,6 +115,16 @@ impl Refusal {
                     "log_precision is given for 2 iterations or more, and only then; there are {iterations}"
                 ),
                 (|| described!(py, "ParameterError", what = "iterations", value = iterations))(),
+            ),
+            Self::Outside { what, value, count } => (
+                format!("{what} {value} is not in [0, {count})"),
+                (|| {
+                    described!(py, "ParameterError", what = what, value = value, minimum = 0, maximum = count)
+                })(),
+            ),
+            Self::Count(name) => (
+                format!("an operation has no count `{name}`"),
+                (|| described!(py, "ParameterError", what = "counts", value = name))(),
             ),
             Self::Bench(reason) => (reason, described!(py, "ParameterError")),
             Self::Values(reason) => (reason, described!(py, "EncodeError")),

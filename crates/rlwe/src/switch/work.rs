@@ -57,6 +57,13 @@ impl Work {
         self.calls += times * other.calls;
     }
 
+    /// All counts in one row, in the order of the fields.
+    pub fn row(&self) -> [i64; 12] {
+        let ([t0, t1], [p0, p1], [c0, c1]) = (self.transforms, self.products, self.conversions);
+        let (stored, diagonals, products) = (self.stored_products, self.diagonals, self.multiplications);
+        [t0, t1, p0, p1, c0, c1, stored, diagonals, products, self.visits, self.embeddings, self.calls]
+    }
+
     /// Adds `times` transforms modulo each of some primes.
     pub fn transform(&mut self, widths: &PrimeWidths, primes: impl IntoIterator<Item = usize>, times: i64) {
         add(&mut self.transforms, widths, primes, times);
