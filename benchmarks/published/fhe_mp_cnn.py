@@ -35,7 +35,7 @@ def convert(data: Mapping[str, Any]) -> Workload:
     """The network with its bootstrappings as published.
 
     Sites state their level and steps; a bootstrapping has its stages at levels 30 to 28 and 19 to 17, baby
-    steps of one ciphertext and giant steps of one each. Relinearisations of the activations and of the
+    steps of one ciphertext and giant steps of one each. Relinearizations of the activations and of the
     reduction are not in the list; one at the highest level at which there are any stands for them.
 
     Args:

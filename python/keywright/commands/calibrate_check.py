@@ -109,7 +109,7 @@ def check_network(model_file: Path | None, calibration: Calibration) -> Checked:
         calibration: predicts its time.
 
     Raises:
-        ModelRefused: it cannot be compiled.
+        ModelRefusedError: it cannot be compiled.
         WrongResultError: the result is further from the clear one than its bound says.
     """
     kw.set_threads(1)

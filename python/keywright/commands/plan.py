@@ -396,7 +396,7 @@ def _row(
 
 def _name(automorphism: planning.Automorphism | None) -> str:
     if automorphism is None:
-        return "relinearisation"
+        return "relinearization"
     text = f"rotation {automorphism.step}" if automorphism.step else ""
     return f"{text} conjugation".strip() if automorphism.conjugate else text
 

@@ -193,7 +193,7 @@ def _powers_across(axes: "Axes", low: int, high: int) -> None:
 
 def residency(plan: planning.KeyPlan, model: planning.CostModel) -> dict[planning.PlannedKey, list[float]]:
     """For each key of an automorphism the predicted times of its uses since the start of the program; without
-    the time of relinearisations, whose places a program does not say."""
+    the time of relinearizations, whose places a program does not say."""
     out: dict[planning.PlannedKey, list[float]] = {}
     now = 0.0
     for group, tree in zip(plan.workload.groups, plan.hops, strict=True):

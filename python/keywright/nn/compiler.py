@@ -11,16 +11,16 @@ from numpy.typing import ArrayLike
 from .assembly import Assembly
 from .bootstraps import Bootstrap
 from .bounding import bound_values
-from .costs import CostTable, Work
+from .costs import CostTable, LayerWork
 from .errors import (
-    CalibrationMissing,
-    InvalidBootstrap,
-    InvalidSamples,
-    ModelRefused,
-    RangesMissing,
-    RefusalReason,
-    TooDeep,
-    TooWide,
+    CalibrationMissingError,
+    InvalidBootstrapError,
+    InvalidSamplesError,
+    ModelRefusedError,
+    RangesMissingError,
+    RefusalError,
+    TooDeepError,
+    TooWideError,
 )
 from .fitting import replace_activations
 from .graph import Activation, Graph, Input, Linear, Multiply, Polynomial
@@ -30,7 +30,7 @@ from .lowering import LoweredLinear, lower
 from .operators import ACTIVATIONS
 from .packing import choose_layouts
 from .placement import Problem, assign_levels, place
-from .polynomials import polynomial_relinearisations
+from .polynomials import polynomial_relinearizations
 from .program import Program
 from .simplify import scale_value, simplify
 from .sparse import Vector
@@ -82,10 +82,11 @@ def compile(  # noqa: A001 (read as keywright.nn.compile)
         max_plaintext_bytes: bound on the memory of the diagonals, in double precision.
 
     Raises:
-        ModelRefused: with every reason found: `UnsupportedOperator`, `UnsupportedAttribute`, `DynamicShape`,
-            `InvalidModel`, `TooDeep`, `TooWide`, `CalibrationMissing`, `CannotPlace`, `RangesMissing`.
-        InvalidSamples: calibration data of the wrong shape or not finite.
-        InvalidBootstrap: bootstraps of different or too many slots, or above the highest level.
+        ModelRefusedError: with every reason found: `UnsupportedOperatorError`, `UnsupportedAttributeError`,
+            `DynamicShapeError`, `InvalidModelError`, `TooDeepError`, `TooWideError`,
+            `CalibrationMissingError`, `CannotPlaceError`, `RangesMissingError`.
+        InvalidSamplesError: calibration data of the wrong shape or not finite.
+        InvalidBootstrapError: bootstraps of different or too many slots, or above the highest level.
         ValueError: arguments out of their bounds.
     """
     degrees, options = dict(degrees or {}), tuple(bootstraps)
@@ -96,23 +97,23 @@ def compile(  # noqa: A001 (read as keywright.nn.compile)
     entry = levels if input_level is None else input_level
     try:
         loaded = load_model(model)
-    except RefusalReason as reason:
-        raise ModelRefused([reason]) from reason
+    except RefusalError as reason:
+        raise ModelRefusedError([reason]) from reason
     graph, reasons = import_model(loaded, degrees)
     if graph.output >= 0:
         graph = simplify(graph)
         labels = [node.label for node in graph.nodes.values() if isinstance(node, Activation)]
         if labels and calibration is None:
-            reasons.append(CalibrationMissing(labels))
+            reasons.append(CalibrationMissingError(labels))
         reasons += _too_deep(graph, entry - output_level, options, calibration is not None)
     if reasons:
-        raise ModelRefused(reasons)
+        raise ModelRefusedError(reasons)
 
     samples = _samples(graph, calibration)
     graph, fitted = replace_activations(graph, samples, margin)
     graph = simplify(graph)
     if too_deep := _too_deep(graph, entry - output_level, options, len(samples) > 0):
-        raise ModelRefused(too_deep)
+        raise ModelRefusedError(too_deep)
     output_scale = _bound_output(graph, samples, margin)
     costs = CostTable.default() if costs is None else costs
     source = next(number for number, node in graph.nodes.items() if isinstance(node, Input))
@@ -132,8 +133,8 @@ def compile(  # noqa: A001 (read as keywright.nn.compile)
     problem = Problem(graph, work, ciphertexts, options, largest, levels, entry, output_level, costs)
     try:
         placement = place(problem)
-    except RefusalReason as reason:
-        raise ModelRefused([reason]) from reason
+    except RefusalError as reason:
+        raise ModelRefusedError([reason]) from reason
     if input_level is None:
         entry = placement.needs[source]
     program = Assembly(
@@ -141,13 +142,13 @@ def compile(  # noqa: A001 (read as keywright.nn.compile)
     ).program()
     size = sum(d.nbytes for t in program.transforms for diagonals in t.diagonals for d in diagonals.values())
     if size > max_plaintext_bytes:
-        raise ModelRefused([TooWide(size, max_plaintext_bytes)])
+        raise ModelRefusedError([TooWideError(size, max_plaintext_bytes)])
     return program
 
 
 def _work(
     graph: Graph, layouts: Mapping[int, Layout], lowered: Mapping[int, LoweredLinear]
-) -> dict[int, Work]:
+) -> dict[int, LayerWork]:
     """Operations on all ciphertexts of every value."""
     work = {}
     for number, node in graph.nodes.items():
@@ -155,13 +156,13 @@ def _work(
             case Linear():
                 work[number] = lowered[number].work
             case Multiply():
-                work[number] = Work(multiplications=(1,)).times(layouts[number].ciphertexts)
+                work[number] = LayerWork(multiplications=(1,)).times(layouts[number].ciphertexts)
             case Polynomial(coefficients=coefficients):
-                offsets = polynomial_relinearisations(len(coefficients) - 1, "chebyshev")
+                offsets = polynomial_relinearizations(len(coefficients) - 1, "chebyshev")
                 counts = tuple(offsets.count(offset) for offset in range(max(offsets, default=-1) + 1))
-                work[number] = Work(multiplications=counts).times(layouts[number].ciphertexts)
+                work[number] = LayerWork(multiplications=counts).times(layouts[number].ciphertexts)
             case _:
-                work[number] = Work()
+                work[number] = LayerWork()
     return work
 
 
@@ -193,20 +194,22 @@ def _check_bootstraps(options: Sequence[Bootstrap], slots: int, levels: int, hea
         raise ValueError(f"headroom is a factor between 1 and 2^20, got {headroom}")
     for option in options:
         if option.slots != options[0].slots or option.slots > slots:
-            raise InvalidBootstrap(
+            raise InvalidBootstrapError(
                 f"a bootstrap of {option.slots} slots; all must have the same number, at most {slots}"
             )
         if option.output_level > levels:
-            raise InvalidBootstrap(f"a bootstrap to level {option.output_level} above the highest, {levels}")
+            raise InvalidBootstrapError(
+                f"a bootstrap to level {option.output_level} above the highest, {levels}"
+            )
 
 
 def _too_deep(
     graph: Graph, available: int, options: Sequence[Bootstrap], measured: bool
-) -> list[RefusalReason]:
+) -> list[RefusalError]:
     depth = graph.depth()
     if depth <= available or (options and measured):
         return []
-    return [RangesMissing(depth, available) if options else TooDeep(depth, available)]
+    return [RangesMissingError(depth, available) if options else TooDeepError(depth, available)]
 
 
 def _bound_output(graph: Graph, samples: Vector, margin: float) -> float:
@@ -223,9 +226,9 @@ def _samples(graph: Graph, calibration: ArrayLike | None) -> Vector:
         return np.zeros((0, size))
     samples = np.asarray(calibration, np.float64)
     if samples.ndim == 0 or samples.shape[1:] != shape or len(samples) == 0:
-        raise InvalidSamples(f"calibration data have shape (count, {shape}), got {samples.shape}")
+        raise InvalidSamplesError(f"calibration data have shape (count, {shape}), got {samples.shape}")
     if not np.isfinite(samples).all():
-        raise InvalidSamples(
+        raise InvalidSamplesError(
             f"calibration data hold {int((~np.isfinite(samples)).sum())} values that are not finite"
         )
     return samples.reshape(len(samples), size)

@@ -1,4 +1,4 @@
-"""How a polynomial is evaluated: its depth and its relinearisations."""
+"""How a polynomial is evaluated: its depth and its relinearizations."""
 
 from .backend import Basis
 
@@ -8,8 +8,8 @@ def polynomial_depth(degree: int) -> int:
     return degree.bit_length()
 
 
-def polynomial_relinearisations(degree: int, basis: Basis) -> list[int]:
-    """How far below the input's level each relinearisation happens, ascending.
+def polynomial_relinearizations(degree: int, basis: Basis) -> list[int]:
+    """How far below the input's level each relinearization happens, ascending.
 
     Paterson-Stockmeyer with powers (or Chebyshev polynomials) up to 2^k, k = ceil(depth / 2), and their
     doublings: power n is the product of powers ceil(n/2) and floor(n/2), at ceil(log2 n) - 1 below the input;

@@ -9,7 +9,7 @@ import onnx
 import pytest
 from keywright import nn
 from keywright.nn.checking import run_clear, run_onnxruntime
-from keywright.nn.polynomials import polynomial_depth, polynomial_relinearisations
+from keywright.nn.polynomials import polynomial_depth, polynomial_relinearizations
 from onnx import helper
 
 node = helper.make_node
@@ -101,7 +101,7 @@ def test_hoisted_groups_read_one_ciphertext(program: nn.Program) -> None:
 def test_galois_elements() -> None:
     assert nn.RequiredKey("rotation", 3, 1).galois_element(4) == pow(5, 3, 32)
     assert nn.RequiredKey("conjugation", 0, 1).galois_element(4) == 31
-    assert nn.RequiredKey("relinearisation", 0, 1).galois_element(4) is None
+    assert nn.RequiredKey("relinearization", 0, 1).galois_element(4) is None
 
 
 def test_given_levels(residual: onnx.ModelProto, samples: np.ndarray) -> None:
@@ -182,8 +182,8 @@ def test_a_shared_activation_is_evaluated_once(build: Build) -> None:
 
 
 @pytest.mark.parametrize("degree", range(1, 64))
-def test_relinearisations(degree: int) -> None:
-    offsets = polynomial_relinearisations(degree, "chebyshev")
+def test_relinearizations(degree: int) -> None:
+    offsets = polynomial_relinearizations(degree, "chebyshev")
     depth = polynomial_depth(degree)
     assert depth == int(np.ceil(np.log2(degree + 1)))
     assert all(0 <= offset < depth for offset in offsets)
@@ -196,26 +196,26 @@ def test_relinearisations(degree: int) -> None:
 def test_the_back_end_keeps_its_rules() -> None:
     backend = nn.ClearBackend(4)
     low, high = backend.encrypt(np.ones(4), 0), backend.encrypt(np.ones(4), 2)
-    with pytest.raises(nn.OutOfLevels):
+    with pytest.raises(nn.OutOfLevelsError):
         backend.mul(low, low)
-    with pytest.raises(nn.OutOfLevels):
+    with pytest.raises(nn.OutOfLevelsError):
         backend.polynomial(high, nn.PolynomialSpec(np.ones(5)))
-    with pytest.raises(nn.BackendMisuse, match="one level"):
+    with pytest.raises(nn.BackendMisuseError, match="one level"):
         backend.add(low, high)
-    with pytest.raises(nn.BackendMisuse):
+    with pytest.raises(nn.BackendMisuseError):
         backend.drop_level(low, 1)
-    with pytest.raises(nn.BackendMisuse):
+    with pytest.raises(nn.BackendMisuseError):
         backend.rotate(high, 4)
-    with pytest.raises(nn.BackendMisuse):
+    with pytest.raises(nn.BackendMisuseError):
         backend.encrypt(np.ones(5), 1)
-    with pytest.raises(nn.BackendMisuse):
-        backend.linear_transform([high], nn.LinearTransform(8, ({0: np.ones(8)},), 1))
+    with pytest.raises(nn.BackendMisuseError):
+        backend.linear_transform([high], nn.DiagonalMatrix(8, ({0: np.ones(8)},), 1))
 
 
 def test_inputs_of_a_run(program: nn.Program) -> None:
     backend = nn.ClearBackend(program.slots)
     count = program.input_layout.ciphertexts
-    with pytest.raises(nn.BackendMisuse, match="at level"):
+    with pytest.raises(nn.BackendMisuseError, match="at level"):
         program.run(backend, [backend.encrypt(np.zeros(program.slots), program.input_level - 1)] * count)
-    with pytest.raises(nn.BackendMisuse, match="ciphertexts"):
+    with pytest.raises(nn.BackendMisuseError, match="ciphertexts"):
         program.run(backend, [backend.encrypt(np.zeros(program.slots), program.input_level)] * (count + 1))

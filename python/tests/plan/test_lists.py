@@ -75,7 +75,7 @@ def test_digits_are_what_the_special_primes_hold() -> None:
             held = key.shape.special_bits
             widest = max(sum(q[start : min(start + alpha, level + 1)]) for start in key.shape.digits)
             assert widest <= held
-            assert held - chain.pool(level)[key.shape.special - 1] < widest
+            assert held - chain.special_candidates(level)[key.shape.special - 1] < widest
 
 
 @pytest.mark.parametrize(

@@ -341,7 +341,7 @@ def test_plans_that_do_not_serve_are_refused() -> None:
     plan = STRATEGIES["kds"].plan(workload, MODEL)
     with pytest.raises(WorkloadError, match="nothing makes"):
         KeyPlan("x", workload, tuple(() for _ in workload.groups), plan.relinearization).check()
-    with pytest.raises(WorkloadError, match="relinearisation"):
+    with pytest.raises(WorkloadError, match="relinearization"):
         KeyPlan("x", workload, plan.hops, {}).check()
 
 

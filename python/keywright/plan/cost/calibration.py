@@ -52,7 +52,7 @@ class Measured:
 
     Attributes:
         what: "switch", a single one; "hoisted", each of `count` of one ciphertext; "transform", a linear
-            transform with its key switches; "product", one of ciphertexts with its relinearisation;
+            transform with its key switches; "product", one of ciphertexts with its relinearization;
             "operation", something without key switches; "key", making a key; "load", reading one from a file.
         shape: of the key.
         level: level of the ciphertext; of "key" and "load" the key's.
@@ -201,7 +201,11 @@ def _read_measured(entry: Mapping[str, Any], chains: Sequence[Chain]) -> Measure
     if not 0 <= place < len(chains):
         raise CalibrationError(f"not a calibration: chain {place} is not in [0, {len(chains)})")
     chain = chains[place]
-    if not 0 <= level <= chain.max_level or not 1 <= special <= len(chain.pool(level)) or alpha < 1:
+    if (
+        not 0 <= level <= chain.max_level
+        or not 1 <= special <= len(chain.special_candidates(level))
+        or alpha < 1
+    ):
         raise CalibrationError(
             f"not a calibration: a key of level {level} with {special} special primes and "
             f"digits of {alpha}; levels are in [0, {chain.max_level}]"

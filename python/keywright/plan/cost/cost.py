@@ -331,7 +331,7 @@ def _use(shape: Shape, level: int, rows: int, merged: int) -> Use | None:
         bits += q[first_tail + tail]
         tail += 1
     kept = q[: level + 1]
-    removed = (*chain.pool(shape.level)[: shape.special], *q[first_tail : first_tail + tail])
+    removed = (*chain.special_candidates(shape.level)[: shape.special], *q[first_tail : first_tail + tail])
     size = 2.0 ** (chain.log_n - 16)
     turns = size * chain.log_n / 16
     narrow_kept, narrow_removed = narrow_count(kept), narrow_count(removed)

@@ -7,7 +7,7 @@ With Q = q_0 .. q_l the primes of the operation's level and P the primes that th
     rescaling   by q_l             1 inverse and l forward transforms, l conversion terms
     raising     from q_0           1 inverse, for each other prime a forward transform and a conversion term
 
-and a visit of every limb that is left. A relinearisation is counted as a key switch that divides by P; where
+and a visit of every limb that is left. A relinearization is counted as a key switch that divides by P; where
 it divides by P q_l, once for both, its division is that of two halves by P q_l instead.
 """
 
@@ -46,7 +46,7 @@ class Operation:
         lowered: polynomials modulo Q P that are divided by P.
         divided: polynomials modulo Q P that are divided by P q_l.
         rescaled: polynomials modulo Q that are divided by q_l.
-        merged: relinearisations that divide by q_l as well.
+        merged: relinearizations that divide by q_l as well.
         embeddings: vectors of slots that are encoded; their transforms are among `transforms`.
     """
 
@@ -92,7 +92,7 @@ class Operation:
         Args:
             chain: the primes.
             removed: P, as indices through q_0 .. q_L, p_0, ...
-            merged: the primes that the relinearisation key of the level removes; P if there are none.
+            merged: the primes that the relinearization key of the level removes; P if there are none.
         """
         top = chain.max_level
         size = 2.0 ** (chain.log_n - 16)
@@ -178,5 +178,5 @@ def _sum(pairs: Sequence[tuple[float, float]]) -> tuple[float, float]:
 
 
 def product_operation(name: str, level: int, *, square: bool = False) -> Operation:
-    """A product of ciphertexts at a level, relinearised and rescaled, without the key switch."""
+    """A product of ciphertexts at a level, relinearized and rescaled, without the key switch."""
     return Operation(name, level, products=3 if square else 4, visits=1 if square else 0, merged=1)

@@ -1,6 +1,6 @@
 """What no plan is below: bytes within a time, time within bytes.
 
-The key switches for automorphisms are bounded by a linear program (`relaxation`); relinearisations take the
+The key switches for automorphisms are bounded by a linear program (`relaxation`); relinearizations take the
 least that a key of theirs can make of them, switches to and from an ephemeral secret have one way to be made.
 What the workload computes beside key switches depends on the primes that these remove: the least that any key
 could make of it is counted, and of a part that can be made in several ways the one of least time.

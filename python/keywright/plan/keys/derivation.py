@@ -84,7 +84,7 @@ class DerivationDesign:
         masters: what there is a master key of.
         extra_bits: widths of the extra primes.
         shape: the shape of every master key, over the chain.
-        direct: keys that the client makes and sends itself: relinearisation, those whose primes leave no
+        direct: keys that the client makes and sends itself: relinearization, those whose primes leave no
             room for extra ones, those that the masters do not reach, and small ones.
         derived: keys that are derived, those on the way to others included.
         depth: most derivations to a key.

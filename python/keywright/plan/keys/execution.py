@@ -296,7 +296,7 @@ def _require_workload(planned: Workload, expected: Workload) -> None:
 
 
 def keys_digest(keys: Iterable[KeySpec]) -> str:
-    """SHA-256 of what the keys of automorphisms and relinearisations are, in any order."""
+    """SHA-256 of what the keys of automorphisms and relinearizations are, in any order."""
     lines = sorted(
         f"{spec.galois_element or 0} {spec.level} {spec.alpha} {spec.special} {spec.seeded}"
         for spec in keys

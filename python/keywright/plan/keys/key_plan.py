@@ -19,7 +19,7 @@ class PlannedKey:
     """A switching key.
 
     Attributes:
-        automorphism: what it is for; None for relinearisation.
+        automorphism: what it is for; None for relinearization.
         shape: level, digits and special primes.
     """
 
@@ -116,7 +116,7 @@ class KeyPlan:
 
     @cached_property
     def keys(self) -> tuple[PlannedKey, ...]:
-        """Every key that something uses, each once: relinearisation first, then by automorphism and level."""
+        """Every key that something uses, each once: relinearization first, then by automorphism and level."""
         used = {hop.key for tree in self.hops for hop in tree} | set(self.relinearization.values())
         return tuple(sorted(used, key=_key_order))
 
@@ -203,7 +203,7 @@ class KeyPlan:
         for use in self.workload.relinearizations:
             key = self.relinearization.get(use.level)
             if key is None or key.shape.level < use.level:
-                raise WorkloadError(f"no relinearisation key for level {use.level}")
+                raise WorkloadError(f"no relinearization key for level {use.level}")
 
 
 def tree_seconds(model: CostModel, level: int, tree: Sequence[Hop], form: Form = "whole") -> float:
@@ -253,7 +253,7 @@ def tree_of_routes(
         place = IDENTITY
         for key in routes[target]:
             if key.automorphism is None:
-                raise WorkloadError(f"{group.name}: a relinearisation key on the way to {target}")
+                raise WorkloadError(f"{group.name}: a relinearization key on the way to {target}")
             child = add(place, key.automorphism)
             if child != IDENTITY and child not in hops:
                 hops[child] = Hop(place, child, key)

@@ -19,7 +19,7 @@ MAX_KEYS = 1 << 16
 def to_json(plan: KeyPlan) -> str:
     """The documented form: the workload, every key, and the hops of every group of the workload.
 
-    A key has its automorphism, or null for relinearisation, its level, the most primes of a digit and the
+    A key has its automorphism, or null for relinearization, its level, the most primes of a digit and the
     number of its special primes. A hop is [parent, child, place of the key]. Where keys are derived,
     "masters" has the automorphisms of the master keys, the widths of the extra primes, their level in the
     chain, the number of primes that they divide by, the most derivations to a key, and the places of keys
@@ -102,7 +102,7 @@ def _read(data: Mapping[str, Any]) -> KeyPlan:
         )
         if not 0 <= level <= chain.max_level:
             raise WorkloadError(f"key {index}: level {level} is not in [0, {chain.max_level}]")
-        room = len(chain.pool(level))
+        room = len(chain.special_candidates(level))
         if not 1 <= special <= room:
             raise WorkloadError(f"key {index}: {special} special primes; there may be from 1 to {room}")
         if alpha < 1:
@@ -161,8 +161,8 @@ def _read_masters(data: Mapping[str, Any], workload: Workload, sent: tuple[Plann
     over = Chain(chain.log_n, (*chain.p, *chain.q), extra, chain.modulus_bound)
     if not len(chain.p) <= level <= over.max_level:
         raise WorkloadError(f"masters: level {level} is not in [{len(chain.p)}, {over.max_level}]")
-    if not 1 <= special <= len(over.pool(level)):
-        room = len(over.pool(level))
+    if not 1 <= special <= len(over.special_candidates(level)):
+        room = len(over.special_candidates(level))
         raise WorkloadError(f"masters: {special} primes divided by; there may be from 1 to {room}")
     if not 1 <= hops <= 255:
         raise WorkloadError(f"masters: {hops} derivations at most; there may be from 1 to 255")

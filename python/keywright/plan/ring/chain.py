@@ -78,7 +78,7 @@ class Chain:
         """Most bits of the modulus of a key."""
         return maximum_log_qp(self.log_n) if self.bound is None else self.bound
 
-    def pool(self, level: int) -> tuple[float, ...]:
+    def special_candidates(self, level: int) -> tuple[float, ...]:
         """Bits of the primes that can be special for a key of this level: the special ones, then the
         ciphertext primes above it
         from the top down, as long as the key's modulus stays within the bound."""
@@ -106,7 +106,7 @@ class Shape:
         chain: the primes.
         level: highest level that it serves.
         alpha: most primes per digit.
-        special: number of special primes, the first ones of `chain.pool(level)`.
+        special: number of special primes, the first ones of `chain.special_candidates(level)`.
         seeded: whether the uniform halves are seeds, as those of every planned key, or stored.
     """
 
@@ -127,7 +127,7 @@ class Shape:
     @cached_property
     def special_bits(self) -> float:
         """Bits of the product of the special primes."""
-        return sum(self.chain.pool(self.level)[: self.special])
+        return sum(self.chain.special_candidates(self.level)[: self.special])
 
     @property
     def special_primes(self) -> tuple[int, ...]:
@@ -183,7 +183,7 @@ def shapes(chain: Chain, level: int) -> tuple[Shape, ...]:
 
 
 def _candidates(chain: Chain, level: int) -> Iterator[Shape]:
-    for special in range(1, len(chain.pool(level)) + 1):
+    for special in range(1, len(chain.special_candidates(level)) + 1):
         for alpha in range(1, level + 2):
             shape = Shape(chain, level, alpha, special)
             if shape.legal:

@@ -35,7 +35,7 @@ class FrontierPoint:
         keys: these keys.
         selection: the fastest alternative of each choice with them.
         services: how each kind of group is served; None for one that only other alternatives have.
-        relinearization: for each level that has relinearisations the key.
+        relinearization: for each level that has relinearizations the key.
     """
 
     stored_bytes: int
@@ -87,7 +87,7 @@ class Undo:
         removed, added: keys.
         services: of kinds of groups that are served otherwise now.
         fastest: seconds and way of parts.
-        relinearization: seconds of relinearisations.
+        relinearization: seconds of relinearizations.
     """
 
     removed: tuple[PlannedKey, ...]
@@ -164,7 +164,7 @@ class SearchState:
                 group = self.groups[part.ways[0][0][0]]
                 raise ValueError(f"{group.name}: the keys to begin with do not serve it")
         if self._relinearization == INFINITY:
-            raise ValueError(f"{self.open.workload.name}: no keys to begin with for its relinearisations")
+            raise ValueError(f"{self.open.workload.name}: no keys to begin with for its relinearizations")
 
     def _make_parts(self) -> list[Part]:
         """The choices first, in their order, then every kind of group of the workload by itself."""

@@ -32,7 +32,7 @@ class KeyPolicy:
     def keys(
         self, workload: Workload, model: CostModel, uses: Mapping[Automorphism | None, Iterable[int]]
     ) -> dict[tuple[Automorphism | None, int], PlannedKey]:
-        """The key for each automorphism (None: relinearisation) and level of use.
+        """The key for each automorphism (None: relinearization) and level of use.
 
         Raises:
             WorkloadError: no key of that alpha fits in the modulus that is secure.
@@ -75,7 +75,7 @@ def largest_alpha(chain: Chain) -> int:
 
     1 if they are below a single prime.
     """
-    held = sum(chain.pool(chain.max_level)[: len(chain.p)]) + SLACK
+    held = sum(chain.special_candidates(chain.max_level)[: len(chain.p)]) + SLACK
     starts = range(len(chain.q))
     return max(
         (
@@ -108,9 +108,9 @@ def _with_digits(workload: Workload, level: int, alpha: int) -> Shape:
     primes for that, with all that there are, and smaller digits."""
     chain = workload.chain
     wanted = tuple(range(0, level + 1, alpha))
-    for special in range(1, len(chain.pool(level)) + 1):
+    for special in range(1, len(chain.special_candidates(level)) + 1):
         shape = Shape(chain, level, alpha, special)
-        if shape.legal and (shape.digits == wanted or special == len(chain.pool(level))):
+        if shape.legal and (shape.digits == wanted or special == len(chain.special_candidates(level))):
             return shape
     raise WorkloadError(
         f"{workload.name}: no key of level {level} with {alpha} primes a digit is within "

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from keywright import BootstrapperPlan
 from keywright._core import polynomial_arithmetic
 from keywright.nn import Program as Network
-from keywright.nn.backend import LinearTransform
+from keywright.nn.backend import DiagonalMatrix
 from keywright.nn.program import Instruction
 from keywright.plan.cost.operations import Operation, product_operation
 
@@ -61,7 +61,7 @@ def network_operations(network: Network, bootstraps: Sequence[BootstrapperPlan] 
     return out
 
 
-def transform_operation(name: str, level: int, transform: LinearTransform) -> Operation:
+def transform_operation(name: str, level: int, transform: DiagonalMatrix) -> Operation:
     """A linear transform of ciphertexts at a level, without the key switches of its steps."""
     inputs = [diagonals for diagonals in transform.diagonals if diagonals]
     lifted = sum(r % transform.n1 == 0 for diagonals in inputs for r in diagonals)

@@ -258,7 +258,7 @@ def steps(network: Network, workload: Workload, bootstraps: Sequence[Bootstrappe
     transforms = {i for i, s in enumerate(network.instructions) if s.operation == "linear_transform"}
     relinearizations: dict[int, Counter[int]] = {}
     for switch in network.key_switches:
-        if switch.kind == "relinearisation":
+        if switch.kind == "relinearization":
             relinearizations.setdefault(switch.instruction, Counter())[switch.level] += switch.count
         else:
             target = Automorphism(switch.step % slots, switch.kind == "conjugation")

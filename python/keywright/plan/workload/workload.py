@@ -52,7 +52,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Relinearizations:
-    """Relinearisations at one level.
+    """Relinearizations at one level.
 
     Attributes:
         level: level of the product before it is rescaled.
@@ -64,7 +64,7 @@ class Relinearizations:
 
 
 _KINDS = {
-    Relinearizations: "relinearisation",
+    Relinearizations: "relinearization",
     EphemeralSwitch: "ephemeral secret",
     FixedKeys: "keys of an ephemeral secret",
 }

@@ -22,7 +22,15 @@ from pathlib import Path
 
 import keywright as kw
 
-from .errors import Busy, InvalidObject, KeysIncomplete, SecretRefused, TooLarge, UnknownKeys, WrongOffset
+from .errors import (
+    BusyError,
+    InvalidObjectError,
+    KeysIncompleteError,
+    SecretRefusedError,
+    TooLargeError,
+    UnknownKeysError,
+    WrongOffsetError,
+)
 from .model import Model
 
 PART, WHOLE, DESCRIPTION = "keys.part", "keys.kw", "set.json"
@@ -45,10 +53,10 @@ class SecretScanner:
         """Look through the next piece.
 
         Raises:
-            SecretRefused: a secret key begins in it, or began at the end of the one before.
+            SecretRefusedError: a secret key begins in it, or began at the end of the one before.
         """
         if SECRET.search(self._tail + piece):
-            raise SecretRefused(
+            raise SecretRefusedError(
                 "a secret key was sent; it was deleted here, but must be regarded as known: make a new one, "
                 "and send evaluation keys and ciphertexts only"
             )
@@ -56,7 +64,7 @@ class SecretScanner:
 
 
 @dataclass
-class KeySet:
+class UploadedKeys:
     """A key set, or as much of it as has come.
 
     Attributes:
@@ -76,7 +84,7 @@ class KeySet:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
 
-class KeyStore:
+class UploadStore:
     """The key sets of one model.
 
     Args:
@@ -94,7 +102,7 @@ class KeyStore:
         self.capacity, self.expiry, self.loaded = capacity, expiry, loaded
         self._lock = threading.Lock()
         self._checking = threading.Lock()
-        self._sets: dict[str, KeySet] = {}
+        self._sets: dict[str, UploadedKeys] = {}
         self._memory: OrderedDict[str, kw.EvaluationKeys] = OrderedDict()
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         for path in sorted(folder.iterdir()):
@@ -103,10 +111,10 @@ class KeyStore:
     def __len__(self) -> int:
         return len(self._sets)
 
-    def complete(self) -> list[KeySet]:
+    def complete(self) -> list[UploadedKeys]:
         """The sets that can be used."""
         with self._lock:
-            return [key_set for key_set in self._sets.values() if key_set.ready]
+            return [uploaded for uploaded in self._sets.values() if uploaded.ready]
 
     def _recover(self, path: Path) -> None:
         """Take over a set that an earlier process left, and delete one that cannot be used."""
@@ -120,39 +128,39 @@ class KeyStore:
             if described["model"] == self.model.manifest.hash and (size == total if ready else size <= total):
                 size -= size == total and not ready
                 used = path.stat().st_mtime
-                self._sets[path.name] = KeySet(path.name, path, size, ready, used)
+                self._sets[path.name] = UploadedKeys(path.name, path, size, ready, used)
                 return
         shutil.rmtree(path, ignore_errors=True)
 
-    def create(self) -> KeySet:
+    def create(self) -> UploadedKeys:
         """An empty set.
 
         Raises:
-            Busy: there are as many as there may be, all of them in use lately.
+            BusyError: there are as many as there may be, all of them in use lately.
         """
         with self._lock:
             self._expire()
             if len(self._sets) >= self.capacity:
-                raise Busy(f"{self.capacity} key sets are in use; ask again later")
+                raise BusyError(f"{self.capacity} key sets are in use; ask again later")
             identifier = secrets.token_hex(16)
             folder = self.folder / identifier
             folder.mkdir(mode=0o700)
             (folder / PART).touch(mode=0o600)
             (folder / DESCRIPTION).write_text(json.dumps({"model": self.model.manifest.hash}))
-            made = KeySet(identifier, folder, 0, False, time.time())
+            made = UploadedKeys(identifier, folder, 0, False, time.time())
             self._sets[identifier] = made
             return made
 
-    def get(self, identifier: str) -> KeySet:
+    def get(self, identifier: str) -> UploadedKeys:
         """The set of an identifier.
 
         Raises:
-            UnknownKeys: there is none.
+            UnknownKeysError: there is none.
         """
         with self._lock:
             found = self._sets.get(identifier)
             if found is None:
-                raise UnknownKeys("no keys of that identifier are here (any more); upload them again")
+                raise UnknownKeysError("no keys of that identifier are here (any more); upload them again")
             found.used = time.time()
             return found
 
@@ -171,21 +179,21 @@ class KeyStore:
         limit = time.time() - self.expiry
         # Of a set that is being received, the upload is its use.
         old = [s for s in self._sets.values() if s.used < limit and not s.lock.locked()]
-        for key_set in old:
-            self._delete(key_set)
-        return [key_set.identifier for key_set in old]
+        for uploaded in old:
+            self._delete(uploaded)
+        return [uploaded.identifier for uploaded in old]
 
-    def delete(self, key_set: KeySet) -> None:
+    def delete(self, uploaded: UploadedKeys) -> None:
         """Delete a set and its bytes."""
         with self._lock:
-            self._delete(key_set)
+            self._delete(uploaded)
 
-    def _delete(self, key_set: KeySet) -> None:
-        self._sets.pop(key_set.identifier, None)
-        self._memory.pop(key_set.identifier, None)
-        shutil.rmtree(key_set.folder, ignore_errors=True)
+    def _delete(self, uploaded: UploadedKeys) -> None:
+        self._sets.pop(uploaded.identifier, None)
+        self._memory.pop(uploaded.identifier, None)
+        shutil.rmtree(uploaded.folder, ignore_errors=True)
 
-    def receive(self, key_set: KeySet, offset: int, length: int, read: Callable[[int], bytes]) -> None:
+    def receive(self, uploaded: UploadedKeys, offset: int, length: int, read: Callable[[int], bytes]) -> None:
         """Append a piece of a set; what came before the connection broke is kept.
 
         Args:
@@ -194,120 +202,121 @@ class KeyStore:
             read: gives at most so many bytes of it, none if the connection broke.
 
         Raises:
-            WrongOffset: the piece does not begin where the last one ended, or another one is being received.
-            TooLarge: it would end behind the end of the set.
-            SecretRefused: it holds a secret key; the set is deleted.
-            InvalidObject: the whole set is not the one that was asked for; it is deleted.
+            WrongOffsetError: the piece does not begin where the last one ended, or another one is being
+                received.
+            TooLargeError: it would end behind the end of the set.
+            SecretRefusedError: it holds a secret key; the set is deleted.
+            InvalidObjectError: the whole set is not the one that was asked for; it is deleted.
         """
-        if not key_set.lock.acquire(blocking=False):
-            raise WrongOffset(
-                "another piece of these keys is being received", found=offset, received=key_set.received
+        if not uploaded.lock.acquire(blocking=False):
+            raise WrongOffsetError(
+                "another piece of these keys is being received", found=offset, received=uploaded.received
             )
         try:
             total = self.model.manifest.key_bytes
-            if offset != key_set.received:
-                raise WrongOffset(
-                    f"the piece begins at byte {offset}, and {key_set.received} have come",
+            if offset != uploaded.received:
+                raise WrongOffsetError(
+                    f"the piece begins at byte {offset}, and {uploaded.received} have come",
                     found=offset,
-                    received=key_set.received,
+                    received=uploaded.received,
                 )
             if offset + length > total:
-                raise TooLarge(
+                raise TooLargeError(
                     f"the piece ends at byte {offset + length}, the keys at {total}",
                     value=offset + length,
                     maximum=total,
                 )
             try:
-                self._append(key_set, length, read)
-                if key_set.received == total and not key_set.ready:
-                    self._check(key_set)
-            except (SecretRefused, InvalidObject):
-                self.delete(key_set)
+                self._append(uploaded, length, read)
+                if uploaded.received == total and not uploaded.ready:
+                    self._check(uploaded)
+            except (SecretRefusedError, InvalidObjectError):
+                self.delete(uploaded)
                 raise
             except OSError:
                 # A disk that is full, for one: what is on it counts.
                 try:
-                    key_set.received = min(key_set.received, (key_set.folder / PART).stat().st_size)
+                    uploaded.received = min(uploaded.received, (uploaded.folder / PART).stat().st_size)
                 except FileNotFoundError:
-                    raise UnknownKeys("these keys were deleted meanwhile") from None
+                    raise UnknownKeysError("these keys were deleted meanwhile") from None
                 raise
         finally:
-            key_set.lock.release()
+            uploaded.lock.release()
 
-    def _append(self, key_set: KeySet, length: int, read: Callable[[int], bytes]) -> None:
+    def _append(self, uploaded: UploadedKeys, length: int, read: Callable[[int], bytes]) -> None:
         head, left = self.model.manifest.key_set, length
         scanner = SecretScanner()
-        with (key_set.folder / PART).open("r+b") as file:
-            file.seek(max(0, key_set.received - SECRET_BYTES + 1))
+        with (uploaded.folder / PART).open("r+b") as file:
+            file.seek(max(0, uploaded.received - SECRET_BYTES + 1))
             scanner.look(file.read(SECRET_BYTES - 1))
-            file.seek(key_set.received)
+            file.seek(uploaded.received)
             while left and (piece := read(min(left, READ_BYTES))):
                 scanner.look(piece)
-                wanted = head[key_set.received : key_set.received + len(piece)]
+                wanted = head[uploaded.received : uploaded.received + len(piece)]
                 if piece[: len(wanted)] != wanted:
-                    raise InvalidObject(
+                    raise InvalidObjectError(
                         "these are not the keys that the manifest asks for: their head differs"
                     )
                 file.write(piece)
-                key_set.received += len(piece)
+                uploaded.received += len(piece)
                 left -= len(piece)
             file.flush()
-            if key_set.received == self.model.manifest.key_bytes:
+            if uploaded.received == self.model.manifest.key_bytes:
                 os.fsync(file.fileno())
 
-    def _check(self, key_set: KeySet) -> None:
+    def _check(self, uploaded: UploadedKeys) -> None:
         """Read a whole set, which checks every residue, checksum and security bound."""
         with self._checking:
             try:
-                keys = kw.EvaluationKeys.load(key_set.folder / PART, self.model.parameters)
+                keys = kw.EvaluationKeys.load(uploaded.folder / PART, self.model.parameters)
             except kw.KeywrightError as error:
-                reason = str(error).replace(str(key_set.folder / PART), "the key set")
-                raise InvalidObject(f"the keys cannot be used: {reason}") from error
-        (key_set.folder / PART).replace(key_set.folder / WHOLE)
-        key_set.ready = True
-        self._remember(key_set, keys)
+                reason = str(error).replace(str(uploaded.folder / PART), "the key set")
+                raise InvalidObjectError(f"the keys cannot be used: {reason}") from error
+        (uploaded.folder / PART).replace(uploaded.folder / WHOLE)
+        uploaded.ready = True
+        self._remember(uploaded, keys)
 
-    def require_ready(self, key_set: KeySet) -> None:
+    def require_ready(self, uploaded: UploadedKeys) -> None:
         """Refuse a set that is not complete.
 
         Raises:
-            KeysIncomplete: not all bytes have come.
+            KeysIncompleteError: not all bytes have come.
         """
-        if not key_set.ready:
+        if not uploaded.ready:
             total = self.model.manifest.key_bytes
-            raise KeysIncomplete(
-                f"{key_set.received} of {total} bytes of the keys have come; send the rest first",
-                received=key_set.received,
+            raise KeysIncompleteError(
+                f"{uploaded.received} of {total} bytes of the keys have come; send the rest first",
+                received=uploaded.received,
                 expected=total,
             )
 
-    def keys(self, key_set: KeySet) -> kw.EvaluationKeys:
+    def keys(self, uploaded: UploadedKeys) -> kw.EvaluationKeys:
         """A complete set in memory.
 
         Raises:
-            KeysIncomplete: not all bytes have come.
-            UnknownKeys: it was deleted meanwhile.
+            KeysIncompleteError: not all bytes have come.
+            UnknownKeysError: it was deleted meanwhile.
         """
-        self.require_ready(key_set)
+        self.require_ready(uploaded)
         with self._lock:
-            keys = self._memory.get(key_set.identifier)
+            keys = self._memory.get(uploaded.identifier)
         if keys is None:
             with self._checking:
                 try:
-                    keys = kw.EvaluationKeys.load(key_set.folder / WHOLE, self.model.parameters)
+                    keys = kw.EvaluationKeys.load(uploaded.folder / WHOLE, self.model.parameters)
                 except (kw.KeywrightError, OSError) as error:
-                    self.delete(key_set)
-                    raise UnknownKeys("the stored keys cannot be read; upload them again") from error
-        self._remember(key_set, keys)
+                    self.delete(uploaded)
+                    raise UnknownKeysError("the stored keys cannot be read; upload them again") from error
+        self._remember(uploaded, keys)
         with contextlib.suppress(OSError):
-            os.utime(key_set.folder)
+            os.utime(uploaded.folder)
         return keys
 
-    def _remember(self, key_set: KeySet, keys: kw.EvaluationKeys) -> None:
+    def _remember(self, uploaded: UploadedKeys, keys: kw.EvaluationKeys) -> None:
         with self._lock:
-            if key_set.identifier not in self._sets:
+            if uploaded.identifier not in self._sets:
                 return
-            self._memory[key_set.identifier] = keys
-            self._memory.move_to_end(key_set.identifier)
+            self._memory[uploaded.identifier] = keys
+            self._memory.move_to_end(uploaded.identifier)
             while len(self._memory) > self.loaded:
                 self._memory.popitem(last=False)
