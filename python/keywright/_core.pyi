@@ -16,6 +16,7 @@ _Encrypted = TypeVar("_Encrypted", Ciphertext, SeededCiphertext)
 _KeyParameters: TypeAlias = "Parameters | BfvParameters"  # keys serve both schemes
 
 __all__ = [
+    "ERROR_DEVIATION",
     "BfvCiphertext",
     "BfvDecryptor",
     "BfvEncryptor",
@@ -44,6 +45,7 @@ __all__ = [
     "LinearTransform",
     "MasterKeys",
     "Parameters",
+    "PrimeWidths",
     "PublicKey",
     "SecretKey",
     "SeededCiphertext",
@@ -76,6 +78,7 @@ __all__ = [
 ]
 
 __version__: Final[str]
+ERROR_DEVIATION: Final[float]
 
 def presets() -> list[str]: ...
 def set_threads(n: int | None = None) -> None: ...
@@ -503,6 +506,18 @@ def master_key_bytes(
     special: int | None = None,
 ) -> int: ...
 def maximum_log_qp(log_n: int, weight: int | None = None) -> int: ...
+
+@final
+class PrimeWidths:
+    def __new__(cls, log_n: int, q: Sequence[float], p: Sequence[float]) -> Self: ...
+    def digits(self, level: int, alpha: int, special: Sequence[int]) -> list[tuple[int, int]] | None: ...
+    def key_bytes(self, digits: int, primes: int, seeded: bool) -> int: ...
+    def switch(
+        self, key_level: int, alpha: int, special: Sequence[int], seeded: bool, level: int
+    ) -> tuple[list[tuple[int, int]], list[int], float, list[list[int]]] | None: ...
+    def operation(
+        self, level: int, counts: Mapping[str, int], removed: Sequence[int], relinearization: Sequence[int]
+    ) -> list[int]: ...
 
 @final
 class LinearTransform:

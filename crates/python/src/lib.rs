@@ -109,4 +109,7 @@ mod _core {
     #[pymodule_export]
     #[expect(non_upper_case_globals, reason = "the name that Python expects")]
     const __version__: &str = env!("CARGO_PKG_VERSION");
+
+    #[pymodule_export]
+    const ERROR_DEVIATION: f64 = keywright_ring::sampling::SIGMA;
 }

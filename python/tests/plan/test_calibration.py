@@ -22,7 +22,7 @@ from keywright.plan.cost.calibration import (
     predict,
     stored_model,
 )
-from keywright.plan.cost.cost import Work, uses
+from keywright.plan.cost.cost import Work, engine_use
 from keywright.plan.cost.gauge import CHAINS
 from keywright.plan.cost.measuring import cases, settled, transform_cases
 from keywright.plan.cost.operations import Operation, product_operation
@@ -185,7 +185,7 @@ def test_cases_are_keys_that_the_engine_makes() -> None:
                 )
                 assert spec.bytes == shape.stored_bytes
                 assert case.level <= shape.level
-                assert uses(shape, case.level)
+                assert engine_use(shape, case.level) is not None
 
 
 def test_weights_are_seconds() -> None:

@@ -19,7 +19,7 @@ from keywright.errors import KeywrightError
 from keywright.plan.ring.chain import Chain, Shape
 from keywright.plan.ring.chain_sources import read_chain
 
-from .cost import OPTIONAL, CostModel, Weights, Work, engine_use, fitted_weights, key_parts, nearest
+from .cost import OPTIONAL, CostModel, Weights, Work, engine_use, fitted_weights, nearest, shape_parts
 from .gauge import CHAINS
 from .operations import MAX_COUNT, Operation
 
@@ -382,14 +382,14 @@ def measured_work(entry: Measured) -> Work:
 
 
 def _fit_keys(entries: Sequence[Measured], what: str, parts: int) -> NDArray[np.float64]:
-    """Weights of the first of `key_parts`; zeros if nothing is measured."""
+    """Weights of the first of `shape_parts`; zeros if nothing is measured."""
     found = [entry for entry in entries if entry.what == what]
     if not found:
         return np.zeros(parts)
     halves = [1 if what == "key" or entry.shape.seeded else 2 for entry in found]
     rows = np.array(
         [
-            count * np.array(key_parts(entry.shape)[:parts]) / entry.seconds
+            count * np.array(shape_parts(entry.shape)[:parts]) / entry.seconds
             for count, entry in zip(halves, found, strict=True)
         ]
     )
