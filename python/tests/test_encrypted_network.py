@@ -37,7 +37,8 @@ def digits() -> Digits:
     data = files("keywright") / "data"
     parameters = kw.Parameters.preset("N14_QP430_S40")
     program = nn.compile(
-        (data / "digits.onnx").read_bytes(), slots=parameters.max_slots, levels=parameters.max_level
+        (data / "digits.onnx").read_bytes(),
+        nn.Target(slots=parameters.max_slots, levels=parameters.max_level),
     )
     with (data / "digits_test.npz").open("rb") as file:
         images = np.load(file)["images"]

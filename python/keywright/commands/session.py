@@ -113,12 +113,14 @@ def compile_thin(
         try:
             program = nn.compile(
                 model,
-                slots=plan.slots,
-                levels=plan.output_level,
-                output_level=plan.input_level,
-                calibration=samples,
-                fixed_slots=True,
-                bootstraps=[nn.Bootstrap.of(plan, preset=choice)] if last else (),
+                nn.Target(
+                    slots=plan.slots,
+                    levels=plan.output_level,
+                    output_level=plan.input_level,
+                    fixed_slots=True,
+                    bootstraps=(nn.Bootstrap.of(plan, preset=choice),) if last else (),
+                ),
+                nn.Fit(calibration=samples),
             )
         except nn.ModelRefusedError as refusal:
             if last or not all(isinstance(r, nn.TooDeepError) for r in refusal.exceptions):
@@ -133,10 +135,10 @@ def _compile_bootstrapped(model: Path | bytes, samples: NDArray[np.float64] | No
     plan = kw.BootstrapperPlan.preset(preset)
     program = nn.compile(
         model,
-        slots=plan.slots,
-        levels=plan.output_level,
-        calibration=samples,
-        bootstraps=[nn.Bootstrap.of(plan, preset=preset)],
+        nn.Target(
+            slots=plan.slots, levels=plan.output_level, bootstraps=(nn.Bootstrap.of(plan, preset=preset),)
+        ),
+        nn.Fit(calibration=samples),
     )
     return Compiled(program, plan.parameters, [plan] if program.bootstraps else [])
 
@@ -154,10 +156,8 @@ def _compile_levelled(model: Path | bytes, samples: NDArray[np.float64] | None, 
         try:
             program = nn.compile(
                 model,
-                slots=parameters.max_slots,
-                levels=parameters.max_level,
-                calibration=samples,
-                output_level=lowest,
+                nn.Target(slots=parameters.max_slots, levels=parameters.max_level, output_level=lowest),
+                nn.Fit(calibration=samples),
             )
         except nn.ModelRefusedError as refusal:
             too_deep = [reason for reason in refusal.exceptions if isinstance(reason, nn.TooDeepError)]

@@ -28,10 +28,12 @@ from .errors import (
     UnsupportedAttributeError,
     UnsupportedOperatorError,
 )
+from .fit import Fit
 from .fitting import FittedActivation
 from .key_switches import KeySwitch, RequiredKey
 from .layout import Layout
 from .program import Instruction, Layer, Program
+from .target import Target
 
 __all__ = [
     "Backend",
@@ -45,6 +47,7 @@ __all__ = [
     "CostTable",
     "DiagonalMatrix",
     "DynamicShapeError",
+    "Fit",
     "FittedActivation",
     "Instruction",
     "InvalidBootstrapError",
@@ -65,6 +68,7 @@ __all__ = [
     "RangesMissingError",
     "RefusalError",
     "RequiredKey",
+    "Target",
     "TooDeepError",
     "TooWideError",
     "UnsupportedAttributeError",

@@ -137,7 +137,8 @@ class RangesMissingError(RefusalError):
     def __init__(self, needed: int, available: int) -> None:
         super().__init__(
             f"the network consumes {needed} levels and {available} are available before a bootstrap, which "
-            "takes values of at most 1; pass calibration=samples, an array of typical inputs, to measure them"
+            "takes values of at most 1; pass calibration data, an array of typical inputs, to measure them: "
+            "nn.Fit(calibration=samples)"
         )
         self.needed, self.available = needed, available
 
@@ -148,7 +149,8 @@ class CalibrationMissingError(RefusalError):
     def __init__(self, functions: Sequence[str]) -> None:
         shown = ", ".join(functions[:3]) + (f" and {len(functions) - 3} more" if len(functions) > 3 else "")
         super().__init__(
-            f"{shown} must be fitted on measured ranges; pass calibration=samples, an array of typical inputs"
+            f"{shown} must be fitted on measured ranges; pass calibration data, an array of typical inputs: "
+            "nn.Fit(calibration=samples)"
         )
         self.functions = tuple(functions)
 

@@ -1,5 +1,6 @@
 """From an ONNX model to a `Graph`, refusing what has no encrypted form."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import cast
 
@@ -49,7 +50,7 @@ def load_model(model: onnx.ModelProto | str | Path | bytes) -> onnx.ModelProto:
     return loaded
 
 
-def import_model(model: onnx.ModelProto, degrees: dict[str, int]) -> tuple[Graph, list[RefusalError]]:
+def import_model(model: onnx.ModelProto, degrees: Mapping[str, int]) -> tuple[Graph, list[RefusalError]]:
     """The model's graph and every reason why it cannot be compiled.
 
     A node that is refused is replaced by a layer without weights of the shape that ONNX infers, so that what
@@ -62,7 +63,7 @@ def import_model(model: onnx.ModelProto, degrees: dict[str, int]) -> tuple[Graph
 
 
 class _Importer:
-    def __init__(self, model: onnx.ModelProto, degrees: dict[str, int]) -> None:
+    def __init__(self, model: onnx.ModelProto, degrees: Mapping[str, int]) -> None:
         self.model, self.degrees = model, degrees
         self.graph = Graph()
         self.reasons: list[RefusalError] = []

@@ -101,10 +101,8 @@ def party(build: Build) -> Party:
     samples = np.random.default_rng(8).uniform(-1, 1, (12, 2, 8, 8))
     program = nn.compile(
         model,
-        slots=plan.slots,
-        levels=plan.output_level,
-        calibration=samples,
-        bootstraps=[nn.Bootstrap.of(plan)],
+        nn.Target(slots=plan.slots, levels=plan.output_level, bootstraps=(nn.Bootstrap.of(plan),)),
+        nn.Fit(calibration=samples),
     )
     secret = kw.SecretKey.generate(plan.parameters, ENTROPY)
     generator = kw.KeyGenerator(secret, ENTROPY)

@@ -215,7 +215,9 @@ SAMPLES = np.random.default_rng(3).uniform(-1, 1, (20, 4))
 
 def test_a_compiled_program_bootstraps_values_of_at_most_one(deep: onnx.ModelProto) -> None:
     program = nn.compile(
-        deep, slots=4, levels=4, calibration=SAMPLES, bootstraps=[nn.Bootstrap(4, 1, 4)], headroom=1.5
+        deep,
+        nn.Target(slots=4, levels=4, bootstraps=(nn.Bootstrap(4, 1, 4),)),
+        nn.Fit(calibration=SAMPLES, headroom=1.5),
     )
     operations = [step.operation for step in program.instructions]
     assert (program.depth, program.input_level, program.output_level) == (6, 4, 1)
@@ -229,24 +231,26 @@ def test_a_compiled_program_bootstraps_values_of_at_most_one(deep: onnx.ModelPro
 
 
 def test_without_need_there_are_no_bootstraps(deep: onnx.ModelProto) -> None:
-    program = nn.compile(deep, slots=4, levels=9, calibration=SAMPLES, bootstraps=[nn.Bootstrap(4, 1, 9)])
+    program = nn.compile(
+        deep, nn.Target(slots=4, levels=9, bootstraps=(nn.Bootstrap(4, 1, 9),)), nn.Fit(calibration=SAMPLES)
+    )
     assert program.bootstraps == ()
     assert program.input_level == 7
 
 
 def test_what_the_compiler_refuses(deep: onnx.ModelProto) -> None:
     with pytest.raises(nn.ModelRefusedError) as caught:
-        nn.compile(deep, slots=4, levels=4, bootstraps=[nn.Bootstrap(4, 1, 4)])
+        nn.compile(deep, nn.Target(slots=4, levels=4, bootstraps=(nn.Bootstrap(4, 1, 4),)))
     assert isinstance(caught.value.exceptions[0], nn.RangesMissingError)
     with pytest.raises(nn.ModelRefusedError) as caught:
-        nn.compile(deep, slots=4, levels=4, calibration=SAMPLES)
+        nn.compile(deep, nn.Target(slots=4, levels=4), nn.Fit(calibration=SAMPLES))
     assert isinstance(caught.value.exceptions[0], nn.TooDeepError)
     with pytest.raises(nn.InvalidBootstrapError, match="slots"):
-        nn.compile(deep, slots=4, levels=4, calibration=SAMPLES, bootstraps=[nn.Bootstrap(8, 1, 4)])
+        nn.Target(slots=4, levels=4, bootstraps=(nn.Bootstrap(8, 1, 4),))
     with pytest.raises(nn.InvalidBootstrapError, match="above the highest"):
-        nn.compile(deep, slots=4, levels=4, calibration=SAMPLES, bootstraps=[nn.Bootstrap(4, 1, 5)])
+        nn.Target(slots=4, levels=4, bootstraps=(nn.Bootstrap(4, 1, 5),))
     with pytest.raises(ValueError, match="headroom"):
-        nn.compile(deep, slots=4, levels=4, headroom=0.5)
+        nn.Fit(headroom=0.5)
 
 
 def test_a_polynomial_deeper_than_a_bootstrap_is_named(build: Build) -> None:
@@ -262,11 +266,8 @@ def test_a_polynomial_deeper_than_a_bootstrap_is_named(build: Build) -> None:
     with pytest.raises(nn.ModelRefusedError) as caught:
         nn.compile(
             model,
-            slots=4,
-            levels=4,
-            calibration=SAMPLES,
-            degrees={"Tanh": 31},
-            bootstraps=[nn.Bootstrap(4, 1, 4)],
+            nn.Target(slots=4, levels=4, bootstraps=(nn.Bootstrap(4, 1, 4),)),
+            nn.Fit(calibration=SAMPLES, degrees={"Tanh": 31}),
         )
     (reason,) = caught.value.exceptions
     assert isinstance(reason, CannotPlaceError)

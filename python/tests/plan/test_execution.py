@@ -78,7 +78,7 @@ class Side:
     def make(cls, model: bytes, sample: NDArray[np.float64], log_n: int, levels: int) -> Side:
         bits = [55, *[45] * levels]
         parameters = kw.Parameters.from_bits(log_n, bits, [50, 50], 45, insecure=True)
-        program = nn.compile(model, slots=parameters.max_slots, levels=levels)
+        program = nn.compile(model, nn.Target(slots=parameters.max_slots, levels=levels))
         secret = kw.SecretKey.generate(parameters, bytes(32))
         generator = kw.KeyGenerator(secret, bytes(32))
         encryptor = kw.Encryptor(generator.public_key(), bytes(32))
@@ -575,7 +575,9 @@ def test_plan_and_keys_and_program_have_to_match() -> None:
     elsewhere = kw.Parameters.from_bits(11, [55, *[44] * 5], [50, 50], 44, insecure=True)
     with pytest.raises(kw.PlanMismatchError, match="primes"):
         PlanExecution(execution.plan, elsewhere, side.program)
-    shorter = nn.compile((files("keywright") / "data" / "digits.onnx").read_bytes(), slots=128, levels=5)
+    shorter = nn.compile(
+        (files("keywright") / "data" / "digits.onnx").read_bytes(), nn.Target(slots=128, levels=5)
+    )
     with pytest.raises(kw.PlanMismatchError, match="plan it again"):
         PlanExecution(execution.plan, side.parameters, shorter)
     # What the plan does not know of is not done in some other way.

@@ -1,5 +1,6 @@
 """What an operator sees of its node: operands, attributes, and the graph it adds to."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -54,7 +55,7 @@ class OperatorContext:
         node: onnx.NodeProto,
         name: str,
         operands: list[Operand | None],
-        degrees: dict[str, int],
+        degrees: Mapping[str, int],
     ) -> None:
         self.graph, self.name, self.operator, self.degrees = graph, name, node.op_type, degrees
         self._operands = operands
