@@ -1,8 +1,8 @@
 """Keys to and from the ephemeral sparse secret under which the modulus is raised.
 
-There is one way to make each: what they switch is below q_0, so they have one digit and a special prime of at
-least q_0 at whatever level (crates/rlwe/src/switch/plan.rs, "Raising the modulus"). They are no part of a plan's
-choices, but of its bytes and its time.
+There is one way to make each: what they switch is below q_0, so they have one digit and a special prime of
+at least q_0 at whatever level (crates/rlwe/src/switch/plan.rs, "Raising the modulus"). A plan does not choose
+them, but its bytes and its time include them.
 """
 
 from dataclasses import dataclass

@@ -1,8 +1,8 @@
 """The primes of a parameter set, and the shapes that a switching key can have.
 
 A key of level L has rows for runs of at most alpha primes of q_0..q_L, its digits, over q_0..q_L and its
-special primes. The engine says what its digits are and how many bytes it takes (`keywright._core.PrimeWidths`;
-docs/key-switching.md, "KeySpec").
+special primes. The engine says what its digits are and how many bytes it takes
+(`keywright._core.PrimeWidths`; docs/key-switching.md, "KeySpec").
 """
 
 from collections.abc import Iterable, Iterator
@@ -138,8 +138,8 @@ class Shape:
 
     @cached_property
     def digits(self) -> tuple[int, ...]:
-        """First prime of every digit: a digit is closed at alpha primes, or when one more would make it larger
-        than the product of the special primes. None if a prime alone is larger."""
+        """First prime of every digit: a digit is closed at alpha primes, or when one more would make it
+        larger than the product of the special primes. None if a prime alone is larger."""
         digits = self.chain.widths.digits(self.level, self.alpha, self.special_primes)
         return tuple(first for first, _ in digits or ())
 
