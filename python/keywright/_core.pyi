@@ -17,6 +17,7 @@ _KeyParameters: TypeAlias = "Parameters | BfvParameters"  # keys serve both sche
 
 __all__ = [
     "ERROR_DEVIATION",
+    "RANK_WEIGHTS",
     "BfvCiphertext",
     "BfvDecryptor",
     "BfvEncryptor",
@@ -79,6 +80,7 @@ __all__ = [
 
 __version__: Final[str]
 ERROR_DEVIATION: Final[float]
+RANK_WEIGHTS: Final[list[int]]
 
 def presets() -> list[str]: ...
 def set_threads(n: int | None = None) -> None: ...

@@ -112,4 +112,7 @@ mod _core {
 
     #[pymodule_export]
     const ERROR_DEVIATION: f64 = keywright_ring::sampling::SIGMA;
+
+    #[pymodule_export]
+    const RANK_WEIGHTS: [usize; 3] = keywright_rlwe::switch::RANK_WEIGHTS;
 }

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from keywright.plan import CostModel, Weights
 from keywright.plan.cost.calibration import (
-    PROPORTIONS,
+    TYPICAL_WEIGHTS,
     Calibration,
     CalibrationError,
     Measured,
@@ -112,7 +112,7 @@ def made_entries(weights: Weights) -> list[Measured]:
 
 def test_weights_in_proportion_are_found() -> None:
     keys = {"key_limb": 2e-3, "load_limb": 1e-3, "key_row": 3e-3, "key_prime": 4e-3}
-    scaled = {name: 1.7 * value for name, value in vars(PROPORTIONS).items()}
+    scaled = {name: 1.7 * value for name, value in vars(TYPICAL_WEIGHTS).items()}
     weights = Weights(**(scaled | keys))
     found = fit("", made_entries(weights)).weights[15]
     assert np.allclose(list(vars(found).values()), list(vars(weights).values()), rtol=1e-6)

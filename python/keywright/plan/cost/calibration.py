@@ -19,7 +19,17 @@ from keywright.errors import KeywrightError
 from keywright.plan.ring.chain import Chain, Shape
 from keywright.plan.ring.chain_sources import read_chain
 
-from .cost import OPTIONAL, CostModel, Weights, Work, engine_use, fitted_weights, nearest, shape_parts
+from .cost import (
+    OPTIONAL,
+    TYPICAL_WEIGHTS,
+    CostModel,
+    Weights,
+    Work,
+    engine_use,
+    fitted_weights,
+    nearest,
+    shape_parts,
+)
 from .gauge import CHAINS
 from .operations import MAX_COUNT, Operation
 
@@ -275,7 +285,7 @@ def fit(machine: str, measured: Sequence[Measured]) -> Calibration:
 
     Key switches and transforms take several kinds of work in much the same proportions, which leaves many
     weights that fit them as well as each other, and differ by much in other workloads. So weights are also
-    held to `PROPORTIONS`, loosely.
+    held to `TYPICAL_WEIGHTS`, loosely.
 
     Raises:
         CalibrationError: no key switch is measured in a ring; a key is too low for its use.
@@ -290,7 +300,7 @@ def fit(machine: str, measured: Sequence[Measured]) -> Calibration:
         if not any(entry.what in SWITCHES for entry in timed):
             raise CalibrationError(f"no key switch is measured in the ring of degree 2^{log_n}")
         rows = np.array([measured_work(entry).features for entry in timed])
-        found = _near(PROPORTIONS, rows / np.array([[entry.seconds] for entry in timed]))
+        found = _near(TYPICAL_WEIGHTS, rows / np.array([[entry.seconds] for entry in timed]))
         made = _fit_keys(entries, "key", 3)
         weights[log_n] = Weights(
             transform=found[0],
@@ -313,22 +323,6 @@ def fit(machine: str, measured: Sequence[Measured]) -> Calibration:
     return Calibration(machine, weights, gauges, tuple(measured))
 
 
-PROPORTIONS = Weights(
-    transform=165e-6,
-    product=80e-6,
-    conversion=21e-6,
-    key_limb=0.0,
-    wide_transform=330e-6,
-    wide_product=110e-6,
-    wide_conversion=30e-6,
-    stored_product=65e-6,
-    diagonal=80e-6,
-    multiplication=50e-6,
-    visit=35e-6,
-    embedding=550e-6,
-    call=10e-6,
-)
-"""What weights are held to, times a factor for the machine and ring: about those of one core with AVX-512."""
 LOOSENESS = 10.0
 """By how many times more than a measurement from its prediction a weight may be off from its proportion."""
 

@@ -14,6 +14,7 @@ from dataclasses import astuple, dataclass
 from functools import cache
 from typing import Literal
 
+from keywright._core import RANK_WEIGHTS
 from keywright.plan.ring.chain import Shape
 
 OPTIONAL = ("wide_transform", "wide_product", "wide_conversion", "stored_product", "diagonal")
@@ -76,10 +77,29 @@ class Weights:
                 )
 
 
-DEFAULT_WEIGHTS = Weights(transform=168e-6, product=105e-6, conversion=21e-6, key_limb=1.97e-3)
-"""The proportions 8 : 5 : 1 of `EvaluationKeys.best`, with a transform of 168 microseconds: a rotation at
-level 26 in 75 ms, as measured on
-one core with AVX-512 (docs/limits.md, "Speed"); 2.48 GB of seeded keys in 9.3 s (docs/bootstrapping.md)."""
+TERM_SECONDS = 21e-6
+TRANSFORMS, PRODUCTS, TERMS = (weight * TERM_SECONDS for weight in RANK_WEIGHTS)
+DEFAULT_WEIGHTS = Weights(transform=TRANSFORMS, product=PRODUCTS, conversion=TERMS, key_limb=1.97e-3)
+"""The proportions by which the engine orders the uses of a key, with a transform of 168 microseconds: a
+rotation at level 26 takes 75 ms, as measured on one core with AVX-512 (docs/limits.md, "Speed"); 2.48 GB of
+seeded keys take 9.3 s (docs/bootstrapping.md)."""
+
+TYPICAL_WEIGHTS = Weights(
+    transform=165e-6,
+    product=80e-6,
+    conversion=21e-6,
+    key_limb=1.97e-3,
+    wide_transform=330e-6,
+    wide_product=110e-6,
+    wide_conversion=30e-6,
+    stored_product=65e-6,
+    diagonal=80e-6,
+    multiplication=50e-6,
+    visit=35e-6,
+    embedding=550e-6,
+    call=10e-6,
+)
+"""Weights of everything, about those of one core with AVX-512: where no machine is calibrated."""
 
 
 @dataclass(frozen=True)
