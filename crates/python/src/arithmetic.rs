@@ -1,11 +1,7 @@
 use keywright_circuits::Arithmetic;
-use keywright_circuits::polynomial::{Basis, Polynomial, PolynomialPlan};
 use keywright_ring::backend;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-
-use crate::array::Numbers;
-use crate::errors::{Failure, Refusal};
 
 /// What an operation computes, by name: the counts that are not 0.
 pub(crate) fn named<'py>(py: Python<'py>, arithmetic: &Arithmetic) -> PyResult<Bound<'py, PyDict>> {
@@ -47,31 +43,6 @@ pub(crate) fn named<'py>(py: Python<'py>, arithmetic: &Arithmetic) -> PyResult<B
         }
     }
     Ok(out)
-}
-
-/// What the evaluation of a polynomial computes beside relinearisations, as `keywright.plan.Operation` counts it: pairs of how far below
-/// the level of the input it is, and the counts.
-///
-/// Args:
-///     coefficients: by ascending degree.
-///     basis: "monomial", or "chebyshev" on [-1, 1].
-///
-/// Raises:
-///     ParameterError: another basis, a coefficient that is not finite.
-#[pyfunction]
-pub(crate) fn polynomial_arithmetic<'py>(
-    py: Python<'py>,
-    coefficients: &Bound<'py, PyAny>,
-    basis: &str,
-) -> Result<Vec<(usize, Bound<'py, PyDict>)>, Failure> {
-    let basis = match basis {
-        "monomial" => Basis::Monomial,
-        "chebyshev" => Basis::chebyshev(-1.0, 1.0)?,
-        other => return Err(Refusal::Basis(other.into()).into()),
-    };
-    let plan = PolynomialPlan::new(&Polynomial::new(basis, Numbers::real_vector(coefficients)?)?);
-    let steps = plan.arithmetic();
-    Ok(steps.iter().map(|(below, step)| Ok((*below, named(py, step)?))).collect::<PyResult<_>>()?)
 }
 
 /// What this process has computed so far, in words, modulo primes of at most 50 bits and modulo wider ones: zeros unless the back end

@@ -36,6 +36,7 @@ mod linear_transform;
 mod master_keys;
 mod operand;
 mod parameters;
+mod polynomial_schedule;
 mod pool;
 mod public_key;
 mod randomness;
@@ -50,7 +51,7 @@ mod threshold;
 #[pyo3::pymodule(gil_used = false)]
 mod _core {
     #[pymodule_export]
-    use crate::arithmetic::{kernel_counts, polynomial_arithmetic};
+    use crate::arithmetic::kernel_counts;
     #[pymodule_export]
     use crate::bench::{bench, bench_bootstrap, bench_presets, bench_sets, bench_works};
     #[pymodule_export]
@@ -103,6 +104,8 @@ mod _core {
     use crate::master_keys::{PyDerivation, PyMasterKeys, derivation_tree, master_key_bytes, maximum_log_qp};
     #[pymodule_export]
     use crate::parameters::{PyParameters, presets};
+    #[pymodule_export]
+    use crate::polynomial_schedule::{polynomial_arithmetic, polynomial_relinearizations};
     #[pymodule_export]
     use crate::pool::{set_threads, threads};
     #[pymodule_export]

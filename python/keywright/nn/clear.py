@@ -6,10 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from keywright._core import polynomial_relinearizations
+
 from .backend import LinearTransform, PolynomialSpec
 from .bootstraps import Bootstrap
 from .errors import BackendMisuse, OutOfLevels, OutOfRange
-from .polynomials import polynomial_depth, polynomial_relinearisations
+from .polynomials import polynomial_depth
 from .sparse import Vector
 
 
@@ -105,7 +107,7 @@ class ClearBackend:
         """See `Backend.polynomial`."""
         depth = polynomial_depth(polynomial.degree)
         self._spend("polynomial", ct.level, depth)
-        for offset in polynomial_relinearisations(polynomial.degree, polynomial.basis):
+        for offset in polynomial_relinearizations(polynomial.coefficients, polynomial.basis):
             self.log.append(PerformedSwitch("relinearisation", 0, ct.level - offset))
         if polynomial.basis == "chebyshev":
             values = np.polynomial.chebyshev.chebval(ct.values, polynomial.coefficients)

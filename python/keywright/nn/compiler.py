@@ -8,6 +8,8 @@ import numpy as np
 import onnx
 from numpy.typing import ArrayLike
 
+from keywright._core import polynomial_relinearizations
+
 from .assembly import Assembly
 from .bootstraps import Bootstrap
 from .bounding import bound_values
@@ -30,7 +32,6 @@ from .lowering import LoweredLinear, lower
 from .operators import ACTIVATIONS
 from .packing import choose_layouts
 from .placement import Problem, assign_levels, place
-from .polynomials import polynomial_relinearisations
 from .program import Program
 from .simplify import scale_value, simplify
 from .sparse import Vector
@@ -157,7 +158,7 @@ def _work(
             case Multiply():
                 work[number] = Work(multiplications=(1,)).times(layouts[number].ciphertexts)
             case Polynomial(coefficients=coefficients):
-                offsets = polynomial_relinearisations(len(coefficients) - 1, "chebyshev")
+                offsets = polynomial_relinearizations(coefficients, "chebyshev")
                 counts = tuple(offsets.count(offset) for offset in range(max(offsets, default=-1) + 1))
                 work[number] = Work(multiplications=counts).times(layouts[number].ciphertexts)
             case _:
