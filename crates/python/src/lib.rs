@@ -52,7 +52,7 @@ mod _core {
     #[pymodule_export]
     use crate::circuits::linear_transform::PyLinearTransform;
     #[pymodule_export]
-    use crate::circuits::polynomial::polynomial_arithmetic;
+    use crate::circuits::polynomial::{polynomial_arithmetic, polynomial_relinearizations};
     #[pymodule_export]
     use crate::ckks::ciphertext::PyCiphertext;
     #[pymodule_export]

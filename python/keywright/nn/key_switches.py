@@ -4,7 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from .polynomials import polynomial_relinearizations
+from keywright._core import polynomial_relinearizations
+
+from .polynomials import polynomial_depth
 
 if TYPE_CHECKING:
     from .program import Program
@@ -68,8 +70,8 @@ def list_key_switches(program: "Program") -> tuple[KeySwitch, ...]:
             note(index, "relinearization", 0, step.level + 1, f"c{step.result}/p")
         elif step.operation == "polynomial":
             polynomial = program.polynomials[step.argument]
-            top = step.level + polynomial.degree.bit_length()
-            offsets = polynomial_relinearizations(polynomial.degree, polynomial.basis)
+            top = step.level + polynomial_depth(polynomial.degree)
+            offsets = polynomial_relinearizations(polynomial.coefficients, polynomial.basis)
             for offset in sorted(set(offsets)):
                 count = offsets.count(offset)
                 note(index, "relinearization", 0, top - offset, f"c{step.result}/p", count)

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use keywright_ring::rotation_element;
 use keywright_rlwe::KeyElement;
 
-use super::BootstrapperPlan;
+use super::bootstrapper_plan::BootstrapperPlan;
 use crate::bootstrapping::stage::Stage;
 use crate::bootstrapping::stages::coeffs_to_slots::Values;
 use crate::bootstrapping::transforms::FactorPlan;
@@ -112,13 +112,6 @@ impl BootstrapperPlan {
             }
         }
         self
-    }
-
-    /// The keys to and from an ephemeral secret.
-    pub fn fixed_keys(&self) -> Vec<keywright_rlwe::KeySpec> {
-        let mut keys = self.required_keys();
-        keys.retain(|spec| spec.element.ephemeral_weight().is_some());
-        keys
     }
 }
 

@@ -1,6 +1,7 @@
 //! Everything of a bootstrapping that takes time beside the key switches of [`super::key_groups`].
 
-use super::{BootstrapperPlan, Order};
+use super::bootstrapper_plan::BootstrapperPlan;
+use super::literal::Order;
 use crate::Arithmetic;
 use crate::bootstrapping::stage::Stage;
 use crate::bootstrapping::stages::coeffs_to_slots::Values;
