@@ -88,9 +88,17 @@ mod _core {
     #[pymodule_export]
     use crate::pools::encryption_pool::PyEncryptionPool;
     #[pymodule_export]
-    use crate::sums::shared_key::{PyEncryptedSum, PyEncryptedUpdate, PySumKey, PySumParameters};
+    use crate::sums::encrypted::{PyEncryptedSum, PyEncryptedUpdate};
     #[pymodule_export]
-    use crate::sums::threshold::{PyThresholdKey, PyThresholdParameters, PyThresholdParty, PyThresholdShare};
+    use crate::sums::key::PySumKey;
+    #[pymodule_export]
+    use crate::sums::parameters::PySumParameters;
+    #[pymodule_export]
+    use crate::sums::threshold_key::PyThresholdKey;
+    #[pymodule_export]
+    use crate::sums::threshold_parameters::PyThresholdParameters;
+    #[pymodule_export]
+    use crate::sums::threshold_party::{PyThresholdParty, PyThresholdShare};
     #[pymodule_export]
     use crate::thin_client::client::PyClient;
     #[pymodule_export]
