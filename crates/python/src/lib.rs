@@ -1,7 +1,7 @@
 //! `keywright._core`: the Rust engine under the names of the Python package. An adapter: one file per class, no logic.
 //!
 //! Objects are immutable or guarded by a lock, so they can be used from any thread. The interpreter lock is released
-//! while anything is computed, which runs on the pool of [`threads`].
+//! while anything is computed, which runs on the threads of [`threads`].
 #![forbid(unsafe_code)]
 
 mod array;
