@@ -115,8 +115,10 @@ impl Integers {
         if !matches!(found.kind, 'b' | 'i' | 'u') && size > 0 {
             let name = found.dtype.str()?;
             return Err(Refusal::Values(format!(
-                "values of dtype {name} are not integers of 64 bits; round floats first, for instance values.round().astype(int)"
-            )).into());
+                "values of dtype {name} are not integers of 64 bits; round floats first, for instance \
+                 values.round().astype(int)"
+            ))
+            .into());
         }
         if found.dimensions > 1 {
             return Err(found.refuse_shape()?);

@@ -1,5 +1,5 @@
-/// What the evaluators of both schemes share: `$class` computes by an `$evaluator` on `$ciphertext`s of `$parameters`, which are
-/// `$scheme` where keys are concerned; called, it gives the `$value` of `keywright.values`.
+/// What the evaluators of both schemes share. `$class` computes by an `$evaluator` on `$ciphertext`s of `$parameters`,
+/// which keys know as `$scheme`. Called with a ciphertext it gives the `$value` of `keywright.values`.
 macro_rules! evaluator_methods {
     (
         $class:ident computes by $evaluator:ident on $ciphertext:ident of $parameters:ident as $scheme:ident,

@@ -1,7 +1,7 @@
 //! `keywright._core`: the Rust engine under the names of the Python package. An adapter: one file per class, no logic.
 //!
 //! Objects are immutable or guarded by a lock, so they can be used from any thread. The interpreter lock is released
-//! while anything is computed, which runs on the pool of [`threads`].
+//! while anything is computed, which runs on the threads of [`threads`].
 #![forbid(unsafe_code)]
 
 mod array;
@@ -92,9 +92,17 @@ mod _core {
     #[pymodule_export]
     use crate::pools::encryption_pool::PyEncryptionPool;
     #[pymodule_export]
-    use crate::sums::shared_key::{PyEncryptedSum, PyEncryptedUpdate, PySumKey, PySumParameters};
+    use crate::sums::encrypted::{PyEncryptedSum, PyEncryptedUpdate};
     #[pymodule_export]
-    use crate::sums::threshold::{PyThresholdKey, PyThresholdParameters, PyThresholdParty, PyThresholdShare};
+    use crate::sums::key::PySumKey;
+    #[pymodule_export]
+    use crate::sums::parameters::PySumParameters;
+    #[pymodule_export]
+    use crate::sums::threshold_key::PyThresholdKey;
+    #[pymodule_export]
+    use crate::sums::threshold_parameters::PyThresholdParameters;
+    #[pymodule_export]
+    use crate::sums::threshold_party::{PyThresholdParty, PyThresholdShare};
     #[pymodule_export]
     use crate::thin_client::client::PyClient;
     #[pymodule_export]

@@ -15,7 +15,7 @@ const MAX_THREADS: usize = 256;
 
 /// A forked child has the memory of its parent's threads but not the threads, so it starts its own. It leaves the parent's lock alone too, which another thread may
 /// have held.
-static POOL: PerProcess<RwLock<Option<Arc<ThreadPool>>>> = PerProcess::new(|| RwLock::new(None));
+static THREADS: PerProcess<RwLock<Option<Arc<ThreadPool>>>> = PerProcess::new(|| RwLock::new(None));
 
 fn refuse(count: usize, reason: String) -> Refusal {
     Refusal::Threads { count, reason, max: MAX_THREADS }
@@ -25,18 +25,18 @@ fn refuse(count: usize, reason: String) -> Refusal {
 fn start(count: usize) -> Result<Arc<ThreadPool>, Failure> {
     let builder = ThreadPoolBuilder::new().num_threads(count).thread_name(|i| format!("keywright-{i}"));
     let pool = Arc::new(builder.build().map_err(|error| refuse(count, error.to_string()))?);
-    *POOL.get().write().unwrap_or_else(PoisonError::into_inner) = Some(pool.clone());
+    *THREADS.get().write().unwrap_or_else(PoisonError::into_inner) = Some(pool.clone());
     Ok(pool)
 }
 
 fn current() -> Result<Arc<ThreadPool>, Failure> {
-    if let Some(pool) = &*POOL.get().read().unwrap_or_else(PoisonError::into_inner) {
+    if let Some(pool) = &*THREADS.get().read().unwrap_or_else(PoisonError::into_inner) {
         return Ok(pool.clone());
     }
     start(0)
 }
 
-/// Computes on the pool, with the interpreter lock released.
+/// Computes on these threads, with the interpreter lock released.
 pub(crate) fn compute<T: Send, E: Send>(
     py: Python<'_>,
     work: impl FnOnce() -> Result<T, E> + Send,
@@ -47,7 +47,7 @@ where
     py.detach(|| compute_detached(work))
 }
 
-/// Computes on the pool, from a thread that does not hold the interpreter lock.
+/// Computes on these threads, from one that does not hold the interpreter lock.
 pub(crate) fn compute_detached<T: Send, E: Send>(
     work: impl FnOnce() -> Result<T, E> + Send,
 ) -> Result<T, Failure>

@@ -1,4 +1,4 @@
-//! The right-hand side of a BFV operation: a ciphertext, or integers.
+//! Integers as plaintexts of BFV.
 
 use keywright_bfv::{BfvError, BfvParameters, Packing, Plaintext};
 use keywright_ring::sampling::SecretRng;

@@ -4,4 +4,5 @@ pub(crate) mod arithmetic;
 pub(crate) mod bootstrapper;
 pub(crate) mod bootstrapper_plan;
 pub(crate) mod linear_transform;
+mod plan_arguments;
 pub(crate) mod polynomial;

@@ -1,4 +1,4 @@
-//! The right-hand side of an operation: a ciphertext, or numbers that are encoded to suit the left-hand side.
+//! Operations with numbers, which are encoded to suit the ciphertext.
 
 use keywright_ckks::{Ciphertext, CkksError, Complex64, Evaluator, Packing, Plaintext};
 

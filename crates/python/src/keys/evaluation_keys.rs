@@ -36,8 +36,9 @@ impl PyEvaluationKeys {
         Self { parameters, keys: RwLock::new(Arc::new(keys)), store: None }
     }
 
-    /// Computes with the keys as they are now. Operations with keys of one store are done one at a time: on the threads of the pool one would wait
-    /// for the other. A signal ends them where they take keys, which may have to be derived first.
+    /// Computes with the keys as they are now. Operations with keys of one store are done one at a time: on the threads
+    /// that compute, one would wait for the other. A signal ends them where they take keys, which may have to be derived
+    /// first.
     pub(crate) fn compute<T: Send, E: Send>(
         &self,
         py: Python<'_>,
