@@ -8,8 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from keysets.compare import compare
-from keysets.lists import programs, read
 from keywright.cli import main
 from keywright.plan import STRATEGIES, Chain, CostModel, KeyPolicy, PlannedKey, Planner, make_group
 from keywright.plan.converters import convfhe, fhe_mp_cnn
@@ -17,6 +15,8 @@ from keywright.plan.galois import Automorphism, AutomorphismGroup
 from keywright.plan.program import Program
 from keywright.plan.recombination import WORK
 from keywright.plan.strategies.policy import largest_alpha
+from studies.network_keys.beside_optimal import compare
+from studies.network_keys.rotation_lists import programs, read
 
 MODEL = CostModel()
 
