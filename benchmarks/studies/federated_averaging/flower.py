@@ -38,9 +38,10 @@ from keywright.federated import (
     ThresholdMod,
     decrypt_arrays,
 )
+from keywright.federated.loopback import RUN_ID
 from numpy.typing import NDArray
 
-from studies.federated_averaging.grid import RUN_ID, Exchange, MeasuredGrid, Step, exchanges, whole
+from studies.federated_averaging.grid import Exchange, MeasuredGrid, Step, exchanges, whole
 from studies.federated_averaging.updates import CLIENTS, Model
 from studies.federated_averaging.ways import BOUND, WEIGHT, Round, check, flat
 

@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
-from flwr.app import Context, Message, RecordDict
+from flwr.app import Message
 from flwr.clientapp import ClientApp
-from flwr.common.serde import message_from_proto, message_to_proto
-from flwr.proto.message_pb2 import Message as Wire
-from flwr.serverapp import Grid
-from flwr.supercore.run import Run
-from flwr.supercore.task_identity import TaskIdentity
 from harness.clock import Seconds, timed
-
-RUN_ID = 41
+from keywright.federated.loopback import LoopbackGrid, parsed
 
 
 @dataclass(frozen=True)
@@ -96,59 +89,18 @@ def asked_for(message: Message) -> str:
     return message.metadata.message_type.rpartition(".")[2].removeprefix("keywright_")
 
 
-class MeasuredGrid(Grid):
-    """Calls a ClientApp for every node. What goes between them is serialised, as between machines.
-
-    Args:
-        apps: of every node.
+class MeasuredGrid(LoopbackGrid):
+    """Calls a ClientApp for every node, and measures.
 
     Attributes:
         steps: what every message took.
     """
 
     def __init__(self, apps: dict[int, ClientApp]) -> None:
-        # As in the process of a ServerApp.
-        TaskIdentity.run_id, TaskIdentity.node_id, TaskIdentity.task_id = RUN_ID, 1, 1
-        self.apps = apps
-        self.contexts = {node: Context(RUN_ID, node, {}, RecordDict(), {}) for node in apps}
+        super().__init__(apps)
         self.steps: list[Step] = []
 
-    def _answer(self, node: int, data: bytes) -> bytes:
-        """What a client does with the bytes of a message."""
-        message = message_from_proto(Wire.FromString(data))
-        reply = message_to_proto(self.apps[node](message, self.contexts[node]))
-        reply.metadata.src_node_id = node
-        return bytes(reply.SerializeToString())
-
-    def send_and_receive(
-        self, messages: Iterable[Message], *, timeout: float | None = None
-    ) -> Iterable[Message]:
-        replies = []
-        for message in messages:
-            node = message.metadata.dst_node_id
-            wire = message_to_proto(message)
-            wire.metadata.run_id = RUN_ID
-            data = wire.SerializeToString()
-            answer, seconds = timed(self._answer, node, data)
-            self.steps.append(Step(node, asked_for(message), seconds, len(data), len(answer)))
-            replies.append(message_from_proto(Wire.FromString(answer)))
-        return replies
-
-    def get_node_ids(self) -> Iterable[int]:
-        return list(self.apps)
-
-    @property
-    def run(self) -> Run:
-        return Run.create_empty(run_id=RUN_ID)
-
-    def set_run(self, run: Run) -> None:
-        raise NotImplementedError  # abstract in Grid; strategies and workflows call `send_and_receive` alone
-
-    def create_message(self, *args: Any, **options: Any) -> Message:
-        raise NotImplementedError  # abstract in Grid; strategies and workflows call `send_and_receive` alone
-
-    def push_messages(self, messages: Iterable[Message]) -> Iterable[str]:
-        raise NotImplementedError  # abstract in Grid; strategies and workflows call `send_and_receive` alone
-
-    def pull_messages(self, message_ids: Iterable[str]) -> Iterable[Message]:
-        raise NotImplementedError  # abstract in Grid; strategies and workflows call `send_and_receive` alone
+    def deliver(self, node: int, message: Message, data: bytes) -> Message:
+        answer, seconds = timed(self.answer, node, data)
+        self.steps.append(Step(node, asked_for(message), seconds, len(data), len(answer)))
+        return parsed(answer)
