@@ -133,7 +133,7 @@ cortex-a7: ## Run the thin client's known answers as a program for a Cortex-A7 w
 	  cargo test --locked -p keywright-client --target $(A7_TARGET) --test client vectors
 
 bench: build ## Measure Keywright beside its peers (needs a quiet machine; see benchmarks/README.md)
-	cd benchmarks && $(BIN)/python -m compare
+	cd benchmarks && $(BIN)/python -m studies.operations
 
 fmt: $(VENV)/.installed ## Format the Rust and the Python sources
 	cargo fmt --all
