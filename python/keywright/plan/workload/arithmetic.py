@@ -6,7 +6,7 @@ from keywright import BootstrapperPlan
 from keywright._core import polynomial_arithmetic
 from keywright.nn import Program as Network
 from keywright.nn.backend import DiagonalMatrix
-from keywright.nn.program import Instruction
+from keywright.nn.compiled_network import Instruction
 from keywright.plan.cost.operations import Operation, product_operation
 
 Scale = object
