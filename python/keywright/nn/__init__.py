@@ -4,6 +4,7 @@ from .backend import Backend, DiagonalMatrix, PolynomialSpec
 from .bootstraps import Bootstrap
 from .checking import CheckReport
 from .clear import ClearBackend, ClearCiphertext
+from .compiled_network import Instruction, Layer
 from .compiler import compile  # noqa: A004 (read as keywright.nn.compile)
 from .costs import CostTable
 from .errors import (
@@ -32,7 +33,7 @@ from .fit import Fit
 from .fitting import FittedActivation
 from .key_switches import KeySwitch, RequiredKey
 from .layout import Layout
-from .program import Instruction, Layer, Program
+from .program import Program
 from .target import Target
 
 __all__ = [

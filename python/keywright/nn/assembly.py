@@ -5,13 +5,14 @@ from dataclasses import dataclass
 
 from .backend import DiagonalMatrix, PolynomialSpec
 from .bootstraps import Bootstrap
+from .compiled_network import Instruction, Layer, Operation
 from .costs import CostTable, LayerWork
 from .fitting import FittedActivation
 from .graph import Add, Graph, Input, Linear, Multiply, Polynomial, Shift, describe, levels_consumed
 from .layout import Layout
 from .lowering import LoweredLinear
 from .placement import Placement
-from .program import Instruction, Layer, Operation, Program
+from .program import Program
 from .sparse import Vector
 
 

@@ -2,19 +2,17 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import onnx
 from numpy.typing import ArrayLike
 
 from .clear import ClearBackend
+from .compiled_network import CompiledNetwork
 from .errors import InvalidSamplesError, OnnxruntimeMissingError
+from .executor import execute
 from .importer import load_model
 from .sparse import Vector
-
-if TYPE_CHECKING:
-    from .program import Program
 
 
 @dataclass(frozen=True)
@@ -36,7 +34,7 @@ class CheckReport:
     expected: Vector
 
 
-def run_clear(program: "Program", sample: ArrayLike) -> Vector:
+def run_clear(program: CompiledNetwork, sample: ArrayLike) -> Vector:
     """The program's output for one sample, evaluated without encryption by `ClearBackend`.
 
     Raises:
@@ -44,7 +42,7 @@ def run_clear(program: "Program", sample: ArrayLike) -> Vector:
     """
     backend = ClearBackend(program.slots, program.bootstraps)
     inputs = [backend.encrypt(row, program.input_level) for row in program.pack(sample)]
-    outputs = program.run(backend, inputs)
+    outputs = execute(program, backend, inputs)
     return program.unpack(np.asarray([ct.values for ct in outputs]))
 
 
@@ -70,7 +68,9 @@ def run_onnxruntime(model: onnx.ModelProto, samples: Vector) -> Vector:
     return np.asarray(outputs, np.float64)
 
 
-def check(program: "Program", samples: ArrayLike, model: onnx.ModelProto | str | Path | bytes) -> CheckReport:
+def check(
+    program: CompiledNetwork, samples: ArrayLike, model: onnx.ModelProto | str | Path | bytes
+) -> CheckReport:
     """Compare a program, evaluated in clear, with its model, evaluated by onnxruntime.
 
     Args:

@@ -1,12 +1,9 @@
 """What compiling, checking, storing and running a network can raise."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from ..errors import KeywrightError
-
-if TYPE_CHECKING:
-    from .bootstraps import Bootstrap
 
 
 class NnError(KeywrightError):
@@ -96,13 +93,13 @@ class CannotPlaceError(RefusalError):
         need: int,
         consumed: int,
         levels: int,
-        options: "Sequence[Bootstrap]",
+        offered: Sequence[tuple[int, int]],
         unbounded: dict[str, float],
     ) -> None:
-        offered = ", ".join(f"{option.input_level} to {option.output_level}" for option in options)
+        between = ", ".join(f"{low} to {high}" for low, high in offered)
         text = (
             f"{layer} is needed at level {need} and consumes {consumed}: that is above the highest level, "
-            f"{levels}, and no bootstrap ({offered}) can follow it"
+            f"{levels}, and no bootstrap ({between}) can follow it"
         )
         if unbounded:
             shown = ", ".join(f"{name} ({bound:.3g})" for name, bound in list(unbounded.items())[:5])

@@ -1,21 +1,19 @@
 """Runs a program on a back end."""
 
-from typing import TYPE_CHECKING
-
 from .backend import Backend, Ciphertext
+from .compiled_network import CompiledNetwork
 from .errors import BackendMisuseError
 
-if TYPE_CHECKING:
-    from .program import Program
 
-
-def execute(program: "Program", backend: Backend[Ciphertext], inputs: list[Ciphertext]) -> list[Ciphertext]:
+def execute(
+    program: CompiledNetwork, backend: Backend[Ciphertext], inputs: list[Ciphertext]
+) -> list[Ciphertext]:
     """The encrypted result of a program.
 
     Ciphertexts are released as soon as nothing reads them any more.
 
     Args:
-        inputs: the encrypted rows of `Program.pack`, at ``program.input_level`` or above.
+        inputs: the encrypted rows of `CompiledNetwork.pack`, at ``program.input_level`` or above.
 
     Raises:
         BackendMisuseError: another number of inputs than the program has, or inputs at too low a level.

@@ -2,14 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from keywright._core import polynomial_relinearizations
 
+from .compiled_network import CompiledNetwork
 from .polynomials import polynomial_depth
-
-if TYPE_CHECKING:
-    from .program import Program
 
 Kind = Literal["rotation", "relinearization", "conjugation"]
 
@@ -56,7 +54,7 @@ class RequiredKey:
         return two_n - 1 if self.kind == "conjugation" else pow(5, self.step, two_n)
 
 
-def list_key_switches(program: "Program") -> tuple[KeySwitch, ...]:
+def list_key_switches(program: CompiledNetwork) -> tuple[KeySwitch, ...]:
     """The key switches of every instruction, in order of execution; see `Backend` for which there are."""
     found: list[KeySwitch] = []
 

@@ -214,6 +214,6 @@ def _refusal(problem: Problem, number: int, need: int) -> RefusalError:
         need,
         levels_consumed(node),
         problem.input_level if isinstance(node, Input) else problem.levels,
-        problem.options,
+        [(option.input_level, option.output_level) for option in problem.options],
         large,
     )

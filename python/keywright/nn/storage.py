@@ -16,17 +16,17 @@ import tempfile
 import zipfile
 import zlib
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .backend import DiagonalMatrix, PolynomialSpec
 from .bootstraps import Bootstrap
+from .compiled_network import CompiledNetwork, Instruction, Layer
 from .errors import ProgramFormatError
 from .fitting import FittedActivation
 from .layout import Layout, next_power_of_two
-from .program import Instruction, Layer, Program
 from .validation import validate
 
 FORMAT = "keywright-program"
@@ -34,6 +34,8 @@ VERSION = 2
 MAX_DESCRIPTION_BYTES = 64 << 20
 MAX_BYTES = 8 << 30
 NPY_HEADER_BYTES = 4096
+
+Kind = TypeVar("Kind", bound=CompiledNetwork)
 
 UNREADABLE = (
     zipfile.BadZipFile,
@@ -52,7 +54,7 @@ UNREADABLE = (
 they do not have, or is nested too deeply."""
 
 
-def save(program: Program, path: str | Path) -> None:
+def save(program: CompiledNetwork, path: str | Path) -> None:
     """Write a program to one file, which appears whole or not at all."""
     target = Path(path)
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
@@ -72,10 +74,12 @@ def save(program: Program, path: str | Path) -> None:
         raise
 
 
-def load(path: str | Path, max_bytes: int = MAX_BYTES) -> Program:
+def load(path: str | Path, kind: type[Kind], max_bytes: int = MAX_BYTES) -> Kind:
     """Read a program and check that it is consistent, so that running it cannot fail half way.
 
     Args:
+        path: of the file.
+        kind: class of what is made of it.
         max_bytes: bound on the arrays' bytes in memory.
 
     Raises:
@@ -86,7 +90,7 @@ def load(path: str | Path, max_bytes: int = MAX_BYTES) -> Program:
     with Path(path).open("rb") as file:
         try:
             with zipfile.ZipFile(file) as archive:
-                program = _read(archive, max_bytes)
+                program = _read(archive, kind, max_bytes)
                 validate(program)
         except ProgramFormatError as error:
             raise ProgramFormatError(f"{path}: {error}") from error
@@ -95,7 +99,7 @@ def load(path: str | Path, max_bytes: int = MAX_BYTES) -> Program:
     return program
 
 
-def digest(program: Program) -> str:
+def digest(program: CompiledNetwork) -> str:
     """SHA-256, in hexadecimal, of everything that `save` writes, whatever the file looks like."""
     sha = hashlib.sha256(json.dumps(_description(program)).encode())
     for name, array in _arrays(program).items():
@@ -103,7 +107,7 @@ def digest(program: Program) -> str:
     return sha.hexdigest()
 
 
-def _description(program: Program) -> dict[str, Any]:
+def _description(program: CompiledNetwork) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -141,7 +145,7 @@ def _description(program: Program) -> dict[str, Any]:
     }
 
 
-def _arrays(program: Program) -> dict[str, NDArray[np.generic]]:
+def _arrays(program: CompiledNetwork) -> dict[str, NDArray[np.generic]]:
     arrays: dict[str, NDArray[np.generic]] = {
         "input.npy": program.input_layout.positions,
         "output.npy": program.output_layout.positions,
@@ -181,7 +185,7 @@ class _Reader:
         return array
 
 
-def _read(archive: zipfile.ZipFile, max_bytes: int) -> Program:
+def _read(archive: zipfile.ZipFile, kind: type[Kind], max_bytes: int) -> Kind:
     if archive.getinfo("program.json").file_size > MAX_DESCRIPTION_BYTES:
         raise ProgramFormatError(f"program.json is larger than {MAX_DESCRIPTION_BYTES} bytes")
     data = json.loads(archive.read("program.json"))
@@ -216,7 +220,7 @@ def _read(archive: zipfile.ZipFile, max_bytes: int) -> Program:
         reader.array(f"vectors/{number}.npy", (slots,), np.float64)
         for number in range(_integer(data["vectors"], "vectors"))
     )
-    return Program(
+    return kind(
         slots=slots,
         input_shape=shapes[0],
         output_shape=shapes[1],

@@ -3,9 +3,9 @@
 import numpy as np
 
 from .backend import DiagonalMatrix, PolynomialSpec
+from .compiled_network import OPERATIONS, CompiledNetwork, Instruction
 from .errors import ProgramFormatError
 from .layout import Layout
-from .program import OPERATIONS, Instruction, Program
 from .sparse import Vector
 
 OPERAND_COUNT = {
@@ -21,7 +21,7 @@ OPERAND_COUNT = {
 MAX_DEGREE = 1 << 12
 
 
-def validate(program: Program) -> None:
+def validate(program: CompiledNetwork) -> None:
     """Check that every instruction of a program can be executed.
 
     Raises:
@@ -93,7 +93,7 @@ def _polynomial(polynomial: PolynomialSpec) -> None:
     _finite("a polynomial", polynomial.coefficients)
 
 
-def _instruction(program: Program, step: Instruction, levels: dict[int, int]) -> int:
+def _instruction(program: CompiledNetwork, step: Instruction, levels: dict[int, int]) -> int:
     """Check one instruction against the levels of what was computed before and return its result's level."""
     _require(step.operation in OPERATIONS, f"operation {step.operation!r}")
     _require(step.result not in levels, f"ciphertext {step.result} is computed twice")

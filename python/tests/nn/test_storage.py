@@ -172,7 +172,7 @@ def test_missing_entries(stored: Path) -> None:
 
 def test_size_is_bounded_before_reading(stored: Path) -> None:
     with pytest.raises(nn.ProgramFormatError, match="more than 100 bytes"):
-        storage.load(stored, max_bytes=100)
+        storage.load(stored, nn.Program, max_bytes=100)
 
 
 def test_foreign_and_missing_files(tmp_path: Path) -> None:
