@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from keywright.plan import CostModel, Weights
 from keywright.plan.cost.calibration import (
-    TYPICAL_WEIGHTS,
     Calibration,
     CalibrationError,
     Measured,
@@ -22,7 +21,7 @@ from keywright.plan.cost.calibration import (
     predict,
     stored_model,
 )
-from keywright.plan.cost.cost import Work, engine_use
+from keywright.plan.cost.cost import TYPICAL_WEIGHTS, Work, engine_use
 from keywright.plan.cost.gauge import CHAINS
 from keywright.plan.cost.measuring import cases, settled, transform_cases
 from keywright.plan.cost.operations import Operation, product_operation

@@ -268,14 +268,20 @@ def default_path() -> Path:
     return cache / "keywright" / f"calibration-{named_by[:16]}.json"
 
 
-def stored_model() -> CostModel | None:
-    """The model of this machine's calibration; None if there is none.
+def stored_calibration() -> Calibration | None:
+    """This machine's calibration; None if there is none.
 
     Raises:
         CalibrationError: the file is none, or that of another machine.
     """
     path = default_path()
-    return Calibration.load(path).model if path.is_file() else None
+    return Calibration.load(path) if path.is_file() else None
+
+
+def stored_model() -> CostModel | None:
+    """The model of `stored_calibration`."""
+    found = stored_calibration()
+    return None if found is None else found.model
 
 
 def fit(machine: str, measured: Sequence[Measured]) -> Calibration:

@@ -99,7 +99,7 @@ TYPICAL_WEIGHTS = Weights(
     embedding=550e-6,
     call=10e-6,
 )
-"""Weights of everything, about those of one core with AVX-512: where no machine is calibrated."""
+"""Weights of everything, about those of one core with AVX-512: what fitted weights are held to."""
 
 
 @dataclass(frozen=True)
