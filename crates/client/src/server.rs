@@ -7,14 +7,13 @@ use std::{format, io, vec};
 use keywright_circuits::bootstrapping::{BootstrapperPlan, Values};
 use keywright_ckks::{Ciphertext, CkksParameters, ErrorEstimate, Packing, SymmetricCiphertext};
 use keywright_ring::Poly;
-use keywright_rlwe::{ParametersLiteral, RlweCiphertext, RlweError, Security, noise};
-use keywright_wire::{self as wire, Kind, Wire, WireError};
+use keywright_rlwe::{ParametersLiteral, RlweCiphertext, RlweError, noise};
+use keywright_wire::{Identity, Kind, Wire, WireError};
 use thiserror::Error;
 
 use crate::compact_form::{CompactForm, Dropped, SecondHalf, write_compact};
 use crate::engine::Engine;
-use crate::frame::Object;
-use crate::{ClientError, ClientLiteral, ClientParameters, Identity, Layout, RingEngine};
+use crate::{ClientError, ClientLiteral, ClientParameters, IdentityBytes, Layout, RingEngine};
 
 /// Why a server refuses.
 #[derive(Debug, Error)]
@@ -56,13 +55,8 @@ pub enum ServerError {
 }
 
 /// The identity of parameters in the headers of their objects.
-fn identity(literal: &ParametersLiteral) -> Result<Identity, ServerError> {
-    let wire::Identity { log_n, q_count, p_count, security, fingerprint } = wire::Identity::of(literal)?;
-    let mut out = [0; 20];
-    let security = u8::from(security == Security::InsecureForExperiments);
-    out[..4].copy_from_slice(&[log_n, q_count, p_count, security]);
-    out[4..].copy_from_slice(&fingerprint.0);
-    Ok(out)
+fn identity(literal: &ParametersLiteral) -> Result<IdentityBytes, ServerError> {
+    Ok(Identity::of(literal).map_err(WireError::from)?.to_bytes())
 }
 
 /// The parameters with `q_0` alone: those of a client's public key.
@@ -126,9 +120,8 @@ pub fn read_upload(
 ) -> Result<Ciphertext, ServerError> {
     let rlwe = parameters.rlwe();
     let scale = client.literal().scale as f64;
-    // A kind that this crate knows and the frame's own reader does not.
-    let kind = bytes.get(10..12).map_or(0, |code| u16::from_le_bytes([code[0], code[1]]));
-    let (mut ciphertext, variance) = if kind == Kind::CkksCompactCiphertext.code() {
+    let kind = Kind::code_of(bytes).and_then(Kind::from_code);
+    let (mut ciphertext, variance) = if kind == Some(Kind::CkksCompactCiphertext) {
         let engine = RingEngine::of(rlwe.ring());
         let width = rlwe.modulus(0).bits();
         let form = CompactForm::read(rlwe.log_n(), width, &client.literal().identity, bytes)?;
@@ -150,7 +143,7 @@ pub fn read_upload(
             estimate: ErrorEstimate { deviation: 0.0, magnitude: 0.0 },
         };
         (out, fresh + dropped_variance(parameters, form.dropped))
-    } else if kind == Kind::CkksSeededCiphertext.code() {
+    } else if kind == Some(Kind::CkksSeededCiphertext) {
         let seeded = SymmetricCiphertext::from_bytes(bytes, parameters)?;
         (seeded.expand(), noise::fresh_symmetric())
     } else {
@@ -257,5 +250,5 @@ pub fn write_answer(
 
 /// Whether bytes look like a secret, which a server refuses without reading further: an object whose kind has its top bit set.
 pub fn is_secret(bytes: &[u8]) -> bool {
-    Object::kind_of(bytes).is_some_and(|kind| kind >> 15 == 1)
+    Kind::code_of(bytes).is_some_and(Kind::is_secret_code)
 }
