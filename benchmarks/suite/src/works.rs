@@ -7,11 +7,11 @@ use keywright_ckks::{
     Ciphertext, CkksError, CkksParameters, Complex64, Decryptor, Encryptor, Evaluator, Packing,
 };
 use keywright_client::ClientError;
-use keywright_client::server::ServerError;
 use keywright_ring::{Poly, RingError, Seed, StreamId, rotation_element, sampling::SecretRng};
 use keywright_rlwe::{
     EvaluationKeys, KeyElement, KeyGenerator, KeySpec, PublicKey, RlweError, SecretKey, SwitchPlan, threads,
 };
+use keywright_thin_server::ServerError;
 use keywright_wire::WireError;
 use thiserror::Error;
 

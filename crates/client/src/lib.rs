@@ -1,7 +1,7 @@
 #![doc = include_str!("lib.md")]
 #![no_std]
 #![forbid(unsafe_code)]
-#![cfg_attr(not(feature = "server"), deny(clippy::float_arithmetic))]
+#![deny(clippy::float_arithmetic, clippy::disallowed_types)]
 
 extern crate alloc;
 #[cfg(feature = "std")]
@@ -27,8 +27,6 @@ mod parameters;
 pub mod reduction;
 #[cfg(feature = "std")]
 mod ring_engine;
-#[cfg(feature = "server")]
-pub mod server;
 #[cfg(any(target_arch = "arm", test))]
 mod signed;
 mod word;

@@ -17,7 +17,7 @@
 //! ```
 #![no_std]
 #![forbid(unsafe_code)]
-#![deny(clippy::float_arithmetic)]
+#![deny(clippy::float_arithmetic, clippy::disallowed_types)]
 
 extern crate alloc;
 

@@ -6,8 +6,8 @@ use keywright_circuits::bootstrapping::{
     BOOTSTRAP_PRESETS, BootstrapperLiteral, BootstrapperPlan, Digits, FactorPlan, FactorSteps, Iterations,
     KeyBudget, KeyDesign, KeyGroup, KeyLevels, Order, Values, bootstrap_preset,
 };
-use keywright_client::server;
 use keywright_rlwe::{KeySpec, Parameters};
+use keywright_thin_server as server;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
