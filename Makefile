@@ -4,7 +4,7 @@
 PYTHON ?= python3
 DENY_VERSION := 0.20.2
 BARE_TARGETS := thumbv7em-none-eabi armv7a-none-eabi wasm32-unknown-unknown
-BARE_CRATES := keywright-ring keywright-rlwe keywright-client
+BARE_CRATES := keywright-ring keywright-rlwe keywright-frame keywright-client
 
 A7_TARGET := armv7-unknown-linux-gnueabihf
 A7_LIBRARIES ?= /usr/arm-linux-gnueabihf

@@ -4,8 +4,9 @@ use std::sync::OnceLock;
 
 use keywright_client::{
     Answer, Client, ClientError, ClientParameters, Compact, Encryptor, Form, Layout, PublicKey,
-    expand_secret, read_secret, reduction::Montgomery, server, write_secret,
+    expand_secret, read_secret, reduction::Montgomery, write_secret,
 };
+use keywright_thin_server as server;
 
 use crate::targets::{Target, context};
 

@@ -25,9 +25,10 @@ use keywright_circuits::bootstrapping::{
 use keywright_ckks::{
     Ciphertext, CkksParameters, Complex64, Decryptor, Encryptor, ErrorEstimate, Evaluator, Packing,
 };
-use keywright_client::{Client, ClientParameters, server};
+use keywright_client::{Client, ClientParameters};
 use keywright_ring::sampling::SecretRng;
 use keywright_rlwe::{EvaluationKeys, KeyGenerator, KeySpec, SecretKey, threads};
+use keywright_thin_server as server;
 use keywright_wire::{Wire, WireSecret};
 
 use crate::StudyError;

@@ -2,9 +2,9 @@ use keywright_bench::BenchError;
 use keywright_circuits::CircuitError;
 use keywright_ckks::CkksError;
 use keywright_client::ClientError;
-use keywright_client::server::ServerError;
 use keywright_ring::RingError;
 use keywright_rlwe::RlweError;
+use keywright_thin_server::ServerError;
 use keywright_wire::WireError;
 use thiserror::Error;
 

@@ -11,9 +11,10 @@ use keywright_ckks::{CkksLiteral, CkksParameters};
 use keywright_client::Dropped;
 use keywright_client::{
     Client, ClientParameters, Encryptor, Form, Groups, Layout, Numbers, reduction::ShiftAdd30,
-    reduction::ShiftAdd60, server,
+    reduction::ShiftAdd60,
 };
 use keywright_rlwe::{ParametersLiteral, SecretDistribution, Security};
+use keywright_thin_server as server;
 
 use crate::StudyError;
 use crate::thin_encrypt::client_pair;

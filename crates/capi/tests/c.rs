@@ -6,9 +6,10 @@ use std::process::Command;
 use std::{env, fs};
 
 use keywright_ckks::{CkksLiteral, CkksParameters};
-use keywright_client::{ClientLiteral, ClientParameters, Layout, server};
+use keywright_client::{ClientLiteral, ClientParameters, Layout};
 use keywright_ring::rotation_element;
 use keywright_rlwe::{KeyElement, KeySpec, SecretDistribution, Security};
+use keywright_thin_server as server;
 use keywright_wire::{KeySetReader, KeySetWriter, Wire};
 
 const HEADER: &str = include_str!("../include/keywright_client.h");

@@ -1,3 +1,4 @@
+use keywright_rlwe::Security;
 use wasm_bindgen::prelude::*;
 
 use crate::errors::Failure;
@@ -32,6 +33,6 @@ impl ClientParameters {
     /// Whether they are an experiment's, without security.
     #[wasm_bindgen(getter)]
     pub fn insecure(&self) -> bool {
-        self.parameters.literal().identity[3] != 0
+        self.parameters.security() == Security::InsecureForExperiments
     }
 }

@@ -1,20 +1,20 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
+use keywright_frame::packing::unpack;
 use keywright_ring::sampling::SecretRng;
 use keywright_rlwe::{KeySpec, Parameters};
 use zeroize::Zeroizing;
 
 use crate::decrypt::Answer;
 use crate::engine::Engine;
-use crate::frame::unpack;
 use crate::key::{
     Half, PUBLIC_KEY, PublicKey, expand_secret, make_public_key, read_secret, sample_secret, secret_bytes,
     write_public_key, write_secret,
 };
 use crate::machine::{Arithmetic, Machine, with_engine};
 use crate::{
-    ClientError, ClientParameters, Entropy, Form, KeyStream, Numbers, Sink, Word, encrypt, encrypt_symmetric,
+    ClientError, ClientParameters, Entropy, Form, KeyStream, Numbers, Sink, encrypt, encrypt_symmetric,
 };
 
 /// The owner of a secret: makes keys, encrypts with the secret, decrypts. All memory is taken when it is made; secrets are wiped
@@ -67,7 +67,7 @@ impl Client {
     ) -> Result<Self, ClientError> {
         let mut machine = Machine::new(parameters, arithmetic)?;
         with_engine!(&mut machine, working, keys, {
-            keys.secret = Zeroizing::new(vec![Word::from_u64(0); parameters.n()]);
+            keys.secret = Zeroizing::new(vec![Default::default(); parameters.n()]);
             expand_secret(&working.engine, &secret, &mut keys.secret)?;
         });
         Ok(Self { parameters: *parameters, secret, machine, rng })
@@ -205,7 +205,7 @@ impl Encryptor {
             let engine = &working.engine;
             let key = PublicKey::read(parameters, public_key)?;
             let residues = |half: Half<'_, _>| {
-                let mut out = vec![Word::from_u64(0); parameters.n()];
+                let mut out = vec![Default::default(); parameters.n()];
                 match half {
                     Half::Residues(residues) => out.copy_from_slice(residues),
                     Half::Packed(bytes) => unpack(parameters.modulus().bits(), bytes, 0, &mut out),

@@ -11,6 +11,7 @@
 //! times a factor is below `2q`, so that sum and difference are below `4q`. Inverse (Gentleman-Sande): words below `2q` between
 //! layers; the sum, below `4q`, is brought below `2q`, the difference, below `4q`, times a factor is below `2q`.
 
+use keywright_frame::packing::Residue;
 use keywright_ring::primes::{is_prime, primitive_root};
 use keywright_ring::{MAX_LOG_N, MIN_LOG_N, Modulus, RingError, Seed, StreamId};
 

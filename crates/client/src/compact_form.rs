@@ -10,16 +10,15 @@
 //! Of a coefficient of `c_i` the value `floor(c_i / 2^d_i)` is kept. The reader takes the middle of what it stands for, so it is off by at most `2^(d_i - 1)`: by that in
 //! `c_0`, and in `c_1 s` by a sum of `||s||^2` such terms, nearly uniform and independent, of variance `||s||^2 2^(2 d_1) / 12`.
 
+use keywright_frame::packing::{MIN_WIDTH, Residue, packed_len, unpack};
+use keywright_frame::{FieldReader, Fields, IdentityBytes, Kind, MessageFields};
 use keywright_ring::Seed;
 
 use crate::engine::{CHUNK, Engine};
-use crate::error::{in_range, require_len};
-use crate::frame::{
-    Fields, Identity, Kind, Object, ObjectWriter, Reader, object_len, packed_len, seed_of, unpack,
-};
+use crate::error::{frame_error, in_range, require_len};
 use crate::key::ENCRYPTION;
-use crate::parameters::MESSAGE;
-use crate::{ClientError, ClientParameters, Form, Layout, Sink, Word};
+use crate::object::{Object, ObjectWriter, ShortFields, object_len};
+use crate::{ClientError, ClientParameters, Form, Layout, Sink};
 
 /// Low bits that are dropped from the coefficients of `c_0` and of `c_1`.
 pub type Dropped = [u32; 2];
@@ -58,26 +57,29 @@ pub(crate) fn body_bytes(log_n: u32, width: u32, layout: Layout, dropped: Droppe
     packed_len(padded(layout.capacity(log_n)), width - dropped[0]) + c1
 }
 
-fn put_layout(fields: &mut Fields, layout: Layout) {
+/// Layout, dropped bits and seed of a ciphertext, and its message.
+pub(crate) fn descriptor(
+    layout: Layout,
+    dropped: Dropped,
+    seed: Option<&Seed>,
+    message: MessageFields,
+) -> Result<ShortFields, ClientError> {
+    let mut fields = ShortFields::default();
     match layout {
         Layout::Coefficients => fields.put(&[0, 0]),
         Layout::Slots { log_slots, complex } => fields.put(&[1 + u8::from(complex), log_slots as u8]),
-    };
-}
-
-pub(crate) fn descriptor(layout: Layout, dropped: Dropped, seed: Option<&Seed>) -> Fields {
-    let mut fields = Fields::new();
-    put_layout(&mut fields, layout);
-    fields.put(&dropped.map(|bits| bits as u8)).put(&[seed.is_some().into()]);
-    if let Some(seed) = seed {
-        fields.put(&seed.0);
     }
-    fields
+    fields.put(&dropped.map(|bits| bits as u8));
+    fields.u8(seed.is_some().into());
+    if let Some(seed) = seed {
+        fields.seed(seed);
+    }
+    message.encode(&mut fields).map_err(frame_error(WHAT))?;
+    Ok(fields)
 }
 
 pub(crate) fn require_dropped(dropped: Dropped, width: u32, seeded: bool) -> Result<(), ClientError> {
-    // Packed residues have at least 12 bits.
-    let most = u64::from(width.saturating_sub(12));
+    let most = u64::from(width.saturating_sub(MIN_WIDTH));
     in_range("dropped bits", dropped[0].into(), 0, most)?;
     if seeded {
         return in_range("bits dropped from a half that is a seed", dropped[1].into(), 0, 0);
@@ -96,7 +98,7 @@ impl ClientParameters {
         };
         require_dropped(dropped, self.modulus().bits(), seeded)?;
         let body = body_bytes(self.log_n(), self.modulus().bits(), self.layout(), dropped, seeded);
-        Ok(object_len(5 + if seeded { 32 } else { 0 } + MESSAGE, body))
+        Ok(object_len(5 + if seeded { 32 } else { 0 } + MessageFields::BYTES, body))
     }
 }
 
@@ -105,7 +107,12 @@ impl<'b> CompactForm<'b> {
     ///
     /// # Errors
     /// [`ClientError::Format`], [`ClientError::Checksum`], [`ClientError::ForeignParameters`], [`ClientError::Range`].
-    pub fn read(log_n: u32, width: u32, identity: &Identity, bytes: &'b [u8]) -> Result<Self, ClientError> {
+    pub fn read(
+        log_n: u32,
+        width: u32,
+        identity: &IdentityBytes,
+        bytes: &'b [u8],
+    ) -> Result<Self, ClientError> {
         Self::of(&Object::read(WHAT, bytes)?, log_n, width, identity)
     }
 
@@ -113,10 +120,10 @@ impl<'b> CompactForm<'b> {
         object: &Object<'b>,
         log_n: u32,
         width: u32,
-        identity: &Identity,
+        identity: &IdentityBytes,
     ) -> Result<Self, ClientError> {
-        let mut reader = Reader(object.descriptor);
-        let [form, log_slots, d0, d1, seeded] = reader.array(WHAT)?;
+        let mut fields = object.fields();
+        let [form, log_slots, d0, d1, seeded] = fields.array()?;
         in_range("form of the layout", form.into(), 0, 2)?;
         let layout = match form {
             0 => {
@@ -131,21 +138,11 @@ impl<'b> CompactForm<'b> {
         in_range("seeded flag of a ciphertext", seeded.into(), 0, 1)?;
         let dropped = [d0, d1].map(u32::from);
         require_dropped(dropped, width, seeded == 1)?;
-        let seed = if seeded == 1 { Some(seed_of(&mut reader, WHAT)?) } else { None };
-        if reader.array(WHAT)? != [1, 0] {
-            return Err(ClientError::Format {
-                what: WHAT,
-                problem: "its values are in slots, not in coefficients",
-            });
-        }
-        let message = [reader.u64(WHAT)?, reader.u64(WHAT)?, reader.u64(WHAT)?];
-        reader.finish(WHAT)?;
-        object.require(
-            WHAT,
-            Kind::Compact,
-            identity,
-            body_bytes(log_n, width, layout, dropped, seed.is_some()),
-        )?;
+        let seed = if seeded == 1 { Some(fields.take(FieldReader::seed)?) } else { None };
+        let message = fields.message()?;
+        fields.finish()?;
+        let body = body_bytes(log_n, width, layout, dropped, seed.is_some());
+        object.require(Kind::CkksCompactCiphertext, identity, body)?;
         let (c0, rest) = object.body.split_at(packed_len(padded(layout.capacity(log_n)), width - dropped[0]));
         let c1 = seed.map_or(SecondHalf::Packed(rest), SecondHalf::Seeded);
         Ok(Self { layout, dropped, c0, c1, message })
@@ -213,7 +210,7 @@ fn middle<E: Engine>(engine: &E, word: E::Word, dropped: u32, index: usize) -> R
 /// [`ClientError::Range`] for more dropped bits than there are; [`ClientError::Length`]; [`ClientError::Sink`].
 pub fn write_compact<E: Engine>(
     engine: &E,
-    identity: &Identity,
+    identity: &IdentityBytes,
     layout: Layout,
     dropped: Dropped,
     message: [u64; 3],
@@ -225,19 +222,15 @@ pub fn write_compact<E: Engine>(
     for half in halves {
         require_len("coefficients of a ciphertext", half.len(), engine.n())?;
     }
-    let mut fields = descriptor(layout, dropped, None);
-    put_message(&mut fields, message);
+    let message = MessageFields { log_slots: None, numbers: message };
+    let fields = descriptor(layout, dropped, None, message)?;
     let body = body_bytes(engine.log_n(), width, layout, dropped, false);
-    let mut object = ObjectWriter::start(sink, Kind::Compact, identity, fields.as_slice(), body)?;
+    let mut object =
+        ObjectWriter::start(sink, Kind::CkksCompactCiphertext, identity, fields.as_slice(), body)?;
     let all = Layout::Coefficients;
     put_coefficients(&mut object, engine, layout, dropped[0], halves[0])?;
     put_coefficients(&mut object, engine, all, dropped[1], halves[1])?;
     object.finish()
-}
-
-fn put_message(fields: &mut Fields, message: [u64; 3]) {
-    fields.put(&[1, 0]);
-    message.iter().for_each(|bits| _ = fields.put(&bits.to_le_bytes()));
 }
 
 /// The coefficients of a layout, in the order of its numbers, without their low bits.

@@ -1,11 +1,14 @@
 //! Decryption modulo `q_0`: one transform for a ciphertext in evaluation form, two for one in [`CompactForm`].
 
+use keywright_frame::packing::{Residue, packed_len};
+use keywright_frame::{CiphertextDescriptor, Fields, Kind};
+
 use crate::compact_form::CompactForm;
 use crate::engine::{Engine, wipe};
 use crate::error::{in_range, require_len};
 use crate::fixed_point::Descale;
-use crate::frame::{Kind, Object, Reader, packed_len, unpack_canonical};
-use crate::{ClientError, ClientParameters, Layout, Word};
+use crate::object::{Object, unpack_canonical};
+use crate::{ClientError, ClientParameters, Layout};
 
 const WHAT: &str = "the ciphertext";
 
@@ -30,7 +33,7 @@ impl<'b> Answer<'b> {
     pub fn read(parameters: &ClientParameters, bytes: &'b [u8]) -> Result<Self, ClientError> {
         let object = Object::read(WHAT, bytes)?;
         let identity = &parameters.literal().identity;
-        if object.kind == Kind::Compact as u16 {
+        if object.is(Kind::CkksCompactCiphertext) {
             let width = parameters.modulus().bits();
             let form = CompactForm::of(&object, parameters.log_n(), width, identity)?;
             if form.layout != parameters.layout() && form.layout != Layout::Coefficients {
@@ -38,21 +41,14 @@ impl<'b> Answer<'b> {
             }
             return Ok(Self { scale_bits: form.message[0], halves: Halves::Compact(form) });
         }
-        let mut reader = Reader(object.descriptor);
-        let [level, polynomials] = reader.array(WHAT)?;
-        in_range("level of an answer", level.into(), 0, 0)?;
-        in_range("number of polynomials of an answer", polynomials.into(), 2, 2)?;
-        object.require(WHAT, Kind::Ciphertext, identity, 2 * parameters.polynomial_bytes())?;
-        if reader.array(WHAT)? != [1, 0] {
-            return Err(ClientError::Format {
-                what: WHAT,
-                problem: "its values are in slots, not in coefficients",
-            });
-        }
-        let scale_bits = reader.u64(WHAT)?;
-        // Its maker's estimate, which decryption does not need.
-        reader.array::<16>(WHAT)?;
-        reader.finish(WHAT)?;
+        let mut fields = object.fields();
+        let CiphertextDescriptor { level, polynomials } = fields.take(CiphertextDescriptor::decode)?;
+        in_range("level of an answer", level as u64, 0, 0)?;
+        in_range("number of polynomials of an answer", polynomials as u64, 2, 2)?;
+        object.require(Kind::CkksCiphertext, identity, 2 * parameters.polynomial_bytes())?;
+        // Deviation and magnitude are its maker's estimate, which decryption does not need.
+        let [scale_bits, ..] = fields.message()?;
+        fields.finish()?;
         Ok(Self { halves: Halves::Evaluations(object.body), scale_bits })
     }
 

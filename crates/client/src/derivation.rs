@@ -15,7 +15,7 @@ use keywright_rlwe::{KeyElement, KeySpec, ParametersLiteral, SecretDistribution,
 use sha2::{Digest, Sha256};
 use zeroize::{Zeroize, Zeroizing};
 
-use crate::Identity;
+use crate::IdentityBytes;
 
 /// The number is that of the samplers too: who changes what they make of a generator raises it.
 const SESSION: &[u8] = b"keywright session 1";
@@ -29,7 +29,7 @@ impl Derivation {
     /// `secret` is packed.
     pub(crate) fn new(
         session: &Zeroizing<[u8; 32]>,
-        identity: &Identity,
+        identity: &IdentityBytes,
         literal: &ParametersLiteral,
         secret: &[u8],
     ) -> Self {

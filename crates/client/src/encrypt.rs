@@ -4,14 +4,16 @@
 //! `c_0 = -a s + e + m`, `c_1 = a` from a seed. The order of samples is that of `keywright_rlwe`, whatever the [`Form`]: the same generator gives
 //! the same bytes as the full library at level 0.
 
+use keywright_frame::packing::Residue;
+use keywright_frame::{CiphertextDescriptor, Fields, Kind, SeededDescriptor};
 use keywright_ring::Seed;
 use keywright_ring::sampling::{SecretRng, gaussian, ternary};
 
 use crate::compact_form::{Dropped, body_bytes, descriptor, put_coefficients, require_dropped};
-use crate::engine::{BLOCK, Engine, residue, wipe};
-use crate::error::{in_range, require_len};
-use crate::frame::{Fields, Kind, ObjectWriter, values};
+use crate::engine::{BLOCK, Engine, residue, values, wipe};
+use crate::error::{frame_error, in_range, require_len};
 use crate::key::{ENCRYPTION, PublicKey, sub_uniform};
+use crate::object::{ObjectWriter, ShortFields};
 use crate::{ClientError, ClientParameters, Layout, Numbers, Sink, Word};
 
 /// How a ciphertext is written.
@@ -136,22 +138,29 @@ impl<'a, 's, E: Engine> Halves<'a, 's, E> {
         sink: &'s mut dyn Sink,
     ) -> Result<Self, ClientError> {
         let (log_n, width, layout) = (engine.log_n(), engine.modulus().bits(), parameters.layout());
-        let mut fields = Fields::new();
-        let (kind, body) = match (form, seed) {
-            (Form::Compact(dropped), _) => {
-                fields = descriptor(layout, dropped, seed);
-                (Kind::Compact, body_bytes(log_n, width, layout, dropped, seed.is_some()))
-            }
-            (Form::Evaluations, None) => {
-                fields.put(&[0, 2]);
-                (Kind::Ciphertext, 2 * parameters.polynomial_bytes())
-            }
-            (Form::Evaluations, Some(seed)) => {
-                fields.put(&[0]).put(&seed.0);
-                (Kind::SeededCiphertext, parameters.polynomial_bytes())
+        let message = parameters.message(seed.is_some());
+        let (kind, fields, body) = match form {
+            Form::Compact(dropped) => (
+                Kind::CkksCompactCiphertext,
+                descriptor(layout, dropped, seed, message)?,
+                body_bytes(log_n, width, layout, dropped, seed.is_some()),
+            ),
+            Form::Evaluations => {
+                let (mut fields, half) = (ShortFields::default(), parameters.polynomial_bytes());
+                let (kind, shape, body) = match seed {
+                    None => {
+                        let shape = CiphertextDescriptor { level: 0, polynomials: 2 };
+                        (Kind::CkksCiphertext, shape.encode(&mut fields), 2 * half)
+                    }
+                    Some(&seed) => {
+                        let shape = SeededDescriptor { level: 0, seed };
+                        (Kind::CkksSeededCiphertext, shape.encode(&mut fields), half)
+                    }
+                };
+                shape.and_then(|()| message.encode(&mut fields)).map_err(frame_error("the ciphertext"))?;
+                (kind, fields, body)
             }
         };
-        parameters.put_message(&mut fields, seed.is_some());
         let identity = &parameters.literal().identity;
         let object = ObjectWriter::start(sink, kind, identity, fields.as_slice(), body)?;
         Ok(Self { engine, parameters, form, object })

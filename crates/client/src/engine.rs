@@ -1,6 +1,7 @@
 //! Polynomials modulo `q_0`: what encryption and decryption ask of the arithmetic.
 
 use keywright_ring::{Modulus, Seed, StreamId};
+use zeroize::Zeroizing;
 
 use crate::Word;
 
@@ -9,6 +10,11 @@ pub const CHUNK: usize = keywright_ring::expander::CHUNK_WORDS;
 
 /// Samples made at once, on the stack: few where memory is scarce, many where calls and the wiping of what they used would show.
 pub(crate) const BLOCK: usize = if cfg!(feature = "std") { 2048 } else { CHUNK };
+
+/// A block of signed values on the stack, wiped when dropped.
+pub(crate) fn values() -> Zeroizing<[i64; BLOCK]> {
+    Zeroizing::new([0; BLOCK])
+}
 
 /// Zeros that stay, at the speed of memory.
 pub(crate) fn wipe<W: Word>(words: &mut [W]) {

@@ -1,3 +1,4 @@
+use keywright_frame::FrameError;
 use keywright_rlwe::RlweError;
 use thiserror::Error;
 
@@ -117,4 +118,20 @@ pub(crate) fn in_range(what: &'static str, value: u64, min: u64, max: u64) -> Re
 
 pub(crate) fn require_len(what: &'static str, found: usize, expected: usize) -> Result<(), ClientError> {
     if found == expected { Ok(()) } else { Err(ClientError::Length { what, found, expected }) }
+}
+
+/// What is wrong with the frame of an object, in a client's words.
+pub(crate) fn frame_error(what: &'static str) -> impl Fn(FrameError) -> ClientError {
+    move |error| {
+        let problem = match error {
+            FrameError::Field { what, value, min, max } => {
+                return ClientError::Range { what, value, min, max };
+            }
+            FrameError::Truncated { .. } => "the descriptor is cut short",
+            FrameError::Trailing { .. } => "the descriptor has bytes left over",
+            FrameError::Magic { .. } => "these bytes are no object of Keywright",
+            FrameError::Version { .. } => "written in another version of the format",
+        };
+        ClientError::Format { what, problem }
+    }
 }

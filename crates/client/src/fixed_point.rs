@@ -331,6 +331,7 @@ pub(crate) const fn double_bits(value: u64) -> u64 {
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_types, reason = "compared with what the platform's doubles are")]
 mod tests {
     use super::*;
 

@@ -1,21 +1,20 @@
 //! The secret as a client keeps it, and the public key at `q_0`.
 
+use keywright_frame::packing::{pack_ternary, packed_len, packed_ternary_len, unpack, unpack_ternary};
+use keywright_frame::{FieldReader, Kind};
 use keywright_ring::sampling::{SecretRng, gaussian, sparse_ternary, ternary};
 use keywright_ring::{Seed, StreamId};
 use keywright_rlwe::{ENCRYPTION_STREAM, PUBLIC_KEY_STREAM, SecretDistribution};
 use zeroize::Zeroizing;
 
-use crate::engine::{BLOCK, CHUNK, Engine};
+use crate::engine::{BLOCK, CHUNK, Engine, values};
 use crate::error::require_len;
-use crate::frame::{
-    Fields, Kind, Object, ObjectWriter, Reader, pack_ternary, packed_len, seed_of, unpack, unpack_canonical,
-    unpack_ternary, values,
-};
+use crate::object::{Object, ObjectWriter, unpack_canonical};
 use crate::{ClientError, ClientParameters, Sink, Word};
 
 /// Bytes of a packed secret: two bits a coefficient.
 pub const fn secret_bytes(log_n: u32) -> usize {
-    (1 << log_n) / 4
+    packed_ternary_len(1 << log_n)
 }
 
 /// Samples a secret of the parameters' distribution, packed. A uniform ternary secret takes no further memory; a sparse one
@@ -91,8 +90,8 @@ pub fn read_secret<'b>(parameters: &ClientParameters, bytes: &'b [u8]) -> Result
     const WHAT: &str = "the secret key";
     let object = Object::read(WHAT, bytes)?;
     let len = secret_bytes(parameters.log_n());
-    object.require(WHAT, Kind::SecretKey, &parameters.literal().identity, len)?;
-    Reader(object.descriptor).finish(WHAT)?;
+    object.require(Kind::SecretKey, &parameters.literal().identity, len)?;
+    object.fields().finish()?;
     let mut coefficients = values();
     let (mut invalid, mut weight) = (0, 0);
     for part in object.body.chunks(BLOCK / 4) {
@@ -138,10 +137,10 @@ impl<'k, W: Word> PublicKey<'k, W> {
         const WHAT: &str = "the public key";
         let object = Object::read(WHAT, bytes)?;
         let identity = &parameters.literal().entry_identity;
-        object.require(WHAT, Kind::PublicKey, identity, parameters.polynomial_bytes())?;
-        let mut reader = Reader(object.descriptor);
-        let seed = seed_of(&mut reader, WHAT)?;
-        reader.finish(WHAT)?;
+        object.require(Kind::PublicKey, identity, parameters.polynomial_bytes())?;
+        let mut fields = object.fields();
+        let seed = fields.take(FieldReader::seed)?;
+        fields.finish()?;
         let mut residues = [0u64; CHUNK];
         let width = parameters.modulus().bits();
         for (number, part) in object.body.chunks(packed_len(CHUNK, width)).enumerate() {
@@ -235,11 +234,9 @@ pub fn write_public_key<W: Word>(
     sink: &mut dyn Sink,
 ) -> Result<(), ClientError> {
     require_len("residues of a public key", b.len(), parameters.n())?;
-    let mut fields = Fields::new();
-    fields.put(&seed.0);
     let identity = &parameters.literal().entry_identity;
     let body = parameters.polynomial_bytes();
-    let mut object = ObjectWriter::start(sink, Kind::PublicKey, identity, fields.as_slice(), body)?;
+    let mut object = ObjectWriter::start(sink, Kind::PublicKey, identity, &seed.0, body)?;
     object.residues(parameters.modulus().bits(), b)?;
     object.finish()
 }

@@ -6,8 +6,10 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
+use keywright_frame::{CHECKSUM_BYTES, Checksum, Kind};
+
 use crate::error::in_range;
-use crate::frame::{CHECKSUM_BYTES, Kind, Object};
+use crate::object::Object;
 use crate::{ClientError, KeyStream};
 
 /// The keys of a [`KeyStream`] behind the head that a server's manifest has, with the checksum of the whole.
@@ -17,8 +19,8 @@ pub struct KeySetStream {
     /// Where each key begins, and where the last one ends.
     starts: Vec<u64>,
     /// Of all bytes before each key that was reached.
-    checksums: Vec<crc32fast::Hasher>,
-    checksum: crc32fast::Hasher,
+    checksums: Vec<Checksum>,
+    checksum: Checksum,
     /// Bytes that were made.
     made: u64,
     /// Those of them that were not given out.
@@ -52,7 +54,7 @@ impl KeySetStream {
 
     /// Bytes of the whole set.
     pub fn bytes(&self) -> u64 {
-        self.starts[self.keys.count()] + CHECKSUM_BYTES
+        self.starts[self.keys.count()] + CHECKSUM_BYTES as u64
     }
 
     /// Number of keys.
@@ -101,7 +103,7 @@ impl KeySetStream {
         if self.keys.write_part(&mut part)?.is_some() {
             self.checksum.update(&part);
         } else if self.made < self.bytes() {
-            part.extend(self.checksum.clone().finalize().to_le_bytes());
+            part.extend(self.checksum.to_bytes());
         }
         self.made += part.len() as u64;
         let reached = self.keys.next();

@@ -22,6 +22,8 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::ops::Range;
 
+use keywright_frame::packing::{pack_ternary, packed_len, packed_ternary_len, unpack_ternary};
+use keywright_frame::{CHECKSUM_BYTES, Fields, IdentityBytes, KeyDescriptor, Kind};
 use keywright_ring::sampling::{SecretRng, gaussian, sparse_ternary};
 use keywright_ring::{Automorphism, Modulus, Process, Seed, galois_inverse};
 use keywright_rlwe::{KeyElement, KeySpec, Parameters, RlweError, stream_id};
@@ -29,13 +31,10 @@ use zeroize::Zeroizing;
 
 use crate::compact::Compact;
 use crate::derivation::Derivation;
-use crate::engine::{BLOCK, Engine};
-use crate::error::{in_range, require_len};
-use crate::frame::{
-    CHECKSUM_BYTES, Fields, Identity, Kind, ObjectWriter, Unfinished, object_len, pack_ternary, packed_len,
-    unpack_ternary, values,
-};
+use crate::engine::{BLOCK, Engine, values};
+use crate::error::{frame_error, in_range, require_len};
 use crate::key::{secret_bytes, sub_uniform};
+use crate::object::{ObjectWriter, ShortFields, Unfinished, object_len};
 use crate::reduction::Montgomery;
 use crate::{ClientError, ClientParameters, Sink};
 
@@ -53,7 +52,7 @@ pub struct Progress {
 /// The keys of a list, one after another, each limb by limb.
 pub struct KeyStream {
     parameters: Parameters,
-    identity: Identity,
+    identity: IdentityBytes,
     secret: Zeroizing<Vec<u8>>,
     derivation: Derivation,
     specs: Vec<KeySpec>,
@@ -151,7 +150,7 @@ impl KeyStream {
     }
 
     /// The server's parameters, as the headers of the keys name them.
-    pub(crate) fn identity(&self) -> &Identity {
+    pub(crate) fn identity(&self) -> &IdentityBytes {
         &self.identity
     }
 
@@ -161,7 +160,7 @@ impl KeyStream {
     /// If there is no such key.
     pub fn key_bytes(&self, index: usize) -> u64 {
         let (spec, digits) = (&self.specs[index], self.digits[index].len());
-        object_len(descriptor_bytes(spec), 0) as u64 + (digits * self.row_bytes(spec)) as u64
+        object_len(KeyDescriptor::bytes(spec), 0) as u64 + (digits * self.row_bytes(spec)) as u64
     }
 
     fn row_bytes(&self, spec: &KeySpec) -> usize {
@@ -237,13 +236,15 @@ impl KeyStream {
         let digits = digits.len();
         let weight = spec.element.ephemeral_weight();
         let seed = rng.public_seed();
-        let fields = descriptor(spec, digits, &seed.0);
+        let mut fields = ShortFields::default();
+        let descriptor = KeyDescriptor { spec: spec.clone(), digits, seed: Some(seed) };
+        descriptor.encode(&mut fields).map_err(frame_error("the switching key"))?;
         let body = digits * self.row_bytes(spec);
         if let Some(weight) = weight {
             self.sample_ephemeral(weight)?;
         }
         let object = ObjectWriter::start(sink, Kind::SwitchingKey, &self.identity, fields.as_slice(), body)?;
-        self.written += object_len(fields.as_slice().len(), 0) as u64 - CHECKSUM_BYTES;
+        self.written += object_len(fields.as_slice().len(), 0) as u64 - CHECKSUM_BYTES as u64;
         let errors = Zeroizing::new(Vec::new());
         Ok(Making { key, rng, process, seed, object: object.pause(), errors, limbs: 0 })
     }
@@ -261,7 +262,7 @@ impl KeyStream {
             let n = self.parameters.n();
             let mut coefficients = Zeroizing::new(vec![0; n]);
             sparse_ternary(&mut self.derivation.ephemeral(weight), weight, &mut coefficients)?;
-            let mut packed = Zeroizing::new(vec![0; n / 4]);
+            let mut packed = Zeroizing::new(vec![0; packed_ternary_len(n)]);
             pack_ternary(&coefficients, &mut packed);
             self.sampled.insert(weight, packed);
         }
@@ -298,7 +299,7 @@ impl KeyStream {
         self.written += packed_len(limb.len(), m.bits()) as u64;
         if making.limbs == digits.len() * primes.len() {
             object.finish()?;
-            self.written += CHECKSUM_BYTES;
+            self.written += CHECKSUM_BYTES as u64;
             return Ok(None);
         }
         Ok(Some(Making { object: object.pause(), ..making }))
@@ -390,28 +391,6 @@ fn lift_bytes<E: Engine<Word = u64>>(engine: &E, bytes: &[i8], out: &mut [u64]) 
         samples.iter_mut().zip(bytes).for_each(|(sample, &byte)| *sample = byte.into());
         engine.lift(samples, part);
     }
-}
-
-fn descriptor_bytes(spec: &KeySpec) -> usize {
-    1 + 8 + 4 + spec.special.len() + 1 + 32
-}
-
-/// Spec, number of digits and seed. Levels, digits and indices of primes are below 256: parameters have at most 128 primes.
-fn descriptor(spec: &KeySpec, digits: usize, seed: &[u8; 32]) -> Fields {
-    let (tag, value) = match spec.element {
-        KeyElement::Galois(element) => (0, element),
-        KeyElement::Relinearization => (1, 0),
-        KeyElement::Secret(id) => (2, id),
-        KeyElement::DenseToSparse(weight) => (3, weight as u64),
-        KeyElement::SparseToDense(weight) => (4, weight as u64),
-        KeyElement::SparseToDenseGalois { weight, galois } => (5, galois << 32 | weight as u64),
-    };
-    let mut fields = Fields::new();
-    fields.put(&[tag]).put(&value.to_le_bytes());
-    fields.put(&[spec.level as u8, spec.alpha as u8, spec.seeded.into(), spec.special.len() as u8]);
-    spec.special.iter().for_each(|&index| _ = fields.put(&[index as u8]));
-    fields.put(&[digits as u8]).put(seed);
-    fields
 }
 
 impl core::fmt::Debug for KeyStream {

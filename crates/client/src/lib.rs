@@ -1,7 +1,7 @@
 #![doc = include_str!("lib.md")]
 #![no_std]
 #![forbid(unsafe_code)]
-#![cfg_attr(not(feature = "server"), deny(clippy::float_arithmetic))]
+#![deny(clippy::float_arithmetic, clippy::disallowed_types)]
 
 extern crate alloc;
 #[cfg(feature = "std")]
@@ -17,18 +17,16 @@ mod engine;
 mod entropy;
 mod error;
 mod fixed_point;
-mod frame;
 mod groups;
 mod key;
 mod key_set_stream;
 mod key_stream;
 mod machine;
+mod object;
 mod parameters;
 pub mod reduction;
 #[cfg(feature = "std")]
 mod ring_engine;
-#[cfg(feature = "server")]
-pub mod server;
 #[cfg(any(target_arch = "arm", test))]
 mod signed;
 mod word;
@@ -44,7 +42,6 @@ pub use entropy::Entropy;
 pub use entropy::SystemEntropy;
 pub use error::{ClientError, SinkError};
 pub use fixed_point::{Descale, FixedPoint, Layout, Numbers};
-pub use frame::{Identity, Sink};
 pub use groups::{Grouped, Groups};
 pub use key::{
     Half, PublicKey, expand_secret, make_public_key, read_secret, sample_secret, secret_bytes,
@@ -52,7 +49,10 @@ pub use key::{
 };
 pub use key_set_stream::KeySetStream;
 pub use key_stream::{KeyStream, Progress};
+pub use keywright_frame::IdentityBytes;
+pub use keywright_frame::packing::Residue;
 pub use machine::Arithmetic;
+pub use object::Sink;
 pub use parameters::{ClientLiteral, ClientParameters};
 #[cfg(feature = "std")]
 pub use ring_engine::RingEngine;

@@ -1,16 +1,21 @@
 //! What a client knows of a server's parameters: a hundred bytes, in integers.
 
+use keywright_frame::packing::packed_len;
+use keywright_frame::{
+    CiphertextDescriptor, Fields, IDENTITY_BYTES, Identity, IdentityBytes, Kind, MessageFields,
+    SeededDescriptor,
+};
 use keywright_ring::Modulus;
-use keywright_rlwe::{SecretDistribution, maximum_log_qp};
+use keywright_rlwe::{SecretDistribution, Security, maximum_log_qp};
 
-use crate::error::in_range;
+use crate::error::{frame_error, in_range};
 use crate::fixed_point::double_bits;
-use crate::frame::{Fields, Identity, Kind, Object, ObjectWriter, Reader, object_len};
+use crate::object::{Object, ObjectWriter, ShortFields, object_len};
 use crate::{ClientError, FixedPoint, Layout, Sink};
 
 const WHAT: &str = "the client's parameters";
 /// Bytes of the descriptor.
-const DESCRIPTOR: usize = 4 + 4 + 3 * 8 + 3 * 8 + 20;
+const DESCRIPTOR: usize = 4 + 4 + 3 * 8 + 3 * 8 + IDENTITY_BYTES;
 
 /// Plain description of a client's parameters, not yet checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,10 +34,10 @@ pub struct ClientLiteral {
     pub max: i64,
     /// Where numbers go.
     pub layout: Layout,
-    /// The server's parameters, as bytes 12 to 31 of its objects show them: ciphertexts and the secret belong to them.
-    pub identity: Identity,
+    /// The server's parameters, as the headers of its objects show them: ciphertexts and the secret belong to them.
+    pub identity: IdentityBytes,
     /// The parameters of the same ring and secret with `q_0` alone, to which a client's public key belongs.
-    pub entry_identity: Identity,
+    pub entry_identity: IdentityBytes,
     /// What ciphertexts say of themselves: the deviation of the error of a number, encrypted with the public key, and with the secret one;
     /// the magnitude of numbers. Bits of IEEE doubles, which a client copies.
     pub estimate: [u64; 3],
@@ -44,6 +49,7 @@ pub struct ClientParameters {
     literal: ClientLiteral,
     modulus: Modulus,
     fixed_point: FixedPoint,
+    security: Security,
 }
 
 impl ClientParameters {
@@ -68,8 +74,8 @@ impl ClientParameters {
         if let SecretDistribution::Sparse { weight } = secret {
             in_range("Hamming weight of the secret", weight as u64, 1, 1 << log_n)?;
         }
-        in_range("security code of the parameters", identity[3].into(), 0, 1)?;
-        if identity[3] == 0 {
+        let server = Identity::from_bytes(&identity).map_err(frame_error(WHAT))?;
+        if server.security == Security::Classical128 {
             let bound = maximum_log_qp(log_n, secret).unwrap_or(0);
             if checked.bits() > bound {
                 return Err(ClientError::Insecure { bits: checked.bits(), log_n, bound });
@@ -78,16 +84,21 @@ impl ClientParameters {
         if let Layout::Slots { log_slots, .. } = layout {
             in_range("log2 of the number of slots", log_slots.into(), 0, (log_n - 1).into())?;
         }
-        in_range("log2(N) of the server's identity", identity[0].into(), log_n.into(), log_n.into())?;
+        in_range("log2(N) of the server's identity", server.log_n.into(), log_n.into(), log_n.into())?;
         let fixed_point = FixedPoint::new(scale, fraction_bits, max, modulus)?;
         let significant = 64 - u64::from(scale.leading_zeros() + scale.trailing_zeros());
         in_range("significant bits of the scale", significant, 1, 53)?;
-        Ok(Self { literal, modulus: checked, fixed_point })
+        Ok(Self { literal, modulus: checked, fixed_point, security: server.security })
     }
 
     /// The literal these parameters were made from.
     pub fn literal(&self) -> &ClientLiteral {
         &self.literal
+    }
+
+    /// Whether the server's parameters are within the 128-bit bound.
+    pub fn security(&self) -> Security {
+        self.security
     }
 
     /// `log2(N)`.
@@ -122,26 +133,24 @@ impl ClientParameters {
 
     /// Bytes of a packed polynomial.
     pub fn polynomial_bytes(&self) -> usize {
-        crate::frame::packed_len(self.n(), self.modulus.bits())
+        packed_len(self.n(), self.modulus.bits())
     }
 
     /// Bytes of a ciphertext made with the public key.
     pub fn ciphertext_bytes(&self) -> usize {
-        object_len(2 + MESSAGE, 2 * self.polynomial_bytes())
+        object_len(CiphertextDescriptor::BYTES + MessageFields::BYTES, 2 * self.polynomial_bytes())
     }
 
     /// Bytes of a ciphertext made with the secret key, whose uniform half is a seed.
     pub fn seeded_ciphertext_bytes(&self) -> usize {
-        object_len(1 + 32 + MESSAGE, self.polynomial_bytes())
+        object_len(SeededDescriptor::BYTES + MessageFields::BYTES, self.polynomial_bytes())
     }
 
-    /// The message fields of an outgoing ciphertext: form, slots, scale, deviation, magnitude.
-    pub(crate) fn put_message(&self, fields: &mut Fields, symmetric: bool) {
+    /// What an outgoing ciphertext says of its message.
+    pub(crate) fn message(&self, symmetric: bool) -> MessageFields {
         let [public, secret, magnitude] = self.literal.estimate;
-        fields.put(&[1, 0]);
-        for bits in [double_bits(self.literal.scale), if symmetric { secret } else { public }, magnitude] {
-            fields.put(&bits.to_le_bytes());
-        }
+        let deviation = if symmetric { secret } else { public };
+        MessageFields { log_slots: None, numbers: [double_bits(self.literal.scale), deviation, magnitude] }
     }
 
     /// Writes the parameters: what a server hands to its clients.
@@ -155,18 +164,14 @@ impl ClientParameters {
             Layout::Slots { log_slots, complex: false } => (1, log_slots),
             Layout::Slots { log_slots, complex: true } => (2, log_slots),
         };
-        let weight = match l.secret {
-            SecretDistribution::Ternary => 0,
-            SecretDistribution::Sparse { weight } => weight as u32,
-        };
-        let mut fields = Fields::new();
+        let mut fields = ShortFields::default();
         fields.put(&[l.log_n as u8, form, log_slots as u8, l.fraction_bits as u8]);
-        fields.put(&weight.to_le_bytes());
+        l.secret.encode(&mut fields).map_err(frame_error(WHAT))?;
         for word in [l.modulus, l.scale, l.max as u64].into_iter().chain(l.estimate) {
-            fields.put(&word.to_le_bytes());
+            fields.u64(word);
         }
         fields.put(&l.entry_identity);
-        ObjectWriter::start(sink, Kind::Parameters, &l.identity, fields.as_slice(), 0)?.finish()
+        ObjectWriter::start(sink, Kind::ClientParameters, &l.identity, fields.as_slice(), 0)?.finish()
     }
 
     /// Reads parameters.
@@ -175,13 +180,10 @@ impl ClientParameters {
     /// [`ClientError::Format`], [`ClientError::Checksum`]; as [`Self::new`].
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, ClientError> {
         let object = Object::read(WHAT, bytes)?;
-        object.require(WHAT, Kind::Parameters, &object.identity, 0)?;
-        let mut reader = Reader(object.descriptor);
-        let [log_n, form, log_slots, fraction_bits] = reader.array(WHAT)?;
-        let secret = match u32::from_le_bytes(reader.array(WHAT)?) {
-            0 => SecretDistribution::Ternary,
-            weight => SecretDistribution::Sparse { weight: weight as usize },
-        };
+        object.require(Kind::ClientParameters, &object.identity, 0)?;
+        let mut fields = object.fields();
+        let [log_n, form, log_slots, fraction_bits] = fields.array()?;
+        let secret = fields.take(SecretDistribution::decode)?;
         in_range("form of the layout", form.into(), 0, 2)?;
         let layout = match form {
             0 => {
@@ -190,10 +192,10 @@ impl ClientParameters {
             }
             _ => Layout::Slots { log_slots: log_slots.into(), complex: form == 2 },
         };
-        let (modulus, scale, max) = (reader.u64(WHAT)?, reader.u64(WHAT)?, reader.u64(WHAT)? as i64);
-        let estimate = [reader.u64(WHAT)?, reader.u64(WHAT)?, reader.u64(WHAT)?];
-        let entry_identity = reader.array(WHAT)?;
-        reader.finish(WHAT)?;
+        let (modulus, scale, max) = (fields.u64()?, fields.u64()?, fields.u64()? as i64);
+        let estimate = [fields.u64()?, fields.u64()?, fields.u64()?];
+        let entry_identity = fields.array()?;
+        fields.finish()?;
         Self::new(ClientLiteral {
             log_n: log_n.into(),
             modulus,
@@ -208,6 +210,3 @@ impl ClientParameters {
         })
     }
 }
-
-/// Bytes of the message fields.
-pub(crate) const MESSAGE: usize = 26;

@@ -225,6 +225,7 @@ impl Reduction for ShiftAdd60 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use keywright_frame::packing::Residue;
 
     fn samples(q: u64) -> impl Iterator<Item = u64> {
         let mut state = q;

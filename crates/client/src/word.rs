@@ -1,15 +1,12 @@
+use keywright_frame::packing::Residue;
 use keywright_ring::{Modulus, Seed, StreamId, expander};
 use zeroize::DefaultIsZeroes;
 
 /// A machine word that holds a residue: 32 bits for primes below `2^30`, 64 for those below `2^61`.
 pub trait Word:
-    DefaultIsZeroes + PartialEq + core::fmt::Debug + Send + Sync + sealed::Sealed + 'static
+    Residue + DefaultIsZeroes + PartialEq + core::fmt::Debug + Send + Sync + sealed::Sealed + 'static
 {
-    /// The low bits of a word.
-    fn from_u64(value: u64) -> Self;
-    /// The same value.
-    fn to_u64(self) -> u64;
-    /// The signed value of which [`Self::from_u64`] kept the low bits.
+    /// The signed value of which [`Residue::from_u64`] kept the low bits.
     fn to_i64(self) -> i64;
     /// Residues of a uniform limb of [`expander`] from residue `start` on, a multiple of [`crate::CHUNK`].
     fn fill_uniform(seed: &Seed, id: StreamId, modulus: &Modulus, start: usize, out: &mut [Self]);
@@ -23,16 +20,6 @@ mod sealed {
 
 impl Word for u32 {
     #[inline(always)]
-    fn from_u64(value: u64) -> Self {
-        value as Self
-    }
-
-    #[inline(always)]
-    fn to_u64(self) -> u64 {
-        self.into()
-    }
-
-    #[inline(always)]
     fn to_i64(self) -> i64 {
         self.cast_signed().into()
     }
@@ -43,16 +30,6 @@ impl Word for u32 {
 }
 
 impl Word for u64 {
-    #[inline(always)]
-    fn from_u64(value: u64) -> Self {
-        value
-    }
-
-    #[inline(always)]
-    fn to_u64(self) -> u64 {
-        self
-    }
-
     #[inline(always)]
     fn to_i64(self) -> i64 {
         self.cast_signed()

@@ -5,10 +5,10 @@ use std::io::{Read, Write};
 use keywright_aggregation::{
     Binding, Contributor, EncryptedSum, EncryptedUpdate, MAX_INPUTS, Residues, Session, SumParameters,
 };
+use keywright_frame::{FieldReader, FieldWriter};
 use keywright_ring::Seed;
 
 use crate::body::{BodyReader, BodyWriter};
-use crate::fields::{FieldReader, FieldWriter};
 use crate::object::{Descriptor, Record};
 use crate::{Identity, Kind, Wire, WireError, error::in_range};
 
@@ -34,7 +34,7 @@ impl Shape {
     fn encode(&self, out: &mut FieldWriter) {
         out.u32(self.max_inputs);
         out.u64(self.magnitude);
-        out.0.extend(self.session);
+        out.put(&self.session);
         out.u32(self.round);
         out.u32(self.count);
     }
@@ -103,7 +103,7 @@ impl Record for EncryptedUpdate {
     const KIND: Kind = Kind::EncryptedUpdate;
 
     fn identity(_: &UpdateDescriptor, parameters: &SumParameters) -> Result<Identity, WireError> {
-        Identity::of(parameters.rlwe().literal())
+        Ok(Identity::of(parameters.rlwe().literal())?)
     }
 
     fn descriptor(&self, parameters: &SumParameters) -> Result<UpdateDescriptor, WireError> {
@@ -172,7 +172,7 @@ impl Record for EncryptedSum {
     const KIND: Kind = Kind::EncryptedSum;
 
     fn identity(_: &SumDescriptor, parameters: &SumParameters) -> Result<Identity, WireError> {
-        Identity::of(parameters.rlwe().literal())
+        Ok(Identity::of(parameters.rlwe().literal())?)
     }
 
     fn descriptor(&self, parameters: &SumParameters) -> Result<SumDescriptor, WireError> {

@@ -2,11 +2,12 @@
 
 use std::io::{self, Read, Write};
 
+use keywright_frame::Checksum;
+use keywright_frame::packing::{find_not_canonical, pack_every_width, packed_len, unpack_every_width};
 use keywright_ring::{Domain, Modulus, Poly};
 
 use crate::WireError;
 use crate::header::{Header, read_exact, verify};
-use crate::packing::{pack, packed_len, unpack};
 
 /// Residues that are packed and checked at once: their bytes stay in the first-level cache.
 const CHUNK: usize = 2048;
@@ -14,7 +15,7 @@ const CHUNK: usize = 2048;
 /// Writes a body, keeping its checksum and length.
 pub struct BodyWriter<W> {
     writer: W,
-    checksum: crc32fast::Hasher,
+    checksum: Checksum,
     left: u64,
     staging: Vec<u8>,
 }
@@ -35,7 +36,7 @@ impl<W: Write> BodyWriter<W> {
         for (number, part) in residues.chunks(CHUNK).enumerate() {
             require_canonical(modulus, part, number * CHUNK)?;
             staging.resize(packed_len(part.len(), modulus.bits()), 0);
-            pack(modulus.bits(), part, &mut staging);
+            pack_every_width(modulus.bits(), part, &mut staging);
             self.write_all(&staging)?;
         }
         self.staging = staging;
@@ -63,7 +64,7 @@ impl<W: Write> BodyWriter<W> {
                 expected: 0,
             });
         }
-        self.writer.write_all(&self.checksum.finalize().to_le_bytes())?;
+        self.writer.write_all(&self.checksum.to_bytes())?;
         Ok(self.writer)
     }
 }
@@ -88,7 +89,7 @@ impl<W: Write> Write for BodyWriter<W> {
 /// Reads a body, never past its end, keeping its checksum.
 pub struct BodyReader<R> {
     reader: R,
-    checksum: crc32fast::Hasher,
+    checksum: Checksum,
     left: u64,
     staging: Vec<u8>,
 }
@@ -105,7 +106,7 @@ impl<R: Read> BodyReader<R> {
         for (number, part) in residues.chunks_mut(CHUNK).enumerate() {
             staging.resize(packed_len(part.len(), modulus.bits()), 0);
             self.bytes(&mut staging)?;
-            unpack(modulus.bits(), &staging, part);
+            unpack_every_width(modulus.bits(), &staging, 0, part);
             require_canonical(modulus, part, number * CHUNK)?;
         }
         self.staging = staging;
@@ -151,9 +152,6 @@ impl<R: Read> Read for BodyReader<R> {
 
 fn require_canonical(modulus: &Modulus, residues: &[u64], first: usize) -> Result<(), WireError> {
     let q = modulus.value();
-    if !residues.iter().fold(false, |bad, &residue| bad | (residue >= q)) {
-        return Ok(());
-    }
-    let index = residues.iter().position(|&residue| residue >= q).unwrap_or(0);
+    let Some(index) = find_not_canonical(q, residues) else { return Ok(()) };
     Err(WireError::Residue { value: residues[index], modulus: q, index: first + index })
 }

@@ -1,10 +1,9 @@
 use std::io;
 
 use keywright_aggregation::AggregationError;
+use keywright_frame::{FORMAT_VERSION, Fingerprint, FrameError, Kind, MAGIC};
 use keywright_rlwe::{KeyElement, KeySpec, RlweError};
 use thiserror::Error;
-
-use crate::{Fingerprint, Kind};
 
 /// What can be wrong with bytes, or with an object that is to become bytes.
 #[derive(Debug, Error)]
@@ -32,7 +31,7 @@ pub enum WireError {
         extra: u64,
     },
     /// Not a Keywright object.
-    #[error("the bytes start with {found:02x?}, not with the Keywright magic {expected:02x?}; this is another kind of file", expected = crate::header::MAGIC)]
+    #[error("the bytes start with {found:02x?}, not with the Keywright magic {expected:02x?}; this is another kind of file", expected = MAGIC)]
     Magic {
         /// The first bytes.
         found: [u8; 8],
@@ -165,6 +164,20 @@ pub enum WireError {
     /// The same of an encrypted update or sum.
     #[error(transparent)]
     Aggregation(#[from] AggregationError),
+}
+
+impl From<FrameError> for WireError {
+    fn from(error: FrameError) -> Self {
+        match error {
+            FrameError::Truncated { needed, missing } => {
+                Self::Truncated { what: "the descriptor", needed, missing }
+            }
+            FrameError::Trailing { extra } => Self::Trailing { what: "the descriptor", extra },
+            FrameError::Magic { found } => Self::Magic { found },
+            FrameError::Version { found } => Self::Version { found, supported: FORMAT_VERSION },
+            FrameError::Field { what, value, min, max } => Self::Field { what, value, min, max },
+        }
+    }
 }
 
 /// Checks `min <= value <= max`.

@@ -2,26 +2,12 @@
 
 use std::io::{self, Read, Write};
 
-use crate::fields::{FieldReader, FieldWriter};
-use crate::{Identity, Kind, WireError, error::in_range};
+use keywright_frame::{
+    CHECKSUM_BYTES, Checksum, FIXED_BYTES, FORMAT_VERSION, FieldWriter, FixedHeader, Identity, Kind, MAGIC,
+    MAX_DESCRIPTOR_BYTES, MAX_EXTRA_PRIMES, MAX_KEY_ENTRY_BYTES, MAX_KEYS, Mismatch, object_len,
+};
 
-/// First bytes of every object. The first is not ASCII and the last three change when a transfer rewrites line ends.
-pub const MAGIC: [u8; 8] = *b"\x89KWRT\r\n\x1a";
-/// Format version that is written.
-pub const FORMAT_VERSION: u16 = 1;
-/// Longest descriptor of an object other than a key set.
-pub const MAX_DESCRIPTOR_BYTES: u64 = 4096;
-/// Most keys in one key set.
-pub const MAX_KEYS: usize = 1 << 16;
-/// Most extra primes of master keys.
-pub const MAX_EXTRA_PRIMES: usize = keywright_rlwe::derive::MAX_EXTRA;
-/// Longest entry of a key set's directory: a spec with 255 special primes, and a length.
-pub const MAX_KEY_ENTRY_BYTES: u64 = 280;
-
-/// Bytes of the fixed part of a header.
-pub(crate) const FIXED_BYTES: usize = 44;
-/// Bytes of a checksum.
-pub(crate) const CHECKSUM_BYTES: u64 = 4;
+use crate::{WireError, error::in_range};
 
 /// What precedes the body of an object.
 #[derive(Debug, Clone)]
@@ -33,12 +19,7 @@ pub(crate) struct Header {
     /// Kind-specific fields that decide the shape of the body.
     pub(crate) descriptor: Vec<u8>,
     /// State of the checksum after the header, from which that of the body goes on.
-    pub(crate) checksum: crc32fast::Hasher,
-}
-
-/// Length of an object with a descriptor and a body of given lengths, `None` if it does not fit 64 bits.
-pub(crate) fn object_len(descriptor_len: u64, body_len: u64) -> Option<u64> {
-    (FIXED_BYTES as u64 + 2 * CHECKSUM_BYTES).checked_add(descriptor_len)?.checked_add(body_len)
+    pub(crate) checksum: Checksum,
 }
 
 fn max_descriptor(kind: Kind) -> u64 {
@@ -56,9 +37,9 @@ impl Header {
         descriptor: FieldWriter,
         body_len: u64,
     ) -> Result<Self, WireError> {
-        in_range("length of the descriptor", descriptor.0.len() as u64, 0, max_descriptor(kind))?;
-        let checksum = crc32fast::Hasher::new();
-        Ok(Self { version: FORMAT_VERSION, kind, identity, body_len, descriptor: descriptor.0, checksum })
+        let descriptor = descriptor.into_inner();
+        in_range("length of the descriptor", descriptor.len() as u64, 0, max_descriptor(kind))?;
+        Ok(Self { version: FORMAT_VERSION, kind, identity, body_len, descriptor, checksum: Checksum::new() })
     }
 
     /// Length of the whole object.
@@ -73,17 +54,11 @@ impl Header {
 
     /// Writes the header and its checksum.
     pub(crate) fn write(&mut self, writer: &mut impl Write) -> Result<(), WireError> {
-        let mut out = FieldWriter(MAGIC.to_vec());
-        out.0.extend(self.version.to_le_bytes());
-        out.0.extend(self.kind.code().to_le_bytes());
-        self.identity.encode(&mut out);
-        out.u32(self.descriptor.len() as u32);
-        out.u64(self.body_len);
-        out.0.extend(&self.descriptor);
-        self.checksum.update(&out.0);
-        let checksum = self.checksum.clone().finalize();
-        out.u32(checksum);
-        Ok(writer.write_all(&out.0)?)
+        let (identity, descriptor_len) = (self.identity.to_bytes(), self.descriptor.len() as u32);
+        let mut out: FieldWriter = FieldWriter::default();
+        self.checksum = FixedHeader::new(self.kind, identity, descriptor_len, self.body_len)
+            .write(&mut out, &self.descriptor);
+        Ok(writer.write_all(out.as_slice())?)
     }
 
     /// Reads a header and checks it, short of what needs the parameters. Memory grows only with the bytes that arrive.
@@ -97,15 +72,10 @@ impl Header {
             return Err(WireError::Magic { found });
         }
         read_exact(reader, rest, "the header")?;
-        let mut fields = FieldReader::new(rest);
-        let version = u16::from_le_bytes(fields.array()?);
-        if version == 0 || version > FORMAT_VERSION {
-            return Err(WireError::Version { found: version, supported: FORMAT_VERSION });
-        }
-        let kind = Kind::from_code(u16::from_le_bytes(fields.array()?))?;
-        let identity = Identity::decode(&mut fields)?;
-        let descriptor_len = u64::from(fields.u32()?);
-        let body_len = fields.u64()?;
+        let FixedHeader { version, kind, identity, descriptor_len, body_len } = FixedHeader::read(&fixed)?;
+        let kind = Kind::from_code(kind).ok_or(WireError::UnknownKind(kind))?;
+        let identity = Identity::from_bytes(&identity)?;
+        let descriptor_len = u64::from(descriptor_len);
         in_range("length of the descriptor", descriptor_len, 0, max_descriptor(kind))?;
 
         let mut descriptor = Vec::new();
@@ -114,7 +84,7 @@ impl Header {
         if missing > 0 {
             return Err(WireError::Truncated { what: "the descriptor", needed: descriptor_len, missing });
         }
-        let mut checksum = crc32fast::Hasher::new();
+        let mut checksum = Checksum::new();
         checksum.update(&fixed);
         checksum.update(&descriptor);
         verify(reader, &checksum, "header")?;
@@ -125,13 +95,16 @@ impl Header {
 /// Reads a stored checksum and compares it.
 pub(crate) fn verify(
     reader: &mut impl Read,
-    checksum: &crc32fast::Hasher,
+    checksum: &Checksum,
     what: &'static str,
 ) -> Result<(), WireError> {
-    let mut stored = [0; CHECKSUM_BYTES as usize];
+    let mut stored = [0; CHECKSUM_BYTES];
     read_exact(reader, &mut stored, "the checksum")?;
-    let (stored, computed) = (u32::from_le_bytes(stored), checksum.clone().finalize());
-    if stored == computed { Ok(()) } else { Err(WireError::Checksum { what, stored, computed }) }
+    checksum.verify(stored).map_err(|Mismatch { stored, computed }| WireError::Checksum {
+        what,
+        stored,
+        computed,
+    })
 }
 
 /// [`Read::read_exact`] that says what ended early and by how much.

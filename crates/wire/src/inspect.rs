@@ -4,21 +4,19 @@ use std::io::Read;
 
 use keywright_bfv::BfvLiteral;
 use keywright_ckks::CkksLiteral;
+use keywright_frame::{CiphertextDescriptor, FieldReader, KeyDescriptor, SeededDescriptor};
 use keywright_ring::Seed;
 use keywright_rlwe::ParametersLiteral;
 
 use crate::aggregation::{SumDescriptor, UpdateDescriptor};
 use crate::bfv::{BfvCiphertextDescriptor, BfvSeededDescriptor};
 use crate::ckks::{CkksCiphertextDescriptor, CkksSeededDescriptor, PlaintextDescriptor};
-use crate::fields::FieldReader;
 use crate::header::Header;
 use crate::key_set::{Directory, KeyEntry};
 use crate::master_keys::MasterDescriptor;
 use crate::object::Descriptor;
-use crate::rlwe::ciphertext::{CiphertextDescriptor, SeededDescriptor};
 use crate::rlwe::polynomial::PolynomialDescriptor;
 use crate::rlwe::secret_key::SecretKeyDescriptor;
-use crate::rlwe::switching_key::KeyDescriptor;
 use crate::{Identity, Kind, WireError};
 
 /// What a header says.

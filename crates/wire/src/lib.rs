@@ -41,16 +41,12 @@ mod bfv;
 mod body;
 mod ckks;
 mod error;
-mod fields;
 mod file;
-mod fingerprint;
 mod header;
 mod inspect;
 mod key_set;
-mod kind;
 mod master_keys;
 mod object;
-mod packing;
 mod rlwe;
 mod sequence;
 
@@ -59,15 +55,13 @@ pub use bfv::{BfvCiphertextDescriptor, BfvSeededDescriptor, ValueDescriptor};
 pub use ckks::{CkksCiphertextDescriptor, CkksSeededDescriptor, MessageDescriptor, PlaintextDescriptor};
 pub use error::WireError;
 pub use file::AtomicFile;
-pub use fingerprint::{Fingerprint, Identity};
-pub use header::{
-    FORMAT_VERSION, MAGIC, MAX_DESCRIPTOR_BYTES, MAX_EXTRA_PRIMES, MAX_KEY_ENTRY_BYTES, MAX_KEYS,
-};
 pub use inspect::{Content, Info, inspect};
 pub use key_set::{KeyEntry, KeySetFile, KeySetLoader, KeySetReader, KeySetWriter};
-pub use kind::Kind;
+pub use keywright_frame::{
+    CiphertextDescriptor, FORMAT_VERSION, Fingerprint, FrameError, Identity, KeyDescriptor, Kind, MAGIC,
+    MAX_DESCRIPTOR_BYTES, MAX_EXTRA_PRIMES, MAX_KEY_ENTRY_BYTES, MAX_KEYS, SeededDescriptor,
+};
 pub use object::{Wire, WireSecret};
-pub use rlwe::ciphertext::{CiphertextDescriptor, MAX_POLYNOMIALS, SeededDescriptor};
+pub use rlwe::ciphertext::MAX_POLYNOMIALS;
 pub use rlwe::polynomial::PolynomialDescriptor;
-pub use rlwe::switching_key::KeyDescriptor;
 pub use sequence::{sequence_from_bytes, sequence_to_bytes};

@@ -6,13 +6,12 @@
 use std::io::{Read, Write};
 use std::sync::OnceLock;
 
+use keywright_frame::{FieldReader, FieldWriter, MAX_EXTRA_PRIMES};
 use keywright_rlwe::derive::{MasterKeys, MasterParameters};
 use keywright_rlwe::{Parameters, SwitchingKey};
 
 use crate::body::{BodyReader, BodyWriter};
 use crate::error::in_range;
-use crate::fields::{FieldReader, FieldWriter};
-use crate::header::MAX_EXTRA_PRIMES;
 use crate::key_set::{Directory, require_spec};
 use crate::object::{Descriptor, Record};
 use crate::{Identity, Kind, Wire, WireError};
@@ -58,7 +57,7 @@ impl Record for MasterKeys {
     const KIND: Kind = Kind::MasterKeys;
 
     fn identity(_: &MasterDescriptor, parameters: &Parameters) -> Result<Identity, WireError> {
-        Identity::of(parameters.literal())
+        Ok(Identity::of(parameters.literal())?)
     }
 
     fn descriptor(&self, parameters: &Parameters) -> Result<MasterDescriptor, WireError> {

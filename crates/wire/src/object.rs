@@ -4,10 +4,14 @@ use std::fs::File;
 use std::io::{BufReader, Read, Write};
 use std::path::Path;
 
+use keywright_frame::{
+    CiphertextDescriptor, FieldReader, FieldWriter, Fields, KeyDescriptor, MessageFields, SeededDescriptor,
+};
+use keywright_ring::Seed;
+use keywright_rlwe::{KeySpec, ParametersLiteral};
 use zeroize::Zeroizing;
 
 use crate::body::{BodyReader, BodyWriter};
-use crate::fields::{FieldReader, FieldWriter};
 use crate::header::Header;
 use crate::{AtomicFile, Identity, Kind, WireError};
 
@@ -18,6 +22,23 @@ pub trait Descriptor: Sized {
     /// Takes the fields.
     fn decode(fields: &mut FieldReader<'_>) -> Result<Self, WireError>;
 }
+
+/// The fields that `keywright-frame` lays out.
+macro_rules! descriptors_of_the_frame {
+    ($($type:ty)*) => {
+        $(impl Descriptor for $type {
+            fn encode(&self, out: &mut FieldWriter) -> Result<(), WireError> {
+                Ok(Fields::encode(self, out)?)
+            }
+
+            fn decode(fields: &mut FieldReader<'_>) -> Result<Self, WireError> {
+                Ok(Fields::decode(fields)?)
+            }
+        })*
+    };
+}
+
+descriptors_of_the_frame!(ParametersLiteral Seed KeySpec KeyDescriptor CiphertextDescriptor SeededDescriptor MessageFields);
 
 /// How one type of object is laid out. Sealed: this crate implements it.
 pub trait Record: Sized {

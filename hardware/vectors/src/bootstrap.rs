@@ -6,10 +6,11 @@ use keywright_circuits::bootstrapping::{
     Bootstrapper, BootstrapperLiteral, BootstrapperPlan, KeyBudget, Order, Values,
 };
 use keywright_ckks::{Ciphertext, CkksLiteral, CkksParameters, ErrorEstimate, Evaluator, Packing};
-use keywright_client::{Client, ClientError, ClientParameters, server};
+use keywright_client::{Client, ClientError, ClientParameters};
 use keywright_rlwe::{
     EvaluationKeys, KeyElement, KeySpec, Parameters, PublicKey, SecretKey, Security, SwitchingKey,
 };
+use keywright_thin_server as server;
 use keywright_wire::{Wire, WireSecret};
 
 use crate::client::{Q0, read_ciphertext, write_encryption};

@@ -1,7 +1,7 @@
 //! Every engine gives the words of `keywright-ring`.
 
 use keywright_client::reduction::{Montgomery, Reduction, ShiftAdd30, ShiftAdd60};
-use keywright_client::{Compact, Engine, RingEngine, Word};
+use keywright_client::{Compact, Engine, Residue, RingEngine};
 use keywright_ring::{Seed, StreamId};
 
 use crate::fixture::{Random, SHIFT_ADD_30, SHIFT_ADD_60, generic_primes};

@@ -1,15 +1,7 @@
-//! What a client writes is what the full library writes and reads, whichever arithmetic computed it; what it is sent it reads or refuses.
+//! Every arithmetic gives the words of `keywright-ring`, and the bytes of `vectors/client.txt`. What the full library reads and
+//! writes is compared in `keywright-thin-server`.
 #![expect(clippy::unwrap_used, reason = "test code")]
 
 mod arithmetic;
-mod bad_input;
 mod fixture;
-mod forms;
-mod full_library;
-mod groups;
-mod key_stream;
-#[cfg(target_os = "linux")]
-mod processes;
-mod sessions;
-mod thin;
 mod vectors;

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use keywright_ring::sampling::SecretRng;
-use keywright_wire::{Fingerprint, Identity};
+use keywright_wire::{Fingerprint, Identity, WireError};
 use zeroize::Zeroizing;
 
 use super::disk::{self, Lock};
@@ -54,7 +54,7 @@ impl Header {
         fingerprint.copy_from_slice(&digest[..16]);
         Ok(Self {
             id,
-            parameters: Identity::of(key.parameters().literal())?.fingerprint,
+            parameters: Identity::of(key.parameters().literal()).map_err(WireError::from)?.fingerprint,
             key: fingerprint,
             level: level as u32,
             entry_bytes: K::Zero::encoded_len(level, key.parameters())?,

@@ -6,8 +6,8 @@ use keywright_circuits::bootstrapping::{
     BOOTSTRAP_PRESETS, BootstrapperLiteral, BootstrapperPlan, FactorPlan, FactorSteps, KeyGroup, Order,
     Values, bootstrap_preset,
 };
-use keywright_client::server;
 use keywright_rlwe::KeySpec;
+use keywright_thin_server as server;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 

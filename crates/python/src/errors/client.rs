@@ -1,7 +1,7 @@
 //! Thin clients, and what a server does for them.
 
 use keywright_client::ClientError;
-use keywright_client::server::ServerError;
+use keywright_thin_server::ServerError;
 use pyo3::prelude::*;
 
 use super::description::{Described, described};

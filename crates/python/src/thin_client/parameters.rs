@@ -1,4 +1,5 @@
-use keywright_client::{ClientError, ClientParameters, Form, Groups, Layout, Numbers, server};
+use keywright_client::{ClientError, ClientParameters, Form, Groups, Layout, Numbers};
+use keywright_thin_server as server;
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;

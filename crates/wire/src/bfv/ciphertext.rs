@@ -1,13 +1,12 @@
 use std::io::{Read, Write};
 
 use keywright_bfv::{BfvParameters, Ciphertext, NoiseEstimate, SymmetricCiphertext};
+use keywright_frame::{CiphertextDescriptor, FieldReader, FieldWriter, SeededDescriptor};
 use keywright_rlwe::{RlweCiphertext, SeededCiphertext};
 
 use super::ValueDescriptor;
 use crate::body::{BodyReader, BodyWriter};
-use crate::fields::{FieldReader, FieldWriter};
 use crate::object::{Descriptor, Record};
-use crate::rlwe::ciphertext::{CiphertextDescriptor, SeededDescriptor};
 use crate::{Identity, Kind, Wire, WireError};
 
 /// Shape, values and noise of a ciphertext.
@@ -38,7 +37,7 @@ impl Descriptor for BfvCiphertextDescriptor {
             require_finite(what, value)?;
             out.u64(value.to_bits());
         }
-        out.small("order of the noise", order as usize)
+        Ok(out.small("order of the noise", order as usize)?)
     }
 
     fn decode(fields: &mut FieldReader<'_>) -> Result<Self, WireError> {
@@ -61,7 +60,7 @@ impl Record for Ciphertext {
     const KIND: Kind = Kind::BfvCiphertext;
 
     fn identity(_: &BfvCiphertextDescriptor, parameters: &BfvParameters) -> Result<Identity, WireError> {
-        Identity::of(parameters.rlwe().literal())
+        Ok(Identity::of(parameters.rlwe().literal())?)
     }
 
     fn descriptor(&self, parameters: &BfvParameters) -> Result<BfvCiphertextDescriptor, WireError> {
@@ -128,7 +127,7 @@ impl Record for SymmetricCiphertext {
     const KIND: Kind = Kind::BfvSeededCiphertext;
 
     fn identity(_: &BfvSeededDescriptor, parameters: &BfvParameters) -> Result<Identity, WireError> {
-        Identity::of(parameters.rlwe().literal())
+        Ok(Identity::of(parameters.rlwe().literal())?)
     }
 
     fn descriptor(&self, parameters: &BfvParameters) -> Result<BfvSeededDescriptor, WireError> {

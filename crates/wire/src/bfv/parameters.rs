@@ -1,22 +1,23 @@
 use std::io::{Read, Write};
 
 use keywright_bfv::BfvLiteral;
+use keywright_frame::{FieldReader, FieldWriter};
+
+use keywright_rlwe::ParametersLiteral;
 
 use crate::body::{BodyReader, BodyWriter};
-use crate::fields::{FieldReader, FieldWriter};
-use crate::fingerprint::{decode_literal, encode_literal};
 use crate::object::{Descriptor, Record};
 use crate::{Identity, Kind, Wire, WireError};
 
 impl Descriptor for BfvLiteral {
     fn encode(&self, out: &mut FieldWriter) -> Result<(), WireError> {
-        encode_literal(&self.rlwe, out)?;
+        Descriptor::encode(&self.rlwe, out)?;
         out.u64(self.plaintext_modulus);
         Ok(())
     }
 
     fn decode(fields: &mut FieldReader<'_>) -> Result<Self, WireError> {
-        Ok(Self { rlwe: decode_literal(fields)?, plaintext_modulus: fields.u64()? })
+        Ok(Self { rlwe: ParametersLiteral::decode(fields)?, plaintext_modulus: fields.u64()? })
     }
 }
 
@@ -28,7 +29,7 @@ impl Record for BfvLiteral {
     const KIND: Kind = Kind::BfvParameters;
 
     fn identity(descriptor: &Self, (): &()) -> Result<Identity, WireError> {
-        Identity::of(&descriptor.rlwe)
+        Ok(Identity::of(&descriptor.rlwe)?)
     }
 
     fn descriptor(&self, (): &()) -> Result<Self, WireError> {

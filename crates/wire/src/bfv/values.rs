@@ -1,6 +1,6 @@
 use keywright_bfv::{BfvParameters, Packing};
+use keywright_frame::{FieldReader, FieldWriter};
 
-use crate::fields::{FieldReader, FieldWriter};
 use crate::object::Descriptor;
 use crate::{WireError, error::in_range};
 

@@ -1,13 +1,12 @@
 use std::io::{Read, Write};
 
 use keywright_ckks::{Ciphertext, CkksParameters, SymmetricCiphertext};
+use keywright_frame::{CiphertextDescriptor, FieldReader, FieldWriter, SeededDescriptor};
 use keywright_rlwe::{RlweCiphertext, SeededCiphertext};
 
 use super::MessageDescriptor;
 use crate::body::{BodyReader, BodyWriter};
-use crate::fields::{FieldReader, FieldWriter};
 use crate::object::{Descriptor, Record};
-use crate::rlwe::ciphertext::{CiphertextDescriptor, SeededDescriptor};
 use crate::{Identity, Kind, Wire, WireError};
 
 /// Shape and message of a ciphertext.
@@ -37,7 +36,7 @@ impl Record for Ciphertext {
     const KIND: Kind = Kind::CkksCiphertext;
 
     fn identity(_: &CkksCiphertextDescriptor, parameters: &CkksParameters) -> Result<Identity, WireError> {
-        Identity::of(parameters.rlwe().literal())
+        Ok(Identity::of(parameters.rlwe().literal())?)
     }
 
     fn descriptor(&self, parameters: &CkksParameters) -> Result<CkksCiphertextDescriptor, WireError> {
@@ -102,7 +101,7 @@ impl Record for SymmetricCiphertext {
     const KIND: Kind = Kind::CkksSeededCiphertext;
 
     fn identity(_: &CkksSeededDescriptor, parameters: &CkksParameters) -> Result<Identity, WireError> {
-        Identity::of(parameters.rlwe().literal())
+        Ok(Identity::of(parameters.rlwe().literal())?)
     }
 
     fn descriptor(&self, parameters: &CkksParameters) -> Result<CkksSeededDescriptor, WireError> {

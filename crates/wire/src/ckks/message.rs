@@ -1,6 +1,6 @@
 use keywright_ckks::{CkksParameters, ErrorEstimate, Packing};
+use keywright_frame::{FieldReader, FieldWriter, MessageFields};
 
-use crate::fields::{FieldReader, FieldWriter};
 use crate::object::Descriptor;
 use crate::{WireError, error::in_range};
 
@@ -39,29 +39,22 @@ impl MessageDescriptor {
 impl Descriptor for MessageDescriptor {
     fn encode(&self, out: &mut FieldWriter) -> Result<(), WireError> {
         self.require_legal()?;
-        let (form, log_slots) = match self.packing {
-            Packing::Slots { log_slots } => (0, log_slots),
-            Packing::Coefficients => (1, 0),
+        let log_slots = match self.packing {
+            Packing::Slots { log_slots } => {
+                in_range("log2 of the number of slots", log_slots.into(), 0, u8::MAX.into())?;
+                Some(log_slots as u8)
+            }
+            Packing::Coefficients => None,
         };
-        out.u8(form);
-        out.small("log2 of the number of slots", log_slots as usize)?;
-        for number in [self.scale, self.estimate.deviation, self.estimate.magnitude] {
-            out.u64(number.to_bits());
-        }
-        Ok(())
+        let numbers = [self.scale, self.estimate.deviation, self.estimate.magnitude].map(f64::to_bits);
+        MessageFields { log_slots, numbers }.encode(out)
     }
 
     fn decode(fields: &mut FieldReader<'_>) -> Result<Self, WireError> {
-        let coefficients = fields.flag("form of the packing")?;
-        let log_slots = fields.u8()?;
-        let packing = if coefficients {
-            in_range("log2 of the number of slots of a coefficient packing", log_slots.into(), 0, 0)?;
-            Packing::Coefficients
-        } else {
-            Packing::Slots { log_slots: log_slots.into() }
-        };
-        let mut number = || fields.u64().map(f64::from_bits);
-        let (scale, deviation, magnitude) = (number()?, number()?, number()?);
+        let MessageFields { log_slots, numbers } = Descriptor::decode(fields)?;
+        let packing = log_slots
+            .map_or(Packing::Coefficients, |log_slots| Packing::Slots { log_slots: log_slots.into() });
+        let [scale, deviation, magnitude] = numbers.map(f64::from_bits);
         let message = Self { scale, packing, estimate: ErrorEstimate { deviation, magnitude } };
         message.require_legal()?;
         Ok(message)

@@ -1,10 +1,11 @@
 use std::io::{Read, Write};
 
 use keywright_ckks::CkksLiteral;
+use keywright_frame::{FieldReader, FieldWriter};
+
+use keywright_rlwe::ParametersLiteral;
 
 use crate::body::{BodyReader, BodyWriter};
-use crate::fields::{FieldReader, FieldWriter};
-use crate::fingerprint::{decode_literal, encode_literal};
 use crate::object::{Descriptor, Record};
 use crate::{Identity, Kind, Wire, WireError};
 
@@ -13,13 +14,13 @@ impl Descriptor for CkksLiteral {
         if !self.log_scale.is_finite() {
             return Err(WireError::Number { what: "log2 of the scale", value: self.log_scale });
         }
-        encode_literal(&self.rlwe, out)?;
+        Descriptor::encode(&self.rlwe, out)?;
         out.u64(self.log_scale.to_bits());
         Ok(())
     }
 
     fn decode(fields: &mut FieldReader<'_>) -> Result<Self, WireError> {
-        let rlwe = decode_literal(fields)?;
+        let rlwe = ParametersLiteral::decode(fields)?;
         let log_scale = f64::from_bits(fields.u64()?);
         if !log_scale.is_finite() {
             return Err(WireError::Number { what: "log2 of the scale", value: log_scale });
@@ -36,7 +37,7 @@ impl Record for CkksLiteral {
     const KIND: Kind = Kind::CkksParameters;
 
     fn identity(descriptor: &Self, (): &()) -> Result<Identity, WireError> {
-        Identity::of(&descriptor.rlwe)
+        Ok(Identity::of(&descriptor.rlwe)?)
     }
 
     fn descriptor(&self, (): &()) -> Result<Self, WireError> {

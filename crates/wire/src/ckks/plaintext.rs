@@ -1,10 +1,10 @@
 use std::io::{Read, Write};
 
 use keywright_ckks::{CkksParameters, ErrorEstimate, Plaintext};
+use keywright_frame::{FieldReader, FieldWriter};
 
 use super::MessageDescriptor;
 use crate::body::{BodyReader, BodyWriter};
-use crate::fields::{FieldReader, FieldWriter};
 use crate::object::{Descriptor, Record};
 use crate::rlwe::{moduli, poly_len, require_shape};
 use crate::{Identity, Kind, Wire, WireError, error::in_range};
@@ -41,7 +41,7 @@ impl Record for Plaintext {
     const KIND: Kind = Kind::CkksPlaintext;
 
     fn identity(_: &PlaintextDescriptor, parameters: &CkksParameters) -> Result<Identity, WireError> {
-        Identity::of(parameters.rlwe().literal())
+        Ok(Identity::of(parameters.rlwe().literal())?)
     }
 
     fn descriptor(&self, parameters: &CkksParameters) -> Result<PlaintextDescriptor, WireError> {

@@ -1,9 +1,8 @@
+use keywright_frame::{FieldReader, FieldWriter, KeyDescriptor, MAX_KEYS, object_len};
 use keywright_rlwe::{KeyElement, KeySpec, Parameters, SwitchingKey};
 
-use crate::fields::{FieldReader, FieldWriter};
-use crate::header::{MAX_KEYS, object_len};
 use crate::object::{Descriptor, Record};
-use crate::rlwe::switching_key::{KeyDescriptor, digits};
+use crate::rlwe::switching_key::digits;
 use crate::{WireError, error::in_range};
 
 /// One key of a set.
@@ -25,10 +24,8 @@ pub struct Directory {
 fn key_len(spec: &KeySpec, parameters: &Parameters) -> Result<u64, WireError> {
     let seed = spec.seeded.then_some(keywright_ring::Seed([0; 32]));
     let descriptor = KeyDescriptor { spec: spec.clone(), digits: digits(spec, parameters)?, seed };
-    let mut fields = FieldWriter::default();
-    descriptor.encode(&mut fields)?;
     let body = SwitchingKey::body_len(&descriptor, parameters)?;
-    object_len(fields.0.len() as u64, body).ok_or(too_long(body))
+    object_len(KeyDescriptor::bytes(spec) as u64, body).ok_or(too_long(body))
 }
 
 fn too_long(value: u64) -> WireError {

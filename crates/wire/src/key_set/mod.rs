@@ -41,7 +41,7 @@ impl Record for EvaluationKeys {
     const KIND: Kind = Kind::KeySet;
 
     fn identity(_: &Directory, parameters: &Parameters) -> Result<Identity, WireError> {
-        Identity::of(parameters.literal())
+        Ok(Identity::of(parameters.literal())?)
     }
 
     fn descriptor(&self, parameters: &Parameters) -> Result<Directory, WireError> {

@@ -1,36 +1,15 @@
 use std::io::{Read, Write};
 
-use keywright_ring::Seed;
+use keywright_frame::{CiphertextDescriptor, SeededDescriptor};
 use keywright_rlwe::{Parameters, RlweCiphertext, SeededCiphertext};
 
 use super::{moduli, poly_len, require_shape};
 use crate::body::{BodyReader, BodyWriter};
-use crate::fields::{FieldReader, FieldWriter};
-use crate::object::{Descriptor, Record};
+use crate::object::Record;
 use crate::{Identity, Kind, Wire, WireError, error::in_range};
 
 /// Most polynomials of one ciphertext: the product of two ciphertexts of degree 3 that were not relinearised.
 pub const MAX_POLYNOMIALS: usize = 7;
-
-/// Shape of a ciphertext.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct CiphertextDescriptor {
-    /// Number of limbs less one.
-    pub level: usize,
-    /// Its degree plus one.
-    pub polynomials: usize,
-}
-
-impl Descriptor for CiphertextDescriptor {
-    fn encode(&self, out: &mut FieldWriter) -> Result<(), WireError> {
-        out.small("level of a ciphertext", self.level)?;
-        out.small("number of polynomials of a ciphertext", self.polynomials)
-    }
-
-    fn decode(fields: &mut FieldReader<'_>) -> Result<Self, WireError> {
-        Ok(Self { level: fields.small()?, polynomials: fields.small()? })
-    }
-}
 
 /// `c_0`, `c_1`, ... over `q_0 .. q_level`.
 impl Record for RlweCiphertext {
@@ -39,7 +18,7 @@ impl Record for RlweCiphertext {
     const KIND: Kind = Kind::RlweCiphertext;
 
     fn identity(_: &CiphertextDescriptor, parameters: &Parameters) -> Result<Identity, WireError> {
-        Identity::of(parameters.literal())
+        Ok(Identity::of(parameters.literal())?)
     }
 
     fn descriptor(&self, parameters: &Parameters) -> Result<CiphertextDescriptor, WireError> {
@@ -86,27 +65,6 @@ impl Record for RlweCiphertext {
 
 impl Wire for RlweCiphertext {}
 
-/// Shape and seed of a seeded ciphertext.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SeededDescriptor {
-    /// Number of limbs less one.
-    pub level: usize,
-    /// Seed of `c_1`.
-    pub seed: Seed,
-}
-
-impl Descriptor for SeededDescriptor {
-    fn encode(&self, out: &mut FieldWriter) -> Result<(), WireError> {
-        out.small("level of a ciphertext", self.level)?;
-        out.seed(&self.seed);
-        Ok(())
-    }
-
-    fn decode(fields: &mut FieldReader<'_>) -> Result<Self, WireError> {
-        Ok(Self { level: fields.small()?, seed: fields.seed()? })
-    }
-}
-
 /// The seed of `c_1` in the header, `c_0` over `q_0 .. q_level` in the body.
 impl Record for SeededCiphertext {
     type Context = Parameters;
@@ -114,7 +72,7 @@ impl Record for SeededCiphertext {
     const KIND: Kind = Kind::SeededRlweCiphertext;
 
     fn identity(_: &SeededDescriptor, parameters: &Parameters) -> Result<Identity, WireError> {
-        Identity::of(parameters.literal())
+        Ok(Identity::of(parameters.literal())?)
     }
 
     fn descriptor(&self, parameters: &Parameters) -> Result<SeededDescriptor, WireError> {

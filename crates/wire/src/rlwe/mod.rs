@@ -7,10 +7,10 @@ pub(crate) mod public_key;
 pub(crate) mod secret_key;
 pub(crate) mod switching_key;
 
+use keywright_frame::packing::packed_len;
 use keywright_ring::Modulus;
 use keywright_rlwe::Parameters;
 
-use crate::packing::packed_len;
 use crate::{WireError, error::in_range};
 
 /// Bytes of one polynomial over the given primes.

@@ -3,20 +3,8 @@ use std::io::{Read, Write};
 use keywright_rlwe::ParametersLiteral;
 
 use crate::body::{BodyReader, BodyWriter};
-use crate::fields::{FieldReader, FieldWriter};
-use crate::fingerprint::{decode_literal, encode_literal};
-use crate::object::{Descriptor, Record};
+use crate::object::Record;
 use crate::{Identity, Kind, Wire, WireError};
-
-impl Descriptor for ParametersLiteral {
-    fn encode(&self, out: &mut FieldWriter) -> Result<(), WireError> {
-        encode_literal(self, out)
-    }
-
-    fn decode(fields: &mut FieldReader<'_>) -> Result<Self, WireError> {
-        decode_literal(fields)
-    }
-}
 
 /// A literal is all descriptor. It comes back as unchecked as it was: `Parameters::new` is what checks it.
 impl Record for ParametersLiteral {
@@ -25,7 +13,7 @@ impl Record for ParametersLiteral {
     const KIND: Kind = Kind::Parameters;
 
     fn identity(descriptor: &Self, (): &()) -> Result<Identity, WireError> {
-        Identity::of(descriptor)
+        Ok(Identity::of(descriptor)?)
     }
 
     fn descriptor(&self, (): &()) -> Result<Self, WireError> {

@@ -1,12 +1,12 @@
 use std::any::TypeId;
 use std::io::{Read, Write};
 
+use keywright_frame::{FieldReader, FieldWriter};
 use keywright_ring::{Coefficient, Domain, Evaluation, Poly};
 use keywright_rlwe::Parameters;
 
 use super::{moduli, poly_len, require_shape};
 use crate::body::{BodyReader, BodyWriter};
-use crate::fields::{FieldReader, FieldWriter};
 use crate::object::{Descriptor, Record};
 use crate::{Identity, Kind, Wire, WireError, error::in_range};
 
@@ -22,7 +22,7 @@ pub struct PolynomialDescriptor {
 impl Descriptor for PolynomialDescriptor {
     fn encode(&self, out: &mut FieldWriter) -> Result<(), WireError> {
         out.u8(self.evaluations.into());
-        out.small("number of limbs of a polynomial", self.limbs)
+        Ok(out.small("number of limbs of a polynomial", self.limbs)?)
     }
 
     fn decode(fields: &mut FieldReader<'_>) -> Result<Self, WireError> {
@@ -40,7 +40,7 @@ impl<D: Domain> Record for Poly<D> {
     const KIND: Kind = Kind::Polynomial;
 
     fn identity(_: &PolynomialDescriptor, parameters: &Parameters) -> Result<Identity, WireError> {
-        Identity::of(parameters.literal())
+        Ok(Identity::of(parameters.literal())?)
     }
 
     fn descriptor(&self, parameters: &Parameters) -> Result<PolynomialDescriptor, WireError> {

@@ -5,20 +5,8 @@ use keywright_rlwe::{Parameters, PublicKey};
 
 use super::{moduli, poly_len, require_shape};
 use crate::body::{BodyReader, BodyWriter};
-use crate::fields::{FieldReader, FieldWriter};
-use crate::object::{Descriptor, Record};
+use crate::object::Record;
 use crate::{Identity, Kind, Wire, WireError};
-
-impl Descriptor for Seed {
-    fn encode(&self, out: &mut FieldWriter) -> Result<(), WireError> {
-        out.seed(self);
-        Ok(())
-    }
-
-    fn decode(fields: &mut FieldReader<'_>) -> Result<Self, WireError> {
-        fields.seed()
-    }
-}
 
 /// The seed of `a` in the header, `b` in the body.
 impl Record for PublicKey {
@@ -27,7 +15,7 @@ impl Record for PublicKey {
     const KIND: Kind = Kind::PublicKey;
 
     fn identity(_: &Seed, parameters: &Parameters) -> Result<Identity, WireError> {
-        Identity::of(parameters.literal())
+        Ok(Identity::of(parameters.literal())?)
     }
 
     fn descriptor(&self, parameters: &Parameters) -> Result<Seed, WireError> {

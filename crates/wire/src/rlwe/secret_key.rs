@@ -1,10 +1,11 @@
 use std::io::{Read, Write};
 
+use keywright_frame::packing::{pack_ternary, packed_ternary_len, unpack_ternary};
+use keywright_frame::{FieldReader, FieldWriter};
 use keywright_rlwe::{Parameters, SecretKey};
 use zeroize::Zeroizing;
 
 use crate::body::{BodyReader, BodyWriter};
-use crate::fields::{FieldReader, FieldWriter};
 use crate::object::{Descriptor, Record};
 use crate::{Identity, Kind, WireError, WireSecret};
 
@@ -21,15 +22,14 @@ impl Descriptor for SecretKeyDescriptor {
     }
 }
 
-/// Two bits per coefficient, the lowest bits first: `00` is 0, `01` is 1, `11` is -1. Neither direction branches on a
-/// coefficient.
+/// The coefficients, packed as ternary values. Neither direction branches on a coefficient.
 impl Record for SecretKey {
     type Context = Parameters;
     type Descriptor = SecretKeyDescriptor;
     const KIND: Kind = Kind::SecretKey;
 
     fn identity(_: &SecretKeyDescriptor, parameters: &Parameters) -> Result<Identity, WireError> {
-        Identity::of(parameters.literal())
+        Ok(Identity::of(parameters.literal())?)
     }
 
     fn descriptor(&self, parameters: &Parameters) -> Result<SecretKeyDescriptor, WireError> {
@@ -38,13 +38,13 @@ impl Record for SecretKey {
     }
 
     fn body_len(_: &SecretKeyDescriptor, parameters: &Parameters) -> Result<u64, WireError> {
-        Ok(parameters.n() as u64 / 4)
+        Ok(packed_ternary_len(parameters.n()) as u64)
     }
 
     fn write_body<W: Write>(&self, body: &mut BodyWriter<W>, _: &Parameters) -> Result<(), WireError> {
-        let quadruples = self.coefficients().as_chunks::<4>().0;
-        let pack = |four: &[i64; 4]| four.iter().rev().fold(0, |byte, &c| byte << 2 | (c & 3) as u8);
-        let packed = Zeroizing::new(quadruples.iter().map(pack).collect::<Vec<u8>>());
+        let coefficients = self.coefficients();
+        let mut packed = Zeroizing::new(vec![0; packed_ternary_len(coefficients.len())]);
+        pack_ternary(coefficients, &mut packed);
         Ok(body.write_all(&packed)?)
     }
 
@@ -54,18 +54,10 @@ impl Record for SecretKey {
         parameters: &Parameters,
     ) -> Result<Self, WireError> {
         let n = parameters.n();
-        let mut packed = Zeroizing::new(vec![0; n / 4]);
+        let mut packed = Zeroizing::new(vec![0; packed_ternary_len(n)]);
         body.bytes(&mut packed)?;
         let mut coefficients = Zeroizing::new(vec![0i64; n]);
-        let mut invalid = 0;
-        for (four, &byte) in coefficients.as_chunks_mut::<4>().0.iter_mut().zip(packed.iter()) {
-            for (i, coefficient) in four.iter_mut().enumerate() {
-                let code = u64::from(byte >> (2 * i)) & 3;
-                invalid += (code >> 1 & !code & 1) as usize;
-                // Sign-extends two bits.
-                *coefficient = (code << 62) as i64 >> 62;
-            }
-        }
+        let invalid = unpack_ternary(&packed, &mut coefficients);
         if invalid > 0 {
             return Err(WireError::SecretCoefficient { count: invalid });
         }

@@ -1,93 +1,13 @@
 use std::io::{Read, Write};
 
-use keywright_ring::{MAX_LOG_N, Modulus, Poly, RingError, Seed};
+use keywright_frame::KeyDescriptor;
+use keywright_ring::{Modulus, Poly, RingError};
 use keywright_rlwe::{KeyElement, KeyLayout, KeySpec, Parameters, RlweError, SwitchingKey, UniformPart};
 
 use super::poly_len;
 use crate::body::{BodyReader, BodyWriter};
-use crate::fields::{FieldReader, FieldWriter};
-use crate::object::{Descriptor, Record};
+use crate::object::Record;
 use crate::{Identity, Kind, Wire, WireError, error::in_range};
-
-impl Descriptor for KeySpec {
-    fn encode(&self, out: &mut FieldWriter) -> Result<(), WireError> {
-        let (tag, value) = match self.element {
-            KeyElement::Galois(element) => (0, element),
-            KeyElement::Relinearization => (1, 0),
-            KeyElement::Secret(id) => (2, id),
-            KeyElement::DenseToSparse(weight) => (3, weight as u64),
-            KeyElement::SparseToDense(weight) => (4, weight as u64),
-            KeyElement::SparseToDenseGalois { weight, galois } => (5, galois << 32 | weight as u64),
-        };
-        out.u8(tag);
-        out.u64(value);
-        out.small("level of a key", self.level)?;
-        out.small("alpha of a key", self.alpha)?;
-        out.u8(self.seeded.into());
-        out.small("number of special primes of a key", self.special.len())?;
-        self.special.iter().try_for_each(|&index| out.small("index of a special prime", index))
-    }
-
-    fn decode(fields: &mut FieldReader<'_>) -> Result<Self, WireError> {
-        let (tag, value) = (fields.u8()?, fields.u64()?);
-        let element = match tag {
-            0 => KeyElement::Galois(value),
-            1 => {
-                in_range("element of a relinearisation key", value, 0, 0)?;
-                KeyElement::Relinearization
-            }
-            2 => KeyElement::Secret(value),
-            3 => KeyElement::DenseToSparse(weight(value)?),
-            4 => KeyElement::SparseToDense(weight(value)?),
-            5 => {
-                KeyElement::SparseToDenseGalois { weight: weight(value & 0xFFFF_FFFF)?, galois: value >> 32 }
-            }
-            other => {
-                return Err(WireError::Field { what: "type of a key", value: other.into(), min: 0, max: 5 });
-            }
-        };
-        let (level, alpha) = (fields.small()?, fields.small()?);
-        let seeded = fields.flag("seeded flag of a key")?;
-        let count = fields.small()?;
-        let special = (0..count).map(|_| fields.small()).collect::<Result<_, _>>()?;
-        Ok(Self { element, level, alpha, special, seeded })
-    }
-}
-
-/// Hamming weight of an ephemeral secret.
-fn weight(value: u64) -> Result<usize, WireError> {
-    in_range("weight of an ephemeral secret", value, 1, 1 << MAX_LOG_N)?;
-    Ok(value as usize)
-}
-
-/// What a stored switching key is.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KeyDescriptor {
-    /// Its specification.
-    pub spec: KeySpec,
-    /// Number of digits, so of rows.
-    pub digits: usize,
-    /// Seed of the uniform half if it is seeded.
-    pub seed: Option<Seed>,
-}
-
-impl Descriptor for KeyDescriptor {
-    fn encode(&self, out: &mut FieldWriter) -> Result<(), WireError> {
-        self.spec.encode(out)?;
-        out.small("number of digits of a key", self.digits)?;
-        if let Some(seed) = &self.seed {
-            out.seed(seed);
-        }
-        Ok(())
-    }
-
-    fn decode(fields: &mut FieldReader<'_>) -> Result<Self, WireError> {
-        let spec = KeySpec::decode(fields)?;
-        let digits = fields.small()?;
-        let seed = if spec.seeded { Some(fields.seed()?) } else { None };
-        Ok(Self { spec, digits, seed })
-    }
-}
 
 /// Checks a spec as strictly as key generation does and counts its digits.
 pub(crate) fn digits(spec: &KeySpec, parameters: &Parameters) -> Result<usize, WireError> {
@@ -120,7 +40,7 @@ impl Record for SwitchingKey {
     const KIND: Kind = Kind::SwitchingKey;
 
     fn identity(_: &KeyDescriptor, parameters: &Parameters) -> Result<Identity, WireError> {
-        Identity::of(parameters.literal())
+        Ok(Identity::of(parameters.literal())?)
     }
 
     fn descriptor(&self, parameters: &Parameters) -> Result<KeyDescriptor, WireError> {

@@ -1,4 +1,4 @@
-//! The most memory that making a server's keys takes, and that a cut stream goes on: `cargo run --release -p keywright-client --example key_memory [KEYS]`.
+//! The most memory that making a server's keys takes, and that a cut stream goes on: `cargo run --release -p keywright-thin-server --example key_memory [KEYS]`.
 //!
 //! The keys are those of a bootstrapping at `N = 2^16`; the largest are made first, so a few show what all take. Linux says what
 //! the process had at most.
@@ -8,9 +8,10 @@ use std::fs;
 use std::time::Instant;
 
 use keywright_circuits::bootstrapping::{BootstrapperPlan, bootstrap_preset};
-use keywright_client::{Client, SinkError, server};
+use keywright_client::{Client, SinkError};
 use keywright_ring::sampling::SecretRng;
 use keywright_rlwe::{KeyElement, KeySpec};
+use keywright_thin_server as server;
 
 const PRESET: &str = "N16_QP1732_L9_S45";
 /// Bytes that a client may take.

@@ -1,8 +1,8 @@
-use keywright_client::server::{self, ServerError};
 use keywright_client::{
     Answer, Client, ClientError, ClientLiteral, ClientParameters, Encryptor, Form, Layout, SinkError,
 };
 use keywright_rlwe::SecretDistribution;
+use keywright_thin_server::{self as server, ServerError};
 
 use crate::fixture::{SHIFT_ADD_30, SHIFT_ADD_60, entropy, entry, entry_of};
 

@@ -1,8 +1,9 @@
 //! Streamed keys are those of the full library, byte by byte; a stream goes on where it was cut.
 
 use keywright_circuits::bootstrapping::Values as Kind;
-use keywright_client::{Client, ClientError, KeySetStream, SinkError, server};
+use keywright_client::{Client, ClientError, KeySetStream, SinkError};
 use keywright_rlwe::{KeyElement, KeyGenerator, KeySpec, RlweError, SwitchingKey};
+use keywright_thin_server as server;
 use keywright_wire::{KeySetReader, KeySetWriter, Wire};
 use zeroize::Zeroizing;
 

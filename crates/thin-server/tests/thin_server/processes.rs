@@ -97,7 +97,7 @@ fn a_copy_of_a_platforms_entropy_draws_nothing() {
 fn keys_of_a_session_are_the_same_in_every_process() {
     let (parameters, plan) = toy(10, 3, keywright_circuits::bootstrapping::Values::Real);
     let rlwe = parameters.rlwe();
-    let thin = keywright_client::server::client_parameters(&parameters, &plan, 20).unwrap();
+    let thin = keywright_thin_server::client_parameters(&parameters, &plan, 20).unwrap();
     let mut client = Client::generate(&thin, &mut SystemEntropy).unwrap();
     let session = client.session().unwrap();
     let specs = [1, 5].map(|g| KeySpec::new(rlwe, KeyElement::Galois(g), 1, 1, true));

@@ -1,10 +1,9 @@
 //! Several small integers in a number.
 
 use keywright_ckks::{CkksLiteral, CkksParameters, Evaluator};
-use keywright_client::{
-    Client, ClientError, ClientParameters, Encryptor, Form, Groups, Layout, Numbers, server,
-};
+use keywright_client::{Client, ClientError, ClientParameters, Encryptor, Form, Groups, Layout, Numbers};
 use keywright_rlwe::{EvaluationKeys, Security};
+use keywright_thin_server as server;
 
 use crate::fixture::{Random, entropy};
 

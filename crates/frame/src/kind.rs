@@ -1,51 +1,50 @@
 use core::fmt;
 
-use crate::WireError;
+use crate::MAGIC;
 
 /// What an object is. Codes with the top bit set are secrets: no method that a server calls reads them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u16)]
-#[non_exhaustive]
 pub enum Kind {
-    /// [`keywright_rlwe::ParametersLiteral`].
+    /// `keywright_rlwe::ParametersLiteral`.
     Parameters = 0x0001,
-    /// [`keywright_rlwe::PublicKey`].
+    /// `keywright_rlwe::PublicKey`.
     PublicKey = 0x0002,
-    /// [`keywright_rlwe::SwitchingKey`].
+    /// `keywright_rlwe::SwitchingKey`.
     SwitchingKey = 0x0003,
-    /// [`keywright_rlwe::EvaluationKeys`]: a directory and switching keys.
+    /// `keywright_rlwe::EvaluationKeys`: a directory and switching keys.
     KeySet = 0x0004,
-    /// [`keywright_rlwe::RlweCiphertext`].
+    /// `keywright_rlwe::RlweCiphertext`.
     RlweCiphertext = 0x0005,
-    /// [`keywright_rlwe::SeededCiphertext`].
+    /// `keywright_rlwe::SeededCiphertext`.
     SeededRlweCiphertext = 0x0006,
-    /// A [`keywright_ring::Poly`] in either form.
+    /// A `keywright_ring::Poly` in either form.
     Polynomial = 0x0007,
-    /// [`keywright_rlwe::derive::MasterKeys`]: extra primes, a directory and switching keys.
+    /// `keywright_rlwe::derive::MasterKeys`: extra primes, a directory and switching keys.
     MasterKeys = 0x0008,
-    /// [`keywright_ckks::CkksLiteral`].
+    /// `keywright_ckks::CkksLiteral`.
     CkksParameters = 0x0101,
-    /// [`keywright_ckks::Plaintext`].
+    /// `keywright_ckks::Plaintext`.
     CkksPlaintext = 0x0102,
-    /// [`keywright_ckks::Ciphertext`].
+    /// `keywright_ckks::Ciphertext`.
     CkksCiphertext = 0x0103,
-    /// [`keywright_ckks::SymmetricCiphertext`].
+    /// `keywright_ckks::SymmetricCiphertext`.
     CkksSeededCiphertext = 0x0104,
     /// A CKKS ciphertext of a thin client or for one, in coefficient form: `keywright_client::CompactForm`.
     CkksCompactCiphertext = 0x0105,
     /// What a thin client knows of its server: `keywright_client::ClientParameters`.
     ClientParameters = 0x0106,
-    /// [`keywright_bfv::BfvLiteral`].
+    /// `keywright_bfv::BfvLiteral`.
     BfvParameters = 0x0201,
-    /// [`keywright_bfv::Ciphertext`].
+    /// `keywright_bfv::Ciphertext`.
     BfvCiphertext = 0x0203,
-    /// [`keywright_bfv::SymmetricCiphertext`].
+    /// `keywright_bfv::SymmetricCiphertext`.
     BfvSeededCiphertext = 0x0204,
-    /// [`keywright_aggregation::EncryptedUpdate`].
+    /// `keywright_aggregation::EncryptedUpdate`.
     EncryptedUpdate = 0x0301,
-    /// [`keywright_aggregation::EncryptedSum`].
+    /// `keywright_aggregation::EncryptedSum`.
     EncryptedSum = 0x0302,
-    /// [`keywright_rlwe::SecretKey`].
+    /// `keywright_rlwe::SecretKey`.
     SecretKey = 0x8001,
 }
 
@@ -81,11 +80,23 @@ impl Kind {
 
     /// Whether the object must stay with its owner.
     pub const fn is_secret(self) -> bool {
-        self.code() >> 15 == 1
+        Self::is_secret_code(self.code())
     }
 
-    pub(crate) fn from_code(code: u16) -> Result<Self, WireError> {
-        Self::ALL.into_iter().find(|kind| kind.code() == code).ok_or(WireError::UnknownKind(code))
+    /// The same of a code, known or not.
+    pub const fn is_secret_code(code: u16) -> bool {
+        code >> 15 == 1
+    }
+
+    /// The code in the first bytes of an object; `None` for bytes that start no object or end before its kind.
+    pub fn code_of(bytes: &[u8]) -> Option<u16> {
+        let (_, rest) = bytes.strip_prefix(&MAGIC)?.split_first_chunk::<2>()?;
+        rest.first_chunk().map(|&code| u16::from_le_bytes(code))
+    }
+
+    /// The kind of a code, `None` if it has no meaning.
+    pub fn from_code(code: u16) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.code() == code)
     }
 }
 

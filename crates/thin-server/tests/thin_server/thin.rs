@@ -2,8 +2,9 @@
 
 use keywright_circuits::bootstrapping::{Bootstrapper, BootstrapperPlan, Values as Kind, bootstrap_preset};
 use keywright_ckks::{CkksParameters, Evaluator, Packing};
-use keywright_client::{Client, Encryptor, Form, Layout, server};
+use keywright_client::{Client, Encryptor, Form, Layout};
 use keywright_rlwe::{EvaluationKeys, KeyElement, KeySpec, SwitchingKey};
+use keywright_thin_server as server;
 use keywright_wire::Wire;
 
 use crate::fixture::{Random, entropy, toy};

@@ -1,0 +1,89 @@
+//! The header that every object starts with: a fixed part, a descriptor, a checksum of both.
+
+use crate::fields::{Buffer, FieldReader, FieldWriter};
+use crate::{CHECKSUM_BYTES, Checksum, FrameError, IDENTITY_BYTES, IdentityBytes, Kind};
+
+/// First bytes of every object. The first is not ASCII and the last three change when a transfer rewrites line ends.
+pub const MAGIC: [u8; 8] = *b"\x89KWRT\r\n\x1a";
+/// Format version that is written.
+pub const FORMAT_VERSION: u16 = 1;
+/// Longest descriptor of an object other than a key set.
+pub const MAX_DESCRIPTOR_BYTES: u64 = 4096;
+/// Most keys in one key set.
+pub const MAX_KEYS: usize = 1 << 16;
+/// Most extra primes of master keys.
+pub const MAX_EXTRA_PRIMES: usize = keywright_rlwe::derive::MAX_EXTRA;
+/// Longest entry of a key set's directory: a spec with 255 special primes, and a length.
+pub const MAX_KEY_ENTRY_BYTES: u64 = 280;
+
+/// Bytes of the fixed part of a header.
+pub const FIXED_BYTES: usize = MAGIC.len() + 2 + 2 + IDENTITY_BYTES + 4 + 8;
+/// Bytes of an object beside its descriptor and its body.
+pub const FRAME_BYTES: usize = FIXED_BYTES + 2 * CHECKSUM_BYTES;
+
+/// Length of an object with a descriptor and a body of given lengths, `None` if it does not fit 64 bits.
+pub fn object_len(descriptor_len: u64, body_len: u64) -> Option<u64> {
+    (FRAME_BYTES as u64).checked_add(descriptor_len)?.checked_add(body_len)
+}
+
+/// The part of a header that every object has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FixedHeader {
+    /// Format version.
+    pub version: u16,
+    /// Code of the [`Kind`], which may be unknown.
+    pub kind: u16,
+    /// The parameters that the object belongs to.
+    pub identity: IdentityBytes,
+    /// Bytes of the descriptor.
+    pub descriptor_len: u32,
+    /// Bytes of the body.
+    pub body_len: u64,
+}
+
+impl FixedHeader {
+    /// That of an object of this version.
+    pub fn new(kind: Kind, identity: IdentityBytes, descriptor_len: u32, body_len: u64) -> Self {
+        Self { version: FORMAT_VERSION, kind: kind.code(), identity, descriptor_len, body_len }
+    }
+
+    /// Writes the whole header, with its descriptor and its checksum. Returns the checksum that the body goes on with.
+    pub fn write<B: Buffer>(&self, out: &mut FieldWriter<B>, descriptor: &[u8]) -> Checksum {
+        debug_assert!(out.as_slice().is_empty() && descriptor.len() == self.descriptor_len as usize);
+        out.put(&MAGIC);
+        out.put(&self.version.to_le_bytes());
+        out.put(&self.kind.to_le_bytes());
+        out.put(&self.identity);
+        out.u32(self.descriptor_len);
+        out.u64(self.body_len);
+        out.put(descriptor);
+        let mut checksum = Checksum::new();
+        checksum.update(out.as_slice());
+        out.put(&checksum.to_bytes());
+        checksum
+    }
+
+    /// Reads the fixed part.
+    ///
+    /// # Errors
+    /// [`FrameError::Magic`], [`FrameError::Version`].
+    pub fn read(bytes: &[u8; FIXED_BYTES]) -> Result<Self, FrameError> {
+        let mut fields = FieldReader::new(bytes);
+        let found = fields.array()?;
+        if found != MAGIC {
+            return Err(FrameError::Magic { found });
+        }
+        let version = u16::from_le_bytes(fields.array()?);
+        if version == 0 || version > FORMAT_VERSION {
+            return Err(FrameError::Version { found: version });
+        }
+        let kind = u16::from_le_bytes(fields.array()?);
+        Ok(Self {
+            version,
+            kind,
+            identity: fields.array()?,
+            descriptor_len: fields.u32()?,
+            body_len: fields.u64()?,
+        })
+    }
+}

@@ -1,0 +1,47 @@
+//! The byte format of `docs/format.md`, as far as more than one crate writes or reads it.
+//!
+//! `keywright-wire` streams every object of the library through readers and writers of `std`. `keywright-client` writes a
+//! few of them to a sink, piece by piece, and reads them from slices, on a microcontroller too. Both take what they share
+//! from here: magic, version, codes of kinds, layout of the header ([`FixedHeader`]), fields of a descriptor ([`FieldWriter`],
+//! [`FieldReader`], [`Fields`]), [`Checksum`], [`Identity`] and [`packing`].
+//!
+//! ```
+//! use keywright_frame::{Checksum, FieldWriter, FixedHeader, Kind, object_len};
+//!
+//! // A header with an empty descriptor, its checksum, and the checksum that the body goes on with.
+//! let header = FixedHeader::new(Kind::SecretKey, [0; 20], 0, 1024);
+//! let mut head: FieldWriter = FieldWriter::default();
+//! let checksum: Checksum = header.write(&mut head, &[]);
+//! assert_eq!(head.as_slice().len(), 48);
+//! assert_eq!(object_len(0, 1024), Some(48 + 1024 + 4));
+//! ```
+#![no_std]
+#![forbid(unsafe_code)]
+#![deny(clippy::float_arithmetic, clippy::disallowed_types)]
+
+extern crate alloc;
+
+mod checksum;
+mod ciphertext;
+mod error;
+mod fields;
+mod header;
+mod identity;
+mod key;
+mod kind;
+mod message;
+pub mod packing;
+mod parameters;
+
+pub use checksum::{CHECKSUM_BYTES, Checksum, Mismatch};
+pub use ciphertext::{CiphertextDescriptor, SeededDescriptor};
+pub use error::FrameError;
+pub use fields::{Buffer, FieldReader, FieldWriter, Fields, FixedBuffer};
+pub use header::{
+    FIXED_BYTES, FORMAT_VERSION, FRAME_BYTES, FixedHeader, MAGIC, MAX_DESCRIPTOR_BYTES, MAX_EXTRA_PRIMES,
+    MAX_KEY_ENTRY_BYTES, MAX_KEYS, object_len,
+};
+pub use identity::{Fingerprint, IDENTITY_BYTES, Identity, IdentityBytes};
+pub use key::KeyDescriptor;
+pub use kind::Kind;
+pub use message::MessageFields;

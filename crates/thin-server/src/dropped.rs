@@ -1,0 +1,36 @@
+//! What low bits of a ciphertext's coefficients are worth.
+
+use keywright_ckks::{Ciphertext, CkksParameters};
+use keywright_client::Dropped;
+
+use crate::ServerError;
+
+/// Variance of the coefficients that dropping bits adds.
+pub(crate) fn dropped_variance(parameters: &CkksParameters, dropped: Dropped) -> f64 {
+    let rlwe = parameters.rlwe();
+    let norm2 = rlwe.secret().expected_norm2(rlwe.n());
+    let one = |bits: u32| if bits == 0 { 0.0 } else { (2.0 * f64::from(bits)).exp2() / 12.0 };
+    one(dropped[0]) + norm2 * one(dropped[1])
+}
+
+/// The most low bits of a ciphertext's coefficients that can be dropped so that its error grows at most by the factor `growth`, half of the added
+/// variance from each half of the ciphertext.
+///
+/// # Errors
+/// [`ServerError::Growth`].
+pub fn droppable(ciphertext: &Ciphertext, growth: f64) -> Result<Dropped, ServerError> {
+    if !(growth > 1.0 && growth.is_finite()) {
+        return Err(ServerError::Growth(growth));
+    }
+    let parameters = &ciphertext.parameters;
+    let existing = (ciphertext.estimate.deviation * ciphertext.scale).powi(2);
+    let share = existing * (growth * growth - 1.0) / 2.0;
+    let most = parameters.rlwe().modulus(0).bits().saturating_sub(12);
+    let largest = |dropped: &dyn Fn(u32) -> Dropped| {
+        (0..=most)
+            .take_while(|&bits| dropped_variance(parameters, dropped(bits)) <= share)
+            .last()
+            .unwrap_or(0)
+    };
+    Ok([largest(&|bits| [bits, 0]), largest(&|bits| [0, bits])])
+}

@@ -1,0 +1,17 @@
+//! What a server does for thin clients (`keywright-client`): parameters to hand out, ciphertexts in, answers out. It has no
+//! use for a secret, and reads none.
+//!
+//! `docs/clients.md` has the steps between: raising the modulus, the program, and slots to coefficients.
+#![forbid(unsafe_code)]
+
+mod answer;
+mod dropped;
+mod error;
+mod parameters;
+mod upload;
+
+pub use answer::write_answer;
+pub use dropped::droppable;
+pub use error::ServerError;
+pub use parameters::{client_parameters, entry_literal, parameters_at};
+pub use upload::{is_secret, read_upload};

@@ -1,0 +1,63 @@
+//! What a server hands out.
+
+use keywright_circuits::bootstrapping::{BootstrapperPlan, Values};
+use keywright_ckks::CkksParameters;
+use keywright_client::{ClientLiteral, ClientParameters, IdentityBytes, Layout};
+use keywright_rlwe::{ParametersLiteral, noise};
+use keywright_wire::{Identity, WireError};
+
+use crate::ServerError;
+
+/// The identity of parameters in the headers of their objects.
+pub(crate) fn identity(literal: &ParametersLiteral) -> Result<IdentityBytes, ServerError> {
+    Ok(Identity::of(literal).map_err(WireError::from)?.to_bytes())
+}
+
+/// The parameters with `q_0` alone: those of a client's public key.
+pub fn entry_literal(parameters: &CkksParameters) -> ParametersLiteral {
+    let literal = parameters.rlwe().literal();
+    ParametersLiteral { q: vec![literal.q[0]], p: Vec::new(), ..literal.clone() }
+}
+
+/// What clients of a bootstrapping have to know: numbers of at most 1, with `fraction_bits` after the point, at the scale and in the places from which
+/// the bootstrapping takes coefficients.
+///
+/// # Errors
+/// [`ServerError::Client`] for more fraction bits than the scale has.
+pub fn client_parameters(
+    parameters: &CkksParameters,
+    plan: &BootstrapperPlan,
+    fraction_bits: u32,
+) -> Result<ClientParameters, ServerError> {
+    // A double has 53 bits: above 2^53 it is an integer.
+    let scale = plan.coefficients_scale.round() as u64;
+    let complex = plan.coeffs_to_slots.values == Values::Complex;
+    let layout = Layout::Slots { log_slots: plan.slots_to_coeffs.dft.log_slots(), complex };
+    parameters_at(parameters, scale, fraction_bits, layout)
+}
+
+/// What clients of a server have to know: numbers of at most 1, with `fraction_bits` after the point, at a scale, in the places of a layout.
+///
+/// # Errors
+/// As [`ClientParameters::new`].
+pub fn parameters_at(
+    parameters: &CkksParameters,
+    scale: u64,
+    fraction_bits: u32,
+    layout: Layout,
+) -> Result<ClientParameters, ServerError> {
+    let rlwe = parameters.rlwe();
+    let deviation = |variance: f64| ((variance + 1.0 / 12.0).sqrt() / scale as f64).to_bits();
+    Ok(ClientParameters::new(ClientLiteral {
+        log_n: rlwe.log_n(),
+        modulus: rlwe.modulus(0).value(),
+        secret: rlwe.secret(),
+        scale,
+        fraction_bits,
+        max: 1i64.checked_shl(fraction_bits).unwrap_or(0),
+        layout,
+        identity: identity(rlwe.literal())?,
+        entry_identity: identity(&entry_literal(parameters))?,
+        estimate: [deviation(noise::fresh_public(rlwe)), deviation(noise::fresh_symmetric()), 1f64.to_bits()],
+    })?)
+}

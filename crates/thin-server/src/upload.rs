@@ -1,0 +1,77 @@
+//! Ciphertexts in.
+
+use keywright_ckks::{Ciphertext, CkksParameters, ErrorEstimate, Packing, SymmetricCiphertext};
+use keywright_client::{ClientParameters, CompactForm, Engine, RingEngine, SecondHalf};
+use keywright_ring::Poly;
+use keywright_rlwe::{RlweCiphertext, noise};
+use keywright_wire::{Kind, Wire};
+
+use crate::ServerError;
+use crate::dropped::dropped_variance;
+
+/// A ciphertext that a client of these parameters sent, in any of its forms. Scale, level and form are checked, every residue too; what it says of
+/// its own error is replaced by what the server knows.
+///
+/// # Errors
+/// [`ServerError::Wire`], [`ServerError::Client`]: damaged or foreign bytes, among them a secret key; [`ServerError::Upload`].
+pub fn read_upload(
+    bytes: &[u8],
+    parameters: &CkksParameters,
+    client: &ClientParameters,
+) -> Result<Ciphertext, ServerError> {
+    let rlwe = parameters.rlwe();
+    let scale = client.literal().scale as f64;
+    let kind = Kind::code_of(bytes).and_then(Kind::from_code);
+    let (mut ciphertext, variance) = if kind == Some(Kind::CkksCompactCiphertext) {
+        let engine = RingEngine::of(rlwe.ring());
+        let width = rlwe.modulus(0).bits();
+        let form = CompactForm::read(rlwe.log_n(), width, &client.literal().identity, bytes)?;
+        if form.layout != client.layout() {
+            let (found, expected) = (format!("{:?}", form.layout), format!("{:?}", client.layout()));
+            return Err(ServerError::Upload { what: "layout", found, expected });
+        }
+        let (mut c0, mut c1) = (Poly::unspecified(rlwe.n(), 1), Poly::unspecified(rlwe.n(), 1));
+        form.first_half(&engine, c0.limb_mut(0))?;
+        engine.forward(c0.limb_mut(0));
+        form.second_half(&engine, c1.limb_mut(0))?;
+        let seeded = matches!(form.c1, SecondHalf::Seeded(_));
+        let fresh = if seeded { noise::fresh_symmetric() } else { noise::fresh_public(rlwe) };
+        let out = Ciphertext {
+            parameters: parameters.clone(),
+            rlwe: RlweCiphertext { polys: vec![c0, c1] },
+            scale: f64::from_bits(form.message[0]),
+            packing: Packing::Coefficients,
+            estimate: ErrorEstimate { deviation: 0.0, magnitude: 0.0 },
+        };
+        (out, fresh + dropped_variance(parameters, form.dropped))
+    } else if kind == Some(Kind::CkksSeededCiphertext) {
+        let seeded = SymmetricCiphertext::from_bytes(bytes, parameters)?;
+        (seeded.expand(), noise::fresh_symmetric())
+    } else {
+        (Ciphertext::from_bytes(bytes, parameters)?, noise::fresh_public(rlwe))
+    };
+    let refuse = |what, found: String, expected: String| Err(ServerError::Upload { what, found, expected });
+    if ciphertext.level() != 0 {
+        return refuse("level", ciphertext.level().to_string(), "0".into());
+    }
+    if ciphertext.degree() != 1 {
+        return refuse("degree", ciphertext.degree().to_string(), "1".into());
+    }
+    if ciphertext.packing != Packing::Coefficients {
+        return refuse("packing", ciphertext.packing.to_string(), Packing::Coefficients.to_string());
+    }
+    if ciphertext.scale != scale {
+        return refuse("scale", ciphertext.scale.to_string(), scale.to_string());
+    }
+    let format = client.fixed_point();
+    ciphertext.estimate = ErrorEstimate {
+        deviation: ciphertext.deviation_of(variance + 1.0 / 12.0),
+        magnitude: format.max() as f64 / (format.fraction_bits() as f64).exp2(),
+    };
+    Ok(ciphertext)
+}
+
+/// Whether bytes look like a secret, which a server refuses without reading further: an object whose kind has its top bit set.
+pub fn is_secret(bytes: &[u8]) -> bool {
+    Kind::code_of(bytes).is_some_and(Kind::is_secret_code)
+}
