@@ -35,10 +35,10 @@ from keywright import plan as planning
 from keywright.commands.session import compile_model
 from keywright.nn.checking import run_clear
 from keywright.nn.encrypted import EncryptedBackend, decrypt_result, encrypt_sample
-from keywright.plan import plan_file
-from keywright.plan.calibration import stored_model
-from keywright.plan.converters.network import convert, convert_bootstrap
-from keywright.plan.execution import PlanExecution
+from keywright.plan.cost.calibration import stored_model
+from keywright.plan.keys import plan_file
+from keywright.plan.keys.execution import PlanExecution
+from keywright.plan.workload.network import convert, convert_bootstrap
 
 RUNS = 3
 PLANS = ["kds", "half", "quarter", "fewest"]
@@ -72,14 +72,14 @@ class Times:
 
 
 def plans(
-    program: planning.Program, model: planning.CostModel, names: list[str]
+    workload: planning.Workload, model: planning.CostModel, names: list[str]
 ) -> dict[str, planning.KeyPlan]:
     """Of the fastest keys for every use, plans with a half and a quarter of their bytes, and the fewest,
     those that are named."""
-    out = {"kds": planning.STRATEGIES["kds"].plan(program, model)}
+    out = {"kds": planning.STRATEGIES["kds"].plan(workload, model)}
     if set(names) <= set(out):
         return out
-    search = planning.FrontierSearch(program, model, max_hops=2)
+    search = planning.FrontierSearch(workload, model, max_hops=2)
     points = sorted(search.descend(), key=lambda point: point.seconds)
     for name, share in SHARES.items():
         most = share * out["kds"].stored_bytes

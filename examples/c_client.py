@@ -158,10 +158,9 @@ def toy_model() -> serve.Model:
     plan = kw.BootstrapperPlan(parameters, **entry)
     program = nn.compile(
         (files("keywright") / "data" / "digits.onnx").read_bytes(),
-        slots=plan.slots,
-        levels=plan.output_level,
-        output_level=plan.input_level,
-        fixed_slots=True,
+        nn.Target(
+            slots=plan.slots, levels=plan.output_level, output_level=plan.input_level, fixed_slots=True
+        ),
     )
     return serve.Model("digits", program, parameters, (), plan, entry, tuple("0123456789"))
 

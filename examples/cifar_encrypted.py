@@ -49,10 +49,8 @@ def main() -> int:
     parameters = plan.parameters
     program = nn.compile(
         arguments.model,
-        slots=plan.slots,
-        levels=plan.output_level,
-        calibration=np.stack(typical),
-        bootstraps=[nn.Bootstrap.of(plan)],
+        nn.Target(slots=plan.slots, levels=plan.output_level, bootstraps=(nn.Bootstrap.of(plan),)),
+        nn.Fit(calibration=np.stack(typical)),
     )
     bootstraps = sum(step.operation == "bootstrap" for step in program.instructions)
     rotations = sum(layer.rotations for layer in program.layers)

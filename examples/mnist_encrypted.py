@@ -38,7 +38,7 @@ def main() -> int:
     clear = np.concatenate([session.run(None, {name: sample[None]})[0] for sample in samples]).argmax(1)
 
     parameters = kw.Parameters.preset(PRESET)
-    program = nn.compile(MODEL, slots=parameters.max_slots, levels=parameters.max_level)
+    program = nn.compile(MODEL, nn.Target(slots=parameters.max_slots, levels=parameters.max_level))
     secret = kw.SecretKey.generate(parameters)
     keys = kw.EvaluationKeys(parameters)
     generator = kw.KeyGenerator(secret)

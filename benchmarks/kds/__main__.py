@@ -64,7 +64,7 @@ def build(console: Console) -> Path:
     """
     root, log = HERE.parent, HERE / ".build" / "kds.log"
     log.parent.mkdir(exist_ok=True)
-    command = ["cargo", "build", "--release", "--locked", "-p", "keywright-bench"]
+    command = ["cargo", "build", "--release", "--locked", "-p", "keywright-studies"]
     command += [argument for name in PROGRAMS for argument in ("--bin", name)]
     try:
         console.step("building the measurement", command, log, cwd=root, environment=os.environ)

@@ -13,7 +13,7 @@ from pathlib import Path
 from string import Template
 
 from keywright.plan import Chain, CostModel
-from keywright.plan.converters import convfhe
+from published import convfhe
 
 from keysets import ark, kds
 from keysets.compare import compare
@@ -118,11 +118,11 @@ def _compared(made: Mapping[str, Network]) -> dict[str, object]:
 def _of_lists(made: Mapping[str, Network]) -> dict[str, object]:
     """What the text says of the programs."""
     mp_cnn, low = made["FHE-MP-CNN"], made["exp1"]
-    chain = mp_cnn.program.chain
+    chain = mp_cnn.workload.chain
     largest = max((key.shape for key in mp_cnn.own.keys), key=lambda shape: shape.stored_bytes)
     estimate = read("fhe_mp_cnn_resnet20")["estimate"]
     theirs = read("convfhe_resnet")["params"]
-    bits = sum(low.program.chain.q) + sum(low.program.chain.p)
+    bits = sum(low.workload.chain.q) + sum(low.workload.chain.p)
     secure = Chain(16, (60,), (60,)).modulus_bound
     require(len(chain.p) == 1 and len(largest.digits) == len(chain.q), "FHE-MP-CNN has one prime a digit")
     require(bits > secure, "LowMemoryFHEResNet20's modulus is above the bound for 128 bits")
@@ -131,7 +131,7 @@ def _of_lists(made: Mapping[str, Network]) -> dict[str, object]:
         "mp_special": f"{chain.p[0]:g}",
         "mp_weight": read("fhe_mp_cnn_resnet20")["params"]["hamming_weight"],
         "mp_keys": estimate["keys_incl_conjugation"],
-        "mp_two_hops": len(mp_cnn.program.highest_levels()) - (estimate["keys_incl_conjugation"] - 1),
+        "mp_two_hops": len(mp_cnn.workload.highest_levels()) - (estimate["keys_incl_conjugation"] - 1),
         "mp_gib": f"{estimate['all_keys_GiB']:.0f}",
         "mp_gb": f"{estimate['all_keys_bytes'] / GB:.0f}",
         "mp_digits": len(largest.digits),
@@ -140,8 +140,8 @@ def _of_lists(made: Mapping[str, Network]) -> dict[str, object]:
         "conv_special": theirs["special_primes"],
         "conv_pack": theirs["pack_keys_count"],
         "conv_made": convfhe.made_keys(read("convfhe_resnet"), "3-20-1")[0],
-        "low_primes": len(low.program.chain.q),
-        "low_special": len(low.program.chain.p),
+        "low_primes": len(low.workload.chain.q),
+        "low_special": len(low.workload.chain.p),
         "low_bits": f"{bits:.0f}",
         "secure_bits": secure,
     }

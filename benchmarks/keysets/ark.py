@@ -14,13 +14,13 @@ from keywright.plan import (
     CostModel,
     KeyPlan,
     Planner,
-    Program,
+    Workload,
     make_group,
     smallest_basis,
     smallest_shared_basis,
 )
-from keywright.plan.converters import convfhe
 from keywright.plan.strategies.ark import ark_keys
+from published import convfhe
 
 from keysets.lists import read
 from keysets.networks import Network
@@ -242,9 +242,9 @@ def our_shares(network: Network, model: CostModel) -> dict[str, tuple[float, flo
 
 def configurations(network: Network) -> dict[str, KeyPlan]:
     """ARK's strategies with the keys of ConvFHE's source, and `optimal` in the time of its own keys."""
-    program, model = network.program, network.model
+    workload, model = network.workload, network.model
     out = {
-        name: convfhe.with_own_keys(STRATEGIES[name].plan(program, model))
+        name: convfhe.with_own_keys(STRATEGIES[name].plan(workload, model))
         for name in ("ark-memory", "ark-time")
     }
     if 1.0 in network.best:
@@ -257,7 +257,7 @@ def network_of(made: Mapping[str, Network], setting: str) -> Network:
     if setting in made:
         return made[setting]
     groups = convfhe.convert(read("convfhe_resnet"), setting).groups
-    return next(network for network in made.values() if network.program.groups == groups)
+    return next(network for network in made.values() if network.workload.groups == groups)
 
 
 def both_halves(plan: KeyPlan) -> int:
@@ -270,17 +270,17 @@ def generation(plan: KeyPlan, model: CostModel) -> float:
     return sum(model.key_seconds(key.shape) for key in plan.keys)
 
 
-def slots_layer() -> Program:
+def slots_layer() -> Workload:
     """The 5x5 kernel of one ciphertext in ConvFHE's parameters."""
-    return Program("5x5 kernel", _chain(), (make_group(GROUP, "kernel", LEVEL, KERNEL),))
+    return Workload("5x5 kernel", _chain(), (make_group(GROUP, "kernel", LEVEL, KERNEL),))
 
 
-def coefficients_layer() -> Program:
+def coefficients_layer() -> Workload:
     """A packing of ConvFHE: automorphisms of one ciphertext each."""
     packs = read("convfhe_resnet")["pack_automorphisms"]
     targets = [GROUP.from_galois_element(int(pack["galois"])) for pack in packs]
     groups = tuple(make_group(GROUP, "layer/pack", LEVEL, [target]) for target in targets)
-    return Program("packing", _chain(), groups)
+    return Workload("packing", _chain(), groups)
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from keywright.plan import STRATEGIES, Budget, KeyPlan, KeyPolicy, Planner
-from keywright.plan.planner import POLICIES
+from keywright.plan.search.planner import POLICIES
 
 ALL_POLICIES = (None, *POLICIES, KeyPolicy(1, "all"))
 """Keys as they are by default, as the planner tries them, and one prime a digit at the top level."""
@@ -35,14 +35,14 @@ def compare(planner: Planner) -> Comparison:
     least = planner.smallest(solve=False).stored_bytes
     for strategy in STRATEGIES.values():
         for policy in ALL_POLICIES:
-            plan = strategy.plan(planner.program, planner.model, policy)
+            plan = strategy.plan(planner.workload, planner.model, policy)
             if plan.max_hops > planner.max_hops:
                 longer[strategy.name] = plan.max_hops
                 smaller = smaller or plan.stored_bytes < least
                 continue
             compared += 1
             worse += [
-                f"{planner.program.name}: {plan.strategy}, {policy}: {how}" for how in _worse(planner, plan)
+                f"{planner.workload.name}: {plan.strategy}, {policy}: {how}" for how in _worse(planner, plan)
             ]
     return Comparison(compared, longer, smaller, worse)
 

@@ -16,11 +16,11 @@ from keywright.plan import (
     KeyPlan,
     KeyPolicy,
     Planner,
-    Program,
+    Workload,
     published_bytes,
 )
 
-from keysets.lists import programs
+from keysets.lists import workloads
 from keysets.table import GB, require, step, table
 
 ROWS = (
@@ -92,11 +92,11 @@ def as_printed() -> str:
     return table(("index", "alpha", "level", "GRU + MLP", "SqueezeNet", "ResNet-20"), rows)
 
 
-def network(bootstrapping: bool) -> Program:
+def network(bootstrapping: bool) -> Workload:
     """The rotations of FHE-MP-CNN's ResNet-20 in the parameters of KDS, without relinearisations."""
-    groups = programs()["FHE-MP-CNN"].groups
+    groups = workloads()["FHE-MP-CNN"].groups
     name = "ResNet-20 of KDS" + (" with its bootstrapping" if bootstrapping else "")
-    return Program(name, CHAIN, tuple(group for group in groups if bootstrapping or not _bootstraps(group)))
+    return Workload(name, CHAIN, tuple(group for group in groups if bootstrapping or not _bootstraps(group)))
 
 
 def computed(model: CostModel, hops: int) -> tuple[str, dict[str, object]]:
@@ -145,22 +145,22 @@ def computed(model: CostModel, hops: int) -> tuple[str, dict[str, object]]:
 class _Column:
     """One program: plans for the rows of the tables, and its planner."""
 
-    def __init__(self, program: Program, model: CostModel, hops: int) -> None:
+    def __init__(self, workload: Workload, model: CostModel, hops: int) -> None:
         self.model = model
-        with step(program.name):
-            self.planner = Planner(program, model, max_hops=hops)
+        with step(workload.name):
+            self.planner = Planner(workload, model, max_hops=hops)
             self.plans = {
-                (index, alpha, level): _plan(program, model, index, alpha, level)
+                (index, alpha, level): _plan(workload, model, index, alpha, level)
                 for index, alpha, level, *_ in ROWS
             }
             self.best = {
                 (row, factor): self.planner.best(Budget(seconds=factor * self.plans[row].seconds(model)))
                 for row, factor in BUDGETS
             }
-        bootstrapping = {a for group in program.groups if _bootstraps(group) for a in group.targets}
+        bootstrapping = {a for group in workload.groups if _bootstraps(group) for a in group.targets}
         group = AutomorphismGroup(16)
         powers = {group.rotation(sign << bit) for bit in range(15) for sign in (1, -1)}
-        self.rotations, self.powers = len(program.highest_levels()), len(powers | bootstrapping)
+        self.rotations, self.powers = len(workload.highest_levels()), len(powers | bootstrapping)
 
     def bytes_of(self, row: Row) -> int:
         """Bytes by the formula, both halves stored: for all levels of one key, or of one for each alpha."""
@@ -181,16 +181,16 @@ class _Column:
         return f"{2 * plan.stored_bytes / GB:.1f}", f"{plan.seconds(self.model):.1f}"
 
 
-def _plan(program: Program, model: CostModel, index: str, alpha: str, level: str) -> KeyPlan:
+def _plan(workload: Workload, model: CostModel, index: str, alpha: str, level: str) -> KeyPlan:
     """A row as a plan. Rotations of a bootstrapping have keys of their own whatever the network's have."""
     policy = KeyPolicy("dynamic" if alpha == "dynamic" else 1, "all" if level == "all" else "needed")
-    every = EVERY.plan(program, model, policy)
+    every = EVERY.plan(workload, model, policy)
     if index == "all required":
         return every
-    powers = POWERS.plan(program, model, policy)
+    powers = POWERS.plan(workload, model, policy)
     hops = tuple(
         own if _bootstraps(group) else hop
-        for group, own, hop in zip(program.groups, every.hops, powers.hops, strict=True)
+        for group, own, hop in zip(workload.groups, every.hops, powers.hops, strict=True)
     )
     return replace(powers, hops=hops)
 

@@ -8,8 +8,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from keywright.plan import Program
-from keywright.plan.converters import convfhe, fhe_mp_cnn, lowmemory
+from keywright.plan import Workload
+from published import convfhe, fhe_mp_cnn, lowmemory
 
 FOLDER = Path(__file__).parent / "lists"
 
@@ -22,15 +22,15 @@ def read(name: str) -> Mapping[str, Any]:
 
 
 @cache
-def programs() -> Mapping[str, Program]:
+def workloads() -> Mapping[str, Workload]:
     """Every program of the lists, by setting or experiment, FHE-MP-CNN by its name. Settings that differ in
     no key switch are one program: the first."""
     theirs, low = read("convfhe_resnet"), read("lowmemory_fhe_resnet20")
     out = {"FHE-MP-CNN": fhe_mp_cnn.convert(read("fhe_mp_cnn_resnet20"))}
     for setting in theirs["settings"]:
-        program = convfhe.convert(theirs, setting)
-        if not any(program.groups == other.groups for other in out.values()):
-            out[setting] = program
+        workload = convfhe.convert(theirs, setting)
+        if not any(workload.groups == other.groups for other in out.values()):
+            out[setting] = workload
     for experiment in low["experiments"]:
         out[experiment] = lowmemory.convert(low, experiment)
     return out

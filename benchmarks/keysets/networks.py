@@ -11,16 +11,16 @@ from keywright.plan import (
     STRATEGIES,
     Budget,
     CostModel,
-    DerivedKeys,
+    DerivationDesign,
     InfeasibleBudgetError,
     JointPlanner,
     KeyPlan,
     Planner,
-    Program,
+    Workload,
 )
-from keywright.plan.converters import convfhe, fhe_mp_cnn
+from published import convfhe, fhe_mp_cnn
 
-from keysets.lists import programs, read
+from keysets.lists import read, workloads
 from keysets.table import GB, step, table
 
 FACTORS = (0.75, 1.0, 1.05, 1.5)
@@ -44,7 +44,7 @@ class Network:
         hops: most hops of `optimal`.
     """
 
-    program: Program
+    workload: Workload
     model: CostModel
     hops: int
     planner: Planner = field(init=False)
@@ -53,12 +53,12 @@ class Network:
 
     def __post_init__(self) -> None:
         """Search, and take the best plan for each budget of time."""
-        with step(self.program.name):
-            every = STRATEGIES["all-required"].plan(self.program, self.model)
+        with step(self.workload.name):
+            every = STRATEGIES["all-required"].plan(self.workload, self.model)
             # ConvFHE alone makes keys of two kinds.
-            own = self.program.name.startswith("ConvFHE")
+            own = self.workload.name.startswith("ConvFHE")
             self.own = convfhe.with_own_keys(every) if own else every
-            self.planner = Planner(self.program, self.model, max_hops=self.hops)
+            self.planner = Planner(self.workload, self.model, max_hops=self.hops)
             for factor in FACTORS:
                 try:
                     self.best[factor] = self.planner.best(Budget(seconds=factor * self.seconds))
@@ -75,7 +75,7 @@ class Network:
         plans: list[tuple[str, KeyPlan]] = []
         if self.own.strategy != "all-required" or not self.own.keys[0].shape.seeded:
             plans.append(("ConvFHE's own keys, both halves stored", self.own))
-        plans += [(name, strategy.plan(self.program, self.model)) for name, strategy in STRATEGIES.items()]
+        plans += [(name, strategy.plan(self.workload, self.model)) for name, strategy in STRATEGIES.items()]
         plans += [(f"optimal, time at most {factor:g}x", plan) for factor, plan in self.best.items()]
         rows = [
             (
@@ -96,7 +96,7 @@ class Network:
 
 def networks(model: CostModel, hops: int) -> Mapping[str, Network]:
     """Every program of the lists, planned."""
-    return {name: Network(program, model, hops) for name, program in programs().items()}
+    return {name: Network(workload, model, hops) for name, workload in workloads().items()}
 
 
 def open_network(model: CostModel, hops: int) -> tuple[JointPlanner, float]:
@@ -124,12 +124,12 @@ def open_rows(plans: Mapping[tuple[str, float], KeyPlan], every: float, model: C
     """A row for each of them."""
     rows = []
     for (name, factor), plan in plans.items():
-        chain = plan.program.chain
+        chain = plan.workload.chain
         rows.append(
             (
                 name,
                 f"{factor:g}x",
-                f"{len(chain.p)} x {chain.p[0]:g}" + (", ephemeral" if plan.program.ephemeral else ""),
+                f"{len(chain.p)} x {chain.p[0]:g}" + (", ephemeral" if plan.workload.ephemeral else ""),
                 len(plan.keys),
                 f"{plan.stored_bytes / GB:.2f}",
                 f"{plan.seconds(model) / every:.2f}",
@@ -142,9 +142,9 @@ def open_rows(plans: Mapping[tuple[str, float], KeyPlan], every: float, model: C
     return table((*headings, "noise, bits", "gap"), rows)
 
 
-def derived(planner: JointPlanner, every: float) -> dict[float, DerivedKeys | None]:
+def derived(planner: JointPlanner, every: float) -> dict[float, DerivationDesign | None]:
     """What the server derives from `SENT` bytes, by time of the program."""
-    out: dict[float, DerivedKeys | None] = {}
+    out: dict[float, DerivationDesign | None] = {}
     for factor in (1.05, 1.5):
         with step(f"derived keys, time at most {factor:g}x"):
             try:
@@ -155,14 +155,14 @@ def derived(planner: JointPlanner, every: float) -> dict[float, DerivedKeys | No
     return out
 
 
-def derived_rows(plans: Mapping[float, DerivedKeys | None], every: float, model: CostModel) -> str:
+def derived_rows(plans: Mapping[float, DerivationDesign | None], every: float, model: CostModel) -> str:
     """A row for each budget of time."""
     rows: list[Sequence[object]] = []
     for factor, found in plans.items():
         if found is None:
             rows.append([f"{factor:g}x", "none found", *[""] * 8])
             continue
-        chain = found.plan.program.chain
+        chain = found.plan.workload.chain
         rows.append(
             (
                 f"{factor:g}x",
@@ -192,7 +192,7 @@ def derived_rows(plans: Mapping[float, DerivedKeys | None], every: float, model:
 def targets(
     made: Mapping[str, Network],
     opened: Mapping[tuple[str, float], KeyPlan],
-    sent: Mapping[float, DerivedKeys | None],
+    sent: Mapping[float, DerivationDesign | None],
 ) -> str:
     """The figures that this project set itself, and whether they are reached."""
     rows = []

@@ -5,7 +5,7 @@ from string import Template
 
 import pytest
 from keysets import ark, kds, pictures
-from keysets.lists import programs
+from keysets.lists import workloads
 
 PAGE = Path(pictures.__file__).parent / "page.md"
 
@@ -55,7 +55,7 @@ def test_figures_are_the_same_bytes_again(tmp_path: Path) -> None:
 
 def test_every_program_of_the_lists_has_its_table() -> None:
     names = Template(PAGE.read_text()).get_identifiers()
-    assert {name if name[0].isalpha() else f"_{name}" for name in map(_key, programs())} <= set(names)
+    assert {name if name[0].isalpha() else f"_{name}" for name in map(_key, workloads())} <= set(names)
 
 
 def _key(name: str) -> str:

@@ -53,7 +53,7 @@ def build(console: Console) -> Path:
     """
     root, log = HERE.parent, HERE / ".build" / "thin.log"
     log.parent.mkdir(exist_ok=True)
-    command = ["cargo", "build", "--release", "--locked", "-p", "keywright-bench"]
+    command = ["cargo", "build", "--release", "--locked", "-p", "keywright-studies"]
     command += ["--bin", "client_modes", "--bin", "video", "--bin", "thin_client"]
     try:
         console.step("building the measurement", command, log, cwd=root, environment=os.environ)

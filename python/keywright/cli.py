@@ -22,7 +22,7 @@ from keywright.commands import (
 )
 from keywright.commands.common import CommandError
 from keywright.errors import KeywrightError
-from keywright.nn import ModelRefused
+from keywright.nn import ModelRefusedError
 
 COMMANDS = (demo, infer, keygen, encrypt, run, decrypt, compile, serve, info, plan, calibrate, bench)
 FAILED = 2
@@ -39,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         terminal.note("interrupted; no file was left half written")
         return INTERRUPTED
-    except ModelRefused as refusal:
+    except ModelRefusedError as refusal:
         reasons = "; ".join(str(reason) for reason in refusal.exceptions)
         terminal.error(CommandError(f"the model cannot be compiled: {reasons}"))
         return FAILED

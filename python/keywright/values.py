@@ -18,7 +18,7 @@ class Encrypted:
     """A ciphertext bound to an evaluator, for formulas; made by ``evaluator(ciphertext)``.
 
     ``+ - *`` take another value, a ciphertext, or numbers on either side; ``**`` a positive integer;
-    ``<<`` and ``>>`` rotate the slots. Products are relinearised and rescaled. A sum of different scales
+    ``<<`` and ``>>`` rotate the slots. Products are relinearized and rescaled. A sum of different scales
     brings the operand of the higher level to the scale of the other, which costs it a level it has to spare:
     nothing is lost, and the sum has the level of the lower operand. Where no level is to spare the sum raises
     `ScaleError`.

@@ -28,15 +28,15 @@ from keywright.plan import (
     AutomorphismGroup,
     Chain,
     CostModel,
-    Program,
     Relinearizations,
+    Workload,
     make_group,
-    plan_file,
 )
-from keywright.plan.calibration import Calibration
-from keywright.plan.converters.network import convert_bootstrap
-from keywright.plan.execution import PlanExecution
-from keywright.plan.measuring import ROUNDS
+from keywright.plan.cost.calibration import Calibration
+from keywright.plan.cost.measuring import ROUNDS
+from keywright.plan.keys import plan_file
+from keywright.plan.keys.execution import PlanExecution
+from keywright.plan.workload.network import convert_bootstrap
 from onnx import TensorProto, helper
 from tests.test_bootstrapping import small_parameters, small_plan
 
@@ -497,7 +497,7 @@ def test_keys_of_a_plan_for_key_switches_in_json(tmp_path: Path, capsys: pytest.
     stored, path, planned = (tmp_path / name for name in ("mine.kw", "program.json", "plan.json"))
     parameters.save(stored)
     group = make_group(AutomorphismGroup(11), "window", 2, [1, 2, 3, 5])
-    path.write_text(Program("sums", Chain(11, (50, 40, 40, 40), (50, 50), 400), (group,)).to_json())
+    path.write_text(Workload("sums", Chain(11, (50, 40, 40, 40), (50, 50), 400), (group,)).to_json())
     plan = ["plan", str(path), "--hops", "1", "--out", str(planned)]
     keys, out = tmp_path / "keys", ("--out", tmp_path / "refused")
     assert main([*plan]) == 0
@@ -531,7 +531,7 @@ def test_json_of_a_plan_says_everything(
     folder: Path, planned: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     program = tmp_path / "program.json"
-    program.write_text(plan_file.load(planned).program.to_json())
+    program.write_text(plan_file.load(planned).workload.to_json())
     pictures = [tmp_path / f"{name}.svg" for name in ("frontier", "rotations", "residency")]
     drawn = ["--picture", str(pictures[0]), "--rotations", str(pictures[1]), "--residency", str(pictures[2])]
     assert main(["plan", str(program), "--memory", "100MiB", "--hops", "1", "--json", *drawn]) == 0
@@ -573,9 +573,9 @@ def test_bad_input_of_plan(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     chain = Chain(12, (40, 30, 30), (40,), 240)
     group = make_group(AutomorphismGroup(12), "one", 2, [1, 2, 3, 5, 8, 40])
     path, deep, planned = tmp_path / "program.json", tmp_path / "deep.json", tmp_path / "plan.json"
-    path.write_text(Program("six", chain, (group,), (Relinearizations(2, 1),)).to_json())
+    path.write_text(Workload("six", chain, (group,), (Relinearizations(2, 1),)).to_json())
     full = Chain(13, (60, 60, 60), (60,))
-    deep.write_text(Program("deep", full, (make_group(AutomorphismGroup(13), "g", 2, [1]),)).to_json())
+    deep.write_text(Workload("deep", full, (make_group(AutomorphismGroup(13), "g", 2, [1]),)).to_json())
     assert main(["plan", str(path), "--hops", "1", "--out", str(planned)]) == 0
     broken = tmp_path / "broken.json"
     broken.write_text(planned.read_text()[:-9])
@@ -652,7 +652,7 @@ def test_calibrate(
     assert main(["calibrate", "--rings", "14", "--check"]) == 2
     assert "no ring of degree 2^14" in capsys.readouterr().err
     program = tmp_path / "program.json"
-    program.write_text(plan_file.load(planned).program.to_json())
+    program.write_text(plan_file.load(planned).workload.to_json())
     plan = ["plan", str(program), "--hops", "1", "--memory", "100MiB", "--json"]
     capsys.readouterr()
     assert main(plan) == 0
@@ -673,7 +673,7 @@ def test_a_plan_whose_keys_are_derived(tmp_path: Path, capsys: pytest.CaptureFix
     chain = Chain(12, (40, 30, 30), (40,), 240)
     group = make_group(AutomorphismGroup(12), "one", 2, [1, 2, 3, 5, 8, 40])
     path = tmp_path / "program.json"
-    path.write_text(Program("six", chain, (group,), (Relinearizations(2, 1),)).to_json())
+    path.write_text(Workload("six", chain, (group,), (Relinearizations(2, 1),)).to_json())
     # The special prime is no wider than the largest digit: derivations show.
     shown = ["plan", str(path), "--strategy", "all-required", "--hops", "1"]
     assert main([*shown, "--derived", "--noise", "4"]) == 2
@@ -696,6 +696,6 @@ def test_a_plan_whose_keys_are_derived(tmp_path: Path, capsys: pytest.CaptureFix
     assert main([*shown, "--derived", "1GB"]) == 0
     assert "master keys" in capsys.readouterr().err
     full = Chain(12, chain.q, chain.p, 150)
-    path.write_text(Program("full", full, (group,)).to_json())
+    path.write_text(Workload("full", full, (group,)).to_json())
     assert main([*shown, "--derived"]) == 2
     assert "no room" in capsys.readouterr().err

@@ -37,7 +37,8 @@ def digits() -> Digits:
     data = files("keywright") / "data"
     parameters = kw.Parameters.preset("N14_QP430_S40")
     program = nn.compile(
-        (data / "digits.onnx").read_bytes(), slots=parameters.max_slots, levels=parameters.max_level
+        (data / "digits.onnx").read_bytes(),
+        nn.Target(slots=parameters.max_slots, levels=parameters.max_level),
     )
     with (data / "digits_test.npz").open("rb") as file:
         images = np.load(file)["images"]
@@ -90,14 +91,14 @@ def test_a_missing_key_is_named(digits: Digits) -> None:
 
 
 def test_inputs_that_do_not_fit_are_refused(digits: Digits) -> None:
-    with pytest.raises(nn.InvalidSamples):
+    with pytest.raises(nn.InvalidSamplesError):
         encrypt_sample_seeded(digits.program, digits.decryptor, np.zeros((3, 3)))
-    with pytest.raises(nn.InvalidSamples):
+    with pytest.raises(nn.InvalidSamplesError):
         encrypt_sample_seeded(digits.program, digits.decryptor, np.full((1, 8, 8), np.nan))
-    with pytest.raises(nn.BackendMisuse):
+    with pytest.raises(nn.BackendMisuseError):
         digits.backend.run(digits.program, [digits.decryptor.encrypt([1.0], slots=4).expand()])
     too_low = digits.decryptor.encrypt([1.0], slots=digits.program.slots, level=1).expand()
-    with pytest.raises(nn.BackendMisuse):
+    with pytest.raises(nn.BackendMisuseError):
         digits.backend.run(digits.program, [too_low])
 
 
@@ -105,7 +106,7 @@ def test_sums_of_different_scales_use_levels_to_spare(digits: Digits) -> None:
     values = np.linspace(-1, 1, digits.program.slots)
     x = digits.decryptor.encrypt(values, slots=digits.program.slots).expand()
     backend = digits.backend
-    # The relinearisation key of the program is below its input level.
+    # The relinearization key of the program is below its input level.
     low = backend.drop_level(x, digits.program.input_level - 1)
     square = backend.mul(low, low)
     dropped = backend.drop_level(backend.drop_level(x, square.level + 2), square.level)

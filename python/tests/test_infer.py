@@ -88,10 +88,8 @@ def test_a_program_of_an_unknown_bootstrap_is_refused(squares: Write) -> None:
     folder = squares(3)
     program = nn.compile(
         folder / "squares.onnx",
-        slots=4,
-        levels=4,
-        calibration=np.load(folder / "inputs.npy"),
-        bootstraps=[nn.Bootstrap(4, 1, 4, preset="N99")],
+        nn.Target(slots=4, levels=4, bootstraps=(nn.Bootstrap(4, 1, 4, preset="N99"),)),
+        nn.Fit(calibration=np.load(folder / "inputs.npy")),
     )
     program.save(folder / "program.kwp")
     loaded = nn.Program.load(folder / "program.kwp")
@@ -117,10 +115,8 @@ def test_both_sides_in_one_process(squares: Write) -> None:
     )
     program = nn.compile(
         folder / "squares.onnx",
-        slots=plan.slots,
-        levels=plan.output_level,
-        calibration=inputs,
-        bootstraps=[nn.Bootstrap.of(plan)],
+        nn.Target(slots=plan.slots, levels=plan.output_level, bootstraps=(nn.Bootstrap.of(plan),)),
+        nn.Fit(calibration=inputs),
     )
     compiled = Compiled(program, parameters, [plan])
     inference = infer(compiled, inputs[:2], Terminal(json=True))

@@ -9,7 +9,7 @@ from rich.console import Console
 COLUMNS = [Column("name", "Name"), Column("size", "Size", "bytes"), Column("time", "Time", "seconds")]
 ROWS: list[dict[str, Value]] = [
     {"name": "rotation [5]", "size": 3 * 2**20, "time": 0.0271, "level": 3},
-    {"name": "relinearisation", "size": None, "time": 12e-6, "level": 9},
+    {"name": "relinearization", "size": None, "time": 12e-6, "level": 9},
 ]
 
 
@@ -32,7 +32,7 @@ def test_table_shows_units_dashes_and_brackets_as_written() -> None:
         ["Keys", "[all]"],
         ["Name", "Size", "Time"],
         ["rotation", "[5]", "3", "MiB", "27.1", "ms"],
-        ["relinearisation", "-", "12", "us"],
+        ["relinearization", "-", "12", "us"],
     ]
 
 

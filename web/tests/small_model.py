@@ -60,7 +60,10 @@ def main() -> None:
     model = (files("keywright") / "data" / "digits.onnx").read_bytes() if digits else colours()
     labels = tuple("0123456789") if digits else COLOURS
     program = nn.compile(
-        model, slots=plan.slots, levels=plan.output_level, output_level=plan.input_level, fixed_slots=True
+        model,
+        nn.Target(
+            slots=plan.slots, levels=plan.output_level, output_level=plan.input_level, fixed_slots=True
+        ),
     )
     folder.mkdir(parents=True)
     Model(kind, program, parameters, (), plan, ENTRY, labels).save(folder)

@@ -7,6 +7,7 @@
 mod array;
 mod bench;
 mod bfv;
+#[cfg(feature = "insecure")]
 mod chem;
 mod ciphertext;
 mod circuits;
@@ -39,6 +40,7 @@ mod _core {
     use crate::bfv::evaluator::PyBfvEvaluator;
     #[pymodule_export]
     use crate::bfv::seeded_ciphertext::PyBfvSeededCiphertext;
+    #[cfg(feature = "insecure")]
     #[pymodule_export]
     use crate::chem::{PyChemDistinguisher, PyChemEncryptor};
     #[pymodule_export]
@@ -50,7 +52,7 @@ mod _core {
     #[pymodule_export]
     use crate::circuits::linear_transform::PyLinearTransform;
     #[pymodule_export]
-    use crate::circuits::polynomial::polynomial_arithmetic;
+    use crate::circuits::polynomial::{polynomial_arithmetic, polynomial_relinearizations};
     #[pymodule_export]
     use crate::ckks::ciphertext::PyCiphertext;
     #[pymodule_export]
@@ -81,6 +83,8 @@ mod _core {
     use crate::keys::spec::PyKeySpec;
     #[pymodule_export]
     use crate::keys::switching_key::PySwitchingKey;
+    #[pymodule_export]
+    use crate::keys::widths::PyPrimeWidths;
     #[pymodule_export]
     use crate::parameters::bfv::{PyBfvParameters, bfv_presets};
     #[pymodule_export]
@@ -113,4 +117,10 @@ mod _core {
     #[pymodule_export]
     #[expect(non_upper_case_globals, reason = "the name that Python expects")]
     const __version__: &str = env!("CARGO_PKG_VERSION");
+
+    #[pymodule_export]
+    const ERROR_DEVIATION: f64 = keywright_ring::sampling::SIGMA;
+
+    #[pymodule_export]
+    const RANK_WEIGHTS: [usize; 3] = keywright_rlwe::switch::RANK_WEIGHTS;
 }

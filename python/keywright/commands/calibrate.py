@@ -13,7 +13,7 @@ from statistics import median
 
 import keywright as kw
 from keywright._terminal import Column, Terminal, Value
-from keywright.plan.calibration import (
+from keywright.plan.cost.calibration import (
     Calibration,
     Measured,
     default_path,
@@ -21,8 +21,8 @@ from keywright.plan.calibration import (
     fit,
     predict,
 )
-from keywright.plan.gauge import CHAINS
-from keywright.plan.measuring import cases, measure, rounds, settled
+from keywright.plan.cost.gauge import CHAINS
+from keywright.plan.cost.measuring import cases, measure, rounds, settled
 
 from .calibrate_check import BOOTSTRAPS, Checked, check_bootstrap, check_network
 from .common import CommandError, new_file

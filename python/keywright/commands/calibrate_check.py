@@ -19,11 +19,11 @@ from keywright import plan as planning
 from keywright.errors import KeywrightError
 from keywright.nn.checking import run_clear
 from keywright.nn.encrypted import EncryptedBackend, decrypt_result, encrypt_sample
-from keywright.plan.calibration import Calibration
-from keywright.plan.converters.network import convert, convert_bootstrap
-from keywright.plan.execution import PlanExecution
-from keywright.plan.gauge import Gauge
-from keywright.plan.prediction import Prediction, predict_plan
+from keywright.plan.cost.calibration import Calibration
+from keywright.plan.cost.gauge import Gauge
+from keywright.plan.keys.execution import PlanExecution
+from keywright.plan.keys.prediction import TimePrediction, predict_plan
+from keywright.plan.workload.network import convert, convert_bootstrap
 
 from .session import compile_model
 
@@ -53,7 +53,7 @@ class Checked:
     """
 
     what: str
-    predicted: Prediction
+    predicted: TimePrediction
     seconds: float
     steady: float
 
@@ -109,7 +109,7 @@ def check_network(model_file: Path | None, calibration: Calibration) -> Checked:
         calibration: predicts its time.
 
     Raises:
-        ModelRefused: it cannot be compiled.
+        ModelRefusedError: it cannot be compiled.
         WrongResultError: the result is further from the clear one than its bound says.
     """
     kw.set_threads(1)
@@ -118,8 +118,8 @@ def check_network(model_file: Path | None, calibration: Calibration) -> Checked:
     source = (files("keywright") / "data" / "digits.onnx").read_bytes() if model_file is None else model_file
     compiled = compile_model(source, None, None)
     network, parameters = compiled.program, compiled.parameters
-    program = convert(network, parameters, name, compiled.plans)
-    planned = planning.STRATEGIES["kds"].plan(program, model)
+    workload = convert(network, parameters, name, compiled.plans)
+    planned = planning.STRATEGIES["kds"].plan(workload, model)
     execution = PlanExecution(planned, parameters, network, compiled.plans)
     secret = kw.SecretKey.generate(parameters)
     generator = kw.KeyGenerator(secret)

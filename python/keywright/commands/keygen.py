@@ -15,8 +15,9 @@ from pathlib import Path
 import keywright as kw
 from keywright import nn
 from keywright._terminal import Column, Terminal, Value
-from keywright.plan import KeyPlan, plan_file
-from keywright.plan.execution import PlanExecution
+from keywright.plan import KeyPlan
+from keywright.plan.keys import plan_file
+from keywright.plan.keys.execution import PlanExecution
 
 from .common import (
     EVALUATION_KEYS,
@@ -111,11 +112,11 @@ def _parameters(
     options: argparse.Namespace, plan: KeyPlan
 ) -> tuple[kw.Parameters, Sequence[kw.BootstrapperPlan]]:
     """What a plan is for: what is named, or else the bootstrapping preset that its program is called by."""
-    name = plan.program.name
+    name = plan.workload.name
     preset = options.preset
     if preset is None and options.parameters is None and name in kw.bootstrap_presets():
         preset = name
-    if not plan.program.bootstraps:
+    if not plan.workload.bootstraps:
         parameters = named_parameters(preset, options.parameters)
         if parameters is not None:
             return parameters, ()
@@ -126,7 +127,7 @@ def _parameters(
         f"the plan is for a program called {name!r}: if that is a model, give --model; otherwise say "
         + (
             "which bootstrapping it is with --preset NAME"
-            if plan.program.bootstraps
+            if plan.workload.bootstraps
             else "what its parameters are with --preset NAME or --parameters FILE"
         )
     )

@@ -13,10 +13,10 @@ from keywright import BootstrapperPlan, bootstrap_presets, presets
 from keywright import plan as planning
 from keywright._terminal import Column, Terminal
 from keywright._units import format_bytes, format_seconds
-from keywright.plan import plan_file
-from keywright.plan.calibration import Calibration, default_path
-from keywright.plan.converters.network import convert, convert_bootstrap, on_parameters, open_bootstraps
-from keywright.plan.prediction import predict_plan
+from keywright.plan.cost.calibration import Calibration, default_path
+from keywright.plan.keys import plan_file
+from keywright.plan.keys.prediction import predict_plan
+from keywright.plan.workload.network import convert, convert_bootstrap, on_parameters, open_bootstraps
 
 from .common import CommandError, new_file, parse_bytes, require_place
 from .plan_picture import draw_frontier, draw_residency, draw_rotations
@@ -119,19 +119,19 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         require_place(options.out)
     sent = parse_bytes(options.derived) if options.derived else None
     with terminal.progress("reading the program", None):
-        program, variants = _load(options)
+        workload, variants = _load(options)
     model, machine = _model(options)
-    every = planning.STRATEGIES["all-required"].plan(program, model)
+    every = planning.STRATEGIES["all-required"].plan(workload, model)
     whole = predict_plan(every, model).seconds
     budget = parse_budget(options.memory, options.time, whole)
     steps = (1 + len(variants)) * (len(planning.STRATEGIES) + 1)
     with terminal.progress("planning", steps) as advance:
         planner = planning.JointPlanner(
-            [program, *variants], model, max_hops=options.hops, report=lambda _: advance(1)
+            [workload, *variants], model, max_hops=options.hops, report=lambda _: advance(1)
         )
     with terminal.progress("the best plan within the budget", None):
         best = planner.best(budget)
-    plans = [strategy.plan(program, model) for strategy in planning.STRATEGIES.values()]
+    plans = [strategy.plan(workload, model) for strategy in planning.STRATEGIES.values()]
     rows = [_row(plan, model, whole) for plan in [*plans, best]]
     chosen = (
         best if options.strategy == "optimal" else next(p for p in plans if p.strategy == options.strategy)
@@ -153,14 +153,14 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
             described["derived"] = _described_masters(derived)
         terminal.record(
             {
-                "program": program.digest,
+                "program": workload.digest,
                 "calibration": machine,
                 "strategies": rows,
                 "plan": described,
             }
         )
     else:
-        terminal.table(COLUMNS, rows, title=f"{program.name}: {_counted(program)}")
+        terminal.table(COLUMNS, rows, title=f"{workload.name}: {_counted(workload)}")
         terminal.table(
             KEY_COLUMNS,
             _key_rows(chosen),
@@ -214,7 +214,7 @@ def explain(
 ) -> str:
     """The plan in words."""
     depths = {1: 0, 2: 0, 3: 0, 4: 0}
-    for group, tree in zip(plan.program.groups, plan.hops, strict=True):
+    for group, tree in zip(plan.workload.groups, plan.hops, strict=True):
         made = {planning.Automorphism(0): 0}
         for hop in tree:
             made[hop.child] = made[hop.parent] + 1
@@ -229,7 +229,7 @@ def explain(
         text = f"The fastest plan found within {format_bytes(budget.stored_bytes)}. "
     elif plan.strategy == "optimal":
         text = f"The fewest bytes found within {format_seconds(budget.seconds or 0.0)}. "
-    keys = len(plan.keys) + plan.program.ephemeral_keys
+    keys = len(plan.keys) + plan.workload.ephemeral_keys
     text += (
         f"{keys} keys, {format_bytes(plan.stored_bytes)} in all, make every rotation and conjugation: "
         f"{served or 'nothing'}. All-required, with a key for every rotation at the top level, has "
@@ -237,14 +237,14 @@ def explain(
         f"{predict_plan(every, model).seconds / seconds if seconds else 1.0:.2f} times the predicted "
         f"{format_seconds(seconds)}."
     )
-    if plan.program.ephemeral_keys:
+    if plan.workload.ephemeral_keys:
         text += (
-            f" {plan.program.ephemeral_keys} keys of an ephemeral secret, "
-            f"{format_bytes(plan.program.ephemeral_bytes)} in all, "
+            f" {plan.workload.ephemeral_keys} keys of an ephemeral secret, "
+            f"{format_bytes(plan.workload.ephemeral_bytes)} in all, "
             "are among them; they switch to it and back while the modulus is raised."
         )
-    for index, factors in enumerate(plan.program.bootstraps):
-        which = f" {index + 1}" if len(plan.program.bootstraps) > 1 else ""
+    for index, factors in enumerate(plan.workload.bootstraps):
+        which = f" {index + 1}" if len(plan.workload.bootstraps) > 1 else ""
         steps = ", ".join(str(babies) for _, babies in factors)
         layers = ", ".join(str(count) for count, _ in factors)
         text += (
@@ -262,7 +262,7 @@ def explain(
     return text
 
 
-def explain_derived(derived: planning.DerivedKeys) -> str:
+def explain_derived(derived: planning.DerivationDesign) -> str:
     """The master keys in words."""
     return (
         f"Number of master keys: {len(derived.masters)}, at level {derived.shape.level} of their chain, "
@@ -275,7 +275,7 @@ def explain_derived(derived: planning.DerivedKeys) -> str:
     )
 
 
-def _derive(plan: planning.KeyPlan, model: planning.CostModel, sent: int | None) -> planning.DerivedKeys:
+def _derive(plan: planning.KeyPlan, model: planning.CostModel, sent: int | None) -> planning.DerivationDesign:
     """The fastest derivation within bytes that are sent, or the one of fewest bytes."""
     planner = planning.DerivationPlanner(plan, model)
     if sent is None and planner.priced:
@@ -284,7 +284,7 @@ def _derive(plan: planning.KeyPlan, model: planning.CostModel, sent: int | None)
 
 
 def _derived_row(
-    derived: planning.DerivedKeys, model: planning.CostModel, every: float
+    derived: planning.DerivationDesign, model: planning.CostModel, every: float
 ) -> dict[str, str | int | float | None]:
     return {
         **_row(derived.plan, model, every),
@@ -298,8 +298,8 @@ def _derived_row(
     }
 
 
-def _described_masters(derived: planning.DerivedKeys) -> dict[str, object]:
-    group = derived.plan.program.automorphisms
+def _described_masters(derived: planning.DerivationDesign) -> dict[str, object]:
+    group = derived.plan.workload.automorphisms
     return {
         "masters": [group.galois_element(automorphism) for automorphism in derived.masters],
         "extra_bits": list(derived.extra_bits),
@@ -316,10 +316,10 @@ def _described_masters(derived: planning.DerivedKeys) -> dict[str, object]:
     }
 
 
-def _load(options: argparse.Namespace) -> tuple[planning.Program, list[planning.OpenProgram]]:
+def _load(options: argparse.Namespace) -> tuple[planning.Workload, list[planning.OpenWorkload]]:
     """The program as it is, and its variants with what is open."""
     path: Path = options.program
-    variants: list[planning.OpenProgram] = []
+    variants: list[planning.OpenWorkload] = []
     if not path.exists() and not path.suffix and str(path) not in bootstrap_presets():
         raise CommandError(
             f"{path}: there is no such file, and no bootstrapping preset of that name; there are "
@@ -328,26 +328,26 @@ def _load(options: argparse.Namespace) -> tuple[planning.Program, list[planning.
     if str(path) in bootstrap_presets() and not path.exists():
         _refuse(options, "a bootstrapping preset", "preset", "parameters", "calibration")
         bootstrap = BootstrapperPlan.preset(str(path))
-        program = convert_bootstrap(bootstrap, str(path))
+        workload = convert_bootstrap(bootstrap, str(path))
         variants = open_bootstraps([bootstrap], str(path))
         budget: float | None = planning.error_budget([bootstrap])
     elif path.suffix == ".json":
         _refuse(options, "a program in JSON", "calibration")
-        program = _read_program(path)
+        workload = _read_workload(path)
         parameters = named_parameters(options.preset, options.parameters)
         if parameters is not None:
-            program = on_parameters(program, parameters)
-        budget = program.noise_bits
+            workload = on_parameters(workload, parameters)
+        budget = workload.noise_bits
     else:
         _refuse(options, "a model", "parameters")
         compiled = compile_model(path, options.calibration, options.preset)
-        program = convert(compiled.program, compiled.parameters, path.stem, compiled.plans)
+        workload = convert(compiled.program, compiled.parameters, path.stem, compiled.plans)
         if compiled.plans:
             variants = open_bootstraps(compiled.plans, path.stem, compiled.program)
         budget = planning.error_budget(compiled.plans)
     noise = budget if options.noise is None else options.noise
-    opened = [replace(each, program=replace(each.program, noise_bits=noise)) for each in variants]
-    return replace(program, noise_bits=noise), opened
+    opened = [replace(each, workload=replace(each.workload, noise_bits=noise)) for each in variants]
+    return replace(workload, noise_bits=noise), opened
 
 
 def _refuse(options: argparse.Namespace, what: str, *names: str) -> None:
@@ -357,19 +357,19 @@ def _refuse(options: argparse.Namespace, what: str, *names: str) -> None:
             raise CommandError(f"--{name} says nothing about {what}; leave it out")
 
 
-def _read_program(path: Path) -> planning.Program:
+def _read_workload(path: Path) -> planning.Workload:
     size = path.stat().st_size
     if size > MAX_PROGRAM_BYTES:
         raise CommandError(f"{path} has {size} bytes; a program may have {MAX_PROGRAM_BYTES}")
     try:
-        return planning.Program.from_json(path.read_text(encoding="utf-8", errors="replace"))
-    except planning.ProgramError as error:
+        return planning.Workload.from_json(path.read_text(encoding="utf-8", errors="replace"))
+    except planning.WorkloadError as error:
         raise CommandError(f"{path}: {error}") from None
 
 
-def _counted(program: planning.Program) -> str:
-    uses = sum(group.count * len(group.targets) for group in program.groups)
-    return f"{uses:,} automorphisms of {len(program.highest_levels())} kinds"
+def _counted(workload: planning.Workload) -> str:
+    uses = sum(group.count * len(group.targets) for group in workload.groups)
+    return f"{uses:,} automorphisms of {len(workload.highest_levels())} kinds"
 
 
 def _row(
@@ -378,11 +378,11 @@ def _row(
     predicted = predict_plan(plan, model)
     return {
         "name": plan.strategy,
-        "keys": len(plan.keys) + plan.program.ephemeral_keys,
+        "keys": len(plan.keys) + plan.workload.ephemeral_keys,
         "stored_bytes": plan.stored_bytes,
         "sent_bytes": plan.stored_bytes,
         "client_keygen_s": sum(model.key_seconds(key.shape) for key in plan.keys)
-        + plan.program.ephemeral_key_seconds(model),
+        + plan.workload.ephemeral_key_seconds(model),
         "predicted_s": predicted.seconds,
         "switches_s": predicted.switches,
         "rest_s": predicted.rest,
@@ -396,19 +396,19 @@ def _row(
 
 def _name(automorphism: planning.Automorphism | None) -> str:
     if automorphism is None:
-        return "relinearisation"
+        return "relinearization"
     text = f"rotation {automorphism.step}" if automorphism.step else ""
     return f"{text} conjugation".strip() if automorphism.conjugate else text
 
 
 def _key_rows(plan: planning.KeyPlan) -> list[dict[str, str | int | float | None]]:
     uses: dict[planning.PlannedKey, int] = dict.fromkeys(plan.keys, 0)
-    for group, tree in zip(plan.program.groups, plan.hops, strict=True):
+    for group, tree in zip(plan.workload.groups, plan.hops, strict=True):
         for hop in tree:
             uses[hop.key] += group.count
-    for use in plan.program.relinearizations:
+    for use in plan.workload.relinearizations:
         uses[plan.relinearization[use.level]] += use.count
-    chain = plan.program.chain
+    chain = plan.workload.chain
     fixed: list[dict[str, str | int | float | None]] = [
         {
             "automorphism": f"ephemeral secret, {keys.count} key{'s' * (keys.count > 1)}",
@@ -418,7 +418,7 @@ def _key_rows(plan: planning.KeyPlan) -> list[dict[str, str | int | float | None
             "bytes": keys.stored_bytes(chain),
             "uses": None,
         }
-        for keys in plan.program.fixed
+        for keys in plan.workload.fixed
     ]
     made: list[dict[str, str | int | float | None]] = [
         {
@@ -436,7 +436,7 @@ def _key_rows(plan: planning.KeyPlan) -> list[dict[str, str | int | float | None
 
 def _described(plan: planning.KeyPlan, model: planning.CostModel) -> dict[str, object]:
     index = {key: position for position, key in enumerate(plan.keys)}
-    group = plan.program.automorphisms
+    group = plan.workload.automorphisms
     return {
         "strategy": plan.strategy,
         "keys": [
@@ -461,14 +461,14 @@ def _described(plan: planning.KeyPlan, model: planning.CostModel) -> dict[str, o
                     for hop in tree
                 ],
             }
-            for used, tree in zip(plan.program.groups, plan.hops, strict=True)
+            for used, tree in zip(plan.workload.groups, plan.hops, strict=True)
         ],
         "fixed_keys": [
-            {**asdict(keys), "bytes": keys.stored_bytes(plan.program.chain)} for keys in plan.program.fixed
+            {**asdict(keys), "bytes": keys.stored_bytes(plan.workload.chain)} for keys in plan.workload.fixed
         ],
         "bootstraps": [
             [{"layers": layers, "baby_steps": babies} for layers, babies in factors]
-            for factors in plan.program.bootstraps
+            for factors in plan.workload.bootstraps
         ],
         "relinearization": {str(level): index[key] for level, key in plan.relinearization.items()},
         "predicted_s": predict_plan(plan, model).seconds,

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from keywright import plan as planning
 from keywright._terminal import Terminal
 from keywright._units import format_bytes, format_seconds
-from keywright.plan.key_plan import tree_seconds
-from keywright.plan.prediction import predict_plan
+from keywright.plan.keys.key_plan import tree_seconds
+from keywright.plan.keys.prediction import predict_plan
 
 from .common import new_file
 
@@ -73,7 +73,7 @@ def draw_frontier(
     _times(axes.yaxis, axes.get_ylim()[1])
     axes.set_xlabel("bytes of keys")
     axes.set_ylabel("predicted time, one thread")
-    axes.set_title(f"{best.program.name}: keys against time")
+    axes.set_title(f"{best.workload.name}: keys against time")
     axes.grid(True, alpha=0.25)
     figure.legend(loc="outside right upper", frameon=False)
     _save(figure, path)
@@ -115,7 +115,7 @@ def served(plan: planning.KeyPlan) -> Counter[tuple[int, int, str]]:
     """How often each rotation step at each level is made directly, with a decomposition that it shares, or by
     several hops."""
     out: Counter[tuple[int, int, str]] = Counter()
-    for group, tree in zip(plan.program.groups, plan.hops, strict=True):
+    for group, tree in zip(plan.workload.groups, plan.hops, strict=True):
         depth = {planning.Automorphism(0): 0}
         shapes = Counter((hop.parent, hop.key.shape) for hop in tree)
         hops = {hop.child: hop for hop in tree}
@@ -138,7 +138,7 @@ def draw_rotations(plan: planning.KeyPlan, path: Path, terminal: Terminal) -> No
     from matplotlib.ticker import MaxNLocator
 
     figure, axes = made
-    slots = plan.program.automorphisms.slots
+    slots = plan.workload.automorphisms.slots
     uses = served(plan)
     keys = [key for key in plan.keys if key.automorphism is not None]
     steps = [_signed(key.automorphism.step if key.automorphism else 0, slots) for key in keys]
@@ -160,11 +160,13 @@ def draw_rotations(plan: planning.KeyPlan, path: Path, terminal: Terminal) -> No
             )
     found = [*steps, *(_signed(step, slots) for step, _, _ in uses)]
     _powers_across(axes, min(found, default=0), max(found, default=1))
-    axes.set_ylim(-1, plan.program.chain.max_level + 1)
+    axes.set_ylim(-1, plan.workload.chain.max_level + 1)
     axes.yaxis.set_major_locator(MaxNLocator(8, integer=True))
     axes.set_xlabel("rotation steps (0: the conjugation); larger marks: more often")
     axes.set_ylabel("level")
-    axes.set_title(f"{plan.program.name}, {plan.strategy}: {len(keys)} keys make {plan.switches:,} rotations")
+    axes.set_title(
+        f"{plan.workload.name}, {plan.strategy}: {len(keys)} keys make {plan.switches:,} rotations"
+    )
     legend = figure.legend(loc="outside lower center", ncols=4, frameon=False)
     for handle in legend.legend_handles[1:]:
         handle.set_sizes([40])  # type: ignore[union-attr]
@@ -191,10 +193,10 @@ def _powers_across(axes: "Axes", low: int, high: int) -> None:
 
 def residency(plan: planning.KeyPlan, model: planning.CostModel) -> dict[planning.PlannedKey, list[float]]:
     """For each key of an automorphism the predicted times of its uses since the start of the program; without
-    the time of relinearisations, whose places a program does not say."""
+    the time of relinearizations, whose places a program does not say."""
     out: dict[planning.PlannedKey, list[float]] = {}
     now = 0.0
-    for group, tree in zip(plan.program.groups, plan.hops, strict=True):
+    for group, tree in zip(plan.workload.groups, plan.hops, strict=True):
         for hop in tree:
             out.setdefault(hop.key, []).append(now)
         now += group.count * tree_seconds(model, group.level, tree, group.form)
@@ -232,7 +234,7 @@ def draw_residency(plan: planning.KeyPlan, model: planning.CostModel, path: Path
     _times(below.xaxis, times[-1] if times else 0.0)
     below.set_ylabel("bytes of keys")
     below.set_xlabel("predicted time of rotations since the start")
-    axes.set_title(f"{plan.program.name}, {plan.strategy}: when each key is used")
+    axes.set_title(f"{plan.workload.name}, {plan.strategy}: when each key is used")
     figure.legend(loc="outside lower center", ncols=2, frameon=False)
     _save(figure, path)
     terminal.note(f"residency of keys: {path}")

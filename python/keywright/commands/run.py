@@ -8,8 +8,8 @@ import keywright as kw
 from keywright import nn
 from keywright._terminal import Column, Terminal, Value
 from keywright.nn.encrypted import EncryptedBackend
-from keywright.plan import plan_file
-from keywright.plan.execution import PlanExecution
+from keywright.plan.keys import plan_file
+from keywright.plan.keys.execution import PlanExecution
 
 from .common import (
     EVALUATION_KEYS,

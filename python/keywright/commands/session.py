@@ -81,15 +81,15 @@ def compile_model(
         count: how many of the calibration samples to use; all where not given.
 
     Raises:
-        ModelRefused: it cannot be compiled for any of them.
+        ModelRefusedError: it cannot be compiled for any of them.
     """
     samples = None if calibration is None else load_inputs(calibration, count)
     if preset in kw.bootstrap_presets():
         return _compile_bootstrapped(model, samples, preset)
     try:
         return _compile_levelled(model, samples, kw.presets() if preset is None else [preset])
-    except nn.ModelRefused as refusal:
-        if preset is not None or not all(isinstance(r, nn.TooDeep) for r in refusal.exceptions):
+    except nn.ModelRefusedError as refusal:
+        if preset is not None or not all(isinstance(r, nn.TooDeepError) for r in refusal.exceptions):
             raise
         return _compile_bootstrapped(model, samples, BOOTSTRAP_PRESET)
 
@@ -104,7 +104,7 @@ def compile_thin(
         preset: a bootstrapping; by default the first of `THIN_PRESETS` that leaves enough levels.
 
     Raises:
-        ModelRefused: it cannot be compiled.
+        ModelRefusedError: it cannot be compiled.
     """
     samples = None if calibration is None else load_inputs(calibration)
     for choice in THIN_PRESETS if preset is None else (preset,):
@@ -113,15 +113,17 @@ def compile_thin(
         try:
             program = nn.compile(
                 model,
-                slots=plan.slots,
-                levels=plan.output_level,
-                output_level=plan.input_level,
-                calibration=samples,
-                fixed_slots=True,
-                bootstraps=[nn.Bootstrap.of(plan, preset=choice)] if last else (),
+                nn.Target(
+                    slots=plan.slots,
+                    levels=plan.output_level,
+                    output_level=plan.input_level,
+                    fixed_slots=True,
+                    bootstraps=(nn.Bootstrap.of(plan, preset=choice),) if last else (),
+                ),
+                nn.Fit(calibration=samples),
             )
-        except nn.ModelRefused as refusal:
-            if last or not all(isinstance(r, nn.TooDeep) for r in refusal.exceptions):
+        except nn.ModelRefusedError as refusal:
+            if last or not all(isinstance(r, nn.TooDeepError) for r in refusal.exceptions):
                 raise
         else:
             plans = [plan] if program.bootstraps else []
@@ -133,10 +135,10 @@ def _compile_bootstrapped(model: Path | bytes, samples: NDArray[np.float64] | No
     plan = kw.BootstrapperPlan.preset(preset)
     program = nn.compile(
         model,
-        slots=plan.slots,
-        levels=plan.output_level,
-        calibration=samples,
-        bootstraps=[nn.Bootstrap.of(plan, preset=preset)],
+        nn.Target(
+            slots=plan.slots, levels=plan.output_level, bootstraps=(nn.Bootstrap.of(plan, preset=preset),)
+        ),
+        nn.Fit(calibration=samples),
     )
     return Compiled(program, plan.parameters, [plan] if program.bootstraps else [])
 
@@ -154,13 +156,11 @@ def _compile_levelled(model: Path | bytes, samples: NDArray[np.float64] | None, 
         try:
             program = nn.compile(
                 model,
-                slots=parameters.max_slots,
-                levels=parameters.max_level,
-                calibration=samples,
-                output_level=lowest,
+                nn.Target(slots=parameters.max_slots, levels=parameters.max_level, output_level=lowest),
+                nn.Fit(calibration=samples),
             )
-        except nn.ModelRefused as refusal:
-            too_deep = [reason for reason in refusal.exceptions if isinstance(reason, nn.TooDeep)]
+        except nn.ModelRefusedError as refusal:
+            too_deep = [reason for reason in refusal.exceptions if isinstance(reason, nn.TooDeepError)]
             if len(too_deep) < len(refusal.exceptions) or (not found and name == names[-1]):
                 raise
             needed = max(reason.needed for reason in too_deep)
@@ -197,7 +197,7 @@ def key_table(compiled: Compiled) -> list[dict[str, str | int]]:
 
     Power-of-two: rotations by every power of two below the number of slots, of which all others are composed.
     All required: every rotation of the program at the highest level, as where keys have no level.
-    Each with the relinearisation key.
+    Each with the relinearization key.
     """
     program, parameters = compiled.program, compiled.parameters
     steps = [key.step for key in program.required_keys if key.kind == "rotation"]

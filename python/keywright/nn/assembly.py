@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from .backend import LinearTransform, PolynomialSpec
+from .backend import DiagonalMatrix, PolynomialSpec
 from .bootstraps import Bootstrap
-from .costs import CostTable, Work
+from .costs import CostTable, LayerWork
 from .fitting import FittedActivation
 from .graph import Add, Graph, Input, Linear, Multiply, Polynomial, Shift, describe, levels_consumed
 from .layout import Layout
@@ -34,7 +34,7 @@ class Assembly:
     graph: Graph
     layouts: Mapping[int, Layout]
     lowered: Mapping[int, LoweredLinear]
-    work: Mapping[int, Work]
+    work: Mapping[int, LayerWork]
     placement: Placement
     options: tuple[Bootstrap, ...]
     costs: CostTable
@@ -75,7 +75,7 @@ class _Assembler:
         self.assembly, self.graph, self.layouts = assembly, assembly.graph, assembly.layouts
         self.instructions: list[Instruction] = []
         self.layers: list[Layer] = []
-        self.transforms: list[LinearTransform] = []
+        self.transforms: list[DiagonalMatrix] = []
         self.vectors: list[Vector] = []
         self.polynomials: list[PolynomialSpec] = []
         self.ciphertexts: dict[tuple[int, int], list[int]] = {}

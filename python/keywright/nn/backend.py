@@ -12,7 +12,7 @@ Ciphertext = TypeVar("Ciphertext")
 
 
 @dataclass(frozen=True, eq=False)
-class LinearTransform:
+class DiagonalMatrix:
     """A block row of matrices by their diagonals: the sum over inputs k of M_k v_k.
 
     Diagonal r of M is ``M[i, (i + r) mod slots]``. Diagonals are evaluated by baby and giant steps: r = i + j
@@ -67,7 +67,7 @@ class Backend(Protocol[Ciphertext]):
     def level(self, ct: Ciphertext) -> int:
         """The level of a ciphertext."""
 
-    def linear_transform(self, cts: list[Ciphertext], transform: LinearTransform) -> Ciphertext:
+    def linear_transform(self, cts: list[Ciphertext], transform: DiagonalMatrix) -> Ciphertext:
         """The block row applied to the inputs, all at one level; the result is one level below."""
 
     def rotate(self, ct: Ciphertext, step: int) -> Ciphertext:
@@ -80,7 +80,7 @@ class Backend(Protocol[Ciphertext]):
         """The sum with a vector of ``slots`` values."""
 
     def mul(self, left: Ciphertext, right: Ciphertext) -> Ciphertext:
-        """The product, relinearised and rescaled: one level below."""
+        """The product, relinearized and rescaled: one level below."""
 
     def polynomial(self, ct: Ciphertext, polynomial: PolynomialSpec) -> Ciphertext:
         """The polynomial of every slot, ceil(log2(degree + 1)) levels below."""

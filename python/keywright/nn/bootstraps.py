@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from .errors import InvalidBootstrap
+from .errors import InvalidBootstrapError
 
 if TYPE_CHECKING:
     import keywright as kw
@@ -21,7 +21,7 @@ class Bootstrap:
         preset: which of `keywright.bootstrap_presets()` it is, for who runs a program that was stored.
 
     Raises:
-        InvalidBootstrap: no level is gained, slots are no power of two, or the time is not positive.
+        InvalidBootstrapError: no level is gained, slots are no power of two, or the time is not positive.
     """
 
     slots: int
@@ -32,13 +32,15 @@ class Bootstrap:
 
     def __post_init__(self) -> None:
         if not 0 <= self.input_level < self.output_level:
-            raise InvalidBootstrap(
+            raise InvalidBootstrapError(
                 f"a bootstrap from level {self.input_level} to {self.output_level} gains no level"
             )
         if self.slots < 1 or self.slots & (self.slots - 1):
-            raise InvalidBootstrap(f"a bootstrap of {self.slots} slots; they must be a power of two")
+            raise InvalidBootstrapError(f"a bootstrap of {self.slots} slots; they must be a power of two")
         if self.seconds is not None and not 0 < self.seconds < float("inf"):
-            raise InvalidBootstrap(f"a bootstrap of {self.seconds} seconds; they must be finite and above 0")
+            raise InvalidBootstrapError(
+                f"a bootstrap of {self.seconds} seconds; they must be finite and above 0"
+            )
 
     @staticmethod
     def of(plan: "kw.BootstrapperPlan", seconds: float | None = None, *, preset: str = "") -> "Bootstrap":

@@ -9,7 +9,7 @@ import onnx
 from numpy.typing import ArrayLike
 
 from .clear import ClearBackend
-from .errors import InvalidSamples, OnnxruntimeMissing
+from .errors import InvalidSamplesError, OnnxruntimeMissingError
 from .importer import load_model
 from .sparse import Vector
 
@@ -40,7 +40,7 @@ def run_clear(program: "Program", sample: ArrayLike) -> Vector:
     """The program's output for one sample, evaluated without encryption by `ClearBackend`.
 
     Raises:
-        OutOfRange: the sample drives a value above 1 into a bootstrap.
+        OutOfRangeError: the sample drives a value above 1 into a bootstrap.
     """
     backend = ClearBackend(program.slots, program.bootstraps)
     inputs = [backend.encrypt(row, program.input_level) for row in program.pack(sample)]
@@ -52,12 +52,12 @@ def run_onnxruntime(model: onnx.ModelProto, samples: Vector) -> Vector:
     """The model's outputs for samples (count, *input_shape), one at a time.
 
     Raises:
-        OnnxruntimeMissing: onnxruntime is not installed.
+        OnnxruntimeMissingError: onnxruntime is not installed.
     """
     try:
         import onnxruntime
     except ImportError as error:
-        raise OnnxruntimeMissing from error
+        raise OnnxruntimeMissingError from error
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.log_severity_level = 3
@@ -78,12 +78,12 @@ def check(program: "Program", samples: ArrayLike, model: onnx.ModelProto | str |
         model: what the program was compiled from.
 
     Raises:
-        InvalidSamples: no samples, or of another shape than the program takes.
-        OnnxruntimeMissing: onnxruntime is not installed.
+        InvalidSamplesError: no samples, or of another shape than the program takes.
+        OnnxruntimeMissingError: onnxruntime is not installed.
     """
     inputs = np.asarray(samples, np.float64)
     if inputs.ndim == 0 or len(inputs) == 0 or inputs.shape[1:] != program.input_shape:
-        raise InvalidSamples(f"samples have shape (count, {program.input_shape}), got {inputs.shape}")
+        raise InvalidSamplesError(f"samples have shape (count, {program.input_shape}), got {inputs.shape}")
     outputs = np.asarray([run_clear(program, sample) for sample in inputs])
     expected = run_onnxruntime(load_model(model), inputs).reshape(outputs.shape)
     flat, reference = outputs.reshape(len(inputs), -1), expected.reshape(len(inputs), -1)

@@ -6,10 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .backend import LinearTransform, PolynomialSpec
+from keywright._core import polynomial_relinearizations
+
+from .backend import DiagonalMatrix, PolynomialSpec
 from .bootstraps import Bootstrap
-from .errors import BackendMisuse, OutOfLevels, OutOfRange
-from .polynomials import polynomial_depth, polynomial_relinearisations
+from .errors import BackendMisuseError, OutOfLevelsError, OutOfRangeError
+from .polynomials import polynomial_depth
 from .sparse import Vector
 
 
@@ -23,7 +25,7 @@ class ClearCiphertext:
 
 @dataclass(frozen=True)
 class PerformedSwitch:
-    """A key switch that would have happened: kind, rotation step (0 for a relinearisation), level."""
+    """A key switch that would have happened: kind, rotation step (0 for a relinearization), level."""
 
     kind: str
     step: int
@@ -47,20 +49,21 @@ class ClearBackend:
         self.log: list[PerformedSwitch] = []
 
     def encrypt(self, values: Vector, level: int) -> ClearCiphertext:
-        """A vector at a level. Raises `BackendMisuse` for another length or values that are not finite."""
+        """A vector at a level. Raises `BackendMisuseError` for another length, or values that are not
+        finite."""
         if values.shape != (self.slots,) or not np.isfinite(values).all():
-            raise BackendMisuse(f"expected {self.slots} finite values, got shape {values.shape}")
+            raise BackendMisuseError(f"expected {self.slots} finite values, got shape {values.shape}")
         return ClearCiphertext(np.asarray(values, np.float64), level)
 
     def level(self, ct: ClearCiphertext) -> int:
         """See `Backend.level`."""
         return ct.level
 
-    def linear_transform(self, cts: list[ClearCiphertext], transform: LinearTransform) -> ClearCiphertext:
+    def linear_transform(self, cts: list[ClearCiphertext], transform: DiagonalMatrix) -> ClearCiphertext:
         """See `Backend.linear_transform`."""
         level = self._common_level("linear_transform", cts)
         if transform.slots != self.slots or len(transform.diagonals) != len(cts):
-            raise BackendMisuse(
+            raise BackendMisuseError(
                 f"a transform of {len(transform.diagonals)} inputs with {transform.slots} slots cannot take "
                 f"{len(cts)} ciphertexts of {self.slots}"
             )
@@ -91,22 +94,22 @@ class ClearBackend:
     def add_plain(self, ct: ClearCiphertext, vector: Vector) -> ClearCiphertext:
         """See `Backend.add_plain`."""
         if vector.shape != (self.slots,):
-            raise BackendMisuse(f"add_plain needs {self.slots} values, got shape {vector.shape}")
+            raise BackendMisuseError(f"add_plain needs {self.slots} values, got shape {vector.shape}")
         return ClearCiphertext(ct.values + vector, ct.level)
 
     def mul(self, left: ClearCiphertext, right: ClearCiphertext) -> ClearCiphertext:
         """See `Backend.mul`."""
         level = self._common_level("mul", [left, right])
         self._spend("mul", level, 1)
-        self.log.append(PerformedSwitch("relinearisation", 0, level))
+        self.log.append(PerformedSwitch("relinearization", 0, level))
         return ClearCiphertext(left.values * right.values, level - 1)
 
     def polynomial(self, ct: ClearCiphertext, polynomial: PolynomialSpec) -> ClearCiphertext:
         """See `Backend.polynomial`."""
         depth = polynomial_depth(polynomial.degree)
         self._spend("polynomial", ct.level, depth)
-        for offset in polynomial_relinearisations(polynomial.degree, polynomial.basis):
-            self.log.append(PerformedSwitch("relinearisation", 0, ct.level - offset))
+        for offset in polynomial_relinearizations(polynomial.coefficients, polynomial.basis):
+            self.log.append(PerformedSwitch("relinearization", 0, ct.level - offset))
         if polynomial.basis == "chebyshev":
             values = np.polynomial.chebyshev.chebval(ct.values, polynomial.coefficients)
         else:
@@ -116,24 +119,24 @@ class ClearBackend:
     def drop_level(self, ct: ClearCiphertext, level: int) -> ClearCiphertext:
         """See `Backend.drop_level`."""
         if not 0 <= level <= ct.level:
-            raise BackendMisuse(f"cannot drop from level {ct.level} to {level}")
+            raise BackendMisuseError(f"cannot drop from level {ct.level} to {level}")
         return ClearCiphertext(ct.values, level)
 
     def bootstrap(self, ct: ClearCiphertext, index: int) -> ClearCiphertext:
-        """See `Backend.bootstrap`. Raises `OutOfRange` for values above 1."""
+        """See `Backend.bootstrap`. Raises `OutOfRangeError` for values above 1."""
         if not 0 <= index < len(self.bootstraps):
-            raise BackendMisuse(f"bootstrap {index} of {len(self.bootstraps)}")
+            raise BackendMisuseError(f"bootstrap {index} of {len(self.bootstraps)}")
         option = self.bootstraps[index]
         if ct.level < option.input_level:
-            raise OutOfLevels("a bootstrap", ct.level, option.input_level)
+            raise OutOfLevelsError("a bootstrap", ct.level, option.input_level)
         largest = float(np.abs(ct.values).max())
         if largest > 1:
-            raise OutOfRange(largest)
+            raise OutOfRangeError(largest)
         return ClearCiphertext(ct.values, option.output_level)
 
     def _rotated(self, values: Vector, step: int, level: int) -> Vector:
         if not 0 <= step < self.slots:
-            raise BackendMisuse(f"rotation step {step} is not in [0, {self.slots})")
+            raise BackendMisuseError(f"rotation step {step} is not in [0, {self.slots})")
         if step:
             self.log.append(PerformedSwitch("rotation", step, level))
         return np.roll(values, -step)
@@ -141,11 +144,11 @@ class ClearBackend:
     def _common_level(self, operation: str, cts: list[ClearCiphertext]) -> int:
         levels = {ct.level for ct in cts}
         if len(levels) != 1:
-            raise BackendMisuse(
+            raise BackendMisuseError(
                 f"{operation} needs operands at one level, got {sorted(levels)}; drop the higher ones"
             )
         return levels.pop()
 
     def _spend(self, operation: str, level: int, needed: int) -> None:
         if level < needed:
-            raise OutOfLevels(operation, level, needed)
+            raise OutOfLevelsError(operation, level, needed)

@@ -8,13 +8,13 @@ from dataclasses import dataclass, fields
 from functools import cache
 from importlib.resources import files
 
-from .errors import InvalidCosts
+from .errors import InvalidCostsError
 
 MAX_LEVELS = 128
 
 
 @dataclass(frozen=True)
-class Work:
+class LayerWork:
     """How much of each operation a layer takes.
 
     Attributes:
@@ -30,9 +30,9 @@ class Work:
     diagonals: int = 0
     multiplications: tuple[int, ...] = ()
 
-    def times(self, count: int) -> "Work":
+    def times(self, count: int) -> "LayerWork":
         """The work on that many ciphertexts."""
-        return Work(
+        return LayerWork(
             self.rotations * count,
             self.hoisted * count,
             self.diagonals * count,
@@ -49,11 +49,11 @@ class CostTable:
         rotation: of a ciphertext, alone.
         hoisted: one of many rotations of a ciphertext.
         diagonal: a product with an encoded diagonal.
-        multiplication: of two ciphertexts, with relinearisation and rescaling.
+        multiplication: of two ciphertexts, with relinearization and rescaling.
         bootstrap: by the level of its result.
 
     Raises:
-        InvalidCosts: fewer than two entries or more than 128, one that is not positive, or one that is
+        InvalidCostsError: fewer than two entries or more than 128, one that is not positive, or one that is
             smaller than that of the level below: the placement relies on lower levels being cheaper.
     """
 
@@ -67,13 +67,13 @@ class CostTable:
         for field in fields(self):
             costs = getattr(self, field.name)
             if not 2 <= len(costs) <= MAX_LEVELS:
-                raise InvalidCosts(
+                raise InvalidCostsError(
                     f"{field.name} has costs of {len(costs)} levels; needed are 2 to {MAX_LEVELS}"
                 )
             for level, cost in enumerate(costs):
                 floor = costs[level - 1] if level else 0.0
                 if not floor <= cost < float("inf") or cost <= 0:
-                    raise InvalidCosts(
+                    raise InvalidCostsError(
                         f"{field.name} costs {cost} at level {level}; it must be finite, above 0 and at "
                         f"least {floor}, the cost one level below"
                     )
@@ -86,7 +86,7 @@ class CostTable:
         entries = json.loads(text)["seconds"]
         return CostTable(**{field.name: tuple(entries[field.name]) for field in fields(CostTable)})
 
-    def seconds(self, work: Work, level: int) -> float:
+    def seconds(self, work: LayerWork, level: int) -> float:
         """Time of a layer whose operands are at a level."""
         total = work.rotations * _at(self.rotation, level)
         total += work.hoisted * _at(self.hoisted, level) + work.diagonals * _at(self.diagonal, level)

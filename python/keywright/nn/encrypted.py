@@ -17,20 +17,20 @@ from keywright._core import (
     Encryptor,
     Evaluator,
     KeySpec,
+    LinearTransform,
     Parameters,
     SeededCiphertext,
 )
-from keywright._core import LinearTransform as EncodedTransform
 from keywright.values import SCALE_TOLERANCE
 
-from .backend import LinearTransform, PolynomialSpec
-from .errors import BackendMisuse
+from .backend import DiagonalMatrix, PolynomialSpec
+from .errors import BackendMisuseError
 from .polynomials import polynomial_depth
 from .program import Program
 from .sparse import Vector
 
 if TYPE_CHECKING:
-    from keywright.plan.execution import PlanExecution
+    from keywright.plan.keys.execution import PlanExecution
 
 
 def _special(parameters: Parameters) -> list[int]:
@@ -79,7 +79,7 @@ def key_specs(
 
     Raises:
         LevelError: the program starts above the highest level of the parameters.
-        BackendMisuse: the plans are not those of the program's bootstraps.
+        BackendMisuseError: the plans are not those of the program's bootstraps.
     """
     _match(program, plans)
     specs = _own_specs(program, parameters, seeded, _special(parameters) if special is None else special)
@@ -108,7 +108,7 @@ def _match(program: Program, plans: Sequence[BootstrapperPlan]) -> None:
     offered = [(plan.slots, plan.input_level, plan.output_level) for plan in plans]
     asked = [(b.slots, b.input_level, b.output_level) for b in program.bootstraps]
     if asked and asked != offered:
-        raise BackendMisuse(
+        raise BackendMisuseError(
             f"the program takes bootstraps of (slots, input level, output level) {asked}, got {offered}"
         )
 
@@ -117,7 +117,7 @@ def encrypt_sample(program: Program, encryptor: Encryptor, sample: ArrayLike) ->
     """A sample as the ciphertexts that a program takes, encrypted with a public key.
 
     Raises:
-        InvalidSamples: the sample has another shape than the program takes, or is not finite.
+        InvalidSamplesError: the sample has another shape than the program takes, or is not finite.
     """
     return [encryptor.encrypt(row, program.slots, program.input_level) for row in program.pack(sample)]
 
@@ -133,7 +133,7 @@ def decrypt_result(program: Program, decryptor: Decryptor, outputs: "Sequence[Va
     """The result tensor in the ciphertexts that a program returned.
 
     Raises:
-        InvalidSamples: another number of ciphertexts, or of slots, than the program returns.
+        InvalidSamplesError: another number of ciphertexts, or of slots, than the program returns.
     """
     return program.unpack(np.asarray([decryptor.decrypt(_ciphertext(output)) for output in outputs]))
 
@@ -183,7 +183,7 @@ class EncryptedBackend:
         self.evaluator, self.bootstrappers, self._plan = evaluator, tuple(bootstrappers), plan
         self._on_step = on_step
         self._special = _special(evaluator.parameters) if special is None else list(special)
-        self._encoded: dict[tuple[LinearTransform, int], tuple[list[int], list[EncodedTransform]]] = {}
+        self._encoded: dict[tuple[DiagonalMatrix, int], tuple[list[int], list[LinearTransform]]] = {}
 
     def with_keys(
         self, evaluator: Evaluator, on_step: Callable[[], object] | None = None
@@ -206,14 +206,14 @@ class EncryptedBackend:
             inputs: the ciphertexts of `encrypt_sample`.
 
         Raises:
-            BackendMisuse: another number of ciphertexts or of slots than the program takes, low levels, or
-                other bootstraps.
+            BackendMisuseError: another number of ciphertexts or of slots than the program takes, low levels,
+                or other bootstraps.
             MissingKeyError: a key is missing.
         """
         _match(program, [bootstrapper.plan for bootstrapper in self.bootstrappers])
         for ciphertext in inputs:
             if ciphertext.slots != program.slots:
-                raise BackendMisuse(
+                raise BackendMisuseError(
                     f"the program takes ciphertexts of {program.slots} slots, got {ciphertext!r}"
                 )
         values: list[Value] = list(inputs)
@@ -223,7 +223,7 @@ class EncryptedBackend:
         """See `Backend.level`."""
         return _ciphertext(ct).level
 
-    def linear_transform(self, cts: list[Value], transform: LinearTransform) -> Ciphertext:
+    def linear_transform(self, cts: list[Value], transform: DiagonalMatrix) -> Ciphertext:
         """See `Backend.linear_transform`.
 
         Raises:
@@ -292,7 +292,7 @@ class EncryptedBackend:
         above = self.evaluator.drop_to_level(dropped.source, dropped.ciphertext.level + 1)
         return self.evaluator.set_scale(above, scale)
 
-    def _encode(self, transform: LinearTransform, level: int) -> tuple[list[int], list[EncodedTransform]]:
+    def _encode(self, transform: DiagonalMatrix, level: int) -> tuple[list[int], list[LinearTransform]]:
         """The operands that have diagonals, and these diagonals, encoded once for each level."""
         key = (transform, level)
         if key not in self._encoded:
@@ -301,11 +301,11 @@ class EncryptedBackend:
             self._encoded[key] = (operands, encoded)
         return self._encoded[key]
 
-    def _encode_operand(self, transform: LinearTransform, operand: int, level: int) -> EncodedTransform:
+    def _encode_operand(self, transform: DiagonalMatrix, operand: int, level: int) -> LinearTransform:
         parameters = self.evaluator.parameters
         diagonals = {r: transform.full_diagonal(operand, r) for r in transform.diagonals[operand]}
         special = self._special if self._plan is None else self._plan.special(level)
-        return EncodedTransform(parameters, diagonals, transform.slots, level, transform.n1, special)
+        return LinearTransform(parameters, diagonals, transform.slots, level, transform.n1, special)
 
     def _done(self, result: Ciphertext) -> Ciphertext:
         if self._on_step is not None:

@@ -13,11 +13,11 @@ class NnError(KeywrightError):
     """Base of every error of `keywright.nn`."""
 
 
-class RefusalReason(NnError):
-    """One reason why a model cannot be compiled; raised together with all others in `ModelRefused`."""
+class RefusalError(NnError):
+    """One reason why a model cannot be compiled; raised together with all others in `ModelRefusedError`."""
 
 
-class UnsupportedOperator(RefusalReason):
+class UnsupportedOperatorError(RefusalError):
     """An ONNX operator that has no encrypted form here.
 
     Attributes:
@@ -30,7 +30,7 @@ class UnsupportedOperator(RefusalReason):
         self.node, self.operator = node, operator
 
 
-class UnsupportedAttribute(RefusalReason):
+class UnsupportedAttributeError(RefusalError):
     """An attribute or operand of a supported operator that has no encrypted form here.
 
     Attributes:
@@ -46,7 +46,7 @@ class UnsupportedAttribute(RefusalReason):
         self.node, self.operator, self.attribute = node, operator, attribute
 
 
-class DynamicShape(RefusalReason):
+class DynamicShapeError(RefusalError):
     """A dimension other than the batch is not a number; a program is compiled for one shape."""
 
     def __init__(self, name: str, shape: Sequence[object]) -> None:
@@ -57,12 +57,12 @@ class DynamicShape(RefusalReason):
         self.name = name
 
 
-class InvalidModel(RefusalReason):
+class InvalidModelError(RefusalError):
     """The model contradicts itself: shapes that do not fit, values that nothing computes, non-finite
     weights."""
 
 
-class TooDeep(RefusalReason):
+class TooDeepError(RefusalError):
     """The network needs more levels than there are.
 
     Attributes:
@@ -78,7 +78,7 @@ class TooDeep(RefusalReason):
         self.needed, self.available = needed, available
 
 
-class CannotPlace(RefusalReason):
+class CannotPlaceError(RefusalError):
     """No placement of bootstraps reaches a layer.
 
     Attributes:
@@ -115,7 +115,7 @@ class CannotPlace(RefusalReason):
         self.unbounded = unbounded
 
 
-class TooWide(RefusalReason):
+class TooWideError(RefusalError):
     """A layer's plaintext diagonals would need more memory than allowed.
 
     Attributes:
@@ -131,52 +131,54 @@ class TooWide(RefusalReason):
         self.needed, self.allowed = needed, allowed
 
 
-class RangesMissing(RefusalReason):
+class RangesMissingError(RefusalError):
     """Bootstraps are needed, which take values of at most 1, and no calibration data were given."""
 
     def __init__(self, needed: int, available: int) -> None:
         super().__init__(
             f"the network consumes {needed} levels and {available} are available before a bootstrap, which "
-            "takes values of at most 1; pass calibration=samples, an array of typical inputs, to measure them"
+            "takes values of at most 1; pass calibration data, an array of typical inputs, to measure them: "
+            "nn.Fit(calibration=samples)"
         )
         self.needed, self.available = needed, available
 
 
-class CalibrationMissing(RefusalReason):
+class CalibrationMissingError(RefusalError):
     """Activations whose input range is unknown because no calibration data were given."""
 
     def __init__(self, functions: Sequence[str]) -> None:
         shown = ", ".join(functions[:3]) + (f" and {len(functions) - 3} more" if len(functions) > 3 else "")
         super().__init__(
-            f"{shown} must be fitted on measured ranges; pass calibration=samples, an array of typical inputs"
+            f"{shown} must be fitted on measured ranges; pass calibration data, an array of typical inputs: "
+            "nn.Fit(calibration=samples)"
         )
         self.functions = tuple(functions)
 
 
-class ModelRefused(ExceptionGroup[RefusalReason], NnError):
+class ModelRefusedError(ExceptionGroup[RefusalError], NnError):
     """The model cannot be compiled. Its ``exceptions`` are all the reasons; `except*` selects among them."""
 
-    def __new__(cls, reasons: Sequence[RefusalReason]) -> Self:
+    def __new__(cls, reasons: Sequence[RefusalError]) -> Self:
         lines = "".join(f"\n  - {reason}" for reason in reasons)
         return super().__new__(cls, f"the model cannot be compiled:{lines}\n", reasons)
 
-    def __init__(self, reasons: Sequence[RefusalReason]) -> None:
-        """See `ModelRefused.exceptions` for the reasons."""
+    def __init__(self, reasons: Sequence[RefusalError]) -> None:
+        """See `ModelRefusedError.exceptions` for the reasons."""
 
 
-class InvalidSamples(NnError, ValueError):
+class InvalidSamplesError(NnError, ValueError):
     """Input data of the wrong shape, without samples, or with values that are not finite."""
 
 
-class InvalidBootstrap(NnError, ValueError):
+class InvalidBootstrapError(NnError, ValueError):
     """The description of a bootstrap contradicts itself."""
 
 
-class InvalidCosts(NnError, ValueError):
+class InvalidCostsError(NnError, ValueError):
     """A table of costs that is empty, too long, not positive, or cheaper at a higher level."""
 
 
-class OutOfRange(NnError):
+class OutOfRangeError(NnError):
     """A value above 1 would be bootstrapped; its result would be wrong.
 
     Attributes:
@@ -191,7 +193,7 @@ class OutOfRange(NnError):
         self.value = value
 
 
-class OutOfLevels(NnError):
+class OutOfLevelsError(NnError):
     """An operation needs more levels than its operand has.
 
     Attributes:
@@ -206,7 +208,7 @@ class OutOfLevels(NnError):
         self.level, self.needed = level, needed
 
 
-class BackendMisuse(NnError, ValueError):
+class BackendMisuseError(NnError, ValueError):
     """Operands that do not belong together: different levels, different slot counts, unknown steps."""
 
 
@@ -214,7 +216,7 @@ class ProgramFormatError(NnError, ValueError):
     """A program file is damaged, foreign, of an unknown version or larger than allowed."""
 
 
-class OnnxruntimeMissing(NnError, ImportError):
+class OnnxruntimeMissingError(NnError, ImportError):
     """The comparison with the clear model needs onnxruntime."""
 
     def __init__(self) -> None:

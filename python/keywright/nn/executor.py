@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from .backend import Backend, Ciphertext
-from .errors import BackendMisuse
+from .errors import BackendMisuseError
 
 if TYPE_CHECKING:
     from .program import Program
@@ -18,14 +18,14 @@ def execute(program: "Program", backend: Backend[Ciphertext], inputs: list[Ciphe
         inputs: the encrypted rows of `Program.pack`, at ``program.input_level`` or above.
 
     Raises:
-        BackendMisuse: another number of inputs than the program has, or inputs at too low a level.
+        BackendMisuseError: another number of inputs than the program has, or inputs at too low a level.
     """
     expected = program.input_layout.ciphertexts
     if len(inputs) != expected:
-        raise BackendMisuse(f"the program takes {expected} ciphertexts, got {len(inputs)}")
+        raise BackendMisuseError(f"the program takes {expected} ciphertexts, got {len(inputs)}")
     for ct in inputs:
         if backend.level(ct) < program.input_level:
-            raise BackendMisuse(
+            raise BackendMisuseError(
                 f"inputs must be at level {program.input_level} or above, got {backend.level(ct)}"
             )
     last_use = {operand: i for i, step in enumerate(program.instructions) for operand in step.operands}

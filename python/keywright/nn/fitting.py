@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .errors import InvalidSamples
+from .errors import InvalidSamplesError
 from .graph import Activation, Graph, Linear, Multiply, Polynomial, Shift
 from .simplify import Function, scale_value
 from .sparse import SparseMatrix, Vector
@@ -84,7 +84,7 @@ def _measure(graph: Graph, samples: Vector) -> dict[int, Vector]:
     data = {number: np.concatenate(collected) for number, collected in seen.items()}
     for number, entering in data.items():
         if not np.isfinite(entering).all():
-            raise InvalidSamples(
+            raise InvalidSamplesError(
                 f"calibration data drive the input of {active[number].label} out of the finite numbers"
             )
     return data

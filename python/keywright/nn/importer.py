@@ -1,5 +1,6 @@
 """From an ONNX model to a `Graph`, refusing what has no encrypted form."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import cast
 
@@ -8,7 +9,13 @@ import onnx
 from numpy.typing import NDArray
 from onnx.reference import ReferenceEvaluator
 
-from .errors import DynamicShape, InvalidModel, RefusalReason, UnsupportedAttribute, UnsupportedOperator
+from .errors import (
+    DynamicShapeError,
+    InvalidModelError,
+    RefusalError,
+    UnsupportedAttributeError,
+    UnsupportedOperatorError,
+)
 from .graph import Graph, Input, Linear, Shape
 from .operators import OPERATORS, Constant, Encrypted, Operand, OperatorContext
 from .sparse import SparseMatrix
@@ -26,7 +33,7 @@ def load_model(model: onnx.ModelProto | str | Path | bytes) -> onnx.ModelProto:
     """The model as a protobuf object, from a path, its bytes, or itself; checked by onnx.
 
     Raises:
-        InvalidModel: not an ONNX model, or one that contradicts the standard.
+        InvalidModelError: not an ONNX model, or one that contradicts the standard.
     """
     try:
         if isinstance(model, onnx.ModelProto):
@@ -39,11 +46,11 @@ def load_model(model: onnx.ModelProto | str | Path | bytes) -> onnx.ModelProto:
     except FileNotFoundError:
         raise
     except Exception as error:
-        raise InvalidModel(f"not a valid ONNX model: {error}") from error
+        raise InvalidModelError(f"not a valid ONNX model: {error}") from error
     return loaded
 
 
-def import_model(model: onnx.ModelProto, degrees: dict[str, int]) -> tuple[Graph, list[RefusalReason]]:
+def import_model(model: onnx.ModelProto, degrees: Mapping[str, int]) -> tuple[Graph, list[RefusalError]]:
     """The model's graph and every reason why it cannot be compiled.
 
     A node that is refused is replaced by a layer without weights of the shape that ONNX infers, so that what
@@ -56,14 +63,14 @@ def import_model(model: onnx.ModelProto, degrees: dict[str, int]) -> tuple[Graph
 
 
 class _Importer:
-    def __init__(self, model: onnx.ModelProto, degrees: dict[str, int]) -> None:
+    def __init__(self, model: onnx.ModelProto, degrees: Mapping[str, int]) -> None:
         self.model, self.degrees = model, degrees
         self.graph = Graph()
-        self.reasons: list[RefusalReason] = []
+        self.reasons: list[RefusalError] = []
         self.values: dict[str, Operand] = {}
         self.opsets = {entry.domain: entry.version for entry in model.opset_import}
 
-    def run(self) -> tuple[Graph, list[RefusalReason]]:
+    def run(self) -> tuple[Graph, list[RefusalError]]:
         body = self.model.graph
         for tensor in body.initializer:
             self.values[tensor.name] = Constant(np.asarray(onnx.numpy_helper.to_array(tensor)))
@@ -71,7 +78,7 @@ class _Importer:
         inputs = [value for value in body.input if value.name not in self.values]
         if len(inputs) != 1 or len(body.output) != 1:
             self.reasons.append(
-                InvalidModel(
+                InvalidModelError(
                     f"the model has {len(inputs)} inputs and {len(body.output)} outputs, not one each"
                 )
             )
@@ -87,20 +94,20 @@ class _Importer:
             if isinstance(result, Encrypted):
                 self.graph.output = result.number
             elif not self.reasons:
-                self.reasons.append(InvalidModel(f"output {value.name!r} does not depend on the input"))
+                self.reasons.append(InvalidModelError(f"output {value.name!r} does not depend on the input"))
         return self.graph, self.reasons
 
     def _check_finite(self) -> None:
         for name, value in self.values.items():
             data = cast(Constant, value).array
             if np.issubdtype(data.dtype, np.floating) and not np.isfinite(data).all():
-                self.reasons.append(InvalidModel(f"weights {name!r} hold values that are not finite"))
+                self.reasons.append(InvalidModelError(f"weights {name!r} hold values that are not finite"))
 
     def _inferred_shapes(self) -> dict[str, Shape]:
         try:
             inferred = onnx.shape_inference.infer_shapes(self.model).graph
         except onnx.shape_inference.InferenceError as error:
-            self.reasons.append(InvalidModel(f"shapes do not fit: {error}"))
+            self.reasons.append(InvalidModelError(f"shapes do not fit: {error}"))
             return {}
         found: dict[str, Shape] = {}
         for value in [*inferred.value_info, *inferred.output]:
@@ -114,10 +121,10 @@ class _Importer:
         sizes = [d.dim_value if d.HasField("dim_value") else d.dim_param or "?" for d in dimensions]
         fixed = sizes[1:]
         if not sizes or not all(isinstance(size, int) and size > 0 for size in fixed):
-            self.reasons.append(DynamicShape(value.name, sizes))
+            self.reasons.append(DynamicShapeError(value.name, sizes))
             return tuple(size if isinstance(size, int) and size > 0 else 1 for size in fixed)
         if isinstance(sizes[0], int) and sizes[0] not in (0, 1):
-            self.reasons.append(DynamicShape(value.name, sizes))
+            self.reasons.append(DynamicShapeError(value.name, sizes))
         return cast(Shape, tuple(fixed))
 
     def _node(self, node: onnx.NodeProto, name: str) -> None:
@@ -135,7 +142,7 @@ class _Importer:
                 raise self._unsupported(node, name)
             self.values[node.output[0]] = handler(context)
             context.check_all_attributes_read()
-        except RefusalReason as reason:
+        except RefusalError as reason:
             self.reasons.append(reason)
             self._stand_in(node, sources)
 
@@ -143,9 +150,9 @@ class _Importer:
         if node.op_type not in OPERATORS and node.op_type != "Constant":
             self.reasons.append(self._unsupported(node, name))
 
-    def _unsupported(self, node: onnx.NodeProto, name: str) -> UnsupportedOperator:
+    def _unsupported(self, node: onnx.NodeProto, name: str) -> UnsupportedOperatorError:
         advice = ADVICE.get(node.op_type, f"supported are {', '.join(sorted(OPERATORS))}")
-        return UnsupportedOperator(name, node.op_type, advice)
+        return UnsupportedOperatorError(name, node.op_type, advice)
 
     def _stand_in(self, node: onnx.NodeProto, sources: list[Operand | None]) -> None:
         source = next((s for s in sources if isinstance(s, Encrypted)), None)
@@ -177,7 +184,7 @@ class _Importer:
         try:
             results = ReferenceEvaluator(onnx.helper.make_model(body, opset_imports=opsets)).run(None, feeds)
         except Exception as error:
-            raise UnsupportedAttribute(
+            raise UnsupportedAttributeError(
                 node.name or node.op_type,
                 node.op_type,
                 "constant operands",

@@ -4,12 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from .polynomials import polynomial_relinearisations
+from keywright._core import polynomial_relinearizations
+
+from .polynomials import polynomial_depth
 
 if TYPE_CHECKING:
     from .program import Program
 
-Kind = Literal["rotation", "relinearisation", "conjugation"]
+Kind = Literal["rotation", "relinearization", "conjugation"]
 
 
 @dataclass(frozen=True)
@@ -46,10 +48,10 @@ class RequiredKey:
     level: int
 
     def galois_element(self, log_n: int) -> int | None:
-        """5^step modulo 2N for a rotation in the ring of degree N = 2^log_n; None for a relinearisation
+        """5^step modulo 2N for a rotation in the ring of degree N = 2^log_n; None for a relinearization
         key."""
         two_n = 2 << log_n
-        if self.kind == "relinearisation":
+        if self.kind == "relinearization":
             return None
         return two_n - 1 if self.kind == "conjugation" else pow(5, self.step, two_n)
 
@@ -65,14 +67,14 @@ def list_key_switches(program: "Program") -> tuple[KeySwitch, ...]:
         if step.operation == "rotate":
             note(index, "rotation", step.argument, step.level, f"c{step.operands[0]}")
         elif step.operation == "mul":
-            note(index, "relinearisation", 0, step.level + 1, f"c{step.result}/p")
+            note(index, "relinearization", 0, step.level + 1, f"c{step.result}/p")
         elif step.operation == "polynomial":
             polynomial = program.polynomials[step.argument]
-            top = step.level + polynomial.degree.bit_length()
-            offsets = polynomial_relinearisations(polynomial.degree, polynomial.basis)
+            top = step.level + polynomial_depth(polynomial.degree)
+            offsets = polynomial_relinearizations(polynomial.coefficients, polynomial.basis)
             for offset in sorted(set(offsets)):
                 count = offsets.count(offset)
-                note(index, "relinearisation", 0, top - offset, f"c{step.result}/p", count)
+                note(index, "relinearization", 0, top - offset, f"c{step.result}/p", count)
         elif step.operation == "linear_transform":
             transform = program.transforms[step.argument]
             for position, operand in enumerate(step.operands):
@@ -86,7 +88,7 @@ def list_key_switches(program: "Program") -> tuple[KeySwitch, ...]:
 
 
 def required_keys(switches: Sequence[KeySwitch]) -> tuple[RequiredKey, ...]:
-    """Each key with the highest level at which it is used: relinearisation first, then rotations by step."""
+    """Each key with the highest level at which it is used: relinearization first, then rotations by step."""
     highest: dict[tuple[Kind, int], int] = {}
     for switch in switches:
         key = (switch.kind, switch.step)

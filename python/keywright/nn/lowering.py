@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .backend import LinearTransform
-from .costs import Work
+from .backend import DiagonalMatrix
+from .costs import LayerWork
 from .graph import Linear
 from .layout import Layout
 from .sparse import SparseMatrix, Vector
@@ -130,15 +130,15 @@ class LoweredLinear:
         folds: rotations whose sums complete each ciphertext of the result, in order.
     """
 
-    rows: list[tuple[tuple[int, ...], LinearTransform]]
+    rows: list[tuple[tuple[int, ...], DiagonalMatrix]]
     folds: tuple[int, ...]
 
     @property
-    def work(self) -> Work:
+    def work(self) -> LayerWork:
         """Operations of all rows together."""
         transforms = [transform for _, transform in self.rows]
         babies = [t.baby_steps(k) for t in transforms for k in range(len(t.diagonals))]
-        return Work(
+        return LayerWork(
             rotations=sum(int(np.count_nonzero(t.giant_steps())) + len(self.folds) for t in transforms),
             hoisted=sum(int(np.count_nonzero(steps)) for steps in babies),
             diagonals=sum(len(diagonals) for t in transforms for diagonals in t.diagonals),
@@ -152,11 +152,11 @@ def lower(node: Linear, sources: list[Layout], target: Layout) -> LoweredLinear:
     for transform in transforms(placement, target.slots):
         used = tuple(i for i, diagonals in enumerate(transform.diagonals) if diagonals) or (0,)
         diagonals = tuple(transform.diagonals[i] or {0: np.zeros(1)} for i in used)
-        rows.append((used, LinearTransform(transform.slots, diagonals, transform.n1)))
+        rows.append((used, DiagonalMatrix(transform.slots, diagonals, transform.n1)))
     return LoweredLinear(rows, placement.folds)
 
 
-def transforms(placement: Placement, slots: int) -> list[LinearTransform]:
+def transforms(placement: Placement, slots: int) -> list[DiagonalMatrix]:
     """One block row of diagonals per output ciphertext."""
     rows = []
     for row in placement.terms:
@@ -167,5 +167,5 @@ def transforms(placement: Placement, slots: int) -> list[LinearTransform]:
             np.add.at(table, (place_of.ravel(), slot), values)
             diagonals.append({int(r): table[index] for index, r in enumerate(used)})
         n1, _ = best_n1([np.asarray(sorted(d), np.int64) for d in diagonals], slots)
-        rows.append(LinearTransform(slots, tuple(diagonals), n1))
+        rows.append(DiagonalMatrix(slots, tuple(diagonals), n1))
     return rows

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from .bootstraps import Bootstrap
-from .costs import CostTable, Work
-from .errors import CannotPlace, RefusalReason, TooDeep
+from .costs import CostTable, LayerWork
+from .errors import CannotPlaceError, RefusalError, TooDeepError
 from .graph import Graph, Input, Linear, Multiply, Polynomial, describe, levels_consumed, operands
 
 MAX_STATES = 2000
@@ -58,7 +58,7 @@ class Problem:
     """
 
     graph: Graph
-    work: Mapping[int, Work]
+    work: Mapping[int, LayerWork]
     ciphertexts: Mapping[int, int]
     options: Sequence[Bootstrap]
     largest: Mapping[int, float]
@@ -135,8 +135,8 @@ def place(problem: Problem) -> Placement:
     """The placement of least time.
 
     Raises:
-        TooDeep: there are no bootstraps and too few levels.
-        CannotPlace: naming the first layer, from the output, that no placement can reach.
+        TooDeepError: there are no bootstraps and too few levels.
+        CannotPlaceError: naming the first layer, from the output, that no placement can reach.
     """
     graph = problem.graph
     states = [_State({graph.output: problem.output_level}, 0.0, None, None)]
@@ -199,17 +199,17 @@ def _undominated(states: list[_State]) -> list[_State]:
     return kept
 
 
-def _refusal(problem: Problem, number: int, need: int) -> RefusalReason:
+def _refusal(problem: Problem, number: int, need: int) -> RefusalError:
     node = problem.graph.nodes[number]
     if not problem.options:
         needed = max(problem.graph.depth(), need - problem.output_level)
-        return TooDeep(needed, problem.input_level - problem.output_level)
+        return TooDeepError(needed, problem.input_level - problem.output_level)
     large = {
         describe(value, problem.graph.nodes[value]): bound
         for value, bound in problem.largest.items()
         if bound > 1 and isinstance(problem.graph.nodes[value], Linear | Multiply | Polynomial)
     }
-    return CannotPlace(
+    return CannotPlaceError(
         describe(number, node),
         need,
         levels_consumed(node),

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .backend import Backend, Ciphertext, LinearTransform, PolynomialSpec
+from .backend import Backend, Ciphertext, DiagonalMatrix, PolynomialSpec
 from .bootstraps import Bootstrap
-from .errors import InvalidSamples
+from .errors import InvalidSamplesError
 from .fitting import FittedActivation
 from .graph import Shape
 from .key_switches import KeySwitch, RequiredKey, list_key_switches, required_keys
@@ -109,7 +109,7 @@ class Program:
     output_level: int
     instructions: tuple[Instruction, ...]
     outputs: tuple[int, ...]
-    transforms: tuple[LinearTransform, ...]
+    transforms: tuple[DiagonalMatrix, ...]
     vectors: tuple[Vector, ...]
     polynomials: tuple[PolynomialSpec, ...]
     fitted: tuple[FittedActivation, ...] = ()
@@ -137,7 +137,7 @@ class Program:
 
     @cached_property
     def required_keys(self) -> tuple[RequiredKey, ...]:
-        """Each key with the highest level at which it is used: relinearisation first, then rotations by
+        """Each key with the highest level at which it is used: relinearization first, then rotations by
         step."""
         return required_keys(self.key_switches)
 
@@ -145,14 +145,14 @@ class Program:
         """One sample as slot vectors of shape (ciphertexts, slots), to be encrypted at ``input_level``.
 
         Raises:
-            InvalidSamples: another shape than ``input_shape`` (a batch dimension of 1 is allowed), or values
-                that are not finite.
+            InvalidSamplesError: another shape than ``input_shape`` (a batch dimension of 1 is allowed), or
+                values that are not finite.
         """
         values = np.asarray(sample, np.float64)
         if values.shape not in (self.input_shape, (1, *self.input_shape)):
-            raise InvalidSamples(f"a sample has shape {self.input_shape}, got {values.shape}")
+            raise InvalidSamplesError(f"a sample has shape {self.input_shape}, got {values.shape}")
         if not np.isfinite(values).all():
-            raise InvalidSamples(
+            raise InvalidSamplesError(
                 f"the sample holds {int((~np.isfinite(values)).sum())} values that are not finite"
             )
         return self.input_layout.pack(values.ravel())
@@ -161,7 +161,7 @@ class Program:
         """The result tensor in decrypted slot vectors of shape (ciphertexts, slots)."""
         expected = (self.output_layout.ciphertexts, self.slots)
         if np.shape(slots) != expected:
-            raise InvalidSamples(f"the decrypted result has shape {expected}, got {np.shape(slots)}")
+            raise InvalidSamplesError(f"the decrypted result has shape {expected}, got {np.shape(slots)}")
         values = self.output_layout.unpack(np.asarray(slots, np.float64))
         return values.reshape(self.output_shape) * self.output_scale
 

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .backend import LinearTransform, PolynomialSpec
+from .backend import DiagonalMatrix, PolynomialSpec
 from .bootstraps import Bootstrap
 from .errors import ProgramFormatError
 from .fitting import FittedActivation
@@ -211,7 +211,7 @@ def _read(archive: zipfile.ZipFile, max_bytes: int) -> Program:
             shape = (len(steps), _power_of_two(entry["period"], slots, "period"))
             table = reader.array(f"transforms/{number}.{operand}.npy", shape, np.float64)
             diagonals.append(dict(zip(steps, table, strict=True)))
-        transforms.append(LinearTransform(slots, tuple(diagonals), _integer(transform["n1"], "n1")))
+        transforms.append(DiagonalMatrix(slots, tuple(diagonals), _integer(transform["n1"], "n1")))
     vectors = tuple(
         reader.array(f"vectors/{number}.npy", (slots,), np.float64)
         for number in range(_integer(data["vectors"], "vectors"))

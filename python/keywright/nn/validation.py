@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .backend import LinearTransform, PolynomialSpec
+from .backend import DiagonalMatrix, PolynomialSpec
 from .errors import ProgramFormatError
 from .layout import Layout
 from .program import OPERATIONS, Instruction, Program
@@ -76,7 +76,7 @@ def _layout(name: str, layout: Layout, ciphertexts: int) -> None:
     )
 
 
-def _transform(transform: LinearTransform) -> None:
+def _transform(transform: DiagonalMatrix) -> None:
     _require(1 <= transform.n1 <= transform.slots, f"n1 = {transform.n1} with {transform.slots} slots")
     _require(bool(transform.diagonals), "a transform has no inputs")
     for diagonals in transform.diagonals:

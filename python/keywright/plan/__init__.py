@@ -1,26 +1,27 @@
 """The key planner: which keys, at which level, with which digits, and how each use is served."""
 
-from .basis import Basis, smallest_basis
-from .bound import LowerBound
-from .chain import Chain, Shape, published_bytes, shapes
-from .cost import DEFAULT_WEIGHTS, CostModel, SwitchCost, Weights
-from .derived import DerivationPlanner, DerivedKeys
-from .ephemeral import EphemeralSwitch, FixedKeys
-from .error_budget import error_budget
-from .frontier import FrontierSearch
-from .galois import Automorphism, AutomorphismGroup
-from .joint import JointPlanner
-from .key_plan import Hop, KeyPlan, Masters, PlannedKey
-from .open_program import Alternative, Choice, OpenProgram
-from .operations import Operation
-from .optimal import Budget, InfeasibleBudgetError, Optimizer
-from .planner import Planner
-from .prediction import Prediction, predict_plan
-from .program import Group, Program, ProgramError, Relinearizations, make_group
-from .search_state import FrontierPoint
-from .shared_basis import smallest_shared_basis
+from .basis.basis import Basis, smallest_basis
+from .basis.shared_basis import smallest_shared_basis
+from .cost.cost import DEFAULT_WEIGHTS, CostModel, SwitchCost, Weights
+from .cost.ephemeral import EphemeralSwitch, FixedKeys
+from .cost.error_budget import error_budget
+from .cost.operations import Operation
+from .exact.bound import LowerBound
+from .exact.optimal import Optimizer
+from .keys.budget import Budget, InfeasibleBudgetError
+from .keys.derivation import DerivationDesign, DerivationPlanner
+from .keys.key_plan import Hop, KeyPlan, Masters, PlannedKey
+from .keys.prediction import TimePrediction, predict_plan
+from .ring.chain import Chain, Shape, published_bytes, shapes
+from .ring.galois import Automorphism, AutomorphismGroup
+from .search.frontier import FrontierSearch
+from .search.joint import JointPlanner
+from .search.planner import Planner
+from .search.search_state import FrontierPoint
 from .strategies import STRATEGIES, Strategy
 from .strategies.policy import KeyPolicy
+from .workload.open_workload import Alternative, Choice, OpenWorkload
+from .workload.workload import Group, Relinearizations, Workload, WorkloadError, make_group
 
 __all__ = [
     "DEFAULT_WEIGHTS",
@@ -33,8 +34,8 @@ __all__ = [
     "Chain",
     "Choice",
     "CostModel",
+    "DerivationDesign",
     "DerivationPlanner",
-    "DerivedKeys",
     "EphemeralSwitch",
     "FixedKeys",
     "FrontierPoint",
@@ -47,19 +48,19 @@ __all__ = [
     "KeyPolicy",
     "LowerBound",
     "Masters",
-    "OpenProgram",
+    "OpenWorkload",
     "Operation",
     "Optimizer",
     "PlannedKey",
     "Planner",
-    "Prediction",
-    "Program",
-    "ProgramError",
     "Relinearizations",
     "Shape",
     "Strategy",
     "SwitchCost",
+    "TimePrediction",
     "Weights",
+    "Workload",
+    "WorkloadError",
     "error_budget",
     "make_group",
     "predict_plan",

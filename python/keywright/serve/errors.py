@@ -33,7 +33,7 @@ class ServeError(KeywrightError):
         return {"error": {"type": self.code, "message": str(self), "details": self.details}}
 
 
-class BadRequest(ServeError, ValueError):
+class BadRequestError(ServeError, ValueError):
     """A request that is not understood: no such path, not the JSON that is expected, a length that is
     missing."""
 
@@ -41,14 +41,14 @@ class BadRequest(ServeError, ValueError):
     status = HTTPStatus.BAD_REQUEST
 
 
-class NoSuchPath(BadRequest):
+class NoSuchPathError(BadRequestError):
     """A path or a method that the service does not have."""
 
     code = "no_such_path"
     status = HTTPStatus.NOT_FOUND
 
 
-class WrongHost(BadRequest):
+class WrongHostError(BadRequestError):
     """A request under a name that is not this server's, as a page of another site would make it.
 
     Attributes:
@@ -60,7 +60,7 @@ class WrongHost(BadRequest):
     found: str = ""
 
 
-class TooLarge(ServeError, ValueError):
+class TooLargeError(ServeError, ValueError):
     """More bytes than the service takes; nothing was read or allocated.
 
     Attributes:
@@ -74,21 +74,21 @@ class TooLarge(ServeError, ValueError):
     maximum: int = 0
 
 
-class SecretRefused(ServeError, ValueError):
+class SecretRefusedError(ServeError, ValueError):
     """Bytes that look like a secret key were sent. They were deleted; the key must be regarded as known."""
 
     code = "secret_refused"
     status = HTTPStatus.BAD_REQUEST
 
 
-class InvalidObject(ServeError, ValueError):
+class InvalidObjectError(ServeError, ValueError):
     """Keys or ciphertexts that are damaged, of other parameters, or not those that the model takes."""
 
     code = "invalid_object"
     status = HTTPStatus.BAD_REQUEST
 
 
-class OtherModel(ServeError, ValueError):
+class OtherModelError(ServeError, ValueError):
     """Keys or a question for another model than the one that is served.
 
     Attributes:
@@ -102,21 +102,21 @@ class OtherModel(ServeError, ValueError):
     expected: str = ""
 
 
-class UnknownKeys(ServeError, LookupError):
+class UnknownKeysError(ServeError, LookupError):
     """No key set of that identifier: it never was, was deleted, or made room for others."""
 
     code = "unknown_keys"
     status = HTTPStatus.NOT_FOUND
 
 
-class UnknownJob(ServeError, LookupError):
+class UnknownJobError(ServeError, LookupError):
     """No evaluation of that identifier: it never was, or made room for later ones."""
 
     code = "unknown_job"
     status = HTTPStatus.NOT_FOUND
 
 
-class WrongOffset(ServeError, ValueError):
+class WrongOffsetError(ServeError, ValueError):
     """A piece of an upload that does not begin where the last one ended.
 
     Attributes:
@@ -130,7 +130,7 @@ class WrongOffset(ServeError, ValueError):
     received: int = 0
 
 
-class KeysIncomplete(ServeError):
+class KeysIncompleteError(ServeError):
     """A question before all keys were sent.
 
     Attributes:
@@ -144,21 +144,21 @@ class KeysIncomplete(ServeError):
     expected: int = 0
 
 
-class NotDone(ServeError):
+class NotDoneError(ServeError):
     """The result of an evaluation that is not finished."""
 
     code = "not_done"
     status = HTTPStatus.CONFLICT
 
 
-class Busy(ServeError):
+class BusyError(ServeError):
     """As many requests, uploads or evaluations wait as the service holds; ask again later."""
 
     code = "busy"
     status = HTTPStatus.SERVICE_UNAVAILABLE
 
 
-class EvaluationFailed(ServeError):
+class EvaluationFailedError(ServeError):
     """The program could not be evaluated on these ciphertexts."""
 
     code = "evaluation_failed"
@@ -177,13 +177,13 @@ class ManifestError(ServeError, ValueError):
     code = "manifest"
 
 
-class Unreachable(ServeError, OSError):
+class UnreachableError(ServeError, OSError):
     """No server answers, or the connection broke; what was uploaded so far is kept."""
 
     code = "unreachable"
 
 
-class InvalidReply(ServeError, ValueError):
+class InvalidReplyError(ServeError, ValueError):
     """A server that answers garbage, or less than it announced."""
 
     code = "invalid_reply"
@@ -192,27 +192,27 @@ class InvalidReply(ServeError, ValueError):
 REFUSALS: dict[str, type[ServeError]] = {
     kind.code: kind
     for kind in (
-        BadRequest,
-        NoSuchPath,
-        WrongHost,
-        TooLarge,
-        SecretRefused,
-        InvalidObject,
-        OtherModel,
-        UnknownKeys,
-        UnknownJob,
-        WrongOffset,
-        KeysIncomplete,
-        NotDone,
-        Busy,
-        EvaluationFailed,
+        BadRequestError,
+        NoSuchPathError,
+        WrongHostError,
+        TooLargeError,
+        SecretRefusedError,
+        InvalidObjectError,
+        OtherModelError,
+        UnknownKeysError,
+        UnknownJobError,
+        WrongOffsetError,
+        KeysIncompleteError,
+        NotDoneError,
+        BusyError,
+        EvaluationFailedError,
     )
 }
 """What a server can say, by code."""
 
 
 def refusal(status: int, reply: object) -> ServeError:
-    """The exception of an error reply; `InvalidReply` if it is not one."""
+    """The exception of an error reply; `InvalidReplyError` if it is not one."""
     error = reply.get("error") if isinstance(reply, dict) else None
     if isinstance(error, dict):
         kind, message, details = (error.get(name) for name in ("type", "message", "details"))
@@ -227,4 +227,6 @@ def refusal(status: int, reply: object) -> ServeError:
             }
             known.pop("code", None)
             return REFUSALS[kind](message[:MAX_MESSAGE], **known)
-    return InvalidReply(f"the server answered with status {status} and no reason; is it keywright serve?")
+    return InvalidReplyError(
+        f"the server answered with status {status} and no reason; is it keywright serve?"
+    )

@@ -3,7 +3,7 @@
 import struct
 from collections.abc import Sequence
 
-from .errors import BadRequest
+from .errors import BadRequestError
 
 
 def join(objects: Sequence[bytes]) -> bytes:
@@ -15,17 +15,17 @@ def split(message: bytes, count: int) -> list[bytes]:
     """The objects of a message.
 
     Raises:
-        BadRequest: there are not ``count`` of them, or bytes are missing or left over.
+        BadRequestError: there are not ``count`` of them, or bytes are missing or left over.
     """
     objects, place = [], 0
     for index in range(count):
         if place + 4 > len(message):
-            raise BadRequest(f"{count} ciphertexts are needed, and the message ends after {index}")
+            raise BadRequestError(f"{count} ciphertexts are needed, and the message ends after {index}")
         (length,) = struct.unpack_from("<I", message, place)
         place += 4 + length
         if place > len(message):
-            raise BadRequest(f"ciphertext {index} has {length} bytes, and the message ends before")
+            raise BadRequestError(f"ciphertext {index} has {length} bytes, and the message ends before")
         objects.append(message[place - length : place])
     if place != len(message):
-        raise BadRequest(f"{len(message) - place} bytes follow the {count} ciphertexts that are needed")
+        raise BadRequestError(f"{len(message) - place} bytes follow the {count} ciphertexts that are needed")
     return objects

@@ -28,7 +28,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import parse_qs, quote, urlsplit
 
-from .errors import BadRequest, NoSuchPath, ServeError, TooLarge, WrongHost
+from .errors import BadRequestError, NoSuchPathError, ServeError, TooLargeError, WrongHostError
 from .service import Service
 
 MAX_JSON = 4096
@@ -74,7 +74,7 @@ def load_page(folder: Path) -> dict[str, tuple[str, bytes]]:
     """The files of a page in memory, by path: (type, bytes). ``index.html`` is also ``/``.
 
     Raises:
-        BadRequest: the folder holds no ``index.html``, or more than `MAX_PAGE_BYTES`.
+        BadRequestError: the folder holds no ``index.html``, or more than `MAX_PAGE_BYTES`.
     """
     page: dict[str, tuple[str, bytes]] = {}
     left = MAX_PAGE_BYTES
@@ -87,10 +87,10 @@ def load_page(folder: Path) -> dict[str, tuple[str, bytes]]:
             continue
         left -= path.stat().st_size
         if left < 0:
-            raise BadRequest(f"{folder} holds more than {MAX_PAGE_BYTES} bytes of pages")
+            raise BadRequestError(f"{folder} holds more than {MAX_PAGE_BYTES} bytes of pages")
         page["/" + path.relative_to(folder).as_posix()] = (kind, path.read_bytes())
     if "/index.html" not in page:
-        raise BadRequest(f"{folder} holds no index.html")
+        raise BadRequestError(f"{folder} holds no index.html")
     page["/"] = page["/index.html"]
     return page
 
@@ -240,7 +240,7 @@ class Handler(BaseHTTPRequestHandler):
                 return HTTPStatus.OK, "application/octet-stream", service.result(identifier)
         file = self.server.page.get("/" + "/".join(parts))
         if file is None:
-            raise NoSuchPath("there is no such page here; the service is under /v1/")
+            raise NoSuchPathError("there is no such page here; the service is under /v1/")
         return HTTPStatus.OK, *file
 
     def _post(self, parts: list[str], query: Mapping[str, list[str]]) -> Reply:
@@ -254,23 +254,23 @@ class Handler(BaseHTTPRequestHandler):
             case ["v1", "keys", identifier, "jobs"]:
                 body = self._body(service.model.request_bytes)
                 return _json(service.submit(identifier, body), HTTPStatus.ACCEPTED)
-        raise NoSuchPath("nothing can be posted there")
+        raise NoSuchPathError("nothing can be posted there")
 
     def _put(self, parts: list[str], query: Mapping[str, list[str]]) -> Reply:
         match parts:
             case ["v1", "keys", identifier]:
                 offset = query.get("offset", [""])[0]
                 if not (offset.isascii() and offset.isdigit() and len(offset) < 16):
-                    raise BadRequest("?offset= says at which byte the piece begins")
+                    raise BadRequestError("?offset= says at which byte the piece begins")
                 length = self._length(MAX_PIECE)
                 return _json(self.server.service.receive_keys(identifier, int(offset), length, self._read))
-        raise NoSuchPath("nothing can be put there")
+        raise NoSuchPathError("nothing can be put there")
 
     def _delete(self, parts: list[str], query: Mapping[str, list[str]]) -> Reply:
         match parts:
             case ["v1", "keys", identifier]:
                 return _json(self.server.service.delete_keys(identifier))
-        raise NoSuchPath("nothing can be deleted there")
+        raise NoSuchPathError("nothing can be deleted there")
 
     def _answer(self, make: Callable[[list[str], Mapping[str, list[str]]], Reply]) -> None:
         start = time.perf_counter()
@@ -287,7 +287,7 @@ class Handler(BaseHTTPRequestHandler):
         except ServeError as error:
             status, kind, body = _refuse(error)
         except ValueError:
-            status, kind, body = _refuse(BadRequest("the request is not understood"))
+            status, kind, body = _refuse(BadRequestError("the request is not understood"))
         except OSError:
             # What the connection or the disk says; what has come is kept.
             status, kind, body = _refuse(
@@ -332,29 +332,29 @@ class Handler(BaseHTTPRequestHandler):
         host = self.headers.get("Host", "")
         name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
         if name.lower() not in self.server.names:
-            raise WrongHost(
+            raise WrongHostError(
                 f"this server is not called {name[:200]!r}; start it with --name to allow that",
                 found=name[:200],
             )
         origin = self.headers.get("Origin")
         if origin is not None and urlsplit(origin).netloc != host:
-            raise WrongHost("pages of other sites may not use this server", found=origin[:200])
+            raise WrongHostError("pages of other sites may not use this server", found=origin[:200])
 
     def _announced(self) -> int:
         """Bytes of the body, as the header says."""
         if self.headers.get("Transfer-Encoding") is not None:
             self.close_connection = True
-            raise BadRequest("send a Content-Length; bodies of unknown length are not read")
+            raise BadRequestError("send a Content-Length; bodies of unknown length are not read")
         text = self.headers.get("Content-Length", "0")
         if not (text.isascii() and text.isdigit() and len(text) < 16):
             self.close_connection = True
-            raise BadRequest(f"Content-Length is {text[:40]!r}, which is no length")
+            raise BadRequestError(f"Content-Length is {text[:40]!r}, which is no length")
         return int(text)
 
     def _length(self, maximum: int) -> int:
         """Bytes of the body, if they are not too many."""
         if self._unread > maximum:
-            raise TooLarge(
+            raise TooLargeError(
                 f"{self._unread} bytes were announced; at most {maximum} are taken here",
                 value=self._unread,
                 maximum=maximum,
@@ -380,7 +380,7 @@ class Handler(BaseHTTPRequestHandler):
         while len(data) < length and (piece := self._read(length - len(data))):
             data += piece
         if len(data) < length:
-            raise BadRequest(f"{length} bytes were announced, and {len(data)} came")
+            raise BadRequestError(f"{length} bytes were announced, and {len(data)} came")
         return bytes(data)
 
     def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002 (the name of the base class)
@@ -401,5 +401,5 @@ def _parse(body: bytes) -> Mapping[str, object]:
     except (ValueError, RecursionError):
         entry = None
     if not isinstance(entry, dict):
-        raise BadRequest("the body is not a JSON object")
+        raise BadRequestError("the body is not a JSON object")
     return entry

@@ -12,7 +12,7 @@ from typing import Literal
 
 import keywright as kw
 
-from .errors import Busy, NotDone, ServeError, UnknownJob
+from .errors import BusyError, NotDoneError, ServeError, UnknownJobError
 
 KEPT = 64
 """Jobs that are remembered after they are done."""
@@ -79,14 +79,14 @@ class Worker:
         """Queue an evaluation.
 
         Raises:
-            Busy: as many wait as may.
+            BusyError: as many wait as may.
         """
         job = Job(secrets.token_hex(16), owner, total, work)
         with self._lock:
             try:
                 self._queue.put_nowait(job)
             except queue.Full:
-                raise Busy(f"{self._queue.maxsize} evaluations wait; ask again later") from None
+                raise BusyError(f"{self._queue.maxsize} evaluations wait; ask again later") from None
             self._jobs[job.identifier] = job
             ended = [key for key, kept in self._jobs.items() if kept.state in ("done", "failed")]
             for key in ended[: max(0, len(ended) - KEPT)]:
@@ -97,27 +97,27 @@ class Worker:
         """The job of an identifier.
 
         Raises:
-            UnknownJob: there is none.
+            UnknownJobError: there is none.
         """
         with self._lock:
             job = self._jobs.get(identifier)
         if job is None:
-            raise UnknownJob("no evaluation of that identifier is here (any more)")
+            raise UnknownJobError("no evaluation of that identifier is here (any more)")
         return job
 
     def result(self, identifier: str) -> Sequence[bytes]:
         """The answer of a job.
 
         Raises:
-            UnknownJob: there is none.
-            NotDone: it is not finished.
+            UnknownJobError: there is none.
+            NotDoneError: it is not finished.
             ServeError: why it failed.
         """
         job = self.get(identifier)
         if job.error is not None:
             raise job.error
         if job.state != "done":
-            raise NotDone(f"{job.done} of {job.total} steps are done; ask again later")
+            raise NotDoneError(f"{job.done} of {job.total} steps are done; ask again later")
         return job.result
 
     def forget(self, owner: str) -> None:

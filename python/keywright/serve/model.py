@@ -23,7 +23,7 @@ from keywright.nn.encrypted import EncryptedBackend, key_specs, special_primes
 from keywright.nn.layout import Layout
 from keywright.nn.storage import digest
 
-from .errors import EvaluationFailed, InvalidObject, ModelFolderError
+from .errors import EvaluationFailedError, InvalidObjectError, ModelFolderError
 from .manifest import Manifest, Packing, Places
 
 FORMAT = "keywright-model"
@@ -147,7 +147,7 @@ class Model:
         """A ciphertext of a sample in any form that clients send: whole, seeded, and of thin ones compact.
 
         Raises:
-            InvalidObject: the bytes are none, or not of the level, packing and parameters that the model
+            InvalidObjectError: the bytes are none, or not of the level, packing and parameters that the model
             takes.
         """
         try:
@@ -159,18 +159,18 @@ class Model:
             elif kind == "a CKKS ciphertext":
                 ciphertext = kw.Ciphertext.from_bytes(data, self.parameters)
             else:
-                raise InvalidObject(f"a ciphertext is needed, and {kind} was sent")
+                raise InvalidObjectError(f"a ciphertext is needed, and {kind} was sent")
         except kw.KeywrightError as error:
-            if isinstance(error, InvalidObject):
+            if isinstance(error, InvalidObjectError):
                 raise
-            raise InvalidObject(f"a ciphertext cannot be read: {error}") from error
+            raise InvalidObjectError(f"a ciphertext cannot be read: {error}") from error
         manifest, slots = self.manifest, self.program.slots
         if (ciphertext.level, ciphertext.slots, ciphertext.degree) != (manifest.input_level, slots, 1):
-            raise InvalidObject(
+            raise InvalidObjectError(
                 f"the model takes {slots} slots at level {manifest.input_level}, degree 1; got {ciphertext!r}"
             )
         if abs(ciphertext.scale / manifest.scale - 1.0) > SCALE_TOLERANCE:
-            raise InvalidObject(
+            raise InvalidObjectError(
                 f"the model takes ciphertexts of scale {manifest.scale}, got {ciphertext.scale:.0f}"
             )
         return ciphertext
@@ -270,7 +270,7 @@ class Evaluation:
             on_step: called `Model.steps` times.
 
         Raises:
-            EvaluationFailed: a key is missing, or the ciphertexts cannot be evaluated.
+            EvaluationFailedError: a key is missing, or the ciphertexts cannot be evaluated.
         """
         program, entry = self.model.program, self._entry
         evaluator = kw.Evaluator(self.model.parameters, keys)
@@ -295,8 +295,8 @@ class Evaluation:
 def _failures() -> Iterator[None]:
     try:
         yield
-    except (kw.KeywrightError, nn.BackendMisuse) as error:
-        raise EvaluationFailed(f"the model could not be evaluated: {error}") from error
+    except (kw.KeywrightError, nn.BackendMisuseError) as error:
+        raise EvaluationFailedError(f"the model could not be evaluated: {error}") from error
 
 
 def _places(layout: Layout, shape: tuple[int, ...]) -> Places:

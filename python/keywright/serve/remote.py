@@ -24,14 +24,14 @@ import keywright as kw
 
 from . import framing
 from .errors import (
-    BadRequest,
-    Busy,
-    InvalidReply,
+    BadRequestError,
+    BusyError,
+    InvalidReplyError,
     ManifestError,
-    OtherModel,
+    OtherModelError,
     ServeError,
-    Unreachable,
-    WrongOffset,
+    UnreachableError,
+    WrongOffsetError,
     refusal,
 )
 from .manifest import MAX_BYTES, Manifest
@@ -56,9 +56,9 @@ class RemoteModel:
         pinned: hash of the manifest that is expected; any if it is not given.
 
     Raises:
-        Unreachable: no server is there.
-        InvalidReply, ManifestError: what answers is no keywright server of this version.
-        OtherModel: the hash is another.
+        UnreachableError: no server is there.
+        InvalidReplyError, ManifestError: what answers is no keywright server of this version.
+        OtherModelError: the hash is another.
 
     Attributes:
         manifest: what the model takes and gives.
@@ -67,13 +67,13 @@ class RemoteModel:
     def __init__(self, url: str, pinned: str | None = None) -> None:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise Unreachable(f"{url!r} is no address of a server; it begins with http:// or https://")
+            raise UnreachableError(f"{url!r} is no address of a server; it begins with http:// or https://")
         self._connect = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
         self._host, self._port, self._base = parts.hostname, parts.port, parts.path.rstrip("/")
         data = self.request("GET", "/v1/model", limit=MAX_BYTES)
         self.manifest = Manifest.read(data)
         if pinned is not None and self.manifest.hash != pinned:
-            raise OtherModel(
+            raise OtherModelError(
                 f"the server has the model {self.manifest.hash}, and {pinned} is expected",
                 found=self.manifest.hash,
                 expected=pinned,
@@ -87,8 +87,8 @@ class RemoteModel:
         """One request; at most ``limit`` bytes of an answer are read.
 
         Raises:
-            Unreachable: there is no answer.
-            InvalidReply: it is longer, or shorter than it says.
+            UnreachableError: there is no answer.
+            InvalidReplyError: it is longer, or shorter than it says.
             ServeError: what the server refuses, as its class.
         """
         connection = self._connect(self._host, self._port, timeout=TIMEOUT_S)
@@ -98,16 +98,18 @@ class RemoteModel:
             response = connection.getresponse()
             length = response.length
             if length is None or length > limit:
-                raise InvalidReply(f"the server announces {length} bytes; at most {limit} are expected")
+                raise InvalidReplyError(f"the server announces {length} bytes; at most {limit} are expected")
             data = response.read()
         except http.client.IncompleteRead as error:
-            raise InvalidReply(
+            raise InvalidReplyError(
                 f"the answer ends after {len(error.partial)} bytes of {length}; ask again"
             ) from error
         except http.client.HTTPException as error:
-            raise InvalidReply(f"the answer is not HTTP ({error!r:.200}); is it keywright serve?") from error
+            raise InvalidReplyError(
+                f"the answer is not HTTP ({error!r:.200}); is it keywright serve?"
+            ) from error
         except OSError as error:
-            raise Unreachable(f"{self._host}:{self._port} does not answer ({error})") from error
+            raise UnreachableError(f"{self._host}:{self._port} does not answer ({error})") from error
         finally:
             connection.close()
         if response.status >= 400:
@@ -164,8 +166,8 @@ class Session:
             progress: called with bytes sent and bytes in all.
 
         Raises:
-            Unreachable: the server stays away. Call this again to go on where the upload was.
-            OtherModel: the server has another model by now.
+            UnreachableError: the server stays away. Call this again to go on where the upload was.
+            OtherModelError: the server has another model by now.
             ServeError: what the server refuses.
         """
         path = Path(self._folder.name) / "keys.kw"
@@ -188,17 +190,17 @@ class Session:
                 try:
                     entry = self.remote.send("PUT", f"/v1/keys/{self._identifier}?offset={received}", piece)
                     received = _count(entry, "received", total)
-                except WrongOffset as error:
+                except WrongOffsetError as error:
                     received = min(error.received, total)
-                except (Unreachable, Busy):
+                except (UnreachableError, BusyError):
                     if failures >= RETRIES:
                         raise
                     time.sleep(POLL_S * 2**failures)
-                    with contextlib.suppress(Unreachable):
+                    with contextlib.suppress(UnreachableError):
                         received = self._received()
                 failures = 0 if received > before else failures + 1
                 if failures > RETRIES:
-                    raise InvalidReply(f"the server takes no byte after {received} of {total}")
+                    raise InvalidReplyError(f"the server takes no byte after {received} of {total}")
                 if progress is not None:
                     progress(received, total)
         path.unlink()
@@ -212,8 +214,8 @@ class Session:
             progress: called with steps that are done and steps in all.
 
         Raises:
-            BadRequest: the sample has another shape, or values that are too large or not finite.
-            InvalidReply: the server's ciphertexts cannot be read.
+            BadRequestError: the sample has another shape, or values that are too large or not finite.
+            InvalidReplyError: the server's ciphertexts cannot be read.
             ServeError: what the server refuses.
         """
         message = framing.join(self._encrypt(sample))
@@ -249,11 +251,13 @@ class Session:
     def _encrypt(self, sample: ArrayLike) -> list[bytes]:
         manifest, values = self.manifest, np.asarray(sample, np.float64)
         if values.shape != manifest.input.shape:
-            raise BadRequest(f"the model takes samples of shape {manifest.input.shape}, got {values.shape}")
+            raise BadRequestError(
+                f"the model takes samples of shape {manifest.input.shape}, got {values.shape}"
+            )
         if not np.isfinite(values).all():
-            raise BadRequest("the sample holds values that are not finite")
+            raise BadRequestError("the sample holds values that are not finite")
         if manifest.magnitude is not None and np.abs(values).max(initial=0.0) > manifest.magnitude:
-            raise BadRequest(
+            raise BadRequestError(
                 f"values up to {np.abs(values).max():.4g}; the model takes at most {manifest.magnitude:.4g}"
             )
         rows = manifest.input.pack(values)
@@ -267,10 +271,10 @@ class Session:
         places = self.manifest.output
         try:
             rows = np.asarray([self._numbers(data) for data in framing.split(message, places.ciphertexts)])
-        except (BadRequest, kw.FormatError, kw.MixedParametersError, kw.ParameterError) as error:
-            raise InvalidReply(f"the answer of the server cannot be read: {error}") from error
+        except (BadRequestError, kw.FormatError, kw.MixedParametersError, kw.ParameterError) as error:
+            raise InvalidReplyError(f"the answer of the server cannot be read: {error}") from error
         if rows.shape != (places.ciphertexts, places.size):
-            raise InvalidReply(
+            raise InvalidReplyError(
                 f"the answer has {rows.shape} numbers, the manifest says {(places.ciphertexts, places.size)}"
             )
         return places.unpack(rows) * self.manifest.factor
@@ -284,7 +288,7 @@ class Session:
 def _persist(request: Callable[[], Answer]) -> Answer:
     """Make a request again that did not come through, or that the server had no room for."""
     for failures in range(RETRIES):
-        with contextlib.suppress(Unreachable, Busy):
+        with contextlib.suppress(UnreachableError, BusyError):
             return request()
         time.sleep(POLL_S * 2**failures)
     return request()
@@ -301,19 +305,19 @@ def _json(data: bytes) -> object:
 def _object(data: bytes) -> Mapping[str, object]:
     entry = _json(data)
     if not isinstance(entry, dict):
-        raise InvalidReply("the answer of the server is not a JSON object; is it keywright serve?")
+        raise InvalidReplyError("the answer of the server is not a JSON object; is it keywright serve?")
     return entry
 
 
 def _text(entry: Mapping[str, object], name: str) -> str:
     value = entry.get(name)
     if not isinstance(value, str) or not value.isalnum() or len(value) > 64:
-        raise InvalidReply(f"the answer of the server has no usable {name!r}")
+        raise InvalidReplyError(f"the answer of the server has no usable {name!r}")
     return value
 
 
 def _count(entry: Mapping[str, object], name: str, maximum: int) -> int:
     value = entry.get(name)
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= maximum:
-        raise InvalidReply(f"the answer of the server has no {name!r} from 0 to {maximum}")
+        raise InvalidReplyError(f"the answer of the server has no {name!r} from 0 to {maximum}")
     return value

@@ -9,10 +9,10 @@ from pathlib import Path
 import keywright as kw
 
 from . import framing
-from .errors import BadRequest, OtherModel
+from .errors import BadRequestError, OtherModelError
 from .jobs import Job, Worker
-from .key_store import WHOLE, KeySet, KeyStore, SecretScanner
 from .model import Evaluation, Model
+from .upload_store import WHOLE, SecretScanner, UploadedKeys, UploadStore
 
 SEEN = 32
 """Objects of a client that its account lists."""
@@ -66,15 +66,15 @@ class Service:
         on_event: Callable[[str], object] | None = None,
     ) -> None:
         self.model = model
-        self.store = KeyStore(state, model, capacity=capacity, expiry=expiry)
+        self.store = UploadStore(state, model, capacity=capacity, expiry=expiry)
         self._event = on_event or (lambda line: None)
         self._evaluation = Evaluation(model)
         self._worker = Worker(on_end=self._ended)
         self._seen: OrderedDict[str, deque[Sight]] = OrderedDict()
         self._lock = threading.Lock()
         # What an earlier process left is here too.
-        for key_set in self.store.complete():
-            self._saw_keys(key_set)
+        for uploaded in self.store.complete():
+            self._saw_keys(uploaded)
 
     def manifest(self) -> bytes:
         """The manifest, whose hash names the model."""
@@ -87,13 +87,13 @@ class Service:
             request: ``{"model": hash of the manifest}``.
 
         Raises:
-            BadRequest: it is something else.
-            OtherModel: the hash is not that of the served model.
-            Busy: there is no room.
+            BadRequestError: it is something else.
+            OtherModelError: the hash is not that of the served model.
+            BusyError: there is no room.
         """
         found = request.get("model")
         if not isinstance(found, str) or set(request) != {"model"}:
-            raise BadRequest('the request is {"model": HASH}, HASH being that of the manifest')
+            raise BadRequestError('the request is {"model": HASH}, HASH being that of the manifest')
         self._require(found)
         made = self.store.create()
         self._event("a client begins to upload keys")
@@ -103,26 +103,26 @@ class Service:
         """How much of a key set has come.
 
         Raises:
-            UnknownKeys: there is none.
+            UnknownKeysError: there is none.
         """
         return self._describe(self.store.get(identifier))
 
     def receive_keys(
         self, identifier: str, offset: int, length: int, read: Callable[[int], bytes]
     ) -> dict[str, object]:
-        """Append a piece of a key set; errors as of `KeyStore.receive` and `keys`."""
-        key_set = self.store.get(identifier)
-        self.store.receive(key_set, offset, length, read)
-        if key_set.ready:
-            self._saw_keys(key_set)
-            self._event(f"{key_set.received} bytes of keys are complete and checked")
-        return self._describe(key_set)
+        """Append a piece of a key set; errors as of `UploadStore.receive` and `keys`."""
+        uploaded = self.store.get(identifier)
+        self.store.receive(uploaded, offset, length, read)
+        if uploaded.ready:
+            self._saw_keys(uploaded)
+            self._event(f"{uploaded.received} bytes of keys are complete and checked")
+        return self._describe(uploaded)
 
     def delete_keys(self, identifier: str) -> dict[str, object]:
         """Delete a key set and everything of its client.
 
         Raises:
-            UnknownKeys: there is none.
+            UnknownKeysError: there is none.
         """
         self.store.delete(self.store.get(identifier))
         self._forget(identifier)
@@ -137,22 +137,22 @@ class Service:
             message: its ciphertexts, see `framing`.
 
         Raises:
-            UnknownKeys, KeysIncomplete: there are no such keys, or not all of them.
-            SecretRefused: there is a secret key in the message.
-            BadRequest, InvalidObject: it is not the ciphertexts that the model takes.
-            Busy: too many evaluations wait.
+            UnknownKeysError, KeysIncompleteError: there are no such keys, or not all of them.
+            SecretRefusedError: there is a secret key in the message.
+            BadRequestError, InvalidObjectError: it is not the ciphertexts that the model takes.
+            BusyError: too many evaluations wait.
         """
-        key_set = self.store.get(identifier)
+        uploaded = self.store.get(identifier)
         SecretScanner().look(message)
         objects = framing.split(message, self.model.manifest.input.ciphertexts)
-        self.store.require_ready(key_set)
+        self.store.require_ready(uploaded)
         inputs = [self.model.read_input(data) for data in objects]
         for data in objects:
             self._saw(identifier, Sight.of("received", data))
 
         def work(job: Job) -> list[bytes]:
             # Read here, not while it waits: as few sets as possible are in memory.
-            keys = self.store.keys(key_set)
+            keys = self.store.keys(uploaded)
             results = self._evaluation.run(keys, inputs, job.step)
             return [self.model.write_output(result) for result in results]
 
@@ -164,7 +164,7 @@ class Service:
         """How far an evaluation is.
 
         Raises:
-            UnknownJob: there is none.
+            UnknownJobError: there is none.
         """
         job = self._worker.get(identifier)
         self.store.touch(job.owner)
@@ -178,7 +178,7 @@ class Service:
         """Everything that the server has of a client, but for the bytes themselves.
 
         Raises:
-            UnknownKeys: there is no such client.
+            UnknownKeysError: there is no such client.
         """
         self.store.get(identifier)
         with self._lock:
@@ -203,25 +203,27 @@ class Service:
     def _require(self, found: str) -> None:
         expected = self.model.manifest.hash
         if found != expected:
-            raise OtherModel(
+            raise OtherModelError(
                 f"the keys are for model {found[:64]}, and {expected} is served; fetch the manifest again",
                 found=found[:64],
                 expected=expected,
             )
 
-    def _describe(self, key_set: KeySet) -> dict[str, object]:
+    def _describe(self, uploaded: UploadedKeys) -> dict[str, object]:
         return {
-            "keys": key_set.identifier,
-            "received": key_set.received,
+            "keys": uploaded.identifier,
+            "received": uploaded.received,
             "bytes": self.model.manifest.key_bytes,
-            "ready": key_set.ready,
+            "ready": uploaded.ready,
         }
 
-    def _saw_keys(self, key_set: KeySet) -> None:
-        with (key_set.folder / WHOLE).open("rb") as file:
-            file.seek(key_set.received // 2)
+    def _saw_keys(self, uploaded: UploadedKeys) -> None:
+        with (uploaded.folder / WHOLE).open("rb") as file:
+            file.seek(uploaded.received // 2)
             sample = file.read(SAMPLE_BYTES).hex()
-        self._saw(key_set.identifier, Sight("received", "a set of switching keys", key_set.received, sample))
+        self._saw(
+            uploaded.identifier, Sight("received", "a set of switching keys", uploaded.received, sample)
+        )
 
     def _saw(self, identifier: str, sight: Sight) -> None:
         with self._lock:

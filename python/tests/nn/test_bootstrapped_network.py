@@ -13,9 +13,9 @@ from keywright import nn
 from keywright import plan as planning
 from keywright.nn.checking import run_clear
 from keywright.nn.encrypted import EncryptedBackend, decrypt_result, encrypt_sample, key_specs
-from keywright.plan import plan_file
-from keywright.plan.converters.network import convert, essence, open_bootstraps
-from keywright.plan.execution import PlanExecution
+from keywright.plan.keys import plan_file
+from keywright.plan.keys.execution import PlanExecution
+from keywright.plan.workload.network import convert, essence, open_bootstraps
 from numpy.typing import NDArray
 from onnx import helper
 
@@ -101,10 +101,8 @@ def party(build: Build) -> Party:
     samples = np.random.default_rng(8).uniform(-1, 1, (12, 2, 8, 8))
     program = nn.compile(
         model,
-        slots=plan.slots,
-        levels=plan.output_level,
-        calibration=samples,
-        bootstraps=[nn.Bootstrap.of(plan)],
+        nn.Target(slots=plan.slots, levels=plan.output_level, bootstraps=(nn.Bootstrap.of(plan),)),
+        nn.Fit(calibration=samples),
     )
     secret = kw.SecretKey.generate(plan.parameters, ENTROPY)
     generator = kw.KeyGenerator(secret, ENTROPY)
@@ -155,7 +153,7 @@ def test_a_plan_with_open_factors_is_followed(party: Party) -> None:
     search = planning.FrontierSearch(variants[-1], planning.CostModel(), max_hops=2)
     smallest = min(search.descend(), key=lambda point: point.stored_bytes)
     planned = plan_file.from_json(plan_file.to_json(search.plan("optimal", smallest)))
-    assert planned.program.bootstraps != (tuple(party.plan.factors),)
+    assert planned.workload.bootstraps != (tuple(party.plan.factors),)
     execution = PlanExecution(planned, parameters, program, [party.plan])
     specs = execution.key_specs()
     assert sum(spec.bytes for spec in specs) == planned.stored_bytes < party.keys.bytes / 2

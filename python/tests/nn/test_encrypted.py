@@ -58,7 +58,7 @@ def test_digits(generator: kw.KeyGenerator) -> None:
     data = files("keywright") / "data"
     with (data / "digits_test.npz").open("rb") as file:
         images = np.load(file)["images"]
-    program = nn.compile((data / "digits.onnx").read_bytes(), slots=1 << 13, levels=8)
+    program = nn.compile((data / "digits.onnx").read_bytes(), nn.Target(slots=1 << 13, levels=8))
     compare(program, generator, images[:3])
 
 
@@ -84,7 +84,9 @@ def test_shortcuts_polynomials_and_several_ciphertexts(
         },
     )
     samples = rng.normal(size=(10, 1, 4, 4)).astype(np.float32)
-    program = nn.compile(model, slots=slots, levels=8, calibration=samples, degrees={"Sigmoid": 5})
+    program = nn.compile(
+        model, nn.Target(slots=slots, levels=8), nn.Fit(calibration=samples, degrees={"Sigmoid": 5})
+    )
     compare(program, generator, samples[:2])
 
 
@@ -94,7 +96,7 @@ def test_every_required_key_is_needed(generator: kw.KeyGenerator, build: Build) 
         (8,),
         {"w": np.ones((8, 8), np.float32) / 8},
     )
-    program = nn.compile(model, slots=8, levels=2)
+    program = nn.compile(model, nn.Target(slots=8, levels=2))
     encrypted = encrypt_sample(program, kw.Encryptor(generator.public_key()), np.ones(8))
     for skip in range(len(program.required_keys)):
         keys = evaluation_keys(program, generator, skip)

@@ -24,7 +24,7 @@ def integers(shape: tuple[int, ...], seed: int) -> Samples:
 
 
 def exact(model: onnx.ModelProto, shape: tuple[int, ...], slots: int = 4096, levels: int = 4) -> nn.Program:
-    program = nn.compile(model, slots=slots, levels=levels)
+    program = nn.compile(model, nn.Target(slots=slots, levels=levels))
     assert program.check(integers((2, *shape), 99), model).max_abs_error == 0
     return program
 
@@ -99,7 +99,7 @@ def test_average_pool(
     attributes: dict[str, Any] = {"kernel_shape": [kernel] * 2, "strides": [stride] * 2, "pads": [pad] * 4}
     pool = node("AveragePool", ["x"], ["y"], count_include_pad=int(include), **attributes)
     model = build([pool], shape)
-    program = nn.compile(model, slots=1024, levels=1)
+    program = nn.compile(model, nn.Target(slots=1024, levels=1))
     # A mean of nine integers up to 4 in single precision: one rounding of the sum over the count.
     assert program.check(integers((2, *shape), 5), model).max_abs_error <= 4 * 2**-23
 
@@ -130,7 +130,7 @@ def test_batch_normalization_disappears_in_the_convolution(build: Build) -> None
         (2, 6, 6),
         constants,
     )
-    program = nn.compile(model, slots=1024, levels=1)
+    program = nn.compile(model, nn.Target(slots=1024, levels=1))
     samples = rng.normal(size=(3, 2, 6, 6))
     report = program.check(samples, model)
     # 18 products and 5 more operations in single precision, each rounding at most 2^-24 of the sum of
@@ -229,7 +229,9 @@ def test_flatten_keeps_the_order_of_elements_in_a_strided_layout(build: Build) -
 def test_activations_are_as_close_as_reported(build: Build, operator: str, degree: int) -> None:
     model = build([node(operator, ["x"], ["y"])], (6,))
     samples = np.random.default_rng(1).uniform(-3, 3, (40, 6)).astype(np.float32)
-    program = nn.compile(model, slots=64, levels=6, calibration=samples, degrees={operator: degree})
+    program = nn.compile(
+        model, nn.Target(slots=64, levels=6), nn.Fit(calibration=samples, degrees={operator: degree})
+    )
     (fitted,) = program.fitted
     report = program.check(samples, model)
     assert fitted.low < samples.min()
@@ -252,7 +254,9 @@ def test_fused_activations(build: Build) -> None:
     constants = {"root": np.float32(2**0.5), "one": np.float32(1), "half": np.float32(0.5)}
     samples = np.random.default_rng(2).normal(size=(60, 4)).astype(np.float32)
     model = build([*silu, *gelu], (4,), constants)
-    program = nn.compile(model, slots=16, levels=5, calibration=samples, degrees={"Sigmoid": 15})
+    program = nn.compile(
+        model, nn.Target(slots=16, levels=5), nn.Fit(calibration=samples, degrees={"Sigmoid": 15})
+    )
     assert [fitted.degree for fitted in program.fitted] == [15]
     assert program.depth == 5  # one for the range of the input, four for the polynomial
     assert program.check(samples, model).max_abs_error <= 1.01 * program.fitted[0].max_error + 2**-20
@@ -262,5 +266,7 @@ def test_fused_activations(build: Build) -> None:
 def test_gelu_operator(build: Build, approximate: str) -> None:
     model = build([node("Gelu", ["x"], ["y"], approximate=approximate)], (4,), opset=20)
     samples = np.random.default_rng(3).normal(size=(60, 4)).astype(np.float32)
-    program = nn.compile(model, slots=16, levels=5, calibration=samples, degrees={"Gelu": 15})
+    program = nn.compile(
+        model, nn.Target(slots=16, levels=5), nn.Fit(calibration=samples, degrees={"Gelu": 15})
+    )
     assert program.check(samples, model).max_abs_error <= 1.01 * program.fitted[0].max_error + 2**-20

@@ -10,8 +10,8 @@ import onnx
 import pytest
 from keywright import nn
 from keywright.nn.checking import run_clear
-from keywright.nn.costs import CostTable, Work
-from keywright.nn.errors import CannotPlace
+from keywright.nn.costs import CostTable, LayerWork
+from keywright.nn.errors import CannotPlaceError
 from keywright.nn.graph import Add, Graph, Input, Linear, Multiply, Node, levels_consumed
 from keywright.nn.placement import Problem, assign_levels, place
 from keywright.nn.sparse import SparseMatrix
@@ -58,7 +58,7 @@ def random_graph(rng: np.random.Generator) -> Graph:
 def random_problem(rng: np.random.Generator) -> Problem:
     graph = random_graph(rng)
     work = {
-        number: Work(int(rng.integers(3)), int(rng.integers(3)), 1, (1,) * int(isinstance(n, Multiply)))
+        number: LayerWork(int(rng.integers(3)), int(rng.integers(3)), 1, (1,) * int(isinstance(n, Multiply)))
         for number, n in graph.nodes.items()
     }
     options = [nn.Bootstrap(1, 1, int(rng.integers(3, 7))) for _ in range(rng.integers(1, 3))]
@@ -113,7 +113,7 @@ def test_the_search_finds_the_cheapest_of_all_choices() -> None:
         problem = random_problem(np.random.default_rng(seed))
         best = every_choice(problem)
         if best is None:
-            with pytest.raises(CannotPlace):
+            with pytest.raises(CannotPlaceError):
                 place(problem)
             refused += 1
             continue
@@ -143,7 +143,7 @@ def chain_problem(length: int, largest: dict[int, float], levels: int = 3) -> Pr
     graph = chain(length)
     return Problem(
         graph,
-        {number: Work(rotations=1) for number in graph.nodes},
+        {number: LayerWork(rotations=1) for number in graph.nodes},
         dict.fromkeys(graph.nodes, 1),
         [nn.Bootstrap(1, 1, 3)],
         {number: largest.get(number, 0.5) for number in graph.nodes},
@@ -163,30 +163,30 @@ def test_a_chain_takes_the_fewest_bootstraps() -> None:
 
 def test_a_value_above_one_is_not_bootstrapped() -> None:
     assert 2 in place(chain_problem(4, {1: 2.0})).bootstraps
-    with pytest.raises(CannotPlace, match=r"layer2.*\(2\)") as caught:
+    with pytest.raises(CannotPlaceError, match=r"layer2.*\(2\)") as caught:
         place(chain_problem(6, {2: 2.0, 3: 2.0}))
     assert set(caught.value.unbounded) == {"Linear 'layer2'", "Linear 'layer3'"}
 
 
 def test_a_layer_that_no_bootstrap_reaches_is_named() -> None:
-    with pytest.raises(CannotPlace, match="layer1") as caught:
+    with pytest.raises(CannotPlaceError, match="layer1") as caught:
         place(chain_problem(3, {1: 2.0, 2: 2.0}))
     assert (caught.value.layer, caught.value.need) == ("Linear 'layer1'", 3)
 
 
 def test_costs_must_rise_with_the_level() -> None:
-    with pytest.raises(nn.InvalidCosts, match=r"rotation costs 1\.0 at level 1"):
+    with pytest.raises(nn.InvalidCostsError, match=r"rotation costs 1\.0 at level 1"):
         CostTable((2.0, 1.0), FLAT, FLAT, FLAT, FLAT)
     for bad in ((1.0,), (1.0, float("nan")), (0.0, 1.0), (1.0,) * 200):
-        with pytest.raises(nn.InvalidCosts, match="bootstrap"):
+        with pytest.raises(nn.InvalidCostsError, match="bootstrap"):
             CostTable(FLAT, FLAT, FLAT, FLAT, bad)
     shipped = CostTable.default()
-    assert shipped.seconds(Work(rotations=1), 30) > shipped.seconds(Work(rotations=1), 3) > 0
+    assert shipped.seconds(LayerWork(rotations=1), 30) > shipped.seconds(LayerWork(rotations=1), 3) > 0
 
 
 def test_bootstraps_that_contradict_themselves() -> None:
     for slots, low, high, seconds in ((4, 2, 2, None), (4, -1, 2, None), (3, 1, 2, None), (4, 1, 2, 0.0)):
-        with pytest.raises(nn.InvalidBootstrap):
+        with pytest.raises(nn.InvalidBootstrapError):
             nn.Bootstrap(slots, low, high, seconds)
 
 
@@ -215,7 +215,9 @@ SAMPLES = np.random.default_rng(3).uniform(-1, 1, (20, 4))
 
 def test_a_compiled_program_bootstraps_values_of_at_most_one(deep: onnx.ModelProto) -> None:
     program = nn.compile(
-        deep, slots=4, levels=4, calibration=SAMPLES, bootstraps=[nn.Bootstrap(4, 1, 4)], headroom=1.5
+        deep,
+        nn.Target(slots=4, levels=4, bootstraps=(nn.Bootstrap(4, 1, 4),)),
+        nn.Fit(calibration=SAMPLES, headroom=1.5),
     )
     operations = [step.operation for step in program.instructions]
     assert (program.depth, program.input_level, program.output_level) == (6, 4, 1)
@@ -223,30 +225,32 @@ def test_a_compiled_program_bootstraps_values_of_at_most_one(deep: onnx.ModelPro
     report = program.check(SAMPLES, deep)
     # onnxruntime computes in single precision: 2^-24 in each of few operations, and fourth powers twice.
     assert np.abs(report.outputs / report.expected - 1).max() < 16 * 8 * 2**-24
-    with pytest.raises(nn.OutOfRange) as caught:
+    with pytest.raises(nn.OutOfRangeError) as caught:
         run_clear(program, 20 * SAMPLES[0])
     assert caught.value.value > 1
 
 
 def test_without_need_there_are_no_bootstraps(deep: onnx.ModelProto) -> None:
-    program = nn.compile(deep, slots=4, levels=9, calibration=SAMPLES, bootstraps=[nn.Bootstrap(4, 1, 9)])
+    program = nn.compile(
+        deep, nn.Target(slots=4, levels=9, bootstraps=(nn.Bootstrap(4, 1, 9),)), nn.Fit(calibration=SAMPLES)
+    )
     assert program.bootstraps == ()
     assert program.input_level == 7
 
 
 def test_what_the_compiler_refuses(deep: onnx.ModelProto) -> None:
-    with pytest.raises(nn.ModelRefused) as caught:
-        nn.compile(deep, slots=4, levels=4, bootstraps=[nn.Bootstrap(4, 1, 4)])
-    assert isinstance(caught.value.exceptions[0], nn.RangesMissing)
-    with pytest.raises(nn.ModelRefused) as caught:
-        nn.compile(deep, slots=4, levels=4, calibration=SAMPLES)
-    assert isinstance(caught.value.exceptions[0], nn.TooDeep)
-    with pytest.raises(nn.InvalidBootstrap, match="slots"):
-        nn.compile(deep, slots=4, levels=4, calibration=SAMPLES, bootstraps=[nn.Bootstrap(8, 1, 4)])
-    with pytest.raises(nn.InvalidBootstrap, match="above the highest"):
-        nn.compile(deep, slots=4, levels=4, calibration=SAMPLES, bootstraps=[nn.Bootstrap(4, 1, 5)])
+    with pytest.raises(nn.ModelRefusedError) as caught:
+        nn.compile(deep, nn.Target(slots=4, levels=4, bootstraps=(nn.Bootstrap(4, 1, 4),)))
+    assert isinstance(caught.value.exceptions[0], nn.RangesMissingError)
+    with pytest.raises(nn.ModelRefusedError) as caught:
+        nn.compile(deep, nn.Target(slots=4, levels=4), nn.Fit(calibration=SAMPLES))
+    assert isinstance(caught.value.exceptions[0], nn.TooDeepError)
+    with pytest.raises(nn.InvalidBootstrapError, match="slots"):
+        nn.Target(slots=4, levels=4, bootstraps=(nn.Bootstrap(8, 1, 4),))
+    with pytest.raises(nn.InvalidBootstrapError, match="above the highest"):
+        nn.Target(slots=4, levels=4, bootstraps=(nn.Bootstrap(4, 1, 5),))
     with pytest.raises(ValueError, match="headroom"):
-        nn.compile(deep, slots=4, levels=4, headroom=0.5)
+        nn.Fit(headroom=0.5)
 
 
 def test_a_polynomial_deeper_than_a_bootstrap_is_named(build: Build) -> None:
@@ -259,16 +263,13 @@ def test_a_polynomial_deeper_than_a_bootstrap_is_named(build: Build) -> None:
         (4,),
         {"w": np.eye(4, dtype=np.float32)},
     )
-    with pytest.raises(nn.ModelRefused) as caught:
+    with pytest.raises(nn.ModelRefusedError) as caught:
         nn.compile(
             model,
-            slots=4,
-            levels=4,
-            calibration=SAMPLES,
-            degrees={"Tanh": 31},
-            bootstraps=[nn.Bootstrap(4, 1, 4)],
+            nn.Target(slots=4, levels=4, bootstraps=(nn.Bootstrap(4, 1, 4),)),
+            nn.Fit(calibration=SAMPLES, degrees={"Tanh": 31}),
         )
     (reason,) = caught.value.exceptions
-    assert isinstance(reason, CannotPlace)
+    assert isinstance(reason, CannotPlaceError)
     assert "squash" in reason.layer
     assert reason.consumed == 5

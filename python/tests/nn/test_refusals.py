@@ -1,6 +1,7 @@
 """What cannot be compiled is refused by name, with every reason at once."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import onnx
@@ -10,12 +11,15 @@ from onnx import helper
 
 node = helper.make_node
 Build = Callable[..., onnx.ModelProto]
+TARGET = nn.Target(slots=256, levels=5)
 ONES = {"w": np.ones((2, 2, 3, 3), np.float32)}
 
 
-def reasons(model: onnx.ModelProto | bytes, **options: object) -> list[nn.RefusalReason]:
-    with pytest.raises(nn.ModelRefused) as caught:
-        nn.compile(model, **({"slots": 256, "levels": 5} | options))  # type: ignore[arg-type]
+def reasons(
+    model: onnx.ModelProto | bytes, target: nn.Target = TARGET, **options: int
+) -> list[nn.RefusalError]:
+    with pytest.raises(nn.ModelRefusedError) as caught:
+        nn.compile(model, target, **options)  # type: ignore[arg-type]
     assert all(str(reason) in str(caught.value) for reason in caught.value.exceptions)
     return list(caught.value.exceptions)  # type: ignore[arg-type]
 
@@ -33,13 +37,13 @@ def test_all_reasons_at_once(build: Build) -> None:
         (2, 8, 8),
         ONES,
     )
-    found = reasons(model, levels=4)
+    found = reasons(model, nn.Target(slots=256, levels=4))
     assert [type(reason) for reason in found] == [
-        nn.UnsupportedOperator,
-        nn.UnsupportedOperator,
-        nn.UnsupportedAttribute,
-        nn.CalibrationMissing,
-        nn.TooDeep,
+        nn.UnsupportedOperatorError,
+        nn.UnsupportedOperatorError,
+        nn.UnsupportedAttributeError,
+        nn.CalibrationMissingError,
+        nn.TooDeepError,
     ]
     assert "'pool': operator MaxPool is not supported; train with AveragePool" in str(found[0])
     assert "'softmax'" in str(found[1])
@@ -50,27 +54,27 @@ def test_except_star_selects_reasons(build: Build) -> None:
     model = build([node("Softmax", ["x"], ["y"])], (4,))
     seen = []
     try:
-        nn.compile(model, slots=16, levels=1)
-    except* nn.UnsupportedOperator as group:
+        nn.compile(model, nn.Target(slots=16, levels=1))
+    except* nn.UnsupportedOperatorError as group:
         seen = list(group.exceptions)
     assert len(seen) == 1
 
 
 def test_too_deep_names_need_and_bound(build: Build) -> None:
     squares = [node("Mul", [name, name], [after]) for name, after in ("xa", "ab", "bc", "cy")]
-    (reason,) = reasons(build(squares, (4,)), levels=3)
-    assert isinstance(reason, nn.TooDeep)
+    (reason,) = reasons(build(squares, (4,)), nn.Target(slots=256, levels=3))
+    assert isinstance(reason, nn.TooDeepError)
     assert (reason.needed, reason.available) == (4, 3)
-    assert nn.compile(build(squares, (4,)), slots=16, levels=4).depth == 4
-    (reason,) = reasons(build(squares, (4,)), levels=5, output_level=2)
-    assert isinstance(reason, nn.TooDeep)
+    assert nn.compile(build(squares, (4,)), nn.Target(slots=16, levels=4)).depth == 4
+    (reason,) = reasons(build(squares, (4,)), nn.Target(slots=256, levels=5, output_level=2))
+    assert isinstance(reason, nn.TooDeepError)
     assert (reason.needed, reason.available) == (4, 3)
 
 
 @pytest.mark.parametrize(("shape", "batch"), [((1, "height", 8), "batch"), ((1, 8, 8), 4)])
 def test_dynamic_shapes(build: Build, shape: tuple[int | str, ...], batch: int | str) -> None:
     (reason,) = reasons(build([node("Identity", ["x"], ["y"])], shape, batch=batch))
-    assert isinstance(reason, nn.DynamicShape)
+    assert isinstance(reason, nn.DynamicShapeError)
 
 
 @pytest.mark.parametrize(
@@ -89,7 +93,7 @@ def test_unsupported_attributes(
 ) -> None:
     constants = {"half": np.float32(0.5), "zero": np.float32(0), "w1": np.ones((1, 2, 3), np.float32)}
     (reason,) = reasons(build(nodes, shape, constants))
-    assert isinstance(reason, nn.UnsupportedAttribute)
+    assert isinstance(reason, nn.UnsupportedAttributeError)
     assert word in str(reason)
 
 
@@ -97,21 +101,21 @@ def test_weights_that_are_not_finite(build: Build) -> None:
     weights = ONES["w"].copy()
     weights[0, 0, 0, 0] = np.nan
     (reason,) = reasons(build([node("Conv", ["x", "w"], ["y"])], (2, 8, 8), {"w": weights}))
-    assert isinstance(reason, nn.InvalidModel)
+    assert isinstance(reason, nn.InvalidModelError)
     assert "'w'" in str(reason)
 
 
 def test_foreign_bytes() -> None:
     (reason,) = reasons(b"not a model")
-    assert isinstance(reason, nn.InvalidModel)
+    assert isinstance(reason, nn.InvalidModelError)
 
 
 def test_diagonals_within_memory(build: Build) -> None:
     model = build([node("MatMul", ["x", "w"], ["y"])], (64,), {"w": np.ones((64, 64), np.float32)})
     needed = 64 * 64 * 8
-    assert nn.compile(model, slots=64, levels=1, max_plaintext_bytes=needed).depth == 1
-    (reason,) = reasons(model, slots=64, max_plaintext_bytes=needed - 1)
-    assert isinstance(reason, nn.TooWide)
+    assert nn.compile(model, nn.Target(slots=64, levels=1), max_plaintext_bytes=needed).depth == 1
+    (reason,) = reasons(model, nn.Target(slots=64, levels=5), max_plaintext_bytes=needed - 1)
+    assert isinstance(reason, nn.TooWideError)
     assert (reason.needed, reason.allowed) == (needed, needed - 1)
 
 
@@ -120,35 +124,39 @@ def test_diagonals_within_memory(build: Build) -> None:
 )
 def test_calibration_data(build: Build, samples: np.ndarray) -> None:
     model = build([node("Tanh", ["x"], ["y"])], (4,))
-    with pytest.raises(nn.InvalidSamples):
-        nn.compile(model, slots=16, levels=5, calibration=samples)
+    with pytest.raises(nn.InvalidSamplesError):
+        nn.compile(model, nn.Target(slots=16, levels=5), nn.Fit(calibration=samples))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"slots": 12}, {"slots": 0}, {"output_level": 6}, {"output_level": -1}, {"input_level": 6}],
+)
+def test_targets_out_of_bounds(options: dict[str, int]) -> None:
+    with pytest.raises(ValueError, match="got"):
+        nn.Target(**({"slots": 16, "levels": 5} | options))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
     "options",
     [
-        {"slots": 12},
-        {"slots": 0},
-        {"output_level": 6},
-        {"output_level": -1},
-        {"input_level": 6},
         {"margin": -0.1},
         {"margin": float("nan")},
         {"degrees": {"Tanh": 0}},
         {"degrees": {"Tanh": 64}},
         {"degrees": {"Cosh": 3}},
+        {"headroom": 0.5},
     ],
 )
-def test_arguments_out_of_bounds(build: Build, options: dict[str, object]) -> None:
-    model = build([node("Identity", ["x"], ["y"])], (4,))
+def test_fits_out_of_bounds(options: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r"got|names"):
-        nn.compile(model, **({"slots": 16, "levels": 5} | options))  # type: ignore[arg-type]
+        nn.Fit(**options)
 
 
 @pytest.mark.parametrize("sample", [np.zeros(5), np.zeros((2, 4)), np.full(4, np.nan)])
 def test_samples_of_a_program(build: Build, sample: np.ndarray) -> None:
-    program = nn.compile(build([node("Neg", ["x"], ["y"])], (4,)), slots=16, levels=1)
-    with pytest.raises(nn.InvalidSamples):
+    program = nn.compile(build([node("Neg", ["x"], ["y"])], (4,)), nn.Target(slots=16, levels=1))
+    with pytest.raises(nn.InvalidSamplesError):
         program.pack(sample)
-    with pytest.raises(nn.InvalidSamples):
+    with pytest.raises(nn.InvalidSamplesError):
         program.unpack(np.zeros((2, program.slots)))

@@ -15,7 +15,7 @@ def test_digits() -> None:
     model = (data / "digits.onnx").read_bytes()
     with (data / "digits_test.npz").open("rb") as file, np.load(file, allow_pickle=False) as arrays:
         images, labels = arrays["images"], arrays["labels"]
-    program = nn.compile(model, slots=4096, levels=5)
+    program = nn.compile(model, nn.Target(slots=4096, levels=5))
     assert program.depth == 5
     report = program.check(images, model)
     assert report.agreement == 1
@@ -27,7 +27,7 @@ def test_digits() -> None:
 
 @pytest.mark.skipif(not EXAMPLES.is_dir(), reason=f"no {EXAMPLES}: the examples are in the repository only")
 def test_lenet_depth_and_rotations() -> None:
-    program = nn.compile(EXAMPLES / "lenet_mnist.onnx", slots=8192, levels=7)
+    program = nn.compile(EXAMPLES / "lenet_mnist.onnx", nn.Target(slots=8192, levels=7))
     assert program.depth == 7
     assert sum(s.count for s in program.key_switches if s.kind == "rotation") <= 90
     assert (EXAMPLES / "lenet_mnist.onnx").stat().st_size < 500_000

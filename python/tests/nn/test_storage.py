@@ -27,7 +27,7 @@ def program(build: Build) -> nn.Program:
         {"w": np.tri(6, 4, dtype=np.float32), "v": np.tri(4, 3, dtype=np.float32)},
     )
     samples = np.random.default_rng(1).normal(size=(20, 6))
-    return nn.compile(model, slots=4, levels=9, calibration=samples)
+    return nn.compile(model, nn.Target(slots=4, levels=9), nn.Fit(calibration=samples))
 
 
 @pytest.fixture

@@ -12,9 +12,9 @@ os.environ["KEYWRIGHT_BACKEND"] = "counted"
 import keywright as kw
 from keywright._core import kernel_counts
 from keywright.nn.encrypted import EncryptedBackend
-from keywright.plan.execution import PlanExecution
-from keywright.plan.gauge import CHAINS
-from keywright.plan.measuring import cases
+from keywright.plan.cost.gauge import CHAINS
+from keywright.plan.cost.measuring import cases
+from keywright.plan.keys.execution import PlanExecution
 from tests.plan.test_execution import bootstrapping, digits, mnist
 from tests.plan.test_prediction import planned_bootstrap, planned_network
 

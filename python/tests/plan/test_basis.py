@@ -5,8 +5,8 @@ from math import inf
 import pytest
 from keysets.ark import KERNEL, ROT1, ROT2
 from keywright.plan import Automorphism, AutomorphismGroup, smallest_basis, smallest_shared_basis
-from keywright.plan.basis_search import BasisSearch, SearchTimeoutError
-from keywright.plan.group_codes import GroupCodes
+from keywright.plan.basis.basis_search import BasisSearch, SearchTimeoutError
+from keywright.plan.basis.group_codes import GroupCodes
 
 
 def served(group: AutomorphismGroup, keys: tuple[Automorphism, ...]) -> set[Automorphism]:

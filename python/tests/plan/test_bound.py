@@ -1,4 +1,4 @@
-"""The lower bound against every plan of small programs, and against plans found of larger ones."""
+"""The lower bound against every plan of small workloads, and against plans found of larger ones."""
 
 import random
 from collections.abc import Iterator, Mapping
@@ -16,17 +16,17 @@ from keywright.plan import (
     FrontierSearch,
     Group,
     LowerBound,
-    OpenProgram,
+    OpenWorkload,
     PlannedKey,
-    Program,
     Relinearizations,
-    linear,
+    Workload,
     make_group,
     shapes,
 )
-from keywright.plan.cost import FORMS
-from keywright.plan.key_plan import IDENTITY, Hop, tree_seconds
-from keywright.plan.linear import LinearProgram
+from keywright.plan.cost.cost import FORMS
+from keywright.plan.exact import linear
+from keywright.plan.exact.linear import LinearProgram
+from keywright.plan.keys.key_plan import IDENTITY, Hop, tree_seconds
 
 CHAIN = Chain(12, (30, 25, 25), (30, 30), 180)
 RING = AutomorphismGroup(12)
@@ -36,7 +36,7 @@ INFINITY = float("inf")
 Keys = Mapping[Automorphism, PlannedKey]
 
 
-def small_program(seed: int) -> OpenProgram:
+def small_workload(seed: int) -> OpenWorkload:
     """Three or four automorphisms at two levels, alone and of one ciphertext, and a part of two ways."""
     rng = random.Random(seed)
     steps = [1, 2, 3, 4] if seed % 2 else rng.sample(range(1, 8), 3)
@@ -47,8 +47,8 @@ def small_program(seed: int) -> OpenProgram:
 
     fixed = tuple(group(f"g{order}", size) for order, size in enumerate((1, 1, len(steps))))
     ways = tuple(Alternative(f"way {way}", (group("way", 1 + way),)) for way in range(2))
-    program = Program(f"small {seed}", CHAIN, fixed, (Relinearizations(1, 2),))
-    return OpenProgram(program, (Choice("part", (0, 1), ways),))
+    workload = Workload(f"small {seed}", CHAIN, fixed, (Relinearizations(1, 2),))
+    return OpenWorkload(workload, (Choice("part", (0, 1), ways),))
 
 
 def routes(keys: Keys, level: int, hops: int) -> dict[Automorphism, list[tuple[Hop, ...]]]:
@@ -79,7 +79,7 @@ def group_seconds(group: Group, ways: Mapping[Automorphism, list[tuple[Hop, ...]
     return group.count * least
 
 
-def every_plan(opened: OpenProgram, hops: int) -> Iterator[tuple[int, float]]:
+def every_plan(opened: OpenWorkload, hops: int) -> Iterator[tuple[int, float]]:
     """Bytes and least seconds of every set of keys, one of any level and shape for each automorphism."""
     every = opened.every()
     levels = sorted({group.level for group in every.groups})
@@ -94,7 +94,7 @@ def every_plan(opened: OpenProgram, hops: int) -> Iterator[tuple[int, float]]:
     for chosen in product(*options):
         keys = {key.automorphism: key for key in chosen if key is not None and key.automorphism is not None}
         by_level = {level: routes(keys, level, hops) for level in levels}
-        seconds = sum(group_seconds(group, by_level[group.level]) for group in opened.program.groups)
+        seconds = sum(group_seconds(group, by_level[group.level]) for group in opened.workload.groups)
         for choice in opened.choices:
             ways = (
                 sum(group_seconds(group, by_level[group.level]) for group in way.groups)
@@ -107,7 +107,7 @@ def every_plan(opened: OpenProgram, hops: int) -> Iterator[tuple[int, float]]:
                 yield stored + more_bytes, seconds + more_seconds
 
 
-def check_every_plan(opened: OpenProgram, hops: int) -> None:
+def check_every_plan(opened: OpenWorkload, hops: int) -> None:
     bound = LowerBound(opened, MODEL, max_hops=hops)
     best: list[tuple[int, float]] = []
     for stored, seconds in sorted(every_plan(opened, hops)):
@@ -124,20 +124,20 @@ def check_every_plan(opened: OpenProgram, hops: int) -> None:
 
 @pytest.mark.parametrize("hops", [1, 2, 3, 4])
 @pytest.mark.parametrize("seed", range(6))
-def test_no_plan_of_a_small_program_is_below_the_bound(seed: int, hops: int) -> None:
-    check_every_plan(small_program(seed), hops)
+def test_no_plan_of_a_small_workload_is_below_the_bound(seed: int, hops: int) -> None:
+    check_every_plan(small_workload(seed), hops)
 
 
 @pytest.mark.parametrize("hops", [1, 2])
 def test_larger_keys_that_are_faster_are_not_below_the_bound(hops: int) -> None:
     chain = Chain(12, (30,) * 9, (30,) * 9, 1000)
     groups = (make_group(RING, "three", 8, [1, 2, 3], 2), make_group(RING, "one", 7, [2]))
-    program = Program("shapes", chain, groups, (Relinearizations(7, 1),))
-    check_every_plan(OpenProgram(program), hops)
+    workload = Workload("shapes", chain, groups, (Relinearizations(7, 1),))
+    check_every_plan(OpenWorkload(workload), hops)
     if hops == 1:
         # Least bytes and least time are not had at once.
-        bound = LowerBound(program, MODEL, max_hops=hops)
-        fastest = min(seconds for _, seconds in every_plan(OpenProgram(program), hops))
+        bound = LowerBound(workload, MODEL, max_hops=hops)
+        fastest = min(seconds for _, seconds in every_plan(OpenWorkload(workload), hops))
         assert bound.stored_bytes(fastest * (1 + 1e-9)) > 1.05 * bound.counted_bytes
 
 
@@ -148,14 +148,14 @@ def test_no_plan_that_is_found_is_below_the_bound(hops: int) -> None:
         make_group(RING, f"g{order}", rng.choice((1, 2)), rng.sample(range(1, 90), rng.choice((1, 1, 2, 5))))
         for order in range(30)
     ]
-    program = Program("found", CHAIN, tuple(groups), (Relinearizations(2, 3), Relinearizations(1, 1)))
-    bound = LowerBound(program, MODEL, max_hops=hops)
+    workload = Workload("found", CHAIN, tuple(groups), (Relinearizations(2, 3), Relinearizations(1, 1)))
+    bound = LowerBound(workload, MODEL, max_hops=hops)
     found = [
         (point.stored_bytes, point.seconds)
-        for point in FrontierSearch(program, MODEL, max_hops=hops).descend()[::12]
+        for point in FrontierSearch(workload, MODEL, max_hops=hops).descend()[::12]
     ]
     if hops > 2:
-        plans = [strategy.plan(program, MODEL) for strategy in STRATEGIES.values()]
+        plans = [strategy.plan(workload, MODEL) for strategy in STRATEGIES.values()]
         found += [(plan.stored_bytes, plan.seconds(MODEL)) for plan in plans if plan.max_hops <= hops]
     for stored, seconds in found:
         assert bound.stored_bytes(seconds) <= stored * (1 + 1e-9)
@@ -175,21 +175,21 @@ def test_a_bound_of_a_linear_program_holds_however_early_the_solver_stops(
 ) -> None:
     rng = random.Random(5)
     for _ in range(20):
-        program = LinearProgram()
+        workload = LinearProgram()
         point = [rng.random() for _ in range(12)]
         for _ in point:
-            program.column(0.0, 1.0)
+            workload.column(0.0, 1.0)
         for _ in range(9):
             terms = {column: rng.uniform(-1, 1) for column in rng.sample(range(12), 4)}
-            program.at_least(terms, sum(value * point[column] for column, value in terms.items()) - 0.1)
+            workload.at_least(terms, sum(value * point[column] for column, value in terms.items()) - 0.1)
         objective = {column: rng.uniform(-1, 1) for column in range(12)}
         value = sum(weight * point[column] for column, weight in objective.items())
-        solved = program.least(objective)
+        solved = workload.least(objective)
         monkeypatch.setattr(linear, "ITERATIONS", 2)
-        early = program.least(objective)
+        early = workload.least(objective)
         monkeypatch.undo()
         assert solved is not None
         assert early is not None
         assert early.value <= solved.value + 1e-9
         assert solved.value <= value
-        assert program.least(objective, ({0: 1.0}, -1.0)) is None
+        assert workload.least(objective, ({0: 1.0}, -1.0)) is None

@@ -10,8 +10,8 @@ import keywright as kw
 import numpy as np
 import pytest
 from keywright.plan import CostModel, Weights
-from keywright.plan.calibration import (
-    PROPORTIONS,
+from keywright.plan.cost.calibration import (
+    TYPICAL_WEIGHTS,
     Calibration,
     CalibrationError,
     Measured,
@@ -22,12 +22,11 @@ from keywright.plan.calibration import (
     predict,
     stored_model,
 )
-from keywright.plan.chain import shapes
-from keywright.plan.converters.arithmetic import product_operation
-from keywright.plan.cost import Work, uses
-from keywright.plan.gauge import CHAINS
-from keywright.plan.measuring import cases, settled, transform_cases
-from keywright.plan.operations import Operation
+from keywright.plan.cost.cost import Work, engine_use
+from keywright.plan.cost.gauge import CHAINS
+from keywright.plan.cost.measuring import cases, settled, transform_cases
+from keywright.plan.cost.operations import Operation, product_operation
+from keywright.plan.ring.chain import shapes
 
 RECORDED = Path(__file__).parent / "calibration.json"
 """What keywright calibrate wrote on one machine with AVX-512."""
@@ -113,7 +112,7 @@ def made_entries(weights: Weights) -> list[Measured]:
 
 def test_weights_in_proportion_are_found() -> None:
     keys = {"key_limb": 2e-3, "load_limb": 1e-3, "key_row": 3e-3, "key_prime": 4e-3}
-    scaled = {name: 1.7 * value for name, value in vars(PROPORTIONS).items()}
+    scaled = {name: 1.7 * value for name, value in vars(TYPICAL_WEIGHTS).items()}
     weights = Weights(**(scaled | keys))
     found = fit("", made_entries(weights)).weights[15]
     assert np.allclose(list(vars(found).values()), list(vars(weights).values()), rtol=1e-6)
@@ -186,7 +185,7 @@ def test_cases_are_keys_that_the_engine_makes() -> None:
                 )
                 assert spec.bytes == shape.stored_bytes
                 assert case.level <= shape.level
-                assert uses(shape, case.level)
+                assert engine_use(shape, case.level) is not None
 
 
 def test_weights_are_seconds() -> None:

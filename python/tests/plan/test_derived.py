@@ -13,9 +13,9 @@ from keywright.plan import (
     DerivationPlanner,
     InfeasibleBudgetError,
     KeyPolicy,
-    Program,
-    ProgramError,
     Relinearizations,
+    Workload,
+    WorkloadError,
     make_group,
     smallest_basis,
 )
@@ -25,21 +25,21 @@ CHAIN = Chain(11, Q, P, 700)
 MODEL = CostModel()
 
 
-def program(seed: int, count: int, levels: tuple[int, ...] = (3,)) -> Program:
+def workload(seed: int, count: int, levels: tuple[int, ...] = (3,)) -> Workload:
     rng = random.Random(seed)
     group = AutomorphismGroup(CHAIN.log_n)
     groups = [
         make_group(group, f"at {level}", level, [rng.randrange(1, 1024) for _ in range(count)], 2)
         for level in levels
     ]
-    return Program(f"random {seed}", CHAIN, tuple(groups), (Relinearizations(3, 1),))
+    return Workload(f"random {seed}", CHAIN, tuple(groups), (Relinearizations(3, 1),))
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_what_is_priced_can_be_derived(seed: int) -> None:
-    plan = STRATEGIES["kds"].plan(program(seed, 12, (3, 1)), MODEL)
+    plan = STRATEGIES["kds"].plan(workload(seed, 12, (3, 1)), MODEL)
     planner = DerivationPlanner(plan, MODEL)
-    group = plan.program.automorphisms
+    group = plan.workload.automorphisms
     assert len(planner.priced) > 1
     cheapest = planner.priced[0]
     for price in planner.priced[1:]:
@@ -77,7 +77,7 @@ def test_what_is_priced_can_be_derived(seed: int) -> None:
 
 
 def test_more_bytes_are_never_slower() -> None:
-    plan = STRATEGIES["all-required"].plan(program(7, 30), MODEL, KeyPolicy("dynamic", "needed"))
+    plan = STRATEGIES["all-required"].plan(workload(7, 30), MODEL, KeyPolicy("dynamic", "needed"))
     planner = DerivationPlanner(plan, MODEL)
     least = planner.priced[0].sent_bytes
     before = float("inf")
@@ -94,7 +94,7 @@ def test_more_bytes_are_never_slower() -> None:
 def test_the_two_hop_basis_is_weighed() -> None:
     group = AutomorphismGroup(CHAIN.log_n)
     kernel = [32 * i + j for i in range(-2, 3) for j in range(-2, 3) if (i, j) != (0, 0)]
-    convolution = Program("5x5", CHAIN, (make_group(group, "5x5", 3, kernel),))
+    convolution = Workload("5x5", CHAIN, (make_group(group, "5x5", 3, kernel),))
     planner = DerivationPlanner(STRATEGIES["kds"].plan(convolution, MODEL), MODEL)
     reach = next(reach for reach in planner.reaches if not reach.direct)
     found = [planner.price(masters, reach) for masters in planner.candidates(reach)]
@@ -105,7 +105,7 @@ def test_the_two_hop_basis_is_weighed() -> None:
 
 def test_conjugations_have_a_master() -> None:
     targets = [Automorphism(3, True), Automorphism(5)]
-    both = Program("both", CHAIN, (make_group(AutomorphismGroup(11), "g", 3, targets),))
+    both = Workload("both", CHAIN, (make_group(AutomorphismGroup(11), "g", 3, targets),))
     planner = DerivationPlanner(STRATEGIES["kds"].plan(both, MODEL), MODEL)
     assert planner.priced
     assert planner.price([]) is None
@@ -115,10 +115,10 @@ def test_conjugations_have_a_master() -> None:
 
 
 def test_plans_that_leave_nothing_to_derive_or_no_room() -> None:
-    relinearizations = Program("none", CHAIN, (), (Relinearizations(3, 1),))
-    with pytest.raises(ProgramError, match="no Galois keys"):
+    relinearizations = Workload("none", CHAIN, (), (Relinearizations(3, 1),))
+    with pytest.raises(WorkloadError, match="no Galois keys"):
         DerivationPlanner(STRATEGIES["kds"].plan(relinearizations, MODEL), MODEL)
     full = Chain(11, Q, P, 290)
-    tight = Program("tight", full, (make_group(AutomorphismGroup(11), "g", 3, [1, 2]),))
-    with pytest.raises(ProgramError, match="no room"):
+    tight = Workload("tight", full, (make_group(AutomorphismGroup(11), "g", 3, [1, 2]),))
+    with pytest.raises(WorkloadError, match="no room"):
         DerivationPlanner(STRATEGIES["kds"].plan(tight, MODEL), MODEL)

@@ -19,18 +19,18 @@ from keywright import nn
 from keywright import plan as planning
 from keywright.nn.checking import run_clear
 from keywright.nn.encrypted import EncryptedBackend, decrypt_result, encrypt_sample
-from keywright.plan import plan_file
-from keywright.plan.converters.network import (
-    chain_of,
+from keywright.plan.exact import optimal
+from keywright.plan.keys import plan_file
+from keywright.plan.keys.execution import PlanExecution, keys_digest
+from keywright.plan.keys.prediction import predict_plan
+from keywright.plan.ring.chain_sources import chain_of
+from keywright.plan.workload.network import (
     convert,
     convert_bootstrap,
     essence,
     on_parameters,
     open_bootstraps,
 )
-from keywright.plan.execution import PlanExecution, keys_digest
-from keywright.plan.optimal import Optimizer
-from keywright.plan.prediction import predict_plan
 from numpy.typing import NDArray
 from onnx import helper
 from tests.nn.conftest import Array, build_model
@@ -49,14 +49,14 @@ NAMES = [*planning.STRATEGIES, *POLICIES, "optimal-small", "optimal-fast"]
 """Every strategy."""
 
 
-def make_plan(name: str, program: planning.Program) -> planning.KeyPlan:
+def make_plan(name: str, workload: planning.Workload) -> planning.KeyPlan:
     if name in POLICIES:
         strategy, policy = POLICIES[name]
-        return planning.STRATEGIES[strategy].plan(program, MODEL, policy)
+        return planning.STRATEGIES[strategy].plan(workload, MODEL, policy)
     if name in planning.STRATEGIES:
-        return planning.STRATEGIES[name].plan(program, MODEL)
+        return planning.STRATEGIES[name].plan(workload, MODEL)
     # From the frontier: what an integer program decides is not needed here.
-    search = planning.FrontierSearch(program, MODEL, max_hops=4)
+    search = planning.FrontierSearch(workload, MODEL, max_hops=4)
     points = sorted(search.descend(), key=lambda point: point.stored_bytes)
     return search.plan("optimal", points[0] if name == "optimal-small" else points[len(points) // 2])
 
@@ -78,7 +78,7 @@ class Side:
     def make(cls, model: bytes, sample: NDArray[np.float64], log_n: int, levels: int) -> Side:
         bits = [55, *[45] * levels]
         parameters = kw.Parameters.from_bits(log_n, bits, [50, 50], 45, insecure=True)
-        program = nn.compile(model, slots=parameters.max_slots, levels=levels)
+        program = nn.compile(model, nn.Target(slots=parameters.max_slots, levels=levels))
         secret = kw.SecretKey.generate(parameters, bytes(32))
         generator = kw.KeyGenerator(secret, bytes(32))
         encryptor = kw.Encryptor(generator.public_key(), bytes(32))
@@ -136,13 +136,13 @@ def test_a_plan_of_the_integer_program(slower: float) -> None:
     made = [helper.make_node(kind, inputs, [output]) for kind, inputs, output in nodes]
     model = build_model(made, (8,), constants).SerializeToString()
     side = Side.make(model, rng.uniform(-1, 1, 8), 11, 3)
-    program = convert(side.program, side.parameters, "network")
-    assert {group.form for group in program.groups} == {"baby", "giant"}
-    every = planning.STRATEGIES["kds"].plan(program, MODEL)
+    workload = convert(side.program, side.parameters, "network")
+    assert {group.form for group in workload.groups} == {"baby", "giant"}
+    every = planning.STRATEGIES["kds"].plan(workload, MODEL)
     seconds = slower * predict_plan(every, MODEL).seconds
-    best = planning.Planner(program, MODEL, max_hops=2).best(planning.Budget(seconds=seconds))
+    best = planning.Planner(workload, MODEL, max_hops=2).best(planning.Budget(seconds=seconds))
     rest = predict_plan(best, MODEL).seconds - best.seconds(MODEL)
-    exact = Optimizer(program, MODEL, hops=2).solve(planning.Budget(seconds=seconds - rest), 60.0)
+    exact = optimal.Optimizer(workload, MODEL, hops=2).solve(planning.Budget(seconds=seconds - rest), 60.0)
     assert best.gap == exact.gap == 0
     assert best.stored_bytes == exact.stored_bytes < every.stored_bytes
     for plan in (best, exact):
@@ -157,11 +157,11 @@ def test_a_plan_of_the_integer_program(slower: float) -> None:
 @pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_ends_the_integer_program(monkeypatch: pytest.MonkeyPatch) -> None:
     """One that would take minutes; `solve` gives up when HiGHS looks at its callback."""
-    monkeypatch.setattr(planning.optimal, "NODE_WORK", 10**15)
+    monkeypatch.setattr(optimal, "NODE_WORK", 10**15)
     side = digits()
-    program = convert(side.program, side.parameters, "network")
-    optimizer = Optimizer(program, MODEL, hops=2)
-    seconds = 1.3 * planning.STRATEGIES["kds"].plan(program, MODEL).seconds(MODEL)
+    workload = convert(side.program, side.parameters, "network")
+    optimizer = optimal.Optimizer(workload, MODEL, hops=2)
+    seconds = 1.3 * planning.STRATEGIES["kds"].plan(workload, MODEL).seconds(MODEL)
     timer = threading.Timer(0.5, signal.pthread_kill, (threading.get_ident(), signal.SIGINT))
     timer.start()
     with pytest.raises(KeyboardInterrupt):
@@ -190,7 +190,7 @@ def test_a_hop_with_another_key_is_refused() -> None:
     first = tree[0]
     key = next(hop.key for hop in tree if hop.key != first.key)
     changed = tuple((replace(first, key=key), *tree[1:]) if other is tree else other for other in plan.hops)
-    with pytest.raises(planning.ProgramError, match="does not lead to"):
+    with pytest.raises(planning.WorkloadError, match="does not lead to"):
         replace(plan, hops=changed).check()
 
 
@@ -242,11 +242,11 @@ def bootstrap_as_planned(planned: planning.KeyPlan, plan: kw.BootstrapperPlan, s
     execution = PlanExecution(planned, plan.parameters, bootstraps=[plan])
     specs = execution.key_specs()
     assert sum(spec.bytes for spec in specs) == planned.stored_bytes
-    assert len(specs) == len(planned.keys) + planned.program.ephemeral_keys
+    assert len(specs) == len(planned.keys) + planned.workload.ephemeral_keys
     generator = kw.KeyGenerator(secret, bytes(32))
     keys = execution.follow(generator.evaluation_keys(relinearization=False, specs=specs))
     (made,) = execution.bootstrapper_plans
-    assert (tuple(made.factors),) == planned.program.bootstraps
+    assert (tuple(made.factors),) == planned.workload.bootstraps
     parts = np.random.default_rng(9).uniform(-1, 1, (2, plan.slots))
     values = parts[0] + 1j * parts[1]
     encryptor = kw.Encryptor(generator.public_key(), bytes(32))
@@ -275,10 +275,10 @@ def test_factors_are_planned_with_their_keys_and_evaluated_so(apart: bool) -> No
         bootstrap_as_planned(after, plan, secret)
     assert any(fewer)
     # What is chosen is another way than the bootstrapping's own, and no other way is taken for it.
-    assert after.program.bootstraps != (tuple(plan.factors),)
-    wrong = replace(after.program, bootstraps=((*after.program.bootstraps[0][:-1], (1, 7)),))
+    assert after.workload.bootstraps != (tuple(plan.factors),)
+    wrong = replace(after.workload, bootstraps=((*after.workload.bootstraps[0][:-1], (1, 7)),))
     with pytest.raises(kw.PlanMismatchError, match="other bootstraps"):
-        PlanExecution(replace(after, program=wrong), plan.parameters, bootstraps=[plan])
+        PlanExecution(replace(after, workload=wrong), plan.parameters, bootstraps=[plan])
     with pytest.raises(kw.PlanMismatchError, match="1 bootstraps, there are 2"):
         PlanExecution(after, plan.parameters, bootstraps=[plan, plan])
 
@@ -427,7 +427,7 @@ def test_master_keys_have_to_be_those_of_the_plan(tmp_path: Path) -> None:
         ('"extra_bits":[', '"extra_bits":[' + 40 * "50,", "extra primes"),
     ):
         assert old in text
-        with pytest.raises(planning.ProgramError, match=reason):
+        with pytest.raises(planning.WorkloadError, match=reason):
             plan_file.from_json(text.replace(old, new))
 
 
@@ -524,24 +524,24 @@ def test_plans_survive_their_file_and_bad_ones_do_not() -> None:
     ):
         assert old in text
         place = text.rindex(old) if old == '"level":' else text.index(old)
-        with pytest.raises(planning.ProgramError, match=reason):
+        with pytest.raises(planning.WorkloadError, match=reason):
             plan_file.from_json(text[:place] + new + text[place + len(old) :])
-    with pytest.raises(planning.ProgramError, match="not JSON"):
+    with pytest.raises(planning.WorkloadError, match="not JSON"):
         plan_file.from_json(text[: len(text) // 2])
 
 
-def test_a_program_that_was_made_by_hand_is_planned_for_parameters() -> None:
+def test_a_workload_that_was_made_by_hand_is_planned_for_parameters() -> None:
     """Digits of two primes and two special ones, all of 45 bits: whole widths do not say which are larger."""
     parameters = kw.Parameters.from_bits(11, [45] * 4, [45, 45], 40, insecure=True)
     group = planning.make_group(planning.AutomorphismGroup(11), "window", 2, [1, 2, 3, 5])
-    by_hand = planning.Program("sums", planning.Chain(11, (45,) * 4, (45, 45), 400), (group,))
+    by_hand = planning.Workload("sums", planning.Chain(11, (45,) * 4, (45, 45), 400), (group,))
     planned = planning.STRATEGIES["power-of-two"].plan(by_hand, MODEL)
     with pytest.raises(kw.PlanMismatchError, match="plan the program for these parameters"):
         PlanExecution(planned, parameters)
-    program = on_parameters(by_hand, parameters)
-    assert program.chain == chain_of(parameters)
+    workload = on_parameters(by_hand, parameters)
+    assert workload.chain == chain_of(parameters)
     for name in ("power-of-two", "kds"):
-        execution = PlanExecution(planning.STRATEGIES[name].plan(program, MODEL), parameters)
+        execution = PlanExecution(planning.STRATEGIES[name].plan(workload, MODEL), parameters)
         specs = execution.key_specs()
         assert sum(spec.bytes for spec in specs) == execution.plan.stored_bytes
         secret = kw.SecretKey.generate(parameters, bytes(32))
@@ -558,8 +558,8 @@ def test_a_program_that_was_made_by_hand_is_planned_for_parameters() -> None:
         planning.Chain(11, (45, 45, 45, 46), (45, 45)),
     ):
         low = planning.make_group(planning.AutomorphismGroup(chain.log_n), "window", 2, [1])
-        with pytest.raises(planning.ProgramError, match="the parameters have"):
-            on_parameters(planning.Program("sums", chain, (low,)), parameters)
+        with pytest.raises(planning.WorkloadError, match="the parameters have"):
+            on_parameters(planning.Workload("sums", chain, (low,)), parameters)
 
 
 def test_plan_and_keys_and_program_have_to_match() -> None:
@@ -575,7 +575,9 @@ def test_plan_and_keys_and_program_have_to_match() -> None:
     elsewhere = kw.Parameters.from_bits(11, [55, *[44] * 5], [50, 50], 44, insecure=True)
     with pytest.raises(kw.PlanMismatchError, match="primes"):
         PlanExecution(execution.plan, elsewhere, side.program)
-    shorter = nn.compile((files("keywright") / "data" / "digits.onnx").read_bytes(), slots=128, levels=5)
+    shorter = nn.compile(
+        (files("keywright") / "data" / "digits.onnx").read_bytes(), nn.Target(slots=128, levels=5)
+    )
     with pytest.raises(kw.PlanMismatchError, match="plan it again"):
         PlanExecution(execution.plan, side.parameters, shorter)
     # What the plan does not know of is not done in some other way.

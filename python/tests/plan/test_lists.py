@@ -1,4 +1,4 @@
-"""The rotation lists of published networks: their programs' own keys, and `optimal` beside every strategy.
+"""The rotation lists of published networks: their workloads' own keys, and `optimal` beside every strategy.
 
 With the whole search they take minutes: `pytest -m large`.
 """
@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 from keysets.compare import compare
-from keysets.lists import programs, read
+from keysets.lists import read, workloads
 from keywright.cli import main
 from keywright.plan import STRATEGIES, Chain, CostModel, KeyPolicy, PlannedKey, Planner, make_group
-from keywright.plan.converters import convfhe, fhe_mp_cnn
-from keywright.plan.galois import Automorphism, AutomorphismGroup
-from keywright.plan.program import Program
-from keywright.plan.recombination import WORK
+from keywright.plan.ring.galois import Automorphism, AutomorphismGroup
+from keywright.plan.search.recombination import WORK
 from keywright.plan.strategies.policy import largest_alpha
+from keywright.plan.workload.workload import Workload
+from published import convfhe, fhe_mp_cnn
 
 MODEL = CostModel()
 
@@ -27,8 +27,8 @@ def test_default_keys_are_those_of_the_programs() -> None:
     stated = {"FHE-MP-CNN": mp_cnn["params"]["one_full_key_bytes"]}
     stated |= dict.fromkeys(theirs["settings"], theirs["params"]["one_full_key_bytes"])
     stated |= {name: entry["params"]["one_key_bytes_estimate"] for name, entry in low["experiments"].items()}
-    for name, program in programs().items():
-        plan = STRATEGIES["all-required"].plan(program, MODEL)
+    for name, workload in workloads().items():
+        plan = STRATEGIES["all-required"].plan(workload, MODEL)
         assert {2 * key.shape.stored_bytes for key in plan.keys} == {stated[name]}, name
 
 
@@ -39,8 +39,8 @@ def test_keys_of_convfhe() -> None:
         estimate = entry["key_bytes_estimate"]
         assert stored == estimate["evaluator"] + estimate["bootstrap"] + estimate["pack"]
         assert keys > entry["distinct_steps_generated_total"]
-    program = programs()["3-20-1"]
-    own = convfhe.with_own_keys(STRATEGIES["all-required"].plan(program, MODEL))
+    workload = workloads()["3-20-1"]
+    own = convfhe.with_own_keys(STRATEGIES["all-required"].plan(workload, MODEL))
     sizes = [key.shape.stored_bytes for key in own.keys]
     assert set(sizes) == {theirs["params"]["one_full_key_bytes"], theirs["params"]["one_pack_key_bytes"]}
     assert sizes.count(theirs["params"]["one_pack_key_bytes"]) == theirs["params"]["pack_keys_count"]
@@ -59,7 +59,7 @@ def test_digits_are_what_the_special_primes_hold() -> None:
         chain = Chain(16, q, p, 4000)
         assert largest_alpha(chain) == alpha
         top = chain.max_level
-        program = Program("p", chain, (make_group(AutomorphismGroup(16), "g", min(2, top), [1]),))
+        workload = Workload("p", chain, (make_group(AutomorphismGroup(16), "g", min(2, top), [1]),))
         if max(q) > sum(p):
             continue
         uses: dict[Automorphism | None, list[int]] = {Automorphism(1): [min(2, top)]}
@@ -67,7 +67,7 @@ def test_digits_are_what_the_special_primes_hold() -> None:
             (KeyPolicy("maximum", "all"), top),
             (KeyPolicy("maximum", "needed"), min(2, top)),
         ):
-            (key,) = policy.keys(program, MODEL, uses).values()
+            (key,) = policy.keys(workload, MODEL, uses).values()
             assert isinstance(key, PlannedKey)
             assert key.shape.level == level
             assert key.shape.digits == tuple(range(0, level + 1, alpha))
@@ -75,15 +75,15 @@ def test_digits_are_what_the_special_primes_hold() -> None:
             held = key.shape.special_bits
             widest = max(sum(q[start : min(start + alpha, level + 1)]) for start in key.shape.digits)
             assert widest <= held
-            assert held - chain.pool(level)[key.shape.special - 1] < widest
+            assert held - chain.special_candidates(level)[key.shape.special - 1] < widest
 
 
 @pytest.mark.parametrize(
     ("name", "work"),
-    [("exp3", 1), *(pytest.param(name, WORK, marks=pytest.mark.large) for name in programs())],
+    [("exp3", 1), *(pytest.param(name, WORK, marks=pytest.mark.large) for name in workloads())],
 )
 def test_optimal_is_never_worse_than_a_published_strategy(name: str, work: int) -> None:
-    found = compare(Planner(programs()[name], MODEL, max_hops=4, work=work))
+    found = compare(Planner(workloads()[name], MODEL, max_hops=4, work=work))
     assert found.compared >= 16
     assert not found.worse
 
@@ -95,8 +95,8 @@ def test_lists_are_planned_by_the_command_twice_alike(
     name: str, groups: int | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "list.json"
-    program = programs()[name]
-    path.write_text(replace(program, groups=program.groups[:groups]).to_json())
+    workload = workloads()[name]
+    path.write_text(replace(workload, groups=workload.groups[:groups]).to_json())
     outputs = []
     for _ in range(2):
         assert main(["plan", str(path), "--time", "1.05x", "--json"]) == 0
@@ -110,4 +110,4 @@ def test_lists_are_planned_by_the_command_twice_alike(
 
 def test_open_lists_resolve_to_the_published_ones() -> None:
     data = read("fhe_mp_cnn_resnet20")
-    assert fhe_mp_cnn.convert_open(data).published == programs()["FHE-MP-CNN"]
+    assert fhe_mp_cnn.convert_open(data).published == workloads()["FHE-MP-CNN"]

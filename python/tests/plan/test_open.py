@@ -1,4 +1,4 @@
-"""Programs with open parts: chosen together with their keys, against every choice and every set of keys."""
+"""Workloads with open parts: chosen together with their keys, against every choice and every set of keys."""
 
 import random
 
@@ -19,15 +19,15 @@ from keywright.plan import (
     JointPlanner,
     KeyPlan,
     LowerBound,
-    OpenProgram,
+    OpenWorkload,
     Optimizer,
     Planner,
-    Program,
-    ProgramError,
     Relinearizations,
+    Workload,
+    WorkloadError,
     make_group,
 )
-from keywright.plan.converters.factors import COUNTS, factor_alternatives
+from keywright.plan.workload.factors import COUNTS, factor_alternatives
 
 CHAIN = Chain(12, (30, 25, 25), (30,), 140)
 WIDE = Chain(12, (30, 25, 25), (30, 30), 140)
@@ -35,7 +35,7 @@ GROUP = AutomorphismGroup(12)
 MODEL = CostModel()
 
 
-def toy(seed: int, chain: Chain = CHAIN) -> OpenProgram:
+def toy(seed: int, chain: Chain = CHAIN) -> OpenWorkload:
     """A few rotations, and two parts of two ways each."""
     rng = random.Random(seed)
     fixed = [make_group(GROUP, f"g{i}", rng.choice((1, 2)), [rng.randrange(1, 6)], 2) for i in range(2)]
@@ -47,11 +47,11 @@ def toy(seed: int, chain: Chain = CHAIN) -> OpenProgram:
             groups = [make_group(GROUP, f"c{index}", rng.choice((1, 2)), [step], 3) for step in steps]
             ways.append(Alternative(f"way {way}", tuple(groups)))
         choices.append(Choice(f"c{index}", (index,), tuple(ways)))
-    program = Program(f"toy {seed}", chain, tuple(fixed), (Relinearizations(1, 1),))
-    return OpenProgram(program, tuple(choices))
+    workload = Workload(f"toy {seed}", chain, tuple(fixed), (Relinearizations(1, 1),))
+    return OpenWorkload(workload, tuple(choices))
 
 
-def selections(opened: OpenProgram) -> list[list[int]]:
+def selections(opened: OpenWorkload) -> list[list[int]]:
     out: list[list[int]] = [[]]
     for choice in opened.choices:
         out = [[*before, way] for before in out for way in range(len(choice.alternatives))]
@@ -113,8 +113,8 @@ def test_open_plans_are_never_worse(seed: int) -> None:
 def test_variants_are_planned_together() -> None:
     ephemeral = (EphemeralSwitch(32, 2, 1, 1),)
     narrow, wide = toy(1), toy(1, WIDE)
-    with_keys = OpenProgram(
-        Program("toy", WIDE, wide.program.groups, wide.program.relinearizations, ephemeral=ephemeral),
+    with_keys = OpenWorkload(
+        Workload("toy", WIDE, wide.workload.groups, wide.workload.relinearizations, ephemeral=ephemeral),
         wide.choices,
     )
     joint = JointPlanner([narrow, with_keys], MODEL, max_hops=2)
@@ -128,7 +128,7 @@ def test_variants_are_planned_together() -> None:
     fixed = joint.planners[1].best(Budget(stored_bytes=1e9))
     keys = sum(key.shape.stored_bytes for key in fixed.keys)
     assert fixed.stored_bytes == keys + (8 << 12) * 4
-    assert Program.from_json(fixed.program.to_json()) == fixed.program
+    assert Workload.from_json(fixed.workload.to_json()) == fixed.workload
     # The least of all variants.
     least = min(planner.smallest().stored_bytes for planner in joint.planners)
     with pytest.raises(InfeasibleBudgetError, match=f"The smallest has {format_bytes(least)}"):
@@ -139,11 +139,11 @@ def test_variants_are_planned_together() -> None:
 
 def test_time_is_bounded_by_counting_keys() -> None:
     groups = tuple(make_group(GROUP, f"g{step}", 2, [step * step]) for step in range(1, 25))
-    program = Program("single", CHAIN, groups)
-    smallest = min(key.shape.stored_bytes for key in STRATEGIES["kds"].plan(program, MODEL).keys)
+    workload = Workload("single", CHAIN, groups)
+    smallest = min(key.shape.stored_bytes for key in STRATEGIES["kds"].plan(workload, MODEL).keys)
     for hops in (1, 2, 3, 4):
-        bound = LowerBound(program, MODEL, max_hops=hops)
-        points = FrontierSearch(program, MODEL, max_hops=hops).descend()
+        bound = LowerBound(workload, MODEL, max_hops=hops)
+        points = FrontierSearch(workload, MODEL, max_hops=hops).descend()
         fastest = points[0].seconds
         for point in points:
             assert bound.seconds(point.stored_bytes) <= point.seconds * (1 + 1e-9)
@@ -152,7 +152,7 @@ def test_time_is_bounded_by_counting_keys() -> None:
         if hops > 1:
             assert bound.seconds(8 * smallest) > 1.2 * bound.seconds(24 * smallest)
         assert bound.seconds(24 * smallest) <= fastest * (1 + 1e-9)
-    assert LowerBound(program, MODEL, max_hops=2).seconds(smallest) == float("inf")
+    assert LowerBound(workload, MODEL, max_hops=2).seconds(smallest) == float("inf")
 
 
 def test_factors_of_a_transform() -> None:
@@ -171,8 +171,8 @@ def test_factors_of_a_transform() -> None:
     assert len(round_way[-1].groups) == 1
 
 
-def test_open_programs_that_are_not_ones() -> None:
-    program = Program("p", CHAIN, (make_group(GROUP, "g", 1, [1]),))
+def test_open_workloads_that_are_not_ones() -> None:
+    workload = Workload("p", CHAIN, (make_group(GROUP, "g", 1, [1]),))
     way = Alternative("w", (make_group(GROUP, "g", 2, [1]),))
     for choice, message in (
         (Choice("c", (0,), ()), "at least one alternative"),
@@ -180,15 +180,15 @@ def test_open_programs_that_are_not_ones() -> None:
         (Choice("c", (2,), (way,)), r"place 2 is not in \[0, 1\]"),
         (Choice("c", (0,), (Alternative("w", (make_group(GROUP, "g", 3, [1]),)),)), "level 3"),
     ):
-        with pytest.raises(ProgramError, match=message):
-            OpenProgram(program, (choice,))
-    opened = OpenProgram(program, (Choice("c", (0, 1), (way,)),))
+        with pytest.raises(WorkloadError, match=message):
+            OpenWorkload(workload, (choice,))
+    opened = OpenWorkload(workload, (Choice("c", (0, 1), (way,)),))
     assert [group.level for group in opened.published.groups] == [2, 1, 2]
-    with pytest.raises(ProgramError, match="1 choices"):
+    with pytest.raises(WorkloadError, match="1 choices"):
         opened.resolve([])
-    with pytest.raises(ProgramError, match="alternative 1"):
+    with pytest.raises(WorkloadError, match="alternative 1"):
         opened.resolve([1])
-    with pytest.raises(ProgramError, match="ephemeral key of level 0"):
-        Program("p", Chain(16, (61,), (61,)), (), ephemeral=(EphemeralSwitch(32, 0, 1, 1),))
-    with pytest.raises(ProgramError, match="2 special primes"):
-        Program("p", Chain(16, (51,), (51,)), (), ephemeral=(EphemeralSwitch(32, 0, 2, 1),))
+    with pytest.raises(WorkloadError, match="ephemeral key of level 0"):
+        Workload("p", Chain(16, (61,), (61,)), (), ephemeral=(EphemeralSwitch(32, 0, 1, 1),))
+    with pytest.raises(WorkloadError, match="2 special primes"):
+        Workload("p", Chain(16, (51,), (51,)), (), ephemeral=(EphemeralSwitch(32, 0, 2, 1),))

@@ -1,4 +1,4 @@
-"""Strategies, the integer program, the frontier and the bound, on programs that can be checked in full."""
+"""Strategies, the integer program, the frontier and the bound, on workloads that can be checked in full."""
 
 import json
 import random
@@ -24,51 +24,51 @@ from keywright.plan import (
     Optimizer,
     PlannedKey,
     Planner,
-    Program,
-    ProgramError,
     Relinearizations,
     Shape,
+    Workload,
+    WorkloadError,
     make_group,
     published_bytes,
     shapes,
 )
-from keywright.plan.key_plan import IDENTITY, Hop, tree_seconds
-from keywright.plan.optimal import candidate_shapes
-from keywright.plan.service import KeySet
+from keywright.plan.exact.optimal import candidate_shapes
+from keywright.plan.keys.key_plan import IDENTITY, Hop, tree_seconds
+from keywright.plan.search.serving import CandidateKeys
 
 CHAIN = Chain(12, (30, 25, 25), (30,), 140)
 MODEL = CostModel()
 ZERO = Automorphism(0)
 
 
-def random_program(seed: int, groups: int = 4, steps: int = 6, several: bool = False) -> Program:
+def random_workload(seed: int, groups: int = 4, steps: int = 6, several: bool = False) -> Workload:
     rng = random.Random(seed)
-    group = Program("", CHAIN, ()).automorphisms
+    group = Workload("", CHAIN, ()).automorphisms
     made = []
     for order in range(groups):
         targets = [rng.randrange(1, steps) for _ in range(rng.choice((1, 2, 3)) if several else 1)]
         made.append(make_group(group, f"g{order}", rng.choice((1, 2)), targets, rng.randrange(1, 4)))
-    return Program(f"random {seed}", CHAIN, tuple(made), (Relinearizations(2, 1),))
+    return Workload(f"random {seed}", CHAIN, tuple(made), (Relinearizations(2, 1),))
 
 
-def brute_force(program: Program, budget: Budget) -> float | None:
+def brute_force(workload: Workload, budget: Budget) -> float | None:
     """The least of the other quantity over all sets of keys, each automorphism of its own ciphertext."""
     levels: dict[Automorphism | None, set[int]] = {None: {2}}
-    for group in program.groups:
+    for group in workload.groups:
         for target in group.targets:
             levels.setdefault(target, set()).add(group.level)
     keys = [
         PlannedKey(a, shape)
         for a, used in levels.items()
         for level in used
-        for shape in candidate_shapes(program, MODEL, level)
+        for shape in candidate_shapes(workload, MODEL, level)
     ]
     best: float | None = None
-    add = program.automorphisms.add
+    add = workload.automorphisms.add
     for chosen in concatenate.from_iterable(combinations(keys, size) for size in range(1, len(keys) + 1)):
         stored = sum(key.shape.stored_bytes for key in chosen)
         total = 0.0
-        for group in program.groups:
+        for group in workload.groups:
             options = []
             alone: dict[Automorphism, float] = {}
             for key in chosen:
@@ -93,14 +93,14 @@ def brute_force(program: Program, budget: Budget) -> float | None:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_small_programs_against_every_set_of_keys(seed: int) -> None:
-    program = random_program(seed, groups=3)
-    every = STRATEGIES["kds"].plan(program, MODEL)
-    optimizer = Optimizer(program, MODEL)
-    bound = LowerBound(program, MODEL)
+def test_small_workloads_against_every_set_of_keys(seed: int) -> None:
+    workload = random_workload(seed, groups=3)
+    every = STRATEGIES["kds"].plan(workload, MODEL)
+    optimizer = Optimizer(workload, MODEL)
+    bound = LowerBound(workload, MODEL)
     for share in (0.3, 0.6, 1.0):
         budget = Budget(stored_bytes=share * every.stored_bytes)
-        best = brute_force(program, budget)
+        best = brute_force(workload, budget)
         if best is None:
             with pytest.raises(InfeasibleBudgetError, match="at least"):
                 optimizer.solve(budget)
@@ -111,7 +111,7 @@ def test_small_programs_against_every_set_of_keys(seed: int) -> None:
         assert bound.seconds(share * every.stored_bytes) <= best * (1 + 1e-9)
     for factor in (1.0, 1.5, 3.0):
         budget = Budget(seconds=factor * every.seconds(MODEL))
-        best = brute_force(program, budget)
+        best = brute_force(workload, budget)
         assert best is not None
         plan = optimizer.solve(budget)
         assert plan.stored_bytes == pytest.approx(best, rel=1e-6)
@@ -122,7 +122,7 @@ def test_small_programs_against_every_set_of_keys(seed: int) -> None:
 def group_seconds(group: Group, chosen: tuple[PlannedKey, ...]) -> float:
     """The least time of a group with these keys, over all trees of depth two: decompositions shared by hops
     from one result with keys of one shape, results that are rotated again whether wanted or not."""
-    subtract = Program("", CHAIN, ()).automorphisms.subtract
+    subtract = Workload("", CHAIN, ()).automorphisms.subtract
     own: dict[PlannedKey, float] = {}
     shared: dict[Shape, float] = {}
     by_automorphism: dict[Automorphism, list[PlannedKey]] = {}
@@ -153,16 +153,16 @@ def group_seconds(group: Group, chosen: tuple[PlannedKey, ...]) -> float:
 @pytest.mark.parametrize("seed", range(6))
 def test_hoisted_and_chained_groups_against_every_set_of_keys_and_every_tree(seed: int) -> None:
     rng = random.Random(seed)
-    ring = Program("", CHAIN, ()).automorphisms
+    ring = Workload("", CHAIN, ()).automorphisms
     groups = tuple(
         make_group(ring, f"g{order}", 2, rng.sample(range(1, 6), rng.choice((2, 3))), rng.randrange(1, 4))
         for order in range(2)
     )
-    program = Program(f"groups {seed}", CHAIN, groups)
+    workload = Workload(f"groups {seed}", CHAIN, groups)
     keys = [
         PlannedKey(a, shape)
-        for a, level in program.highest_levels().items()
-        for shape in candidate_shapes(program, MODEL, level)
+        for a, level in workload.highest_levels().items()
+        for shape in candidate_shapes(workload, MODEL, level)
     ]
     assert len(keys) <= 15
     found = []
@@ -170,8 +170,8 @@ def test_hoisted_and_chained_groups_against_every_set_of_keys_and_every_tree(see
         seconds = sum(group.count * group_seconds(group, chosen) for group in groups)
         if seconds < float("inf"):
             found.append((sum(key.shape.stored_bytes for key in chosen), seconds))
-    optimizer, bound = Optimizer(program, MODEL), LowerBound(program, MODEL)
-    planner = Planner(program, MODEL, max_hops=2)
+    optimizer, bound = Optimizer(workload, MODEL), LowerBound(workload, MODEL)
+    planner = Planner(workload, MODEL, max_hops=2)
     most = max(stored for stored, _ in found)
     for share in (0.25, 0.5, 1.0):
         best = min((seconds for stored, seconds in found if stored <= share * most), default=None)
@@ -190,37 +190,37 @@ def test_hoisted_and_chained_groups_against_every_set_of_keys_and_every_tree(see
 
 
 def test_the_bound_by_counting_holds_for_any_number_of_hops() -> None:
-    program = random_program(3, groups=12, steps=60, several=True)
-    counted = [LowerBound(program, MODEL, max_hops=hops).counted_bytes for hops in (1, 2, 3, 4)]
+    workload = random_workload(3, groups=12, steps=60, several=True)
+    counted = [LowerBound(workload, MODEL, max_hops=hops).counted_bytes for hops in (1, 2, 3, 4)]
     assert counted == sorted(counted, reverse=True)
     assert counted[-1] > min(shape.stored_bytes for shape in shapes(CHAIN, 1))
     # One hop: a key for every automorphism, at its highest level.
     exact = sum(
-        min(shape.stored_bytes for shape in candidate_shapes(program, MODEL, level))
-        for level in [*program.highest_levels().values(), 2]
+        min(shape.stored_bytes for shape in candidate_shapes(workload, MODEL, level))
+        for level in [*workload.highest_levels().values(), 2]
     )
     assert counted[0] == exact
     for hops, least in zip((1, 2, 3, 4), counted, strict=True):
-        search = FrontierSearch(program, MODEL, max_hops=hops)
+        search = FrontierSearch(workload, MODEL, max_hops=hops)
         smallest = min(search.descend(), key=lambda point: point.stored_bytes)
         assert least <= smallest.stored_bytes
         assert search.plan("smallest", smallest).max_hops <= hops
     for strategy in STRATEGIES.values():
         for policy in (None, KeyPolicy("dynamic", "needed")):
-            plan = strategy.plan(program, MODEL, policy)
-            assert LowerBound(program, MODEL, max_hops=plan.max_hops).counted_bytes <= plan.stored_bytes
-    planner = Planner(program, MODEL, max_hops=4)
+            plan = strategy.plan(workload, MODEL, policy)
+            assert LowerBound(workload, MODEL, max_hops=plan.max_hops).counted_bytes <= plan.stored_bytes
+    planner = Planner(workload, MODEL, max_hops=4)
     with pytest.raises(InfeasibleBudgetError, match="by count none of at most 4 hops"):
         planner.best(Budget(stored_bytes=counted[-1] - 1))
 
 
 @pytest.mark.parametrize("seed", range(8))
 def test_optimal_is_never_worse_than_a_published_strategy(seed: int) -> None:
-    program = random_program(seed, groups=8, steps=40, several=True)
-    planner = Planner(program, MODEL, max_hops=4)
+    workload = random_workload(seed, groups=8, steps=40, several=True)
+    planner = Planner(workload, MODEL, max_hops=4)
     for strategy in STRATEGIES.values():
         for policy in (None, KeyPolicy("dynamic", "needed"), KeyPolicy("maximum", "all")):
-            published = strategy.plan(program, MODEL, policy)
+            published = strategy.plan(workload, MODEL, policy)
             if published.max_hops > 4:
                 continue
             best = planner.best(Budget(stored_bytes=published.stored_bytes))
@@ -233,12 +233,12 @@ def test_optimal_is_never_worse_than_a_published_strategy(seed: int) -> None:
 
 
 def test_the_frontier_descends_and_its_plans_hold() -> None:
-    program = random_program(1, groups=20, steps=200, several=True)
-    points = FrontierSearch(program, MODEL, max_hops=3).descend()
+    workload = random_workload(1, groups=20, steps=200, several=True)
+    points = FrontierSearch(workload, MODEL, max_hops=3).descend()
     assert len(points) > 10
     for before, after in pairwise(points):
         assert after.stored_bytes < before.stored_bytes
-    planner = Planner(program, MODEL, max_hops=3)
+    planner = Planner(workload, MODEL, max_hops=3)
     for point in (planner.points[0], planner.points[len(planner.points) // 2], planner.points[-1]):
         plan = planner.plan(point)
         assert plan.stored_bytes <= point.stored_bytes
@@ -248,9 +248,9 @@ def test_the_frontier_descends_and_its_plans_hold() -> None:
 
 
 def test_a_group_shares_its_decomposition() -> None:
-    group = Program("", CHAIN, ()).automorphisms
+    group = Workload("", CHAIN, ()).automorphisms
     shape = shapes(CHAIN, 2)[0]
-    keys = KeySet(group, MODEL, [PlannedKey(group.rotation(step), shape) for step in (1, 2, 3)])
+    keys = CandidateKeys(group, MODEL, [PlannedKey(group.rotation(step), shape) for step in (1, 2, 3)])
     cost = MODEL.switch(shape, 2)
     assert cost is not None
     together = keys.serve(make_group(group, "", 2, [1, 2, 3]))
@@ -264,26 +264,28 @@ def test_a_group_shares_its_decomposition() -> None:
 
 
 def test_a_target_on_the_way_to_another_is_made_once() -> None:
-    group = Program("", CHAIN, ()).automorphisms
+    group = Workload("", CHAIN, ()).automorphisms
     shape = shapes(CHAIN, 2)[0]
-    keys = KeySet(group, MODEL, [PlannedKey(group.rotation(k), shape) for k in (10, 43, 2000)], max_hops=3)
+    keys = CandidateKeys(
+        group, MODEL, [PlannedKey(group.rotation(k), shape) for k in (10, 43, 2000)], max_hops=3
+    )
     targets = make_group(group, "", 2, [5, 53])  # 10 + 43 + 2000 is 5 modulo 2048
     served = keys.serve(targets)
     assert served is not None
     assert [hop.child.step for hop in served.hops] == [10, 53, 5]
-    KeyPlan("x", Program("", CHAIN, (targets,)), (served.hops,)).check()
+    KeyPlan("x", Workload("", CHAIN, (targets,)), (served.hops,)).check()
 
 
 def test_published_routes() -> None:
-    group = Program("", CHAIN, ()).automorphisms
-    program = Program("p", CHAIN, (make_group(group, "a", 2, [7, 24, -1, 1000]),))
-    hops = {name: strategy.plan(program, MODEL).switches for name, strategy in STRATEGIES.items()}
+    group = Workload("", CHAIN, ()).automorphisms
+    workload = Workload("p", CHAIN, (make_group(group, "a", 2, [7, 24, -1, 1000]),))
+    hops = {name: strategy.plan(workload, MODEL).switches for name, strategy in STRATEGIES.items()}
     # Binary: 7 = 4 + 2 + 1 and so on, prefixes shared; signed: 8 - 1, 32 - 8, -1, 1024 - 16 - 8.
     assert hops["all-required"] == 4
     assert hops["signed-power-of-two"] <= hops["power-of-two"]
-    assert STRATEGIES["fhelipe"].plan(program, MODEL).max_hops <= 6
+    assert STRATEGIES["fhelipe"].plan(workload, MODEL).max_hops <= 6
     kernel = [32 * i + j for i in range(-2, 3) for j in range(-2, 3)]
-    convolution = Program("k", CHAIN, (make_group(group, "5x5", 2, kernel),))
+    convolution = Workload("k", CHAIN, (make_group(group, "5x5", 2, kernel),))
     lowmem = STRATEGIES["lowmem"].plan(convolution, MODEL)
     assert (len(lowmem.keys), lowmem.switches) == (4, 24)
     assert len(STRATEGIES["ark-memory"].plan(convolution, MODEL).keys) == 8
@@ -305,11 +307,11 @@ def test_bytes_are_those_of_the_engine() -> None:
     assert published_bytes(16, 30, 1) == 1040187392
 
 
-def test_programs_survive_their_json_form() -> None:
-    program = random_program(5, several=True)
-    again = Program.from_json(program.to_json())
-    assert again == program
-    assert again.digest == program.digest
+def test_workloads_survive_their_json_form() -> None:
+    workload = random_workload(5, several=True)
+    again = Workload.from_json(workload.to_json())
+    assert again == workload
+    assert again.digest == workload.digest
 
 
 @pytest.mark.parametrize(
@@ -326,50 +328,50 @@ def test_programs_survive_their_json_form() -> None:
         ({"groups": 3}, "not a program"),
     ],
 )
-def test_bad_programs_are_refused(change: dict[str, object], message: str) -> None:
-    data = json.loads(random_program(0).to_json())
-    with pytest.raises(ProgramError, match=message):
-        Program.from_json(json.dumps({**data, **change}))
-    with pytest.raises(ProgramError, match="not JSON"):
-        Program.from_json("{" + json.dumps(data))
+def test_bad_workloads_are_refused(change: dict[str, object], message: str) -> None:
+    data = json.loads(random_workload(0).to_json())
+    with pytest.raises(WorkloadError, match=message):
+        Workload.from_json(json.dumps({**data, **change}))
+    with pytest.raises(WorkloadError, match="not JSON"):
+        Workload.from_json("{" + json.dumps(data))
 
 
 def test_plans_that_do_not_serve_are_refused() -> None:
-    program = random_program(2)
-    plan = STRATEGIES["kds"].plan(program, MODEL)
-    with pytest.raises(ProgramError, match="nothing makes"):
-        KeyPlan("x", program, tuple(() for _ in program.groups), plan.relinearization).check()
-    with pytest.raises(ProgramError, match="relinearisation"):
-        KeyPlan("x", program, plan.hops, {}).check()
+    workload = random_workload(2)
+    plan = STRATEGIES["kds"].plan(workload, MODEL)
+    with pytest.raises(WorkloadError, match="nothing makes"):
+        KeyPlan("x", workload, tuple(() for _ in workload.groups), plan.relinearization).check()
+    with pytest.raises(WorkloadError, match="relinearization"):
+        KeyPlan("x", workload, plan.hops, {}).check()
 
 
 def test_hops_that_do_not_make_what_they_say_are_refused() -> None:
     group = make_group(AutomorphismGroup(CHAIN.log_n), "g", 2, [1, 3])
-    program = Program("p", CHAIN, (group,))
+    workload = Workload("p", CHAIN, (group,))
     one, two = group.targets[0], AutomorphismGroup(CHAIN.log_n).rotation(2)
     keys = {level: PlannedKey(one, shapes(CHAIN, level)[0]) for level in (1, 2)}
     step = PlannedKey(two, shapes(CHAIN, 2)[0])
     first, second = Hop(IDENTITY, one, keys[2]), Hop(one, group.targets[1], step)
-    KeyPlan("x", program, ((first, second),)).check()
+    KeyPlan("x", workload, ((first, second),)).check()
     for hops, message in (
         ((second, first), "not made before"),
         ((first, replace(second, key=keys[2])), "does not lead to"),
         ((replace(first, key=keys[1]), second), "a key of level 1 at level 2"),
         ((replace(first, key=PlannedKey(None, keys[2].shape)), second), "does not lead to"),
     ):
-        with pytest.raises(ProgramError, match=message):
-            KeyPlan("x", program, (hops,)).check()
+        with pytest.raises(WorkloadError, match=message):
+            KeyPlan("x", workload, (hops,)).check()
 
 
-def test_programs_that_need_more_than_any_plan_can_give() -> None:
+def test_workloads_that_need_more_than_any_plan_can_give() -> None:
     # 180 bits of ciphertext primes leave 34 for special ones, which have to be as wide as the widest.
     chain = Chain(13, (60, 60, 60), (60,))
-    program = Program("deep", chain, (make_group(AutomorphismGroup(13), "g", 2, [1, 2]),))
+    workload = Workload("deep", chain, (make_group(AutomorphismGroup(13), "g", 2, [1, 2]),))
     for name in STRATEGIES:
-        with pytest.raises(ProgramError, match=r"deep: no key of level 2 .* 214 bits"):
-            STRATEGIES[name].plan(program, MODEL)
-    with pytest.raises(ProgramError, match="214 bits"):
-        Planner(program, MODEL)
+        with pytest.raises(WorkloadError, match=r"deep: no key of level 2 .* 214 bits"):
+            STRATEGIES[name].plan(workload, MODEL)
+    with pytest.raises(WorkloadError, match="214 bits"):
+        Planner(workload, MODEL)
 
 
 def test_budgets() -> None:
@@ -379,7 +381,7 @@ def test_budgets() -> None:
     for bad in ({"stored_bytes": -1.0}, {"stored_bytes": float("nan")}, {"seconds": 0.0}, {"seconds": -1.0}):
         with pytest.raises(ValueError, match="it must be"):
             Budget(**bad)
-    planner = Planner(random_program(4), MODEL, max_hops=2)
+    planner = Planner(random_workload(4), MODEL, max_hops=2)
     for bytes_of_keys in (0.0, 10.0):
         with pytest.raises(InfeasibleBudgetError, match=r"The smallest has .*iB, of which .* or more hops"):
             planner.best(Budget(stored_bytes=bytes_of_keys))

@@ -1,4 +1,4 @@
-"""What programs compute, counted beforehand and while they run. Nothing is timed here."""
+"""What workloads compute, counted beforehand and while they run. Nothing is timed here."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 import keywright as kw
 import pytest
 from keywright import plan as planning
-from keywright.plan import Operation, ProgramError, predict_plan
-from keywright.plan.calibration import Measured, measured_work
-from keywright.plan.converters.network import convert, convert_bootstrap
-from keywright.plan.cost import Work, engine_use
-from keywright.plan.measuring import cases
-from keywright.plan.prediction import plan_work, removed_at
+from keywright.plan import Operation, WorkloadError, predict_plan
+from keywright.plan.cost.calibration import Measured, measured_work
+from keywright.plan.cost.cost import Work, engine_use
+from keywright.plan.cost.measuring import cases
+from keywright.plan.keys.prediction import plan_work, removed_at
+from keywright.plan.workload.network import convert, convert_bootstrap
 from tests.plan.test_execution import EXAMPLES, bootstrapping, digits, mnist
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def planned_bootstrap(plan: kw.BootstrapperPlan) -> planning.KeyPlan:
 
 @cache
 def counted() -> dict[str, dict[str, list[int]]]:
-    """What ran, by program and kernel: words modulo narrow primes and modulo wide ones."""
+    """What ran, by workload and kernel: words modulo narrow primes and modulo wide ones."""
     command = [sys.executable, "-m", "tests.plan.counting"]
     folder = Path(__file__).parents[2]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
@@ -53,9 +53,9 @@ def test_counts_are_those_of_the_execution(name: str) -> None:
         plan = planned_network(digits() if name == "digits" else mnist())
     else:
         plan = planned_bootstrap(bootstrapping(name == "apart")[0])
-    log_n = plan.program.chain.log_n
+    log_n = plan.workload.chain.log_n
     # The engine adds constants without a kernel.
-    uses = plan.program.operations
+    uses = plan.workload.operations
     constants = sum(use.count * use.constants * (use.level + 1) << log_n for use in uses)
     require_counts(plan_work(plan), log_n, counted()[name], constants)
 
@@ -116,15 +116,15 @@ def test_an_operation_is_counted_by_hand() -> None:
 def test_steps_of_a_transform_save_divisions() -> None:
     group = planning.AutomorphismGroup(16)
     steps = planning.make_group(group, "babies", 4, [1, 2, 3])
-    program = planning.Program("p", CHAIN, (steps, planning.make_group(group, "giant", 4, [4], 3)))
-    plan = planning.STRATEGIES["kds"].plan(program, MODEL)
+    workload = planning.Workload("p", CHAIN, (steps, planning.make_group(group, "giant", 4, [4], 3)))
+    plan = planning.STRATEGIES["kds"].plan(workload, MODEL)
     whole = predict_plan(plan, MODEL)
     assert whole.rest == 0
     assert whole.seconds == pytest.approx(plan.seconds(MODEL))
-    forms = (replace(program.groups[0], form="baby"), replace(program.groups[1], form="giant"))
-    formed = replace(program, groups=forms, operations=(Operation("sum", 2, 7, visits=2),))
+    forms = (replace(workload.groups[0], form="baby"), replace(workload.groups[1], form="giant"))
+    formed = replace(workload, groups=forms, operations=(Operation("sum", 2, 7, visits=2),))
     model = planning.CostModel(replace(planning.DEFAULT_WEIGHTS, visit=1e-6))
-    predicted = predict_plan(replace(plan, program=formed), model)
+    predicted = predict_plan(replace(plan, workload=formed), model)
     shape = plan.keys[0].shape
     use = engine_use(shape, 4)
     assert use is not None
@@ -135,7 +135,7 @@ def test_steps_of_a_transform_save_divisions() -> None:
     assert predicted.rest == pytest.approx(7 * 2 * 3 * 1e-6)
     # Diagonals for other primes: most automorphisms of the level remove them.
     other = planning.make_group(group, "others", 4, [100], 100)
-    crowd = planning.Program("c", CHAIN, (*forms, other))
+    crowd = planning.Workload("c", CHAIN, (*forms, other))
     shapes = [s for s in planning.shapes(CHAIN, 4) if s.special != shape.special]
     key = planning.PlannedKey(other.targets[0], shapes[0])
     hops = (*plan.hops, (planning.Hop(planning.Automorphism(0), other.targets[0], key),))
@@ -150,27 +150,27 @@ def test_steps_of_a_transform_save_divisions() -> None:
 def test_rotating_again_divides() -> None:
     group = planning.AutomorphismGroup(16)
     pair = replace(planning.make_group(group, "babies", 4, [1, 2]), form="baby")
-    program = planning.Program("p", CHAIN, (pair,))
+    workload = planning.Workload("p", CHAIN, (pair,))
     (one, two) = pair.targets
     key = planning.PlannedKey(one, planning.shapes(CHAIN, 4)[0])
     chain = (planning.Hop(planning.Automorphism(0), one, key), planning.Hop(one, two, key))
     use = engine_use(key.shape, 4)
     assert use is not None
     expected = use.shared.plus(use.own).plus(use.shared).plus(use.baby)
-    plan = planning.KeyPlan("", program, (chain,))
+    plan = planning.KeyPlan("", workload, (chain,))
     assert plan_work(plan).features == pytest.approx(expected.features)
-    giant = planning.KeyPlan("", replace(program, groups=(replace(pair, form="giant"),)), (chain,))
+    giant = planning.KeyPlan("", replace(workload, groups=(replace(pair, form="giant"),)), (chain,))
     expected = use.shared.plus(use.own).plus(use.shared).plus(use.own)
     assert plan_work(giant).features == pytest.approx(expected.features)
 
 
-def test_programs_keep_their_operations() -> None:
-    program = convert_bootstrap(bootstrapping(apart=False)[0], "bootstrap")
-    assert program.operations
-    assert {group.form for group in program.groups} == {"whole", "baby", "giant"}
-    assert planning.Program.from_json(program.to_json()) == program
-    assert program.merged().operations == program.operations
-    data = json.loads(program.to_json())
+def test_workloads_keep_their_operations() -> None:
+    workload = convert_bootstrap(bootstrapping(apart=False)[0], "bootstrap")
+    assert workload.operations
+    assert {group.form for group in workload.groups} == {"whole", "baby", "giant"}
+    assert planning.Workload.from_json(workload.to_json()) == workload
+    assert workload.merged().operations == workload.operations
+    data = json.loads(workload.to_json())
     for entry in (
         {"name": "", "level": 1, "count": 1, "naps": 1},
         {"name": "", "level": 1, "count": 1, "visits": 1.5},
@@ -184,8 +184,8 @@ def test_programs_keep_their_operations() -> None:
         {"name": "", "level": 0, "count": 1, "rescaled": 1},
         7,
     ):
-        with pytest.raises(ProgramError):
-            planning.Program.from_json(json.dumps({**data, "operations": [entry]}))
+        with pytest.raises(WorkloadError):
+            planning.Workload.from_json(json.dumps({**data, "operations": [entry]}))
     data["groups"][0]["form"] = "small"
-    with pytest.raises(ProgramError, match="form"):
-        planning.Program.from_json(json.dumps(data))
+    with pytest.raises(WorkloadError, match="form"):
+        planning.Workload.from_json(json.dumps(data))

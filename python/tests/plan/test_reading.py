@@ -1,4 +1,4 @@
-"""Programs, plans and calibrations in JSON with anything in the place of anything."""
+"""Workloads, plans and calibrations in JSON with anything in the place of anything."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from keywright.plan import (
     EphemeralSwitch,
     FixedKeys,
     Operation,
-    Program,
     Relinearizations,
+    Workload,
     make_group,
-    plan_file,
 )
-from keywright.plan.calibration import Calibration
-from keywright.plan.prediction import predict_plan
+from keywright.plan.cost.calibration import Calibration
+from keywright.plan.keys import plan_file
+from keywright.plan.keys.prediction import predict_plan
 
 MODEL = CostModel()
 CHAIN = Chain(12, (40, 30, 30), (40,), 240)
-PROGRAM = Program(
+PROGRAM = Workload(
     "everything",
     CHAIN,
     (make_group(AutomorphismGroup(12), "one", 2, [1, 2, 3, 5, 8, 40]),),
@@ -74,10 +74,10 @@ def changed(text: str) -> Iterator[str]:
             yield json.dumps(data)
 
 
-def use_program(text: str) -> None:
-    program = Program.from_json(text)
-    assert Program.from_json(program.to_json()) == program
-    predict_plan(STRATEGIES["all-required"].plan(program, MODEL), MODEL)
+def use_workload(text: str) -> None:
+    workload = Workload.from_json(text)
+    assert Workload.from_json(workload.to_json()) == workload
+    predict_plan(STRATEGIES["all-required"].plan(workload, MODEL), MODEL)
 
 
 def use_plan(text: str) -> None:
@@ -105,7 +105,7 @@ def recorded() -> str:
 @pytest.mark.parametrize(
     ("text", "use"),
     [
-        pytest.param(PROGRAM.to_json(), use_program, id="program"),
+        pytest.param(PROGRAM.to_json(), use_workload, id="program"),
         pytest.param(plan_file.to_json(PLAN), use_plan, id="plan"),
         pytest.param(recorded(), use_calibration, id="calibration"),
     ],

@@ -14,26 +14,26 @@ from keywright.plan import (
     FrontierPoint,
     FrontierSearch,
     KeyPlan,
-    OpenProgram,
+    OpenWorkload,
     PlannedKey,
-    Program,
     Relinearizations,
+    Workload,
     make_group,
 )
-from keywright.plan.frontier import fastest_keys
-from keywright.plan.key_plan import tree_seconds
-from keywright.plan.optimal import candidate_shapes
-from keywright.plan.recombination import Recombination, frontier
-from keywright.plan.routes import Routes, automorphism_of, code_of
-from keywright.plan.search_state import INFINITY, SearchState
-from keywright.plan.service import KeySet
+from keywright.plan.exact.optimal import candidate_shapes
+from keywright.plan.keys.key_plan import tree_seconds
+from keywright.plan.search.frontier import fastest_keys
+from keywright.plan.search.recombination import Recombination, frontier
+from keywright.plan.search.routes import Routes, automorphism_of, code_of
+from keywright.plan.search.search_state import INFINITY, SearchState
+from keywright.plan.search.serving import CandidateKeys
 
 CHAIN = Chain(12, (30, 25, 25), (30,), 140)
 GROUP = AutomorphismGroup(12)
 MODEL = CostModel()
 
 
-def random_program(seed: int) -> OpenProgram:
+def random_workload(seed: int) -> OpenWorkload:
     """Single automorphisms, hoisted and chained groups, steps of transforms, and a part with two ways."""
     rng = random.Random(seed)
 
@@ -50,14 +50,14 @@ def random_program(seed: int) -> OpenProgram:
         ]
 
     ways = [Alternative(f"way {way}", tuple(groups(f"way {way} ", 2, 6))) for way in range(2)]
-    program = Program(
+    workload = Workload(
         f"random {seed}", CHAIN, tuple(groups("g", 12, 5)), (Relinearizations(2, 3), Relinearizations(1, 1))
     )
-    return OpenProgram(program, (Choice("part", (3, 7), tuple(ways)),))
+    return OpenWorkload(workload, (Choice("part", (3, 7), tuple(ways)),))
 
 
-def start(program: OpenProgram) -> SearchState:
-    return SearchState(program, MODEL, fastest_keys(program.every(), MODEL), max_hops=3)
+def start(workload: OpenWorkload) -> SearchState:
+    return SearchState(workload, MODEL, fastest_keys(workload.every(), MODEL), max_hops=3)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -95,7 +95,7 @@ def snapshot(state: SearchState) -> tuple[object, ...]:
     users = {key: frozenset(kinds) for key, kinds in state.users.items() if kinds}
     return (
         set(state.keys),
-        list(state.services),
+        list(state.servings),
         users,
         state.kind_seconds.tolist(),
         state.seconds,
@@ -106,13 +106,13 @@ def snapshot(state: SearchState) -> tuple[object, ...]:
 @pytest.mark.parametrize("seed", range(6))
 def test_changes_are_undone_exactly_and_points_are_their_plans(seed: int) -> None:
     rng = random.Random(seed)
-    opened = random_program(seed)
+    opened = random_workload(seed)
     state = start(opened)
     for _ in range(60):
         present = sorted(state.keys, key=repr)
         removed = rng.sample(present, min(len(present), rng.choice((0, 1, 1, 2))))
         level = rng.choice((0, 1, 2))
-        shape = rng.choice(candidate_shapes(opened.program, MODEL, level))
+        shape = rng.choice(candidate_shapes(opened.workload, MODEL, level))
         wanted = rng.choice(
             (None, GROUP.rotation(rng.randrange(1, 60)), GROUP.rotation(1 << rng.randrange(11)))
         )
@@ -138,7 +138,7 @@ def check(state: SearchState, point: FrontierPoint) -> None:
 
 @pytest.mark.parametrize("seed", range(2))
 def test_recombined_points_are_never_worse_than_one_descent(seed: int) -> None:
-    opened = random_program(seed)
+    opened = random_workload(seed)
     search = Recombination(opened, MODEL, max_hops=3)
     points = search.search(work=2000)
     assert points == frontier(points)
@@ -155,7 +155,7 @@ def test_recombined_points_are_never_worse_than_one_descent(seed: int) -> None:
 
 
 def test_points_above_the_error_budget_are_left_out() -> None:
-    opened = random_program(9)
+    opened = random_workload(9)
     every = Recombination(opened, MODEL, max_hops=3).search(work=2000)
     bits = sorted(point.noise_bits for point in every)
     limit = (bits[0] + bits[-1]) / 2
@@ -170,35 +170,35 @@ def test_points_above_the_error_budget_are_left_out() -> None:
 def test_more_keys_never_refuse_a_group(hops: int) -> None:
     """What two sets serve their union serves, although results of one may stand in the way of the other."""
     rng = random.Random(hops)
-    shape = candidate_shapes(Program("", CHAIN, ()), MODEL, 2)[0]
+    shape = candidate_shapes(Workload("", CHAIN, ()), MODEL, 2)[0]
     for _ in range(150):
         steps = rng.sample(range(1, 40), 12)
         keys = [PlannedKey(GROUP.rotation(step), shape) for step in steps]
         targets = make_group(GROUP, "g", 2, rng.sample(range(1, 60), 6))
-        few = KeySet(GROUP, MODEL, keys[:6], max_hops=hops).serve(targets)
-        all_of_them = KeySet(GROUP, MODEL, keys, max_hops=hops).serve(targets)
+        few = CandidateKeys(GROUP, MODEL, keys[:6], max_hops=hops).serve(targets)
+        all_of_them = CandidateKeys(GROUP, MODEL, keys, max_hops=hops).serve(targets)
         if few is not None:
             assert all_of_them is not None
         if all_of_them is not None:
-            plan = KeyPlan("x", Program("", CHAIN, (targets,)), (all_of_them.hops,))
+            plan = KeyPlan("x", Workload("", CHAIN, (targets,)), (all_of_them.hops,))
             plan.check()
             assert plan.max_hops <= hops
             assert all_of_them.seconds == pytest.approx(tree_seconds(MODEL, 2, all_of_them.hops))
 
 
-def test_programs_without_rotations() -> None:
-    for program in (Program("none", CHAIN, ()), Program("one", CHAIN, (), (Relinearizations(2, 1),))):
-        (point,) = Recombination(program, MODEL).search()
+def test_workloads_without_rotations() -> None:
+    for workload in (Workload("none", CHAIN, ()), Workload("one", CHAIN, (), (Relinearizations(2, 1),))):
+        (point,) = Recombination(workload, MODEL).search()
         assert point.stored_bytes == sum(key.shape.stored_bytes for key in point.keys)
-        assert len(point.keys) == len(program.relinearizations)
+        assert len(point.keys) == len(workload.relinearizations)
 
 
 def test_keys_of_automorphisms_that_nothing_needs() -> None:
     """Sums of two of eight powers of two: eight keys make all 28, which targets alone do not."""
     sums = [(1 << a) + (1 << b) for a in range(8) for b in range(a)]
-    program = Program("sums", CHAIN, tuple(make_group(GROUP, f"g{step}", 2, [step]) for step in sums))
-    alone = FrontierSearch(program, MODEL, max_hops=2).descend()[-1]
-    smallest = Recombination(program, MODEL, max_hops=2).search()[0]
+    workload = Workload("sums", CHAIN, tuple(make_group(GROUP, f"g{step}", 2, [step]) for step in sums))
+    alone = FrontierSearch(workload, MODEL, max_hops=2).descend()[-1]
+    smallest = Recombination(workload, MODEL, max_hops=2).search()[0]
     targets = {GROUP.rotation(step) for step in sums}
     assert not {key.automorphism for key in smallest.keys} <= targets
     assert smallest.stored_bytes < alone.stored_bytes

@@ -15,7 +15,7 @@ import keywright as kw
 import pytest
 from keywright.serve import Model, Server, Service, load_page
 from keywright.serve import http as http_module
-from keywright.serve.errors import BadRequest
+from keywright.serve.errors import BadRequestError
 from keywright.serve.http import MAX_PIECE
 from tests.serve.network import listening
 
@@ -229,7 +229,7 @@ def test_keys_go_with_the_page_and_with_time(
 
 
 def test_pages_are_read_once_and_whole(tmp_path: Path) -> None:
-    with pytest.raises(BadRequest, match=r"index\.html"):
+    with pytest.raises(BadRequestError, match=r"index\.html"):
         load_page(tmp_path)
     (tmp_path / "index.html").write_text("x")
     (tmp_path / ".hidden.html").write_text("x")
@@ -240,5 +240,5 @@ def test_pages_are_read_once_and_whole(tmp_path: Path) -> None:
     assert set(load_page(tmp_path)) == {"/", "/index.html", "/a/m.wasm"}
     with (tmp_path / "big.png").open("wb") as file:
         file.truncate((16 << 20) + 1)
-    with pytest.raises(BadRequest, match="bytes of pages"):
+    with pytest.raises(BadRequestError, match="bytes of pages"):
         load_page(tmp_path)

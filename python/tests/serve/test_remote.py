@@ -20,13 +20,13 @@ import pytest
 from keywright.nn.checking import run_clear
 from keywright.serve import Model, RemoteModel, ServeError, Server, Service
 from keywright.serve.errors import (
-    BadRequest,
-    InvalidReply,
+    BadRequestError,
+    InvalidReplyError,
     ManifestError,
-    OtherModel,
-    SecretRefused,
-    Unreachable,
-    WrongOffset,
+    OtherModelError,
+    SecretRefusedError,
+    UnreachableError,
+    WrongOffsetError,
     refusal,
 )
 from tests.serve.network import listening, make_full, make_thin
@@ -74,7 +74,7 @@ def test_an_upload_goes_on_after_the_server_was_away(tmp_path: Path, sample: Sam
         with pytest.raises(KeyboardInterrupt):
             session.upload_keys(stop_after(1))
     first.close()
-    with pytest.raises(Unreachable):
+    with pytest.raises(UnreachableError):
         session.upload_keys()
     second = Service(make_thin(), tmp_path)
     with listening(second, port):
@@ -99,7 +99,7 @@ def test_a_question_is_asked_again_after_a_connection_that_breaks(
             if method + path not in failed:
                 failed.add(method + path)
                 # It came to the server, and its answer did not come back.
-                raise Unreachable("the connection broke")
+                raise UnreachableError("the connection broke")
             return answer
 
         monkeypatch.setattr(remote, "request", breaking)
@@ -125,16 +125,16 @@ def stop_after(calls: int) -> Callable[[int, int], None]:
 def test_samples_of_the_wrong_shape_or_size_are_refused(server: Server) -> None:
     session = RemoteModel(server.url).session()
     for values in (np.zeros(15), np.zeros((4, 4)), np.full(16, np.nan), np.full(16, 1.01)):
-        with pytest.raises(BadRequest):
+        with pytest.raises(BadRequestError):
             session.infer(values)
     session.close()
 
 
 def test_a_pinned_model_must_be_the_served_one(server: Server) -> None:
-    with pytest.raises(OtherModel, match="expected"):
+    with pytest.raises(OtherModelError, match="expected"):
         RemoteModel(server.url, "0" * 64)
     for url in ("ftp://127.0.0.1", "127.0.0.1", ""):
-        with pytest.raises(Unreachable, match="address"):
+        with pytest.raises(UnreachableError, match="address"):
             RemoteModel(url)
 
 
@@ -146,7 +146,7 @@ def test_keys_for_a_model_that_was_replaced_are_refused(tmp_path: Path) -> None:
     old.close()
     new = Service(make_thin("new"), tmp_path)
     with listening(new, port):
-        with pytest.raises(OtherModel) as other:
+        with pytest.raises(OtherModelError) as other:
             session.upload_keys()
         assert other.value.expected == new.model.manifest.hash
         session.close()
@@ -190,11 +190,14 @@ def answering(answer: Answer) -> Iterator[str]:
     [
         ((200, b"<html>", None), ManifestError),
         ((200, b"{}", None), ManifestError),
-        ((200, b"x" * 100, 1000), InvalidReply),
-        ((200, b"", 1 << 40), InvalidReply),
-        ((404, b"<html>not found</html>", None), InvalidReply),
-        ((500, b'{"error": {"type": "no_such_type", "message": "x", "details": {}}}', None), InvalidReply),
-        ((500, b'{"error": 3}', None), InvalidReply),
+        ((200, b"x" * 100, 1000), InvalidReplyError),
+        ((200, b"", 1 << 40), InvalidReplyError),
+        ((404, b"<html>not found</html>", None), InvalidReplyError),
+        (
+            (500, b'{"error": {"type": "no_such_type", "message": "x", "details": {}}}', None),
+            InvalidReplyError,
+        ),
+        ((500, b'{"error": 3}', None), InvalidReplyError),
         ((503, b'{"error": {"type": "busy", "message": "later", "details": {}}}', None), ServeError),
     ],
 )
@@ -216,7 +219,7 @@ def test_something_that_is_no_web_server() -> None:
 
         thread = threading.Thread(target=talk)
         thread.start()
-        with pytest.raises((InvalidReply, Unreachable)):
+        with pytest.raises((InvalidReplyError, UnreachableError)):
             RemoteModel(f"http://127.0.0.1:{listener.getsockname()[1]}")
         thread.join()
 
@@ -243,22 +246,22 @@ def test_answers_that_are_no_ciphertexts(thin: Model, sample: Sample) -> None:
         with (
             answering(answer) as url,
             RemoteModel(url).session() as session,
-            pytest.raises(InvalidReply, match=r"cannot be read|at most"),
+            pytest.raises(InvalidReplyError, match=r"cannot be read|at most"),
         ):
             session.infer(sample)
 
 
 def test_a_refusal_is_raised_as_what_the_server_raised() -> None:
     for error in (
-        WrongOffset("here", found=3, received=4),
-        SecretRefused("no"),
-        OtherModel("no", found="a", expected="b"),
+        WrongOffsetError("here", found=3, received=4),
+        SecretRefusedError("no"),
+        OtherModelError("no", found="a", expected="b"),
     ):
         made = refusal(error.status, error.to_json())
         assert (type(made), str(made), made.details) == (type(error), str(error), error.details)
     hostile = {"error": {"type": "wrong_offset", "message": "x", "details": {"received": "y", "message": 3}}}
     made = refusal(409, hostile)
-    assert isinstance(made, WrongOffset)
+    assert isinstance(made, WrongOffsetError)
     assert made.received == 0
 
 

@@ -18,21 +18,21 @@ import pytest
 from keywright.nn.checking import run_clear
 from keywright.serve import Evaluation, Manifest, Model, Service, framing
 from keywright.serve.errors import (
-    BadRequest,
-    Busy,
-    InvalidObject,
-    KeysIncomplete,
+    BadRequestError,
+    BusyError,
+    InvalidObjectError,
+    KeysIncompleteError,
     ManifestError,
     ModelFolderError,
-    OtherModel,
-    SecretRefused,
-    TooLarge,
-    UnknownKeys,
-    WrongOffset,
+    OtherModelError,
+    SecretRefusedError,
+    TooLargeError,
+    UnknownKeysError,
+    WrongOffsetError,
 )
 from keywright.serve.jobs import Job, Worker
-from keywright.serve.key_store import SECRET_BYTES, KeyStore, SecretScanner
 from keywright.serve.model import ANSWER_GROWTH, FRACTION_BITS
+from keywright.serve.upload_store import SECRET_BYTES, SecretScanner, UploadStore
 from tests.serve.network import make_full
 
 Sample = np.ndarray[Any, np.dtype[np.float64]]
@@ -175,33 +175,33 @@ def test_a_manifest_survives_its_bytes_and_nothing_else_does(thin: Model) -> Non
 def test_an_upload_in_pieces_is_resumed_by_another_process(
     thin: Model, key_file: Path, tmp_path: Path
 ) -> None:
-    data, store = key_file.read_bytes(), KeyStore(tmp_path, thin)
+    data, store = key_file.read_bytes(), UploadStore(tmp_path, thin)
     assert len(data) == thin.manifest.key_bytes
     made = store.create()
     store.receive(made, 0, 1000, reader(data[:1000]))
     # The connection breaks: what has come is kept.
     store.receive(made, 1000, 5000, reader(data[1000:3000]))
     assert made.received == 3000
-    with pytest.raises(KeysIncomplete) as incomplete:
+    with pytest.raises(KeysIncompleteError) as incomplete:
         store.keys(made)
     assert (incomplete.value.received, incomplete.value.expected) == (3000, len(data))
     for offset in (0, 2999, 3001):
-        with pytest.raises(WrongOffset) as wrong:
+        with pytest.raises(WrongOffsetError) as wrong:
             store.receive(made, offset, 1, reader(b"x"))
         assert wrong.value.received == 3000
 
-    after = KeyStore(tmp_path, thin)
+    after = UploadStore(tmp_path, thin)
     found = after.get(made.identifier)
     assert found.received == 3000
     after.receive(found, 3000, len(data) - 3000, reader(data[3000:]))
     assert found.ready
     assert list(after.keys(found)) == list(kw.EvaluationKeys.load(key_file, thin.parameters))
 
-    again = KeyStore(tmp_path, thin)
+    again = UploadStore(tmp_path, thin)
     assert again.get(made.identifier).ready
     assert len(again.keys(again.get(made.identifier))) == len(thin.specs)
     again.delete(again.get(made.identifier))
-    with pytest.raises(UnknownKeys):
+    with pytest.raises(UnknownKeysError):
         again.get(made.identifier)
     assert list(tmp_path.iterdir()) == []
 
@@ -210,9 +210,9 @@ def test_a_process_that_ends_while_it_checks_asks_for_the_last_byte_again(
     thin: Model, key_file: Path, tmp_path: Path
 ) -> None:
     data = key_file.read_bytes()
-    made = KeyStore(tmp_path, thin).create()
+    made = UploadStore(tmp_path, thin).create()
     (made.folder / "keys.part").write_bytes(data)
-    after = KeyStore(tmp_path, thin)
+    after = UploadStore(tmp_path, thin)
     found = after.get(made.identifier)
     assert (found.received, found.ready) == (len(data) - 1, False)
     after.receive(found, len(data) - 1, 1, reader(data[-1:]))
@@ -226,7 +226,7 @@ def test_a_process_that_ends_while_it_checks_asks_for_the_last_byte_again(
 
 
 def test_a_disk_that_is_full_loses_nothing_that_was_kept(thin: Model, key_file: Path, tmp_path: Path) -> None:
-    data, store = key_file.read_bytes(), KeyStore(tmp_path, thin)
+    data, store = key_file.read_bytes(), UploadStore(tmp_path, thin)
     made = store.create()
     store.receive(made, 0, 5000, reader(data[:5000]))
     rest = reader(data[5000:])
@@ -256,7 +256,7 @@ def test_evaluations_that_wait_are_dropped_at_the_end() -> None:
     first = worker.submit("a", 1, slow)
     assert begun.wait(20)
     rest = [worker.submit("a", 1, slow) for _ in range(8)]
-    with pytest.raises(Busy, match="8 evaluations"):
+    with pytest.raises(BusyError, match="8 evaluations"):
         worker.submit("a", 1, slow)
     threading.Timer(0.1, go.set).start()
     worker.close()
@@ -265,26 +265,26 @@ def test_evaluations_that_wait_are_dropped_at_the_end() -> None:
 
 
 def test_sets_of_another_model_are_not_taken_over(thin: Model, full: Model, tmp_path: Path) -> None:
-    store = KeyStore(tmp_path, thin)
+    store = UploadStore(tmp_path, thin)
     store.create()
     (tmp_path / "notes.txt").write_text("kept")
-    assert len(KeyStore(tmp_path, full)) == 0
+    assert len(UploadStore(tmp_path, full)) == 0
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
 
 
 def test_keys_that_are_not_the_models_are_refused(thin: Model, key_file: Path, tmp_path: Path) -> None:
-    data, store = key_file.read_bytes(), KeyStore(tmp_path, thin)
+    data, store = key_file.read_bytes(), UploadStore(tmp_path, thin)
     fewer = kw.key_set_head(thin.specs[1:])
     damaged = bytearray(data)
     damaged[len(data) // 2] ^= 1
     for wrong in (fewer, bytes(100), bytes(damaged)):
         made = store.create()
-        with pytest.raises(InvalidObject):
+        with pytest.raises(InvalidObjectError):
             store.receive(made, 0, len(wrong), reader(wrong))
-        with pytest.raises(UnknownKeys):
+        with pytest.raises(UnknownKeysError):
             store.get(made.identifier)
     made = store.create()
-    with pytest.raises(TooLarge) as large:
+    with pytest.raises(TooLargeError) as large:
         store.receive(made, 0, len(data) + 1, reader(data))
     assert large.value.maximum == len(data)
     assert made.received == 0
@@ -294,18 +294,18 @@ def test_anything_that_looks_like_a_secret_key_is_refused(
     thin: Model, service: Service, key_file: Path, tmp_path: Path
 ) -> None:
     secret = kw.SecretKey.generate(thin.parameters).to_bytes()
-    data, store = key_file.read_bytes(), KeyStore(tmp_path, thin)
+    data, store = key_file.read_bytes(), UploadStore(tmp_path, thin)
     start = data[:50_000]
     # Wherever it begins, and wherever the pieces are cut.
     for cut in range(1, SECRET_BYTES):
         made = store.create()
         store.receive(made, 0, len(start) + cut, reader(start + secret[:cut]))
-        with pytest.raises(SecretRefused, match="make a new one"):
+        with pytest.raises(SecretRefusedError, match="make a new one"):
             store.receive(made, made.received, len(secret) - cut, reader(secret[cut:]))
         assert not made.folder.exists()
     scanner = SecretScanner()
     scanner.look(data)
-    with pytest.raises(SecretRefused):
+    with pytest.raises(SecretRefusedError):
         service.submit(upload(service, data), framing.join([b"x" * 77 + secret]))
 
 
@@ -317,13 +317,13 @@ def upload(service: Service, data: bytes) -> str:
 
 
 def test_there_is_room_for_so_many_key_sets(thin: Model, tmp_path: Path) -> None:
-    store = KeyStore(tmp_path, thin, capacity=2, expiry=3600)
+    store = UploadStore(tmp_path, thin, capacity=2, expiry=3600)
     first, second = store.create(), store.create()
-    with pytest.raises(Busy, match="2 key sets"):
+    with pytest.raises(BusyError, match="2 key sets"):
         store.create()
     first.used -= 3601
     store.create()
-    with pytest.raises(UnknownKeys):
+    with pytest.raises(UnknownKeysError):
         store.get(first.identifier)
     # One that is being received is in use, and so is one whose evaluation is asked for.
     second.used -= 3601
@@ -350,21 +350,21 @@ def test_keys_that_nobody_uses_are_deleted_with_all_of_their_owner(
     assert list(tmp_path.iterdir()) == []
     assert events[-1] == "keys that were not used any more are deleted"
     for ask in (service.seen, service.keys):
-        with pytest.raises(UnknownKeys):
+        with pytest.raises(UnknownKeysError):
             ask(identifier)
     service.close()
 
 
 def test_requests_that_make_no_sense_are_refused(service: Service, key_file: Path, full: Model) -> None:
     for request in ({}, {"model": 3}, {"model": service.model.manifest.hash, "secret": "x"}):
-        with pytest.raises(BadRequest):
+        with pytest.raises(BadRequestError):
             service.create_keys(request)
-    with pytest.raises(OtherModel) as other:
+    with pytest.raises(OtherModelError) as other:
         service.create_keys({"model": full.manifest.hash})
     assert (other.value.found, other.value.expected) == (full.manifest.hash, service.model.manifest.hash)
     identifier = upload(service, key_file.read_bytes())
     for message in (b"", b"\0\0\0", framing.join([]), framing.join([b"x", b"y"]), b"\xff\xff\xff\xffx"):
-        with pytest.raises(BadRequest):
+        with pytest.raises(BadRequestError):
             service.submit(identifier, message)
     secret = kw.SecretKey.generate(service.model.parameters)
     ours, theirs = kw.Decryptor(secret), kw.Decryptor(kw.SecretKey.generate(full.parameters))
@@ -384,7 +384,7 @@ def test_requests_that_make_no_sense_are_refused(service: Service, key_file: Pat
         kw.KeyGenerator(secret).public_key().to_bytes(),
     ]
     for data in objects:
-        with pytest.raises(InvalidObject):
+        with pytest.raises(InvalidObjectError):
             service.submit(identifier, framing.join([data]))
-    with pytest.raises(UnknownKeys):
+    with pytest.raises(UnknownKeysError):
         service.submit("0" * 32, framing.join([b"x"]))

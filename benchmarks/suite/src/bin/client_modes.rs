@@ -4,8 +4,8 @@
 
 use std::error::Error;
 
-use keywright_bench::{ModesRequest, run_client_modes};
 use keywright_circuits::bootstrapping::Values;
+use keywright_studies::{ModesRequest, run_client_modes};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut request = ModesRequest { preset: "N16_QP1732_L9_S45".into(), values: Values::Complex, runs: 5 };

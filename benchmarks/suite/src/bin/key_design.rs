@@ -4,8 +4,8 @@
 
 use std::error::Error;
 
-use keywright_bench::{DesignRequest, most_special, run_design};
 use keywright_circuits::bootstrapping::{Digits, KeyDesign, KeyLevels};
+use keywright_studies::{DesignRequest, most_special, run_design};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut request = DesignRequest {

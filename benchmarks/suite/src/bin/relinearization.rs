@@ -4,7 +4,7 @@
 
 use std::error::Error;
 
-use keywright_bench::{RelinearizationRequest, run_relinearization};
+use keywright_studies::{RelinearizationRequest, run_relinearization};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut request = RelinearizationRequest { log_n: 16, alpha: 1, coalescing: false, runs: 3 };

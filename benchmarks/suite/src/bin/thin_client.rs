@@ -4,7 +4,7 @@
 
 use std::error::Error;
 
-use keywright_bench::{run_switches, run_thin_encrypt};
+use keywright_studies::{run_switches, run_thin_encrypt};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let (mut log_n, mut runs, mut bits) = (16, 21, 30);

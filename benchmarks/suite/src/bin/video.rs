@@ -6,7 +6,7 @@
 use std::error::Error;
 use std::{fs, path::PathBuf};
 
-use keywright_bench::{VideoRequest, run_video};
+use keywright_studies::{VideoRequest, run_video};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let (mut clip, mut width, mut height, mut log_n) = (None, 0, 0, 16);

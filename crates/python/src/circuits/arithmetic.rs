@@ -5,42 +5,9 @@ use pyo3::types::PyDict;
 
 /// What an operation computes, by name: the counts that are not 0.
 pub(crate) fn named<'py>(py: Python<'py>, arithmetic: &Arithmetic) -> PyResult<Bound<'py, PyDict>> {
-    let Arithmetic {
-        products,
-        visits,
-        constants,
-        transforms,
-        diagonals,
-        lifted,
-        key_rows,
-        raised_visits,
-        raised,
-        decomposed,
-        lowered,
-        divided,
-        rescaled,
-        merged,
-    } = *arithmetic;
     let out = PyDict::new(py);
-    for (name, count) in [
-        ("products", products),
-        ("visits", visits),
-        ("constants", constants),
-        ("transforms", transforms),
-        ("diagonals", diagonals),
-        ("lifted", lifted),
-        ("key_rows", key_rows),
-        ("raised_visits", raised_visits),
-        ("raised", raised),
-        ("decomposed", decomposed),
-        ("lowered", lowered),
-        ("divided", divided),
-        ("rescaled", rescaled),
-        ("merged", merged),
-    ] {
-        if count > 0 {
-            out.set_item(name, count)?;
-        }
+    for (name, count) in arithmetic.counts().filter(|&(_, count)| count > 0) {
+        out.set_item(name, count)?;
     }
     Ok(out)
 }

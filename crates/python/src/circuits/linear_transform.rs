@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use keywright_circuits::linear_transform::{self, BsgsPlan, LinearTransform, SwitchShape};
 use keywright_ckks::Complex64;
-use keywright_rlwe::{KeyElement, KeySpec, digit_ranges};
+use keywright_rlwe::{KeyElement, KeySpec};
 use pyo3::prelude::*;
 
 use crate::array::{Numbers, log_slots};
@@ -81,7 +81,7 @@ impl PyLinearTransform {
                         .filter(|&&i| i < rlwe.prime_count())
                         .map(|&i| rlwe.log2_prime(i))
                         .sum();
-                    let digits = digit_ranges(rlwe, level, level + 1, bits)?.len();
+                    let digits = rlwe.widths().digits(level, level + 1, bits)?.len();
                     let shape = SwitchShape { level, digits, special: special.len() };
                     BsgsPlan::optimal(
                         vectors.keys().copied(),

@@ -20,6 +20,12 @@ fn parse_basis(name: &str, interval: Option<(f64, f64)>) -> Result<Basis, Failur
     }
 }
 
+/// How the engine evaluates a polynomial: a plan of its coefficients alone.
+fn plan(coefficients: &Bound<'_, PyAny>, basis: &str) -> Result<PolynomialPlan, Failure> {
+    let basis = parse_basis(basis, None)?;
+    Ok(PolynomialPlan::new(&Polynomial::new(basis, Numbers::real_vector(coefficients)?)?))
+}
+
 #[pymethods]
 impl PyEvaluator {
     /// A polynomial of every slot, ceil(log2(degree + 1)) levels lower; Paterson-Stockmeyer.
@@ -55,6 +61,23 @@ impl PyEvaluator {
     }
 }
 
+/// The relinearizations that the evaluation of a polynomial does, each as how many levels below its input it is, ascending. Zeros among
+/// the coefficients can save some.
+///
+/// Args:
+///     coefficients: by ascending degree.
+///     basis: "monomial", or "chebyshev" on [-1, 1].
+///
+/// Raises:
+///     ParameterError: another basis, a coefficient that is not finite.
+#[pyfunction]
+pub(crate) fn polynomial_relinearizations(
+    coefficients: &Bound<'_, PyAny>,
+    basis: &str,
+) -> Result<Vec<usize>, Failure> {
+    Ok(plan(coefficients, basis)?.relinearizations())
+}
+
 /// What the evaluation of a polynomial computes beside relinearisations, as `keywright.plan.Operation` counts it: pairs of how far below
 /// the level of the input it is, and the counts.
 ///
@@ -70,8 +93,6 @@ pub(crate) fn polynomial_arithmetic<'py>(
     coefficients: &Bound<'py, PyAny>,
     basis: &str,
 ) -> Result<Vec<(usize, Bound<'py, PyDict>)>, Failure> {
-    let polynomial = Polynomial::new(parse_basis(basis, None)?, Numbers::real_vector(coefficients)?)?;
-    let plan = PolynomialPlan::new(&polynomial);
-    let steps = plan.arithmetic();
+    let steps = plan(coefficients, basis)?.arithmetic();
     Ok(steps.iter().map(|(below, step)| Ok((*below, named(py, step)?))).collect::<PyResult<_>>()?)
 }

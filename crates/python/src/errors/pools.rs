@@ -19,12 +19,15 @@ pub(super) fn pool<'py>(py: Python<'py>, error: &PoolError) -> PyResult<Describe
             described!(py, "ForkedError", owner = owner, process = process)
         }
         PoolError::Producer(error) => pool(py, error),
+        #[cfg(feature = "insecure")]
         PoolError::ChemUnit { unit, smallest } => {
             described!(py, "ParameterError", what = "unit", value = unit, minimum = smallest)
         }
+        #[cfg(feature = "insecure")]
         PoolError::ChemInteger { unit } => {
             described!(py, "ParameterError", what = "unit", value = unit)
         }
+        #[cfg(feature = "insecure")]
         PoolError::ChemMessage { value, bits } => {
             described!(py, "EncodeError", value = value, available_bits = f64::from(*bits))
         }

@@ -12,6 +12,7 @@ pub(crate) enum Refusal {
     /// A file of a pool without its key, or a key without a file.
     FileKey,
     /// An insecure class without the acknowledgement.
+    #[cfg(feature = "insecure")]
     Insecure(&'static str),
     /// Values that are not a vector of numbers.
     Values(String),
@@ -47,6 +48,14 @@ pub(crate) enum Refusal {
     },
     /// A measurement that cannot be made.
     Bench(String),
+    /// An index or a number outside its range.
+    Outside {
+        what: &'static str,
+        value: usize,
+        count: usize,
+    },
+    /// A name that is no count of an operation.
+    Count(String),
     Threads {
         count: usize,
         reason: String,
@@ -66,6 +75,7 @@ impl Refusal {
                 "the file of a pool is encrypted: give both `file` and `file_key`, 32 secret bytes".into(),
                 (|| described!(py, "ParameterError", what = "file_key"))(),
             ),
+            #[cfg(feature = "insecure")]
             Self::Insecure(sentence) => (
                 format!("this is not secure; to use it all the same say acknowledge={sentence:?}"),
                 (|| described!(py, "SecurityError", object = "Chem", bound = py.None()))(),
@@ -105,6 +115,16 @@ impl Refusal {
                     "log_precision is given for 2 iterations or more, and only then; there are {iterations}"
                 ),
                 (|| described!(py, "ParameterError", what = "iterations", value = iterations))(),
+            ),
+            Self::Outside { what, value, count } => (
+                format!("{what} {value} is not in [0, {count})"),
+                (|| {
+                    described!(py, "ParameterError", what = what, value = value, minimum = 0, maximum = count)
+                })(),
+            ),
+            Self::Count(name) => (
+                format!("an operation has no count `{name}`"),
+                (|| described!(py, "ParameterError", what = "counts", value = name))(),
             ),
             Self::Bench(reason) => (reason, described!(py, "ParameterError")),
             Self::Values(reason) => (reason, described!(py, "EncodeError")),

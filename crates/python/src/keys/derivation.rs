@@ -79,7 +79,7 @@ impl PyMasterKeys {
         let derivation = self.start(py, &specs, max_hops)?;
         let trees = derivation.plan().trees().map(|(_, tree)| tree);
         let (derived, decomposed, depth) = trees.fold((0, 0, 0), |(derived, decomposed, depth), tree| {
-            (derived + tree.hops().len(), decomposed + tree.parents(), depth.max(tree.depth()))
+            (derived + tree.steps().len(), decomposed + tree.parents(), depth.max(tree.depth()))
         });
         let parameters = self.parameters.clone();
         Ok(PyDerivation { parameters, derivation, derived, decomposed, depth })
@@ -166,5 +166,5 @@ pub(crate) fn derivation_tree(
         return Err(keywright_ring::RingError::Degree(log_n).into());
     }
     let tree = py.detach(|| DerivationTree::new(log_n, &masters, &targets, max_hops))?;
-    Ok(tree.hops().map(|hop| (hop.element, hop.parent, hop.master, hop.depth)).collect())
+    Ok(tree.steps().map(|step| (step.element, step.parent, step.master, step.depth)).collect())
 }

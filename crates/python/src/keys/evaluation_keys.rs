@@ -2,9 +2,9 @@ use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use keywright_rlwe::derive::{DerivationPlan, DerivedKeys};
-use keywright_rlwe::residency::{KeyStore, KeySupply, Supplies};
+use keywright_rlwe::residency::{KeyLoader, KeyStore, Loaders};
 use keywright_rlwe::{EvaluationKeys, Hop, KeyRoutes, Route, threads};
-use keywright_wire::{KeySetSupply, Wire};
+use keywright_wire::{KeySetLoader, Wire};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyIterator, PyList};
 
@@ -158,13 +158,13 @@ impl PyEvaluationKeys {
         let masters = masters.map(|masters| masters.keys.clone());
         let rlwe = parameters.rlwe();
         let store = compute(py, || -> Result<_, Failure> {
-            let read = KeySetSupply::open(&path, rlwe).map_err(file(&path))?;
-            let mut supplies: Vec<Box<dyn KeySupply>> = vec![Box::new(read)];
+            let read = KeySetLoader::open(&path, rlwe).map_err(file(&path))?;
+            let mut loaders: Vec<Box<dyn KeyLoader>> = vec![Box::new(read)];
             if let Some(masters) = masters {
                 let plan = DerivationPlan::new(&masters, &derived, max_hops)?;
-                supplies.push(Box::new(DerivedKeys::new(Arc::new(plan), threads())?));
+                loaders.push(Box::new(DerivedKeys::new(Arc::new(plan), threads())?));
             }
-            Ok(Arc::new(KeyStore::new(Supplies::new(supplies), &steps, memory)?))
+            Ok(Arc::new(KeyStore::new(Loaders::new(loaders), &steps, memory)?))
         })?;
         let keys = store.keys(rlwe)?;
         Ok(Self { store: Some(store), ..Self::new(parameters.clone(), keys) })

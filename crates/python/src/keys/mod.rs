@@ -10,3 +10,4 @@ pub(crate) mod secret_key;
 pub(crate) mod set_head;
 pub(crate) mod spec;
 pub(crate) mod switching_key;
+pub(crate) mod widths;

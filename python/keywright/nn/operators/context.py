@@ -1,5 +1,6 @@
 """What an operator sees of its node: operands, attributes, and the graph it adds to."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -7,7 +8,7 @@ import numpy as np
 import onnx
 from numpy.typing import NDArray
 
-from ..errors import InvalidModel, UnsupportedAttribute
+from ..errors import InvalidModelError, UnsupportedAttributeError
 from ..graph import Graph, Linear, Shape
 from ..sparse import SparseMatrix, Vector
 
@@ -54,7 +55,7 @@ class OperatorContext:
         node: onnx.NodeProto,
         name: str,
         operands: list[Operand | None],
-        degrees: dict[str, int],
+        degrees: Mapping[str, int],
     ) -> None:
         self.graph, self.name, self.operator, self.degrees = graph, name, node.op_type, degrees
         self._operands = operands
@@ -68,21 +69,21 @@ class OperatorContext:
         return value.decode() if isinstance(value, bytes) else value  # type: ignore[return-value]
 
     def check_all_attributes_read(self) -> None:
-        """Refuse attributes that the operator did not ask for. Raises `UnsupportedAttribute`."""
+        """Refuse attributes that the operator did not ask for. Raises `UnsupportedAttributeError`."""
         for name, value in self._attributes.items():
             if name not in self._read:
                 raise self.refuse(name, value, "it to be absent")
 
-    def refuse(self, attribute: str, value: object, allowed: str) -> UnsupportedAttribute:
+    def refuse(self, attribute: str, value: object, allowed: str) -> UnsupportedAttributeError:
         """The error for an attribute or operand that has no encrypted form."""
-        return UnsupportedAttribute(self.name, self.operator, attribute, value, allowed)
+        return UnsupportedAttributeError(self.name, self.operator, attribute, value, allowed)
 
     def operand(self, index: int) -> Operand | None:
         """An operand, or None where it is absent."""
         return self._operands[index] if index < len(self._operands) else None
 
     def encrypted(self, index: int) -> Encrypted:
-        """An operand that must depend on the input. Raises `UnsupportedAttribute` for a constant one."""
+        """An operand that must depend on the input. Raises `UnsupportedAttributeError` for a constant one."""
         value = self.operand(index)
         if not isinstance(value, Encrypted):
             raise self.refuse(f"operand {index}", "a constant", "an encrypted value")
@@ -91,7 +92,7 @@ class OperatorContext:
     def constant(self, index: int) -> Vector | None:
         """A constant operand in double precision, or None where it is absent.
 
-        Raises `UnsupportedAttribute` for an encrypted one.
+        Raises `UnsupportedAttributeError` for an encrypted one.
         """
         value = self.operand(index)
         if value is None:
@@ -101,15 +102,15 @@ class OperatorContext:
         return np.asarray(value.array, np.float64)
 
     def required_constant(self, index: int) -> Vector:
-        """A constant operand that must be there. Raises `UnsupportedAttribute`."""
+        """A constant operand that must be there. Raises `UnsupportedAttributeError`."""
         value = self.constant(index)
         if value is None:
             raise self.refuse(f"operand {index}", "absent", "a constant")
         return value
 
     def image(self, index: int) -> tuple[Encrypted, tuple[int, int, int]]:
-        """An encrypted operand of shape (channels, height, width). Raises `UnsupportedAttribute` for another
-        rank."""
+        """An encrypted operand of shape (channels, height, width). Raises `UnsupportedAttributeError` for
+        another rank."""
         value = self.encrypted(index)
         if len(value.shape) != 3:
             raise self.refuse(f"shape of operand {index}", value.shape, "(channels, height, width)")
@@ -123,10 +124,10 @@ class OperatorContext:
         bias: Vector | None = None,
         stride: int = 1,
     ) -> Encrypted:
-        """Add matrix @ source + bias. Raises `InvalidModel` where the sizes do not fit."""
+        """Add matrix @ source + bias. Raises `InvalidModelError` where the sizes do not fit."""
         size = int(np.prod(shape, dtype=np.int64))
         if matrix.shape != (size, source.size):
-            raise InvalidModel(
+            raise InvalidModelError(
                 f"node {self.name!r}: a {matrix.shape} matrix cannot map {source.shape} to {shape}"
             )
         offset = np.zeros(size) if bias is None else np.asarray(bias, np.float64)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..errors import InvalidModel
+from ..errors import InvalidModelError
 from ..sparse import SparseMatrix
 from .context import Encrypted, OperatorContext
 from .window import pixel_stride, window_axes, window_pairs
@@ -19,7 +19,7 @@ def convolution(context: OperatorContext) -> Encrypted:
         raise context.refuse("weights of shape", weight.shape, "two spatial dimensions equal to kernel_shape")
     outputs, group_inputs = int(weight.shape[0]), int(weight.shape[1])
     if group_inputs * groups != channels or outputs % groups:
-        raise InvalidModel(
+        raise InvalidModelError(
             f"node {context.name!r}: {groups} groups of {group_inputs} channels do not make {channels} "
             f"inputs and {outputs} outputs"
         )

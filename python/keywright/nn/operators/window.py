@@ -32,7 +32,7 @@ def window_axes(context: OperatorContext, sizes: tuple[int, int], kernel: list[i
     """The two axes of a window of ``kernel`` taps, from strides, dilations, pads and auto_pad of the node.
 
     Raises:
-        UnsupportedAttribute: another rank than two, or a window larger than the padded image.
+        UnsupportedAttributeError: another rank than two, or a window larger than the padded image.
     """
     strides = context.attribute("strides", [1, 1])
     dilations = context.attribute("dilations", [1, 1])

@@ -3,17 +3,17 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from keywright.plan.cost import CostModel
-from keywright.plan.galois import Automorphism, AutomorphismGroup
-from keywright.plan.key_plan import KeyPlan
-from keywright.plan.program import Group, Program
+from keywright.plan.cost.cost import CostModel
+from keywright.plan.keys.key_plan import KeyPlan
+from keywright.plan.ring.galois import Automorphism, AutomorphismGroup
+from keywright.plan.workload.workload import Group, Workload
 
 from . import powers
 from .ark import ark_keys
 from .policy import KeyPolicy
 from .routes import plan_routes
 
-Routes = Callable[[AutomorphismGroup, Group, Program], dict[Automorphism, Sequence[Automorphism]]]
+Routes = Callable[[AutomorphismGroup, Group, Workload], dict[Automorphism, Sequence[Automorphism]]]
 
 
 @dataclass(frozen=True)
@@ -32,64 +32,64 @@ class Strategy:
     routes: Routes
     policy: KeyPolicy
 
-    def plan(self, program: Program, model: CostModel, policy: KeyPolicy | None = None) -> KeyPlan:
+    def plan(self, workload: Workload, model: CostModel, policy: KeyPolicy | None = None) -> KeyPlan:
         """The plan of this strategy; with another policy the same routes with other keys.
 
         Raises:
-            keywright.plan.program.ProgramError: the policy's keys do not fit the parameters.
+            keywright.plan.workload.workload.WorkloadError: the policy's keys do not fit the parameters.
         """
-        group = program.automorphisms
+        group = workload.automorphisms
         return plan_routes(
             self.name,
-            program,
+            workload,
             model,
             policy or self.policy,
-            lambda targets: self.routes(group, targets, program),
+            lambda targets: self.routes(group, targets, workload),
         )
 
 
 def _each(route: Callable[[AutomorphismGroup, Automorphism], Sequence[Automorphism]]) -> Routes:
     def routes(
-        group: AutomorphismGroup, targets: Group, program: Program
+        group: AutomorphismGroup, targets: Group, workload: Workload
     ) -> dict[Automorphism, Sequence[Automorphism]]:
-        del program
+        del workload
         return {target: route(group, target) for target in targets.targets}
 
     return routes
 
 
 def _lowmem(
-    group: AutomorphismGroup, targets: Group, program: Program
+    group: AutomorphismGroup, targets: Group, workload: Workload
 ) -> dict[Automorphism, Sequence[Automorphism]]:
-    del program
+    del workload
     return powers.lowmem(group, targets)
 
 
 class _Ark:
-    """Decompositions of all rotations of a program, made once for it."""
+    """Decompositions of all rotations of a workload, made once for it."""
 
     def __init__(self, time: bool) -> None:
         self.time = time
         self._of: tuple[str, dict[Automorphism, Sequence[Automorphism]]] | None = None
 
     def __call__(
-        self, group: AutomorphismGroup, targets: Group, program: Program
+        self, group: AutomorphismGroup, targets: Group, workload: Workload
     ) -> dict[Automorphism, Sequence[Automorphism]]:
-        if self._of is None or self._of[0] != program.digest:
-            self._of = (program.digest, self._decompose(group, program))
+        if self._of is None or self._of[0] != workload.digest:
+            self._of = (workload.digest, self._decompose(group, workload))
         return {target: self._of[1][target] for target in targets.targets}
 
     def _decompose(
-        self, group: AutomorphismGroup, program: Program
+        self, group: AutomorphismGroup, workload: Workload
     ) -> dict[Automorphism, Sequence[Automorphism]]:
         half = group.slots // 2
         signed = {
             a: a.step - group.slots if a.step > half else a.step
-            for a in program.highest_levels()
+            for a in workload.highest_levels()
             if not a.conjugate
         }
         found = ark_keys(signed.values(), "time" if self.time else "memory").decompositions
-        out: dict[Automorphism, Sequence[Automorphism]] = {a: [a] for a in program.highest_levels()}
+        out: dict[Automorphism, Sequence[Automorphism]] = {a: [a] for a in workload.highest_levels()}
         for a, step in signed.items():
             out[a] = [group.rotation(value) for value in found[step]]
         return out

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
-from keywright.plan.chain import SLACK, Chain, Shape, shapes
-from keywright.plan.cost import CostModel
-from keywright.plan.galois import Automorphism
-from keywright.plan.key_plan import PlannedKey
-from keywright.plan.program import Program, ProgramError
+from keywright.plan.cost.cost import CostModel
+from keywright.plan.keys.key_plan import PlannedKey
+from keywright.plan.ring.chain import Chain, Shape, shapes
+from keywright.plan.ring.galois import Automorphism
+from keywright.plan.workload.workload import Workload, WorkloadError
 
 
 @dataclass(frozen=True)
@@ -30,22 +30,22 @@ class KeyPolicy:
     levels: Literal["all", "needed"]
 
     def keys(
-        self, program: Program, model: CostModel, uses: Mapping[Automorphism | None, Iterable[int]]
+        self, workload: Workload, model: CostModel, uses: Mapping[Automorphism | None, Iterable[int]]
     ) -> dict[tuple[Automorphism | None, int], PlannedKey]:
-        """The key for each automorphism (None: relinearisation) and level of use.
+        """The key for each automorphism (None: relinearization) and level of use.
 
         Raises:
-            ProgramError: no key of that alpha fits in the modulus that is secure.
+            WorkloadError: no key of that alpha fits in the modulus that is secure.
         """
-        chain = program.chain
+        chain = workload.chain
 
         @cache
         def fastest(level: int) -> Shape:
-            return _fastest(program, model, level)
+            return _fastest(workload, model, level)
 
         @cache
         def digits(level: int, alpha: int) -> Shape:
-            return _with_digits(program, level, alpha)
+            return _with_digits(workload, level, alpha)
 
         def alpha_at(level: int) -> int:
             if isinstance(self.alpha, int):
@@ -75,44 +75,44 @@ def largest_alpha(chain: Chain) -> int:
 
     1 if they are below a single prime.
     """
-    held = sum(chain.pool(chain.max_level)[: len(chain.p)]) + SLACK
-    starts = range(len(chain.q))
+    top = chain.max_level
+    special = min(len(chain.p), len(chain.special_candidates(top)))
     return max(
         (
             alpha
             for alpha in range(1, len(chain.q) + 1)
-            if all(sum(chain.q[start : start + alpha]) <= held for start in starts[::alpha])
+            if Shape(chain, top, alpha, special).digits == tuple(range(0, top + 1, alpha))
         ),
         default=1,
     )
 
 
-def _fastest(program: Program, model: CostModel, level: int) -> Shape:
+def _fastest(workload: Workload, model: CostModel, level: int) -> Shape:
     """The shape of a key of this level whose switch takes least."""
 
     def seconds(shape: Shape) -> float:
         cost = model.switch(shape, level)
         return float("inf") if cost is None else cost.alone
 
-    found = shapes(program.chain, level)
+    found = shapes(workload.chain, level)
     if not found:
-        raise ProgramError(
-            f"{program.name}: no key of level {level} is within {program.chain.modulus_bound} bits; the "
+        raise WorkloadError(
+            f"{workload.name}: no key of level {level} is within {workload.chain.modulus_bound} bits; the "
             "program needs more than any plan can give"
         )
     return min(found, key=seconds)
 
 
-def _with_digits(program: Program, level: int, alpha: int) -> Shape:
+def _with_digits(workload: Workload, level: int, alpha: int) -> Shape:
     """The key with these digits and the fewest special primes that hold them; where there are not enough
     primes for that, with all that there are, and smaller digits."""
-    chain = program.chain
+    chain = workload.chain
     wanted = tuple(range(0, level + 1, alpha))
-    for special in range(1, len(chain.pool(level)) + 1):
+    for special in range(1, len(chain.special_candidates(level)) + 1):
         shape = Shape(chain, level, alpha, special)
-        if shape.legal and (shape.digits == wanted or special == len(chain.pool(level))):
+        if shape.legal and (shape.digits == wanted or special == len(chain.special_candidates(level))):
             return shape
-    raise ProgramError(
-        f"{program.name}: no key of level {level} with {alpha} primes a digit is within "
+    raise WorkloadError(
+        f"{workload.name}: no key of level {level} with {alpha} primes a digit is within "
         f"{chain.modulus_bound} bits"
     )

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from keywright.plan.galois import Automorphism, AutomorphismGroup
-from keywright.plan.program import Group
+from keywright.plan.ring.galois import Automorphism, AutomorphismGroup
+from keywright.plan.workload.workload import Group
 
 CONJUGATION = Automorphism(0, True)
 
@@ -51,7 +51,7 @@ def lowmem(group: AutomorphismGroup, targets: Group) -> dict[Automorphism, Seque
     w and of its step 1.
 
     The step is the smallest rotation, the width the one that reaches the most.
-    Targets that are no sum of at most two widths and two steps have a key of their own, as in their program.
+    Targets that are no sum of at most two widths and two steps have a key of their own, as in their workload.
     """
     signed = sorted((abs(_signed(group, a)), a) for a in targets.targets if not a.conjugate)
     if not signed:

@@ -3,10 +3,10 @@
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 
-from keywright.plan.cost import CostModel
-from keywright.plan.galois import Automorphism
-from keywright.plan.key_plan import KeyPlan, PlannedKey, tree_of_routes
-from keywright.plan.program import Group, Program
+from keywright.plan.cost.cost import CostModel
+from keywright.plan.keys.key_plan import KeyPlan, PlannedKey, tree_of_routes
+from keywright.plan.ring.galois import Automorphism
+from keywright.plan.workload.workload import Group, Workload
 
 from .policy import KeyPolicy
 
@@ -14,25 +14,27 @@ Router = Callable[[Group], dict[Automorphism, Sequence[Automorphism]]]
 """For each target of a group the automorphisms whose keys are used, first hop first."""
 
 
-def plan_routes(name: str, program: Program, model: CostModel, policy: KeyPolicy, router: Router) -> KeyPlan:
+def plan_routes(
+    name: str, workload: Workload, model: CostModel, policy: KeyPolicy, router: Router
+) -> KeyPlan:
     """A plan that goes the given routes with keys of the given policy."""
-    routes = [router(group) for group in program.groups]
+    routes = [router(group) for group in workload.groups]
     uses: defaultdict[Automorphism | None, set[int]] = defaultdict(set)
-    for group, ways in zip(program.groups, routes, strict=True):
+    for group, ways in zip(workload.groups, routes, strict=True):
         for way in ways.values():
             for hop in way:
                 uses[hop].add(group.level)
-    for use in program.relinearizations:
+    for use in workload.relinearizations:
         uses[None].add(use.level)
-    keys = policy.keys(program, model, uses)
-    add = program.automorphisms.add
+    keys = policy.keys(workload, model, uses)
+    add = workload.automorphisms.add
     hops = []
-    for group, ways in zip(program.groups, routes, strict=True):
+    for group, ways in zip(workload.groups, routes, strict=True):
         keyed: dict[Automorphism, list[PlannedKey]] = {
             target: [keys[hop, group.level] for hop in way] for target, way in ways.items()
         }
         hops.append(tree_of_routes(group, keyed, add))
-    relinearization = {use.level: keys[None, use.level] for use in program.relinearizations}
-    plan = KeyPlan(name, program, tuple(hops), relinearization)
+    relinearization = {use.level: keys[None, use.level] for use in workload.relinearizations}
+    plan = KeyPlan(name, workload, tuple(hops), relinearization)
     plan.check()
     return plan

@@ -1,0 +1,1 @@
+"""Fewest keys for a set of automorphisms: exact, two hops at most."""

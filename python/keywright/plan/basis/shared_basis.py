@@ -1,0 +1,105 @@
+"""Fewest keys for automorphisms of one ciphertext whose results are rotated again, two hops at most: exact.
+
+In two hops a set D of keys makes D and the sums of two of its elements, whether ciphertexts are one or many:
+if any result may be made on the way, a shared input needs as many keys as independent ones
+(`smallest_basis`), and saves key switches where results on the way are shared. This is the other end: as few
+key switches as automorphisms, so that no result is made that is not wanted. With A the wanted elements of D,
+
+    every wanted automorphism is in A or in A + D.
+
+An element of D that is not in A is the difference of a wanted automorphism and one of A, or of no use. So
+for each A of at most m elements the search branches, on the first automorphism that is not made, over the
+elements of A that it could be made from; it stops where the other keys, each of which makes at most as many
+more as the best one, are too few. The first m with a solution is proven smallest.
+"""
+
+from collections.abc import Iterable
+from itertools import combinations
+from time import monotonic
+
+from keywright.plan.ring.galois import Automorphism, AutomorphismGroup
+
+from .basis import Basis
+from .basis_search import SearchTimeoutError
+
+
+def smallest_shared_basis(
+    group: AutomorphismGroup, targets: Iterable[Automorphism], seconds: float = 60.0
+) -> Basis:
+    """The fewest keys that make every target of one ciphertext in one or two hops, with as many key switches
+    as targets.
+
+    When the time is over, what is known is returned: the targets themselves, with the bound reached so far.
+
+    Args:
+        group: automorphisms of the ring.
+        targets: what is needed; the identity is left out.
+        seconds: for how long to search.
+    """
+    wanted = sorted(set(targets) - {Automorphism(0)})
+    search = _Search(group, wanted, monotonic() + seconds)
+    size = 0
+    try:
+        while True:
+            found = search.exists(size)
+            if found is not None:
+                return Basis(tuple(sorted(found)), size)
+            size += 1
+    except SearchTimeoutError:
+        return Basis(tuple(wanted), size)
+
+
+class _Search:
+    def __init__(self, group: AutomorphismGroup, wanted: list[Automorphism], deadline: float) -> None:
+        self.wanted, self.deadline = wanted, deadline
+        place = {target: 1 << index for index, target in enumerate(wanted)}
+        # By the index of the one begun from and that of the one made: the key that leads there.
+        self.key = [[group.subtract(made, first) for made in wanted] for first in wanted]
+        keys = {*wanted, *(key for row in self.key for key in row)}
+        # For each key and each of those begun from, what it makes: a bit, or nothing that is wanted.
+        self.makes = {key: [place.get(group.add(first, key), 0) for first in wanted] for key in keys}
+        self.itself = [1 << index for index in range(len(wanted))]
+
+    def exists(self, size: int) -> list[Automorphism] | None:
+        """A basis of so many elements, or None if there is none."""
+        number = len(self.wanted)
+        for direct in range(min(size, number) + 1):
+            if direct + direct * size < number:
+                continue
+            for first in combinations(range(number), direct):
+                if monotonic() > self.deadline:
+                    raise SearchTimeoutError
+                kept = [self.wanted[index] for index in first]
+                left = (1 << number) - 1
+                for index, key in zip(first, kept, strict=True):
+                    left &= ~(self.itself[index] | self._made(first, key))
+                found = self._branch(first, left, size - direct)
+                if found is not None:
+                    return kept + found
+        return None
+
+    def _made(self, first: tuple[int, ...], key: Automorphism) -> int:
+        """What a key makes of the elements of A."""
+        made, makes = 0, self.makes[key]
+        for index in first:
+            made |= makes[index]
+        return made
+
+    def _branch(self, first: tuple[int, ...], left: int, keys: int) -> list[Automorphism] | None:
+        if not left:
+            return []
+        if left.bit_count() > keys * len(first):
+            return None
+        missing = [index for index in range(len(self.wanted)) if left >> index & 1]
+        gains = {
+            key: self._made(first, key) & left
+            for key in {self.key[index][target] for index in first for target in missing}
+        }
+        if len(missing) > keys * max(gain.bit_count() for gain in gains.values()):
+            return None
+        for index in first:
+            key = self.key[index][missing[0]]
+            found = self._branch(first, left & ~gains[key], keys - 1)
+            if found is not None:
+                return [key, *found]
+        return None

@@ -1,1 +1,0 @@
-"""Programs of the planner from published lists of rotations and from compiled networks."""

@@ -1,0 +1,407 @@
+"""Weights of a machine: what was measured, the weights that fit it, and the file that keeps both."""
+
+import json
+import os
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from hashlib import sha256
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keywright import Parameters, __version__
+from keywright._reading import number, read_object, refusing, shown, whole
+from keywright.errors import KeywrightError
+from keywright.plan.ring.chain import Chain, Shape
+from keywright.plan.ring.chain_sources import read_chain
+
+from .cost import (
+    OPTIONAL,
+    TYPICAL_WEIGHTS,
+    CostModel,
+    Weights,
+    Work,
+    engine_use,
+    fitted_weights,
+    nearest,
+    shape_parts,
+)
+from .gauge import CHAINS
+from .operations import MAX_COUNT, Operation
+
+FORMAT = "keywright-calibration-4"
+MAX_BYTES = 16 << 20
+VARIABLE = "KEYWRIGHT_CALIBRATION"
+"""Environment variable that names the file of the calibration."""
+
+
+class CalibrationError(KeywrightError, ValueError):
+    """A file that is no calibration, or that of another machine.
+
+    Attributes:
+        found: the machine that it is of, in words; None if it is no calibration.
+        expected: this machine.
+    """
+
+    found: str | None = None
+    expected: str | None = None
+
+
+SWITCHES = ("switch", "hoisted")
+"""What is one key switch."""
+WHATS = (*SWITCHES, "transform", "product", "operation", "key", "load")
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One measured figure.
+
+    Attributes:
+        what: "switch", a single one; "hoisted", each of `count` of one ciphertext; "transform", a linear
+            transform with its key switches; "product", one of ciphertexts with its relinearization;
+            "operation", something without key switches; "key", making a key; "load", reading one from a file.
+        shape: of the key.
+        level: level of the ciphertext; of "key" and "load" the key's.
+        count: how many share a decomposition; of a transform, its baby steps.
+        seconds: time of one.
+        giants: giant steps of a transform.
+        operation: what is computed beside key switches.
+        gauge: the gauge's time beside it (`gauge.Gauge`).
+    """
+
+    what: str
+    shape: Shape
+    level: int
+    count: int
+    seconds: float = 0.0
+    giants: int = 0
+    operation: Operation | None = None
+    gauge: float = 1.0
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """A machine with its weights.
+
+    Attributes:
+        machine: processor, instruction set and release, in words.
+        weights: by base-2 logarithm of the ring degree.
+        gauges: seconds of the gauge (`gauge.Gauge`) in each of these rings: the speed of the machine that
+            times are predicted at.
+        measured: what weights were fitted to.
+    """
+
+    machine: str
+    weights: Mapping[int, Weights]
+    gauges: Mapping[int, float]
+    measured: tuple[Measured, ...]
+
+    @property
+    def model(self) -> CostModel:
+        """A cost model with these weights."""
+        return CostModel(self.weights)
+
+    def ring_for(self, log_n: int) -> int:
+        """The ring whose weights predict times in a ring: itself, or the nearest one that was measured."""
+        return nearest(self.weights, log_n)
+
+    def require_this_machine(self) -> None:
+        """Refuse the calibration of another machine.
+
+        Raises:
+            CalibrationError: it is of another one.
+        """
+        here = describe_machine()
+        if self.machine != here:
+            raise CalibrationError(
+                f"the calibration is of {self.machine}; this is {here}: run keywright calibrate",
+                found=self.machine,
+                expected=here,
+            )
+
+    def to_json(self) -> str:
+        """The file's text."""
+        chains = list(dict.fromkeys(entry.shape.chain for entry in self.measured))
+        return json.dumps(
+            {
+                "format": FORMAT,
+                "machine": self.machine,
+                "weights": {str(log_n): asdict(weights) for log_n, weights in self.weights.items()},
+                "gauges": {str(log_n): seconds for log_n, seconds in self.gauges.items()},
+                "chains": [asdict(chain) for chain in chains],
+                "measured": [
+                    {
+                        "what": entry.what,
+                        "chain": chains.index(entry.shape.chain),
+                        "key": [entry.shape.level, entry.shape.alpha, entry.shape.special],
+                        "seeded": entry.shape.seeded,
+                        "level": entry.level,
+                        "count": entry.count,
+                        "seconds": entry.seconds,
+                        "gauge": entry.gauge,
+                        "giants": entry.giants,
+                        "operation": None if entry.operation is None else entry.operation.describe(),
+                    }
+                    for entry in self.measured
+                ],
+            },
+            separators=(",", ":"),
+        )
+
+    @classmethod
+    def from_json(cls, text: str) -> "Calibration":
+        """Read the file's text.
+
+        Raises:
+            CalibrationError: it is no calibration.
+        """
+        with refusing("a calibration", CalibrationError):
+            return cls._read(read_object(text, FORMAT, MAX_BYTES))
+
+    @classmethod
+    def _read(cls, data: Mapping[str, Any]) -> "Calibration":
+        weights = {int(log_n): _weights(values) for log_n, values in data["weights"].items()}
+        gauges = {int(log_n): number(seconds, "a gauge") for log_n, seconds in data["gauges"].items()}
+        if not set(weights) <= set(CHAINS):
+            raise CalibrationError(f"not a calibration: rings are of 2^{min(CHAINS)} to 2^{max(CHAINS)}")
+        if set(gauges) != set(weights) or not min(gauges.values(), default=0.0) > 0:
+            raise CalibrationError("not a calibration: every ring with weights needs the time of its gauge")
+        chains = list(map(read_chain, data["chains"]))
+        measured = tuple(_read_measured(entry, chains) for entry in data["measured"])
+        if not weights or not measured:
+            raise CalibrationError("not a calibration: it has no weights or no measurements")
+        return cls(str(data["machine"]), weights, gauges, measured)
+
+    @classmethod
+    def load(cls, path: Path) -> "Calibration":
+        """Read a file of this machine.
+
+        Raises:
+            CalibrationError: it is no calibration, or that of another machine.
+            OSError: it cannot be read.
+        """
+        if path.stat().st_size > MAX_BYTES:
+            raise CalibrationError(
+                f"{path} has {path.stat().st_size} bytes; a calibration may have {MAX_BYTES}"
+            )
+        try:
+            found = cls.from_json(path.read_text(encoding="utf-8", errors="replace"))
+        except CalibrationError as error:
+            raise CalibrationError(f"{path}: {error}; run keywright calibrate") from None
+        found.require_this_machine()
+        return found
+
+
+def _weights(values: Mapping[str, Any]) -> Weights:
+    names = [field.name for field in fields(Weights)]
+    if set(values) != set(names):
+        raise CalibrationError(f"not a calibration: weights are {', '.join(names)}")
+    return Weights(
+        **{n: None if values[n] is None and n in OPTIONAL else number(values[n], n) for n in names}  # type: ignore[arg-type]
+    )
+
+
+def _read_measured(entry: Mapping[str, Any], chains: Sequence[Chain]) -> Measured:
+    level, alpha, special = (whole(part, "a number of a key") for part in entry["key"])
+    place = whole(entry["chain"], "chain")
+    if not 0 <= place < len(chains):
+        raise CalibrationError(f"not a calibration: chain {place} is not in [0, {len(chains)})")
+    chain = chains[place]
+    if (
+        not 0 <= level <= chain.max_level
+        or not 1 <= special <= len(chain.special_candidates(level))
+        or alpha < 1
+    ):
+        raise CalibrationError(
+            f"not a calibration: a key of level {level} with {special} special primes and "
+            f"digits of {alpha}; levels are in [0, {chain.max_level}]"
+        )
+    shape = Shape(chain, level, alpha, special, bool(entry["seeded"]))
+    operation = entry["operation"]
+    found = Measured(
+        str(entry["what"]),
+        shape,
+        whole(entry["level"], "level"),
+        whole(entry["count"], "count"),
+        number(entry["seconds"], "seconds"),
+        whole(entry["giants"], "giants"),
+        None if operation is None else Operation.read(operation),
+        number(entry["gauge"], "gauge"),
+    )
+    if found.what not in WHATS or not 1 <= found.count < MAX_COUNT or not 0 <= found.giants < MAX_COUNT:
+        raise CalibrationError(
+            f"not a calibration: {shown(found.what)}, {found.count} times with {found.giants}"
+        )
+    if not found.seconds > 0 or not found.gauge > 0:
+        raise CalibrationError(
+            f"not a calibration: {found.what} in {found.seconds} s, its gauge in {found.gauge} s"
+        )
+    return found
+
+
+def describe_machine() -> str:
+    """Processor, instruction set and release: times are those of this combination."""
+    processor = platform.processor() or platform.machine()
+    try:
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                processor = line.partition(":")[2].strip()
+                break
+    except OSError:
+        pass  # Not Linux: the name above will do.
+    backend = Parameters.from_bits(10, [30], [30], 20, insecure=True).backend
+    return f"{processor}, {backend}, keywright {__version__}"
+
+
+def default_path() -> Path:
+    """Where the calibration of this machine is kept: in the user's cache, by machine and form of the file, or
+    where KEYWRIGHT_CALIBRATION says."""
+    named = os.environ.get(VARIABLE)
+    if named:
+        return Path(named)
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    named_by = sha256(f"{FORMAT}, {describe_machine()}".encode()).hexdigest()
+    return cache / "keywright" / f"calibration-{named_by[:16]}.json"
+
+
+def stored_model() -> CostModel | None:
+    """The model of this machine's calibration; None if there is none.
+
+    Raises:
+        CalibrationError: the file is none, or that of another machine.
+    """
+    path = default_path()
+    return Calibration.load(path).model if path.is_file() else None
+
+
+def fit(machine: str, measured: Sequence[Measured]) -> Calibration:
+    """The weights that predict the measurements best: least squares of relative errors, none negative.
+
+    Times are taken relative to the gauge beside them, times its median in the ring.
+
+    Key switches and transforms take several kinds of work in much the same proportions, which leaves many
+    weights that fit them as well as each other, and differ by much in other workloads. So weights are also
+    held to `TYPICAL_WEIGHTS`, loosely.
+
+    Raises:
+        CalibrationError: no key switch is measured in a ring; a key is too low for its use.
+    """
+    weights: dict[int, Weights] = {}
+    gauges: dict[int, float] = {}
+    for log_n in sorted({entry.shape.chain.log_n for entry in measured}):
+        found_here = [entry for entry in measured if entry.shape.chain.log_n == log_n]
+        gauges[log_n] = gauge = median(entry.gauge for entry in found_here)
+        entries = [replace(entry, seconds=entry.seconds * gauge / entry.gauge) for entry in found_here]
+        timed = [entry for entry in entries if entry.what not in ("key", "load")]
+        if not any(entry.what in SWITCHES for entry in timed):
+            raise CalibrationError(f"no key switch is measured in the ring of degree 2^{log_n}")
+        rows = np.array([measured_work(entry).features for entry in timed])
+        found = _near(TYPICAL_WEIGHTS, rows / np.array([[entry.seconds] for entry in timed]))
+        made = _fit_keys(entries, "key", 3)
+        weights[log_n] = Weights(
+            transform=found[0],
+            wide_transform=found[1],
+            product=found[2],
+            wide_product=found[3],
+            conversion=found[4],
+            wide_conversion=found[5],
+            stored_product=found[6],
+            diagonal=found[7],
+            multiplication=found[8],
+            visit=found[9],
+            embedding=found[10],
+            call=found[11],
+            key_limb=made[0],
+            key_row=made[1],
+            key_prime=made[2],
+            load_limb=_fit_keys(entries, "load", 1)[0],
+        )
+    return Calibration(machine, weights, gauges, tuple(measured))
+
+
+LOOSENESS = 10.0
+"""By how many times more than a measurement from its prediction a weight may be off from its proportion."""
+
+
+def _near(proportions: Weights, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Weights, none negative, that make rows x nearest to 1, and x nearest to its proportions.
+
+    Args:
+        proportions: up to a common factor, the one with which they fit the rows best.
+        rows: for each measurement, its counts over its seconds.
+    """
+    expected = np.array(fitted_weights(proportions))
+    alone = rows @ expected
+    expected *= alone.sum() / (alone @ alone)
+    held = np.diag(1 / (LOOSENESS * expected))
+    return _nonnegative(
+        np.vstack([rows, held]), np.append(np.ones(len(rows)), np.full(len(held), 1 / LOOSENESS))
+    )
+
+
+def predict(model: CostModel, entry: Measured) -> float:
+    """What a model predicts for something measured."""
+    if entry.what == "key":
+        return model.key_seconds(entry.shape)
+    if entry.what == "load":
+        return model.load_seconds(entry.shape)
+    return measured_work(entry).seconds(model.of_degree(entry.shape.chain.log_n))
+
+
+def measured_work(entry: Measured) -> Work:
+    """What was computed in the time of an entry.
+
+    Raises:
+        CalibrationError: its key is below its level, or it says not what is computed beside key switches.
+    """
+    chain, operation = entry.shape.chain, entry.operation
+    use = engine_use(entry.shape, entry.level)
+    if use is None:
+        raise CalibrationError(f"a key of level {entry.shape.level} is measured at level {entry.level}")
+    if entry.what in SWITCHES:
+        return use.own.plus(use.shared, 1 / entry.count)
+    if operation is None or operation.level != entry.level or operation.refusal(chain) is not None:
+        raise CalibrationError(f"a {entry.what} at level {entry.level} without its operation there")
+    work = operation.work(chain, use.removed, use.removed)
+    if entry.what == "transform":
+        work = work.plus(use.shared, 1 + entry.giants)
+        return work.plus(use.baby, entry.count).plus(use.giant, entry.giants)
+    if entry.what == "product":
+        return work.plus(use.shared).plus(use.own)
+    return work
+
+
+def _fit_keys(entries: Sequence[Measured], what: str, parts: int) -> NDArray[np.float64]:
+    """Weights of the first of `shape_parts`; zeros if nothing is measured."""
+    found = [entry for entry in entries if entry.what == what]
+    if not found:
+        return np.zeros(parts)
+    halves = [1 if what == "key" or entry.shape.seeded else 2 for entry in found]
+    rows = np.array(
+        [
+            count * np.array(shape_parts(entry.shape)[:parts]) / entry.seconds
+            for count, entry in zip(halves, found, strict=True)
+        ]
+    )
+    return _nonnegative(rows, np.ones(len(rows)))
+
+
+def _nonnegative(rows: NDArray[np.float64], goal: NDArray[np.float64]) -> NDArray[np.float64]:
+    """x >= 0 that makes rows x nearest to a goal: projected coordinate descent, to a change of 1e-12 of it.
+
+    Columns without entries get 0.
+    """
+    gram, right = rows.T @ rows, rows.T @ goal
+    x = np.zeros(rows.shape[1])
+    for _ in range(100_000):
+        before = x.copy()
+        for i in range(len(x)):
+            if gram[i, i] > 0:
+                x[i] = max(0.0, x[i] + (right[i] - gram[i] @ x) / gram[i, i])
+        if np.abs(x - before).max() <= 1e-12 * np.abs(x).max():
+            break
+    return x

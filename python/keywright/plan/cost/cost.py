@@ -1,0 +1,337 @@
+"""What a key switch takes: counts of its work, with weights.
+
+The engine counts the work (`keywright._core.PrimeWidths`; crates/rlwe/src/switch/work.rs has the formulas).
+Here counts become units of a polynomial of 2^16 coefficients, and units become seconds by the weights of a
+machine. Rotations of one ciphertext share the decomposition; baby and giant steps of a linear transform do
+not divide as others do (docs/planning.md). Primes of at most 50 bits and wider ones have weights of their
+own: the former have faster arithmetic.
+
+What workloads compute beside key switches is in `operations`.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import astuple, dataclass
+from functools import cache
+from typing import Literal
+
+from keywright._core import RANK_WEIGHTS
+from keywright.plan.ring.chain import Shape
+
+OPTIONAL = ("wide_transform", "wide_product", "wide_conversion", "stored_product", "diagonal")
+"""Weights that can be those of something else."""
+
+
+@dataclass(frozen=True)
+class Weights:
+    """Seconds for each piece of work on a polynomial of 2^16 coefficients; a ring degree N takes N / 2^16 of
+    it, transforms N log N.
+
+    Attributes:
+        transform: a number theoretic transform.
+        product: both halves of the product of a digit and a row of a seeded key, for one prime.
+        conversion: one term of a conversion to one prime.
+        key_limb: generating one limb of one row of a seeded key.
+        load_limb: reading it from a file.
+        key_row: what is generated once for a row, beside its limbs: the error.
+        key_prime: what is generated once for a prime, beside its limbs: the secrets.
+        wide_transform: a transform modulo a prime of more than 50 bits; None for as long as the others.
+        wide_product: a product modulo such a prime; likewise.
+        wide_conversion: a conversion term to such a prime; likewise.
+        stored_product: as `product`, of a key whose uniform half is stored; None for as long.
+        diagonal: both halves of the product with a diagonal, for one prime; None for as long as `product`.
+        multiplication: the product of two polynomials, for one prime.
+        visit: a sum, a product with a constant or a permutation, for one prime.
+        embedding: the Fourier transform of an encoding.
+        call: what an operation of the engine takes whatever the ring degree.
+    """
+
+    transform: float
+    product: float
+    conversion: float
+    key_limb: float
+    load_limb: float = 0.0
+    key_row: float = 0.0
+    key_prime: float = 0.0
+    wide_transform: float | None = None
+    wide_product: float | None = None
+    wide_conversion: float | None = None
+    stored_product: float | None = None
+    diagonal: float | None = None
+    multiplication: float = 0.0
+    visit: float = 0.0
+    embedding: float = 0.0
+    call: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Check signs.
+
+        Raises:
+            ValueError: a negative weight, or one that is not finite.
+        """
+        for name, value in zip(self.__dataclass_fields__, astuple(self), strict=True):
+            if value is None and name in OPTIONAL:
+                continue
+            if value is None or not 0 <= value < float("inf"):
+                raise ValueError(
+                    f"weight {name} is {value}; it must be a finite number of seconds, at least 0"
+                )
+
+
+TERM_SECONDS = 21e-6
+TRANSFORMS, PRODUCTS, TERMS = (weight * TERM_SECONDS for weight in RANK_WEIGHTS)
+DEFAULT_WEIGHTS = Weights(transform=TRANSFORMS, product=PRODUCTS, conversion=TERMS, key_limb=1.97e-3)
+"""The proportions by which the engine orders the uses of a key, with a transform of 168 microseconds: a
+rotation at level 26 takes 75 ms, as measured on one core with AVX-512 (docs/limits.md, "Speed"); 2.48 GB of
+seeded keys take 9.3 s (docs/bootstrapping.md)."""
+
+TYPICAL_WEIGHTS = Weights(
+    transform=165e-6,
+    product=80e-6,
+    conversion=21e-6,
+    key_limb=1.97e-3,
+    wide_transform=330e-6,
+    wide_product=110e-6,
+    wide_conversion=30e-6,
+    stored_product=65e-6,
+    diagonal=80e-6,
+    multiplication=50e-6,
+    visit=35e-6,
+    embedding=550e-6,
+    call=10e-6,
+)
+"""Weights of everything, about those of one core with AVX-512: where no machine is calibrated."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """Counts of what is computed, in units of a polynomial of 2^16 coefficients; calls are just counted.
+
+    Pairs are counts modulo primes of at most 50 bits and modulo wider ones.
+
+    Attributes:
+        transforms: number theoretic transforms.
+        products: products of a digit and a row of a seeded key.
+        conversions: terms of conversions.
+        stored_products: products of a digit and a row of a stored key.
+        diagonals: products of both halves with a diagonal.
+        multiplications: products of two polynomials.
+        visits: sums, products with constants, permutations.
+        embeddings: Fourier transforms of encodings.
+        calls: operations of the engine: decompositions, products with keys, operations beside key switches.
+    """
+
+    transforms: tuple[float, float] = (0.0, 0.0)
+    products: tuple[float, float] = (0.0, 0.0)
+    conversions: tuple[float, float] = (0.0, 0.0)
+    stored_products: float = 0.0
+    diagonals: float = 0.0
+    multiplications: float = 0.0
+    visits: float = 0.0
+    embeddings: float = 0.0
+    calls: float = 0.0
+
+    @property
+    def features(self) -> tuple[float, ...]:
+        """Everything in one row: what weights are fitted to."""
+        return (
+            *self.transforms,
+            *self.products,
+            *self.conversions,
+            self.stored_products,
+            self.diagonals,
+            self.multiplications,
+            self.visits,
+            self.embeddings,
+            self.calls,
+        )
+
+    def seconds(self, weights: Weights) -> float:
+        """Predicted time."""
+        return sum(
+            count * weight for count, weight in zip(self.features, fitted_weights(weights), strict=True)
+        )
+
+    def plus(self, other: "Work", times: float = 1.0) -> "Work":
+        """The sum with a multiple of another."""
+        return Work.of_row([a + times * b for a, b in zip(self.features, other.features, strict=True)])
+
+    @classmethod
+    def counted(cls, row: Sequence[int], log_n: int) -> "Work":
+        """Counts of the engine, on limbs of 2^log_n words: transforms take N log N."""
+        size = 2.0 ** (log_n - 16)
+        turns = size * log_n / 16
+        units = (turns, turns, *(size,) * 8, turns, 1.0)
+        return cls.of_row([count * unit for count, unit in zip(row, units, strict=True)])
+
+    @classmethod
+    def of_row(cls, row: Sequence[float]) -> "Work":
+        """Work with these `features`."""
+        return cls((row[0], row[1]), (row[2], row[3]), (row[4], row[5]), *row[6:])
+
+
+def fitted_weights(weights: Weights) -> tuple[float, ...]:
+    """The weights in the order of `Work.features`."""
+
+    def either(value: float | None, otherwise: float) -> float:
+        return otherwise if value is None else value
+
+    return (
+        weights.transform,
+        either(weights.wide_transform, weights.transform),
+        weights.product,
+        either(weights.wide_product, weights.product),
+        weights.conversion,
+        either(weights.wide_conversion, weights.conversion),
+        either(weights.stored_product, weights.product),
+        either(weights.diagonal, weights.product),
+        weights.multiplication,
+        weights.visit,
+        weights.embedding,
+        weights.call,
+    )
+
+
+def nearest(known: Iterable[int], log_n: int) -> int:
+    """The ring degree nearest to another one, the larger of two, by their base-2 logarithms."""
+    return min(known, key=lambda degree: (abs(degree - log_n), -degree))
+
+
+Form = Literal["whole", "baby", "giant"]
+"""What becomes of the division of a key switch: each divides its result; the baby steps of a linear transform
+leave that to it; a giant step divides half of what it takes, and leaves the rest to it."""
+FORMS: tuple[Form, ...] = ("whole", "baby", "giant")
+
+
+@dataclass(frozen=True)
+class Use:
+    """One way to use a key at a level.
+
+    Attributes:
+        shared: the decomposition.
+        own: products and division.
+        baby, giant: the same as a baby step and as a giant step of a linear transform.
+        noise, removed: as of `SwitchCost`.
+        digits: first prime of each, and the one after its last: keys that agree in these and in `removed`
+            share a decomposition.
+    """
+
+    shared: Work
+    own: Work
+    baby: Work
+    giant: Work
+    noise: float
+    removed: tuple[int, ...]
+    digits: tuple[tuple[int, int], ...]
+
+    def of_form(self, form: Form) -> Work:
+        """What is not shared, in a form."""
+        return {"whole": self.own, "baby": self.baby, "giant": self.giant}[form]
+
+
+@dataclass(frozen=True)
+class SwitchCost:
+    """Seconds of the two parts of a key switch.
+
+    Attributes:
+        shared: decomposition, once for all rotations of a ciphertext with keys of one shape.
+        own: products and division.
+        noise: variance of the error that it adds, in units of the variance of the rounding of a division,
+            that rounding not counted.
+        removed: indices of the primes that it divides by.
+        baby, giant: seconds of the part that is not shared, as a baby step and as a giant step of a linear
+            transform; None for as long as `own`.
+    """
+
+    shared: float
+    own: float
+    noise: float
+    removed: tuple[int, ...]
+    baby: float | None = None
+    giant: float | None = None
+
+    @property
+    def alone(self) -> float:
+        """A switch that shares nothing."""
+        return self.shared + self.own
+
+    def of_form(self, form: Form) -> float:
+        """Seconds of what is not shared, in a form."""
+        part = {"whole": self.own, "baby": self.baby, "giant": self.giant}[form]
+        return self.own if part is None else part
+
+
+class CostModel:
+    """Predicts times from shapes."""
+
+    def __init__(self, weights: Weights | Mapping[int, Weights] = DEFAULT_WEIGHTS) -> None:
+        """A model with these weights, for every ring degree or by its base-2 logarithm: a degree that is not
+        there takes those of the nearest one."""
+        self.weights: dict[int, Weights] = {16: weights} if isinstance(weights, Weights) else dict(weights)
+        if not self.weights:
+            raise ValueError("a model needs weights for one ring degree at least")
+        self._best = cache(self._cost)
+
+    def of_degree(self, log_n: int) -> Weights:
+        """The weights for a ring degree."""
+        return self.weights[nearest(self.weights, log_n)]
+
+    def switch(self, shape: Shape, level: int) -> SwitchCost | None:
+        """The engine's use of a key at a level (`engine_use`); None above the key's level."""
+        return self._best(shape, level)
+
+    def key_seconds(self, shape: Shape) -> float:
+        """Making a key."""
+        return self.making_seconds(shape.chain.log_n, len(shape.digits), shape.level + 1 + shape.special)
+
+    def making_seconds(self, log_n: int, rows: int, primes: int) -> float:
+        """Making a key of so many rows over so many primes."""
+        weights = self.of_degree(log_n)
+        parts = zip(
+            key_parts(log_n, rows, primes),
+            (weights.key_limb, weights.key_row, weights.key_prime),
+            strict=True,
+        )
+        return sum(count * weight for count, weight in parts)
+
+    def load_seconds(self, shape: Shape) -> float:
+        """Reading a key from a file that the system has in memory: both halves, if none is a seed."""
+        halves = 1 if shape.seeded else 2
+        return halves * shape_parts(shape)[0] * self.of_degree(shape.chain.log_n).load_limb
+
+    def _cost(self, shape: Shape, level: int) -> SwitchCost | None:
+        weights = self.of_degree(shape.chain.log_n)
+        use = engine_use(shape, level)
+        if use is None:
+            return None
+        return SwitchCost(
+            use.shared.seconds(weights),
+            use.own.seconds(weights),
+            use.noise,
+            use.removed,
+            use.baby.seconds(weights),
+            use.giant.seconds(weights),
+        )
+
+
+@cache
+def engine_use(shape: Shape, level: int) -> Use | None:
+    """How the engine uses a key at a level, whatever its parts take on this machine. None above the key's
+    level."""
+    chain = shape.chain
+    use = chain.widths.switch(shape.level, shape.alpha, shape.special_primes, shape.seeded, level)
+    if use is None:
+        return None
+    digits, removed, noise, work = use
+    shared, whole, baby, giant = (Work.counted(row, chain.log_n) for row in work)
+    return Use(shared, whole, baby, giant, noise, tuple(removed), tuple(digits))
+
+
+def key_parts(log_n: int, rows: int, primes: int) -> tuple[float, float, float]:
+    """Limbs, rows and primes of a key, in units of 2^16 coefficients."""
+    size = 2.0 ** (log_n - 16)
+    return rows * primes * size, rows * size, primes * size
+
+
+def shape_parts(shape: Shape) -> tuple[float, float, float]:
+    """The parts of a key of this shape."""
+    return key_parts(shape.chain.log_n, len(shape.digits), shape.level + 1 + shape.special)

@@ -1,0 +1,294 @@
+"""Times of key switches and of what workloads compute beside them on this machine, one thread: what a
+calibration is fitted to.
+
+Processor time, system calls included: what other processes do in the meantime does not count. A workload uses
+most keys and diagonals once for each run, so they come from memory; what its operations have in common, as
+the tables of transforms, is in cache. So before every timed run of what has keys, caches are filled with
+other data, and then the same is done with other keys.
+
+A machine's speed changes from second to second by what else the hardware does. So before every run its speed
+is gauged (`gauge`), and what counts is the median of the runs' times relative to that, in all rounds. The
+least of the times is no measure of anything: on a virtual machine the processor time that the system states
+for a short run was now and then a fraction of what the run took.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from time import process_time
+
+import numpy as np
+
+import keywright as kw
+from keywright.plan.ring.chain import Shape, shapes
+from keywright.plan.ring.chain_sources import chain_of
+
+from .calibration import Measured
+from .gauge import CHAINS, CLOCK, Gauge
+from .operations import Operation, product_operation
+
+ROUNDS = {13: 3, 14: 3, 15: 2, 16: 2}
+"""By base-2 logarithm of the ring degree, how often everything is measured."""
+RUNS = 3
+"""Timed runs of a round at least."""
+ENOUGH = 0.05
+"""Seconds of runs, and of what comes before them, after which no other is begun."""
+SHORTEST = 0.005
+"""Seconds that a timed run takes at least."""
+
+HOISTED = 4
+
+DIAGONALS_BYTES = 128 << 20
+"""Of the larger linear transforms: more than caches hold."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """What to measure: a key, the level of the ciphertext, and how many rotations share it."""
+
+    shape: Shape
+    level: int
+    count: int
+
+
+def cases(log_n: int, *, held_out: bool = False) -> list[Case]:
+    """Key switches that are measured in a ring: over levels, digits and special primes; each key at its own
+    level, one at lower levels as well, hoisted rotations, and keys that are not seeded. `held_out` are
+    others, which nothing is fitted to."""
+    q, p = CHAINS[log_n]
+    chain = chain_of(kw.Parameters.from_bits(log_n, q, p, 40))
+    top = chain.max_level
+    shares = (0.85, 0.5, 0.2) if held_out else (1.0, 0.65, 0.35, 0.1)
+    levels = sorted({max(1, round(share * top)) for share in shares}, reverse=True)
+    out = []
+    for level in levels:
+        known = shapes(chain, level)
+        # From the fewest digits, with the most special primes, to one prime each.
+        places = (0.25, 0.75) if held_out else (0.0, 0.5, 1.0)
+        picked = {round(place * (len(known) - 1)) for place in places}
+        out += [Case(known[index], level, 1) for index in sorted(picked)]
+        out.append(Case(known[min(1, len(known) - 1)] if held_out else known[0], level, HOISTED))
+    highest = out[0].shape
+    out += [Case(highest, level, 1) for level in levels[1:]]
+    stored = dict.fromkeys(levels[:1] if held_out else (levels[0], levels[-2 if len(levels) > 1 else -1]))
+    out += [Case(replace(shapes(chain, level)[0], seeded=False), level, 1) for level in stored]
+    return out
+
+
+@dataclass(frozen=True)
+class TransformCase:
+    """A linear transform to measure.
+
+    Attributes:
+        shape: of its keys, at the level of the ciphertext.
+        babies, giants: baby and giant steps, 0 among them; every pair has a diagonal.
+    """
+
+    shape: Shape
+    babies: int
+    giants: int
+
+    @property
+    def operation(self) -> Operation:
+        """What it computes beside key switches."""
+        diagonals, lifted = self.babies * self.giants, self.giants
+        return Operation(
+            "transform", self.shape.level, diagonals=diagonals - lifted, lifted=lifted, visits=2, divided=2
+        )
+
+
+def transform_cases(log_n: int, *, held_out: bool = False) -> list[TransformCase]:
+    """Linear transforms that are measured in a ring, over levels and digits."""
+    q, p = CHAINS[log_n]
+    chain = chain_of(kw.Parameters.from_bits(log_n, q, p, 40))
+    out: list[TransformCase] = []
+    # Share of the levels, digits, and the most baby steps; none for as few diagonals as show what steps take.
+    places = [(0.75, 1, 6)] if held_out else [(1.0, 0, 0), (0.6, 0, 16), (0.6, 1, 4), (0.25, 0, 16)]
+    for share, place, most in places:
+        known = shapes(chain, max(1, round(share * chain.max_level)))
+        shape = known[min(place, len(known) - 1)]
+        if not most:
+            out.append(TransformCase(shape, 2, 4))
+            continue
+        diagonals = DIAGONALS_BYTES / ((8 << log_n) * (shape.level + 1 + shape.special))
+        babies = max(2, min(most, round(diagonals**0.5 * 1.4)))
+        giants = max(2, min(16, round(diagonals / babies)))
+        out.append(TransformCase(shape, babies, giants))
+    return list(dict.fromkeys(out))
+
+
+def settled(runs: Iterable[Measured]) -> list[Measured]:
+    """Everything that was measured once, with the median of its runs' times, and of their times relative to
+    the gauge."""
+    by_case: dict[Measured, list[Measured]] = {}
+    for run in runs:
+        by_case.setdefault(replace(run, seconds=0.0, gauge=0.0), []).append(run)
+    out = []
+    for case, found in by_case.items():
+        seconds = median(run.seconds for run in found)
+        relative = median(run.seconds / run.gauge for run in found)
+        out.append(replace(case, seconds=seconds, gauge=seconds / relative))
+    return out
+
+
+def rounds(rings: Iterable[int]) -> list[int]:
+    """The rings in the order in which they are measured: the rounds of each are spread over the time."""
+    rings = list(rings)
+    return [log_n for turn in range(max(ROUNDS.values())) for log_n in rings if turn < ROUNDS[log_n]]
+
+
+def measure(log_n: int, *, held_out: bool = False) -> Iterator[list[Measured]]:
+    """The runs of every case in a ring, case by case: one of `ROUNDS`.
+
+    The number of threads is 1 from here on.
+
+    Args:
+        log_n: base-2 logarithm of the ring degree, one of `CHAINS`.
+        held_out: as of `cases`.
+    """
+    bench = _Bench(log_n)
+    by_key: dict[tuple[Shape, int], list[Case]] = {}
+    for case in cases(log_n, held_out=held_out):
+        by_key.setdefault((case.shape, case.count), []).append(case)
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "key.kw"
+        for (shape, count), listed in by_key.items():
+            yield from bench.key(shape, count, listed, path)
+    for transform in transform_cases(log_n, held_out=held_out):
+        yield bench.transform(transform)
+    top = bench.chain.max_level
+    for share in (0.55,) if held_out else (1.0, 0.4):
+        yield from bench.operations(max(1, round(share * top)))
+
+
+class _Bench:
+    """An owner of keys in the ring of one of `CHAINS`."""
+
+    def __init__(self, log_n: int) -> None:
+        kw.set_threads(1)
+        q, p = CHAINS[log_n]
+        self.parameters = kw.Parameters.from_bits(log_n, q, p, 40)
+        self.chain = chain_of(self.parameters)
+        secret = kw.SecretKey.generate(self.parameters)
+        self.generator = kw.KeyGenerator(secret)
+        self.encryptor = kw.Encryptor(self.generator.public_key())
+        # What they are makes no difference.
+        self.values = np.linspace(-1, 1, self.parameters.max_slots)
+        self.gauge = Gauge(log_n)
+
+    def fresh(self, level: int) -> kw.Ciphertext:
+        """A ciphertext of full packing."""
+        return self.encryptor.encrypt(self.values, slots=self.parameters.max_slots, level=level)
+
+    def key(self, shape: Shape, count: int, listed: list[Case], path: Path) -> Iterator[list[Measured]]:
+        """Making `count` keys of a shape, reading one, and what they are used for."""
+        steps = list(range(1, count + 1))
+        make = self.maker([self.spec(shape, step) for step in steps])
+        made = deque([make(), make()])
+        case = Measured("key", shape, shape.level, 1)
+        # Memory that the process has already: what new memory takes is the system's, and by no means steady.
+        yield self.runs(case, lambda: made.append(make()), made.popleft, times=count, least=2)
+        keys, others = made
+        if count == 1:
+            keys.save(path)
+            case = Measured("load", shape, shape.level, 1)
+            yield self.runs(case, lambda: kw.EvaluationKeys.load(path, self.parameters))
+        evaluator, other = (kw.Evaluator(self.parameters, each) for each in (keys, others))
+        for listed_case in listed:
+            ciphertext = self.fresh(listed_case.level)
+            before, rotate = (partial(e.rotate_hoisted, ciphertext, steps) for e in (other, evaluator))
+            case = Measured("switch" if count == 1 else "hoisted", shape, listed_case.level, count)
+            yield self.runs(case, rotate, before, times=count)
+
+    def transform(self, case: TransformCase) -> list[Measured]:
+        """A linear transform of a ciphertext."""
+        shape, babies, giants = case.shape, case.babies, case.giants
+        steps = [*range(1, babies), *(babies * j for j in range(1, giants))]
+        evaluator = kw.Evaluator(self.parameters, self.maker([self.spec(shape, step) for step in steps])())
+        ciphertext = self.fresh(shape.level)
+        diagonals = {r: np.roll(self.values, r) for r in range(babies * giants)}
+        slots = self.parameters.max_slots
+        special = list(shape.special_primes)
+        encoded = kw.LinearTransform(self.parameters, diagonals, slots, shape.level, babies, special)
+        apply = partial(evaluator.linear_transform, ciphertext, encoded)
+        # One of its many keys is in cache then.
+        before = partial(evaluator.rotate, ciphertext, steps[-1])
+        measured = Measured(
+            "transform", shape, shape.level, babies - 1, giants=giants - 1, operation=case.operation
+        )
+        return self.runs(measured, apply, before)
+
+    def operations(self, level: int) -> Iterator[list[Measured]]:
+        """A product of ciphertexts, one with a constant, a sum and a sum with a vector."""
+        shape = shapes(self.chain, level)[0]
+        spec = kw.KeySpec.relinearization(
+            self.parameters, level, _alpha(shape), shape.seeded, list(shape.special_primes)
+        )
+        evaluator, other = (kw.Evaluator(self.parameters, self.maker([spec])()) for _ in range(2))
+        a, b = self.fresh(level), self.fresh(level)
+        product = Measured("product", shape, level, 1, operation=product_operation("product", level))
+        yield self.runs(product, lambda: evaluator.multiply(a, b), lambda: other.multiply(a, b))
+
+        def runs(operation: Operation, work: Callable[[], object]) -> list[Measured]:
+            return self.runs(Measured("operation", shape, level, 1, operation=operation), work)
+
+        scaled = Operation("constant", level, visits=2, rescaled=2)
+        yield runs(scaled, lambda: evaluator.multiply(a, 0.3))
+        yield runs(Operation("sum", level, visits=2), lambda: evaluator.add(a, b))
+        encoded = Operation("encoding", level, visits=1, transforms=1, embeddings=1)
+        yield runs(encoded, lambda: evaluator.add(a, self.values))
+
+    def runs(
+        self,
+        case: Measured,
+        work: Callable[[], object],
+        before: Callable[[], object] | None = None,
+        *,
+        times: int = 1,
+        least: int = RUNS,
+    ) -> list[Measured]:
+        """Timed runs of something, each after the gauge, which leaves caches full of other data.
+
+        Args:
+            case: what it is.
+            work: what is timed. Short work without anything before it is done several times at once, after
+                a first time, as the clock and the interpreter take microseconds.
+            before: something like it with other keys: the keys and diagonals of `work` come from memory then,
+                but the tables do not.
+            times: how often `work` does it.
+            least: how many runs there are at least.
+        """
+        out: list[Measured] = []
+        repeats, begin = 1, process_time()
+        while len(out) < least or process_time() - begin < ENOUGH:
+            gauge = self.gauge.seconds()
+            if before is not None:
+                before()
+            elif repeats > 1:
+                work()
+            start = process_time()
+            for _ in range(repeats):
+                work()
+            seconds = (process_time() - start) / repeats
+            if before is None and repeats == 1 and seconds < SHORTEST:
+                repeats = 1 + int(SHORTEST / max(seconds, CLOCK))
+            elif seconds > 0:
+                out.append(replace(case, seconds=seconds / times, gauge=gauge))
+        return out
+
+    def maker(self, specs: list[kw.KeySpec]) -> Callable[[], kw.EvaluationKeys]:
+        """Makes keys."""
+        return partial(self.generator.evaluation_keys, relinearization=False, specs=specs)
+
+    def spec(self, shape: Shape, step: int) -> kw.KeySpec:
+        """The key of a rotation."""
+        special = list(shape.special_primes)
+        return kw.KeySpec.rotation(self.parameters, step, shape.level, _alpha(shape), shape.seeded, special)
+
+
+def _alpha(shape: Shape) -> int:
+    return min(shape.alpha, max(shape.level + 1, shape.special))

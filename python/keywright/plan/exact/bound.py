@@ -1,0 +1,113 @@
+"""What no plan is below: bytes within a time, time within bytes.
+
+The key switches for automorphisms are bounded by a linear program (`relaxation`); relinearizations take the
+least that a key of theirs can make of them, switches to and from an ephemeral secret have one way to be made.
+What the workload computes beside key switches depends on the primes that these remove: the least that any key
+could make of it is counted, and of a part that can be made in several ways the one of least time.
+
+By count alone: automorphisms commute, so m keys make at most C(m + h, h) - 1 of them with h hops. For every
+level l the keys of levels from l up make all targets that are needed at such a level; let m_l be the fewest
+for which that is possible by count. The k-th highest key then has at least the highest level l with m_l >= k,
+and at least the bytes of the smallest key of that level. This holds whatever automorphisms have keys, and for
+any time.
+"""
+
+from collections.abc import Iterable
+from functools import cache
+from math import comb
+
+from keywright.plan.cost.cost import CostModel
+from keywright.plan.cost.operations import Operation
+from keywright.plan.ring.galois import Automorphism
+from keywright.plan.workload.open_workload import OpenWorkload
+from keywright.plan.workload.workload import Workload
+
+from .least import LeastCosts
+from .optimal import candidate_shapes
+from .relaxation import Relaxation
+
+
+class LowerBound:
+    """Bounds of one workload."""
+
+    def __init__(
+        self,
+        workload: Workload | OpenWorkload,
+        model: CostModel,
+        extra: Iterable[Automorphism] = (),
+        *,
+        max_hops: int = 2,
+    ) -> None:
+        """Set up.
+
+        Args:
+            workload: what is planned.
+            model: predicts times.
+            extra: automorphisms that may have a key although nothing needs them.
+            max_hops: most hops of a target.
+        """
+        opened = OpenWorkload.of(workload)
+        workload = opened.workload
+        self._model, self._least = model, LeastCosts(workload, model)
+        self._relaxation = Relaxation(opened, self._least, extra, max_hops=max_hops)
+        self._fixed_bytes = float(workload.ephemeral_bytes)
+        self._fixed_seconds = workload.ephemeral_seconds(model)
+        for use in workload.relinearizations:
+            self._fixed_seconds += use.count * self._least.switch(use.level)
+        if workload.relinearizations:
+            highest = max(use.level for use in workload.relinearizations)
+            self._fixed_bytes += self._least.stored_bytes(highest)
+        self.rest = self._least_rest(opened)
+        """Seconds that no plan takes less than beside its key switches."""
+        self.counted_bytes = self._count(workload, max_hops)
+        """No plan of so many hops has fewer bytes, by counting."""
+
+    def _least_rest(self, opened: OpenWorkload) -> float:
+        workload, weights = opened.workload, self._model.of_degree(opened.workload.chain.log_n)
+        keyed = sorted({*(group.level for group in opened.every().groups), workload.chain.max_level})
+        relinearized = sorted({*(use.level for use in workload.relinearizations), workload.chain.max_level})
+
+        @cache
+        def removed(level: int, levels: tuple[int, ...]) -> list[tuple[int, ...]]:
+            shapes = [
+                shape for at in levels if at >= level for shape in candidate_shapes(workload, self._model, at)
+            ]
+            found = (self._model.switch(shape, level) for shape in shapes)
+            return sorted({cost.removed for cost in found if cost is not None})
+
+        def least(operation: Operation) -> float:
+            chain, level = workload.chain, operation.level
+            top = chain.max_level + 1
+            special = tuple(range(top, top + len(chain.p)))
+            first = {special, *removed(level, tuple(keyed))}
+            second = removed(level, tuple(relinearized)) if operation.merged else [()]
+            works = (operation.work(chain, one, other) for one in first for other in second or [()])
+            return operation.count * min(work.seconds(weights) for work in works)
+
+        total = sum(map(least, workload.operations))
+        for choice in opened.choices:
+            ways = (sum(map(least, way.operations)) for way in choice.alternatives)
+            total += len(choice.places) * min(ways)
+        return total
+
+    def _count(self, workload: Workload, max_hops: int) -> float:
+        """Bytes of the fewest keys at each level that can make what is needed there."""
+        levels = sorted(workload.highest_levels().values(), reverse=True)
+        total, keys = self._fixed_bytes, 0
+        for made, level in enumerate(levels, 1):
+            while comb(keys + max_hops, max_hops) - 1 < made:
+                keys += 1
+                total += self._least.stored_bytes(level)
+        return total
+
+    def stored_bytes(self, seconds: float) -> float:
+        """No plan that takes at most these seconds has fewer bytes; infinite if there is none."""
+        switches = seconds - self.rest - self._fixed_seconds
+        return max(self.counted_bytes, self._fixed_bytes + self._relaxation.stored_bytes(switches))
+
+    def seconds(self, stored_bytes: float) -> float:
+        """No plan of at most these bytes takes less time; infinite if there is none."""
+        if stored_bytes < self.counted_bytes:
+            return float("inf")
+        switches = self._relaxation.seconds(stored_bytes - self._fixed_bytes)
+        return switches + self._fixed_seconds + self.rest

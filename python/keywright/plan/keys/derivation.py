@@ -1,0 +1,434 @@
+"""Keys that the server derives: which master keys the client sends, and what that saves and takes.
+
+A master key is a key over a chain of its own: the special primes, the ciphertext primes, and extra primes
+that it divides by (docs/derived-keys.md). So its sizes and times are those of any key of that chain. A
+derivation is, for every row of the derived key, one key switch over the chain; keys that are derived from one
+key share its decompositions. Which key is derived from which is the engine's choice: `derivation_tree`.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from math import ceil, log2
+
+from keywright._core import derivation_tree
+from keywright._units import format_bytes
+from keywright.errors import DerivationError
+from keywright.plan.basis.basis import smallest_basis
+from keywright.plan.cost.cost import CostModel
+from keywright.plan.ring.chain import Chain, Shape, shapes
+from keywright.plan.ring.galois import Automorphism
+from keywright.plan.workload.workload import WorkloadError
+
+from .budget import InfeasibleBudgetError
+from .key_plan import IDENTITY, KeyPlan, Masters, PlannedKey, master_level
+
+MAX_HOPS = 64
+"""Most derivations to a key."""
+
+MAX_EXTRA = 32
+"""Most extra primes (crates/rlwe/src/derive/chain.rs)."""
+
+NARROWER = 0.05
+"""Bits by which an extra prime may be below its width. Master keys are planned so that their digits do not
+depend on that: what is made has the bytes that were planned."""
+
+BATCH_BYTES = 1 << 30
+"""Bytes of the keys that share a decomposition, and between `BATCH` of them
+(crates/rlwe/src/derive/derivation.rs)."""
+BATCH = (2, 16)
+
+ERROR_VARIANCE = 3.19**2
+"""Of one coefficient of the errors of a key that its owner makes."""
+
+EXACT_TARGETS = 24
+"""For more automorphisms than these the smallest basis of two hops is not searched for."""
+EXACT_SECONDS = 5.0
+
+LADDERS = (2, 3, 4, 5, 8, 16, 32, 64, 128, 256)
+"""Bases whose powers are weighed as masters; LLKN take 4."""
+
+DIRECT_SHARES = (0.0, 0.25, 1.0)
+"""Small keys may be sent instead of derived: as many as have these shares of the bytes of a master."""
+
+MOST_MASTERS = 600
+"""More are not weighed."""
+
+FEW_MASTERS = 4
+"""So many may leave out a part of the keys, which are sent then; more must reach all of them."""
+
+DIFFERENCES = 48
+"""Automorphisms that are tried as one more master: the most frequent differences of two that are needed."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Keys that are derived from each other: all of one shape.
+
+    Attributes:
+        shape: level, digits, special primes.
+        targets: what there is a key of.
+    """
+
+    shape: Shape
+    targets: tuple[Automorphism, ...]
+
+
+@dataclass(frozen=True)
+class DerivationDesign:
+    """The Galois keys of a plan, derived from master keys.
+
+    Attributes:
+        plan: what the server evaluates with.
+        masters: what there is a master key of.
+        extra_bits: widths of the extra primes.
+        shape: the shape of every master key, over the chain.
+        direct: keys that the client makes and sends itself: relinearization, those whose primes leave no
+            room for extra ones, those that the masters do not reach, and small ones.
+        derived: keys that are derived, those on the way to others included.
+        depth: most derivations to a key.
+        client_seconds: predicted time of making the master keys and the keys that are not derived.
+        server_seconds: predicted time of deriving all keys once, one thread.
+        noise_bits: as of a plan, with the noise of derived keys.
+        max_hops: most derivations that a key may take.
+    """
+
+    plan: KeyPlan
+    masters: tuple[Automorphism, ...]
+    extra_bits: tuple[int, ...]
+    shape: Shape
+    direct: tuple[PlannedKey, ...]
+    derived: int
+    depth: int
+    client_seconds: float
+    server_seconds: float
+    noise_bits: float
+    max_hops: int
+    reach: "_Reach" = field(repr=False, compare=False)
+
+    @property
+    def planned(self) -> KeyPlan:
+        """The plan, with these master keys."""
+        masters = Masters(self.masters, self.extra_bits, self.shape, self.max_hops)
+        reached = replace(self.plan, masters=masters)
+        sent = tuple(key for key in self.plan.keys if key in self.direct and reached.derives(key))
+        return replace(self.plan, masters=replace(masters, sent=sent))
+
+    @property
+    def master_bytes(self) -> int:
+        """Bytes of the master keys, uniform halves as seeds."""
+        return len(self.masters) * self.shape.stored_bytes
+
+    @property
+    def sent_bytes(self) -> int:
+        """What the client sends: master keys, the keys that are not derived, and those of an ephemeral
+        secret."""
+        direct = sum(key.shape.stored_bytes for key in self.direct)
+        return self.master_bytes + direct + self.plan.workload.ephemeral_bytes
+
+    @property
+    def stored_bytes(self) -> int:
+        """What the server holds beside the master keys: derived keys have no seeds, so twice their bytes."""
+        held = sum((1 + (key not in self.direct)) * key.shape.stored_bytes for key in self.plan.keys)
+        return held + self.plan.workload.ephemeral_bytes
+
+
+@dataclass(frozen=True)
+class _Reach:
+    """Master keys up to a level of the chain: what is derived from them, what is not, their extra primes and
+    their shape."""
+
+    layouts: tuple[Layout, ...]
+    direct: tuple[PlannedKey, ...]
+    extra_bits: tuple[int, ...]
+    shape: Shape
+
+    @property
+    def needed(self) -> tuple[Automorphism, ...]:
+        """Every automorphism of which a key is derived, sorted."""
+        return tuple(sorted({a for layout in self.layouts for a in layout.targets}))
+
+    @property
+    def direct_bytes(self) -> int:
+        """Bytes of the keys that are not derived."""
+        return sum(key.shape.stored_bytes for key in self.direct)
+
+
+class DerivationPlanner:
+    """Chooses master keys for the Galois keys of a plan."""
+
+    def __init__(self, plan: KeyPlan, model: CostModel, *, max_hops: int = MAX_HOPS) -> None:
+        """List how far up the chain there can be master keys, and which small keys are sent beside them.
+
+        Args:
+            plan: the keys.
+            model: predicts times.
+            max_hops: most derivations to a key, from 1 to 255.
+
+        Raises:
+            WorkloadError: the plan has no Galois keys, or the primes of each leave no room for extra ones.
+        """
+        self.plan, self.model, self.max_hops = plan, model, max_hops
+        self.group = plan.workload.automorphisms
+        galois = [key for key in plan.keys if key.automorphism is not None]
+        if not galois:
+            raise WorkloadError(f"{plan.workload.name}: the plan has no Galois keys to derive")
+        reaches: dict[tuple[PlannedKey, ...], _Reach] = {}
+        for level in sorted({master_level(key.shape) for key in galois}):
+            for share in DIRECT_SHARES:
+                reach = self._reach(level, share)
+                if reach is not None:
+                    reaches.setdefault(reach.direct, reach)
+        if not reaches:
+            raise WorkloadError(
+                f"{plan.workload.name}: every key has primes of nearly {plan.workload.chain.modulus_bound} "
+                "bits, the most that is secure, which leaves no room for the extra primes of master keys; "
+                "plan it for parameters with fewer or smaller primes in this ring, or in a larger one"
+            )
+        self.reaches = tuple(reaches.values())
+        self._reachable: dict[tuple[tuple[int, ...], int], bool] = {}
+
+    @property
+    def least_bytes(self) -> int:
+        """Fewer bytes cannot be sent: those of one master, and of what it leaves to be sent."""
+        sent = (reach.direct_bytes + reach.shape.stored_bytes for reach in self.reaches)
+        return min(sent) + self.plan.workload.ephemeral_bytes
+
+    def _reach(self, level: int, share: float) -> "_Reach | None":
+        """The smallest master keys up to a level of the chain, and what is derived from them: all keys but
+        those above, and the smallest ones of a share of a master's bytes."""
+        chain = self.plan.workload.chain
+        own = (*chain.p, *chain.q)
+        room = chain.modulus_bound - sum(own[: level + 1])
+        best: tuple[int, tuple[int, ...], Shape] | None = None
+        for count in range(1, min(MAX_EXTRA, int(room // 30)) + 1):
+            width, more = divmod(int(room), count)
+            extra = tuple(min(60, width + (place < more)) for place in range(count))
+            over = Chain(chain.log_n, own, extra, chain.modulus_bound)
+            for found in shapes(over, level):
+                # The engine fills digits as far as the special primes go.
+                shape = replace(found, alpha=level + 1)
+                if _steady(shape) and (best is None or shape.stored_bytes < best[0]):
+                    best = (shape.stored_bytes, extra[: shape.special], shape)
+        if best is None:
+            return None
+        targets: defaultdict[Shape, list[Automorphism]] = defaultdict(list)
+        direct = []
+        left = share * best[0]
+        for key in sorted(self.plan.keys, key=lambda key: key.shape.stored_bytes):
+            within = key.automorphism is not None and master_level(key.shape) <= level
+            left -= key.shape.stored_bytes if within else 0
+            if within and left < 0 and key.automorphism is not None:
+                targets[key.shape].append(key.automorphism)
+            else:
+                direct.append(key)
+        if not targets:
+            return None
+        layouts = tuple(Layout(shape, tuple(sorted(found))) for shape, found in targets.items())
+        return _Reach(layouts, tuple(direct), best[1], best[2])
+
+    def price(
+        self, masters: Iterable[Automorphism], reach: "_Reach | None" = None
+    ) -> DerivationDesign | None:
+        """What these master keys save and take; None if they reach nothing. Masters that nothing needs are
+        left out; keys that they do not reach are sent.
+
+        Args:
+            masters: what there is a master key of.
+            reach: what is derived; the first of the planner's by default, the lowest keys alone.
+        """
+        reached = reach or self.reaches[0]
+        elements = {self.group.galois_element(a): a for a in sorted(set(masters) - {IDENTITY})}
+        used: set[int] = set()
+        derived, seconds, variances = 0, 0.0, {}
+        depth = 0
+        direct = list(reached.direct)
+        for layout in reached.layouts:
+            wanted, tree = self._tree(elements, layout)
+            known = set(wanted.values())
+            direct += [PlannedKey(a, layout.shape) for a in layout.targets if a not in known]
+            if not tree:
+                continue
+            used |= {master for _, _, master, _ in tree}
+            derived += len(tree)
+            depth = max(depth, *(hops for _, _, _, hops in tree))
+            seconds += self._seconds(reached, layout, Counter(parent for _, parent, _, _ in tree))
+            added = self._variance(reached, layout)
+            variances[layout.shape] = {wanted[g]: hops * added for g, _, _, hops in tree if g in wanted}
+        if not derived:
+            return None
+        kept = tuple(elements[g] for g in sorted(used, key=lambda g: elements[g]))
+        made = [*(key.shape for key in direct), *(reached.shape for _ in kept)]
+        client = sum(self.model.key_seconds(shape) for shape in made)
+        noise = self._noise_bits(variances)
+        return DerivationDesign(
+            self.plan,
+            kept,
+            reached.extra_bits,
+            reached.shape,
+            tuple(direct),
+            derived,
+            depth,
+            client,
+            seconds,
+            noise,
+            self.max_hops,
+            reached,
+        )
+
+    def _tree(
+        self, elements: Mapping[int, Automorphism], layout: Layout
+    ) -> tuple[dict[int, Automorphism], list[tuple[int, int, int, int]]]:
+        """What can be derived by Galois element, and how: element, parent, master, number of derivations."""
+        log_n, masters = self.plan.workload.chain.log_n, list(elements)
+        wanted = {self.group.galois_element(a): a for a in layout.targets}
+        try:
+            return wanted, derivation_tree(log_n, masters, list(wanted), self.max_hops)
+        except DerivationError:
+            pass
+        if len(masters) > FEW_MASTERS:
+            return {}, []
+        reachable = {g: a for g, a in wanted.items() if self._reaches(tuple(masters), g)}
+        if not reachable:
+            return {}, []
+        return reachable, derivation_tree(log_n, masters, list(reachable), self.max_hops)
+
+    def _reaches(self, masters: tuple[int, ...], element: int) -> bool:
+        """Whether masters reach a Galois element."""
+        if (masters, element) not in self._reachable:
+            try:
+                derivation_tree(self.plan.workload.chain.log_n, masters, [element], self.max_hops)
+                self._reachable[masters, element] = True
+            except DerivationError:
+                self._reachable[masters, element] = False
+        return self._reachable[masters, element]
+
+    def _seconds(self, reached: "_Reach", layout: Layout, children: Mapping[int, int]) -> float:
+        level = master_level(layout.shape)
+        cost = self.model.switch(reached.shape, level)
+        if cost is None:
+            raise WorkloadError(f"a master key of level {reached.shape.level} cannot serve {level}")
+        rows = len(layout.shape.digits)
+        least, most = BATCH
+        batch = max(least, min(most, BATCH_BYTES // ((16 << layout.shape.chain.log_n) * rows * (level + 1))))
+        decompositions = sum(ceil(count / batch) for count in children.values())
+        return rows * (decompositions * cost.shared + sum(children.values()) * cost.own)
+
+    def _variance(self, reached: "_Reach", layout: Layout) -> float:
+        """Of the error that a derivation adds to a coefficient of a row."""
+        cost = self.model.switch(reached.shape, master_level(layout.shape))
+        # The rounding of a division meets the secret, of squared norm 2 N / 3.
+        return (1 << layout.shape.chain.log_n) / 18 * (1.0 + (0.0 if cost is None else cost.noise))
+
+    def _noise_bits(self, variances: Mapping[Shape, Mapping[Automorphism, float]]) -> float:
+        worst = 1.0
+        for group, tree in zip(self.plan.workload.groups, self.plan.hops, strict=True):
+            sums = {IDENTITY: 0.0}
+            for hop in tree:
+                cost = self.model.switch(hop.key.shape, group.level)
+                if cost is None or hop.key.automorphism is None:
+                    raise WorkloadError(f"{group.name}: a key that does not serve level {group.level}")
+                # `noise` is that of a key that its owner made.
+                variance = variances.get(hop.key.shape, {}).get(hop.key.automorphism, ERROR_VARIANCE)
+                sums[hop.child] = sums[hop.parent] + 1.0 + cost.noise * variance / ERROR_VARIANCE
+                worst = max(worst, sums[hop.child])
+        return 0.5 * log2(worst)
+
+    def candidates(self, reach: "_Reach") -> Iterator[tuple[Automorphism, ...]]:
+        """Sets of masters that are weighed: ladders of powers, signed and with their multiples; the fewest
+        keys that make everything with two hops; everything that is needed."""
+        slots, needed = self.group.slots, reach.needed
+        conjugate = (Automorphism(0, True),) if any(a.conjugate for a in needed) else ()
+        for base in LADDERS:
+            powers = [base**i for i in range(32) if base**i < slots]
+            for digits in ((1,), (1, -1), range(1, base), [d for d in range(-base // 2, base // 2 + 1) if d]):
+                if len(digits) * len(powers) <= MOST_MASTERS:
+                    steps = {digit * power for power in powers for digit in digits}
+                    yield (*conjugate, *sorted(self.group.rotation(step) for step in steps))
+        if len(needed) <= EXACT_TARGETS:
+            yield smallest_basis(self.group, needed, EXACT_SECONDS).keys
+        yield needed
+
+    @cached_property
+    def priced(self) -> tuple[DerivationDesign, ...]:
+        """The candidates that no other one beats in both bytes sent and server time, fewest bytes first."""
+        found = [
+            price
+            for reach in self.reaches
+            for masters in self.candidates(reach)
+            if (price := self.price(masters, reach)) is not None
+        ]
+        quiet = [price for price in found if self._quiet(price)]
+        if found and not quiet:
+            least = min(price.noise_bits for price in found)
+            raise InfeasibleBudgetError(
+                f"{self.plan.workload.name}: with derived keys an automorphism errs by {least:.2f} bits of "
+                f"noise or more, the error budget is {self.plan.workload.noise_bits:.2f}. Derived keys add "
+                "less the more the special primes of the plan's keys are above their digits"
+            )
+        return _frontier(quiet)
+
+    def _quiet(self, price: DerivationDesign) -> bool:
+        budget = self.plan.workload.noise_bits
+        return budget is None or price.noise_bits <= budget
+
+    def best(self, sent_bytes: float) -> DerivationDesign:
+        """The fastest derivation within bytes that are sent: the best candidate, with more masters as long
+        as they pay and fit.
+
+        Raises:
+            InfeasibleBudgetError: no candidate fits; the error says what the least is.
+        """
+        fitting = [price for price in self.priced if price.sent_bytes <= sent_bytes]
+        if not fitting:
+            raise InfeasibleBudgetError(f"{self.plan.workload.name}: {self._least(sent_bytes)}")
+        best = min(fitting, key=lambda price: (price.server_seconds, price.sent_bytes))
+        while best.sent_bytes + best.shape.stored_bytes <= sent_bytes:
+            more = (a for a in self._differences(best.reach) if a not in best.masters)
+            longer = [self.price((*best.masters, a), best.reach) for a in more]
+            priced = [p for p in longer if p is not None and p.sent_bytes <= sent_bytes and self._quiet(p)]
+            better = min(priced, key=lambda price: price.server_seconds, default=best)
+            if better.server_seconds >= best.server_seconds * (1 - 1e-9):
+                break
+            best = better
+        return best
+
+    def _least(self, sent_bytes: float) -> str:
+        """Why nothing is within bytes that are sent."""
+        if not self.priced:
+            return f"no master keys tried make all keys in {self.max_hops} steps: let the client make them"
+        least = self.priced[0]
+        masters = f"{len(least.masters)} master key{'s' * (len(least.masters) > 1)}"
+        return (
+            f"no master keys found take at most {format_bytes(sent_bytes)} to send. The least is "
+            f"{format_bytes(least.sent_bytes)}: {format_bytes(least.master_bytes)} for {masters}, and "
+            f"{format_bytes(least.sent_bytes - least.master_bytes)} for keys that are not derived. Allow "
+            "more bytes, or derive the keys of a smaller plan"
+        )
+
+    def _differences(self, reach: "_Reach") -> Sequence[Automorphism]:
+        """What would make the most keys out of each other."""
+        counts: Counter[Automorphism] = Counter()
+        needed = reach.needed
+        for a in needed:
+            for b in (IDENTITY, *needed):
+                if a != b:
+                    counts[self.group.subtract(a, b)] += 1
+        ranked = sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))
+        return [a for a, _ in ranked[:DIFFERENCES]]
+
+
+def _steady(shape: Shape) -> bool:
+    """Whether a master key has the same digits if its extra primes are a little narrower."""
+    chain = shape.chain
+    narrower = replace(shape, chain=replace(chain, p=tuple(bits - NARROWER for bits in chain.p)))
+    return narrower.legal and narrower.digits == shape.digits
+
+
+def _frontier(found: Iterable[DerivationDesign]) -> tuple[DerivationDesign, ...]:
+    out: list[DerivationDesign] = []
+    for price in sorted(found, key=lambda price: (price.sent_bytes, price.server_seconds)):
+        if not out or price.server_seconds < out[-1].server_seconds:
+            out.append(price)
+    return tuple(out)

@@ -1,0 +1,302 @@
+"""From a plan to what the engine takes: keys to make, routes to follow, the order in which keys are used."""
+
+from collections.abc import Callable, Iterable, Sequence
+from hashlib import sha256
+from pathlib import Path
+
+from keywright import BootstrapperPlan, EvaluationKeys, KeySpec, MasterKeys, Parameters, SecretKey
+from keywright._core import master_key_bytes
+from keywright.errors import ParameterError, PlanMismatchError
+from keywright.plan.cost.cost import CostModel
+from keywright.plan.ring.chain import Chain
+from keywright.plan.ring.chain_sources import chain_of
+from keywright.plan.workload.network import bootstrap_steps, convert, convert_bootstrap, essence, steps
+from keywright.plan.workload.network_protocol import Network
+from keywright.plan.workload.workload import Workload
+
+from .key_plan import KeyPlan, Masters, PlannedKey
+
+
+class PlanExecution:
+    """A plan on parameters.
+
+    Args:
+        plan: the plan.
+        parameters: those that its workload is for (`on_parameters`).
+        network: what is to be run; a plan for another one is refused.
+        bootstraps: plans of the network's bootstraps, in order; without a network, of the one bootstrap that
+            the plan is for. Their factors are evaluated as the plan's workload says, where it does.
+
+    Raises:
+        PlanMismatchError: the plan is for other primes, or for another workload.
+    """
+
+    def __init__(
+        self,
+        plan: KeyPlan,
+        parameters: Parameters,
+        network: Network | None = None,
+        bootstraps: Sequence[BootstrapperPlan] = (),
+    ) -> None:
+        _require_chain(plan.workload.chain, parameters)
+        bootstraps = _as_planned(plan.workload, bootstraps)
+        if network is not None:
+            _require_workload(plan.workload, convert(network, parameters, plan.workload.name, bootstraps))
+        elif bootstraps:
+            _require_workload(plan.workload, convert_bootstrap(bootstraps[0], plan.workload.name))
+        self.plan, self.parameters, self.network = plan, parameters, network
+        self.bootstraps = tuple(bootstraps)
+        self._specs = {key: self._spec(key) for key in plan.keys}
+        if plan.masters is not None:
+            self._check_master_bytes(plan.masters)
+
+    def key_specs(self) -> list[KeySpec]:
+        """What the owner of the secret makes beside master keys: exactly the plan's keys that are not
+        derived, and those to and from the ephemeral secrets of bootstraps."""
+        made = [spec for key, spec in self._specs.items() if not self.plan.derives(key)]
+        fixed = [spec for plan in self.bootstraps for spec in plan.fixed_keys]
+        return list(dict.fromkeys([*made, *fixed]))
+
+    def derived_specs(self) -> list[KeySpec]:
+        """The plan's keys that are derived from master keys."""
+        return [spec for key, spec in self._specs.items() if self.plan.derives(key)]
+
+    def make_masters(
+        self, secret: SecretKey, progress: Callable[[int, int], object] | None = None
+    ) -> MasterKeys:
+        """The plan's master keys, made by the owner of the secret.
+
+        Args:
+            secret: of the execution's parameters.
+            progress: as of `MasterKeys.generate`.
+
+        Raises:
+            PlanMismatchError: the plan has none.
+        """
+        masters = self._masters()
+        level = masters.shape.level - len(self.parameters.p)
+        return MasterKeys.generate(
+            secret,
+            [],
+            masters.extra_bits,
+            level,
+            galois_elements=[element for element, *_ in self._master_shapes()],
+            special=masters.shape.special,
+            progress=progress,
+        )
+
+    def load_keys(
+        self,
+        path: Path,
+        masters: MasterKeys | None = None,
+        memory: int | None = None,
+        progress: Callable[[int, int], object] | None = None,
+    ) -> EvaluationKeys:
+        """The plan's keys, used as it says: those of a file, and those that are derived.
+
+        Args:
+            path: a file of `key_specs`.
+            masters: of `make_masters`, where the plan has any.
+            memory: most bytes of keys in memory, master keys included: keys are read and derived ahead of
+                their use, forgotten, and made again. All are in memory where it is not given.
+            progress: called after each key that is derived now, with the number of keys and their total.
+
+        Raises:
+            PlanMismatchError: the keys or the master keys are not the plan's.
+            KeyMemoryError: a key does not fit.
+        """
+        if masters is not None or self.plan.masters is not None:
+            self._match_masters(masters)
+        derived, max_hops = self.derived_specs(), 64
+        if self.plan.masters is not None:
+            max_hops = self.plan.masters.max_hops
+        if memory is not None:
+            steps = self.key_steps()
+            keys = EvaluationKeys.stream(path, self.parameters, memory, steps, masters, derived, max_hops)
+            return self.follow(keys)
+        keys = EvaluationKeys.load(path, self.parameters)
+        if masters is not None:
+            for done, key in enumerate(masters.derivation(derived, max_hops), 1):
+                keys.add(key)
+                if progress is not None:
+                    progress(done, len(derived))
+        return self.follow(keys)
+
+    def _masters(self) -> Masters:
+        if self.plan.masters is None:
+            raise PlanMismatchError("the plan has no master keys; plan with keywright plan --derived")
+        return self.plan.masters
+
+    def _master_shapes(self) -> list[tuple[int, int, int, int]]:
+        """What `MasterKeys.shapes` has to be."""
+        masters, galois = self._masters(), self.plan.workload.automorphisms.galois_element
+        shape = masters.shape
+        return sorted((galois(a), shape.level, shape.level + 1, shape.special) for a in masters.automorphisms)
+
+    def _match_masters(self, masters: MasterKeys | None) -> None:
+        if masters is None:
+            raise PlanMismatchError("the plan derives keys from master keys, and there are none")
+        widths = tuple(prime.bit_length() for prime in masters.extra)
+        found, expected = (widths, masters.shapes), (self._masters().extra_bits, self._master_shapes())
+        if found != expected:
+            digests = [sha256(repr(entry).encode()).hexdigest() for entry in (found, expected)]
+            raise PlanMismatchError(
+                f"the master keys have digest {digests[0][:16]}, those of the plan {digests[1][:16]}; make "
+                "them with keywright keygen --plan",
+                found=digests[0],
+                expected=digests[1],
+            )
+
+    def _check_master_bytes(self, masters: Masters) -> None:
+        shape = masters.shape
+        level = shape.level - len(self.parameters.p)
+        made = master_key_bytes(self.parameters, masters.extra_bits, level, shape.special)
+        if made != shape.stored_bytes:
+            raise PlanMismatchError(f"a master key has {made} bytes, {shape.stored_bytes} are planned")
+
+    def follow(self, keys: EvaluationKeys) -> EvaluationKeys:
+        """The keys, used as the plan says.
+
+        Raises:
+            PlanMismatchError: they are not the plan's.
+        """
+        found, expected = keys_digest(keys), keys_digest(self._specs.values())
+        if found != expected:
+            raise PlanMismatchError(
+                f"the keys have digest {found[:16]}, those of the plan {expected[:16]}; make them with "
+                "keywright keygen --plan",
+                found=found,
+                expected=expected,
+            )
+        galois = self.plan.workload.automorphisms.galois_element
+        routes: dict[object, tuple[int, list[int], list[tuple[int, int, KeySpec]]]] = {}
+        for group, tree in zip(self.plan.workload.groups, self.plan.hops, strict=True):
+            hops = [(galois(hop.parent), galois(hop.child), self._specs[hop.key]) for hop in tree]
+            routes.setdefault(
+                (group.level, group.targets), (group.level, [galois(a) for a in group.targets], hops)
+            )
+        relinearizations = [(level, self._specs[key]) for level, key in self.plan.relinearization.items()]
+        return keys.following(list(routes.values()), relinearizations)
+
+    def special(self, level: int, model: CostModel | None = None) -> list[int]:
+        """The primes that most key switches of linear transforms at a level divide by: those to encode
+        diagonals for. Others are divided before they meet the diagonals."""
+        model = model or CostModel()
+        count: dict[tuple[int, ...], int] = {}
+        for group, tree in zip(self.plan.workload.groups, self.plan.hops, strict=True):
+            if group.level == level:
+                for hop in tree:
+                    use = model.switch(hop.key.shape, level)
+                    if use is not None:
+                        count[use.removed] = count.get(use.removed, 0) + group.count
+        if not count:
+            first = self.parameters.max_level + 1
+            return list(range(first, first + len(self.parameters.p)))
+        most = max(count, key=lambda removed: (count[removed], removed))
+        return list(most)
+
+    @property
+    def bootstrapper_plans(self) -> list[BootstrapperPlan]:
+        """The plans of the bootstraps with diagonals for the primes that most key switches of their level
+        divide by: what to make `Bootstrapper`s of."""
+        levels = {group.level for group in self.plan.workload.groups if group.level > 0}
+        special = {level: self.special(level) for level in levels}
+        return [plan.with_special_primes(special) for plan in self.bootstraps]
+
+    def key_steps(self) -> list[list[KeySpec]]:
+        """The keys of each step of the network, or of one bootstrap, in order: what `EvaluationKeys.stream`
+        takes.
+
+        Raises:
+            ValueError: there is neither.
+        """
+        workload = self.plan.workload
+        if self.network is not None:
+            listed = steps(self.network, workload, self.bootstraps)
+        elif len(self.bootstraps) == 1:
+            listed = bootstrap_steps(self.bootstraps[0], workload, "b")
+        else:
+            raise ValueError("the order of steps is that of a network or of one bootstrap; none was given")
+        trees = {
+            (group.level, group.targets): tree
+            for group, tree in zip(workload.groups, self.plan.hops, strict=True)
+        }
+        out: list[list[KeySpec]] = []
+        for step in listed:
+            for group in step.groups:
+                used = [self._specs[hop.key] for hop in trees[group.level, group.targets]]
+                out.append(list(dict.fromkeys(used)))
+            levels = sorted(step.relinearizations, reverse=True)
+            out += [[self._specs[self.plan.relinearization[level]]] for level in levels]
+            if step.fixed:
+                out.append(list(step.fixed))
+        return out
+
+    def _spec(self, key: PlannedKey) -> KeySpec:
+        shape, parameters = key.shape, self.parameters
+        special = list(shape.special_primes)
+        # A digit has at most as many primes as there are; a larger alpha says the same.
+        alpha = min(shape.alpha, max(shape.level + 1, len(special)))
+        # There is no seed for what is derived.
+        seeded = not self.plan.derives(key)
+        if key.automorphism is None:
+            spec = KeySpec.relinearization(parameters, shape.level, alpha, True, special)
+        else:
+            element = self.plan.workload.automorphisms.galois_element(key.automorphism)
+            spec = KeySpec.galois(parameters, element, shape.level, alpha, seeded, special)
+        planned = shape.stored_bytes * (1 if seeded else 2)
+        if spec.bytes != planned:
+            raise PlanMismatchError(f"{spec!r} has {spec.bytes} bytes, {planned} are planned")
+        return spec
+
+
+def _as_planned(workload: Workload, bootstraps: Sequence[BootstrapperPlan]) -> tuple[BootstrapperPlan, ...]:
+    """Bootstraps with the factors that a workload states; as they are if it states none."""
+    if not workload.bootstraps:
+        return tuple(bootstraps)
+    if len(workload.bootstraps) != len(bootstraps):
+        raise PlanMismatchError(
+            f"the plan is for {len(workload.bootstraps)} bootstraps, there are {len(bootstraps)}"
+        )
+    try:
+        return tuple(
+            bootstrap.with_factors(list(factors))
+            for bootstrap, factors in zip(bootstraps, workload.bootstraps, strict=True)
+        )
+    except ParameterError as error:
+        raise PlanMismatchError(f"the plan is for other bootstraps: {error}") from error
+
+
+def _require_chain(chain: Chain, parameters: Parameters) -> None:
+    """Refuse other parameters."""
+    found = chain_of(parameters)
+    if chain == found:
+        return
+    names = chain.describe(), found.describe()
+    if names[0] == names[1]:
+        raise PlanMismatchError(
+            f"the plan is for other {names[0]}, or for another bound on the keys' modulus; plan the program "
+            "for these parameters (keywright plan --preset or --parameters, on_parameters in Python)"
+        )
+    raise PlanMismatchError(f"the plan is for {names[0]}, the parameters have {names[1]}")
+
+
+def _require_workload(planned: Workload, expected: Workload) -> None:
+    """Refuse a plan of another workload."""
+    digests = essence(planned).digest, essence(expected).digest
+    if digests[0] != digests[1]:
+        raise PlanMismatchError(
+            f"the plan is for program {digests[0][:16]}, this one is {digests[1][:16]}; plan it again",
+            found=digests[0],
+            expected=digests[1],
+        )
+
+
+def keys_digest(keys: Iterable[KeySpec]) -> str:
+    """SHA-256 of what the keys of automorphisms and relinearizations are, in any order."""
+    lines = sorted(
+        f"{spec.galois_element or 0} {spec.level} {spec.alpha} {spec.special} {spec.seeded}"
+        for spec in keys
+        if spec.kind in ("rotation", "conjugation", "galois", "relinearization")
+    )
+    return sha256("\n".join(lines).encode()).hexdigest()

@@ -1,0 +1,172 @@
+"""Plans as text: what `keywright plan --out` writes, `keygen --plan` makes keys of and `run` follows."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from keywright._reading import number, read_object, refusing, shown, whole
+from keywright.plan.ring.chain import Chain, Shape
+from keywright.plan.workload.workload import MAX_BYTES, Workload, WorkloadError, describe, read_automorphism
+
+from .derivation import MAX_EXTRA
+from .key_plan import IDENTITY, Hop, KeyPlan, Masters, PlannedKey
+
+FORMAT = "keywright-plan-1"
+MAX_KEYS = 1 << 16
+
+
+def to_json(plan: KeyPlan) -> str:
+    """The documented form: the workload, every key, and the hops of every group of the workload.
+
+    A key has its automorphism, or null for relinearization, its level, the most primes of a digit and the
+    number of its special primes. A hop is [parent, child, place of the key]. Where keys are derived,
+    "masters" has the automorphisms of the master keys, the widths of the extra primes, their level in the
+    chain, the number of primes that they divide by, the most derivations to a key, and the places of keys
+    that are sent although they could be derived.
+    """
+    masters = plan.masters
+    place = {key: index for index, key in enumerate(plan.keys)}
+    derived: dict[str, object] = {}
+    if masters is not None:
+        derived["masters"] = {
+            "automorphisms": [describe(automorphism) for automorphism in masters.automorphisms],
+            "extra_bits": list(masters.extra_bits),
+            "level": masters.shape.level,
+            "special": masters.shape.special,
+            "max_hops": masters.max_hops,
+            "sent": [place[key] for key in masters.sent],
+        }
+    return json.dumps(
+        {
+            "format": FORMAT,
+            "strategy": plan.strategy,
+            "gap": plan.gap,
+            "program": json.loads(plan.workload.to_json()),
+            "keys": [
+                {
+                    "automorphism": None if key.automorphism is None else describe(key.automorphism),
+                    "level": key.shape.level,
+                    "alpha": key.shape.alpha,
+                    "special": key.shape.special,
+                }
+                for key in plan.keys
+            ],
+            "hops": [
+                [[describe(hop.parent), describe(hop.child), place[hop.key]] for hop in tree]
+                for tree in plan.hops
+            ],
+            "relinearizations": {str(level): place[key] for level, key in plan.relinearization.items()},
+            **derived,
+        },
+        separators=(",", ":"),
+    )
+
+
+def from_json(text: str) -> KeyPlan:
+    """Read the documented form; the plan is checked to make what its workload needs.
+
+    Raises:
+        WorkloadError: not that form, naming the place.
+    """
+    with refusing("a plan", WorkloadError):
+        plan = _read(read_object(text, FORMAT, 4 * MAX_BYTES))
+    plan.check()
+    return plan
+
+
+def load(path: Path) -> KeyPlan:
+    """Read a file.
+
+    Raises:
+        WorkloadError: as of `from_json`.
+        OSError: it cannot be read.
+    """
+    if path.stat().st_size > 4 * MAX_BYTES:
+        raise WorkloadError(f"{path} has {path.stat().st_size} bytes; a plan may have {4 * MAX_BYTES}")
+    try:
+        return from_json(path.read_text(encoding="utf-8", errors="replace"))
+    except WorkloadError as error:
+        raise WorkloadError(f"{path}: {error}; write a plan with keywright plan --out") from None
+
+
+def _read(data: Mapping[str, Any]) -> KeyPlan:
+    workload = Workload.from_json(json.dumps(data["program"]))
+    chain = workload.chain
+    if len(data["keys"]) > MAX_KEYS:
+        raise WorkloadError(f"{len(data['keys'])} keys; there may be {MAX_KEYS}")
+    keys = []
+    for index, entry in enumerate(data["keys"]):
+        level, alpha, special = (
+            whole(entry[name], f"key {index}: {name}") for name in ("level", "alpha", "special")
+        )
+        if not 0 <= level <= chain.max_level:
+            raise WorkloadError(f"key {index}: level {level} is not in [0, {chain.max_level}]")
+        room = len(chain.special_candidates(level))
+        if not 1 <= special <= room:
+            raise WorkloadError(f"key {index}: {special} special primes; there may be from 1 to {room}")
+        if alpha < 1:
+            raise WorkloadError(f"key {index}: {alpha} primes a digit; there must be 1")
+        shape = Shape(chain, level, alpha, special)
+        if not shape.legal:
+            raise WorkloadError(f"key {index}: a prime is larger than its special primes together")
+        automorphism = entry["automorphism"]
+        keys.append(PlannedKey(None if automorphism is None else read_automorphism(automorphism), shape))
+
+    def key(place: object) -> PlannedKey:
+        if not isinstance(place, int) or not 0 <= place < len(keys):
+            raise WorkloadError(f"key {shown(place)} is not in [0, {len(keys)})")
+        return keys[place]
+
+    if len(data["hops"]) != len(workload.groups):
+        raise WorkloadError(f"hops of {len(data['hops'])} groups; the program has {len(workload.groups)}")
+    hops = tuple(
+        tuple(
+            Hop(read_automorphism(parent), read_automorphism(child), key(place))
+            for parent, child, place in tree
+        )
+        for tree in data["hops"]
+    )
+    relinearization = {int(level): key(place) for level, place in data["relinearizations"].items()}
+    gap = data["gap"]
+    masters = data.get("masters")
+    return KeyPlan(
+        str(data["strategy"]),
+        workload,
+        hops,
+        relinearization,
+        None if gap is None else number(gap, "gap"),
+        None
+        if masters is None
+        else _read_masters(masters, workload, tuple(map(key, masters.get("sent", ())))),
+    )
+
+
+def _read_masters(data: Mapping[str, Any], workload: Workload, sent: tuple[PlannedKey, ...]) -> Masters:
+    chain = workload.chain
+    automorphisms = tuple(read_automorphism(entry, "masters: ") for entry in data["automorphisms"])
+    for automorphism in automorphisms:
+        if automorphism == IDENTITY or not 0 <= automorphism.step < workload.automorphisms.slots:
+            raise WorkloadError(f"masters: {describe(automorphism)} is no automorphism that a key is for")
+    if not 1 <= len(set(automorphisms)) == len(automorphisms) <= MAX_KEYS:
+        raise WorkloadError(
+            f"masters: {len(automorphisms)} keys; there must be from 1 to {MAX_KEYS}, each once"
+        )
+    extra = tuple(whole(bits, "masters: the width of an extra prime") for bits in data["extra_bits"])
+    if not 1 <= len(extra) <= MAX_EXTRA:
+        raise WorkloadError(f"masters: {len(extra)} extra primes; there must be from 1 to {MAX_EXTRA}")
+    level, special, hops = (
+        whole(data[name], f"masters: {name}") for name in ("level", "special", "max_hops")
+    )
+    over = Chain(chain.log_n, (*chain.p, *chain.q), extra, chain.modulus_bound)
+    if not len(chain.p) <= level <= over.max_level:
+        raise WorkloadError(f"masters: level {level} is not in [{len(chain.p)}, {over.max_level}]")
+    if not 1 <= special <= len(over.special_candidates(level)):
+        room = len(over.special_candidates(level))
+        raise WorkloadError(f"masters: {special} primes divided by; there may be from 1 to {room}")
+    if not 1 <= hops <= 255:
+        raise WorkloadError(f"masters: {hops} derivations at most; there may be from 1 to 255")
+    shape = Shape(over, level, level + 1, special)
+    if not shape.legal:
+        raise WorkloadError("masters: a prime is larger than what they divide by")
+    return Masters(automorphisms, extra, shape, hops, sent)

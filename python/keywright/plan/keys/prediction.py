@@ -1,0 +1,151 @@
+"""The time that a workload takes with the keys of a plan: its key switches, and everything beside them."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from keywright.plan.cost.cost import CostModel, Form, Use, Work, engine_use
+from keywright.plan.ring.chain import Shape
+from keywright.plan.workload.workload import Group, WorkloadError
+
+from .key_plan import IDENTITY, Hop, KeyPlan, PlannedKey
+
+Part = Literal["shared"] | Form
+"""Of a key switch: the decomposition, or what is not shared in a form."""
+
+
+@dataclass(frozen=True)
+class TimePrediction:
+    """Seconds on one thread.
+
+    Attributes:
+        switches: key switches.
+        rest: what the workload's operations are beside them.
+    """
+
+    switches: float
+    rest: float
+
+    @property
+    def seconds(self) -> float:
+        """All of it."""
+        return self.switches + self.rest
+
+
+def predict_plan(plan: KeyPlan, model: CostModel) -> TimePrediction:
+    """How long the engine takes to run a workload as a plan says.
+
+    Raises:
+        WorkloadError: a key of the plan is too low for its use.
+    """
+    weights = model.of_degree(plan.workload.chain.log_n)
+    switches = sum(
+        count * part_work(shape, level, part).seconds(weights)
+        for (shape, level, part), count in switch_parts(plan).items()
+    )
+    # Switches to and from an ephemeral secret that the workload lists by itself are the same in every plan.
+    rest = rest_work(plan).seconds(weights) + plan.workload.ephemeral_seconds(model)
+    return TimePrediction(switches, rest)
+
+
+def plan_work(plan: KeyPlan) -> Work:
+    """Everything that the engine computes to run a workload as a plan says."""
+    total = rest_work(plan)
+    for (shape, level, part), count in switch_parts(plan).items():
+        total = total.plus(part_work(shape, level, part), count)
+    return total
+
+
+def rest_work(plan: KeyPlan) -> Work:
+    """What a workload computes beside the key switches that plans choose keys for.
+
+    Diagonals are products over the primes that they are encoded for (`removed_at`).
+    """
+    workload = plan.workload
+    merged = {
+        use.level: _use(plan.relinearization[use.level].shape, use.level).removed
+        for use in workload.relinearizations
+    }
+    removed: dict[int, tuple[int, ...]] = {}
+    total = Work()
+    for operation in workload.operations:
+        level = operation.level
+        if level not in removed:
+            removed[level] = removed_at(plan, level)
+        work = operation.work(workload.chain, removed[level], merged.get(level, ()))
+        total = total.plus(work, operation.count)
+    return total
+
+
+def switch_parts(plan: KeyPlan) -> Mapping[tuple[Shape, int, Part], int]:
+    """How often each part of a key switch with keys of a shape is done at a level.
+
+    The diagonals of linear transforms are encoded for the primes that most key switches of their level remove
+    (`removed_at`). Baby and giant steps with keys that remove others divide as key switches alone do, and so
+    does every hop that is rotated again.
+    """
+    workload = plan.workload
+    removed = {level: removed_at(plan, level) for level in {group.level for group in workload.groups}}
+    out: Counter[tuple[Shape, int, Part]] = Counter()
+    for group, tree in zip(workload.groups, plan.hops, strict=True):
+        for part, count in _tree_parts(plan, group, tree, removed[group.level]).items():
+            out[part] += group.count * count
+    for use in workload.relinearizations:
+        shape = used_shape(plan, plan.relinearization[use.level])
+        out[shape, use.level, "shared"] += use.count
+        out[shape, use.level, "whole"] += use.count
+    return out
+
+
+def part_work(shape: Shape, level: int, part: Part) -> Work:
+    """What a part of a key switch computes."""
+    use = _use(shape, level)
+    return use.shared if part == "shared" else use.of_form(part)
+
+
+def removed_at(plan: KeyPlan, level: int) -> tuple[int, ...]:
+    """The primes that most automorphisms at a level remove, which diagonals are encoded for; the special
+    primes where there are none."""
+    count: Counter[tuple[int, ...]] = Counter()
+    for group, tree in zip(plan.workload.groups, plan.hops, strict=True):
+        if group.level == level:
+            for hop in tree:
+                count[_use(hop.key.shape, level).removed] += group.count
+    chain = plan.workload.chain
+    if not count:
+        return tuple(range(chain.max_level + 1, chain.max_level + 1 + len(chain.p)))
+    return max(count, key=lambda found: (count[found], found))
+
+
+def used_shape(plan: KeyPlan, key: PlannedKey) -> Shape:
+    """Of a key in memory: for one that the server derives there is no seed."""
+    return replace(key.shape, seeded=False) if plan.derives(key) else key.shape
+
+
+def _tree_parts(
+    plan: KeyPlan, group: Group, tree: Sequence[Hop], removed: tuple[int, ...]
+) -> Mapping[tuple[Shape, int, Part], int]:
+    """The parts of the hops of a group: those of one ciphertext with keys that have the same digits and
+    special primes there share the decomposition."""
+    out: Counter[tuple[Shape, int, Part]] = Counter()
+    rotated_again = {hop.parent for hop in tree}
+    decomposed = set()
+    for hop in tree:
+        shape = used_shape(plan, hop.key)
+        use = _use(shape, group.level)
+        if (hop.parent, use.digits, use.removed) not in decomposed:
+            decomposed.add((hop.parent, use.digits, use.removed))
+            out[shape, group.level, "shared"] += 1
+        last = hop.child not in rotated_again and use.removed == removed
+        # A giant step of several hops divides both halves before them, and not after the last one.
+        direct = group.form != "giant" or hop.parent == IDENTITY
+        out[shape, group.level, group.form if last and direct else "whole"] += 1
+    return out
+
+
+def _use(shape: Shape, level: int) -> Use:
+    use = engine_use(shape, level)
+    if use is None:
+        raise WorkloadError(f"a key of level {shape.level} cannot be used at level {level}")
+    return use

@@ -1,0 +1,49 @@
+"""Where chains come from: parameters, and JSON."""
+
+import re
+from collections.abc import Mapping
+from math import log2
+from typing import Any
+
+from keywright import Parameters
+from keywright._core import maximum_log_qp
+from keywright._reading import number, whole
+
+from .chain import Chain
+
+UNBOUNDED = 1 << 20
+"""Bits of the modulus of a key of parameters that promise no security."""
+
+
+def chain_of(parameters: Parameters) -> Chain:
+    """The primes of parameters, with the bound on the modulus of a key that is secure for their secret.
+
+    Raises:
+        keywright.errors.SecurityError: no bound for that secret and degree is known.
+    """
+    sparse = re.fullmatch(r"ternary of weight (\d+)", parameters.secret_distribution)
+    if parameters.insecure or sparse is None:
+        bound = UNBOUNDED if parameters.insecure else None
+    else:
+        bound = maximum_log_qp(parameters.log_n, int(sparse[1]))
+    return Chain(
+        parameters.log_n,
+        tuple(log2(modulus) for modulus in parameters.q),
+        tuple(log2(modulus) for modulus in parameters.p),
+        bound,
+    )
+
+
+def read_chain(data: Mapping[str, Any]) -> Chain:
+    """Primes in JSON, as `dataclasses.asdict` has them.
+
+    Raises:
+        ValueError: a number is none, or out of range.
+    """
+    bound = data.get("bound")
+    return Chain(
+        whole(data["log_n"], "log_n"),
+        tuple(number(bits, "the width of a prime") for bits in data["q"]),
+        tuple(number(bits, "the width of a prime") for bits in data["p"]),
+        None if bound is None else whole(bound, "bound"),
+    )

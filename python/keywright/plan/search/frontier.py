@@ -1,0 +1,141 @@
+"""Key sets from the fastest to the smallest, for workloads that are too large for an exact solution.
+
+Beginning with the fastest key for each use, or with another set, the change that loses the least time for
+each byte saved is made again and again: a key is taken away, its uses going to a key of a higher level or to
+several hops, or it is made in a smaller shape. Every set on the way is a point of memory against time. A
+change is only evaluated again when it comes to the front of the queue: changes become worse as keys go, with
+few exceptions.
+"""
+
+import heapq
+from collections import defaultdict
+from collections.abc import Collection, Sequence
+
+from keywright.plan.cost.cost import CostModel
+from keywright.plan.exact.optimal import candidate_shapes
+from keywright.plan.keys.key_plan import KeyPlan, PlannedKey
+from keywright.plan.ring.chain import Shape
+from keywright.plan.ring.galois import Automorphism
+from keywright.plan.workload.open_workload import OpenWorkload
+from keywright.plan.workload.workload import Workload
+
+from .search_state import INFINITY, FrontierPoint, SearchState
+
+
+class FrontierSearch:
+    """The state of one descent."""
+
+    def __init__(
+        self,
+        workload: Workload | OpenWorkload,
+        model: CostModel,
+        start: Sequence[PlannedKey] | None = None,
+        *,
+        max_hops: int = 2,
+    ) -> None:
+        """Begin with a key set.
+
+        Args:
+            workload: what is planned.
+            model: predicts times.
+            start: keys; by default the fastest one for each automorphism and level of use, in any
+                alternative.
+            max_hops: most hops of a target, from 1 to 4.
+
+        Raises:
+            ValueError: keys that do not serve the workload.
+        """
+        opened = OpenWorkload.of(workload)
+        keys = list(start) if start is not None else fastest_keys(opened.every(), model)
+        self.state = SearchState(opened, model, keys, max_hops=max_hops)
+
+    def descend(self) -> list[FrontierPoint]:
+        """Points from the start to a set that nothing can be taken from."""
+        return descend(self.state)
+
+    def plan(self, name: str, point: FrontierPoint) -> KeyPlan:
+        """The plan of a point of this search."""
+        return self.state.plan(name, point)
+
+
+def descend(state: SearchState, kept: Collection[PlannedKey] = ()) -> list[FrontierPoint]:
+    """Points from the present key set to one that nothing can be taken from.
+
+    Args:
+        state: where to begin.
+        kept: keys that stay as long as something else can go: what nothing uses yet would go first.
+    """
+    points = [state.point()]
+    queue: list[tuple[float, int, PlannedKey, PlannedKey | None]] = []
+    held = [(key, change) for key in state.keys if key in kept for change in _changes(state, key)]
+    serial = 0
+
+    def push(rate: float, key: PlannedKey, change: PlannedKey | None) -> None:
+        nonlocal serial
+        heapq.heappush(queue, (rate, serial, key, change))
+        serial += 1
+
+    for key in state.keys:
+        if key not in kept:
+            for change in _changes(state, key):
+                push(0.0, key, change)
+    while queue or held:
+        if not queue:
+            for key, change in held:
+                push(0.0, key, change)
+            held = []
+        _, _, key, change = heapq.heappop(queue)
+        if key not in state.keys or (change is not None and change in state.keys):
+            continue
+        saved = key.shape.stored_bytes - (0 if change is None else change.shape.stored_bytes)
+        before = state.seconds
+        undo = state.change([key], [] if change is None else [change])
+        rate = (state.seconds - before) / saved
+        if rate == INFINITY:
+            state.undo(undo)
+            continue
+        if queue and rate > queue[0][0]:
+            state.undo(undo)
+            push(rate, key, change)
+            continue
+        if change is not None:
+            for further in _changes(state, change):
+                push(0.0, change, further)
+        point = state.point()
+        if point.stored_bytes < points[-1].stored_bytes:
+            points.append(point)
+    return points
+
+
+def _changes(state: SearchState, key: PlannedKey) -> list[PlannedKey | None]:
+    """What a key may become: nothing, or one of fewer bytes."""
+    smaller: list[PlannedKey | None] = [
+        PlannedKey(key.automorphism, shape)
+        for shape in candidate_shapes(state.open.workload, state.model, key.shape.level)
+        if shape.stored_bytes < key.shape.stored_bytes
+    ]
+    return [None, *smaller]
+
+
+def fastest_keys(workload: Workload, model: CostModel) -> list[PlannedKey]:
+    """For each automorphism and level of use the key that is fastest alone."""
+    uses: defaultdict[Automorphism | None, set[int]] = defaultdict(set)
+    for group in workload.groups:
+        for target in group.targets:
+            uses[target].add(group.level)
+    uses[None] |= {use.level for use in workload.relinearizations}
+    return [
+        PlannedKey(automorphism, fastest_shape(workload, model, level))
+        for automorphism, levels in uses.items()
+        for level in sorted(levels)
+    ]
+
+
+def fastest_shape(workload: Workload, model: CostModel, level: int) -> Shape:
+    """The shape of the key that is fastest alone at its level."""
+
+    def alone(shape: Shape) -> float:
+        cost = model.switch(shape, level)
+        return INFINITY if cost is None else cost.alone
+
+    return min(candidate_shapes(workload, model, level), key=alone)

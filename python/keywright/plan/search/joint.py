@@ -1,0 +1,149 @@
+"""Planning over parameter sets and secrets as well: the same workload in several variants, planned together.
+
+Special primes and the secret decide how large keys at the top levels are: they are a choice like others, but
+one that every key depends on, so each is planned by itself. A plan of the best variant is the answer; the gap
+is that to the least bound of all variants.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from keywright.plan.cost.cost import CostModel
+from keywright.plan.keys.budget import Budget, InfeasibleBudgetError
+from keywright.plan.keys.derivation import DerivationDesign, DerivationPlanner
+from keywright.plan.keys.key_plan import KeyPlan
+from keywright.plan.workload.open_workload import OpenWorkload
+from keywright.plan.workload.workload import Workload, WorkloadError
+
+from .planner import DEFAULT_HOPS, Planner, gap, refusal
+from .recombination import WORK
+from .search_state import FrontierPoint
+
+DERIVED_POINTS = 4
+"""Plans of fewest bytes on a frontier whose derivation is priced, and as many others."""
+SOLVED = 4
+"""Of more variants only the best one is solved exactly as well."""
+
+
+class JointPlanner:
+    """Variants of a workload, each with its frontier."""
+
+    def __init__(
+        self,
+        variants: Sequence[Workload | OpenWorkload],
+        model: CostModel,
+        *,
+        max_hops: int = DEFAULT_HOPS,
+        report: Callable[[str], None] | None = None,
+    ) -> None:
+        """Search the frontier of each variant.
+
+        Args:
+            variants: the same workload with other parameters, each with its parts that are open.
+            model: predicts times.
+            max_hops: as of `Planner`.
+            report: called with what is being done.
+
+        Raises:
+            ValueError: no variants.
+        """
+        if not variants:
+            raise ValueError("no variants to plan for")
+        self.model = model
+        work = WORK // len(variants)
+        self.planners = [
+            Planner(variant, model, max_hops=max_hops, work=work, report=report) for variant in variants
+        ]
+
+    def best(self, budget: Budget, seconds: float = 60.0) -> KeyPlan:
+        """The best plan of all variants within a budget, with the gap that is proven.
+
+        Args:
+            budget: bytes, or seconds of the whole workload.
+            seconds: for how long an exact solution is tried, for each of a few variants, and for the best of
+                many.
+
+        Raises:
+            InfeasibleBudgetError: there is none; the error says what the least of all variants is.
+        """
+        found: dict[int, tuple[tuple[float, float], KeyPlan]] = {}
+
+        def note(index: int, seconds: float) -> float:
+            planner = self.planners[index]
+            plan, bound = planner.searched(budget, seconds)
+            if plan is not None:
+                value = (planner.seconds(plan), float(plan.stored_bytes))
+                found[index] = (value if budget.stored_bytes is not None else value[::-1], plan)
+            return bound
+
+        few = len(self.planners) <= SOLVED
+        bounds = [note(index, seconds if few else 0.0) for index in range(len(self.planners))]
+        if not found:
+            raise InfeasibleBudgetError(refusal(self.planners, budget, solve=few))
+        best = min(found, key=lambda index: found[index][0])
+        if not few:
+            bounds[best] = note(best, seconds)
+        plan = found[best][1]
+        return replace(plan, strategy="optimal", gap=gap(plan, min(bounds), budget, self.model))
+
+    def require_quiet(self, plan: KeyPlan) -> None:
+        """Refuse a plan that is too noisy for the workload.
+
+        Raises:
+            InfeasibleBudgetError: its noise is above the workload's error budget.
+        """
+        self.planners[0].require_quiet(plan)
+
+    def frontier(self) -> list[tuple[int, float]]:
+        """Bytes of keys and predicted seconds of the whole workload, of plans that no other plan found beats
+        in both; from the fewest bytes up."""
+        found = sorted(
+            (point.stored_bytes, planner.total(point))
+            for planner in self.planners
+            for point in planner.points
+        )
+        out: list[tuple[int, float]] = []
+        for stored, seconds in found:
+            if not out or seconds < out[-1][1]:
+                out.append((stored, seconds))
+        return out
+
+    def derived(self, sent_bytes: float, seconds: float) -> DerivationDesign:
+        """The plan and master keys of least server time, with at most so many bytes sent and so much
+        predicted time of the workload.
+
+        Some plans of each frontier are tried, from the one of fewest keys on; of those that are within the
+        bytes the one whose derivation takes least is given more masters.
+
+        Raises:
+            InfeasibleBudgetError: there are none; the error says how few bytes there can be.
+        """
+        fitting: list[tuple[float, DerivationPlanner]] = []
+        least = float("inf")
+        for planner in self.planners:
+            for point in _spread([point for point in planner.points if planner.total(point) <= seconds]):
+                try:
+                    derivation = DerivationPlanner(planner.plan(point), self.model)
+                except WorkloadError:
+                    continue
+                least = min(least, derivation.least_bytes)
+                if derivation.least_bytes > sent_bytes:
+                    continue
+                priced = derivation.priced
+                if not priced:
+                    continue
+                within = [price.server_seconds for price in priced if price.sent_bytes <= sent_bytes]
+                if within:
+                    fitting.append((min(within), derivation))
+        if not fitting:
+            raise InfeasibleBudgetError(
+                f"{self.planners[0].workload.name}: no plan of at most {seconds:.4g} s has its keys derived "
+                f"from {sent_bytes / 1e6:.1f} MB or less; there is none below {least / 1e6:.1f} MB"
+            )
+        return min(fitting, key=lambda entry: entry[0])[1].best(sent_bytes)
+
+
+def _spread(points: Sequence[FrontierPoint]) -> list[FrontierPoint]:
+    """The first `DERIVED_POINTS` of a list and as many more, spread over the rest."""
+    rest = points[DERIVED_POINTS:]
+    return [*points[:DERIVED_POINTS], *rest[:: max(1, -(-len(rest) // DERIVED_POINTS))]]

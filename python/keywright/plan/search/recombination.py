@@ -1,0 +1,173 @@
+"""Better key sets than those of one descent: descents from what several good sets have together.
+
+A descent takes keys away and cannot bring one back. So it begins again, from the keys of the best points for
+one time or several together, without some that are taken away first so that it goes another way. The first
+descents begin with
+
+* the fastest key for each use,
+* these, and powers of two in both directions at every level of use,
+* the same; but the powers of two, which nothing may need before other keys have gone, stay until the others
+  cannot go,
+* the fastest keys, and at every level of use the automorphisms that lead from one target to another most
+  often.
+
+Points that another one beats in bytes and time are forgotten. What is drawn comes from a generator with a
+fixed seed, and work is limited by a count: a search finds the same on every machine.
+"""
+
+import random
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from keywright.plan.cost.cost import CostModel
+from keywright.plan.keys.key_plan import IDENTITY, KeyPlan, PlannedKey
+from keywright.plan.ring.galois import Automorphism
+from keywright.plan.workload.open_workload import OpenWorkload
+from keywright.plan.workload.workload import Workload
+
+from .frontier import descend, fastest_keys, fastest_shape
+from .routes import code_of
+from .search_state import INFINITY, FrontierPoint, SearchState
+
+WORK = 100_000
+"""Services of groups after which no further descent begins."""
+PATIENCE = 12
+"""Descents without a new point after which the search ends."""
+DIFFERENCES = 30
+"""Differences of targets that have keys at a level to begin with."""
+TIMES = (1, 2, 5)
+"""For how many times points are taken together."""
+PARENTS = (1, 2, 3, 6)
+"""How many of the points of fewest bytes within a time are taken."""
+DROPPED = (0.0, 0.05, 0.1, 0.2)
+"""Share of keys that are taken away before a descent."""
+
+
+class Recombination:
+    """The points that are known of a workload."""
+
+    def __init__(
+        self,
+        workload: Workload | OpenWorkload,
+        model: CostModel,
+        *,
+        max_hops: int = 2,
+        noise_bits: float | None = None,
+    ) -> None:
+        """Nothing is known yet.
+
+        Args:
+            workload: what is planned.
+            model: predicts times.
+            max_hops: most hops of a target, from 1 to 4.
+            noise_bits: points with more noise are left out; None for all.
+        """
+        opened = OpenWorkload.of(workload)
+        self._every = opened.every()
+        self._fastest = fastest_keys(self._every, model)
+        self._state = SearchState(opened, model, self._fastest, max_hops=max_hops)
+        self._noise_bits = noise_bits
+        self._random = random.Random(0)
+        self.points: list[FrontierPoint] = []
+
+    def search(self, work: int = WORK) -> list[FrontierPoint]:
+        """Points that no other one beats, from the fewest bytes up; none if all are too noisy.
+
+        Args:
+            work: services of groups after which no further descent begins; the first four are done anyway.
+        """
+        ladders, differences = self._ladders(), self._differences()
+        self._descend(self._fastest)
+        self._descend(_ordered([*self._fastest, *ladders]))
+        self._descend(_ordered([*self._fastest, *ladders]), kept=ladders)
+        self._descend(_ordered([*self._fastest, *differences]))
+        vain = 0
+        while len(self.points) > 1 and vain < PATIENCE and self._state.served < work:
+            keys = _ordered(self._union())
+            share = DROPPED[self._draw(len(DROPPED))]
+            dropped = [key for key in keys if self._random.random() < share]
+            vain = 0 if self._descend(keys, dropped) else vain + 1
+        return self.points
+
+    def plan(self, name: str, point: FrontierPoint) -> KeyPlan:
+        """The plan of a point."""
+        return self._state.plan(name, point)
+
+    def _draw(self, below: int) -> int:
+        return int(self._random.random() * below)
+
+    def _union(self) -> set[PlannedKey]:
+        """The keys of the best points for some times, which are drawn."""
+        fast, slow = self.points[-1].seconds, self.points[0].seconds
+        taken: list[FrontierPoint] = []
+        for _ in range(TIMES[self._draw(len(TIMES))]):
+            limit = fast * (slow / fast) ** self._random.random()
+            within = [point for point in self.points if point.seconds <= limit * (1 + 1e-12)]
+            taken += within[: PARENTS[self._draw(len(PARENTS))]]
+        return set().union(*(point.known for point in taken))
+
+    def _descend(
+        self,
+        start: Iterable[PlannedKey],
+        dropped: Sequence[PlannedKey] = (),
+        kept: Collection[PlannedKey] = (),
+    ) -> bool:
+        """A descent, without those of the keys that are to be dropped that can be; whether it finds a point
+        that is not beaten."""
+        state, limit = self._state, self._noise_bits
+        state.restart(start)
+        for key in dropped:
+            undo = state.change([key], [])
+            if state.seconds == INFINITY:
+                state.undo(undo)
+        before = self.points
+        found = [point for point in descend(state, kept) if limit is None or point.noise_bits <= limit]
+        self.points = frontier([*before, *found])
+        return {id(point) for point in self.points} != {id(point) for point in before}
+
+    def _ladders(self) -> list[PlannedKey]:
+        """Powers of two in both directions."""
+        group = self._every.automorphisms
+        steps = [sign << bit for bit in range(self._every.chain.log_n - 1) for sign in (1, -1)]
+        return self._keys({level: [group.rotation(step) for step in steps] for level in self._state.levels})
+
+    def _differences(self) -> list[PlannedKey]:
+        """What leads from one target of a level to another, those of the most pairs."""
+        subtract = self._every.automorphisms.subtract
+        wanted = {}
+        for level in self._state.levels:
+            groups = (group for group in self._every.groups if group.level == level)
+            targets = sorted({target for group in groups for target in group.targets})
+            found = Counter(subtract(a, b) for a in targets for b in targets if a != b)
+            wanted[level] = sorted(found, key=lambda a: (-found[a], a))[:DIFFERENCES]
+        return self._keys(wanted)
+
+    def _keys(self, wanted: Mapping[int, Sequence[Automorphism]]) -> list[PlannedKey]:
+        """The fastest keys, each that is not there yet once."""
+        found = {
+            PlannedKey(a, fastest_shape(self._every, self._state.model, level)): None
+            for level, automorphisms in wanted.items()
+            for a in automorphisms
+            if a != IDENTITY
+        }
+        known = set(self._fastest)
+        return [key for key in found if key not in known]
+
+
+def frontier(points: Iterable[FrontierPoint]) -> list[FrontierPoint]:
+    """Points that no other point beats in bytes and seconds, from the fewest bytes up."""
+    out: list[FrontierPoint] = []
+    for point in sorted(points, key=lambda point: (point.stored_bytes, point.seconds)):
+        if not out or point.seconds < out[-1].seconds:
+            out.append(point)
+    return out
+
+
+def _ordered(keys: Iterable[PlannedKey]) -> list[PlannedKey]:
+    """In the same order whatever they come from: of changes that lose as much the first one is made."""
+
+    def order(key: PlannedKey) -> tuple[int, int, int, int]:
+        code = -1 if key.automorphism is None else code_of(key.automorphism)
+        return code, key.shape.level, key.shape.alpha, key.shape.special
+
+    return sorted(keys, key=order)

@@ -1,0 +1,303 @@
+"""Serving a group from a given set of keys.
+
+A group of one automorphism is served by the cheapest sum of automorphisms with keys. In a larger group every
+automorphism that has a key is one hop from the ciphertext; the others are added one after the other, each by
+the cheapest hop from a result that is there or could be had with one more hop, or else by the cheapest sum.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from keywright.plan.cost.cost import CostModel, Form, SwitchCost
+from keywright.plan.keys.key_plan import Digits, Hop, PlannedKey, digits_of
+from keywright.plan.ring.galois import Automorphism, AutomorphismGroup
+from keywright.plan.workload.workload import Group
+
+from .routes import Routes, automorphism_of, code_of
+
+INFINITY = float("inf")
+
+
+@dataclass(frozen=True)
+class Usable:
+    """A key at a level.
+
+    Attributes:
+        key: the key.
+        cost: of a switch.
+        digits: what it shares decompositions by.
+    """
+
+    key: PlannedKey
+    cost: SwitchCost
+    digits: Digits
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A hop of a service, automorphisms as numbers (`routes`).
+
+    Attributes:
+        parent, child: as of `Hop`.
+        usable: its key, at the level.
+    """
+
+    parent: int
+    child: int
+    usable: Usable
+
+
+@dataclass(frozen=True)
+class Serving:
+    """How a group is served.
+
+    Attributes:
+        seconds: predicted time, of one occurrence.
+        steps: the tree, every parent before its children.
+    """
+
+    seconds: float
+    steps: tuple[Step, ...]
+
+    @cached_property
+    def keys(self) -> frozenset[PlannedKey]:
+        """What it uses."""
+        return frozenset(step.usable.key for step in self.steps)
+
+    @cached_property
+    def variance(self) -> float:
+        """Of the noisiest automorphism on it, in units of the rounding of one key switch."""
+        sums = {0: 0.0}
+        for step in self.steps:
+            sums[step.child] = sums[step.parent] + 1.0 + step.usable.cost.noise
+        return max(1.0, *sums.values())
+
+    @cached_property
+    def hops(self) -> tuple[Hop, ...]:
+        """The tree."""
+        return tuple(
+            Hop(automorphism_of(step.parent), automorphism_of(step.child), step.usable.key)
+            for step in self.steps
+        )
+
+
+class _Level:
+    """The fastest key of everything that has one for a level."""
+
+    def __init__(self, group: AutomorphismGroup, max_hops: int) -> None:
+        self.usable: dict[int, Usable] = {}
+        self.routes = Routes(group, max_hops)
+
+    def set(self, code: int, usable: Usable | None) -> None:
+        if usable is None:
+            if self.usable.pop(code, None) is not None:
+                self.routes.set(code, INFINITY)
+        elif self.usable.get(code) is not usable:
+            self.usable[code] = usable
+            self.routes.set(code, usable.cost.alone)
+
+
+class CandidateKeys:
+    """Keys by automorphism, with the fastest one for each level."""
+
+    def __init__(
+        self,
+        group: AutomorphismGroup,
+        model: CostModel,
+        keys: Iterable[PlannedKey] = (),
+        *,
+        max_hops: int = 2,
+    ) -> None:
+        """A set of keys.
+
+        Args:
+            group: what hops add up in.
+            model: predicts times.
+            keys: the keys.
+            max_hops: most hops of a target, from 1 to 4.
+        """
+        self.group = group
+        self.model = model
+        self.max_hops = max_hops
+        self._keys: dict[Automorphism | None, dict[PlannedKey, None]] = {}
+        self._levels: dict[int, _Level] = {}
+        self._known: dict[tuple[PlannedKey, int], Usable | None] = {}
+        for key in keys:
+            self.add(key)
+
+    def __iter__(self) -> Iterator[PlannedKey]:
+        """All keys."""
+        return (key for keys in self._keys.values() for key in keys)
+
+    def __contains__(self, key: PlannedKey) -> bool:
+        """Whether a key is there."""
+        return key in self._keys.get(key.automorphism, ())
+
+    def add(self, key: PlannedKey) -> None:
+        """Adds a key."""
+        self._keys.setdefault(key.automorphism, {})[key] = None
+        self._renew(key)
+
+    def remove(self, key: PlannedKey) -> None:
+        """Takes a key away."""
+        del self._keys[key.automorphism][key]
+        if not self._keys[key.automorphism]:
+            del self._keys[key.automorphism]
+        self._renew(key)
+
+    def best(self, automorphism: Automorphism | None, level: int) -> tuple[PlannedKey, SwitchCost] | None:
+        """The fastest key of an automorphism at a level, alone; None if there is none."""
+        found = self._find(automorphism, level)
+        return None if found is None else (found.key, found.cost)
+
+    def routes(self, level: int) -> Routes:
+        """The automorphisms that have a key for a level, with the seconds of a switch alone."""
+        return self._level(level).routes
+
+    def _level(self, level: int) -> _Level:
+        found = self._levels.get(level)
+        if found is None:
+            found = self._levels[level] = _Level(self.group, self.max_hops)
+            for automorphism in self._keys:
+                if automorphism is not None:
+                    found.set(code_of(automorphism), self._find(automorphism, level))
+        return found
+
+    def _find(self, automorphism: Automorphism | None, level: int) -> Usable | None:
+        found = [self.use(key, level) for key in self._keys.get(automorphism, ())]
+        usable = [use for use in found if use is not None]
+        # Of keys that are as fast the same one whatever the order that they came in.
+        return min(usable, key=_speed, default=None)
+
+    def use(self, key: PlannedKey, level: int) -> Usable | None:
+        """A key at a level; None above its own."""
+        place = (key, level)
+        if place not in self._known:
+            cost = self.model.switch(key.shape, level)
+            self._known[place] = None if cost is None else Usable(key, cost, digits_of(key.shape, level))
+        return self._known[place]
+
+    def _renew(self, key: PlannedKey) -> None:
+        if key.automorphism is not None:
+            code = code_of(key.automorphism)
+            for level, known in self._levels.items():
+                if level <= key.shape.level:
+                    known.set(code, self._find(key.automorphism, level))
+
+    def serve(self, group: Group) -> Serving | None:
+        """Serves a group; None if a target cannot be had."""
+        level = self._level(group.level)
+        if len(group.targets) == 1:
+            return _along(level.usable, level.routes.cheapest(code_of(group.targets[0])), level, group.form)
+        tree = _Tree(level, group.form, self.max_hops)
+        targets = [code_of(target) for target in group.targets]
+        missing = []
+        for target in targets:
+            usable = level.usable.get(target)
+            if usable is None:
+                missing.append(target)
+            else:
+                tree.add(Step(0, target, usable))
+        for target in missing:
+            if target not in tree.depths and not tree.join(target):
+                return None
+        return tree.serving()
+
+
+def _along(usable: dict[int, Usable], route: Sequence[int], level: _Level, form: Form) -> Serving | None:
+    """One automorphism by a sum."""
+    if not route:
+        return None
+    place, steps = 0, []
+    for part in route:
+        child = level.routes.add(place, part)
+        steps.append(Step(place, child, usable[part]))
+        place = child
+    return Serving(steps_seconds(steps, form), tuple(steps))
+
+
+class _Tree:
+    """The hops of a group of several automorphisms."""
+
+    def __init__(self, level: _Level, form: Form, max_hops: int) -> None:
+        self._level, self._form, self._max_hops = level, form, max_hops
+        self._steps: dict[int, Step] = {}
+        self.depths: dict[int, int] = {}
+        self._decomposed: set[tuple[int, Digits]] = set()
+
+    def add(self, step: Step) -> None:
+        self._steps[step.child] = step
+        self.depths[step.child] = self.depths.get(step.parent, 0) + 1
+        self._decomposed.add((step.parent, step.usable.digits))
+
+    def join(self, target: int) -> bool:
+        """Brings in one more target by the cheapest hops; False if there are none."""
+        best: tuple[float, int, int] | None = None
+        chosen: list[Step] = []
+        level, usable, form, depths = self._level, self._level.usable, self._form, self.depths
+        for between, depth in depths.items():
+            second = usable.get(level.routes.rest(target, between))
+            if second is None or depth >= self._max_hops:
+                continue
+            rank = (self._last(between, second), 1, between)
+            if best is None or rank < best:
+                best, chosen = rank, [Step(between, target, second)]
+        for between in level.routes.halves(target) if self._max_hops > 1 else ():
+            if between in depths:
+                continue
+            first, second = usable[between], usable[level.routes.rest(target, between)]
+            seconds = self._last(between, second) + first.cost.own
+            if (0, first.digits) not in self._decomposed:
+                seconds += first.cost.shared
+            rank = (seconds, 2, between)
+            if best is None or rank < best:
+                best, chosen = rank, [Step(0, between, first), Step(between, target, second)]
+        if best is None:
+            serving = _along(usable, level.routes.cheapest(target), level, form)
+            if serving is None:
+                return False
+            chosen = list(serving.steps)
+        for step in chosen:
+            if step.child not in depths:
+                self.add(step)
+            elif depths[step.child] > depths.get(step.parent, 0) + 1:
+                # What is there with more hops would make the sum longer than it may be.
+                self.add(step)
+                self._measure()
+        return True
+
+    def _measure(self) -> None:
+        """Depths, after a result has come nearer to the ciphertext."""
+        for child in self.depths:
+            depth, place = 0, child
+            while place != 0:
+                depth, place = depth + 1, self._steps[place].parent
+            self.depths[child] = depth
+
+    def _last(self, between: int, usable: Usable) -> float:
+        seconds = usable.cost.own if self._form == "giant" else usable.cost.of_form(self._form)
+        return seconds if (between, usable.digits) in self._decomposed else seconds + usable.cost.shared
+
+    def serving(self) -> Serving:
+        order = sorted(self._steps, key=lambda child: (self.depths[child], child))
+        steps = tuple(self._steps[child] for child in order)
+        return Serving(steps_seconds(steps, self._form), steps)
+
+
+def steps_seconds(steps: Sequence[Step], form: Form) -> float:
+    """What `tree_seconds` says of the same hops."""
+    again = {step.parent for step in steps}
+    shared: dict[tuple[int, Digits], float] = {}
+    own = 0.0
+    for step in steps:
+        cost = step.usable.cost
+        last = step.child not in again and (form != "giant" or step.parent == 0)
+        own += cost.of_form(form) if last else cost.own
+        shared[step.parent, step.usable.digits] = cost.shared
+    return own + sum(shared.values())
+
+
+def _speed(usable: Usable) -> tuple[float, int, int, int]:
+    shape = usable.key.shape
+    return usable.cost.alone, shape.level, shape.alpha, shape.special

@@ -1,0 +1,47 @@
+"""Ways to evaluate one factor of a bootstrapping's transforms, as the engine has them.
+
+A factor with diagonals at 0, g, 2 g, .., (d - 1) g has n1 baby steps, rotations of its input by g to
+(n1 - 1) g, and ceil(d / n1) - 1 giant steps in a chain, each a rotation of a sum by n1 g
+(docs/bootstrapping.md, "Keys against time"; `FactorPlan::options`). Diagonals from -a g on are those of a
+factor that is rotated by a g: rotations between factors are absorbed by their diagonals.
+"""
+
+from collections.abc import Iterable
+from math import gcd
+
+from keywright.plan.ring.galois import AutomorphismGroup
+
+from .open_workload import Alternative
+from .workload import Group, make_group
+
+COUNTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64)
+"""Numbers of baby steps that are tried; the engine, which chooses for one factor at a time, tries more."""
+
+
+def factor_alternatives(
+    group: AutomorphismGroup, name: str, level: int, diagonals: Iterable[int], slots: int | None = None
+) -> list[Alternative]:
+    """Every number of baby steps.
+
+    Args:
+        group: what rotations add up in.
+        name: of the factor.
+        level: of its input.
+        diagonals: the rotations that it adds up, of any sign, 0 included.
+        slots: what indices of diagonals are taken modulo; default all slots of the ring.
+    """
+    found = sorted(set(diagonals))
+    stride = gcd(*found) or 1
+    wrapped = (slots or group.slots) // stride
+    number = min(wrapped, (found[-1] - found[0]) // stride + 1)
+    out = []
+    for babies in (count for count in COUNTS if count <= max(1, number)):
+        chained = -(-number // babies) - 1
+        groups: list[Group] = []
+        if babies > 1:
+            steps = [stride * index for index in range(1, babies)]
+            groups.append(make_group(group, f"{name} baby", level, steps))
+        if chained:
+            groups.append(make_group(group, f"{name} giant", level, [stride * babies], chained))
+        out.append(Alternative(f"{babies} baby steps, chain of {chained}", tuple(groups)))
+    return out

@@ -1,0 +1,354 @@
+"""A compiled network, with its bootstraps, as a workload of the planner."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from keywright import BootstrapperPlan, KeySpec, Parameters
+from keywright.plan.cost.cost import Form
+from keywright.plan.cost.ephemeral import FixedKeys
+from keywright.plan.cost.operations import Operation
+from keywright.plan.ring.chain import Chain
+from keywright.plan.ring.chain_sources import chain_of
+from keywright.plan.ring.galois import Automorphism
+
+from .arithmetic import bootstrap_operations, factor_operations, network_operations
+from .factors import COUNTS
+from .network_protocol import Network
+from .open_workload import Alternative, Choice, OpenWorkload
+from .workload import Group, Relinearizations, Workload, WorkloadError
+
+
+def on_parameters(workload: Workload, parameters: Parameters) -> Workload:
+    """A workload for the primes of parameters: one made by hand states whole widths, and which digits fit
+    special primes is decided by less than a bit.
+
+    Raises:
+        WorkloadError: its chain has another ring, or primes of other widths.
+    """
+    stated, found = workload.chain, chain_of(parameters)
+    widths = (*stated.q, *stated.p), (*found.q, *found.p)
+    sizes = [(chain.log_n, len(chain.q), len(chain.p)) for chain in (stated, found)]
+    if sizes[0] != sizes[1] or any(abs(a - b) >= 0.5 for a, b in zip(*widths, strict=True)):
+        raise WorkloadError(
+            f"{workload.name}: the chain has {stated.describe()}, the parameters have {found.describe()}"
+        )
+    return replace(workload, chain=found)
+
+
+def convert(
+    network: Network, parameters: Parameters, name: str, bootstraps: Sequence[BootstrapperPlan] = ()
+) -> Workload:
+    """Every key switch of a network at its level, and what it computes beside.
+
+    Rotations of one ciphertext by one instruction share it. Key switches to and from an ephemeral secret have
+    one way to be made: they are among the operations, and their keys are listed.
+
+    Args:
+        network: the compiled network.
+        parameters: those that it was compiled for.
+        name: what to call it.
+        bootstraps: plans of its bootstraps, in order; without them they are left out.
+    """
+    chain = chain_of(parameters)
+    listed = steps(network, Workload(name, chain, ()), bootstraps)
+    used = bootstraps if any(step.operation == "bootstrap" for step in network.instructions) else ()
+    return _workload(name, chain, listed, network_operations(network, bootstraps), used)
+
+
+def convert_bootstrap(plan: BootstrapperPlan, name: str) -> Workload:
+    """Every key switch of one bootstrap, and what it computes beside. Those to and from an ephemeral secret
+    are among the latter."""
+    chain = chain_of(plan.parameters)
+    listed = bootstrap_steps(plan, Workload(name, chain, ()), "b")
+    return _workload(name, chain, listed, bootstrap_operations(plan, "b"), (plan,))
+
+
+def open_bootstraps(
+    plans: Sequence[BootstrapperPlan], name: str, network: Network | None = None
+) -> list[OpenWorkload]:
+    """A network, or one bootstrap, with the numbers of baby and giant steps of its bootstraps' transforms
+    open: in several variants, which differ in how layers of the Fourier transform are divided among factors
+    and in the baby steps of a factor that is one with raising the modulus. For `JointPlanner`; the first
+    variant is the one of the plans.
+
+    Args:
+        plans: of the network's bootstraps, in order, all for the same parameters; or one.
+        name: what to call the workload.
+        network: what they are of; None for a bootstrap alone.
+    """
+    out = []
+    for varied in _variants(plans):
+        parameters, labels = varied[0].parameters, _labels(network)
+        if network is None:
+            workload = convert_bootstrap(varied[0], name)
+            listed = bootstrap_steps(varied[0], Workload(name, workload.chain, ()), labels[0])
+        else:
+            workload = convert(network, parameters, name, varied)
+            listed = steps(network, Workload(name, workload.chain, ()), varied)
+        out.append(_open(workload, listed, varied, labels))
+    return out
+
+
+def _labels(network: Network | None) -> Mapping[int, str]:
+    """What the first occurrence of each bootstrap is called."""
+    if network is None:
+        return {0: "b"}
+    out: dict[int, str] = {}
+    for step in network.instructions:
+        if step.operation == "bootstrap":
+            out.setdefault(step.argument, f"c{step.result}")
+    return out
+
+
+BUDGETS = 4
+"""Budgets of bytes, evenly on a logarithmic scale from the fewest to those of the fastest, for which the
+engine's divisions of layers are tried."""
+RAISED = (1, 4, 16)
+"""Baby steps that are tried of a factor that is one with raising the modulus: each has a key of its own."""
+MOST_BABIES = 32
+"""Baby steps of other factors that are tried: more are no gain where keys are to be few."""
+
+
+def _variants(plans: Sequence[BootstrapperPlan]) -> list[tuple[BootstrapperPlan, ...]]:
+    """The plans as they are, and others that nothing open makes of them."""
+    fewest = [plan.with_key_budget("fewest") for plan in plans]
+    fastest = [plan.with_key_budget("fastest") for plan in plans]
+    found = [tuple(plans)]
+    for place in range(BUDGETS):
+        share = place / (BUDGETS - 1)
+        budgets = [
+            int(_bytes(few) ** (1 - share) * _bytes(fast) ** share)
+            for few, fast in zip(fewest, fastest, strict=True)
+        ]
+        found.append(tuple(plan.with_key_budget(b + 1) for plan, b in zip(plans, budgets, strict=True)))
+    out: dict[object, tuple[BootstrapperPlan, ...]] = {}
+    for varied in found:
+        for babies in (None, *RAISED):
+            changed = tuple(_with_raised(plan, babies) for plan in varied)
+            out.setdefault(tuple(map(_fixed, changed)), changed)
+    return list(out.values())
+
+
+def _bytes(plan: BootstrapperPlan) -> int:
+    return sum(spec.bytes for spec in plan.required_keys())
+
+
+def _fixed(plan: BootstrapperPlan) -> object:
+    """What a planner does not decide."""
+    ways = zip(plan.factors, plan.factor_ways, strict=True)
+    return tuple((layers, babies if _raised(found) else 0) for (layers, babies), (_, _, found) in ways)
+
+
+Ways = Sequence[tuple[int, Sequence[tuple[Form, Sequence[int], int]], tuple[int | None, Mapping[str, int]]]]
+
+
+def _raised(ways: Ways) -> bool:
+    return any(special is not None for _, _, (special, _) in ways)
+
+
+def _with_raised(plan: BootstrapperPlan, babies: int | None) -> BootstrapperPlan:
+    """A plan with so many baby steps of a factor that raises the modulus, or as many as it can have."""
+    factors = list(plan.factors)
+    for index, (_, _, ways) in enumerate(plan.factor_ways):
+        if babies is not None and _raised(ways):
+            factors[index] = (factors[index][0], max(count for count, *_ in ways if count <= babies))
+    return plan.with_factors(factors)
+
+
+def _open(
+    workload: Workload,
+    listed: Sequence["Step"],
+    plans: Sequence[BootstrapperPlan],
+    labels: Mapping[int, str],
+) -> OpenWorkload:
+    """A workload without the factors of its bootstraps, and these as choices."""
+    read = workload.automorphisms.from_galois_element
+    choices: dict[tuple[int, int], Choice] = {}
+    for index, plan in enumerate(plans):
+        if index not in labels:
+            continue
+        operations = factor_operations(plan, labels[index])
+        for factor, ((stage, level, ways), (_, now)) in enumerate(
+            zip(plan.factor_ways, plan.factors, strict=True)
+        ):
+            if _raised(ways):
+                continue
+            made = []
+            tried = [way for way in ways if way[0] == now or (way[0] in COUNTS and way[0] <= MOST_BABIES)]
+            for babies, listed_groups, _ in sorted(tried, key=lambda way: way[0] != now):
+                switches = tuple(
+                    Group(
+                        f"{labels[index]}/{stage}",
+                        level,
+                        tuple(sorted(map(read, elements))),
+                        count * plan.iterations,
+                        form,
+                    )
+                    for form, elements, count in listed_groups
+                )
+                beside = (operations[factor][babies],)
+                made.append(Alternative(f"{babies} baby steps", switches, beside, babies))
+            where = f"bootstrap {index} " if len(plans) > 1 else ""
+            choices[index, factor] = Choice(
+                f"{where}{stage} at level {level}", (), tuple(made), (index, factor)
+            )
+    groups: list[Group] = []
+    places: dict[tuple[int, int], list[int]] = {}
+    before = None
+    for step in listed:
+        if step.factor in choices:
+            if step.factor != before:
+                places.setdefault(step.factor, []).append(len(groups))
+        else:
+            groups += step.groups
+        before = step.factor
+    # In the order of the workload: of several at one place the first comes first.
+    located = {factor: replace(choices[factor], places=tuple(found)) for factor, found in places.items()}
+    published = OpenWorkload(replace(workload, groups=tuple(groups), operations=()), tuple(located.values()))
+    counted: Counter[Operation] = Counter()
+    for operation in workload.operations:
+        counted[_unnamed(operation)] += operation.count
+    for choice in located.values():
+        for operation in choice.alternatives[0].operations:
+            counted[_unnamed(operation)] -= operation.count * len(choice.places)
+    rest = tuple(replace(operation, count=count) for operation, count in counted.items() if count)
+    return replace(published, workload=replace(published.workload, operations=rest))
+
+
+def _unnamed(operation: Operation) -> Operation:
+    return replace(operation, name="beside", count=1)
+
+
+def essence(workload: Workload) -> Workload:
+    """What a plan depends on: equal groups and operations once, these without their names, and no error
+    budget."""
+    operations: Counter[Operation] = Counter()
+    for operation in workload.operations:
+        operations[_unnamed(operation)] += operation.count
+    sums = [replace(operation, count=count) for operation, count in operations.items()]
+    return replace(
+        workload.merged(),
+        noise_bits=None,
+        operations=tuple(sorted(sums, key=lambda operation: sorted(map(repr, operation.describe().items())))),
+    )
+
+
+@dataclass(frozen=True)
+class Step:
+    """Key switches that are done together.
+
+    Attributes:
+        groups: automorphisms of ciphertexts.
+        relinearizations: how many at each level.
+        fixed: keys to and from an ephemeral secret.
+        factor: which factor of which bootstrapping's transforms it is; None for no factor.
+    """
+
+    groups: tuple[Group, ...] = ()
+    relinearizations: Mapping[int, int] = field(default_factory=dict)
+    fixed: tuple[KeySpec, ...] = ()
+    factor: tuple[int, int] | None = None
+
+
+def steps(network: Network, workload: Workload, bootstraps: Sequence[BootstrapperPlan] = ()) -> list[Step]:
+    """The key switches of each instruction, in order; of a bootstrap, of each of its parts."""
+    slots = workload.automorphisms.slots
+    sources: dict[tuple[int, str, int], set[Automorphism]] = {}
+    transforms = {i for i, s in enumerate(network.instructions) if s.operation == "linear_transform"}
+    relinearizations: dict[int, Counter[int]] = {}
+    for switch in network.key_switches:
+        if switch.kind == "relinearization":
+            relinearizations.setdefault(switch.instruction, Counter())[switch.level] += switch.count
+        else:
+            target = Automorphism(switch.step % slots, switch.kind == "conjugation")
+            sources.setdefault((switch.instruction, switch.source, switch.level), set()).add(target)
+    groups: dict[int, list[Group]] = {}
+    for (index, source, level), targets in sources.items():
+        form: Form = "whole"
+        if index in transforms:
+            # "c7" is an input, "c7/64" the sum of a giant step.
+            form = "giant" if "/" in source else "baby"
+        groups.setdefault(index, []).append(Group(source, level, tuple(sorted(targets)), 1, form))
+    out: list[Step] = []
+    for index, step in enumerate(network.instructions):
+        if step.operation == "bootstrap" and bootstraps:
+            out += bootstrap_steps(bootstraps[step.argument], workload, f"c{step.result}", step.argument)
+        elif index in groups or index in relinearizations:
+            out.append(Step(tuple(groups.get(index, ())), relinearizations.get(index, {})))
+    return out
+
+
+def bootstrap_steps(plan: BootstrapperPlan, workload: Workload, name: str, index: int = 0) -> list[Step]:
+    """The key switches of one bootstrap, in the order of its stages.
+
+    Args:
+        plan: the bootstrap.
+        workload: of whose automorphisms.
+        name: what to call it.
+        index: which bootstrapping of a network it is.
+    """
+    read = workload.automorphisms.from_galois_element
+    out: list[Step] = []
+    before = None
+    fixed = tuple(plan.fixed_keys)
+    factors = _factor_groups(plan)
+    for stage, form, level, elements, count in plan.key_groups:
+        if stage == "coeffs_to_slots" != before and fixed:
+            out.append(Step(fixed=fixed))
+        before = stage
+        # Factors without a key switch come before what follows them.
+        while factors and factors[0][0] == stage and not factors[0][2]:
+            out.append(Step(factor=(index, factors.pop(0)[1])))
+        if not elements:
+            out.append(Step(relinearizations={level: count}))
+            continue
+        factor = None
+        if factors and factors[0][0] == stage and factors[0][2][0] == (form, level, elements, count):
+            factor = (index, factors[0][1])
+            factors[0][2].pop(0)
+            if not factors[0][2]:
+                factors.pop(0)
+        targets = tuple(sorted(read(element) for element in elements))
+        out.append(Step((Group(f"{name}/{stage}", level, targets, count, form),), factor=factor))
+    out += [Step(factor=(index, factor)) for _, factor, left in factors if not left]
+    return out
+
+
+def _factor_groups(plan: BootstrapperPlan) -> list[tuple[str, int, list[tuple[Form, int, list[int], int]]]]:
+    """Stage, index and key switches of each factor of a bootstrap's transforms, in the order of its
+    stages."""
+    out = []
+    for factor, ((stage, level, ways), (_, now)) in enumerate(
+        zip(plan.factor_ways, plan.factors, strict=True)
+    ):
+        (groups,) = (found for babies, found, _ in ways if babies == now)
+        switches = [(form, level, elements, count * plan.iterations) for form, elements, count in groups]
+        out.append((stage, factor, switches))
+    return out if plan.order == "slots_to_coeffs_first" else sorted(out, key=lambda entry: entry[0])
+
+
+def _workload(
+    name: str,
+    chain: Chain,
+    listed: Sequence[Step],
+    operations: Sequence[Operation],
+    bootstraps: Sequence[BootstrapperPlan],
+) -> Workload:
+    relinearizations: Counter[int] = Counter()
+    for step in listed:
+        relinearizations.update(step.relinearizations)
+    fixed = Counter((spec.level, len(spec.special)) for spec in _fixed_keys(bootstraps))
+    return Workload(
+        name,
+        chain,
+        tuple(group for step in listed for group in step.groups),
+        tuple(Relinearizations(level, count) for level, count in sorted(relinearizations.items())),
+        operations=tuple(operations),
+        fixed=tuple(FixedKeys(level, special, count) for (level, special), count in sorted(fixed.items())),
+        bootstraps=tuple(tuple(plan.factors) for plan in bootstraps),
+    )
+
+
+def _fixed_keys(bootstraps: Sequence[BootstrapperPlan]) -> list[KeySpec]:
+    return list(dict.fromkeys(spec for plan in bootstraps for spec in plan.fixed_keys))

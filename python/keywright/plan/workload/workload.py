@@ -1,0 +1,352 @@
+"""What a workload switches: the input of the planner, and its documented JSON form.
+
+A `Group` is the set of automorphisms that one ciphertext is needed under, at one level. All of it can share
+a decomposition, and one result can be rotated again to give another. Groups that are alike are stated once
+with their number of repetitions.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from functools import cached_property
+from typing import Any, TypeVar
+
+from keywright._core import maximum_log_qp
+from keywright._reading import number, read_object, refusing, shown, whole
+from keywright.errors import KeywrightError
+from keywright.plan.cost.cost import FORMS, CostModel, Form
+from keywright.plan.cost.ephemeral import EphemeralSwitch, FixedKeys
+from keywright.plan.cost.operations import MAX_COUNT, Operation
+from keywright.plan.ring.chain import Chain
+from keywright.plan.ring.chain_sources import read_chain
+from keywright.plan.ring.galois import Automorphism, AutomorphismGroup
+
+FORMAT = "keywright-program-1"
+MAX_GROUPS = 100_000
+MAX_BYTES = 64 << 20
+
+
+class WorkloadError(KeywrightError, ValueError):
+    """A workload or plan that is not one: what is wrong, and where."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """One ciphertext and every automorphism of it that is needed.
+
+    Attributes:
+        name: the place in the workload, as people call it.
+        level: level of the ciphertext.
+        targets: the automorphisms needed of it, without the identity, sorted, each once.
+        count: how often such a ciphertext occurs.
+        form: what becomes of the divisions: "baby" and "giant" are steps of a linear transform.
+    """
+
+    name: str
+    level: int
+    targets: tuple[Automorphism, ...]
+    count: int
+    form: Form = "whole"
+
+
+@dataclass(frozen=True)
+class Relinearizations:
+    """Relinearizations at one level.
+
+    Attributes:
+        level: level of the product before it is rescaled.
+        count: how many.
+    """
+
+    level: int
+    count: int
+
+
+_KINDS = {
+    Relinearizations: "relinearization",
+    EphemeralSwitch: "ephemeral secret",
+    FixedKeys: "keys of an ephemeral secret",
+}
+
+Factors = tuple[tuple[int, int], ...]
+"""How the factors of a bootstrapping's transforms are evaluated: of each the layers of the Fourier transform
+that it merges, and its baby steps (`BootstrapperPlan.factors`)."""
+MAX_FACTORS = 512
+
+
+@dataclass(frozen=True)
+class Workload:
+    """Every key switch of a workload.
+
+    Attributes:
+        name: what it is called.
+        chain: the primes.
+        groups: automorphisms, in program order.
+        relinearizations: by level, each level once.
+        noise_bits: the error budget: the most that `KeyPlan.noise_bits` of a plan may be; None for any.
+        operations: what is computed beside; without them times are those of key switches alone.
+        ephemeral: switches to and from an ephemeral secret, whose keys are the same in every plan.
+        fixed: keys of such switches that the operations count.
+        bootstraps: how the factors of each bootstrapping of a compiled network are evaluated.
+    """
+
+    name: str
+    chain: Chain
+    groups: tuple[Group, ...]
+    relinearizations: tuple[Relinearizations, ...] = ()
+    noise_bits: float | None = None
+    operations: tuple[Operation, ...] = ()
+    ephemeral: tuple[EphemeralSwitch, ...] = ()
+    fixed: tuple[FixedKeys, ...] = ()
+    bootstraps: tuple[Factors, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Check levels and counts.
+
+        Raises:
+            WorkloadError: a level outside the chain, a count below 1, an automorphism outside the slots, too
+                many groups.
+        """
+        if self.noise_bits is not None and not 0 <= self.noise_bits < float("inf"):
+            raise WorkloadError(
+                f"{self.name}: an error budget of {self.noise_bits:g} bits; it must be finite, 0 or more"
+            )
+        for what, listed in (("groups", self.groups), ("operations", self.operations)):
+            if len(listed) > MAX_GROUPS:
+                raise WorkloadError(f"{self.name}: {len(listed)} {what}; there may be {MAX_GROUPS}")
+        uses: tuple[Group | Relinearizations | EphemeralSwitch | FixedKeys, ...] = (
+            *self.groups,
+            *self.relinearizations,
+            *self.ephemeral,
+            *self.fixed,
+        )
+        for use in uses:
+            where = f"{self.name}: {use.name if isinstance(use, Group) else _KINDS[type(use)]}"
+            if not 0 <= use.level <= self.chain.max_level:
+                raise WorkloadError(f"{where}: level {use.level} is not in [0, {self.chain.max_level}]")
+            if not 1 <= use.count < MAX_COUNT:
+                raise WorkloadError(f"{where}: count {use.count} is not in [1, {MAX_COUNT})")
+        for switch in self.ephemeral:
+            self._require_secure(switch)
+        for keys in self.fixed:
+            if not 1 <= keys.special <= len(self.chain.p):
+                raise WorkloadError(
+                    f"{self.name}: {_KINDS[FixedKeys]} with {keys.special} special primes; "
+                    f"there are {len(self.chain.p)}"
+                )
+        for factors in self.bootstraps:
+            if not 1 <= len(factors) <= MAX_FACTORS:
+                raise WorkloadError(
+                    f"{self.name}: a bootstrap of {len(factors)} factors; there may be from 1 to "
+                    f"{MAX_FACTORS}"
+                )
+            for layers, babies in factors:
+                if not (0 <= layers <= self.chain.log_n and 1 <= babies <= self.automorphisms.slots):
+                    raise WorkloadError(
+                        f"{self.name}: a factor of {layers} layers with {babies} baby steps; there may "
+                        f"be from 0 to "
+                        f"{self.chain.log_n}, with from 1 to {self.automorphisms.slots}"
+                    )
+        for operation in self.operations:
+            wrong = operation.refusal(self.chain)
+            if wrong is not None:
+                raise WorkloadError(f"{self.name}: {operation.name}: {wrong}")
+        slots = self.automorphisms.slots
+        for group in self.groups:
+            if group.form not in FORMS:
+                known = ", ".join(FORMS)
+                raise WorkloadError(f"{self.name}: {group.name}: the form {group.form!r} is none of {known}")
+            for target in group.targets:
+                if not 0 <= target.step < slots:
+                    raise WorkloadError(
+                        f"{self.name}: {group.name}: rotation {target.step} is not in [0, {slots})"
+                    )
+                if target == Automorphism(0):
+                    raise WorkloadError(f"{self.name}: {group.name}: the identity needs no key; leave it out")
+
+    def _require_secure(self, switch: EphemeralSwitch) -> None:
+        """The bounds for a key to or from an ephemeral secret: only one to it depends on that secret."""
+        chain = self.chain
+        if not 1 <= switch.special <= len(chain.p):
+            raise WorkloadError(
+                f"{self.name}: an ephemeral key of {switch.special} special primes; there are {len(chain.p)}"
+            )
+        bits = sum(chain.q[: switch.level + 1]) + sum(chain.p[: switch.special])
+        bound = chain.modulus_bound if switch.level else maximum_log_qp(chain.log_n, switch.weight)
+        if bits > bound:
+            raise WorkloadError(
+                f"{self.name}: the ephemeral key of level {switch.level} has a modulus of {bits:g} bits; "
+                f"the most that is secure is {bound}"
+            )
+
+    @property
+    def automorphisms(self) -> AutomorphismGroup:
+        """The group that hops add up in."""
+        return AutomorphismGroup(self.chain.log_n)
+
+    def merged(self) -> "Workload":
+        """The workload with equal groups stated once, in the order of their first occurrence."""
+        found: dict[tuple[int, tuple[Automorphism, ...], Form], Group] = {}
+        for group in self.groups:
+            key = (group.level, group.targets, group.form)
+            old = found.get(key)
+            if old is None:
+                found[key] = group
+            else:
+                found[key] = replace(old, count=old.count + group.count)
+        return replace(self, groups=tuple(found.values()))
+
+    @property
+    def ephemeral_bytes(self) -> int:
+        """Bytes of the keys to and from an ephemeral secret, each once."""
+        keys = {(use.weight, use.level, use.special): use for use in self.ephemeral}
+        switched = sum(use.stored_bytes(self.chain) for use in keys.values())
+        return switched + sum(use.stored_bytes(self.chain) for use in self.fixed)
+
+    @property
+    def ephemeral_keys(self) -> int:
+        """How many these are."""
+        switches = {(use.weight, use.level, use.special) for use in self.ephemeral}
+        return len(switches) + sum(use.count for use in self.fixed)
+
+    def ephemeral_key_seconds(self, model: CostModel) -> float:
+        """Predicted time of making these."""
+        switches = {(use.weight, use.level, use.special): use for use in self.ephemeral}
+        switched = sum(use.key_seconds(self.chain, model) for use in switches.values())
+        return switched + sum(use.key_seconds(self.chain, model) for use in self.fixed)
+
+    def ephemeral_seconds(self, model: CostModel) -> float:
+        """Predicted time of the switches to and from an ephemeral secret."""
+        return sum(use.seconds(self.chain, model) for use in self.ephemeral)
+
+    def highest_levels(self) -> dict[Automorphism, int]:
+        """Every automorphism with the highest level at which it is needed, sorted."""
+        out: dict[Automorphism, int] = {}
+        for group in self.groups:
+            for target in group.targets:
+                out[target] = max(out.get(target, 0), group.level)
+        return dict(sorted(out.items()))
+
+    def to_json(self) -> str:
+        """The documented form: automorphisms are rotations to the left, a conjugation besides as [step,
+        1]."""
+        budget = {} if self.noise_bits is None else {"noise_bits": self.noise_bits}
+        fixed = {"ephemeral": [asdict(use) for use in self.ephemeral]} if self.ephemeral else {}
+        if self.fixed:
+            fixed["fixed_keys"] = [asdict(keys) for keys in self.fixed]
+        beside: dict[str, object] = {}
+        if self.operations:
+            beside["operations"] = [use.describe() for use in self.operations]
+        if self.bootstraps:
+            beside["bootstraps"] = [[list(factor) for factor in factors] for factors in self.bootstraps]
+        return json.dumps(
+            {
+                "format": FORMAT,
+                "name": self.name,
+                "chain": asdict(self.chain),
+                "groups": [
+                    {
+                        "name": group.name,
+                        "level": group.level,
+                        "count": group.count,
+                        "targets": [describe(a) for a in group.targets],
+                        **({} if group.form == "whole" else {"form": group.form}),
+                    }
+                    for group in self.groups
+                ],
+                "relinearizations": [asdict(use) for use in self.relinearizations],
+                **budget,
+                **fixed,
+                **beside,
+            },
+            separators=(",", ":"),
+        )
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the JSON form: what a plan is for."""
+        return hashlib.sha256(self.to_json().encode()).hexdigest()
+
+    @classmethod
+    def from_json(cls, text: str) -> "Workload":
+        """Read the documented form.
+
+        Raises:
+            WorkloadError: not that form, naming the place.
+        """
+        with refusing("a program", WorkloadError):
+            return _read(cls, read_object(text, FORMAT, MAX_BYTES))
+
+
+def make_group(
+    automorphisms: AutomorphismGroup,
+    name: str,
+    level: int,
+    steps: Sequence[int | Automorphism],
+    count: int = 1,
+) -> Group:
+    """A group from rotation steps of any sign; the identity and repetitions are dropped."""
+    targets = {a if isinstance(a, Automorphism) else automorphisms.rotation(a) for a in steps}
+    return Group(name, level, tuple(sorted(targets - {Automorphism(0)})), count)
+
+
+def describe(automorphism: Automorphism) -> int | list[int]:
+    """Steps to the left, or [steps, 1] with a conjugation besides."""
+    return [automorphism.step, 1] if automorphism.conjugate else automorphism.step
+
+
+def read_automorphism(entry: Any, where: str = "") -> Automorphism:
+    """What `describe` wrote.
+
+    Raises:
+        WorkloadError: a conjugation that is neither 0 nor 1.
+    """
+    step, conjugate = (entry, 0) if isinstance(entry, int) else entry
+    if conjugate not in (0, 1):
+        raise WorkloadError(f"{where}conjugation {shown(conjugate)} must be 0 or 1")
+    return Automorphism(whole(step, f"{where}a rotation"), bool(conjugate))
+
+
+def _read(cls: type[Workload], data: Mapping[str, Any]) -> Workload:
+    groups = []
+    for order, entry in enumerate(data["groups"]):
+        where = f"group {order}: "
+        targets = {read_automorphism(target, where) for target in entry["targets"]}
+        groups.append(
+            Group(
+                str(entry["name"]),
+                whole(entry["level"], f"{where}level"),
+                tuple(sorted(targets)),
+                whole(entry["count"], f"{where}count"),
+                entry.get("form", "whole"),
+            )
+        )
+    noise = data.get("noise_bits")
+    return cls(
+        str(data["name"]),
+        read_chain(data["chain"]),
+        tuple(groups),
+        tuple(_numbers(Relinearizations, entry) for entry in data["relinearizations"]),
+        None if noise is None else number(noise, "noise_bits"),
+        tuple(Operation.read(entry) for entry in data.get("operations", ())),
+        tuple(_numbers(EphemeralSwitch, entry) for entry in data.get("ephemeral", ())),
+        tuple(_numbers(FixedKeys, entry) for entry in data.get("fixed_keys", ())),
+        tuple(
+            tuple(
+                (whole(layers, "layers of a factor"), whole(babies, "baby steps of a factor"))
+                for layers, babies in factors
+            )
+            for factors in data.get("bootstraps", ())
+        ),
+    )
+
+
+Numbers = TypeVar("Numbers", Relinearizations, EphemeralSwitch, FixedKeys)
+
+
+def _numbers(kind: type[Numbers], entry: Mapping[str, Any]) -> Numbers:
+    """What has whole numbers alone."""
+    return kind(
+        **{field.name: whole(entry[field.name], f"{_KINDS[kind]}: {field.name}") for field in fields(kind)}
+    )

@@ -1,0 +1,322 @@
+"""Key sets of clients, on disk: uploads that can be interrupted and resumed, and that outlive the process.
+
+Every set has a folder named after its identifier, 128 random bits, which are also what entitles to it:
+whoever knows them can use and delete it. ``set.json`` says which model it is for; the bytes are in
+``keys.part`` until all have come and been checked, then in ``keys.kw``. How many bytes have come is the size
+of the file, so a server that was killed goes on where it was; one that was killed while it checked a whole
+set asks for its last byte again.
+"""
+
+import contextlib
+import json
+import os
+import re
+import secrets
+import shutil
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import keywright as kw
+
+from .errors import (
+    BusyError,
+    InvalidObjectError,
+    KeysIncompleteError,
+    SecretRefusedError,
+    TooLargeError,
+    UnknownKeysError,
+    WrongOffsetError,
+)
+from .model import Model
+
+PART, WHOLE, DESCRIPTION = "keys.part", "keys.kw", "set.json"
+IDENTIFIER = re.compile(r"[0-9a-f]{32}")
+
+SECRET = re.compile(re.escape(b"\x89KWRT\r\n\x1a") + rb"[\x00-\xff]{3}[\x80-\xff]", re.DOTALL)
+"""The first bytes of an object of Keywright whose kind has the bit of secrets (docs/format.md)."""
+
+SECRET_BYTES = 12
+READ_BYTES = 1 << 20
+
+
+class SecretScanner:
+    """Looks for secret keys in bytes that come piece by piece."""
+
+    def __init__(self) -> None:
+        self._tail = b""
+
+    def look(self, piece: bytes) -> None:
+        """Look through the next piece.
+
+        Raises:
+            SecretRefusedError: a secret key begins in it, or began at the end of the one before.
+        """
+        if SECRET.search(self._tail + piece):
+            raise SecretRefusedError(
+                "a secret key was sent; it was deleted here, but must be regarded as known: make a new one, "
+                "and send evaluation keys and ciphertexts only"
+            )
+        self._tail = (self._tail + piece)[-(SECRET_BYTES - 1) :]
+
+
+@dataclass
+class UploadedKeys:
+    """A key set, or as much of it as has come.
+
+    Attributes:
+        identifier: 32 hexadecimal digits.
+        folder: where it is.
+        received: bytes that have come.
+        ready: whether all have, and were checked.
+        used: when it was last used, seconds since the epoch.
+        lock: held by the upload that is under way.
+    """
+
+    identifier: str
+    folder: Path
+    received: int
+    ready: bool
+    used: float
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+
+class UploadStore:
+    """The key sets of one model.
+
+    Args:
+        folder: where they are kept; made if it is missing.
+        model: whose keys they are.
+        capacity: how many sets there are at most.
+        expiry: seconds after which a set that is not used is deleted by `expire`.
+        loaded: how many sets are kept in memory.
+    """
+
+    def __init__(
+        self, folder: Path, model: Model, *, capacity: int = 16, expiry: float = 3600.0, loaded: int = 2
+    ) -> None:
+        self.folder, self.model = folder, model
+        self.capacity, self.expiry, self.loaded = capacity, expiry, loaded
+        self._lock = threading.Lock()
+        self._checking = threading.Lock()
+        self._sets: dict[str, UploadedKeys] = {}
+        self._memory: OrderedDict[str, kw.EvaluationKeys] = OrderedDict()
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        for path in sorted(folder.iterdir()):
+            self._recover(path)
+
+    def __len__(self) -> int:
+        return len(self._sets)
+
+    def complete(self) -> list[UploadedKeys]:
+        """The sets that can be used."""
+        with self._lock:
+            return [uploaded for uploaded in self._sets.values() if uploaded.ready]
+
+    def _recover(self, path: Path) -> None:
+        """Take over a set that an earlier process left, and delete one that cannot be used."""
+        if not IDENTIFIER.fullmatch(path.name) or not path.is_dir():
+            return
+        with contextlib.suppress(OSError, ValueError, LookupError, TypeError):
+            described = json.loads((path / DESCRIPTION).read_text())
+            ready = (path / WHOLE).is_file()
+            size = (path / (WHOLE if ready else PART)).stat().st_size
+            total = self.model.manifest.key_bytes
+            if described["model"] == self.model.manifest.hash and (size == total if ready else size <= total):
+                size -= size == total and not ready
+                used = path.stat().st_mtime
+                self._sets[path.name] = UploadedKeys(path.name, path, size, ready, used)
+                return
+        shutil.rmtree(path, ignore_errors=True)
+
+    def create(self) -> UploadedKeys:
+        """An empty set.
+
+        Raises:
+            BusyError: there are as many as there may be, all of them in use lately.
+        """
+        with self._lock:
+            self._expire()
+            if len(self._sets) >= self.capacity:
+                raise BusyError(f"{self.capacity} key sets are in use; ask again later")
+            identifier = secrets.token_hex(16)
+            folder = self.folder / identifier
+            folder.mkdir(mode=0o700)
+            (folder / PART).touch(mode=0o600)
+            (folder / DESCRIPTION).write_text(json.dumps({"model": self.model.manifest.hash}))
+            made = UploadedKeys(identifier, folder, 0, False, time.time())
+            self._sets[identifier] = made
+            return made
+
+    def get(self, identifier: str) -> UploadedKeys:
+        """The set of an identifier.
+
+        Raises:
+            UnknownKeysError: there is none.
+        """
+        with self._lock:
+            found = self._sets.get(identifier)
+            if found is None:
+                raise UnknownKeysError("no keys of that identifier are here (any more); upload them again")
+            found.used = time.time()
+            return found
+
+    def touch(self, identifier: str) -> None:
+        """Note that a set is in use, if it is there."""
+        with self._lock:
+            if (found := self._sets.get(identifier)) is not None:
+                found.used = time.time()
+
+    def expire(self) -> list[str]:
+        """Delete the sets that were not used for `expiry` seconds; their identifiers."""
+        with self._lock:
+            return self._expire()
+
+    def _expire(self) -> list[str]:
+        limit = time.time() - self.expiry
+        # Of a set that is being received, the upload is its use.
+        old = [s for s in self._sets.values() if s.used < limit and not s.lock.locked()]
+        for uploaded in old:
+            self._delete(uploaded)
+        return [uploaded.identifier for uploaded in old]
+
+    def delete(self, uploaded: UploadedKeys) -> None:
+        """Delete a set and its bytes."""
+        with self._lock:
+            self._delete(uploaded)
+
+    def _delete(self, uploaded: UploadedKeys) -> None:
+        self._sets.pop(uploaded.identifier, None)
+        self._memory.pop(uploaded.identifier, None)
+        shutil.rmtree(uploaded.folder, ignore_errors=True)
+
+    def receive(self, uploaded: UploadedKeys, offset: int, length: int, read: Callable[[int], bytes]) -> None:
+        """Append a piece of a set; what came before the connection broke is kept.
+
+        Args:
+            offset: where the piece begins.
+            length: bytes of the piece.
+            read: gives at most so many bytes of it, none if the connection broke.
+
+        Raises:
+            WrongOffsetError: the piece does not begin where the last one ended, or another one is being
+                received.
+            TooLargeError: it would end behind the end of the set.
+            SecretRefusedError: it holds a secret key; the set is deleted.
+            InvalidObjectError: the whole set is not the one that was asked for; it is deleted.
+        """
+        if not uploaded.lock.acquire(blocking=False):
+            raise WrongOffsetError(
+                "another piece of these keys is being received", found=offset, received=uploaded.received
+            )
+        try:
+            total = self.model.manifest.key_bytes
+            if offset != uploaded.received:
+                raise WrongOffsetError(
+                    f"the piece begins at byte {offset}, and {uploaded.received} have come",
+                    found=offset,
+                    received=uploaded.received,
+                )
+            if offset + length > total:
+                raise TooLargeError(
+                    f"the piece ends at byte {offset + length}, the keys at {total}",
+                    value=offset + length,
+                    maximum=total,
+                )
+            try:
+                self._append(uploaded, length, read)
+                if uploaded.received == total and not uploaded.ready:
+                    self._check(uploaded)
+            except (SecretRefusedError, InvalidObjectError):
+                self.delete(uploaded)
+                raise
+            except OSError:
+                # A disk that is full, for one: what is on it counts.
+                try:
+                    uploaded.received = min(uploaded.received, (uploaded.folder / PART).stat().st_size)
+                except FileNotFoundError:
+                    raise UnknownKeysError("these keys were deleted meanwhile") from None
+                raise
+        finally:
+            uploaded.lock.release()
+
+    def _append(self, uploaded: UploadedKeys, length: int, read: Callable[[int], bytes]) -> None:
+        head, left = self.model.manifest.key_set, length
+        scanner = SecretScanner()
+        with (uploaded.folder / PART).open("r+b") as file:
+            file.seek(max(0, uploaded.received - SECRET_BYTES + 1))
+            scanner.look(file.read(SECRET_BYTES - 1))
+            file.seek(uploaded.received)
+            while left and (piece := read(min(left, READ_BYTES))):
+                scanner.look(piece)
+                wanted = head[uploaded.received : uploaded.received + len(piece)]
+                if piece[: len(wanted)] != wanted:
+                    raise InvalidObjectError(
+                        "these are not the keys that the manifest asks for: their head differs"
+                    )
+                file.write(piece)
+                uploaded.received += len(piece)
+                left -= len(piece)
+            file.flush()
+            if uploaded.received == self.model.manifest.key_bytes:
+                os.fsync(file.fileno())
+
+    def _check(self, uploaded: UploadedKeys) -> None:
+        """Read a whole set, which checks every residue, checksum and security bound."""
+        with self._checking:
+            try:
+                keys = kw.EvaluationKeys.load(uploaded.folder / PART, self.model.parameters)
+            except kw.KeywrightError as error:
+                reason = str(error).replace(str(uploaded.folder / PART), "the key set")
+                raise InvalidObjectError(f"the keys cannot be used: {reason}") from error
+        (uploaded.folder / PART).replace(uploaded.folder / WHOLE)
+        uploaded.ready = True
+        self._remember(uploaded, keys)
+
+    def require_ready(self, uploaded: UploadedKeys) -> None:
+        """Refuse a set that is not complete.
+
+        Raises:
+            KeysIncompleteError: not all bytes have come.
+        """
+        if not uploaded.ready:
+            total = self.model.manifest.key_bytes
+            raise KeysIncompleteError(
+                f"{uploaded.received} of {total} bytes of the keys have come; send the rest first",
+                received=uploaded.received,
+                expected=total,
+            )
+
+    def keys(self, uploaded: UploadedKeys) -> kw.EvaluationKeys:
+        """A complete set in memory.
+
+        Raises:
+            KeysIncompleteError: not all bytes have come.
+            UnknownKeysError: it was deleted meanwhile.
+        """
+        self.require_ready(uploaded)
+        with self._lock:
+            keys = self._memory.get(uploaded.identifier)
+        if keys is None:
+            with self._checking:
+                try:
+                    keys = kw.EvaluationKeys.load(uploaded.folder / WHOLE, self.model.parameters)
+                except (kw.KeywrightError, OSError) as error:
+                    self.delete(uploaded)
+                    raise UnknownKeysError("the stored keys cannot be read; upload them again") from error
+        self._remember(uploaded, keys)
+        with contextlib.suppress(OSError):
+            os.utime(uploaded.folder)
+        return keys
+
+    def _remember(self, uploaded: UploadedKeys, keys: kw.EvaluationKeys) -> None:
+        with self._lock:
+            if uploaded.identifier not in self._sets:
+                return
+            self._memory[uploaded.identifier] = keys
+            self._memory.move_to_end(uploaded.identifier)
+            while len(self._memory) > self.loaded:
+                self._memory.popitem(last=False)
