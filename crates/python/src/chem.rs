@@ -11,6 +11,7 @@ use crate::errors::{Failure, Refusal};
 use crate::keys::public_key::PyPublicKey;
 use crate::parameters::keys::KeyParameters;
 use crate::randomness::rng;
+use crate::stored::not_pickled;
 use crate::threads::{compute, compute_detached};
 
 /// What has to be said.
@@ -72,6 +73,8 @@ fn filled<S: ChemScheme>(
 pub(crate) struct PyChemEncryptor {
     chem: Chem,
 }
+
+not_pickled!(PyChemEncryptor);
 
 #[pymethods]
 impl PyChemEncryptor {
@@ -161,10 +164,6 @@ impl PyChemEncryptor {
     #[getter]
     fn bytes(&self) -> Result<usize, Failure> {
         on!(self, chem => chem.bytes())
-    }
-
-    fn __reduce__(&self) -> Result<(), Failure> {
-        Err(Failure::Pickle("ChemEncryptor"))
     }
 
     fn __repr__(&self) -> Result<String, Failure> {
