@@ -1,4 +1,4 @@
-//! Named parameter sets: those of `benchmarks/sets.json`, with Keywright's own special primes.
+//! Named parameter sets. Other libraries are measured at the same, with wider special primes: `benchmarks/sets.json`.
 
 use keywright_ckks::{CkksError, CkksLiteral, CkksParameters};
 use keywright_rlwe::Security;
@@ -6,7 +6,7 @@ use keywright_rlwe::Security;
 /// One parameter set.
 #[derive(Debug, Clone, Copy)]
 pub struct BenchSet {
-    /// Name in `sets.json`.
+    /// Its name.
     pub name: &'static str,
     /// `log2(N)`.
     pub log_n: u32,
