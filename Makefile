@@ -15,7 +15,7 @@ HARDWARE_VENV := hardware/.venv
 HARDWARE_BIN := $(CURDIR)/$(HARDWARE_VENV)/bin
 HARDWARE_PYTHON := hardware/dv:hardware/generate:hardware/syn:vectors
 DENY := target/tools/bin/cargo-deny
-RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates benchmarks/suite -name '*.rs' -o -name '*.md' -o -name Cargo.toml)
+RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name '*.md' -o -name Cargo.toml)
 PAGE := target/web
 CHROMIUM ?= /usr/bin/chromium
 BINDGEN := target/bindgen/debug/keywright-bindgen
@@ -43,6 +43,7 @@ help: ## List the recipes
 demo: build ## Classify encrypted digits: keys, encryption, evaluation, decryption, under a minute
 	$(BIN)/keywright demo
 
+# Tests and benchmarks measure and break an insecure scheme that no wheel has.
 build: $(VENV)/.extension ## Build the extension (release) and install the package into .venv
 
 test: rust-test python-test hw-test ## Run the Rust and the Python tests, and simulate the hardware
@@ -64,7 +65,8 @@ format-check: $(VENV)/.installed
 	$(BIN)/ruff format --check
 
 lint: $(VENV)/.installed
-	cargo clippy --locked --workspace --all-targets -- -D warnings
+	cargo clippy --locked --workspace --all-targets --features keywright-python/insecure -- -D warnings
+	cargo clippy --locked -p keywright-python -- -D warnings
 	$(BIN)/ruff check
 
 types: build $(HARDWARE_VENV)/.installed
@@ -86,7 +88,7 @@ bare:
 	done
 
 docs: build ## Build the Rust documentation and run every snippet of README.md and docs/
-	RUSTDOCFLAGS="-D warnings" cargo doc --locked --no-deps --workspace
+	RUSTDOCFLAGS="-D warnings" cargo doc --locked --no-deps --workspace --features keywright-pool/insecure
 	$(BIN)/python scripts/run_snippets.py $(PAGES)
 
 fuzz: ## Run the fuzz targets for a minute in all, on stable Rust
@@ -131,7 +133,7 @@ cortex-a7: ## Run the thin client's known answers as a program for a Cortex-A7 w
 	  cargo test --locked -p keywright-client --target $(A7_TARGET) --test client vectors
 
 bench: build ## Measure Keywright beside its peers (needs a quiet machine; see benchmarks/README.md)
-	cd benchmarks && $(BIN)/python -m compare
+	cd benchmarks && $(BIN)/python -m studies.operations
 
 fmt: $(VENV)/.installed ## Format the Rust and the Python sources
 	cargo fmt --all
@@ -184,7 +186,7 @@ $(HARDWARE_VENV)/.installed: requirements/hardware.txt
 	touch $@
 
 $(VENV)/.extension: $(VENV)/.installed pyproject.toml $(RUST_SOURCES)
-	$(BIN)/maturin develop --release --locked
+	$(BIN)/maturin develop --release --locked --features insecure
 	touch $@
 
 $(BINDGEN): web/bindgen/Cargo.toml web/bindgen/Cargo.lock web/bindgen/src/main.rs

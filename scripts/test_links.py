@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-TEMPLATES = {"benchmarks/keysets/page.md"}
+TEMPLATES = {"benchmarks/studies/network_keys/page.md"}
 """Texts of pages that a program writes elsewhere."""
 
 

@@ -15,8 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-
-from peers.harness import peak_rss_bytes
+from harness.peer import peak_rss_bytes
 
 LOG_N = 13
 WIDTHS = (43, 43, 43, 42, 43)

@@ -38,7 +38,7 @@ unsafe impl GlobalAlloc for Counting {
 /// Runs `f` and says by how many bytes memory grew at its highest.
 pub fn peak_of<T>(f: impl FnOnce() -> T) -> (T, usize) {
     // Idle buffers of earlier runs would hide what this one takes.
-    keywright_ring::trim_pool();
+    keywright_ring::trim_cache();
     let before = LIVE.load(Relaxed);
     PEAK.store(before, Relaxed);
     let result = f();

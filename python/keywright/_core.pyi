@@ -16,6 +16,8 @@ _Encrypted = TypeVar("_Encrypted", Ciphertext, SeededCiphertext)
 _KeyParameters: TypeAlias = "Parameters | BfvParameters"  # keys serve both schemes
 
 __all__ = [
+    "ERROR_DEVIATION",
+    "RANK_WEIGHTS",
     "BfvCiphertext",
     "BfvDecryptor",
     "BfvEncryptor",
@@ -44,6 +46,7 @@ __all__ = [
     "LinearTransform",
     "MasterKeys",
     "Parameters",
+    "PrimeWidths",
     "PublicKey",
     "SecretKey",
     "SeededCiphertext",
@@ -69,6 +72,7 @@ __all__ = [
     "master_key_bytes",
     "maximum_log_qp",
     "polynomial_arithmetic",
+    "polynomial_relinearizations",
     "presets",
     "read_key_set_head",
     "set_threads",
@@ -76,6 +80,8 @@ __all__ = [
 ]
 
 __version__: Final[str]
+ERROR_DEVIATION: Final[float]
+RANK_WEIGHTS: Final[list[int]]
 
 def presets() -> list[str]: ...
 def set_threads(n: int | None = None) -> None: ...
@@ -105,6 +111,7 @@ def bench_works() -> list[str]: ...
 def bfv_presets() -> list[str]: ...
 def bootstrap_presets() -> list[str]: ...
 def polynomial_arithmetic(coefficients: ArrayLike, basis: str) -> list[tuple[int, dict[str, int]]]: ...
+def polynomial_relinearizations(coefficients: ArrayLike, basis: str) -> list[int]: ...
 def kernel_counts() -> dict[str, tuple[int, int]]: ...
 
 @final
@@ -505,6 +512,18 @@ def master_key_bytes(
 def maximum_log_qp(log_n: int, weight: int | None = None) -> int: ...
 
 @final
+class PrimeWidths:
+    def __new__(cls, log_n: int, q: Sequence[float], p: Sequence[float]) -> Self: ...
+    def digits(self, level: int, alpha: int, special: Sequence[int]) -> list[tuple[int, int]] | None: ...
+    def key_bytes(self, digits: int, primes: int, seeded: bool) -> int: ...
+    def switch(
+        self, key_level: int, alpha: int, special: Sequence[int], seeded: bool, level: int
+    ) -> tuple[list[tuple[int, int]], list[int], float, list[list[int]]] | None: ...
+    def operation(
+        self, level: int, counts: Mapping[str, int], removed: Sequence[int], relinearization: Sequence[int]
+    ) -> list[int]: ...
+
+@final
 class LinearTransform:
     def __new__(
         cls,
@@ -658,6 +677,8 @@ class EncryptionPool(Generic[_Encrypted]):
     def __exit__(self, *_exception: object) -> None: ...
     def __len__(self) -> int: ...
     def __bool__(self) -> bool: ...
+
+# The classes of `keywright.insecure` are in builds with the feature `insecure` alone, which no wheel is.
 
 @final
 class ChemEncryptor:

@@ -3,8 +3,19 @@
 `ChemEncryptor` is Protocol 1 of Zhao, "Chem: Efficient Secure Aggregation with Cached Homomorphic Encryption
 in Federated Machine Learning Systems". `ChemDistinguisher` tells its ciphertexts apart without any key.
 docs/cached-encryption.md says why. Use `keywright.EncryptionPool`.
+
+Wheels do not have the scheme. The development build has it.
+
+Raises:
+    ImportError: the extension was built without the feature `insecure`.
 """
 
-from keywright._core import ChemDistinguisher, ChemEncryptor
+try:
+    from keywright._core import ChemDistinguisher, ChemEncryptor
+except ImportError as error:
+    raise ImportError(
+        "this build of Keywright does not have the insecure scheme, which no wheel has; "
+        "run `make build`, or `maturin develop --release --features insecure`, in its source tree"
+    ) from error
 
 __all__ = ["ChemDistinguisher", "ChemEncryptor"]

@@ -240,6 +240,18 @@ def test_integers_are_exact() -> None:
         assert pool.metrics["taken"] == 3
 
 
+def test_a_build_without_chem_says_how_to_get_it() -> None:
+    program = """
+import keywright._core as core
+del core.ChemEncryptor, core.ChemDistinguisher
+import keywright.insecure
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "ImportError: this build of Keywright does not have the insecure scheme" in done.stderr
+    assert "--features insecure" in done.stderr
+
+
 @pytest.mark.parametrize("bits", [16, 40])
 def test_chem_is_told_apart(small: Party, bits: int) -> None:
     key = small.generator.public_key()

@@ -329,7 +329,7 @@ def drawing_classes() -> set[str]:
         for member in (cls, *(getattr(cls, name) for name in dir(cls) if not name.startswith("_"))):
             if callable(member) and "entropy" in (getattr(member, "__text_signature__", None) or ""):
                 out.add(name)
-    for path in (Path(__file__).parents[2] / "crates/python/src").glob("*.rs"):
+    for path in (Path(__file__).parents[2] / "crates/python/src").rglob("*.rs"):
         text = path.read_text()
         if path.name != "randomness.rs" and re.search(r"\b(rng\(|Randomness|Entropy\b)", text):
             out.update(re.findall(r'#\[pyclass\(name = "(\w+)"', text))

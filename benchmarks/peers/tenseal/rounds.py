@@ -13,9 +13,8 @@ import sys
 from typing import Any
 
 import tenseal
-from cached.clock import timed
-
-from peers.harness import peak_rss_bytes
+from harness.clock import timed
+from harness.peer import peak_rss_bytes
 
 Parts = list[bytes]
 

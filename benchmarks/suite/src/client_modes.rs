@@ -17,6 +17,7 @@
 use std::fmt::Write;
 use std::time::Instant;
 
+use keywright_bench::{bootstrap_parameters, measuring::rng};
 use keywright_circuits::bootstrapping::{
     Bootstrapper, BootstrapperLiteral, BootstrapperPlan, CoeffsToSlots, CoeffsToSlotsPlan, Dft, Order,
     SlotsToCoeffs, SlotsToCoeffsPlan, Values,
@@ -29,8 +30,7 @@ use keywright_ring::sampling::SecretRng;
 use keywright_rlwe::{EvaluationKeys, KeyGenerator, KeySpec, SecretKey, threads};
 use keywright_wire::{Wire, WireSecret};
 
-use crate::bootstrap::set;
-use crate::works::{BenchError, rng};
+use crate::StudyError;
 
 /// Bits of a number after the point, if the scale has as many: more than any of the modes keeps.
 const FRACTION_BITS: u32 = 40;
@@ -38,7 +38,7 @@ const FRACTION_BITS: u32 = 40;
 /// What to compare.
 #[derive(Debug, Clone)]
 pub struct ModesRequest {
-    /// One of [`crate::bootstrap_names`], with all slots in use.
+    /// One of [`keywright_bench::bootstrap_names`], with all slots in use.
     pub preset: String,
     /// What the slots hold: `N/2` real numbers, or `N` as real and imaginary parts.
     pub values: Values,
@@ -139,7 +139,7 @@ impl Owner<'_> {
     }
 
     /// Bytes of the numbers as slots, or as coefficients, modulo the primes of a level.
-    fn full(&mut self, numbers: &[i64], form: Form, level: usize) -> Result<Vec<u8>, BenchError> {
+    fn full(&mut self, numbers: &[i64], form: Form, level: usize) -> Result<Vec<u8>, StudyError> {
         let (unit, log_n) = (self.unit(), self.thin.log_n());
         let value = |&number: &i64| number as f64 * unit;
         let ciphertext = match (form, self.values) {
@@ -165,14 +165,14 @@ impl Owner<'_> {
     }
 
     /// Bytes of the thin client.
-    fn thin(&mut self, numbers: &[i64]) -> Result<Vec<u8>, BenchError> {
+    fn thin(&mut self, numbers: &[i64]) -> Result<Vec<u8>, StudyError> {
         let mut bytes = Vec::with_capacity(self.thin.ciphertext_bytes());
         self.sender.encrypt(numbers, keywright_client::Form::Evaluations, &mut bytes)?;
         Ok(bytes)
     }
 
     /// The numbers of an answer, and how far off they may be.
-    fn open(&mut self, answer: &[u8], form: Form, count: usize) -> Result<Vec<f64>, BenchError> {
+    fn open(&mut self, answer: &[u8], form: Form, count: usize) -> Result<Vec<f64>, StudyError> {
         match form {
             Form::Slots => {
                 let slots = self.decryptor.decrypt(&Ciphertext::from_bytes(answer, &self.parameters)?)?;
@@ -196,7 +196,7 @@ fn seconds<T, E>(work: impl FnOnce() -> Result<T, E>) -> Result<(T, f64), E> {
 }
 
 /// What a server did, and how long its bootstrapping took.
-type Served = Result<(Ciphertext, Option<f64>), BenchError>;
+type Served = Result<(Ciphertext, Option<f64>), StudyError>;
 
 /// How one mode goes.
 struct Mode<'m> {
@@ -215,7 +215,7 @@ fn measure(
     source: &mut SecretRng,
     runs: usize,
     mode: &Mode<'_>,
-) -> Result<ModeRecord, BenchError> {
+) -> Result<ModeRecord, StudyError> {
     let count = owner.thin.capacity();
     let one = owner.thin.fixed_point().max();
     let mut record = ModeRecord {
@@ -263,7 +263,7 @@ fn measure(
             let error = (found - *number as f64 * owner.unit()).abs();
             if error.is_nan() || error > bound {
                 let what = format!("{}: number {index} is off by {error:e}, bound {bound:e}", mode.name);
-                return Err(BenchError::Wrong(what));
+                return Err(StudyError::Wrong(what));
             }
             record.worst = record.worst.max(error);
             record.mean += error / (count * (runs + 1)) as f64;
@@ -285,7 +285,7 @@ fn measure(
 }
 
 /// Real and imaginary parts to the values.
-fn join(evaluator: &Evaluator<'_>, mut parts: Vec<Ciphertext>) -> Result<Ciphertext, BenchError> {
+fn join(evaluator: &Evaluator<'_>, mut parts: Vec<Ciphertext>) -> Result<Ciphertext, StudyError> {
     let mut sum = parts.remove(0);
     for imaginary in &parts {
         evaluator.add_assign(&mut sum, &evaluator.multiply_by_i(imaginary)?)?;
@@ -298,7 +298,7 @@ fn keys(
     generator: &mut KeyGenerator<'_>,
     parameters: &CkksParameters,
     specs: &[&[KeySpec]],
-) -> Result<EvaluationKeys, BenchError> {
+) -> Result<EvaluationKeys, StudyError> {
     let mut wanted: Vec<KeySpec> = Vec::new();
     for spec in specs.iter().copied().flatten() {
         if !wanted.contains(spec) {
@@ -319,7 +319,7 @@ fn encoding(
     factors: usize,
     level: usize,
     scale: f64,
-) -> Result<CoeffsToSlots, BenchError> {
+) -> Result<CoeffsToSlots, StudyError> {
     let dft = Dft::balanced(literal.log_slots, factors)?;
     let (values, input) = (literal.values, parameters.scale());
     let plan =
@@ -330,16 +330,16 @@ fn encoding(
 /// Runs the modes one after the other, each with the keys that it needs and no others; `emit` gets each as it is done.
 ///
 /// # Errors
-/// [`BenchError::Preset`], [`BenchError::Slots`], [`BenchError::Runs`]; [`BenchError::Wrong`] for an answer that is not within its bound; what the engine
+/// [`BenchError::Preset`](keywright_bench::BenchError::Preset), [`StudyError::Slots`], [`StudyError::Runs`]; [`StudyError::Wrong`] for an answer that is not within its bound; what the engine
 /// refuses.
-pub fn run_client_modes(request: &ModesRequest, emit: &mut dyn FnMut(ModeRecord)) -> Result<(), BenchError> {
+pub fn run_client_modes(request: &ModesRequest, emit: &mut dyn FnMut(ModeRecord)) -> Result<(), StudyError> {
     if request.runs == 0 {
-        return Err(BenchError::Runs);
+        return Err(StudyError::Runs);
     }
-    let (parameters, literal) = set(&request.preset)?;
+    let (parameters, literal) = bootstrap_parameters(&request.preset)?;
     if literal.log_slots != parameters.max_log_slots() {
         let (slots, most) = (1 << literal.log_slots, 1 << parameters.max_log_slots());
-        return Err(BenchError::Slots { preset: request.preset.clone(), slots, most });
+        return Err(StudyError::Slots { preset: request.preset.clone(), slots, most });
     }
     let literal = BootstrapperLiteral { values: request.values, order: Order::SlotsToCoeffsFirst, ..literal };
     let plan = BootstrapperPlan::new(&parameters, &literal)?;
@@ -375,7 +375,7 @@ pub fn run_client_modes(request: &ModesRequest, emit: &mut dyn FnMut(ModeRecord)
     let mut source = rng(3);
     let runs = request.runs;
     let top = parameters.max_level();
-    let down = |plan: &SlotsToCoeffsPlan| -> Result<(SlotsToCoeffs, Vec<KeySpec>), BenchError> {
+    let down = |plan: &SlotsToCoeffsPlan| -> Result<(SlotsToCoeffs, Vec<KeySpec>), StudyError> {
         Ok((SlotsToCoeffs::new(&parameters, plan)?, plan.required_keys()))
     };
 
@@ -421,7 +421,7 @@ pub fn run_client_modes(request: &ModesRequest, emit: &mut dyn FnMut(ModeRecord)
         let own = raise_first.required_keys();
         let keys = keys(&mut generator, &parameters, &[&own, &up.plan().required_keys(), &low_keys])?;
         let evaluator = Evaluator::new(&parameters, &keys)?;
-        let bootstrap = |input: &Ciphertext| -> Result<(Ciphertext, f64), BenchError> {
+        let bootstrap = |input: &Ciphertext| -> Result<(Ciphertext, f64), StudyError> {
             Ok(seconds(|| bootstrapper.bootstrap(&evaluator, input))?)
         };
         let own_bytes = own.iter().map(|spec| spec.bytes(parameters.rlwe())).sum::<Result<usize, _>>()?;
@@ -488,6 +488,7 @@ pub fn run_client_modes(request: &ModesRequest, emit: &mut dyn FnMut(ModeRecord)
 #[cfg(test)]
 mod tests {
     use super::*;
+    use keywright_bench::BenchError;
 
     #[test]
     fn every_mode_gives_back_what_was_sent() {
@@ -516,7 +517,7 @@ mod tests {
             let request = ModesRequest { preset: preset.into(), values: Values::Real, runs };
             run_client_modes(&request, &mut |_| ()).unwrap_err()
         };
-        assert!(matches!(run("quick", 0), BenchError::Runs));
-        assert!(matches!(run("none", 1), BenchError::Preset { .. }));
+        assert!(matches!(run("quick", 0), StudyError::Runs));
+        assert!(matches!(run("none", 1), StudyError::Bench(BenchError::Preset { .. })));
     }
 }

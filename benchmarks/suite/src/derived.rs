@@ -1,15 +1,15 @@
 use std::time::Instant;
 
-use keywright_ring::{Evaluation, Poly, Seed, StreamId, rotation_element, sampling::SecretRng};
+use keywright_bench::measuring::rng;
+use keywright_ring::{Evaluation, Poly, Seed, StreamId, rotation_element};
 use keywright_rlwe::derive::{MasterKeys, MasterParameters};
 use keywright_rlwe::{
     Decomposed, Finish, KeyElement, KeyGenerator, KeySpec, Parameters, ParametersLiteral, SecretKey,
     SwitchingKey, decrypt, noise, threads,
 };
 use keywright_wire::Wire;
-use zeroize::Zeroizing;
 
-use crate::BenchError;
+use crate::StudyError;
 
 /// 256 keys derived from master keys, each checked.
 #[derive(Debug, Clone)]
@@ -145,11 +145,11 @@ pub fn spread_rotations(log_n: u32) -> Vec<i64> {
 }
 
 /// The error of rotating a uniform polynomial at the key's level, and its bound.
-fn rotation_error(secret: &SecretKey, key: &SwitchingKey) -> Result<(f64, f64), BenchError> {
+fn rotation_error(secret: &SecretKey, key: &SwitchingKey) -> Result<(f64, f64), StudyError> {
     let (parameters, level) = (key.parameters(), key.spec().level);
     let (ring, backend) = (parameters.ring(), parameters.ring().backend());
     let KeyElement::Galois(g) = key.spec().element else {
-        return Err(BenchError::Wrong(format!("{} is no rotation", key.spec().element)));
+        return Err(StudyError::Wrong(format!("{} is no rotation", key.spec().element)));
     };
     let mut c = Poly::<Evaluation>::unspecified(parameters.n(), level + 1);
     for (i, limb) in c.limbs_mut().enumerate() {
@@ -180,12 +180,11 @@ fn rotation_error(secret: &SecretKey, key: &SwitchingKey) -> Result<(f64, f64), 
 /// bits of ciphertext primes, four special primes of 55 bits.
 ///
 /// # Errors
-/// [`BenchError::Wrong`] if a rotation with a derived key is outside its bound; what the engine says of the request.
-pub fn run_derived(request: &DerivedRequest) -> Result<DerivedRecord, BenchError> {
+/// [`StudyError::Wrong`] if a rotation with a derived key is outside its bound; what the engine says of the request.
+pub fn run_derived(request: &DerivedRequest) -> Result<DerivedRecord, StudyError> {
     let mut q = vec![40; 28];
     q[0] = 55;
     let parameters = Parameters::new(ParametersLiteral::from_bits(16, &q, &[55; 4])?)?;
-    let rng = |byte: u8| SecretRng::from_entropy(&Zeroizing::new([byte; 32]));
     let secret = SecretKey::sample(&parameters, &mut rng(1))?;
     let chain = MasterParameters::from_bits(&parameters, &request.extra_bits)?;
     let elements: Vec<u64> = request.masters.iter().map(|&k| rotation_element(16, k)).collect();
@@ -218,7 +217,7 @@ pub fn run_derived(request: &DerivedRequest) -> Result<DerivedRecord, BenchError
     let mut derivation = server.of(|| masters.derive(&specs, request.max_hops))?;
     let (mut derived, mut decomposed, mut depth) = (0, 0, 0);
     for (_, tree) in derivation.plan().trees() {
-        derived += tree.hops().len();
+        derived += tree.steps().len();
         decomposed += tree.parents();
         depth = depth.max(tree.depth());
     }
@@ -227,7 +226,7 @@ pub fn run_derived(request: &DerivedRequest) -> Result<DerivedRecord, BenchError
         let Some(key) = server.of(|| derivation.next()).transpose()? else { break };
         let (seen, bound) = rotation_error(&secret, &key)?;
         if seen > bound {
-            return Err(BenchError::Wrong(format!("{:?}: error {seen} above {bound}", key.spec().element)));
+            return Err(StudyError::Wrong(format!("{:?}: error {seen} above {bound}", key.spec().element)));
         }
         worst = worst.max(seen / bound);
         bound_bits = bound_bits.max(bound.log2());

@@ -4,12 +4,13 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
+use keywright_bench::measuring::{PartErrors, peak_rss, random_values, rng};
 use keywright_circuits::CircuitError;
 use keywright_circuits::bootstrapping::eval_mod::eval_mod;
 use keywright_circuits::bootstrapping::mod_raise::mod_raise;
 use keywright_circuits::bootstrapping::{
-    Bootstrapper, BootstrapperLiteral, BootstrapperPlan, Digits, KeyBudget, KeyDesign, KeySupply, Order,
-    Stage, Values,
+    Bootstrapper, BootstrapperLiteral, BootstrapperPlan, Digits, KeyBudget, KeyDesign, Order, Stage,
+    StageKeys, Values,
 };
 use keywright_ckks::{Ciphertext, CkksLiteral, CkksParameters, Decryptor, Encryptor, Evaluator};
 use keywright_rlwe::{
@@ -17,9 +18,7 @@ use keywright_rlwe::{
     maximum_log_qp, threads,
 };
 
-use crate::bootstrap::{Errors, values};
-use crate::record::peak_rss;
-use crate::works::{BenchError, rng};
+use crate::StudyError;
 
 /// One bootstrapping: 15 levels, scale 2^50, as in the paper.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -104,7 +103,7 @@ const MOST_SPECIAL: usize = 32;
 ///
 /// # Errors
 /// [`keywright_rlwe::RlweError::NoBound`] if none were pinned.
-pub fn most_special(depth: usize) -> Result<usize, BenchError> {
+pub fn most_special(depth: usize) -> Result<usize, StudyError> {
     let bound = maximum_log_qp(16, SecretDistribution::Ternary)?;
     // A prime is below two to its width, so the widths are a bound.
     let bits = |special| -> u32 {
@@ -186,7 +185,7 @@ impl Supply<'_, '_> {
     }
 }
 
-impl KeySupply for Supply<'_, '_> {
+impl StageKeys for Supply<'_, '_> {
     fn supply(&mut self, stage: Stage, specs: &[KeySpec]) -> Result<&EvaluationKeys, CircuitError> {
         self.end();
         if self.streamed {
@@ -201,7 +200,7 @@ impl KeySupply for Supply<'_, '_> {
 ///
 /// # Errors
 /// What the engine refuses: too many levels for the bound, an alpha above the number of special primes.
-pub fn run_design(request: &DesignRequest) -> Result<DesignRecord, BenchError> {
+pub fn run_design(request: &DesignRequest) -> Result<DesignRecord, StudyError> {
     let (q, p) = widths(request.depth, request.special);
     let mut ckks = CkksLiteral::from_bits(request.log_n, &q, &p, 50.0)?;
     if request.log_n < 16 {
@@ -243,7 +242,7 @@ pub fn run_design(request: &DesignRequest) -> Result<DesignRecord, BenchError> {
 const FACTOR_KEYS: usize = 9;
 
 /// The plan with the fastest way to evaluate each factor that takes so few keys.
-fn few_keys(mut plan: BootstrapperPlan, parameters: &CkksParameters) -> Result<BootstrapperPlan, BenchError> {
+fn few_keys(mut plan: BootstrapperPlan, parameters: &CkksParameters) -> Result<BootstrapperPlan, StudyError> {
     let mut options = plan.factor_options(parameters)?.into_iter();
     let factors = plan.slots_to_coeffs.factors.iter_mut().chain(&mut plan.coeffs_to_slots.factors);
     for (factor, (_, options)) in factors.zip(&mut options) {
@@ -269,7 +268,7 @@ fn bootstrap(
     parameters: &CkksParameters,
     supply: &mut Supply<'_, '_>,
     input: &Ciphertext,
-) -> Result<Ciphertext, BenchError> {
+) -> Result<Ciphertext, StudyError> {
     let plan = bootstrapper.plan();
     let keys = supply.supply(Stage::SlotsToCoeffs, &plan.slots_to_coeffs.required_keys())?;
     let coefficients = bootstrapper.slots_to_coeffs().evaluate(&Evaluator::new(parameters, keys)?, input)?;
@@ -298,7 +297,7 @@ fn measure(
     literal: &BootstrapperLiteral,
     plan: &BootstrapperPlan,
     key_bytes: usize,
-) -> Result<Timing, BenchError> {
+) -> Result<Timing, StudyError> {
     let rlwe = parameters.rlwe();
     let secret = SecretKey::sample(rlwe, &mut rng(1))?;
     let mut generator = KeyGenerator::new(&secret, rng(2));
@@ -321,13 +320,13 @@ fn measure(
         supply.make(&plan.required_keys())?;
     }
     let mut source = rng(3);
-    let (mut errors, mut checked) = (Errors::default(), true);
+    let (mut errors, mut checked) = (PartErrors::default(), true);
     let (mut seconds, mut processor, mut stages, mut keygen_s) = (vec![], vec![], BTreeMap::new(), 0.0);
     let mut bound = 0.0f64;
     // The first touches memory and makes plans; with keys that come and go there is no memory that stays.
     let untimed = usize::from(!supply.streamed);
     for run in 0..untimed + request.runs {
-        let values = values(&mut source, literal);
+        let values = random_values(&mut source, literal);
         let input = encryptor.encrypt(&values, literal.log_slots, plan.input_level())?;
         (supply.stages, supply.wall) = (BTreeMap::new(), 0.0);
         let out = bootstrap(&bootstrapper, parameters, &mut supply, &input)?;
@@ -466,6 +465,6 @@ mod tests {
         let design = KeyDesign { digits: absent, levels: KeyLevels::Needed };
         let request =
             DesignRequest { log_n: 10, depth: 1, special: 2, design, coalescing: false, runs: 0, memory: 0 };
-        assert!(matches!(run_design(&request), Err(BenchError::Circuit(CircuitError::Stage { .. }))));
+        assert!(matches!(run_design(&request), Err(StudyError::Circuit(CircuitError::Stage { .. }))));
     }
 }

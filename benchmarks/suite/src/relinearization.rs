@@ -3,14 +3,15 @@
 
 use std::time::Instant;
 
+use keywright_bench::measuring::rng;
 use keywright_ckks::{CkksLiteral, CkksParameters, Complex64, Decryptor, Encryptor, Evaluator};
 use keywright_rlwe::{
     EvaluationKeys, KeyElement, KeyGenerator, KeySpec, SecretDistribution, SecretKey, Security,
     maximum_log_qp, threads,
 };
 
+use crate::StudyError;
 use crate::key_design::processor_seconds;
-use crate::works::{BenchError, rng};
 
 /// Bits of the scale and of every prime but the first and the largest special ones.
 const LOG_SCALE: u32 = 50;
@@ -54,7 +55,7 @@ pub struct RelinearizationRecord {
 }
 
 /// Widths of the primes of the ciphertexts and of the special primes: the first two of the latter are wider, so that no digit is closed early.
-fn widths(alpha: usize) -> Result<(Vec<u32>, Vec<u32>), BenchError> {
+fn widths(alpha: usize) -> Result<(Vec<u32>, Vec<u32>), StudyError> {
     let p: Vec<u32> = [61, 60].into_iter().chain(std::iter::repeat(LOG_SCALE)).take(alpha).collect();
     let bound = maximum_log_qp(16, SecretDistribution::Ternary)?;
     let left = bound.saturating_sub(p.iter().sum::<u32>() + LOG_SCALE + 1) / LOG_SCALE;
@@ -64,13 +65,13 @@ fn widths(alpha: usize) -> Result<(Vec<u32>, Vec<u32>), BenchError> {
 /// Measures every level from the top to the lowest that holds a product; `emit` gets each as it is made.
 ///
 /// # Errors
-/// [`BenchError::Runs`]; what the engine refuses: an alpha of 0, or so large that no level is left.
+/// [`StudyError::Runs`]; what the engine refuses: an alpha of 0, or so large that no level is left.
 pub fn run_relinearization(
     request: RelinearizationRequest,
     emit: &mut dyn FnMut(RelinearizationRecord),
-) -> Result<(), BenchError> {
+) -> Result<(), StudyError> {
     if request.runs == 0 {
-        return Err(BenchError::Runs);
+        return Err(StudyError::Runs);
     }
     let (q, p) = widths(request.alpha)?;
     let mut literal = CkksLiteral::from_bits(request.log_n, &q, &p, f64::from(LOG_SCALE))?;
@@ -169,7 +170,7 @@ mod tests {
             assert!(records[0].json().starts_with(text), "{}", records[0].json());
         }
         let none = RelinearizationRequest { log_n: 10, alpha: 1, coalescing: false, runs: 0 };
-        assert!(matches!(run_relinearization(none, &mut |_| ()), Err(BenchError::Runs)));
+        assert!(matches!(run_relinearization(none, &mut |_| ()), Err(StudyError::Runs)));
         let zero = RelinearizationRequest { log_n: 10, alpha: 0, coalescing: false, runs: 1 };
         assert!(run_relinearization(zero, &mut |_| ()).is_err());
     }

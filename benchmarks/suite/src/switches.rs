@@ -6,6 +6,7 @@
 
 use std::time::Instant;
 
+use keywright_bench::measuring::rng;
 use keywright_ckks::{CkksLiteral, CkksParameters};
 use keywright_client::Dropped;
 use keywright_client::{
@@ -14,8 +15,8 @@ use keywright_client::{
 };
 use keywright_rlwe::{ParametersLiteral, SecretDistribution, Security};
 
+use crate::StudyError;
 use crate::thin_encrypt::client_pair;
-use crate::works::{BenchError, rng};
 
 /// How much larger an error may become by dropped bits.
 const GROWTH: f64 = 2.0;
@@ -126,14 +127,14 @@ impl Parties {
         fraction_bits: u32,
         layout: Layout,
         runs: usize,
-    ) -> Result<Self, BenchError> {
+    ) -> Result<Self, StudyError> {
         let thin = server::parameters_at(parameters, 1 << log_scale, fraction_bits, layout)?;
         let (owner, sender) = client_pair(&thin)?;
         Ok(Self { parameters: parameters.clone(), thin, owner, sender, runs })
     }
 
     /// The most bits that can be dropped from what is sent: of a ciphertext with the public key, or with the secret.
-    fn droppable(&mut self, secret: bool) -> Result<Dropped, BenchError> {
+    fn droppable(&mut self, secret: bool) -> Result<Dropped, StudyError> {
         let mut bytes = Vec::new();
         if secret {
             self.owner.encrypt(&[0i64; 8][..], Form::Evaluations, &mut bytes)?;
@@ -151,7 +152,7 @@ impl Parties {
         data: &'static str,
         numbers: &T,
         way: &Way,
-    ) -> Result<(SwitchRecord, Vec<i64>), BenchError> {
+    ) -> Result<(SwitchRecord, Vec<i64>), StudyError> {
         let (thin, form) = (&self.thin, way.up.map_or(Form::Evaluations, Form::Compact));
         let unit = (-f64::from(thin.fixed_point().fraction_bits())).exp2();
         let [mut encrypting, mut decrypting, mut reading, mut answering] = [const { Vec::new() }; 4];
@@ -176,7 +177,7 @@ impl Parties {
                 worst = worst.max(error);
                 if error > bound {
                     let what = format!("{data}, {}: number {index} is off by {error:e}", way.switches);
-                    return Err(BenchError::Wrong(what));
+                    return Err(StudyError::Wrong(what));
                 }
             }
         }
@@ -213,10 +214,10 @@ impl Parties {
 /// Measures every switch at a ring degree; `emit` gets each as it is done.
 ///
 /// # Errors
-/// [`BenchError::Runs`] for no runs; [`BenchError::Wrong`] for an answer that is not within its bound; what the client or the server refuses.
-pub fn run_switches(log_n: u32, runs: usize, emit: &mut dyn FnMut(SwitchRecord)) -> Result<(), BenchError> {
+/// [`StudyError::Runs`] for no runs; [`StudyError::Wrong`] for an answer that is not within its bound; what the client or the server refuses.
+pub fn run_switches(log_n: u32, runs: usize, emit: &mut dyn FnMut(SwitchRecord)) -> Result<(), StudyError> {
     if runs == 0 {
-        return Err(BenchError::Runs);
+        return Err(StudyError::Runs);
     }
     for (modulus, log_scale) in [(ShiftAdd30::MODULUS, 27), (ShiftAdd60::MODULUS, 57)] {
         let security =
@@ -240,7 +241,7 @@ fn numbers(
     log_slots: u32,
     runs: usize,
     emit: &mut dyn FnMut(SwitchRecord),
-) -> Result<(), BenchError> {
+) -> Result<(), StudyError> {
     let layout = Layout::Slots { log_slots, complex: true };
     let mut parties = Parties::new(parameters, log_scale, log_scale, layout, runs)?;
     let (most, mut source) = (parties.thin.fixed_point().max(), rng(3));
@@ -274,7 +275,7 @@ fn integers(
     log_scale: u32,
     runs: usize,
     emit: &mut dyn FnMut(SwitchRecord),
-) -> Result<(), BenchError> {
+) -> Result<(), StudyError> {
     let (log_n, mut source) = (parameters.rlwe().log_n(), rng(5));
     let bytes: Vec<u8> = (0..parameters.rlwe().n()).map(|_| source.next_word() as u8).collect();
     for secret in [false, true] {
@@ -301,7 +302,7 @@ fn integers(
             let mut back = vec![0; bytes.len()];
             groups.split(&found, &mut back);
             if back.iter().zip(&bytes).any(|(back, &byte)| *back != i64::from(byte)) {
-                return Err(BenchError::Wrong(format!("{switches}: an integer came back changed")));
+                return Err(StudyError::Wrong(format!("{switches}: an integer came back changed")));
             }
             emit(SwitchRecord { count: bytes.len(), each: groups.each(), ..record });
         }
@@ -331,6 +332,6 @@ mod tests {
             }
         }
         assert!(records[0].json().starts_with("{\"log_n\":11,\"bits\":30,\"data\":\"full\",\"count\":2048,"));
-        assert!(matches!(run_switches(11, 0, &mut |_| ()), Err(BenchError::Runs)));
+        assert!(matches!(run_switches(11, 0, &mut |_| ()), Err(StudyError::Runs)));
     }
 }

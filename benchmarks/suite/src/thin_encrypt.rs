@@ -2,16 +2,19 @@
 
 use std::time::Instant;
 
+use keywright_bench::{
+    Record,
+    measuring::{peak_rss, rng},
+};
 use keywright_client::reduction::{ShiftAdd30, ShiftAdd60};
 use keywright_client::{Client, ClientLiteral, ClientParameters, Encryptor, Form, Layout};
 use keywright_ring::backend;
 use keywright_rlwe::{Parameters, ParametersLiteral, SecretDistribution, Security, noise, threads};
 
-use crate::record::{Record, peak_rss};
-use crate::works::{BenchError, rng};
+use crate::StudyError;
 
 /// A client with its secret, and one who encrypts with its public key.
-pub(crate) fn client_pair(thin: &ClientParameters) -> Result<(Client, Encryptor), BenchError> {
+pub(crate) fn client_pair(thin: &ClientParameters) -> Result<(Client, Encryptor), StudyError> {
     let mut entropy = rng(7);
     let mut entropy = |out: &mut [u8]| {
         entropy.fill_bytes(out);
@@ -27,15 +30,15 @@ pub(crate) fn client_pair(thin: &ClientParameters) -> Result<(Client, Encryptor)
 /// Encrypts `N` numbers modulo `2^30 - 2^18 + 1` or `2^60 - 2^18 + 1`, from integers to bytes, and decrypts the last ciphertext.
 ///
 /// # Errors
-/// [`BenchError::Runs`] for no runs; [`BenchError::Wrong`] for numbers that are off by more than their bound, or another number of bits.
-pub fn run_thin_encrypt(log_n: u32, bits: u32, runs: usize) -> Result<Record, BenchError> {
+/// [`StudyError::Runs`] for no runs; [`StudyError::Wrong`] for numbers that are off by more than their bound, or another number of bits.
+pub fn run_thin_encrypt(log_n: u32, bits: u32, runs: usize) -> Result<Record, StudyError> {
     let (modulus, log_scale) = match bits {
         30 => (ShiftAdd30::MODULUS, 27),
         60 => (ShiftAdd60::MODULUS, 57),
-        other => return Err(BenchError::Wrong(format!("q_0 has 30 or 60 bits, not {other}"))),
+        other => return Err(StudyError::Wrong(format!("q_0 has 30 or 60 bits, not {other}"))),
     };
     if runs == 0 {
-        return Err(BenchError::Runs);
+        return Err(StudyError::Runs);
     }
     let insecure = log_n < 12;
     let mut identity = [0; 20];
@@ -77,7 +80,7 @@ pub fn run_thin_encrypt(log_n: u32, bits: u32, runs: usize) -> Result<Record, Be
     // Numbers are in units of a coefficient.
     let bound = noise::TAIL * noise::fresh_public(&ring).sqrt() + 1.0;
     if let Some(index) = (0..found.len()).find(|&i| (found[i] - numbers[i]).abs() as f64 > bound) {
-        return Err(BenchError::Wrong(format!("number {index} is off by more than {bound:.1} units")));
+        return Err(StudyError::Wrong(format!("number {index} is off by more than {bound:.1} units")));
     }
     Ok(Record {
         work: "encrypt",
@@ -106,7 +109,7 @@ mod tests {
             let record = run_thin_encrypt(11, bits, 2).unwrap();
             assert!(record.checked && record.times.len() == 2 && record.bytes - bytes < 128);
         }
-        assert!(matches!(run_thin_encrypt(11, 45, 1), Err(BenchError::Wrong(_))));
-        assert!(matches!(run_thin_encrypt(11, 30, 0), Err(BenchError::Runs)));
+        assert!(matches!(run_thin_encrypt(11, 45, 1), Err(StudyError::Wrong(_))));
+        assert!(matches!(run_thin_encrypt(11, 30, 0), Err(StudyError::Runs)));
     }
 }

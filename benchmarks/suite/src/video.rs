@@ -14,13 +14,14 @@
 
 use std::time::Instant;
 
+use keywright_bench::measuring::rng;
 use keywright_client::{
     Client, ClientLiteral, ClientParameters, Encryptor, Form, Groups, Layout,
     reduction::{ShiftAdd30, ShiftAdd60},
 };
 use keywright_rlwe::{Parameters, ParametersLiteral, SecretDistribution, Security, noise};
 
-use crate::works::{BenchError, rng};
+use crate::StudyError;
 
 const PIXEL_BITS: u32 = 8;
 
@@ -120,7 +121,7 @@ fn insecure(log_n: u32) -> bool {
     log_n < 12
 }
 
-fn parameters(log_n: u32, modulus: u64, pixels: usize, unit: u32) -> Result<ClientParameters, BenchError> {
+fn parameters(log_n: u32, modulus: u64, pixels: usize, unit: u32) -> Result<ClientParameters, StudyError> {
     let mut identity = [0; 20];
     identity[0] = log_n as u8;
     identity[3] = u8::from(insecure(log_n));
@@ -146,13 +147,13 @@ fn median(times: &mut [f64]) -> f64 {
 /// Encrypts and decrypts the clip in every way; `emit` gets each as it is done.
 ///
 /// # Errors
-/// [`BenchError::Clip`] if the clip is no whole number of frames; [`BenchError::Wrong`] if a frame comes back other than it was; what the client
+/// [`StudyError::Clip`] if the clip is no whole number of frames; [`StudyError::Wrong`] if a frame comes back other than it was; what the client
 /// refuses.
-pub fn run_video(request: &VideoRequest<'_>, emit: &mut dyn FnMut(VideoRecord)) -> Result<(), BenchError> {
+pub fn run_video(request: &VideoRequest<'_>, emit: &mut dyn FnMut(VideoRecord)) -> Result<(), StudyError> {
     let VideoRequest { clip, width, height, log_n } = *request;
     let frame = width.saturating_mul(height);
     if frame == 0 || clip.is_empty() || !clip.len().is_multiple_of(frame) {
-        return Err(BenchError::Clip { bytes: clip.len(), width, height });
+        return Err(StudyError::Clip { bytes: clip.len(), width, height });
     }
     for modulus in [ShiftAdd30::MODULUS, ShiftAdd60::MODULUS] {
         let ring = Parameters::new(ParametersLiteral {
@@ -186,7 +187,7 @@ fn send(
     form: &'static str,
     pixels: usize,
     dropped: u32,
-) -> Result<VideoRecord, BenchError> {
+) -> Result<VideoRecord, StudyError> {
     let VideoRequest { clip, width, height, log_n } = *request;
     let (frame, room) = (width * height, parameters.capacity() * pixels);
     let (frames_each, ciphertexts_each) =
@@ -223,7 +224,7 @@ fn send(
             decrypting.push(start.elapsed().as_secs_f64());
             if !equal {
                 let what = format!("{form}, {pixels} pixels in a coefficient: a frame came back changed");
-                return Err(BenchError::Wrong(what));
+                return Err(StudyError::Wrong(what));
             }
             largest = largest.max(bytes.len());
         }
@@ -268,8 +269,8 @@ mod tests {
             assert!(records[0].json().contains("\"form\":\"public\",\"pixels\":1"));
         }
         let ragged = VideoRequest { clip: &[0; 10], width: 3, height: 2, log_n: 11 };
-        assert!(matches!(run_video(&ragged, &mut |_| ()), Err(BenchError::Clip { bytes: 10, .. })));
+        assert!(matches!(run_video(&ragged, &mut |_| ()), Err(StudyError::Clip { bytes: 10, .. })));
         let empty = VideoRequest { clip: &[], width: 3, height: 2, log_n: 11 };
-        assert!(matches!(run_video(&empty, &mut |_| ()), Err(BenchError::Clip { .. })));
+        assert!(matches!(run_video(&empty, &mut |_| ()), Err(StudyError::Clip { .. })));
     }
 }

@@ -1,38 +1,70 @@
 //! What a circuit computes beside the key switches whose keys a planner chooses.
 
-/// Counts of kernels on limbs, of one operation on ciphertexts of one level `l`.
-///
-/// `Q` are the primes `q_0 .. q_l`, `P` those that key switches at the level remove.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Arithmetic {
-    /// For each prime of `Q`: products of two limbs.
-    pub products: usize,
-    /// For each prime of `Q`: sums, and products of a limb with a constant.
-    pub visits: usize,
-    /// For each prime of `Q`: sums of a polynomial with a constant.
-    pub constants: usize,
-    /// For each prime of `Q`: number-theoretic transforms.
-    pub transforms: usize,
-    /// For each prime of `Q P`: products of a diagonal with both halves of a ciphertext.
-    pub diagonals: usize,
-    /// For each prime of `Q`: the same, where the ciphertext is a multiple of `P`.
-    pub lifted: usize,
-    /// For each prime of `Q P`: products of a digit with both halves of a seeded key row.
-    pub key_rows: usize,
-    /// Sums and permutations of limbs, for each prime of `Q P`.
-    pub raised_visits: usize,
-    /// Polynomials modulo `q_0` that are raised to `Q`.
-    pub raised: usize,
-    /// Polynomials modulo `q_0` that are raised to `Q P`.
-    pub decomposed: usize,
-    /// Polynomials modulo `Q P` that are divided by `P`.
-    pub lowered: usize,
-    /// Polynomials modulo `Q P` that are divided by `P q_l`.
-    pub divided: usize,
-    /// Polynomials modulo `Q` that are divided by `q_l`.
-    pub rescaled: usize,
-    /// Relinearisations whose division is by `q_l` as well.
-    pub merged: usize,
+use keywright_rlwe::{PrimeWidths, Work};
+
+/// Defines a struct of counts with the list of its names.
+macro_rules! counts {
+    ($(#[$of_struct:meta])* pub struct $name:ident { $($(#[$of_field:meta])* $field:ident,)* }) => {
+        $(#[$of_struct])*
+        pub struct $name {
+            $($(#[$of_field])* pub $field: usize,)*
+        }
+
+        impl $name {
+            /// Every count, by name.
+            pub fn counts(&self) -> impl Iterator<Item = (&'static str, usize)> {
+                [$((stringify!($field), self.$field)),*].into_iter()
+            }
+
+            /// The count of a name.
+            pub fn count_mut(&mut self, name: &str) -> Option<&mut usize> {
+                match name {
+                    $(stringify!($field) => Some(&mut self.$field),)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+counts! {
+    /// Counts of one operation on ciphertexts of one level `l`, in terms of the primes `Q = q_0 .. q_l` and of those, `P`, that
+    /// key switches at the level remove.
+    ///
+    /// [`Arithmetic::work`] says what kernels compute for them.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+    pub struct Arithmetic {
+        /// For each prime of `Q`: products of two limbs.
+        products,
+        /// For each prime of `Q`: sums, and products of a limb with a constant.
+        visits,
+        /// For each prime of `Q`: sums of a polynomial with a constant.
+        constants,
+        /// For each prime of `Q`: number-theoretic transforms.
+        transforms,
+        /// For each prime of `Q P`: products of a diagonal with both halves of a ciphertext.
+        diagonals,
+        /// For each prime of `Q`: the same, where the ciphertext is a multiple of `P`.
+        lifted,
+        /// For each prime of `Q P`: products of a digit with both halves of a seeded key row.
+        key_rows,
+        /// Sums and permutations of limbs, for each prime of `Q P`.
+        raised_visits,
+        /// Polynomials modulo `q_0` that are raised to `Q`.
+        raised,
+        /// Polynomials modulo `q_0` that are raised to `Q P`.
+        decomposed,
+        /// Polynomials modulo `Q P` that are divided by `P`.
+        lowered,
+        /// Polynomials modulo `Q P` that are divided by `P q_l`.
+        divided,
+        /// Polynomials modulo `Q` that are divided by `q_l`.
+        rescaled,
+        /// Relinearisations whose division is by `q_l` as well.
+        merged,
+        /// Vectors of slots that are encoded; their transforms are among `transforms`.
+        embeddings,
+    }
 }
 
 impl Arithmetic {
@@ -67,5 +99,51 @@ impl Arithmetic {
     /// A switch of a polynomial modulo `q_0` with a key of one digit.
     pub(crate) fn switch() -> Self {
         Self { key_rows: 1, decomposed: 1, lowered: 2, ..Self::default() }
+    }
+
+    /// The kernels of doing it once on ciphertexts of level `l`.
+    ///
+    /// | operation | transforms | conversion terms | visits |
+    /// |---|---|---|---|
+    /// | lowering from `Q P` to `Q` | `|P|` inverse, `l + 1` forward | `|P| (l + 1)` | `l + 1` |
+    /// | dividing by `P q_l` | `|P| + 1` inverse, `l` forward | `(|P| + 1) l` | `l` |
+    /// | rescaling by `q_l` | 1 inverse, `l` forward | `l` | `l` |
+    /// | raising from `q_0` | 1 inverse, 1 forward for each other prime | 1 for each other prime | |
+    ///
+    /// A relinearization is counted as a key switch that divides by the primes that its key removes; where it divides by `q_l`
+    /// as well, once for both (`merged`), the difference is counted here.
+    ///
+    /// Args: `removed` is `P`; `relinearization` are the primes that the relinearization key of the level removes.
+    pub fn work(
+        &self,
+        widths: &PrimeWidths,
+        level: usize,
+        removed: &[usize],
+        relinearization: &[usize],
+    ) -> Work {
+        let count = |value: usize| value as i64;
+        let (kept, below, special) = (0..level + 1, 0..level, count(removed.len()));
+        let raised = || kept.clone().chain(removed.iter().copied());
+        let (kept_count, below_count) = (count(level + 1), count(level));
+        let raised_count = kept_count + special;
+        let mut out = Work { calls: 1, embeddings: count(self.embeddings), ..Work::default() };
+        out.transform(widths, kept.clone(), count(self.transforms + self.raised + self.rescaled));
+        out.transform(widths, raised(), count(self.lowered + self.divided + self.decomposed));
+        out.convert(widths, kept.clone(), count(self.lowered) * special);
+        out.convert(widths, below.clone(), count(self.divided) * (special + 1) + count(self.rescaled));
+        out.convert(widths, 1..level + 1, count(self.raised));
+        out.convert(widths, raised().skip(1), count(self.decomposed));
+        out.multiply(widths, raised(), count(self.key_rows));
+        out.diagonals = count(self.diagonals) * raised_count + count(self.lifted) * kept_count;
+        out.multiplications = count(self.products) * kept_count;
+        out.visits = count(self.visits + self.constants + self.lowered) * kept_count
+            + count(self.raised_visits) * raised_count
+            + count(self.divided + self.rescaled) * below_count;
+        let (merged, removes) = (count(self.merged), count(relinearization.len()));
+        out.convert(widths, below, 2 * merged * (removes + 1));
+        out.convert(widths, kept, -2 * merged * removes);
+        // What is added to the product is added modulo q_l as well, before the division.
+        out.visits += merged * (2 * below_count - 4 * kept_count + 2);
+        out
     }
 }

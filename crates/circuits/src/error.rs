@@ -221,3 +221,13 @@ impl From<EncoderError> for CircuitError {
         Self::Ckks(error.into())
     }
 }
+
+impl Stage {
+    /// An error of the stage, whose input is at `level`. One that names its stage stays as it is.
+    pub(crate) fn error(self, level: usize, source: impl Into<CircuitError>) -> CircuitError {
+        match source.into() {
+            named @ CircuitError::Stage { .. } => named,
+            source => CircuitError::Stage { stage: self, level, source: Box::new(source) },
+        }
+    }
+}

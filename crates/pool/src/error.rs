@@ -91,6 +91,7 @@ pub enum PoolError {
         problem: FileProblem,
     },
     /// A unit of Chem messages that the scale cannot hold.
+    #[cfg(feature = "insecure")]
     #[error("the unit {unit} is not a number from {smallest}, the resolution of the scale, on")]
     ChemUnit {
         /// The unit.
@@ -99,12 +100,14 @@ pub enum PoolError {
         smallest: f64,
     },
     /// A unit of Chem messages that are integers.
+    #[cfg(feature = "insecure")]
     #[error("the unit {unit} of messages modulo t is not 1")]
     ChemInteger {
         /// The unit.
         unit: f64,
     },
     /// A message that a Chem cache cannot make.
+    #[cfg(feature = "insecure")]
     #[error("{value} is not a message of {bits} bits: 0 to 2^{bits} - 1")]
     ChemMessage {
         /// The message.

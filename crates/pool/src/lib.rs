@@ -8,18 +8,21 @@
 //! `docs/cached-encryption.md` has the proof. An entry is the one-time mask of its message: who reads entries in
 //! memory or in an opened [`PoolFile`] reads the messages that are encrypted with them.
 //!
-//! [`insecure`] holds a published alternative that reuses its encryptions of zero, and the attack that breaks it.
+//! The feature `insecure`, off by default, adds the module of that name: a published alternative that reuses its encryptions of
+//! zero, and the attack that breaks it.
 #![forbid(unsafe_code)]
 
 pub mod bfv;
 pub mod ckks;
 mod error;
 pub mod file;
+#[cfg(feature = "insecure")]
 pub mod insecure;
 mod metrics;
 mod options;
 mod pool;
 mod producer;
+mod shared;
 mod zero;
 
 pub use error::{FileProblem, PoolError};

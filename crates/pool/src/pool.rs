@@ -1,14 +1,14 @@
-use std::collections::VecDeque;
 use std::fmt;
 use std::mem;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use keywright_ring::{Process, sampling::SecretRng};
+use keywright_ring::sampling::SecretRng;
 use keywright_rlwe::threads;
 
 use crate::error::require_owner;
+use crate::shared::Shared;
 use crate::{Metrics, PoolError, PoolFile, PoolOptions, WhenEmpty, ZeroKey, producer};
 
 /// Most entries in memory.
@@ -24,74 +24,6 @@ pub struct EncryptionPool<K: ZeroKey> {
     shared: Arc<Shared<K>>,
     producers: Mutex<Vec<JoinHandle<()>>>,
     rng: Mutex<SecretRng>,
-}
-
-/// What callers and background threads share.
-pub(crate) struct Shared<K: ZeroKey> {
-    pub(crate) key: K,
-    pub(crate) level: usize,
-    pub(crate) capacity: usize,
-    pub(crate) file: Option<Mutex<PoolFile>>,
-    when_empty: WhenEmpty,
-    process: Process,
-    state: Mutex<State<K>>,
-    /// An entry was taken, or the pool closed.
-    pub(crate) room: Condvar,
-    /// An entry was put in, or a thread ended.
-    filled: Condvar,
-}
-
-/// # Invariant
-/// `entries.len() + pending <= capacity`.
-pub(crate) struct State<K: ZeroKey> {
-    pub(crate) entries: VecDeque<K::Zero>,
-    /// Entries being made for memory.
-    pub(crate) pending: usize,
-    pub(crate) closed: bool,
-    /// Background threads that run.
-    pub(crate) alive: usize,
-    pub(crate) failure: Option<Arc<PoolError>>,
-    made: u64,
-    taken: u64,
-    hits: u64,
-}
-
-impl<K: ZeroKey> Shared<K> {
-    pub(crate) fn lock(&self) -> MutexGuard<'_, State<K>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Puts entries that were pending into memory.
-    pub(crate) fn put(&self, entries: Vec<K::Zero>) {
-        let mut state = self.lock();
-        state.pending -= entries.len();
-        state.made += entries.len() as u64;
-        state.entries.extend(entries);
-        self.filled.notify_all();
-    }
-
-    /// Gives up entries that were pending.
-    pub(crate) fn give_up(&self, count: usize) {
-        self.lock().pending -= count;
-        self.room.notify_all();
-    }
-
-    /// A background thread ends.
-    pub(crate) fn leave(&self, failure: Option<PoolError>) {
-        let mut state = self.lock();
-        state.alive -= 1;
-        if let Some(failure) = failure {
-            state.failure.get_or_insert(Arc::new(failure));
-        }
-        self.filled.notify_all();
-    }
-
-    /// Reserves room for up to `count` entries.
-    pub(crate) fn reserve(&self, state: &mut State<K>, count: usize) -> usize {
-        let reserved = count.min(self.capacity - state.entries.len() - state.pending);
-        state.pending += reserved;
-        reserved
-    }
 }
 
 impl<K: ZeroKey> EncryptionPool<K> {
@@ -117,26 +49,8 @@ impl<K: ZeroKey> EncryptionPool<K> {
             Some(file) => Some(Mutex::new(PoolFile::open(file, &key, options.level, rng.split()?)?)),
             None => None,
         };
-        let shared = Arc::new(Shared {
-            key,
-            level: options.level,
-            capacity: options.capacity,
-            file,
-            when_empty: options.when_empty,
-            process: Process::current(),
-            state: Mutex::new(State {
-                entries: VecDeque::new(),
-                pending: 0,
-                closed: false,
-                alive: 0,
-                failure: None,
-                made: 0,
-                taken: 0,
-                hits: 0,
-            }),
-            room: Condvar::new(),
-            filled: Condvar::new(),
-        });
+        let (level, capacity) = (options.level, options.capacity);
+        let shared = Arc::new(Shared::new(key, level, capacity, file, options.when_empty));
         let pool = Self { shared, producers: Mutex::default(), rng: Mutex::new(rng) };
         for number in 0..options.threads {
             let rng = pool.split_rng()?;

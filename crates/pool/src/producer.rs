@@ -8,7 +8,7 @@ use std::time::Duration;
 use keywright_ring::sampling::SecretRng;
 use rayon::ThreadPoolBuilder;
 
-use crate::pool::Shared;
+use crate::shared::Shared;
 use crate::{PoolError, ZeroKey};
 
 /// Entries that go to or come from the file at once, so that they share what bringing them to the disk costs.

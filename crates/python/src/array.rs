@@ -6,6 +6,44 @@ use pyo3::prelude::*;
 
 use crate::errors::{Failure, Refusal};
 
+/// What numpy makes of a value.
+struct Array<'py> {
+    array: Bound<'py, PyAny>,
+    dimensions: usize,
+    dtype: Bound<'py, PyAny>,
+    /// One letter for the family of types: integers are `b`, `i` and `u`.
+    kind: char,
+}
+
+impl<'py> Array<'py> {
+    fn new(values: &Bound<'py, PyAny>) -> Result<Self, Failure> {
+        let array = values.py().import("numpy")?.call_method1("asarray", (values,))?;
+        let dimensions = array.getattr("ndim")?.extract()?;
+        let dtype = array.getattr("dtype")?;
+        let kind = dtype.getattr("kind")?.extract()?;
+        Ok(Self { array, dimensions, dtype, kind })
+    }
+
+    /// Its numbers, in order, as a dtype.
+    fn contiguous<T: Element + Clone>(&self, dtype: &str) -> Result<Vec<T>, Failure> {
+        let converted = self.array.call_method1("astype", (dtype,))?.call_method1("reshape", (-1,))?;
+        let vector = converted.cast::<PyArray1<T>>().map_err(PyErr::from)?;
+        Ok(vector.to_vec().map_err(PyErr::from)?)
+    }
+
+    /// The refusal of more than one dimension.
+    fn refuse_shape(&self) -> Result<Failure, Failure> {
+        let shape = self.array.getattr("shape")?.str()?;
+        let reason = format!("values have shape {shape}; pass a vector, for instance values.ravel()");
+        Ok(Refusal::Values(reason).into())
+    }
+}
+
+/// The refusal of a scalar.
+fn refuse_scalar() -> Failure {
+    Refusal::Values("values are a scalar; pass a vector, for instance [value]".into()).into()
+}
+
 /// A vector or a scalar of numbers.
 pub(crate) enum Numbers {
     Real(Vec<f64>),
@@ -15,45 +53,30 @@ pub(crate) enum Numbers {
     ComplexScalar(Complex64),
 }
 
-fn contiguous<T: Element + Clone>(array: &Bound<'_, PyAny>, dtype: &str) -> Result<Vec<T>, Failure> {
-    let converted = array.call_method1("astype", (dtype,))?;
-    let vector = converted.cast::<PyArray1<T>>().map_err(PyErr::from)?;
-    Ok(vector.to_vec().map_err(PyErr::from)?)
-}
-
 impl Numbers {
     /// # Errors
     /// [`Refusal::Values`] for more than one dimension and for what is not a number.
     pub(crate) fn from_python(values: &Bound<'_, PyAny>) -> Result<Self, Failure> {
-        let py = values.py();
-        let array = py.import("numpy")?.call_method1("asarray", (values,))?;
-        let dimensions: usize = array.getattr("ndim")?.extract()?;
-        let dtype = array.getattr("dtype")?;
-        let kind: char = dtype.getattr("kind")?.extract()?;
-        if !matches!(kind, 'b' | 'i' | 'u' | 'f' | 'c') {
-            let name = dtype.str()?;
+        let found = Array::new(values)?;
+        if !matches!(found.kind, 'b' | 'i' | 'u' | 'f' | 'c') {
+            let name = found.dtype.str()?;
             return Err(Refusal::Values(format!(
                 "values of dtype {name} are not numbers; pass integers, floats or complex"
             ))
             .into());
         }
-        match (dimensions, kind) {
-            (0, 'c') => Ok(Self::ComplexScalar(array.call_method0("item")?.extract()?)),
-            (0, 'f') => Ok(Self::Scalar(array.call_method0("item")?.extract()?)),
+        let item = || found.array.call_method0("item");
+        match (found.dimensions, found.kind) {
+            (0, 'c') => Ok(Self::ComplexScalar(item()?.extract()?)),
+            (0, 'f') => Ok(Self::Scalar(item()?.extract()?)),
             (0, _) => {
-                let item = array.call_method0("item")?;
+                let item = item()?;
                 // Integers beyond 64 bits are numbers all the same.
                 item.extract().map(Self::Integer).or_else(|_| Ok(Self::Scalar(item.extract()?)))
             }
-            (1, 'c') => contiguous(&array, "complex128").map(Self::Complex),
-            (1, _) => contiguous(&array, "float64").map(Self::Real),
-            _ => {
-                let shape = array.getattr("shape")?.str()?.to_string();
-                Err(Refusal::Values(format!(
-                    "values have shape {shape}; pass a vector, for instance values.ravel()"
-                ))
-                .into())
-            }
+            (1, 'c') => found.contiguous("complex128").map(Self::Complex),
+            (1, _) => found.contiguous("float64").map(Self::Real),
+            _ => Err(found.refuse_shape()?),
         }
     }
 
@@ -61,9 +84,7 @@ impl Numbers {
     pub(crate) fn vector(values: &Bound<'_, PyAny>) -> Result<Self, Failure> {
         match Self::from_python(values)? {
             numbers @ (Self::Real(_) | Self::Complex(_)) => Ok(numbers),
-            _ => {
-                Err(Refusal::Values("values are a scalar; pass a vector, for instance [value]".into()).into())
-            }
+            _ => Err(refuse_scalar()),
         }
     }
 
@@ -75,6 +96,49 @@ impl Numbers {
                 "values are complex; this packing takes real ones, for instance values.real".into(),
             )
             .into()),
+        }
+    }
+}
+
+/// A vector or a scalar of integers.
+pub(crate) enum Integers {
+    Vector(Vec<i64>),
+    Scalar(i64),
+}
+
+impl Integers {
+    /// # Errors
+    /// [`Refusal::Values`] for what is not a vector or scalar of integers that fit 64 bits.
+    pub(crate) fn from_python(values: &Bound<'_, PyAny>) -> Result<Self, Failure> {
+        let found = Array::new(values)?;
+        let size: usize = found.array.getattr("size")?.extract()?;
+        if !matches!(found.kind, 'b' | 'i' | 'u') && size > 0 {
+            let name = found.dtype.str()?;
+            return Err(Refusal::Values(format!(
+                "values of dtype {name} are not integers of 64 bits; round floats first, for instance \
+                 values.round().astype(int)"
+            ))
+            .into());
+        }
+        if found.dimensions > 1 {
+            return Err(found.refuse_shape()?);
+        }
+        let vector: Vec<i64> = found.contiguous("int64")?;
+        // Unsigned numbers from 2^63 on have become negative.
+        if found.kind == 'u' && vector.iter().any(|&v| v < 0) {
+            return Err(Refusal::Values("values are above 2^63; no plaintext modulus is".into()).into());
+        }
+        match (found.dimensions, &vector[..]) {
+            (0, &[value]) => Ok(Self::Scalar(value)),
+            _ => Ok(Self::Vector(vector)),
+        }
+    }
+
+    /// The numbers of a vector; a scalar is refused.
+    pub(crate) fn vector(values: &Bound<'_, PyAny>) -> Result<Vec<i64>, Failure> {
+        match Self::from_python(values)? {
+            Self::Vector(values) => Ok(values),
+            Self::Scalar(_) => Err(refuse_scalar()),
         }
     }
 }

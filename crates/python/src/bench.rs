@@ -9,7 +9,7 @@ use keywright_bench::{
 use pyo3::prelude::*;
 
 use crate::errors::{Failure, Refusal};
-use crate::pool::compute_detached;
+use crate::threads::compute_detached;
 
 /// How long the thread of the interpreter waits for a message before it looks for signals.
 const PATIENCE: Duration = Duration::from_millis(50);

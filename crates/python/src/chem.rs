@@ -5,13 +5,13 @@ use keywright_ring::{ForkMutex, sampling::SecretRng};
 use keywright_rlwe::{Parameters, RlweCiphertext, RlweError};
 use pyo3::prelude::*;
 
-use crate::bfv_ciphertext::PyBfvCiphertext;
-use crate::ciphertext::PyCiphertext;
+use crate::bfv::ciphertext::PyBfvCiphertext;
+use crate::ckks::ciphertext::PyCiphertext;
 use crate::errors::{Failure, Refusal};
-use crate::key_parameters::KeyParameters;
-use crate::pool::{compute, compute_detached};
-use crate::public_key::PyPublicKey;
+use crate::keys::public_key::PyPublicKey;
+use crate::parameters::keys::KeyParameters;
 use crate::randomness::rng;
+use crate::threads::{compute, compute_detached};
 
 /// What has to be said.
 const ACKNOWLEDGEMENT: &str = "Chem does not hide messages";

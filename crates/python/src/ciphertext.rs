@@ -1,94 +1,109 @@
-use keywright_ckks::{Ciphertext, Packing};
-use pyo3::prelude::*;
+//! What the classes of ciphertexts of both schemes share.
 
-use crate::parameters::PyParameters;
-use crate::stored::stored_ciphertext;
+/// What all classes of ciphertexts share: `$class` wraps one of `$parameters`, whose packing `$packing` names.
+macro_rules! stored_ciphertext {
+    ($class:ident of $parameters:ident, packed as $packing:ident) => {
+        $crate::stored::not_pickled!($class);
 
-/// An encrypted vector, with its level, its scale and an estimate of its error. Immutable.
-#[pyclass(name = "Ciphertext", module = "keywright", frozen)]
-pub(crate) struct PyCiphertext(pub(crate) Ciphertext);
+        #[pyo3::pymethods]
+        impl $class {
+            /// The parameters it belongs to.
+            #[getter]
+            fn parameters(&self) -> $parameters {
+                $parameters(self.0.parameters.clone())
+            }
 
-/// "slots" or "coefficients".
-pub(crate) fn packing_name(packing: Packing) -> &'static str {
-    match packing {
-        Packing::Slots { .. } => "slots",
-        Packing::Coefficients => "coefficients",
-    }
+            /// "slots" or "coefficients": where its values are.
+            #[getter]
+            fn packing(&self) -> &'static str {
+                $packing(self.0.packing)
+            }
+
+            /// The ciphertext as bytes, to be read by `from_bytes`.
+            fn to_bytes<'py>(
+                &self,
+                py: pyo3::Python<'py>,
+            ) -> Result<pyo3::Bound<'py, pyo3::types::PyBytes>, $crate::errors::Failure> {
+                $crate::stored::to_bytes(py, &self.0, &self.0.parameters)
+            }
+
+            /// A ciphertext from the bytes of `to_bytes`.
+            ///
+            /// Raises:
+            ///     FormatError: the bytes are not a whole, intact ciphertext of this class.
+            ///     MixedParametersError: it belongs to other parameters.
+            #[staticmethod]
+            fn from_bytes(
+                py: pyo3::Python<'_>,
+                data: &[u8],
+                parameters: &$parameters,
+            ) -> Result<Self, $crate::errors::Failure> {
+                $crate::stored::from_bytes(py, data, &parameters.0).map(Self)
+            }
+
+            /// Writes the ciphertext to a file, which appears whole or not at all.
+            fn save(
+                &self,
+                py: pyo3::Python<'_>,
+                path: std::path::PathBuf,
+            ) -> Result<(), $crate::errors::Failure> {
+                $crate::stored::save(py, &self.0, &path, &self.0.parameters)
+            }
+
+            /// Reads the ciphertext of a file; errors as of `from_bytes`.
+            #[staticmethod]
+            fn load(
+                py: pyo3::Python<'_>,
+                path: std::path::PathBuf,
+                parameters: &$parameters,
+            ) -> Result<Self, $crate::errors::Failure> {
+                $crate::stored::load(py, &path, &parameters.0).map(Self)
+            }
+        }
+    };
 }
 
-/// Number of slots, if values are in slots.
-pub(crate) fn slots(packing: Packing) -> Option<usize> {
-    match packing {
-        Packing::Slots { log_slots } => Some(1 << log_slots),
-        Packing::Coefficients => None,
-    }
+/// What ciphertexts to compute with share.
+macro_rules! whole_ciphertext {
+    ($class:ident of $parameters:ident, packed as $packing:ident) => {
+        $crate::ciphertext::stored_ciphertext!($class of $parameters, packed as $packing);
+
+        #[pyo3::pymethods]
+        impl $class {
+            /// Degree in the secret: 1, or 2 after `multiply_lazy`.
+            #[getter]
+            fn degree(&self) -> usize {
+                self.0.degree()
+            }
+
+            /// Bytes of its residues in memory.
+            #[getter]
+            fn bytes(&self) -> usize {
+                self.0.bytes()
+            }
+        }
+    };
 }
 
-stored_ciphertext!(PyCiphertext, "Ciphertext", PyParameters);
+/// What ciphertexts share one half of which is a seed.
+macro_rules! seeded_ciphertext {
+    ($class:ident of $parameters:ident, packed as $packing:ident, expanded to $ciphertext:ident) => {
+        $crate::ciphertext::stored_ciphertext!($class of $parameters, packed as $packing);
 
-#[pymethods]
-impl PyCiphertext {
-    /// Number of rescalings it still admits.
-    #[getter]
-    fn level(&self) -> usize {
-        self.0.level()
-    }
+        #[pyo3::pymethods]
+        impl $class {
+            /// Bytes of its residues and its seed in memory.
+            #[getter]
+            fn bytes(&self) -> usize {
+                self.0.bytes()
+            }
 
-    /// Degree in the secret: 1, or 2 after `multiply_lazy`.
-    #[getter]
-    fn degree(&self) -> usize {
-        self.0.degree()
-    }
-
-    /// Factor by which the message is scaled.
-    #[getter]
-    fn scale(&self) -> f64 {
-        self.0.scale
-    }
-
-    /// log2 of the scale.
-    #[getter]
-    fn log_scale(&self) -> f64 {
-        self.0.scale.log2()
-    }
-
-    /// "slots" or "coefficients": where its values are.
-    #[getter]
-    fn packing(&self) -> &'static str {
-        packing_name(self.0.packing)
-    }
-
-    /// Number of slots; None if its values are in coefficients.
-    #[getter]
-    fn slots(&self) -> Option<usize> {
-        slots(self.0.packing)
-    }
-
-    /// Bytes of its residues in memory.
-    #[getter]
-    fn bytes(&self) -> usize {
-        self.0.bytes()
-    }
-
-    /// Bound on the absolute error of every value, derived without decrypting; exceeded with probability below 2^-40.
-    #[getter]
-    fn error_bound(&self) -> f64 {
-        self.0.estimate.bound()
-    }
-
-    /// Bound on the absolute value of every value, derived without decrypting.
-    #[getter]
-    fn magnitude_bound(&self) -> f64 {
-        self.0.estimate.magnitude
-    }
-
-    /// -log2 of the error bound: bits after the point that are right.
-    #[getter]
-    fn precision_bits(&self) -> f64 {
-        self.0.estimate.precision_bits()
-    }
-
-    fn __repr__(&self) -> String {
-        format!("{:?}", self.0)
-    }
+            /// The ciphertext to compute with.
+            fn expand(&self, py: pyo3::Python<'_>) -> Result<$ciphertext, $crate::errors::Failure> {
+                $crate::threads::compute(py, || Ok::<_, $crate::errors::Failure>($ciphertext(self.0.expand())))
+            }
+        }
+    };
 }
+
+pub(crate) use {seeded_ciphertext, stored_ciphertext, whole_ciphertext};

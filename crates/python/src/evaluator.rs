@@ -1,354 +1,93 @@
-use keywright_circuits::linear_transform;
-use keywright_circuits::polynomial::{self, Basis, Polynomial, PolynomialPlan};
-use keywright_ckks::{Ciphertext, CkksError, Evaluator};
-use pyo3::prelude::*;
-
-use crate::array::Numbers;
-use crate::ciphertext::PyCiphertext;
-use crate::errors::{Failure, Refusal};
-use crate::evaluation_keys::PyEvaluationKeys;
-use crate::key_parameters::KeyParameters;
-use crate::linear_transform::PyLinearTransform;
-use crate::operand::{self, Operand};
-use crate::parameters::PyParameters;
-
-/// Computes on ciphertexts with the keys it was given. `evaluator(ciphertext)` gives a value with operators.
-///
-/// Every operation returns a new ciphertext. Where an operand may be numbers (a scalar or a vector that numpy takes),
-/// they are encoded for the level of the ciphertext at the scale that makes the result exact. Binary operations bring both
-/// ciphertexts to the lower of their levels.
-///
-/// All raise MixedParametersError for ciphertexts of other parameters; those that need a key raise MissingKeyError, naming
-/// element, rotation and level, and the nearest keys there are.
-///
-/// Args:
-///     parameters: of the ciphertexts.
-///     keys: those of the owner of the data; an empty set by default, which is enough for sums.
-#[pyclass(name = "Evaluator", module = "keywright", frozen)]
-pub(crate) struct PyEvaluator {
-    parameters: PyParameters,
-    keys: Py<PyEvaluationKeys>,
-}
-
-impl PyEvaluator {
-    /// Computes with the keys as they are now.
-    pub(crate) fn with<T: Send>(
-        &self,
-        py: Python<'_>,
-        work: impl FnOnce(&Evaluator<'_>) -> Result<T, Failure> + Send,
-    ) -> Result<T, Failure> {
-        self.keys.get().compute(py, |keys| work(&Evaluator::new(&self.parameters.0, keys)?))
-    }
-
-    fn run(
-        &self,
-        py: Python<'_>,
-        work: impl FnOnce(&Evaluator<'_>) -> Result<Ciphertext, Failure> + Send,
-    ) -> Result<PyCiphertext, Failure> {
-        self.with(py, work).map(PyCiphertext)
-    }
-
-    fn unary(
-        &self,
-        py: Python<'_>,
-        work: impl FnOnce(&Evaluator<'_>) -> Result<Ciphertext, CkksError> + Send,
-    ) -> Result<PyCiphertext, Failure> {
-        self.run(py, |evaluator| Ok(work(evaluator)?))
-    }
-}
-
-#[pymethods]
-impl PyEvaluator {
-    #[new]
-    #[pyo3(signature = (parameters, keys=None))]
-    fn new(
-        py: Python<'_>,
-        parameters: &PyParameters,
-        keys: Option<Py<PyEvaluationKeys>>,
-    ) -> Result<Self, Failure> {
-        let keys = match keys {
-            Some(keys) => keys,
-            None => {
-                let empty = keywright_rlwe::EvaluationKeys::new(parameters.0.rlwe());
-                Py::new(py, PyEvaluationKeys::new(KeyParameters::Ckks(parameters.clone()), empty))?
+/// What the evaluators of both schemes share. `$class` computes by an `$evaluator` on `$ciphertext`s of `$parameters`,
+/// which keys know as `$scheme`. Called with a ciphertext it gives the `$value` of `keywright.values`.
+macro_rules! evaluator_methods {
+    (
+        $class:ident computes by $evaluator:ident on $ciphertext:ident of $parameters:ident as $scheme:ident,
+        called for $value:literal
+    ) => {
+        impl $class {
+            /// Computes with the keys as they are now.
+            pub(crate) fn with<T: Send, E>(
+                &self,
+                py: Python<'_>,
+                work: impl FnOnce(&$evaluator<'_>) -> Result<T, E> + Send,
+            ) -> Result<T, Failure>
+            where
+                Failure: From<E>,
+            {
+                self.keys
+                    .get()
+                    .compute::<T, Failure>(py, |keys| Ok(work(&$evaluator::new(&self.parameters.0, keys)?)?))
             }
-        };
-        Evaluator::new(&parameters.0, &keys.get().snapshot())?;
-        Ok(Self { parameters: parameters.clone(), keys })
-    }
 
-    /// The parameters it computes with.
-    #[getter]
-    fn parameters(&self) -> PyParameters {
-        self.parameters.clone()
-    }
-
-    /// The keys it may use. Keys added to them are used from then on.
-    #[getter]
-    fn keys(&self, py: Python<'_>) -> Py<PyEvaluationKeys> {
-        self.keys.clone_ref(py)
-    }
-
-    /// The ciphertext as a value with operators: + - * ** << >>.
-    fn __call__<'py>(
-        slf: &Bound<'py, Self>,
-        ciphertext: &Bound<'py, PyCiphertext>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        slf.py().import("keywright.values")?.getattr("Encrypted")?.call1((slf, ciphertext))
-    }
-
-    /// a + b, with b a ciphertext or numbers.
-    ///
-    /// Raises:
-    ///     ScaleError: the scales differ by more than one part in 2^30.
-    ///     PackingError: the packings differ.
-    fn add(&self, py: Python<'_>, a: &PyCiphertext, b: &Bound<'_, PyAny>) -> Result<PyCiphertext, Failure> {
-        let b = Operand::from_python(b)?;
-        self.run(py, |evaluator| match &b {
-            Operand::Ciphertext(b) => Ok(evaluator.add(&a.0, &b.get().0)?),
-            Operand::Numbers(b) => operand::add(evaluator, &a.0, b),
-        })
-    }
-
-    /// a - b, with b a ciphertext or numbers; errors as of `add`.
-    fn sub(&self, py: Python<'_>, a: &PyCiphertext, b: &Bound<'_, PyAny>) -> Result<PyCiphertext, Failure> {
-        let b = Operand::from_python(b)?;
-        self.run(py, |evaluator| match &b {
-            Operand::Ciphertext(b) => Ok(evaluator.sub(&a.0, &b.get().0)?),
-            Operand::Numbers(b) => operand::sub(evaluator, &a.0, b),
-        })
-    }
-
-    /// -a.
-    fn neg(&self, py: Python<'_>, a: &PyCiphertext) -> Result<PyCiphertext, Failure> {
-        self.unary(py, |evaluator| evaluator.neg(&a.0))
-    }
-
-    /// a b, with b a ciphertext or numbers: relinearised, rescaled, one level less.
-    ///
-    /// A product with numbers keeps the scale of a exactly; one with a Python integer costs no level.
-    ///
-    /// Raises:
-    ///     LevelError: there is no level left.
-    ///     DegreeError: an operand has degree 2; relinearise it first.
-    ///     PackingError: the packings differ.
-    fn multiply(
-        &self,
-        py: Python<'_>,
-        a: &PyCiphertext,
-        b: &Bound<'_, PyAny>,
-    ) -> Result<PyCiphertext, Failure> {
-        let b = Operand::from_python(b)?;
-        self.run(py, |evaluator| match &b {
-            Operand::Ciphertext(b) => Ok(evaluator.multiply(&a.0, &b.get().0)?),
-            Operand::Numbers(b) => operand::multiply(evaluator, &a.0, b),
-        })
-    }
-
-    /// a^2, relinearised and rescaled: two products of polynomials instead of four; errors as of `multiply`.
-    fn square(&self, py: Python<'_>, a: &PyCiphertext) -> Result<PyCiphertext, Failure> {
-        self.unary(py, |evaluator| evaluator.square(&a.0))
-    }
-
-    /// a b of two ciphertexts at degree 2, or of a ciphertext and numbers at degree 1; not rescaled. Sums of such
-    /// products need one `relinearize_rescale` in all.
-    ///
-    /// Raises:
-    ///     ScaleError: the product's scale does not fit the modulus.
-    ///     DegreeError, PackingError: as of `multiply`.
-    fn multiply_lazy(
-        &self,
-        py: Python<'_>,
-        a: &PyCiphertext,
-        b: &Bound<'_, PyAny>,
-    ) -> Result<PyCiphertext, Failure> {
-        let b = Operand::from_python(b)?;
-        self.run(py, |evaluator| match &b {
-            Operand::Ciphertext(b) => Ok(evaluator.multiply_lazy(&a.0, &b.get().0)?),
-            Operand::Numbers(b) => operand::multiply_lazy(evaluator, &a.0, b),
-        })
-    }
-
-    /// a at degree 1.
-    fn relinearize(&self, py: Python<'_>, a: &PyCiphertext) -> Result<PyCiphertext, Failure> {
-        self.unary(py, |evaluator| evaluator.relinearize(&a.0))
-    }
-
-    /// a at degree 1, rescaled: one division for both.
-    ///
-    /// Raises:
-    ///     LevelError: a is at level 0.
-    fn relinearize_rescale(&self, py: Python<'_>, a: &PyCiphertext) -> Result<PyCiphertext, Failure> {
-        self.unary(py, |evaluator| evaluator.relinearize_rescale(&a.0))
-    }
-
-    /// a with message and scale divided by the last prime: one level less.
-    ///
-    /// Raises:
-    ///     LevelError: a is at level 0.
-    fn rescale(&self, py: Python<'_>, a: &PyCiphertext) -> Result<PyCiphertext, Failure> {
-        self.unary(py, |evaluator| evaluator.rescale(&a.0))
-    }
-
-    /// The slots moved to the left: numpy.roll(slots, -steps), modulo their number.
-    ///
-    /// Raises:
-    ///     PackingError: the values are in coefficients.
-    ///     DegreeError: a has degree 2.
-    fn rotate(&self, py: Python<'_>, a: &PyCiphertext, steps: i64) -> Result<PyCiphertext, Failure> {
-        self.unary(py, |evaluator| evaluator.rotate(&a.0, steps))
-    }
-
-    /// Several rotations of one ciphertext, which share its decomposition: cheaper than one by one; errors as of
-    /// `rotate`, before anything is computed.
-    fn rotate_hoisted(
-        &self,
-        py: Python<'_>,
-        a: &PyCiphertext,
-        steps: Vec<i64>,
-    ) -> Result<Vec<PyCiphertext>, Failure> {
-        let rotated = self.with(py, |evaluator| Ok(evaluator.rotate_hoisted(&a.0, &steps)?))?;
-        Ok(rotated.into_iter().map(PyCiphertext).collect())
-    }
-
-    /// The complex conjugate of all slots.
-    ///
-    /// Raises:
-    ///     DegreeError: a has degree 2.
-    fn conjugate(&self, py: Python<'_>, a: &PyCiphertext) -> Result<PyCiphertext, Failure> {
-        self.unary(py, |evaluator| evaluator.conjugate(&a.0))
-    }
-
-    /// Each slot times the imaginary unit: exact, no level.
-    ///
-    /// Raises:
-    ///     PackingError: the values are in coefficients.
-    fn multiply_by_i(&self, py: Python<'_>, a: &PyCiphertext) -> Result<PyCiphertext, Failure> {
-        self.unary(py, |evaluator| evaluator.multiply_by_i(&a.0))
-    }
-
-    /// In each slot i the sum of the slots i, i + stride, ..., i + (count - 1) stride.
-    ///
-    /// Needs keys for the rotations by stride 2^k below stride count.
-    ///
-    /// Args:
-    ///     count: a power of two; all slots by default.
-    ///
-    /// Raises:
-    ///     ParameterError: count is not a power of two.
-    ///     PackingError, DegreeError: as of `rotate`.
-    #[pyo3(signature = (a, stride=1, count=None))]
-    fn inner_sum(
-        &self,
-        py: Python<'_>,
-        a: &PyCiphertext,
-        stride: i64,
-        count: Option<usize>,
-    ) -> Result<PyCiphertext, Failure> {
-        let count =
-            count.or_else(|| crate::ciphertext::slots(a.0.packing)).unwrap_or(a.0.parameters.rlwe().n());
-        self.unary(py, |evaluator| evaluator.inner_sum(&a.0, stride, count))
-    }
-
-    /// a with fewer primes and the same message.
-    ///
-    /// Raises:
-    ///     LevelError: the level is above that of a.
-    fn drop_to_level(&self, py: Python<'_>, a: &PyCiphertext, level: usize) -> Result<PyCiphertext, Failure> {
-        self.unary(py, |evaluator| evaluator.drop_to_level(&a.0, level))
-    }
-
-    /// a at another scale, exactly, one level lower: so that it can be added to what has that scale.
-    ///
-    /// Raises:
-    ///     LevelError: a is at level 0.
-    ///     ScaleError: the scale cannot be reached from that of a.
-    fn set_scale(&self, py: Python<'_>, a: &PyCiphertext, scale: f64) -> Result<PyCiphertext, Failure> {
-        self.unary(py, |evaluator| evaluator.set_scale(&a.0, scale))
-    }
-
-    /// A transform applied to the slots, or the sum of several transforms of several ciphertexts: a block row of a
-    /// matrix. One level less, at the scale of the input; ciphertexts of higher levels are taken at the transforms'.
-    ///
-    /// Args:
-    ///     a: a ciphertext, or a sequence of them.
-    ///     transform: a transform, or as many as ciphertexts, with equal slots, levels and special primes.
-    ///
-    /// Raises:
-    ///     ParameterError: the numbers of ciphertexts and transforms differ, or the transforms do not fit each other.
-    ///     MissingKeyError: a rotation has no key at the level.
-    ///     KeyUseError: the keys have other special primes than the transform.
-    ///     LevelError: a ciphertext is below the level of the transforms.
-    fn linear_transform(
-        &self,
-        py: Python<'_>,
-        a: &Bound<'_, PyAny>,
-        transform: &Bound<'_, PyAny>,
-    ) -> Result<PyCiphertext, Failure> {
-        let inputs = one_or_more::<PyCiphertext>(a)?;
-        let transforms = one_or_more::<PyLinearTransform>(transform)?;
-        if inputs.len() != transforms.len() {
-            return Err(Refusal::Inputs { ciphertexts: inputs.len(), transforms: transforms.len() }.into());
+            /// Computes a ciphertext.
+            pub(crate) fn run<E>(
+                &self,
+                py: Python<'_>,
+                work: impl FnOnce(&$evaluator<'_>) -> Result<Ciphertext, E> + Send,
+            ) -> Result<$ciphertext, Failure>
+            where
+                Failure: From<E>,
+            {
+                self.with(py, work).map($ciphertext)
+            }
         }
-        self.run(py, |evaluator| {
-            let pairs: Vec<_> =
-                transforms.iter().zip(&inputs).map(|(t, a)| (&*t.get().transform, &a.get().0)).collect();
-            Ok(linear_transform::evaluate(evaluator, &pairs)?)
-        })
-    }
 
-    /// A polynomial of every slot, ceil(log2(degree + 1)) levels lower; Paterson-Stockmeyer.
-    ///
-    /// Args:
-    ///     coefficients: real, the constant first.
-    ///     basis: "monomial" for powers, "chebyshev" for Chebyshev polynomials of the interval.
-    ///     interval: where the slots' values are, for the Chebyshev basis; (-1, 1) by default. One that is not 2 wide costs a
-    ///         level more.
-    ///     scale: exact scale of the result, that of a by default.
-    ///
-    /// Raises:
-    ///     LevelError: there are too few levels.
-    ///     EncodeError: a coefficient is not finite.
-    ///     ParameterError: the basis is unknown or the interval empty.
-    ///     ScaleError, PackingError, DegreeError: as of `multiply`.
-    #[pyo3(signature = (a, coefficients, basis="monomial", interval=None, scale=None))]
-    fn polynomial(
-        &self,
-        py: Python<'_>,
-        a: &PyCiphertext,
-        coefficients: &Bound<'_, PyAny>,
-        basis: &str,
-        interval: Option<(f64, f64)>,
-        scale: Option<f64>,
-    ) -> Result<PyCiphertext, Failure> {
-        let coefficients = Numbers::real_vector(coefficients)?;
-        let basis = match basis {
-            "monomial" => Basis::Monomial,
-            "chebyshev" => {
-                let (a, b) = interval.unwrap_or((-1.0, 1.0));
-                Basis::chebyshev(a, b)?
+        $crate::stored::not_pickled!($class);
+
+        #[pymethods]
+        impl $class {
+            #[new]
+            #[pyo3(signature = (parameters, keys=None))]
+            fn new(
+                py: Python<'_>,
+                parameters: &$parameters,
+                keys: Option<Py<PyEvaluationKeys>>,
+            ) -> Result<Self, Failure> {
+                let keys = match keys {
+                    Some(keys) => keys,
+                    None => Py::new(py, PyEvaluationKeys::empty(KeyParameters::$scheme(parameters.clone())))?,
+                };
+                $evaluator::new(&parameters.0, &keys.get().snapshot())?;
+                Ok(Self { parameters: parameters.clone(), keys })
             }
-            other => return Err(Refusal::Basis(other.into()).into()),
-        };
-        self.run(py, |evaluator| {
-            let plan = PolynomialPlan::new(&Polynomial::new(basis, coefficients)?);
-            Ok(polynomial::evaluate(evaluator, &plan, &a.0, scale)?)
-        })
-    }
 
-    fn __reduce__(&self) -> Result<(), Failure> {
-        Err(Failure::Pickle("Evaluator"))
-    }
+            /// The parameters it computes with.
+            #[getter]
+            fn parameters(&self) -> $parameters {
+                self.parameters.clone()
+            }
 
-    fn __repr__(&self) -> String {
-        format!("Evaluator({}, {} keys)", self.parameters.__repr__(), self.keys.get().snapshot().len())
-    }
+            /// The keys it may use. Keys added to them are used from then on.
+            #[getter]
+            fn keys(&self, py: Python<'_>) -> Py<PyEvaluationKeys> {
+                self.keys.clone_ref(py)
+            }
+
+            /// The ciphertext as a value with operators: + - * ** << >>.
+            fn __call__<'py>(
+                slf: &Bound<'py, Self>,
+                ciphertext: &Bound<'py, $ciphertext>,
+            ) -> PyResult<Bound<'py, PyAny>> {
+                slf.py().import("keywright.values")?.getattr($value)?.call1((slf, ciphertext))
+            }
+
+            /// -a.
+            fn neg(&self, py: Python<'_>, a: &$ciphertext) -> Result<$ciphertext, Failure> {
+                self.run(py, |evaluator| evaluator.neg(&a.0))
+            }
+
+            /// a at degree 1.
+            fn relinearize(&self, py: Python<'_>, a: &$ciphertext) -> Result<$ciphertext, Failure> {
+                self.run(py, |evaluator| evaluator.relinearize(&a.0))
+            }
+
+            fn __repr__(&self) -> String {
+                let keys = self.keys.get().snapshot().len();
+                format!("{}({}, {keys} keys)", <Self as pyo3::PyClass>::NAME, self.parameters.__repr__())
+            }
+        }
+    };
 }
 
-/// An object of a class, or a sequence of them.
-fn one_or_more<T: pyo3::PyClass>(value: &Bound<'_, PyAny>) -> Result<Vec<Py<T>>, Failure> {
-    match value.cast::<T>() {
-        Ok(one) => Ok(vec![one.clone().unbind()]),
-        Err(_) => Ok(value.extract()?),
-    }
-}
+pub(crate) use evaluator_methods;

@@ -1,124 +1,126 @@
 //! `keywright._core`: the Rust engine under the names of the Python package. An adapter: one file per class, no logic.
 //!
 //! Objects are immutable or guarded by a lock, so they can be used from any thread. The interpreter lock is released
-//! while anything is computed, which runs on the pool of [`pool`].
+//! while anything is computed, which runs on the threads of [`threads`].
 #![forbid(unsafe_code)]
 
-mod arithmetic;
 mod array;
 mod bench;
-mod bfv_ciphertext;
-mod bfv_decryptor;
-mod bfv_encryptor;
-mod bfv_evaluator;
-mod bfv_operand;
-mod bfv_parameters;
-mod bfv_seeded_ciphertext;
-mod bootstrapper;
-mod bootstrapper_plan;
+mod bfv;
+#[cfg(feature = "insecure")]
 mod chem;
 mod ciphertext;
-mod client;
-mod client_keys;
-mod client_parameters;
-mod decryptor;
-mod encryption_pool;
-mod encryptor;
+mod circuits;
+mod ckks;
 mod errors;
-mod evaluation_keys;
 mod evaluator;
 mod inspect;
-mod key_generator;
-mod key_parameters;
-mod key_set_head;
-mod key_spec;
-mod linear_transform;
-mod master_keys;
+mod keys;
 mod operand;
 mod parameters;
-mod pool;
-mod public_key;
+mod pools;
 mod randomness;
-mod secret_key;
-mod seeded_ciphertext;
 mod stored;
 mod sums;
-mod switching_key;
-mod threshold;
+mod thin_client;
+mod threads;
 
 /// Keywright's compiled engine. Import it as `keywright`.
 #[pyo3::pymodule(gil_used = false)]
 mod _core {
     #[pymodule_export]
-    use crate::arithmetic::{kernel_counts, polynomial_arithmetic};
-    #[pymodule_export]
     use crate::bench::{bench, bench_bootstrap, bench_presets, bench_sets, bench_works};
     #[pymodule_export]
-    use crate::bfv_ciphertext::PyBfvCiphertext;
+    use crate::bfv::ciphertext::PyBfvCiphertext;
     #[pymodule_export]
-    use crate::bfv_decryptor::PyBfvDecryptor;
+    use crate::bfv::decryptor::PyBfvDecryptor;
     #[pymodule_export]
-    use crate::bfv_encryptor::PyBfvEncryptor;
+    use crate::bfv::encryptor::PyBfvEncryptor;
     #[pymodule_export]
-    use crate::bfv_evaluator::PyBfvEvaluator;
+    use crate::bfv::evaluator::PyBfvEvaluator;
     #[pymodule_export]
-    use crate::bfv_parameters::{PyBfvParameters, bfv_presets};
-    #[pymodule_export]
-    use crate::bfv_seeded_ciphertext::PyBfvSeededCiphertext;
-    #[pymodule_export]
-    use crate::bootstrapper::PyBootstrapper;
-    #[pymodule_export]
-    use crate::bootstrapper_plan::{PyBootstrapperPlan, bootstrap_presets};
+    use crate::bfv::seeded_ciphertext::PyBfvSeededCiphertext;
+    #[cfg(feature = "insecure")]
     #[pymodule_export]
     use crate::chem::{PyChemDistinguisher, PyChemEncryptor};
     #[pymodule_export]
-    use crate::ciphertext::PyCiphertext;
+    use crate::circuits::arithmetic::kernel_counts;
     #[pymodule_export]
-    use crate::client::{PyClient, PyClientEncryptor};
+    use crate::circuits::bootstrapper::PyBootstrapper;
     #[pymodule_export]
-    use crate::client_keys::PyClientKeyStream;
+    use crate::circuits::bootstrapper_plan::{PyBootstrapperPlan, bootstrap_presets};
     #[pymodule_export]
-    use crate::client_parameters::PyClientParameters;
+    use crate::circuits::linear_transform::PyLinearTransform;
     #[pymodule_export]
-    use crate::decryptor::PyDecryptor;
+    use crate::circuits::polynomial::{polynomial_arithmetic, polynomial_relinearizations};
     #[pymodule_export]
-    use crate::encryption_pool::PyEncryptionPool;
+    use crate::ckks::ciphertext::PyCiphertext;
     #[pymodule_export]
-    use crate::encryptor::PyEncryptor;
+    use crate::ckks::decryptor::PyDecryptor;
     #[pymodule_export]
-    use crate::evaluation_keys::PyEvaluationKeys;
+    use crate::ckks::encryptor::PyEncryptor;
     #[pymodule_export]
-    use crate::evaluator::PyEvaluator;
+    use crate::ckks::evaluator::PyEvaluator;
+    #[pymodule_export]
+    use crate::ckks::seeded_ciphertext::PySeededCiphertext;
     #[pymodule_export]
     use crate::inspect::inspect;
     #[pymodule_export]
-    use crate::key_generator::PyKeyGenerator;
+    use crate::keys::derivation::{PyDerivation, derivation_tree};
     #[pymodule_export]
-    use crate::key_set_head::{key_set_head, read_key_set_head};
+    use crate::keys::evaluation_keys::PyEvaluationKeys;
     #[pymodule_export]
-    use crate::key_spec::PyKeySpec;
+    use crate::keys::generator::PyKeyGenerator;
     #[pymodule_export]
-    use crate::linear_transform::PyLinearTransform;
+    use crate::keys::master_keys::{PyMasterKeys, master_key_bytes, maximum_log_qp};
     #[pymodule_export]
-    use crate::master_keys::{PyDerivation, PyMasterKeys, derivation_tree, master_key_bytes, maximum_log_qp};
+    use crate::keys::public_key::PyPublicKey;
     #[pymodule_export]
-    use crate::parameters::{PyParameters, presets};
+    use crate::keys::secret_key::PySecretKey;
     #[pymodule_export]
-    use crate::pool::{set_threads, threads};
+    use crate::keys::set_head::{key_set_head, read_key_set_head};
     #[pymodule_export]
-    use crate::public_key::PyPublicKey;
+    use crate::keys::spec::PyKeySpec;
     #[pymodule_export]
-    use crate::secret_key::PySecretKey;
+    use crate::keys::switching_key::PySwitchingKey;
     #[pymodule_export]
-    use crate::seeded_ciphertext::PySeededCiphertext;
+    use crate::keys::widths::PyPrimeWidths;
     #[pymodule_export]
-    use crate::sums::{PyEncryptedSum, PyEncryptedUpdate, PySumKey, PySumParameters};
+    use crate::parameters::bfv::{PyBfvParameters, bfv_presets};
     #[pymodule_export]
-    use crate::switching_key::PySwitchingKey;
+    use crate::parameters::ckks::{PyParameters, presets};
     #[pymodule_export]
-    use crate::threshold::{PyThresholdKey, PyThresholdParameters, PyThresholdParty, PyThresholdShare};
+    use crate::pools::encryption_pool::PyEncryptionPool;
+    #[pymodule_export]
+    use crate::sums::encrypted::{PyEncryptedSum, PyEncryptedUpdate};
+    #[pymodule_export]
+    use crate::sums::key::PySumKey;
+    #[pymodule_export]
+    use crate::sums::parameters::PySumParameters;
+    #[pymodule_export]
+    use crate::sums::threshold_key::PyThresholdKey;
+    #[pymodule_export]
+    use crate::sums::threshold_parameters::PyThresholdParameters;
+    #[pymodule_export]
+    use crate::sums::threshold_party::{PyThresholdParty, PyThresholdShare};
+    #[pymodule_export]
+    use crate::thin_client::client::PyClient;
+    #[pymodule_export]
+    use crate::thin_client::encryptor::PyClientEncryptor;
+    #[pymodule_export]
+    use crate::thin_client::key_stream::PyClientKeyStream;
+    #[pymodule_export]
+    use crate::thin_client::parameters::PyClientParameters;
+    #[pymodule_export]
+    use crate::threads::{set_threads, threads};
 
     #[pymodule_export]
     #[expect(non_upper_case_globals, reason = "the name that Python expects")]
     const __version__: &str = env!("CARGO_PKG_VERSION");
+
+    #[pymodule_export]
+    const ERROR_DEVIATION: f64 = keywright_ring::sampling::SIGMA;
+
+    #[pymodule_export]
+    const RANK_WEIGHTS: [usize; 3] = keywright_rlwe::switch::RANK_WEIGHTS;
 }

@@ -1,73 +1,72 @@
-//! What all classes of ciphertexts share: their parameters, and how they become bytes and files.
+//! How objects become bytes and files. Never by pickling: to unpickle is to run code.
 
-/// The second part of the methods of a class that wraps one ciphertext: `$class` for Python's `$name`, of `$parameters`.
-macro_rules! stored_ciphertext {
-    ($class:ident, $name:literal, $parameters:ident) => {
+use std::path::Path;
+
+use keywright_wire::Wire;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::errors::{Failure, file};
+use crate::threads::compute;
+
+pub(crate) fn to_bytes<'py, T: Wire<Context: Sync> + Sync>(
+    py: Python<'py>,
+    object: &T,
+    context: &T::Context,
+) -> Result<Bound<'py, PyBytes>, Failure> {
+    Ok(PyBytes::new(py, &compute(py, || object.to_bytes(context))?))
+}
+
+pub(crate) fn from_bytes<T: Wire<Context: Sync> + Send>(
+    py: Python<'_>,
+    data: &[u8],
+    context: &T::Context,
+) -> Result<T, Failure> {
+    compute(py, || T::from_bytes(data, context))
+}
+
+pub(crate) fn save<T: Wire<Context: Sync> + Sync>(
+    py: Python<'_>,
+    object: &T,
+    path: &Path,
+    context: &T::Context,
+) -> Result<(), Failure> {
+    compute(py, || object.save(path, context).map_err(file(path)))
+}
+
+pub(crate) fn load<T: Wire<Context: Sync> + Send>(
+    py: Python<'_>,
+    path: &Path,
+    context: &T::Context,
+) -> Result<T, Failure> {
+    compute(py, || T::load(path, context).map_err(file(path)))
+}
+
+/// Refuses to pickle objects of these classes.
+macro_rules! not_pickled {
+    ($($class:ident),+ $(,)?) => {$(
         #[pyo3::pymethods]
         impl $class {
-            /// The parameters it belongs to.
-            #[getter]
-            fn parameters(&self) -> $parameters {
-                $parameters(self.0.parameters.clone())
-            }
-
-            /// The ciphertext as bytes, to be read by `from_bytes`.
-            fn to_bytes<'py>(
-                &self,
-                py: pyo3::Python<'py>,
-            ) -> Result<pyo3::Bound<'py, pyo3::types::PyBytes>, $crate::errors::Failure> {
-                use keywright_wire::Wire;
-                let bytes = $crate::pool::compute(py, || self.0.to_bytes(&self.0.parameters))?;
-                Ok(pyo3::types::PyBytes::new(py, &bytes))
-            }
-
-            /// A ciphertext from the bytes of `to_bytes`.
-            ///
-            /// Raises:
-            ///     FormatError: the bytes are not a whole, intact ciphertext of this class.
-            ///     MixedParametersError: it belongs to other parameters.
-            #[staticmethod]
-            fn from_bytes(
-                py: pyo3::Python<'_>,
-                data: &[u8],
-                parameters: &$parameters,
-            ) -> Result<Self, $crate::errors::Failure> {
-                use keywright_wire::Wire;
-                $crate::pool::compute(py, || Wire::from_bytes(data, &parameters.0)).map(Self)
-            }
-
-            /// Writes the ciphertext to a file, which appears whole or not at all.
-            fn save(
-                &self,
-                py: pyo3::Python<'_>,
-                path: std::path::PathBuf,
-            ) -> Result<(), $crate::errors::Failure> {
-                use keywright_wire::Wire;
-                let parameters = &self.0.parameters;
-                $crate::pool::compute(py, || {
-                    self.0.save(&path, parameters).map_err($crate::errors::file(&path))
-                })
-            }
-
-            /// Reads the ciphertext of a file; errors as of `from_bytes`.
-            #[staticmethod]
-            fn load(
-                py: pyo3::Python<'_>,
-                path: std::path::PathBuf,
-                parameters: &$parameters,
-            ) -> Result<Self, $crate::errors::Failure> {
-                use keywright_wire::Wire;
-                $crate::pool::compute(py, || {
-                    Wire::load(&path, &parameters.0).map_err($crate::errors::file(&path))
-                })
-                .map(Self)
-            }
-
             fn __reduce__(&self) -> Result<(), $crate::errors::Failure> {
-                Err($crate::errors::Failure::Pickle($name))
+                Err($crate::errors::Failure::Pickle(<Self as pyo3::PyClass>::NAME))
             }
         }
+    )+};
+}
+
+/// Shows nothing of objects of these classes, and refuses to pickle them: secrets, and what holds a generator.
+macro_rules! opaque {
+    ($($class:ident),+ $(,)?) => {
+        $crate::stored::not_pickled!($($class),+);
+        $(
+            #[pyo3::pymethods]
+            impl $class {
+                fn __repr__(&self) -> String {
+                    format!("{}(..)", <Self as pyo3::PyClass>::NAME)
+                }
+            }
+        )+
     };
 }
 
-pub(crate) use stored_ciphertext;
+pub(crate) use {not_pickled, opaque};

@@ -1,10 +1,10 @@
 //! Aligned, recycled memory for limbs.
 //!
 //! A ciphertext at `N = 2^16` is tens of megabytes; touching that much fresh memory costs more in page faults than the
-//! arithmetic that fills it. Buffers are therefore returned to a bounded pool when dropped and large ones ask for huge
-//! pages. A pooled buffer serves lengths down to four fifths of its own, so that a computation that goes down the levels keeps
-//! using the same memory; when the pool is full, the buffer that has been idle longest is freed. Contents of a recycled buffer are unspecified but initialised; secret holders wipe theirs before dropping
-//! ([`zeroize::Zeroize`]).
+//! arithmetic that fills it. A dropped buffer therefore goes to a bounded cache, and a large one asks for huge pages. A cached
+//! buffer serves lengths down to four fifths of its own, so that a computation that goes down the levels keeps using the
+//! same memory. When the cache is full, the buffer that has been idle longest is freed. The contents of a recycled buffer are
+//! unspecified but initialised; holders of secrets wipe theirs before they drop them ([`zeroize::Zeroize`]).
 
 use alloc::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use core::ops::{Deref, DerefMut};
@@ -43,7 +43,7 @@ fn layout(capacity: usize) -> Layout {
 impl Buffer {
     /// A buffer of zeros.
     pub fn zeroed(length: usize) -> Self {
-        match pool::take(length) {
+        match cache::take(length) {
             Some(mut buffer) => {
                 buffer.fill(0);
                 buffer
@@ -54,7 +54,7 @@ impl Buffer {
 
     /// A buffer whose words are initialised but of unspecified value: for results that are written whole.
     pub fn unspecified(length: usize) -> Self {
-        pool::take(length).unwrap_or_else(|| Self::allocate(length))
+        cache::take(length).unwrap_or_else(|| Self::allocate(length))
     }
 
     fn allocate(length: usize) -> Self {
@@ -124,14 +124,14 @@ impl Zeroize for Buffer {
 impl Drop for Buffer {
     fn drop(&mut self) {
         let owned = Self { pointer: self.pointer, length: self.capacity, capacity: self.capacity };
-        if let Some(refused) = pool::put(owned) {
+        if let Some(refused) = cache::put(owned) {
             refused.free();
         }
     }
 }
 
 impl Buffer {
-    /// Gives the memory back, past the pool.
+    /// Gives the memory back, past the cache.
     fn free(self) {
         // SAFETY: allocated with this very layout, and not used again: the value is forgotten.
         unsafe { dealloc(self.pointer.as_ptr().cast(), layout(self.capacity)) };
@@ -139,19 +139,19 @@ impl Buffer {
     }
 }
 
-/// Gives the memory of all pooled buffers back to the operating system.
-pub fn trim_pool() {
-    pool::trim();
+/// Gives the memory of all cached buffers back to the operating system.
+pub fn trim_cache() {
+    cache::trim();
 }
 
 #[cfg(feature = "std")]
-mod pool {
+mod cache {
     use super::Buffer;
     use crate::PerProcess;
     use std::collections::{BTreeMap, VecDeque};
     use std::sync::{Mutex, MutexGuard, PoisonError};
 
-    /// Only buffers that are worth a lock are pooled.
+    /// Only buffers that are worth a lock are cached.
     const MIN_WORDS: usize = 1 << 10;
     /// At most this much idle memory is kept.
     const MAX_BYTES: usize = 1 << 30;
@@ -234,7 +234,7 @@ mod pool {
 }
 
 #[cfg(not(feature = "std"))]
-mod pool {
+mod cache {
     use super::Buffer;
 
     pub(super) fn take(_length: usize) -> Option<Buffer> {
@@ -267,20 +267,20 @@ mod tests {
             secret.zeroize();
             assert!(secret.iter().all(|&w| w == 0));
         }
-        trim_pool();
+        trim_cache();
     }
 
     #[cfg(feature = "std")]
     #[test]
-    fn a_full_pool_frees_what_has_been_idle_longest() {
-        // Other tests use the pool as well: only its bound and what this one holds can be relied on.
+    fn a_full_cache_frees_what_has_been_idle_longest() {
+        // Other tests use the cache as well: only its bound and what this one holds can be relied on.
         let held: std::vec::Vec<Buffer> =
             (0..20).map(|k| Buffer::unspecified((8 << 20) + (k << 10))).collect();
         drop(held);
-        let (bytes, limit) = pool::bytes();
+        let (bytes, limit) = cache::bytes();
         assert!(bytes <= limit);
         let shorter = Buffer::unspecified(7 << 20);
         assert!(shorter.len() == 7 << 20 && shorter.capacity >= 7 << 20);
-        trim_pool();
+        trim_cache();
     }
 }

@@ -6,14 +6,14 @@
 //! x = sum_i y_i (Q/q_i) - v Q,      v = round(sum_i y_i / q_i).
 //! ```
 //!
-//! The `y_i` are the *rows* of `x`: an inverse transform whose last pass multiplies by `(Q/q_i)^-1`. A residue modulo another
-//! prime `p` is an inner product of *terms* with constants modulo `p`. The terms are the rows, each of a wide prime split at
+//! The `y_i` are the *scaled residues* of `x`: an inverse transform makes them, its last pass multiplies by `(Q/q_i)^-1`. A
+//! residue modulo another prime `p` is an inner product of *terms* with constants modulo `p`. The terms are the `y_i`, each of a wide prime split at
 //! bit 30, so that every term is below `2^50` and products stay in 52-bit arithmetic, and `v`, which so costs no more than
-//! another source prime. What is not a row itself is derived from the rows where it is used, a part of a limb at a time.
+//! another source prime. Terms that are no `y_i` are derived where they are used, a part of a limb at a time.
 //!
 //! `v` is computed in fixed point with [`FRACTION_BITS`] fractional bits, in integers, identically on every back end.
-//! Each row contributes an error below two units, so the result is `x` or, only when `|x|` is within
-//! `Q * rows * 2^(1 - FRACTION_BITS)` of `Q/2`, `x - Q` or `x + Q`: it is bounded by `Q/2 (1 + rows 2^(2 - FRACTION_BITS))`.
+//! Each `y_i` contributes an error below two units, so the result is `x` or, only when `|x|` is within
+//! `Q * a * 2^(1 - FRACTION_BITS)` of `Q/2`, `x - Q` or `x + Q`: it is bounded by `Q/2 (1 + a 2^(2 - FRACTION_BITS))`.
 
 use alloc::vec::Vec;
 
@@ -23,28 +23,28 @@ use crate::{Modulus, ShoupFactor};
 pub const FRACTION_BITS: u32 = 18;
 /// Source primes are above `2^MIN_SOURCE_BITS`.
 pub const MIN_SOURCE_BITS: u32 = FRACTION_BITS + 1;
-/// Where rows of wide primes are split.
+/// Where scaled residues of wide primes are split.
 pub const SPLIT_BITS: u32 = 30;
 /// At most this many terms are accumulated without reduction.
 pub const MAX_TERMS: usize = 255;
 
-/// The order of the words of a row: part after part, so that what is converted together is read in one sweep. A part of a limb
+/// The order of the words of a limb of scaled residues: part after part, so that what is converted together is read in one sweep. A part of a limb
 /// of `n` words is `runs` runs of `words` words, which begin `n / runs` apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RowLayout {
+pub struct ScaledLayout {
     /// Runs of a part.
     pub runs: usize,
     /// Words of a run.
     pub words: usize,
 }
 
-impl RowLayout {
+impl ScaledLayout {
     /// Words of a part.
     pub const fn part_words(self) -> usize {
         self.runs * self.words
     }
 
-    /// Where word `word` of a limb of `n` words lies in a row.
+    /// Where word `word` of a limb of `n` words lies among the scaled residues.
     pub const fn position(self, n: usize, word: usize) -> usize {
         let stride = n / self.runs;
         let (run, offset) = (word / stride, word % stride);
@@ -52,38 +52,39 @@ impl RowLayout {
     }
 }
 
-/// One part of the rows of a polynomial, with the terms that are derived from them.
+/// One part of the scaled residues of a polynomial, with the terms that are derived from them.
 #[derive(Debug, Clone, Copy)]
-pub struct RowPart<'r> {
+pub struct ScaledPart<'r> {
     /// The source primes.
     pub sources: &'r [Source],
-    /// A whole row for every source.
-    pub rows: &'r [&'r [u64]],
+    /// A whole limb for every source.
+    pub residues: &'r [&'r [u64]],
     /// The derived terms of this part, one after another, see [`crate::Backend::derive_terms`].
     pub derived: &'r [u64],
     /// Number of the part.
     pub part: usize,
     /// Words of a part.
     pub words: usize,
-    /// Rows whose next part is fetched from memory meanwhile, as far as there is such an instruction.
+    /// Scaled residues whose next part is fetched from memory meanwhile, as far as there is such an instruction.
     pub fetch: (usize, usize),
 }
 
-impl<'r> RowPart<'r> {
+impl<'r> ScaledPart<'r> {
     /// The words of every term, in the order of a column's constants.
     pub fn terms(self) -> impl Iterator<Item = &'r [u64]> {
         let range = self.part * self.words..(self.part + 1) * self.words;
         let mut derived = self.derived.chunks_exact(self.words);
-        let mut row = 0;
+        let mut source_index = 0;
         let mut high = false;
         core::iter::from_fn(move || {
-            let source = self.sources.get(row);
+            let source = self.sources.get(source_index);
             if high || source.is_none_or(|source| !source.modulus.is_narrow()) {
-                (row, high) = if high { (row + 1, false) } else { (row, source.is_some()) };
+                (source_index, high) =
+                    if high { (source_index + 1, false) } else { (source_index, source.is_some()) };
                 return derived.next();
             }
-            row += 1;
-            Some(&self.rows[row - 1][range.clone()])
+            source_index += 1;
+            Some(&self.residues[source_index - 1][range.clone()])
         })
     }
 }
@@ -95,13 +96,13 @@ pub struct Source {
     pub modulus: Modulus,
     /// `(Q/q_i)^-1 mod q_i`.
     pub factor: ShoupFactor,
-    /// Contribution to the quotient of the row (of its low part, for a wide prime): `floor(2^(52 + F) / q_i)`.
+    /// Contribution to the quotient of the scaled residue (of its low part, for a wide prime): `floor(2^(52 + F) / q_i)`.
     pub fraction: u64,
     /// Contribution of the high part of a wide prime: `floor(2^(52 + F + 30) / q_i)`; 0 for a narrow one.
     pub fraction_high: u64,
 }
 
-/// What the rows of residues modulo `Q = q_1 ... q_a` are made with.
+/// What the scaled residues modulo `Q = q_1 ... q_a` are made with.
 #[derive(Debug, Clone)]
 pub struct Decomposer {
     sources: Vec<Source>,
@@ -153,7 +154,7 @@ impl Decomposer {
         1 + self.sources.iter().map(|s| if s.modulus.is_narrow() { 1 } else { 2 }).sum::<usize>()
     }
 
-    /// Number of terms that are not rows: two per wide prime, and the quotient.
+    /// Number of terms that are not scaled residues themselves: two per wide prime, and the quotient.
     pub fn derived_count(&self) -> usize {
         1 + 2 * self.sources.iter().filter(|s| !s.modulus.is_narrow()).count()
     }

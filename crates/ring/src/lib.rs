@@ -27,14 +27,14 @@ pub mod sampling;
 
 pub use automorphism::{Automorphism, galois_inverse, rotation_element};
 pub use backend::{Backend, BackendKind};
-pub use buffer::{Buffer, trim_pool};
+pub use buffer::{Buffer, trim_cache};
 pub use conversion::{Conversion, Decomposer};
 pub use error::RingError;
 pub use expander::{Seed, StreamId};
 #[cfg(feature = "std")]
 pub use fork::{ForkMutex, PerProcess, RaceOnce};
-pub use modulus::{Modulus, ShoupFactor};
-pub use poly::{Coefficient, Domain, Evaluation, Poly, Rows};
+pub use modulus::{Modulus, NARROW_BITS, ShoupFactor};
+pub use poly::{Coefficient, Domain, Evaluation, Poly, Scaled};
 pub use primes::ntt_primes;
 pub use process::Process;
 pub use ring::{MAX_LOG_N, MIN_LOG_N, Ring};

@@ -13,15 +13,15 @@ pub enum Coefficient {}
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Evaluation {}
 
-/// Entries are conversion rows in the order of the back end, see [`crate::conversion`].
+/// Entries are scaled residues in the order of the back end, see [`crate::conversion`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Rows {}
+pub enum Scaled {}
 
 /// Which of these forms a [`Poly`] is in.
 pub trait Domain: Copy + Send + Sync + 'static {}
 impl Domain for Coefficient {}
 impl Domain for Evaluation {}
-impl Domain for Rows {}
+impl Domain for Scaled {}
 
 /// `limbs` residue polynomials of degree below `n`, limb-major and contiguous. Which primes the limbs belong to is the
 /// holder's knowledge: limb `i` is prime `i` of a [`crate::Ring`] unless said otherwise.

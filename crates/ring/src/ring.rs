@@ -2,7 +2,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use crate::backend::NttPlan;
-use crate::conversion::{Column, Decomposer, RowPart};
+use crate::conversion::{Column, Decomposer, ScaledPart};
 use crate::primes::{is_prime, primitive_root};
 use crate::{Backend, Buffer, Coefficient, Evaluation, Modulus, Poly, RingError, ShoupFactor};
 
@@ -148,40 +148,41 @@ impl Ring {
         self.plan_of(i)
     }
 
-    /// One limb of evaluations modulo prime `i` to a row ([`NttPlan::inverse_row`]).
+    /// One limb of evaluations modulo prime `i` to scaled residues ([`NttPlan::inverse_scaled`]).
     #[inline]
-    pub fn inverse_row(&self, i: usize, limb: &mut [u64], factor: ShoupFactor, row: &mut [u64]) {
-        self.plan_of(i).inverse_row(limb, factor, row);
+    pub fn inverse_scaled(&self, i: usize, limb: &mut [u64], factor: ShoupFactor, out: &mut [u64]) {
+        self.plan_of(i).inverse_scaled(limb, factor, out);
     }
 
-    /// The polynomial of the given rows converted to several primes, each with its column, and their transforms begun:
-    /// `outs[k]` modulo prime `targets[k].0`, to be ended by [`NttPlan::finish_block`]. The rows come from memory once, part
+    /// The polynomial of the given scaled residues converted to several primes, each with its column, and their transforms begun:
+    /// `outs[k]` modulo prime `targets[k].0`, to be ended by [`NttPlan::finish_block`]. They come from memory once, part
     /// by part.
     pub fn convert_parts(
         &self,
         decomposer: &Decomposer,
-        rows: &[&[u64]],
+        residues: &[&[u64]],
         targets: &[(usize, &Column)],
         outs: &mut [&mut [u64]],
     ) {
         assert!(
-            rows.len() == decomposer.sources().len() && rows.iter().all(|row| row.len() == self.n()),
-            "a row of the ring's degree for every source"
+            residues.len() == decomposer.sources().len()
+                && residues.iter().all(|limb| limb.len() == self.n()),
+            "a limb of the ring's degree for every source"
         );
         assert_eq!(targets.len(), outs.len(), "one output per target");
-        let words = self.backend.row_layout(self.n()).part_words();
+        let words = self.backend.scaled_layout(self.n()).part_words();
         let mut derived = Buffer::unspecified(decomposer.derived_count() * words);
-        let mut part_rows = alloc::vec![&[][..]; rows.len()];
+        let mut parts = alloc::vec![&[][..]; residues.len()];
         for part in 0..self.n() / words {
-            for (slice, row) in part_rows.iter_mut().zip(rows) {
-                *slice = &row[part * words..(part + 1) * words];
+            for (slice, limb) in parts.iter_mut().zip(residues) {
+                *slice = &limb[part * words..(part + 1) * words];
             }
-            self.backend.derive_terms(decomposer, &part_rows, &mut derived);
+            self.backend.derive_terms(decomposer, &parts, &mut derived);
             for (k, (&(i, column), out)) in targets.iter().zip(&mut *outs).enumerate() {
                 // Each conversion fetches its share of the next part.
-                let fetch = (k * rows.len() / targets.len(), (k + 1) * rows.len() / targets.len());
+                let fetch = (k * residues.len() / targets.len(), (k + 1) * residues.len() / targets.len());
                 let sources = decomposer.sources();
-                let part = RowPart { sources, rows, derived: &derived, part, words, fetch };
+                let part = ScaledPart { sources, residues, derived: &derived, part, words, fetch };
                 self.plan_of(i).convert_part(column, part, out);
             }
         }
@@ -201,11 +202,11 @@ impl Ring {
     pub fn convert_forward(
         &self,
         decomposer: &Decomposer,
-        rows: &[&[u64]],
+        residues: &[&[u64]],
         targets: &[(usize, &Column)],
         outs: &mut [&mut [u64]],
     ) {
-        self.convert_parts(decomposer, rows, targets, outs);
+        self.convert_parts(decomposer, residues, targets, outs);
         for (&(i, _), out) in targets.iter().zip(outs) {
             self.finish_limb(i, out, [&[]; 2]);
         }

@@ -141,7 +141,7 @@ fn nobody_waits_for_who_makes_a_value() {
     assert!(std::ptr::eq(once.get_or_init(Vec::new), once.get_or_init(Vec::new)));
 }
 
-/// The pool of buffers has a lock that all threads take all the time.
+/// The cache of buffers has a lock that all threads take all the time.
 #[test]
 fn children_of_a_process_whose_threads_take_buffers() {
     let stop = AtomicBool::new(false);

@@ -6,7 +6,7 @@
 
 use keywright_ring::sampling::SIGMA;
 
-use crate::{KeyLayout, Parameters, SwitchPlan};
+use crate::{KeyLayout, Parameters, PrimeWidths, SwitchLayout, SwitchPlan};
 
 /// Standard deviations in a bound.
 pub const TAIL: f64 = 9.0;
@@ -50,8 +50,7 @@ fn rounding(h: f64, degree: usize) -> f64 {
 /// division.
 pub fn key_switch(parameters: &Parameters, plan: &SwitchPlan, key: &impl AsRef<KeyLayout>) -> f64 {
     let inner = key_switch_raised(parameters, plan, key);
-    let rescale = plan.division.kept <= plan.level;
-    if rescale {
+    if plan.rescales() {
         inner
     } else {
         inner + rounding(key.as_ref().spec.target_secret(parameters).expected_norm2(parameters.n()), 1)
@@ -61,23 +60,16 @@ pub fn key_switch(parameters: &Parameters, plan: &SwitchPlan, key: &impl AsRef<K
 /// Variance that one key switch adds when its result stays in the raised basis: the inner product with the key alone,
 /// in units of a ciphertext modulo `Q` (its error modulo `Q P D`, divided by `P D`).
 ///
-/// Digit `j` is uniform in `[-Q_j/2, Q_j/2]`, and meets the sum of the errors of the key rows that serve it:
-/// `N sum_j r_j Q_j^2 / 12 V_e / (P D)^2`, where `V_e` is [`KeyLayout::error_variance`].
+/// `N V_e / 12` times [`crate::SwitchLayout::relative_noise`], where `V_e` is [`KeyLayout::error_variance`].
 pub fn key_switch_raised(parameters: &Parameters, plan: &SwitchPlan, key: &impl AsRef<KeyLayout>) -> f64 {
-    let bits = |list: &mut dyn Iterator<Item = usize>| list.map(|i| parameters.log2_prime(i)).sum::<f64>();
-    let rescale = plan.division.kept <= plan.level;
-    let divisor = bits(&mut plan.division.removed.iter().copied().filter(|&i| !rescale || i != plan.level));
-    let rows = plan.rows(key.as_ref());
-    let digits: f64 = plan
-        .digits
-        .iter()
-        .enumerate()
-        .map(|(j, digit)| {
-            let count = rows.iter().filter(|&&row| row == j).count() as f64;
-            count * exp2(2.0 * (bits(&mut digit.clone()) - divisor)) / 12.0
-        })
-        .sum();
+    let digits = plan.layout.relative_noise(parameters.widths()) / 12.0;
     parameters.n() as f64 * digits * key.as_ref().error_variance
+}
+
+/// The variance of [`key_switch_raised`] with a fresh key over that of the rounding of a division, `N (2/3) / 12` for a
+/// uniform ternary secret: whatever the ring degree.
+pub fn over_rounding(layout: &SwitchLayout, widths: &PrimeWidths) -> f64 {
+    1.5 * SIGMA * SIGMA * layout.relative_noise(widths)
 }
 
 /// The largest error of any coefficient for a given variance, except with probability below `2^-40`.
@@ -86,7 +78,7 @@ pub fn bound(variance: f64) -> f64 {
 }
 
 /// `2^x`, for a `core` without a floating-point library; good to about `2^-45`.
-fn exp2(x: f64) -> f64 {
+pub(crate) fn exp2(x: f64) -> f64 {
     let whole = x as i32 - i32::from(x < 0.0);
     let fraction = (x - f64::from(whole)) * core::f64::consts::LN_2;
     // Taylor series of e^y for y in [0, ln 2).

@@ -5,7 +5,8 @@ use alloc::vec::Vec;
 use keywright_ring::conversion::MIN_SOURCE_BITS;
 use keywright_ring::{Backend, Modulus, Ring, backend, ntt_primes};
 
-use crate::{RlweError, SecretDistribution, require_secure};
+use crate::switch::PlanCache;
+use crate::{PrimeWidths, RlweError, SecretDistribution, require_secure};
 
 /// Whether 128-bit security is enforced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -65,8 +66,8 @@ impl ParametersLiteral {
 struct Inner {
     literal: ParametersLiteral,
     ring: Ring,
-    log2: Vec<f64>,
-    plans: crate::plan::PlanCache,
+    widths: PrimeWidths,
+    plans: PlanCache,
 }
 
 /// Checked, immutable parameters with every precomputed table. Cheap to clone.
@@ -111,17 +112,17 @@ impl Parameters {
         }
         let primes: Vec<u64> = literal.q.iter().chain(&literal.p).copied().collect();
         // Moduli are checked before their logarithms are taken: zero has none.
-        let logarithm = |&q: &u64| Ok(log2(Modulus::new(q)?.value()));
-        let log2: Vec<f64> = primes.iter().map(logarithm).collect::<Result<_, RlweError>>()?;
+        let moduli: Vec<Modulus> = primes.iter().map(|&q| Modulus::new(q)).collect::<Result<_, _>>()?;
+        let widths = PrimeWidths::of(literal.log_n, &moduli, literal.q.len());
         if let Some(&prime) = primes.iter().find(|&&q| q >> MIN_SOURCE_BITS == 0) {
             return Err(RlweError::PrimeTooSmall { prime, bits: MIN_SOURCE_BITS });
         }
         if literal.security == Security::Classical128 {
-            let log_q = log2[..literal.q.len()].iter().sum();
+            let log_q = widths.log2_product(0..literal.q.len());
             require_secure(|| "the ciphertext modulus".into(), literal.log_n, log_q, literal.secret)?;
         }
         let ring = Ring::new(literal.log_n, &primes, backend)?;
-        Ok(Self(Arc::new(Inner { literal, ring, log2, plans: crate::plan::PlanCache::default() })))
+        Ok(Self(Arc::new(Inner { literal, ring, widths, plans: PlanCache::default() })))
     }
 
     /// The literal these parameters were made from.
@@ -152,7 +153,7 @@ impl Parameters {
 
     /// Number of primes of both kinds.
     pub fn prime_count(&self) -> usize {
-        self.0.log2.len()
+        self.0.widths.count()
     }
 
     /// Prime `index` as a modulus.
@@ -166,14 +167,19 @@ impl Parameters {
         self.0.literal.q.len()..self.prime_count()
     }
 
+    /// The widths of all primes.
+    pub fn widths(&self) -> &PrimeWidths {
+        &self.0.widths
+    }
+
     /// `log2` of prime `index`.
     pub fn log2_prime(&self, index: usize) -> f64 {
-        self.0.log2[index]
+        self.0.widths.log2(index)
     }
 
     /// `log2(q_0 ... q_level)`.
     pub fn log2_q(&self, level: usize) -> f64 {
-        self.0.log2[..=level].iter().sum()
+        self.0.widths.log2_product(0..level + 1)
     }
 
     /// Secret distribution.
@@ -214,13 +220,10 @@ impl Parameters {
     /// # Errors
     /// [`RlweError::Level`].
     pub fn require_level(&self, level: usize) -> Result<(), RlweError> {
-        if level > self.max_level() {
-            return Err(RlweError::Level { level, max: self.max_level(), object: "the parameters" });
-        }
-        Ok(())
+        self.0.widths.require_level(level)
     }
 
-    pub(crate) fn plans(&self) -> &crate::plan::PlanCache {
+    pub(crate) fn plans(&self) -> &PlanCache {
         &self.0.plans
     }
 }
@@ -241,21 +244,4 @@ impl core::fmt::Debug for Parameters {
         );
         f.write_str(&text)
     }
-}
-
-/// `log2` of a word, to about `2^-40`, without a floating-point library (none is in `core`): repeated squaring of the
-/// mantissa.
-pub(crate) fn log2(value: u64) -> f64 {
-    let exponent = 63 - value.leading_zeros();
-    let mut mantissa = value as f64 / (1u64 << exponent) as f64;
-    let (mut result, mut bit) = (f64::from(exponent), 0.5);
-    for _ in 0..44 {
-        mantissa *= mantissa;
-        if mantissa >= 2.0 {
-            mantissa /= 2.0;
-            result += bit;
-        }
-        bit /= 2.0;
-    }
-    result
 }

@@ -284,7 +284,7 @@ fn what_cannot_be_is_refused() {
     assert!(matches!(repeated, RlweError::Ring(RingError::Repeated(_))));
 }
 
-/// Shortest way of every element from 1, in hops.
+/// Shortest way of every element from 1, in steps.
 fn distances(log_n: u32, masters: &[u64]) -> Vec<Option<usize>> {
     let two_n = 2u64 << log_n;
     let mut found = vec![None; 1 << log_n];
@@ -309,7 +309,7 @@ fn distances(log_n: u32, masters: &[u64]) -> Vec<Option<usize>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// A tree is one: every key is its parent times a master, what was asked for is there, and a limit of hops is refused only if
+    /// A tree is one: every key is its parent times a master, what was asked for is there, and a limit of steps is refused only if
     /// no way is so short.
     #[test]
     fn trees_reach_what_can_be_reached(
@@ -330,16 +330,16 @@ proptest! {
                 prop_assert!(reachable);
                 prop_assert!(tree.depth() <= max_hops);
                 for &target in &targets {
-                    prop_assert!(tree.hop(target).is_some_and(|hop| hop.wanted));
+                    prop_assert!(tree.step(target).is_some_and(|step| step.wanted));
                 }
-                for hop in tree.hops() {
-                    prop_assert_eq!(hop.parent * hop.master % 2048, hop.element);
-                    prop_assert!(masters.contains(&hop.master));
-                    prop_assert_eq!(hop.wanted, targets.contains(&hop.element));
-                    let above = if hop.parent == 1 { 0 } else { tree.hop(hop.parent).unwrap().depth };
-                    prop_assert_eq!(hop.depth, above + 1);
-                    prop_assert!(hop.wanted || !tree.children(hop.element).is_empty());
-                    prop_assert!(tree.children(hop.parent).contains(&hop.element));
+                for step in tree.steps() {
+                    prop_assert_eq!(step.parent * step.master % 2048, step.element);
+                    prop_assert!(masters.contains(&step.master));
+                    prop_assert_eq!(step.wanted, targets.contains(&step.element));
+                    let above = if step.parent == 1 { 0 } else { tree.step(step.parent).unwrap().depth };
+                    prop_assert_eq!(step.depth, above + 1);
+                    prop_assert!(step.wanted || !tree.children(step.element).is_empty());
+                    prop_assert!(tree.children(step.parent).contains(&step.element));
                 }
             }
         }

@@ -2,7 +2,7 @@
 use keywright_ring::{RingError, sampling::SecretRng};
 use keywright_rlwe::{
     KeyElement, KeyGenerator, KeySpec, Parameters, ParametersLiteral, RlweError, SecretKey, SwitchingKey,
-    UniformPart, digit_ranges,
+    UniformPart,
 };
 
 #[test]
@@ -64,6 +64,6 @@ fn specs_that_no_key_can_have_are_refused_wherever_they_come_in() {
     refused(none, &|e| matches!(e, RlweError::SpecialTooSmall { index: 0, .. }));
     let error = generator.switching_key(&KeySpec { element: KeyElement::Secret(7), ..good }).unwrap_err();
     assert_eq!(error, RlweError::SourceSecret(7));
-    assert!(matches!(digit_ranges(&parameters, 4, 1, 42.0), Err(RlweError::Level { level: 4, max: 3, .. })));
-    assert!(matches!(digit_ranges(&parameters, 3, 0, 42.0), Err(RlweError::Count { count: 0, .. })));
+    assert!(matches!(parameters.widths().digits(4, 1, 42.0), Err(RlweError::Level { level: 4, max: 3, .. })));
+    assert!(matches!(parameters.widths().digits(3, 0, 42.0), Err(RlweError::Count { count: 0, .. })));
 }

@@ -9,7 +9,7 @@ use std::thread;
 use keywright_ring::rotation_element;
 use keywright_ring::sampling::SecretRng;
 use keywright_rlwe::derive::{DerivationPlan, DerivedKeys, MasterKeys, MasterParameters};
-use keywright_rlwe::residency::{KeyStore, KeySupply, Stop, Supplies};
+use keywright_rlwe::residency::{KeyLoader, KeyStore, Loaders, Stop};
 use keywright_rlwe::{
     EvaluationKeys, KeyElement, KeyGenerator, KeyLayout, KeySpec, Parameters, ParametersLiteral, RlweError,
     SecretKey, Security, StoredKey, SwitchingKey, UniformPart,
@@ -41,7 +41,7 @@ impl Copies {
     }
 }
 
-impl KeySupply for Copies {
+impl KeyLoader for Copies {
     fn layouts(&self) -> &[Arc<KeyLayout>] {
         &self.layouts
     }
@@ -91,8 +91,8 @@ fn store(count: i64, fitting: usize) -> (Arc<KeyStore>, EvaluationKeys, Vec<Swit
     let specs = specs(&p, count);
     let keys = keys(&p, &specs);
     let steps: Vec<_> = specs.iter().map(|spec| vec![spec.clone()]).collect();
-    let supply = Copies::new(keys.clone());
-    let store = Arc::new(KeyStore::new(supply, &steps, fitting * keys[0].bytes()).unwrap());
+    let loader = Copies::new(keys.clone());
+    let store = Arc::new(KeyStore::new(loader, &steps, fitting * keys[0].bytes()).unwrap());
     let set = store.keys(&p).unwrap();
     (store, set, keys)
 }
@@ -205,7 +205,7 @@ fn what_cannot_be_made_is_said_and_tried_again() {
 /// Panics when it is asked for a key.
 struct Panics(Copies);
 
-impl KeySupply for Panics {
+impl KeyLoader for Panics {
     fn layouts(&self) -> &[Arc<KeyLayout>] {
         self.0.layouts()
     }
@@ -235,7 +235,7 @@ struct Endless {
     ended: Arc<AtomicBool>,
 }
 
-impl KeySupply for Endless {
+impl KeyLoader for Endless {
     fn layouts(&self) -> &[Arc<KeyLayout>] {
         self.copies.layouts()
     }
@@ -353,9 +353,9 @@ fn keys_are_forgotten_and_derived_again_beside_keys_that_are_read() {
     let largest = expected[0].bytes();
     for fitting in [1, 4, 20] {
         let derived = DerivedKeys::new(plan.clone(), 2).unwrap();
-        let supply = Supplies::new(vec![Box::new(Copies::new(read.clone())), Box::new(derived)]);
+        let loader = Loaders::new(vec![Box::new(Copies::new(read.clone())), Box::new(derived)]);
         let budget = masters.bytes() + fitting * largest;
-        let store = Arc::new(KeyStore::new(supply, &steps, budget).unwrap());
+        let store = Arc::new(KeyStore::new(loader, &steps, budget).unwrap());
         let set = store.keys(&p).unwrap();
         for _ in 0..2 {
             for key in expected.iter().chain(&read) {

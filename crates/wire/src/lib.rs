@@ -64,7 +64,7 @@ pub use header::{
     FORMAT_VERSION, MAGIC, MAX_DESCRIPTOR_BYTES, MAX_EXTRA_PRIMES, MAX_KEY_ENTRY_BYTES, MAX_KEYS,
 };
 pub use inspect::{Content, Info, inspect};
-pub use key_set::{KeyEntry, KeySetFile, KeySetReader, KeySetSupply, KeySetWriter};
+pub use key_set::{KeyEntry, KeySetFile, KeySetLoader, KeySetReader, KeySetWriter};
 pub use kind::Kind;
 pub use object::{Wire, WireSecret};
 pub use rlwe::ciphertext::{CiphertextDescriptor, MAX_POLYNOMIALS, SeededDescriptor};

@@ -13,7 +13,7 @@ from keywright import BootstrapperPlan, bootstrap_presets, presets
 from keywright import plan as planning
 from keywright._terminal import Column, Terminal
 from keywright._units import format_bytes, format_seconds
-from keywright.plan.cost.calibration import Calibration, default_path
+from keywright.plan.cost.calibration import Calibration, stored_calibration
 from keywright.plan.keys import plan_file
 from keywright.plan.keys.prediction import predict_plan
 from keywright.plan.workload.network import convert, convert_bootstrap, on_parameters, open_bootstraps
@@ -181,11 +181,8 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
 
 def _model(options: argparse.Namespace) -> tuple[planning.CostModel, str | None]:
     """The cost model, and the machine that it is of; None for the built-in weights."""
-    path: Path = options.machine or default_path()
-    if options.machine is None and not path.is_file():
-        return planning.CostModel(), None
-    found = Calibration.load(path)
-    return found.model, found.machine
+    found = stored_calibration() if options.machine is None else Calibration.load(options.machine)
+    return (planning.CostModel(), None) if found is None else (found.model, found.machine)
 
 
 def parse_budget(memory: str | None, time: str | None, every: float) -> planning.Budget:

@@ -11,6 +11,9 @@ import keywright as kw
 from keywright import nn
 from keywright._terminal import Column, Terminal
 from keywright.nn.encrypted import key_specs
+from keywright.plan import CostModel
+from keywright.plan.cost.calibration import stored_model
+from keywright.plan.ring.chain_sources import chain_of
 from keywright.serve.model import Model
 
 from .common import CommandError, load_inputs
@@ -121,6 +124,7 @@ def compile_thin(
                     bootstraps=(nn.Bootstrap.of(plan, preset=choice),) if last else (),
                 ),
                 nn.Fit(calibration=samples),
+                costs=_costs(plan.parameters, [plan] if last else []),
             )
         except nn.ModelRefusedError as refusal:
             if last or not all(isinstance(r, nn.TooDeepError) for r in refusal.exceptions):
@@ -139,6 +143,7 @@ def _compile_bootstrapped(model: Path | bytes, samples: NDArray[np.float64] | No
             slots=plan.slots, levels=plan.output_level, bootstraps=(nn.Bootstrap.of(plan, preset=preset),)
         ),
         nn.Fit(calibration=samples),
+        costs=_costs(plan.parameters, [plan]),
     )
     return Compiled(program, plan.parameters, [plan] if program.bootstraps else [])
 
@@ -158,6 +163,7 @@ def _compile_levelled(model: Path | bytes, samples: NDArray[np.float64] | None, 
                 model,
                 nn.Target(slots=parameters.max_slots, levels=parameters.max_level, output_level=lowest),
                 nn.Fit(calibration=samples),
+                costs=_costs(parameters),
             )
         except nn.ModelRefusedError as refusal:
             too_deep = [reason for reason in refusal.exceptions if isinstance(reason, nn.TooDeepError)]
@@ -167,6 +173,11 @@ def _compile_levelled(model: Path | bytes, samples: NDArray[np.float64] | None, 
         else:
             found.append(Compiled(program, parameters))
     return min(found, key=lambda compiled: sum(spec.bytes for spec in compiled.specs))
+
+
+def _costs(parameters: kw.Parameters, bootstraps: Sequence[kw.BootstrapperPlan] = ()) -> nn.CostTable:
+    """What operations cost with these parameters, by the model that `keywright plan` predicts with."""
+    return nn.CostTable.predicted(chain_of(parameters), stored_model() or CostModel(), bootstraps)
 
 
 def headroom_bits(parameters: kw.Parameters) -> float:

@@ -6,10 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from keywright._core import polynomial_relinearizations
+
 from .backend import DiagonalMatrix, PolynomialSpec
 from .bootstraps import Bootstrap
 from .errors import BackendMisuseError, OutOfLevelsError, OutOfRangeError
-from .polynomials import polynomial_depth, polynomial_relinearizations
+from .polynomials import polynomial_depth
 from .sparse import Vector
 
 
@@ -106,7 +108,7 @@ class ClearBackend:
         """See `Backend.polynomial`."""
         depth = polynomial_depth(polynomial.degree)
         self._spend("polynomial", ct.level, depth)
-        for offset in polynomial_relinearizations(polynomial.degree, polynomial.basis):
+        for offset in polynomial_relinearizations(polynomial.coefficients, polynomial.basis):
             self.log.append(PerformedSwitch("relinearization", 0, ct.level - offset))
         if polynomial.basis == "chebyshev":
             values = np.polynomial.chebyshev.chebval(ct.values, polynomial.coefficients)

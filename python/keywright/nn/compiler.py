@@ -8,6 +8,8 @@ import numpy as np
 import onnx
 from numpy.typing import ArrayLike
 
+from keywright._core import polynomial_relinearizations
+
 from .assembly import Assembly
 from .bootstraps import Bootstrap
 from .bounding import bound_values
@@ -29,7 +31,6 @@ from .layout import Layout
 from .lowering import LoweredLinear, lower
 from .packing import choose_layouts
 from .placement import Placement, Problem, assign_levels, place
-from .polynomials import polynomial_relinearizations
 from .program import Program
 from .simplify import scale_value, simplify
 from .sparse import Vector
@@ -154,7 +155,7 @@ def _work(
             case Multiply():
                 work[number] = LayerWork(multiplications=(1,)).times(layouts[number].ciphertexts)
             case Polynomial(coefficients=coefficients):
-                offsets = polynomial_relinearizations(len(coefficients) - 1, "chebyshev")
+                offsets = polynomial_relinearizations(coefficients, "chebyshev")
                 counts = tuple(offsets.count(offset) for offset in range(max(offsets, default=-1) + 1))
                 work[number] = LayerWork(multiplications=counts).times(layouts[number].ciphertexts)
             case _:

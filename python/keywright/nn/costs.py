@@ -1,14 +1,25 @@
-"""What the operations of a program cost at each level: what the placement of bootstraps minimises.
+"""What the operations of a program cost at each level: what the placement of bootstraps minimizes.
 
-The default table was measured with `scripts/measure_costs.py` and is relative: only its proportions matter.
+The costs are those of the planner's cost model (`keywright.plan.CostModel`), so a program and the plan of its
+keys are predicted from one calibration.
 """
 
-import json
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cache
-from importlib.resources import files
+from itertools import accumulate
+
+from keywright import BootstrapperPlan
+from keywright.plan.cost.cost import CostModel
+from keywright.plan.cost.operations import Operation, product_operation
+from keywright.plan.keys.prediction import predict_bootstrap
+from keywright.plan.ring.chain import Chain, shapes
+from keywright.plan.ring.chain_sources import chain_of
 
 from .errors import InvalidCostsError
+
+DEFAULT_PRESET = "N16_QP1732_L9_S45_real"
+"""The bootstrap whose parameters costs are predicted for where none are given."""
 
 MAX_LEVELS = 128
 
@@ -78,13 +89,33 @@ class CostTable:
                         f"least {floor}, the cost one level below"
                     )
 
+    @classmethod
+    def predicted(
+        cls, chain: Chain, model: CostModel, bootstraps: Sequence[BootstrapperPlan] = ()
+    ) -> "CostTable":
+        """What a cost model predicts on parameters, with the fastest key of each level.
+
+        Args:
+            chain: the primes of the parameters.
+            model: of a machine.
+            bootstraps: those that a program may use: a bootstrap without a time of its own takes as long as
+                the slowest of them.
+        """
+        levels = [costs for level in range(chain.max_level + 1) if (costs := _at_level(chain, model, level))]
+        if not levels:
+            raise InvalidCostsError(f"no key is within {chain.modulus_bound} bits at level 0")
+        columns = zip(*(levels if len(levels) > 1 else levels * 2), strict=True)
+        rotation, hoisted, diagonal, multiplication = (tuple(accumulate(column, max)) for column in columns)
+        bootstrap = max((predict_bootstrap(plan, model) for plan in bootstraps), default=rotation[-1])
+        return cls(rotation, hoisted, diagonal, multiplication, (bootstrap, bootstrap))
+
     @staticmethod
     @cache
     def default() -> "CostTable":
-        """The table that the package ships."""
-        text = (files("keywright") / "data" / "level_costs.json").read_text()
-        entries = json.loads(text)["seconds"]
-        return CostTable(**{field.name: tuple(entries[field.name]) for field in fields(CostTable)})
+        """The table for parameters and a machine that nobody named: `DEFAULT_PRESET`, the weights that plans
+        have without a calibration."""
+        plan = BootstrapperPlan.preset(DEFAULT_PRESET)
+        return CostTable.predicted(chain_of(plan.parameters), CostModel(), [plan])
 
     def seconds(self, work: LayerWork, level: int) -> float:
         """Time of a layer whose operands are at a level."""
@@ -104,3 +135,24 @@ def _at(costs: tuple[float, ...], level: int) -> float:
     if level <= last:
         return costs[max(level, 0)]
     return costs[last] + (level - last) * (costs[last] - costs[last - 1])
+
+
+def _at_level(chain: Chain, model: CostModel, level: int) -> tuple[float, float, float, float] | None:
+    """Seconds of a giant step, a baby step, a product with a diagonal and a product of ciphertexts; None if
+    no key of the level is secure."""
+    found = [
+        (switch.alone, shape, switch)
+        for shape in shapes(chain, level)
+        if (switch := model.switch(shape, level)) is not None
+    ]
+    if not found:
+        return None
+    _, _, switch = min(found, key=lambda entry: entry[0])
+    weights = model.of_degree(chain.log_n)
+
+    def seconds(operation: Operation) -> float:
+        return operation.work(chain, switch.removed).seconds(weights)
+
+    diagonal = seconds(Operation("diagonal", level, diagonals=1))
+    product = seconds(product_operation("product", max(level, 1)))
+    return switch.shared + switch.of_form("giant"), switch.of_form("baby"), diagonal, product + switch.alone

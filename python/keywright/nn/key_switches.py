@@ -4,8 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from keywright._core import polynomial_relinearizations
+
 from .compiled_network import CompiledNetwork
-from .polynomials import polynomial_relinearizations
+from .polynomials import polynomial_depth
 
 Kind = Literal["rotation", "relinearization", "conjugation"]
 
@@ -66,8 +68,8 @@ def list_key_switches(program: CompiledNetwork) -> tuple[KeySwitch, ...]:
             note(index, "relinearization", 0, step.level + 1, f"c{step.result}/p")
         elif step.operation == "polynomial":
             polynomial = program.polynomials[step.argument]
-            top = step.level + polynomial.degree.bit_length()
-            offsets = polynomial_relinearizations(polynomial.degree, polynomial.basis)
+            top = step.level + polynomial_depth(polynomial.degree)
+            offsets = polynomial_relinearizations(polynomial.coefficients, polynomial.basis)
             for offset in sorted(set(offsets)):
                 count = offsets.count(offset)
                 note(index, "relinearization", 0, top - offset, f"c{step.result}/p", count)

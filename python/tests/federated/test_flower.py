@@ -9,9 +9,10 @@ import pytest
 from flwr.app import Array, ArrayRecord, ConfigRecord, Message, MetricRecord
 from flwr.serverapp.strategy import FedAvg
 from keywright.federated import Encoding, EncryptedFedAvg, EncryptionMod, Layout, SumKey, decrypt_arrays
+from keywright.federated.loopback import RUN_ID
 from keywright.federated.records import UPDATE, session
 from numpy.typing import NDArray
-from tests.federated.loopback import RUN_ID, LoopbackGrid, Tamper, app
+from tests.federated.loopback import Tamper, TamperedGrid, app
 
 NODES = (11, 22, 33, 44)
 ENCODING = Encoding(bound=4.0, max_clients=4, max_weight=500)
@@ -42,7 +43,7 @@ class Federation:
     ) -> None:
         mod = EncryptionMod(KEY, ENCODING)
         weights = options.pop("samples", samples)
-        self.grid = LoopbackGrid({node: app([mod], train, weights) for node in NODES}, tamper)
+        self.grid = TamperedGrid({node: app([mod], train, weights) for node in NODES}, tamper)
         self.strategy = EncryptedFedAvg(ENCODING, **options)
         self.result = self.strategy.start(self.grid, record(), num_rounds=rounds)
 
@@ -97,7 +98,7 @@ def test_rounds_are_those_of_fedavg_within_rounding() -> None:
     federation = Federation(rounds=3)
     assert_average(federation, rounds=3)
     plain = FedAvg().start(
-        LoopbackGrid({node: app([], train, samples) for node in NODES}), record(), num_rounds=3
+        TamperedGrid({node: app([], train, samples) for node in NODES}), record(), num_rounds=3
     )
     _, bound = expected(3)
     for name, array in federation.model().items():
@@ -334,7 +335,7 @@ def test_clients_refuse_sums_of_too_few_and_of_other_runs() -> None:
     assert (caught.value.reason, caught.value.found) == ("too few", 2)
     # Another bound is another session: the client does not train on what it would misread.
     wrong = EncryptionMod(KEY, Encoding(bound=8.0, max_clients=4, max_weight=500))
-    grid = LoopbackGrid({node: app([wrong], train, samples) for node in NODES})
+    grid = TamperedGrid({node: app([wrong], train, samples) for node in NODES})
     message = EncryptedFedAvg(ENCODING).configure_train(2, total, ConfigRecord(), grid)
     replies = list(grid.send_and_receive(message))
     assert all("another run or declaration" in str(reply.error.reason) for reply in replies)
@@ -344,7 +345,7 @@ def test_more_clients_than_the_modulus_has_room_for_are_an_error() -> None:
     encoding = Encoding(bound=1.0, max_clients=2, max_weight=5, bits=40)
     assert encoding.capacity < 8
     nodes = range(1, encoding.capacity + 2)
-    grid = LoopbackGrid({node: app([], train, samples) for node in nodes})
+    grid = TamperedGrid({node: app([], train, samples) for node in nodes})
     with pytest.raises(kw.ParameterError) as caught:
         EncryptedFedAvg(encoding).start(grid, record(), num_rounds=1)
     assert (caught.value.value, caught.value.maximum) == (encoding.capacity + 1, encoding.capacity)

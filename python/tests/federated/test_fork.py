@@ -10,7 +10,7 @@ import pytest
 from flwr.app import Array, ArrayRecord, ConfigRecord, Message, RecordDict
 from keywright.federated import Encoding, EncryptionMod, SumKey
 from keywright.federated.records import UPDATE
-from tests.federated.loopback import LoopbackGrid, app
+from tests.federated.loopback import TamperedGrid, app
 from tests.oracle import Object
 from tests.processes import in_child
 
@@ -28,7 +28,7 @@ def keep(arrays: dict[str, Any], _: int) -> dict[str, Any]:
 
 def test_forked_clients_of_one_key() -> None:
     key = SumKey.from_bytes(SumKey.generate(ENCODING.parameters).to_bytes(), ENCODING.parameters)
-    grid = LoopbackGrid({7: app([EncryptionMod(key, ENCODING)], keep, lambda _: 1)})
+    grid = TamperedGrid({7: app([EncryptionMod(key, ENCODING)], keep, lambda _: 1)})
     zeros = ArrayRecord({"w": Array(np.zeros(1 << ENCODING.parameters.log_n))})
 
     def update() -> bytes:

@@ -36,7 +36,7 @@ from keywright.federated.threshold_protocol import (
 )
 from keywright.federated.threshold_state import RECORD
 from numpy.typing import NDArray
-from tests.federated.loopback import LoopbackGrid, Tamper, app
+from tests.federated.loopback import Tamper, TamperedGrid, app
 
 NODES = (11, 22, 33, 44)
 ENCODING = Encoding(bound=4.0, max_clients=4, max_weight=500)
@@ -61,7 +61,7 @@ class Federation:
         folder: Path | None = None,
         start: dict[str, NDArray[Any]] = START,
         fails: bool = False,
-        grids: list[LoopbackGrid] | None = None,
+        grids: list[TamperedGrid] | None = None,
         **options: Any,
     ) -> None:
         self.asked: list[str] = []
@@ -93,7 +93,7 @@ class Federation:
             if config is not None and self.running:
                 self.messages[message.metadata.message_type.partition(".")[2], node] = dict(config)
 
-        self.grid = LoopbackGrid(apps, watch, note)
+        self.grid = TamperedGrid(apps, watch, note)
         if grids is not None:
             grids.append(self.grid)
         state = None if folder is None else folder / "server.json"
@@ -291,7 +291,7 @@ def test_an_update_of_fewer_ciphertexts_is_refused() -> None:
         return reply
 
     federation_parameters = threshold_parameters(ENCODING, 4, 3, 9000)
-    grids: list[LoopbackGrid] = []
+    grids: list[TamperedGrid] = []
 
     def joint() -> bytes:
         return bytes(grids[0].contexts[22].state.config_records[RECORD]["joint"])  # type: ignore[arg-type]

@@ -8,7 +8,6 @@ import onnx
 import pytest
 from keywright import nn
 from keywright.nn.checking import run_clear, run_onnxruntime
-from keywright.nn.polynomials import polynomial_depth, polynomial_relinearizations
 from onnx import helper
 
 node = helper.make_node
@@ -180,18 +179,6 @@ def test_a_shared_activation_is_evaluated_once(build: Build) -> None:
     x = np.random.default_rng(4).normal(size=(20, 4))
     program = nn.compile(model, nn.Target(slots=4, levels=9), nn.Fit(calibration=x))
     assert [step.operation for step in program.instructions].count("polynomial") == 1
-
-
-@pytest.mark.parametrize("degree", range(1, 64))
-def test_relinearizations(degree: int) -> None:
-    offsets = polynomial_relinearizations(degree, "chebyshev")
-    depth = polynomial_depth(degree)
-    assert depth == int(np.ceil(np.log2(degree + 1)))
-    assert all(0 <= offset < depth for offset in offsets)
-    # Paterson and Stockmeyer: about 2 sqrt(2 d) products beside the doublings, never more than Horner.
-    assert len(offsets) <= max(degree - 1, 0)
-    assert len(offsets) <= 2 * np.sqrt(2 * degree) + depth
-    assert max(offsets, default=0) == max(depth - 1, 0) or degree == 1 << (depth - 1)
 
 
 def test_the_back_end_keeps_its_rules() -> None:

@@ -1,7 +1,5 @@
 """The worked examples of the paper: figures 1, 5 and 6."""
 
-from keysets.ark import KERNEL as AROUND
-from keysets.ark import ROT1, ROT2
 from keywright.plan.strategies.ark import (
     ark_keys,
     find_geometric_patterns,
@@ -9,6 +7,8 @@ from keywright.plan.strategies.ark import (
     merge,
     symmetric_keys,
 )
+from studies.network_keys.ark import KERNEL as AROUND
+from studies.network_keys.ark import ROT1, ROT2
 
 KERNEL = [*AROUND, 0]
 

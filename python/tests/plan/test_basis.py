@@ -3,10 +3,10 @@ from itertools import combinations, product
 from math import inf
 
 import pytest
-from keysets.ark import KERNEL, ROT1, ROT2
 from keywright.plan import Automorphism, AutomorphismGroup, smallest_basis, smallest_shared_basis
 from keywright.plan.basis.basis_search import BasisSearch, SearchTimeoutError
 from keywright.plan.basis.group_codes import GroupCodes
+from studies.network_keys.ark import KERNEL, ROT1, ROT2
 
 
 def served(group: AutomorphismGroup, keys: tuple[Automorphism, ...]) -> set[Automorphism]:
@@ -103,7 +103,7 @@ def test_lists_of_ark() -> None:
         basis = smallest_basis(group, lists[name])
         assert lists[name] <= served(group, basis.keys)
         assert (len(basis.keys), basis.lower_bound) == (fewest, fewest)
-    # Eight and nine take minutes: `python -m keysets` in benchmarks/ searches them.
+    # Eight and nine take minutes: `python -m studies.network_keys` in benchmarks/ searches them.
     assert [search(group, lists["rot2"], size) for size in (5, 6, 7)] == [None] * 3
 
 

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from keywright.plan import CostModel, Weights
 from keywright.plan.cost.calibration import (
-    PROPORTIONS,
     Calibration,
     CalibrationError,
     Measured,
@@ -22,7 +21,7 @@ from keywright.plan.cost.calibration import (
     predict,
     stored_model,
 )
-from keywright.plan.cost.cost import Work, uses
+from keywright.plan.cost.cost import TYPICAL_WEIGHTS, Work, engine_use
 from keywright.plan.cost.gauge import CHAINS
 from keywright.plan.cost.measuring import cases, settled, transform_cases
 from keywright.plan.cost.operations import Operation, product_operation
@@ -112,7 +111,7 @@ def made_entries(weights: Weights) -> list[Measured]:
 
 def test_weights_in_proportion_are_found() -> None:
     keys = {"key_limb": 2e-3, "load_limb": 1e-3, "key_row": 3e-3, "key_prime": 4e-3}
-    scaled = {name: 1.7 * value for name, value in vars(PROPORTIONS).items()}
+    scaled = {name: 1.7 * value for name, value in vars(TYPICAL_WEIGHTS).items()}
     weights = Weights(**(scaled | keys))
     found = fit("", made_entries(weights)).weights[15]
     assert np.allclose(list(vars(found).values()), list(vars(weights).values()), rtol=1e-6)
@@ -185,7 +184,7 @@ def test_cases_are_keys_that_the_engine_makes() -> None:
                 )
                 assert spec.bytes == shape.stored_bytes
                 assert case.level <= shape.level
-                assert uses(shape, case.level)
+                assert engine_use(shape, case.level) is not None
 
 
 def test_weights_are_seconds() -> None:

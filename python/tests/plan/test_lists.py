@@ -8,8 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from keysets.compare import compare
-from keysets.lists import read, workloads
 from keywright.cli import main
 from keywright.plan import STRATEGIES, Chain, CostModel, KeyPolicy, PlannedKey, Planner, make_group
 from keywright.plan.ring.galois import Automorphism, AutomorphismGroup
@@ -17,6 +15,8 @@ from keywright.plan.search.recombination import WORK
 from keywright.plan.strategies.policy import largest_alpha
 from keywright.plan.workload.workload import Workload
 from published import convfhe, fhe_mp_cnn
+from studies.network_keys.beside_optimal import compare
+from studies.network_keys.rotation_lists import read, workloads
 
 MODEL = CostModel()
 

@@ -1,11 +1,11 @@
 //! Table 3 of the boosted-deflation paper: `client_modes --preset N16_QP1732_L9_S45 --values complex --runs 5` prints a JSON object for each mode.
-//! `python -m thin` in `benchmarks/` runs it and puts the paper's figures beside. `RAYON_NUM_THREADS` sets the threads.
+//! `python -m studies.thin_clients` in `benchmarks/` runs it and puts the paper's figures beside. `RAYON_NUM_THREADS` sets the threads.
 #![expect(clippy::print_stdout, reason = "the result")]
 
 use std::error::Error;
 
-use keywright_bench::{ModesRequest, run_client_modes};
 use keywright_circuits::bootstrapping::Values;
+use keywright_studies::{ModesRequest, run_client_modes};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut request = ModesRequest { preset: "N16_QP1732_L9_S45".into(), values: Values::Complex, runs: 5 };

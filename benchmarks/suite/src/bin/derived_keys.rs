@@ -4,7 +4,7 @@
 
 use std::error::Error;
 
-use keywright_bench::{DerivedRequest, run_derived, spread_rotations};
+use keywright_studies::{DerivedRequest, run_derived, spread_rotations};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut request = DerivedRequest {

@@ -1,11 +1,11 @@
-//! One bootstrapping of the KDS paper's setting: `key_design --depth 16 --special 1 --alpha 1 ...` prints one JSON object. `python -m kds`
+//! One bootstrapping of the KDS paper's setting: `key_design --depth 16 --special 1 --alpha 1 ...` prints one JSON object. `python -m studies.bootstrapping_keys`
 //! in `benchmarks/` runs it for all of them.
 #![expect(clippy::print_stdout, reason = "the result")]
 
 use std::error::Error;
 
-use keywright_bench::{DesignRequest, most_special, run_design};
 use keywright_circuits::bootstrapping::{Digits, KeyDesign, KeyLevels};
+use keywright_studies::{DesignRequest, most_special, run_design};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut request = DesignRequest {

@@ -1,10 +1,10 @@
 //! Figure 5 of the KDS paper: `relinearization --log-n 16 --alpha 4 --coalescing false --runs 3` prints a JSON object for each level.
-//! `python -m kds` in `benchmarks/` runs it for every alpha.
+//! `python -m studies.bootstrapping_keys` in `benchmarks/` runs it for every alpha.
 #![expect(clippy::print_stdout, reason = "the result")]
 
 use std::error::Error;
 
-use keywright_bench::{RelinearizationRequest, run_relinearization};
+use keywright_studies::{RelinearizationRequest, run_relinearization};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut request = RelinearizationRequest { log_n: 16, alpha: 1, coalescing: false, runs: 3 };

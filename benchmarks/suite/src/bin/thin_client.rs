@@ -1,10 +1,10 @@
 //! A thin client alone. `thin_client switches --log-n 16 --runs 21` prints a JSON object for each way to make ciphertexts smaller; `thin_client encrypt --bits 30
-//! --log-n 16 --runs 21` one for encryption with the public key, as `keywright bench --json` prints. `python -m thin` in `benchmarks/` tabulates both.
+//! --log-n 16 --runs 21` one for encryption with the public key, as `keywright bench --json` prints. `python -m studies.thin_clients` in `benchmarks/` tabulates both.
 #![expect(clippy::print_stdout, reason = "the result")]
 
 use std::error::Error;
 
-use keywright_bench::{run_switches, run_thin_encrypt};
+use keywright_studies::{run_switches, run_thin_encrypt};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let (mut log_n, mut runs, mut bits) = (16, 21, 30);

@@ -1,12 +1,12 @@
 //! Frames of a camera through a thin client: `video --clip FILE --width 160 --height 120 --log-n 16` prints a JSON object for each way to send them.
-//! `FILE` has the frames one after the other, a byte for each pixel. `python -m thin` in `benchmarks/` makes clips and draws figure 11 of the
+//! `FILE` has the frames one after the other, a byte for each pixel. `python -m studies.thin_clients` in `benchmarks/` makes clips and draws figure 11 of the
 //! boosted-deflation paper.
 #![expect(clippy::print_stdout, reason = "the result")]
 
 use std::error::Error;
 use std::{fs, path::PathBuf};
 
-use keywright_bench::{VideoRequest, run_video};
+use keywright_studies::{VideoRequest, run_video};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let (mut clip, mut width, mut height, mut log_n) = (None, 0, 0, 16);

@@ -1,5 +1,5 @@
 use keywright_ring::conversion::{Column, Decomposer};
-use keywright_ring::{Buffer, Evaluation, Poly, Ring, Rows, ShoupFactor};
+use keywright_ring::{Buffer, Evaluation, Poly, Ring, Scaled, ShoupFactor};
 use keywright_rlwe::{Decomposed, Finish, KeyElement, RlweCiphertext, for_each_item, noise};
 
 use super::Evaluator;
@@ -91,9 +91,9 @@ impl Evaluator<'_> {
 }
 
 /// The conversion rows of polynomials, one factor per prime.
-fn rows_of(ring: &Ring, polys: &[Poly<Evaluation>], factors: &[ShoupFactor]) -> Vec<Poly<Rows>> {
+fn rows_of(ring: &Ring, polys: &[Poly<Evaluation>], factors: &[ShoupFactor]) -> Vec<Poly<Scaled>> {
     let n = ring.n();
-    let mut rows: Vec<Poly<Rows>> = polys.iter().map(|_| Poly::unspecified(n, factors.len())).collect();
+    let mut rows: Vec<Poly<Scaled>> = polys.iter().map(|_| Poly::unspecified(n, factors.len())).collect();
     let tasks = rows
         .iter_mut()
         .zip(polys)
@@ -102,7 +102,7 @@ fn rows_of(ring: &Ring, polys: &[Poly<Evaluation>], factors: &[ShoupFactor]) -> 
     for_each_item(tasks, |_, (i, (row, limb)): (usize, (&mut [u64], &[u64]))| {
         let mut scratch = Buffer::unspecified(n);
         scratch.copy_from_slice(limb);
-        ring.inverse_row(i, &mut scratch, factors[i], row);
+        ring.inverse_scaled(i, &mut scratch, factors[i], row);
     });
     rows
 }
@@ -111,7 +111,7 @@ fn rows_of(ring: &Ring, polys: &[Poly<Evaluation>], factors: &[ShoupFactor]) -> 
 fn convert(
     ring: &Ring,
     decomposer: &Decomposer,
-    rows: &[Poly<Rows>],
+    rows: &[Poly<Scaled>],
     columns: &[Column],
 ) -> Vec<Poly<Evaluation>> {
     let mut out: Vec<Poly<Evaluation>> =

@@ -3,13 +3,14 @@ use std::f64::consts::SQRT_2;
 
 use keywright_ckks::{Ciphertext, CkksError, CkksParameters, Complex64, Evaluator, Packing};
 
-use super::coeffs_to_slots::CoeffsToSlots;
-use super::eval_mod::eval_mod;
-use super::iterations::{iterate, lowered};
-use super::mod_raise::{encapsulate, mod_raise};
+use super::passes::{iterate, lowered};
 use super::plan::{BootstrapperPlan, Order};
-use super::slots_to_coeffs::SlotsToCoeffs;
-use super::stage::{SCALE_DRIFT, Stage, require_input};
+use super::stage::{SCALE_DRIFT, Stage};
+use super::stages::coeffs_to_slots::CoeffsToSlots;
+use super::stages::eval_mod::eval_mod;
+use super::stages::mod_raise::{encapsulate, mod_raise};
+use super::stages::require_input;
+use super::stages::slots_to_coeffs::SlotsToCoeffs;
 use super::transforms::Diagonals;
 use crate::CircuitError;
 use crate::linear_transform::{LinearTransform, Spread, evaluate};

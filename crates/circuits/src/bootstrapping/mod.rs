@@ -17,42 +17,33 @@
 //! [`BootstrapperPlan`] is plain data: the level, scale and baby and giant steps of every transform, and every key that is needed, each with
 //! the digits and level that a [`KeyDesign`] gives it. It is there before any key is made. [`BOOTSTRAP_PRESETS`] are parameters with a
 //! plan that fits them. How to choose others, and what becomes of errors, is in `docs/bootstrapping.md`.
+//!
+//! Folders, each built on those before it: `keys/` digits and levels of keys; `transforms/` the factors of the Fourier transform;
+//! `reduction/` the approximation of the reduction modulo `q_0`; `stages/` the four stages; `plan/` what a whole bootstrapping does;
+//! `error_prediction/` how precise it will be. `bootstrapper.rs` and `passes.rs` run it.
 
 mod bootstrapper;
-pub mod coeffs_to_slots;
-pub mod dft;
-pub mod eval_mod;
-mod factor;
-mod iterations;
-mod key_budget;
-mod key_design;
-mod key_groups;
-mod key_supply;
-mod least_squares;
-pub mod mod_raise;
-mod operations;
+mod error_prediction;
+mod keys;
+mod passes;
 mod plan;
-pub mod prediction;
 pub mod presets;
-pub mod range;
-pub mod sine;
-pub mod slots_to_coeffs;
+mod reduction;
 mod stage;
+mod stages;
 mod transforms;
 
 pub use bootstrapper::Bootstrapper;
-pub use coeffs_to_slots::{CoeffsToSlots, CoeffsToSlotsPlan, Values};
-pub use dft::{Dft, Direction};
-pub use factor::FactorPlan;
-pub use iterations::Iterations;
-pub use key_budget::KeyBudget;
-pub use key_design::{Digits, KeyDesign, KeyLevels};
-pub use key_groups::{KeyGroup, SwitchForm};
-pub use key_supply::KeySupply;
-pub use operations::Operation;
-pub use plan::{BootstrapperLiteral, BootstrapperPlan, FactorSteps, Order};
-pub use prediction::Prediction;
+pub use error_prediction::ErrorPrediction;
+pub use keys::{Digits, KeyDesign, KeyLevels, StageKeys};
+pub use plan::{
+    BootstrapperLiteral, BootstrapperPlan, FactorSteps, Iterations, KeyGroup, Order, StageOperation,
+    SwitchForm,
+};
 pub use presets::{BOOTSTRAP_PRESETS, BootstrapPreset, bootstrap_preset};
-pub use slots_to_coeffs::{SlotsToCoeffs, SlotsToCoeffsPlan};
+pub use reduction::{range, sine};
 pub use stage::{SCALE_DRIFT, Stage};
-pub use transforms::Diagonals;
+pub use stages::coeffs_to_slots::{CoeffsToSlots, CoeffsToSlotsPlan, Values};
+pub use stages::slots_to_coeffs::{SlotsToCoeffs, SlotsToCoeffsPlan};
+pub use stages::{coeffs_to_slots, eval_mod, mod_raise, slots_to_coeffs};
+pub use transforms::{Dft, Diagonals, Direction, FactorPlan, KeyBudget, dft};

@@ -3,10 +3,10 @@
 use keywright_ckks::{CkksError, CkksLiteral, CkksParameters};
 use keywright_rlwe::ParametersLiteral;
 
-use super::coeffs_to_slots::Values;
-use super::iterations::Iterations;
-use super::key_budget::KeyBudget;
+use super::plan::Iterations;
 use super::plan::{BootstrapperLiteral, Order};
+use super::stages::coeffs_to_slots::Values;
+use super::transforms::KeyBudget;
 use crate::CircuitError;
 
 /// Parameters and the bootstrapping that they are for.

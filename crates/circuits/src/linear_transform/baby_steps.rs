@@ -1,96 +1,27 @@
-use std::borrow::Cow;
 use std::sync::Arc;
 
-use keywright_ckks::{Ciphertext, Evaluator};
+use keywright_ckks::Evaluator;
 use keywright_ring::backend::UniformRow;
 use keywright_ring::{Buffer, Evaluation, Poly, Ring};
-use keywright_rlwe::{Decomposed, LoadedKey, Parameters, StoredKey, for_each_item};
+use keywright_rlwe::{Decomposed, LoadedKey, StoredKey, for_each_item};
 
 use super::LinearTransform;
-use super::keys::Rotation;
+use super::rotation::Rotation;
+use super::tiers::Input;
 use crate::CircuitError;
 
-/// One ciphertext with its transform and the keys of its baby steps.
-pub(super) struct Input<'a> {
-    pub(super) transform: &'a LinearTransform,
-    pub(super) ciphertext: &'a Ciphertext,
-    pub(super) tiers: Vec<Tier<'a>>,
-    /// Whether every baby step is a key switch, 0 as well: see [`super::raised`].
-    pub(super) raised: bool,
-}
-
-/// The baby steps that are rotations of one polynomial pair.
-pub(super) struct Tier<'a> {
-    /// The tier that it is a rotation of, which is before it; none for the input itself.
-    pub(super) made: Option<(usize, Rotation)>,
-    /// Its own position among the plan's baby steps, if it is one of them.
-    pub(super) baby: Option<usize>,
-    /// Both halves at the transform's level.
-    pub(super) halves: [Cow<'a, Poly<Evaluation>>; 2],
-    /// Rotations of it, each with its position among the plan's baby steps.
-    pub(super) babies: Vec<(usize, Rotation)>,
+/// How a baby step is made at a time.
+#[derive(Clone, Copy)]
+enum Made {
+    /// Not now.
+    Not,
+    /// As `P` times a tier: zero modulo the special primes.
+    Lifted,
+    /// By a key switch that is not divided.
+    Switched,
 }
 
 impl Input<'_> {
-    /// Computes the halves of every tier but the first, each with a whole key switch of another. Those of one tier whose keys have one
-    /// shape share its decomposition.
-    pub(super) fn hop(&mut self, evaluator: &Evaluator<'_>) -> Result<(), CircuitError> {
-        let rlwe = evaluator.parameters().rlwe();
-        let mut left: Vec<usize> = (1..self.tiers.len()).collect();
-        while let Some(&first) = left.first() {
-            let Some((from, rotation)) = &self.tiers[first].made else { break };
-            let (from, plan) = (*from, rotation.found.plan.clone());
-            let together = |&tier: &usize| {
-                let made = self.tiers[tier].made.as_ref();
-                made.is_some_and(|(of, other)| *of == from && Arc::ptr_eq(&other.found.plan, &plan))
-            };
-            let (group, rest): (Vec<usize>, Vec<usize>) = left.iter().partition(|tier| together(tier));
-            left = rest;
-            let rotations: Vec<&Rotation> =
-                group.iter().filter_map(|&tier| self.tiers[tier].made.as_ref()).map(|(_, r)| r).collect();
-            let [first_half, second_half] = &self.tiers[from].halves;
-            let switched = Rotation::switch(rlwe, &rotations, [first_half, second_half])?;
-            for (tier, halves) in group.into_iter().zip(switched) {
-                self.tiers[tier].halves = halves.map(Cow::Owned);
-            }
-        }
-        Ok(())
-    }
-
-    /// Deviation that its key switches add to the result, before the giant steps: `routed` tiers each with the rows of all that is made of
-    /// them, those of a plan as it knows them.
-    pub(super) fn switching_deviation(&self, rlwe: &Parameters, routed: bool) -> f64 {
-        let (transform, ciphertext) = (self.transform, self.ciphertext);
-        let rotations = self.tiers.iter().flat_map(|tier| &tier.babies);
-        let switched = rotations.map(|(_, rotation)| rotation.raised_variance(rlwe)).fold(0.0, f64::max);
-        let hopped: Vec<f64> = self
-            .tiers
-            .iter()
-            .map(|tier| tier.made.as_ref().map_or(0.0, |(_, hop)| hop.variance(rlwe)))
-            .map(|variance| ciphertext.deviation_of(variance))
-            .collect();
-        if !routed {
-            let [within, hops] = transform.switch_growth();
-            let hop = hopped.last().copied().unwrap_or(0.0);
-            return within * ciphertext.deviation_of(switched) + hops * hop;
-        }
-        let rotated = self.tiers.iter().flat_map(|tier| tier.babies.iter().map(|(baby, _)| *baby));
-        let mut sum = transform.growth_of(rotated) * ciphertext.deviation_of(switched);
-        let mut below: Vec<Vec<usize>> = self
-            .tiers
-            .iter()
-            .map(|tier| tier.babies.iter().map(|(baby, _)| *baby).chain(tier.baby).collect())
-            .collect();
-        for index in (1..self.tiers.len()).rev() {
-            let babies = std::mem::take(&mut below[index]);
-            sum += transform.growth_of(babies.iter().copied()) * hopped[index];
-            if let Some((from, _)) = self.tiers[index].made {
-                below[from].extend(babies);
-            }
-        }
-        sum
-    }
-
     /// The baby steps that are tiers, which need no key of their own.
     fn lifted(&self) -> Vec<Made> {
         let mut out = self.none();
@@ -103,17 +34,6 @@ impl Input<'_> {
     fn none(&self) -> Vec<Made> {
         vec![Made::Not; self.transform.plan().babies.len()]
     }
-}
-
-/// How a baby step is made at a time.
-#[derive(Clone, Copy)]
-enum Made {
-    /// Not now.
-    Not,
-    /// As `P` times a tier: zero modulo the special primes.
-    Lifted,
-    /// By a key switch that is not divided.
-    Switched,
 }
 
 /// Baby steps of one tier of one input whose keys share a decomposition.
@@ -272,7 +192,7 @@ fn products(
             }
             for group in groups() {
                 let decomposed = &group.hoisted.decomposed;
-                let raised = decomposed.raise(positions.clone(), &mut scratch);
+                let raised = decomposed.mod_up(positions.clone(), &mut scratch);
                 let targets = lifted.chunks_exact(n).zip(work.chunks_exact_mut(2 * n * total));
                 for ((position, raised), (lifted, babies)) in positions.clone().zip(&raised).zip(targets) {
                     let m = ring.modulus(first.prime(position));

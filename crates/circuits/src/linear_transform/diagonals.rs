@@ -6,7 +6,7 @@ use std::sync::Arc;
 use keywright_ckks::encoder::Integers;
 use keywright_ckks::{CkksError, CkksParameters, Complex64};
 use keywright_ring::{Buffer, Evaluation, Poly, ShoupFactor};
-use keywright_rlwe::{Division, RlweError, for_each_item};
+use keywright_rlwe::{ModDown, RlweError, for_each_item};
 
 use super::BsgsPlan;
 use crate::CircuitError;
@@ -90,9 +90,9 @@ pub struct LinearTransform {
     special: Vec<usize>,
     pub(super) giants: Vec<GiantStep>,
     /// By `P q_level`.
-    pub(super) division: Arc<Division>,
+    pub(super) division: Arc<ModDown>,
     /// By `P`.
-    pub(super) lowering: Arc<Division>,
+    pub(super) lowering: Arc<ModDown>,
     /// `P` modulo each ciphertext prime.
     pub(super) lift: Vec<ShoupFactor>,
     norms: RowNorms,
@@ -234,8 +234,8 @@ impl LinearTransform {
             level,
             special: special.to_vec(),
             giants,
-            division: Arc::new(Division::new(rlwe, level, removed)),
-            lowering: Arc::new(Division::new(rlwe, level + 1, special.to_vec())),
+            division: Arc::new(ModDown::new(rlwe, level, removed)),
+            lowering: Arc::new(ModDown::new(rlwe, level + 1, special.to_vec())),
             lift,
             norms: norms(&|_| true),
             rotated_norms: norms(&|r| !(r % plan.n1).is_multiple_of(plan.tier)),

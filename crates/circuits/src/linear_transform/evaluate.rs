@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 use keywright_ckks::{Ciphertext, CkksError, ErrorEstimate, Evaluator, Packing, SCALE_TOLERANCE};
 use keywright_rlwe::{RlweCiphertext, noise};
 
-use super::baby_steps::{Input, baby_steps};
+use super::baby_steps::baby_steps;
 use super::giant_steps::giant_steps;
 use super::keys::{Giant, KeyFinder};
+use super::tiers::Input;
 use super::{GiantSteps, LinearTransform};
 use crate::CircuitError;
 

@@ -6,7 +6,8 @@ use keywright_ring::{Buffer, Evaluation, Poly};
 use keywright_rlwe::{Decomposed, LoadedKey, StoredKey, for_each_item};
 
 use super::baby_steps::{groups, transpose};
-use super::keys::{Giant, Rotation};
+use super::keys::Giant;
+use super::rotation::Rotation;
 use super::{GiantSteps, LinearTransform};
 use crate::CircuitError;
 
@@ -111,7 +112,7 @@ fn add_switched(
         let (product, permuted) = work.split_at_mut(2 * n);
         let (product_b, product_a) = product.split_at_mut(n);
         for (rotation, decomposed, key, rows, first_half) in &steps {
-            let raised = decomposed.raise(positions.clone(), &mut scratch);
+            let raised = decomposed.mod_up(positions.clone(), &mut scratch);
             for ((position, raised), limbs) in positions.clone().zip(&raised).zip(&mut group_limbs) {
                 let m = ring.modulus(first.prime(position));
                 decomposed.multiply(raised, key, rows, product_b, product_a);

@@ -1,60 +1,14 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use keywright_ckks::Evaluator;
-use keywright_ring::{Automorphism, Evaluation, Poly, rotation_element};
-use keywright_rlwe::{Decomposed, Finish, KeyElement, KeyUse, Parameters, ServedHop, noise};
+use keywright_ring::{Evaluation, Poly, rotation_element};
+use keywright_rlwe::{KeyElement, KeyUse, ServedHop};
 
 use super::BsgsPlan;
-use super::baby_steps::Tier;
+use super::rotation::{Rotation, raised_element};
+use super::tiers::Tier;
 use crate::CircuitError;
-
-/// One key switch that a transform performs, and the automorphism after it.
-pub(super) struct Rotation {
-    /// The key.
-    pub(super) found: KeyUse,
-    /// The automorphism after the switch.
-    pub(super) automorphism: Arc<Automorphism>,
-}
-
-impl From<ServedHop> for Rotation {
-    fn from(hop: ServedHop) -> Self {
-        Self { found: hop.found, automorphism: hop.automorphism }
-    }
-}
-
-impl Rotation {
-    /// A whole key switch, division included, of each pair of halves with its rotation: all are over the primes of one level.
-    pub(super) fn switch(
-        rlwe: &Parameters,
-        rotations: &[&Self],
-        [first, second]: [&Poly<Evaluation>; 2],
-    ) -> Result<Vec<[Poly<Evaluation>; 2]>, CircuitError> {
-        let Some(any) = rotations.first() else { return Ok(Vec::new()) };
-        let decomposed = Decomposed::new(rlwe, any.found.plan.clone(), second)?;
-        let finish: Vec<_> = rotations
-            .iter()
-            .map(|rotation| Finish {
-                addend: [Some(first), None],
-                automorphism: Some(&*rotation.automorphism),
-            })
-            .collect();
-        let uses: Vec<_> = rotations.iter().map(|rotation| &rotation.found).collect();
-        let switched = decomposed.switch_stored(&uses, &finish)?.into_iter();
-        Ok(switched.filter_map(|result| <[_; 2]>::try_from(result.polys).ok()).collect())
-    }
-
-    /// Variance that it adds if it is divided.
-    pub(super) fn variance(&self, rlwe: &Parameters) -> f64 {
-        noise::key_switch(rlwe, &self.found.plan, &self.found.key)
-    }
-
-    /// Variance that it adds if its result stays over the special primes.
-    pub(super) fn raised_variance(&self, rlwe: &Parameters) -> f64 {
-        noise::key_switch_raised(rlwe, &self.found.plan, &self.found.key)
-    }
-}
 
 /// How a sum is rotated by one giant step.
 pub(super) struct Giant {
@@ -62,14 +16,6 @@ pub(super) struct Giant {
     pub(super) hops: Vec<Rotation>,
     /// The last one, if its key divides by the transform's special primes: its result stays over them.
     pub(super) last: Option<Rotation>,
-}
-
-/// The key that raises the modulus and rotates by `steps`, whose Galois element is `g`.
-pub(crate) fn raised_element(steps: usize, g: u64, weight: usize) -> KeyElement {
-    match steps {
-        0 => KeyElement::SparseToDense(weight),
-        _ => KeyElement::SparseToDenseGalois { weight, galois: g },
-    }
 }
 
 /// The hops that lead to an element, in order.
@@ -101,7 +47,7 @@ impl<'e, 'k> KeyFinder<'e, 'k> {
     }
 
     /// The tiers of baby steps: those of the transform's plan, each rotation with the cheapest fitting key, or what the routes of the keys
-    /// make of them. The halves of all are those given, until [`super::baby_steps::Input::hop`]. Rotations whose keys do not fit are noted
+    /// make of them. The halves of all are those given, until [`super::tiers::Input::hop`]. Rotations whose keys do not fit are noted
     /// for [`Self::finish`].
     ///
     /// # Errors
@@ -151,7 +97,7 @@ impl<'e, 'k> KeyFinder<'e, 'k> {
         let (mut tiers, mut of) = (vec![tier(None, 1)], BTreeMap::from([(1, 0)]));
         for hop in hops {
             let (child, from) = (hop.child, of.get(&hop.parent).copied().unwrap_or(0));
-            let fits = hop.found.plan.division.removed == self.special;
+            let fits = hop.found.plan.mod_down.removed == self.special;
             if parents.contains(&child) || !fits {
                 of.insert(child, tiers.len());
                 tiers.push(tier(Some((from, hop.into())), child));
@@ -179,7 +125,7 @@ impl<'e, 'k> KeyFinder<'e, 'k> {
     fn giant(&self, element: u64) -> Result<Giant, CircuitError> {
         let hops = self.evaluator.keys().serve(&[element], self.level, self.special)?;
         let mut hops: Vec<Rotation> = path(hops, element);
-        let last = hops.pop_if(|last| last.found.plan.division.removed == self.special);
+        let last = hops.pop_if(|last| last.found.plan.mod_down.removed == self.special);
         Ok(Giant { hops, last })
     }
 
@@ -215,12 +161,12 @@ impl<'e, 'k> KeyFinder<'e, 'k> {
             keys.best(element, self.level, false)?;
             let (fit, unfit): (Vec<_>, Vec<_>) = keys
                 .uses(element, self.level, false)
-                .partition(|found| found.plan.division.removed == self.special);
-            match fit.into_iter().min_by_key(KeyUse::cost) {
+                .partition(|found| found.plan.mod_down.removed == self.special);
+            match fit.into_iter().min_by_key(KeyUse::rank) {
                 Some(found) => out.push((steps, Rotation { found, automorphism: rlwe.automorphism(g)? })),
                 None => {
                     let lists: Vec<String> =
-                        unfit.iter().map(|found| format!("{:?}", found.plan.division.removed)).collect();
+                        unfit.iter().map(|found| format!("{:?}", found.plan.mod_down.removed)).collect();
                     self.unfit.push(format!("rotation by {steps} over {}", lists.join(" or ")));
                 }
             }

@@ -53,9 +53,11 @@ mod giant_steps;
 mod keys;
 mod plan;
 mod raised;
+mod rotation;
+mod tiers;
 
 pub use diagonals::{ENCODING_UNITS, LinearTransform, Spread};
 pub use evaluate::evaluate;
-pub(crate) use keys::raised_element;
-pub use plan::{BsgsPlan, Cost, GiantSteps, SwitchShape};
+pub use plan::{BsgsPlan, GiantSteps, SwitchShape, TransformCost};
 pub(crate) use raised::evaluate_raised;
+pub(crate) use rotation::raised_element;

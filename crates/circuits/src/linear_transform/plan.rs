@@ -13,9 +13,10 @@ pub struct SwitchShape {
     pub special: usize,
 }
 
-/// Work on limbs of `N` words.
+/// Work of one transform on limbs of `N` words. It orders the ways to split a transform into baby and giant steps, and nothing else:
+/// times are predicted elsewhere, from [`Arithmetic`] and a calibration of the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Cost {
+pub struct TransformCost {
     /// Number-theoretic transforms, forward and inverse.
     pub transforms: usize,
     /// Products of one limb with another, accumulated.
@@ -24,9 +25,9 @@ pub struct Cost {
     pub key_rows: usize,
 }
 
-impl Cost {
+impl TransformCost {
     /// In multiplications per coefficient, for a ring of degree `2^log_n`: a transform takes `log_n / 2`, and a key row 5/8
-    /// of a transform, as in [`keywright_rlwe::KeyUse::cost`].
+    /// of a transform, as in [`keywright_rlwe::KeyUse::rank`].
     pub fn multiplications(self, log_n: u32) -> f64 {
         let transforms = self.transforms as f64 + 0.625 * self.key_rows as f64;
         transforms * f64::from(log_n) / 2.0 + self.products as f64
@@ -96,7 +97,7 @@ impl BsgsPlan {
         })
     }
 
-    /// The plan of least [`Cost::multiplications`] over `n1 = g 2^k`, `g` the greatest common divisor of the indices, with at most
+    /// The plan of least [`TransformCost::multiplications`] over `n1 = g 2^k`, `g` the greatest common divisor of the indices, with at most
     /// `max_babies` baby steps: each of them has a key.
     ///
     /// # Errors
@@ -198,7 +199,7 @@ impl BsgsPlan {
     }
 
     /// Work of one evaluation on one ciphertext.
-    pub fn cost(&self, shape: SwitchShape) -> Cost {
+    pub fn cost(&self, shape: SwitchShape) -> TransformCost {
         let SwitchShape { level, digits, special } = shape;
         let kept = level + 1;
         let targets = kept + special;
@@ -209,7 +210,7 @@ impl BsgsPlan {
         let decomposition = kept + digits * targets - kept;
         let division = special + kept;
         let last = 2 * (special + 1 + level);
-        Cost {
+        TransformCost {
             transforms: tiers * decomposition
                 + hops * (decomposition + 2 * division)
                 + giants * (division + decomposition)
@@ -255,14 +256,14 @@ impl BsgsPlan {
 
     /// Work of one evaluation on what is raised to `level` by keys with one special prime: see [`super::raised`]. `giant` is the shape of
     /// the giant step's key.
-    pub(crate) fn raised_cost(&self, level: usize, giant: SwitchShape) -> Cost {
+    pub(crate) fn raised_cost(&self, level: usize, giant: SwitchShape) -> TransformCost {
         let (kept, targets) = (level + 1, level + 2);
         let giants = self.giant_switches();
         let giant_targets = kept + giant.special;
         // Both halves of every sum are divided; a giant step is a whole key switch.
         let chain = 2 * targets * (giants + 1) + giants * (giant.digits + 2) * giant_targets;
         let last = if giants > 0 { chain + 2 * kept } else { 2 * (targets + 1) };
-        Cost {
+        TransformCost {
             // One digit to every target, and the first half to every prime but q_0.
             transforms: targets + kept + last,
             products: 2 * targets * self.diagonals,

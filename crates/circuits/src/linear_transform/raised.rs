@@ -21,8 +21,10 @@ use keywright_ckks::{Ciphertext, Evaluator};
 use keywright_ring::{Evaluation, Poly, rotation_element};
 use keywright_rlwe::{Parameters, RlweCiphertext, for_each_item, noise, raise_modulus};
 
-use super::baby_steps::{Input, Tier, baby_steps};
-use super::keys::{KeyFinder, Rotation, path};
+use super::baby_steps::baby_steps;
+use super::keys::{KeyFinder, path};
+use super::rotation::Rotation;
+use super::tiers::{Input, Tier};
 use super::{GiantSteps, LinearTransform};
 use crate::CircuitError;
 

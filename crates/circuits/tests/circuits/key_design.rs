@@ -5,7 +5,7 @@ use crate::fixture::Owner;
 use keywright_circuits::CircuitError;
 use keywright_circuits::bootstrapping::mod_raise::mod_raise;
 use keywright_circuits::bootstrapping::{
-    Bootstrapper, BootstrapperLiteral, BootstrapperPlan, Digits, KeyDesign, KeyLevels, KeySupply, Stage,
+    Bootstrapper, BootstrapperLiteral, BootstrapperPlan, Digits, KeyDesign, KeyLevels, Stage, StageKeys,
     Values,
 };
 use keywright_ckks::{CkksError, Evaluator};
@@ -175,7 +175,7 @@ struct Steps<'k> {
     fail_at: usize,
 }
 
-impl KeySupply for Steps<'_> {
+impl StageKeys for Steps<'_> {
     fn supply(&mut self, stage: Stage, keys: &[KeySpec]) -> Result<&EvaluationKeys, CircuitError> {
         if self.asked.len() == self.fail_at {
             return Err(CircuitError::Empty("the supply"));

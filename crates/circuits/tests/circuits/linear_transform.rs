@@ -258,10 +258,10 @@ fn coalesced_keys_serve_diagonals_over_dropped_primes() {
     let specs =
         |k| keywright_rlwe::KeySpec { alpha: 1, special: vec![6], ..owner.spec(owner.rotation(k), 5, 1) };
     let plan = owner.parameters.rlwe().switch_plan(&specs(1), 2, 3, false).unwrap();
-    assert_eq!(plan.digits.len(), 1);
-    assert!(plan.division.removed.len() > 1);
+    assert_eq!(plan.layout.digits.len(), 1);
+    assert!(plan.mod_down.removed.len() > 1);
     let transform =
-        LinearTransform::new(&owner.parameters, &diagonals, 8, 2, &plan.division.removed, 4).unwrap();
+        LinearTransform::new(&owner.parameters, &diagonals, 8, 2, &plan.mod_down.removed, 4).unwrap();
     let keys = owner.keys(transform.plan().rotations().into_iter().map(specs));
     let evaluator = Evaluator::new(&owner.parameters, &keys).unwrap();
     let v = Values(6).complex(256);

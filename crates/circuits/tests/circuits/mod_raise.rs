@@ -86,7 +86,7 @@ fn one_key_serves_all_levels_below_its_own() {
     let spec = &top.key_specs()[1];
     let digits = spec.validate(owner.parameters.rlwe()).unwrap();
     assert_eq!((digits.len(), &digits[0]), (1, &(0..7)));
-    assert_eq!(spec.bytes(owner.parameters.rlwe()).unwrap(), ((7 + spec.special.len()) * 8) << 11);
+    assert_eq!(spec.bytes(owner.parameters.rlwe()).unwrap(), (((7 + spec.special.len()) * 8) << 11) + 32);
 }
 
 #[test]

@@ -3,8 +3,8 @@
 use keywright_bfv::BfvError;
 use pyo3::prelude::*;
 
+use super::description::{Described, described};
 use super::rlwe::rlwe;
-use super::{Described, described};
 
 pub(super) fn bfv<'py>(py: Python<'py>, error: &BfvError) -> PyResult<Described<'py>> {
     match error {

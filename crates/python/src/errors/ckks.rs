@@ -5,8 +5,8 @@ use keywright_ckks::CkksError;
 use keywright_ckks::encoder::EncoderError;
 use pyo3::prelude::*;
 
+use super::description::{Described, described};
 use super::rlwe::rlwe;
-use super::{Described, described};
 
 pub(super) fn encode<'py>(py: Python<'py>, error: &EncoderError) -> PyResult<Described<'py>> {
     match error {

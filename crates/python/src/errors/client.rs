@@ -4,9 +4,9 @@ use keywright_client::ClientError;
 use keywright_client::server::ServerError;
 use pyo3::prelude::*;
 
+use super::description::{Described, described};
 use super::rlwe::{ring, rlwe};
 use super::wire::wire;
-use super::{Described, described};
 
 pub(super) fn client<'py>(py: Python<'py>, error: &ClientError) -> PyResult<Described<'py>> {
     match error {

@@ -1,10 +1,11 @@
 //! Every error of the engine as its exception of `keywright.errors`, with the offending value and its bound as attributes.
 
-mod arguments;
 mod bfv;
 mod ckks;
 mod client;
-mod pool;
+mod description;
+mod pools;
+mod refusal;
 mod rlwe;
 mod sums;
 mod wire;
@@ -25,13 +26,13 @@ use keywright_rlwe::RlweError;
 use keywright_wire::WireError;
 use pyo3::exceptions::{PyOSError, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
 
-pub(crate) use arguments::Refusal;
 use bfv::bfv;
 use ckks::{circuit, ckks};
 use client::{client, server};
-use pool::pool;
+use description::exception;
+use pools::pool;
+pub(crate) use refusal::Refusal;
 use sums::aggregation;
 use wire::{system_text, wire};
 
@@ -104,24 +105,6 @@ pub(crate) fn file(path: &Path) -> impl FnOnce(WireError) -> Failure + '_ {
         WireError::Io(error) => Failure::File(path.to_path_buf(), error),
         other => Failure::InFile(path.to_path_buf(), other),
     }
-}
-
-/// Class and attributes of an exception.
-type Described<'py> = (&'static str, Bound<'py, PyDict>);
-
-macro_rules! described {
-    ($py:expr, $class:literal $(, $name:ident = $value:expr)* $(,)?) => {{
-        let details = ::pyo3::types::PyDict::new($py);
-        $(details.set_item(stringify!($name), $value)?;)*
-        Ok(($class, details))
-    }};
-}
-use described;
-
-fn exception(py: Python<'_>, message: &str, described: PyResult<Described<'_>>) -> PyResult<PyErr> {
-    let (class, details) = described?;
-    let class = py.import("keywright.errors")?.getattr(class)?;
-    Ok(PyErr::from_value(class.call((message,), Some(&details))?))
 }
 
 impl From<Failure> for PyErr {

@@ -4,7 +4,7 @@ use keywright_ring::RingError;
 use keywright_rlwe::{KeyElement, RlweError};
 use pyo3::prelude::*;
 
-use super::{Described, described};
+use super::description::{Described, described};
 
 pub(super) fn ring<'py>(py: Python<'py>, error: &RingError) -> PyResult<Described<'py>> {
     match error {

@@ -3,8 +3,8 @@
 use keywright_aggregation::AggregationError;
 use pyo3::prelude::*;
 
+use super::description::{Described, described};
 use super::rlwe::rlwe;
-use super::{Described, described};
 
 pub(super) fn aggregation<'py>(py: Python<'py>, error: &AggregationError) -> PyResult<Described<'py>> {
     match error {

@@ -3,9 +3,9 @@
 use keywright_wire::WireError;
 use pyo3::prelude::*;
 
+use super::description::{Described, described};
 use super::rlwe::{element_name, rlwe};
 use super::sums::aggregation;
-use super::{Described, described};
 
 pub(super) fn wire<'py>(py: Python<'py>, error: &WireError) -> PyResult<Described<'py>> {
     match error {

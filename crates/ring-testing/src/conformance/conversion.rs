@@ -1,4 +1,4 @@
-use keywright_ring::conversion::RowPart;
+use keywright_ring::conversion::ScaledPart;
 use keywright_ring::{Backend, Conversion, Modulus, Ring};
 use num_bigint::BigInt;
 
@@ -14,41 +14,42 @@ fn moduli(primes: &[u64]) -> Vec<Modulus> {
     primes.iter().map(|&q| Modulus::new(q).unwrap()).collect()
 }
 
-/// The rows of coefficients modulo the source primes, which are the first of the ring, in the order of its back end.
-fn rows_of(ring: &Ring, conversion: &Conversion, limbs: &[Vec<u64>]) -> Vec<Vec<u64>> {
+/// The scaled residues of coefficients modulo the source primes, which are the first of the ring, in the order of its back end.
+fn scaled_of(ring: &Ring, conversion: &Conversion, limbs: &[Vec<u64>]) -> Vec<Vec<u64>> {
     let sources = conversion.decomposer().sources().iter().zip(limbs).enumerate();
     sources
         .map(|(i, (source, limb))| {
-            let (mut limb, mut row) = (limb.clone(), vec![u64::MAX; ring.n()]);
+            let (mut limb, mut out) = (limb.clone(), vec![u64::MAX; ring.n()]);
             ring.forward_limb(i, &mut limb);
-            ring.inverse_row(i, &mut limb, source.factor, &mut row);
-            row
+            ring.inverse_scaled(i, &mut limb, source.factor, &mut out);
+            out
         })
         .collect()
 }
 
-/// Rows in the order of the words of a limb.
-fn in_order(ring: &Ring, rows: &[Vec<u64>]) -> Vec<Vec<u64>> {
-    let layout = ring.backend().row_layout(ring.n());
-    rows.iter().map(|row| (0..ring.n()).map(|i| row[layout.position(ring.n(), i)]).collect()).collect()
+/// Scaled residues in the order of the words of a limb.
+fn in_order(ring: &Ring, residues: &[Vec<u64>]) -> Vec<Vec<u64>> {
+    let layout = ring.backend().scaled_layout(ring.n());
+    residues.iter().map(|limb| (0..ring.n()).map(|i| limb[layout.position(ring.n(), i)]).collect()).collect()
 }
 
-/// All terms of rows in the order of the words of a limb, derived by the back end.
-fn terms_of(ring: &Ring, conversion: &Conversion, rows: &[Vec<u64>]) -> Vec<Vec<u64>> {
+/// All terms of residues in the order of the words of a limb, derived by the back end.
+fn terms_of(ring: &Ring, conversion: &Conversion, residues: &[Vec<u64>]) -> Vec<Vec<u64>> {
     let (decomposer, n) = (conversion.decomposer(), ring.n());
-    let slices: Vec<&[u64]> = rows.iter().map(Vec::as_slice).collect();
+    let slices: Vec<&[u64]> = residues.iter().map(Vec::as_slice).collect();
     let mut derived = vec![u64::MAX; decomposer.derived_count() * n];
     ring.backend().derive_terms(decomposer, &slices, &mut derived);
     let sources = decomposer.sources();
-    let whole = RowPart { sources, rows: &slices, derived: &derived, part: 0, words: n, fetch: (0, 0) };
+    let whole =
+        ScaledPart { sources, residues: &slices, derived: &derived, part: 0, words: n, fetch: (0, 0) };
     let terms: Vec<Vec<u64>> = whole.terms().map(<[u64]>::to_vec).collect();
-    assert_eq!(terms.len(), decomposer.term_count(), "terms of the rows");
+    assert_eq!(terms.len(), decomposer.term_count(), "terms of the residues");
     terms
 }
 
-/// The polynomial of the rows, as evaluations modulo prime `i` of the ring.
-fn converted(ring: &Ring, conversion: &Conversion, rows: &[Vec<u64>], i: usize) -> Vec<u64> {
-    let slices: Vec<&[u64]> = rows.iter().map(Vec::as_slice).collect();
+/// The polynomial of the residues, as evaluations modulo prime `i` of the ring.
+fn converted(ring: &Ring, conversion: &Conversion, residues: &[Vec<u64>], i: usize) -> Vec<u64> {
+    let slices: Vec<&[u64]> = residues.iter().map(Vec::as_slice).collect();
     let mut out = vec![u64::MAX; ring.n()];
     let targets = [(i, conversion.column(i))];
     ring.convert_forward(conversion.decomposer(), &slices, &targets, &mut [&mut out]);
@@ -63,10 +64,10 @@ fn primes_from(edges: &[u64], list: &[usize]) -> Vec<u64> {
 }
 
 /// `n` integers modulo `Q`: small, random, and on both sides of every border of the rounding at `Q/2`.
-fn integers(sources: &[u64], rows: usize, n: usize) -> Vec<BigInt> {
+fn integers(sources: &[u64], residues: usize, n: usize) -> Vec<BigInt> {
     let whole: BigInt = sources.iter().map(|&q| BigInt::from(q)).product();
     let half: BigInt = &whole / 2;
-    let margin = oracle::rounding_margin(rows, sources);
+    let margin = oracle::rounding_margin(residues, sources);
     let mut list: Vec<BigInt> = (-2i64..=2).map(BigInt::from).collect();
     for sign in [1, -1] {
         for border in
@@ -83,7 +84,7 @@ fn integers(sources: &[u64], rows: usize, n: usize) -> Vec<BigInt> {
     list
 }
 
-/// At `N = 2^10`, with big integers: rows stand for the integer itself, or, only where it is within the documented margin
+/// At `N = 2^10`, with big integers: residues stand for the integer itself, or, only where it is within the documented margin
 /// of `Q/2`, for its neighbour modulo `Q`; every term is below `2^50`; every residue is that integer's.
 pub fn conversion_is_exact(backend: &'static dyn Backend) {
     let n = 1 << 10;
@@ -98,8 +99,8 @@ pub fn conversion_is_exact(backend: &'static dyn Backend) {
         let numbers = integers(sources, conversion.decomposer().term_count(), n);
         let limbs: Vec<Vec<u64>> =
             sources.iter().map(|&q| numbers.iter().map(|x| oracle::residue(x, q)).collect()).collect();
-        let rows = rows_of(&ring, &conversion, &limbs);
-        let terms = terms_of(&ring, &conversion, &in_order(&ring, &rows));
+        let residues = scaled_of(&ring, &conversion, &limbs);
+        let terms = terms_of(&ring, &conversion, &in_order(&ring, &residues));
         assert!(
             terms.iter().all(|term| term.iter().all(|&y| y >> 50 == 0)),
             "a term of {sources:?} is above 2^50"
@@ -122,7 +123,7 @@ pub fn conversion_is_exact(backend: &'static dyn Backend) {
             );
         }
         for (i, &p) in primes.iter().enumerate() {
-            let mut out = converted(&ring, &conversion, &rows, i);
+            let mut out = converted(&ring, &conversion, &residues, i);
             ring.inverse_limb(i, &mut out);
             let expected: Vec<u64> = values.iter().map(|v| oracle::residue(v, p)).collect();
             assert_limb(&out, &expected, || format!("conversion of {sources:?} to {p}"));
@@ -130,8 +131,8 @@ pub fn conversion_is_exact(backend: &'static dyn Backend) {
     }
 }
 
-/// Rows, terms and converted polynomials have the bits of the portable back end at `N = 2^10`, `2^13` and `2^16`, on edge limbs,
-/// and with every row at its largest.
+/// Scaled residues, terms and converted polynomials have the bits of the portable back end at `N = 2^10`, `2^13` and `2^16`, on edge limbs,
+/// and with every one at its largest.
 pub fn conversion_equals_portable(backend: &'static dyn Backend) {
     for log_n in [10, 13, 16] {
         let n = 1 << log_n;
@@ -142,26 +143,32 @@ pub fn conversion_equals_portable(backend: &'static dyn Backend) {
             let (tested, reference) = (ring(log_n, &primes, backend), ring(log_n, &primes, portable()));
             let conversion = Conversion::new(&moduli(sources), &moduli(&primes));
             let largest: Vec<Vec<u64>> = sources.iter().map(|&q| vec![q - 1; n]).collect();
-            // All words of a row equal: the order does not matter.
+            // All words of a limb equal: the order does not matter.
             let mut cases = vec![(largest.clone(), largest)];
             for number in [2, 3, 8] {
                 let limbs: Vec<Vec<u64>> =
                     sources.iter().map(|&q| edge_limbs(q, n).swap_remove(number)).collect();
-                cases.push((rows_of(&tested, &conversion, &limbs), rows_of(&reference, &conversion, &limbs)));
+                cases.push((
+                    scaled_of(&tested, &conversion, &limbs),
+                    scaled_of(&reference, &conversion, &limbs),
+                ));
             }
-            for (rows, expected_rows) in cases {
-                let in_both = in_order(&tested, &rows).into_iter().zip(in_order(&reference, &expected_rows));
+            for (residues, expected_residues) in cases {
+                let in_both =
+                    in_order(&tested, &residues).into_iter().zip(in_order(&reference, &expected_residues));
                 for ((seen, expected), q) in in_both.zip(sources) {
-                    assert_limb(&seen, &expected, || format!("row mod {q} of {sources:?}, N = 2^{log_n}"));
+                    assert_limb(&seen, &expected, || {
+                        format!("scaled residue mod {q} of {sources:?}, N = 2^{log_n}")
+                    });
                 }
-                let terms = terms_of(&tested, &conversion, &rows);
-                let expected = terms_of(&reference, &conversion, &rows);
+                let terms = terms_of(&tested, &conversion, &residues);
+                let expected = terms_of(&reference, &conversion, &residues);
                 for (seen, expected) in terms.iter().zip(&expected) {
                     assert_limb(seen, expected, || format!("a term of {sources:?}, N = 2^{log_n}"));
                 }
                 for (i, p) in primes.iter().enumerate() {
-                    let seen = converted(&tested, &conversion, &rows, i);
-                    let expected = converted(&reference, &conversion, &expected_rows, i);
+                    let seen = converted(&tested, &conversion, &residues, i);
+                    let expected = converted(&reference, &conversion, &expected_residues, i);
                     assert_limb(&seen, &expected, || format!("{sources:?} to {p}, N = 2^{log_n}"));
                 }
             }

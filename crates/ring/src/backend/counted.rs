@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use super::{Backend, BackendKind, NttPlan, Quotient, UniformRow};
-use crate::conversion::{Column, Decomposer, RowLayout, RowPart};
+use crate::conversion::{Column, Decomposer, ScaledLayout, ScaledPart};
 use crate::{Automorphism, Modulus, Seed, ShoupFactor, StreamId};
 
 /// What is counted: words made modulo primes of at most 50 bits, then modulo wider ones.
@@ -64,13 +64,13 @@ impl NttPlan for CountedPlan {
         self.plan.inverse(limb);
     }
 
-    fn inverse_row(&self, limb: &mut [u64], factor: ShoupFactor, row: &mut [u64]) {
+    fn inverse_scaled(&self, limb: &mut [u64], factor: ShoupFactor, row: &mut [u64]) {
         count(Counter::Transforms, self.wide, limb.len());
-        self.plan.inverse_row(limb, factor, row);
+        self.plan.inverse_scaled(limb, factor, row);
     }
 
-    fn convert_part(&self, column: &Column, part: RowPart<'_>, out: &mut [u64]) {
-        // A wide prime's row is two terms, and the quotient is one: what is counted is source primes.
+    fn convert_part(&self, column: &Column, part: ScaledPart<'_>, out: &mut [u64]) {
+        // A wide prime's scaled residue is two terms, and the quotient is one: what is counted is source primes.
         count(Counter::Conversions, self.wide, part.sources.len() * part.words);
         self.plan.convert_part(column, part, out);
     }
@@ -145,8 +145,8 @@ impl Backend for Counted {
         self.0.permute(automorphism, input, out);
     }
 
-    fn row_layout(&self, n: usize) -> RowLayout {
-        self.0.row_layout(n)
+    fn scaled_layout(&self, n: usize) -> ScaledLayout {
+        self.0.scaled_layout(n)
     }
 
     fn derive_terms(&self, decomposer: &Decomposer, rows: &[&[u64]], out: &mut [u64]) {

@@ -19,7 +19,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::fmt::Debug;
 
-use crate::conversion::{Column, Decomposer, RowLayout, RowPart};
+use crate::conversion::{Column, Decomposer, ScaledLayout, ScaledPart};
 use crate::{Automorphism, Modulus, RingError, Seed, ShoupFactor, StreamId};
 
 /// Which instruction set a back end is written for.
@@ -54,12 +54,12 @@ pub trait NttPlan: Send + Sync {
     fn forward_small(&self, values: &[i64], limb: &mut [u64], upcoming: &[u64]);
     /// Evaluations to coefficients, in place; canonical in, canonical out.
     fn inverse(&self, limb: &mut [u64]);
-    /// Evaluations to a row: coefficients times `factor`, canonical, in the back end's order ([`Backend::row_layout`]). Leaves
+    /// Evaluations to scaled residues: coefficients times `factor`, canonical, in the back end's order ([`Backend::scaled_layout`]). Leaves
     /// `limb` with words of unspecified value.
-    fn inverse_row(&self, limb: &mut [u64], factor: ShoupFactor, row: &mut [u64]);
+    fn inverse_scaled(&self, limb: &mut [u64], factor: ShoupFactor, out: &mut [u64]);
     /// Converts one part of a polynomial to this prime, the inner product of its terms with the column, and begins the
     /// transform of what it gives. `out` is the whole limb.
-    fn convert_part(&self, column: &Column, part: RowPart<'_>, out: &mut [u64]);
+    fn convert_part(&self, column: &Column, part: ScaledPart<'_>, out: &mut [u64]);
     /// Number of equal blocks in which [`Self::finish_block`] ends the transform of a limb.
     fn blocks(&self) -> usize;
     /// Ends the transform of block `block` of a limb all of whose parts are converted: canonical evaluations. Meanwhile
@@ -69,8 +69,8 @@ pub trait NttPlan: Send + Sync {
 
 /// The layout where conversion is no part of the transform's first pass: the words of a limb in their order. Eight rows of a
 /// part are 128 KiB.
-const fn plain_layout(n: usize) -> RowLayout {
-    RowLayout { runs: 1, words: if n < 2048 { n } else { 2048 } }
+const fn plain_layout(n: usize) -> ScaledLayout {
+    ScaledLayout { runs: 1, words: if n < 2048 { n } else { 2048 } }
 }
 
 /// # Panics
@@ -144,11 +144,11 @@ pub trait Backend: Send + Sync + Debug {
     fn lift_small(&self, m: &Modulus, values: &[i64], out: &mut [u64]);
     /// `out[i] = input[source(i)]`: an automorphism in evaluation form.
     fn permute(&self, automorphism: &Automorphism, input: &[u64], out: &mut [u64]);
-    /// The order in which this back end lays the words of rows of polynomials of degree `n`.
-    fn row_layout(&self, n: usize) -> RowLayout;
-    /// The terms that are not rows themselves, for equal words of every row: of each wide prime the low and the high part, then
+    /// The order in which this back end lays the words of scaled residues of polynomials of degree `n`.
+    fn scaled_layout(&self, n: usize) -> ScaledLayout;
+    /// The terms that are not scaled residues themselves, for equal words of every source: of each wide prime the low and the high part, then
     /// the quotient, one after another in `out`.
-    fn derive_terms(&self, decomposer: &Decomposer, rows: &[&[u64]], out: &mut [u64]);
+    fn derive_terms(&self, decomposer: &Decomposer, residues: &[&[u64]], out: &mut [u64]);
     /// `out_b = sum_j digits[j] * b[j]` and `out_a = sum_j digits[j] * a[j]`, reduced once per sum; at least one digit.
     fn inner_product(
         &self,

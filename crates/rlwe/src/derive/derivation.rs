@@ -1,16 +1,15 @@
-use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::collections::{BTreeSet, VecDeque};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::ops::Range;
 
 use keywright_ring::{Automorphism, Buffer, Evaluation, Poly, galois_inverse};
 
-use super::masters::require_galois;
-use super::{DerivationTree, Hop, MasterKeys, MasterParameters};
+use super::plan::Layout;
+use super::{DerivationPlan, DerivationStep, MasterKeys, MasterParameters};
 use crate::parallel::for_each_item;
 use crate::{
-    Decomposed, Finish, KeyElement, KeyLayout, KeySpec, KeyUse, RlweError, SwitchPlan, SwitchingKey,
-    UniformPart, noise,
+    Decomposed, Finish, KeyElement, KeySpec, KeyUse, RlweError, SwitchPlan, SwitchingKey, UniformPart,
 };
 
 /// Bytes of the keys that are made at once, sharing a decomposition.
@@ -19,15 +18,6 @@ const BATCH_BYTES: usize = 1 << 30;
 const BATCH: core::ops::RangeInclusive<usize> = 2..=16;
 /// Those of them that keys are derived from in their turn: they stay in memory until they are.
 const INNER_PER_BATCH: usize = 2;
-
-/// How keys are derived from master keys: which from which, once for all of them. Whatever is derived of it at a time, a key is always made by
-/// the same steps, and has the same bytes.
-pub struct DerivationPlan {
-    masters: MasterKeys,
-    layouts: Vec<Layout>,
-    /// The keys in the order in which they were asked for, each once: its layout's place and its element.
-    keys: Vec<(usize, u64)>,
-}
 
 /// Derives keys: what [`DerivationPlan::derive`] returns. The trees are walked depth first, so that only keys are kept that something
 /// is still derived from.
@@ -41,16 +31,6 @@ pub struct Derivation {
     stack: Vec<Frame>,
     ready: VecDeque<SwitchingKey>,
     left: usize,
-}
-
-/// What is common to keys that are derived from each other: all but their element.
-struct Layout {
-    spec: KeySpec,
-    /// Primes of the digits, of the evaluation parameters.
-    digits: Vec<Range<usize>>,
-    chain_level: usize,
-    tree: DerivationTree,
-    uses: BTreeMap<u64, KeyUse>,
 }
 
 /// A key that others are derived from: per digit a ciphertext `(b, a)` of `P g_j s(X^element)` under `s`, modulo the primes of the chain up
@@ -72,7 +52,7 @@ struct Frame {
 /// A key while it is made. One that others are derived from is made over the chain, any other one over its own primes and after the
 /// inverse automorphism, as switching keys are kept.
 struct Child<'l> {
-    hop: &'l Hop,
+    step: &'l DerivationStep,
     inner: bool,
     master: &'l KeyUse,
     automorphism: Option<Arc<Automorphism>>,
@@ -82,43 +62,6 @@ struct Child<'l> {
 }
 
 impl Layout {
-    /// What is derived from a key, as far as it is needed.
-    fn children<'t>(&'t self, needed: &'t BTreeSet<u64>, element: u64) -> impl Iterator<Item = &'t Hop> {
-        let children = self.tree.children(element).iter().filter(|child| needed.contains(child));
-        children.map(|&child| match self.tree.hop(child) {
-            Some(hop) => hop,
-            None => unreachable!("children are hops"),
-        })
-    }
-
-    fn is_inner(&self, needed: &BTreeSet<u64>, element: u64) -> bool {
-        self.children(needed, element).next().is_some()
-    }
-
-    /// A key and what it is derived from.
-    fn ancestry(&self, element: u64) -> impl Iterator<Item = u64> {
-        core::iter::successors(self.tree.hop(element), |hop| self.tree.hop(hop.parent)).map(|hop| hop.element)
-    }
-
-    /// Variance that the derivation of a key from another one adds to the errors of its rows.
-    fn added_variance(&self, parameters: &MasterParameters, hop: &Hop) -> f64 {
-        let (chain, master) = (parameters.chain(), self.master(hop));
-        if hop.parent == 1 {
-            // The digits are constants of at most half the digit's product, where others have N coefficients of a twelfth of its square.
-            let switched = noise::key_switch_raised(chain, &master.plan, &master.key);
-            noise::division(chain) + switched * 3.0 / chain.n() as f64
-        } else {
-            noise::key_switch(chain, &master.plan, &master.key)
-        }
-    }
-
-    fn master(&self, hop: &Hop) -> &KeyUse {
-        match self.uses.get(&hop.master) {
-            Some(master) => master,
-            None => unreachable!("the tree uses the masters that it was made of"),
-        }
-    }
-
     /// Bytes of one key.
     fn bytes(&self, n: usize) -> usize {
         16 * n * self.digits.len() * (self.chain_level + 1)
@@ -140,15 +83,20 @@ impl Layout {
     }
 
     /// The children that are made next, and how many have been made then.
-    fn batch<'t>(&'t self, n: usize, needed: &'t BTreeSet<u64>, frame: &Frame) -> (Vec<&'t Hop>, usize) {
+    fn batch<'t>(
+        &'t self,
+        n: usize,
+        needed: &'t BTreeSet<u64>,
+        frame: &Frame,
+    ) -> (Vec<&'t DerivationStep>, usize) {
         let most = (BATCH_BYTES / self.bytes(n).max(1)).clamp(*BATCH.start(), *BATCH.end());
         let (mut batch, mut inner, mut end) = (Vec::new(), 0, frame.made);
-        for hop in self.children(needed, frame.node.element).skip(frame.made) {
-            inner += usize::from(self.is_inner(needed, hop.element));
+        for step in self.children(needed, frame.node.element).skip(frame.made) {
+            inner += usize::from(self.is_inner(needed, step.element));
             if batch.len() == most || inner > INNER_PER_BATCH {
                 break;
             }
-            batch.push(hop);
+            batch.push(step);
             end += 1;
         }
         (batch, end)
@@ -160,17 +108,17 @@ impl Layout {
         parameters: &MasterParameters,
         needed: &BTreeSet<u64>,
         parent: &Node,
-        hop: &'l Hop,
+        step: &'l DerivationStep,
     ) -> Result<Child<'l>, RlweError> {
         let chain = parameters.chain();
-        let inner = self.is_inner(needed, hop.element);
-        let master = self.master(hop);
-        let element = if inner { hop.master } else { galois_inverse(chain.log_n(), parent.element) };
+        let inner = self.is_inner(needed, step.element);
+        let master = self.master(step);
+        let element = if inner { step.master } else { galois_inverse(chain.log_n(), parent.element) };
         let automorphism = if element == 1 { None } else { Some(chain.automorphism(element)?) };
         let limbs = if inner { self.chain_level + 1 } else { self.spec.primes().count() };
         let rows = || self.digits.iter().map(|_| Poly::unspecified(chain.n(), limbs)).collect();
-        let variance = parent.variance + self.added_variance(parameters, hop);
-        Ok(Child { hop, inner, master, automorphism, b: rows(), a: rows(), variance })
+        let variance = parent.variance + self.added_variance(parameters, step);
+        Ok(Child { step, inner, master, automorphism, b: rows(), a: rows(), variance })
     }
 
     /// Derives keys from one, all with master keys of one plan: one decomposition for each row.
@@ -239,7 +187,7 @@ impl Layout {
         wanted: &BTreeSet<u64>,
         child: Child<'_>,
     ) -> Result<(Option<Node>, Option<SwitchingKey>), RlweError> {
-        let (element, variance) = (child.hop.element, child.variance);
+        let (element, variance) = (child.step.element, child.variance);
         let key = |b, a| {
             let spec = KeySpec { element: KeyElement::Galois(element), ..self.spec.clone() };
             let key = SwitchingKey::from_parts(parameters.evaluation(), spec, b, UniformPart::Stored(a))?;
@@ -280,76 +228,21 @@ impl Layout {
     }
 }
 
+impl MasterKeys {
+    /// All keys of a [`DerivationPlan`] of these specs.
+    ///
+    /// The same masters and specs give the same bytes, on any number of threads.
+    ///
+    /// # Errors
+    /// As [`DerivationPlan::new`].
+    pub fn derive(&self, specs: &[KeySpec], max_hops: usize) -> Result<Derivation, RlweError> {
+        let plan = Arc::new(DerivationPlan::new(self, specs, max_hops)?);
+        let all = 0..specs.len();
+        Ok(plan.derive(all))
+    }
+}
+
 impl DerivationPlan {
-    /// Plans keys, for the evaluation parameters. A spec that stands twice is one key. Whatever a spec says, the uniform halves of a derived
-    /// key are stored: there is no seed for them.
-    ///
-    /// # Errors
-    /// [`RlweError::NotGalois`] for a relinearisation key or one of another secret; [`RlweError::Underivable`] for what the masters do
-    /// not reach within `max_hops` hops; what [`KeySpec::validate`] says of a spec.
-    pub fn new(masters: &MasterKeys, specs: &[KeySpec], max_hops: usize) -> Result<Self, RlweError> {
-        let parameters = masters.parameters();
-        let evaluation = parameters.evaluation();
-        let mut wanted: BTreeMap<(usize, usize, &[usize]), BTreeSet<u64>> = BTreeMap::new();
-        for spec in specs {
-            let element = require_galois(spec)?;
-            spec.validate(evaluation)?;
-            wanted.entry(shape_of(spec)).or_default().insert(element);
-        }
-        let mut layouts = Vec::with_capacity(wanted.len());
-        for (&(level, alpha, special), targets) in &wanted {
-            let special = special.to_vec();
-            let spec = KeySpec { element: KeyElement::Galois(1), level, alpha, special, seeded: false };
-            let chain_level = parameters.chain_level(&spec);
-            let targets: Vec<u64> = targets.iter().copied().collect();
-            let reaching = masters.elements(chain_level);
-            let tree = DerivationTree::new(evaluation.log_n(), &reaching, &targets, max_hops)?;
-            let used: BTreeSet<u64> = tree.hops().map(|hop| hop.master).collect();
-            let uses = used
-                .into_iter()
-                .map(|g| Ok((g, masters.keys().best(KeyElement::Galois(g), chain_level, false)?)))
-                .collect::<Result<_, RlweError>>()?;
-            layouts.push(Layout { digits: spec.validate(evaluation)?, spec, chain_level, tree, uses });
-        }
-        let (mut keys, mut known) = (Vec::with_capacity(specs.len()), BTreeSet::new());
-        for spec in specs {
-            let layout = wanted.keys().position(|shape| *shape == shape_of(spec)).unwrap_or(0);
-            let key = (layout, require_galois(spec)?);
-            if known.insert(key) {
-                keys.push(key);
-            }
-        }
-        Ok(Self { masters: masters.clone(), layouts, keys })
-    }
-
-    /// The master keys.
-    pub fn masters(&self) -> &MasterKeys {
-        &self.masters
-    }
-
-    /// The trees, one for each level, alpha and list of special primes.
-    pub fn trees(&self) -> impl Iterator<Item = (&KeySpec, &DerivationTree)> {
-        self.layouts.iter().map(|layout| (&layout.spec, &layout.tree))
-    }
-
-    /// The keys, in the order in which they were asked for: what they will be, errors included.
-    ///
-    /// # Errors
-    /// What [`KeySpec::validate`] says of a spec: none that [`Self::new`] took.
-    pub fn keys(&self) -> Result<Vec<KeyLayout>, RlweError> {
-        let parameters = self.masters.parameters();
-        let key = |&(layout, element): &(usize, u64)| {
-            let layout = &self.layouts[layout];
-            let spec = KeySpec { element: KeyElement::Galois(element), ..layout.spec.clone() };
-            let hops = layout.ancestry(element).filter_map(|element| layout.tree.hop(element));
-            // From the key of 1 on, as they are added when keys are made.
-            let added: Vec<f64> = hops.map(|hop| layout.added_variance(parameters, hop)).collect();
-            let error_variance = added.iter().rev().sum();
-            Ok(KeyLayout { error_variance, ..KeyLayout::new(parameters.evaluation(), spec)? })
-        };
-        self.keys.iter().map(key).collect()
-    }
-
     /// The keys at some places of [`Self::keys`], one after the other as the trees have them.
     pub fn derive(self: &Arc<Self>, places: impl IntoIterator<Item = usize>) -> Derivation {
         let mut wanted: Vec<BTreeSet<u64>> = self.layouts.iter().map(|_| BTreeSet::new()).collect();
@@ -364,11 +257,6 @@ impl DerivationPlan {
         derivation.plant();
         derivation
     }
-}
-
-/// What keys that are derived from each other share.
-fn shape_of(spec: &KeySpec) -> (usize, usize, &[usize]) {
-    (spec.level, spec.alpha, &spec.special)
 }
 
 impl Derivation {
@@ -424,10 +312,10 @@ impl Derivation {
             return Ok(());
         };
         let (layout, needed) = (&plan.layouts[self.at], &self.needed[self.at]);
-        let (hops, end) = layout.batch(parameters.chain().n(), needed, &frame);
-        let mut children = hops
+        let (steps, end) = layout.batch(parameters.chain().n(), needed, &frame);
+        let mut children = steps
             .into_iter()
-            .map(|hop| layout.child(parameters, needed, &frame.node, hop))
+            .map(|step| layout.child(parameters, needed, &frame.node, step))
             .collect::<Result<Vec<_>, _>>()?;
         // Masters of one plan share a decomposition; the plans in the order in which they come, so that keys have an order, too.
         let mut plans: Vec<Arc<SwitchPlan>> = Vec::new();

@@ -1,10 +1,9 @@
-use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use keywright_ring::sampling::SecretRng;
 use zeroize::Zeroizing;
 
-use super::{Derivation, DerivationPlan, MasterParameters};
+use super::MasterParameters;
 use crate::{
     EvaluationKeys, KeyElement, KeyGenerator, KeySpec, RlweError, SecretKey, StoredKey, SwitchingKey,
 };
@@ -101,18 +100,6 @@ impl MasterKeys {
             .collect();
         elements.dedup();
         elements
-    }
-
-    /// All keys of a [`DerivationPlan`] of these specs.
-    ///
-    /// The same masters and specs give the same bytes, on any number of threads.
-    ///
-    /// # Errors
-    /// As [`DerivationPlan::new`].
-    pub fn derive(&self, specs: &[KeySpec], max_hops: usize) -> Result<Derivation, RlweError> {
-        let plan = Arc::new(DerivationPlan::new(self, specs, max_hops)?);
-        let all = 0..specs.len();
-        Ok(plan.derive(all))
     }
 }
 

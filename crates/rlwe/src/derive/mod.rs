@@ -10,13 +10,15 @@
 mod chain;
 mod derivation;
 mod masters;
+mod plan;
 #[cfg(feature = "std")]
 mod supply;
 mod tree;
 
 pub use chain::{MAX_EXTRA, MasterParameters};
-pub use derivation::{Derivation, DerivationPlan};
+pub use derivation::Derivation;
 pub use masters::MasterKeys;
+pub use plan::DerivationPlan;
 #[cfg(feature = "std")]
 pub use supply::DerivedKeys;
-pub use tree::{DerivationTree, Hop, MAX_HOPS};
+pub use tree::{DerivationStep, DerivationTree, MAX_HOPS};

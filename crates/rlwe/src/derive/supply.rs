@@ -2,7 +2,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use super::DerivationPlan;
-use crate::residency::{KeySupply, Stop};
+use crate::residency::{KeyLoader, Stop};
 use crate::{KeyLayout, RlweError, SwitchingKey};
 
 /// Keys that are derived at once when some are needed: what is derived from one key shares its decomposition, and what is on the way is made
@@ -50,7 +50,7 @@ impl DerivedKeys {
     }
 }
 
-impl KeySupply for DerivedKeys {
+impl KeyLoader for DerivedKeys {
     fn layouts(&self) -> &[Arc<KeyLayout>] {
         &self.layouts
     }

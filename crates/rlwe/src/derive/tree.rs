@@ -5,19 +5,19 @@ use keywright_ring::galois_inverse;
 
 use crate::{KeyElement, RlweError};
 
-/// Most hops between the key of 1, which is made of nothing, and a derived key.
+/// Most steps between the key of 1, which is made of nothing, and a derived key.
 pub const MAX_HOPS: usize = 255;
 
 /// One derived key: that of `parent`, rotated with the master key of `master`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Hop {
+pub struct DerivationStep {
     /// Its Galois element, `parent * master` modulo `2N`.
     pub element: u64,
     /// The key it is derived from; 1 for the key that is made of nothing.
     pub parent: u64,
     /// The master key.
     pub master: u64,
-    /// Hops from the key of 1.
+    /// Steps from the key of 1.
     pub depth: usize,
     /// Whether it was asked for, or is only on the way.
     pub wanted: bool,
@@ -25,12 +25,12 @@ pub struct Hop {
 
 /// Which key is derived from which: a tree that contains every key that was asked for.
 ///
-/// A key that others are derived from costs a decomposition more than one that is not, so keys that are one hop from such a
+/// A key that others are derived from costs a decomposition more than one that is not, so keys that are one step from such a
 /// parent are attached to it first, then those of the parent that serves the most of what is left; what is further away is joined by
 /// a shortest way. Deterministic.
 #[derive(Debug, Clone)]
 pub struct DerivationTree {
-    hops: BTreeMap<u64, Hop>,
+    steps: BTreeMap<u64, DerivationStep>,
     children: BTreeMap<u64, Vec<u64>>,
 }
 
@@ -40,7 +40,7 @@ struct Growth<'m> {
     masters: &'m [u64],
     max_hops: usize,
     /// By element.
-    hops: BTreeMap<u64, Hop>,
+    steps: BTreeMap<u64, DerivationStep>,
     /// Elements that something is derived from.
     parents: BTreeSet<u64>,
     missing: BTreeSet<u64>,
@@ -52,18 +52,19 @@ impl Growth<'_> {
     }
 
     fn depth(&self, element: u64) -> Option<usize> {
-        if element == 1 { Some(0) } else { self.hops.get(&element).map(|hop| hop.depth) }
+        if element == 1 { Some(0) } else { self.steps.get(&element).map(|step| step.depth) }
     }
 
     fn add(&mut self, parent: u64, master: u64) {
         let element = self.multiply(parent, master);
-        let wanted = self.missing.remove(&element) || self.hops.get(&element).is_some_and(|hop| hop.wanted);
+        let wanted =
+            self.missing.remove(&element) || self.steps.get(&element).is_some_and(|step| step.wanted);
         let depth = self.depth(parent).unwrap_or(0) + 1;
         self.parents.insert(parent);
-        self.hops.insert(element, Hop { element, parent, master, depth, wanted });
+        self.steps.insert(element, DerivationStep { element, parent, master, depth, wanted });
     }
 
-    /// Attaches what is one hop from the tree.
+    /// Attaches what is one step from the tree.
     fn attach(&mut self) {
         let inverses: Vec<u64> = self.masters.iter().map(|&m| galois_inverse(self.log_n, m)).collect();
         loop {
@@ -143,7 +144,7 @@ impl Growth<'_> {
         let Some(&first) = self.missing.first() else { return Ok(()) };
         // Parents before others, shallow ones before deep ones.
         let mut sources: Vec<_> = core::iter::once(1)
-            .chain(self.hops.keys().copied())
+            .chain(self.steps.keys().copied())
             .map(|g| (!self.parents.contains(&g), self.depth(g), g))
             .collect();
         sources.sort_unstable();
@@ -171,7 +172,7 @@ impl Growth<'_> {
 }
 
 impl DerivationTree {
-    /// The tree for `targets` in the ring of degree `2^log_n`, with at most `max_hops` hops for each.
+    /// The tree for `targets` in the ring of degree `2^log_n`, with at most `max_hops` steps for each.
     ///
     /// # Errors
     /// [`RlweError::Underivable`] for the identity, and for what the masters do not reach; [`RlweError::Ring`] for an element
@@ -195,7 +196,7 @@ impl DerivationTree {
             log_n,
             masters: &masters,
             max_hops,
-            hops: BTreeMap::new(),
+            steps: BTreeMap::new(),
             parents: BTreeSet::from([1]),
             missing: targets.iter().copied().collect(),
         };
@@ -203,39 +204,39 @@ impl DerivationTree {
             growth.attach();
             growth.join()?;
         }
-        let mut hops = growth.hops;
+        let mut steps = growth.steps;
         // Where keys have moved, there may be some that led to nothing else.
         loop {
-            let parents: BTreeSet<u64> = hops.values().map(|hop| hop.parent).collect();
-            let before = hops.len();
-            hops.retain(|element, hop| hop.wanted || parents.contains(element));
-            if hops.len() == before {
+            let parents: BTreeSet<u64> = steps.values().map(|step| step.parent).collect();
+            let before = steps.len();
+            steps.retain(|element, step| step.wanted || parents.contains(element));
+            if steps.len() == before {
                 break;
             }
         }
         let mut children: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
-        for hop in hops.values() {
-            children.entry(hop.parent).or_default().push(hop.element);
+        for step in steps.values() {
+            children.entry(step.parent).or_default().push(step.element);
         }
         // Below a key that moved the depths are those of before.
         let mut left = alloc::vec![(1, 0)];
         while let Some((element, depth)) = left.pop() {
-            if let Some(hop) = hops.get_mut(&element) {
-                hop.depth = depth;
+            if let Some(step) = steps.get_mut(&element) {
+                step.depth = depth;
             }
             left.extend(children.get(&element).into_iter().flatten().map(|&child| (child, depth + 1)));
         }
-        Ok(Self { hops, children })
+        Ok(Self { steps, children })
     }
 
     /// All keys that are derived, by element.
-    pub fn hops(&self) -> impl ExactSizeIterator<Item = &Hop> {
-        self.hops.values()
+    pub fn steps(&self) -> impl ExactSizeIterator<Item = &DerivationStep> {
+        self.steps.values()
     }
 
     /// How a key is derived.
-    pub fn hop(&self, element: u64) -> Option<&Hop> {
-        self.hops.get(&element)
+    pub fn step(&self, element: u64) -> Option<&DerivationStep> {
+        self.steps.get(&element)
     }
 
     /// What is derived from a key, 1 being the one that is made of nothing.
@@ -248,8 +249,8 @@ impl DerivationTree {
         self.children.keys().filter(|&&element| element != 1).count()
     }
 
-    /// Most hops of a key.
+    /// Most steps of a key.
     pub fn depth(&self) -> usize {
-        self.hops.values().map(|hop| hop.depth).max().unwrap_or(0)
+        self.steps.values().map(|step| step.depth).max().unwrap_or(0)
     }
 }

@@ -1,7 +1,7 @@
 //! Keys of which only some are in memory: read from a file, or derived from others, when a program needs them.
 //!
 //! A [`KeyStore`] knows the program's steps beforehand. A thread of its own makes the keys of coming steps while those of the current one are in
-//! use; for want of room the key leaves that is needed furthest in the future and is not in use. What makes keys is a [`KeySupply`].
+//! use; when memory is full, the idle key needed furthest in the future is evicted. What makes keys is a [`KeyLoader`].
 //!
 //! # No deadlock
 //! Operations take as many of their keys as fit, use them, give them back and take the next ([`crate::StoredKey::load_some`]), so that nobody who waits for
@@ -14,9 +14,9 @@
 //! # Interruption
 //! An operation that waits for a key is ended by [`Turn::interrupt`]. The thread ends with the store, in the midst of what it derives: it asks before every row.
 
+mod loader;
 mod schedule;
 mod store;
-mod supply;
 
+pub use loader::{KeyLoader, Loaders, Stop};
 pub use store::{KeyStore, KeyStoreStatistics, Turn};
-pub use supply::{KeySupply, Stop, Supplies};

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use keywright_ring::Process;
 
-use super::KeySupply;
+use super::KeyLoader;
 use super::schedule::{NoRoom, Residency, share};
 use crate::parallel::in_pool;
 use crate::{
@@ -20,7 +20,7 @@ use crate::{
 /// How often somebody who waits for a turn is asked whether it still wants it.
 const PATIENCE: Duration = Duration::from_millis(50);
 
-/// Keys of a supply, of which at most a given number of bytes is in memory.
+/// Keys of a loader, of which at most a given number of bytes is in memory.
 pub struct KeyStore {
     shared: Arc<Shared>,
     maker: Option<JoinHandle<()>>,
@@ -35,7 +35,7 @@ pub struct KeyStoreStatistics {
     pub ahead: usize,
     /// Bytes of these keys in memory.
     pub bytes: usize,
-    /// Most bytes of keys that were in memory at once, those that the supply holds included.
+    /// Most bytes of keys that were in memory at once, those that the loader holds included.
     pub peak_bytes: usize,
     /// For how long operations waited for keys.
     pub waited: Duration,
@@ -44,7 +44,7 @@ pub struct KeyStoreStatistics {
 struct Shared {
     layouts: Vec<Arc<KeyLayout>>,
     budget: usize,
-    /// Bytes that the supply holds.
+    /// Bytes that the loader holds.
     held: usize,
     /// The thread exists in this process only.
     process: Process,
@@ -112,18 +112,18 @@ impl Drop for Lease {
 impl KeyStore {
     /// Begins to make keys for a program.
     ///
-    /// Args: `steps` are the keys that each step of the program uses; those that the supply lacks are left out. The program may be run any
-    /// number of times. `budget` is in bytes, and includes what the supply holds.
+    /// Args: `steps` are the keys that each step of the program uses; those that the loader lacks are left out. The program may be run any
+    /// number of times. `budget` is in bytes, and includes what the loader holds.
     ///
     /// # Errors
     /// [`RlweError::KeyMemory`] for a budget that some key does not fit into; [`RlweError::Thread`] if no thread can be started.
     pub fn new(
-        mut supply: impl KeySupply + 'static,
+        mut loader: impl KeyLoader + 'static,
         steps: &[Vec<KeySpec>],
         budget: usize,
     ) -> Result<Self, RlweError> {
-        let layouts = supply.layouts().to_vec();
-        let held = supply.held_bytes();
+        let layouts = loader.layouts().to_vec();
+        let held = loader.held_bytes();
         if let Some(largest) = layouts.iter().max_by_key(|layout| layout.bytes)
             && held + largest.bytes > budget
         {
@@ -164,13 +164,13 @@ impl KeyStore {
             .name("keys".into())
             .spawn(move || {
                 let _ended = Ended(&maker);
-                maker.make_keys(&mut supply);
+                maker.make_keys(&mut loader);
             })
             .map_err(|error| RlweError::Thread(error.to_string()))?;
         Ok(Self { shared, maker: Some(maker) })
     }
 
-    /// A set of all keys of the supply, each made when it is used.
+    /// A set of all keys of the loader, each made when it is used.
     ///
     /// # Errors
     /// As [`EvaluationKeys::insert`].
@@ -361,8 +361,8 @@ impl Shared {
     }
 
     /// Makes what operations wait for, then the keys of coming steps, until the store is dropped.
-    fn make_keys(&self, supply: &mut dyn KeySupply) {
-        let batch = supply.batch().max(1);
+    fn make_keys(&self, loader: &mut dyn KeyLoader) {
+        let batch = loader.batch().max(1);
         let mut state = self.lock();
         while !state.stopping {
             let mut places: Vec<usize> = Vec::new();
@@ -390,7 +390,7 @@ impl Shared {
                     self.changed.notify_all();
                 }
             };
-            let made = supply.make(&places, &mut each, &|| self.lock().stopping);
+            let made = loader.make(&places, &mut each, &|| self.lock().stopping);
             state = self.lock();
             for place in left {
                 let missing = || self.gone(place, "it was not made");

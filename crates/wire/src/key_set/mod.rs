@@ -6,8 +6,8 @@
 
 mod directory;
 mod file;
+mod loader;
 mod reader;
-mod supply;
 mod writer;
 
 use std::io::{Read, Write};
@@ -17,8 +17,8 @@ use keywright_rlwe::{EvaluationKeys, KeySpec, Parameters, SwitchingKey};
 pub(crate) use directory::Directory;
 pub use directory::KeyEntry;
 pub use file::KeySetFile;
+pub use loader::KeySetLoader;
 pub use reader::KeySetReader;
-pub use supply::KeySetSupply;
 pub use writer::KeySetWriter;
 
 use crate::body::{BodyReader, BodyWriter};

@@ -19,7 +19,17 @@ from keywright.errors import KeywrightError
 from keywright.plan.ring.chain import Chain, Shape
 from keywright.plan.ring.chain_sources import read_chain
 
-from .cost import OPTIONAL, CostModel, Weights, Work, engine_use, fitted_weights, key_parts, nearest
+from .cost import (
+    OPTIONAL,
+    TYPICAL_WEIGHTS,
+    CostModel,
+    Weights,
+    Work,
+    engine_use,
+    fitted_weights,
+    nearest,
+    shape_parts,
+)
 from .gauge import CHAINS
 from .operations import MAX_COUNT, Operation
 
@@ -258,14 +268,20 @@ def default_path() -> Path:
     return cache / "keywright" / f"calibration-{named_by[:16]}.json"
 
 
-def stored_model() -> CostModel | None:
-    """The model of this machine's calibration; None if there is none.
+def stored_calibration() -> Calibration | None:
+    """This machine's calibration; None if there is none.
 
     Raises:
         CalibrationError: the file is none, or that of another machine.
     """
     path = default_path()
-    return Calibration.load(path).model if path.is_file() else None
+    return Calibration.load(path) if path.is_file() else None
+
+
+def stored_model() -> CostModel | None:
+    """The model of `stored_calibration`."""
+    found = stored_calibration()
+    return None if found is None else found.model
 
 
 def fit(machine: str, measured: Sequence[Measured]) -> Calibration:
@@ -275,7 +291,7 @@ def fit(machine: str, measured: Sequence[Measured]) -> Calibration:
 
     Key switches and transforms take several kinds of work in much the same proportions, which leaves many
     weights that fit them as well as each other, and differ by much in other workloads. So weights are also
-    held to `PROPORTIONS`, loosely.
+    held to `TYPICAL_WEIGHTS`, loosely.
 
     Raises:
         CalibrationError: no key switch is measured in a ring; a key is too low for its use.
@@ -290,7 +306,7 @@ def fit(machine: str, measured: Sequence[Measured]) -> Calibration:
         if not any(entry.what in SWITCHES for entry in timed):
             raise CalibrationError(f"no key switch is measured in the ring of degree 2^{log_n}")
         rows = np.array([measured_work(entry).features for entry in timed])
-        found = _near(PROPORTIONS, rows / np.array([[entry.seconds] for entry in timed]))
+        found = _near(TYPICAL_WEIGHTS, rows / np.array([[entry.seconds] for entry in timed]))
         made = _fit_keys(entries, "key", 3)
         weights[log_n] = Weights(
             transform=found[0],
@@ -313,22 +329,6 @@ def fit(machine: str, measured: Sequence[Measured]) -> Calibration:
     return Calibration(machine, weights, gauges, tuple(measured))
 
 
-PROPORTIONS = Weights(
-    transform=165e-6,
-    product=80e-6,
-    conversion=21e-6,
-    key_limb=0.0,
-    wide_transform=330e-6,
-    wide_product=110e-6,
-    wide_conversion=30e-6,
-    stored_product=65e-6,
-    diagonal=80e-6,
-    multiplication=50e-6,
-    visit=35e-6,
-    embedding=550e-6,
-    call=10e-6,
-)
-"""What weights are held to, times a factor for the machine and ring: about those of one core with AVX-512."""
 LOOSENESS = 10.0
 """By how many times more than a measurement from its prediction a weight may be off from its proportion."""
 
@@ -382,14 +382,14 @@ def measured_work(entry: Measured) -> Work:
 
 
 def _fit_keys(entries: Sequence[Measured], what: str, parts: int) -> NDArray[np.float64]:
-    """Weights of the first of `key_parts`; zeros if nothing is measured."""
+    """Weights of the first of `shape_parts`; zeros if nothing is measured."""
     found = [entry for entry in entries if entry.what == what]
     if not found:
         return np.zeros(parts)
     halves = [1 if what == "key" or entry.shape.seeded else 2 for entry in found]
     rows = np.array(
         [
-            count * np.array(key_parts(entry.shape)[:parts]) / entry.seconds
+            count * np.array(shape_parts(entry.shape)[:parts]) / entry.seconds
             for count, entry in zip(halves, found, strict=True)
         ]
     )

@@ -1,18 +1,10 @@
 """What a key switch takes: counts of its work, with weights.
 
-A switch at level l with d digits of r rows (d < r if rows are summed to coarser digits) over t targets, k of
-them removed:
-
-    decomposition   (l + 1) inverse and d t - (l + 1) forward transforms, one conversion term for each prime
-                    of a digit and each target
-    products        r t of them, both halves
-    division        2 k inverse and 2 (l + 1) forward transforms, 2 k (l + 1) conversion terms
-    the rest        4 (l + 1) visits: quotients and permutations
-
-Rotations of one ciphertext share the decomposition (docs/key-switching.md, "The pipeline"). Baby and giant
-steps of a linear transform do not divide as others do (docs/planning.md): a baby step visits 2 t + l + 1
-limbs instead, a giant step divides one half before, and visits 5 t + l + 1. Primes of at most 50 bits and
-wider ones have weights of their own: the former have faster arithmetic.
+The engine counts the work (`keywright._core.PrimeWidths`; crates/rlwe/src/switch/work.rs has the formulas).
+Here counts become units of a polynomial of 2^16 coefficients, and units become seconds by the weights of a
+machine. Rotations of one ciphertext share the decomposition; baby and giant steps of a linear transform do
+not divide as others do (docs/planning.md). Primes of at most 50 bits and wider ones have weights of their
+own: the former have faster arithmetic.
 
 What workloads compute beside key switches is in `operations`.
 """
@@ -22,11 +14,8 @@ from dataclasses import astuple, dataclass
 from functools import cache
 from typing import Literal
 
-from keywright.plan.ring.chain import SLACK, Shape
-
-NARROW_BITS = 50
-"""Widest primes with the faster arithmetic."""
-
+from keywright._core import RANK_WEIGHTS
+from keywright.plan.ring.chain import Shape
 
 OPTIONAL = ("wide_transform", "wide_product", "wide_conversion", "stored_product", "diagonal")
 """Weights that can be those of something else."""
@@ -88,15 +77,29 @@ class Weights:
                 )
 
 
-DEFAULT_WEIGHTS = Weights(transform=168e-6, product=105e-6, conversion=21e-6, key_limb=1.97e-3)
-"""The proportions 8 : 5 : 1 of `EvaluationKeys.best`, with a transform of 168 microseconds: a rotation at
-level 26 in 75 ms, as measured on
-one core with AVX-512 (docs/limits.md, "Speed"); 2.48 GB of seeded keys in 9.3 s (docs/bootstrapping.md)."""
+TERM_SECONDS = 21e-6
+TRANSFORMS, PRODUCTS, TERMS = (weight * TERM_SECONDS for weight in RANK_WEIGHTS)
+DEFAULT_WEIGHTS = Weights(transform=TRANSFORMS, product=PRODUCTS, conversion=TERMS, key_limb=1.97e-3)
+"""The proportions by which the engine orders the uses of a key, with a transform of 168 microseconds: a
+rotation at level 26 takes 75 ms, as measured on one core with AVX-512 (docs/limits.md, "Speed"); 2.48 GB of
+seeded keys take 9.3 s (docs/bootstrapping.md)."""
 
-
-DIGIT_NOISE = 1.5 * 3.19**2
-"""What a key switch adds for a digit as large as the special primes: N sigma^2 / 12, over the rounding of a
-division, N (2/3) / 12 for a ternary secret (crates/rlwe/src/noise.rs)."""
+TYPICAL_WEIGHTS = Weights(
+    transform=165e-6,
+    product=80e-6,
+    conversion=21e-6,
+    key_limb=1.97e-3,
+    wide_transform=330e-6,
+    wide_product=110e-6,
+    wide_conversion=30e-6,
+    stored_product=65e-6,
+    diagonal=80e-6,
+    multiplication=50e-6,
+    visit=35e-6,
+    embedding=550e-6,
+    call=10e-6,
+)
+"""Weights of everything, about those of one core with AVX-512: what fitted weights are held to."""
 
 
 @dataclass(frozen=True)
@@ -150,8 +153,20 @@ class Work:
 
     def plus(self, other: "Work", times: float = 1.0) -> "Work":
         """The sum with a multiple of another."""
-        row = [a + times * b for a, b in zip(self.features, other.features, strict=True)]
-        return Work((row[0], row[1]), (row[2], row[3]), (row[4], row[5]), *row[6:])
+        return Work.of_row([a + times * b for a, b in zip(self.features, other.features, strict=True)])
+
+    @classmethod
+    def counted(cls, row: Sequence[int], log_n: int) -> "Work":
+        """Counts of the engine, on limbs of 2^log_n words: transforms take N log N."""
+        size = 2.0 ** (log_n - 16)
+        turns = size * log_n / 16
+        units = (turns, turns, *(size,) * 8, turns, 1.0)
+        return cls.of_row([count * unit for count, unit in zip(row, units, strict=True)])
+
+    @classmethod
+    def of_row(cls, row: Sequence[float]) -> "Work":
+        """Work with these `features`."""
+        return cls((row[0], row[1]), (row[2], row[3]), (row[4], row[5]), *row[6:])
 
 
 def fitted_weights(weights: Weights) -> tuple[float, ...]:
@@ -266,14 +281,22 @@ class CostModel:
 
     def key_seconds(self, shape: Shape) -> float:
         """Making a key."""
-        weights = self.of_degree(shape.chain.log_n)
-        parts = zip(key_parts(shape), (weights.key_limb, weights.key_row, weights.key_prime), strict=True)
+        return self.making_seconds(shape.chain.log_n, len(shape.digits), shape.level + 1 + shape.special)
+
+    def making_seconds(self, log_n: int, rows: int, primes: int) -> float:
+        """Making a key of so many rows over so many primes."""
+        weights = self.of_degree(log_n)
+        parts = zip(
+            key_parts(log_n, rows, primes),
+            (weights.key_limb, weights.key_row, weights.key_prime),
+            strict=True,
+        )
         return sum(count * weight for count, weight in parts)
 
     def load_seconds(self, shape: Shape) -> float:
         """Reading a key from a file that the system has in memory: both halves, if none is a seed."""
         halves = 1 if shape.seeded else 2
-        return halves * key_parts(shape)[0] * self.of_degree(shape.chain.log_n).load_limb
+        return halves * shape_parts(shape)[0] * self.of_degree(shape.chain.log_n).load_limb
 
     def _cost(self, shape: Shape, level: int) -> SwitchCost | None:
         weights = self.of_degree(shape.chain.log_n)
@@ -292,82 +315,23 @@ class CostModel:
 
 @cache
 def engine_use(shape: Shape, level: int) -> Use | None:
-    """How the engine uses a key at a level: with as few transforms, products and conversion terms as can be,
-    in the proportions of `DEFAULT_WEIGHTS` whatever they take on this machine. None above the key's level."""
-    if level > shape.level:
+    """How the engine uses a key at a level, whatever its parts take on this machine. None above the key's
+    level."""
+    chain = shape.chain
+    use = chain.widths.switch(shape.level, shape.alpha, shape.special_primes, shape.seeded, level)
+    if use is None:
         return None
-
-    def cost(use: Use) -> float:
-        return use.shared.seconds(DEFAULT_WEIGHTS) + use.own.seconds(DEFAULT_WEIGHTS)
-
-    return min(uses(shape, level), key=cost, default=None)
+    digits, removed, noise, work = use
+    shared, whole, baby, giant = (Work.counted(row, chain.log_n) for row in work)
+    return Use(shared, whole, baby, giant, noise, tuple(removed), tuple(digits))
 
 
-def key_parts(shape: Shape) -> tuple[float, float, float]:
+def key_parts(log_n: int, rows: int, primes: int) -> tuple[float, float, float]:
     """Limbs, rows and primes of a key, in units of 2^16 coefficients."""
-    size = 2.0 ** (shape.chain.log_n - 16)
-    rows, primes = len(shape.digits), shape.level + 1 + shape.special
+    size = 2.0 ** (log_n - 16)
     return rows * primes * size, rows * size, primes * size
 
 
-def uses(shape: Shape, level: int) -> list[Use]:
-    """Every way to use a key at a level: 1, 2, ... adjacent rows summed to a digit, as far as the key has
-    primes for that."""
-    rows = sum(start <= level for start in shape.digits)
-    found = (_use(shape, level, rows, merged) for merged in range(1, rows + 1))
-    return [use for use in found if use is not None]
-
-
-def _use(shape: Shape, level: int, rows: int, merged: int) -> Use | None:
-    chain, starts = shape.chain, [*shape.digits, shape.level + 1]
-    q = chain.q
-    digits = [(starts[i], min(starts[min(i + merged, rows)], level + 1)) for i in range(0, rows, merged)]
-    widest = max(sum(q[first:end]) for first, end in digits)
-    tail, bits = 0, shape.special_bits
-    first_tail = starts[rows]
-    while bits + SLACK < widest:
-        if first_tail + tail > shape.level:
-            return None
-        bits += q[first_tail + tail]
-        tail += 1
-    kept = q[: level + 1]
-    removed = (*chain.special_candidates(shape.level)[: shape.special], *q[first_tail : first_tail + tail])
-    size = 2.0 ** (chain.log_n - 16)
-    turns = size * chain.log_n / 16
-    narrow_kept, narrow_removed = narrow_count(kept), narrow_count(removed)
-    narrow, targets = narrow_kept + narrow_removed, len(kept) + len(removed)
-    # A digit is not converted to its own primes.
-    terms_narrow = terms_wide = 0
-    for first, end in digits:
-        own = narrow_count(q[first:end])
-        terms_narrow += (end - first) * (narrow - own)
-        terms_wide += (end - first) * (targets - narrow - (end - first - own))
-    shared = Work(
-        transforms=(len(digits) * narrow * turns, len(digits) * (targets - narrow) * turns),
-        conversions=(terms_narrow * size, terms_wide * size),
-        # Dropped primes that are removed as well multiply the input.
-        visits=(len(kept) * size if tail else 0.0),
-        calls=1.0,
-    )
-    wide, wide_kept = targets - narrow, len(kept) - narrow_kept
-    rows_of = (rows * narrow * size, rows * wide * size)
-    products = Work(products=rows_of, calls=1.0)
-    if not shape.seeded:
-        products = Work(stored_products=sum(rows_of), calls=1.0)
-    half = Work(
-        transforms=(narrow * turns, wide * turns),
-        conversions=(len(removed) * narrow_kept * size, len(removed) * wide_kept * size),
-        visits=len(kept) * size,
-    )
-    # The halves of a result are permuted beside that.
-    whole = products.plus(half, 2).plus(Work(visits=2 * len(kept) * size))
-    baby = products.plus(Work(visits=(2 * targets + len(kept)) * size))
-    giant = products.plus(half).plus(Work(visits=5 * targets * size))
-    noise = DIGIT_NOISE * merged * sum(4.0 ** (sum(q[first:end]) - bits) for first, end in digits)
-    dropped = tuple(range(first_tail, first_tail + tail))
-    return Use(shared, whole, baby, giant, noise, shape.special_primes + dropped, tuple(digits))
-
-
-def narrow_count(bits: Sequence[float]) -> int:
-    """How many primes have the faster arithmetic."""
-    return sum(width <= NARROW_BITS for width in bits)
+def shape_parts(shape: Shape) -> tuple[float, float, float]:
+    """The parts of a key of this shape."""
+    return key_parts(shape.chain.log_n, len(shape.digits), shape.level + 1 + shape.special)

@@ -11,10 +11,9 @@ from collections.abc import Sequence
 from math import log2
 
 from keywright import BootstrapperPlan
+from keywright._core import ERROR_DEVIATION
 
-from .cost import DIGIT_NOISE
-
-ENCRYPTION_BITS = 0.5 * log2(16 * DIGIT_NOISE)
+ENCRYPTION_BITS = 0.5 * log2(24 * ERROR_DEVIATION**2)
 """Of a fresh encryption with a public key and a ternary secret: sigma^2 4 N / 3 over the rounding of a
 division, N / 18 (crates/rlwe/src/noise.rs). An automorphism may err by as much as the encryption of the input
 did, which every workload has to bear: 4.0 bits."""

@@ -1,14 +1,6 @@
 """What a workload computes beside key switches: its sums, products, rescalings, divisions and encodings.
 
-With Q = q_0 .. q_l the primes of the operation's level and P the primes that the key switches there remove:
-
-    lowering    from Q P to Q      |P| inverse and l + 1 forward transforms, |P| (l + 1) conversion terms
-    dividing    by P q_l           |P| + 1 inverse and l forward transforms, (|P| + 1) l conversion terms
-    rescaling   by q_l             1 inverse and l forward transforms, l conversion terms
-    raising     from q_0           1 inverse, for each other prime a forward transform and a conversion term
-
-and a visit of every limb that is left. A relinearization is counted as a key switch that divides by P; where
-it divides by P q_l, once for both, its division is that of two halves by P q_l instead.
+The engine says what kernels compute for an operation (crates/circuits/src/arithmetic.rs has the formulas).
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,7 +10,7 @@ from typing import Any
 from keywright._reading import shown, whole
 from keywright.plan.ring.chain import Chain
 
-from .cost import Work, narrow_count
+from .cost import Work
 
 MAX_COUNT = 1 << 31
 
@@ -94,51 +86,11 @@ class Operation:
             removed: P, as indices through q_0 .. q_L, p_0, ...
             merged: the primes that the relinearization key of the level removes; P if there are none.
         """
-        top = chain.max_level
-        size = 2.0 ** (chain.log_n - 16)
-        turns = size * chain.log_n / 16
-        kept = chain.q[: self.level + 1]
         if self.special is not None:
-            removed = range(top + 1, top + 1 + self.special)
-        bits = [chain.q[i] if i <= top else chain.p[i - top - 1] for i in removed]
-        special, below = len(bits), kept[:-1]
-
-        def over(primes: Sequence[float], times: float = size) -> tuple[float, float]:
-            narrow = narrow_count(primes)
-            return narrow * times, (len(primes) - narrow) * times
-
-        def scaled(count: float, primes: Sequence[float], times: float = size) -> tuple[float, float]:
-            narrow, wide = over(primes, times)
-            return count * narrow, count * wide
-
-        every = (*kept, *bits)
-        forward = self.transforms + self.raised + self.rescaled
-        both = self.lowered + self.divided + self.decomposed
-        parts = [scaled(forward, kept, turns), scaled(both, every, turns)]
-        terms = [
-            scaled(self.lowered * special, kept),
-            scaled(self.divided * (special + 1) + self.rescaled, below),
-            scaled(self.raised, kept[1:]),
-            scaled(self.decomposed, every[1:]),
-        ]
-        visits = (self.visits + self.constants) * len(kept) + self.raised_visits * len(every)
-        visits += self.lowered * len(kept) + (self.divided + self.rescaled) * len(below)
-        if self.merged:
-            removes = len(merged) if merged else special
-            terms.append(scaled(2 * self.merged * (removes + 1), below))
-            terms.append(scaled(-2 * self.merged * removes, kept))
-            # What is added to the product is added modulo q_l as well, before the division.
-            visits += self.merged * (2 * len(below) - 4 * len(kept) + 2)
-        return Work(
-            transforms=_sum(parts),
-            products=scaled(self.key_rows, every),
-            conversions=_sum(terms),
-            diagonals=(self.diagonals * len(every) + self.lifted * len(kept)) * size,
-            multiplications=self.products * len(kept) * size,
-            visits=visits * size,
-            embeddings=self.embeddings * turns,
-            calls=1.0,
-        )
+            removed = range(chain.max_level + 1, chain.max_level + 1 + self.special)
+        counts = {name: getattr(self, name) for name in COUNTS if getattr(self, name)}
+        row = chain.widths.operation(self.level, counts, list(removed), list(merged or removed))
+        return Work.counted(row, chain.log_n)
 
     def describe(self) -> dict[str, str | int]:
         """The JSON form: counts that are not 0."""
@@ -171,10 +123,6 @@ class Operation:
 
 COUNTS = tuple(f.name for f in fields(Operation) if f.name not in ("name", "level", "count", "special"))
 """What an operation counts."""
-
-
-def _sum(pairs: Sequence[tuple[float, float]]) -> tuple[float, float]:
-    return sum(narrow for narrow, _ in pairs), sum(wide for _, wide in pairs)
 
 
 def product_operation(name: str, level: int, *, square: bool = False) -> Operation:

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Sequence
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from keywright import BootstrapperPlan, EvaluationKeys, KeySpec, MasterKeys, Parameters, SecretKey
 from keywright._core import master_key_bytes
@@ -12,12 +11,10 @@ from keywright.plan.cost.cost import CostModel
 from keywright.plan.ring.chain import Chain
 from keywright.plan.ring.chain_sources import chain_of
 from keywright.plan.workload.network import bootstrap_steps, convert, convert_bootstrap, essence, steps
+from keywright.plan.workload.network_protocol import Network
 from keywright.plan.workload.workload import Workload
 
 from .key_plan import KeyPlan, Masters, PlannedKey
-
-if TYPE_CHECKING:
-    from keywright.nn import Program as Network
 
 
 class PlanExecution:
@@ -38,7 +35,7 @@ class PlanExecution:
         self,
         plan: KeyPlan,
         parameters: Parameters,
-        network: "Network | None" = None,
+        network: Network | None = None,
         bootstraps: Sequence[BootstrapperPlan] = (),
     ) -> None:
         _require_chain(plan.workload.chain, parameters)

@@ -1,8 +1,8 @@
-"""Sizes of keys: primes of a parameter set, and the shapes that a switching key can have.
+"""The primes of a parameter set, and the shapes that a switching key can have.
 
 A key of level L has rows for runs of at most alpha primes of q_0..q_L, its digits, over q_0..q_L and its
-special primes. It takes N * 8 * digits * (L + 1 + special primes) bytes if its uniform halves are seeds,
-twice that if they are stored (docs/key-switching.md, "KeySpec").
+special primes. The engine says what its digits are and how many bytes it takes
+(`keywright._core.PrimeWidths`; docs/key-switching.md, "KeySpec").
 """
 
 from collections.abc import Iterable, Iterator
@@ -10,10 +10,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import groupby
 
-from keywright._core import maximum_log_qp
-
-SLACK = 1e-9
-"""Bits by which a digit may exceed the special primes for the rounding of logarithms, as `KeySpec` has it."""
+from keywright._core import PrimeWidths, maximum_log_qp
 
 MAX_BOUND = 1 << 30
 """Bits of a modulus above which a bound on them is no bound."""
@@ -63,6 +60,11 @@ class Chain:
         """Computed once: chains are part of what planning looks up all the time."""
         return self._hash
 
+    @cached_property
+    def widths(self) -> PrimeWidths:
+        """The same for the engine, which computes sizes and counts of work from it."""
+        return PrimeWidths(self.log_n, self.q, self.p)
+
     @property
     def max_level(self) -> int:
         """Level of fresh ciphertexts."""
@@ -80,8 +82,7 @@ class Chain:
 
     def special_candidates(self, level: int) -> tuple[float, ...]:
         """Bits of the primes that can be special for a key of this level: the special ones, then the
-        ciphertext primes above it
-        from the top down, as long as the key's modulus stays within the bound."""
+        ciphertext primes above it from the top down, as long as the key's modulus stays within the bound."""
         left = self.modulus_bound - sum(self.q[: level + 1])
         out: list[float] = []
         for bits in (*self.p, *reversed(self.q[level + 1 :])):
@@ -137,29 +138,21 @@ class Shape:
 
     @cached_property
     def digits(self) -> tuple[int, ...]:
-        """First prime of every digit. A digit is closed at alpha primes or when one more would make it
-        larger than the product of
-        the special primes."""
-        starts: list[int] = []
-        bits, count = 0.0, 0
-        for index, width in enumerate(self.chain.q[: self.level + 1]):
-            if not starts or count == self.alpha or bits + width > self.special_bits + SLACK:
-                starts.append(index)
-                bits, count = 0.0, 0
-            bits += width
-            count += 1
-        return tuple(starts)
+        """First prime of every digit: a digit is closed at alpha primes, or when one more would make it
+        larger than the product of the special primes. None if a prime alone is larger."""
+        digits = self.chain.widths.digits(self.level, self.alpha, self.special_primes)
+        return tuple(first for first, _ in digits or ())
 
     @property
     def legal(self) -> bool:
         """Whether every digit is at most the product of the special primes."""
-        return max(self.chain.q[: self.level + 1]) <= self.special_bits + SLACK
+        return bool(self.digits)
 
-    @property
+    @cached_property
     def stored_bytes(self) -> int:
-        """Bytes, of which seeds for the uniform halves are none."""
-        halves = 1 if self.seeded else 2
-        return halves * (8 << self.chain.log_n) * len(self.digits) * (self.level + 1 + self.special)
+        """Bytes in memory: residues, and the seed of a seeded key."""
+        primes = self.level + 1 + self.special
+        return self.chain.widths.key_bytes(len(self.digits), primes, self.seeded)
 
 
 def published_bytes(log_n: int, level: int, alpha: int) -> int:
@@ -171,8 +164,7 @@ def published_bytes(log_n: int, level: int, alpha: int) -> int:
 @cache
 def shapes(chain: Chain, level: int) -> tuple[Shape, ...]:
     """Every sensible shape of a key of this level: for each alpha the fewest special primes that hold its
-    digits, and none that
-    another one beats in digits and special primes."""
+    digits, and none that another one beats in digits and special primes."""
     best: dict[int, Shape] = {}
     for shape in _candidates(chain, level):
         digits = len(shape.digits)

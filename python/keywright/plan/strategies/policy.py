@@ -8,7 +8,7 @@ from typing import Literal
 
 from keywright.plan.cost.cost import CostModel
 from keywright.plan.keys.key_plan import PlannedKey
-from keywright.plan.ring.chain import SLACK, Chain, Shape, shapes
+from keywright.plan.ring.chain import Chain, Shape, shapes
 from keywright.plan.ring.galois import Automorphism
 from keywright.plan.workload.workload import Workload, WorkloadError
 
@@ -75,13 +75,13 @@ def largest_alpha(chain: Chain) -> int:
 
     1 if they are below a single prime.
     """
-    held = sum(chain.special_candidates(chain.max_level)[: len(chain.p)]) + SLACK
-    starts = range(len(chain.q))
+    top = chain.max_level
+    special = min(len(chain.p), len(chain.special_candidates(top)))
     return max(
         (
             alpha
             for alpha in range(1, len(chain.q) + 1)
-            if all(sum(chain.q[start : start + alpha]) <= held for start in starts[::alpha])
+            if Shape(chain, top, alpha, special).digits == tuple(range(0, top + 1, alpha))
         ),
         default=1,
     )

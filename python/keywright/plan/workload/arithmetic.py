@@ -4,10 +4,9 @@ from collections.abc import Sequence
 
 from keywright import BootstrapperPlan
 from keywright._core import polynomial_arithmetic
-from keywright.nn import Program as Network
-from keywright.nn.backend import DiagonalMatrix
-from keywright.nn.compiled_network import Instruction
 from keywright.plan.cost.operations import Operation, product_operation
+
+from .network_protocol import Instruction, Network, Transform
 
 Scale = object
 """What stands for a scale: equal ones are equal."""
@@ -61,7 +60,7 @@ def network_operations(network: Network, bootstraps: Sequence[BootstrapperPlan] 
     return out
 
 
-def transform_operation(name: str, level: int, transform: DiagonalMatrix) -> Operation:
+def transform_operation(name: str, level: int, transform: Transform) -> Operation:
     """A linear transform of ciphertexts at a level, without the key switches of its steps."""
     inputs = [diagonals for diagonals in transform.diagonals if diagonals]
     lifted = sum(r % transform.n1 == 0 for diagonals in inputs for r in diagonals)

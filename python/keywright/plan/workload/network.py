@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from keywright import BootstrapperPlan, KeySpec, Parameters
-from keywright.nn import Program as Network
 from keywright.plan.cost.cost import Form
 from keywright.plan.cost.ephemeral import FixedKeys
 from keywright.plan.cost.operations import Operation
@@ -15,6 +14,7 @@ from keywright.plan.ring.galois import Automorphism
 
 from .arithmetic import bootstrap_operations, factor_operations, network_operations
 from .factors import COUNTS
+from .network_protocol import Network
 from .open_workload import Alternative, Choice, OpenWorkload
 from .workload import Group, Relinearizations, Workload, WorkloadError
 

@@ -16,7 +16,7 @@ use super::portable::Portable;
 use super::{
     Backend, BackendKind, NttPlan, Quotient, UniformRow, plain_layout, require_planes, require_planes_mut,
 };
-use crate::conversion::{Decomposer, RowLayout};
+use crate::conversion::{Decomposer, ScaledLayout};
 use crate::{Automorphism, Modulus, Seed, ShoupFactor, StreamId};
 
 /// Kernels for CPUs with AVX2 and FMA.
@@ -117,7 +117,7 @@ impl Backend for Avx2 {
         Portable.permute(automorphism, input, out);
     }
 
-    fn row_layout(&self, n: usize) -> RowLayout {
+    fn scaled_layout(&self, n: usize) -> ScaledLayout {
         plain_layout(n)
     }
 

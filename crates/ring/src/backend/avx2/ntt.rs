@@ -24,7 +24,7 @@ use super::residues::{Factor, Field, Words, load, load_words, store, store_words
 use super::{dot, pointwise};
 use crate::backend::NttPlan;
 use crate::backend::portable::ntt::reversed_powers;
-use crate::conversion::{Column, RowPart};
+use crate::conversion::{Column, ScaledPart};
 use crate::{Modulus, ShoupFactor};
 
 /// Words of a block that is finished in the first-level cache (32 KiB).
@@ -183,7 +183,7 @@ impl NttPlan for NarrowPlan {
         unsafe { self.inverse_passes(limb) }
     }
 
-    fn inverse_row(&self, limb: &mut [u64], factor: ShoupFactor, row: &mut [u64]) {
+    fn inverse_scaled(&self, limb: &mut [u64], factor: ShoupFactor, row: &mut [u64]) {
         // SAFETY: as above.
         unsafe {
             self.inverse_passes(limb);
@@ -192,7 +192,7 @@ impl NttPlan for NarrowPlan {
         row.copy_from_slice(limb);
     }
 
-    fn convert_part(&self, column: &Column, part: RowPart<'_>, out: &mut [u64]) {
+    fn convert_part(&self, column: &Column, part: ScaledPart<'_>, out: &mut [u64]) {
         let terms: Vec<&[u64]> = part.terms().collect();
         // SAFETY: as above.
         unsafe {

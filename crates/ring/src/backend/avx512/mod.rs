@@ -23,7 +23,7 @@ use super::{
     Backend, BackendKind, NttPlan, Quotient, UniformRow, avx2, require_length, require_planes,
     require_planes_mut,
 };
-use crate::conversion::{Decomposer, RowLayout};
+use crate::conversion::{Decomposer, ScaledLayout};
 use crate::expander::CHUNK_WORDS;
 use crate::{Automorphism, Modulus, Seed, ShoupFactor, StreamId};
 
@@ -137,8 +137,8 @@ impl Backend for Avx512 {
         unsafe { pointwise::permute(automorphism, input, out) }
     }
 
-    fn row_layout(&self, n: usize) -> RowLayout {
-        ntt::row_layout(n)
+    fn scaled_layout(&self, n: usize) -> ScaledLayout {
+        ntt::scaled_layout(n)
     }
 
     fn derive_terms(&self, decomposer: &Decomposer, rows: &[&[u64]], out: &mut [u64]) {

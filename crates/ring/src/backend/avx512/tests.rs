@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use super::super::portable::Portable;
 use super::*;
-use crate::conversion::{Column, RowPart};
+use crate::conversion::{Column, ScaledPart};
 use crate::{Ring, ntt_primes};
 
 /// Runs only where the CPU can; says so where it cannot.
@@ -131,7 +131,7 @@ fn conversions_agree() {
     let ring = Ring::new(log_n, &targets, fast).unwrap();
     let plain = Ring::new(log_n, &targets, &Portable).unwrap();
     let n = ring.n();
-    let layout = fast.row_layout(n);
+    let layout = fast.scaled_layout(n);
     for sources in [&others[..1], &others[1..4], &others[2..7], &others[..14], &others[..32]] {
         let sources: Vec<_> = sources.iter().map(|&q| Modulus::new(q).unwrap()).collect();
         let conversion = crate::Conversion::new(&sources, ring.moduli());
@@ -184,12 +184,18 @@ fn largest_terms_are_converted() {
             let column = Column { modulus: *m, constants: alloc::vec![plain_constant; count], montgomery };
             let (sources, rows) = (alloc::vec![source; count - 1], alloc::vec![&row[..]; count - 1]);
             let run = |ring: &Ring| {
-                let words = ring.backend().row_layout(n).part_words();
+                let words = ring.backend().scaled_layout(n).part_words();
                 let (plan, mut out) = (ring.plan(i), alloc::vec![0; n]);
                 for part in 0..n / words {
                     let derived = &row[..words];
-                    let part =
-                        RowPart { sources: &sources, rows: &rows, derived, part, words, fetch: (0, 0) };
+                    let part = ScaledPart {
+                        sources: &sources,
+                        residues: &rows,
+                        derived,
+                        part,
+                        words,
+                        fetch: (0, 0),
+                    };
                     plan.convert_part(&column, part, &mut out);
                 }
                 ring.finish_limb(i, &mut out, [&[]; 2]);

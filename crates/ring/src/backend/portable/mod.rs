@@ -11,7 +11,7 @@ use super::{
     Backend, BackendKind, NttPlan, Quotient, UniformRow, plain_layout, require_length, require_planes,
     require_planes_mut,
 };
-use crate::conversion::{Decomposer, RowLayout};
+use crate::conversion::{Decomposer, ScaledLayout};
 use crate::{Automorphism, Modulus, Seed, ShoupFactor, StreamId, chacha, expander, sampling};
 
 #[derive(Debug)]
@@ -66,7 +66,7 @@ impl Backend for Portable {
         kernels::permute(automorphism, input, out);
     }
 
-    fn row_layout(&self, n: usize) -> RowLayout {
+    fn scaled_layout(&self, n: usize) -> ScaledLayout {
         plain_layout(n)
     }
 

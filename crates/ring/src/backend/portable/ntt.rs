@@ -13,7 +13,7 @@ use alloc::vec::Vec;
 
 use super::{dot, kernels};
 use crate::backend::NttPlan;
-use crate::conversion::{Column, RowPart};
+use crate::conversion::{Column, ScaledPart};
 use crate::{Modulus, ShoupFactor};
 
 /// Primes of at most this width need no reduction between layers.
@@ -127,12 +127,12 @@ impl NttPlan for ScalarPlan {
         }
     }
 
-    fn inverse_row(&self, limb: &mut [u64], factor: ShoupFactor, row: &mut [u64]) {
+    fn inverse_scaled(&self, limb: &mut [u64], factor: ShoupFactor, row: &mut [u64]) {
         self.inverse(limb);
         row.iter_mut().zip(limb).for_each(|(y, x)| *y = self.modulus.mul_shoup(*x, factor));
     }
 
-    fn convert_part(&self, column: &Column, part: RowPart<'_>, out: &mut [u64]) {
+    fn convert_part(&self, column: &Column, part: ScaledPart<'_>, out: &mut [u64]) {
         let terms: Vec<&[u64]> = part.terms().collect();
         dot::convert(column, &terms, &mut out[part.part * part.words..(part.part + 1) * part.words]);
     }

@@ -10,17 +10,17 @@ use super::passes::{Rows, butterfly, butterfly_signed, layer};
 use super::tables::{HEAD, TAIL_WORDS, pass_words};
 use super::{RUN, TAIL, pass_log_radix, tail};
 use crate::Modulus;
-use crate::conversion::{Column, RowPart};
+use crate::conversion::{Column, ScaledPart};
 
 /// The inner product of one part of terms with a column, and the first pass over it: its operands are converted just before,
 /// so that the converted limb is written once. `C` converts, `L` transforms; their factors are the same.
 ///
 /// # Safety
-/// As for [`transform`]; the part has the words of [`super::row_layout`].
+/// As for [`transform`]; the part has the words of [`super::scaled_layout`].
 #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512ifma")]
 pub(super) unsafe fn convert_part<C: Lanes, L: Lanes>(
     column: &Column,
-    part: RowPart<'_>,
+    part: ScaledPart<'_>,
     x: *mut u64,
     length: usize,
     table: &[u64],
@@ -38,7 +38,7 @@ pub(super) unsafe fn convert_part<C: Lanes, L: Lanes>(
         let next = (part.part + 1) * part.words;
         conversion::words::<C>(c, column, part.terms(), part.words, words, |run| {
             for line in (0..RUN).step_by(8) {
-                for row in &part.rows[part.fetch.0..part.fetch.1] {
+                for row in &part.residues[part.fetch.0..part.fetch.1] {
                     _mm_prefetch::<_MM_HINT_T1>(row.as_ptr().wrapping_add(next + run * RUN + line).cast());
                 }
                 // What the next part's pass will write to.

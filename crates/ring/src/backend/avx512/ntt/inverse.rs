@@ -6,7 +6,7 @@ use super::super::fetch::Fetch;
 use super::super::lanes::{Lanes, broadcast_factor, splat_factor};
 use super::passes::{Rows, butterfly_inverse, layer_inverse};
 use super::tables::{HEAD, TAIL_WORDS, pass_words};
-use super::{RUN, TAIL, pass_log_radix, row_layout, tail};
+use super::{RUN, TAIL, pass_log_radix, scaled_layout, tail};
 use crate::{Modulus, ShoupFactor};
 
 /// Transforms `length` canonical words in place, canonical out.
@@ -26,7 +26,7 @@ pub(super) unsafe fn transform<L: Lanes>(m: &Modulus, x: *mut u64, length: usize
     }
 }
 
-/// The same times `factor`, into `row` in the order of [`row_layout`]; `x` is left with words of unspecified value.
+/// The same times `factor`, into `row` in the order of [`scaled_layout`]; `x` is left with words of unspecified value.
 ///
 /// # Safety
 /// As for [`transform`]; `row` has `length` words.
@@ -46,7 +46,7 @@ pub(super) unsafe fn transform_to_row<L: Lanes>(
         let factor = splat_factor::<L>(factor);
         let log_radix = pass_log_radix(length);
         let stride = length >> log_radix;
-        for (part, words) in row.chunks_exact_mut(row_layout(length).part_words()).enumerate() {
+        for (part, words) in row.chunks_exact_mut(scaled_layout(length).part_words()).enumerate() {
             let from = Rows { start: x.cast_const().add(part * RUN), stride };
             let to = Rows { start: words.as_mut_ptr(), stride: RUN };
             pass(l, log_radix, from, to, RUN, stream, |v| l.canonical(l.product(v, factor)));

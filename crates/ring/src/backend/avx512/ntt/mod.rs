@@ -16,7 +16,7 @@ use core::marker::PhantomData;
 use super::lanes::Lanes;
 use super::short::is_short;
 use crate::backend::NttPlan;
-use crate::conversion::{Column, RowLayout, RowPart};
+use crate::conversion::{Column, ScaledLayout, ScaledPart};
 use crate::{Buffer, Modulus, ShoupFactor};
 
 /// Words that are transformed without leaving registers.
@@ -36,8 +36,8 @@ const fn pass_log_radix(length: usize) -> u32 {
 const RUN: usize = 32;
 
 /// A part of a row is what one step of the first forward pass needs, and the last inverse pass gives.
-pub(super) const fn row_layout(length: usize) -> RowLayout {
-    RowLayout { runs: 1 << pass_log_radix(length), words: RUN }
+pub(super) const fn scaled_layout(length: usize) -> ScaledLayout {
+    ScaledLayout { runs: 1 << pass_log_radix(length), words: RUN }
 }
 
 /// Transforms modulo one prime.
@@ -105,7 +105,7 @@ impl<L: Lanes + 'static> NttPlan for Plan<L> {
         unsafe { inverse::transform::<L>(&self.modulus, limb.as_mut_ptr(), limb.len(), &self.inverse) }
     }
 
-    fn inverse_row(&self, limb: &mut [u64], factor: ShoupFactor, row: &mut [u64]) {
+    fn inverse_scaled(&self, limb: &mut [u64], factor: ShoupFactor, row: &mut [u64]) {
         assert!(limb.len() == self.length && row.len() == self.length, "limbs of this plan's degree");
         // SAFETY: lengths and tables agree, and the CPU features are there, by the invariant.
         unsafe {
@@ -120,11 +120,11 @@ impl<L: Lanes + 'static> NttPlan for Plan<L> {
         }
     }
 
-    fn convert_part(&self, column: &Column, part: RowPart<'_>, out: &mut [u64]) {
-        let words = row_layout(self.length).part_words();
+    fn convert_part(&self, column: &Column, part: ScaledPart<'_>, out: &mut [u64]) {
+        let words = scaled_layout(self.length).part_words();
         assert_eq!(out.len(), self.length, "a limb of this plan's degree");
         assert!(part.words == words && part.part < self.length / words, "a part of this plan's rows");
-        assert!(part.rows.iter().all(|row| row.len() == self.length), "rows of this plan's degree");
+        assert!(part.residues.iter().all(|row| row.len() == self.length), "rows of this plan's degree");
         assert_eq!(column.modulus, self.modulus, "a column of this plan's prime");
         // SAFETY: lengths and tables agree, and the CPU features are there, by the invariant.
         unsafe { forward!(self, convert_part[L](column, part, out.as_mut_ptr(), out.len(), &self.forward)) }

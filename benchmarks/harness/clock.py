@@ -1,0 +1,33 @@
+"""Time of a piece of work: by the wall and of the processor."""
+
+from __future__ import annotations
+
+import resource
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ParamSpec, TypeVar
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Seconds:
+    """Of one run. On a machine that others use, `cpu` is what can be compared."""
+
+    wall: float
+    cpu: float
+
+
+def processor_seconds() -> float:
+    """User and system time of this process, all threads."""
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return usage.ru_utime + usage.ru_stime
+
+
+def timed(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> tuple[T, Seconds]:
+    """Call once."""
+    wall, cpu = time.perf_counter(), processor_seconds()
+    result = work(*args, **kwargs)
+    return result, Seconds(time.perf_counter() - wall, processor_seconds() - cpu)

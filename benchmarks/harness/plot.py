@@ -1,0 +1,34 @@
+"""Pictures, which need matplotlib; everything else does without."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """An empty figure of so many inches, drawn without a screen.
+
+    Raises:
+        ImportError: matplotlib is not installed.
+    """
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    made = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(made)
+    return made
+
+
+@contextmanager
+def or_say(what: str) -> Iterator[None]:
+    """Draw what it encloses; say `what` on standard error where matplotlib is not installed."""
+    try:
+        yield
+    except ImportError:
+        print(f"{what}: matplotlib is not installed", file=sys.stderr)

@@ -1,0 +1,241 @@
+"""Tables of a record, in Markdown: the paper's figure beside ours."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterable, Sequence
+
+from harness.table import MISSING, markdown
+
+from studies.bootstrapping_keys import paper
+from studies.bootstrapping_keys.cases import Alpha, Case, static
+from studies.bootstrapping_keys.record import Result
+
+Results = dict[Case, Result]
+ABSENT = "Not in this record."
+DYNAMIC = ("dynamic", "dynamic_dropped")
+
+
+class Tables:
+    """The tables that a record is enough for."""
+
+    def __init__(self, results: Results, log_n: int) -> None:
+        self.results, self.log_n = results, log_n
+
+    def timed(self, depth: int, special: Alpha, alpha: Alpha) -> Result | None:
+        """A measured bootstrap; static digits are not coalesced."""
+        case = Case(self.log_n, depth, special, alpha)
+        if alpha not in DYNAMIC:
+            case = static(self.log_n, depth, special, alpha)
+        return self.results.get(case)
+
+    def planned(self, depth: int, special: Alpha, alpha: Alpha, levels: str) -> Result | None:
+        """What a plan tells."""
+        return self.results.get(Case(self.log_n, depth, special, alpha, key_levels=levels, timed=False))
+
+    def depths(self) -> list[int]:
+        """Depths at which anything was measured, from the largest."""
+        return sorted({case.depth for case in self.results if case.timed}, reverse=True)
+
+    def four(self, depth: int) -> list[Result | None]:
+        """alpha = 1, the maximum, dynamic, dynamic with dropped primes."""
+        kinds: list[tuple[Alpha, Alpha]]
+        kinds = [(1, 1), ("most", "maximum"), ("most", "dynamic"), ("most", "dynamic_dropped")]
+        return [self.timed(depth, special, alpha) for special, alpha in kinds]
+
+    def latency(self) -> list[str]:
+        """Figures 4 and 8: a bootstrap against the depth."""
+        rows = []
+        for depth in self.depths():
+            one, most, dynamic, dropped = self.four(depth)
+            if one is None or dropped is None:
+                continue
+            cells = [seconds(found) for found in (one, most, dynamic, dropped)]
+            alpha = MISSING if most is None else str(most.alpha)
+            rows.append([str(depth), cells[0], alpha, *cells[1:], ratio(one, dropped), ratio(most, dropped)])
+        head = ["depth", "alpha = 1", "maximum", "its time", "dynamic", "with dropped primes"]
+        return markdown([*head, "over alpha = 1", "over the maximum"], rows)
+
+    def sweep(self) -> list[str]:
+        """Figure 7: alpha, the depth that it leaves, time and bytes."""
+        rows = []
+        for depth in self.depths():
+            found = self.timed(depth, "most", "maximum") or (self.timed(depth, 1, 1) if depth > 17 else None)
+            if found is None:
+                continue
+            raw = found.raw
+            sizes = [gigabytes(raw["formula_bytes"]), gigabytes(raw["key_bytes"])]
+            rows.append([str(found.alpha), str(depth), seconds(found), *sizes, f"{raw['worst_bits']:.1f}"])
+        rows.sort(key=lambda row: int(row[0]))
+        return markdown(["alpha", "depth", "seconds", "GB, formula", "GB, stored", "worst bits"], rows)
+
+    def stages(self) -> list[str]:
+        """Figure 4: where the time goes at depth 16."""
+        one, _, _, dropped = self.four(16)
+        single = self.timed(16, 1, "dynamic_dropped")
+        coalesced = self.results.get(Case(self.log_n, 16, 1, 1))
+        columns = [found for found in (one, coalesced, single, dropped) if found and found.stage("eval_mod")]
+        if len(columns) < 2:
+            return []
+        names = ["slots_to_coeffs", "mod_raise", "coeffs_to_slots", "eval_mod"]
+        rows = [[name, *(f"{found.stage(name):.2f}" for found in columns)] for name in names]
+        rows.append(["all", *(seconds(found) for found in columns)])
+        return markdown(["stage", *(title(found) for found in columns)], rows)
+
+    def memory(self) -> list[str]:
+        """Table 5: bytes of the rotation keys against the depth."""
+        rows = []
+        for depth, theirs in paper.TABLE_5.items():
+            found = [
+                self.planned(depth, 1, 1, "top"),
+                self.planned(depth, "most", "maximum", "top"),
+                self.planned(depth, "most", "dynamic_dropped", "top"),
+                self.planned(depth, "most", "dynamic_dropped", "needed"),
+            ]
+            if all(one is None for one in found):
+                continue
+            printed = [theirs.alpha_1, theirs.maximum, theirs.dynamic, theirs.level_aware]
+            ours = [MISSING if one is None else gigabytes(one.raw["formula_bytes"]) for one in found]
+            stored = MISSING if found[3] is None else gigabytes(found[3].raw["key_bytes"])
+            alpha = MISSING if found[1] is None else str(found[1].alpha)
+            pairs = [
+                f"{MISSING if one is None else f'{one:.1f}'} / {other}"
+                for one, other in zip(printed, ours, strict=True)
+            ]
+            rows.append([str(depth), pairs[0], alpha, *pairs[1:], stored])
+        head = ["depth", "alpha = 1", "our maximum", "maximum", "dynamic", "dynamic, level-aware", "stored"]
+        return markdown(head, rows)
+
+    def consistency(self) -> list[str]:
+        """What table 5 says about itself: every figure as keys of the highest level."""
+        rows = []
+        for depth, row in paper.TABLE_5.items():
+            keys = paper.implied_keys(depth, row.alpha_1, 1)
+            if row.maximum is None or row.dynamic is None:
+                rows.append([str(depth), f"{keys:.2f}", *[MISSING] * 4])
+                continue
+            alphas = paper.alphas(depth)
+            sizes = {alpha: keys * paper.key_bytes(depth, alpha) / paper.GB for alpha in alphas}
+            # The largest set of as many keys that is not above the figure, which is rounded.
+            fitting = {alpha: size for alpha, size in sizes.items() if size <= row.maximum + 0.0005}
+            alpha = max(fitting, key=lambda alpha: fitting[alpha])
+            maximum = f"{paper.implied_keys(depth, row.maximum, alpha):.2f} of alpha = {alpha}"
+            total = f"{sum(sizes.values()):.3f}"
+            rows.append(
+                [
+                    str(depth),
+                    f"{keys:.2f}",
+                    maximum,
+                    ", ".join(map(str, alphas)),
+                    f"{row.dynamic:.3f}",
+                    total,
+                ]
+            )
+        head = [
+            "depth",
+            "alpha = 1, keys",
+            "maximum, keys",
+            "possible alphas",
+            "dynamic, GB",
+            "a set for each",
+        ]
+        return markdown(head, rows)
+
+    def findings(self) -> list[str]:
+        """Each claim beside what the record says."""
+        rows = []
+        fours = {depth: self.four(depth) for depth in self.depths()}
+        over_one = [speed(four[0], four[3]) for four in fours.values() if four[0] and four[3]]
+        own = [speed(four[0], four[2]) for four in fours.values() if four[0] and four[2]]
+        over_most = [speed(four[1], four[3]) for four in fours.values() if four[1] and four[3]]
+        rows.append(
+            claim("dynamic over alpha = 1, mean over depths", f"{paper.DYNAMIC_OVER_1:.2f}x", mean(over_one))
+        )
+        rows.append(claim("the same without dropped primes", MISSING, mean(own)))
+        rows.append(
+            claim("dynamic over the maximum, mean", f"{paper.DYNAMIC_OVER_MAXIMUM:.2f}x", mean(over_most))
+        )
+        one = self.timed(16, 1, 1)
+        for name, found in (
+            ("largest key with one special prime", self.timed(16, 1, "dynamic_dropped")),
+            ("", self.timed(16, "most", "dynamic_dropped")),
+        ):
+            if one is None or found is None:
+                continue
+            for what, printed in paper.DEPTH_16.items():
+                ours = (one.seconds, found.seconds) if what == "all" else (one.stage(what), found.stage(what))
+                # The system's clock of a thread does not see a stage of a small ring.
+                times = ours[0] / ours[1] if min(ours) > 0 else math.nan
+                where = f", {name}" if name else ""
+                rows.append(
+                    claim(f"dynamic over alpha = 1 at depth 16, {what}{where}", f"{printed:.2f}x", [times])
+                )
+        five = self.timed(9, "most", 5) or self.timed(14, "most", "maximum")
+        if one and five:
+            rows.append(
+                claim(
+                    f"alpha = 5 (depth {five.case.depth}) over alpha = 1 (depth 16)",
+                    f"{paper.ALPHA_5_OVER_1:.2f}x",
+                    [speed(one, five)],
+                )
+            )
+        top, aware = self.planned(16, 1, 1, "top"), self.planned(16, "most", "dynamic_dropped", "needed")
+        if top and aware:
+            theirs = paper.TABLE_5[16]
+            printed_bytes = f"{theirs.alpha_1:.1f} to {theirs.level_aware:.1f} GB"
+            shrunk = f"{gigabytes(top.raw['formula_bytes'])} to {gigabytes(aware.raw['formula_bytes'])} GB"
+            stored = f"{gigabytes(aware.raw['key_bytes'])} GB stored"
+            rows.append(["rotation keys at depth 16, by their formula", printed_bytes, f"{shrunk}; {stored}"])
+        return markdown(["claim", "paper", "here"], rows)
+
+    def everything(self) -> dict[str, list[str]]:
+        """All tables by name; a line instead of those that the record is not enough for."""
+        made = {
+            "findings": self.findings(),
+            "latency": self.latency(),
+            "stages": self.stages(),
+            "sweep": self.sweep(),
+            "memory": self.memory(),
+            "consistency": self.consistency(),
+        }
+        return {name: lines if len(lines) > 2 else [ABSENT] for name, lines in made.items()}
+
+
+def title(found: Result) -> str:
+    """What a column of the stages shows."""
+    case = found.case
+    if case.alpha != "dynamic_dropped":
+        return f"alpha = {found.alpha}, " + ("coalesced" if case.coalescing else "static")
+    plural = "" if found.raw["special"] == 1 else "s"
+    return f"dynamic, {found.raw['special']} special prime{plural} at the top"
+
+
+def speed(slow: Result, fast: Result) -> float:
+    """How many times faster."""
+    return slow.seconds / fast.seconds
+
+
+def ratio(slow: Result | None, fast: Result | None) -> str:
+    """The same as a cell."""
+    return MISSING if slow is None or fast is None else f"{speed(slow, fast):.2f}x"
+
+
+def mean(values: Sequence[float]) -> list[float]:
+    """The mean, if there is anything."""
+    return [statistics.mean(values)] if values else []
+
+
+def claim(what: str, printed: str, found: Iterable[float]) -> list[str]:
+    """A row of the findings."""
+    return [what, printed, ", ".join(f"{value:.2f}x" for value in found if math.isfinite(value)) or MISSING]
+
+
+def seconds(found: Result | None) -> str:
+    """Seconds as a cell."""
+    return MISSING if found is None else f"{found.seconds:.2f}"
+
+
+def gigabytes(count: int) -> str:
+    """GB of 10^9 bytes, as the paper counts."""
+    return f"{count / paper.GB:.2f}"

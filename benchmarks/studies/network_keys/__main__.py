@@ -1,0 +1,153 @@
+"""The page docs/reproduction/keys.md and its pictures: `python -m studies.network_keys`.
+
+It is made of the rotation lists in `lists/`. All times are predictions of the cost model; nothing is
+encrypted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from string import Template
+
+from keywright.plan import Chain, CostModel
+from published import convfhe
+
+from studies.network_keys import ark, kds
+from studies.network_keys.beside_optimal import compare
+from studies.network_keys.networks import (
+    Network,
+    derived,
+    derived_rows,
+    networks,
+    open_network,
+    open_plans,
+    open_rows,
+    targets,
+)
+from studies.network_keys.page_parts import GB, require, step
+from studies.network_keys.pictures import draw_figure_7, draw_figure_8
+from studies.network_keys.rotation_lists import read
+
+PAGE = Path(__file__).parents[3] / "docs" / "reproduction" / "keys.md"
+
+
+def main() -> int:
+    """Write the page."""
+    parser = argparse.ArgumentParser(
+        prog="python -m studies.network_keys", description="Write docs/reproduction/keys.md."
+    )
+    parser.add_argument(
+        "--seconds", type=float, default=900, help="for each proof of a fewest number of keys"
+    )
+    parser.add_argument("--hops", type=int, default=4, choices=[1, 2, 3, 4], help="most hops of optimal")
+    parser.add_argument(
+        "--out", type=Path, default=PAGE, help="the page (default: docs/reproduction/keys.md)"
+    )
+    options = parser.parse_args()
+    model = CostModel()
+    values: dict[str, object] = {
+        "hops": options.hops,
+        "kds": kds.key_bytes(),
+        "kds_keysets": kds.as_printed(),
+    }
+
+    values["ark"], words = ark.lists(options.seconds)
+    values |= words
+    layers = ark.figure_7(model)
+    values["ark_7"], words = ark.figure_7_table(layers)
+    values |= words
+    values["kds_computed"], words = kds.computed(model, options.hops)
+    values |= words
+
+    made = networks(model, options.hops)
+    values["ark_1"] = ark.table_1(made)
+    values["ark_2"] = ark.tables_2_and_3(made, model)
+    for name, network in made.items():
+        key = name.replace("-", "_").lower()
+        values[key if key[0].isalpha() else f"_{key}"] = network.rows()
+    values |= _compared(made)
+    values |= _of_lists(made)
+
+    planner, every = open_network(model, options.hops)
+    plans = open_plans(planner, every)
+    values["open"] = open_rows(plans, every, model)
+    sent = derived(planner, every)
+    values["derived"] = derived_rows(sent, every, model)
+    values["targets"] = targets(made, plans, sent)
+    for setting in ("3-20-1", "3-20-3"):
+        require(1.0 in made[setting].best, f"there is a plan for {setting} in the time of its own keys")
+        stored = ark.both_halves(made[setting].best[1.0])
+        own = convfhe.made_keys(read("convfhe_resnet"), setting)[1]
+        name = setting.replace("-", "_")
+        values[f"halves_{name}"] = f"{stored / GB:.1f}"
+        values[f"part_{name}"] = f"{own / made[setting].best[1.0].stored_bytes:.1f}"
+
+    pictures = {name: options.out.with_name(f"{name}.svg") for name in ("ark-figure-7", "ark-figure-8")}
+    draw_figure_7(layers, pictures["ark-figure-7"])
+    ours = {setting: ark.our_shares(ark.network_of(made, setting), model) for setting in ark.TABLE_1}
+    ark.check_figure_8(ours)
+    draw_figure_8(ark.shares(), ours, pictures["ark-figure-8"])
+    text = Template((Path(__file__).parent / "page.md").read_text()).substitute(values)
+    options.out.write_text(text)
+    for path in (options.out, *pictures.values()):
+        print(path)
+    return 0
+
+
+def _compared(made: Mapping[str, Network]) -> dict[str, object]:
+    """Numbers of the comparison with every strategy on every list.
+
+    Raises:
+        SystemExit: `optimal` is worse than one of them.
+    """
+    longer: dict[str, int] = {}
+    compared = smaller = 0
+    for name, network in made.items():
+        with step(f"every strategy beside optimal, {name}"):
+            found = compare(network.planner)
+        if found.worse:
+            raise SystemExit("\n".join(found.worse))
+        compared += found.compared
+        smaller += found.smaller
+        longer |= {one: max(hops, longer.get(one, 0)) for one, hops in found.longer.items()}
+    words = ", ".join(f"`{name}` (up to {hops})" for name, hops in longer.items())
+    return {"compared": compared, "programs": len(made), "longer": words, "smaller": smaller}
+
+
+def _of_lists(made: Mapping[str, Network]) -> dict[str, object]:
+    """What the text says of the programs."""
+    mp_cnn, low = made["FHE-MP-CNN"], made["exp1"]
+    chain = mp_cnn.workload.chain
+    largest = max((key.shape for key in mp_cnn.own.keys), key=lambda shape: shape.stored_bytes)
+    estimate = read("fhe_mp_cnn_resnet20")["estimate"]
+    theirs = read("convfhe_resnet")["params"]
+    bits = sum(low.workload.chain.q) + sum(low.workload.chain.p)
+    secure = Chain(16, (60,), (60,)).modulus_bound
+    require(len(chain.p) == 1 and len(largest.digits) == len(chain.q), "FHE-MP-CNN has one prime a digit")
+    require(bits > secure, "LowMemoryFHEResNet20's modulus is above the bound for 128 bits")
+    return {
+        "mp_primes": len(chain.q),
+        "mp_special": f"{chain.p[0]:g}",
+        "mp_weight": read("fhe_mp_cnn_resnet20")["params"]["hamming_weight"],
+        "mp_keys": estimate["keys_incl_conjugation"],
+        "mp_two_hops": len(mp_cnn.workload.highest_levels()) - (estimate["keys_incl_conjugation"] - 1),
+        "mp_gib": f"{estimate['all_keys_GiB']:.0f}",
+        "mp_gb": f"{estimate['all_keys_bytes'] / GB:.0f}",
+        "mp_digits": len(largest.digits),
+        "mp_key": f"{largest.stored_bytes / GB:.2f}",
+        "conv_dnum": theirs["dnum"],
+        "conv_special": theirs["special_primes"],
+        "conv_pack": theirs["pack_keys_count"],
+        "conv_made": convfhe.made_keys(read("convfhe_resnet"), "3-20-1")[0],
+        "low_primes": len(low.workload.chain.q),
+        "low_special": len(low.workload.chain.p),
+        "low_bits": f"{bits:.0f}",
+        "secure_bits": secure,
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(main())

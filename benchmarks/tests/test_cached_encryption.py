@@ -1,0 +1,52 @@
+"""What the figures of Chem's paper are computed from."""
+
+import gzip
+from pathlib import Path
+
+import numpy as np
+import pytest
+from studies.cached_encryption.radix import additions, digit_sum, powers, worst_case
+from studies.cached_encryption.tensors import cars, mnist, speech
+
+
+@pytest.mark.parametrize("radix", [2, 3, 7, 10, 16, 255, 256, 1000])
+@pytest.mark.parametrize("bits", [1, 4, 8, 10])
+def test_the_worst_case_is_the_largest_of_all_values(radix: int, bits: int) -> None:
+    assert worst_case(radix, bits) == max(digit_sum(x, radix) for x in range(1 << bits)) - 1
+    assert radix ** (powers(radix, bits) - 1) <= (1 << bits) - 1 < radix ** powers(radix, bits)
+
+
+def test_radix_two_is_the_best_in_the_worst_case() -> None:
+    for bits in (8, 16, 32, 64, 128):
+        costs = [worst_case(radix, bits) for radix in range(2, 257)]
+        assert min(costs) == costs[0] == bits - 1
+
+
+def test_means_agree_with_the_definition() -> None:
+    values = np.array([0, 1, 2, 255, 129, 16])
+    for radix in (2, 3, 16, 256):
+        expected = np.mean([max(digit_sum(int(x), radix) - 1, 0) for x in values])
+        assert additions(values, radix) == pytest.approx(expected, rel=1e-15)
+
+
+def test_stand_ins_have_shape_and_zeros_of_the_data_sets() -> None:
+    for tensors, size, share in ((cars(2), 360 * 640, 0.9873), (speech(2), 64_321, 0.9972)):
+        assert tensors.made
+        assert tensors.samples.shape == (2, size)
+        assert 0 <= tensors.samples.min() < tensors.samples.max() < 1 << tensors.bits
+        # Six deviations of a binomial share.
+        assert abs(tensors.nonzero - share) < 6 * np.sqrt(share * (1 - share) / (2 * size))
+
+
+def test_damaged_images_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "t10k-images-idx3-ubyte.gz"
+    with pytest.raises(SystemExit, match="--mnist"):
+        mnist(tmp_path, 1)
+    header = np.array([0x0803, 2, 2, 3], ">u4").tobytes()
+    path.write_bytes(gzip.compress(header + bytes(range(12))))
+    assert mnist(tmp_path, 2).samples.tolist() == [list(range(6)), list(range(6, 12))]
+    with pytest.raises(SystemExit, match="3 are asked for"):
+        mnist(tmp_path, 3)
+    path.write_bytes(gzip.compress(header + bytes(11)))
+    with pytest.raises(SystemExit, match="not a file of MNIST"):
+        mnist(tmp_path, 1)

@@ -1,0 +1,62 @@
+"""The page on key sets: ARK's tables as copied, its figures as drawn."""
+
+from pathlib import Path
+from string import Template
+
+import pytest
+from studies.network_keys import ark, kds, pictures
+from studies.network_keys.rotation_lists import workloads
+
+PAGE = Path(pictures.__file__).parent / "page.md"
+
+
+def test_tables_of_ark_have_the_extremes_of_its_text() -> None:
+    saved = [share[0] for found in ark.shares().values() for share in found]
+    assert round(max(saved), 2) == 41.17
+    assert round(min(saved), 2) == 18.26
+    one_layer = {(layer.encoding, layer.whose): layer for layer in ark.FIGURE_7}
+    ark_gb, own_gb = one_layer["slots", "ARK"].gigabytes, one_layer["slots", "ConvFHE"].gigabytes
+    assert round(100 * (1 - ark_gb / own_gb), 2) == 59.54
+
+
+def test_tables_of_kds_are_keys_of_two_to_the_thirty() -> None:
+    assert "257 | 275.952 |" in kds.key_bytes()
+    assert "553.648 (515.6)" in kds.as_printed()
+
+
+def test_figures_are_the_same_bytes_again(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    layers = {
+        (encoding, whose): ark.Planned(keys, 1.25 * keys, 10.0 * keys)
+        for encoding, whose, keys in (
+            ("slots", "ConvFHE", 24),
+            ("slots", "ARK", 8),
+            ("slots", "LowMem", 4),
+            ("slots", "optimal", 3),
+            ("coefficients", "ConvFHE", 16),
+            ("coefficients", "ARK", 15),
+        )
+    }
+    ours = {
+        setting: {"ark-memory": (50.0, 81.0, 51.0), "optimal": (99.0, -25.0, 99.0)} for setting in ark.TABLE_1
+    }
+    drawn = []
+    for name in ("first", "second"):
+        figures = [tmp_path / f"{name}-{number}.svg" for number in (7, 8)]
+        pictures.draw_figure_7(layers, figures[0])
+        pictures.draw_figure_8(ark.shares(), ours, figures[1])
+        drawn.append([path.read_text() for path in figures])
+    assert drawn[0] == drawn[1]
+    for words in ("11.7", "LowMem", "optimal"):
+        assert words in drawn[0][0]
+    for words in ("3-20-3", "paper, MP, CRot1", "81"):
+        assert words in drawn[0][1]
+
+
+def test_every_program_of_the_lists_has_its_table() -> None:
+    names = Template(PAGE.read_text()).get_identifiers()
+    assert {name if name[0].isalpha() else f"_{name}" for name in map(_key, workloads())} <= set(names)
+
+
+def _key(name: str) -> str:
+    return name.replace("-", "_").lower()

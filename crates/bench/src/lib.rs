@@ -1,0 +1,15 @@
+//! What `keywright bench` measures: each work on real keys and ciphertexts, its result decrypted and compared, its time
+//! beside the limit that the machine's own rates set.
+
+mod bootstrap;
+mod limit;
+pub mod measuring;
+mod record;
+mod set;
+mod works;
+
+pub use bootstrap::{BootstrapRequest, Event, bootstrap_names, bootstrap_parameters, run_bootstrap};
+pub use limit::{Machine, Operations};
+pub use record::{BootstrapFigures, Record};
+pub use set::{BenchSet, SETS};
+pub use works::{BenchError, Request, WORKS, run};

@@ -1,0 +1,151 @@
+//! One measured figure.
+
+use std::fmt::Write;
+
+/// One line of `keywright bench --json`. Times are seconds per operation.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Record {
+    /// What was measured.
+    pub work: &'static str,
+    /// `log2(N)`.
+    pub log_n: u32,
+    /// Ciphertext level; 0 for transforms.
+    pub level: usize,
+    /// Primes per digit; `None` where digits play no part.
+    pub alpha: Option<usize>,
+    /// Whether keys were seeded.
+    pub seeded: bool,
+    /// Threads shared among.
+    pub threads: usize,
+    /// Back end.
+    pub backend: &'static str,
+    /// Times of every run, sorted.
+    pub times: Vec<f64>,
+    /// What the machine's own rates allow at best; `None` where operations are not counted.
+    pub limit_s: Option<f64>,
+    /// Bytes of the key, or of the ciphertext where no key is used.
+    pub bytes: usize,
+    /// Whether the result was decrypted and found right.
+    pub checked: bool,
+    /// Peak resident memory of the process so far; `None` where the system does not tell.
+    pub peak_rss_bytes: Option<usize>,
+    /// What only a bootstrapping has.
+    pub bootstrap: Option<BootstrapFigures>,
+}
+
+/// What a record of a bootstrapping says besides.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BootstrapFigures {
+    /// Name of its preset.
+    pub preset: String,
+    /// Levels to compute on between two bootstraps.
+    pub levels_left: usize,
+    /// `log2` of their primes' product.
+    pub usable_bits: f64,
+    /// `log2` of the scale.
+    pub log_scale: f64,
+    /// Slots, and what they hold.
+    pub slots: usize,
+    /// `real` or `complex`.
+    pub values: &'static str,
+    /// `K`, degree of the cosine, double angles, degree of the arcsine.
+    pub approximation: [usize; 4],
+    /// `log2` of the probability that a bootstrap fails; minus infinity, in JSON null, if none can.
+    pub log2_failure: f64,
+    /// Vectors that were bootstrapped, of random values, under one secret.
+    pub vectors: usize,
+    /// `-log2` of the largest error of a real or imaginary part that bootstrapping added to what its input decrypted to.
+    pub worst_bits: f64,
+    /// `-log2` of their mean.
+    pub mean_bits: f64,
+    /// What the plan predicted of so many vectors.
+    pub predicted_worst_bits: f64,
+    /// What the plan predicted.
+    pub predicted_mean_bits: f64,
+    /// `-log2` of the largest distance of a part of a result from the encrypted one: with the error of encryption.
+    pub result_worst_bits: f64,
+    /// `-log2` of the bound that results carry.
+    pub bound_bits: f64,
+    /// Number of keys.
+    pub keys: usize,
+    /// Bytes of the encoded matrices.
+    pub matrix_bytes: usize,
+    /// Bytes of all keys.
+    pub key_bytes: usize,
+    /// Seconds to make them.
+    pub keygen_s: f64,
+    /// Seconds to encode the matrices.
+    pub precompute_s: f64,
+    /// Names and seconds of the stages.
+    pub stages: [(&'static str, f64); 4],
+}
+
+impl Record {
+    /// Median time.
+    pub fn median(&self) -> f64 {
+        self.times.get(self.times.len() / 2).copied().unwrap_or(f64::NAN)
+    }
+
+    /// The record as one JSON object.
+    pub fn json(&self) -> String {
+        let mut out = String::new();
+        let number = |value: f64| if value.is_finite() { format!("{value:e}") } else { "null".into() };
+        let (min, max) = (self.times.first().copied(), self.times.last().copied());
+        let _ = write!(
+            out,
+            "{{\"library\":\"keywright\",\"version\":\"{}\",\"work\":\"{}\",\"log_n\":{},\"level\":{},\"alpha\":{},\
+             \"seeded\":{},\"threads\":{},\"backend\":\"{}\",\"median_s\":{},\"min_s\":{},\"max_s\":{},\"runs\":{},\
+             \"limit_s\":{},\"bytes\":{},\"checked\":{},\"peak_rss_bytes\":{}",
+            env!("CARGO_PKG_VERSION"),
+            self.work,
+            self.log_n,
+            self.level,
+            self.alpha.map_or("null".into(), |a| a.to_string()),
+            self.seeded,
+            self.threads,
+            self.backend,
+            number(self.median()),
+            number(min.unwrap_or(f64::NAN)),
+            number(max.unwrap_or(f64::NAN)),
+            self.times.len(),
+            number(self.limit_s.unwrap_or(f64::NAN)),
+            self.bytes,
+            self.checked,
+            self.peak_rss_bytes.map_or("null".into(), |b| b.to_string()),
+        );
+        if let Some(figures) = &self.bootstrap {
+            let _ = write!(
+                out,
+                ",\"preset\":\"{}\",\"levels_left\":{},\"usable_bits\":{},\"log_scale\":{},\"slots\":{},\"values\":\"{}\",\
+                 \"approximation\":{:?},\"log2_failure\":{},\"vectors\":{},\"worst_bits\":{},\"mean_bits\":{},\
+                 \"predicted_worst_bits\":{},\"predicted_mean_bits\":{},\"result_worst_bits\":{},\"bound_bits\":{},\
+                 \"keys\":{},\"key_bytes\":{},\"matrix_bytes\":{},\"keygen_s\":{},\"precompute_s\":{}",
+                figures.preset,
+                figures.levels_left,
+                number(figures.usable_bits),
+                number(figures.log_scale),
+                figures.slots,
+                figures.values,
+                figures.approximation,
+                number(figures.log2_failure),
+                figures.vectors,
+                number(figures.worst_bits),
+                number(figures.mean_bits),
+                number(figures.predicted_worst_bits),
+                number(figures.predicted_mean_bits),
+                number(figures.result_worst_bits),
+                number(figures.bound_bits),
+                figures.keys,
+                figures.key_bytes,
+                figures.matrix_bytes,
+                number(figures.keygen_s),
+                number(figures.precompute_s),
+            );
+            for (stage, seconds) in figures.stages {
+                let _ = write!(out, ",\"{stage}_s\":{}", number(seconds));
+            }
+        }
+        out.push('}');
+        out
+    }
+}

@@ -1,0 +1,163 @@
+//! Digits and levels of the keys of a bootstrapping.
+//!
+//! A key is decided by what it switches, by the length of its digits and by its level (Joo, Ha, Oh and Paek, *Efficient Keyset Design for
+//! Neural Networks Using Homomorphic Encryption*, Sensors 25(14), 2025, section 5). The first is the business of the stages; this module
+//! decides the other two, for all keys of a plan in the same way.
+
+use keywright_rlwe::{KeyElement, KeySpec, Parameters, RlweError};
+use std::ops::Range;
+
+/// How the digits of keys are chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Digits {
+    /// The same in all keys: digits of at most `alpha` primes over the first `alpha` special primes of the parameters, whatever the level. A
+    /// digit whose product would be above that of the special primes is closed early.
+    Static {
+        /// Primes per digit, and special primes.
+        alpha: usize,
+    },
+    /// For each key the digits and special primes that make the fewest transforms at the level where it is used.
+    Dynamic {
+        /// Whether ciphertext primes above that level, which ciphertexts there no longer have, may be special primes beside those of the
+        /// parameters. They make longer digits possible the lower the level is.
+        dropped_primes: bool,
+    },
+}
+
+impl Digits {
+    /// As long as the special primes of the parameters allow at every level.
+    pub fn maximum(parameters: &Parameters) -> Self {
+        Self::Static { alpha: parameters.special_primes().len() }
+    }
+}
+
+/// Which levels keys have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum KeyLevels {
+    /// Each the level at which it is used.
+    Needed,
+    /// Each the highest one that its special primes and the security bound allow: what a library does that makes keys before it knows
+    /// what they are for.
+    Top,
+}
+
+/// Digits and levels of keys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct KeyDesign {
+    /// How digits are chosen.
+    pub digits: Digits,
+    /// Which levels keys have.
+    pub levels: KeyLevels,
+}
+
+/// Bits by which the digits of a [`KeyDesign::quiet_key`] are smaller than its special modulus.
+const MARGIN_BITS: f64 = 5.0;
+
+impl KeyDesign {
+    /// The seeded key that serves `element` at `level`.
+    ///
+    /// # Errors
+    /// [`RlweError::Count`] for a static alpha of 0 or of more special primes than there are; [`RlweError::SpecialTooSmall`] if one prime
+    /// of the ciphertexts is larger than the special primes together; what else [`KeySpec::validate`] says if no key is legal.
+    pub fn key(self, rlwe: &Parameters, element: KeyElement, level: usize) -> Result<KeySpec, RlweError> {
+        self.cheapest(rlwe, element, level, |_, _| false)
+    }
+
+    /// The same for a key that is to add less than the rounding of its division: with digits `2^-5` of the special modulus or less the variance
+    /// of a switch is `N sigma^2 d 2^-10 / 12` for `d` digits, below that of the rounding, `N / 18` under a ternary secret, for up to 67 of
+    /// them. A digit as large as the special modulus adds four times the rounding's deviation, which matters where no rescaling follows.
+    ///
+    /// Without the margin if no key has it, as with most static digits.
+    ///
+    /// # Errors
+    /// As [`Self::key`].
+    pub(crate) fn quiet_key(
+        self,
+        rlwe: &Parameters,
+        element: KeyElement,
+        level: usize,
+    ) -> Result<KeySpec, RlweError> {
+        self.cheapest(rlwe, element, level, |spec, digits| {
+            let bits = |digit: &Range<usize>| digit.clone().map(|i| rlwe.log2_prime(i)).sum::<f64>();
+            let largest = digits.iter().map(bits).fold(0.0, f64::max);
+            largest + MARGIN_BITS > spec.special_bits(rlwe)
+        })
+    }
+
+    /// Of the legal keys one that is not loud, if there is any, and of these the one of fewest transforms.
+    fn cheapest(
+        self,
+        rlwe: &Parameters,
+        element: KeyElement,
+        level: usize,
+        loud: impl Fn(&KeySpec, &[Range<usize>]) -> bool,
+    ) -> Result<KeySpec, RlweError> {
+        rlwe.require_level(level)?;
+        let mut best = None;
+        for (alpha, special) in self.candidates(rlwe, level)? {
+            let count = special.len();
+            let spec = KeySpec { element, level, alpha, special, seeded: true };
+            let Ok(digits) = spec.validate(rlwe) else { continue };
+            let transforms = (digits.len() + 2) * (level + 1 + count);
+            let cost = (loud(&spec, &digits), transforms, alpha, count);
+            if best.as_ref().is_none_or(|(least, _)| cost < *least) {
+                best = Some((cost, spec));
+            }
+        }
+        if let Some((_, spec)) = best {
+            return Ok(self.at_its_level(rlwe, spec));
+        }
+        let spec = match self.digits {
+            Digits::Static { alpha } => {
+                KeySpec { special: first(rlwe, alpha), ..KeySpec::new(rlwe, element, level, alpha, true) }
+            }
+            Digits::Dynamic { .. } => KeySpec::new(rlwe, element, level, 1, true),
+        };
+        spec.validate(rlwe).map(|_| spec)
+    }
+
+    /// Alphas with special primes: more special primes allow longer digits, fewer are fewer targets.
+    fn candidates(self, rlwe: &Parameters, level: usize) -> Result<Vec<(usize, Vec<usize>)>, RlweError> {
+        let own = rlwe.special_primes().len();
+        let dropped_primes = match self.digits {
+            Digits::Static { alpha } if (1..=own).contains(&alpha) => {
+                return Ok(vec![(alpha, first(rlwe, alpha))]);
+            }
+            Digits::Static { alpha } => {
+                let what = "alpha, for which there must be as many special primes,";
+                return Err(RlweError::Count { what, count: alpha, min: 1, max: own });
+            }
+            Digits::Dynamic { dropped_primes } => dropped_primes,
+        };
+        let mut dropped: Vec<usize> = (level + 1..=rlwe.max_level()).collect();
+        if !dropped_primes {
+            dropped.clear();
+        }
+        if self.levels == KeyLevels::Top {
+            // A key is below its special primes: the highest leave it the most levels.
+            dropped.reverse();
+        }
+        let mut out = Vec::new();
+        for (own, dropped_count) in (0..=own).flat_map(|own| (0..=dropped.len()).map(move |d| (own, d))) {
+            let special: Vec<usize> =
+                first(rlwe, own).into_iter().chain(dropped[..dropped_count].iter().copied()).collect();
+            out.extend((1..=level + 1).map(|alpha| (alpha, special.clone())));
+        }
+        Ok(out)
+    }
+
+    fn at_its_level(self, rlwe: &Parameters, spec: KeySpec) -> KeySpec {
+        if self.levels == KeyLevels::Needed {
+            return spec;
+        }
+        let above = spec.special.iter().copied().min().unwrap_or(0).min(rlwe.max_level() + 1);
+        let higher = (spec.level + 1..above).rev().map(|level| KeySpec { level, ..spec.clone() });
+        let legal = higher.into_iter().find(|candidate| candidate.validate(rlwe).is_ok());
+        legal.unwrap_or(spec)
+    }
+}
+
+/// Indices of the first special primes of the parameters.
+fn first(rlwe: &Parameters, count: usize) -> Vec<usize> {
+    rlwe.special_primes().take(count).collect()
+}

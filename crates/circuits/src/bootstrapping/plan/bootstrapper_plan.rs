@@ -1,0 +1,101 @@
+use keywright_rlwe::KeySpec;
+
+use super::iterations::Iterations;
+use super::literal::Order;
+use crate::bootstrapping::keys::KeyDesign;
+use crate::bootstrapping::stage::Stage;
+use crate::bootstrapping::stages::coeffs_to_slots::CoeffsToSlotsPlan;
+use crate::bootstrapping::stages::eval_mod::EvalModPlan;
+use crate::bootstrapping::stages::mod_raise::ModRaisePlan;
+use crate::bootstrapping::stages::slots_to_coeffs::SlotsToCoeffsPlan;
+use crate::bootstrapping::transforms::FactorPlan;
+
+/// What a bootstrapping does, stage by stage, before any key is made or diagonal encoded. Plain data.
+///
+/// Levels, from the top, of [`Order::SlotsToCoeffsFirst`]:
+///
+/// ```text
+/// mod_raise            0 -> output level + depths of the stages below
+/// coeffs_to_slots      one level for each factor
+/// eval_mod             depth of the approximation
+/// recombine            one level, for complex values of fewer than N/2 slots
+///                      = output level
+/// slots_to_coeffs      input level = its number of factors -> 0
+/// ```
+///
+/// With [`Order::ModRaiseFirst`] the input level is 0, and `slots_to_coeffs` goes on from where `recombine` ends to the output level.
+/// [`Iterations`] take no levels: the passes are alike.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BootstrapperPlan {
+    /// In which order the stages run.
+    pub order: Order,
+    /// Passes that correct what the first one leaves.
+    pub iterations: Option<Iterations>,
+    /// Digits and levels of the keys, if they are not chosen for the least work.
+    pub keys: Option<KeyDesign>,
+    /// Slots to coefficients.
+    pub slots_to_coeffs: SlotsToCoeffsPlan,
+    /// Level 0 to the highest level used.
+    pub mod_raise: ModRaisePlan,
+    /// Coefficients to slots.
+    pub coeffs_to_slots: CoeffsToSlotsPlan,
+    /// Reduction modulo `q_0`.
+    pub eval_mod: EvalModPlan,
+    /// Its relinearisation key.
+    pub relinearization: KeySpec,
+    /// Real and imaginary parts side by side to complex values: the diagonals 0 and `n` of `2n` slots.
+    pub recombine: Option<FactorPlan>,
+    /// Scale of the result, and of the input of `slots_to_coeffs`: that of the parameters.
+    pub scale: f64,
+    /// Scale of the coefficients of which the modulus is raised: `q_0` divided by the message ratio.
+    pub coefficients_scale: f64,
+}
+
+impl BootstrapperPlan {
+    /// Level at which [`crate::bootstrapping::Bootstrapper::bootstrap`] takes ciphertexts; those above are taken at it.
+    pub fn input_level(&self) -> usize {
+        match self.order {
+            Order::SlotsToCoeffsFirst => self.slots_to_coeffs.input_level(),
+            Order::ModRaiseFirst => 0,
+        }
+    }
+
+    /// Level of the result.
+    pub fn output_level(&self) -> usize {
+        match self.order {
+            Order::SlotsToCoeffsFirst => self.slots_level(),
+            Order::ModRaiseFirst => self.slots_to_coeffs.output_level(),
+        }
+    }
+
+    /// Level of the result of [`crate::bootstrapping::Bootstrapper::bootstrap_coefficients`]: where `eval_mod` and `recombine` leave it.
+    pub fn slots_level(&self) -> usize {
+        let reduced = self.coeffs_to_slots.output_level() - self.eval_mod.depth();
+        reduced - usize::from(self.recombine.is_some())
+    }
+
+    /// The stages in their order, each with the levels of its input and of its output.
+    pub fn stage_levels(&self) -> Vec<(Stage, usize, usize)> {
+        let (slots, to_coeffs) = (self.coeffs_to_slots.output_level(), &self.slots_to_coeffs);
+        let last = self.recombine.as_ref().map(|factor| (Stage::Recombine, factor.level, factor.level - 1));
+        let mut out = vec![
+            (Stage::ModRaise, 0, self.mod_raise.level),
+            (Stage::CoeffsToSlots, self.coeffs_to_slots.input_level(), slots),
+            (Stage::EvalMod, slots, slots - self.eval_mod.depth()),
+        ];
+        out.extend(last);
+        let position = if self.order == Order::SlotsToCoeffsFirst { 0 } else { out.len() };
+        out.insert(position, (Stage::SlotsToCoeffs, to_coeffs.input_level(), to_coeffs.output_level()));
+        out
+    }
+
+    /// Levels that can be computed on between two bootstraps.
+    pub fn levels_left(&self) -> usize {
+        self.output_level() - self.input_level()
+    }
+
+    /// `q_0` to the scale of the coefficients.
+    pub fn ratio(&self) -> f64 {
+        self.coeffs_to_slots.input_scale / self.coefficients_scale
+    }
+}

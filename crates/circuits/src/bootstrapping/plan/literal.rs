@@ -1,0 +1,93 @@
+use keywright_ckks::{CkksError, CkksParameters};
+
+use super::iterations::Iterations;
+use crate::CircuitError;
+use crate::bootstrapping::keys::KeyDesign;
+use crate::bootstrapping::reduction::sine::MAX_DEGREE;
+use crate::bootstrapping::stage::Stage;
+use crate::bootstrapping::stages::coeffs_to_slots::Values;
+use crate::bootstrapping::transforms::KeyBudget;
+
+/// In which order the stages run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// `slots_to_coeffs` at the lowest levels, then `mod_raise`, `coeffs_to_slots`, `eval_mod`. What the modulus is raised of has the values
+    /// themselves in its coefficients.
+    SlotsToCoeffsFirst,
+    /// `mod_raise` of level 0, `coeffs_to_slots`, `eval_mod`, and `slots_to_coeffs` last, at the levels then left: the order of Cheon, Han, Kim, Kim and
+    /// Song (Eurocrypt 2018). Real values have complex coefficients and cost as much as complex ones.
+    ModRaiseFirst,
+}
+
+/// What a bootstrapping is to do: plain data, not yet checked.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BootstrapperLiteral {
+    /// `log2` of the number of slots.
+    pub log_slots: u32,
+    /// What the slots hold, of absolute value at most 1 in each part.
+    pub values: Values,
+    /// In which order the stages run.
+    pub order: Order,
+    /// Levels of `slots_to_coeffs`: the matrices that the Fourier transform is factored into.
+    pub slots_to_coeffs: usize,
+    /// Levels of `coeffs_to_slots`.
+    pub coeffs_to_slots: usize,
+    /// Bytes that all keys may have: fewer take longer.
+    pub budget: KeyBudget,
+    /// Whether each stage is to be usable alone. Otherwise, for a full packing under an ephemeral secret, the switch back from it is one
+    /// with the rotations of the first factor of `coeffs_to_slots`: less time, fewer bytes.
+    pub stages_apart: bool,
+    /// Digits and levels of the keys, with the stages apart; `None` for what makes the least work within the budget.
+    pub keys: Option<KeyDesign>,
+    /// Hamming weight of the ephemeral secret under which the modulus is raised; `None` raises it under the main one.
+    pub ephemeral_weight: Option<usize>,
+    /// `log2` of the probability that a bootstrap fails.
+    pub log2_failure: f64,
+    /// `log2` of the message ratio: `q_0` to the scale of the coefficients.
+    pub log_ratio: f64,
+    /// Even degree of the cosine that the reduction evaluates: see [`SineApproximation`].
+    pub cosine_degree: usize,
+    /// Double angles after it.
+    pub double_angles: u32,
+    /// Odd degree of the arcsine at its end; 1 for none.
+    pub arcsine_degree: usize,
+    /// Passes that correct what the first one leaves; `None` for a single pass.
+    pub iterations: Option<Iterations>,
+    /// Level of the result; `None` for the highest.
+    pub output_level: Option<usize>,
+}
+
+impl BootstrapperLiteral {
+    /// Refuses numbers by which something would be sized, or that nothing is defined for.
+    ///
+    /// # Errors
+    /// As [`BootstrapperPlan::new`].
+    pub(super) fn require(&self, parameters: &CkksParameters) -> Result<(), CircuitError> {
+        let (rlwe, max) = (parameters.rlwe(), parameters.max_log_slots());
+        let (first, input_level) = match self.order {
+            Order::SlotsToCoeffsFirst => (Stage::SlotsToCoeffs, self.slots_to_coeffs),
+            Order::ModRaiseFirst => (Stage::ModRaise, 0),
+        };
+        if self.log_slots > max {
+            return Err(first.error(input_level, CircuitError::LogSlots { log_slots: self.log_slots, max }));
+        }
+        for (stage, levels) in [
+            (Stage::SlotsToCoeffs, self.slots_to_coeffs),
+            (Stage::CoeffsToSlots, self.coeffs_to_slots),
+            (Stage::EvalMod, self.double_angles as usize),
+        ] {
+            rlwe.require_level(levels).map_err(|error| stage.error(parameters.max_level(), error))?;
+        }
+        if !self.cosine_degree.is_multiple_of(2) {
+            let (what, count) = ("degree of a cosine, even", self.cosine_degree);
+            let error = CircuitError::Count { what, count, min: 2, max: MAX_DEGREE - 1 };
+            return Err(Stage::EvalMod.error(parameters.max_level(), error));
+        }
+        let scale = rlwe.modulus(0).value() as f64 / self.log_ratio.exp2();
+        if !(scale >= 1.0 && scale.is_finite()) {
+            let (log_scale, log_q) = (scale.log2(), rlwe.log2_q(0));
+            return Err(first.error(input_level, CkksError::Scale { log_scale, log_q, level: 0 }));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,28 @@
+//! What a whole bootstrapping does, before any key is made or diagonal encoded: a [`BootstrapperLiteral`] says what is wanted, a
+//! [`BootstrapperPlan`] is checked and complete.
+//!
+//! | file | what is there |
+//! |---|---|
+//! | `literal.rs`, `iterations.rs` | what is wanted: plain data and its checks |
+//! | `bootstrapper_plan.rs` | the plan: levels and scales |
+//! | `construction.rs` | from the literal to the plan |
+//! | `factors.rs` | the ways to evaluate the factors of the transforms, and a plan with others |
+//! | `key_queries.rs` | the keys that are needed, made and checked |
+//! | `key_groups.rs` | the key switches, for a key planner |
+//! | `operations.rs` | everything else that takes time, for a key planner |
+
+mod bootstrapper_plan;
+mod construction;
+mod factors;
+mod iterations;
+mod key_groups;
+mod key_queries;
+mod literal;
+mod operations;
+
+pub use bootstrapper_plan::BootstrapperPlan;
+pub use factors::FactorSteps;
+pub use iterations::Iterations;
+pub use key_groups::{KeyGroup, SwitchForm};
+pub use literal::{BootstrapperLiteral, Order};
+pub use operations::StageOperation;

@@ -1,0 +1,270 @@
+//! Homomorphic reduction modulo 1 near integers.
+//!
+//! # Form
+//! *Input*: slots holding `y = x / W`, with `x = mu + I`, `|I| <= K`, `|mu| <= eps` and `W` the half width of the
+//! [`SineApproximation`]; real; the scale of [`EvalModPlan::input_scale`], roughly. *Output*: [`EvalModPlan::depth`] levels below, slots holding
+//! `ratio mu` at exactly the scale asked for. With `ratio = q_0 / D` that is the message that [`super::mod_raise`] was given at
+//! scale `D`.
+//!
+//! # Scales
+//! Constant factors cost nothing: a ciphertext that holds `s` at scale `S` holds `f s` at scale `S / f`. Scales are fixed from the
+//! end, so that every step has exactly the one that it is asked for:
+//!
+//! ```text
+//! S_r    = S ratio f              f the linear coefficient of the arcsine, if it has no other,
+//! S_r    = the prime that the arcsine removes first, otherwise; the arcsine itself is asked for S ratio,
+//! S_i    = sqrt(S_(i+1) q)        q the prime that double angle i removes,
+//! ```
+//!
+//! and the cosine is evaluated at scale `S_0` ([`crate::polynomial`]).
+//!
+//! # Error
+//! The error of `y` reaches the result times `W ratio`: the derivative of `x -> mu` is 1. Every step adds its own: `e_k`, of a power of
+//! the cosine's variable, of a node of its tree, of a double angle, of a power or node of the arcsine, each the rounding of a
+//! division and a key switch at the scale of the step. The derivative of the result by each step is computed along the plan
+//! at a grid of messages around every integer, to first order, and
+//!
+//! ```text
+//! deviation^2 = ratio^2 max_x ( (W e_y)^2 + sum_k ((d mu / d step_k)(x) e_k)^2 ),
+//! ```
+//!
+//! [`keywright_ckks::TAIL`] of which are the bound. The error of the approximation is added to it. For steps of equal errors `e`
+//! the powers count most. That of `T_2 = 2 y^2 - 1` has the derivative `W / (4 y)`, which is `W^2` at the integer 0, where
+//! `y = -1 / (4 W)`; `T_4` has a quarter of it, and so on. Larger scales for the first powers take that away: wide primes at the first
+//! levels, and the input scale that goes with them.
+
+use keywright_ckks::{Ciphertext, CkksError, Decryptor, ErrorEstimate, Evaluator, TAIL};
+use keywright_rlwe::{KeyElement, KeySpec, Parameters};
+
+use crate::bootstrapping::reduction::sine::SineApproximation;
+use crate::polynomial::{self, Point, PolynomialPlan};
+use crate::{Arithmetic, CircuitError};
+
+const OPERATION: &str = "eval_mod";
+
+/// What the reduction does: plain data.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EvalModPlan {
+    /// The approximation that it evaluates.
+    pub approximation: SineApproximation,
+    /// Evaluation of the cosine.
+    pub cosine: PolynomialPlan,
+    /// Evaluation of the arcsine, if there is one.
+    pub arcsine: Option<PolynomialPlan>,
+}
+
+impl EvalModPlan {
+    /// Plans the evaluation of an approximation.
+    pub fn new(approximation: SineApproximation) -> Self {
+        let cosine = PolynomialPlan::new(&approximation.cosine);
+        let arcsine = approximation.has_arcsine().then(|| PolynomialPlan::new(&approximation.arcsine));
+        Self { approximation, cosine, arcsine }
+    }
+
+    /// Levels from the input to the output.
+    pub fn depth(&self) -> usize {
+        self.cosine.depth() + self.double_angles() + self.arcsine.as_ref().map_or(0, PolynomialPlan::depth)
+    }
+
+    fn double_angles(&self) -> usize {
+        self.approximation.double_angles as usize
+    }
+
+    /// For each relinearisation, how far below the input's level it is done, ascending.
+    pub fn relinearizations(&self) -> Vec<usize> {
+        let before_angles = self.cosine.depth();
+        let before_arcsine = before_angles + self.double_angles();
+        let mut offsets = self.cosine.relinearizations();
+        offsets.extend(before_angles..before_arcsine);
+        offsets.extend(
+            self.arcsine.iter().flat_map(PolynomialPlan::relinearizations).map(|o| before_arcsine + o),
+        );
+        offsets
+    }
+
+    /// What the reduction of one ciphertext computes beside relinearisations, each with how far below the input's level it is done.
+    pub fn arithmetic(&self) -> Vec<(usize, Arithmetic)> {
+        let before_angles = self.cosine.depth();
+        let before_arcsine = before_angles + self.double_angles();
+        let mut out = vec![(0, Arithmetic::constant())];
+        out.extend(self.cosine.arithmetic());
+        out.extend((before_angles..before_arcsine).map(|below| (below, Arithmetic::sum(1, 0, true, true))));
+        let arcsine = self.arcsine.iter().flat_map(PolynomialPlan::arithmetic);
+        out.extend(arcsine.map(|(below, step)| (before_arcsine + below, step)));
+        out
+    }
+
+    /// The scale from which repeated squares of the input, each divided by the prime that is removed, come to that of the prime
+    /// after the cosine. With wider primes at the first levels the first powers have larger scales, and their errors count
+    /// most: see [the module](self).
+    ///
+    /// # Errors
+    /// [`CkksError::LevelsExhausted`] for a level below the depth, [`keywright_rlwe::RlweError::Level`] for one that does not exist.
+    pub fn input_scale(&self, parameters: &Parameters, level: usize) -> Result<f64, CircuitError> {
+        parameters.require_level(level)?;
+        let needed = self.depth();
+        if needed > level {
+            return Err(CkksError::LevelsExhausted { operation: OPERATION, needed, available: level }.into());
+        }
+        let end = level - self.cosine.depth();
+        let halfway = |log_scale: f64, level: usize| (log_scale + parameters.log2_prime(level)) / 2.0;
+        Ok((end + 1..=level).fold(parameters.log2_prime(end), halfway).exp2())
+    }
+
+    /// A seeded relinearisation key for an input at `level`, with the digits of fewest transforms there.
+    ///
+    /// # Errors
+    /// What [`KeySpec::validate`] says of it.
+    pub fn key_spec(&self, parameters: &Parameters, level: usize) -> Result<KeySpec, CircuitError> {
+        parameters.require_level(level)?;
+        let alpha = KeySpec::best_alpha(parameters, level);
+        let spec = KeySpec::new(parameters, KeyElement::Relinearization, level, alpha, true);
+        spec.validate(parameters)?;
+        Ok(spec)
+    }
+
+    /// Scales of `c_0 .. c_r` for an input at `level`, and the one that the arcsine is asked for.
+    pub(crate) fn scales(
+        &self,
+        parameters: &Parameters,
+        level: usize,
+        ratio: f64,
+        scale: f64,
+    ) -> (Vec<f64>, f64) {
+        let prime = |below: usize| parameters.modulus(level - below).value() as f64;
+        let end = self.cosine.depth() + self.double_angles();
+        let last = scale * ratio;
+        let sine = match self.arcsine {
+            Some(_) => prime(end),
+            None => last * self.approximation.arcsine.coefficients().get(1).copied().unwrap_or(1.0),
+        };
+        let mut scales = vec![sine];
+        for angle in (self.cosine.depth()..end).rev() {
+            scales.insert(0, (scales[0] * prime(angle)).sqrt());
+        }
+        (scales, last)
+    }
+}
+
+/// Reduces every slot. `ratio` multiplies the result, `scale` is the output's.
+///
+/// # Errors
+/// Before anything is computed: [`CkksError::LevelsExhausted`], [`CkksError::Degree`], [`CkksError::PackingMismatch`] for
+/// coefficients, [`CkksError::NotFinite`] for a ratio that is not a positive number, a missing relinearisation key, mixed parameters.
+/// [`CkksError::Scale`] if scales leave the modulus.
+pub fn eval_mod(
+    evaluator: &Evaluator<'_>,
+    plan: &EvalModPlan,
+    input: &Ciphertext,
+    ratio: f64,
+    scale: f64,
+) -> Result<Ciphertext, CircuitError> {
+    let parameters = evaluator.parameters();
+    parameters.require_same(&input.parameters, "the evaluator", "the ciphertext")?;
+    let (needed, available) = (plan.depth(), input.level());
+    if needed > available {
+        return Err(CkksError::LevelsExhausted { operation: OPERATION, needed, available }.into());
+    }
+    if !(ratio > 0.0 && ratio.is_finite()) {
+        return Err(CkksError::NotFinite(ratio).into());
+    }
+    let log_q = parameters.rlwe().log2_q(available - needed);
+    let largest = scale * ratio * plan.approximation.message;
+    if !(scale > 0.0 && largest.log2() + 1.0 < log_q) {
+        return Err(CkksError::Scale { log_scale: scale.log2(), log_q, level: available - needed }.into());
+    }
+    for offset in plan.relinearizations() {
+        evaluator.keys().best(KeyElement::Relinearization, available - offset, true)?;
+    }
+    let approximation = &plan.approximation;
+    let (scales, last) = plan.scales(parameters.rlwe(), available, ratio, scale);
+
+    let shifted = evaluator.add_constant(input, -0.25 / approximation.half_width())?;
+    let points = approximation
+        .inputs()
+        .map(|value| Point { value, deviation: shifted.estimate.deviation })
+        .collect::<Vec<_>>();
+    let (mut value, mut points) = evaluate(evaluator, &plan.cosine, shifted, scales[0], &points)?;
+    for &next in &scales[1..] {
+        (value, points) = double_angle(evaluator, &value, next, &points)?;
+    }
+    if let Some(arcsine) = &plan.arcsine {
+        (value, _) = evaluate(evaluator, arcsine, value, last, &points)?;
+    }
+    // The same integers, read at the scale asked for.
+    value.estimate.deviation =
+        value.estimate.deviation * value.scale / scale + ratio * approximation.error / TAIL;
+    value.estimate.magnitude = ratio * approximation.message;
+    value.scale = scale;
+    Ok(value)
+}
+
+/// A polynomial whose variable needs no change, at the given points.
+fn evaluate(
+    evaluator: &Evaluator<'_>,
+    plan: &PolynomialPlan,
+    mut variable: Ciphertext,
+    scale: f64,
+    points: &[Point],
+) -> Result<(Ciphertext, Vec<Point>), CircuitError> {
+    polynomial::check(evaluator, plan, &variable, scale)?;
+    variable.estimate.magnitude = points.iter().map(|point| point.value.abs()).fold(0.0, f64::max);
+    let Some(root) = plan.root() else { return Err(CircuitError::Empty("the polynomial")) };
+    polynomial::evaluate_at(evaluator, plan, root, variable, scale, points)
+}
+
+/// `2 c^2 - 1`, exactly at a scale that the caller has arranged for.
+fn double_angle(
+    evaluator: &Evaluator<'_>,
+    cosine: &Ciphertext,
+    scale: f64,
+    points: &[Point],
+) -> Result<(Ciphertext, Vec<Point>), CircuitError> {
+    let mut out = polynomial::double_angle(evaluator, cosine)?;
+    // By construction, up to the rounding of f64.
+    out.scale = scale;
+    let points: Vec<_> = points
+        .iter()
+        .map(|&Point { value, deviation }| Point {
+            value: 2.0 * value * value - 1.0,
+            deviation: (4.0 * value * deviation).hypot(out.estimate.deviation),
+        })
+        .collect();
+    let deviation = points.iter().map(|point| point.deviation).fold(0.0, f64::max);
+    out.estimate = ErrorEstimate { deviation, magnitude: 1.0 };
+    Ok((out, points))
+}
+
+/// What the inputs of a reduction were, as found with the secret key.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct InputRange {
+    /// Largest absolute value of an integer part.
+    pub integer: usize,
+    /// Largest distance from an integer: the message in units of `q_0`, and what is left of an imaginary part.
+    pub message: f64,
+}
+
+/// Decrypts an input of [`eval_mod`] and tells how much of the range that the plan was built for it uses: to find out why a
+/// bootstrap went wrong. What it returns depends on the secret; it is for its owner.
+///
+/// # Errors
+/// [`CircuitError::OutOfRange`] for the first slot outside; [`CkksError::PackingMismatch`] for coefficients, mixed parameters.
+pub fn inspect_input(
+    decryptor: &Decryptor<'_>,
+    plan: &EvalModPlan,
+    input: &Ciphertext,
+) -> Result<InputRange, CircuitError> {
+    let SineApproximation { k, message, .. } = plan.approximation;
+    let mut seen = InputRange { integer: 0, message: 0.0 };
+    for (slot, y) in decryptor.decrypt(input)?.into_iter().enumerate() {
+        let value = y.re * plan.approximation.half_width();
+        let imaginary = y.im * plan.approximation.half_width();
+        let (integer, distance) = (value.round().abs(), (value - value.round()).hypot(imaginary));
+        if integer > k as f64 || distance > message {
+            return Err(CircuitError::OutOfRange { slot, value, k, message });
+        }
+        seen =
+            InputRange { integer: seen.integer.max(integer as usize), message: seen.message.max(distance) };
+    }
+    Ok(seen)
+}

@@ -1,0 +1,9 @@
+//! The four stages: the plan of each and what evaluates it.
+
+pub mod coeffs_to_slots;
+pub mod eval_mod;
+mod input;
+pub mod mod_raise;
+pub mod slots_to_coeffs;
+
+pub(crate) use input::require_input;

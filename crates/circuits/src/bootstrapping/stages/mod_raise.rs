@@ -1,0 +1,189 @@
+//! Raising the modulus: from `q_0` to `q_0 .. q_level`.
+//!
+//! The residues modulo `q_0` of `c_0, c_1` are read as integers in `[-q_0/2, q_0/2]` and reduced modulo the other primes. What
+//! decrypted to `m` modulo `q_0` then decrypts to `m + q_0 I` with small integers `I`: [`crate::bootstrapping::range`] says how small, and that it
+//! depends on the Hamming weight of the secret. A dense secret is therefore left for a while (sparse-secret encapsulation: Bossuat,
+//! Troncoso-Pastoriza and Hubaux, ePrint 2022/024):
+//!
+//! 1. at `q_0`, switch to an ephemeral secret of weight `h` ([`KeyElement::DenseToSparse`]), whose key has the modulus `q_0 P'` and
+//!    is checked against the bound for sparse secrets;
+//! 2. raise the modulus: `|I| <= K(h)`;
+//! 3. switch back ([`KeyElement::SparseToDense`]) at the raised level. What is switched is below `q_0 / 2` over the integers, so the
+//!    key has a single digit and one special modulus above `q_0`, whatever the level.
+//!
+//! # Form
+//! *Input*: level 0, any packing, scale `D`, message `m`; all coefficients of `D m` below `q_0 / 4`. *Output*: the wanted level,
+//! the same packing, scale exactly `q_0`, so that in every coefficient the value is
+//!
+//! ```text
+//! x = (D / q_0) m + I.
+//! ```
+//!
+//! With fewer than `N/2` slots `I` has all `N` coefficients: a trace to the subring removes the others.
+//!
+//! # Error
+//! In units of coefficients at scale `q_0`: none without encapsulation. With it, variance
+//! `N sigma^2 (q_0 / P')^2 / 12 + (1 + h) / 12` of the first switch and `N sigma^2 (q_0 / P)^2 / 12 + (1 + |s|^2) / 12` of the second
+//! ([`keywright_rlwe::noise`]).
+
+use keywright_ckks::{Ciphertext, CkksError, ErrorEstimate, Evaluator, Packing};
+use keywright_ring::Poly;
+use keywright_rlwe::{
+    Decomposed, Finish, KeyElement, KeySpec, KeyUse, Parameters, RlweCiphertext, SecretDistribution, noise,
+    raise_modulus,
+};
+
+use crate::CircuitError;
+
+/// The two keys of sparse-secret encapsulation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Encapsulation {
+    /// Hamming weight of the ephemeral secret.
+    pub weight: usize,
+    /// The key to it, at level 0.
+    pub to_sparse: KeySpec,
+    /// The key back, at the raised level.
+    pub to_dense: KeySpec,
+}
+
+/// What raising the modulus does: plain data.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModRaisePlan {
+    /// The level raised to.
+    pub level: usize,
+    /// The switch to an ephemeral secret, if any.
+    pub encapsulation: Option<Encapsulation>,
+}
+
+impl ModRaisePlan {
+    /// Raises to `level`, under an ephemeral secret of the given Hamming weight or, with `None`, under the main secret.
+    ///
+    /// # Errors
+    /// [`keywright_rlwe::RlweError`]: a level that does not exist, special primes below `q_0`, a modulus `q_0 P'` above the bound for
+    /// the ephemeral secret or `Q_level P` above the one for the main secret.
+    pub fn new(parameters: &Parameters, level: usize, weight: Option<usize>) -> Result<Self, CircuitError> {
+        parameters.require_level(level)?;
+        let encapsulation = weight
+            .map(|weight| {
+                let key = |element, level| {
+                    let spec = KeySpec::new(parameters, element, level, 1, true);
+                    spec.validate(parameters).map(|_| spec)
+                };
+                Ok::<_, CircuitError>(Encapsulation {
+                    weight,
+                    to_sparse: key(KeyElement::DenseToSparse(weight), 0)?,
+                    to_dense: key(KeyElement::SparseToDense(weight), level)?,
+                })
+            })
+            .transpose()?;
+        Ok(Self { level, encapsulation })
+    }
+
+    /// Keys that it needs: none, or the pair for [`keywright_rlwe::KeyGenerator::encapsulation_keys`], in that order.
+    pub fn key_specs(&self) -> Vec<KeySpec> {
+        self.encapsulation.iter().flat_map(|e| [e.to_sparse.clone(), e.to_dense.clone()]).collect()
+    }
+
+    /// Largest Hamming weight of the secret under which the modulus is raised.
+    pub fn weight(&self, parameters: &Parameters) -> usize {
+        match (&self.encapsulation, parameters.secret()) {
+            (Some(encapsulation), _) => encapsulation.weight,
+            (None, SecretDistribution::Sparse { weight }) => weight,
+            (None, SecretDistribution::Ternary) => parameters.n(),
+        }
+    }
+}
+
+/// A ciphertext at level 0 under the ephemeral secret, whose residues modulo `q_0` stand for integers in `[-q_0/2, q_0/2]`: what is
+/// between steps 1 and 2. [`crate::bootstrapping::CoeffsToSlots::evaluate_raised`] does step 3 with every rotation of its first factor.
+#[derive(Debug, Clone)]
+pub struct Raised(pub(crate) Ciphertext);
+
+/// Step 1 alone: a ciphertext at level 0 under the ephemeral secret.
+///
+/// # Errors
+/// [`CircuitError::NoEphemeralSecret`] for a plan without one; as [`mod_raise`].
+pub fn encapsulate(
+    evaluator: &Evaluator<'_>,
+    plan: &ModRaisePlan,
+    input: &Ciphertext,
+) -> Result<Raised, CircuitError> {
+    check(evaluator, input)?;
+    let Some(encapsulation) = &plan.encapsulation else { return Err(CircuitError::NoEphemeralSecret) };
+    let rlwe = evaluator.parameters().rlwe();
+    let found = evaluator.keys().best(KeyElement::DenseToSparse(encapsulation.weight), 0, false)?;
+    let sparse = switch(rlwe, &found, &input.rlwe.polys[0], &input.rlwe.polys[1])?;
+    let variance = noise::key_switch(rlwe, &found.plan, &found.key);
+    Ok(Raised(raised(plan, input, sparse, rlwe, variance)))
+}
+
+/// Raises the modulus of a ciphertext at level 0.
+///
+/// # Errors
+/// [`CircuitError::StageLevel`] unless the input is at level 0; [`CkksError::Degree`]; a missing key; mixed parameters.
+pub fn mod_raise(
+    evaluator: &Evaluator<'_>,
+    plan: &ModRaisePlan,
+    input: &Ciphertext,
+) -> Result<Ciphertext, CircuitError> {
+    check(evaluator, input)?;
+    let rlwe = evaluator.parameters().rlwe();
+    let Some(encapsulation) = &plan.encapsulation else {
+        let raise = |poly| raise_modulus(rlwe, poly, plan.level);
+        let polys = input.rlwe.polys.iter().map(raise).collect::<Result<_, _>>()?;
+        return Ok(raised(plan, input, RlweCiphertext { polys }, rlwe, 0.0));
+    };
+    let back = KeyElement::SparseToDense(encapsulation.weight);
+    let found = evaluator.keys().best(back, plan.level, false)?;
+    let Raised(sparse) = encapsulate(evaluator, plan, input)?;
+    let c0 = raise_modulus(rlwe, &sparse.rlwe.polys[0], plan.level)?;
+    let dense = switch(rlwe, &found, &c0, &sparse.rlwe.polys[1])?;
+    let mut out = Ciphertext { rlwe: dense, ..sparse };
+    let variance = noise::key_switch(rlwe, &found.plan, &found.key);
+    out.estimate = out.estimate.with_noise(out.deviation_of(variance));
+    Ok(out)
+}
+
+fn check(evaluator: &Evaluator<'_>, input: &Ciphertext) -> Result<(), CircuitError> {
+    evaluator.parameters().require_same(&input.parameters, "the evaluator", "the ciphertext")?;
+    if input.level() != 0 {
+        return Err(CircuitError::StageLevel { stage: "mod_raise", found: input.level(), expected: 0 });
+    }
+    if input.degree() != 1 {
+        return Err(CkksError::Degree { operation: "mod_raise", degree: input.degree() }.into());
+    }
+    Ok(())
+}
+
+/// The output's form and estimate, with an error of that variance added.
+fn raised(
+    plan: &ModRaisePlan,
+    input: &Ciphertext,
+    polys: RlweCiphertext,
+    rlwe: &Parameters,
+    variance: f64,
+) -> Ciphertext {
+    let q0 = rlwe.modulus(0).value() as f64;
+    // |c_0 + c_1 s| <= q_0 (1 + h) / 2 in every coefficient. In a slot all of them meet.
+    let meeting = if input.packing == Packing::Coefficients { 1.0 } else { rlwe.n() as f64 };
+    let overflow = (plan.weight(rlwe) as f64 + 1.0) / 2.0 * meeting;
+    let units = input.scale / q0;
+    let estimate = ErrorEstimate { deviation: input.estimate.deviation * units, magnitude: overflow };
+    let mut out = Ciphertext { rlwe: polys, scale: q0, estimate, ..input.clone() };
+    out.estimate = estimate.with_noise(out.deviation_of(variance));
+    out
+}
+
+/// `(c_0, 0)` and `c_1` switched, at the level of `c_0`.
+fn switch(
+    rlwe: &Parameters,
+    found: &KeyUse,
+    c0: &Poly<keywright_ring::Evaluation>,
+    c1: &Poly<keywright_ring::Evaluation>,
+) -> Result<RlweCiphertext, CircuitError> {
+    let decomposed = Decomposed::new(rlwe, found.plan.clone(), c1)?;
+    let key = found.key.load()?;
+    let rows = decomposed.rows_of(&key, found.coalesce)?;
+    let finish = [Finish { addend: [Some(c0), None], automorphism: None }];
+    Ok(decomposed.switch(&[(&key, rows)], &finish).remove(0))
+}

@@ -1,0 +1,219 @@
+//! Slots to coefficients: the homomorphic encoding.
+//!
+//! | | form | level | scale |
+//! |---|---|---|---|
+//! | input | values `z_j` in `n = 2^log_slots` slots | the plan's, or above | `S` |
+//! | output | `Re z_j` in coefficient `brv(j) N/2n`, `Im z_j` in coefficient `N/2 + brv(j) N/2n`, 0 in the others; `brv` reverses `log_slots` bits | the plan's depth below the plan's level | `c S` |
+//!
+//! The matrix is `F B` of [`crate::bootstrapping::dft`], times `c`, the quotient of the output's scale to the input's. Each of its `m` factors
+//! has `c^(1/m)`. A plaintext whose slots are `F B z` has the complex coefficients `B z`: the values themselves are what
+//! decoding coefficients gives.
+//!
+//! # Error
+//! Deviations are root mean squares over the slots, see [`Spread::RootMeanSquare`](crate::linear_transform::Spread); the factors are multiples
+//! of unitary matrices, `c^(1/m) 2^(l/2)` for `l` layers. In the last factor's output slots have `sqrt(n)` times the values' root mean square
+//! and errors, at scale `c S` read as coefficients: `|F B z|^2 = n |z|^2`, and a coefficient's error is that of a
+//! slot divided by `sqrt(2n)`, two coefficients making one complex number. So an error made before the first factor counts in full, and one made
+//! after `l` layers is divided by `2^(l/2)`: it is the first roundings that matter.
+
+use keywright_ckks::{Ciphertext, CkksError, CkksParameters, Evaluator, Packing};
+use keywright_rlwe::KeySpec;
+
+use super::require_input;
+use crate::CircuitError;
+use crate::bootstrapping::keys::KeyDesign;
+use crate::bootstrapping::stage::Stage;
+use crate::bootstrapping::transforms::FactorPlan;
+use crate::bootstrapping::transforms::KeyBudget;
+use crate::bootstrapping::transforms::dft::{Dft, Direction};
+use crate::bootstrapping::transforms::{Diagonals, Transforms};
+use crate::linear_transform::{LinearTransform, Spread};
+
+/// What the stage does, without diagonals and keys.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SlotsToCoeffsPlan {
+    /// Factorisation.
+    pub dft: Dft,
+    /// Factors in the order in which they are applied.
+    pub factors: Vec<FactorPlan>,
+    /// Scale of the input.
+    pub input_scale: f64,
+    /// Scale of the output, for an input at exactly [`Self::input_scale`].
+    pub output_scale: f64,
+}
+
+impl SlotsToCoeffsPlan {
+    /// Plans the stage for inputs at `level`: one level for each factor, whose keys have a budget.
+    ///
+    /// # Errors
+    /// [`CircuitError::LogSlots`]; [`CircuitError::Ckks`] for too low a level, scales that are not positive and finite, and keys that
+    /// cannot be; [`CircuitError::KeyBudget`].
+    pub fn new(
+        parameters: &CkksParameters,
+        dft: Dft,
+        level: usize,
+        input_scale: f64,
+        output_scale: f64,
+        budget: KeyBudget,
+    ) -> Result<Self, CircuitError> {
+        let (log_slots, max) = (dft.log_slots(), parameters.max_log_slots());
+        if log_slots > max {
+            return Err(CircuitError::LogSlots { log_slots, max });
+        }
+        let needed = dft.depth();
+        if needed > level {
+            let operation = Stage::SlotsToCoeffs.name();
+            return Err(CkksError::LevelsExhausted { operation, needed, available: level }.into());
+        }
+        for scale in [input_scale, output_scale] {
+            if !(scale >= 1.0 && scale.is_finite()) {
+                let log_q = parameters.rlwe().log2_q(0);
+                return Err(CkksError::Scale { log_scale: scale.log2(), log_q, level: 0 }.into());
+            }
+        }
+        let (_, factors) = budget.choose(0, Self::ways(parameters, &dft, level, None)?)?;
+        Ok(Self { dft, factors, input_scale, output_scale })
+    }
+
+    /// The ways to evaluate each factor, see [`FactorPlan::ways`].
+    pub(crate) fn ways(
+        parameters: &CkksParameters,
+        dft: &Dft,
+        level: usize,
+        design: Option<KeyDesign>,
+    ) -> Result<Vec<Vec<FactorPlan>>, CircuitError> {
+        let factors = dft.order(Direction::Forward).into_iter().zip((0..=level).rev());
+        factors
+            .map(|(factor, level)| {
+                FactorPlan::ways(parameters, dft.indices(factor), dft.log_slots(), level, design)
+            })
+            .collect()
+    }
+
+    /// Level of the input; ciphertexts above it are taken at it.
+    pub fn input_level(&self) -> usize {
+        self.factors[0].level
+    }
+
+    /// Level of the output.
+    pub fn output_level(&self) -> usize {
+        self.input_level() - self.factors.len()
+    }
+
+    /// Every key that the stage uses.
+    pub fn required_keys(&self) -> Vec<KeySpec> {
+        self.factors.iter().flat_map(|factor| factor.keys.iter().cloned()).collect()
+    }
+}
+
+/// The stage with its diagonals encoded.
+#[derive(Debug)]
+pub struct SlotsToCoeffs {
+    parameters: CkksParameters,
+    plan: SlotsToCoeffsPlan,
+    transforms: Transforms,
+}
+
+impl SlotsToCoeffs {
+    /// Encodes the diagonals of a plan.
+    ///
+    /// # Errors
+    /// As [`LinearTransform::new`].
+    pub fn new(parameters: &CkksParameters, plan: &SlotsToCoeffsPlan) -> Result<Self, CircuitError> {
+        Self::with_diagonals(parameters, plan, Diagonals::Stored)
+    }
+
+    /// The stage with its diagonals stored or generated.
+    ///
+    /// # Errors
+    /// As [`LinearTransform::new`], for diagonals that are stored.
+    pub fn with_diagonals(
+        parameters: &CkksParameters,
+        plan: &SlotsToCoeffsPlan,
+        diagonals: Diagonals,
+    ) -> Result<Self, CircuitError> {
+        let transforms = Transforms::new(diagonals, plan.factors.len(), |i| encode(parameters, plan, i))?;
+        Ok(Self { parameters: parameters.clone(), plan: plan.clone(), transforms })
+    }
+
+    /// What it does.
+    pub fn plan(&self) -> &SlotsToCoeffsPlan {
+        &self.plan
+    }
+
+    /// Bytes of the diagonals that it keeps.
+    pub fn bytes(&self) -> usize {
+        self.transforms.bytes()
+    }
+
+    /// Moves the values in slots to coefficients.
+    ///
+    /// # Errors
+    /// [`CircuitError::Stage`] with: a packing of another number of slots, a level below the plan's, a scale that differs from the
+    /// plan's by more than [`crate::bootstrapping::SCALE_DRIFT`], a missing key, mixed parameters.
+    pub fn evaluate(
+        &self,
+        evaluator: &Evaluator<'_>,
+        input: &Ciphertext,
+    ) -> Result<Ciphertext, CircuitError> {
+        let lowered = self.take(evaluator, input)?;
+        let packing = lowered.packing;
+        let mut out = self.transform(evaluator, lowered, input.estimate.magnitude)?;
+        out.packing = Packing::Coefficients;
+        // The root mean square of the slots' errors, spread over the coefficients.
+        out.estimate.deviation /= packing.spread().sqrt();
+        Ok(out)
+    }
+
+    /// An input at the level of the plan.
+    ///
+    /// # Errors
+    /// As [`Self::evaluate`], but for keys.
+    pub(crate) fn take(
+        &self,
+        evaluator: &Evaluator<'_>,
+        input: &Ciphertext,
+    ) -> Result<Ciphertext, CircuitError> {
+        let (plan, stage) = (&self.plan, Stage::SlotsToCoeffs);
+        let (packing, level) = (Packing::Slots { log_slots: plan.dft.log_slots() }, plan.input_level());
+        require_input(stage, &self.parameters, input, packing, level, plan.input_scale)?;
+        evaluator.drop_to_level(input, level).map_err(|error| stage.error(level, error))
+    }
+
+    /// The transform of an input at the plan's level and any scale, as slots: those whose coefficients are the values. Their absolute values are at most
+    /// `magnitude`.
+    ///
+    /// # Errors
+    /// [`CircuitError::Stage`] with a missing key.
+    pub(crate) fn transform(
+        &self,
+        evaluator: &Evaluator<'_>,
+        input: Ciphertext,
+        magnitude: f64,
+    ) -> Result<Ciphertext, CircuitError> {
+        let (plan, stage, scale) = (&self.plan, Stage::SlotsToCoeffs, input.scale);
+        let mut out = self
+            .transforms
+            .apply(evaluator.parameters(), &mut evaluator.keys(), stage, &plan.factors, input, |i| {
+                encode(&self.parameters, plan, i)
+            })
+            .map_err(|error| Stage::SlotsToCoeffs.error(plan.input_level(), error))?;
+        let factor = plan.output_scale / plan.input_scale;
+        out.scale = scale * factor;
+        out.estimate.deviation /= factor;
+        out.estimate.magnitude = magnitude;
+        Ok(out)
+    }
+}
+
+/// Factor `index` in the order of evaluation.
+fn encode(
+    parameters: &CkksParameters,
+    plan: &SlotsToCoeffsPlan,
+    index: usize,
+) -> Result<LinearTransform, CircuitError> {
+    let constant = (plan.output_scale / plan.input_scale).powf(1.0 / plan.factors.len() as f64);
+    let factor = plan.dft.order(Direction::Forward)[index];
+    let diagonals = plan.dft.diagonals(Direction::Forward, factor, constant);
+    plan.factors[index].encode(parameters, &diagonals, Spread::RootMeanSquare)
+}

@@ -1,0 +1,279 @@
+use keywright_ckks::{Ciphertext, CkksParameters, Complex64, Evaluator};
+use keywright_ring::rotation_element;
+use keywright_rlwe::{KeyElement, KeySpec, Parameters, RlweError};
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use crate::CircuitError;
+use crate::bootstrapping::keys::KeyDesign;
+use crate::linear_transform::{BsgsPlan, LinearTransform, Spread, SwitchShape, evaluate, raised_element};
+
+/// One linear transform of a stage: its level, its baby and giant steps and its keys. Plain data.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FactorPlan {
+    /// Level of the ciphertexts it takes; it leaves them one lower.
+    pub level: usize,
+    /// `log2` of the number of slots.
+    pub log_slots: u32,
+    /// Baby and giant steps.
+    pub bsgs: BsgsPlan,
+    /// Primes that its key switches remove.
+    pub special: Vec<usize>,
+    /// Weight of the ephemeral secret, for a factor that is one with the switch back from it: [`crate::bootstrapping::mod_raise::Raised`].
+    pub raised: Option<usize>,
+    /// One key for each rotation, at the factor's level, all with the same special primes. Of a raised factor the giant step's has others.
+    pub keys: Vec<KeySpec>,
+    /// Bytes of the keys.
+    pub key_bytes: usize,
+    /// Work, in multiplications for each coefficient of a polynomial modulo one prime: [`TransformCost::multiplications`]. It orders the ways.
+    ///
+    /// [`TransformCost::multiplications`]: crate::linear_transform::TransformCost::multiplications
+    pub work: f64,
+}
+
+/// Bits by which the digits of a [`quiet_key`] are smaller than its special modulus.
+const MARGIN_BITS: f64 = 5.0;
+
+/// A seeded key at `level` that adds less than the rounding of its division: with digits `2^-5` of the special modulus or less the variance
+/// of a switch is `N sigma^2 d 2^-10 / 12` for `d` digits, below that of the rounding, `N / 18` under a ternary secret, for up to 67 of
+/// them. A digit as large as the special modulus adds four times the rounding's deviation, which matters where no rescaling follows.
+///
+/// Of all alphas and numbers of special primes, dropped ciphertext primes among them, the one of fewest transforms, without the margin if
+/// there is none with it.
+///
+/// # Errors
+/// What [`KeySpec::validate`] says if no key is legal.
+pub(crate) fn quiet_key(rlwe: &Parameters, element: KeyElement, level: usize) -> Result<KeySpec, RlweError> {
+    rlwe.require_level(level)?;
+    let primes: Vec<usize> = rlwe.special_primes().chain(level + 1..=rlwe.max_level()).collect();
+    let mut best: Option<((bool, usize), KeySpec)> = None;
+    for count in 1..=primes.len() {
+        for alpha in 1..=(level + 1).max(count) {
+            let special = primes[..count].to_vec();
+            let spec = KeySpec { element, level, alpha, special, seeded: true };
+            let Ok(digits) = spec.validate(rlwe) else { continue };
+            let bits = |digit: &Range<usize>| digit.clone().map(|i| rlwe.log2_prime(i)).sum::<f64>();
+            let largest = digits.iter().map(bits).fold(0.0, f64::max);
+            let loud = largest + MARGIN_BITS > spec.special_bits(rlwe);
+            let cost = (loud, (digits.len() + 2) * (level + 1 + count));
+            if best.as_ref().is_none_or(|(least, _)| cost < *least) {
+                best = Some((cost, spec));
+            }
+        }
+    }
+    match best {
+        Some((_, spec)) => Ok(spec),
+        None => {
+            let spec = KeySpec::new(rlwe, element, level, 1, true);
+            spec.validate(rlwe).map(|_| spec)
+        }
+    }
+}
+
+/// Digits and special primes of a transform's keys.
+struct KeyShape {
+    /// Level of a key: that of the factor, or above.
+    level: usize,
+    special: Vec<usize>,
+    alpha: usize,
+    digits: usize,
+    /// Bytes of a key.
+    bytes: usize,
+}
+
+/// The shapes of keys at `level` that no other beats both in key rows and in targets. Special primes are those of the parameters, then
+/// ciphertext primes above the level: dropped already, they are free, and the more there are the fewer digits.
+///
+/// # Errors
+/// What [`KeySpec::validate`] says if no shape is legal.
+fn key_shapes(rlwe: &Parameters, level: usize) -> Result<Vec<KeyShape>, RlweError> {
+    rlwe.require_level(level)?;
+    let element = KeyElement::Galois(rotation_element(rlwe.log_n(), 1));
+    let primes: Vec<usize> = rlwe.special_primes().chain((level + 1..=rlwe.max_level()).rev()).collect();
+    let mut shapes: Vec<KeyShape> = Vec::new();
+    for count in 1..=primes.len() {
+        let special = primes[..count].to_vec();
+        let spec = KeySpec { element, level, alpha: level + 1, special, seeded: true };
+        let Ok(digits) = spec.validate(rlwe) else { continue };
+        let alpha = digits.iter().map(Range::len).max().unwrap_or(1);
+        // Targets grow with the count: only fewer digits make up for it.
+        if shapes.last().is_none_or(|last| digits.len() < last.digits) {
+            let bytes = spec.bytes(rlwe)?;
+            shapes.push(KeyShape { level, special: spec.special, alpha, digits: digits.len(), bytes });
+        }
+    }
+    if shapes.is_empty() {
+        KeySpec::new(rlwe, element, level, 1, true).validate(rlwe)?;
+    }
+    Ok(shapes)
+}
+
+/// The one shape of a design.
+///
+/// # Errors
+/// As [`KeyDesign::key`].
+fn designed_shape(rlwe: &Parameters, level: usize, design: KeyDesign) -> Result<KeyShape, RlweError> {
+    let spec = design.key(rlwe, KeyElement::Galois(rotation_element(rlwe.log_n(), 1)), level)?;
+    let digits = spec.validate(rlwe)?.iter().filter(|digit| digit.start <= level).count();
+    let bytes = spec.bytes(rlwe)?;
+    Ok(KeyShape { level: spec.level, special: spec.special, alpha: spec.alpha, digits, bytes })
+}
+
+/// Counts of baby steps that are tried: all up to 8, then four for each power of two.
+fn counts(most: usize) -> impl Iterator<Item = usize> {
+    let larger = (0..usize::BITS - 3).flat_map(|k| (4..8).map(move |c| c << k));
+    (1..4).chain(larger).take_while(move |&count| count <= most)
+}
+
+/// Most baby steps of a factor: what is kept of them while it is evaluated is 1 MiB each, and prime, at `N = 2^16`.
+const MOST_BABIES: usize = 64;
+
+impl FactorPlan {
+    /// The ways to evaluate a transform with diagonals at `indices`. They differ in the digits and special primes of the keys, in the
+    /// number of baby steps and in their tiers. Giant steps are chained: that costs no more and needs one key.
+    ///
+    /// # Errors
+    /// What [`KeySpec::validate`] says of the keys; [`CircuitError::Empty`] without indices.
+    pub(crate) fn ways(
+        parameters: &CkksParameters,
+        indices: impl IntoIterator<Item = usize>,
+        log_slots: u32,
+        level: usize,
+        design: Option<KeyDesign>,
+    ) -> Result<Vec<Self>, CircuitError> {
+        let (rlwe, slots) = (parameters.rlwe(), 1usize << log_slots);
+        let indices: Vec<usize> = indices.into_iter().collect();
+        let stride = BsgsPlan::new(indices.iter().copied(), slots, 1)?.stride();
+        let most = (slots / stride).min(indices.len().next_power_of_two()).min(MOST_BABIES);
+        let mut out = Vec::new();
+        let shapes = match design {
+            Some(design) => vec![designed_shape(rlwe, level, design)?],
+            None => key_shapes(rlwe, level)?,
+        };
+        for shape in shapes {
+            for count in counts(most) {
+                let plan = BsgsPlan::new(indices.iter().copied(), slots, stride * count)?.chained();
+                for width in (1..=count).filter(|&width| count.is_multiple_of(width)) {
+                    let bsgs = plan.clone().tiered(stride * width)?;
+                    let key = |steps: usize| KeySpec {
+                        element: KeyElement::Galois(rotation_element(rlwe.log_n(), steps as i64)),
+                        level: shape.level,
+                        alpha: shape.alpha,
+                        special: shape.special.clone(),
+                        seeded: true,
+                    };
+                    let keys: Vec<KeySpec> = bsgs.rotations().into_iter().map(key).collect();
+                    let key_bytes = keys.len() * shape.bytes;
+                    let shape_of = SwitchShape { level, digits: shape.digits, special: shape.special.len() };
+                    let work = bsgs.cost(shape_of).multiplications(rlwe.log_n());
+                    let special = shape.special.clone();
+                    out.push(Self { level, log_slots, bsgs, special, raised: None, keys, key_bytes, work });
+                }
+            }
+        }
+        Ok(out)
+    }
+
+    /// The ways to evaluate a transform of what is raised with `to_dense`, the key of [`crate::bootstrapping::mod_raise::Encapsulation`]: they differ in
+    /// the number of baby steps, and in the digits of the giant step's key.
+    ///
+    /// # Errors
+    /// As [`Self::ways`].
+    pub(crate) fn raised_ways(
+        parameters: &CkksParameters,
+        indices: impl IntoIterator<Item = usize>,
+        log_slots: u32,
+        weight: usize,
+        to_dense: &KeySpec,
+    ) -> Result<Vec<Self>, CircuitError> {
+        let (rlwe, slots, level) = (parameters.rlwe(), 1usize << log_slots, to_dense.level);
+        let indices: Vec<usize> = indices.into_iter().collect();
+        let stride = BsgsPlan::new(indices.iter().copied(), slots, 1)?.stride();
+        let most = (slots / stride).min(indices.len().next_power_of_two()).min(MOST_BABIES);
+        let (shapes, baby_bytes) = (key_shapes(rlwe, level)?, to_dense.bytes(rlwe)?);
+        let mut out = Vec::new();
+        for count in counts(most) {
+            let bsgs = BsgsPlan::new(indices.iter().copied(), slots, stride * count)?.chained();
+            for shape in &shapes {
+                let galois = |steps: usize| rotation_element(rlwe.log_n(), steps as i64);
+                let babies = bsgs.babies.iter().map(|&steps| KeySpec {
+                    element: raised_element(steps, galois(steps), weight),
+                    ..to_dense.clone()
+                });
+                let giant = bsgs.giant_rotations().into_iter().map(|steps| KeySpec {
+                    element: KeyElement::Galois(galois(steps)),
+                    level,
+                    alpha: shape.alpha,
+                    special: shape.special.clone(),
+                    seeded: true,
+                });
+                let keys: Vec<KeySpec> = babies.chain(giant).collect();
+                let giants = keys.len() - bsgs.babies.len();
+                let key_bytes = bsgs.babies.len() * baby_bytes + giants * shape.bytes;
+                let shape = SwitchShape { level, digits: shape.digits, special: shape.special.len() };
+                let work = bsgs.raised_cost(level, shape).multiplications(rlwe.log_n());
+                let (bsgs, special) = (bsgs.clone(), to_dense.special.clone());
+                out.push(Self {
+                    level,
+                    log_slots,
+                    bsgs,
+                    special,
+                    raised: Some(weight),
+                    keys,
+                    key_bytes,
+                    work,
+                });
+            }
+        }
+        Ok(out)
+    }
+
+    /// Number of its possible baby steps, 0 among them.
+    pub fn baby_steps(&self) -> usize {
+        self.bsgs.n1 / self.bsgs.stride()
+    }
+
+    /// Of these ways the one of least work for each number of baby steps, all of which are rotations of the input, by that number.
+    pub(crate) fn by_baby_steps(ways: Vec<Self>) -> BTreeMap<usize, Self> {
+        let mut out: BTreeMap<usize, Self> = BTreeMap::new();
+        for way in ways.into_iter().filter(|way| way.bsgs.tier == way.bsgs.n1) {
+            let count = way.baby_steps();
+            if out.get(&count).is_none_or(|known| way.work < known.work) {
+                out.insert(count, way);
+            }
+        }
+        out
+    }
+
+    /// The transform with its diagonals encoded, for errors of the given [`Spread`].
+    pub(crate) fn encode(
+        &self,
+        parameters: &CkksParameters,
+        diagonals: &BTreeMap<usize, Vec<Complex64>>,
+        spread: Spread,
+    ) -> Result<LinearTransform, CircuitError> {
+        let BsgsPlan { n1, tier, .. } = self.bsgs;
+        let transform = LinearTransform::with_steps(
+            parameters,
+            diagonals,
+            self.log_slots,
+            self.level,
+            &self.special,
+            |indices, slots| BsgsPlan::new(indices, slots, n1)?.chained().tiered(tier),
+        )?;
+        Ok(transform.with_spread(spread))
+    }
+}
+
+/// The transforms in order.
+pub(crate) fn apply<'t>(
+    evaluator: &Evaluator<'_>,
+    transforms: impl IntoIterator<Item = &'t LinearTransform>,
+    input: Ciphertext,
+) -> Result<Ciphertext, CircuitError> {
+    transforms.into_iter().try_fold(input, |ciphertext, transform| {
+        let mut ciphertext = ciphertext;
+        ciphertext.packing = keywright_ckks::Packing::Slots { log_slots: transform.log_slots() };
+        evaluate(evaluator, &[(transform, &ciphertext)])
+    })
+}

@@ -1,0 +1,15 @@
+//! The Fourier transform as a sequence of linear transforms: how it is cut into factors, how each factor is evaluated, and which ways a
+//! budget of key bytes chooses.
+
+pub mod dft;
+mod factor;
+mod key_budget;
+mod sequence;
+
+pub use dft::{Dft, Direction};
+pub use factor::FactorPlan;
+pub(crate) use factor::quiet_key;
+pub use key_budget::KeyBudget;
+pub(crate) use key_budget::worthwhile;
+pub use sequence::Diagonals;
+pub(crate) use sequence::Transforms;

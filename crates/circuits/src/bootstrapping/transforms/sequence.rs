@@ -1,0 +1,81 @@
+use keywright_ckks::{Ciphertext, CkksParameters, Evaluator};
+
+use super::factor::{FactorPlan, apply};
+use crate::CircuitError;
+use crate::bootstrapping::keys::StageKeys;
+use crate::bootstrapping::stage::Stage;
+use crate::linear_transform::{LinearTransform, evaluate_raised};
+
+/// What becomes of the encoded diagonals of a stage's transforms.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Diagonals {
+    /// They are encoded once and kept.
+    Stored,
+    /// Those of one transform at a time are encoded when it is evaluated, and dropped: memory against time.
+    Generated,
+}
+
+/// The transforms of a stage, in the order in which they are applied.
+#[derive(Debug)]
+pub(crate) struct Transforms {
+    count: usize,
+    /// None if they are encoded when they are needed.
+    stored: Option<Vec<LinearTransform>>,
+}
+
+impl Transforms {
+    /// `count` transforms, of which `encode` makes each.
+    pub(crate) fn new(
+        diagonals: Diagonals,
+        count: usize,
+        encode: impl Fn(usize) -> Result<LinearTransform, CircuitError>,
+    ) -> Result<Self, CircuitError> {
+        let stored = match diagonals {
+            Diagonals::Stored => Some((0..count).map(encode).collect::<Result<_, _>>()?),
+            Diagonals::Generated => None,
+        };
+        Ok(Self { count, stored })
+    }
+
+    /// Bytes of what is kept.
+    pub(crate) fn bytes(&self) -> usize {
+        self.stored.iter().flatten().map(LinearTransform::bytes).sum()
+    }
+
+    /// All of them, one after the other, each with the keys of its factor; `encode` as in [`Self::new`].
+    pub(crate) fn apply(
+        &self,
+        parameters: &CkksParameters,
+        keys: &mut dyn StageKeys,
+        stage: Stage,
+        factors: &[FactorPlan],
+        input: Ciphertext,
+        encode: impl Fn(usize) -> Result<LinearTransform, CircuitError>,
+    ) -> Result<Ciphertext, CircuitError> {
+        factors.iter().enumerate().try_fold(input, |ciphertext, (index, factor)| {
+            let evaluator = Evaluator::new(parameters, keys.supply(stage, &factor.keys)?)?;
+            match self.stored.as_ref().and_then(|stored| stored.get(index)) {
+                Some(stored) => apply(&evaluator, [stored], ciphertext),
+                None => apply(&evaluator, [&encode(index)?], ciphertext),
+            }
+        })
+    }
+
+    /// The same for what [`crate::bootstrapping::mod_raise::encapsulate`] leaves under an ephemeral secret of that weight.
+    pub(crate) fn apply_raised(
+        &self,
+        evaluator: &Evaluator<'_>,
+        weight: usize,
+        input: Ciphertext,
+        encode: impl Fn(usize) -> Result<LinearTransform, CircuitError>,
+    ) -> Result<Ciphertext, CircuitError> {
+        let first = |transform: &LinearTransform| evaluate_raised(evaluator, transform, weight, &input);
+        match self.stored.as_deref() {
+            Some([transform, others @ ..]) => apply(evaluator, others, first(transform)?),
+            Some([]) => Ok(input),
+            None => (1..self.count).try_fold(first(&encode(0)?)?, |ciphertext, index| {
+                apply(evaluator, [&encode(index)?], ciphertext)
+            }),
+        }
+    }
+}

@@ -1,0 +1,38 @@
+use keywright_bfv::{Ciphertext, Packing};
+use pyo3::prelude::*;
+
+use crate::ciphertext::whole_ciphertext;
+use crate::parameters::bfv::PyBfvParameters;
+
+/// Encrypted integers modulo t, with their level and an estimate of their noise. Immutable.
+#[pyclass(name = "BfvCiphertext", module = "keywright", frozen)]
+pub(crate) struct PyBfvCiphertext(pub(crate) Ciphertext);
+
+/// "slots" or "coefficients".
+pub(crate) fn packing_name(packing: Packing) -> &'static str {
+    match packing {
+        Packing::Slots => "slots",
+        Packing::Coefficients => "coefficients",
+    }
+}
+
+whole_ciphertext!(PyBfvCiphertext of PyBfvParameters, packed as packing_name);
+
+#[pymethods]
+impl PyBfvCiphertext {
+    /// Number of times that `mod_switch` can still drop a prime.
+    #[getter]
+    fn level(&self) -> usize {
+        self.0.level()
+    }
+
+    /// Lower bound on the noise budget in bits, derived without decrypting; the budget is below it with probability below 2^-40.
+    #[getter]
+    fn budget_bound(&self) -> f64 {
+        self.0.estimate.budget_bits()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Bfv{:?}", self.0)
+    }
+}

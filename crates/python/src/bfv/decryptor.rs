@@ -1,0 +1,87 @@
+use keywright_bfv::Decryptor;
+use numpy::{IntoPyArray, PyArray1};
+use pyo3::prelude::*;
+
+use crate::bfv::ciphertext::PyBfvCiphertext;
+use crate::bfv::plaintext;
+use crate::bfv::seeded_ciphertext::PyBfvSeededCiphertext;
+use crate::errors::Failure;
+use crate::keys::secret_key::PySecretKey;
+use crate::randomness::Randomness;
+use crate::stored::opaque;
+use crate::threads::compute;
+
+/// Decrypts with a secret of BFV parameters, measures noise, and encrypts with the secret: half the bytes of a public-key
+/// encryption.
+///
+/// Args:
+///     secret: the secret key.
+///     entropy: 32 bytes that decide the randomness of encryptions, for tests only.
+///
+/// Raises:
+///     MixedParametersError: the secret was made for CKKS.
+#[pyclass(name = "BfvDecryptor", module = "keywright", frozen)]
+pub(crate) struct PyBfvDecryptor {
+    secret: Py<PySecretKey>,
+    rng: Randomness,
+}
+
+opaque!(PyBfvDecryptor);
+
+#[pymethods]
+impl PyBfvDecryptor {
+    #[new]
+    #[pyo3(signature = (secret, entropy=None))]
+    fn new(secret: Py<PySecretKey>, entropy: Option<[u8; 32]>) -> Result<Self, Failure> {
+        secret.get().parameters.bfv()?;
+        Ok(Self { secret, rng: Randomness::new(entropy)? })
+    }
+
+    /// The N values as int64, centred: above -t/2 and at most t/2.
+    ///
+    /// Raises:
+    ///     NoiseError: the noise is too large to tell the values; or the ciphertext belongs to another key.
+    ///     MixedParametersError: the ciphertext belongs to other parameters.
+    fn decrypt<'py>(
+        &self,
+        py: Python<'py>,
+        ciphertext: &PyBfvCiphertext,
+    ) -> Result<Bound<'py, PyArray1<i64>>, Failure> {
+        let secret = self.secret.get();
+        let values = compute(py, || -> Result<_, Failure> {
+            let decryptor = Decryptor::new(secret.parameters.bfv()?, &secret.key)?;
+            Ok(decryptor.decrypt(&ciphertext.0)?.decode())
+        })?;
+        Ok(values.into_pyarray(py))
+    }
+
+    /// Bits by which the noise may still grow before decryption fails, measured; at least 1 is needed to decrypt.
+    ///
+    /// It depends on the secret: do not hand it to others.
+    ///
+    /// Raises:
+    ///     MixedParametersError: the ciphertext belongs to other parameters.
+    fn noise_budget(&self, py: Python<'_>, ciphertext: &PyBfvCiphertext) -> Result<f64, Failure> {
+        let secret = self.secret.get();
+        compute(py, || -> Result<_, Failure> {
+            Ok(Decryptor::new(secret.parameters.bfv()?, &secret.key)?.noise_budget(&ciphertext.0)?)
+        })
+    }
+
+    /// Encrypts integers; arguments and errors as of `BfvEncryptor.encrypt`.
+    #[pyo3(signature = (values, packing=None, level=None))]
+    fn encrypt(
+        &self,
+        py: Python<'_>,
+        values: &Bound<'_, PyAny>,
+        packing: Option<&str>,
+        level: Option<usize>,
+    ) -> Result<PyBfvSeededCiphertext, Failure> {
+        let secret = self.secret.get();
+        let parameters = secret.parameters.bfv()?;
+        plaintext::encrypt(py, parameters, values, packing, level, &self.rng, |plaintext, level, mut rng| {
+            Decryptor::new(parameters, &secret.key)?.encrypt(plaintext, level, &mut rng)
+        })
+        .map(PyBfvSeededCiphertext)
+    }
+}

@@ -1,0 +1,178 @@
+use keywright_bfv::{BfvError, Ciphertext, Evaluator};
+use pyo3::prelude::*;
+
+use crate::array::Integers;
+use crate::bfv::ciphertext::PyBfvCiphertext;
+use crate::errors::Failure;
+use crate::evaluator::evaluator_methods;
+use crate::keys::evaluation_keys::PyEvaluationKeys;
+use crate::operand;
+use crate::parameters::bfv::PyBfvParameters;
+use crate::parameters::keys::KeyParameters;
+
+/// Computes on BFV ciphertexts with the keys it was given. `evaluator(ciphertext)` gives a value with operators.
+///
+/// Every operation returns a new ciphertext. An operand may be a ciphertext at the same level, or integers from -t/2 to t - 1: a vector,
+/// or a scalar, which stands for every value and costs no transform. Values in slots are multiplied one by one, coefficients as
+/// polynomials modulo X^N + 1.
+///
+/// All raise NoiseError where the estimated noise says that the result may not decrypt, MixedParametersError for ciphertexts of
+/// other parameters, PackingError and LevelError for operands that do not fit, EncodeError for integers out of range. Those
+/// that need a key raise MissingKeyError.
+///
+/// Args:
+///     parameters: of the ciphertexts.
+///     keys: those of the owner of the data; an empty set by default, which is enough for sums.
+#[pyclass(name = "BfvEvaluator", module = "keywright", frozen)]
+pub(crate) struct PyBfvEvaluator {
+    parameters: PyBfvParameters,
+    keys: Py<PyEvaluationKeys>,
+}
+
+type Operand = operand::Operand<PyBfvCiphertext, Integers>;
+
+evaluator_methods!(
+    PyBfvEvaluator computes by Evaluator on PyBfvCiphertext of PyBfvParameters as Bfv,
+    called for "EncryptedIntegers"
+);
+
+impl PyBfvEvaluator {
+    /// One operation for ciphertexts, or another for a plaintext.
+    fn binary(
+        &self,
+        py: Python<'_>,
+        a: &PyBfvCiphertext,
+        b: &Bound<'_, PyAny>,
+        ciphertexts: fn(&Evaluator<'_>, &Ciphertext, &Ciphertext) -> Result<Ciphertext, BfvError>,
+        plain: fn(&Evaluator<'_>, &Ciphertext, &keywright_bfv::Plaintext) -> Result<Ciphertext, BfvError>,
+    ) -> Result<PyBfvCiphertext, Failure> {
+        let b = Operand::new(b, Integers::from_python)?;
+        self.with(py, |evaluator| match &b {
+            Operand::Ciphertext(b) => ciphertexts(evaluator, &a.0, &b.get().0),
+            Operand::Numbers(integers) => {
+                plain(evaluator, &a.0, &integers.encode(evaluator.parameters(), a.0.packing)?)
+            }
+        })
+        .map(PyBfvCiphertext)
+    }
+}
+
+#[pymethods]
+impl PyBfvEvaluator {
+    /// a + b, with b a ciphertext or integers.
+    fn add(
+        &self,
+        py: Python<'_>,
+        a: &PyBfvCiphertext,
+        b: &Bound<'_, PyAny>,
+    ) -> Result<PyBfvCiphertext, Failure> {
+        self.binary(py, a, b, |e, a, b| e.add(a, b), |e, a, p| e.add_plain(a, p))
+    }
+
+    /// a - b, with b a ciphertext or integers.
+    fn sub(
+        &self,
+        py: Python<'_>,
+        a: &PyBfvCiphertext,
+        b: &Bound<'_, PyAny>,
+    ) -> Result<PyBfvCiphertext, Failure> {
+        self.binary(py, a, b, |e, a, b| e.sub(a, b), |e, a, p| e.sub_plain(a, p))
+    }
+
+    /// a b, with b a ciphertext or integers: relinearised.
+    ///
+    /// Raises:
+    ///     DegreeError: an operand has degree 2; relinearise it first.
+    fn multiply(
+        &self,
+        py: Python<'_>,
+        a: &PyBfvCiphertext,
+        b: &Bound<'_, PyAny>,
+    ) -> Result<PyBfvCiphertext, Failure> {
+        let b = Operand::new(b, Integers::from_python)?;
+        self.with(py, |evaluator| match &b {
+            Operand::Ciphertext(b) => evaluator.multiply(&a.0, &b.get().0),
+            Operand::Numbers(Integers::Scalar(value)) => evaluator.multiply_scalar(&a.0, *value),
+            Operand::Numbers(vector) => {
+                evaluator.multiply_plain(&a.0, &vector.encode(evaluator.parameters(), a.0.packing)?)
+            }
+        })
+        .map(PyBfvCiphertext)
+    }
+
+    /// a^2, relinearised.
+    ///
+    /// Raises:
+    ///     DegreeError: a has degree 2.
+    fn square(&self, py: Python<'_>, a: &PyBfvCiphertext) -> Result<PyBfvCiphertext, Failure> {
+        self.run(py, |evaluator| evaluator.square(&a.0))
+    }
+
+    /// a b at degree 2: sums of such products need one `relinearize` in all.
+    ///
+    /// Raises:
+    ///     DegreeError: an operand has degree 2.
+    fn multiply_lazy(
+        &self,
+        py: Python<'_>,
+        a: &PyBfvCiphertext,
+        b: &PyBfvCiphertext,
+    ) -> Result<PyBfvCiphertext, Failure> {
+        self.run(py, |evaluator| evaluator.multiply_lazy(&a.0, &b.0))
+    }
+
+    /// Both rows of slots moved to the left: numpy.roll(slots.reshape(2, -1), -steps, axis=1).
+    ///
+    /// Raises:
+    ///     PackingError: the values are in coefficients.
+    ///     DegreeError: a has degree 2.
+    fn rotate_rows(
+        &self,
+        py: Python<'_>,
+        a: &PyBfvCiphertext,
+        steps: i64,
+    ) -> Result<PyBfvCiphertext, Failure> {
+        self.run(py, |evaluator| evaluator.rotate_rows(&a.0, steps))
+    }
+
+    /// Several rotations of one ciphertext, which share its decomposition; errors as of `rotate_rows`, before anything is
+    /// computed.
+    fn rotate_rows_hoisted(
+        &self,
+        py: Python<'_>,
+        a: &PyBfvCiphertext,
+        steps: Vec<i64>,
+    ) -> Result<Vec<PyBfvCiphertext>, Failure> {
+        let rotated = self.with(py, |evaluator| evaluator.rotate_rows_hoisted(&a.0, &steps))?;
+        Ok(rotated.into_iter().map(PyBfvCiphertext).collect())
+    }
+
+    /// The two rows of slots swapped. Needs the key that `KeyGenerator.conjugation_key` makes.
+    ///
+    /// Raises:
+    ///     PackingError, DegreeError: as of `rotate_rows`.
+    fn swap_rows(&self, py: Python<'_>, a: &PyBfvCiphertext) -> Result<PyBfvCiphertext, Failure> {
+        self.run(py, |evaluator| evaluator.swap_rows(&a.0))
+    }
+
+    /// a one level lower, with the same values: smaller and faster, with room for less noise.
+    ///
+    /// Raises:
+    ///     LevelError: a is at level 0.
+    fn mod_switch(&self, py: Python<'_>, a: &PyBfvCiphertext) -> Result<PyBfvCiphertext, Failure> {
+        self.run(py, |evaluator| evaluator.mod_switch(&a.0))
+    }
+
+    /// a at a lower level.
+    ///
+    /// Raises:
+    ///     LevelError: the level is above that of a.
+    fn mod_switch_to(
+        &self,
+        py: Python<'_>,
+        a: &PyBfvCiphertext,
+        level: usize,
+    ) -> Result<PyBfvCiphertext, Failure> {
+        self.run(py, |evaluator| evaluator.mod_switch_to(&a.0, level))
+    }
+}

@@ -1,0 +1,47 @@
+//! Integers as plaintexts of BFV.
+
+use keywright_bfv::{BfvError, BfvParameters, Packing, Plaintext};
+use keywright_ring::sampling::SecretRng;
+use pyo3::prelude::*;
+
+use crate::array::Integers;
+use crate::errors::{Failure, Refusal};
+use crate::randomness::Randomness;
+use crate::threads::compute;
+
+impl Integers {
+    /// The plaintext in a packing.
+    pub(crate) fn encode(&self, parameters: &BfvParameters, packing: Packing) -> Result<Plaintext, BfvError> {
+        match self {
+            Self::Vector(values) => parameters.encode(values, packing),
+            Self::Scalar(value) => parameters.encode_scalar(*value, packing),
+        }
+    }
+}
+
+/// Encrypts integers as `encrypt` does: the plaintext at a level, the highest by default.
+pub(crate) fn encrypt<C: Send>(
+    py: Python<'_>,
+    parameters: &BfvParameters,
+    values: &Bound<'_, PyAny>,
+    packing: Option<&str>,
+    level: Option<usize>,
+    rng: &Randomness,
+    encrypt: impl FnOnce(&Plaintext, usize, SecretRng) -> Result<C, BfvError> + Send,
+) -> Result<C, Failure> {
+    let packing = self::packing(parameters, packing)?;
+    let integers = Integers::from_python(values)?;
+    let level = level.unwrap_or(parameters.max_level());
+    let rng = rng.split()?;
+    compute(py, || encrypt(&integers.encode(parameters, packing)?, level, rng))
+}
+
+/// The packing of a name, that of the parameters by default.
+pub(crate) fn packing(parameters: &BfvParameters, name: Option<&str>) -> Result<Packing, Failure> {
+    match name {
+        None => Ok(parameters.default_packing()),
+        Some("slots") => Ok(Packing::Slots),
+        Some("coefficients") => Ok(Packing::Coefficients),
+        Some(other) => Err(Refusal::Packing(other.into()).into()),
+    }
+}

@@ -1,0 +1,26 @@
+use keywright_bfv::SymmetricCiphertext;
+use pyo3::prelude::*;
+
+use crate::bfv::ciphertext::{PyBfvCiphertext, packing_name};
+use crate::ciphertext::seeded_ciphertext;
+use crate::parameters::bfv::PyBfvParameters;
+
+/// A BFV ciphertext made with the secret key, one half of which is a 32-byte seed: half the bytes to send. `expand` gives
+/// the ciphertext to compute with.
+#[pyclass(name = "BfvSeededCiphertext", module = "keywright", frozen)]
+pub(crate) struct PyBfvSeededCiphertext(pub(crate) SymmetricCiphertext);
+
+seeded_ciphertext!(PyBfvSeededCiphertext of PyBfvParameters, packed as packing_name, expanded to PyBfvCiphertext);
+
+#[pymethods]
+impl PyBfvSeededCiphertext {
+    /// Number of times that `mod_switch` can drop a prime.
+    #[getter]
+    fn level(&self) -> usize {
+        self.0.level()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Bfv{:?}", self.0)
+    }
+}

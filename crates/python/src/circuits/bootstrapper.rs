@@ -1,0 +1,242 @@
+use std::sync::Arc;
+
+use keywright_circuits::CircuitError;
+use keywright_circuits::bootstrapping::eval_mod::{eval_mod, inspect_input};
+use keywright_circuits::bootstrapping::mod_raise::mod_raise;
+use keywright_circuits::bootstrapping::{Bootstrapper, Diagonals, Stage};
+use keywright_ckks::{Ciphertext, Decryptor, Evaluator};
+use pyo3::prelude::*;
+
+use crate::circuits::bootstrapper_plan::PyBootstrapperPlan;
+use crate::ckks::ciphertext::PyCiphertext;
+use crate::ckks::evaluator::PyEvaluator;
+use crate::errors::Failure;
+use crate::keys::secret_key::PySecretKey;
+use crate::parameters::ckks::PyParameters;
+use crate::stored::not_pickled;
+use crate::threads::compute;
+
+/// Bootstrapping with its matrices encoded: gives a ciphertext without levels new ones, at the same values.
+///
+/// It belongs to no key: evaluators of several owners may use it. `bootstrap` is the composition of the stages
+/// `slots_to_coeffs`, `mod_raise`, `coeffs_to_slots` and `eval_mod`, each of which can be used alone. All of them raise,
+/// before anything is computed and with the stage's name as `stage` and the level of its input as `stage_level`,
+///
+///     MissingKeyError: a key of `plan.required_keys()` is missing.
+///     KeyUseError: a key has other special primes than the matrices it is for.
+///     LevelError: the ciphertext is below the stage's level.
+///     ScaleError: its scale is more than a part in 128 from the one planned.
+///     PackingError: it has another number of slots, or slots where coefficients are needed.
+///     DegreeError: it has degree 2.
+///     MixedParametersError: it, or the evaluator, belongs to other parameters.
+///
+/// Values above 1 are not seen: their results are wrong. `inspect_input` tells who has the secret.
+///
+/// Args:
+///     plan: what it does.
+///     store_diagonals: whether the matrices are encoded once and kept, which takes seconds and up to a gigabyte at N = 2^16, or at every use.
+#[pyclass(name = "Bootstrapper", module = "keywright", frozen)]
+pub(crate) struct PyBootstrapper {
+    plan: Py<PyBootstrapperPlan>,
+    bootstrapper: Arc<Bootstrapper>,
+}
+
+/// Names the stage, as the stages that are classes of the engine do themselves.
+fn named<T>(stage: Stage, level: usize, result: Result<T, CircuitError>) -> Result<T, Failure> {
+    result.map_err(|error| match error {
+        named @ CircuitError::Stage { .. } => named.into(),
+        error => CircuitError::Stage { stage, level, source: Box::new(error) }.into(),
+    })
+}
+
+impl PyBootstrapper {
+    fn run(
+        &self,
+        py: Python<'_>,
+        evaluator: &PyEvaluator,
+        work: impl FnOnce(&Bootstrapper, &Evaluator<'_>) -> Result<Ciphertext, Failure> + Send,
+    ) -> Result<PyCiphertext, Failure> {
+        evaluator.with(py, |evaluator| work(&self.bootstrapper, evaluator)).map(PyCiphertext)
+    }
+}
+
+not_pickled!(PyBootstrapper);
+
+#[pymethods]
+impl PyBootstrapper {
+    #[new]
+    #[pyo3(signature = (plan, *, store_diagonals=true))]
+    fn new(py: Python<'_>, plan: Py<PyBootstrapperPlan>, store_diagonals: bool) -> Result<Self, Failure> {
+        let diagonals = if store_diagonals { Diagonals::Stored } else { Diagonals::Generated };
+        let made = compute(py, || {
+            Bootstrapper::with_diagonals(&plan.get().parameters.0, &plan.get().plan, diagonals)
+        })?;
+        Ok(Self { bootstrapper: Arc::new(made), plan })
+    }
+
+    /// What it does.
+    #[getter]
+    fn plan(&self, py: Python<'_>) -> Py<PyBootstrapperPlan> {
+        self.plan.clone_ref(py)
+    }
+
+    /// Parameters of the ciphertexts.
+    #[getter]
+    fn parameters(&self) -> PyParameters {
+        self.plan.get().parameters.clone()
+    }
+
+    /// Level at which ciphertexts are bootstrapped; those above are taken at it.
+    #[getter]
+    fn input_level(&self) -> usize {
+        self.bootstrapper.plan().input_level()
+    }
+
+    /// Level of results.
+    #[getter]
+    fn output_level(&self) -> usize {
+        self.bootstrapper.plan().output_level()
+    }
+
+    /// Bytes of the encoded matrices that are kept.
+    #[getter]
+    fn bytes(&self) -> usize {
+        self.bootstrapper.bytes()
+    }
+
+    /// The same values at the output level and the parameters' scale.
+    ///
+    /// Args:
+    ///     evaluator: with the keys of `plan.required_keys()`.
+    ///     ciphertext: `plan.slots` slots of values whose parts are at most 1, at the input level or above. Its scale is that of the parameters or,
+    ///         in the order "mod_raise_first", any up to `plan.coefficients_scale` at level 0, and any at levels above.
+    ///
+    /// Raises:
+    ///     ParameterError: the bound on the error of a pass has fewer bits than `log_precision`, by which the next one corrects it.
+    fn bootstrap(
+        &self,
+        py: Python<'_>,
+        evaluator: &PyEvaluator,
+        ciphertext: &PyCiphertext,
+    ) -> Result<PyCiphertext, Failure> {
+        self.run(py, evaluator, |b, evaluator| Ok(b.bootstrap(evaluator, &ciphertext.0)?))
+    }
+
+    /// `bootstrap` of values in coefficients, without `slots_to_coeffs`: to the level at which `eval_mod` leaves them.
+    ///
+    /// Args:
+    ///     ciphertext: coefficients at the scale `plan.coefficients_scale` to a part in 128, of any level. Of n slots, slot j gets
+    ///         coefficient brv(j) N/2n, and as its imaginary part N/2 + brv(j) N/2n; brv reverses the log2(n) bits of j.
+    fn bootstrap_coefficients(
+        &self,
+        py: Python<'_>,
+        evaluator: &PyEvaluator,
+        ciphertext: &PyCiphertext,
+    ) -> Result<PyCiphertext, Failure> {
+        self.run(py, evaluator, |b, evaluator| Ok(b.bootstrap_coefficients(evaluator, &ciphertext.0)?))
+    }
+
+    /// Values in slots, at the plan's level of the stage or above, to values in coefficients.
+    ///
+    /// Coefficient brv(j) N/2n is the real part of slot j, N/2 + brv(j) N/2n its imaginary part, all others are 0. A client
+    /// without a Fourier transform can read such a result.
+    fn slots_to_coeffs(
+        &self,
+        py: Python<'_>,
+        evaluator: &PyEvaluator,
+        ciphertext: &PyCiphertext,
+    ) -> Result<PyCiphertext, Failure> {
+        self.run(py, evaluator, |b, evaluator| Ok(b.slots_to_coeffs().evaluate(evaluator, &ciphertext.0)?))
+    }
+
+    /// Level 0 to the highest level used.
+    ///
+    /// The result has the scale q_0 and in each coefficient m / r + I for the message m, the ratio r of q_0 to the input's scale and
+    /// a small integer I.
+    ///
+    /// Raises:
+    ///     LevelError: the ciphertext is not at level 0.
+    fn mod_raise(
+        &self,
+        py: Python<'_>,
+        evaluator: &PyEvaluator,
+        ciphertext: &PyCiphertext,
+    ) -> Result<PyCiphertext, Failure> {
+        self.run(py, evaluator, |b, evaluator| {
+            named(Stage::ModRaise, 0, mod_raise(evaluator, &b.plan().mod_raise, &ciphertext.0))
+        })
+    }
+
+    /// Coefficients to slots, as fractions of the range of `eval_mod`.
+    ///
+    /// Returns:
+    ///     One ciphertext of n real values, for real values; one of 2n, real parts before imaginary parts, for complex values
+    ///     in n < N/2 slots; two, of the real and of the imaginary parts, for N/2.
+    fn coeffs_to_slots(
+        &self,
+        py: Python<'_>,
+        evaluator: &PyEvaluator,
+        ciphertext: &PyCiphertext,
+    ) -> Result<Vec<PyCiphertext>, Failure> {
+        let out = evaluator
+            .with(py, |evaluator| self.bootstrapper.coeffs_to_slots().evaluate(evaluator, &ciphertext.0))?;
+        Ok(out.into_iter().map(PyCiphertext).collect())
+    }
+
+    /// Removes the integers that `mod_raise` added, from one of the ciphertexts of `coeffs_to_slots`.
+    ///
+    /// Args:
+    ///     ratio: q_0 over the scale of what `mod_raise` was given; by default that of the plan.
+    #[pyo3(signature = (evaluator, ciphertext, ratio=None))]
+    fn eval_mod(
+        &self,
+        py: Python<'_>,
+        evaluator: &PyEvaluator,
+        ciphertext: &PyCiphertext,
+        ratio: Option<f64>,
+    ) -> Result<PyCiphertext, Failure> {
+        self.run(py, evaluator, |b, evaluator| {
+            let (plan, level) = (b.plan(), b.plan().coeffs_to_slots.output_level());
+            let ratio = ratio.unwrap_or(plan.ratio());
+            named(
+                Stage::EvalMod,
+                level,
+                eval_mod(evaluator, &plan.eval_mod, &ciphertext.0, ratio, plan.scale),
+            )
+        })
+    }
+
+    /// Decrypts an input of `eval_mod` and tells how much of its range is used: why a bootstrap went wrong.
+    ///
+    /// What it returns depends on the secret; keep it.
+    ///
+    /// Returns:
+    ///     The largest absolute value of an integer, and the largest distance from one: the message in units of q_0.
+    ///
+    /// Raises:
+    ///     EncodeError: a slot is outside the range, with its number as `index` and its `value`.
+    fn inspect_input(
+        &self,
+        py: Python<'_>,
+        secret: &PySecretKey,
+        ciphertext: &PyCiphertext,
+    ) -> Result<(usize, f64), Failure> {
+        let plan = self.bootstrapper.plan();
+        let level = plan.coeffs_to_slots.output_level();
+        compute(py, || -> Result<_, Failure> {
+            let decryptor = Decryptor::new(secret.parameters.ckks()?, &secret.key)?;
+            let seen =
+                named(Stage::EvalMod, level, inspect_input(&decryptor, &plan.eval_mod, &ciphertext.0))?;
+            Ok((seen.integer, seen.message))
+        })
+    }
+
+    fn __repr__(&self) -> String {
+        format!(
+            "Bootstrapper(level {} -> {}, {} bytes)",
+            self.input_level(),
+            self.output_level(),
+            self.bootstrapper.bytes()
+        )
+    }
+}

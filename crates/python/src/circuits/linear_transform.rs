@@ -1,0 +1,213 @@
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use keywright_circuits::linear_transform::{self, BsgsPlan, LinearTransform, SwitchShape};
+use keywright_ckks::Complex64;
+use keywright_rlwe::{KeyElement, KeySpec};
+use pyo3::prelude::*;
+
+use crate::array::{Numbers, log_slots};
+use crate::ckks::ciphertext::PyCiphertext;
+use crate::ckks::evaluator::PyEvaluator;
+use crate::errors::{Failure, Refusal};
+use crate::keys::spec::{PyKeySpec, rotation};
+use crate::parameters::ckks::PyParameters;
+use crate::parameters::keys::KeyParameters;
+use crate::stored::not_pickled;
+use crate::threads::compute;
+
+/// A matrix on the slots, given by its diagonals and encoded for one level; applied by `Evaluator.linear_transform`.
+///
+/// Diagonal r of a matrix M over n slots is M[i, (i + r) mod n]. Baby-step giant-step with double hoisting (Bossuat et
+/// al., Eurocrypt 2021, algorithm 6): r = i + j with the baby step i = r mod n1 and the giant step j. All its rotations
+/// are key switches over the same special primes, so its keys must have those of the transform: `key_specs` lists them.
+///
+/// Args:
+///     parameters: of the ciphertexts.
+///     diagonals: for each r, a vector of `slots` real or complex numbers.
+///     slots: a power of two up to N/2, the default.
+///     level: of the ciphertexts it takes, the highest by default; the result is one lower.
+///     n1: number of possible baby steps; by default the one of least work.
+///     special: indices of the special primes of its keys; by default those of `KeySpec.rotation` at that level.
+///
+/// Raises:
+///     LevelError: the level does not exist or is 0.
+///     EncodeError: a diagonal is not a vector of `slots` finite numbers.
+///     ParameterError: slots, n1 or a special prime is not legal, or there are no diagonals.
+#[pyclass(name = "LinearTransform", module = "keywright", frozen)]
+pub(crate) struct PyLinearTransform {
+    parameters: PyParameters,
+    pub(crate) transform: Arc<LinearTransform>,
+}
+
+not_pickled!(PyLinearTransform);
+
+#[pymethods]
+impl PyLinearTransform {
+    #[new]
+    #[pyo3(signature = (parameters, diagonals, slots=None, level=None, n1=None, special=None))]
+    fn new(
+        py: Python<'_>,
+        parameters: &PyParameters,
+        diagonals: BTreeMap<usize, Bound<'_, PyAny>>,
+        slots: Option<usize>,
+        level: Option<usize>,
+        n1: Option<usize>,
+        special: Option<Vec<usize>>,
+    ) -> Result<Self, Failure> {
+        let log_slots = log_slots(&parameters.0, slots)?;
+        let level = level.unwrap_or(parameters.0.max_level());
+        parameters.0.rlwe().require_level(level)?;
+        let mut vectors = BTreeMap::new();
+        for (r, values) in &diagonals {
+            let vector = match Numbers::vector(values)? {
+                Numbers::Complex(values) => values,
+                Numbers::Real(values) => values.into_iter().map(|re| Complex64::new(re, 0.0)).collect(),
+                _ => Vec::new(),
+            };
+            vectors.insert(*r, vector);
+        }
+        let transform = compute(py, || -> Result<_, Failure> {
+            let rlwe = parameters.0.rlwe();
+            let special = special.unwrap_or_else(|| {
+                let alpha = KeySpec::best_alpha(rlwe, level);
+                KeySpec::new(rlwe, KeyElement::Relinearization, level, alpha, true).special
+            });
+            let n1 = match n1 {
+                Some(n1) => n1,
+                None => {
+                    let bits = special
+                        .iter()
+                        .filter(|&&i| i < rlwe.prime_count())
+                        .map(|&i| rlwe.log2_prime(i))
+                        .sum();
+                    let digits = rlwe.widths().digits(level, level + 1, bits)?.len();
+                    let shape = SwitchShape { level, digits, special: special.len() };
+                    BsgsPlan::optimal(
+                        vectors.keys().copied(),
+                        1 << log_slots,
+                        rlwe.log_n(),
+                        shape,
+                        usize::MAX,
+                    )?
+                    .n1
+                }
+            };
+            Ok(LinearTransform::new(&parameters.0, &vectors, log_slots, level, &special, n1)?)
+        })?;
+        Ok(Self { parameters: parameters.clone(), transform: Arc::new(transform) })
+    }
+
+    /// The parameters it is encoded for.
+    #[getter]
+    fn parameters(&self) -> PyParameters {
+        self.parameters.clone()
+    }
+
+    /// Number of slots.
+    #[getter]
+    fn slots(&self) -> usize {
+        1 << self.transform.log_slots()
+    }
+
+    /// Level of the ciphertexts it takes.
+    #[getter]
+    fn level(&self) -> usize {
+        self.transform.level()
+    }
+
+    /// Number of possible baby steps.
+    #[getter]
+    fn n1(&self) -> usize {
+        self.transform.plan().n1
+    }
+
+    /// Indices of the special primes of its keys.
+    #[getter]
+    fn special(&self) -> Vec<usize> {
+        self.transform.special().to_vec()
+    }
+
+    /// Rotations that need a key, ascending.
+    #[getter]
+    fn rotations(&self) -> Vec<usize> {
+        self.transform.plan().rotations()
+    }
+
+    /// Bytes of the encoded diagonals.
+    #[getter]
+    fn bytes(&self) -> usize {
+        self.transform.bytes()
+    }
+
+    /// The keys it needs, at its level.
+    #[pyo3(signature = (seeded=true))]
+    fn key_specs(&self, seeded: bool) -> Result<Vec<PyKeySpec>, Failure> {
+        let level = self.level();
+        let alpha = (level + 1).max(self.transform.special().len());
+        let spec = |steps: usize| {
+            let element = rotation(self.parameters.0.rlwe(), steps as i64);
+            PyKeySpec::make(
+                &KeyParameters::Ckks(self.parameters.clone()),
+                element,
+                Some(level),
+                Some(alpha),
+                seeded,
+                Some(self.special()),
+            )
+        };
+        self.rotations().into_iter().map(spec).collect()
+    }
+
+    fn __repr__(&self) -> String {
+        let plan = self.transform.plan();
+        format!(
+            "LinearTransform({} diagonals of {} slots, level {}, {} rotations)",
+            plan.diagonals,
+            self.slots(),
+            self.level(),
+            plan.rotations().len()
+        )
+    }
+}
+
+#[pymethods]
+impl PyEvaluator {
+    /// A transform applied to the slots, or the sum of several transforms of several ciphertexts: a block row of a
+    /// matrix. One level less, at the scale of the input; ciphertexts of higher levels are taken at the transforms'.
+    ///
+    /// Args:
+    ///     a: a ciphertext, or a sequence of them.
+    ///     transform: a transform, or as many as ciphertexts, with equal slots, levels and special primes.
+    ///
+    /// Raises:
+    ///     ParameterError: the numbers of ciphertexts and transforms differ, or the transforms do not fit each other.
+    ///     MissingKeyError: a rotation has no key at the level.
+    ///     KeyUseError: the keys have other special primes than the transform.
+    ///     LevelError: a ciphertext is below the level of the transforms.
+    fn linear_transform(
+        &self,
+        py: Python<'_>,
+        a: &Bound<'_, PyAny>,
+        transform: &Bound<'_, PyAny>,
+    ) -> Result<PyCiphertext, Failure> {
+        let inputs = one_or_more::<PyCiphertext>(a)?;
+        let transforms = one_or_more::<PyLinearTransform>(transform)?;
+        if inputs.len() != transforms.len() {
+            return Err(Refusal::Inputs { ciphertexts: inputs.len(), transforms: transforms.len() }.into());
+        }
+        self.run(py, |evaluator| {
+            let pairs: Vec<_> =
+                transforms.iter().zip(&inputs).map(|(t, a)| (&*t.get().transform, &a.get().0)).collect();
+            linear_transform::evaluate(evaluator, &pairs)
+        })
+    }
+}
+
+/// An object of a class, or a sequence of them.
+fn one_or_more<T: pyo3::PyClass>(value: &Bound<'_, PyAny>) -> Result<Vec<Py<T>>, Failure> {
+    match value.cast::<T>() {
+        Ok(one) => Ok(vec![one.clone().unbind()]),
+        Err(_) => Ok(value.extract()?),
+    }
+}

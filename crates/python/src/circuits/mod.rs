@@ -1,0 +1,8 @@
+//! Linear transforms, bootstrapping, and what they compute.
+
+pub(crate) mod arithmetic;
+pub(crate) mod bootstrapper;
+pub(crate) mod bootstrapper_plan;
+pub(crate) mod linear_transform;
+mod plan_arguments;
+pub(crate) mod polynomial;

@@ -1,0 +1,97 @@
+//! The words and numbers that a plan of bootstrapping takes, as the engine's.
+
+use keywright_circuits::bootstrapping::{Digits, Iterations, KeyBudget, KeyDesign, KeyLevels, Order, Values};
+use keywright_rlwe::Parameters;
+use pyo3::prelude::*;
+
+use crate::errors::{Failure, Refusal};
+
+/// What Python gives for a [`KeyBudget`].
+#[derive(FromPyObject)]
+pub(crate) enum PyKeyBudget {
+    Bytes(usize),
+    Name(String),
+}
+
+pub(super) fn parse_budget(budget: PyKeyBudget) -> Result<KeyBudget, Failure> {
+    match budget {
+        PyKeyBudget::Bytes(bytes) => Ok(KeyBudget::Bytes(bytes)),
+        PyKeyBudget::Name(name) => match name.as_str() {
+            "fastest" => Ok(KeyBudget::Fastest),
+            "fewest" => Ok(KeyBudget::Fewest),
+            _ => Err(Refusal::KeyBudget(name).into()),
+        },
+    }
+}
+
+pub(super) fn parse_values(name: &str) -> Result<Values, Failure> {
+    match name {
+        "complex" => Ok(Values::Complex),
+        "real" => Ok(Values::Real),
+        other => Err(Refusal::SlotValues(other.into()).into()),
+    }
+}
+
+/// `alpha`: a number of primes or a name.
+#[derive(FromPyObject)]
+pub(crate) enum Alpha {
+    Count(usize),
+    Name(String),
+}
+
+fn parse_digits(alpha: Alpha, parameters: &Parameters) -> Result<Digits, Failure> {
+    let name = match alpha {
+        Alpha::Count(alpha) => return Ok(Digits::Static { alpha }),
+        Alpha::Name(name) => name,
+    };
+    match name.as_str() {
+        "maximum" => Ok(Digits::maximum(parameters)),
+        "dynamic" => Ok(Digits::Dynamic { dropped_primes: false }),
+        "dynamic_dropped" => Ok(Digits::Dynamic { dropped_primes: true }),
+        _ => {
+            let known = "a number, \"maximum\", \"dynamic\" or \"dynamic_dropped\"";
+            Err(Refusal::Choice { argument: "alpha", value: name, known }.into())
+        }
+    }
+}
+
+pub(super) fn parse_design(
+    alpha: Option<Alpha>,
+    key_levels: &str,
+    parameters: &Parameters,
+) -> Result<Option<KeyDesign>, Failure> {
+    let levels = parse_key_levels(key_levels)?;
+    let digits = alpha.map(|alpha| parse_digits(alpha, parameters)).transpose()?;
+    Ok(digits.map(|digits| KeyDesign { digits, levels }))
+}
+
+fn parse_key_levels(name: &str) -> Result<KeyLevels, Failure> {
+    match name {
+        "needed" => Ok(KeyLevels::Needed),
+        "top" => Ok(KeyLevels::Top),
+        other => {
+            let known = "\"needed\" or \"top\"";
+            Err(Refusal::Choice { argument: "key_levels", value: other.into(), known }.into())
+        }
+    }
+}
+
+pub(super) fn parse_order(name: &str) -> Result<Order, Failure> {
+    match name {
+        "slots_to_coeffs_first" => Ok(Order::SlotsToCoeffsFirst),
+        "mod_raise_first" => Ok(Order::ModRaiseFirst),
+        other => Err(Refusal::StageOrder(other.into()).into()),
+    }
+}
+
+/// A count of 1 is no iteration, whose precision would not be used.
+pub(super) fn parse_iterations(
+    count: usize,
+    log_precision: Option<u32>,
+) -> Result<Option<Iterations>, Failure> {
+    match (count, log_precision) {
+        (1, None) => Ok(None),
+        (1, Some(_)) | (_, None) => Err(Refusal::LogPrecision { iterations: count }.into()),
+        (count, Some(log_precision)) => Ok(Some(Iterations { count, log_precision })),
+    }
+}

@@ -1,0 +1,98 @@
+use keywright_circuits::polynomial::{self, Basis, Polynomial, PolynomialPlan};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::array::Numbers;
+use crate::circuits::arithmetic::named;
+use crate::ckks::ciphertext::PyCiphertext;
+use crate::ckks::evaluator::PyEvaluator;
+use crate::errors::{Failure, Refusal};
+
+/// The basis of a name; that of Chebyshev is of [-1, 1] by default.
+fn parse_basis(name: &str, interval: Option<(f64, f64)>) -> Result<Basis, Failure> {
+    match name {
+        "monomial" => Ok(Basis::Monomial),
+        "chebyshev" => {
+            let (a, b) = interval.unwrap_or((-1.0, 1.0));
+            Ok(Basis::chebyshev(a, b)?)
+        }
+        other => Err(Refusal::Basis(other.into()).into()),
+    }
+}
+
+/// How the engine evaluates a polynomial: a plan of its coefficients alone.
+fn plan(coefficients: &Bound<'_, PyAny>, basis: &str) -> Result<PolynomialPlan, Failure> {
+    let basis = parse_basis(basis, None)?;
+    Ok(PolynomialPlan::new(&Polynomial::new(basis, Numbers::real_vector(coefficients)?)?))
+}
+
+#[pymethods]
+impl PyEvaluator {
+    /// A polynomial of every slot, ceil(log2(degree + 1)) levels lower; Paterson-Stockmeyer.
+    ///
+    /// Args:
+    ///     coefficients: real, the constant first.
+    ///     basis: "monomial" for powers, "chebyshev" for Chebyshev polynomials of the interval.
+    ///     interval: where the slots' values are, for the Chebyshev basis; (-1, 1) by default. One that is not 2 wide costs a
+    ///         level more.
+    ///     scale: exact scale of the result, that of a by default.
+    ///
+    /// Raises:
+    ///     LevelError: there are too few levels.
+    ///     EncodeError: a coefficient is not finite.
+    ///     ParameterError: the basis is unknown or the interval empty.
+    ///     ScaleError, PackingError, DegreeError: as of `multiply`.
+    #[pyo3(signature = (a, coefficients, basis="monomial", interval=None, scale=None))]
+    fn polynomial(
+        &self,
+        py: Python<'_>,
+        a: &PyCiphertext,
+        coefficients: &Bound<'_, PyAny>,
+        basis: &str,
+        interval: Option<(f64, f64)>,
+        scale: Option<f64>,
+    ) -> Result<PyCiphertext, Failure> {
+        let coefficients = Numbers::real_vector(coefficients)?;
+        let basis = parse_basis(basis, interval)?;
+        self.run(py, |evaluator| {
+            let plan = PolynomialPlan::new(&Polynomial::new(basis, coefficients)?);
+            polynomial::evaluate(evaluator, &plan, &a.0, scale)
+        })
+    }
+}
+
+/// The relinearizations that the evaluation of a polynomial does, each as how many levels below its input it is, ascending. Zeros among
+/// the coefficients can save some.
+///
+/// Args:
+///     coefficients: by ascending degree.
+///     basis: "monomial", or "chebyshev" on [-1, 1].
+///
+/// Raises:
+///     ParameterError: another basis, a coefficient that is not finite.
+#[pyfunction]
+pub(crate) fn polynomial_relinearizations(
+    coefficients: &Bound<'_, PyAny>,
+    basis: &str,
+) -> Result<Vec<usize>, Failure> {
+    Ok(plan(coefficients, basis)?.relinearizations())
+}
+
+/// What the evaluation of a polynomial computes beside relinearisations, as `keywright.plan.Operation` counts it: pairs of how far below
+/// the level of the input it is, and the counts.
+///
+/// Args:
+///     coefficients: by ascending degree.
+///     basis: "monomial", or "chebyshev" on [-1, 1].
+///
+/// Raises:
+///     ParameterError: another basis, a coefficient that is not finite.
+#[pyfunction]
+pub(crate) fn polynomial_arithmetic<'py>(
+    py: Python<'py>,
+    coefficients: &Bound<'py, PyAny>,
+    basis: &str,
+) -> Result<Vec<(usize, Bound<'py, PyDict>)>, Failure> {
+    let steps = plan(coefficients, basis)?.arithmetic();
+    Ok(steps.iter().map(|(below, step)| Ok((*below, named(py, step)?))).collect::<PyResult<_>>()?)
+}

@@ -1,0 +1,76 @@
+use keywright_ckks::{Ciphertext, Packing};
+use pyo3::prelude::*;
+
+use crate::ciphertext::whole_ciphertext;
+use crate::parameters::ckks::PyParameters;
+
+/// An encrypted vector, with its level, its scale and an estimate of its error. Immutable.
+#[pyclass(name = "Ciphertext", module = "keywright", frozen)]
+pub(crate) struct PyCiphertext(pub(crate) Ciphertext);
+
+/// "slots" or "coefficients".
+pub(crate) fn packing_name(packing: Packing) -> &'static str {
+    match packing {
+        Packing::Slots { .. } => "slots",
+        Packing::Coefficients => "coefficients",
+    }
+}
+
+/// Number of slots, if values are in slots.
+pub(crate) fn slots(packing: Packing) -> Option<usize> {
+    match packing {
+        Packing::Slots { log_slots } => Some(1 << log_slots),
+        Packing::Coefficients => None,
+    }
+}
+
+whole_ciphertext!(PyCiphertext of PyParameters, packed as packing_name);
+
+#[pymethods]
+impl PyCiphertext {
+    /// Number of rescalings it still admits.
+    #[getter]
+    fn level(&self) -> usize {
+        self.0.level()
+    }
+
+    /// Factor by which the message is scaled.
+    #[getter]
+    fn scale(&self) -> f64 {
+        self.0.scale
+    }
+
+    /// log2 of the scale.
+    #[getter]
+    fn log_scale(&self) -> f64 {
+        self.0.scale.log2()
+    }
+
+    /// Number of slots; None if its values are in coefficients.
+    #[getter]
+    fn slots(&self) -> Option<usize> {
+        slots(self.0.packing)
+    }
+
+    /// Bound on the absolute error of every value, derived without decrypting; exceeded with probability below 2^-40.
+    #[getter]
+    fn error_bound(&self) -> f64 {
+        self.0.estimate.bound()
+    }
+
+    /// Bound on the absolute value of every value, derived without decrypting.
+    #[getter]
+    fn magnitude_bound(&self) -> f64 {
+        self.0.estimate.magnitude
+    }
+
+    /// -log2 of the error bound: bits after the point that are right.
+    #[getter]
+    fn precision_bits(&self) -> f64 {
+        self.0.estimate.precision_bits()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("{:?}", self.0)
+    }
+}

@@ -1,0 +1,112 @@
+use keywright_ckks::{Complex64, Decryptor, Packing};
+use numpy::{IntoPyArray, PyArray1};
+use pyo3::prelude::*;
+
+use crate::array::{Numbers, log_slots};
+use crate::ckks::ciphertext::PyCiphertext;
+use crate::ckks::seeded_ciphertext::PySeededCiphertext;
+use crate::errors::Failure;
+use crate::keys::secret_key::PySecretKey;
+use crate::randomness::Randomness;
+use crate::stored::opaque;
+use crate::threads::compute;
+
+/// Decrypts with the secret, and encrypts with it: half the bytes of a public-key encryption.
+///
+/// What it decrypts contains the error of the ciphertext, which depends on the secret: do not hand it to those who know
+/// the ciphertext and its message (IND-CPA-D, see SECURITY.md).
+///
+/// Args:
+///     secret: the secret key.
+///     entropy: 32 bytes that decide the randomness of encryptions, for tests only.
+#[pyclass(name = "Decryptor", module = "keywright", frozen)]
+pub(crate) struct PyDecryptor {
+    secret: Py<PySecretKey>,
+    rng: Randomness,
+}
+
+opaque!(PyDecryptor);
+
+#[pymethods]
+impl PyDecryptor {
+    #[new]
+    #[pyo3(signature = (secret, entropy=None))]
+    fn new(secret: Py<PySecretKey>, entropy: Option<[u8; 32]>) -> Result<Self, Failure> {
+        Ok(Self { secret, rng: Randomness::new(entropy)? })
+    }
+
+    /// The real parts of the slots, or the coefficients, as float64: `ciphertext.slots` or N of them.
+    ///
+    /// Raises:
+    ///     MixedParametersError: the ciphertext belongs to other parameters.
+    fn decrypt<'py>(
+        &self,
+        py: Python<'py>,
+        ciphertext: &PyCiphertext,
+    ) -> Result<Bound<'py, PyArray1<f64>>, Failure> {
+        let secret = self.secret.get();
+        let parameters = secret.parameters.ckks()?;
+        let values = compute(py, || Decryptor::new(parameters, &secret.key)?.decrypt_real(&ciphertext.0))?;
+        Ok(values.into_pyarray(py))
+    }
+
+    /// The slots as complex128.
+    ///
+    /// Raises:
+    ///     MixedParametersError: the ciphertext belongs to other parameters.
+    ///     PackingError: its values are in coefficients.
+    fn decrypt_complex<'py>(
+        &self,
+        py: Python<'py>,
+        ciphertext: &PyCiphertext,
+    ) -> Result<Bound<'py, PyArray1<Complex64>>, Failure> {
+        let secret = self.secret.get();
+        let parameters = secret.parameters.ckks()?;
+        let values = compute(py, || Decryptor::new(parameters, &secret.key)?.decrypt(&ciphertext.0))?;
+        Ok(values.into_pyarray(py))
+    }
+
+    /// Encrypts a vector of real numbers in slots; arguments and errors as of `Encryptor.encrypt`.
+    #[pyo3(signature = (values, slots=None, level=None))]
+    fn encrypt(
+        &self,
+        py: Python<'_>,
+        values: &Bound<'_, PyAny>,
+        slots: Option<usize>,
+        level: Option<usize>,
+    ) -> Result<PySeededCiphertext, Failure> {
+        let log_slots = log_slots(self.secret.get().parameters.ckks()?, slots)?;
+        self.run(py, values, Packing::Slots { log_slots }, level)
+    }
+
+    /// Encrypts up to N real numbers in coefficients; arguments and errors as of `Encryptor.encrypt_coefficients`.
+    #[pyo3(signature = (values, level=None))]
+    fn encrypt_coefficients(
+        &self,
+        py: Python<'_>,
+        values: &Bound<'_, PyAny>,
+        level: Option<usize>,
+    ) -> Result<PySeededCiphertext, Failure> {
+        self.run(py, values, Packing::Coefficients, level)
+    }
+}
+
+impl PyDecryptor {
+    fn run(
+        &self,
+        py: Python<'_>,
+        values: &Bound<'_, PyAny>,
+        packing: Packing,
+        level: Option<usize>,
+    ) -> Result<PySeededCiphertext, Failure> {
+        let values = Numbers::real_vector(values)?;
+        let secret = self.secret.get();
+        let parameters = secret.parameters.ckks()?;
+        let level = level.unwrap_or(parameters.max_level());
+        let mut rng = self.rng.split()?;
+        compute(py, || {
+            Decryptor::new(parameters, &secret.key)?.encrypt_real(&values, packing, level, &mut rng)
+        })
+        .map(PySeededCiphertext)
+    }
+}

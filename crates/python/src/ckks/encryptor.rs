@@ -1,0 +1,97 @@
+use keywright_ckks::{Encryptor, Packing};
+use pyo3::prelude::*;
+
+use crate::array::{Numbers, log_slots};
+use crate::ckks::ciphertext::PyCiphertext;
+use crate::errors::Failure;
+use crate::keys::public_key::PyPublicKey;
+use crate::randomness::Randomness;
+use crate::stored::opaque;
+use crate::threads::compute;
+
+/// Encrypts with a public key.
+///
+/// Args:
+///     public_key: of whoever is to decrypt.
+///     entropy: 32 bytes that decide the randomness, for tests only.
+#[pyclass(name = "Encryptor", module = "keywright", frozen)]
+pub(crate) struct PyEncryptor {
+    key: Py<PyPublicKey>,
+    rng: Randomness,
+}
+
+opaque!(PyEncryptor);
+
+#[pymethods]
+impl PyEncryptor {
+    #[new]
+    #[pyo3(signature = (public_key, entropy=None))]
+    fn new(public_key: Py<PyPublicKey>, entropy: Option<[u8; 32]>) -> Result<Self, Failure> {
+        Ok(Self { key: public_key, rng: Randomness::new(entropy)? })
+    }
+
+    /// Encrypts a vector of real or complex numbers in slots.
+    ///
+    /// Args:
+    ///     values: at most `slots` numbers; zeros follow them.
+    ///     slots: a power of two up to N/2, which is the default. Rotations act modulo this number.
+    ///     level: level of the ciphertext, the highest by default. A lower one makes it smaller and faster.
+    ///
+    /// Raises:
+    ///     EncodeError: the values are not a vector of finite numbers, too many, or too large for the modulus.
+    ///     ParameterError: slots is not a power of two up to N/2.
+    ///     LevelError: there is no such level.
+    #[pyo3(signature = (values, slots=None, level=None))]
+    fn encrypt(
+        &self,
+        py: Python<'_>,
+        values: &Bound<'_, PyAny>,
+        slots: Option<usize>,
+        level: Option<usize>,
+    ) -> Result<PyCiphertext, Failure> {
+        let log_slots = log_slots(self.key.get().parameters.ckks()?, slots)?;
+        let numbers = Numbers::vector(values)?;
+        self.run(py, level, move |encryptor, level| match &numbers {
+            Numbers::Complex(values) => encryptor.encrypt(values, log_slots, level),
+            Numbers::Real(values) => encryptor.encrypt_real(values, Packing::Slots { log_slots }, level),
+            _ => encryptor.encrypt_real(&[], Packing::Slots { log_slots }, level),
+        })
+    }
+
+    /// Encrypts up to N real numbers in the coefficients of the plaintext: no transform for a thin client, and no
+    /// rotations or slot-wise products until they are moved to slots.
+    ///
+    /// Raises:
+    ///     EncodeError, LevelError: as of `encrypt`.
+    #[pyo3(signature = (values, level=None))]
+    fn encrypt_coefficients(
+        &self,
+        py: Python<'_>,
+        values: &Bound<'_, PyAny>,
+        level: Option<usize>,
+    ) -> Result<PyCiphertext, Failure> {
+        let values = Numbers::real_vector(values)?;
+        self.run(py, level, move |encryptor, level| {
+            encryptor.encrypt_real(&values, Packing::Coefficients, level)
+        })
+    }
+}
+
+impl PyEncryptor {
+    fn run(
+        &self,
+        py: Python<'_>,
+        level: Option<usize>,
+        encrypt: impl FnOnce(
+            &mut Encryptor<'_>,
+            usize,
+        ) -> Result<keywright_ckks::Ciphertext, keywright_ckks::CkksError>
+        + Send,
+    ) -> Result<PyCiphertext, Failure> {
+        let key = self.key.get();
+        let parameters = key.parameters.ckks()?;
+        let level = level.unwrap_or(parameters.max_level());
+        let rng = self.rng.split()?;
+        compute(py, || encrypt(&mut Encryptor::new(parameters, &key.key, rng)?, level)).map(PyCiphertext)
+    }
+}

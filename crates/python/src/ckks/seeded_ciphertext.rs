@@ -1,0 +1,32 @@
+use keywright_ckks::SymmetricCiphertext;
+use pyo3::prelude::*;
+
+use crate::ciphertext::seeded_ciphertext;
+use crate::ckks::ciphertext::{PyCiphertext, packing_name, slots};
+use crate::parameters::ckks::PyParameters;
+
+/// A ciphertext made with the secret key, one half of which is a 32-byte seed: half the bytes to send. `expand` gives
+/// the ciphertext to compute with.
+#[pyclass(name = "SeededCiphertext", module = "keywright", frozen)]
+pub(crate) struct PySeededCiphertext(pub(crate) SymmetricCiphertext);
+
+seeded_ciphertext!(PySeededCiphertext of PyParameters, packed as packing_name, expanded to PyCiphertext);
+
+#[pymethods]
+impl PySeededCiphertext {
+    /// Number of rescalings it admits.
+    #[getter]
+    fn level(&self) -> usize {
+        self.0.seeded.c0.limb_count() - 1
+    }
+
+    /// Number of slots; None if its values are in coefficients.
+    #[getter]
+    fn slots(&self) -> Option<usize> {
+        slots(self.0.packing)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("{:?}", self.0)
+    }
+}

@@ -1,0 +1,170 @@
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use keywright_rlwe::derive::{Derivation, DerivationTree, MAX_HOPS};
+use keywright_rlwe::{EvaluationKeys, SwitchingKey};
+use pyo3::prelude::*;
+
+use crate::errors::Failure;
+use crate::keys::evaluation_keys::PyEvaluationKeys;
+use crate::keys::master_keys::PyMasterKeys;
+use crate::keys::progress::report;
+use crate::keys::spec::{PyKeySpec, specs_for};
+use crate::keys::switching_key::PySwitchingKey;
+use crate::parameters::keys::KeyParameters;
+use crate::stored::not_pickled;
+use crate::threads::{compute, compute_interruptible};
+
+/// The next key, unless a signal comes: then it is to be had later.
+fn next(py: Python<'_>, derivation: &mut Derivation) -> Result<Option<SwitchingKey>, Failure> {
+    let stopped = AtomicBool::new(false);
+    py.detach(|| {
+        compute_interruptible(
+            || stopped.store(true, Ordering::Relaxed),
+            || derivation.next_unless(&|| stopped.load(Ordering::Relaxed)).transpose(),
+        )
+    })
+}
+
+impl PyMasterKeys {
+    fn start(
+        &self,
+        py: Python<'_>,
+        specs: &[PyRef<'_, PyKeySpec>],
+        max_hops: usize,
+    ) -> Result<Derivation, Failure> {
+        let wanted = specs_for(self.parameters.rlwe(), specs, "the master keys", "the spec")?;
+        compute(py, || self.keys.derive(&wanted, max_hops))
+    }
+}
+
+#[pymethods]
+impl PyMasterKeys {
+    /// Derives keys; what the server does. The same specs give the same keys again, whatever was forgotten.
+    ///
+    /// Args:
+    ///     specs: the keys; that a derived key is seeded is not possible, and not read.
+    ///     max_hops: most derivations from the master keys to a key, from 1 to 255; each adds to its noise.
+    ///     progress: called after each key with the number of keys made and their total; may raise to stop.
+    ///
+    /// Raises:
+    ///     DerivationError: the master keys do not reach a key, or it is no Galois key.
+    ///     MixedParametersError: a spec is for other parameters.
+    #[pyo3(signature = (specs, max_hops=64, progress=None))]
+    fn derive(
+        &self,
+        py: Python<'_>,
+        specs: Vec<PyRef<'_, PyKeySpec>>,
+        max_hops: usize,
+        progress: Option<&Bound<'_, PyAny>>,
+    ) -> Result<PyEvaluationKeys, Failure> {
+        let mut derivation = self.start(py, &specs, max_hops)?;
+        let total = derivation.len();
+        let mut keys = EvaluationKeys::new(self.parameters.rlwe());
+        while let Some(key) = next(py, &mut derivation)? {
+            keys.insert(key)?;
+            report(py, progress, total - derivation.len(), total)?;
+        }
+        Ok(PyEvaluationKeys::new(self.parameters.clone(), keys))
+    }
+
+    /// The same keys one by one, so that not all have to be in memory: an iterator of `SwitchingKey`.
+    #[pyo3(signature = (specs, max_hops=64))]
+    fn derivation(
+        &self,
+        py: Python<'_>,
+        specs: Vec<PyRef<'_, PyKeySpec>>,
+        max_hops: usize,
+    ) -> Result<PyDerivation, Failure> {
+        let derivation = self.start(py, &specs, max_hops)?;
+        let trees = derivation.plan().trees().map(|(_, tree)| tree);
+        let (derived, decomposed, depth) = trees.fold((0, 0, 0), |(derived, decomposed, depth), tree| {
+            (derived + tree.steps().len(), decomposed + tree.parents(), depth.max(tree.depth()))
+        });
+        let parameters = self.parameters.clone();
+        Ok(PyDerivation { parameters, derivation, derived, decomposed, depth })
+    }
+}
+
+/// Keys that are derived when they are asked for: what `MasterKeys.derivation` gives. An iterator; its length is the number of
+/// keys that are left.
+#[pyclass(name = "Derivation", module = "keywright")]
+pub(crate) struct PyDerivation {
+    parameters: KeyParameters,
+    derivation: Derivation,
+    derived: usize,
+    decomposed: usize,
+    depth: usize,
+}
+
+not_pickled!(PyDerivation);
+
+#[pymethods]
+impl PyDerivation {
+    /// Keys that are derived, those on the way to others included.
+    #[getter]
+    fn derived(&self) -> usize {
+        self.derived
+    }
+
+    /// Keys that others are derived from.
+    #[getter]
+    fn decomposed(&self) -> usize {
+        self.decomposed
+    }
+
+    /// Most derivations from the master keys to a key.
+    #[getter]
+    fn depth(&self) -> usize {
+        self.depth
+    }
+
+    fn __len__(&self) -> usize {
+        self.derivation.len()
+    }
+
+    fn __iter__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    fn __next__(&mut self, py: Python<'_>) -> Result<Option<PySwitchingKey>, Failure> {
+        let key = next(py, &mut self.derivation)?;
+        Ok(key.map(|key| PySwitchingKey { parameters: self.parameters.clone(), key: Arc::new(key) }))
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Derivation({} keys left)", self.derivation.len())
+    }
+}
+
+/// Which key is derived from which: for the planner, which weighs master keys before any is made.
+///
+/// Args:
+///     log_n: log2 of the ring degree N.
+///     masters: Galois elements of the master keys.
+///     targets: Galois elements of the keys that are wanted.
+///     max_hops: most derivations to a key, from 1 to 255.
+///
+/// Returns:
+///     For every key that is derived: its Galois element, that of the key it is derived from (1: of none), that of the master key, and the number
+///     of derivations to it.
+///
+/// Raises:
+///     DerivationError: the master keys do not reach a target.
+///     ParameterError: an element that is even or above 2N, another ring degree, another number of hops.
+#[pyfunction]
+#[pyo3(signature = (log_n, masters, targets, max_hops=255))]
+pub(crate) fn derivation_tree(
+    py: Python<'_>,
+    log_n: u32,
+    masters: Vec<u64>,
+    targets: Vec<u64>,
+    max_hops: usize,
+) -> Result<Vec<(u64, u64, u64, usize)>, Failure> {
+    const { assert!(MAX_HOPS == 255, "the default") };
+    if !(keywright_ring::MIN_LOG_N..=keywright_ring::MAX_LOG_N).contains(&log_n) {
+        return Err(keywright_ring::RingError::Degree(log_n).into());
+    }
+    let tree = py.detach(|| DerivationTree::new(log_n, &masters, &targets, max_hops))?;
+    Ok(tree.steps().map(|step| (step.element, step.parent, step.master, step.depth)).collect())
+}

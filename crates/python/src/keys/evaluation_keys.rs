@@ -1,0 +1,240 @@
+use std::path::PathBuf;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use keywright_rlwe::derive::{DerivationPlan, DerivedKeys};
+use keywright_rlwe::residency::{KeyLoader, KeyStore, Loaders};
+use keywright_rlwe::{EvaluationKeys, Hop, KeyRoutes, Route, threads};
+use keywright_wire::{KeySetLoader, Wire};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyIterator, PyList};
+
+use crate::errors::{Failure, file};
+use crate::keys::master_keys::PyMasterKeys;
+use crate::keys::spec::{PyKeySpec, specs_for};
+use crate::keys::switching_key::PySwitchingKey;
+use crate::parameters::keys::KeyParameters;
+use crate::stored::{self, not_pickled};
+use crate::threads::{compute, compute_detached, compute_interruptible, signals};
+
+/// The switching keys that a server holds: any number per rotation, at any levels. Iterates over its `KeySpec`s.
+///
+/// For each operation the evaluator takes the key, and the number of its rows per digit, that make the fewest transforms; or, of a set
+/// that follows a plan, what the plan says.
+#[pyclass(name = "EvaluationKeys", module = "keywright", frozen)]
+pub(crate) struct PyEvaluationKeys {
+    parameters: KeyParameters,
+    keys: RwLock<Arc<EvaluationKeys>>,
+    /// Where the keys are read from when they are used, if they are not all in memory.
+    store: Option<Arc<KeyStore>>,
+}
+
+/// A group's level, the Galois elements that are needed, and the hops that make them.
+type PyRoute<'py> = (usize, Vec<u64>, Vec<(u64, u64, PyRef<'py, PyKeySpec>)>);
+
+impl PyEvaluationKeys {
+    pub(crate) fn new(parameters: KeyParameters, keys: EvaluationKeys) -> Self {
+        Self { parameters, keys: RwLock::new(Arc::new(keys)), store: None }
+    }
+
+    /// Computes with the keys as they are now. Operations with keys of one store are done one at a time: on the threads
+    /// that compute, one would wait for the other. A signal ends them where they take keys, which may have to be derived
+    /// first.
+    pub(crate) fn compute<T: Send, E: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&EvaluationKeys) -> Result<T, E> + Send,
+    ) -> Result<T, Failure>
+    where
+        Failure: From<E>,
+    {
+        let keys = self.snapshot();
+        py.detach(|| {
+            let Some(store) = &self.store else { return compute_detached(|| work(&keys)) };
+            let mut raised = Ok(());
+            let turn = store.turn(|| {
+                raised = signals();
+                raised.is_err()
+            });
+            raised?;
+            let turn = turn?;
+            compute_interruptible(|| turn.interrupt(), || work(&keys))
+        })
+    }
+
+    /// The keys as they are now.
+    pub(crate) fn snapshot(&self) -> Arc<EvaluationKeys> {
+        self.keys.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+not_pickled!(PyEvaluationKeys);
+
+#[pymethods]
+impl PyEvaluationKeys {
+    /// An empty set.
+    #[new]
+    pub(crate) fn empty(parameters: KeyParameters) -> Self {
+        Self::new(parameters.clone(), EvaluationKeys::new(parameters.rlwe()))
+    }
+
+    /// The parameters of its keys.
+    #[getter]
+    fn parameters(&self) -> KeyParameters {
+        self.parameters.clone()
+    }
+
+    /// Adds a key; operations that run already go on without it.
+    ///
+    /// Raises:
+    ///     MixedParametersError: the key belongs to other parameters.
+    fn add(&self, key: &PySwitchingKey) -> Result<(), Failure> {
+        let mut keys = self.keys.write().unwrap_or_else(PoisonError::into_inner);
+        Ok(Arc::make_mut(&mut keys).insert(key.key.clone())?)
+    }
+
+    /// The same keys, used as a plan says: each group of automorphisms by its hops, each relinearisation with the key of its level. Keys
+    /// to and from ephemeral secrets are used as without.
+    ///
+    /// Args:
+    ///     routes: for each group its level, the Galois elements that are needed, and its hops as (parent, child, key): every parent is 1,
+    ///         the ciphertext itself, or a child before it; the key is that of child / parent.
+    ///     relinearizations: the key for each level.
+    ///
+    /// Raises:
+    ///     PlanMismatchError: hops that do not make what they should.
+    ///     MissingKeyError: the set lacks one of the keys.
+    fn following(
+        &self,
+        routes: Vec<PyRoute<'_>>,
+        relinearizations: Vec<(usize, PyRef<'_, PyKeySpec>)>,
+    ) -> Result<Self, Failure> {
+        let routes = routes.into_iter().map(|(level, targets, hops)| Route {
+            level,
+            targets: targets.into_iter().collect(),
+            hops: hops
+                .into_iter()
+                .map(|(parent, child, key)| Hop { parent, child, spec: key.spec.clone() })
+                .collect(),
+        });
+        let relinearizations = relinearizations.into_iter().map(|(level, key)| (level, key.spec.clone()));
+        let routes = KeyRoutes::new(self.parameters.rlwe(), routes, relinearizations)?;
+        let keys = (*self.snapshot()).clone().with_routes(Arc::new(routes))?;
+        Ok(Self { store: self.store.clone(), ..Self::new(self.parameters.clone(), keys) })
+    }
+
+    /// Keys of which at most `memory` bytes are in memory at a time: those of a file, which are read, and those that are derived from master
+    /// keys, again where they were forgotten. A thread makes those of the coming steps; for want of room the key leaves that is needed
+    /// furthest in the future. An operation whose keys do not fit takes them one after the other. Operations with these keys are done one at
+    /// a time.
+    ///
+    /// Args:
+    ///     path: a file of `save` or `KeyGenerator.save_evaluation_keys`.
+    ///     memory: bytes of keys, the master keys included.
+    ///     steps: the keys that each step of the program uses, in order; it may be run any number of times. Other keys are made as well,
+    ///         when they are used.
+    ///     masters: what the others are derived from, by as many threads as there are for computing.
+    ///     derived: the keys that are derived; that a derived key is seeded is not possible, and not read.
+    ///     max_hops: as of `MasterKeys.derive`.
+    ///
+    /// Raises:
+    ///     FormatError, MixedParametersError: as of `from_bytes`.
+    ///     KeyMemoryError: a key does not fit.
+    ///     DerivationError: as of `MasterKeys.derive`.
+    #[staticmethod]
+    #[pyo3(signature = (path, parameters, memory, steps, masters=None, derived=Vec::new(), max_hops=64))]
+    fn stream(
+        py: Python<'_>,
+        path: PathBuf,
+        parameters: KeyParameters,
+        memory: usize,
+        steps: Vec<Vec<PyRef<'_, PyKeySpec>>>,
+        masters: Option<PyRef<'_, PyMasterKeys>>,
+        derived: Vec<PyRef<'_, PyKeySpec>>,
+        max_hops: usize,
+    ) -> Result<Self, Failure> {
+        let steps: Vec<Vec<_>> =
+            steps.iter().map(|step| step.iter().map(|key| key.spec.clone()).collect()).collect();
+        let derived = specs_for(parameters.rlwe(), &derived, "the master keys", "the spec")?;
+        let masters = masters.map(|masters| masters.keys.clone());
+        let rlwe = parameters.rlwe();
+        let store = compute(py, || -> Result<_, Failure> {
+            let read = KeySetLoader::open(&path, rlwe).map_err(file(&path))?;
+            let mut loaders: Vec<Box<dyn KeyLoader>> = vec![Box::new(read)];
+            if let Some(masters) = masters {
+                let plan = DerivationPlan::new(&masters, &derived, max_hops)?;
+                loaders.push(Box::new(DerivedKeys::new(Arc::new(plan), threads())?));
+            }
+            Ok(Arc::new(KeyStore::new(Loaders::new(loaders), &steps, memory)?))
+        })?;
+        let keys = store.keys(rlwe)?;
+        Ok(Self { store: Some(store), ..Self::new(parameters.clone(), keys) })
+    }
+
+    /// Of keys that are streamed, what was done so far: "loads" of keys, by reading or deriving, those "ahead" of their use, their "bytes", "peak_bytes" in
+    /// memory at once, and "waited_s", how long operations waited for keys. None for keys that are all in memory.
+    #[getter]
+    fn streaming<'py>(&self, py: Python<'py>) -> Result<Option<Bound<'py, PyDict>>, Failure> {
+        let Some(store) = &self.store else { return Ok(None) };
+        let seen = store.statistics()?;
+        let out = PyDict::new(py);
+        out.set_item("loads", seen.loads)?;
+        out.set_item("ahead", seen.ahead)?;
+        out.set_item("bytes", seen.bytes)?;
+        out.set_item("peak_bytes", seen.peak_bytes)?;
+        out.set_item("waited_s", seen.waited.as_secs_f64())?;
+        Ok(Some(out))
+    }
+
+    /// Bytes of all keys, in memory or not.
+    #[getter]
+    fn bytes(&self) -> usize {
+        self.snapshot().bytes()
+    }
+
+    fn __len__(&self) -> usize {
+        self.snapshot().len()
+    }
+
+    fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
+        let specs: Vec<_> = self
+            .snapshot()
+            .iter()
+            .map(|key| PyKeySpec { parameters: self.parameters.clone(), spec: key.spec().clone() })
+            .collect();
+        PyList::new(py, specs)?.try_iter()
+    }
+
+    /// The keys as bytes, to be read by `from_bytes`.
+    fn to_bytes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>, Failure> {
+        let bytes = self.compute(py, |keys| keys.to_bytes(self.parameters.rlwe()))?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    /// Keys from the bytes of `to_bytes`. Each key is checked for security.
+    ///
+    /// Raises:
+    ///     FormatError: the bytes are not a whole, intact key set.
+    ///     MixedParametersError: it belongs to other parameters.
+    #[staticmethod]
+    fn from_bytes(py: Python<'_>, data: &[u8], parameters: KeyParameters) -> Result<Self, Failure> {
+        let keys = stored::from_bytes(py, data, parameters.rlwe())?;
+        Ok(Self::new(parameters, keys))
+    }
+
+    /// Writes the keys to a file, which appears whole or not at all.
+    fn save(&self, py: Python<'_>, path: PathBuf) -> Result<(), Failure> {
+        self.compute(py, |keys| keys.save(&path, self.parameters.rlwe()).map_err(file(&path)))
+    }
+
+    /// Reads the keys of a file; errors as of `from_bytes`.
+    #[staticmethod]
+    fn load(py: Python<'_>, path: PathBuf, parameters: KeyParameters) -> Result<Self, Failure> {
+        let keys = stored::load(py, &path, parameters.rlwe())?;
+        Ok(Self::new(parameters, keys))
+    }
+
+    fn __repr__(&self) -> String {
+        let keys = self.snapshot();
+        format!("EvaluationKeys({} keys, {} bytes)", keys.len(), keys.bytes())
+    }
+}

@@ -1,0 +1,209 @@
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use keywright_rlwe::{EvaluationKeys, KeyElement, KeyGenerator, KeySpec, SwitchingKey};
+use keywright_wire::{AtomicFile, KeySetWriter};
+use pyo3::prelude::*;
+
+use crate::errors::{Failure, file};
+use crate::keys::evaluation_keys::PyEvaluationKeys;
+use crate::keys::progress::report;
+use crate::keys::public_key::PyPublicKey;
+use crate::keys::secret_key::PySecretKey;
+use crate::keys::spec::{PyKeySpec, conjugation, rotation, spec, specs_for};
+use crate::keys::switching_key::PySwitchingKey;
+use crate::parameters::keys::KeyParameters;
+use crate::randomness::Randomness;
+use crate::stored::opaque;
+use crate::threads::compute;
+
+/// Makes the keys that belong to one secret.
+///
+/// Args:
+///     secret: the secret of the owner of the data.
+///     entropy: 32 bytes that decide the keys, for tests only. The operating system's randomness by default.
+///
+/// The methods that make switching keys take `level`, `alpha` and `seeded` as `KeySpec` does, and raise the same errors.
+#[pyclass(name = "KeyGenerator", module = "keywright", frozen)]
+pub(crate) struct PyKeyGenerator {
+    secret: Py<PySecretKey>,
+    rng: Randomness,
+}
+
+impl PyKeyGenerator {
+    fn parameters(&self) -> &KeyParameters {
+        &self.secret.get().parameters
+    }
+
+    fn generate(&self, py: Python<'_>, spec: &KeySpec) -> Result<Arc<SwitchingKey>, Failure> {
+        let secret = &self.secret.get().key;
+        let rng = self.rng.split()?;
+        Ok(Arc::new(compute(py, || KeyGenerator::new(secret, rng).switching_key(spec))?))
+    }
+
+    fn key(
+        &self,
+        py: Python<'_>,
+        element: KeyElement,
+        level: Option<usize>,
+        alpha: Option<usize>,
+        seeded: bool,
+    ) -> Result<PySwitchingKey, Failure> {
+        let spec = spec(self.parameters().rlwe(), element, level, alpha, seeded, None)?;
+        let key = self.generate(py, &spec)?;
+        Ok(PySwitchingKey { parameters: self.parameters().clone(), key })
+    }
+
+    fn own_specs(&self, specs: &[PyRef<'_, PyKeySpec>]) -> Result<Vec<KeySpec>, Failure> {
+        specs_for(self.parameters().rlwe(), specs, "the key generator", "the spec")
+    }
+
+    /// Makes keys one by one, giving each to `each`; between two of them signals are handled and progress is reported.
+    fn for_each_key(
+        &self,
+        py: Python<'_>,
+        specs: &[KeySpec],
+        progress: Option<&Bound<'_, PyAny>>,
+        mut each: impl FnMut(Arc<SwitchingKey>) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        let secret = &self.secret.get().key;
+        let mut generator = KeyGenerator::new(secret, self.rng.split()?);
+        let mut keys = generator.switching_keys(specs)?;
+        while let Some(key) = compute(py, || keys.next().transpose())? {
+            each(Arc::new(key))?;
+            report(py, progress, specs.len() - keys.len(), specs.len())?;
+        }
+        Ok(())
+    }
+}
+
+opaque!(PyKeyGenerator);
+
+#[pymethods]
+impl PyKeyGenerator {
+    #[new]
+    #[pyo3(signature = (secret, entropy=None))]
+    fn new(secret: Py<PySecretKey>, entropy: Option<[u8; 32]>) -> Result<Self, Failure> {
+        Ok(Self { secret, rng: Randomness::new(entropy)? })
+    }
+
+    /// A public key, to be given to whoever encrypts.
+    fn public_key(&self, py: Python<'_>) -> Result<PyPublicKey, Failure> {
+        let secret = &self.secret.get().key;
+        let rng = self.rng.split()?;
+        let key = compute(py, || -> Result<_, Failure> { Ok(KeyGenerator::new(secret, rng).public_key()) })?;
+        Ok(PyPublicKey { parameters: self.parameters().clone(), key: Arc::new(key) })
+    }
+
+    /// A key that makes products of ciphertexts degree 1 again.
+    #[pyo3(signature = (level=None, alpha=None, seeded=true))]
+    fn relinearization_key(
+        &self,
+        py: Python<'_>,
+        level: Option<usize>,
+        alpha: Option<usize>,
+        seeded: bool,
+    ) -> Result<PySwitchingKey, Failure> {
+        self.key(py, KeyElement::Relinearization, level, alpha, seeded)
+    }
+
+    /// A key for rotations by a number of steps to the left.
+    #[pyo3(signature = (steps, level=None, alpha=None, seeded=true))]
+    fn rotation_key(
+        &self,
+        py: Python<'_>,
+        steps: i64,
+        level: Option<usize>,
+        alpha: Option<usize>,
+        seeded: bool,
+    ) -> Result<PySwitchingKey, Failure> {
+        self.key(py, rotation(self.parameters().rlwe(), steps), level, alpha, seeded)
+    }
+
+    /// A key for the complex conjugation of slots; of BFV, for the swap of the rows.
+    #[pyo3(signature = (level=None, alpha=None, seeded=true))]
+    fn conjugation_key(
+        &self,
+        py: Python<'_>,
+        level: Option<usize>,
+        alpha: Option<usize>,
+        seeded: bool,
+    ) -> Result<PySwitchingKey, Failure> {
+        self.key(py, conjugation(self.parameters().rlwe()), level, alpha, seeded)
+    }
+
+    /// The key that a spec describes.
+    ///
+    /// Raises:
+    ///     MixedParametersError: the spec is for other parameters.
+    fn switching_key(&self, py: Python<'_>, spec: &PyKeySpec) -> Result<PySwitchingKey, Failure> {
+        let parameters = self.parameters();
+        parameters.rlwe().require_same(spec.parameters.rlwe(), "the key generator", "the spec")?;
+        Ok(PySwitchingKey { parameters: parameters.clone(), key: self.generate(py, &spec.spec)? })
+    }
+
+    /// The keys that a server needs.
+    ///
+    /// Args:
+    ///     rotations: steps of the rotations, all with a key at the same level.
+    ///     relinearization: whether to make the key for products.
+    ///     conjugation: whether to make the key for conjugation.
+    ///     specs: further keys, each as described; those of sparse-secret encapsulation in pairs of one weight.
+    ///     progress: called after each key with the number of keys made and their total; may raise to stop.
+    ///
+    /// Raises:
+    ///     MixedParametersError: a spec is for other parameters.
+    ///     ParameterError: not exactly one key to an ephemeral secret of a weight and one back.
+    #[pyo3(signature = (rotations=Vec::new(), relinearization=true, conjugation=false, level=None, alpha=None, seeded=true, specs=Vec::new(), progress=None))]
+    fn evaluation_keys(
+        &self,
+        py: Python<'_>,
+        rotations: Vec<i64>,
+        relinearization: bool,
+        conjugation: bool,
+        level: Option<usize>,
+        alpha: Option<usize>,
+        seeded: bool,
+        specs: Vec<PyRef<'_, PyKeySpec>>,
+        progress: Option<&Bound<'_, PyAny>>,
+    ) -> Result<PyEvaluationKeys, Failure> {
+        let parameters = self.parameters().rlwe();
+        let mut elements: Vec<_> = rotations.iter().map(|&steps| rotation(parameters, steps)).collect();
+        elements.sort();
+        elements.dedup();
+        elements.extend(relinearization.then_some(KeyElement::Relinearization));
+        elements.extend(conjugation.then(|| crate::keys::spec::conjugation(parameters)));
+        let mut wanted = elements
+            .into_iter()
+            .map(|element| spec(parameters, element, level, alpha, seeded, None))
+            .collect::<Result<Vec<_>, _>>()?;
+        wanted.extend(self.own_specs(&specs)?);
+        let mut keys = EvaluationKeys::new(parameters);
+        self.for_each_key(py, &wanted, progress, |key| Ok(keys.insert(key)?))?;
+        Ok(PyEvaluationKeys::new(self.parameters().clone(), keys))
+    }
+
+    /// Makes keys and writes each to a file as soon as it exists: the set need not fit in memory. The file appears whole
+    /// or not at all, and `EvaluationKeys.load` reads it.
+    ///
+    /// Args:
+    ///     path: the file.
+    ///     specs: the keys.
+    ///     progress: as of `evaluation_keys`.
+    #[pyo3(signature = (path, specs, progress=None))]
+    fn save_evaluation_keys(
+        &self,
+        py: Python<'_>,
+        path: PathBuf,
+        specs: Vec<PyRef<'_, PyKeySpec>>,
+        progress: Option<&Bound<'_, PyAny>>,
+    ) -> Result<(), Failure> {
+        let wanted = self.own_specs(&specs)?;
+        let target = AtomicFile::create(&path).map_err(|error| file(&path)(error.into()))?;
+        let mut writer = KeySetWriter::new(target, &wanted, self.parameters().rlwe()).map_err(file(&path))?;
+        self.for_each_key(py, &wanted, progress, |key| {
+            py.detach(|| writer.write(&key).map_err(file(&path)))
+        })?;
+        py.detach(|| writer.finish().and_then(|done| Ok(done.commit()?)).map_err(file(&path)))
+    }
+}

@@ -1,0 +1,213 @@
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use keywright_ring::rotation_element;
+use keywright_rlwe::derive::{MasterKeys, MasterParameters};
+use keywright_rlwe::{KeyElement, KeySpec, RlweError, StoredKey};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::errors::Failure;
+use crate::keys::progress::report;
+use crate::keys::secret_key::PySecretKey;
+use crate::parameters::keys::KeyParameters;
+use crate::randomness::rng;
+use crate::stored::{self, not_pickled};
+use crate::threads::compute;
+
+/// Keys of which a server derives the Galois keys that a program needs: made by the client once, few, and sent instead of those.
+///
+/// A master key is over the primes of the parameters and extra ones; all of them together are checked against the 128-bit bound. Not
+/// a secret.
+#[pyclass(name = "MasterKeys", module = "keywright", frozen)]
+pub(crate) struct PyMasterKeys {
+    pub(crate) parameters: KeyParameters,
+    pub(crate) keys: Arc<MasterKeys>,
+}
+
+/// The master key of an element: with so many special primes, or of the fewest bytes.
+fn spec(
+    chain: &MasterParameters,
+    element: u64,
+    level: usize,
+    special: Option<usize>,
+) -> Result<KeySpec, RlweError> {
+    match special {
+        Some(special) => chain.spec_of(element, level, special, true),
+        None => chain.spec(element, level, true),
+    }
+}
+
+not_pickled!(PyMasterKeys);
+
+#[pymethods]
+impl PyMasterKeys {
+    /// Makes master keys; what the client does.
+    ///
+    /// Args:
+    ///     secret: the secret of the owner of the data.
+    ///     rotations: steps of the rotations with a master key.
+    ///     extra_bits: widths of the extra primes, which are not above 61 bits. More of them make fewer and smaller rows.
+    ///     level: highest level of the keys that will be derived; the parameters' highest by default.
+    ///     conjugation: whether to make a master key of the conjugation as well.
+    ///     galois_elements: further automorphisms with a master key.
+    ///     special: number of primes that a master key divides by: the extra ones, then ciphertext primes above the level. By default what makes the
+    ///         fewest bytes.
+    ///     entropy: 32 bytes that decide the keys, for tests only. The operating system's randomness by default.
+    ///     progress: called after each key with the number of keys made and their total; may raise to stop.
+    ///
+    /// Raises:
+    ///     SecurityError: the modulus of a master key is above the bound.
+    ///     ParameterError: there are no such primes, or they are too narrow for a digit of one prime.
+    #[staticmethod]
+    #[pyo3(signature = (secret, rotations, extra_bits, level=None, conjugation=false, galois_elements=Vec::new(), special=None, entropy=None, progress=None))]
+    fn generate(
+        py: Python<'_>,
+        secret: &PySecretKey,
+        rotations: Vec<i64>,
+        extra_bits: Vec<u32>,
+        level: Option<usize>,
+        conjugation: bool,
+        galois_elements: Vec<u64>,
+        special: Option<usize>,
+        entropy: Option<[u8; 32]>,
+        progress: Option<&Bound<'_, PyAny>>,
+    ) -> Result<Self, Failure> {
+        let rlwe = secret.parameters.rlwe();
+        let mut elements: Vec<u64> =
+            rotations.iter().map(|&steps| rotation_element(rlwe.log_n(), steps)).collect();
+        elements.extend(conjugation.then_some((2 << rlwe.log_n()) - 1));
+        elements.extend(galois_elements);
+        elements.sort_unstable();
+        elements.dedup();
+        let level = level.unwrap_or(rlwe.max_level());
+        let chain = compute(py, || MasterParameters::from_bits(rlwe, &extra_bits))?;
+        let mut rng = rng(entropy)?;
+        let mut keys = MasterKeys::new(&chain);
+        for (made, &element) in (1..).zip(&elements) {
+            let spec = [spec(&chain, element, level, special)?];
+            let rng = rng.split()?;
+            compute(py, || keys.generate_specs(&secret.key, rng, &spec))?;
+            report(py, progress, made, elements.len())?;
+        }
+        Ok(Self { parameters: secret.parameters.clone(), keys: Arc::new(keys) })
+    }
+
+    /// The parameters that keys are derived for.
+    #[getter]
+    fn parameters(&self) -> KeyParameters {
+        self.parameters.clone()
+    }
+
+    /// The extra primes.
+    #[getter]
+    fn extra(&self) -> Vec<u64> {
+        self.keys.parameters().extra().to_vec()
+    }
+
+    /// The keys as they are described over their chain, by element: Galois element, level, most primes of a digit, and number of primes divided by.
+    #[getter]
+    fn shapes(&self) -> Vec<(u64, usize, usize, usize)> {
+        let shape = |key: &StoredKey| match key.spec() {
+            KeySpec { element: KeyElement::Galois(g), level, alpha, special, .. } => {
+                Some((*g, *level, *alpha, special.len()))
+            }
+            _ => None,
+        };
+        self.keys.keys().iter().filter_map(shape).collect()
+    }
+
+    /// Galois elements of the master keys.
+    #[getter]
+    fn galois_elements(&self) -> Vec<u64> {
+        self.keys.elements(0)
+    }
+
+    /// Bytes of all master keys in memory.
+    #[getter]
+    fn bytes(&self) -> usize {
+        self.keys.bytes()
+    }
+
+    /// Bits of the largest modulus of a master key, which the security bound is compared with.
+    #[getter]
+    fn modulus_bits(&self) -> f64 {
+        let chain = self.keys.parameters().chain();
+        let bits = |key: &StoredKey| chain.log2_q(key.spec().level) + key.spec().special_bits(chain);
+        self.keys.keys().iter().map(bits).fold(0.0, f64::max)
+    }
+
+    fn __len__(&self) -> usize {
+        self.keys.keys().len()
+    }
+
+    /// The keys as bytes, to be read by `from_bytes`.
+    fn to_bytes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>, Failure> {
+        stored::to_bytes(py, &*self.keys, self.parameters.rlwe())
+    }
+
+    /// Keys from the bytes of `to_bytes`. Each key is checked for security.
+    ///
+    /// Raises:
+    ///     FormatError: the bytes are not a whole, intact set of master keys.
+    ///     MixedParametersError: it belongs to other parameters.
+    #[staticmethod]
+    fn from_bytes(py: Python<'_>, data: &[u8], parameters: KeyParameters) -> Result<Self, Failure> {
+        let keys = Arc::new(stored::from_bytes(py, data, parameters.rlwe())?);
+        Ok(Self { parameters, keys })
+    }
+
+    /// Writes the keys to a file, which appears whole or not at all.
+    fn save(&self, py: Python<'_>, path: PathBuf) -> Result<(), Failure> {
+        stored::save(py, &*self.keys, &path, self.parameters.rlwe())
+    }
+
+    /// Reads the keys of a file; errors as of `from_bytes`.
+    #[staticmethod]
+    fn load(py: Python<'_>, path: PathBuf, parameters: KeyParameters) -> Result<Self, Failure> {
+        let keys = Arc::new(stored::load(py, &path, parameters.rlwe())?);
+        Ok(Self { parameters, keys })
+    }
+
+    fn __repr__(&self) -> String {
+        format!("MasterKeys({} keys, {} bytes)", self.keys.keys().len(), self.keys.bytes())
+    }
+}
+
+/// Bytes of one master key, its uniform halves as a seed: of what `MasterKeys.generate` makes with the same arguments.
+///
+/// Raises:
+///     SecurityError, ParameterError, LevelError: as of `MasterKeys.generate`.
+#[pyfunction]
+#[pyo3(signature = (parameters, extra_bits, level=None, special=None))]
+pub(crate) fn master_key_bytes(
+    py: Python<'_>,
+    parameters: KeyParameters,
+    extra_bits: Vec<u32>,
+    level: Option<usize>,
+    special: Option<usize>,
+) -> Result<usize, Failure> {
+    let rlwe = parameters.rlwe();
+    compute(py, || {
+        let chain = MasterParameters::from_bits(rlwe, &extra_bits)?;
+        // Whatever the element.
+        spec(&chain, 5, level.unwrap_or(rlwe.max_level()), special)?.bytes(chain.chain())
+    })
+}
+
+/// Most bits of the modulus of a key that 128 bits of security allow.
+///
+/// Args:
+///     log_n: log2 of the ring degree, 10 to 17.
+///     weight: Hamming weight of a sparse secret; None for a uniform ternary one.
+///
+/// Raises:
+///     SecurityError: there is no bound for that degree and secret.
+#[pyfunction]
+#[pyo3(signature = (log_n, weight = None))]
+pub(crate) fn maximum_log_qp(log_n: u32, weight: Option<usize>) -> Result<u32, Failure> {
+    let secret = weight.map_or(keywright_rlwe::SecretDistribution::Ternary, |weight| {
+        keywright_rlwe::SecretDistribution::Sparse { weight }
+    });
+    Ok(keywright_rlwe::maximum_log_qp(log_n, secret)?)
+}

@@ -1,0 +1,13 @@
+//! Secret, public and switching keys of either scheme, and what describes them.
+
+pub(crate) mod derivation;
+pub(crate) mod evaluation_keys;
+pub(crate) mod generator;
+pub(crate) mod master_keys;
+mod progress;
+pub(crate) mod public_key;
+pub(crate) mod secret_key;
+pub(crate) mod set_head;
+pub(crate) mod spec;
+pub(crate) mod switching_key;
+pub(crate) mod widths;

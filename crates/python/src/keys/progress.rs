@@ -1,0 +1,15 @@
+use pyo3::prelude::*;
+
+/// Between two keys: handles signals, then tells `progress` the number of keys made and their total. Either may raise.
+pub(crate) fn report(
+    py: Python<'_>,
+    progress: Option<&Bound<'_, PyAny>>,
+    made: usize,
+    total: usize,
+) -> PyResult<()> {
+    py.check_signals()?;
+    if let Some(progress) = progress {
+        progress.call1((made, total))?;
+    }
+    Ok(())
+}

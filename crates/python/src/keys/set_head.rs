@@ -1,0 +1,48 @@
+use keywright_wire::{KeySetReader, KeySetWriter};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::errors::Failure;
+use crate::keys::spec::{PyKeySpec, specs_for};
+use crate::parameters::keys::KeyParameters;
+
+/// The bytes that a stored set of these keys begins with: its header, which names every key and the length of the whole.
+///
+/// They are known before any key is made, so a server can say with them which keys it wants, in which order.
+///
+/// Args:
+///     specs: at least one, all of the same parameters.
+///
+/// Raises:
+///     ValueError: there are none.
+///     MixedParametersError: they belong to different parameters.
+#[pyfunction]
+pub(crate) fn key_set_head<'py>(
+    py: Python<'py>,
+    specs: Vec<PyRef<'py, PyKeySpec>>,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let Some(first) = specs.first() else {
+        return Err(PyValueError::new_err("a key set head of no keys says nothing; name at least one"));
+    };
+    let rlwe = first.parameters.rlwe();
+    let wanted = specs_for(rlwe, &specs, "the first spec", "another spec")?;
+    let mut head = Vec::new();
+    KeySetWriter::new(&mut head, &wanted, rlwe).map_err(Failure::from)?;
+    Ok(PyBytes::new(py, &head))
+}
+
+/// The keys that the head of a set names, in order. Each is checked for security.
+///
+/// Raises:
+///     FormatError: the bytes do not begin with a whole, intact header of a key set.
+///     MixedParametersError: it belongs to other parameters.
+#[pyfunction]
+pub(crate) fn read_key_set_head(data: &[u8], parameters: KeyParameters) -> Result<Vec<PyKeySpec>, Failure> {
+    let reader = KeySetReader::new(data, parameters.rlwe())?;
+    let spec = |entry: &keywright_wire::KeyEntry| PyKeySpec {
+        parameters: parameters.clone(),
+        spec: entry.spec.clone(),
+    };
+    Ok(reader.entries().iter().map(spec).collect())
+}

@@ -1,0 +1,251 @@
+use crate::stored::not_pickled;
+use keywright_ring::rotation_element;
+use keywright_rlwe::{KeyElement, KeySpec, Parameters};
+use pyo3::prelude::*;
+
+use crate::errors::Failure;
+use crate::parameters::keys::KeyParameters;
+
+/// Description of one switching key: what it switches, the highest level it serves, its digits and special primes.
+///
+/// Made by `rotation`, `conjugation`, `relinearization` or `galois`. A key costs
+/// (1 if seeded else 2) * N * 8 * digits * (level + 1 + special primes) bytes, so a key at the level where it is used is
+/// smaller than one at the top. All constructors take:
+///
+///     level: highest ciphertext level it serves; the parameters' highest by default.
+///     alpha: most primes per digit; by default the one that makes the fewest transforms at that level.
+///     seeded: store a 32-byte seed for the uniform half: half the bytes.
+///     special: indices of its special primes, among q_0 .. q_L, p_0, ...; chosen by default.
+///
+/// and raise LevelError, ParameterError or SecurityError for what is not legal.
+#[pyclass(name = "KeySpec", module = "keywright", frozen, eq, hash)]
+#[derive(Clone, PartialEq)]
+pub(crate) struct PyKeySpec {
+    pub(crate) parameters: KeyParameters,
+    pub(crate) spec: KeySpec,
+}
+
+impl std::hash::Hash for PyKeySpec {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.spec.hash(state);
+    }
+}
+
+/// A checked spec with the defaults filled in.
+pub(crate) fn spec(
+    rlwe: &Parameters,
+    element: KeyElement,
+    level: Option<usize>,
+    alpha: Option<usize>,
+    seeded: bool,
+    special: Option<Vec<usize>>,
+) -> Result<KeySpec, Failure> {
+    let level = level.unwrap_or(rlwe.max_level());
+    rlwe.require_level(level)?;
+    let alpha = alpha.unwrap_or_else(|| KeySpec::best_alpha(rlwe, level));
+    let mut spec = KeySpec::new(rlwe, element, level, alpha, seeded);
+    if let Some(special) = special {
+        spec.special = special;
+    }
+    spec.validate(rlwe)?;
+    Ok(spec)
+}
+
+/// The specs of a list, all for the same parameters as `left`.
+///
+/// # Errors
+/// `MixedParametersError`, which names the two that differ.
+pub(crate) fn specs_for(
+    rlwe: &Parameters,
+    specs: &[PyRef<'_, PyKeySpec>],
+    left: &'static str,
+    right: &'static str,
+) -> Result<Vec<KeySpec>, Failure> {
+    specs
+        .iter()
+        .map(|spec| {
+            rlwe.require_same(spec.parameters.rlwe(), left, right)?;
+            Ok(spec.spec.clone())
+        })
+        .collect()
+}
+
+/// Galois element of a rotation.
+pub(crate) fn rotation(rlwe: &Parameters, steps: i64) -> KeyElement {
+    KeyElement::Galois(rotation_element(rlwe.log_n(), steps))
+}
+
+/// Galois element of the conjugation.
+pub(crate) fn conjugation(rlwe: &Parameters) -> KeyElement {
+    KeyElement::Galois((2 << rlwe.log_n()) - 1)
+}
+
+impl PyKeySpec {
+    /// A checked spec with the defaults filled in.
+    pub(crate) fn make(
+        parameters: &KeyParameters,
+        element: KeyElement,
+        level: Option<usize>,
+        alpha: Option<usize>,
+        seeded: bool,
+        special: Option<Vec<usize>>,
+    ) -> Result<Self, Failure> {
+        let spec = spec(parameters.rlwe(), element, level, alpha, seeded, special)?;
+        Ok(Self { parameters: parameters.clone(), spec })
+    }
+
+    /// The spec in words.
+    pub(crate) fn describe(&self) -> String {
+        let what = match self.steps() {
+            Some(steps) => format!("rotation by {steps}"),
+            None => self.kind().into(),
+        };
+        let seeded = if self.spec.seeded { ", seeded" } else { "" };
+        let special = self.spec.special.len();
+        format!(
+            "{what}, level {}, alpha {}, {special} special primes{seeded}",
+            self.spec.level, self.spec.alpha
+        )
+    }
+}
+
+not_pickled!(PyKeySpec);
+
+#[pymethods]
+impl PyKeySpec {
+    /// A rotation by a number of steps to the left: numpy.roll(slots, -steps).
+    #[staticmethod]
+    #[pyo3(signature = (parameters, steps, level=None, alpha=None, seeded=true, special=None))]
+    fn rotation(
+        parameters: KeyParameters,
+        steps: i64,
+        level: Option<usize>,
+        alpha: Option<usize>,
+        seeded: bool,
+        special: Option<Vec<usize>>,
+    ) -> Result<Self, Failure> {
+        Self::make(&parameters, rotation(parameters.rlwe(), steps), level, alpha, seeded, special)
+    }
+
+    /// The complex conjugation of all slots.
+    #[staticmethod]
+    #[pyo3(signature = (parameters, level=None, alpha=None, seeded=true, special=None))]
+    fn conjugation(
+        parameters: KeyParameters,
+        level: Option<usize>,
+        alpha: Option<usize>,
+        seeded: bool,
+        special: Option<Vec<usize>>,
+    ) -> Result<Self, Failure> {
+        Self::make(&parameters, conjugation(parameters.rlwe()), level, alpha, seeded, special)
+    }
+
+    /// The relinearisation of products.
+    #[staticmethod]
+    #[pyo3(signature = (parameters, level=None, alpha=None, seeded=true, special=None))]
+    fn relinearization(
+        parameters: KeyParameters,
+        level: Option<usize>,
+        alpha: Option<usize>,
+        seeded: bool,
+        special: Option<Vec<usize>>,
+    ) -> Result<Self, Failure> {
+        Self::make(&parameters, KeyElement::Relinearization, level, alpha, seeded, special)
+    }
+
+    /// The automorphism X -> X^element, for odd elements below 2N.
+    #[staticmethod]
+    #[pyo3(signature = (parameters, element, level=None, alpha=None, seeded=true, special=None))]
+    fn galois(
+        parameters: KeyParameters,
+        element: u64,
+        level: Option<usize>,
+        alpha: Option<usize>,
+        seeded: bool,
+        special: Option<Vec<usize>>,
+    ) -> Result<Self, Failure> {
+        let two_n = 2 * parameters.rlwe().n() as u64;
+        if element.is_multiple_of(2) || element >= two_n {
+            return Err(keywright_ring::RingError::GaloisElement { element, two_n }.into());
+        }
+        Self::make(&parameters, KeyElement::Galois(element), level, alpha, seeded, special)
+    }
+
+    /// The parameters it is for.
+    #[getter]
+    fn parameters(&self) -> KeyParameters {
+        self.parameters.clone()
+    }
+
+    /// "rotation", "conjugation", "galois", "relinearization", "secret", "dense_to_sparse", "sparse_to_dense" or
+    /// "sparse_to_dense_galois".
+    #[getter]
+    pub(crate) fn kind(&self) -> &'static str {
+        match self.spec.element {
+            KeyElement::Relinearization => "relinearization",
+            KeyElement::Secret(_) => "secret",
+            KeyElement::DenseToSparse(_) => "dense_to_sparse",
+            KeyElement::SparseToDense(_) => "sparse_to_dense",
+            KeyElement::SparseToDenseGalois { .. } => "sparse_to_dense_galois",
+            element if element == conjugation(self.parameters.rlwe()) => "conjugation",
+            _ if self.steps().is_some() => "rotation",
+            KeyElement::Galois(_) => "galois",
+        }
+    }
+
+    /// Steps of the rotation, from -N/4+1 to N/4; None if it is not a rotation.
+    #[getter]
+    fn steps(&self) -> Option<i64> {
+        self.spec.element.rotation_steps(self.parameters.rlwe().log_n())
+    }
+
+    /// Galois element; None if it is not an automorphism.
+    #[getter]
+    fn galois_element(&self) -> Option<u64> {
+        match self.spec.element {
+            KeyElement::Galois(g) | KeyElement::SparseToDenseGalois { galois: g, .. } => Some(g),
+            _ => None,
+        }
+    }
+
+    /// Highest ciphertext level it serves.
+    #[getter]
+    fn level(&self) -> usize {
+        self.spec.level
+    }
+
+    /// Most primes per digit.
+    #[getter]
+    fn alpha(&self) -> usize {
+        self.spec.alpha
+    }
+
+    /// Indices of its special primes, counted through q_0 .. q_L, p_0, ...
+    #[getter]
+    fn special(&self) -> Vec<usize> {
+        self.spec.special.clone()
+    }
+
+    /// Whether the uniform half is a 32-byte seed.
+    #[getter]
+    fn seeded(&self) -> bool {
+        self.spec.seeded
+    }
+
+    /// The primes of each digit, as ranges (first, one past the last).
+    #[getter]
+    fn digits(&self) -> Result<Vec<(usize, usize)>, Failure> {
+        let digits = self.spec.validate(self.parameters.rlwe())?;
+        Ok(digits.into_iter().map(|digit| (digit.start, digit.end)).collect())
+    }
+
+    /// Bytes of the residues of such a key.
+    #[getter]
+    fn bytes(&self) -> Result<usize, Failure> {
+        Ok(self.spec.bytes(self.parameters.rlwe())?)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("KeySpec({})", self.describe())
+    }
+}

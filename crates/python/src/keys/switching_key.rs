@@ -1,0 +1,70 @@
+use std::sync::Arc;
+
+use keywright_rlwe::SwitchingKey;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::errors::Failure;
+use crate::keys::spec::PyKeySpec;
+use crate::parameters::keys::KeyParameters;
+use crate::stored::{self, not_pickled};
+use crate::threads::compute;
+
+/// A key with which a server rotates, conjugates, relinearises, or switches to another secret.
+#[pyclass(name = "SwitchingKey", module = "keywright", frozen)]
+pub(crate) struct PySwitchingKey {
+    pub(crate) parameters: KeyParameters,
+    pub(crate) key: Arc<SwitchingKey>,
+}
+
+not_pickled!(PySwitchingKey);
+
+#[pymethods]
+impl PySwitchingKey {
+    /// The parameters it belongs to.
+    #[getter]
+    fn parameters(&self) -> KeyParameters {
+        self.parameters.clone()
+    }
+
+    /// What it switches, at which level, with which digits.
+    #[getter]
+    fn spec(&self) -> PyKeySpec {
+        PyKeySpec { parameters: self.parameters.clone(), spec: self.key.spec().clone() }
+    }
+
+    /// Bytes in memory; a seeded key has half of an unseeded one.
+    #[getter]
+    fn bytes(&self) -> usize {
+        self.key.bytes()
+    }
+
+    /// The same key for ciphertexts of at most a lower level: fewer bytes.
+    ///
+    /// Raises:
+    ///     LevelError: the level is above the key's.
+    fn truncate(&self, py: Python<'_>, level: usize) -> Result<Self, Failure> {
+        let key = compute(py, || self.key.truncate(level))?;
+        Ok(Self { parameters: self.parameters.clone(), key: Arc::new(key) })
+    }
+
+    /// The key as bytes, to be read by `from_bytes`.
+    fn to_bytes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>, Failure> {
+        stored::to_bytes(py, &*self.key, self.parameters.rlwe())
+    }
+
+    /// A key from the bytes of `to_bytes`.
+    ///
+    /// Raises:
+    ///     FormatError: the bytes are not a whole, intact switching key.
+    ///     MixedParametersError: it belongs to other parameters.
+    #[staticmethod]
+    fn from_bytes(py: Python<'_>, data: &[u8], parameters: KeyParameters) -> Result<Self, Failure> {
+        let key = Arc::new(stored::from_bytes(py, data, parameters.rlwe())?);
+        Ok(Self { parameters, key })
+    }
+
+    fn __repr__(&self) -> String {
+        format!("SwitchingKey({}, {} bytes)", self.spec().describe(), self.bytes())
+    }
+}

@@ -1,0 +1,128 @@
+use std::collections::BTreeMap;
+
+use keywright_circuits::Arithmetic;
+use keywright_rlwe::{PrimeWidths, SwitchLayout, Work, noise};
+use pyo3::prelude::*;
+
+use crate::errors::{Failure, Refusal};
+
+/// Counts of kernels: transforms, products, conversions modulo narrow and modulo wide primes, stored products, diagonals,
+/// multiplications, visits, embeddings, calls.
+type Row = [i64; 12];
+
+/// A use of a key: digits as (first prime, one past the last), removed primes, noise, and the work of the shared part, of
+/// the rest, and of that as a baby step and as a giant step.
+type Use = (Vec<(usize, usize)>, Vec<usize>, f64, [Row; 4]);
+
+/// The widths of the primes of parameters, chosen or not: what sizes of keys and counts of work are computed from.
+///
+/// Primes are numbered through q_0 .. q_L, p_0, ...; those of at most 50 bits are narrow.
+#[pyclass(name = "PrimeWidths", module = "keywright", frozen)]
+pub(crate) struct PyPrimeWidths(PrimeWidths);
+
+impl PyPrimeWidths {
+    fn require(&self, level: usize, primes: &[usize]) -> Result<(), Failure> {
+        let (levels, count) = (self.0.max_level() + 1, self.0.count());
+        if level >= levels {
+            return Err(Refusal::Outside { what: "level", value: level, count: levels }.into());
+        }
+        match primes.iter().find(|&&prime| prime >= count) {
+            Some(&value) => Err(Refusal::Outside { what: "prime", value, count }.into()),
+            None => Ok(()),
+        }
+    }
+
+    fn key_digits(
+        &self,
+        level: usize,
+        alpha: usize,
+        special: &[usize],
+    ) -> Option<Vec<std::ops::Range<usize>>> {
+        self.0.digits(level, alpha, self.0.log2_product(special.iter().copied())).ok()
+    }
+}
+
+#[pymethods]
+impl PyPrimeWidths {
+    #[new]
+    fn new(log_n: u32, q: Vec<f64>, p: Vec<f64>) -> Result<Self, Failure> {
+        if log_n > keywright_ring::MAX_LOG_N {
+            let (what, count) = ("log2 of the ring degree", keywright_ring::MAX_LOG_N as usize + 1);
+            return Err(Refusal::Outside { what, value: log_n as usize, count }.into());
+        }
+        if q.is_empty() {
+            return Err(Refusal::Outside { what: "level", value: 0, count: 0 }.into());
+        }
+        Ok(Self(PrimeWidths::new(log_n, &q, &p)))
+    }
+
+    /// The digits of a key as (first prime, one past the last): runs of at most alpha primes whose product is at most that of
+    /// the special primes; None if a prime alone is above it, or alpha is 0.
+    fn digits(
+        &self,
+        level: usize,
+        alpha: usize,
+        special: Vec<usize>,
+    ) -> Result<Option<Vec<(usize, usize)>>, Failure> {
+        self.require(level, &special)?;
+        let digits = self.key_digits(level, alpha, &special);
+        Ok(digits.map(|digits| digits.iter().map(|digit| (digit.start, digit.end)).collect()))
+    }
+
+    /// Bytes of a key in memory: residues of one half and a seed, or of both.
+    fn key_bytes(&self, digits: usize, primes: usize, seeded: bool) -> usize {
+        self.0.key_bytes(digits, primes, seeded)
+    }
+
+    /// How the engine uses a key at a level: digits, removed primes, noise over that of the rounding of a division, and work.
+    /// None above the key's level, or if its digits are not legal.
+    fn switch(
+        &self,
+        key_level: usize,
+        alpha: usize,
+        special: Vec<usize>,
+        seeded: bool,
+        level: usize,
+    ) -> Result<Option<Use>, Failure> {
+        self.require(key_level, &special)?;
+        let Some(digits) = self.key_digits(key_level, alpha, &special).filter(|_| level <= key_level) else {
+            return Ok(None);
+        };
+        let uses = SwitchLayout::all(&self.0, key_level, &digits, &special, level);
+        Ok(uses.min_by_key(|layout| layout.rank(&self.0, false)).map(|layout| {
+            let work = layout.work(&self.0, seeded);
+            (
+                layout.digits.iter().map(|digit| (digit.start, digit.end)).collect(),
+                layout.removed().collect(),
+                noise::over_rounding(&layout, &self.0),
+                [work.shared, work.whole, work.baby, work.giant].map(|part: Work| part.row()),
+            )
+        }))
+    }
+
+    /// What an operation beside key switches computes once: the work of its counts, at a level.
+    ///
+    /// Args:
+    ///     level: of its ciphertexts.
+    ///     counts: by the names of `keywright.plan.Operation`.
+    ///     removed: the primes that key switches at the level remove.
+    ///     relinearization: those that the relinearization key of the level removes.
+    fn operation(
+        &self,
+        level: usize,
+        counts: BTreeMap<String, usize>,
+        removed: Vec<usize>,
+        relinearization: Vec<usize>,
+    ) -> Result<Row, Failure> {
+        self.require(level, &removed)?;
+        self.require(level, &relinearization)?;
+        let mut arithmetic = Arithmetic::default();
+        for (name, count) in counts {
+            match arithmetic.count_mut(&name) {
+                Some(place) => *place = count,
+                None => return Err(Refusal::Count(name).into()),
+            }
+        }
+        Ok(arithmetic.work(&self.0, level, &removed, &relinearization).row())
+    }
+}

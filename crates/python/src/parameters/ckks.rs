@@ -1,0 +1,136 @@
+use keywright_ckks::{CkksLiteral, CkksParameters, PRESETS};
+use keywright_rlwe::{SecretDistribution, Security};
+use pyo3::prelude::*;
+
+use crate::errors::Failure;
+use crate::parameters::methods::parameter_methods;
+
+/// CKKS parameters: ring degree, primes, scale. Immutable, checked for security, cheap to share.
+///
+/// Made by `preset`, `from_bits` or `from_bytes`. Ciphertexts at level l have the primes q_0 .. q_l; a key also has
+/// special primes. Unless `insecure` is asked for, every modulus is checked against the bound for 128 bits of classical
+/// security with a uniform ternary secret (Security Guidelines for Implementing Homomorphic Encryption, 2024, table 5.2).
+#[pyclass(name = "Parameters", module = "keywright", frozen, eq)]
+#[derive(Clone)]
+pub(crate) struct PyParameters(pub(crate) CkksParameters);
+
+parameter_methods!(PyParameters wraps CkksParameters, described by CkksLiteral);
+
+/// Names of the shipped parameter sets, smallest first: ring degree, bits of all primes, bits of the scale.
+#[pyfunction]
+pub(crate) fn presets() -> Vec<&'static str> {
+    PRESETS.iter().map(|preset| preset.name).collect()
+}
+
+#[pymethods]
+impl PyParameters {
+    /// A shipped parameter set.
+    ///
+    /// Args:
+    ///     name: one of `keywright.presets()`.
+    ///
+    /// Raises:
+    ///     ParameterError: there is no such set.
+    #[staticmethod]
+    fn preset(py: Python<'_>, name: &str) -> Result<Self, Failure> {
+        Ok(Self(py.detach(|| CkksParameters::preset(name))?))
+    }
+
+    /// Parameters from widths of primes; the largest primes of each width are chosen.
+    ///
+    /// Args:
+    ///     log_n: log2 of the ring degree N, 10 to 17.
+    ///     q_bits: widths of the ciphertext primes q_0, q_1, ..., at most 61; one rescaling consumes one of them.
+    ///     p_bits: widths of the special primes, which only keys have.
+    ///     log_scale: log2 of the factor by which fresh messages are scaled; near the widths of q_1, q_2, ...
+    ///     insecure: allow moduli above the 128-bit bound, for experiments on data that need no protection.
+    ///
+    /// Raises:
+    ///     SecurityError: the ciphertext modulus is above the bound.
+    ///     ParameterError: there are no such primes.
+    ///     ScaleError: a value of 1 does not fit q_0.
+    #[staticmethod]
+    #[pyo3(signature = (log_n, q_bits, p_bits, log_scale, insecure=false))]
+    fn from_bits(
+        py: Python<'_>,
+        log_n: u32,
+        q_bits: Vec<u32>,
+        p_bits: Vec<u32>,
+        log_scale: f64,
+        insecure: bool,
+    ) -> Result<Self, Failure> {
+        py.detach(|| {
+            let mut literal = CkksLiteral::from_bits(log_n, &q_bits, &p_bits, log_scale)?;
+            if insecure {
+                literal.rlwe.security = Security::InsecureForExperiments;
+            }
+            Ok(Self(CkksParameters::new(literal)?))
+        })
+    }
+
+    /// Ring degree N.
+    #[getter]
+    fn n(&self) -> usize {
+        self.0.rlwe().n()
+    }
+
+    /// Highest level L, that of fresh ciphertexts: the number of rescalings they admit.
+    #[getter]
+    fn max_level(&self) -> usize {
+        self.0.max_level()
+    }
+
+    /// Slots of a full packing, N/2.
+    #[getter]
+    fn max_slots(&self) -> usize {
+        1 << self.0.max_log_slots()
+    }
+
+    /// Factor by which fresh messages are scaled.
+    #[getter]
+    fn scale(&self) -> f64 {
+        self.0.scale()
+    }
+
+    /// log2 of the scale.
+    #[getter]
+    fn log_scale(&self) -> f64 {
+        self.0.literal().log_scale
+    }
+
+    /// Distribution of the secret: "ternary", or "ternary of weight h".
+    #[getter]
+    fn secret_distribution(&self) -> String {
+        match self.0.secret() {
+            SecretDistribution::Ternary => "ternary".into(),
+            SecretDistribution::Sparse { weight } => format!("ternary of weight {weight}"),
+        }
+    }
+
+    /// Instruction set of the kernels: "portable", "avx2" or "avx512"; KEYWRIGHT_BACKEND forces one.
+    #[getter]
+    fn backend(&self) -> &'static str {
+        self.0.rlwe().ring().backend().kind().name()
+    }
+
+    fn __hash__(&self) -> u64 {
+        use std::hash::{DefaultHasher, Hash, Hasher};
+        let mut hasher = DefaultHasher::new();
+        self.0.rlwe().literal().hash(&mut hasher);
+        self.0.scale().to_bits().hash(&mut hasher);
+        hasher.finish()
+    }
+
+    pub(crate) fn __repr__(&self) -> String {
+        format!(
+            "Parameters(N = 2^{}, {} levels, scale 2^{}, log Q = {:.1}, log QP = {:.1}, security {}, {})",
+            self.log_n(),
+            self.max_level(),
+            self.log_scale(),
+            self.log_q(),
+            self.log_qp(),
+            self.security(),
+            self.backend(),
+        )
+    }
+}

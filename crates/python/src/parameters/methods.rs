@@ -1,0 +1,100 @@
+/// What the classes of parameters share: `$class` wraps `$parameters`, which `$literal` describes.
+macro_rules! parameter_methods {
+    ($class:ident wraps $parameters:ident, described by $literal:ident) => {
+        impl PartialEq for $class {
+            fn eq(&self, other: &Self) -> bool {
+                self.0.literal() == other.0.literal()
+            }
+        }
+
+        $crate::stored::not_pickled!($class);
+
+        #[pyo3::pymethods]
+        impl $class {
+            /// log2 of the ring degree.
+            #[getter]
+            fn log_n(&self) -> u32 {
+                self.0.rlwe().log_n()
+            }
+
+            /// Ciphertext primes q_0 .. q_L.
+            #[getter]
+            fn q(&self) -> Vec<u64> {
+                self.0.rlwe().literal().q.clone()
+            }
+
+            /// Special primes.
+            #[getter]
+            fn p(&self) -> Vec<u64> {
+                self.0.rlwe().literal().p.clone()
+            }
+
+            /// log2 of the ciphertext modulus at the highest level.
+            #[getter]
+            fn log_q(&self) -> f64 {
+                self.0.rlwe().log2_q(self.0.max_level())
+            }
+
+            /// log2 of the modulus of all primes.
+            #[getter]
+            fn log_qp(&self) -> f64 {
+                let rlwe = self.0.rlwe();
+                (0..rlwe.prime_count()).map(|i| rlwe.log2_prime(i)).sum()
+            }
+
+            /// What is enforced of every key: "128-bit classical", or "none (insecure)".
+            #[getter]
+            fn security(&self) -> &'static str {
+                if self.insecure() { "none (insecure)" } else { "128-bit classical" }
+            }
+
+            /// Whether the security bound is switched off.
+            #[getter]
+            fn insecure(&self) -> bool {
+                self.0.security() == keywright_rlwe::Security::InsecureForExperiments
+            }
+
+            /// The parameters as bytes, to be read by `from_bytes`.
+            fn to_bytes<'py>(
+                &self,
+                py: pyo3::Python<'py>,
+            ) -> Result<pyo3::Bound<'py, pyo3::types::PyBytes>, $crate::errors::Failure> {
+                use keywright_wire::Wire;
+                Ok(pyo3::types::PyBytes::new(py, &self.0.literal().to_bytes(&())?))
+            }
+
+            /// Parameters from the bytes of `to_bytes`, checked like any others.
+            ///
+            /// Raises:
+            ///     FormatError: the bytes are not whole, intact parameters.
+            ///     SecurityError: they are above the bound and not marked insecure.
+            #[staticmethod]
+            fn from_bytes(py: pyo3::Python<'_>, data: &[u8]) -> Result<Self, $crate::errors::Failure> {
+                use keywright_wire::Wire;
+                py.detach(|| Ok(Self($parameters::new($literal::from_bytes(data, &())?)?)))
+            }
+
+            /// Writes the parameters to a file, which appears whole or not at all.
+            fn save(
+                &self,
+                py: pyo3::Python<'_>,
+                path: std::path::PathBuf,
+            ) -> Result<(), $crate::errors::Failure> {
+                use keywright_wire::Wire;
+                py.detach(|| self.0.literal().save(&path, &()).map_err($crate::errors::file(&path)))
+            }
+
+            /// Reads the parameters of a file; errors as of `from_bytes`.
+            #[staticmethod]
+            fn load(py: pyo3::Python<'_>, path: std::path::PathBuf) -> Result<Self, $crate::errors::Failure> {
+                use keywright_wire::Wire;
+                py.detach(|| {
+                    let literal = $literal::load(&path, &()).map_err($crate::errors::file(&path))?;
+                    Ok(Self($parameters::new(literal)?))
+                })
+            }
+        }
+    };
+}
+
+pub(crate) use parameter_methods;

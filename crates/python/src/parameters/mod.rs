@@ -1,0 +1,6 @@
+//! Parameters of either scheme, and of keys, which know no scheme.
+
+pub(crate) mod bfv;
+pub(crate) mod ckks;
+pub(crate) mod keys;
+mod methods;

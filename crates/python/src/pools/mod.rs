@@ -1,0 +1,4 @@
+//! Encryptions made ahead.
+
+pub(crate) mod encryption_pool;
+mod pooled;

@@ -1,0 +1,148 @@
+use std::sync::Arc;
+
+use keywright_aggregation::{EncryptedSum, EncryptedUpdate, SumParameters};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::errors::Failure;
+use crate::stored::{self, not_pickled};
+use crate::sums::parameters::PySumParameters;
+use crate::threads::compute;
+
+/// One client's encrypted vector, bound to session, round, client and weight: with other claims it does not decrypt.
+#[pyclass(name = "EncryptedUpdate", module = "keywright.federated", frozen)]
+pub(crate) struct PyEncryptedUpdate {
+    pub(super) parameters: SumParameters,
+    pub(super) update: Arc<EncryptedUpdate>,
+}
+
+not_pickled!(PyEncryptedUpdate);
+
+#[pymethods]
+impl PyEncryptedUpdate {
+    /// The run it claims to belong to, 16 bytes.
+    #[getter]
+    fn session<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.update.binding().session)
+    }
+
+    /// The round it claims to be made in.
+    #[getter]
+    fn round(&self) -> u32 {
+        self.update.binding().round
+    }
+
+    /// Who claims to have made it.
+    #[getter]
+    fn client(&self) -> u64 {
+        self.update.binding().client
+    }
+
+    /// The weight it claims.
+    #[getter]
+    fn weight(&self) -> u32 {
+        self.update.binding().weight
+    }
+
+    /// Number of values.
+    #[getter]
+    fn count(&self) -> usize {
+        self.update.count()
+    }
+
+    /// The update as bytes, to be read by `from_bytes`.
+    fn to_bytes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>, Failure> {
+        stored::to_bytes(py, &*self.update, &self.parameters)
+    }
+
+    /// An update from the bytes of `to_bytes`.
+    ///
+    /// Raises:
+    ///     FormatError: the bytes are not a whole, intact update, or declare other bounds.
+    ///     MixedParametersError: it belongs to another ring.
+    #[staticmethod]
+    fn from_bytes(py: Python<'_>, data: &[u8], parameters: &PySumParameters) -> Result<Self, Failure> {
+        let update = stored::from_bytes(py, data, &parameters.0)?;
+        Ok(Self { parameters: parameters.0.clone(), update: Arc::new(update) })
+    }
+
+    fn __repr__(&self) -> String {
+        format!("{:?}", self.update)
+    }
+}
+
+/// A sum of updates, made without any key.
+#[pyclass(name = "EncryptedSum", module = "keywright.federated", frozen)]
+pub(crate) struct PyEncryptedSum {
+    parameters: SumParameters,
+    pub(super) sum: EncryptedSum,
+}
+
+not_pickled!(PyEncryptedSum);
+
+#[pymethods]
+impl PyEncryptedSum {
+    /// Adds updates of one session and round, each client once.
+    ///
+    /// Raises:
+    ///     AggregationError: they differ in session, round or number of values, or a client is there twice.
+    ///     ParameterError: there is none, or more than the modulus has room for.
+    #[staticmethod]
+    fn of(
+        py: Python<'_>,
+        updates: Vec<Bound<'_, PyEncryptedUpdate>>,
+        parameters: &PySumParameters,
+    ) -> Result<Self, Failure> {
+        let updates: Vec<_> = updates.iter().map(|update| update.get().update.clone()).collect();
+        let sum = compute(py, || {
+            EncryptedSum::of(&parameters.0, &updates.iter().map(AsRef::as_ref).collect::<Vec<_>>())
+        })?;
+        Ok(Self { parameters: parameters.0.clone(), sum })
+    }
+
+    /// The run of its updates, 16 bytes.
+    #[getter]
+    fn session<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, self.sum.session())
+    }
+
+    /// The round of its updates.
+    #[getter]
+    fn round(&self) -> u32 {
+        self.sum.round()
+    }
+
+    /// Client and weight of every update, in the order in which they were added.
+    #[getter]
+    fn contributors(&self) -> Vec<(u64, u32)> {
+        self.sum.contributors().iter().map(|c| (c.client, c.weight)).collect()
+    }
+
+    /// Sum of the weights.
+    #[getter]
+    fn total_weight(&self) -> u64 {
+        self.sum.total_weight()
+    }
+
+    /// Number of values.
+    #[getter]
+    fn count(&self) -> usize {
+        self.sum.count()
+    }
+
+    /// The sum as bytes, to be read by `from_bytes`.
+    fn to_bytes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>, Failure> {
+        stored::to_bytes(py, &self.sum, &self.parameters)
+    }
+
+    /// A sum from the bytes of `to_bytes`; errors as of `EncryptedUpdate.from_bytes`.
+    #[staticmethod]
+    fn from_bytes(py: Python<'_>, data: &[u8], parameters: &PySumParameters) -> Result<Self, Failure> {
+        let sum = stored::from_bytes(py, data, &parameters.0)?;
+        Ok(Self { parameters: parameters.0.clone(), sum })
+    }
+
+    fn __repr__(&self) -> String {
+        format!("{:?}", self.sum)
+    }
+}

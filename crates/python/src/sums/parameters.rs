@@ -1,0 +1,92 @@
+use keywright_aggregation::SumParameters;
+use pyo3::prelude::*;
+
+use crate::errors::Failure;
+use crate::stored::not_pickled;
+
+/// Ring, modulus and scale for exact sums of encrypted vectors of integers.
+///
+/// The modulus is the smallest whole number of bytes, 4 to 7, that has room for the sums and their error; the ring is the
+/// smallest of 128-bit security for it.
+///
+/// Args:
+///     max_inputs: vectors of one sum, at most 2^20.
+///     magnitude: largest absolute value of an integer of one vector, at most 2^48.
+///
+/// Raises:
+///     ParameterError: one of them is outside its range, or no modulus has room for the sums.
+#[pyclass(name = "SumParameters", module = "keywright.federated", frozen, eq)]
+#[derive(Clone)]
+pub(crate) struct PySumParameters(pub(crate) SumParameters);
+
+impl PartialEq for PySumParameters {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.same(&other.0)
+    }
+}
+
+not_pickled!(PySumParameters);
+
+#[pymethods]
+impl PySumParameters {
+    #[new]
+    fn new(py: Python<'_>, max_inputs: u32, magnitude: u64) -> Result<Self, Failure> {
+        Ok(Self(py.detach(|| SumParameters::new(max_inputs, magnitude))?))
+    }
+
+    /// Number of vectors that was asked for.
+    #[getter]
+    fn max_inputs(&self) -> u32 {
+        self.0.max_inputs()
+    }
+
+    /// Number of vectors that the modulus has room for: at least `max_inputs`. More are refused.
+    #[getter]
+    fn capacity(&self) -> u32 {
+        self.0.capacity()
+    }
+
+    /// Largest absolute value of an integer of one vector.
+    #[getter]
+    fn magnitude(&self) -> u64 {
+        self.0.magnitude()
+    }
+
+    /// log2 of the ring degree.
+    #[getter]
+    fn log_n(&self) -> u32 {
+        self.0.rlwe().log_n()
+    }
+
+    /// The modulus, a prime.
+    #[getter]
+    fn modulus(&self) -> u64 {
+        self.0.modulus().value()
+    }
+
+    /// Bytes of one encrypted integer.
+    #[getter]
+    fn value_bytes(&self) -> usize {
+        self.0.value_bytes()
+    }
+
+    /// log2 of the factor that keeps integers above the error.
+    #[getter]
+    fn noise_bits(&self) -> u32 {
+        self.0.noise_bits()
+    }
+
+    fn __hash__(&self) -> u64 {
+        self.0.magnitude() ^ u64::from(self.0.max_inputs()) << 49
+    }
+
+    fn __repr__(&self) -> String {
+        format!(
+            "SumParameters(up to {} vectors of integers up to {}, N = 2^{}, log q = {}, 128-bit classical)",
+            self.0.capacity(),
+            self.0.magnitude(),
+            self.0.rlwe().log_n(),
+            self.0.modulus().bits(),
+        )
+    }
+}

@@ -1,0 +1,196 @@
+use std::sync::Arc;
+
+use keywright_client::{Client, ClientError};
+use keywright_ring::ForkMutex;
+use numpy::{IntoPyArray, PyArray1};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use zeroize::Zeroizing;
+
+use crate::array::Integers;
+use crate::errors::Failure;
+use crate::keys::spec::{PyKeySpec, specs_for};
+use crate::parameters::keys::KeyParameters;
+use crate::stored::opaque;
+use crate::thin_client::entropy::platform;
+use crate::thin_client::key_stream::PyClientKeyStream;
+use crate::thin_client::parameters::{PyClientParameters, form};
+use crate::threads::{compute, compute_detached};
+
+/// A thin client with a new secret: it encrypts integers modulo one prime, decrypts answers, and makes the keys that a server asks for. No floating point,
+/// no Fourier transform, no second prime.
+///
+/// Args:
+///     parameters: what the server handed out.
+///     entropy: 32 bytes that decide all randomness, for tests only: who knows them knows the secret. The operating system's by default.
+///
+/// Raises:
+///     RandomnessError: the operating system gives no randomness, or the bytes given are all equal.
+#[pyclass(name = "Client", module = "keywright", frozen)]
+pub(crate) struct PyClient {
+    parameters: PyClientParameters,
+    /// Locked outside of the threads that everything is computed on.
+    client: Arc<ForkMutex<Client>>,
+}
+
+impl PyClient {
+    /// Computes with the client, one call at a time.
+    fn compute<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&mut Client) -> Result<T, ClientError> + Send,
+    ) -> Result<T, Failure> {
+        py.detach(|| {
+            let client = &mut *self.client.lock()?;
+            compute_detached(|| work(client))
+        })
+    }
+}
+
+opaque!(PyClient);
+
+#[pymethods]
+impl PyClient {
+    #[new]
+    #[pyo3(signature = (parameters, entropy=None))]
+    fn new(
+        py: Python<'_>,
+        parameters: PyClientParameters,
+        entropy: Option<[u8; 32]>,
+    ) -> Result<Self, Failure> {
+        let client = compute(py, || Client::generate(&parameters.0, &mut *platform(entropy)))?;
+        Ok(Self { parameters, client: Arc::new(ForkMutex::new(client)) })
+    }
+
+    /// A client of the secret that `secret_bytes` gave, or `SecretKey.to_bytes` of the server's parameters.
+    ///
+    /// Raises:
+    ///     FormatError: the bytes are not a whole, intact secret.
+    ///     MixedParametersError: it belongs to other parameters.
+    ///     RandomnessError: as of the constructor.
+    #[staticmethod]
+    #[pyo3(signature = (data, parameters, entropy=None))]
+    fn from_secret_bytes(
+        py: Python<'_>,
+        data: &[u8],
+        parameters: PyClientParameters,
+        entropy: Option<[u8; 32]>,
+    ) -> Result<Self, Failure> {
+        let client = compute(py, || Client::from_secret_bytes(&parameters.0, data, &mut *platform(entropy)))?;
+        Ok(Self { parameters, client: Arc::new(ForkMutex::new(client)) })
+    }
+
+    /// What the server handed out.
+    #[getter]
+    fn parameters(&self) -> PyClientParameters {
+        self.parameters.clone()
+    }
+
+    /// The secret as bytes, unencrypted: keep them as you keep a password. `SecretKey.from_bytes` reads them. Python does not wipe them.
+    fn secret_bytes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>, Failure> {
+        let bytes = self.compute(py, |client| client.secret_bytes())?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    /// A new public key as bytes, for a `ClientEncryptor`.
+    fn public_key<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>, Failure> {
+        let bytes = self.compute(py, |client| {
+            let mut bytes = Vec::new();
+            client.public_key(&mut bytes).map(|()| bytes)
+        })?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    /// Encrypts integers with the secret: the bytes to send, half of what a public key makes.
+    ///
+    /// Args:
+    ///     numbers: at most `parameters.capacity` integers in units of `2^-fraction_bits`, of absolute value at most `parameters.maximum`.
+    ///     dropped: None for a whole ciphertext; a number for one in compact form, only the coefficients that carry numbers, without so many
+    ///         low bits. That adds `2^(2 dropped) / 12` to the variance of the coefficients' errors.
+    ///
+    /// Raises:
+    ///     EncodeError: the numbers are not a vector of integers, too many or too large.
+    ///     ParameterError: more dropped bits than there are.
+    #[pyo3(signature = (numbers, *, dropped=None))]
+    fn encrypt<'py>(
+        &self,
+        py: Python<'py>,
+        numbers: &Bound<'py, PyAny>,
+        dropped: Option<u32>,
+    ) -> Result<Bound<'py, PyBytes>, Failure> {
+        let (numbers, form) =
+            (Zeroizing::new(Integers::vector(numbers)?), form(dropped.map(|bits| [bits, 0])));
+        let bytes = self.compute(py, |client| {
+            let mut bytes = Vec::with_capacity(self.parameters.0.form_bytes(form, true)?);
+            client.encrypt(&numbers[..], form, &mut bytes)?;
+            Ok(bytes)
+        })?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    /// Decrypts the numbers of an answer, in units of `2^-fraction_bits`.
+    ///
+    /// Args:
+    ///     answer: a ciphertext at level 0 as bytes, with its values in coefficients.
+    ///     count: how many numbers; all by default.
+    ///
+    /// Raises:
+    ///     FormatError: the bytes are not a whole, intact answer.
+    ///     MixedParametersError: it belongs to other parameters.
+    ///     EncodeError: count is above the capacity.
+    ///     ParameterError: it is not at level 0, or at a scale that its numbers cannot be read at.
+    #[pyo3(signature = (answer, count=None))]
+    fn decrypt<'py>(
+        &self,
+        py: Python<'py>,
+        answer: &[u8],
+        count: Option<usize>,
+    ) -> Result<Bound<'py, PyArray1<i64>>, Failure> {
+        let capacity = self.parameters.0.capacity();
+        let count = count.unwrap_or(capacity);
+        let numbers = self.compute(py, |client| {
+            if count > capacity {
+                return Err(ClientError::Length {
+                    what: "numbers to decrypt (at most)",
+                    found: count,
+                    expected: capacity,
+                });
+            }
+            let mut numbers = vec![0; count];
+            client.decrypt(answer, &mut numbers)?;
+            Ok(numbers)
+        })?;
+        Ok(numbers.into_pyarray(py))
+    }
+
+    /// 32 secret bytes from which the keys of a `key_stream` come: kept beside the secret until all keys have arrived, they make the same keys again.
+    /// They serve any list of keys: a key that was not made before has randomness of its own.
+    fn session<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>, Failure> {
+        let session = self.compute(py, |client| client.session())?;
+        Ok(PyBytes::new(py, &*session))
+    }
+
+    /// The keys that a server asks for, made one after another in little memory, whatever their size.
+    ///
+    /// Args:
+    ///     specs: seeded keys, of the server's parameters.
+    ///     session: 32 bytes of `session`.
+    ///
+    /// Raises:
+    ///     MixedParametersError: the keys belong to other parameters than the client.
+    ///     ParameterError: a key that is not seeded, or no client's to make.
+    ///     SecurityError: a key below 128 bits of security.
+    fn key_stream(
+        &self,
+        py: Python<'_>,
+        specs: Vec<PyRef<'_, PyKeySpec>>,
+        session: [u8; 32],
+    ) -> Result<PyClientKeyStream, Failure> {
+        let parameters: Option<KeyParameters> = specs.first().map(|spec| spec.parameters.clone());
+        let specs = match &parameters {
+            Some(first) => specs_for(first.rlwe(), &specs, "the first spec", "another spec")?,
+            None => Vec::new(),
+        };
+        PyClientKeyStream::new(py, self.client.clone(), parameters, specs, Zeroizing::new(session))
+    }
+}

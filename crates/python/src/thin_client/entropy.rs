@@ -1,0 +1,11 @@
+use keywright_client::{ClientError, Entropy, SystemEntropy};
+use zeroize::Zeroizing;
+
+/// The operating system's randomness, or the bytes that were given.
+pub(crate) fn platform(entropy: Option<[u8; 32]>) -> Box<dyn Entropy> {
+    let Some(bytes) = entropy.map(Zeroizing::new) else { return Box::new(SystemEntropy) };
+    Box::new(move |out: &mut [u8]| -> Result<(), ClientError> {
+        out.copy_from_slice(&bytes[..out.len()]);
+        Ok(())
+    })
+}

@@ -1,0 +1,7 @@
+//! Thin clients.
+
+pub(crate) mod client;
+pub(crate) mod encryptor;
+mod entropy;
+pub(crate) mod key_stream;
+pub(crate) mod parameters;

@@ -1,0 +1,125 @@
+//! The threads that everything is computed on.
+
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use keywright_ring::PerProcess;
+use pyo3::prelude::*;
+use rayon::{ThreadPool, ThreadPoolBuilder};
+
+use crate::errors::{Failure, Refusal};
+
+/// More threads than any machine can use here: the limbs of one operation.
+const MAX_THREADS: usize = 256;
+
+/// A forked child has the memory of its parent's threads but not the threads, so it starts its own. It leaves the parent's lock alone too, which another thread may
+/// have held.
+static THREADS: PerProcess<RwLock<Option<Arc<ThreadPool>>>> = PerProcess::new(|| RwLock::new(None));
+
+fn refuse(count: usize, reason: String) -> Refusal {
+    Refusal::Threads { count, reason, max: MAX_THREADS }
+}
+
+/// `count` threads, or with 0 as many as `RAYON_NUM_THREADS` says or the machine has.
+fn start(count: usize) -> Result<Arc<ThreadPool>, Failure> {
+    let builder = ThreadPoolBuilder::new().num_threads(count).thread_name(|i| format!("keywright-{i}"));
+    let pool = Arc::new(builder.build().map_err(|error| refuse(count, error.to_string()))?);
+    *THREADS.get().write().unwrap_or_else(PoisonError::into_inner) = Some(pool.clone());
+    Ok(pool)
+}
+
+fn current() -> Result<Arc<ThreadPool>, Failure> {
+    if let Some(pool) = &*THREADS.get().read().unwrap_or_else(PoisonError::into_inner) {
+        return Ok(pool.clone());
+    }
+    start(0)
+}
+
+/// Computes on these threads, with the interpreter lock released.
+pub(crate) fn compute<T: Send, E: Send>(
+    py: Python<'_>,
+    work: impl FnOnce() -> Result<T, E> + Send,
+) -> Result<T, Failure>
+where
+    Failure: From<E>,
+{
+    py.detach(|| compute_detached(work))
+}
+
+/// Computes on these threads, from one that does not hold the interpreter lock.
+pub(crate) fn compute_detached<T: Send, E: Send>(
+    work: impl FnOnce() -> Result<T, E> + Send,
+) -> Result<T, Failure>
+where
+    Failure: From<E>,
+{
+    Ok(current()?.install(work)?)
+}
+
+/// How often it is looked whether a signal has come, while there is work that can be interrupted.
+const PATIENCE: Duration = Duration::from_millis(50);
+
+/// What a signal raises; nothing outside of the main thread, which handles all of them.
+pub(crate) fn signals() -> PyResult<()> {
+    Python::attach(|py| py.check_signals())
+}
+
+/// As [`compute_detached`], for work that takes long: where a signal raises meanwhile, `stop` is called, the work should end soon, and what was raised is the
+/// error whatever its result.
+pub(crate) fn compute_interruptible<T: Send, E: Send>(
+    stop: impl Fn(),
+    work: impl FnOnce() -> Result<T, E> + Send,
+) -> Result<T, Failure>
+where
+    Failure: From<E>,
+{
+    let mut raised = Ok(());
+    let (sender, receiver) = channel();
+    let result = current()?.in_place_scope(|scope| {
+        scope.spawn(move |_| drop(sender.send(work())));
+        loop {
+            match receiver.recv_timeout(PATIENCE) {
+                Err(RecvTimeoutError::Timeout) if raised.is_ok() => {
+                    raised = signals();
+                    if raised.is_err() {
+                        stop();
+                    }
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return None,
+                Ok(result) => return Some(result),
+            }
+        }
+    });
+    raised?;
+    match result {
+        Some(result) => Ok(result?),
+        None => unreachable!("work that sends nothing has panicked, and so does the scope"),
+    }
+}
+
+/// Sets the number of threads that operations are shared among, for the whole process.
+///
+/// Results do not depend on it. Operations already running finish on the threads they have.
+///
+/// Args:
+///     n: number of threads, 1 to 256; None for the default, which is RAYON_NUM_THREADS if set, else all cores.
+///
+/// Raises:
+///     ParameterError: n is 0, above 256, or more than the system can start.
+#[pyfunction]
+#[pyo3(signature = (n=None))]
+pub(crate) fn set_threads(py: Python<'_>, n: Option<usize>) -> Result<(), Failure> {
+    if let Some(count) = n.filter(|n| !(1..=MAX_THREADS).contains(n)) {
+        return Err(refuse(count, format!("use a number from 1 to {MAX_THREADS}")).into());
+    }
+    py.detach(|| start(n.unwrap_or(0)))?;
+    Ok(())
+}
+
+/// The number of threads that operations are shared among.
+#[pyfunction]
+pub(crate) fn threads(py: Python<'_>) -> Result<usize, Failure> {
+    Ok(py.detach(current)?.current_num_threads())
+}

@@ -1,0 +1,146 @@
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
+use core::ops::Range;
+
+use super::masters::require_galois;
+use super::{DerivationStep, DerivationTree, MasterKeys, MasterParameters};
+use crate::{KeyElement, KeyLayout, KeySpec, KeyUse, RlweError, noise};
+
+/// How keys are derived from master keys: which from which, once for all of them. Whatever is derived of it at a time, a key is always made by
+/// the same steps, and has the same bytes.
+pub struct DerivationPlan {
+    pub(super) masters: MasterKeys,
+    pub(super) layouts: Vec<Layout>,
+    /// The keys in the order in which they were asked for, each once: its layout's place and its element.
+    pub(super) keys: Vec<(usize, u64)>,
+}
+
+/// What is common to keys that are derived from each other: all but their element.
+pub(super) struct Layout {
+    pub(super) spec: KeySpec,
+    /// Primes of the digits, of the evaluation parameters.
+    pub(super) digits: Vec<Range<usize>>,
+    pub(super) chain_level: usize,
+    pub(super) tree: DerivationTree,
+    uses: BTreeMap<u64, KeyUse>,
+}
+
+impl Layout {
+    /// What is derived from a key, as far as it is needed.
+    pub(super) fn children<'t>(
+        &'t self,
+        needed: &'t BTreeSet<u64>,
+        element: u64,
+    ) -> impl Iterator<Item = &'t DerivationStep> {
+        let children = self.tree.children(element).iter().filter(|child| needed.contains(child));
+        children.map(|&child| match self.tree.step(child) {
+            Some(step) => step,
+            None => unreachable!("children are steps"),
+        })
+    }
+
+    pub(super) fn is_inner(&self, needed: &BTreeSet<u64>, element: u64) -> bool {
+        self.children(needed, element).next().is_some()
+    }
+
+    /// A key and what it is derived from.
+    pub(super) fn ancestry(&self, element: u64) -> impl Iterator<Item = u64> {
+        core::iter::successors(self.tree.step(element), |step| self.tree.step(step.parent))
+            .map(|step| step.element)
+    }
+
+    /// Variance that the derivation of a key from another one adds to the errors of its rows.
+    pub(super) fn added_variance(&self, parameters: &MasterParameters, step: &DerivationStep) -> f64 {
+        let (chain, master) = (parameters.chain(), self.master(step));
+        if step.parent == 1 {
+            // The digits are constants of at most half the digit's product, where others have N coefficients of a twelfth of its square.
+            let switched = noise::key_switch_raised(chain, &master.plan, &master.key);
+            noise::division(chain) + switched * 3.0 / chain.n() as f64
+        } else {
+            noise::key_switch(chain, &master.plan, &master.key)
+        }
+    }
+
+    pub(super) fn master(&self, step: &DerivationStep) -> &KeyUse {
+        match self.uses.get(&step.master) {
+            Some(master) => master,
+            None => unreachable!("the tree uses the masters that it was made of"),
+        }
+    }
+}
+
+impl DerivationPlan {
+    /// Plans keys, for the evaluation parameters. A spec that stands twice is one key. Whatever a spec says, the uniform halves of a derived
+    /// key are stored: there is no seed for them.
+    ///
+    /// # Errors
+    /// [`RlweError::NotGalois`] for a relinearisation key or one of another secret; [`RlweError::Underivable`] for what the masters do
+    /// not reach within `max_hops` steps; what [`KeySpec::validate`] says of a spec.
+    pub fn new(masters: &MasterKeys, specs: &[KeySpec], max_hops: usize) -> Result<Self, RlweError> {
+        let parameters = masters.parameters();
+        let evaluation = parameters.evaluation();
+        let mut wanted: BTreeMap<(usize, usize, &[usize]), BTreeSet<u64>> = BTreeMap::new();
+        for spec in specs {
+            let element = require_galois(spec)?;
+            spec.validate(evaluation)?;
+            wanted.entry(shape_of(spec)).or_default().insert(element);
+        }
+        let mut layouts = Vec::with_capacity(wanted.len());
+        for (&(level, alpha, special), targets) in &wanted {
+            let special = special.to_vec();
+            let spec = KeySpec { element: KeyElement::Galois(1), level, alpha, special, seeded: false };
+            let chain_level = parameters.chain_level(&spec);
+            let targets: Vec<u64> = targets.iter().copied().collect();
+            let reaching = masters.elements(chain_level);
+            let tree = DerivationTree::new(evaluation.log_n(), &reaching, &targets, max_hops)?;
+            let used: BTreeSet<u64> = tree.steps().map(|step| step.master).collect();
+            let uses = used
+                .into_iter()
+                .map(|g| Ok((g, masters.keys().best(KeyElement::Galois(g), chain_level, false)?)))
+                .collect::<Result<_, RlweError>>()?;
+            layouts.push(Layout { digits: spec.validate(evaluation)?, spec, chain_level, tree, uses });
+        }
+        let (mut keys, mut known) = (Vec::with_capacity(specs.len()), BTreeSet::new());
+        for spec in specs {
+            let layout = wanted.keys().position(|shape| *shape == shape_of(spec)).unwrap_or(0);
+            let key = (layout, require_galois(spec)?);
+            if known.insert(key) {
+                keys.push(key);
+            }
+        }
+        Ok(Self { masters: masters.clone(), layouts, keys })
+    }
+
+    /// The master keys.
+    pub fn masters(&self) -> &MasterKeys {
+        &self.masters
+    }
+
+    /// The trees, one for each level, alpha and list of special primes.
+    pub fn trees(&self) -> impl Iterator<Item = (&KeySpec, &DerivationTree)> {
+        self.layouts.iter().map(|layout| (&layout.spec, &layout.tree))
+    }
+
+    /// The keys, in the order in which they were asked for: what they will be, errors included.
+    ///
+    /// # Errors
+    /// What [`KeySpec::validate`] says of a spec: none that [`Self::new`] took.
+    pub fn keys(&self) -> Result<Vec<KeyLayout>, RlweError> {
+        let parameters = self.masters.parameters();
+        let key = |&(layout, element): &(usize, u64)| {
+            let layout = &self.layouts[layout];
+            let spec = KeySpec { element: KeyElement::Galois(element), ..layout.spec.clone() };
+            let steps = layout.ancestry(element).filter_map(|element| layout.tree.step(element));
+            // From the key of 1 on, as they are added when keys are made.
+            let added: Vec<f64> = steps.map(|step| layout.added_variance(parameters, step)).collect();
+            let error_variance = added.iter().rev().sum();
+            Ok(KeyLayout { error_variance, ..KeyLayout::new(parameters.evaluation(), spec)? })
+        };
+        self.keys.iter().map(key).collect()
+    }
+}
+
+/// What keys that are derived from each other share.
+fn shape_of(spec: &KeySpec) -> (usize, usize, &[usize]) {
+    (spec.level, spec.alpha, &spec.special)
+}

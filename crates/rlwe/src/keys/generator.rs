@@ -1,0 +1,200 @@
+use alloc::vec::Vec;
+
+use keywright_ring::{Buffer, Poly, sampling};
+use zeroize::Zeroize;
+
+use crate::parallel::for_each_item;
+use crate::stream_id;
+use crate::{
+    KeyElement, KeySpec, Parameters, PublicKey, RlweError, SecretDistribution, SecretKey, SwitchingKey,
+    UniformPart,
+};
+
+/// Makes keys for one secret, from one generator of randomness.
+pub struct KeyGenerator<'s> {
+    secret: &'s SecretKey,
+    rng: sampling::SecretRng,
+}
+
+/// The secrets of one switching key modulo one prime, in evaluation form.
+struct SecretLimbs {
+    /// `-s`, the negated secret switched to.
+    negated_target: Buffer,
+    /// `P s'` for the secret switched from.
+    scaled_source: Buffer,
+}
+
+impl Drop for SecretLimbs {
+    fn drop(&mut self) {
+        self.negated_target.zeroize();
+        self.scaled_source.zeroize();
+    }
+}
+
+impl<'s> KeyGenerator<'s> {
+    /// A generator for one secret.
+    pub fn new(secret: &'s SecretKey, rng: sampling::SecretRng) -> Self {
+        Self { secret, rng }
+    }
+
+    pub(crate) fn parameters(&self) -> &'s Parameters {
+        self.secret.parameters()
+    }
+
+    /// A public key over all ciphertext primes.
+    pub fn public_key(&mut self) -> PublicKey {
+        PublicKey::generate(self.secret, &mut self.rng)
+    }
+
+    /// A relinearisation or Galois key.
+    ///
+    /// # Errors
+    /// What [`KeySpec::validate`] says; [`RlweError::SourceSecret`] for a spec that switches from another secret, which
+    /// needs [`Self::switching_key_from`]; [`RlweError::EphemeralSecret`] for one of [`Self::encapsulation_keys`].
+    pub fn switching_key(&mut self, spec: &KeySpec) -> Result<SwitchingKey, RlweError> {
+        if let KeyElement::Secret(id) = spec.element {
+            return Err(RlweError::SourceSecret(id));
+        }
+        if spec.element.ephemeral_weight().is_some() {
+            return Err(RlweError::EphemeralSecret(spec.element));
+        }
+        self.generate(spec, self.secret, self.secret)
+    }
+
+    /// The two keys of sparse-secret encapsulation (Bossuat, Troncoso-Pastoriza and Hubaux, ePrint 2022/024): to an
+    /// ephemeral secret of the weight that the specs name, and back. The ephemeral secret is sampled here and wiped on
+    /// return: only these keys depend on it, so only the modulus of the first one has to be safe for a sparse secret.
+    ///
+    /// # Errors
+    /// [`RlweError::EphemeralSecret`] unless the elements are [`KeyElement::DenseToSparse`] and
+    /// [`KeyElement::SparseToDense`] of one weight; what [`KeySpec::validate`] says; [`RlweError::Ring`] for a weight above `N`.
+    pub fn encapsulation_keys(
+        &mut self,
+        to_sparse: &KeySpec,
+        to_dense: &KeySpec,
+    ) -> Result<[SwitchingKey; 2], RlweError> {
+        let weight = match (to_sparse.element, to_dense.element) {
+            (KeyElement::DenseToSparse(a), KeyElement::SparseToDense(b)) if a == b => a,
+            (element, _) => return Err(RlweError::EphemeralSecret(element)),
+        };
+        // Both are checked before a secret is sampled.
+        to_sparse.validate(self.parameters())?;
+        to_dense.validate(self.parameters())?;
+        let ephemeral = self.ephemeral_secret(weight)?;
+        Ok([self.ephemeral_key(to_sparse, &ephemeral)?, self.ephemeral_key(to_dense, &ephemeral)?])
+    }
+
+    /// A ternary secret of that weight.
+    pub(crate) fn ephemeral_secret(&mut self, weight: usize) -> Result<SecretKey, RlweError> {
+        let distribution = SecretDistribution::Sparse { weight };
+        SecretKey::sample_from(self.parameters(), distribution, &mut self.rng)
+    }
+
+    /// A key to an ephemeral secret, or back.
+    pub(crate) fn ephemeral_key(
+        &mut self,
+        spec: &KeySpec,
+        ephemeral: &SecretKey,
+    ) -> Result<SwitchingKey, RlweError> {
+        let secret = self.secret;
+        match spec.element {
+            KeyElement::DenseToSparse(_) => self.generate(spec, secret, ephemeral),
+            _ => self.generate(spec, ephemeral, secret),
+        }
+    }
+
+    /// A key that switches ciphertexts under `source`, the secret of number `id`, to this generator's secret. The
+    /// element of `spec` is not read.
+    ///
+    /// # Errors
+    /// What [`KeySpec::validate`] says; [`RlweError::MixedParameters`].
+    pub fn switching_key_from(
+        &mut self,
+        source: &SecretKey,
+        id: u64,
+        spec: &KeySpec,
+    ) -> Result<SwitchingKey, RlweError> {
+        self.parameters().require_same(source.parameters(), "the generator", "the source secret")?;
+        self.generate(&KeySpec { element: KeyElement::Secret(id), ..spec.clone() }, source, self.secret)
+    }
+
+    fn generate(
+        &mut self,
+        spec: &KeySpec,
+        source: &SecretKey,
+        target: &SecretKey,
+    ) -> Result<SwitchingKey, RlweError> {
+        let parameters = self.parameters();
+        let (ring, n) = (parameters.ring(), parameters.n());
+        let digits = spec.validate(parameters)?;
+        self.rng.begin()?;
+        let primes: Vec<usize> = spec.primes().collect();
+        let seed = self.rng.public_seed();
+        let errors: Vec<_> = digits.iter().map(|_| sampling::Samples::gaussian(n, &mut self.rng)).collect();
+        let rows = |count| (0..count).map(|_| Poly::unspecified(n, primes.len())).collect::<Vec<_>>();
+        let mut b = rows(digits.len());
+        let mut a = rows(if spec.seeded { 0 } else { digits.len() });
+
+        // One task per prime: it owns that limb of every row.
+        let mut b_limbs: Vec<_> = b.iter_mut().map(|row| row.limbs_mut()).collect();
+        let mut a_limbs: Vec<_> = a.iter_mut().map(|row| row.limbs_mut()).collect();
+        let tasks: Vec<_> = primes
+            .iter()
+            .map(|&prime| {
+                let b: Vec<&mut [u64]> = b_limbs.iter_mut().filter_map(Iterator::next).collect();
+                let a: Vec<&mut [u64]> = a_limbs.iter_mut().filter_map(Iterator::next).collect();
+                Ok((prime, self.secret_limbs(spec, source, target, prime)?, b, a))
+            })
+            .collect::<Result<_, RlweError>>()?;
+        for_each_item(tasks, |_, (prime, secrets, mut b, mut a)| {
+            let (m, backend) = (ring.modulus(prime), ring.backend());
+            let mut scratch = Buffer::unspecified(n);
+            for (j, digit) in digits.iter().enumerate() {
+                let uniform: &mut [u64] = if spec.seeded { &mut scratch } else { a[j] };
+                backend.expand_uniform(&seed, stream_id(spec.element, j, prime), m, uniform);
+                ring.forward_small_limb(prime, &errors[j], b[j], &[]);
+                backend.mul_add_assign(m, b[j], uniform, &secrets.negated_target);
+                if digit.contains(&prime) {
+                    backend.add_assign(m, b[j], &secrets.scaled_source);
+                }
+            }
+        });
+        drop((b_limbs, a_limbs));
+        self.rng.require_operation()?;
+        let uniform = if spec.seeded { UniformPart::Seeded(seed) } else { UniformPart::Stored(a) };
+        SwitchingKey::from_parts(parameters, spec.clone(), b, uniform)
+    }
+
+    fn secret_limbs(
+        &self,
+        spec: &KeySpec,
+        source: &SecretKey,
+        target: &SecretKey,
+        prime: usize,
+    ) -> Result<SecretLimbs, RlweError> {
+        let parameters = self.parameters();
+        let (ring, n) = (parameters.ring(), parameters.n());
+        let (m, backend) = (ring.modulus(prime), ring.backend());
+        let mut limbs =
+            SecretLimbs { negated_target: Buffer::unspecified(n), scaled_source: Buffer::unspecified(n) };
+        match spec.element {
+            KeyElement::Galois(g) | KeyElement::SparseToDenseGalois { galois: g, .. } => {
+                target.inverse_image(g, prime, &mut limbs.negated_target)?;
+                limbs.scaled_source.copy_from_slice(source.limb(prime));
+            }
+            KeyElement::Relinearization => {
+                limbs.negated_target.copy_from_slice(target.limb(prime));
+                let s = source.limb(prime);
+                backend.mul(m, s, s, &mut limbs.scaled_source);
+            }
+            KeyElement::Secret(_) | KeyElement::DenseToSparse(_) | KeyElement::SparseToDense(_) => {
+                limbs.negated_target.copy_from_slice(target.limb(prime));
+                limbs.scaled_source.copy_from_slice(source.limb(prime));
+            }
+        }
+        backend.neg_assign(m, &mut limbs.negated_target);
+        let p = m.shoup(parameters.product(&spec.special, m));
+        backend.mul_scalar_assign(m, &mut limbs.scaled_source, p);
+        Ok(limbs)
+    }
+}

@@ -1,0 +1,21 @@
+//! Keys: what they are ([`KeySpec`]), secrets and the keys made from them, sets of keys, and routes through a set.
+
+mod generator;
+mod public;
+mod route;
+mod secret;
+mod sequence;
+mod set;
+mod spec;
+mod stored;
+mod switching;
+
+pub use generator::KeyGenerator;
+pub use public::{PUBLIC_KEY_STREAM, PublicKey};
+pub use route::{Hop, KeyRoutes, Route};
+pub use secret::{SecretDistribution, SecretKey};
+pub use sequence::{KeySequence, SwitchingKeys};
+pub use set::{EvaluationKeys, KeyUse, ServedHop};
+pub use spec::{KeyElement, KeySpec};
+pub use stored::{KeyLayout, KeySource, LoadedKey, StoredKey};
+pub use switching::{SwitchingKey, UniformPart, stream_id};

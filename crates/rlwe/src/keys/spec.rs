@@ -1,0 +1,234 @@
+//! What a switching key is.
+
+use alloc::format;
+use alloc::vec::Vec;
+use core::fmt;
+use core::ops::Range;
+
+use keywright_ring::{RingError, rotation_element};
+
+use crate::{Parameters, RlweError, SecretDistribution, Security, require_secure};
+
+/// What a switching key switches from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum KeyElement {
+    /// From `s(X^g)` to `s`: rotations and conjugation.
+    Galois(u64),
+    /// From `s^2` to `s`.
+    Relinearization,
+    /// From another secret, told apart by a number that the owner chooses.
+    Secret(u64),
+    /// From `s` to an ephemeral ternary secret of this Hamming weight: see [`crate::KeyGenerator::encapsulation_keys`].
+    DenseToSparse(usize),
+    /// From that ephemeral secret back to `s`, raising the modulus from `q_0` to `q_0 .. q_level`: one digit, because
+    /// what it multiplies is below `q_0 / 2` whatever the level.
+    SparseToDense(usize),
+    /// The same from `s'(X^g)`, for the rotation by `g` of what is raised.
+    SparseToDenseGalois {
+        /// Hamming weight of the ephemeral secret.
+        weight: usize,
+        /// `g`.
+        galois: u64,
+    },
+}
+
+impl KeyElement {
+    /// Hamming weight of the ephemeral secret that the key depends on, if any.
+    pub fn ephemeral_weight(self) -> Option<usize> {
+        match self {
+            Self::DenseToSparse(weight)
+            | Self::SparseToDense(weight)
+            | Self::SparseToDenseGalois { weight, .. } => Some(weight),
+            Self::Galois(_) | Self::Relinearization | Self::Secret(_) => None,
+        }
+    }
+
+    /// Whether the key raises the modulus: from an ephemeral secret.
+    pub(crate) fn raises(self) -> bool {
+        matches!(self, Self::SparseToDense(_) | Self::SparseToDenseGalois { .. })
+    }
+
+    /// Steps of the rotation that this element is, in `-N/4+1..=N/4`; `None` if it is not a rotation.
+    pub fn rotation_steps(self, log_n: u32) -> Option<i64> {
+        let Self::Galois(g) = self else { return None };
+        let (two_n, order) = (2u64 << log_n, 1i64 << (log_n - 1));
+        let generator = rotation_element(log_n, 1);
+        let mut power = 1;
+        for k in 0..order {
+            if power == g {
+                return Some(if k > order / 2 { k - order } else { k });
+            }
+            power = power * generator % two_n;
+        }
+        None
+    }
+}
+
+impl fmt::Display for KeyElement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Galois(g) => write!(f, "Galois element {g}"),
+            Self::Relinearization => f.write_str("relinearization"),
+            Self::Secret(id) => write!(f, "secret {id}"),
+            Self::DenseToSparse(weight) => write!(f, "the switch to an ephemeral secret of weight {weight}"),
+            Self::SparseToDense(weight) => {
+                write!(f, "the switch from an ephemeral secret of weight {weight}")
+            }
+            Self::SparseToDenseGalois { weight, galois } => {
+                write!(
+                    f,
+                    "the switch from an ephemeral secret of weight {weight} with Galois element {galois}"
+                )
+            }
+        }
+    }
+}
+
+/// Description of one switching key: all that decides its size, its noise and where it can be used.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct KeySpec {
+    /// What it switches from.
+    pub element: KeyElement,
+    /// Highest ciphertext level it serves.
+    pub level: usize,
+    /// Most primes per digit.
+    pub alpha: usize,
+    /// Indices of its special primes: special primes of the parameters, or ciphertext primes above `level`.
+    pub special: Vec<usize>,
+    /// Whether the uniform half is a 32-byte seed, expanded where it is used.
+    pub seeded: bool,
+}
+
+impl KeySpec {
+    /// A key at `level` with digits of at most `alpha` primes, and as many of the parameters' special primes as make the
+    /// fewest transforms: more of them allow fuller digits, fewer of them are fewer targets. All of them, if no number
+    /// is legal: [`KeySpec::validate`] then says why.
+    pub fn new(
+        parameters: &Parameters,
+        element: KeyElement,
+        level: usize,
+        alpha: usize,
+        seeded: bool,
+    ) -> Self {
+        let all = parameters.special_primes();
+        let spec = |count: usize| Self {
+            element,
+            level,
+            alpha,
+            special: (all.start..all.start + count).collect(),
+            seeded,
+        };
+        (1..=all.len())
+            .map(spec)
+            .filter_map(|candidate| Some((candidate.transforms(parameters)?, candidate)))
+            .min_by_key(|(cost, _)| *cost)
+            .map_or_else(|| spec(all.len()), |(_, best)| best)
+    }
+
+    /// The alpha whose key at `level`, made by [`KeySpec::new`], is legal and makes the fewest transforms; the smallest of
+    /// several. 1 if none is legal: [`KeySpec::validate`] then says why.
+    pub fn best_alpha(parameters: &Parameters, level: usize) -> usize {
+        (1..=level.min(parameters.max_level()) + 1)
+            .filter_map(|alpha| {
+                let spec = Self::new(parameters, KeyElement::Relinearization, level, alpha, true);
+                spec.validate(parameters).ok()?;
+                Some((spec.transforms(parameters)?, alpha))
+            })
+            .min()
+            .map_or(1, |(_, alpha)| alpha)
+    }
+
+    /// What orders specs by time: transforms of one use at the key's level, `None` if its digits are not legal.
+    fn transforms(&self, parameters: &Parameters) -> Option<usize> {
+        let level = self.level.min(parameters.max_level());
+        let targets = level + 1 + self.special.len();
+        let digits = Self { level, ..self.clone() }.digits(parameters).ok()?;
+        Some((digits.len() + 2) * targets)
+    }
+
+    /// `log2` of the special modulus.
+    ///
+    /// # Panics
+    /// If the parameters have no such special prime; [`Self::validate`] finds out.
+    pub fn special_bits(&self, parameters: &Parameters) -> f64 {
+        parameters.widths().log2_product(self.special.iter().copied())
+    }
+
+    /// Checks everything that can be wrong, security included, and gives the digits.
+    ///
+    /// # Errors
+    /// [`RlweError::Ring`] for a Galois element that is even or above `2N`, [`RlweError::Level`], [`RlweError::Count`],
+    /// [`RlweError::SpecialPrime`], [`RlweError::SpecialTooSmall`], [`RlweError::Insecure`], [`RlweError::NoBound`].
+    pub fn validate(&self, parameters: &Parameters) -> Result<Vec<Range<usize>>, RlweError> {
+        if let KeyElement::Galois(element) | KeyElement::SparseToDenseGalois { galois: element, .. } =
+            self.element
+        {
+            let two_n = 2u64 << parameters.log_n();
+            if element.is_multiple_of(2) || element >= two_n {
+                return Err(RingError::GaloisElement { element, two_n }.into());
+            }
+        }
+        if let Some(weight) = self.element.ephemeral_weight()
+            && !(1..=parameters.n()).contains(&weight)
+        {
+            let what = "Hamming weight of an ephemeral secret";
+            return Err(RlweError::Count { what, count: weight, min: 1, max: parameters.n() });
+        }
+        parameters.require_level(self.level)?;
+        let max = (self.level + 1).max(self.special.len());
+        if self.alpha == 0 || self.alpha > max {
+            return Err(RlweError::Count { what: "alpha", count: self.alpha, min: 1, max });
+        }
+        for (k, &index) in self.special.iter().enumerate() {
+            let refuse = |reason| Err(RlweError::SpecialPrime { index, level: self.level, reason });
+            if index >= parameters.prime_count() {
+                return refuse("the parameters have no such prime");
+            }
+            if index <= self.level {
+                return refuse("it is a prime of the ciphertexts that the key serves");
+            }
+            if self.special[..k].contains(&index) {
+                return refuse("it is listed twice");
+            }
+        }
+        let digits = self.digits(parameters)?;
+        if parameters.security() == Security::Classical128 {
+            let log_qp = parameters.log2_q(self.level) + self.special_bits(parameters);
+            let object = || format!("the key for {} at level {}", self.element, self.level);
+            require_secure(object, parameters.log_n(), log_qp, self.target_secret(parameters))?;
+        }
+        Ok(digits)
+    }
+
+    /// Distribution of the secret that the key switches to: what its security depends on.
+    pub fn target_secret(&self, parameters: &Parameters) -> SecretDistribution {
+        match self.element {
+            KeyElement::DenseToSparse(weight) => SecretDistribution::Sparse { weight },
+            _ => parameters.secret(),
+        }
+    }
+
+    /// Primes of each digit. A key that raises the modulus has one for all primes; what it holds is below `q_0 / 2`.
+    fn digits(&self, parameters: &Parameters) -> Result<Vec<Range<usize>>, RlweError> {
+        let special_bits = self.special_bits(parameters);
+        if self.element.raises() {
+            parameters.widths().digits(0, 1, special_bits)?;
+            return Ok(core::iter::once(0..self.level + 1).collect());
+        }
+        parameters.widths().digits(self.level, self.alpha, special_bits)
+    }
+
+    /// Indices of all primes that a row has a limb for: `0..=level`, then the special primes.
+    pub fn primes(&self) -> impl Iterator<Item = usize> + '_ {
+        (0..=self.level).chain(self.special.iter().copied())
+    }
+
+    /// Bytes of such a key in memory: residues, `(1 or 2) * N * 8 * dnum * (level + 1 + |P|)`, and the seed.
+    ///
+    /// # Errors
+    /// As [`KeySpec::validate`].
+    pub fn bytes(&self, parameters: &Parameters) -> Result<usize, RlweError> {
+        let digits = self.validate(parameters)?.len();
+        Ok(parameters.widths().key_bytes(digits, self.primes().count(), self.seeded))
+    }
+}

@@ -1,0 +1,124 @@
+//! Switch plans, divisions and automorphisms of parameters, each made once.
+
+use alloc::sync::Arc;
+
+use keywright_ring::{Automorphism, RingError};
+
+use super::SwitchLayout;
+use super::plan::{PlanId, SwitchPlan, identify};
+use crate::{KeySpec, ModDown, Parameters, RlweError};
+
+/// Plans and automorphisms made so far. In a child that was forked while a list was locked, they are made each time.
+#[derive(Default)]
+pub(crate) struct PlanCache {
+    #[cfg(feature = "std")]
+    plans: List<PlanId, SwitchPlan>,
+    #[cfg(feature = "std")]
+    mod_downs: List<usize, ModDown>,
+    #[cfg(feature = "std")]
+    automorphisms: List<u64, Automorphism>,
+}
+
+#[cfg(feature = "std")]
+type List<K, V> = keywright_ring::ForkMutex<alloc::collections::BTreeMap<K, Arc<V>>>;
+
+impl PlanCache {
+    #[cfg(feature = "std")]
+    fn plan(
+        &self,
+        parameters: &Parameters,
+        id: PlanId,
+        layout: SwitchLayout,
+        rescale: bool,
+    ) -> Arc<SwitchPlan> {
+        let build = || Arc::new(SwitchPlan::build(parameters, layout, rescale));
+        match self.plans.lock() {
+            Ok(mut plans) => plans.entry(id).or_insert_with(build).clone(),
+            Err(_) => build(),
+        }
+    }
+
+    #[cfg(not(feature = "std"))]
+    fn plan(
+        &self,
+        parameters: &Parameters,
+        _id: PlanId,
+        layout: SwitchLayout,
+        rescale: bool,
+    ) -> Arc<SwitchPlan> {
+        Arc::new(SwitchPlan::build(parameters, layout, rescale))
+    }
+
+    #[cfg(feature = "std")]
+    fn rescaling(&self, parameters: &Parameters, level: usize) -> Arc<ModDown> {
+        let build = || Arc::new(ModDown::new(parameters, level, alloc::vec![level]));
+        match self.mod_downs.lock() {
+            Ok(mut mod_downs) => mod_downs.entry(level).or_insert_with(build).clone(),
+            Err(_) => build(),
+        }
+    }
+
+    #[cfg(not(feature = "std"))]
+    fn rescaling(&self, parameters: &Parameters, level: usize) -> Arc<ModDown> {
+        Arc::new(ModDown::new(parameters, level, alloc::vec![level]))
+    }
+
+    #[cfg(feature = "std")]
+    fn automorphism(&self, log_n: u32, element: u64) -> Result<Arc<Automorphism>, RingError> {
+        let mut list = self.automorphisms.lock();
+        if let Some(found) = list.as_ref().ok().and_then(|list| list.get(&element)) {
+            return Ok(found.clone());
+        }
+        let made = Arc::new(Automorphism::new(log_n, element)?);
+        if let Ok(list) = &mut list {
+            list.insert(element, made.clone());
+        }
+        Ok(made)
+    }
+
+    #[cfg(not(feature = "std"))]
+    fn automorphism(&self, log_n: u32, element: u64) -> Result<Arc<Automorphism>, RingError> {
+        Ok(Arc::new(Automorphism::new(log_n, element)?))
+    }
+}
+
+impl Parameters {
+    /// The plan of a key of this spec for ciphertexts at `level`, with `coalesce` key rows per digit, rescaling or not.
+    ///
+    /// # Errors
+    /// [`RlweError::KeyUse`] if the key cannot be used so, with the reason; what [`KeySpec::validate`] says of the spec.
+    pub fn switch_plan(
+        &self,
+        spec: &KeySpec,
+        level: usize,
+        coalesce: usize,
+        rescale: bool,
+    ) -> Result<Arc<SwitchPlan>, RlweError> {
+        let (layout, id) = identify(self, spec, level, coalesce, rescale)?;
+        Ok(self.plans().plan(self, id, layout, rescale))
+    }
+
+    /// The division by `q_level`, precomputed once.
+    ///
+    /// # Errors
+    /// [`RlweError::Level`] at level 0, where no prime is left to divide by, or above the highest level.
+    pub fn rescaling(&self, level: usize) -> Result<Arc<ModDown>, RlweError> {
+        self.require_level(level)?;
+        if level == 0 {
+            return Err(RlweError::Level {
+                level,
+                max: 0,
+                object: "a ciphertext that can no longer be rescaled",
+            });
+        }
+        Ok(self.plans().rescaling(self, level))
+    }
+
+    /// The automorphism `X -> X^element`, precomputed once.
+    ///
+    /// # Errors
+    /// [`RlweError::Ring`] unless the element is odd and below `2N`.
+    pub fn automorphism(&self, element: u64) -> Result<Arc<Automorphism>, RlweError> {
+        Ok(self.plans().automorphism(self.log_n(), element)?)
+    }
+}

@@ -1,0 +1,127 @@
+//! The digits and primes of a key switch, from the widths of primes alone.
+
+use alloc::vec::Vec;
+use core::ops::Range;
+
+use crate::PrimeWidths;
+use crate::widths::fits;
+
+/// What one way to use a key at a level computes with.
+///
+/// Ciphertexts of level `l` are modulo `Q = q_0 .. q_l`. The input is cut into digits; each is raised to the targets, the
+/// primes of `Q` and the removed ones, multiplied with its key rows, and the sum is divided by the removed primes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SwitchLayout {
+    /// Level `l` of the ciphertext.
+    pub level: usize,
+    /// The digits: ranges of ciphertext primes.
+    pub digits: Vec<Range<usize>>,
+    /// Key rows that are summed for each digit.
+    pub rows: Vec<usize>,
+    /// The key's special primes.
+    pub special: Vec<usize>,
+    /// Dropped primes that are removed as well, so that coarser digits fit.
+    pub merged: Vec<usize>,
+    /// Whether the input is modulo `q_0` alone, and the key raises it to `Q`.
+    pub raises: bool,
+}
+
+impl SwitchLayout {
+    /// The use at `level` of a key of `key_level` with these digits, `coalesce` adjacent rows summed for each.
+    ///
+    /// # Errors
+    /// Why the key cannot be used so.
+    pub fn new(
+        widths: &PrimeWidths,
+        key_level: usize,
+        key_digits: &[Range<usize>],
+        special: &[usize],
+        level: usize,
+        coalesce: usize,
+    ) -> Result<Self, &'static str> {
+        if level > key_level {
+            return Err("the ciphertext's level is above the key's");
+        }
+        if coalesce == 0 {
+            return Err("a digit needs at least one row");
+        }
+        let used = used_rows(key_digits, level);
+        let chunks = key_digits[..used].chunks(coalesce);
+        let digits: Vec<Range<usize>> = chunks
+            .clone()
+            .filter_map(|rows| Some(rows.first()?.start..rows.last()?.end.min(level + 1)))
+            .collect();
+        // Merge dropped primes, from the first digit boundary above the level, until P D holds the longest digit.
+        let first = key_digits[used - 1].end;
+        let widest = digits.iter().map(|digit| widths.log2_product(digit.clone())).fold(0.0, f64::max);
+        let mut bits = widths.log2_product(special.iter().copied());
+        let mut merged = Vec::new();
+        while !fits(widest, bits) {
+            let next = first + merged.len();
+            if next > key_level {
+                return Err("the key has too few dropped primes to enlarge the special modulus with");
+            }
+            bits += widths.log2(next);
+            merged.push(next);
+        }
+        let rows = chunks.map(<[_]>::len).collect();
+        Ok(Self { level, digits, rows, special: special.to_vec(), merged, raises: false })
+    }
+
+    /// The use of a key of one row that raises an input modulo `q_0` to level `level`.
+    pub(crate) fn raising(level: usize, special: &[usize]) -> Self {
+        let digits = core::iter::once(0..1).collect();
+        Self {
+            level,
+            digits,
+            rows: alloc::vec![1],
+            special: special.to_vec(),
+            merged: Vec::new(),
+            raises: true,
+        }
+    }
+
+    /// Every use of a key at `level` that is legal: from one row a digit to all of them. None above the key's level.
+    pub fn all<'k>(
+        widths: &'k PrimeWidths,
+        key_level: usize,
+        key_digits: &'k [Range<usize>],
+        special: &'k [usize],
+        level: usize,
+    ) -> impl Iterator<Item = Self> + 'k {
+        (1..=used_rows(key_digits, level))
+            .filter_map(move |rows| Self::new(widths, key_level, key_digits, special, level, rows).ok())
+    }
+
+    /// Level of the polynomial that is switched.
+    pub fn input_level(&self) -> usize {
+        if self.raises { 0 } else { self.level }
+    }
+
+    /// Indices of the primes that the result is divided by, without `q_level` of a merged rescaling.
+    pub fn removed(&self) -> impl Iterator<Item = usize> + Clone + '_ {
+        self.special.iter().chain(&self.merged).copied()
+    }
+
+    /// Number of target primes.
+    pub fn target_count(&self) -> usize {
+        self.level + 1 + self.special.len() + self.merged.len()
+    }
+
+    /// Variance that the errors of the key rows add, over `N V / 12` for rows whose errors have variance `V`: digit `j` is
+    /// uniform in `[-Q_j/2, Q_j/2]` and meets the errors of its `r_j` rows, `sum_j r_j Q_j^2 / (P D)^2`.
+    pub fn relative_noise(&self, widths: &PrimeWidths) -> f64 {
+        let divisor = widths.log2_product(self.removed());
+        let digits = self.digits.iter().zip(&self.rows);
+        digits
+            .map(|(digit, &rows)| {
+                rows as f64 * crate::noise::exp2(2.0 * (widths.log2_product(digit.clone()) - divisor))
+            })
+            .sum()
+    }
+}
+
+/// Rows of a key that a ciphertext at `level` meets.
+pub(crate) fn used_rows(key_digits: &[Range<usize>], level: usize) -> usize {
+    key_digits.iter().filter(|digit| digit.start <= level).count()
+}

@@ -1,0 +1,21 @@
+//! Key switching: its arithmetic ([`plan`]), ModUp, the inner product with keys, ModDown, and the pipeline that joins them.
+
+mod cache;
+mod inner_product;
+mod layout;
+mod mod_down;
+mod mod_raise;
+mod mod_up;
+mod pipeline;
+pub mod plan;
+mod work;
+
+pub(crate) use cache::PlanCache;
+pub use layout::SwitchLayout;
+pub(crate) use layout::used_rows;
+pub use mod_down::ModDown;
+pub use mod_raise::raise_modulus;
+pub use mod_up::{Decomposed, ModUpDigits};
+pub use pipeline::Finish;
+pub use plan::SwitchPlan;
+pub use work::{RANK_WEIGHTS, SwitchWork, Work};

@@ -1,0 +1,90 @@
+use std::fs::File;
+use std::io::{self, BufReader};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use keywright_rlwe::residency::{KeyLoader, Stop};
+use keywright_rlwe::{KeyLayout, Parameters, RlweError, SwitchingKey};
+
+use super::KeySetFile;
+use crate::WireError;
+
+/// The keys of a file for a [`keywright_rlwe::residency::KeyStore`].
+///
+/// Keys are read, not mapped into memory: a mapped file that shrinks ends the process by a signal, its pages count as resident memory of the process
+/// for as long as the system likes, and checksums would have to be taken of what may change afterwards. What is read is verified and stays.
+/// The pages of the file in the system's cache are not memory of the process, and given up where others need it.
+///
+/// A file that is written to is refused from then on: the keys of another owner may have the same places and whole checksums. One that is replaced by a
+/// new file, as whole files are, stays as it was for who has opened it.
+pub struct KeySetLoader {
+    file: KeySetFile<BufReader<File>>,
+    layouts: Vec<Arc<KeyLayout>>,
+    /// The same file, and what it was when it was opened.
+    opened: File,
+    stamp: Stamp,
+}
+
+/// Length and time of the last change.
+type Stamp = (u64, SystemTime);
+
+fn stamp(file: &File) -> io::Result<Stamp> {
+    let found = file.metadata()?;
+    Ok((found.len(), found.modified()?))
+}
+
+impl KeySetLoader {
+    /// Opens a file.
+    ///
+    /// # Errors
+    /// As [`KeySetFile::open`].
+    pub fn open(path: impl AsRef<Path>, parameters: &Parameters) -> Result<Self, WireError> {
+        let opened = File::open(path)?;
+        let stamp = stamp(&opened)?;
+        let file = KeySetFile::new(BufReader::with_capacity(1 << 16, opened.try_clone()?), parameters)?;
+        let layouts = file
+            .entries()
+            .iter()
+            .map(|entry| KeyLayout::new(parameters, entry.spec.clone()).map(Arc::new))
+            .collect::<Result<_, RlweError>>()?;
+        Ok(Self { file, layouts, opened, stamp })
+    }
+
+    /// One key, or why there is none.
+    fn read(&mut self, place: usize) -> Result<SwitchingKey, String> {
+        let key = self.file.read(place);
+        match stamp(&self.opened) {
+            Err(error) => Err(error.to_string()),
+            Ok(now) if now != self.stamp => {
+                Err("the file was written to after it was opened; open the keys again".into())
+            }
+            Ok(_) => key.map_err(|error| error.to_string()),
+        }
+    }
+}
+
+impl KeyLoader for KeySetLoader {
+    fn layouts(&self) -> &[Arc<KeyLayout>] {
+        &self.layouts
+    }
+
+    fn make(
+        &mut self,
+        places: &[usize],
+        each: &mut dyn FnMut(usize, SwitchingKey),
+        stop: &Stop<'_>,
+    ) -> Result<(), RlweError> {
+        for &place in places {
+            if stop() {
+                return Err(RlweError::Interrupted);
+            }
+            let key = self.read(place).map_err(|reason| {
+                let spec = &self.layouts[place].spec;
+                RlweError::KeySource { element: spec.element, level: spec.level, reason }
+            })?;
+            each(place, key);
+        }
+        Ok(())
+    }
+}

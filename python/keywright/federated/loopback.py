@@ -1,0 +1,90 @@
+"""A grid of Flower within one process, to try a ClientApp and a strategy without a SuperLink."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from flwr.app import Context, Message, RecordDict
+from flwr.clientapp import ClientApp
+from flwr.common.serde import message_from_proto, message_to_proto
+from flwr.proto.message_pb2 import Message as Wire
+from flwr.serverapp import Grid
+from flwr.supercore.run import Run
+from flwr.supercore.task_identity import TaskIdentity
+
+RUN_ID = 41
+"""Of the run that all messages belong to."""
+
+
+def parsed(data: bytes) -> Message:
+    """A message of its bytes."""
+    return message_from_proto(Wire.FromString(data))
+
+
+class LoopbackGrid(Grid):
+    """Calls the ClientApp of every node, one after the other. Messages are serialised, as between machines.
+
+    What an app raises goes through to the caller.
+
+    Args:
+        apps: of every node, by its number.
+
+    Attributes:
+        apps: the same.
+        contexts: what every node keeps between messages.
+    """
+
+    def __init__(self, apps: dict[int, ClientApp]) -> None:
+        # As in the process of a ServerApp.
+        TaskIdentity.run_id, TaskIdentity.node_id, TaskIdentity.task_id = RUN_ID, 1, 1
+        self.apps = apps
+        self.contexts = {node: Context(RUN_ID, node, {}, RecordDict(), {}) for node in apps}
+
+    def call(self, node: int, message: Message) -> Message:
+        """What the app of a node replies."""
+        return self.apps[node](message, self.contexts[node])
+
+    def answer(self, node: int, data: bytes) -> bytes:
+        """What a node does with the bytes of a message: parse, reply, serialise."""
+        reply = message_to_proto(self.call(node, parsed(data)))
+        reply.metadata.src_node_id = node
+        return bytes(reply.SerializeToString())
+
+    def deliver(self, node: int, message: Message, data: bytes) -> Message | None:
+        """One message, and its bytes, to a node. Returns the reply, None if it is lost."""
+        return parsed(self.answer(node, data))
+
+    def send_and_receive(
+        self, messages: Iterable[Message], *, timeout: float | None = None
+    ) -> Iterable[Message]:
+        """The replies that arrive."""
+        replies = []
+        for message in messages:
+            wire = message_to_proto(message)
+            wire.metadata.run_id = RUN_ID
+            reply = self.deliver(message.metadata.dst_node_id, message, wire.SerializeToString())
+            if reply is not None:
+                replies.append(reply)
+        return replies
+
+    def get_node_ids(self) -> Iterable[int]:
+        """All nodes."""
+        return list(self.apps)
+
+    @property
+    def run(self) -> Run:
+        """A run without an app of its own."""
+        return Run.create_empty(run_id=RUN_ID)
+
+    # Abstract in Grid. Strategies and workflows call `send_and_receive` alone.
+
+    def set_run(self, run: Run) -> None:
+        raise NotImplementedError
+
+    def create_message(self, *args: Any, **options: Any) -> Message:
+        raise NotImplementedError
+
+    def push_messages(self, messages: Iterable[Message]) -> Iterable[str]:
+        raise NotImplementedError
+
+    def pull_messages(self, message_ids: Iterable[str]) -> Iterable[Message]:
+        raise NotImplementedError

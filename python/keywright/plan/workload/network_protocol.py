@@ -1,0 +1,109 @@
+"""What the planner reads of a compiled network: `keywright.nn.Program` has this form."""
+
+from collections.abc import Mapping, Sequence
+from typing import Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Vector = NDArray[np.float64]
+
+
+class KeySwitch(Protocol):
+    """As of `keywright.nn.KeySwitch`."""
+
+    @property
+    def instruction(self) -> int:
+        """Index of the instruction."""
+
+    @property
+    def kind(self) -> Literal["rotation", "relinearization", "conjugation"]:
+        """What the key is for."""
+
+    @property
+    def step(self) -> int:
+        """Slots to the left, of a rotation."""
+
+    @property
+    def level(self) -> int:
+        """Level of what is switched."""
+
+    @property
+    def count(self) -> int:
+        """How many times."""
+
+    @property
+    def source(self) -> str:
+        """What is switched."""
+
+
+class Instruction(Protocol):
+    """As of `keywright.nn.Instruction`."""
+
+    @property
+    def operation(self) -> str:
+        """Its name."""
+
+    @property
+    def result(self) -> int:
+        """Number of the ciphertext that it makes."""
+
+    @property
+    def operands(self) -> tuple[int, ...]:
+        """Numbers of those that it reads."""
+
+    @property
+    def level(self) -> int:
+        """Level of the result."""
+
+    @property
+    def argument(self) -> int:
+        """Index of a transform, a polynomial or a bootstrap."""
+
+
+class Transform(Protocol):
+    """As of `keywright.nn.DiagonalMatrix`."""
+
+    @property
+    def diagonals(self) -> Sequence[Mapping[int, Vector]]:
+        """For each input, by index."""
+
+    @property
+    def n1(self) -> int:
+        """Number of possible baby steps."""
+
+
+class Polynomial(Protocol):
+    """As of `keywright.nn.PolynomialSpec`."""
+
+    @property
+    def coefficients(self) -> Vector:
+        """By ascending degree."""
+
+    @property
+    def basis(self) -> str:
+        """Of powers or of Chebyshev polynomials."""
+
+    @property
+    def degree(self) -> int:
+        """The highest index of a coefficient."""
+
+
+class Network(Protocol):
+    """As of `keywright.nn.Program`."""
+
+    @property
+    def instructions(self) -> Sequence[Instruction]:
+        """In order of execution."""
+
+    @property
+    def transforms(self) -> Sequence[Transform]:
+        """What linear transforms refer to."""
+
+    @property
+    def polynomials(self) -> Sequence[Polynomial]:
+        """What polynomials refer to."""
+
+    @property
+    def key_switches(self) -> Sequence[KeySwitch]:
+        """All of them, in order of execution."""
