@@ -2,7 +2,7 @@
 
 A change takes keys away and adds others. Only what a key served is served again when it goes, and only what
 could gain when one comes; the rest stays as it is, so that a state depends on how it was reached, but every
-service in it is one that its keys can do, and a change that is undone leaves nothing behind.
+serving in it is one that its keys can do, and a change that is undone leaves nothing behind.
 """
 
 from collections import Counter, defaultdict

@@ -36,7 +36,7 @@ class Usable:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A hop of a service, automorphisms as numbers (`routes`).
+    """A hop of a serving, automorphisms as numbers (`routes`).
 
     Attributes:
         parent, child: as of `Hop`.
