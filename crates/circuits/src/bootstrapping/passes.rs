@@ -1,8 +1,8 @@
-//! The passes of [`Iterations`]: what one pass leaves is scaled up, bootstrapped, and added (Bae, Cheon, Cho, Kim and Kim, *Meta-BTS: bootstrapping
-//! precision beyond the limit*, ePrint 2022/1167).
+//! The passes of [`Iterations`]: what one pass leaves is scaled up, bootstrapped, and added (Bae, Cheon, Cho, Kim
+//! and Kim, *Meta-BTS: bootstrapping precision beyond the limit*, ePrint 2022/1167).
 //!
-//! Let a pass `B` turn what decrypts to `m`, at the input's level and scale `S_0`, into `m + e` at the output's, with `|e| <= 2^-b` for
-//! `|m| <= 1`. With the result lowered to the input's level,
+//! Let a pass `B` turn what decrypts to `m`, at the input's level and scale `S_0`, into `m + e` at the output's,
+//! with `|e| <= 2^-b` for `|m| <= 1`. With the result lowered to the input's level,
 //!
 //! ```text
 //! r_1 = B(m)                                          = m + e_1,
@@ -10,19 +10,24 @@
 //! r_(k+1) = r_k + 2^(-b k) B(d_k)                     = m + e_(k+1),                 |e_(k+1)| <= 2^(-b (k+1)).
 //! ```
 //!
-//! * *Levels.* The subtraction and the product with the integer `2^(b k)` are exact and take none. Nor does the quotient: `eval_mod` is asked for the
-//!   scale `2^(-b k) S`, at which the integers of `B(d_k)` are those of `2^(-b k) B(d_k)` at scale `S`. So no prime is reserved, as it is where
-//!   a result has one scale only, and the passes use the same keys.
+//! * *Levels.* The subtraction and the product with the integer `2^(b k)` are exact and take none. Nor does the
+//!   quotient: `eval_mod` is asked for the scale `2^(-b k) S`, at which the integers of `B(d_k)` are those of
+//!   `2^(-b k) B(d_k)` at scale `S`. So no prime is reserved, as it is where a result has one scale only, and the
+//!   passes use the same keys.
 //! * *`q_0`.* `d_k` is a message like any other: the ratio of `q_0` to the scale is that of a single pass.
-//! * *What is corrected.* Everything that the pass before did, the error of `slots_to_coeffs` and of its result's own rounding included. Entering in
-//!   coefficients, the way back is through `slots_to_coeffs`, and the error of that stays.
-//! * *What is left.* `2^(-b k)` times the error of a pass that ends at scale `2^(-b k) S`: the errors of all its steps but those near its end shrink by
-//!   `2^(-b k)`, and its last rounding is that at scale `S`, below which nothing goes: `sqrt(N (1 + |s|^2) / 12) / S`.
+//! * *What is corrected.* Everything that the pass before did, the error of `slots_to_coeffs` and of its result's
+//!   own rounding included. Entering in coefficients, the way back is through `slots_to_coeffs`, and the error of
+//!   that stays.
+//! * *What is left.* `2^(-b k)` times the error of a pass that ends at scale `2^(-b k) S`: the errors of all its
+//!   steps but those near its end shrink by `2^(-b k)`, and its last rounding is that at scale `S`, below which
+//!   nothing goes: `sqrt(N (1 + |s|^2) / 12) / S`.
 //!
-//! Of real values only the real parts are bootstrapped, so the imaginary part of an error would stay. Every pass but the last ends with the sum of its
-//! result and the conjugate, at half the scale: no level, and a rounding is left of the imaginary part.
+//! Of real values only the real parts are bootstrapped, so the imaginary part of an error would stay. Every pass
+//! but the last ends with the sum of its result and the conjugate, at half the scale: no level, and a rounding is
+//! left of the imaginary part.
 //!
-//! `|d_k| <= 1` is derived, not assumed: the estimate of `r_k` says what its pass added to what the input decrypts to.
+//! `|d_k| <= 1` is derived, not assumed: the estimate of `r_k` says what its pass added to what the input decrypts
+//! to.
 
 use keywright_ckks::{Ciphertext, ErrorEstimate, Evaluator, SCALE_TOLERANCE, TAIL};
 
@@ -32,11 +37,12 @@ use crate::CircuitError;
 
 /// The result of all passes over `input`.
 ///
-/// `pass(c, scale)` bootstraps `c`, of the form of the input, to an output at that scale; `back(r, c)` brings a result to the form, level and scale of
-/// `c`.
+/// `pass(c, scale)` bootstraps `c`, of the form of the input, to an output at that scale; `back(r, c)` brings a
+/// result to the form, level and scale of `c`.
 ///
 /// # Errors
-/// [`CircuitError::Iteration`] if the bound on what a pass leaves is not what the next one corrects; those of `pass` and `back`.
+/// [`CircuitError::Iteration`] if the bound on what a pass leaves is not what the next one corrects; those of
+/// `pass` and `back`.
 pub(super) fn iterate(
     evaluator: &Evaluator<'_>,
     plan: &BootstrapperPlan,
@@ -89,7 +95,8 @@ fn intermediate(plan: &BootstrapperPlan, scale: f64) -> f64 {
     if plan.coeffs_to_slots.values == Values::Real { scale / 2.0 } else { scale }
 }
 
-/// The result of a pass that another one corrects, at twice the scale if it is a real part, and the deviation of what no correction sees.
+/// The result of a pass that another one corrects, at twice the scale if it is a real part, and the deviation of
+/// what no correction sees.
 fn finish(
     evaluator: &Evaluator<'_>,
     plan: &BootstrapperPlan,

@@ -46,12 +46,13 @@ impl<'e, 'k> KeyFinder<'e, 'k> {
         Self { evaluator, level, special, unfit: Vec::new() }
     }
 
-    /// The tiers of baby steps: those of the transform's plan, each rotation with the cheapest fitting key, or what the routes of the keys
-    /// make of them. The halves of all are those given, until [`super::tiers::Input::hop`]. Rotations whose keys do not fit are noted
-    /// for [`Self::finish`].
+    /// The tiers of baby steps: those of the transform's plan, each rotation with the cheapest fitting key, or what
+    /// the routes of the keys make of them. The halves of all are those given, until [`super::tiers::Input::hop`].
+    /// Rotations whose keys do not fit are noted for [`Self::finish`].
     ///
     /// # Errors
-    /// [`keywright_rlwe::RlweError::MissingKey`] for the first rotation without any key, [`keywright_rlwe::RlweError::NotPlanned`].
+    /// [`keywright_rlwe::RlweError::MissingKey`] for the first rotation without any key,
+    /// [`keywright_rlwe::RlweError::NotPlanned`].
     pub(super) fn tiers<'a>(
         &mut self,
         plan: &BsgsPlan,
@@ -129,7 +130,8 @@ impl<'e, 'k> KeyFinder<'e, 'k> {
         Ok(Giant { hops, last })
     }
 
-    /// The cheapest fitting key of each rotation but 0, with its steps. Rotations whose keys do not fit are noted for [`Self::finish`].
+    /// The cheapest fitting key of each rotation but 0, with its steps. Rotations whose keys do not fit are noted
+    /// for [`Self::finish`].
     fn rotations(&mut self, steps: &[usize]) -> Result<Vec<(usize, Rotation)>, CircuitError> {
         let steps: Vec<usize> = steps.iter().copied().filter(|&steps| steps != 0).collect();
         self.find(&steps, |_, g| KeyElement::Galois(g))

@@ -20,7 +20,8 @@ impl From<ServedHop> for Rotation {
 }
 
 impl Rotation {
-    /// A whole key switch, division included, of each pair of halves with its rotation: all are over the primes of one level.
+    /// A whole key switch, division included, of each pair of halves with its rotation: all are over the primes of
+    /// one level.
     pub(super) fn switch(
         rlwe: &Parameters,
         rotations: &[&Self],

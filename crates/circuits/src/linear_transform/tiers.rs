@@ -31,8 +31,8 @@ pub(super) struct Tier<'a> {
 }
 
 impl Input<'_> {
-    /// Computes the halves of every tier but the first, each with a whole key switch of another. Those of one tier whose keys have one
-    /// shape share its decomposition.
+    /// Computes the halves of every tier but the first, each with a whole key switch of another. Those of one tier
+    /// whose keys have one shape share its decomposition.
     pub(super) fn hop(&mut self, evaluator: &Evaluator<'_>) -> Result<(), CircuitError> {
         let rlwe = evaluator.parameters().rlwe();
         let mut left: Vec<usize> = (1..self.tiers.len()).collect();
@@ -56,8 +56,8 @@ impl Input<'_> {
         Ok(())
     }
 
-    /// Deviation that its key switches add to the result, before the giant steps: `routed` tiers each with the rows of all that is made of
-    /// them, those of a plan as it knows them.
+    /// Deviation that its key switches add to the result, before the giant steps: `routed` tiers each with the rows
+    /// of all that is made of them, those of a plan as it knows them.
     pub(super) fn switching_deviation(&self, rlwe: &Parameters, routed: bool) -> f64 {
         let (transform, ciphertext) = (self.transform, self.ciphertext);
         let rotations = self.tiers.iter().flat_map(|tier| &tier.babies);

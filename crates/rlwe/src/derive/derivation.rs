@@ -14,13 +14,14 @@ use crate::{
 
 /// Bytes of the keys that are made at once, sharing a decomposition.
 const BATCH_BYTES: usize = 1 << 30;
-/// Keys that are made at once: at least two whatever their bytes, and not more than the scratch space of a switch should grow by.
+/// Keys that are made at once: at least two whatever their bytes, and not more than the scratch space of a switch
+/// should grow by.
 const BATCH: core::ops::RangeInclusive<usize> = 2..=16;
 /// Those of them that keys are derived from in their turn: they stay in memory until they are.
 const INNER_PER_BATCH: usize = 2;
 
-/// Derives keys: what [`DerivationPlan::derive`] returns. The trees are walked depth first, so that only keys are kept that something
-/// is still derived from.
+/// Derives keys: what [`DerivationPlan::derive`] returns. The trees are walked depth first, so that only keys are
+/// kept that something is still derived from.
 pub struct Derivation {
     plan: Arc<DerivationPlan>,
     /// Of each layout: the keys that are wanted, and those with what they are derived from.
@@ -33,8 +34,8 @@ pub struct Derivation {
     left: usize,
 }
 
-/// A key that others are derived from: per digit a ciphertext `(b, a)` of `P g_j s(X^element)` under `s`, modulo the primes of the chain up
-/// to the layout's level.
+/// A key that others are derived from: per digit a ciphertext `(b, a)` of `P g_j s(X^element)` under `s`, modulo
+/// the primes of the chain up to the layout's level.
 struct Node {
     element: u64,
     /// `None` for a `b` of zero.
@@ -49,8 +50,8 @@ struct Frame {
     made: usize,
 }
 
-/// A key while it is made. One that others are derived from is made over the chain, any other one over its own primes and after the
-/// inverse automorphism, as switching keys are kept.
+/// A key while it is made. One that others are derived from is made over the chain, any other one over its own
+/// primes and after the inverse automorphism, as switching keys are kept.
 struct Child<'l> {
     step: &'l DerivationStep,
     inner: bool,
@@ -276,11 +277,12 @@ impl Derivation {
         }
     }
 
-    /// The next key, unless `stop` says that nobody wants it any more: it is asked before every row, which is about a second's work on one
-    /// thread in the largest rings.
+    /// The next key, unless `stop` says that nobody wants it any more: it is asked before every row, which is about
+    /// a second's work on one thread in the largest rings.
     ///
     /// # Errors
-    /// [`RlweError::Interrupted`] if it did; the derivation may go on later. After any other error there are no more keys.
+    /// [`RlweError::Interrupted`] if it did; the derivation may go on later. After any other error there are no
+    /// more keys.
     pub fn next_unless(
         &mut self,
         stop: &(dyn Fn() -> bool + Sync),
@@ -317,7 +319,8 @@ impl Derivation {
             .into_iter()
             .map(|step| layout.child(parameters, needed, &frame.node, step))
             .collect::<Result<Vec<_>, _>>()?;
-        // Masters of one plan share a decomposition; the plans in the order in which they come, so that keys have an order, too.
+        // Masters of one plan share a decomposition; the plans in the order in which they come, so that keys have
+        // an order, too.
         let mut plans: Vec<Arc<SwitchPlan>> = Vec::new();
         children.sort_by_cached_key(|child| {
             plans.iter().position(|plan| Arc::ptr_eq(plan, &child.master.plan)).unwrap_or_else(|| {

@@ -6,8 +6,8 @@ use super::masters::require_galois;
 use super::{DerivationStep, DerivationTree, MasterKeys, MasterParameters};
 use crate::{KeyElement, KeyLayout, KeySpec, KeyUse, RlweError, noise};
 
-/// How keys are derived from master keys: which from which, once for all of them. Whatever is derived of it at a time, a key is always made by
-/// the same steps, and has the same bytes.
+/// How keys are derived from master keys: which from which, once for all of them. Whatever is derived of it at a
+/// time, a key is always made by the same steps, and has the same bytes.
 pub struct DerivationPlan {
     pub(super) masters: MasterKeys,
     pub(super) layouts: Vec<Layout>,
@@ -53,7 +53,8 @@ impl Layout {
     pub(super) fn added_variance(&self, parameters: &MasterParameters, step: &DerivationStep) -> f64 {
         let (chain, master) = (parameters.chain(), self.master(step));
         if step.parent == 1 {
-            // The digits are constants of at most half the digit's product, where others have N coefficients of a twelfth of its square.
+            // The digits are constants of at most half the digit's product, where others have N coefficients of a
+            // twelfth of its square.
             let switched = noise::key_switch_raised(chain, &master.plan, &master.key);
             noise::division(chain) + switched * 3.0 / chain.n() as f64
         } else {
@@ -70,12 +71,12 @@ impl Layout {
 }
 
 impl DerivationPlan {
-    /// Plans keys, for the evaluation parameters. A spec that stands twice is one key. Whatever a spec says, the uniform halves of a derived
-    /// key are stored: there is no seed for them.
+    /// Plans keys, for the evaluation parameters. A spec that stands twice is one key. Whatever a spec says, the
+    /// uniform halves of a derived key are stored: there is no seed for them.
     ///
     /// # Errors
-    /// [`RlweError::NotGalois`] for a relinearisation key or one of another secret; [`RlweError::Underivable`] for what the masters do
-    /// not reach within `max_hops` steps; what [`KeySpec::validate`] says of a spec.
+    /// [`RlweError::NotGalois`] for a relinearisation key or one of another secret; [`RlweError::Underivable`] for
+    /// what the masters do not reach within `max_hops` steps; what [`KeySpec::validate`] says of a spec.
     pub fn new(masters: &MasterKeys, specs: &[KeySpec], max_hops: usize) -> Result<Self, RlweError> {
         let parameters = masters.parameters();
         let evaluation = parameters.evaluation();

@@ -25,9 +25,9 @@ pub struct DerivationStep {
 
 /// Which key is derived from which: a tree that contains every key that was asked for.
 ///
-/// A key that others are derived from costs a decomposition more than one that is not, so keys that are one step from such a
-/// parent are attached to it first, then those of the parent that serves the most of what is left; what is further away is joined by
-/// a shortest way. Deterministic.
+/// A key that others are derived from costs a decomposition more than one that is not, so keys that are one step
+/// from such a parent are attached to it first, then those of the parent that serves the most of what is left; what
+/// is further away is joined by a shortest way. Deterministic.
 #[derive(Debug, Clone)]
 pub struct DerivationTree {
     steps: BTreeMap<u64, DerivationStep>,
@@ -102,7 +102,8 @@ impl Growth<'_> {
         }
     }
 
-    /// The shortest way from one of `sources` to something that is missing: the masters along it, and where it begins.
+    /// The shortest way from one of `sources` to something that is missing: the masters along it, and where it
+    /// begins.
     fn shortest(&self, sources: impl Iterator<Item = u64>, wanted: Option<u64>) -> Option<(u64, Vec<u64>)> {
         const UNSEEN: u32 = u32::MAX;
         const SOURCE: u32 = u32::MAX - 1;
@@ -135,7 +136,8 @@ impl Growth<'_> {
         None
     }
 
-    /// Joins the nearest element that is missing. An element that would be too deep there is joined from the key of 1.
+    /// Joins the nearest element that is missing. An element that would be too deep there is joined from the key of
+    /// 1.
     fn join(&mut self) -> Result<(), RlweError> {
         let refuse = |element| RlweError::Underivable {
             element: KeyElement::Galois(element),
@@ -160,7 +162,8 @@ impl Growth<'_> {
         let mut at = start;
         for master in way {
             let next = self.multiply(at, master);
-            // On the way from the key of 1 there may be keys of longer ways: they move, with all that is derived from them.
+            // On the way from the key of 1 there may be keys of longer ways: they move, with all that is derived
+            // from them.
             let depth = self.depth(at).unwrap_or(0) + 1;
             if self.depth(next).is_none_or(|known| known > depth) {
                 self.add(at, master);
@@ -175,8 +178,8 @@ impl DerivationTree {
     /// The tree for `targets` in the ring of degree `2^log_n`, with at most `max_hops` steps for each.
     ///
     /// # Errors
-    /// [`RlweError::Underivable`] for the identity, and for what the masters do not reach; [`RlweError::Ring`] for an element
-    /// that is even or above `2N`.
+    /// [`RlweError::Underivable`] for the identity, and for what the masters do not reach; [`RlweError::Ring`] for
+    /// an element that is even or above `2N`.
     pub fn new(log_n: u32, masters: &[u64], targets: &[u64], max_hops: usize) -> Result<Self, RlweError> {
         let two_n = 2u64 << log_n;
         for &element in masters.iter().chain(targets) {

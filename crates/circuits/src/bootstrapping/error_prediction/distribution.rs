@@ -32,7 +32,8 @@ pub(super) struct Case {
 pub struct ErrorPrediction {
     /// Root mean square error of a part that each stage adds, in order, and that of the approximation.
     pub stages: Vec<(&'static str, f64)>,
-    /// `log2` of the probability that a bootstrap fails, some integer being beyond `K`; minus infinity if none can be.
+    /// `log2` of the probability that a bootstrap fails, some integer being beyond `K`; minus infinity if none can
+    /// be.
     pub log2_failure: f64,
     /// All but `eval_mod`.
     pub(super) rest: Variance,
@@ -61,10 +62,12 @@ impl ErrorPrediction {
         -mean.log2()
     }
 
-    /// `-log2` of the largest error of any part of `vectors` vectors under one secret: its median over secrets and vectors.
+    /// `-log2` of the largest error of any part of `vectors` vectors under one secret: its median over secrets and
+    /// vectors.
     pub fn worst_bits(&self, vectors: usize) -> f64 {
         let values = self.parts * vectors.max(1) as f64;
-        // The median falls with -log2: the largest number of bits at which the chance that nothing is worse is above a half.
+        // The median falls with -log2: the largest number of bits at which the chance that nothing is worse is
+        // above a half.
         let (mut low, mut high) = (-64.0, 128.0);
         while high - low > 1e-3 {
             let bits = f64::midpoint(low, high);
@@ -189,7 +192,8 @@ mod tests {
         // The median of |x| is 0.67449; of the largest of 1000, the quantile 1 - ln 2 / 1000 of |x|: 3.3911.
         assert!((one.worst_bits(1) + 0.674_49f64.log2()).abs() < 1e-3);
         assert!((one.worst_bits(1000) + 3.391_1f64.log2()).abs() < 2e-3, "{}", one.worst_bits(1000));
-        // A secret in every slot: Laplace distributed with deviation 1, whose largest of n is ln(n / ln 2) / sqrt 2.
+        // A secret in every slot: Laplace distributed with deviation 1, whose largest of n is ln(n / ln 2) / sqrt
+        // 2.
         let laplace = ErrorPrediction {
             rest: Variance { plain: 0.0, secret: 1.0 },
             secret: secret_at_slots(1.0),

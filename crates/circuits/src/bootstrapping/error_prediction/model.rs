@@ -13,8 +13,8 @@ use crate::bootstrapping::transforms::dft::{Dft, Direction};
 use crate::polynomial::{Point, Roundings};
 
 impl BootstrapperPlan {
-    /// Predicts the errors that [`crate::bootstrapping::Bootstrapper::bootstrap`] adds to what its input decrypts to: values with parts uniform in
-    /// `[-1, 1]`. `None` if `slots_to_coeffs` comes last, which has another model.
+    /// Predicts the errors that [`crate::bootstrapping::Bootstrapper::bootstrap`] adds to what its input decrypts
+    /// to: values with parts uniform in `[-1, 1]`. `None` if `slots_to_coeffs` comes last, which has another model.
     ///
     /// # Errors
     /// What [`KeySpec::validate`] says of keys of other parameters.
@@ -23,7 +23,8 @@ impl BootstrapperPlan {
             return Ok(None);
         }
         let (rlwe, model) = (parameters.rlwe(), Model::new(self, parameters));
-        // Of an iterated bootstrapping the last pass corrects what was scaled up by `1 / gain`, and so are its errors.
+        // Of an iterated bootstrapping the last pass corrects what was scaled up by `1 / gain`, and so are its
+        // errors.
         let power = model.gain * model.gain;
         let recombine = model.recombine()?;
         let s2c = model.slots_to_coeffs()?.times(power);
@@ -77,7 +78,8 @@ struct Model<'p> {
     /// Coefficients that meet in a slot of the input and of `eval_mod`.
     outer: f64,
     working: f64,
-    /// What the last pass is scaled down by, and the scale that its `eval_mod` is asked for; 1 and the plan's for a single one.
+    /// What the last pass is scaled down by, and the scale that its `eval_mod` is asked for; 1 and the plan's for a
+    /// single one.
     gain: f64,
     scale: f64,
 }
@@ -109,8 +111,8 @@ impl<'p> Model<'p> {
         Variance { plain: spread / 12.0, secret: spread * self.norm2 / 12.0 }
     }
 
-    /// `E |e|^2` of what the factors of a transform do, in integers at its output, but the last rounding; and what they multiply
-    /// values by, squared. `input` is `E |z|^2` of its input's integers.
+    /// `E |e|^2` of what the factors of a transform do, in integers at its output, but the last rounding; and what
+    /// they multiply values by, squared. `input` is `E |z|^2` of its input's integers.
     fn factors(
         &self,
         dft: &Dft,
@@ -142,7 +144,8 @@ impl<'p> Model<'p> {
         Ok((error, gain))
     }
 
-    /// Variance in coefficients of a baby step's switch, which stays in the raised basis; with the hops of its tier, half of all in the mean.
+    /// Variance in coefficients of a baby step's switch, which stays in the raised basis; with the hops of its
+    /// tier, half of all in the mean.
     fn baby_switch(&self, factor: &FactorPlan) -> Result<f64, CircuitError> {
         let Some(key) = factor.keys.first() else { return Ok(0.0) };
         if factor.raised.is_some() {
@@ -204,7 +207,8 @@ impl<'p> Model<'p> {
         if let Some(last) = constants.last_mut() {
             *last /= 2.0;
         }
-        // E |z|^2 of what a slot holds: 2n coefficients of the root mean square of u, see `range`, times the trace's multiplicity.
+        // E |z|^2 of what a slot holds: 2n coefficients of the root mean square of u, see `range`, times the
+        // trace's multiplicity.
         let weight = self.plan.mod_raise.weight(self.rlwe()) as f64;
         let multiplicity = (stage.trace.len() as f64).exp2();
         let held = stage.input_scale * multiplicity;
@@ -215,7 +219,8 @@ impl<'p> Model<'p> {
         let unit = unit * unit;
         let last = self.rounding(self.working);
         let mut out = Variance { plain: 2.0 * unit * (error + last.plain), secret: 2.0 * unit * last.secret };
-        // Of a full complex packing the conjugation's error cancels: e in one half, i e in the other, joined as a + i b.
+        // Of a full complex packing the conjugation's error cancels: e in one half, i e in the other, joined as a +
+        // i b.
         if stage.ciphertexts() == 1 {
             let halves = if stage.values == Values::Complex { 1.0 } else { 0.5 };
             let switch = self.working * self.switch(&stage.conjugation)?;
@@ -277,7 +282,8 @@ impl<'p> Model<'p> {
     }
 }
 
-/// Gauss's five points and weights for a message uniform in `[-1, 1]`: exact for the square of a cubic error, that of a linear arcsine.
+/// Gauss's five points and weights for a message uniform in `[-1, 1]`: exact for the square of a cubic error, that
+/// of a linear arcsine.
 const MESSAGES: [(f64, f64); 5] = [
     (-0.906_179_845_938_664, 0.118_463_442_528_094_5),
     (-0.538_469_310_105_683_1, 0.239_314_335_249_683_2),
@@ -322,7 +328,8 @@ mod tests {
 
     #[test]
     fn integers_are_rounded_sums_of_uniform_variables() {
-        // One variable on [-1/2, 1/2] is always rounded to 0; of 32 the sum has variance 32/12, the rounding adds 1/12.
+        // One variable on [-1/2, 1/2] is always rounded to 0; of 32 the sum has variance 32/12, the rounding adds
+        // 1/12.
         assert_eq!(integers(4, 1), [(0, 1.0)]);
         let found = integers(16, 32);
         let variance: f64 = found.iter().map(|(i, p)| p * (i * i) as f64).sum();

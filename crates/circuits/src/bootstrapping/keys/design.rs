@@ -1,8 +1,9 @@
 //! Digits and levels of the keys of a bootstrapping.
 //!
-//! A key is decided by what it switches, by the length of its digits and by its level (Joo, Ha, Oh and Paek, *Efficient Keyset Design for
-//! Neural Networks Using Homomorphic Encryption*, Sensors 25(14), 2025, section 5). The first is the business of the stages; this module
-//! decides the other two, for all keys of a plan in the same way.
+//! A key is decided by what it switches, by the length of its digits and by its level (Joo, Ha, Oh and Paek,
+//! *Efficient Keyset Design for Neural Networks Using Homomorphic Encryption*, Sensors 25(14), 2025, section 5).
+//! The first is the business of the stages; this module decides the other two, for all keys of a plan in the same
+//! way.
 
 use keywright_rlwe::{KeyElement, KeySpec, Parameters, RlweError};
 use std::ops::Range;
@@ -10,16 +11,17 @@ use std::ops::Range;
 /// How the digits of keys are chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Digits {
-    /// The same in all keys: digits of at most `alpha` primes over the first `alpha` special primes of the parameters, whatever the level. A
-    /// digit whose product would be above that of the special primes is closed early.
+    /// The same in all keys: digits of at most `alpha` primes over the first `alpha` special primes of the
+    /// parameters, whatever the level. A digit whose product would be above that of the special primes is closed
+    /// early.
     Static {
         /// Primes per digit, and special primes.
         alpha: usize,
     },
     /// For each key the digits and special primes that make the fewest transforms at the level where it is used.
     Dynamic {
-        /// Whether ciphertext primes above that level, which ciphertexts there no longer have, may be special primes beside those of the
-        /// parameters. They make longer digits possible the lower the level is.
+        /// Whether ciphertext primes above that level, which ciphertexts there no longer have, may be special
+        /// primes beside those of the parameters. They make longer digits possible the lower the level is.
         dropped_primes: bool,
     },
 }
@@ -36,8 +38,8 @@ impl Digits {
 pub enum KeyLevels {
     /// Each the level at which it is used.
     Needed,
-    /// Each the highest one that its special primes and the security bound allow: what a library does that makes keys before it knows
-    /// what they are for.
+    /// Each the highest one that its special primes and the security bound allow: what a library does that makes
+    /// keys before it knows what they are for.
     Top,
 }
 
@@ -57,15 +59,17 @@ impl KeyDesign {
     /// The seeded key that serves `element` at `level`.
     ///
     /// # Errors
-    /// [`RlweError::Count`] for a static alpha of 0 or of more special primes than there are; [`RlweError::SpecialTooSmall`] if one prime
-    /// of the ciphertexts is larger than the special primes together; what else [`KeySpec::validate`] says if no key is legal.
+    /// [`RlweError::Count`] for a static alpha of 0 or of more special primes than there are;
+    /// [`RlweError::SpecialTooSmall`] if one prime of the ciphertexts is larger than the special primes together;
+    /// what else [`KeySpec::validate`] says if no key is legal.
     pub fn key(self, rlwe: &Parameters, element: KeyElement, level: usize) -> Result<KeySpec, RlweError> {
         self.cheapest(rlwe, element, level, |_, _| false)
     }
 
-    /// The same for a key that is to add less than the rounding of its division: with digits `2^-5` of the special modulus or less the variance
-    /// of a switch is `N sigma^2 d 2^-10 / 12` for `d` digits, below that of the rounding, `N / 18` under a ternary secret, for up to 67 of
-    /// them. A digit as large as the special modulus adds four times the rounding's deviation, which matters where no rescaling follows.
+    /// The same for a key that is to add less than the rounding of its division: with digits `2^-5` of the special
+    /// modulus or less the variance of a switch is `N sigma^2 d 2^-10 / 12` for `d` digits, below that of the
+    /// rounding, `N / 18` under a ternary secret, for up to 67 of them. A digit as large as the special modulus
+    /// adds four times the rounding's deviation, which matters where no rescaling follows.
     ///
     /// Without the margin if no key has it, as with most static digits.
     ///

@@ -23,8 +23,8 @@ use crate::bootstrapping::transforms::FactorPlan;
 /// slots_to_coeffs      input level = its number of factors -> 0
 /// ```
 ///
-/// With [`Order::ModRaiseFirst`] the input level is 0, and `slots_to_coeffs` goes on from where `recombine` ends to the output level.
-/// [`Iterations`] take no levels: the passes are alike.
+/// With [`Order::ModRaiseFirst`] the input level is 0, and `slots_to_coeffs` goes on from where `recombine` ends to
+/// the output level. [`Iterations`] take no levels: the passes are alike.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BootstrapperPlan {
     /// In which order the stages run.
@@ -52,7 +52,8 @@ pub struct BootstrapperPlan {
 }
 
 impl BootstrapperPlan {
-    /// Level at which [`crate::bootstrapping::Bootstrapper::bootstrap`] takes ciphertexts; those above are taken at it.
+    /// Level at which [`crate::bootstrapping::Bootstrapper::bootstrap`] takes ciphertexts; those above are taken at
+    /// it.
     pub fn input_level(&self) -> usize {
         match self.order {
             Order::SlotsToCoeffsFirst => self.slots_to_coeffs.input_level(),
@@ -68,7 +69,8 @@ impl BootstrapperPlan {
         }
     }
 
-    /// Level of the result of [`crate::bootstrapping::Bootstrapper::bootstrap_coefficients`]: where `eval_mod` and `recombine` leave it.
+    /// Level of the result of [`crate::bootstrapping::Bootstrapper::bootstrap_coefficients`]: where `eval_mod` and
+    /// `recombine` leave it.
     pub fn slots_level(&self) -> usize {
         let reduced = self.coeffs_to_slots.output_level() - self.eval_mod.depth();
         reduced - usize::from(self.recombine.is_some())

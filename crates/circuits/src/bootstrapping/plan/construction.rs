@@ -25,10 +25,11 @@ impl BootstrapperPlan {
     /// Plans a bootstrapping.
     ///
     /// # Errors
-    /// [`CircuitError::Stage`] naming the stage that cannot be: keys that are not secure or whose special primes are too small, a
-    /// message ratio and precision that no approximation has, too many slots. [`CircuitError::BootstrapLevels`] if the parameters have
-    /// too few levels, or the result would be too low to be bootstrapped again. [`CircuitError::Count`] for iterations that one pass is
-    /// not precise enough for. [`CircuitError::KeyBudget`].
+    /// [`CircuitError::Stage`] naming the stage that cannot be: keys that are not secure or whose special primes
+    /// are too small, a message ratio and precision that no approximation has, too many slots.
+    /// [`CircuitError::BootstrapLevels`] if the parameters have too few levels, or the result would be too low to
+    /// be bootstrapped again. [`CircuitError::Count`] for iterations that one pass is not precise enough for.
+    /// [`CircuitError::KeyBudget`].
     pub fn new(parameters: &CkksParameters, literal: &BootstrapperLiteral) -> Result<Self, CircuitError> {
         literal.require(parameters)?;
         let wanted = Construction::new(parameters, literal);
@@ -87,7 +88,8 @@ struct Levels {
     eval_mod: usize,
     /// That of its output, the input of `recombine` if there is that.
     reduced: usize,
-    /// That at which the values are in slots again: the result's, or the input's of `slots_to_coeffs` if that comes last.
+    /// That at which the values are in slots again: the result's, or the input's of `slots_to_coeffs` if that comes
+    /// last.
     slots: usize,
 }
 
@@ -223,7 +225,8 @@ impl<'p> Construction<'p> {
         key.map_err(|error| Stage::EvalMod.error(level, error))
     }
 
-    /// Keys of the trace and the conjugation by the literal's design, if it has one. Those of the factors follow with the budget.
+    /// Keys of the trace and the conjugation by the literal's design, if it has one. Those of the factors follow
+    /// with the budget.
     fn redesign_keys(&self, coeffs_to_slots: &mut CoeffsToSlotsPlan) -> Result<(), CircuitError> {
         let Some(design) = self.literal.keys else { return Ok(()) };
         let (top, end) = (coeffs_to_slots.input_level(), coeffs_to_slots.output_level());

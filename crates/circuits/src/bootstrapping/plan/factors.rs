@@ -19,9 +19,9 @@ pub struct FactorSteps {
 }
 
 impl BootstrapperPlan {
-    /// The ways to evaluate each factor of the transforms, by ascending [`FactorPlan::key_bytes`] and descending [`FactorPlan::work`]:
-    /// those of `slots_to_coeffs`, then those of `coeffs_to_slots`, in the order in which they are applied. What a key budget chooses
-    /// from.
+    /// The ways to evaluate each factor of the transforms, by ascending [`FactorPlan::key_bytes`] and descending
+    /// [`FactorPlan::work`]: those of `slots_to_coeffs`, then those of `coeffs_to_slots`, in the order in which
+    /// they are applied. What a key budget chooses from.
     ///
     /// # Errors
     /// As [`Self::new`], for a plan that was made for other parameters.
@@ -61,7 +61,8 @@ impl BootstrapperPlan {
     /// The same with the factors that another budget makes the best ones.
     ///
     /// # Errors
-    /// [`CircuitError::KeyBudget`] naming the fewest bytes there can be; as [`Self::new`], for a plan that was made for other parameters.
+    /// [`CircuitError::KeyBudget`] naming the fewest bytes there can be; as [`Self::new`], for a plan that was made
+    /// for other parameters.
     pub fn with_key_budget(
         &self,
         parameters: &CkksParameters,
@@ -83,8 +84,8 @@ impl BootstrapperPlan {
         out
     }
 
-    /// For each factor, in the order of [`Self::factor_options`], every number of baby steps, all of which are rotations of its input:
-    /// what a key planner chooses from, which decides how they are made.
+    /// For each factor, in the order of [`Self::factor_options`], every number of baby steps, all of which are
+    /// rotations of its input: what a key planner chooses from, which decides how they are made.
     ///
     /// # Errors
     /// As [`Self::new`], for a plan that was made for other parameters.
@@ -100,8 +101,8 @@ impl BootstrapperPlan {
     /// The same with its factors evaluated so, in the order of [`Self::factor_options`]: what a key planner chose.
     ///
     /// # Errors
-    /// [`CircuitError::Count`] for another number of factors, or of baby steps than any of [`Self::factor_ways`] has;
-    /// [`CircuitError::DftLayers`].
+    /// [`CircuitError::Count`] for another number of factors, or of baby steps than any of [`Self::factor_ways`]
+    /// has; [`CircuitError::DftLayers`].
     pub fn with_factors(
         &self,
         parameters: &CkksParameters,
@@ -138,8 +139,9 @@ impl BootstrapperPlan {
         Ok(plan)
     }
 
-    /// The same with other ways to evaluate its factors, of least work with keys of that budget, and layers of `coeffs_to_slots` moved
-    /// between factors: those at low levels, and one that is one with raising the modulus, have cheaper rotations.
+    /// The same with other ways to evaluate its factors, of least work with keys of that budget, and layers of
+    /// `coeffs_to_slots` moved between factors: those at low levels, and one that is one with raising the modulus,
+    /// have cheaper rotations.
     pub(super) fn within(
         mut self,
         parameters: &CkksParameters,

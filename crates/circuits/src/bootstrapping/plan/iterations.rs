@@ -6,7 +6,8 @@ use crate::CircuitError;
 pub struct Iterations {
     /// Passes in all: 2 or more.
     pub count: usize,
-    /// `b`: bits after the point that the bound on the error of one pass has at least. By so many bits each pass corrects the one before.
+    /// `b`: bits after the point that the bound on the error of one pass has at least. By so many bits each pass
+    /// corrects the one before.
     pub log_precision: u32,
 }
 
@@ -17,7 +18,8 @@ const MAX_COUNT: usize = 4;
 const MAX_GAIN_BITS: u32 = 60;
 
 impl Iterations {
-    /// Refuses what cannot be, as far as that is known without keys: the approximation of `eval_mod` has `bits` bits.
+    /// Refuses what cannot be, as far as that is known without keys: the approximation of `eval_mod` has `bits`
+    /// bits.
     ///
     /// # Errors
     /// [`CircuitError::Count`] with the number of passes or of bits and its bound.

@@ -49,8 +49,9 @@ pub struct KeyGroup {
 }
 
 impl BootstrapperPlan {
-    /// The key switches of one [`crate::bootstrapping::Bootstrapper::bootstrap`], in a ring of degree `2^log_n`, in the order of the stages. Those to and
-    /// from an ephemeral secret, which have one way to be made, are left out: [`Self::fixed_keys`].
+    /// The key switches of one [`crate::bootstrapping::Bootstrapper::bootstrap`], in a ring of degree `2^log_n`, in
+    /// the order of the stages. Those to and from an ephemeral secret, which have one way to be made, are left out:
+    /// [`Self::fixed_keys`].
     pub fn key_groups(&self, log_n: u32) -> Vec<KeyGroup> {
         let mut out = Vec::new();
         let passes = self.iterations.map_or(1, |iterations| iterations.count);
@@ -101,8 +102,9 @@ impl BootstrapperPlan {
         out
     }
 
-    /// The same with the diagonals at each of these levels encoded for those special primes, for keys that follow routes: the key switches
-    /// of a transform whose keys divide by the primes of its diagonals share one division. A factor that raises the modulus is left as it is.
+    /// The same with the diagonals at each of these levels encoded for those special primes, for keys that follow
+    /// routes: the key switches of a transform whose keys divide by the primes of its diagonals share one division.
+    /// A factor that raises the modulus is left as it is.
     #[must_use]
     pub fn with_special_primes(mut self, special: &BTreeMap<usize, Vec<usize>>) -> Self {
         let factors = self.slots_to_coeffs.factors.iter_mut().chain(&mut self.coeffs_to_slots.factors);
@@ -116,8 +118,8 @@ impl BootstrapperPlan {
 }
 
 impl FactorPlan {
-    /// The key switches of one evaluation, in a ring of degree `2^log_n`, as [`BootstrapperPlan::key_groups`] lists them: form, Galois
-    /// elements and how often.
+    /// The key switches of one evaluation, in a ring of degree `2^log_n`, as [`BootstrapperPlan::key_groups`] lists
+    /// them: form, Galois elements and how often.
     pub fn key_groups(&self, log_n: u32) -> Vec<(SwitchForm, Vec<u64>, usize)> {
         let mut out = Vec::new();
         factor(self, log_n, 1, &mut |form, _, elements, count| out.push((form, elements, count)));
@@ -132,7 +134,8 @@ fn galois(spec: &keywright_rlwe::KeySpec) -> Option<u64> {
     }
 }
 
-/// The baby steps of a factor together, its giant steps each alone. Those of a factor that raises the modulus have keys of their own.
+/// The baby steps of a factor together, its giant steps each alone. Those of a factor that raises the modulus have
+/// keys of their own.
 fn factor(
     plan: &FactorPlan,
     log_n: u32,

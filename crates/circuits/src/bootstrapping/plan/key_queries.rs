@@ -61,12 +61,12 @@ impl BootstrapperPlan {
         Ok(())
     }
 
-    /// Refuses a key set that lacks a key, before anything is computed. One with routes has all keys of these; whether they are for this
-    /// bootstrapping shows at its steps.
+    /// Refuses a key set that lacks a key, before anything is computed. One with routes has all keys of these;
+    /// whether they are for this bootstrapping shows at its steps.
     ///
     /// # Errors
-    /// [`CircuitError::Stage`] with the stage and level of the first missing key, or of the first that there is over other special
-    /// primes than the diagonals that it is for.
+    /// [`CircuitError::Stage`] with the stage and level of the first missing key, or of the first that there is
+    /// over other special primes than the diagonals that it is for.
     pub fn require_keys(&self, keys: &EvaluationKeys) -> Result<(), CircuitError> {
         let factors = self.slots_to_coeffs.factors.iter().chain(&self.coeffs_to_slots.factors);
         let encoded: Vec<&KeySpec> = factors

@@ -11,11 +11,12 @@ use crate::bootstrapping::transforms::KeyBudget;
 /// In which order the stages run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
-    /// `slots_to_coeffs` at the lowest levels, then `mod_raise`, `coeffs_to_slots`, `eval_mod`. What the modulus is raised of has the values
-    /// themselves in its coefficients.
+    /// `slots_to_coeffs` at the lowest levels, then `mod_raise`, `coeffs_to_slots`, `eval_mod`. What the modulus is
+    /// raised of has the values themselves in its coefficients.
     SlotsToCoeffsFirst,
-    /// `mod_raise` of level 0, `coeffs_to_slots`, `eval_mod`, and `slots_to_coeffs` last, at the levels then left: the order of Cheon, Han, Kim, Kim and
-    /// Song (Eurocrypt 2018). Real values have complex coefficients and cost as much as complex ones.
+    /// `mod_raise` of level 0, `coeffs_to_slots`, `eval_mod`, and `slots_to_coeffs` last, at the levels then left:
+    /// the order of Cheon, Han, Kim, Kim and Song (Eurocrypt 2018). Real values have complex coefficients and cost
+    /// as much as complex ones.
     ModRaiseFirst,
 }
 
@@ -34,18 +35,21 @@ pub struct BootstrapperLiteral {
     pub coeffs_to_slots: usize,
     /// Bytes that all keys may have: fewer take longer.
     pub budget: KeyBudget,
-    /// Whether each stage is to be usable alone. Otherwise, for a full packing under an ephemeral secret, the switch back from it is one
-    /// with the rotations of the first factor of `coeffs_to_slots`: less time, fewer bytes.
+    /// Whether each stage is to be usable alone. Otherwise, for a full packing under an ephemeral secret, the
+    /// switch back from it is one with the rotations of the first factor of `coeffs_to_slots`: less time, fewer
+    /// bytes.
     pub stages_apart: bool,
-    /// Digits and levels of the keys, with the stages apart; `None` for what makes the least work within the budget.
+    /// Digits and levels of the keys, with the stages apart; `None` for what makes the least work within the
+    /// budget.
     pub keys: Option<KeyDesign>,
-    /// Hamming weight of the ephemeral secret under which the modulus is raised; `None` raises it under the main one.
+    /// Hamming weight of the ephemeral secret under which the modulus is raised; `None` raises it under the main
+    /// one.
     pub ephemeral_weight: Option<usize>,
     /// `log2` of the probability that a bootstrap fails.
     pub log2_failure: f64,
     /// `log2` of the message ratio: `q_0` to the scale of the coefficients.
     pub log_ratio: f64,
-    /// Even degree of the cosine that the reduction evaluates: see [`SineApproximation`].
+    /// Even degree of the cosine that the reduction evaluates: see [`crate::bootstrapping::sine`].
     pub cosine_degree: usize,
     /// Double angles after it.
     pub double_angles: u32,

@@ -23,8 +23,8 @@ pub struct StageOperation {
 }
 
 impl BootstrapperPlan {
-    /// The operations of one [`crate::bootstrapping::Bootstrapper::bootstrap`] in the order of the stages, with diagonals that are stored. Switches to and
-    /// from an ephemeral secret are among them.
+    /// The operations of one [`crate::bootstrapping::Bootstrapper::bootstrap`] in the order of the stages, with
+    /// diagonals that are stored. Switches to and from an ephemeral secret are among them.
     pub fn operations(&self) -> Vec<StageOperation> {
         let passes = self.iterations.map_or(1, |iterations| iterations.count);
         let mut out = Vec::new();
@@ -100,8 +100,8 @@ impl BootstrapperPlan {
 }
 
 impl FactorPlan {
-    /// What one evaluation computes beside the key switches of [`Self::key_groups`], and the number of special primes of its own keys where
-    /// it is one with raising the modulus.
+    /// What one evaluation computes beside the key switches of [`Self::key_groups`], and the number of special
+    /// primes of its own keys where it is one with raising the modulus.
     pub fn operation(&self) -> (Option<usize>, Arithmetic) {
         match self.raised {
             Some(_) => (Some(self.special.len()), self.bsgs.raised_arithmetic()),

@@ -6,24 +6,27 @@
 //! mu = A(sin(2 pi x)),      A(s) = arcsin(s) / (2 pi) = (s + s^3/6 + 3 s^5/40 + ...) / (2 pi).
 //! ```
 //!
-//! The sine is a cosine, `sin(2 pi x) = cos(2 pi (x - 1/4))`, and that one `r` double angles away from a slower one:
+//! The sine is a cosine, `sin(2 pi x) = cos(2 pi (x - 1/4))`, and that one `r` double angles away from a slower
+//! one:
 //!
 //! ```text
 //! c_0 = cos(2 pi (x - 1/4) / 2^r),     c_(i+1) = 2 c_i^2 - 1,     c_r = sin(2 pi x).
 //! ```
 //!
-//! * `c_0` is a polynomial in `y = (x - 1/4) / W`, `W = K + eps + 1/4`, in the Chebyshev basis of `[-1, 1]`. It is fitted by least
-//!   squares at Chebyshev points of the neighbourhoods of the `2 K + 1` integers alone: what it does between them does not
-//!   matter (Han and Ki, CT-RSA 2020, who interpolate there). A polynomial of even degree has even terms only, like the cosine
-//!   itself, and needs about `2 pi W / 2^r` of them before it gains bits with every degree; one of odd degree has all terms, costs
-//!   more products, and gains bits sooner, because symmetry would force values on it in neighbourhoods of half integers that
-//!   nobody asks for.
-//! * `A` is approximated on `[-sin 2 pi eps, sin 2 pi eps]` by an odd polynomial, interpolated at Chebyshev nodes: its degree is 1
-//!   (a constant, free), 3, 5 or 7. At degree 1 the error is `pi^2 eps^2 / 6` of the message, at most.
+//! * `c_0` is a polynomial in `y = (x - 1/4) / W`, `W = K + eps + 1/4`, in the Chebyshev basis of `[-1, 1]`. It is
+//!   fitted by least squares at Chebyshev points of the neighbourhoods of the `2 K + 1` integers alone: what it
+//!   does between them does not matter (Han and Ki, CT-RSA 2020, who interpolate there). A polynomial of even
+//!   degree has even terms only, like the cosine itself, and needs about `2 pi W / 2^r` of them before it gains
+//!   bits with every degree; one of odd degree has all terms, costs more products, and gains bits sooner, because
+//!   symmetry would force values on it in neighbourhoods of half integers that nobody asks for.
+//! * `A` is approximated on `[-sin 2 pi eps, sin 2 pi eps]` by an odd polynomial, interpolated at Chebyshev nodes:
+//!   its degree is 1 (a constant, free), 3, 5 or 7. At degree 1 the error is `pi^2 eps^2 / 6` of the message, at
+//!   most.
 //!
-//! The error of a choice is not assumed: [`SineApproximation::new`] runs the whole composition in `f64` on a grid in every
-//! neighbourhood of an integer. [`SineApproximation::pareto`] lists, of all that are precise enough, for each number of levels the
-//! one of fewest relinearisations. `f64` costs up to `2^-46` of `q_0`, which bounds what can be asked for.
+//! The error of a choice is not assumed: [`SineApproximation::new`] runs the whole composition in `f64` on a grid
+//! in every neighbourhood of an integer. [`SineApproximation::pareto`] lists, of all that are precise enough, for
+//! each number of levels the one of fewest relinearisations. `f64` costs up to `2^-46` of `q_0`, which bounds what
+//! can be asked for.
 //!
 //! What it finds, with the degrees of the cosine, `r`, and the degree of the arcsine:
 //!
@@ -42,8 +45,8 @@
 //! | 16 | `2^5` | 26 | 11 | 15 | 48, 2, 7 |
 //! | | | | 12 | 14 | 22, 4, 7 |
 //!
-//! For comparison: a cosine of degree 30 with three double angles at `K = 16`, which other libraries use, takes 8 levels and 11
-//! relinearisations without an arcsine.
+//! For comparison: a cosine of degree 30 with three double angles at `K = 16`, which other libraries use, takes 8
+//! levels and 11 relinearisations without an arcsine.
 
 use std::f64::consts::PI;
 
@@ -82,8 +85,8 @@ const RIDGE: f64 = 1e-13;
 /// Degrees of the arcsine that [`SineApproximation::pareto`] considers.
 const ARCSINE_DEGREES: [usize; 4] = [1, 3, 5, 7];
 
-/// Largest sum of the absolute values of a cosine's coefficients that it considers: an interpolated one has about 6, and what
-/// is larger multiplies the errors of evaluation.
+/// Largest sum of the absolute values of a cosine's coefficients that it considers: an interpolated one has about
+/// 6, and what is larger multiplies the errors of evaluation.
 const MAX_COEFFICIENTS: f64 = 16.0;
 
 /// Most double angles that it considers.
@@ -96,8 +99,8 @@ impl SineApproximation {
     /// The approximation with a cosine of the given degree, `double_angles` and an arcsine of the given odd degree.
     ///
     /// # Errors
-    /// [`CircuitError::Count`] for a degree of 0 or above 127, or of the arcsine's even or above 7, more than 127 double angles, a `k` above
-    /// [`MAX_WEIGHT`]; [`CircuitError::Interval`] unless `0 < message < 1/4`.
+    /// [`CircuitError::Count`] for a degree of 0 or above 127, or of the arcsine's even or above 7, more than 127
+    /// double angles, a `k` above [`MAX_WEIGHT`]; [`CircuitError::Interval`] unless `0 < message < 1/4`.
     pub fn new(
         k: usize,
         message: f64,
@@ -137,8 +140,8 @@ impl SineApproximation {
         Ok(out)
     }
 
-    /// Of the approximations whose error is at most `2^-bits` of the message, for each number of levels the one of fewest
-    /// relinearisations, if more levels save any: levels ascending, relinearisations descending.
+    /// Of the approximations whose error is at most `2^-bits` of the message, for each number of levels the one of
+    /// fewest relinearisations, if more levels save any: levels ascending, relinearisations descending.
     ///
     /// # Errors
     /// [`CircuitError::Precision`] if there is none; [`CircuitError::Interval`] unless `0 < message < 1/4`.
@@ -309,7 +312,8 @@ fn arcsine(message: f64, degree: usize) -> Result<Polynomial, CircuitError> {
         return Err(CircuitError::Count { what: "degree of an arcsine, odd", count: degree, min: 1, max: 7 });
     }
     let end = (2.0 * PI * message).sin();
-    // Of an odd function the coefficient of the even degree above is zero: with one node more the error begins with T_(degree + 2).
+    // Of an odd function the coefficient of the even degree above is zero: with one node more the error begins with
+    // T_(degree + 2).
     let found = chebyshev_interpolate(|s| s.asin() / (2.0 * PI), -end, end, degree + 1)?.polynomial;
     // T_(k+1) = 2 y T_k - T_(k-1), in powers of y.
     let (mut before, mut current) = (vec![1.0], vec![0.0, 1.0]);

@@ -5,7 +5,8 @@
 //! | input | real values `x_i` in the coefficients; of `n = 2^log_slots` slots those at multiples of `N/2n` are wanted | the plan's, or above | `S` |
 //! | output | `f x_i` in slots, see below | the plan's depth below the plan's level | the plan's |
 //!
-//! With `j` for the slot and `brv` reversing `log_slots` bits, `u_j = x_(brv(j) N/2n)` and `v_j = x_(N/2 + brv(j) N/2n)`, the output is
+//! With `j` for the slot and `brv` reversing `log_slots` bits, `u_j = x_(brv(j) N/2n)` and
+//! `v_j = x_(N/2 + brv(j) N/2n)`, the output is
 //!
 //! | values | slots | ciphertexts |
 //! |---|---|---|
@@ -13,17 +14,18 @@
 //! | [`Values::Complex`] | `n < N/2` | one of `2n` slots: `f u_j` in slot `j`, `f v_j` in slot `n + j` |
 //! | [`Values::Complex`] | `n = N/2` | two of `n` slots: `f u_j`; `f v_j` |
 //!
-//! 1. *Trace.* With `n < N/2` the rotations by `n, 2n, .., N/4`, each added to the sum so far, remove all coefficients but those at multiples of
-//!    `N/2n`, which they multiply by `N/2n`: this is a change of scale.
-//! 2. *Transform* by `B F^-1` of [`crate::bootstrapping::dft`]: slot `j` holds `u_j + i v_j`. Its factors have `(f S'/S)^(1/m)` each, `S'` being the output's
-//!    scale, and the last one 1/2 more; for complex values of `n < N/2` slots it also multiplies the second of the two copies that `2n` slots hold by
-//!    `-i`.
+//! 1. *Trace.* With `n < N/2` the rotations by `n, 2n, .., N/4`, each added to the sum so far, remove all
+//!    coefficients but those at multiples of `N/2n`, which they multiply by `N/2n`: this is a change of scale.
+//! 2. *Transform* by `B F^-1` of [`crate::bootstrapping::dft`]: slot `j` holds `u_j + i v_j`. Its factors have
+//!    `(f S'/S)^(1/m)` each, `S'` being the output's scale, and the last one 1/2 more; for complex values of
+//!    `n < N/2` slots it also multiplies the second of the two copies that `2n` slots hold by `-i`.
 //! 3. *Real parts.* The sum with the conjugate; for two ciphertexts also `-i` times the difference from it.
 //!
 //! # Error
-//! As for [`super::slots_to_coeffs`], with factors `2^(-l/2)` times unitary matrices: the slots of a plaintext with coefficients of root mean square `r`
-//! have `sqrt(2n) r`, and errors shrink by `sqrt(n)` on their way. What is rounded last, at scale `S'`, counts in full, and so does the
-//! conjugation: its key has digits small enough for its own error to be below its rounding.
+//! As for [`super::slots_to_coeffs`], with factors `2^(-l/2)` times unitary matrices: the slots of a plaintext with
+//! coefficients of root mean square `r` have `sqrt(2n) r`, and errors shrink by `sqrt(n)` on their way. What is
+//! rounded last, at scale `S'`, counts in full, and so does the conjugation: its key has digits small enough for
+//! its own error to be below its rounding.
 
 use keywright_ckks::{Ciphertext, CkksError, CkksParameters, Complex64, Evaluator, Packing};
 use keywright_ring::rotation_element;
@@ -72,12 +74,13 @@ pub struct CoeffsToSlotsPlan {
 }
 
 impl CoeffsToSlotsPlan {
-    /// Plans the stage for inputs at `level`: one level for each factor, whose keys have a budget. With the keys that raise the modulus to
-    /// that level the first factor of a full packing is one with the switch back: [`CoeffsToSlots::evaluate_raised`].
+    /// Plans the stage for inputs at `level`: one level for each factor, whose keys have a budget. With the keys
+    /// that raise the modulus to that level the first factor of a full packing is one with the switch back:
+    /// [`CoeffsToSlots::evaluate_raised`].
     ///
     /// # Errors
-    /// [`CircuitError::LogSlots`]; [`CircuitError::Ckks`] for too low a level, scales that are not positive and finite, and keys that
-    /// cannot be; [`CircuitError::KeyBudget`].
+    /// [`CircuitError::LogSlots`]; [`CircuitError::Ckks`] for too low a level, scales that are not positive and
+    /// finite, and keys that cannot be; [`CircuitError::KeyBudget`].
     pub fn new(
         parameters: &CkksParameters,
         dft: Dft,
@@ -171,8 +174,8 @@ impl CoeffsToSlotsPlan {
         self.steps().concat()
     }
 
-    /// The keys of each step, in the order in which [`CoeffsToSlots::evaluate_streamed`] asks for them: those of the trace, none for a full
-    /// packing; of every factor; of the conjugation.
+    /// The keys of each step, in the order in which [`CoeffsToSlots::evaluate_streamed`] asks for them: those of
+    /// the trace, none for a full packing; of every factor; of the conjugation.
     pub fn steps(&self) -> Vec<Vec<KeySpec>> {
         let factors = self.factors.iter().map(|factor| factor.keys.clone());
         let last = vec![self.conjugation.clone()];
@@ -233,8 +236,9 @@ impl CoeffsToSlots {
     /// Moves the values in coefficients to slots: the ciphertexts of the table in the [module documentation](self).
     ///
     /// # Errors
-    /// [`CircuitError::Stage`] with: a ciphertext whose values are in slots, a level below the plan's, a scale that differs from the
-    /// plan's by more than [`crate::bootstrapping::SCALE_DRIFT`], a missing key, mixed parameters, a plan that [`CoeffsToSlotsPlan::is_raised`].
+    /// [`CircuitError::Stage`] with: a ciphertext whose values are in slots, a level below the plan's, a scale that
+    /// differs from the plan's by more than [`crate::bootstrapping::SCALE_DRIFT`], a missing key, mixed parameters,
+    /// a plan that [`CoeffsToSlotsPlan::is_raised`].
     pub fn evaluate(
         &self,
         evaluator: &Evaluator<'_>,
@@ -275,11 +279,12 @@ impl CoeffsToSlots {
         self.finish(keys, slots, scale, input.estimate.magnitude)
     }
 
-    /// The same for what [`super::mod_raise::encapsulate`] leaves, and a plan that [`CoeffsToSlotsPlan::is_raised`].
+    /// The same for what [`super::mod_raise::encapsulate`] leaves, and a plan that
+    /// [`CoeffsToSlotsPlan::is_raised`].
     ///
     /// # Errors
-    /// [`CircuitError::Stage`] with: [`CircuitError::StageLevel`] for a plan that is not, a scale that differs from the plan's by more
-    /// than [`crate::bootstrapping::SCALE_DRIFT`], a missing key, mixed parameters.
+    /// [`CircuitError::Stage`] with: [`CircuitError::StageLevel`] for a plan that is not, a scale that differs from
+    /// the plan's by more than [`crate::bootstrapping::SCALE_DRIFT`], a missing key, mixed parameters.
     pub fn evaluate_raised(
         &self,
         evaluator: &Evaluator<'_>,

@@ -2,13 +2,13 @@
 //!
 //! # Form
 //! *Input*: slots holding `y = x / W`, with `x = mu + I`, `|I| <= K`, `|mu| <= eps` and `W` the half width of the
-//! [`SineApproximation`]; real; the scale of [`EvalModPlan::input_scale`], roughly. *Output*: [`EvalModPlan::depth`] levels below, slots holding
-//! `ratio mu` at exactly the scale asked for. With `ratio = q_0 / D` that is the message that [`super::mod_raise`] was given at
-//! scale `D`.
+//! [`SineApproximation`]; real; the scale of [`EvalModPlan::input_scale`], roughly. *Output*:
+//! [`EvalModPlan::depth`] levels below, slots holding `ratio mu` at exactly the scale asked for. With
+//! `ratio = q_0 / D` that is the message that [`super::mod_raise`] was given at scale `D`.
 //!
 //! # Scales
-//! Constant factors cost nothing: a ciphertext that holds `s` at scale `S` holds `f s` at scale `S / f`. Scales are fixed from the
-//! end, so that every step has exactly the one that it is asked for:
+//! Constant factors cost nothing: a ciphertext that holds `s` at scale `S` holds `f s` at scale `S / f`. Scales are
+//! fixed from the end, so that every step has exactly the one that it is asked for:
 //!
 //! ```text
 //! S_r    = S ratio f              f the linear coefficient of the arcsine, if it has no other,
@@ -19,19 +19,19 @@
 //! and the cosine is evaluated at scale `S_0` ([`crate::polynomial`]).
 //!
 //! # Error
-//! The error of `y` reaches the result times `W ratio`: the derivative of `x -> mu` is 1. Every step adds its own: `e_k`, of a power of
-//! the cosine's variable, of a node of its tree, of a double angle, of a power or node of the arcsine, each the rounding of a
-//! division and a key switch at the scale of the step. The derivative of the result by each step is computed along the plan
-//! at a grid of messages around every integer, to first order, and
+//! The error of `y` reaches the result times `W ratio`: the derivative of `x -> mu` is 1. Every step adds its own:
+//! `e_k`, of a power of the cosine's variable, of a node of its tree, of a double angle, of a power or node of the
+//! arcsine, each the rounding of a division and a key switch at the scale of the step. The derivative of the result
+//! by each step is computed along the plan at a grid of messages around every integer, to first order, and
 //!
 //! ```text
 //! deviation^2 = ratio^2 max_x ( (W e_y)^2 + sum_k ((d mu / d step_k)(x) e_k)^2 ),
 //! ```
 //!
-//! [`keywright_ckks::TAIL`] of which are the bound. The error of the approximation is added to it. For steps of equal errors `e`
-//! the powers count most. That of `T_2 = 2 y^2 - 1` has the derivative `W / (4 y)`, which is `W^2` at the integer 0, where
-//! `y = -1 / (4 W)`; `T_4` has a quarter of it, and so on. Larger scales for the first powers take that away: wide primes at the first
-//! levels, and the input scale that goes with them.
+//! [`keywright_ckks::TAIL`] of which are the bound. The error of the approximation is added to it. For steps of
+//! equal errors `e` the powers count most. That of `T_2 = 2 y^2 - 1` has the derivative `W / (4 y)`, which is `W^2`
+//! at the integer 0, where `y = -1 / (4 W)`; `T_4` has a quarter of it, and so on. Larger scales for the first
+//! powers take that away: wide primes at the first levels, and the input scale that goes with them.
 
 use keywright_ckks::{Ciphertext, CkksError, Decryptor, ErrorEstimate, Evaluator, TAIL};
 use keywright_rlwe::{KeyElement, KeySpec, Parameters};
@@ -82,7 +82,8 @@ impl EvalModPlan {
         offsets
     }
 
-    /// What the reduction of one ciphertext computes beside relinearisations, each with how far below the input's level it is done.
+    /// What the reduction of one ciphertext computes beside relinearisations, each with how far below the input's
+    /// level it is done.
     pub fn arithmetic(&self) -> Vec<(usize, Arithmetic)> {
         let before_angles = self.cosine.depth();
         let before_arcsine = before_angles + self.double_angles();
@@ -94,12 +95,13 @@ impl EvalModPlan {
         out
     }
 
-    /// The scale from which repeated squares of the input, each divided by the prime that is removed, come to that of the prime
-    /// after the cosine. With wider primes at the first levels the first powers have larger scales, and their errors count
-    /// most: see [the module](self).
+    /// The scale from which repeated squares of the input, each divided by the prime that is removed, come to that
+    /// of the prime after the cosine. With wider primes at the first levels the first powers have larger scales,
+    /// and their errors count most: see [the module](self).
     ///
     /// # Errors
-    /// [`CkksError::LevelsExhausted`] for a level below the depth, [`keywright_rlwe::RlweError::Level`] for one that does not exist.
+    /// [`CkksError::LevelsExhausted`] for a level below the depth, [`keywright_rlwe::RlweError::Level`] for one
+    /// that does not exist.
     pub fn input_scale(&self, parameters: &Parameters, level: usize) -> Result<f64, CircuitError> {
         parameters.require_level(level)?;
         let needed = self.depth();
@@ -149,9 +151,9 @@ impl EvalModPlan {
 /// Reduces every slot. `ratio` multiplies the result, `scale` is the output's.
 ///
 /// # Errors
-/// Before anything is computed: [`CkksError::LevelsExhausted`], [`CkksError::Degree`], [`CkksError::PackingMismatch`] for
-/// coefficients, [`CkksError::NotFinite`] for a ratio that is not a positive number, a missing relinearisation key, mixed parameters.
-/// [`CkksError::Scale`] if scales leave the modulus.
+/// Before anything is computed: [`CkksError::LevelsExhausted`], [`CkksError::Degree`],
+/// [`CkksError::PackingMismatch`] for coefficients, [`CkksError::NotFinite`] for a ratio that is not a positive
+/// number, a missing relinearisation key, mixed parameters. [`CkksError::Scale`] if scales leave the modulus.
 pub fn eval_mod(
     evaluator: &Evaluator<'_>,
     plan: &EvalModPlan,
@@ -244,11 +246,12 @@ pub struct InputRange {
     pub message: f64,
 }
 
-/// Decrypts an input of [`eval_mod`] and tells how much of the range that the plan was built for it uses: to find out why a
-/// bootstrap went wrong. What it returns depends on the secret; it is for its owner.
+/// Decrypts an input of [`eval_mod`] and tells how much of the range that the plan was built for it uses: to find
+/// out why a bootstrap went wrong. What it returns depends on the secret; it is for its owner.
 ///
 /// # Errors
-/// [`CircuitError::OutOfRange`] for the first slot outside; [`CkksError::PackingMismatch`] for coefficients, mixed parameters.
+/// [`CircuitError::OutOfRange`] for the first slot outside; [`CkksError::PackingMismatch`] for coefficients, mixed
+/// parameters.
 pub fn inspect_input(
     decryptor: &Decryptor<'_>,
     plan: &EvalModPlan,

@@ -1,19 +1,20 @@
 //! Raising the modulus: from `q_0` to `q_0 .. q_level`.
 //!
-//! The residues modulo `q_0` of `c_0, c_1` are read as integers in `[-q_0/2, q_0/2]` and reduced modulo the other primes. What
-//! decrypted to `m` modulo `q_0` then decrypts to `m + q_0 I` with small integers `I`: [`crate::bootstrapping::range`] says how small, and that it
-//! depends on the Hamming weight of the secret. A dense secret is therefore left for a while (sparse-secret encapsulation: Bossuat,
-//! Troncoso-Pastoriza and Hubaux, ePrint 2022/024):
+//! The residues modulo `q_0` of `c_0, c_1` are read as integers in `[-q_0/2, q_0/2]` and reduced modulo the other
+//! primes. What decrypted to `m` modulo `q_0` then decrypts to `m + q_0 I` with small integers `I`:
+//! [`crate::bootstrapping::range`] says how small, and that it depends on the Hamming weight of the secret. A dense
+//! secret is therefore left for a while (sparse-secret encapsulation: Bossuat, Troncoso-Pastoriza and Hubaux,
+//! ePrint 2022/024):
 //!
-//! 1. at `q_0`, switch to an ephemeral secret of weight `h` ([`KeyElement::DenseToSparse`]), whose key has the modulus `q_0 P'` and
-//!    is checked against the bound for sparse secrets;
+//! 1. at `q_0`, switch to an ephemeral secret of weight `h` ([`KeyElement::DenseToSparse`]), whose key has the
+//!    modulus `q_0 P'` and is checked against the bound for sparse secrets;
 //! 2. raise the modulus: `|I| <= K(h)`;
-//! 3. switch back ([`KeyElement::SparseToDense`]) at the raised level. What is switched is below `q_0 / 2` over the integers, so the
-//!    key has a single digit and one special modulus above `q_0`, whatever the level.
+//! 3. switch back ([`KeyElement::SparseToDense`]) at the raised level. What is switched is below `q_0 / 2` over the
+//!    integers, so the key has a single digit and one special modulus above `q_0`, whatever the level.
 //!
 //! # Form
-//! *Input*: level 0, any packing, scale `D`, message `m`; all coefficients of `D m` below `q_0 / 4`. *Output*: the wanted level,
-//! the same packing, scale exactly `q_0`, so that in every coefficient the value is
+//! *Input*: level 0, any packing, scale `D`, message `m`; all coefficients of `D m` below `q_0 / 4`. *Output*: the
+//! wanted level, the same packing, scale exactly `q_0`, so that in every coefficient the value is
 //!
 //! ```text
 //! x = (D / q_0) m + I.
@@ -23,8 +24,8 @@
 //!
 //! # Error
 //! In units of coefficients at scale `q_0`: none without encapsulation. With it, variance
-//! `N sigma^2 (q_0 / P')^2 / 12 + (1 + h) / 12` of the first switch and `N sigma^2 (q_0 / P)^2 / 12 + (1 + |s|^2) / 12` of the second
-//! ([`keywright_rlwe::noise`]).
+//! `N sigma^2 (q_0 / P')^2 / 12 + (1 + h) / 12` of the first switch and
+//! `N sigma^2 (q_0 / P)^2 / 12 + (1 + |s|^2) / 12` of the second ([`keywright_rlwe::noise`]).
 
 use keywright_ckks::{Ciphertext, CkksError, ErrorEstimate, Evaluator, Packing};
 use keywright_ring::Poly;
@@ -56,11 +57,12 @@ pub struct ModRaisePlan {
 }
 
 impl ModRaisePlan {
-    /// Raises to `level`, under an ephemeral secret of the given Hamming weight or, with `None`, under the main secret.
+    /// Raises to `level`, under an ephemeral secret of the given Hamming weight or, with `None`, under the main
+    /// secret.
     ///
     /// # Errors
-    /// [`keywright_rlwe::RlweError`]: a level that does not exist, special primes below `q_0`, a modulus `q_0 P'` above the bound for
-    /// the ephemeral secret or `Q_level P` above the one for the main secret.
+    /// [`keywright_rlwe::RlweError`]: a level that does not exist, special primes below `q_0`, a modulus `q_0 P'`
+    /// above the bound for the ephemeral secret or `Q_level P` above the one for the main secret.
     pub fn new(parameters: &Parameters, level: usize, weight: Option<usize>) -> Result<Self, CircuitError> {
         parameters.require_level(level)?;
         let encapsulation = weight
@@ -79,7 +81,8 @@ impl ModRaisePlan {
         Ok(Self { level, encapsulation })
     }
 
-    /// Keys that it needs: none, or the pair for [`keywright_rlwe::KeyGenerator::encapsulation_keys`], in that order.
+    /// Keys that it needs: none, or the pair for [`keywright_rlwe::KeyGenerator::encapsulation_keys`], in that
+    /// order.
     pub fn key_specs(&self) -> Vec<KeySpec> {
         self.encapsulation.iter().flat_map(|e| [e.to_sparse.clone(), e.to_dense.clone()]).collect()
     }
@@ -94,8 +97,9 @@ impl ModRaisePlan {
     }
 }
 
-/// A ciphertext at level 0 under the ephemeral secret, whose residues modulo `q_0` stand for integers in `[-q_0/2, q_0/2]`: what is
-/// between steps 1 and 2. [`crate::bootstrapping::CoeffsToSlots::evaluate_raised`] does step 3 with every rotation of its first factor.
+/// A ciphertext at level 0 under the ephemeral secret, whose residues modulo `q_0` stand for integers in
+/// `[-q_0/2, q_0/2]`: what is between steps 1 and 2. [`crate::bootstrapping::CoeffsToSlots::evaluate_raised`] does
+/// step 3 with every rotation of its first factor.
 #[derive(Debug, Clone)]
 pub struct Raised(pub(crate) Ciphertext);
 
@@ -120,7 +124,8 @@ pub fn encapsulate(
 /// Raises the modulus of a ciphertext at level 0.
 ///
 /// # Errors
-/// [`CircuitError::StageLevel`] unless the input is at level 0; [`CkksError::Degree`]; a missing key; mixed parameters.
+/// [`CircuitError::StageLevel`] unless the input is at level 0; [`CkksError::Degree`]; a missing key; mixed
+/// parameters.
 pub fn mod_raise(
     evaluator: &Evaluator<'_>,
     plan: &ModRaisePlan,

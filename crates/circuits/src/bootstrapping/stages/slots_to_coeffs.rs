@@ -5,16 +5,18 @@
 //! | input | values `z_j` in `n = 2^log_slots` slots | the plan's, or above | `S` |
 //! | output | `Re z_j` in coefficient `brv(j) N/2n`, `Im z_j` in coefficient `N/2 + brv(j) N/2n`, 0 in the others; `brv` reverses `log_slots` bits | the plan's depth below the plan's level | `c S` |
 //!
-//! The matrix is `F B` of [`crate::bootstrapping::dft`], times `c`, the quotient of the output's scale to the input's. Each of its `m` factors
-//! has `c^(1/m)`. A plaintext whose slots are `F B z` has the complex coefficients `B z`: the values themselves are what
-//! decoding coefficients gives.
+//! The matrix is `F B` of [`crate::bootstrapping::dft`], times `c`, the quotient of the output's scale to the
+//! input's. Each of its `m` factors has `c^(1/m)`. A plaintext whose slots are `F B z` has the complex coefficients
+//! `B z`: the values themselves are what decoding coefficients gives.
 //!
 //! # Error
-//! Deviations are root mean squares over the slots, see [`Spread::RootMeanSquare`](crate::linear_transform::Spread); the factors are multiples
-//! of unitary matrices, `c^(1/m) 2^(l/2)` for `l` layers. In the last factor's output slots have `sqrt(n)` times the values' root mean square
-//! and errors, at scale `c S` read as coefficients: `|F B z|^2 = n |z|^2`, and a coefficient's error is that of a
-//! slot divided by `sqrt(2n)`, two coefficients making one complex number. So an error made before the first factor counts in full, and one made
-//! after `l` layers is divided by `2^(l/2)`: it is the first roundings that matter.
+//! Deviations are root mean squares over the slots, see
+//! [`Spread::RootMeanSquare`](crate::linear_transform::Spread); the factors are multiples of unitary matrices,
+//! `c^(1/m) 2^(l/2)` for `l` layers. In the last factor's output slots have `sqrt(n)` times the values' root mean
+//! square and errors, at scale `c S` read as coefficients: `|F B z|^2 = n |z|^2`, and a coefficient's error is that
+//! of a slot divided by `sqrt(2n)`, two coefficients making one complex number. So an error made before the first
+//! factor counts in full, and one made after `l` layers is divided by `2^(l/2)`: it is the first roundings that
+//! matter.
 
 use keywright_ckks::{Ciphertext, CkksError, CkksParameters, Evaluator, Packing};
 use keywright_rlwe::KeySpec;
@@ -46,8 +48,8 @@ impl SlotsToCoeffsPlan {
     /// Plans the stage for inputs at `level`: one level for each factor, whose keys have a budget.
     ///
     /// # Errors
-    /// [`CircuitError::LogSlots`]; [`CircuitError::Ckks`] for too low a level, scales that are not positive and finite, and keys that
-    /// cannot be; [`CircuitError::KeyBudget`].
+    /// [`CircuitError::LogSlots`]; [`CircuitError::Ckks`] for too low a level, scales that are not positive and
+    /// finite, and keys that cannot be; [`CircuitError::KeyBudget`].
     pub fn new(
         parameters: &CkksParameters,
         dft: Dft,
@@ -149,8 +151,8 @@ impl SlotsToCoeffs {
     /// Moves the values in slots to coefficients.
     ///
     /// # Errors
-    /// [`CircuitError::Stage`] with: a packing of another number of slots, a level below the plan's, a scale that differs from the
-    /// plan's by more than [`crate::bootstrapping::SCALE_DRIFT`], a missing key, mixed parameters.
+    /// [`CircuitError::Stage`] with: a packing of another number of slots, a level below the plan's, a scale that
+    /// differs from the plan's by more than [`crate::bootstrapping::SCALE_DRIFT`], a missing key, mixed parameters.
     pub fn evaluate(
         &self,
         evaluator: &Evaluator<'_>,
@@ -180,8 +182,8 @@ impl SlotsToCoeffs {
         evaluator.drop_to_level(input, level).map_err(|error| stage.error(level, error))
     }
 
-    /// The transform of an input at the plan's level and any scale, as slots: those whose coefficients are the values. Their absolute values are at most
-    /// `magnitude`.
+    /// The transform of an input at the plan's level and any scale, as slots: those whose coefficients are the
+    /// values. Their absolute values are at most `magnitude`.
     ///
     /// # Errors
     /// [`CircuitError::Stage`] with a missing key.

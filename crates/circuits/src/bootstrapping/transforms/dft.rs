@@ -1,28 +1,29 @@
 //! The special Fourier matrix as a product of sparse-diagonal factors.
 //!
 //! For `n = 2^log_slots` slots let `w_k = c_k + i c_(k+n)` be the complex coefficients of a plaintext
-//! ([`keywright_ckks::encoder`]), `z` its slots and `F` the matrix of `z = F w`. With `B` the bit reversal of `log_slots`
-//! bits,
+//! ([`keywright_ckks::encoder`]), `z` its slots and `F` the matrix of `z = F w`. With `B` the bit reversal of
+//! `log_slots` bits,
 //!
 //! ```text
 //! F = L_(n/2) ... L_4 L_2 L_1 B,
 //! ```
 //!
-//! where layer `L_l` maps the entries `a`, `b` at positions `j` and `j + l` modulo `2 l` to `a + w_j b`, `a - w_j b`, with
-//! `w_j = exp(2 pi i 5^j / 8 l)`. `L_l` has the diagonals `0`, `l` and `-l`, and `L_l / sqrt(2)` is unitary. The product of
-//! the layers `2^a .. 2^b` has the diagonals `k 2^a`, `|k| < 2^(b-a)`: `2^(b-a+1) - 1` of them, and `2^(b-a)` for the last
-//! group, `b = log_slots`, where `k` and `k - 2^(b-a)` coincide. All its entries have period `2^b`, so that its diagonals
-//! are plaintexts of `2^b` slots.
+//! where layer `L_l` maps the entries `a`, `b` at positions `j` and `j + l` modulo `2 l` to `a + w_j b`,
+//! `a - w_j b`, with `w_j = exp(2 pi i 5^j / 8 l)`. `L_l` has the diagonals `0`, `l` and `-l`, and `L_l / sqrt(2)`
+//! is unitary. The product of the layers `2^a .. 2^b` has the diagonals `k 2^a`, `|k| < 2^(b-a)`: `2^(b-a+1) - 1`
+//! of them, and `2^(b-a)` for the last group, `b = log_slots`, where `k` and `k - 2^(b-a)` coincide. All its
+//! entries have period `2^b`, so that its diagonals are plaintexts of `2^b` slots.
 //!
 //! *Positive diagonals.* With `R_c` the rotation by `c`, `D R_r` a diagonal and `S_i = c_1 + .. + c_i`, the factors
-//! `R_(S_i) M_i R_(-S_(i-1))` have their diagonals at `r + c_i`, and their product is that of the `M_i` if `S_m = 0` modulo `n`. Here
-//! `c_i = T_i - T_(i-1)`, in the order of distances, with `T_i = 2^b` for the layers `2^a .. 2^b`, so that `r + c_i` is not negative and
-//! the giant steps of a factor are `0, g, 2 g, ..`: a chain. The last group may be shifted by any multiple of its distances.
+//! `R_(S_i) M_i R_(-S_(i-1))` have their diagonals at `r + c_i`, and their product is that of the `M_i` if
+//! `S_m = 0` modulo `n`. Here `c_i = T_i - T_(i-1)`, in the order of distances, with `T_i = 2^b` for the layers
+//! `2^a .. 2^b`, so that `r + c_i` is not negative and the giant steps of a factor are `0, g, 2 g, ..`: a chain.
+//! The last group may be shifted by any multiple of its distances.
 //!
-//! The homomorphic transforms leave `B` out: [`Direction::Forward`] is `F B`, which takes the complex coefficients in bit-reversed
-//! order to the slots, and [`Direction::Inverse`] is `B F^-1`. What is between them, evaluated slot by slot, does not see
-//! the order. (Cheon, Han and Hhan, *Faster homomorphic discrete Fourier transforms and improved FHE
-//! bootstrapping*, IEEE Access 2019; Chen, Chillotti and Song, Eurocrypt 2019.)
+//! The homomorphic transforms leave `B` out: [`Direction::Forward`] is `F B`, which takes the complex coefficients
+//! in bit-reversed order to the slots, and [`Direction::Inverse`] is `B F^-1`. What is between them, evaluated slot
+//! by slot, does not see the order. (Cheon, Han and Hhan, *Faster homomorphic discrete Fourier transforms and
+//! improved FHE bootstrapping*, IEEE Access 2019; Chen, Chillotti and Song, Eurocrypt 2019.)
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -35,8 +36,8 @@ use crate::CircuitError;
 /// Which way a transform goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
-    /// `F B`: from complex coefficients in bit-reversed order to slots. On slots that hold `z` it gives the plaintext whose complex
-    /// coefficients are `z`, bit-reversed.
+    /// `F B`: from complex coefficients in bit-reversed order to slots. On slots that hold `z` it gives the
+    /// plaintext whose complex coefficients are `z`, bit-reversed.
     Forward,
     /// `B F^-1`: from slots to complex coefficients in bit-reversed order.
     Inverse,
@@ -63,12 +64,12 @@ fn require_log_slots(log_slots: u32) -> Result<(), CircuitError> {
 }
 
 impl Dft {
-    /// A factorisation; `layers` counts the layers of each factor, those of the shortest distance first. A factor may have no
-    /// layers: it is the identity.
+    /// A factorisation; `layers` counts the layers of each factor, those of the shortest distance first. A factor
+    /// may have no layers: it is the identity.
     ///
     /// # Errors
-    /// [`CircuitError::LogSlots`] above [`MAX_LOG_SLOTS`]; [`CircuitError::Empty`] without factors; [`CircuitError::DftLayers`] unless the layers are
-    /// `log_slots` in all.
+    /// [`CircuitError::LogSlots`] above [`MAX_LOG_SLOTS`]; [`CircuitError::Empty`] without factors;
+    /// [`CircuitError::DftLayers`] unless the layers are `log_slots` in all.
     pub fn new(log_slots: u32, layers: &[u32]) -> Result<Self, CircuitError> {
         require_log_slots(log_slots)?;
         if layers.is_empty() {
@@ -81,11 +82,12 @@ impl Dft {
         Ok(Self { log_slots, layers: layers.to_vec() })
     }
 
-    /// A factorisation into `factors` factors with as few diagonals as there can be: layer by layer, the next one is merged
-    /// into the factor where it adds the fewest.
+    /// A factorisation into `factors` factors with as few diagonals as there can be: layer by layer, the next one
+    /// is merged into the factor where it adds the fewest.
     ///
     /// # Errors
-    /// [`CircuitError::LogSlots`] above [`MAX_LOG_SLOTS`]; [`CircuitError::Empty`] for no factors; [`CircuitError::Count`] above [`MAX_FACTORS`].
+    /// [`CircuitError::LogSlots`] above [`MAX_LOG_SLOTS`]; [`CircuitError::Empty`] for no factors;
+    /// [`CircuitError::Count`] above [`MAX_FACTORS`].
     pub fn balanced(log_slots: u32, factors: usize) -> Result<Self, CircuitError> {
         require_log_slots(log_slots)?;
         if factors > MAX_FACTORS {
@@ -103,8 +105,8 @@ impl Dft {
         Self::new(log_slots, &layers)
     }
 
-    /// This factorisation, and all in which every factor has at most one layer more or less than here, but at least one if
-    /// it has any here. Of more than [`MOST_VARIED`] factors only this one.
+    /// This factorisation, and all in which every factor has at most one layer more or less than here, but at least
+    /// one if it has any here. Of more than [`MOST_VARIED`] factors only this one.
     pub(crate) fn neighbours(&self) -> Vec<Self> {
         let mut lists = vec![Vec::new()];
         for &layers in self.layers.iter().filter(|_| self.depth() <= MOST_VARIED) {

@@ -19,13 +19,16 @@ pub struct FactorPlan {
     pub bsgs: BsgsPlan,
     /// Primes that its key switches remove.
     pub special: Vec<usize>,
-    /// Weight of the ephemeral secret, for a factor that is one with the switch back from it: [`crate::bootstrapping::mod_raise::Raised`].
+    /// Weight of the ephemeral secret, for a factor that is one with the switch back from it:
+    /// [`crate::bootstrapping::mod_raise::Raised`].
     pub raised: Option<usize>,
-    /// One key for each rotation, at the factor's level, all with the same special primes. Of a raised factor the giant step's has others.
+    /// One key for each rotation, at the factor's level, all with the same special primes. Of a raised factor the
+    /// giant step's has others.
     pub keys: Vec<KeySpec>,
     /// Bytes of the keys.
     pub key_bytes: usize,
-    /// Work, in multiplications for each coefficient of a polynomial modulo one prime: [`TransformCost::multiplications`]. It orders the ways.
+    /// Work, in multiplications for each coefficient of a polynomial modulo one prime:
+    /// [`TransformCost::multiplications`]. It orders the ways.
     ///
     /// [`TransformCost::multiplications`]: crate::linear_transform::TransformCost::multiplications
     pub work: f64,
@@ -34,12 +37,13 @@ pub struct FactorPlan {
 /// Bits by which the digits of a [`quiet_key`] are smaller than its special modulus.
 const MARGIN_BITS: f64 = 5.0;
 
-/// A seeded key at `level` that adds less than the rounding of its division: with digits `2^-5` of the special modulus or less the variance
-/// of a switch is `N sigma^2 d 2^-10 / 12` for `d` digits, below that of the rounding, `N / 18` under a ternary secret, for up to 67 of
-/// them. A digit as large as the special modulus adds four times the rounding's deviation, which matters where no rescaling follows.
+/// A seeded key at `level` that adds less than the rounding of its division: with digits `2^-5` of the special
+/// modulus or less the variance of a switch is `N sigma^2 d 2^-10 / 12` for `d` digits, below that of the rounding,
+/// `N / 18` under a ternary secret, for up to 67 of them. A digit as large as the special modulus adds four times
+/// the rounding's deviation, which matters where no rescaling follows.
 ///
-/// Of all alphas and numbers of special primes, dropped ciphertext primes among them, the one of fewest transforms, without the margin if
-/// there is none with it.
+/// Of all alphas and numbers of special primes, dropped ciphertext primes among them, the one of fewest transforms,
+/// without the margin if there is none with it.
 ///
 /// # Errors
 /// What [`KeySpec::validate`] says if no key is legal.
@@ -81,8 +85,9 @@ struct KeyShape {
     bytes: usize,
 }
 
-/// The shapes of keys at `level` that no other beats both in key rows and in targets. Special primes are those of the parameters, then
-/// ciphertext primes above the level: dropped already, they are free, and the more there are the fewer digits.
+/// The shapes of keys at `level` that no other beats both in key rows and in targets. Special primes are those of
+/// the parameters, then ciphertext primes above the level: dropped already, they are free, and the more there are
+/// the fewer digits.
 ///
 /// # Errors
 /// What [`KeySpec::validate`] says if no shape is legal.
@@ -129,8 +134,9 @@ fn counts(most: usize) -> impl Iterator<Item = usize> {
 const MOST_BABIES: usize = 64;
 
 impl FactorPlan {
-    /// The ways to evaluate a transform with diagonals at `indices`. They differ in the digits and special primes of the keys, in the
-    /// number of baby steps and in their tiers. Giant steps are chained: that costs no more and needs one key.
+    /// The ways to evaluate a transform with diagonals at `indices`. They differ in the digits and special primes
+    /// of the keys, in the number of baby steps and in their tiers. Giant steps are chained: that costs no more and
+    /// needs one key.
     ///
     /// # Errors
     /// What [`KeySpec::validate`] says of the keys; [`CircuitError::Empty`] without indices.
@@ -174,8 +180,9 @@ impl FactorPlan {
         Ok(out)
     }
 
-    /// The ways to evaluate a transform of what is raised with `to_dense`, the key of [`crate::bootstrapping::mod_raise::Encapsulation`]: they differ in
-    /// the number of baby steps, and in the digits of the giant step's key.
+    /// The ways to evaluate a transform of what is raised with `to_dense`, the key of
+    /// [`crate::bootstrapping::mod_raise::Encapsulation`]: they differ in the number of baby steps, and in the
+    /// digits of the giant step's key.
     ///
     /// # Errors
     /// As [`Self::ways`].
@@ -233,7 +240,8 @@ impl FactorPlan {
         self.bsgs.n1 / self.bsgs.stride()
     }
 
-    /// Of these ways the one of least work for each number of baby steps, all of which are rotations of the input, by that number.
+    /// Of these ways the one of least work for each number of baby steps, all of which are rotations of the input,
+    /// by that number.
     pub(crate) fn by_baby_steps(ways: Vec<Self>) -> BTreeMap<usize, Self> {
         let mut out: BTreeMap<usize, Self> = BTreeMap::new();
         for way in ways.into_iter().filter(|way| way.bsgs.tier == way.bsgs.n1) {

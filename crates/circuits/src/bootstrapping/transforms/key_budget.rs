@@ -22,7 +22,8 @@ struct Choice {
     picks: Vec<usize>,
 }
 
-/// Those of which no other is at least as good in both figures, by the first one ascending. Of equal ones the first stays.
+/// Those of which no other is at least as good in both figures, by the first one ascending. Of equal ones the first
+/// stays.
 fn pareto<T>(mut list: Vec<T>, figures: impl Fn(&T) -> (usize, f64)) -> Vec<T> {
     list.sort_by(|a, b| {
         let ((left, time), (right, other)) = (figures(a), figures(b));
@@ -44,7 +45,8 @@ pub(crate) fn worthwhile(ways: Vec<FactorPlan>) -> Vec<FactorPlan> {
 }
 
 impl KeyBudget {
-    /// The work and one way of each factor, of least work within the budget, of which keys of `fixed` bytes that are needed anyway use up a part.
+    /// The work and one way of each factor, of least work within the budget, of which keys of `fixed` bytes that
+    /// are needed anyway use up a part.
     ///
     /// Exact: for one factor after the other the best choices for every number of bytes are kept, and no others.
     ///

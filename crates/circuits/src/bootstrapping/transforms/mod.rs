@@ -1,5 +1,5 @@
-//! The Fourier transform as a sequence of linear transforms: how it is cut into factors, how each factor is evaluated, and which ways a
-//! budget of key bytes chooses.
+//! The Fourier transform as a sequence of linear transforms: how it is cut into factors, how each factor is
+//! evaluated, and which ways a budget of key bytes chooses.
 
 pub mod dft;
 mod factor;
