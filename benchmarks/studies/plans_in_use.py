@@ -211,7 +211,9 @@ def measure(
 def main() -> None:
     """Print both tables."""
     parser = argparse.ArgumentParser(
-        prog="python -m studies.plans_in_use", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+        prog="python -m studies.plans_in_use",
+        description=__doc__,
+        formatter_class=argparse.RawTextHelpFormatter,
     )
     parser.add_argument("--model", type=Path, help="network (default: the digits of keywright demo)")
     parser.add_argument("--preset", choices=kw.bootstrap_presets(), help="a bootstrap instead of a network")
