@@ -27,7 +27,7 @@ pub struct TransformCost {
 
 impl TransformCost {
     /// In multiplications per coefficient, for a ring of degree `2^log_n`: a transform takes `log_n / 2`, and a key row 5/8
-    /// of a transform, as in [`keywright_rlwe::KeyUse::rank`].
+    /// of a transform, as in [`keywright_rlwe::SwitchLayout::rank`].
     pub fn multiplications(self, log_n: u32) -> f64 {
         let transforms = self.transforms as f64 + 0.625 * self.key_rows as f64;
         transforms * f64::from(log_n) / 2.0 + self.products as f64
