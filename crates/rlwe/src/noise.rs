@@ -32,7 +32,7 @@ pub fn division(parameters: &Parameters) -> f64 {
 
 /// The same for a ciphertext of any degree: part `k` meets `s^k`. With `h` the expected squared norm of `s`, its value at a
 /// root of unity is a complex normal variable of variance `h`, so that `s^k` has the expected squared norm `k! h^k`:
-/// dividing a ciphertext of degree 2 costs `sqrt(2 h)` times the error of dividing it after relinearisation.
+/// dividing a ciphertext of degree 2 costs `sqrt(2 h)` times the error of dividing it after relinearization.
 pub fn division_of_degree(parameters: &Parameters, degree: usize) -> f64 {
     rounding(parameters.secret().expected_norm2(parameters.n()), degree)
 }

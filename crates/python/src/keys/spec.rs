@@ -140,7 +140,7 @@ impl PyKeySpec {
         Self::make(&parameters, conjugation(parameters.rlwe()), level, alpha, seeded, special)
     }
 
-    /// The relinearisation of products.
+    /// The relinearization of products.
     #[staticmethod]
     #[pyo3(signature = (parameters, level=None, alpha=None, seeded=true, special=None))]
     fn relinearization(

@@ -59,7 +59,7 @@ impl EvaluationKeys {
         Self { coalescing: false, ..self }
     }
 
-    /// The same keys, used as a plan says: every automorphism is made by its route, every relinearisation with the key of its level.
+    /// The same keys, used as a plan says: every automorphism is made by its route, every relinearization with the key of its level.
     /// Keys to and from ephemeral secrets are used as without.
     ///
     /// # Errors
@@ -158,15 +158,15 @@ impl EvaluationKeys {
     }
 
     /// The cheapest way to switch `element` at `level`: the one of [`Self::uses`] with the least [`crate::SwitchLayout::rank`]. With routes a
-    /// relinearisation is done with the key of its level.
+    /// relinearization is done with the key of its level.
     ///
     /// # Errors
     /// [`RlweError::MissingKey`] naming element, rotation and level, and the nearest keys there are; [`RlweError::NotPlanned`] for a
-    /// relinearisation that the routes do not know.
+    /// relinearization that the routes do not know.
     pub fn best(&self, element: KeyElement, level: usize, rescale: bool) -> Result<KeyUse, RlweError> {
         if let (Some(routes), KeyElement::Relinearization) = (&self.routes, element) {
             let Some(spec) = routes.relinearization(level) else {
-                return Err(RlweError::NotPlanned { what: "the relinearisation".into(), level });
+                return Err(RlweError::NotPlanned { what: "the relinearization".into(), level });
             };
             let uses = self.uses_of(self.exact(spec)?, level, rescale);
             return uses.min_by_key(|found| found.rank).ok_or_else(|| self.missing(element, level));
