@@ -32,7 +32,7 @@ import numpy as np
 from cifar import CLASSES, TEST_EVERY
 from keywright import nn, serve
 from keywright.commands.session import compile_thin
-from keywright.nn.checking import run_clear
+from keywright.nn.run.checking import run_clear
 from numpy.typing import NDArray
 
 ROOT = Path(__file__).parent.parent

@@ -20,8 +20,8 @@ import numpy as np
 import onnxruntime
 from cifar import CLASSES, image_paths, read_image
 from keywright import nn
-from keywright.nn.encrypted import EncryptedBackend, decrypt_result, encrypt_sample_seeded, key_specs
-from keywright.nn.timing import LayerClock
+from keywright.nn.run.encrypted import EncryptedBackend, decrypt_result, encrypt_sample_seeded, key_specs
+from keywright.nn.run.timing import LayerClock
 
 MODEL = Path(__file__).parent / "models" / "resnet8_cifar.onnx"
 PRESET = "N16_QP1732_L9_S45_real"

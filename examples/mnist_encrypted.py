@@ -16,7 +16,7 @@ import keywright as kw
 import numpy as np
 import onnxruntime
 from keywright import nn
-from keywright.nn.encrypted import EncryptedBackend, decrypt_result, encrypt_sample_seeded, key_specs
+from keywright.nn.run.encrypted import EncryptedBackend, decrypt_result, encrypt_sample_seeded, key_specs
 from train_mnist import read_idx
 
 MODEL = Path(__file__).parent / "models" / "lenet_mnist.onnx"

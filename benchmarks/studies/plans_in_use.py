@@ -33,8 +33,8 @@ import keywright as kw
 import numpy as np
 from keywright import plan as planning
 from keywright.commands.session import compile_model
-from keywright.nn.checking import run_clear
-from keywright.nn.encrypted import EncryptedBackend, decrypt_result, encrypt_sample
+from keywright.nn.run.checking import run_clear
+from keywright.nn.run.encrypted import EncryptedBackend, decrypt_result, encrypt_sample
 from keywright.plan.cost.calibration import stored_model
 from keywright.plan.keys import plan_file
 from keywright.plan.keys.execution import PlanExecution

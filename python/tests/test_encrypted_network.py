@@ -9,8 +9,8 @@ import keywright as kw
 import numpy as np
 import pytest
 from keywright import nn
-from keywright.nn.checking import run_clear
-from keywright.nn.encrypted import (
+from keywright.nn.run.checking import run_clear
+from keywright.nn.run.encrypted import (
     EncryptedBackend,
     decrypt_result,
     encrypt_sample,

@@ -17,8 +17,8 @@ import numpy as np
 import keywright as kw
 from keywright import plan as planning
 from keywright.errors import KeywrightError
-from keywright.nn.checking import run_clear
-from keywright.nn.encrypted import EncryptedBackend, decrypt_result, encrypt_sample
+from keywright.nn.run.checking import run_clear
+from keywright.nn.run.encrypted import EncryptedBackend, decrypt_result, encrypt_sample
 from keywright.plan.cost.calibration import Calibration
 from keywright.plan.cost.gauge import Gauge
 from keywright.plan.keys.execution import PlanExecution

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 import keywright as kw
 from keywright import nn
 from keywright._terminal import Column, Terminal
-from keywright.nn.encrypted import decrypt_result
+from keywright.nn.run.encrypted import decrypt_result
 
 from .common import PARAMETERS, PROGRAM, SECRET_KEY, group_ciphertexts, new_file, require_files
 

@@ -13,7 +13,7 @@ from statistics import median
 import numpy as np
 
 from keywright._terminal import Column, Terminal
-from keywright.nn.checking import run_clear
+from keywright.nn.run.checking import run_clear
 
 from .common import CommandError
 from .infer import infer

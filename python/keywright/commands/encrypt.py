@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 import keywright as kw
 from keywright import nn
 from keywright._terminal import Column, Terminal
-from keywright.nn.encrypted import encrypt_sample, encrypt_sample_seeded
+from keywright.nn.run.encrypted import encrypt_sample, encrypt_sample_seeded
 
 from .common import (
     PARAMETERS,

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 import keywright as kw
 from keywright import nn
 from keywright._terminal import Column, Terminal
-from keywright.nn.encrypted import EncryptedBackend, decrypt_result, encrypt_sample_seeded
-from keywright.nn.timing import LayerClock
+from keywright.nn.run.encrypted import EncryptedBackend, decrypt_result, encrypt_sample_seeded
+from keywright.nn.run.timing import LayerClock
 
 from .common import CommandError, load_samples, new_file
 from .decrypt import PREDICTION, prediction

@@ -7,7 +7,7 @@ from pathlib import Path
 import keywright as kw
 from keywright import nn
 from keywright._terminal import Column, Terminal, Value
-from keywright.nn.encrypted import EncryptedBackend
+from keywright.nn.run.encrypted import EncryptedBackend
 from keywright.plan.keys import plan_file
 from keywright.plan.keys.execution import PlanExecution
 

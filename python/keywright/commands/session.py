@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 import keywright as kw
 from keywright import nn
 from keywright._terminal import Column, Terminal
-from keywright.nn.encrypted import key_specs
+from keywright.nn.run.encrypted import key_specs
 from keywright.plan import CostModel
 from keywright.plan.cost.calibration import stored_model
 from keywright.plan.ring.chain_sources import chain_of

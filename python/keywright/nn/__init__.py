@@ -1,12 +1,10 @@
 """Neural networks on encrypted data: ONNX in, a `Program` of RNS-CKKS operations out."""
 
-from .backend import Backend, DiagonalMatrix, PolynomialSpec
-from .bootstraps import Bootstrap
-from .checking import CheckReport
-from .clear import ClearBackend, ClearCiphertext
-from .compiled_network import Instruction, Layer
+from .activations.fit import Fit
+from .activations.fitting import FittedActivation
+from .compiled.key_switches import KeySwitch, RequiredKey
+from .compiled.network import Instruction, Layer
 from .compiler import compile  # noqa: A004 (read as keywright.nn.compile)
-from .costs import CostTable
 from .errors import (
     BackendMisuseError,
     CalibrationMissingError,
@@ -29,12 +27,14 @@ from .errors import (
     UnsupportedAttributeError,
     UnsupportedOperatorError,
 )
-from .fit import Fit
-from .fitting import FittedActivation
-from .key_switches import KeySwitch, RequiredKey
-from .layout import Layout
+from .layout.layout import Layout
+from .placement.bootstraps import Bootstrap
+from .placement.costs import CostTable
+from .placement.target import Target
 from .program import Program
-from .target import Target
+from .run.backend import Backend, DiagonalMatrix, PolynomialSpec
+from .run.checking import CheckReport
+from .run.clear import ClearBackend, ClearCiphertext
 
 __all__ = [
     "Backend",

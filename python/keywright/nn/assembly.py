@@ -3,17 +3,17 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from .backend import DiagonalMatrix, PolynomialSpec
-from .bootstraps import Bootstrap
-from .compiled_network import Instruction, Layer, Operation
-from .costs import CostTable, LayerWork
-from .fitting import FittedActivation
-from .graph import Add, Graph, Input, Linear, Multiply, Polynomial, Shift, describe, levels_consumed
-from .layout import Layout
-from .lowering import LoweredLinear
-from .placement import Placement
+from .activations.fitting import FittedActivation
+from .compiled.network import Instruction, Layer, Operation
+from .graph.graph import Add, Graph, Input, Linear, Multiply, Polynomial, Shift, describe, levels_consumed
+from .graph.sparse import Vector
+from .layout.layout import Layout
+from .layout.lowering import LoweredLinear
+from .placement.bootstraps import Bootstrap
+from .placement.costs import CostTable, LayerWork
+from .placement.placement import Placement
 from .program import Program
-from .sparse import Vector
+from .run.backend import DiagonalMatrix, PolynomialSpec
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,10 +10,9 @@ from numpy.typing import ArrayLike
 
 from keywright._core import polynomial_relinearizations
 
+from .activations.fit import Fit
+from .activations.fitting import replace_activations
 from .assembly import Assembly
-from .bootstraps import Bootstrap
-from .bounding import bound_values
-from .costs import CostTable, LayerWork
 from .errors import (
     CalibrationMissingError,
     InvalidSamplesError,
@@ -23,18 +22,19 @@ from .errors import (
     TooDeepError,
     TooWideError,
 )
-from .fit import Fit
-from .fitting import replace_activations
-from .graph import Activation, Graph, Input, Linear, Multiply, Polynomial
-from .importer import import_model, load_model
-from .layout import Layout
-from .lowering import LoweredLinear, lower
-from .packing import choose_layouts
-from .placement import Placement, Problem, assign_levels, place
+from .front_ends.onnx_importer import import_model, load_model
+from .graph.graph import Activation, Graph, Input, Linear, Multiply, Polynomial
+from .graph.simplify import scale_value, simplify
+from .graph.sparse import Vector
+from .layout.layout import Layout
+from .layout.lowering import LoweredLinear, lower
+from .layout.packing import choose_layouts
+from .placement.bootstraps import Bootstrap
+from .placement.bounding import bound_values
+from .placement.costs import CostTable, LayerWork
+from .placement.placement import Placement, Problem, assign_levels, place
+from .placement.target import Target
 from .program import Program
-from .simplify import scale_value, simplify
-from .sparse import Vector
-from .target import Target
 
 
 def compile(  # noqa: A001 (read as keywright.nn.compile)
@@ -49,7 +49,8 @@ def compile(  # noqa: A001 (read as keywright.nn.compile)
 
     Linear layers that follow each other are merged, batch normalization and the mapping of activation ranges
     disappear in the layers around them, activations of degree 2 become one product. Every value is as low in
-    levels as possible. Where levels do not suffice, values are bootstrapped: see `keywright.nn.placement`.
+    levels as possible. Where levels do not suffice, values are bootstrapped: see
+    `keywright.nn.placement.placement`.
 
     Args:
         model: the model, its bytes, or its path.

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Self
 
-from ..errors import KeywrightError
+from keywright.errors import KeywrightError
 
 
 class NnError(KeywrightError):

@@ -6,11 +6,12 @@ from pathlib import Path
 import onnx
 from numpy.typing import ArrayLike
 
-from . import checking, storage
-from .backend import Backend, Ciphertext
-from .compiled_network import CompiledNetwork
-from .executor import execute
-from .key_switches import KeySwitch, RequiredKey, list_key_switches, required_keys
+from .compiled import storage
+from .compiled.key_switches import KeySwitch, RequiredKey, list_key_switches, required_keys
+from .compiled.network import CompiledNetwork
+from .run import checking
+from .run.backend import Backend, Ciphertext
+from .run.executor import execute
 
 
 class Program(CompiledNetwork):
@@ -28,18 +29,18 @@ class Program(CompiledNetwork):
         return required_keys(self.key_switches)
 
     def run(self, backend: Backend[Ciphertext], inputs: list[Ciphertext]) -> list[Ciphertext]:
-        """Evaluate on encrypted inputs; see `keywright.nn.executor.execute`."""
+        """Evaluate on encrypted inputs; see `keywright.nn.run.executor.execute`."""
         return execute(self, backend, inputs)
 
     def check(self, samples: ArrayLike, model: onnx.ModelProto | str | Path | bytes) -> checking.CheckReport:
-        """Compare with onnxruntime on clear data; see `keywright.nn.checking.check`."""
+        """Compare with onnxruntime on clear data; see `keywright.nn.run.checking.check`."""
         return checking.check(self, samples, model)
 
     def save(self, path: str | Path) -> None:
-        """Write to one file, whole or not at all; see `keywright.nn.storage.save`."""
+        """Write to one file, whole or not at all; see `keywright.nn.compiled.storage.save`."""
         storage.save(self, path)
 
     @classmethod
     def load(cls, path: str | Path) -> "Program":
-        """Read what `save` wrote; see `keywright.nn.storage.load`."""
+        """Read what `save` wrote; see `keywright.nn.compiled.storage.load`."""
         return storage.load(path, cls)

@@ -19,9 +19,9 @@ import numpy as np
 
 import keywright as kw
 from keywright import nn
-from keywright.nn.encrypted import EncryptedBackend, key_specs, special_primes
-from keywright.nn.layout import Layout
-from keywright.nn.storage import digest
+from keywright.nn.compiled.storage import digest
+from keywright.nn.layout.layout import Layout
+from keywright.nn.run.encrypted import EncryptedBackend, key_specs, special_primes
 
 from .errors import EvaluationFailedError, InvalidObjectError, ModelFolderError
 from .manifest import Manifest, Packing, Places

@@ -11,8 +11,8 @@ import onnx
 import pytest
 from keywright import nn
 from keywright import plan as planning
-from keywright.nn.checking import run_clear
-from keywright.nn.encrypted import EncryptedBackend, decrypt_result, encrypt_sample, key_specs
+from keywright.nn.run.checking import run_clear
+from keywright.nn.run.encrypted import EncryptedBackend, decrypt_result, encrypt_sample, key_specs
 from keywright.plan.keys import plan_file
 from keywright.plan.keys.execution import PlanExecution
 from keywright.plan.workload.network import convert, essence, open_bootstraps

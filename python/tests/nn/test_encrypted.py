@@ -9,8 +9,8 @@ import numpy as np
 import onnx
 import pytest
 from keywright import nn
-from keywright.nn.checking import run_clear
-from keywright.nn.encrypted import EncryptedBackend, decrypt_result, encrypt_sample, key_specs
+from keywright.nn.run.checking import run_clear
+from keywright.nn.run.encrypted import EncryptedBackend, decrypt_result, encrypt_sample, key_specs
 from onnx import helper
 
 Build = Callable[..., onnx.ModelProto]

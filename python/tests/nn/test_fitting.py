@@ -5,10 +5,10 @@ import math
 import numpy as np
 import pytest
 from keywright import nn
-from keywright.nn.fitting import fit, replace_activations
-from keywright.nn.graph import Activation, Graph, Input, Linear
-from keywright.nn.operators.activations import ACTIVATIONS, relu
-from keywright.nn.sparse import SparseMatrix
+from keywright.nn.activations.fitting import fit, replace_activations
+from keywright.nn.front_ends.operators.activations import ACTIVATIONS, relu
+from keywright.nn.graph.graph import Activation, Graph, Input, Linear
+from keywright.nn.graph.sparse import SparseMatrix
 
 
 def test_polynomials_are_reproduced() -> None:

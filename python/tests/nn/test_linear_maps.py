@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from keywright import nn
-from keywright.nn.layout import Layout, candidates
-from keywright.nn.lowering import place, placement_cost, steps_cost, transforms
-from keywright.nn.sparse import SparseMatrix
+from keywright.nn.graph.sparse import SparseMatrix
+from keywright.nn.layout.layout import Layout, candidates
+from keywright.nn.layout.lowering import place, placement_cost, steps_cost, transforms
 
 SHAPES = [(3,), (16,), (40,), (1, 4, 4), (3, 4, 4), (5, 2, 3), (9, 1, 1), (6, 4, 8)]
 

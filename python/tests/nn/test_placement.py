@@ -9,12 +9,12 @@ import numpy as np
 import onnx
 import pytest
 from keywright import nn
-from keywright.nn.checking import run_clear
-from keywright.nn.costs import CostTable, LayerWork
 from keywright.nn.errors import CannotPlaceError
-from keywright.nn.graph import Add, Graph, Input, Linear, Multiply, Node, levels_consumed
-from keywright.nn.placement import Problem, assign_levels, place
-from keywright.nn.sparse import SparseMatrix
+from keywright.nn.graph.graph import Add, Graph, Input, Linear, Multiply, Node, levels_consumed
+from keywright.nn.graph.sparse import SparseMatrix
+from keywright.nn.placement.costs import CostTable, LayerWork
+from keywright.nn.placement.placement import Problem, assign_levels, place
+from keywright.nn.run.checking import run_clear
 from onnx import helper
 
 Build = Callable[..., onnx.ModelProto]

@@ -7,7 +7,7 @@ import numpy as np
 import onnx
 import pytest
 from keywright import nn
-from keywright.nn.checking import run_clear, run_onnxruntime
+from keywright.nn.run.checking import run_clear, run_onnxruntime
 from onnx import helper
 
 node = helper.make_node

@@ -8,11 +8,11 @@ import numpy as np
 import onnx
 import pytest
 from keywright import nn
-from keywright.nn.bounding import bound_values
-from keywright.nn.graph import Add, Graph, Input, Linear, Multiply, Shift
-from keywright.nn.quadratics import complete_squares
-from keywright.nn.simplify import simplify
-from keywright.nn.sparse import SparseMatrix
+from keywright.nn.graph.graph import Add, Graph, Input, Linear, Multiply, Shift
+from keywright.nn.graph.quadratics import complete_squares
+from keywright.nn.graph.simplify import simplify
+from keywright.nn.graph.sparse import SparseMatrix
+from keywright.nn.placement.bounding import bound_values
 from onnx import helper
 
 Build = Callable[..., onnx.ModelProto]

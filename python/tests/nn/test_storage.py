@@ -10,8 +10,8 @@ import numpy as np
 import onnx
 import pytest
 from keywright import nn
-from keywright.nn import storage
-from keywright.nn.checking import run_clear
+from keywright.nn.compiled import storage
+from keywright.nn.run.checking import run_clear
 from onnx import helper
 
 Build = Callable[..., onnx.ModelProto]

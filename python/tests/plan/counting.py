@@ -11,7 +11,7 @@ os.environ["KEYWRIGHT_BACKEND"] = "counted"
 
 import keywright as kw
 from keywright._core import kernel_counts
-from keywright.nn.encrypted import EncryptedBackend
+from keywright.nn.run.encrypted import EncryptedBackend
 from keywright.plan.cost.gauge import CHAINS
 from keywright.plan.cost.measuring import cases
 from keywright.plan.keys.execution import PlanExecution

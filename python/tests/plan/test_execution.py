@@ -17,8 +17,8 @@ import numpy as np
 import pytest
 from keywright import nn
 from keywright import plan as planning
-from keywright.nn.checking import run_clear
-from keywright.nn.encrypted import EncryptedBackend, decrypt_result, encrypt_sample
+from keywright.nn.run.checking import run_clear
+from keywright.nn.run.encrypted import EncryptedBackend, decrypt_result, encrypt_sample
 from keywright.plan.exact import optimal
 from keywright.plan.keys import plan_file
 from keywright.plan.keys.execution import PlanExecution, keys_digest

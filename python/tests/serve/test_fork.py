@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from keywright.nn.checking import run_clear
+from keywright.nn.run.checking import run_clear
 from keywright.serve import Model, RemoteModel, Service
 from keywright.serve.remote import Session
 from tests.oracle import Object

@@ -17,7 +17,7 @@ from typing import Any
 import keywright as kw
 import numpy as np
 import pytest
-from keywright.nn.checking import run_clear
+from keywright.nn.run.checking import run_clear
 from keywright.serve import Model, RemoteModel, ServeError, Server, Service
 from keywright.serve.errors import (
     BadRequestError,

@@ -15,7 +15,7 @@ from typing import Any
 import keywright as kw
 import numpy as np
 import pytest
-from keywright.nn.checking import run_clear
+from keywright.nn.run.checking import run_clear
 from keywright.serve import Evaluation, Manifest, Model, Service, framing
 from keywright.serve.errors import (
     BadRequestError,

@@ -1,0 +1,94 @@
+"""Every key switch of a program: what a key planner starts from."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from keywright._core import polynomial_relinearizations
+from keywright.nn.activations.polynomials import polynomial_depth
+
+from .network import CompiledNetwork
+
+Kind = Literal["rotation", "relinearization", "conjugation"]
+
+
+@dataclass(frozen=True)
+class KeySwitch:
+    """Key switches with one key at one place of a program.
+
+    Attributes:
+        order: position in the program's list.
+        instruction: index of the instruction that performs it.
+        kind: what the key is for.
+        step: slots to the left, in [1, slots), of a rotation; 0 otherwise.
+        level: level of the ciphertext that is switched.
+        count: how many times.
+        source: what is switched: "c7" is ciphertext 7; "c7/64" is the partial sum of giant step 64 of the
+            transform that makes ciphertext 7; "c7/p" a product inside the polynomial that makes it. Equal
+            sources share a decomposition.
+    """
+
+    order: int
+    instruction: int
+    kind: Kind
+    step: int
+    level: int
+    count: int
+    source: str
+
+
+@dataclass(frozen=True)
+class RequiredKey:
+    """One key and the highest level at which it is used."""
+
+    kind: Kind
+    step: int
+    level: int
+
+    def galois_element(self, log_n: int) -> int | None:
+        """5^step modulo 2N for a rotation in the ring of degree N = 2^log_n; None for a relinearization
+        key."""
+        two_n = 2 << log_n
+        if self.kind == "relinearization":
+            return None
+        return two_n - 1 if self.kind == "conjugation" else pow(5, self.step, two_n)
+
+
+def list_key_switches(program: CompiledNetwork) -> tuple[KeySwitch, ...]:
+    """The key switches of every instruction, in order of execution; see `Backend` for which there are."""
+    found: list[KeySwitch] = []
+
+    def note(index: int, kind: Kind, step: int, level: int, source: str, count: int = 1) -> None:
+        found.append(KeySwitch(len(found), index, kind, step, level, count, source))
+
+    for index, step in enumerate(program.instructions):
+        if step.operation == "rotate":
+            note(index, "rotation", step.argument, step.level, f"c{step.operands[0]}")
+        elif step.operation == "mul":
+            note(index, "relinearization", 0, step.level + 1, f"c{step.result}/p")
+        elif step.operation == "polynomial":
+            polynomial = program.polynomials[step.argument]
+            top = step.level + polynomial_depth(polynomial.degree)
+            offsets = polynomial_relinearizations(polynomial.coefficients, polynomial.basis)
+            for offset in sorted(set(offsets)):
+                count = offsets.count(offset)
+                note(index, "relinearization", 0, top - offset, f"c{step.result}/p", count)
+        elif step.operation == "linear_transform":
+            transform = program.transforms[step.argument]
+            for position, operand in enumerate(step.operands):
+                for baby in transform.baby_steps(position):
+                    if baby:
+                        note(index, "rotation", baby, step.level + 1, f"c{operand}")
+            for giant in transform.giant_steps():
+                if giant:
+                    note(index, "rotation", giant, step.level + 1, f"c{step.result}/{giant}")
+    return tuple(found)
+
+
+def required_keys(switches: Sequence[KeySwitch]) -> tuple[RequiredKey, ...]:
+    """Each key with the highest level at which it is used: relinearization first, then rotations by step."""
+    highest: dict[tuple[Kind, int], int] = {}
+    for switch in switches:
+        key = (switch.kind, switch.step)
+        highest[key] = max(highest.get(key, 0), switch.level)
+    return tuple(RequiredKey(kind, step, level) for (kind, step), level in sorted(highest.items()))

@@ -1,0 +1,148 @@
+"""A compiled network: instructions on ciphertexts, their plaintexts, and the layouts of both ends."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from keywright.nn.activations.fitting import FittedActivation
+from keywright.nn.errors import InvalidSamplesError
+from keywright.nn.graph.graph import Shape
+from keywright.nn.graph.sparse import Vector
+from keywright.nn.layout.layout import Layout
+from keywright.nn.placement.bootstraps import Bootstrap
+from keywright.nn.run.backend import DiagonalMatrix, PolynomialSpec
+
+Operation = Literal[
+    "input", "linear_transform", "rotate", "add", "add_plain", "mul", "polynomial", "drop_level", "bootstrap"
+]
+OPERATIONS: tuple[Operation, ...] = (
+    "input",
+    "linear_transform",
+    "rotate",
+    "add",
+    "add_plain",
+    "mul",
+    "polynomial",
+    "drop_level",
+    "bootstrap",
+)
+
+
+@dataclass(frozen=True)
+class Instruction:
+    """One step of a program. Ciphertexts are numbered; each number is written once, before it is read.
+
+    Attributes:
+        operation: method of `Backend`, or "input".
+        result: number of the ciphertext that it makes.
+        operands: numbers of the ciphertexts that it reads.
+        level: level of the result.
+        argument: index of the input ciphertext, transform, vector, polynomial or bootstrap; step of a
+            rotation; otherwise 0.
+    """
+
+    operation: Operation
+    result: int
+    operands: tuple[int, ...]
+    level: int
+    argument: int = 0
+
+
+@dataclass(frozen=True)
+class Layer:
+    """Instructions that compute one value of the network, for reports.
+
+    Attributes:
+        name: kind of layer and ONNX node; of a bootstrap, what it follows and which level is asked for.
+        kind: "linear", "multiply", "polynomial", "add", "shift" or "bootstrap".
+        input_level, output_level: levels of its operands and of its result.
+        rotations: how many it takes.
+        seconds: predicted time, as good as the cost table.
+        start, stop: range of its instructions.
+    """
+
+    name: str
+    kind: str
+    input_level: int
+    output_level: int
+    rotations: int
+    seconds: float
+    start: int
+    stop: int
+
+
+@dataclass(frozen=True, eq=False)
+class CompiledNetwork:
+    """What a program is made of: what runs, stores and checks programs reads this.
+
+    Attributes:
+        slots: slots per ciphertext; rotations are modulo this number.
+        input_shape, output_shape: tensors of one sample, without the batch dimension.
+        input_layout, output_layout: where their elements are.
+        input_level, output_level: levels at which ciphertexts enter and leave.
+        instructions: in order of execution.
+        outputs: numbers of the ciphertexts that hold the result.
+        output_scale: `unpack` multiplies by it; a power of two that brings results on calibration data to at
+            most 1, so that they fit under the last prime.
+        transforms, vectors, polynomials: the plaintext operands that instructions refer to.
+        fitted: how well each activation's polynomial fits.
+        bootstraps: what "bootstrap" instructions refer to.
+        layers: in order of execution, what was compiled to which instructions.
+    """
+
+    slots: int
+    input_shape: Shape
+    output_shape: Shape
+    input_layout: Layout
+    output_layout: Layout
+    input_level: int
+    output_level: int
+    instructions: tuple[Instruction, ...]
+    outputs: tuple[int, ...]
+    transforms: tuple[DiagonalMatrix, ...]
+    vectors: tuple[Vector, ...]
+    polynomials: tuple[PolynomialSpec, ...]
+    fitted: tuple[FittedActivation, ...] = ()
+    output_scale: float = 1.0
+    bootstraps: tuple[Bootstrap, ...] = ()
+    layers: tuple[Layer, ...] = ()
+
+    @cached_property
+    def depth(self) -> int:
+        """Levels consumed on the longest path from the input to the result."""
+        depth: dict[int, int] = {}
+        level: dict[int, int] = {}
+        for step in self.instructions:
+            spent = 0
+            if step.operation not in ("input", "drop_level", "bootstrap"):
+                spent = level[step.operands[0]] - step.level
+            depth[step.result] = max((depth[operand] for operand in step.operands), default=0) + spent
+            level[step.result] = step.level
+        return max(depth[output] for output in self.outputs)
+
+    def pack(self, sample: ArrayLike) -> Vector:
+        """One sample as slot vectors of shape (ciphertexts, slots), to be encrypted at ``input_level``.
+
+        Raises:
+            InvalidSamplesError: another shape than ``input_shape`` (a batch dimension of 1 is allowed), or
+                values that are not finite.
+        """
+        values = np.asarray(sample, np.float64)
+        if values.shape not in (self.input_shape, (1, *self.input_shape)):
+            raise InvalidSamplesError(f"a sample has shape {self.input_shape}, got {values.shape}")
+        if not np.isfinite(values).all():
+            raise InvalidSamplesError(
+                f"the sample holds {int((~np.isfinite(values)).sum())} values that are not finite"
+            )
+        return self.input_layout.pack(values.ravel())
+
+    def unpack(self, slots: ArrayLike) -> Vector:
+        """The result tensor in decrypted slot vectors of shape (ciphertexts, slots)."""
+        expected = (self.output_layout.ciphertexts, self.slots)
+        if np.shape(slots) != expected:
+            raise InvalidSamplesError(f"the decrypted result has shape {expected}, got {np.shape(slots)}")
+        values = self.output_layout.unpack(np.asarray(slots, np.float64))
+        return values.reshape(self.output_shape) * self.output_scale

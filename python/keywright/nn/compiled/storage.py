@@ -1,0 +1,316 @@
+"""Program files: a zip of one JSON description and numpy arrays, without pickle.
+
+Version 2; version 1, which had no bootstraps and no layers, can be read. ``program.json`` lists everything
+but the arrays; ``transforms/T.K.npy`` holds the diagonals of input K of transform T by rows,
+``vectors/V.npy`` vector V, ``input.npy`` and ``output.npy`` the positions of the layouts. Sizes follow from
+the description and are checked before an array is read.
+"""
+
+import dataclasses
+import hashlib
+import json
+import math
+import os
+import struct
+import tempfile
+import zipfile
+import zlib
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keywright.nn.activations.fitting import FittedActivation
+from keywright.nn.errors import ProgramFormatError
+from keywright.nn.layout.layout import Layout, next_power_of_two
+from keywright.nn.placement.bootstraps import Bootstrap
+from keywright.nn.run.backend import DiagonalMatrix, PolynomialSpec
+
+from .network import CompiledNetwork, Instruction, Layer
+from .validation import validate
+
+FORMAT = "keywright-program"
+VERSION = 2
+MAX_DESCRIPTION_BYTES = 64 << 20
+MAX_BYTES = 8 << 30
+NPY_HEADER_BYTES = 4096
+
+Kind = TypeVar("Kind", bound=CompiledNetwork)
+
+UNREADABLE = (
+    zipfile.BadZipFile,
+    zlib.error,
+    struct.error,
+    OSError,
+    EOFError,
+    LookupError,
+    TypeError,
+    ValueError,
+    AttributeError,
+    OverflowError,
+    RuntimeError,
+)
+"""What zipfile, json and numpy raise for damaged data: a RuntimeError where it asks for a compression that
+they do not have, or is nested too deeply."""
+
+
+def save(program: CompiledNetwork, path: str | Path) -> None:
+    """Write a program to one file, which appears whole or not at all."""
+    target = Path(path)
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    temporary = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+                archive.writestr("program.json", json.dumps(_description(program)))
+                for name, array in _arrays(program).items():
+                    with archive.open(name, "w", force_zip64=True) as entry:
+                        np.lib.format.write_array(entry, array, allow_pickle=False)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(target)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def load(path: str | Path, kind: type[Kind], max_bytes: int = MAX_BYTES) -> Kind:
+    """Read a program and check that it is consistent, so that running it cannot fail half way.
+
+    Args:
+        path: of the file.
+        kind: class of what is made of it.
+        max_bytes: bound on the arrays' bytes in memory.
+
+    Raises:
+        ProgramFormatError: not a program file, another version, damaged, inconsistent, or larger than
+            allowed.
+        FileNotFoundError: there is no such file.
+    """
+    with Path(path).open("rb") as file:
+        try:
+            with zipfile.ZipFile(file) as archive:
+                program = _read(archive, kind, max_bytes)
+                validate(program)
+        except ProgramFormatError as error:
+            raise ProgramFormatError(f"{path}: {error}") from error
+        except UNREADABLE as error:
+            raise ProgramFormatError(f"{path}: not a readable program file: {error}") from error
+    return program
+
+
+def digest(program: CompiledNetwork) -> str:
+    """SHA-256, in hexadecimal, of everything that `save` writes, whatever the file looks like."""
+    sha = hashlib.sha256(json.dumps(_description(program)).encode())
+    for name, array in _arrays(program).items():
+        sha.update(name.encode() + np.ascontiguousarray(array).tobytes())
+    return sha.hexdigest()
+
+
+def _description(program: CompiledNetwork) -> dict[str, Any]:
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "slots": program.slots,
+        "input_shape": program.input_shape,
+        "output_shape": program.output_shape,
+        "input_period": program.input_layout.period,
+        "output_period": program.output_layout.period,
+        "output_scale": program.output_scale,
+        "input_level": program.input_level,
+        "output_level": program.output_level,
+        "outputs": program.outputs,
+        "instructions": [
+            [step.operation, step.result, step.operands, step.level, step.argument]
+            for step in program.instructions
+        ],
+        "transforms": [
+            {
+                "n1": transform.n1,
+                "inputs": [
+                    {"steps": sorted(diagonals), "period": len(next(iter(diagonals.values())))}
+                    for diagonals in transform.diagonals
+                ],
+            }
+            for transform in program.transforms
+        ],
+        "vectors": len(program.vectors),
+        "polynomials": [
+            {"basis": polynomial.basis, "coefficients": polynomial.coefficients.tolist()}
+            for polynomial in program.polynomials
+        ],
+        "fitted": [dataclasses.asdict(fitted) for fitted in program.fitted],
+        "bootstraps": [dataclasses.asdict(bootstrap) for bootstrap in program.bootstraps],
+        "layers": [dataclasses.astuple(layer) for layer in program.layers],
+    }
+
+
+def _arrays(program: CompiledNetwork) -> dict[str, NDArray[np.generic]]:
+    arrays: dict[str, NDArray[np.generic]] = {
+        "input.npy": program.input_layout.positions,
+        "output.npy": program.output_layout.positions,
+    }
+    for number, transform in enumerate(program.transforms):
+        for operand, diagonals in enumerate(transform.diagonals):
+            arrays[f"transforms/{number}.{operand}.npy"] = np.asarray(
+                [diagonals[r] for r in sorted(diagonals)]
+            )
+    for number, vector in enumerate(program.vectors):
+        arrays[f"vectors/{number}.npy"] = vector
+    return arrays
+
+
+class _Reader:
+    """Reads arrays of known shapes from an archive within a budget of bytes."""
+
+    def __init__(self, archive: zipfile.ZipFile, budget: int) -> None:
+        self.archive, self.budget, self.left = archive, budget, budget
+
+    def array(self, name: str, shape: tuple[int, ...], dtype: type[np.generic]) -> NDArray[Any]:
+        size = math.prod(shape) * np.dtype(dtype).itemsize
+        self.left -= size
+        if self.left < 0:
+            raise ProgramFormatError(
+                f"the arrays take more than {self.budget} bytes; raise max_bytes if that is meant"
+            )
+        if self.archive.getinfo(name).file_size > size + NPY_HEADER_BYTES:
+            raise ProgramFormatError(f"{name} is larger than the {size} bytes that its shape {shape} takes")
+        with self.archive.open(name) as entry:
+            array = np.lib.format.read_array(entry, allow_pickle=False)
+            entry.read()  # to the end, where the checksum is compared
+        if array.shape != shape or array.dtype != dtype:
+            raise ProgramFormatError(
+                f"{name} holds {array.dtype} {array.shape}, expected {np.dtype(dtype)} {shape}"
+            )
+        return array
+
+
+def _read(archive: zipfile.ZipFile, kind: type[Kind], max_bytes: int) -> Kind:
+    if archive.getinfo("program.json").file_size > MAX_DESCRIPTION_BYTES:
+        raise ProgramFormatError(f"program.json is larger than {MAX_DESCRIPTION_BYTES} bytes")
+    data = json.loads(archive.read("program.json"))
+    if data["format"] != FORMAT or data["version"] not in (1, VERSION):
+        raise ProgramFormatError(
+            f"format {data['format']!r} version {data['version']!r}; this release reads {FORMAT} 1 to "
+            f"{VERSION}"
+        )
+    if data["version"] == 1:
+        data |= {"bootstraps": [], "layers": []}
+    reader = _Reader(archive, max_bytes)
+    slots = _power_of_two(data["slots"], 1 << 17, "slots")
+    shapes = [tuple(_integer(size, "size") for size in data[f"{end}_shape"]) for end in ("input", "output")]
+    layouts = [
+        Layout(
+            slots,
+            _power_of_two(data[f"{end}_period"], slots, "period"),
+            reader.array(f"{end}.npy", (math.prod(shape),), np.int32),
+        )
+        for end, shape in zip(("input", "output"), shapes, strict=True)
+    ]
+    transforms = []
+    for number, transform in enumerate(data["transforms"]):
+        diagonals = []
+        for operand, entry in enumerate(transform["inputs"]):
+            steps = [_integer(step, "step") for step in entry["steps"]]
+            shape = (len(steps), _power_of_two(entry["period"], slots, "period"))
+            table = reader.array(f"transforms/{number}.{operand}.npy", shape, np.float64)
+            diagonals.append(dict(zip(steps, table, strict=True)))
+        transforms.append(DiagonalMatrix(slots, tuple(diagonals), _integer(transform["n1"], "n1")))
+    vectors = tuple(
+        reader.array(f"vectors/{number}.npy", (slots,), np.float64)
+        for number in range(_integer(data["vectors"], "vectors"))
+    )
+    return kind(
+        slots=slots,
+        input_shape=shapes[0],
+        output_shape=shapes[1],
+        input_layout=layouts[0],
+        output_layout=layouts[1],
+        output_scale=_scale(data["output_scale"]),
+        input_level=_integer(data["input_level"], "input_level"),
+        output_level=_integer(data["output_level"], "output_level"),
+        instructions=tuple(
+            Instruction(
+                operation,
+                _integer(result, "result"),
+                tuple(_integer(ct, "operand") for ct in cts),
+                _integer(level, "level"),
+                _integer(argument, "argument"),
+            )
+            for operation, result, cts, level, argument in data["instructions"]
+        ),
+        outputs=tuple(_integer(ct, "output") for ct in data["outputs"]),
+        transforms=tuple(transforms),
+        vectors=vectors,
+        polynomials=tuple(
+            PolynomialSpec(np.asarray(entry["coefficients"], np.float64), entry["basis"])
+            for entry in data["polynomials"]
+        ),
+        fitted=tuple(FittedActivation(**entry) for entry in data["fitted"]),
+        bootstraps=tuple(_bootstrap(**entry) for entry in data["bootstraps"]),
+        layers=tuple(_layer(*entry) for entry in data["layers"]),
+    )
+
+
+def _bootstrap(
+    slots: object, input_level: object, output_level: object, seconds: object, preset: object
+) -> Bootstrap:
+    if not isinstance(preset, str):
+        raise ProgramFormatError(f"a preset is called {preset!r}")
+    return Bootstrap(
+        _power_of_two(slots, 1 << 17, "slots"),
+        _integer(input_level, "input_level"),
+        _integer(output_level, "output_level"),
+        None if seconds is None else _seconds(seconds),
+        preset,
+    )
+
+
+def _layer(
+    name: object,
+    kind: object,
+    input_level: object,
+    output_level: object,
+    rotations: object,
+    seconds: object,
+    start: object,
+    stop: object,
+) -> Layer:
+    if not isinstance(name, str) or not isinstance(kind, str):
+        raise ProgramFormatError(f"a layer is called {name!r}, of kind {kind!r}")
+    return Layer(
+        name,
+        kind,
+        _integer(input_level, "input_level"),
+        _integer(output_level, "output_level"),
+        _integer(rotations, "rotations"),
+        _seconds(seconds),
+        _integer(start, "start"),
+        _integer(stop, "stop"),
+    )
+
+
+def _seconds(value: object) -> float:
+    if not isinstance(value, float) or not 0.0 <= value < math.inf:
+        raise ProgramFormatError(f"seconds must be a finite number of at least 0, got {value!r}")
+    return value
+
+
+def _integer(value: object, name: str) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 1 << 31:
+        raise ProgramFormatError(f"{name} must be an integer in [0, 2^31), got {value!r}")
+    return value
+
+
+def _scale(value: object) -> float:
+    if not isinstance(value, float) or not 1.0 <= value < math.inf:
+        raise ProgramFormatError(f"output_scale must be a finite number of at least 1, got {value!r}")
+    return value
+
+
+def _power_of_two(value: object, bound: int, name: str) -> int:
+    number = _integer(value, name)
+    if not 1 <= number <= bound or next_power_of_two(number) != number:
+        raise ProgramFormatError(f"{name} must be a power of two up to {bound}, got {number}")
+    return number

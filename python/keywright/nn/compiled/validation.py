@@ -1,0 +1,134 @@
+"""Whether a program read from a file is consistent: operands, levels, indices, plaintexts."""
+
+import numpy as np
+
+from keywright.nn.errors import ProgramFormatError
+from keywright.nn.graph.sparse import Vector
+from keywright.nn.layout.layout import Layout
+from keywright.nn.run.backend import DiagonalMatrix, PolynomialSpec
+
+from .network import OPERATIONS, CompiledNetwork, Instruction
+
+OPERAND_COUNT = {
+    "input": 0,
+    "rotate": 1,
+    "add": 2,
+    "add_plain": 1,
+    "mul": 2,
+    "polynomial": 1,
+    "drop_level": 1,
+    "bootstrap": 1,
+}
+MAX_DEGREE = 1 << 12
+
+
+def validate(program: CompiledNetwork) -> None:
+    """Check that every instruction of a program can be executed.
+
+    Raises:
+        ProgramFormatError: naming the first thing that is wrong.
+    """
+    for transform in program.transforms:
+        _transform(transform)
+    for polynomial in program.polynomials:
+        _polynomial(polynomial)
+    for vector in program.vectors:
+        _finite("a vector", vector)
+    for option in program.bootstraps:
+        _require(option.slots == program.slots, f"a bootstrap of {option.slots} slots")
+    levels: dict[int, int] = {}
+    inputs = []
+    for step in program.instructions:
+        levels[step.result] = _instruction(program, step, levels)
+        if step.operation == "input":
+            inputs.append(step.argument)
+    for layer in program.layers:
+        _require(
+            0 <= layer.start < layer.stop <= len(program.instructions),
+            f"a layer of instructions {layer.start} to {layer.stop}",
+        )
+    _layout("input", program.input_layout, len(inputs))
+    _layout("output", program.output_layout, len(program.outputs))
+    _require(inputs == list(range(len(inputs))), f"inputs are numbered {inputs}")
+    _require(bool(program.outputs), "there are no outputs")
+    for ct in program.outputs:
+        _require(levels.get(ct) == program.output_level, f"output {ct} is at level {levels.get(ct)}")
+
+
+def _require(condition: bool, message: str) -> None:
+    if not condition:
+        raise ProgramFormatError(f"inconsistent program: {message}")
+
+
+def _finite(name: str, values: Vector) -> None:
+    _require(bool(np.isfinite(values).all()), f"{name} holds values that are not finite")
+
+
+def _layout(name: str, layout: Layout, ciphertexts: int) -> None:
+    positions = layout.positions
+    _require(len(positions) > 0 and int(positions.min()) >= 0, f"the {name} layout is empty or negative")
+    _require(len(np.unique(positions)) == len(positions), f"the {name} layout uses a slot twice")
+    _require(layout.ciphertexts == ciphertexts, f"the {name} layout needs {layout.ciphertexts} ciphertexts")
+    bound = layout.period if ciphertexts == 1 else layout.slots * ciphertexts
+    _require(int(positions.max()) < bound, f"the {name} layout exceeds its period")
+    _require(
+        ciphertexts == 1 or layout.period == layout.slots,
+        f"the {name} layout repeats over several ciphertexts",
+    )
+
+
+def _transform(transform: DiagonalMatrix) -> None:
+    _require(1 <= transform.n1 <= transform.slots, f"n1 = {transform.n1} with {transform.slots} slots")
+    _require(bool(transform.diagonals), "a transform has no inputs")
+    for diagonals in transform.diagonals:
+        _require(bool(diagonals), "a transform has an input without diagonals")
+        for r, values in diagonals.items():
+            _require(0 <= r < transform.slots, f"diagonal {r} of {transform.slots} slots")
+            _finite(f"diagonal {r}", values)
+
+
+def _polynomial(polynomial: PolynomialSpec) -> None:
+    _require(polynomial.basis in ("monomial", "chebyshev"), f"basis {polynomial.basis!r}")
+    _require(polynomial.coefficients.ndim == 1, "polynomial coefficients are not a list of numbers")
+    _require(1 <= polynomial.degree <= MAX_DEGREE, f"a polynomial of degree {polynomial.degree}")
+    _finite("a polynomial", polynomial.coefficients)
+
+
+def _instruction(program: CompiledNetwork, step: Instruction, levels: dict[int, int]) -> int:
+    """Check one instruction against the levels of what was computed before and return its result's level."""
+    _require(step.operation in OPERATIONS, f"operation {step.operation!r}")
+    _require(step.result not in levels, f"ciphertext {step.result} is computed twice")
+    for operand in step.operands:
+        _require(operand in levels, f"ciphertext {operand} is read before it is computed")
+    before = [levels[operand] for operand in step.operands]
+    known = len(step.operands)
+    if step.operation == "linear_transform":
+        _require(step.argument < len(program.transforms), f"transform {step.argument} does not exist")
+        expected = len(program.transforms[step.argument].diagonals)
+    else:
+        expected = OPERAND_COUNT[step.operation]
+    _require(known == expected, f"{step.operation} of {known} operands instead of {expected}")
+    if step.operation == "input":
+        _require(step.level == program.input_level, f"an input at level {step.level}")
+        return step.level
+    _require(len(set(before)) == 1, f"{step.operation} of operands at levels {before}")
+    spent = 0
+    if step.operation in ("linear_transform", "mul"):
+        spent = 1
+    elif step.operation == "polynomial":
+        _require(step.argument < len(program.polynomials), f"polynomial {step.argument} does not exist")
+        spent = program.polynomials[step.argument].degree.bit_length()
+    elif step.operation == "add_plain":
+        _require(step.argument < len(program.vectors), f"vector {step.argument} does not exist")
+    elif step.operation == "rotate":
+        _require(0 < step.argument < program.slots, f"a rotation by {step.argument}")
+    if step.operation == "bootstrap":
+        _require(step.argument < len(program.bootstraps), f"bootstrap {step.argument} does not exist")
+        option = program.bootstraps[step.argument]
+        _require(before[0] >= option.input_level, f"a bootstrap of a ciphertext at level {before[0]}")
+        _require(step.level == option.output_level, f"a bootstrap to level {step.level}")
+    elif step.operation == "drop_level":
+        _require(step.level <= before[0], f"a drop from level {before[0]} to {step.level}")
+    else:
+        _require(step.level == before[0] - spent, f"{step.operation} from level {before[0]} to {step.level}")
+    return step.level

@@ -1,0 +1,83 @@
+"""Sliding windows over images: output sizes and which pixel meets which tap. Shared by convolutions and
+pools."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from keywright.nn.front_ends.operator_context import OperatorContext
+from keywright.nn.graph.sparse import Indices
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One axis of a window: sizes, and the padding before the first element."""
+
+    size: int
+    kernel: int
+    stride: int
+    dilation: int
+    before: int
+    output: int
+
+    def taps(self) -> tuple[Indices, Indices, Indices]:
+        """Output position, tap and input position of every pair that falls inside the image."""
+        position, tap = np.meshgrid(np.arange(self.output), np.arange(self.kernel), indexing="ij")
+        source = position * self.stride + tap * self.dilation - self.before
+        inside = (source >= 0) & (source < self.size)
+        return position[inside], tap[inside], source[inside]
+
+
+def window_axes(context: OperatorContext, sizes: tuple[int, int], kernel: list[int]) -> tuple[Axis, Axis]:
+    """The two axes of a window of ``kernel`` taps, from strides, dilations, pads and auto_pad of the node.
+
+    Raises:
+        UnsupportedAttributeError: another rank than two, or a window larger than the padded image.
+    """
+    strides = context.attribute("strides", [1, 1])
+    dilations = context.attribute("dilations", [1, 1])
+    pads = context.attribute("pads", [0, 0, 0, 0])
+    mode = context.attribute("auto_pad", "NOTSET")
+    ceil = context.attribute("ceil_mode", 0)
+    for name, value, rank in (("kernel_shape", kernel, 2), ("strides", strides, 2), ("pads", pads, 4)):
+        if len(value) != rank:
+            raise context.refuse(name, value, "two spatial dimensions")
+    if any(pad < 0 for pad in pads):
+        raise context.refuse("pads", pads, "values of at least 0")
+    if ceil:
+        raise context.refuse("ceil_mode", ceil, "0")
+    axes = []
+    for axis in range(2):
+        size, stride, extent = sizes[axis], strides[axis], (kernel[axis] - 1) * dilations[axis] + 1
+        before, after = pads[axis], pads[axis + 2]
+        if mode in ("SAME_UPPER", "SAME_LOWER"):
+            total = max((-(-size // stride) - 1) * stride + extent - size, 0)
+            before = total // 2 if mode == "SAME_UPPER" else total - total // 2
+            after = total - before
+        elif mode == "VALID":
+            before = after = 0
+        elif mode != "NOTSET":
+            raise context.refuse("auto_pad", mode, "NOTSET, VALID, SAME_UPPER or SAME_LOWER")
+        if size + before + after < extent:
+            raise context.refuse(
+                "kernel_shape", kernel, f"at most the padded image, {size + before + after} pixels"
+            )
+        output = (size + before + after - extent) // stride + 1
+        axes.append(Axis(size, kernel[axis], stride, dilations[axis], before, output))
+    return axes[0], axes[1]
+
+
+def window_pairs(rows: Axis, columns: Axis) -> tuple[Indices, Indices, Indices]:
+    """Flat output pixel, flat tap and flat input pixel of every pair inside the image."""
+    out_y, tap_y, in_y = (a[:, None] for a in rows.taps())
+    out_x, tap_x, in_x = (a[None, :] for a in columns.taps())
+    return (
+        (out_y * columns.output + out_x).ravel(),
+        (tap_y * columns.kernel + tap_x).ravel(),
+        (in_y * columns.size + in_x).ravel(),
+    )
+
+
+def pixel_stride(rows: Axis, columns: Axis) -> int:
+    """The common stride of both axes, or 1 if they differ: a hint for the layout of the result."""
+    return rows.stride if rows.stride == columns.stride else 1

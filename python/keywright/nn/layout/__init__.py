@@ -1,0 +1,1 @@
+"""Which slot of which ciphertext an element is in, and linear maps between layouts as diagonals."""

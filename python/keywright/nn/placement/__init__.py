@@ -1,0 +1,1 @@
+"""Levels: what a network is compiled for, what operations cost there, and where bootstraps go."""

@@ -1,0 +1,48 @@
+"""What the compiler knows of a bootstrapping."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from keywright.nn.errors import InvalidBootstrapError
+
+if TYPE_CHECKING:
+    import keywright as kw
+
+
+@dataclass(frozen=True)
+class Bootstrap:
+    """A way to give a ciphertext new levels, and what it costs.
+
+    Attributes:
+        slots: slots of the ciphertexts that it takes.
+        input_level: lowest level of its operand.
+        output_level: level of its result.
+        seconds: measured time; None takes the cost table's.
+        preset: which of `keywright.bootstrap_presets()` it is, for who runs a program that was stored.
+
+    Raises:
+        InvalidBootstrapError: no level is gained, slots are no power of two, or the time is not positive.
+    """
+
+    slots: int
+    input_level: int
+    output_level: int
+    seconds: float | None = None
+    preset: str = ""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.input_level < self.output_level:
+            raise InvalidBootstrapError(
+                f"a bootstrap from level {self.input_level} to {self.output_level} gains no level"
+            )
+        if self.slots < 1 or self.slots & (self.slots - 1):
+            raise InvalidBootstrapError(f"a bootstrap of {self.slots} slots; they must be a power of two")
+        if self.seconds is not None and not 0 < self.seconds < float("inf"):
+            raise InvalidBootstrapError(
+                f"a bootstrap of {self.seconds} seconds; they must be finite and above 0"
+            )
+
+    @staticmethod
+    def of(plan: "kw.BootstrapperPlan", seconds: float | None = None, *, preset: str = "") -> "Bootstrap":
+        """What a plan offers, with its measured time and its name if there are any."""
+        return Bootstrap(plan.slots, plan.input_level, plan.output_level, seconds, preset)

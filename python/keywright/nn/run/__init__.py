@@ -1,0 +1,1 @@
+"""What runs compiled networks, on ciphertexts and in clear, and compares and times them."""

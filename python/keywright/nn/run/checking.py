@@ -1,0 +1,92 @@
+"""A program against onnxruntime, on clear data."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import onnx
+from numpy.typing import ArrayLike
+
+from keywright.nn.compiled.network import CompiledNetwork
+from keywright.nn.errors import InvalidSamplesError, OnnxruntimeMissingError
+from keywright.nn.front_ends.onnx_importer import load_model
+from keywright.nn.graph.sparse import Vector
+
+from .clear import ClearBackend
+from .executor import execute
+
+
+@dataclass(frozen=True)
+class CheckReport:
+    """How a program compares with the model it was compiled from.
+
+    Attributes:
+        samples: how many were compared.
+        max_abs_error: largest absolute difference of any output value.
+        agreement: share of samples with the same largest output.
+        outputs: the program's outputs, (samples, *output_shape).
+        expected: the model's.
+    """
+
+    samples: int
+    max_abs_error: float
+    agreement: float
+    outputs: Vector
+    expected: Vector
+
+
+def run_clear(program: CompiledNetwork, sample: ArrayLike) -> Vector:
+    """The program's output for one sample, evaluated without encryption by `ClearBackend`.
+
+    Raises:
+        OutOfRangeError: the sample drives a value above 1 into a bootstrap.
+    """
+    backend = ClearBackend(program.slots, program.bootstraps)
+    inputs = [backend.encrypt(row, program.input_level) for row in program.pack(sample)]
+    outputs = execute(program, backend, inputs)
+    return program.unpack(np.asarray([ct.values for ct in outputs]))
+
+
+def run_onnxruntime(model: onnx.ModelProto, samples: Vector) -> Vector:
+    """The model's outputs for samples (count, *input_shape), one at a time.
+
+    Raises:
+        OnnxruntimeMissingError: onnxruntime is not installed.
+    """
+    try:
+        import onnxruntime
+    except ImportError as error:
+        raise OnnxruntimeMissingError from error
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.log_severity_level = 3
+    session = onnxruntime.InferenceSession(
+        model.SerializeToString(), options, providers=["CPUExecutionProvider"]
+    )
+    source = session.get_inputs()[0]
+    kind = np.float64 if source.type == "tensor(double)" else np.float32
+    outputs = [session.run(None, {source.name: sample[None].astype(kind)})[0][0] for sample in samples]
+    return np.asarray(outputs, np.float64)
+
+
+def check(
+    program: CompiledNetwork, samples: ArrayLike, model: onnx.ModelProto | str | Path | bytes
+) -> CheckReport:
+    """Compare a program, evaluated in clear, with its model, evaluated by onnxruntime.
+
+    Args:
+        samples: (count, *input_shape).
+        model: what the program was compiled from.
+
+    Raises:
+        InvalidSamplesError: no samples, or of another shape than the program takes.
+        OnnxruntimeMissingError: onnxruntime is not installed.
+    """
+    inputs = np.asarray(samples, np.float64)
+    if inputs.ndim == 0 or len(inputs) == 0 or inputs.shape[1:] != program.input_shape:
+        raise InvalidSamplesError(f"samples have shape (count, {program.input_shape}), got {inputs.shape}")
+    outputs = np.asarray([run_clear(program, sample) for sample in inputs])
+    expected = run_onnxruntime(load_model(model), inputs).reshape(outputs.shape)
+    flat, reference = outputs.reshape(len(inputs), -1), expected.reshape(len(inputs), -1)
+    agreement = float((flat.argmax(1) == reference.argmax(1)).mean())
+    return CheckReport(len(inputs), float(np.abs(flat - reference).max()), agreement, outputs, expected)

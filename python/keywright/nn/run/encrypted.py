@@ -1,0 +1,313 @@
+"""Programs on ciphertexts: keys, encryption, evaluation, decryption."""
+
+import math
+from collections.abc import Callable, Sequence
+from copy import copy
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from keywright._core import (
+    Bootstrapper,
+    BootstrapperPlan,
+    Ciphertext,
+    Decryptor,
+    Encryptor,
+    Evaluator,
+    KeySpec,
+    LinearTransform,
+    Parameters,
+    SeededCiphertext,
+)
+from keywright.nn.activations.polynomials import polynomial_depth
+from keywright.nn.errors import BackendMisuseError
+from keywright.nn.graph.sparse import Vector
+from keywright.nn.program import Program
+from keywright.values import SCALE_TOLERANCE
+
+from .backend import DiagonalMatrix, PolynomialSpec
+
+if TYPE_CHECKING:
+    from keywright.plan.keys.execution import PlanExecution
+
+
+def _special(parameters: Parameters) -> list[int]:
+    """All special primes: the keys of one linear transform must agree in theirs."""
+    first = parameters.max_level + 1
+    return list(range(first, first + len(parameters.p)))
+
+
+def special_primes(program: Program, parameters: Parameters) -> list[int]:
+    """The special primes that make the smallest keys for a program.
+
+    They are those of the parameters or, where ciphertext primes above the program's levels are free, as many
+    of these beside them as it takes for keys of one digit.
+    """
+    own = _special(parameters)
+    top = max((key.level for key in program.required_keys), default=0)
+    sizes = [math.log2(prime) for prime in (*parameters.q, *parameters.p)]
+    chosen, missing = list(own), sum(sizes[: top + 1]) - sum(sizes[i] for i in own)
+    for index in range(top + 1, parameters.max_level + 1):
+        if missing <= 0:
+            break
+        chosen.append(index)
+        missing -= sizes[index]
+    if missing > 0:
+        return own
+    options = (own, sorted(chosen))
+    return min(options, key=lambda s: sum(spec.bytes for spec in _own_specs(program, parameters, True, s)))
+
+
+def key_specs(
+    program: Program,
+    parameters: Parameters,
+    plans: Sequence[BootstrapperPlan] = (),
+    *,
+    seeded: bool = True,
+    special: Sequence[int] | None = None,
+) -> list[KeySpec]:
+    """One key for each of `Program.required_keys`, at the highest level at which it is used, and those of its
+    bootstraps.
+
+    The former have digits as large as their special primes allow.
+
+    Args:
+        plans: of the program's bootstraps, in order.
+        special: indices of the special primes of the former; those of the parameters by default.
+
+    Raises:
+        LevelError: the program starts above the highest level of the parameters.
+        BackendMisuseError: the plans are not those of the program's bootstraps.
+    """
+    _match(program, plans)
+    specs = _own_specs(program, parameters, seeded, _special(parameters) if special is None else special)
+    if program.bootstraps:
+        specs += [spec for plan in plans for spec in plan.required_keys()]
+    return list(dict.fromkeys(specs))
+
+
+def _own_specs(
+    program: Program, parameters: Parameters, seeded: bool, special: Sequence[int]
+) -> list[KeySpec]:
+    """The keys of `Program.required_keys`."""
+    specs = []
+    for key in program.required_keys:
+        level, alpha = key.level, max(key.level + 1, len(special))
+        if key.kind == "rotation":
+            specs.append(KeySpec.rotation(parameters, key.step, level, alpha, seeded, special))
+        elif key.kind == "conjugation":
+            specs.append(KeySpec.conjugation(parameters, level, alpha, seeded, special))
+        else:
+            specs.append(KeySpec.relinearization(parameters, level, alpha, seeded, special))
+    return specs
+
+
+def _match(program: Program, plans: Sequence[BootstrapperPlan]) -> None:
+    offered = [(plan.slots, plan.input_level, plan.output_level) for plan in plans]
+    asked = [(b.slots, b.input_level, b.output_level) for b in program.bootstraps]
+    if asked and asked != offered:
+        raise BackendMisuseError(
+            f"the program takes bootstraps of (slots, input level, output level) {asked}, got {offered}"
+        )
+
+
+def encrypt_sample(program: Program, encryptor: Encryptor, sample: ArrayLike) -> list[Ciphertext]:
+    """A sample as the ciphertexts that a program takes, encrypted with a public key.
+
+    Raises:
+        InvalidSamplesError: the sample has another shape than the program takes, or is not finite.
+    """
+    return [encryptor.encrypt(row, program.slots, program.input_level) for row in program.pack(sample)]
+
+
+def encrypt_sample_seeded(
+    program: Program, decryptor: Decryptor, sample: ArrayLike
+) -> list[SeededCiphertext]:
+    """A sample encrypted with the secret: half the bytes of `encrypt_sample`, with the same errors."""
+    return [decryptor.encrypt(row, program.slots, program.input_level) for row in program.pack(sample)]
+
+
+def decrypt_result(program: Program, decryptor: Decryptor, outputs: "Sequence[Value]") -> Vector:
+    """The result tensor in the ciphertexts that a program returned.
+
+    Raises:
+        InvalidSamplesError: another number of ciphertexts, or of slots, than the program returns.
+    """
+    return program.unpack(np.asarray([decryptor.decrypt(_ciphertext(output)) for output in outputs]))
+
+
+@dataclass(frozen=True, eq=False)
+class Dropped:
+    """A ciphertext at a lower level than it was, and what it was: sums can use the levels to match scales."""
+
+    ciphertext: Ciphertext
+    source: Ciphertext
+
+
+Value: TypeAlias = Ciphertext | Dropped
+
+
+def _ciphertext(value: Value) -> Ciphertext:
+    return value.ciphertext if isinstance(value, Dropped) else value
+
+
+class EncryptedBackend:
+    """Evaluates programs on ciphertexts, with the keys of an evaluator; implements `Backend`.
+
+    Linear transforms keep the scale of their input and polynomials give it to their result. A product has a
+    scale of its own; a sum with it brings the operand that was dropped to a lower level to that scale.
+
+    Diagonals are encoded at their first use, or by `prepare`, and kept: 8 N (level + 1 + special primes)
+    bytes each.
+
+    Args:
+        evaluator: with the keys of `key_specs`.
+        bootstrappers: of the program's bootstraps, in order.
+        on_step: called after each operation.
+        special: of the keys of `key_specs`.
+        plan: the plan that the evaluator's keys follow, if they do: says for which primes diagonals are
+            encoded.
+    """
+
+    def __init__(
+        self,
+        evaluator: Evaluator,
+        bootstrappers: Sequence[Bootstrapper] = (),
+        *,
+        on_step: Callable[[], object] | None = None,
+        special: Sequence[int] | None = None,
+        plan: "PlanExecution | None" = None,
+    ) -> None:
+        self.evaluator, self.bootstrappers, self._plan = evaluator, tuple(bootstrappers), plan
+        self._on_step = on_step
+        self._special = _special(evaluator.parameters) if special is None else list(special)
+        self._encoded: dict[tuple[DiagonalMatrix, int], tuple[list[int], list[LinearTransform]]] = {}
+
+    def with_keys(
+        self, evaluator: Evaluator, on_step: Callable[[], object] | None = None
+    ) -> "EncryptedBackend":
+        """The same with another owner's keys: what is encoded is shared."""
+        other = copy(self)
+        other.evaluator, other._on_step = evaluator, on_step
+        return other
+
+    def prepare(self, program: Program) -> None:
+        """Encode all linear transforms of a program now instead of at their first use."""
+        for step in program.instructions:
+            if step.operation == "linear_transform":
+                self._encode(program.transforms[step.argument], step.level + 1)
+
+    def run(self, program: Program, inputs: Sequence[Ciphertext]) -> list[Ciphertext]:
+        """The encrypted result of a program.
+
+        Args:
+            inputs: the ciphertexts of `encrypt_sample`.
+
+        Raises:
+            BackendMisuseError: another number of ciphertexts or of slots than the program takes, low levels,
+                or other bootstraps.
+            MissingKeyError: a key is missing.
+        """
+        _match(program, [bootstrapper.plan for bootstrapper in self.bootstrappers])
+        for ciphertext in inputs:
+            if ciphertext.slots != program.slots:
+                raise BackendMisuseError(
+                    f"the program takes ciphertexts of {program.slots} slots, got {ciphertext!r}"
+                )
+        values: list[Value] = list(inputs)
+        return [_ciphertext(output) for output in program.run(self, values)]
+
+    def level(self, ct: Value) -> int:
+        """See `Backend.level`."""
+        return _ciphertext(ct).level
+
+    def linear_transform(self, cts: list[Value], transform: DiagonalMatrix) -> Ciphertext:
+        """See `Backend.linear_transform`.
+
+        Raises:
+            ScaleError: scales differ between operands that were not dropped from a higher level.
+        """
+        operands, encoded = self._encode(transform, self.level(cts[0]))
+        values = self._at_one_scale([cts[k] for k in operands])
+        return self._done(self.evaluator.linear_transform(values, encoded))
+
+    def rotate(self, ct: Value, step: int) -> Ciphertext:
+        """See `Backend.rotate`."""
+        return self._done(self.evaluator.rotate(_ciphertext(ct), step))
+
+    def add(self, left: Value, right: Value) -> Ciphertext:
+        """See `Backend.add`.
+
+        Raises:
+            ScaleError: the scales differ and neither operand was dropped from a higher level.
+        """
+        return self._done(self.evaluator.add(*self._at_one_scale([left, right])))
+
+    def add_plain(self, ct: Value, vector: Vector) -> Ciphertext:
+        """See `Backend.add_plain`."""
+        return self._done(self.evaluator.add(_ciphertext(ct), vector))
+
+    def mul(self, left: Value, right: Value) -> Ciphertext:
+        """See `Backend.mul`."""
+        a, b = _ciphertext(left), _ciphertext(right)
+        return self._done(self.evaluator.square(a) if a is b else self.evaluator.multiply(a, b))
+
+    def polynomial(self, ct: Value, polynomial: PolynomialSpec) -> Ciphertext:
+        """See `Backend.polynomial`."""
+        a = _ciphertext(ct)
+        result = self.evaluator.polynomial(a, polynomial.coefficients, polynomial.basis)
+        # Zeros at the end of the coefficients can make it less deep than its degree says.
+        return self._done(self.evaluator.drop_to_level(result, a.level - polynomial_depth(polynomial.degree)))
+
+    def drop_level(self, ct: Value, level: int) -> Value:
+        """See `Backend.drop_level`."""
+        a = _ciphertext(ct)
+        lowered = self._done(self.evaluator.drop_to_level(a, level))
+        source = ct.source if isinstance(ct, Dropped) else a
+        return Dropped(lowered, source) if source.level > level else lowered
+
+    def bootstrap(self, ct: Value, index: int) -> Ciphertext:
+        """See `Backend.bootstrap`. Values above 1 cannot be seen; their results are wrong."""
+        return self._done(self.bootstrappers[index].bootstrap(self.evaluator, _ciphertext(ct)))
+
+    @property
+    def plaintext_bytes(self) -> int:
+        """Memory of the diagonals that are encoded."""
+        return sum(e.bytes for _, encoded in self._encoded.values() for e in encoded)
+
+    def _at_one_scale(self, values: list[Value]) -> list[Ciphertext]:
+        """Values that were dropped to a lower level, at the scale of those that were not."""
+        scale = next((v.scale for v in values if not isinstance(v, Dropped)), _ciphertext(values[0]).scale)
+        return [
+            self._at_scale(v, scale)
+            if isinstance(v, Dropped) and abs(v.ciphertext.scale / scale - 1.0) > SCALE_TOLERANCE
+            else _ciphertext(v)
+            for v in values
+        ]
+
+    def _at_scale(self, dropped: Dropped, scale: float) -> Ciphertext:
+        """The value at the level it was dropped to and at another scale."""
+        above = self.evaluator.drop_to_level(dropped.source, dropped.ciphertext.level + 1)
+        return self.evaluator.set_scale(above, scale)
+
+    def _encode(self, transform: DiagonalMatrix, level: int) -> tuple[list[int], list[LinearTransform]]:
+        """The operands that have diagonals, and these diagonals, encoded once for each level."""
+        key = (transform, level)
+        if key not in self._encoded:
+            operands = [k for k, diagonals in enumerate(transform.diagonals) if diagonals]
+            encoded = [self._encode_operand(transform, k, level) for k in operands]
+            self._encoded[key] = (operands, encoded)
+        return self._encoded[key]
+
+    def _encode_operand(self, transform: DiagonalMatrix, operand: int, level: int) -> LinearTransform:
+        parameters = self.evaluator.parameters
+        diagonals = {r: transform.full_diagonal(operand, r) for r in transform.diagonals[operand]}
+        special = self._special if self._plan is None else self._plan.special(level)
+        return LinearTransform(parameters, diagonals, transform.slots, level, transform.n1, special)
+
+    def _done(self, result: Ciphertext) -> Ciphertext:
+        if self._on_step is not None:
+            self._on_step()
+        return result
