@@ -22,7 +22,7 @@ from keywright.nn.run.encrypted import EncryptedBackend, decrypt_result, encrypt
 from keywright.plan.cost.calibration import Calibration
 from keywright.plan.cost.gauge import Gauge
 from keywright.plan.keys.execution import PlanExecution
-from keywright.plan.keys.prediction import TimePrediction, predict_plan
+from keywright.plan.keys.time_prediction import TimePrediction, predict_plan
 from keywright.plan.workload.network import convert, convert_bootstrap
 
 from .session import compile_model

@@ -87,7 +87,7 @@ def infer(compiled: Compiled, samples: NDArray[np.float64], terminal: Terminal) 
     keys = make_keys(kw.KeyGenerator(secret), compiled.specs, terminal)
     key_seconds = clock() - start
     client, evaluator = kw.Decryptor(secret), kw.Evaluator(parameters, keys)
-    steps = len(samples) * sum(step.operation != "input" for step in program.instructions)
+    steps = len(samples) * sum(step.opcode != "input" for step in program.instructions)
     outputs, encrypting, evaluating, decrypting = [], [], [], []
     sent_bytes, returned_bytes, error_bound = 0, 0, 0.0
     with terminal.progress("operations on ciphertexts", steps) as advance:

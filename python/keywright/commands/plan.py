@@ -15,7 +15,7 @@ from keywright._terminal import Column, Terminal
 from keywright._units import format_bytes, format_seconds
 from keywright.plan.cost.calibration import Calibration, stored_calibration
 from keywright.plan.keys import plan_file
-from keywright.plan.keys.prediction import predict_plan
+from keywright.plan.keys.time_prediction import predict_plan
 from keywright.plan.workload.network import convert, convert_bootstrap, on_parameters, open_bootstraps
 
 from .common import CommandError, new_file, parse_bytes, require_place

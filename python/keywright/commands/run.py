@@ -54,7 +54,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     plans = bootstraps if execution is None else execution.bootstrapper_plans
     with terminal.progress("diagonals of bootstraps", None):
         bootstrappers = [kw.Bootstrapper(plan) for plan in plans]
-    steps = len(samples) * sum(step.operation != "input" for step in program.instructions)
+    steps = len(samples) * sum(step.opcode != "input" for step in program.instructions)
     with (
         new_folder(options.out) as folder,
         terminal.progress("operations on ciphertexts", steps) as advance,

@@ -40,7 +40,7 @@ ANSWER_GROWTH = 1.25
 ANSWER_BOUND = 2.0**-8
 """Answers are shortened where their error is known to be at most this."""
 
-SCALE_TOLERANCE = 1 / 128
+UPLOAD_SCALE_TOLERANCE = 1 / 128
 """What a bootstrapping allows between the scale of its input and the one planned."""
 
 HEADER_BYTES = 8192
@@ -139,9 +139,9 @@ class Model:
 
     @property
     def steps(self) -> int:
-        """How often `Evaluation.run` calls back for one sample."""
+        """How often `ModelRunner.run` calls back for one sample."""
         ends = 0 if self.entry is None else self.manifest.input.ciphertexts + self.manifest.output.ciphertexts
-        return ends + sum(step.operation != "input" for step in self.program.instructions)
+        return ends + sum(step.opcode != "input" for step in self.program.instructions)
 
     def read_input(self, data: bytes) -> kw.Ciphertext:
         """A ciphertext of a sample in any form that clients send: whole, seeded, and of thin ones compact.
@@ -169,14 +169,14 @@ class Model:
             raise InvalidObjectError(
                 f"the model takes {slots} slots at level {manifest.input_level}, degree 1; got {ciphertext!r}"
             )
-        if abs(ciphertext.scale / manifest.scale - 1.0) > SCALE_TOLERANCE:
+        if abs(ciphertext.scale / manifest.scale - 1.0) > UPLOAD_SCALE_TOLERANCE:
             raise InvalidObjectError(
                 f"the model takes ciphertexts of scale {manifest.scale}, got {ciphertext.scale:.0f}"
             )
         return ciphertext
 
     def write_output(self, result: kw.Ciphertext) -> bytes:
-        """A ciphertext of `Evaluation.run` as a client gets it: a thin one the coefficients with numbers,
+        """A ciphertext of `ModelRunner.run` as a client gets it: a thin one the coefficients with numbers,
         without the low bits that say nothing, where the derived bound on the error says which those are. That
         of a deep network is for inputs that never come: its answers are whole."""
         known = result.error_bound < ANSWER_BOUND
@@ -244,7 +244,7 @@ def entry_plan(parameters: kw.Parameters, literal: Mapping[str, Any]) -> kw.Boot
         raise ModelFolderError(f"these are not the numbers of a bootstrapping: {error}") from error
 
 
-class Evaluation:
+class ModelRunner:
     """A model with everything encoded, which serves all clients one after the other.
 
     Args:

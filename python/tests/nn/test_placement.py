@@ -219,7 +219,7 @@ def test_a_compiled_program_bootstraps_values_of_at_most_one(deep: onnx.ModelPro
         nn.Target(slots=4, levels=4, bootstraps=(nn.Bootstrap(4, 1, 4),)),
         nn.Fit(calibration=SAMPLES, headroom=1.5),
     )
-    operations = [step.operation for step in program.instructions]
+    operations = [step.opcode for step in program.instructions]
     assert (program.depth, program.input_level, program.output_level) == (6, 4, 1)
     assert operations.count("bootstrap") == 1
     report = program.check(SAMPLES, deep)

@@ -22,7 +22,7 @@ from keywright.nn.run.encrypted import EncryptedBackend, decrypt_result, encrypt
 from keywright.plan.exact import optimal
 from keywright.plan.keys import plan_file
 from keywright.plan.keys.execution import PlanExecution, keys_digest
-from keywright.plan.keys.prediction import predict_plan
+from keywright.plan.keys.time_prediction import predict_plan
 from keywright.plan.ring.chain_sources import chain_of
 from keywright.plan.workload.network import (
     convert,

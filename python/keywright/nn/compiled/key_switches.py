@@ -62,18 +62,18 @@ def list_key_switches(program: CompiledNetwork) -> tuple[KeySwitch, ...]:
         found.append(KeySwitch(len(found), index, kind, step, level, count, source))
 
     for index, step in enumerate(program.instructions):
-        if step.operation == "rotate":
+        if step.opcode == "rotate":
             note(index, "rotation", step.argument, step.level, f"c{step.operands[0]}")
-        elif step.operation == "mul":
+        elif step.opcode == "mul":
             note(index, "relinearization", 0, step.level + 1, f"c{step.result}/p")
-        elif step.operation == "polynomial":
+        elif step.opcode == "polynomial":
             polynomial = program.polynomials[step.argument]
             top = step.level + polynomial_depth(polynomial.degree)
             offsets = polynomial_relinearizations(polynomial.coefficients, polynomial.basis)
             for offset in sorted(set(offsets)):
                 count = offsets.count(offset)
                 note(index, "relinearization", 0, top - offset, f"c{step.result}/p", count)
-        elif step.operation == "linear_transform":
+        elif step.opcode == "linear_transform":
             transform = program.transforms[step.argument]
             for position, operand in enumerate(step.operands):
                 for baby in transform.baby_steps(position):

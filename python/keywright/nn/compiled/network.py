@@ -15,10 +15,10 @@ from keywright.nn.layout.layout import Layout
 from keywright.nn.placement.bootstraps import Bootstrap
 from keywright.nn.run.backend import DiagonalMatrix, PolynomialSpec
 
-Operation = Literal[
+Opcode = Literal[
     "input", "linear_transform", "rotate", "add", "add_plain", "mul", "polynomial", "drop_level", "bootstrap"
 ]
-OPERATIONS: tuple[Operation, ...] = (
+OPCODES: tuple[Opcode, ...] = (
     "input",
     "linear_transform",
     "rotate",
@@ -36,7 +36,7 @@ class Instruction:
     """One step of a program. Ciphertexts are numbered; each number is written once, before it is read.
 
     Attributes:
-        operation: method of `Backend`, or "input".
+        opcode: method of `Backend`, or "input".
         result: number of the ciphertext that it makes.
         operands: numbers of the ciphertexts that it reads.
         level: level of the result.
@@ -44,7 +44,7 @@ class Instruction:
             rotation; otherwise 0.
     """
 
-    operation: Operation
+    opcode: Opcode
     result: int
     operands: tuple[int, ...]
     level: int
@@ -117,7 +117,7 @@ class CompiledNetwork:
         level: dict[int, int] = {}
         for step in self.instructions:
             spent = 0
-            if step.operation not in ("input", "drop_level", "bootstrap"):
+            if step.opcode not in ("input", "drop_level", "bootstrap"):
                 spent = level[step.operands[0]] - step.level
             depth[step.result] = max((depth[operand] for operand in step.operands), default=0) + spent
             level[step.result] = step.level

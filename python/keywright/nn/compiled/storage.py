@@ -122,7 +122,7 @@ def _description(program: CompiledNetwork) -> dict[str, Any]:
         "output_level": program.output_level,
         "outputs": program.outputs,
         "instructions": [
-            [step.operation, step.result, step.operands, step.level, step.argument]
+            [step.opcode, step.result, step.operands, step.level, step.argument]
             for step in program.instructions
         ],
         "transforms": [

@@ -23,8 +23,8 @@ DIAGONAL_COST = 0.02
 
 
 @dataclass(frozen=True, eq=False)
-class Placement:
-    """Where the terms of a block row go when each output may repeat: see `place`.
+class BlockPlacement:
+    """Where the terms of a block row go when each output may repeat: see `place_blocks`.
 
     Attributes:
         folds: rotations whose sums complete the result, in order; the result is then periodic.
@@ -36,7 +36,7 @@ class Placement:
     terms: list[list[tuple[Steps, Steps, Vector, int]]]
 
 
-def place(matrices: list[SparseMatrix], sources: list[Layout], target: Layout) -> Placement:
+def place_blocks(matrices: list[SparseMatrix], sources: list[Layout], target: Layout) -> BlockPlacement:
     """Assign every entry of the matrices to a diagonal and a slot.
 
     Let the sources have periods p_k and the target period t. An entry from slot s to slot o is on a diagonal
@@ -61,7 +61,7 @@ def place(matrices: list[SparseMatrix], sources: list[Layout], target: Layout) -
                 else:
                     chosen = np.flatnonzero((into // slots == block_out) & (origin // slots == block_in))
                 terms[block_out].append((shift[chosen], slot[chosen], values[chosen], own))
-    return Placement(_folds(target.period, tile), terms)
+    return BlockPlacement(_folds(target.period, tile), terms)
 
 
 def _shifts(matrix: SparseMatrix, source: Layout, target: Layout) -> tuple[Steps, Steps, Steps]:
@@ -102,7 +102,7 @@ def best_n1(diagonals: list[Steps], slots: int) -> tuple[int, float]:
 
 
 def placement_cost(matrices: list[SparseMatrix], sources: list[Layout], target: Layout) -> float:
-    """Time of all block rows that `place` would give, with their foldings, in rotations."""
+    """Time of all block rows that `place_blocks` would give, with their foldings, in rotations."""
     slots = target.slots
     tile = max(target.period, *(source.period for source in sources))
     used = np.zeros((target.ciphertexts, sum(source.ciphertexts for source in sources), slots), bool)
@@ -148,7 +148,7 @@ class LoweredLinear:
 
 def lower(node: Linear, sources: list[Layout], target: Layout) -> LoweredLinear:
     """The diagonals of a linear map between layouts."""
-    placement = place(list(node.matrices), sources, target)
+    placement = place_blocks(list(node.matrices), sources, target)
     rows = []
     for transform in transforms(placement, target.slots):
         used = tuple(i for i, diagonals in enumerate(transform.diagonals) if diagonals) or (0,)
@@ -157,7 +157,7 @@ def lower(node: Linear, sources: list[Layout], target: Layout) -> LoweredLinear:
     return LoweredLinear(rows, placement.folds)
 
 
-def transforms(placement: Placement, slots: int) -> list[DiagonalMatrix]:
+def transforms(placement: BlockPlacement, slots: int) -> list[DiagonalMatrix]:
     """One block row of diagonals per output ciphertext."""
     rows = []
     for row in placement.terms:

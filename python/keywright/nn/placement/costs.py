@@ -11,9 +11,9 @@ from itertools import accumulate
 
 from keywright import BootstrapperPlan
 from keywright.nn.errors import InvalidCostsError
-from keywright.plan.cost.cost import CostModel
+from keywright.plan.cost.model import CostModel
 from keywright.plan.cost.operations import Operation, product_operation
-from keywright.plan.keys.prediction import predict_bootstrap
+from keywright.plan.keys.time_prediction import predict_bootstrap
 from keywright.plan.ring.chain import Chain, shapes
 from keywright.plan.ring.chain_sources import chain_of
 

@@ -139,18 +139,18 @@ def decrypt_result(program: Program, decryptor: Decryptor, outputs: "Sequence[Va
 
 
 @dataclass(frozen=True, eq=False)
-class Dropped:
+class LevelDropped:
     """A ciphertext at a lower level than it was, and what it was: sums can use the levels to match scales."""
 
     ciphertext: Ciphertext
     source: Ciphertext
 
 
-Value: TypeAlias = Ciphertext | Dropped
+Value: TypeAlias = Ciphertext | LevelDropped
 
 
 def _ciphertext(value: Value) -> Ciphertext:
-    return value.ciphertext if isinstance(value, Dropped) else value
+    return value.ciphertext if isinstance(value, LevelDropped) else value
 
 
 class EncryptedBackend:
@@ -196,7 +196,7 @@ class EncryptedBackend:
     def prepare(self, program: Program) -> None:
         """Encode all linear transforms of a program now instead of at their first use."""
         for step in program.instructions:
-            if step.operation == "linear_transform":
+            if step.opcode == "linear_transform":
                 self._encode(program.transforms[step.argument], step.level + 1)
 
     def run(self, program: Program, inputs: Sequence[Ciphertext]) -> list[Ciphertext]:
@@ -265,8 +265,8 @@ class EncryptedBackend:
         """See `Backend.drop_level`."""
         a = _ciphertext(ct)
         lowered = self._done(self.evaluator.drop_to_level(a, level))
-        source = ct.source if isinstance(ct, Dropped) else a
-        return Dropped(lowered, source) if source.level > level else lowered
+        source = ct.source if isinstance(ct, LevelDropped) else a
+        return LevelDropped(lowered, source) if source.level > level else lowered
 
     def bootstrap(self, ct: Value, index: int) -> Ciphertext:
         """See `Backend.bootstrap`. Values above 1 cannot be seen; their results are wrong."""
@@ -279,15 +279,17 @@ class EncryptedBackend:
 
     def _at_one_scale(self, values: list[Value]) -> list[Ciphertext]:
         """Values that were dropped to a lower level, at the scale of those that were not."""
-        scale = next((v.scale for v in values if not isinstance(v, Dropped)), _ciphertext(values[0]).scale)
+        scale = next(
+            (v.scale for v in values if not isinstance(v, LevelDropped)), _ciphertext(values[0]).scale
+        )
         return [
             self._at_scale(v, scale)
-            if isinstance(v, Dropped) and abs(v.ciphertext.scale / scale - 1.0) > SCALE_TOLERANCE
+            if isinstance(v, LevelDropped) and abs(v.ciphertext.scale / scale - 1.0) > SCALE_TOLERANCE
             else _ciphertext(v)
             for v in values
         ]
 
-    def _at_scale(self, dropped: Dropped, scale: float) -> Ciphertext:
+    def _at_scale(self, dropped: LevelDropped, scale: float) -> Ciphertext:
         """The value at the level it was dropped to and at another scale."""
         above = self.evaluator.drop_to_level(dropped.source, dropped.ciphertext.level + 1)
         return self.evaluator.set_scale(above, scale)

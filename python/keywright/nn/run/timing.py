@@ -23,7 +23,7 @@ class LayerClock:
             for number, layer in enumerate(program.layers)
             for index in range(layer.start, layer.stop)
         }
-        self._order = [index for index, step in enumerate(program.instructions) if step.operation != "input"]
+        self._order = [index for index, step in enumerate(program.instructions) if step.opcode != "input"]
         self._advance, self._done, self._last = advance, 0, 0.0
         self.layers = program.layers
         self.seconds = [0.0] * len(program.layers)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from keywright.nn.front_ends.operator_context import Constant, Encrypted, Operand, OperatorContext
+from keywright.nn.front_ends.operator_context import Constant, EncryptedValue, Operand, OperatorContext
 
 from .activations import ACTIVATIONS, activation
 from .arithmetic import add, divide, multiply, negate, power, subtract
@@ -36,4 +36,4 @@ OPERATORS: dict[str, Callable[[OperatorContext], Operand]] = {
     **dict.fromkeys(ACTIVATIONS, activation),
 }
 
-__all__ = ["ACTIVATIONS", "OPERATORS", "Constant", "Encrypted", "Operand", "OperatorContext"]
+__all__ = ["ACTIVATIONS", "OPERATORS", "Constant", "EncryptedValue", "Operand", "OperatorContext"]

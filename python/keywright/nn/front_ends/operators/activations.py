@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from keywright.nn.front_ends.operator_context import Encrypted, OperatorContext
+from keywright.nn.front_ends.operator_context import EncryptedValue, OperatorContext
 from keywright.nn.graph.graph import Activation
 from keywright.nn.graph.sparse import Vector
 
@@ -53,7 +53,7 @@ ACTIVATIONS: dict[str, Function] = {
 }
 
 
-def activation(context: OperatorContext) -> Encrypted:
+def activation(context: OperatorContext) -> EncryptedValue:
     """The function as a node to be fitted, with the degree asked for its operator type."""
     source = context.encrypted(0)
     function = ACTIVATIONS[context.operator]
@@ -69,7 +69,7 @@ def activation(context: OperatorContext) -> Encrypted:
     node = Activation(
         source.shape, (source.number,), function, f"{context.operator} at {context.name!r}", degree
     )
-    return Encrypted(context.graph.add(node), source.shape)
+    return EncryptedValue(context.graph.add(node), source.shape)
 
 
 def _swish(alpha: float) -> Function:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from keywright import BootstrapperPlan
-from keywright.plan.cost.cost import CostModel, Form, Use, Work, engine_use
+from keywright.plan.cost.model import CostModel, Form, Use, Work, engine_use
 from keywright.plan.ring.chain import Shape
 from keywright.plan.strategies import STRATEGIES
 from keywright.plan.workload.network import convert_bootstrap
