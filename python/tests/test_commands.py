@@ -22,7 +22,7 @@ import pytest
 from keywright import nn
 from keywright._core import bench_bootstrap
 from keywright.cli import main
-from keywright.commands.session import compile_model
+from keywright.commands.helpers.program_and_keys import compile_model
 from keywright.plan import (
     STRATEGIES,
     AutomorphismGroup,

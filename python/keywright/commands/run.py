@@ -11,20 +11,20 @@ from keywright.nn.run.encrypted import EncryptedBackend
 from keywright.plan.keys import plan_file
 from keywright.plan.keys.execution import PlanExecution
 
-from .common import (
+from .helpers.errors import CommandError
+from .helpers.folders import (
     EVALUATION_KEYS,
     MASTER_KEYS,
     PARAMETERS,
     PLAN,
     PROGRAM,
-    CommandError,
     ciphertext_name,
     group_ciphertexts,
     new_folder,
-    parse_bytes,
     require_files,
 )
-from .session import bootstrap_plans
+from .helpers.inputs import parse_bytes
+from .helpers.program_and_keys import bootstrap_plans
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

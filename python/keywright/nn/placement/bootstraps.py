@@ -8,6 +8,10 @@ from keywright.nn.errors import InvalidBootstrapError
 if TYPE_CHECKING:
     import keywright as kw
 
+DEFAULT_BOOTSTRAP_PRESET = "N16_QP1732_L9_S45_real"
+"""Where none is named: costs are predicted for its parameters, and a model that is too deep for every preset
+without bootstraps is bootstrapped with it."""
+
 
 @dataclass(frozen=True)
 class Bootstrap:

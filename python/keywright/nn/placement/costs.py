@@ -17,8 +17,7 @@ from keywright.plan.keys.time_prediction import predict_bootstrap
 from keywright.plan.ring.chain import Chain, shapes
 from keywright.plan.ring.chain_sources import chain_of
 
-DEFAULT_PRESET = "N16_QP1732_L9_S45_real"
-"""The bootstrap whose parameters costs are predicted for where none are given."""
+from .bootstraps import DEFAULT_BOOTSTRAP_PRESET
 
 MAX_LEVELS = 128
 
@@ -111,9 +110,9 @@ class CostTable:
     @staticmethod
     @cache
     def default() -> "CostTable":
-        """The table for parameters and a machine that nobody named: `DEFAULT_PRESET`, the weights that plans
-        have without a calibration."""
-        plan = BootstrapperPlan.preset(DEFAULT_PRESET)
+        """The table for parameters and a machine that nobody named: `DEFAULT_BOOTSTRAP_PRESET`, and the
+        weights that plans have without a calibration."""
+        plan = BootstrapperPlan.preset(DEFAULT_BOOTSTRAP_PRESET)
         return CostTable.predicted(chain_of(plan.parameters), CostModel(), [plan])
 
     def seconds(self, work: LayerWork, level: int) -> float:

@@ -11,7 +11,7 @@ from keywright._units import format_bytes, format_seconds
 from keywright.plan.keys.key_plan import tree_seconds
 from keywright.plan.keys.time_prediction import predict_plan
 
-from .common import new_file
+from .folders import new_file
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
