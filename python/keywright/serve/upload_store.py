@@ -20,7 +20,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import keywright as kw
+from keywright._core import EvaluationKeys
+from keywright.errors import KeywrightError
 
 from .errors import (
     BusyError,
@@ -103,7 +104,7 @@ class UploadStore:
         self._lock = threading.Lock()
         self._checking = threading.Lock()
         self._sets: dict[str, UploadedKeys] = {}
-        self._memory: OrderedDict[str, kw.EvaluationKeys] = OrderedDict()
+        self._memory: OrderedDict[str, EvaluationKeys] = OrderedDict()
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         for path in sorted(folder.iterdir()):
             self._recover(path)
@@ -268,8 +269,8 @@ class UploadStore:
         """Read a whole set, which checks every residue, checksum and security bound."""
         with self._checking:
             try:
-                keys = kw.EvaluationKeys.load(uploaded.folder / PART, self.model.parameters)
-            except kw.KeywrightError as error:
+                keys = EvaluationKeys.load(uploaded.folder / PART, self.model.parameters)
+            except KeywrightError as error:
                 reason = str(error).replace(str(uploaded.folder / PART), "the key set")
                 raise InvalidObjectError(f"the keys cannot be used: {reason}") from error
         (uploaded.folder / PART).replace(uploaded.folder / WHOLE)
@@ -290,7 +291,7 @@ class UploadStore:
                 expected=total,
             )
 
-    def keys(self, uploaded: UploadedKeys) -> kw.EvaluationKeys:
+    def keys(self, uploaded: UploadedKeys) -> EvaluationKeys:
         """A complete set in memory.
 
         Raises:
@@ -303,8 +304,8 @@ class UploadStore:
         if keys is None:
             with self._checking:
                 try:
-                    keys = kw.EvaluationKeys.load(uploaded.folder / WHOLE, self.model.parameters)
-                except (kw.KeywrightError, OSError) as error:
+                    keys = EvaluationKeys.load(uploaded.folder / WHOLE, self.model.parameters)
+                except (KeywrightError, OSError) as error:
                     self.delete(uploaded)
                     raise UnknownKeysError("the stored keys cannot be read; upload them again") from error
         self._remember(uploaded, keys)
@@ -312,7 +313,7 @@ class UploadStore:
             os.utime(uploaded.folder)
         return keys
 
-    def _remember(self, uploaded: UploadedKeys, keys: kw.EvaluationKeys) -> None:
+    def _remember(self, uploaded: UploadedKeys, keys: EvaluationKeys) -> None:
         with self._lock:
             if uploaded.identifier not in self._sets:
                 return

@@ -9,14 +9,14 @@ from dataclasses import dataclass, fields
 from functools import cache
 from itertools import accumulate
 
-from keywright import BootstrapperPlan
+from keywright._core import BootstrapperPlan
 from keywright.nn.errors import InvalidCostsError
 from keywright.nn.layout.layer_work import LayerWork
 from keywright.plan.cost.cost import CostModel
 from keywright.plan.cost.operations import Operation, product_operation
-from keywright.plan.keys.prediction import predict_bootstrap
 from keywright.plan.ring.chain import Chain, shapes
 from keywright.plan.ring.chain_sources import chain_of
+from keywright.plan.strategies.bootstrap_time import predict_bootstrap
 
 DEFAULT_PRESET = "N16_QP1732_L9_S45_real"
 """The bootstrap whose parameters costs are predicted for where none are given."""

@@ -4,8 +4,15 @@ from collections.abc import Callable, Iterable, Sequence
 from hashlib import sha256
 from pathlib import Path
 
-from keywright import BootstrapperPlan, EvaluationKeys, KeySpec, MasterKeys, Parameters, SecretKey
-from keywright._core import master_key_bytes
+from keywright._core import (
+    BootstrapperPlan,
+    EvaluationKeys,
+    KeySpec,
+    MasterKeys,
+    Parameters,
+    SecretKey,
+    master_key_bytes,
+)
 from keywright.errors import ParameterError, PlanMismatchError
 from keywright.plan.cost.cost import CostModel
 from keywright.plan.ring.chain import Chain
