@@ -13,7 +13,7 @@ def main() -> None:
     secret = kw.SecretKey.generate(parameters)
     generator = kw.KeyGenerator(secret)
     decryptor = kw.Decryptor(secret)
-    # Relinearisation takes products back to two polynomials; a set has its key unless it is declined.
+    # Relinearization takes products back to two polynomials; a set has its key unless it is declined.
     evaluator = kw.Evaluator(parameters, generator.evaluation_keys())
 
     x = np.linspace(-1, 1, 16)

@@ -219,7 +219,7 @@ class Scheme:
         return [-a for a in x[0]], [-a for a in x[1]]
 
     def multiply(self, x: Pair, y: Pair) -> Pair:
-        """Product of ciphertexts, rounded over the integers and relinearised."""
+        """Product of ciphertexts, rounded over the integers and relinearized."""
 
         def scale(a: Poly) -> Poly:
             return self.reduce([(self.t * v + (self.q >> 1)) >> self.bits for v in a])

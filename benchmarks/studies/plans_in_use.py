@@ -266,7 +266,7 @@ def main() -> None:
 
 def streamed(options: argparse.Namespace, folder: Path, execution: PlanExecution, size: int) -> None:
     """Print what streaming costs: processes that hold all keys and that do not, in turns."""
-    least = max(spec.bytes + 32 for spec in (*execution.key_specs(), *execution.derived_specs()))
+    least = max(spec.bytes for spec in (*execution.key_specs(), *execution.derived_specs()))
     memory = max(least, int(options.share * size))
     kinds: dict[str, tuple[int, bool]] = {
         "all in memory": (0, False),
@@ -324,7 +324,7 @@ def derived(
     with server.run():
         for _ in derivation:
             pass
-    sent = sum(spec.bytes for spec in specs) + masters.bytes - 32 * len(masters)
+    sent = sum(spec.bytes for spec in specs) + masters.bytes
     assert sent == price.sent_bytes, "other bytes than planned"
     print(
         f"  derived from {len(masters)} master keys of {masters.bytes} bytes, at most {depth} steps: "
@@ -336,7 +336,7 @@ def derived(
         f"{plan.noise_bits(model):.2f}",
         flush=True,
     )
-    least = max(spec.bytes + 32 for spec in (*specs, *execution.derived_specs()))
+    least = max(spec.bytes for spec in (*specs, *execution.derived_specs()))
     memory = masters.bytes + max(least, int(options.share * price.stored_bytes))
     for kind, bound, runs in (("all in memory", 0, RUNS), (f"within {memory} bytes", memory, 1)):
         seen = measure(options, folder, bound, runs=runs)

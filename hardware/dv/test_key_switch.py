@@ -258,7 +258,7 @@ async def refuses_every_fault_on_every_port(dut: Any) -> None:
 
 @cocotb.test()
 async def matches_the_rust_engine(dut: Any) -> None:
-    """A relinearisation that the engine made, twice, at the cycles that doc/key_switch.md computes.
+    """A relinearization that the engine made, twice, at the cycles that doc/key_switch.md computes.
 
     The result goes back for decryption.
     """

@@ -432,7 +432,7 @@ def test_a_plan_of_master_keys_is_made_and_followed(
     masters = kw.MasterKeys.load(server / "masters.kw", parameters)
     assert len(masters) == len(price["masters"])
     assert len(sent_keys) == price["direct_keys"]
-    sent_bytes = sum(spec.bytes for spec in sent_keys) + masters.bytes - 32 * len(masters)
+    sent_bytes = sum(spec.bytes for spec in sent_keys) + masters.bytes
     assert sent_bytes == price["sent_bytes"]
     sent, image = tmp_path / "sent", tmp_path / "image.npy"
     np.save(image, np.load(folder / "images.npy")[:1])

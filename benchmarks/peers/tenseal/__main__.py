@@ -90,7 +90,7 @@ class Scheme:
         return rotated
 
     def multiply(self, x: Any, y: Any) -> Any:
-        """Multiply and relinearise, without rescaling."""
+        """Multiply and relinearize, without rescaling."""
         product = seal.Ciphertext()
         self.evaluator.multiply(x, y, product)
         self.evaluator.relinearize_inplace(product, self.relinearization)

@@ -106,7 +106,7 @@ def write(folder: Path, tables: Tables, points: Points, options: argparse.Namesp
     with or_say("no picture was written"):
         plot.draw(tables, f"{title}, {today()}", folder / "kds.png")
         if points:
-            figure_5 = f"multiplication with relinearisation, 2^{tables.log_n}"
+            figure_5 = f"multiplication with relinearization, 2^{tables.log_n}"
             relinearization.draw(points, figure_5, folder / "relinearization.png")
         plan = kw.BootstrapperPlan.preset(rotations.PRESET)
         rotations.draw(plan, f"rotation keys of {rotations.PRESET}", folder / "rotations.png")

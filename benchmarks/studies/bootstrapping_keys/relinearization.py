@@ -1,4 +1,4 @@
-"""Figure 5: a multiplication with relinearisation against the level, for each alpha."""
+"""Figure 5: a multiplication with relinearization against the level, for each alpha."""
 
 from __future__ import annotations
 

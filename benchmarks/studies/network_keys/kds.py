@@ -93,7 +93,7 @@ def as_printed() -> str:
 
 
 def network(bootstrapping: bool) -> Workload:
-    """The rotations of FHE-MP-CNN's ResNet-20 in the parameters of KDS, without relinearisations."""
+    """The rotations of FHE-MP-CNN's ResNet-20 in the parameters of KDS, without relinearizations."""
     groups = workloads()["FHE-MP-CNN"].groups
     name = "ResNet-20 of KDS" + (" with its bootstrapping" if bootstrapping else "")
     return Workload(name, CHAIN, tuple(group for group in groups if bootstrapping or not _bootstraps(group)))

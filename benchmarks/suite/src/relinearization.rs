@@ -1,4 +1,4 @@
-//! A multiplication with its relinearisation at every level, for each static alpha: figure 5 of the KDS paper (Joo, Ha, Oh and Paek, Sensors
+//! A multiplication with its relinearization at every level, for each static alpha: figure 5 of the KDS paper (Joo, Ha, Oh and Paek, Sensors
 //! 25(14), 2025).
 
 use std::time::Instant;

@@ -53,14 +53,18 @@ pub const SETS: [BenchSet; 2] = [
 ];
 
 impl BenchSet {
+    /// Bits of every ciphertext prime.
+    pub fn q_bits(&self) -> Vec<u32> {
+        let rest = std::iter::repeat_n(self.widths.1, self.primes - 1);
+        std::iter::once(self.widths.0).chain(rest).collect()
+    }
+
     /// Parameters with as many special primes as a digit has primes (two, where one cannot hold `q_0`).
     ///
     /// # Errors
     /// [`CkksError`] if the primes do not exist.
     pub fn parameters(&self, alpha: usize) -> Result<CkksParameters, CkksError> {
-        let q: Vec<u32> = std::iter::once(self.widths.0)
-            .chain(std::iter::repeat_n(self.widths.1, self.primes - 1))
-            .collect();
+        let q = self.q_bits();
         let count = alpha.max(self.widths.0.div_ceil(self.special) as usize);
         let mut literal =
             CkksLiteral::from_bits(self.log_n, &q, &vec![self.special; count], f64::from(self.widths.1))?;

@@ -77,7 +77,7 @@ pub enum BfvError {
         right: usize,
     },
     /// A ciphertext of the wrong degree.
-    #[error("{operation} takes ciphertexts of degree 1, this one has degree {degree}; relinearise it first")]
+    #[error("{operation} takes ciphertexts of degree 1, this one has degree {degree}; relinearize it first")]
     Degree {
         /// The operation.
         operation: &'static str,

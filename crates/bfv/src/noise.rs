@@ -118,7 +118,7 @@ impl NoiseEstimate {
         }
     }
 
-    /// The estimate of a product of ciphertexts at a level, before relinearisation; `log_r` is `log2` of the auxiliary modulus.
+    /// The estimate of a product of ciphertexts at a level, before relinearization; `log_r` is `log2` of the auxiliary modulus.
     pub(crate) fn times(self, other: Self, parameters: &BfvParameters, level: usize, log_r: f64) -> Self {
         let log_t = (parameters.plaintext_modulus() as f64).log2();
         let half_n = f64::from(parameters.rlwe().log_n()) / 2.0;

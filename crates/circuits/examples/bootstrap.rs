@@ -114,7 +114,7 @@ fn main() -> Outcome<()> {
     );
     let sine = &plan.eval_mod.approximation;
     println!(
-        "eval_mod: K {}, cosine of degree {}, {} double angles, arcsine of degree {}, {:.1} bits, {} relinearisations",
+        "eval_mod: K {}, cosine of degree {}, {} double angles, arcsine of degree {}, {:.1} bits, {} relinearizations",
         sine.k,
         sine.cosine.degree(),
         sine.double_angles,

@@ -60,7 +60,7 @@ counts! {
         divided,
         /// Polynomials modulo `Q` that are divided by `q_l`.
         rescaled,
-        /// Relinearisations whose division is by `q_l` as well.
+        /// Relinearizations whose division is by `q_l` as well.
         merged,
         /// Vectors of slots that are encoded; their transforms are among `transforms`.
         embeddings,
@@ -69,7 +69,7 @@ counts! {
 
 impl Arithmetic {
     /// The sum of `products` tensor products and of scaled ciphertexts, `doubled` or not, with a constant added after the
-    /// rescaling, or not. Without products nothing is relinearised.
+    /// rescaling, or not. Without products nothing is relinearized.
     pub(crate) fn sum(products: usize, terms: usize, doubled: bool, constant: bool) -> Self {
         Self {
             products: 4 * products,

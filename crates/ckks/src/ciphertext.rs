@@ -119,7 +119,7 @@ impl Ciphertext {
         self.rlwe.level()
     }
 
-    /// Degree in the secret: 1, or 2 after a product that was not relinearised.
+    /// Degree in the secret: 1, or 2 after a product that was not relinearized.
     pub fn degree(&self) -> usize {
         self.rlwe.degree()
     }

@@ -44,7 +44,7 @@ pub enum CkksError {
         available: usize,
     },
     /// A ciphertext of the wrong degree.
-    #[error("{operation} takes ciphertexts of degree 1, this one has degree {degree}; relinearise it first")]
+    #[error("{operation} takes ciphertexts of degree 1, this one has degree {degree}; relinearize it first")]
     Degree {
         /// The operation.
         operation: &'static str,

@@ -120,7 +120,7 @@ fn arithmetic_at_every_packing() {
                 Err(other) => panic!("{other}"),
             }
         }
-        // Degree 2 stays usable: a sum of products needs one relinearisation.
+        // Degree 2 stays usable: a sum of products needs one relinearization.
         let lazy = evaluator
             .add(&evaluator.multiply_lazy(&a, &b).unwrap(), &evaluator.multiply_lazy(&a, &a).unwrap())
             .unwrap();

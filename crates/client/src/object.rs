@@ -183,7 +183,7 @@ impl<'a> Object<'a> {
             return refuse("the body is cut short, or bytes follow it");
         }
         let (stored, rest) = rest.split_at(CHECKSUM_BYTES);
-        let mut checksum = Checksum::new();
+        let mut checksum = Checksum::default();
         checksum.update(&bytes[..FIXED_BYTES + descriptor_len]);
         verify(&checksum, stored, "header")?;
         let (body, stored) = rest.split_at(rest.len() - CHECKSUM_BYTES);
@@ -216,7 +216,7 @@ impl<'a> Object<'a> {
             return refuse("the descriptor is cut short, or bytes follow it");
         }
         let (head, stored) = bytes.split_at(bytes.len() - CHECKSUM_BYTES);
-        let mut checksum = Checksum::new();
+        let mut checksum = Checksum::default();
         checksum.update(head);
         verify(&checksum, stored, "header")?;
         Ok(checksum)

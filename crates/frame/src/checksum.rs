@@ -1,8 +1,9 @@
 /// Bytes of a checksum.
 pub const CHECKSUM_BYTES: usize = 4;
 
-/// A running CRC-32 (that of gzip and PNG). That of the body goes on from that of the header.
-#[derive(Debug, Clone)]
+/// A running CRC-32 (that of gzip and PNG). It starts as that of no bytes; that of a body goes on from
+/// that of its header.
+#[derive(Debug, Clone, Default)]
 pub struct Checksum(crc32fast::Hasher);
 
 /// A stored checksum that is not that of the bytes before it.
@@ -15,12 +16,6 @@ pub struct Mismatch {
 }
 
 impl Checksum {
-    /// That of no bytes.
-    #[expect(clippy::new_without_default, reason = "a checksum starts somewhere: the start is to be seen")]
-    pub fn new() -> Self {
-        Self(crc32fast::Hasher::new())
-    }
-
     /// Goes on with bytes.
     #[inline]
     pub fn update(&mut self, bytes: &[u8]) {

@@ -108,7 +108,6 @@ pub struct FieldReader<'a> {
     rest: &'a [u8],
 }
 
-#[expect(clippy::missing_errors_doc, reason = "said once, of the type")]
 impl<'a> FieldReader<'a> {
     /// Reads from the first byte on.
     pub fn new(bytes: &'a [u8]) -> Self {

@@ -3,7 +3,8 @@
 use crate::fields::{Buffer, FieldReader, FieldWriter};
 use crate::{CHECKSUM_BYTES, Checksum, FrameError, IDENTITY_BYTES, IdentityBytes, Kind};
 
-/// First bytes of every object. The first is not ASCII and the last three change when a transfer rewrites line ends.
+/// First bytes of every object. The first is not ASCII and the last three change when a transfer rewrites line
+/// ends.
 pub const MAGIC: [u8; 8] = *b"\x89KWRT\r\n\x1a";
 /// Format version that is written.
 pub const FORMAT_VERSION: u16 = 1;
@@ -47,7 +48,8 @@ impl FixedHeader {
         Self { version: FORMAT_VERSION, kind: kind.code(), identity, descriptor_len, body_len }
     }
 
-    /// Writes the whole header, with its descriptor and its checksum. Returns the checksum that the body goes on with.
+    /// Writes the whole header, with its descriptor and its checksum. Returns the checksum that the body goes on
+    /// with.
     pub fn write<B: Buffer>(&self, out: &mut FieldWriter<B>, descriptor: &[u8]) -> Checksum {
         debug_assert!(out.as_slice().is_empty() && descriptor.len() == self.descriptor_len as usize);
         out.put(&MAGIC);
@@ -57,7 +59,7 @@ impl FixedHeader {
         out.u32(self.descriptor_len);
         out.u64(self.body_len);
         out.put(descriptor);
-        let mut checksum = Checksum::new();
+        let mut checksum = Checksum::default();
         checksum.update(out.as_slice());
         out.put(&checksum.to_bytes());
         checksum

@@ -2,7 +2,8 @@ use crate::FrameError;
 use crate::error::in_range;
 use crate::fields::{Buffer, FieldReader, FieldWriter, Fields};
 
-/// How to read a CKKS message, as it is stored: its real numbers are the bits of doubles, which nobody here computes with.
+/// How to read a CKKS message, as it is stored. Its real numbers are bits of doubles: nobody here computes with
+/// them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MessageFields {
     /// `log2` of the number of slots; `None` for values in coefficients.

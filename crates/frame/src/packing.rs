@@ -1,11 +1,12 @@
 //! Residues and ternary values as bit strings.
 //!
-//! A limb modulo a prime of `w` bits is the little-endian bit string in which residue `i` has bits `w i .. w (i + 1)`.
-//! Eight residues fill exactly `w` bytes, and limbs are multiples of eight residues, so there is no padding.
+//! A limb modulo a prime of `w` bits is the little-endian bit string in which residue `i` has bits
+//! `w i .. w (i + 1)`. Eight residues fill exactly `w` bytes, and limbs are multiples of eight residues, so there
+//! is no padding.
 //!
-//! One kernel packs eight residues, another unpacks them. Where the width is a constant, all shifts and places are too.
-//! [`pack`] and [`unpack`] have constants for the widths of the shipped sets alone: a microcontroller has no room for more.
-//! [`pack_every_width`] and [`unpack_every_width`] have them for all widths, from [`MIN_WIDTH`] on.
+//! One kernel packs eight residues, another unpacks them. Where the width is a constant, all shifts and places are
+//! too. [`pack`] and [`unpack`] have constants for the widths of the shipped sets alone: a microcontroller has no
+//! room for more. [`pack_every_width`] and [`unpack_every_width`] have them for all widths, from [`MIN_WIDTH`] on.
 
 /// A machine word that holds a residue.
 pub trait Residue: Copy {
@@ -113,7 +114,8 @@ pub fn pack<W: Residue>(width: u32, residues: &[W], out: &mut [u8]) {
     }
 }
 
-/// Residues `start..` of a packed limb, as many as `out` takes, all below `2^width`; `start` is a multiple of eight.
+/// Residues `start..` of a packed limb, as many as `out` takes, all below `2^width`; `start` is a multiple of
+/// eight.
 ///
 /// # Panics
 /// If the limb has fewer.

@@ -7,6 +7,7 @@ use keywright_bench::{
     BenchError, BootstrapRequest, Event, Request, SETS, WORKS, bootstrap_names, run, run_bootstrap,
 };
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 
 use crate::errors::{Failure, Refusal};
 use crate::threads::compute_detached;
@@ -119,10 +120,22 @@ fn measure<T: Send>(
     })
 }
 
-/// Names of the parameter sets that `bench` knows.
+/// The parameter sets that `bench` knows: by name, log2 of the ring degree, bits of the ciphertext primes and of the scale,
+/// and what is measured: primes per digit, levels, ring degrees of transforms.
 #[pyfunction]
-pub(crate) fn bench_sets() -> Vec<&'static str> {
-    SETS.iter().map(|set| set.name).collect()
+pub(crate) fn bench_sets(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+    let sets = PyDict::new(py);
+    for set in &SETS {
+        let facts = PyDict::new(py);
+        facts.set_item("log_n", set.log_n)?;
+        facts.set_item("log_q", set.q_bits())?;
+        facts.set_item("log_scale", set.widths.1)?;
+        facts.set_item("alphas", set.alphas)?;
+        facts.set_item("levels", set.levels)?;
+        facts.set_item("ntt_log_n", set.ntt_log_n)?;
+        sets.set_item(set.name, facts)?;
+    }
+    Ok(sets)
 }
 
 /// Names of the works that `bench` knows.

@@ -2,7 +2,7 @@ use std::fs::File;
 use std::path::PathBuf;
 
 use keywright_rlwe::Security;
-use keywright_wire::{Content, Info, inspect as inspect_header};
+use keywright_wire::{Content, Info, Kind, MAGIC, inspect as inspect_header};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyDict;
@@ -14,6 +14,21 @@ use crate::errors::{Failure, file};
 pub(crate) enum Source {
     Bytes(PyBackedBytes),
     Path(PathBuf),
+}
+
+/// How many bytes tell whether an object of Keywright begins: magic, version and kind.
+pub(crate) const HEAD_BYTES: usize = MAGIC.len() + 4;
+
+/// Whether a secret key begins anywhere in some bytes: an object of Keywright whose kind is secret. One whose head is cut off
+/// at the end is not seen.
+#[pyfunction]
+pub(crate) fn contains_secret(py: Python<'_>, data: PyBackedBytes) -> bool {
+    py.detach(|| {
+        data.windows(HEAD_BYTES).any(|head| {
+            head.starts_with(&MAGIC)
+                && Kind::is_secret_code(u16::from_le_bytes([head[HEAD_BYTES - 2], head[HEAD_BYTES - 1]]))
+        })
+    })
 }
 
 /// What bytes or a file of Keywright are, from their header alone, without the parameters they belong to.

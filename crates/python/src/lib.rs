@@ -64,7 +64,7 @@ mod _core {
     #[pymodule_export]
     use crate::ckks::seeded_ciphertext::PySeededCiphertext;
     #[pymodule_export]
-    use crate::inspect::inspect;
+    use crate::inspect::{contains_secret, inspect};
     #[pymodule_export]
     use crate::keys::derivation::{PyDerivation, derivation_tree};
     #[pymodule_export]
@@ -117,6 +117,9 @@ mod _core {
     #[pymodule_export]
     #[expect(non_upper_case_globals, reason = "the name that Python expects")]
     const __version__: &str = env!("CARGO_PKG_VERSION");
+
+    #[pymodule_export]
+    const HEAD_BYTES: usize = crate::inspect::HEAD_BYTES;
 
     #[pymodule_export]
     const ERROR_DEVIATION: f64 = keywright_ring::sampling::SIGMA;

@@ -136,7 +136,7 @@ pub enum RlweError {
         "no route makes {what} at level {level}: the keys were planned for another program, or for other levels of this one"
     )]
     NotPlanned {
-        /// Rotations, or the relinearisation.
+        /// Rotations, or the relinearization.
         what: String,
         /// Level that was asked for.
         level: usize,

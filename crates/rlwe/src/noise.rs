@@ -4,6 +4,8 @@
 //! probability below `2^-40`: for a sum of many independent terms, `N` coefficients and [`TAIL`] standard deviations,
 //! `N erfc(9 / sqrt 2) < 2^17 * 2^-61`.
 
+use core::ops::Range;
+
 use keywright_ring::sampling::SIGMA;
 
 use crate::{KeyLayout, Parameters, PrimeWidths, SwitchLayout, SwitchPlan};
@@ -30,7 +32,7 @@ pub fn division(parameters: &Parameters) -> f64 {
 
 /// The same for a ciphertext of any degree: part `k` meets `s^k`. With `h` the expected squared norm of `s`, its value at a
 /// root of unity is a complex normal variable of variance `h`, so that `s^k` has the expected squared norm `k! h^k`:
-/// dividing a ciphertext of degree 2 costs `sqrt(2 h)` times the error of dividing it after relinearisation.
+/// dividing a ciphertext of degree 2 costs `sqrt(2 h)` times the error of dividing it after relinearization.
 pub fn division_of_degree(parameters: &Parameters, degree: usize) -> f64 {
     rounding(parameters.secret().expected_norm2(parameters.n()), degree)
 }
@@ -62,14 +64,14 @@ pub fn key_switch(parameters: &Parameters, plan: &SwitchPlan, key: &impl AsRef<K
 ///
 /// `N V_e / 12` times [`crate::SwitchLayout::relative_noise`], where `V_e` is [`KeyLayout::error_variance`].
 pub fn key_switch_raised(parameters: &Parameters, plan: &SwitchPlan, key: &impl AsRef<KeyLayout>) -> f64 {
-    let digits = plan.layout.relative_noise(parameters.widths()) / 12.0;
+    let digits = plan.layout.relative_noise(parameters.widths(), &key.as_ref().digits) / 12.0;
     parameters.n() as f64 * digits * key.as_ref().error_variance
 }
 
 /// The variance of [`key_switch_raised`] with a fresh key over that of the rounding of a division, `N (2/3) / 12` for a
 /// uniform ternary secret: whatever the ring degree.
-pub fn over_rounding(layout: &SwitchLayout, widths: &PrimeWidths) -> f64 {
-    1.5 * SIGMA * SIGMA * layout.relative_noise(widths)
+pub fn over_rounding(layout: &SwitchLayout, widths: &PrimeWidths, key_digits: &[Range<usize>]) -> f64 {
+    1.5 * SIGMA * SIGMA * layout.relative_noise(widths, key_digits)
 }
 
 /// The largest error of any coefficient for a given variance, except with probability below `2^-40`.

@@ -80,7 +80,7 @@ const DRAWS: [(&str, Draw); 6] = [
         let secret = SecretKey::sample(all.secret.parameters(), rng)?;
         Ok(vec![secret.coefficients().iter().map(|&c| c as u8).collect()])
     }),
-    ("a relinearisation key", |all, generator, _| {
+    ("a relinearization key", |all, generator, _| {
         let key = generator.switching_key(&all.spec(KeyElement::Relinearization, 1))?;
         Ok(drawn(&key, all.target()))
     }),

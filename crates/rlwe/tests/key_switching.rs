@@ -1,6 +1,8 @@
 //! Every kind of key switch against its definition, with the error inside the derived bound.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
+use std::sync::Arc;
+
 use keywright_ring::{
     Evaluation, Poly, Seed, StreamId, galois_inverse, rotation_element, sampling::SecretRng,
 };
@@ -166,6 +168,29 @@ fn coalesced_rows_serve_coarser_digits() {
         assert!(used >= 4, "only {used} uses merged dropped primes");
         // Nothing is dropped at the top, so three primes do not fit two special ones.
         assert!(matches!(parameters.switch_plan(&spec, 7, 3, false), Err(RlweError::KeyUse { .. })));
+    }
+}
+
+/// A key of one prime a row with two rows for a digit, and one of two primes a row, have the same digits: they share the plan, and
+/// with it decompositions, and each still takes the rows that it has.
+#[test]
+fn keys_of_different_rows_share_a_plan() {
+    let parameters = parameters(11);
+    let secret = SecretKey::sample(&parameters, &mut rng(5)).unwrap();
+    let mut generator = KeyGenerator::new(&secret, rng(6));
+    let element = KeyElement::Galois(rotation_element(11, 5));
+    let mut key = |alpha| {
+        let spec = KeySpec { element, level: 7, alpha, special: vec![8, 9, 10], seeded: true };
+        generator.switching_key(&spec).unwrap()
+    };
+    let (fine, coarse) = (key(1), key(2));
+    for level in [3, 5] {
+        let plan = |key: &SwitchingKey, coalesce| {
+            parameters.switch_plan(key.spec(), level, coalesce, false).unwrap()
+        };
+        assert!(Arc::ptr_eq(&plan(&fine, 2), &plan(&coarse, 1)));
+        check(&secret, &fine, level, 2, None);
+        check(&secret, &coarse, level, 1, None);
     }
 }
 

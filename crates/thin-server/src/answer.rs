@@ -9,11 +9,12 @@ use crate::ServerError;
 use crate::dropped::dropped_variance;
 use crate::parameters::identity;
 
-/// Writes an answer modulo `q_0`, of a ciphertext at any level whose values are in coefficients: the coefficients of `layout`, without low bits. Returns
-/// the error estimate of what the client decrypts.
+/// Writes an answer modulo `q_0`, of a ciphertext at any level whose values are in coefficients: the coefficients
+/// of `layout`, without low bits. Returns the error estimate of what the client decrypts.
 ///
 /// # Errors
-/// [`ServerError::Packing`]; [`ServerError::TooLarge`] if values and error do not fit `q_0`; [`ServerError::Client`] for too many dropped bits.
+/// [`ServerError::Packing`]; [`ServerError::TooLarge`] if values and error do not fit `q_0`;
+/// [`ServerError::Client`] for too many dropped bits.
 pub fn write_answer(
     ciphertext: &Ciphertext,
     layout: Layout,

@@ -13,8 +13,8 @@ pub(crate) fn dropped_variance(parameters: &CkksParameters, dropped: Dropped) ->
     one(dropped[0]) + norm2 * one(dropped[1])
 }
 
-/// The most low bits of a ciphertext's coefficients that can be dropped so that its error grows at most by the factor `growth`, half of the added
-/// variance from each half of the ciphertext.
+/// The most low bits of a ciphertext's coefficients that can be dropped so that its error grows at most by the
+/// factor `growth`, half of the added variance from each half of the ciphertext.
 ///
 /// # Errors
 /// [`ServerError::Growth`].

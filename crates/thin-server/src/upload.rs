@@ -9,11 +9,12 @@ use keywright_wire::{Kind, Wire};
 use crate::ServerError;
 use crate::dropped::dropped_variance;
 
-/// A ciphertext that a client of these parameters sent, in any of its forms. Scale, level and form are checked, every residue too; what it says of
-/// its own error is replaced by what the server knows.
+/// A ciphertext that a client of these parameters sent, in any of its forms. Scale, level and form are checked,
+/// every residue too; what it says of its own error is replaced by what the server knows.
 ///
 /// # Errors
-/// [`ServerError::Wire`], [`ServerError::Client`]: damaged or foreign bytes, among them a secret key; [`ServerError::Upload`].
+/// [`ServerError::Wire`], [`ServerError::Client`]: damaged or foreign bytes, among them a secret key;
+/// [`ServerError::Upload`].
 pub fn read_upload(
     bytes: &[u8],
     parameters: &CkksParameters,
@@ -71,7 +72,8 @@ pub fn read_upload(
     Ok(ciphertext)
 }
 
-/// Whether bytes look like a secret, which a server refuses without reading further: an object whose kind has its top bit set.
+/// Whether bytes look like a secret, which a server refuses without reading further: an object whose kind has its
+/// top bit set.
 pub fn is_secret(bytes: &[u8]) -> bool {
     Kind::code_of(bytes).is_some_and(Kind::is_secret_code)
 }

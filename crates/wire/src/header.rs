@@ -39,7 +39,14 @@ impl Header {
     ) -> Result<Self, WireError> {
         let descriptor = descriptor.into_inner();
         in_range("length of the descriptor", descriptor.len() as u64, 0, max_descriptor(kind))?;
-        Ok(Self { version: FORMAT_VERSION, kind, identity, body_len, descriptor, checksum: Checksum::new() })
+        Ok(Self {
+            version: FORMAT_VERSION,
+            kind,
+            identity,
+            body_len,
+            descriptor,
+            checksum: Checksum::default(),
+        })
     }
 
     /// Length of the whole object.
@@ -84,7 +91,7 @@ impl Header {
         if missing > 0 {
             return Err(WireError::Truncated { what: "the descriptor", needed: descriptor_len, missing });
         }
-        let mut checksum = Checksum::new();
+        let mut checksum = Checksum::default();
         checksum.update(&fixed);
         checksum.update(&descriptor);
         verify(reader, &checksum, "header")?;

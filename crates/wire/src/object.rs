@@ -38,7 +38,9 @@ macro_rules! descriptors_of_the_frame {
     };
 }
 
-descriptors_of_the_frame!(ParametersLiteral Seed KeySpec KeyDescriptor CiphertextDescriptor SeededDescriptor MessageFields);
+descriptors_of_the_frame!(
+    ParametersLiteral Seed KeySpec KeyDescriptor CiphertextDescriptor SeededDescriptor MessageFields
+);
 
 /// How one type of object is laid out. Sealed: this crate implements it.
 pub trait Record: Sized {

@@ -1,4 +1,4 @@
-//! The key switch: the relinearisation of a CKKS product, with q_0 and the special primes of 60 bits and the others of 51.
+//! The key switch: the relinearization of a CKKS product, with q_0 and the special primes of 60 bits and the others of 51.
 
 use std::path::Path;
 
@@ -57,7 +57,7 @@ fn factors(n: usize) -> [Vec<f64>; 2] {
     [values(7), values(1237)]
 }
 
-/// The secret and everything that the engine makes of it: the product of degree 2, the key, the relinearised product.
+/// The secret and everything that the engine makes of it: the product of degree 2, the key, the relinearized product.
 struct Case {
     parameters: CkksParameters,
     secret: SecretKey,
@@ -86,16 +86,16 @@ impl Case {
         Ok(Self { parameters: parameters.clone(), secret, keys, product })
     }
 
-    fn relinearised(&self) -> Result<Ciphertext, String> {
+    fn relinearized(&self) -> Result<Ciphertext, String> {
         Evaluator::new(&self.parameters, &self.keys).map_err(say)?.relinearize(&self.product).map_err(say)
     }
 }
 
 /// `input_I` (the product's third part modulo q_I), `addend_K_J` (its first two), `key_K_I_J` (half K of digit I modulo prime J,
-/// the special ones last) and `result_K_J`: the relinearised product.
+/// the special ones last) and `result_K_J`: the relinearized product.
 pub(crate) fn write(shape: Shape, folder: &Path) -> Outcome {
     let case = Case::new(shape)?;
-    let result = case.relinearised()?;
+    let result = case.relinearized()?;
     for (i, limb) in case.product.rlwe.polys[2].limbs().enumerate() {
         write_words(folder, &format!("input_{i}"), limb)?;
     }
@@ -120,10 +120,10 @@ pub(crate) fn write(shape: Shape, folder: &Path) -> Outcome {
 }
 
 /// `hardware_K_J`, what the simulated core made of these, decrypts to the products of the factors, within the bound that
-/// the engine derives for a relinearised product.
+/// the engine derives for a relinearized product.
 pub(crate) fn check(shape: Shape, folder: &Path) -> Outcome {
     let case = Case::new(shape)?;
-    let mut ciphertext = case.relinearised()?;
+    let mut ciphertext = case.relinearized()?;
     let n = case.parameters.rlwe().n();
     for (k, poly) in ciphertext.rlwe.polys.iter_mut().enumerate() {
         for (j, limb) in poly.limbs_mut().enumerate() {

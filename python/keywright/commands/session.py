@@ -213,14 +213,18 @@ def key_table(compiled: Compiled) -> list[dict[str, str | int]]:
     program, parameters = compiled.program, compiled.parameters
     steps = [key.step for key in program.required_keys if key.kind == "rotation"]
     powers = [1 << k for k in range(program.slots.bit_length() - 1)]
-    top = kw.KeySpec.relinearization(parameters).bytes
-    planned = compiled.specs
+    top = kw.KeySpec.relinearization(parameters)
 
-    def row(name: str, count: int, size: int) -> dict[str, str | int]:
-        return {"set": name, "keys": count, "bytes": size, "unseeded_bytes": 2 * size}
+    def row(name: str, specs: list[kw.KeySpec]) -> dict[str, str | int]:
+        return {
+            "set": name,
+            "keys": len(specs),
+            "bytes": sum(spec.bytes for spec in specs),
+            "unseeded_bytes": sum(spec.unseeded_bytes for spec in specs),
+        }
 
     return [
-        row("this program, at the levels used", len(planned), sum(spec.bytes for spec in planned)),
-        row("all required, at the top level", len(steps) + 1, (len(steps) + 1) * top),
-        row("powers of two, at the top level", len(powers) + 1, (len(powers) + 1) * top),
+        row("this program, at the levels used", compiled.specs),
+        row("all required, at the top level", [top] * (len(steps) + 1)),
+        row("powers of two, at the top level", [top] * (len(powers) + 1)),
     ]

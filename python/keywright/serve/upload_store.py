@@ -20,7 +20,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from keywright._core import EvaluationKeys
+from keywright._core import HEAD_BYTES, EvaluationKeys, contains_secret
 from keywright.errors import KeywrightError
 
 from .errors import (
@@ -37,10 +37,6 @@ from .model import Model
 PART, WHOLE, DESCRIPTION = "keys.part", "keys.kw", "set.json"
 IDENTIFIER = re.compile(r"[0-9a-f]{32}")
 
-SECRET = re.compile(re.escape(b"\x89KWRT\r\n\x1a") + rb"[\x00-\xff]{3}[\x80-\xff]", re.DOTALL)
-"""The first bytes of an object of Keywright whose kind has the bit of secrets (docs/format.md)."""
-
-SECRET_BYTES = 12
 READ_BYTES = 1 << 20
 
 
@@ -56,12 +52,12 @@ class SecretScanner:
         Raises:
             SecretRefusedError: a secret key begins in it, or began at the end of the one before.
         """
-        if SECRET.search(self._tail + piece):
+        if contains_secret(self._tail + piece):
             raise SecretRefusedError(
                 "a secret key was sent; it was deleted here, but must be regarded as known: make a new one, "
                 "and send evaluation keys and ciphertexts only"
             )
-        self._tail = (self._tail + piece)[-(SECRET_BYTES - 1) :]
+        self._tail = (self._tail + piece)[-(HEAD_BYTES - 1) :]
 
 
 @dataclass
@@ -248,8 +244,8 @@ class UploadStore:
         head, left = self.model.manifest.key_set, length
         scanner = SecretScanner()
         with (uploaded.folder / PART).open("r+b") as file:
-            file.seek(max(0, uploaded.received - SECRET_BYTES + 1))
-            scanner.look(file.read(SECRET_BYTES - 1))
+            file.seek(max(0, uploaded.received - HEAD_BYTES + 1))
+            scanner.look(file.read(HEAD_BYTES - 1))
             file.seek(uploaded.received)
             while left and (piece := read(min(left, READ_BYTES))):
                 scanner.look(piece)

@@ -301,8 +301,8 @@ def test_streamed_keys_give_the_same_within_their_memory(tmp_path: Path) -> None
     expected = side.run(execution, whole)
     assert whole.streaming is None
     steps = execution.key_steps()
-    least = max(spec.bytes + 32 for spec in specs)
-    working_set = max(sum(spec.bytes + 32 for spec in step) for step in steps)
+    least = max(spec.bytes for spec in specs)
+    working_set = max(sum(spec.bytes for spec in step) for step in steps)
     assert least < working_set < whole.bytes
     peaks = []
     for memory in (least, working_set // 2, working_set, (working_set + whole.bytes) // 2, whole.bytes):
@@ -331,7 +331,7 @@ def test_threads_share_streamed_keys(tmp_path: Path) -> None:
     execution = side.execution("power-of-two")
     specs = execution.key_specs()
     side.generator.save_evaluation_keys(tmp_path / "keys.kw", specs)
-    memory = max(spec.bytes + 32 for spec in specs)
+    memory = max(spec.bytes for spec in specs)
     keys = execution.load_keys(tmp_path / "keys.kw", memory=memory)
     with ThreadPoolExecutor(3) as pool:
         results = list(pool.map(lambda _: side.run(execution, keys), range(3)))
@@ -349,7 +349,7 @@ def test_threads_share_derived_keys(tmp_path: Path) -> None:
     path, made = tmp_path / "keys.kw", execution.key_specs()
     side.generator.save_evaluation_keys(path, made)
     masters = execution.make_masters(side.secret)
-    memory = masters.bytes + max(spec.bytes + 32 for spec in (*made, *execution.derived_specs()))
+    memory = masters.bytes + max(spec.bytes for spec in (*made, *execution.derived_specs()))
     keys = execution.load_keys(path, masters, memory)
     with ThreadPoolExecutor(2) as pool:
         results = list(pool.map(lambda _: side.run(execution, keys), range(2)))
@@ -374,7 +374,7 @@ def test_derived_keys_give_the_same_within_the_bound(name: str, tmp_path: Path) 
     assert len(made) + len(derived) == len(direct.key_specs())
     masters = execution.make_masters(side.secret)
     # What is sent and what is held are what was priced, to the byte; a seed in memory has 32.
-    sent = sum(spec.bytes for spec in made) + masters.bytes - 32 * len(masters)
+    sent = sum(spec.bytes for spec in made) + masters.bytes
     assert sent == price.sent_bytes == price.planned.sent_bytes
     assert sum(spec.bytes for spec in (*made, *derived)) == price.stored_bytes
     derivation = masters.derivation(derived, price.max_hops)
@@ -384,7 +384,7 @@ def test_derived_keys_give_the_same_within_the_bound(name: str, tmp_path: Path) 
     received = kw.MasterKeys.from_bytes(masters.to_bytes(), side.parameters)
     whole = execution.load_keys(path, received)
     expected = side.run(execution, whole)
-    least = masters.bytes + max(spec.bytes + 32 * spec.seeded for spec in (*made, *derived))
+    least = masters.bytes + max(spec.bytes for spec in (*made, *derived))
     loads = []
     for memory in (least, masters.bytes + whole.bytes // 2, masters.bytes + whole.bytes):
         keys = execution.load_keys(path, received, memory)
@@ -442,7 +442,7 @@ def test_a_bootstrap_with_streamed_keys_takes_them_one_after_the_other(tmp_path:
     encryptor = kw.Encryptor(generator.public_key(), bytes(32))
     fresh = encryptor.encrypt(values, slots=plan.slots, level=plan.input_level)
     bootstrapper = kw.Bootstrapper(execution.bootstrapper_plans[0])
-    least = max(spec.bytes + 32 for spec in specs)
+    least = max(spec.bytes for spec in specs)
     results, peaks = [], []
     for memory in (None, least):
         keys = execution.load_keys(tmp_path / "keys.kw", memory=memory)
@@ -487,7 +487,7 @@ def test_a_file_that_is_written_to_while_keys_are_streamed_is_refused(tmp_path: 
     specs = execution.key_specs()
     side.generator.save_evaluation_keys(path, specs)
     kw.KeyGenerator(kw.SecretKey.generate(side.parameters)).save_evaluation_keys(other, specs)
-    least = max(spec.bytes + 32 for spec in specs)
+    least = max(spec.bytes for spec in specs)
     keys = execution.load_keys(path, memory=least)
     expected = side.run(execution, keys)
     # A file that takes its place is another one: what was opened stays.

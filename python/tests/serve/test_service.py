@@ -15,6 +15,7 @@ from typing import Any
 import keywright as kw
 import numpy as np
 import pytest
+from keywright._core import HEAD_BYTES
 from keywright.nn.run.checking import run_clear
 from keywright.serve import Evaluation, Manifest, Model, Service, framing
 from keywright.serve.errors import (
@@ -32,7 +33,7 @@ from keywright.serve.errors import (
 )
 from keywright.serve.jobs import Job, Worker
 from keywright.serve.model import ANSWER_GROWTH, FRACTION_BITS
-from keywright.serve.upload_store import SECRET_BYTES, SecretScanner, UploadStore
+from keywright.serve.upload_store import SecretScanner, UploadStore
 from tests.serve.network import make_full
 
 Sample = np.ndarray[Any, np.dtype[np.float64]]
@@ -297,7 +298,7 @@ def test_anything_that_looks_like_a_secret_key_is_refused(
     data, store = key_file.read_bytes(), UploadStore(tmp_path, thin)
     start = data[:50_000]
     # Wherever it begins, and wherever the pieces are cut.
-    for cut in range(1, SECRET_BYTES):
+    for cut in range(1, HEAD_BYTES):
         made = store.create()
         store.receive(made, 0, len(start) + cut, reader(start + secret[:cut]))
         with pytest.raises(SecretRefusedError, match="make a new one"):

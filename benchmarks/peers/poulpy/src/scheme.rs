@@ -219,7 +219,7 @@ impl<'a> Scheme<'a> {
         Ok(())
     }
 
-    /// Multiplies, relinearises and rescales: the product has `log_scale` fewer bits.
+    /// Multiplies, relinearizes and rescales: the product has `log_scale` fewer bits.
     fn multiply(
         &mut self,
         to: &mut Ciphertext,

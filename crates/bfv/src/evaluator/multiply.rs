@@ -9,7 +9,7 @@ use crate::{BfvError, Ciphertext};
 const GROUP: usize = 4;
 
 impl Evaluator<'_> {
-    /// `a b`, relinearised. Values in slots are multiplied one by one; values in coefficients as polynomials modulo `X^N + 1`.
+    /// `a b`, relinearized. Values in slots are multiplied one by one; values in coefficients as polynomials modulo `X^N + 1`.
     ///
     /// # Errors
     /// As [`Self::multiply_lazy`]; a missing key.
@@ -17,7 +17,7 @@ impl Evaluator<'_> {
         self.relinearize(&self.multiply_lazy(a, b)?)
     }
 
-    /// `a^2`, relinearised.
+    /// `a^2`, relinearized.
     ///
     /// # Errors
     /// As [`Self::multiply`].
@@ -25,7 +25,7 @@ impl Evaluator<'_> {
         self.multiply(a, a)
     }
 
-    /// `a b` of degree 2, not relinearised, so that sums of products need one key switch in all (Kim, Polyakov and Zucca,
+    /// `a b` of degree 2, not relinearized, so that sums of products need one key switch in all (Kim, Polyakov and Zucca,
     /// ePrint 2021/204; `docs/bfv.md` has the maths).
     ///
     /// # Errors

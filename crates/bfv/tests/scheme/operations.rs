@@ -72,7 +72,7 @@ fn arithmetic_modulo_every_kind_of_integer() {
 }
 
 #[test]
-fn degree_two_is_added_relinearised_and_switched() {
+fn degree_two_is_added_relinearized_and_switched() {
     let party = Party::new(parameters(10, &[45, 45, 45, 45], &[50, 50], 65537), &[]);
     let (evaluator, packing) = (party.evaluator(), Packing::Slots);
     let (x, y) = (random(1024, 65537, 9), random(1024, 65537, 10));
@@ -86,7 +86,7 @@ fn degree_two_is_added_relinearised_and_switched() {
     let difference = evaluator.sub(&a, &lazy).unwrap();
     party.check("difference", &difference, &map2(&x, &product, |x, y| (x + 65537 - y) % 65537));
     party.check("switched", &evaluator.mod_switch(&lazy).unwrap(), &product);
-    party.check("relinearised", &evaluator.relinearize(&lazy).unwrap(), &product);
+    party.check("relinearized", &evaluator.relinearize(&lazy).unwrap(), &product);
     for refused in [evaluator.multiply(&a, &lazy), evaluator.square(&lazy), evaluator.swap_rows(&lazy)] {
         assert!(matches!(refused, Err(BfvError::Degree { degree: 2, .. })));
     }

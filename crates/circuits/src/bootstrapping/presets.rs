@@ -50,7 +50,7 @@ const FULL: BootstrapperLiteral = BootstrapperLiteral {
 /// `log2` of a probability below that of every bootstrap that can fail: `K = 15` has `2^-130`, `K = 16` has 0.
 const NEVER: f64 = -192.0;
 
-/// A reduction without an arcsine, in 8 levels and 11 relinearisations: wide primes pay for its large message ratio.
+/// A reduction without an arcsine, in 8 levels and 11 relinearizations: wide primes pay for its large message ratio.
 const WITHOUT_ARCSINE: BootstrapperLiteral =
     BootstrapperLiteral { log_ratio: 11.5, cosine_degree: 50, arcsine_degree: 1, ..FULL };
 

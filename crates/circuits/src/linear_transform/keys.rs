@@ -3,7 +3,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use keywright_ckks::Evaluator;
 use keywright_ring::{Evaluation, Poly, rotation_element};
-use keywright_rlwe::{KeyElement, KeyUse, ServedHop};
+use keywright_rlwe::{KeyElement, ServedHop};
 
 use super::BsgsPlan;
 use super::rotation::{Rotation, raised_element};
@@ -164,7 +164,7 @@ impl<'e, 'k> KeyFinder<'e, 'k> {
             let (fit, unfit): (Vec<_>, Vec<_>) = keys
                 .uses(element, self.level, false)
                 .partition(|found| found.plan.mod_down.removed == self.special);
-            match fit.into_iter().min_by_key(KeyUse::rank) {
+            match fit.into_iter().min_by_key(|found| found.rank) {
                 Some(found) => out.push((steps, Rotation { found, automorphism: rlwe.automorphism(g)? })),
                 None => {
                     let lists: Vec<String> =

@@ -1,5 +1,7 @@
 use std::collections::BTreeSet;
 
+use keywright_rlwe::switch::RANK_WEIGHTS;
+
 use crate::{Arithmetic, CircuitError};
 
 /// Numbers that decide what one key switch costs.
@@ -26,10 +28,12 @@ pub struct TransformCost {
 }
 
 impl TransformCost {
-    /// In multiplications per coefficient, for a ring of degree `2^log_n`: a transform takes `log_n / 2`, and a key row 5/8
-    /// of a transform, as in [`keywright_rlwe::KeyUse::rank`].
+    /// In multiplications per coefficient, for a ring of degree `2^log_n`: a transform takes `log_n / 2`, and a key row its share
+    /// of a transform by [`RANK_WEIGHTS`].
     pub fn multiplications(self, log_n: u32) -> f64 {
-        let transforms = self.transforms as f64 + 0.625 * self.key_rows as f64;
+        let [transform, product, _] = RANK_WEIGHTS;
+        let share = product as f64 / transform as f64;
+        let transforms = self.transforms as f64 + share * self.key_rows as f64;
         transforms * f64::from(log_n) / 2.0 + self.products as f64
     }
 }

@@ -24,7 +24,7 @@ struct Powers<'e, 'k> {
 /// exactly the given scale, or the input's if none is given.
 ///
 /// # Errors
-/// Before anything is computed: [`CkksError::LevelsExhausted`], a missing relinearisation key, [`CkksError::Degree`],
+/// Before anything is computed: [`CkksError::LevelsExhausted`], a missing relinearization key, [`CkksError::Degree`],
 /// [`CkksError::PackingMismatch`] for coefficient packing, mixed parameters. [`CkksError::Scale`] if scales, which drift with
 /// the ratio of the input's scale to the primes, leave the modulus.
 pub fn evaluate(
@@ -215,7 +215,7 @@ fn require_scale(evaluator: &Evaluator<'_>, level: usize, scale: f64) -> Result<
     Err(CkksError::Scale { log_scale: scale.log2(), log_q, level }.into())
 }
 
-/// `multiple a b + c t`, relinearised and rescaled, one level below the lower of `a` and `b`. Its estimate has the errors that
+/// `multiple a b + c t`, relinearized and rescaled, one level below the lower of `a` and `b`. Its estimate has the errors that
 /// this step adds.
 fn product(
     evaluator: &Evaluator<'_>,

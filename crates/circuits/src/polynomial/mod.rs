@@ -2,14 +2,14 @@
 //!
 //! The coefficients are divided recursively by powers `X^g`, `g` a power of two (Paterson and Stockmeyer 1973; in the Chebyshev
 //! basis by `T_g`, with `2 T_a T_b = T_{a+b} + T_{|a-b|}`). All quotients at one depth of the recursion are summed before the sum is
-//! relinearised and rescaled:
+//! relinearized and rescaled:
 //!
 //! ```text
-//! node_D = rescale( relinearise( sum_i node_{D-1,i} X^{g_i} + sum_k c_k X^k ) ) + c_0,
+//! node_D = rescale( relinearize( sum_i node_{D-1,i} X^{g_i} + sum_k c_k X^k ) ) + c_0,
 //! ```
 //!
 //! so that a node costs one key switch however many products it sums, or none if it has only terms `c_k X^k`. Every power
-//! is relinearised before it is rescaled: the rounding of a division meets `s^2` in a ciphertext of degree 2, and is
+//! is relinearized before it is rescaled: the rounding of a division meets `s^2` in a ciphertext of degree 2, and is
 //! `sqrt(2 |s|^2)` times larger there.
 //!
 //! # Scales

@@ -31,7 +31,7 @@ pub struct Node {
 
 /// Everything that the evaluation of a polynomial does, before anything runs: no keys, no parameters.
 ///
-/// Of all baby-step sizes the plan has the one with the fewest relinearisations, then the fewest ciphertext products, then
+/// Of all baby-step sizes the plan has the one with the fewest relinearizations, then the fewest ciphertext products, then
 /// the fewest scaled powers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PolynomialPlan {
@@ -100,7 +100,7 @@ impl PolynomialPlan {
         self.change_depth() + self.root.as_ref().map_or(0, |root| root.depth)
     }
 
-    /// For each relinearisation, how far below the input's level it is done, ascending. All of them are merged with a
+    /// For each relinearization, how far below the input's level it is done, ascending. All of them are merged with a
     /// rescaling.
     pub fn relinearizations(&self) -> Vec<usize> {
         let mut offsets: Vec<usize> = self.powers.iter().map(|p| p.depth - 1).collect();
@@ -112,7 +112,7 @@ impl PolynomialPlan {
         offsets
     }
 
-    /// What the evaluation computes beside relinearisations, each with how far below the input's level it is done.
+    /// What the evaluation computes beside relinearizations, each with how far below the input's level it is done.
     pub fn arithmetic(&self) -> Vec<(usize, Arithmetic)> {
         let Some(root) = &self.root else {
             return vec![(0, Arithmetic { visits: 2, ..Arithmetic::constant() })];
@@ -173,7 +173,7 @@ impl Node {
         node
     }
 
-    /// Offsets of relinearisations below the (changed) variable.
+    /// Offsets of relinearizations below the (changed) variable.
     fn collect(&self, offsets: &mut Vec<usize>) {
         offsets.extend((!self.products.is_empty()).then(|| self.depth - 1));
         self.products.iter().for_each(|(quotient, _)| quotient.collect(offsets));
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn relinearisations_are_few_and_counted() {
+    fn relinearizations_are_few_and_counted() {
         let count = |degree, step| {
             let basis = Basis::Chebyshev { a: -1.0, b: 1.0 };
             PolynomialPlan::new(&random(basis, degree, step)).relinearizations()

@@ -116,7 +116,7 @@ fn keys_are_needed_where_the_plan_says() {
             };
             let offsets = plan.relinearizations();
             let Some(first) = offsets.first() else {
-                // No relinearisation, no key.
+                // No relinearization, no key.
                 assert_eq!(degree, 1);
                 run(&owner.keys([])).unwrap();
                 continue;

@@ -5,7 +5,7 @@ use super::Evaluator;
 use crate::{Ciphertext, CkksError, Plaintext};
 
 impl Evaluator<'_> {
-    /// `a b`, relinearised and rescaled: one level less than the lower of the two. The division by the special primes
+    /// `a b`, relinearized and rescaled: one level less than the lower of the two. The division by the special primes
     /// and the rescaling are one division. Values in slots are multiplied one by one; values in coefficients as
     /// polynomials modulo `X^N + 1`.
     ///
@@ -20,7 +20,7 @@ impl Evaluator<'_> {
         self.relinearize_product(&self.multiply_lazy(a, b)?, true)
     }
 
-    /// `a^2`, relinearised and rescaled. Two products instead of three.
+    /// `a^2`, relinearized and rescaled. Two products instead of three.
     ///
     /// # Errors
     /// As [`Self::multiply`].
@@ -28,7 +28,7 @@ impl Evaluator<'_> {
         self.multiply(a, a)
     }
 
-    /// `a b` of degree 2: neither relinearised nor rescaled, so that sums of products need one key switch in all.
+    /// `a b` of degree 2: neither relinearized nor rescaled, so that sums of products need one key switch in all.
     ///
     /// # Errors
     /// [`CkksError::Degree`], [`CkksError::PackingMismatch`], [`CkksError::Scale`] if the product's scale does not fit

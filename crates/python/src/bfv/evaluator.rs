@@ -79,10 +79,10 @@ impl PyBfvEvaluator {
         self.binary(py, a, b, |e, a, b| e.sub(a, b), |e, a, p| e.sub_plain(a, p))
     }
 
-    /// a b, with b a ciphertext or integers: relinearised.
+    /// a b, with b a ciphertext or integers: relinearized.
     ///
     /// Raises:
-    ///     DegreeError: an operand has degree 2; relinearise it first.
+    ///     DegreeError: an operand has degree 2; relinearize it first.
     fn multiply(
         &self,
         py: Python<'_>,
@@ -100,7 +100,7 @@ impl PyBfvEvaluator {
         .map(PyBfvCiphertext)
     }
 
-    /// a^2, relinearised.
+    /// a^2, relinearized.
     ///
     /// Raises:
     ///     DegreeError: a has degree 2.

@@ -361,7 +361,7 @@ impl PyBootstrapperPlan {
 
     /// The key switches of one bootstrapping that can be made in more than one way, in the order of the stages: stage, form ("whole", "baby"
     /// or "giant", as of `keywright.plan.Group`), level of the ciphertext, the Galois elements that are needed of it, none for a
-    /// relinearisation, and how often.
+    /// relinearization, and how often.
     #[getter]
     fn key_groups(&self) -> Vec<(&'static str, &'static str, usize, Vec<u64>, usize)> {
         let groups = self.plan.key_groups(self.parameters.0.rlwe().log_n()).into_iter();

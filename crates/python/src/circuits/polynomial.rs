@@ -78,7 +78,7 @@ pub(crate) fn polynomial_relinearizations(
     Ok(plan(coefficients, basis)?.relinearizations())
 }
 
-/// What the evaluation of a polynomial computes beside relinearisations, as `keywright.plan.Operation` counts it: pairs of how far below
+/// What the evaluation of a polynomial computes beside relinearizations, as `keywright.plan.Operation` counts it: pairs of how far below
 /// the level of the input it is, and the counts.
 ///
 /// Args:

@@ -60,13 +60,13 @@ impl PyEvaluator {
         })
     }
 
-    /// a b, with b a ciphertext or numbers: relinearised, rescaled, one level less.
+    /// a b, with b a ciphertext or numbers: relinearized, rescaled, one level less.
     ///
     /// A product with numbers keeps the scale of a exactly; one with a Python integer costs no level.
     ///
     /// Raises:
     ///     LevelError: there is no level left.
-    ///     DegreeError: an operand has degree 2; relinearise it first.
+    ///     DegreeError: an operand has degree 2; relinearize it first.
     ///     PackingError: the packings differ.
     fn multiply(
         &self,
@@ -81,7 +81,7 @@ impl PyEvaluator {
         })
     }
 
-    /// a^2, relinearised and rescaled: two products of polynomials instead of four; errors as of `multiply`.
+    /// a^2, relinearized and rescaled: two products of polynomials instead of four; errors as of `multiply`.
     fn square(&self, py: Python<'_>, a: &PyCiphertext) -> Result<PyCiphertext, Failure> {
         self.run(py, |evaluator| evaluator.square(&a.0))
     }

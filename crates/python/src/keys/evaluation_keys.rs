@@ -92,7 +92,7 @@ impl PyEvaluationKeys {
         Ok(Arc::make_mut(&mut keys).insert(key.key.clone())?)
     }
 
-    /// The same keys, used as a plan says: each group of automorphisms by its hops, each relinearisation with the key of its level. Keys
+    /// The same keys, used as a plan says: each group of automorphisms by its hops, each relinearization with the key of its level. Keys
     /// to and from ephemeral secrets are used as without.
     ///
     /// Args:

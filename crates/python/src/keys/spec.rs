@@ -140,7 +140,7 @@ impl PyKeySpec {
         Self::make(&parameters, conjugation(parameters.rlwe()), level, alpha, seeded, special)
     }
 
-    /// The relinearisation of products.
+    /// The relinearization of products.
     #[staticmethod]
     #[pyo3(signature = (parameters, level=None, alpha=None, seeded=true, special=None))]
     fn relinearization(
@@ -239,10 +239,17 @@ impl PyKeySpec {
         Ok(digits.into_iter().map(|digit| (digit.start, digit.end)).collect())
     }
 
-    /// Bytes of the residues of such a key.
+    /// Bytes of such a key in memory: residues, and the seed of a seeded one.
     #[getter]
     fn bytes(&self) -> Result<usize, Failure> {
         Ok(self.spec.bytes(self.parameters.rlwe())?)
+    }
+
+    /// Bytes of the same key with both halves stored.
+    #[getter]
+    fn unseeded_bytes(&self) -> Result<usize, Failure> {
+        let spec = keywright_rlwe::KeySpec { seeded: false, ..self.spec.clone() };
+        Ok(spec.bytes(self.parameters.rlwe())?)
     }
 
     fn __repr__(&self) -> String {

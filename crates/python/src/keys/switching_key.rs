@@ -10,7 +10,7 @@ use crate::parameters::keys::KeyParameters;
 use crate::stored::{self, not_pickled};
 use crate::threads::compute;
 
-/// A key with which a server rotates, conjugates, relinearises, or switches to another secret.
+/// A key with which a server rotates, conjugates, relinearizes, or switches to another secret.
 #[pyclass(name = "SwitchingKey", module = "keywright", frozen)]
 pub(crate) struct PySwitchingKey {
     pub(crate) parameters: KeyParameters,

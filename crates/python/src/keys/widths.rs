@@ -89,12 +89,13 @@ impl PyPrimeWidths {
             return Ok(None);
         };
         let uses = SwitchLayout::all(&self.0, key_level, &digits, &special, level);
-        Ok(uses.min_by_key(|layout| layout.rank(&self.0, false)).map(|layout| {
-            let work = layout.work(&self.0, seeded);
+        let rows = digits.iter().filter(|row| row.start <= level).count();
+        Ok(uses.min_by_key(|layout| layout.rank(&self.0, rows, false)).map(|layout| {
+            let work = layout.work(&self.0, rows, seeded);
             (
                 layout.digits.iter().map(|digit| (digit.start, digit.end)).collect(),
                 layout.removed().collect(),
-                noise::over_rounding(&layout, &self.0),
+                noise::over_rounding(&layout, &self.0, &digits),
                 [work.shared, work.whole, work.baby, work.giant].map(|part: Work| part.row()),
             )
         }))

@@ -75,7 +75,7 @@ impl DerivationPlan {
     /// uniform halves of a derived key are stored: there is no seed for them.
     ///
     /// # Errors
-    /// [`RlweError::NotGalois`] for a relinearisation key or one of another secret; [`RlweError::Underivable`] for
+    /// [`RlweError::NotGalois`] for a relinearization key or one of another secret; [`RlweError::Underivable`] for
     /// what the masters do not reach within `max_hops` steps; what [`KeySpec::validate`] says of a spec.
     pub fn new(masters: &MasterKeys, specs: &[KeySpec], max_hops: usize) -> Result<Self, RlweError> {
         let parameters = masters.parameters();

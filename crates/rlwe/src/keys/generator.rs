@@ -46,7 +46,7 @@ impl<'s> KeyGenerator<'s> {
         PublicKey::generate(self.secret, &mut self.rng)
     }
 
-    /// A relinearisation or Galois key.
+    /// A relinearization or Galois key.
     ///
     /// # Errors
     /// What [`KeySpec::validate`] says; [`RlweError::SourceSecret`] for a spec that switches from another secret, which

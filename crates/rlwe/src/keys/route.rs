@@ -32,7 +32,7 @@ pub struct Route {
     pub hops: Vec<Hop>,
 }
 
-/// The routes of a program, and the keys of its relinearisations by level. Immutable, cheap to share.
+/// The routes of a program, and the keys of its relinearizations by level. Immutable, cheap to share.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct KeyRoutes {
     groups: BTreeMap<(usize, BTreeSet<u64>), Arc<[Hop]>>,
@@ -65,7 +65,7 @@ impl KeyRoutes {
         }
         for (level, spec) in relinearizations {
             if spec.element != KeyElement::Relinearization || spec.level < level {
-                let reason = "its relinearisation key is none, or below the level";
+                let reason = "its relinearization key is none, or below the level";
                 return Err(RlweError::Route { level, child: 1, reason });
             }
             out.relinearizations.insert(level, spec);
@@ -94,7 +94,7 @@ impl KeyRoutes {
         Some(hops.iter().filter(|hop| needed.contains(&hop.child)).cloned().collect())
     }
 
-    /// The key of the relinearisations at a level.
+    /// The key of the relinearizations at a level.
     pub(crate) fn relinearization(&self, level: usize) -> Option<&KeySpec> {
         self.relinearizations.get(&level)
     }

@@ -18,13 +18,8 @@ pub struct KeyUse {
     pub coalesce: usize,
     /// The arithmetic of it.
     pub plan: Arc<SwitchPlan>,
-}
-
-impl KeyUse {
     /// What orders the ways to switch: [`crate::SwitchLayout::rank`].
-    pub fn rank(&self) -> usize {
-        self.plan.rank
-    }
+    pub rank: usize,
 }
 
 /// One key switch on the way to automorphisms of a ciphertext: what [`EvaluationKeys::serve`] lists.
@@ -64,7 +59,7 @@ impl EvaluationKeys {
         Self { coalescing: false, ..self }
     }
 
-    /// The same keys, used as a plan says: every automorphism is made by its route, every relinearisation with the key of its level.
+    /// The same keys, used as a plan says: every automorphism is made by its route, every relinearization with the key of its level.
     /// Keys to and from ephemeral secrets are used as without.
     ///
     /// # Errors
@@ -151,7 +146,8 @@ impl EvaluationKeys {
         };
         (1..=most).filter_map(move |coalesce| {
             let plan = self.parameters.switch_plan(key.spec(), level, coalesce, rescale).ok()?;
-            Some(KeyUse { key: key.clone(), coalesce, plan })
+            let rank = plan.layout.rank(self.parameters.widths(), rows, rescale);
+            Some(KeyUse { key: key.clone(), coalesce, plan, rank })
         })
     }
 
@@ -162,21 +158,21 @@ impl EvaluationKeys {
     }
 
     /// The cheapest way to switch `element` at `level`: the one of [`Self::uses`] with the least [`crate::SwitchLayout::rank`]. With routes a
-    /// relinearisation is done with the key of its level.
+    /// relinearization is done with the key of its level.
     ///
     /// # Errors
     /// [`RlweError::MissingKey`] naming element, rotation and level, and the nearest keys there are; [`RlweError::NotPlanned`] for a
-    /// relinearisation that the routes do not know.
+    /// relinearization that the routes do not know.
     pub fn best(&self, element: KeyElement, level: usize, rescale: bool) -> Result<KeyUse, RlweError> {
         if let (Some(routes), KeyElement::Relinearization) = (&self.routes, element) {
             let Some(spec) = routes.relinearization(level) else {
-                return Err(RlweError::NotPlanned { what: "the relinearisation".into(), level });
+                return Err(RlweError::NotPlanned { what: "the relinearization".into(), level });
             };
             let uses = self.uses_of(self.exact(spec)?, level, rescale);
-            return uses.min_by_key(KeyUse::rank).ok_or_else(|| self.missing(element, level));
+            return uses.min_by_key(|found| found.rank).ok_or_else(|| self.missing(element, level));
         }
         self.uses(element, level, rescale)
-            .min_by_key(KeyUse::rank)
+            .min_by_key(|found| found.rank)
             .ok_or_else(|| self.missing(element, level))
     }
 
@@ -199,7 +195,7 @@ impl EvaluationKeys {
             return Ok(Vec::new());
         }
         let hop = |parent, child, g, uses: &mut dyn Iterator<Item = KeyUse>| {
-            let found = uses.min_by_key(|found| (found.plan.mod_down.removed != removed, found.rank()));
+            let found = uses.min_by_key(|found| (found.plan.mod_down.removed != removed, found.rank));
             let found = found.ok_or_else(|| self.missing(KeyElement::Galois(g), level))?;
             Ok(ServedHop { parent, child, automorphism: self.parameters.automorphism(g)?, found })
         };

@@ -68,7 +68,7 @@ impl Decomposed<'_> {
                 reason: "the ciphertext was decomposed with other digits or special primes",
             });
         }
-        Ok(self.plan.digit_of_rows())
+        Ok(self.plan.layout.digit_of_rows(key.digits()))
     }
 
     /// `out_b, out_a = sum_j d_j (b_j, a_j)` modulo the target's prime.

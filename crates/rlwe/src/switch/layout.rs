@@ -4,20 +4,21 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use crate::PrimeWidths;
+use crate::noise::exp2;
 use crate::widths::fits;
 
-/// What one way to use a key at a level computes with.
+/// What a key switch at a level computes with, whichever rows a key has.
 ///
 /// Ciphertexts of level `l` are modulo `Q = q_0 .. q_l`. The input is cut into digits; each is raised to the targets, the
-/// primes of `Q` and the removed ones, multiplied with its key rows, and the sum is divided by the removed primes.
+/// primes of `Q` and the removed ones, multiplied with the key rows that lie in it, and the sum is divided by the removed
+/// primes. Keys of different rows share a layout, and with it a decomposition: two rows of one prime serve the digit that one
+/// row of two primes serves.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SwitchLayout {
     /// Level `l` of the ciphertext.
     pub level: usize,
     /// The digits: ranges of ciphertext primes.
     pub digits: Vec<Range<usize>>,
-    /// Key rows that are summed for each digit.
-    pub rows: Vec<usize>,
     /// The key's special primes.
     pub special: Vec<usize>,
     /// Dropped primes that are removed as well, so that coarser digits fit.
@@ -46,9 +47,8 @@ impl SwitchLayout {
             return Err("a digit needs at least one row");
         }
         let used = used_rows(key_digits, level);
-        let chunks = key_digits[..used].chunks(coalesce);
-        let digits: Vec<Range<usize>> = chunks
-            .clone()
+        let digits: Vec<Range<usize>> = key_digits[..used]
+            .chunks(coalesce)
             .filter_map(|rows| Some(rows.first()?.start..rows.last()?.end.min(level + 1)))
             .collect();
         // Merge dropped primes, from the first digit boundary above the level, until P D holds the longest digit.
@@ -64,21 +64,13 @@ impl SwitchLayout {
             bits += widths.log2(next);
             merged.push(next);
         }
-        let rows = chunks.map(<[_]>::len).collect();
-        Ok(Self { level, digits, rows, special: special.to_vec(), merged, raises: false })
+        Ok(Self { level, digits, special: special.to_vec(), merged, raises: false })
     }
 
     /// The use of a key of one row that raises an input modulo `q_0` to level `level`.
     pub(crate) fn raising(level: usize, special: &[usize]) -> Self {
         let digits = core::iter::once(0..1).collect();
-        Self {
-            level,
-            digits,
-            rows: alloc::vec![1],
-            special: special.to_vec(),
-            merged: Vec::new(),
-            raises: true,
-        }
+        Self { level, digits, special: special.to_vec(), merged: Vec::new(), raises: true }
     }
 
     /// Every use of a key at `level` that is legal: from one row a digit to all of them. None above the key's level.
@@ -108,15 +100,21 @@ impl SwitchLayout {
         self.level + 1 + self.special.len() + self.merged.len()
     }
 
-    /// Variance that the errors of the key rows add, over `N V / 12` for rows whose errors have variance `V`: digit `j` is
-    /// uniform in `[-Q_j/2, Q_j/2]` and meets the errors of its `r_j` rows, `sum_j r_j Q_j^2 / (P D)^2`.
-    pub fn relative_noise(&self, widths: &PrimeWidths) -> f64 {
+    /// For each used row of a key with these digits, which digit of the switch it serves.
+    pub fn digit_of_rows(&self, key_digits: &[Range<usize>]) -> Vec<usize> {
+        key_digits[..used_rows(key_digits, self.level)]
+            .iter()
+            .filter_map(|row| self.digits.iter().position(|digit| digit.contains(&row.start)))
+            .collect()
+    }
+
+    /// Variance that the errors of the rows of a key with these digits add, over `N V / 12` for errors of variance `V`: digit
+    /// `j` is uniform in `[-Q_j/2, Q_j/2]` and meets the errors of its `r_j` rows, `sum_j r_j Q_j^2 / (P D)^2`.
+    pub fn relative_noise(&self, widths: &PrimeWidths, key_digits: &[Range<usize>]) -> f64 {
         let divisor = widths.log2_product(self.removed());
-        let digits = self.digits.iter().zip(&self.rows);
-        digits
-            .map(|(digit, &rows)| {
-                rows as f64 * crate::noise::exp2(2.0 * (widths.log2_product(digit.clone()) - divisor))
-            })
+        let rows = self.digit_of_rows(key_digits);
+        rows.into_iter()
+            .map(|row| exp2(2.0 * (widths.log2_product(self.digits[row].clone()) - divisor)))
             .sum()
     }
 }

@@ -39,8 +39,6 @@ pub struct SwitchPlan {
     pub layout: SwitchLayout,
     /// The division at the end: by the key's special primes, merged primes, and `q_level` when rescaling.
     pub mod_down: ModDown,
-    /// [`SwitchLayout::rank`].
-    pub rank: usize,
     /// Per ciphertext prime, `D mod q_i`, when primes are merged.
     pub(super) input_factor: Option<Vec<ShoupFactor>>,
     /// Per digit, the conversion to every target (kept, then removed).
@@ -123,7 +121,6 @@ impl SwitchPlan {
             .collect();
         let last = parameters.modulus(level);
         Self {
-            rank: layout.rank(parameters.widths(), rescale),
             input_factor: (!layout.merged.is_empty()).then(|| {
                 (0..=level).map(modulus).map(|m| m.shoup(parameters.product(&layout.merged, &m))).collect()
             }),
@@ -144,11 +141,5 @@ impl SwitchPlan {
     /// Whether `q_level` is divided by as well.
     pub fn rescales(&self) -> bool {
         self.addend_lift.is_some()
-    }
-
-    /// For each used row of a key, which digit it serves.
-    pub(super) fn digit_of_rows(&self) -> Vec<usize> {
-        let digits = self.layout.rows.iter().enumerate();
-        digits.flat_map(|(digit, &rows)| core::iter::repeat_n(digit, rows)).collect()
     }
 }

@@ -104,8 +104,8 @@ pub struct SwitchWork {
 pub const RANK_WEIGHTS: [usize; 3] = [8, 5, 1];
 
 impl SwitchLayout {
-    /// What it computes with a key whose uniform half is a seed or stored.
-    pub fn work(&self, widths: &PrimeWidths, seeded: bool) -> SwitchWork {
+    /// What it computes with a key of which it uses so many rows, the uniform half a seed or stored.
+    pub fn work(&self, widths: &PrimeWidths, rows: usize, seeded: bool) -> SwitchWork {
         let kept = 0..self.level + 1;
         let targets = || kept.clone().chain(self.removed());
         let (target_count, kept_count) = (self.target_count() as i64, self.level as i64 + 1);
@@ -118,7 +118,7 @@ impl SwitchLayout {
             shared.visits += kept_count;
         }
         let mut products = Work { calls: 1, ..Work::default() };
-        let rows = self.rows.iter().sum::<usize>() as i64;
+        let rows = rows as i64;
         if seeded {
             products.multiply(widths, targets(), rows);
         } else {
@@ -141,11 +141,11 @@ impl SwitchLayout {
         }
     }
 
-    /// What orders the ways to switch: an estimate of the time, in units of one conversion term of one target prime, by
+    /// What orders the ways to switch, with a key of which `rows` are used: an estimate of the time, in units of one conversion term of one target prime, by
     /// [`RANK_WEIGHTS`]. Only the order matters. With a rescaling the division is by `q_level` as well.
     ///
     /// Terms are those that the kernels multiply with: two for each wide source prime, and one for the quotient.
-    pub fn rank(&self, widths: &PrimeWidths, rescale: bool) -> usize {
+    pub fn rank(&self, widths: &PrimeWidths, rows: usize, rescale: bool) -> usize {
         let terms = |primes: &mut dyn Iterator<Item = usize>| {
             1 + primes.map(|i| if widths.is_narrow(i) { 1 } else { 2 }).sum::<usize>()
         };
@@ -155,7 +155,7 @@ impl SwitchLayout {
             self.digits.iter().map(|digit| terms(&mut digit.clone()) * (targets - digit.len())).sum();
         let kept = if rescale { self.level } else { self.level + 1 };
         let lowered = 2 * terms(&mut self.removed().chain(kept..self.level + 1)) * kept;
-        let products = self.rows.iter().sum::<usize>() * targets;
+        let products = rows * targets;
         let [transform, product, term] = RANK_WEIGHTS;
         transform * transforms + product * products + term * (raised + lowered)
     }

@@ -129,8 +129,9 @@ class DerivationDesign:
 
     @property
     def stored_bytes(self) -> int:
-        """What the server holds beside the master keys: derived keys have no seeds, so twice their bytes."""
-        held = sum((1 + (key not in self.direct)) * key.shape.stored_bytes for key in self.plan.keys)
+        """What the server holds beside the master keys: derived keys have no seeds."""
+        shapes = (replace(key.shape, seeded=key in self.direct) for key in self.plan.keys)
+        held = sum(shape.stored_bytes for shape in shapes)
         return held + self.plan.workload.ephemeral_bytes
 
 

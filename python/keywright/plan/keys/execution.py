@@ -1,6 +1,7 @@
 """From a plan to what the engine takes: keys to make, routes to follow, the order in which keys are used."""
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 
@@ -251,7 +252,7 @@ class PlanExecution:
         else:
             element = self.plan.workload.automorphisms.galois_element(key.automorphism)
             spec = KeySpec.galois(parameters, element, shape.level, alpha, seeded, special)
-        planned = shape.stored_bytes * (1 if seeded else 2)
+        planned = replace(shape, seeded=seeded).stored_bytes
         if spec.bytes != planned:
             raise PlanMismatchError(f"{spec!r} has {spec.bytes} bytes, {planned} are planned")
         return spec

@@ -41,7 +41,7 @@ pub struct BootstrapperPlan {
     pub coeffs_to_slots: CoeffsToSlotsPlan,
     /// Reduction modulo `q_0`.
     pub eval_mod: EvalModPlan,
-    /// Its relinearisation key.
+    /// Its relinearization key.
     pub relinearization: KeySpec,
     /// Real and imaginary parts side by side to complex values: the diagonals 0 and `n` of `2n` slots.
     pub recombine: Option<FactorPlan>,

@@ -33,7 +33,7 @@ impl SwitchForm {
     }
 }
 
-/// Automorphisms of one ciphertext, or relinearisations.
+/// Automorphisms of one ciphertext, or relinearizations.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyGroup {
     /// Where.
@@ -42,7 +42,7 @@ pub struct KeyGroup {
     pub form: SwitchForm,
     /// Level of the ciphertext.
     pub level: usize,
-    /// Galois elements that are needed of it; none for a relinearisation.
+    /// Galois elements that are needed of it; none for a relinearization.
     pub elements: Vec<u64>,
     /// How often, for one bootstrapping.
     pub count: usize,

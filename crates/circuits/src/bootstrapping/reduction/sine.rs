@@ -25,12 +25,12 @@
 //!
 //! The error of a choice is not assumed: [`SineApproximation::new`] runs the whole composition in `f64` on a grid
 //! in every neighbourhood of an integer. [`SineApproximation::pareto`] lists, of all that are precise enough, for
-//! each number of levels the one of fewest relinearisations. `f64` costs up to `2^-46` of `q_0`, which bounds what
+//! each number of levels the one of fewest relinearizations. `f64` costs up to `2^-46` of `q_0`, which bounds what
 //! can be asked for.
 //!
 //! What it finds, with the degrees of the cosine, `r`, and the degree of the arcsine:
 //!
-//! | `K` | `1 / eps` | bits | levels | relinearisations | choice |
+//! | `K` | `1 / eps` | bits | levels | relinearizations | choice |
 //! |---|---|---|---|---|---|
 //! | 12 | `2^5` | 26 | 10 | 16 | 62, 1, 7 |
 //! | | | | 11 | 14 | 40, 2, 7 |
@@ -46,7 +46,7 @@
 //! | | | | 12 | 14 | 22, 4, 7 |
 //!
 //! For comparison: a cosine of degree 30 with three double angles at `K = 16`, which other libraries use, takes 8
-//! levels and 11 relinearisations without an arcsine.
+//! levels and 11 relinearizations without an arcsine.
 
 use std::f64::consts::PI;
 
@@ -141,7 +141,7 @@ impl SineApproximation {
     }
 
     /// Of the approximations whose error is at most `2^-bits` of the message, for each number of levels the one of
-    /// fewest relinearisations, if more levels save any: levels ascending, relinearisations descending.
+    /// fewest relinearizations, if more levels save any: levels ascending, relinearizations descending.
     ///
     /// # Errors
     /// [`CircuitError::Precision`] if there is none; [`CircuitError::Interval`] unless `0 < message < 1/4`.
@@ -220,7 +220,7 @@ impl SineApproximation {
         PolynomialPlan::new(&self.cosine).depth() + self.double_angles as usize + arcsine
     }
 
-    /// Relinearisations.
+    /// Relinearizations.
     pub fn relinearizations(&self) -> usize {
         let count = |p: &Polynomial| PolynomialPlan::new(p).relinearizations().len();
         let arcsine = if self.has_arcsine() { count(&self.arcsine) } else { 0 };

@@ -70,7 +70,7 @@ impl EvalModPlan {
         self.approximation.double_angles as usize
     }
 
-    /// For each relinearisation, how far below the input's level it is done, ascending.
+    /// For each relinearization, how far below the input's level it is done, ascending.
     pub fn relinearizations(&self) -> Vec<usize> {
         let before_angles = self.cosine.depth();
         let before_arcsine = before_angles + self.double_angles();
@@ -82,7 +82,7 @@ impl EvalModPlan {
         offsets
     }
 
-    /// What the reduction of one ciphertext computes beside relinearisations, each with how far below the input's
+    /// What the reduction of one ciphertext computes beside relinearizations, each with how far below the input's
     /// level it is done.
     pub fn arithmetic(&self) -> Vec<(usize, Arithmetic)> {
         let before_angles = self.cosine.depth();
@@ -113,7 +113,7 @@ impl EvalModPlan {
         Ok((end + 1..=level).fold(parameters.log2_prime(end), halfway).exp2())
     }
 
-    /// A seeded relinearisation key for an input at `level`, with the digits of fewest transforms there.
+    /// A seeded relinearization key for an input at `level`, with the digits of fewest transforms there.
     ///
     /// # Errors
     /// What [`KeySpec::validate`] says of it.
@@ -153,7 +153,7 @@ impl EvalModPlan {
 /// # Errors
 /// Before anything is computed: [`CkksError::LevelsExhausted`], [`CkksError::Degree`],
 /// [`CkksError::PackingMismatch`] for coefficients, [`CkksError::NotFinite`] for a ratio that is not a positive
-/// number, a missing relinearisation key, mixed parameters. [`CkksError::Scale`] if scales leave the modulus.
+/// number, a missing relinearization key, mixed parameters. [`CkksError::Scale`] if scales leave the modulus.
 pub fn eval_mod(
     evaluator: &Evaluator<'_>,
     plan: &EvalModPlan,
