@@ -4,16 +4,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from .activations.fitting import FittedActivation
-from .compiled.network import Instruction, Layer, Opcode
+from .activations.polynomials import PolynomialSpec
+from .compiled.instructions import Instruction, Layer, Opcode
 from .graph.graph import Add, Graph, Input, Linear, Multiply, Polynomial, Shift, describe, levels_consumed
 from .graph.sparse import Vector
+from .layout.diagonals import DiagonalMatrix
+from .layout.layer_work import LayerWork
 from .layout.layout import Layout
 from .layout.lowering import LoweredLinear
 from .placement.bootstraps import Bootstrap
-from .placement.costs import CostTable, LayerWork
+from .placement.costs import CostTable
 from .placement.placement import Placement
 from .program import Program
-from .run.backend import DiagonalMatrix, PolynomialSpec
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-import keywright as kw
+from keywright._core import inspect
 
 from . import framing
 from .errors import BadRequestError, OtherModelError
@@ -41,7 +41,7 @@ class Sight:
     def of(direction: str, data: bytes) -> "Sight":
         """What can be said of bytes without any key."""
         middle = len(data) // 2
-        kind = str(kw.inspect(data)["kind"])
+        kind = str(inspect(data)["kind"])
         return Sight(direction, kind, len(data), data[middle : middle + SAMPLE_BYTES].hex())
 
 

@@ -12,7 +12,8 @@ from keywright import nn
 from keywright.nn.errors import CannotPlaceError
 from keywright.nn.graph.graph import Add, Graph, Input, Linear, Multiply, Node, levels_consumed
 from keywright.nn.graph.sparse import SparseMatrix
-from keywright.nn.placement.costs import CostTable, LayerWork
+from keywright.nn.layout.layer_work import LayerWork
+from keywright.nn.placement.costs import CostTable
 from keywright.nn.placement.placement import Problem, assign_levels, place
 from keywright.nn.run.checking import run_clear
 from onnx import helper

@@ -2,12 +2,14 @@
 
 import numpy as np
 
+from keywright.nn.activations.polynomials import PolynomialSpec
 from keywright.nn.errors import ProgramFormatError
 from keywright.nn.graph.sparse import Vector
+from keywright.nn.layout.diagonals import DiagonalMatrix
 from keywright.nn.layout.layout import Layout
-from keywright.nn.run.backend import DiagonalMatrix, PolynomialSpec
 
-from .network import OPCODES, CompiledNetwork, Instruction
+from .instructions import OPCODES, Instruction
+from .network import CompiledNetwork
 
 OPERAND_COUNT = {
     "input": 0,

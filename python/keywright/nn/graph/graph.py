@@ -12,6 +12,7 @@ import numpy as np
 from .sparse import SparseMatrix, Vector
 
 Shape = tuple[int, ...]
+Function = Callable[[Vector], Vector]
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +77,7 @@ class Activation:
 
     shape: Shape
     operands: tuple[int]
-    function: Callable[[Vector], Vector]
+    function: Function
     label: str
     degree: int
 

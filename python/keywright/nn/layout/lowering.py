@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 
 from keywright.nn.graph.graph import Linear
 from keywright.nn.graph.sparse import SparseMatrix, Vector
-from keywright.nn.placement.costs import LayerWork
-from keywright.nn.run.backend import DiagonalMatrix
 
+from .diagonals import DiagonalMatrix
+from .layer_work import LayerWork
 from .layout import Layout
 
 Steps = NDArray[np.signedinteger[Any]]

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 
-from keywright.nn.program import Program
+from keywright.nn.compiled.network import CompiledNetwork
 
 
 class LayerClock:
@@ -17,7 +17,7 @@ class LayerClock:
         seconds: of each of ``program.layers``, summed over runs.
     """
 
-    def __init__(self, program: Program, advance: Callable[[int], object] = lambda _: None) -> None:
+    def __init__(self, program: CompiledNetwork, advance: Callable[[int], object] = lambda _: None) -> None:
         self._layer = {
             index: number
             for number, layer in enumerate(program.layers)

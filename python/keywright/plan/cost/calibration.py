@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from keywright import Parameters, __version__
+from keywright._core import Parameters, __version__
 from keywright._reading import number, read_object, refusing, shown, whole
 from keywright.errors import KeywrightError
 from keywright.plan.ring.chain import Chain, Shape

@@ -5,8 +5,15 @@ from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 
-from keywright import BootstrapperPlan, EvaluationKeys, KeySpec, MasterKeys, Parameters, SecretKey
-from keywright._core import master_key_bytes
+from keywright._core import (
+    BootstrapperPlan,
+    EvaluationKeys,
+    KeySpec,
+    MasterKeys,
+    Parameters,
+    SecretKey,
+    master_key_bytes,
+)
 from keywright.errors import ParameterError, PlanMismatchError
 from keywright.plan.cost.model import CostModel
 from keywright.plan.ring.chain import Chain

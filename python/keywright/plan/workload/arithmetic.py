@@ -2,8 +2,7 @@
 
 from collections.abc import Sequence
 
-from keywright import BootstrapperPlan
-from keywright._core import polynomial_arithmetic
+from keywright._core import BootstrapperPlan, polynomial_arithmetic
 from keywright.plan.cost.operations import Operation, product_operation
 
 from .network_protocol import InstructionLike, NetworkLike, TransformLike

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from keywright import BootstrapperPlan, KeySpec, Parameters
+from keywright._core import BootstrapperPlan, KeySpec, Parameters
 from keywright.plan.cost.ephemeral import FixedKeys
 from keywright.plan.cost.model import Form
 from keywright.plan.cost.operations import Operation
