@@ -29,9 +29,19 @@ from keywright.serve.errors import (
     WrongOffsetError,
     refusal,
 )
+from keywright.serve.http import MAX_PIECE
+from keywright.serve.remote import PIECE_BYTES
 from tests.serve.network import listening, make_full, make_thin
 
 Sample = np.ndarray[Any, np.dtype[np.float64]]
+BROWSER = Path(__file__).parents[3] / "web" / "client" / "src" / "server.ts"
+
+
+def test_no_client_sends_longer_pieces_than_the_server_takes() -> None:
+    assert PIECE_BYTES <= MAX_PIECE
+    stated = re.search(r"export const PIECE = (\d+) << (\d+);", BROWSER.read_text(encoding="utf-8"))
+    assert stated is not None, BROWSER
+    assert int(stated[1]) << int(stated[2]) <= MAX_PIECE
 
 
 def test_a_thin_client_gets_the_answer_and_the_server_nothing(

@@ -1,7 +1,4 @@
-"""Polynomials as programs hold them, and how deep they are.
-
-The rest of a polynomial's schedule is the engine's: `_core.polynomial_relinearizations`.
-"""
+"""Polynomials as programs hold them."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -22,8 +19,3 @@ class PolynomialSpec:
     def degree(self) -> int:
         """The highest index of a coefficient."""
         return len(self.coefficients) - 1
-
-
-def polynomial_depth(degree: int) -> int:
-    """Levels that evaluation consumes: ceil(log2(degree + 1))."""
-    return degree.bit_length()

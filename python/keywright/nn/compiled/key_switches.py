@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from keywright._core import polynomial_relinearizations
-from keywright.nn.activations.polynomials import PolynomialSpec, polynomial_depth
+from keywright._polynomials import polynomial_depth
+from keywright.nn.activations.polynomials import PolynomialSpec
 from keywright.nn.layout.diagonals import DiagonalMatrix
 
 from .instructions import Instruction

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from keywright._polynomials import polynomial_depth
 from keywright.nn.activations.polynomials import PolynomialSpec
 from keywright.nn.errors import ProgramFormatError
 from keywright.nn.graph.sparse import Vector
@@ -119,7 +120,7 @@ def _instruction(program: CompiledNetwork, step: Instruction, levels: dict[int, 
         spent = 1
     elif step.opcode == "polynomial":
         _require(step.argument < len(program.polynomials), f"polynomial {step.argument} does not exist")
-        spent = program.polynomials[step.argument].degree.bit_length()
+        spent = polynomial_depth(program.polynomials[step.argument].degree)
     elif step.opcode == "add_plain":
         _require(step.argument < len(program.vectors), f"vector {step.argument} does not exist")
     elif step.opcode == "rotate":

@@ -16,10 +16,15 @@ from .layout import Layout
 Steps = NDArray[np.signedinteger[Any]]
 
 BABY_COST = 0.45
-"""Time of a hoisted rotation relative to one that is not: its decomposition is shared."""
+"""Cost of a hoisted rotation, in rotations that are not: its decomposition is shared.
+
+It orders layouts and ways to divide a map, and nothing else. `CostTable` says half of it at a middle level:
+with that table's costs ResNet-8 in 4096 slots would take 833 rotations instead of 591.
+"""
 
 DIAGONAL_COST = 0.02
-"""Time of one plaintext product relative to a rotation."""
+"""Cost of one plaintext product, in rotations. It orders layouts and nothing else, since all ways to divide
+a map have the same diagonals; `CostTable` says five times as much at a middle level."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from keywright._core import polynomial_relinearizations
-from keywright.nn.activations.polynomials import PolynomialSpec, polynomial_depth
+from keywright._polynomials import polynomial_depth
+from keywright.nn.activations.polynomials import PolynomialSpec
 from keywright.nn.errors import BackendMisuseError, OutOfLevelsError, OutOfRangeError
 from keywright.nn.graph.sparse import Vector
 from keywright.nn.layout.diagonals import DiagonalMatrix

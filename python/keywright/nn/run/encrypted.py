@@ -21,7 +21,8 @@ from keywright._core import (
     Parameters,
     SeededCiphertext,
 )
-from keywright.nn.activations.polynomials import PolynomialSpec, polynomial_depth
+from keywright._polynomials import polynomial_depth
+from keywright.nn.activations.polynomials import PolynomialSpec
 from keywright.nn.compiled.network import CompiledNetwork
 from keywright.nn.errors import BackendMisuseError
 from keywright.nn.graph.sparse import Vector

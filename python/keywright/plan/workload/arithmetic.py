@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from keywright._core import BootstrapperPlan, polynomial_arithmetic
+from keywright._polynomials import polynomial_depth
 from keywright.plan.cost.operations import Operation, product_operation
 
 from .network_protocol import InstructionLike, NetworkLike, TransformLike
@@ -49,7 +50,7 @@ def network_operations(network: NetworkLike, bootstraps: Sequence[BootstrapperPl
                 out.append(product_operation(name, step.level + 1, square=len(set(step.operands)) == 1))
             case "polynomial":
                 polynomial = network.polynomials[step.argument]
-                top = step.level + polynomial.degree.bit_length()
+                top = step.level + polynomial_depth(polynomial.degree)
                 for below, counts in polynomial_arithmetic(polynomial.coefficients, polynomial.basis):
                     out.append(Operation(name, top - below, **counts))
             case "bootstrap" if bootstraps:
