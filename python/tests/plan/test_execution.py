@@ -33,8 +33,8 @@ from keywright.plan.workload.network import (
 )
 from numpy.typing import NDArray
 from onnx import helper
+from tests.engine.test_bootstrapping import small_parameters, small_plan
 from tests.nn.conftest import Array, build_model
-from tests.test_bootstrapping import small_parameters, small_plan
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "models"
 MODEL = planning.CostModel()
