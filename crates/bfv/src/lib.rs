@@ -20,7 +20,7 @@ mod plaintext;
 mod presets;
 mod scaling;
 
-pub use ciphertext::{Ciphertext, Packing, SymmetricCiphertext};
+pub use ciphertext::{Ciphertext, Packing, SeededCiphertext};
 pub use decryption::Decryptor;
 pub use encryption::Encryptor;
 pub use error::BfvError;

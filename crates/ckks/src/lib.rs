@@ -13,7 +13,7 @@ mod parameters;
 mod plaintext;
 
 pub use ciphertext::{Ciphertext, ErrorEstimate, Packing, TAIL};
-pub use encryption::{Decryptor, Encryptor, SymmetricCiphertext};
+pub use encryption::{Decryptor, Encryptor, SeededCiphertext};
 pub use error::CkksError;
 pub use evaluator::{Evaluator, SCALE_TOLERANCE};
 pub use num_complex::Complex64;

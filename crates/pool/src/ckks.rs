@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use keywright_ckks::{
-    Ciphertext, CkksError, CkksParameters, Complex64, ErrorEstimate, Packing, Plaintext, SymmetricCiphertext,
+    Ciphertext, CkksError, CkksParameters, Complex64, ErrorEstimate, Packing, Plaintext, SeededCiphertext,
     TAIL,
 };
 use keywright_ring::{Backend, Modulus};
-use keywright_rlwe::{RlweCiphertext, SeededCiphertext};
+use keywright_rlwe::{RlweCiphertext, SeededRlweCiphertext};
 use zeroize::Zeroize;
 
 use crate::{EncryptionPool, PoolError, Zero, ZeroKey};
@@ -47,17 +47,17 @@ impl CkksZero for RlweCiphertext {
     }
 }
 
-impl CkksZero for SeededCiphertext {
-    type Ciphertext = SymmetricCiphertext;
+impl CkksZero for SeededRlweCiphertext {
+    type Ciphertext = SeededCiphertext;
 
     fn into_ciphertext(
         self,
         parameters: &CkksParameters,
         packing: Packing,
         estimate: ErrorEstimate,
-    ) -> SymmetricCiphertext {
+    ) -> SeededCiphertext {
         let scale = parameters.scale();
-        SymmetricCiphertext { parameters: parameters.clone(), seeded: self, scale, packing, estimate }
+        SeededCiphertext { parameters: parameters.clone(), seeded: self, scale, packing, estimate }
     }
 }
 

@@ -26,7 +26,7 @@ pub mod switch;
 mod widths;
 
 pub use encryption::{
-    AddMessage, ENCRYPTION_STREAM, RlweCiphertext, SeededCiphertext, decrypt, encrypt_zero,
+    AddMessage, ENCRYPTION_STREAM, RlweCiphertext, SeededRlweCiphertext, decrypt, encrypt_zero,
     encrypt_zero_symmetric,
 };
 pub use error::RlweError;

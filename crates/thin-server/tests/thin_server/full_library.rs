@@ -1,6 +1,6 @@
 //! The bytes of a client are those of the full library.
 
-use keywright_ckks::{Ciphertext, Decryptor, Packing, SymmetricCiphertext};
+use keywright_ckks::{Ciphertext, Decryptor, Packing, SeededCiphertext};
 use keywright_client::{Arithmetic, Client, Encryptor, Form};
 use keywright_rlwe::{PublicKey, SecretKey, encrypt_zero, encrypt_zero_symmetric, noise};
 use keywright_wire::{Wire, WireSecret};
@@ -76,7 +76,7 @@ fn ciphertexts_are_the_full_librarys() {
             client.encrypt(&numbers[..], Form::Evaluations, &mut bytes).unwrap();
             assert_eq!(bytes.len(), thin.seeded_ciphertext_bytes());
             let full = encrypt_zero_symmetric(&secret, 0, &mut rng(6), Some(&add)).unwrap();
-            let read = SymmetricCiphertext::from_bytes(&bytes, &parameters).unwrap();
+            let read = SeededCiphertext::from_bytes(&bytes, &parameters).unwrap();
             assert!(read.seeded.c0 == full.c0 && read.seeded.seed == full.seed, "{arithmetic:?}, {q}");
 
             // What the full library decrypts is what was encrypted, within the bound on fresh errors.
