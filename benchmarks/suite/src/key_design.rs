@@ -52,7 +52,7 @@ pub struct DesignRecord {
     pub rotation_keys: usize,
     /// Bytes of these by the paper's formula, `2 N dnum (1 + l + alpha) 8` for each.
     pub formula_bytes: usize,
-    /// Bytes of all keys as stored: seeded, those of relinearization and encapsulation among them.
+    /// Bytes of all keys as stored: seeded, those of relinearization and of the ephemeral secret among them.
     pub key_bytes: usize,
     /// Bytes of the keys of the largest step.
     pub step_bytes: usize,

@@ -28,10 +28,10 @@ fn plan(owner: &Owner, digits: Digits, levels: KeyLevels) -> Result<Bootstrapper
     BootstrapperPlan::new(&owner.parameters, &literal)
 }
 
-/// Keys that the design decides: those of encapsulation have one digit in any case.
+/// Keys that the design decides: those of an ephemeral secret have one digit in any case.
 fn designed(plan: &BootstrapperPlan) -> Vec<KeySpec> {
-    let encapsulation = plan.mod_raise.key_specs();
-    plan.stage_keys().into_iter().map(|(_, spec)| spec).filter(|spec| !encapsulation.contains(spec)).collect()
+    let ephemeral = plan.mod_raise.key_specs();
+    plan.stage_keys().into_iter().map(|(_, spec)| spec).filter(|spec| !ephemeral.contains(spec)).collect()
 }
 
 const DIGITS: [Digits; 5] = [

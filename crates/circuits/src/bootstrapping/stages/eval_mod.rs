@@ -36,7 +36,7 @@
 use keywright_ckks::{Ciphertext, CkksError, Decryptor, ErrorEstimate, Evaluator, TAIL};
 use keywright_rlwe::{KeyElement, KeySpec, Parameters};
 
-use crate::bootstrapping::reduction::sine::SineApproximation;
+use crate::bootstrapping::mod_one::sine::SineApproximation;
 use crate::polynomial::{self, Point, PolynomialPlan};
 use crate::{Arithmetic, CircuitError};
 

@@ -181,7 +181,7 @@ impl FactorPlan {
     }
 
     /// The ways to evaluate a transform of what is raised with `to_dense`, the key of
-    /// [`crate::bootstrapping::mod_raise::Encapsulation`]: they differ in the number of baby steps, and in the
+    /// [`crate::bootstrapping::mod_raise::EphemeralKeys`]: they differ in the number of baby steps, and in the
     /// digits of the giant step's key.
     ///
     /// # Errors
