@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use keywright_ckks::{
-    Ciphertext, CkksError, CkksParameters, Complex64, ErrorEstimate, Packing, Plaintext, SeededCiphertext,
-    TAIL,
+    Ciphertext, CkksError, CkksParameters, Complex64, ErrorEstimate, PRODUCT_TAIL, Packing, Plaintext,
+    SeededCiphertext,
 };
 use keywright_ring::{Backend, Modulus};
 use keywright_rlwe::{RlweCiphertext, SeededRlweCiphertext};
@@ -115,7 +115,7 @@ impl<'p, K: ZeroKey<Zero: CkksZero>> CkksPool<'p, K> {
         let residues = parameters.encode_constant(value, self.pool.level(), parameters.scale())?;
         // The product with the scale is rounded to an f64 and that to an integer.
         let error = 0.5 / parameters.scale() + value.abs() * f64::EPSILON / 2.0;
-        let estimate = ErrorEstimate { deviation: error / TAIL, magnitude: value.abs() };
+        let estimate = ErrorEstimate { deviation: error / PRODUCT_TAIL, magnitude: value.abs() };
         Ok(Encoded { residues: Residues::Constant(residues), packing, estimate })
     }
 

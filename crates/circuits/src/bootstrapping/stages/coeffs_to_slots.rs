@@ -34,13 +34,13 @@ use keywright_rlwe::{KeyElement, KeySpec};
 use super::mod_raise::{EphemeralKeys, Raised};
 use super::require_input;
 use crate::CircuitError;
-use crate::bootstrapping::keys::KeyDesign;
 use crate::bootstrapping::keys::StageKeys;
+use crate::bootstrapping::keys::{KeyDesign, quiet_key};
 use crate::bootstrapping::stage::Stage;
+use crate::bootstrapping::transforms::FactorPlan;
 use crate::bootstrapping::transforms::KeyBudget;
 use crate::bootstrapping::transforms::dft::{Dft, Direction};
 use crate::bootstrapping::transforms::{Diagonals, Transforms};
-use crate::bootstrapping::transforms::{FactorPlan, quiet_key};
 use crate::linear_transform::{LinearTransform, Spread};
 
 /// What the slots hold.
