@@ -39,7 +39,7 @@ mod transforms;
 
 pub use bootstrapper::Bootstrapper;
 pub use error_prediction::ErrorPrediction;
-pub use keys::{Digits, KeyDesign, KeyLevels, StageKeys};
+pub use keys::{DigitRule, KeyDesign, KeyLevels, StageKeys};
 pub use mod_one::{range, sine};
 pub use plan::{
     BootstrapperLiteral, BootstrapperPlan, FactorSteps, Iterations, KeyGroup, Order, StageOperation,

@@ -13,7 +13,7 @@ use super::quiet::{is_loud, least};
 
 /// How the digits of keys are chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Digits {
+pub enum DigitRule {
     /// The same in all keys: digits of at most `alpha` primes over the first `alpha` special primes of the
     /// parameters, whatever the level. A digit whose product would be above that of the special primes is closed
     /// early.
@@ -29,7 +29,7 @@ pub enum Digits {
     },
 }
 
-impl Digits {
+impl DigitRule {
     /// As long as the special primes of the parameters allow at every level.
     pub fn maximum(parameters: &Parameters) -> Self {
         Self::Static { alpha: parameters.special_primes().len() }
@@ -50,7 +50,7 @@ pub enum KeyLevels {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct KeyDesign {
     /// How digits are chosen.
-    pub digits: Digits,
+    pub digits: DigitRule,
     /// Which levels keys have.
     pub levels: KeyLevels,
 }
@@ -103,10 +103,10 @@ impl KeyDesign {
             return Ok(self.at_its_level(rlwe, spec));
         }
         let spec = match self.digits {
-            Digits::Static { alpha } => {
+            DigitRule::Static { alpha } => {
                 KeySpec { special: first(rlwe, alpha), ..KeySpec::new(rlwe, element, level, alpha, true) }
             }
-            Digits::Dynamic { .. } => KeySpec::new(rlwe, element, level, 1, true),
+            DigitRule::Dynamic { .. } => KeySpec::new(rlwe, element, level, 1, true),
         };
         spec.validate(rlwe).map(|_| spec)
     }
@@ -115,14 +115,14 @@ impl KeyDesign {
     fn candidates(self, rlwe: &Parameters, level: usize) -> Result<Vec<(usize, Vec<usize>)>, RlweError> {
         let own = rlwe.special_primes().len();
         let dropped_primes = match self.digits {
-            Digits::Static { alpha } if (1..=own).contains(&alpha) => {
+            DigitRule::Static { alpha } if (1..=own).contains(&alpha) => {
                 return Ok(vec![(alpha, first(rlwe, alpha))]);
             }
-            Digits::Static { alpha } => {
+            DigitRule::Static { alpha } => {
                 let what = "alpha, for which there must be as many special primes,";
                 return Err(RlweError::Count { what, count: alpha, min: 1, max: own });
             }
-            Digits::Dynamic { dropped_primes } => dropped_primes,
+            DigitRule::Dynamic { dropped_primes } => dropped_primes,
         };
         let mut dropped: Vec<usize> = (level + 1..=rlwe.max_level()).collect();
         if !dropped_primes {

@@ -4,6 +4,6 @@ mod design;
 mod quiet;
 mod stage_keys;
 
-pub use design::{Digits, KeyDesign, KeyLevels};
+pub use design::{DigitRule, KeyDesign, KeyLevels};
 pub(crate) use quiet::quiet_key;
 pub use stage_keys::StageKeys;
