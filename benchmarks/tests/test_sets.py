@@ -6,7 +6,7 @@ from pathlib import Path
 from keywright._core import bench_sets
 
 SETS = Path(__file__).parents[1] / "sets.json"
-OF_PEERS = {"log_p", "ntt_log_q", "poulpy"}
+OF_PEERS = {"log_p", "poulpy"}
 
 
 def test_peers_measure_the_sets_of_keywright_bench() -> None:

@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 use keywright_client::{
-    Answer, Client, ClientError, ClientParameters, Compact, Encryptor, Form, Layout, PublicKey,
+    Answer, Client, ClientError, ClientParameters, Encryptor, Form, Layout, PublicKey, SmallEngine,
     expand_secret, read_secret, reduction::Montgomery, write_secret,
 };
 use keywright_thin_server as server;
@@ -64,7 +64,7 @@ fn parameters(bytes: &[u8]) -> bool {
 fn answer(bytes: &[u8]) -> bool {
     let thin = client_parameters();
     let Ok(answer) = Answer::read(thin, bytes) else { return false };
-    let engine = Compact::<Montgomery<u64>>::new(thin.log_n(), thin.modulus().value()).expect("a ring");
+    let engine = SmallEngine::<Montgomery<u64>>::new(thin.log_n(), thin.modulus().value()).expect("a ring");
     let [mut secret, mut limb, mut other] = [const { Vec::new() }; 3].map(|mut words: Vec<u64>| {
         words.resize(thin.n(), 0);
         words

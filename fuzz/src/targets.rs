@@ -8,12 +8,12 @@ use std::sync::OnceLock;
 
 use keywright_aggregation::{EncryptedSum, EncryptedUpdate, SumParameters};
 use keywright_bfv::{self as bfv_scheme, BfvLiteral, BfvParameters};
-use keywright_ckks::{Ciphertext, CkksLiteral, CkksParameters, Plaintext, SymmetricCiphertext};
+use keywright_ckks::{Ciphertext, CkksLiteral, CkksParameters, Plaintext, SeededCiphertext};
 use keywright_ring::{Coefficient, Evaluation, Poly};
 use keywright_rlwe::derive::MasterKeys;
 use keywright_rlwe::{
     EvaluationKeys, Parameters, ParametersLiteral, PublicKey, RlweCiphertext, SecretKey, Security,
-    SeededCiphertext, SwitchingKey,
+    SeededRlweCiphertext, SwitchingKey,
 };
 use keywright_wire::{KeySetFile, KeySetReader, KeySetWriter, Wire, WireSecret, inspect};
 
@@ -31,17 +31,17 @@ pub const TARGETS: [(&str, Target); 22] = [
     ("key_set_file", key_set_file),
     ("master_keys", master_keys),
     ("rlwe_ciphertext", rlwe::<RlweCiphertext>),
-    ("rlwe_ciphertext_seeded", rlwe::<SeededCiphertext>),
+    ("rlwe_ciphertext_seeded", rlwe::<SeededRlweCiphertext>),
     ("polynomial_coefficients", rlwe::<Poly<Coefficient>>),
     ("polynomial_evaluations", rlwe::<Poly<Evaluation>>),
     ("secret_key", secret_key),
     ("ckks_parameters", ckks_parameters),
     ("ckks_plaintext", ckks::<Plaintext>),
     ("ckks_ciphertext", ckks::<Ciphertext>),
-    ("ckks_ciphertext_seeded", ckks::<SymmetricCiphertext>),
+    ("ckks_ciphertext_seeded", ckks::<SeededCiphertext>),
     ("bfv_parameters", bfv_parameters),
     ("bfv_ciphertext", bfv::<bfv_scheme::Ciphertext>),
-    ("bfv_ciphertext_seeded", bfv::<bfv_scheme::SymmetricCiphertext>),
+    ("bfv_ciphertext_seeded", bfv::<bfv_scheme::SeededCiphertext>),
     ("encrypted_update", sums::<EncryptedUpdate>),
     ("encrypted_sum", sums::<EncryptedSum>),
 ];

@@ -45,7 +45,7 @@ module client_core #(
   localparam logic [2:0] MultiplySecret = client_pass_pkg::MultiplySecret;
   localparam logic [2:0] AnswerPlain = client_pass_pkg::AnswerPlain;
 
-  // Object of public keys in crates/rlwe/src/public_key.rs, 3 << 40: words 13 and 14 of the state.
+  // Object of public keys in crates/rlwe/src/keys/public.rs, 3 << 40: words 13 and 14 of the state.
   localparam logic [63:0] PublicKeyStream = 64'd3 << 40;
   localparam int unsigned LineBits = LogN - 2;
 

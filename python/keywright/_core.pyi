@@ -19,6 +19,7 @@ __all__ = [
     "ERROR_DEVIATION",
     "HEAD_BYTES",
     "RANK_WEIGHTS",
+    "SCALE_TOLERANCE",
     "BfvCiphertext",
     "BfvDecryptor",
     "BfvEncryptor",
@@ -74,6 +75,7 @@ __all__ = [
     "master_key_bytes",
     "maximum_log_qp",
     "polynomial_arithmetic",
+    "polynomial_depth",
     "polynomial_relinearizations",
     "presets",
     "read_key_set_head",
@@ -85,6 +87,7 @@ __version__: Final[str]
 ERROR_DEVIATION: Final[float]
 HEAD_BYTES: Final[int]
 RANK_WEIGHTS: Final[list[int]]
+SCALE_TOLERANCE: Final[float]
 
 def presets() -> list[str]: ...
 def set_threads(n: int | None = None) -> None: ...
@@ -115,6 +118,7 @@ def bench_works() -> list[str]: ...
 def bfv_presets() -> list[str]: ...
 def bootstrap_presets() -> list[str]: ...
 def polynomial_arithmetic(coefficients: ArrayLike, basis: str) -> list[tuple[int, dict[str, int]]]: ...
+def polynomial_depth(degree: int) -> int: ...
 def polynomial_relinearizations(coefficients: ArrayLike, basis: str) -> list[int]: ...
 def kernel_counts() -> dict[str, tuple[int, int]]: ...
 

@@ -9,7 +9,7 @@ use keywright_circuits::CircuitError;
 use keywright_circuits::bootstrapping::eval_mod::eval_mod;
 use keywright_circuits::bootstrapping::mod_raise::mod_raise;
 use keywright_circuits::bootstrapping::{
-    Bootstrapper, BootstrapperLiteral, BootstrapperPlan, Digits, KeyBudget, KeyDesign, Order, Stage,
+    Bootstrapper, BootstrapperLiteral, BootstrapperPlan, DigitRule, KeyBudget, KeyDesign, Order, Stage,
     StageKeys, Values,
 };
 use keywright_ckks::{Ciphertext, CkksLiteral, CkksParameters, Decryptor, Encryptor, Evaluator};
@@ -52,7 +52,7 @@ pub struct DesignRecord {
     pub rotation_keys: usize,
     /// Bytes of these by the paper's formula, `2 N dnum (1 + l + alpha) 8` for each.
     pub formula_bytes: usize,
-    /// Bytes of all keys as stored: seeded, those of relinearization and encapsulation among them.
+    /// Bytes of all keys as stored: seeded, those of relinearization and of the ephemeral secret among them.
     pub key_bytes: usize,
     /// Bytes of the keys of the largest step.
     pub step_bytes: usize,
@@ -367,9 +367,9 @@ impl DesignRecord {
     pub fn json(&self) -> String {
         let request = &self.request;
         let digits = match request.design.digits {
-            Digits::Static { alpha } => alpha.to_string(),
-            Digits::Dynamic { dropped_primes: false } => "\"dynamic\"".into(),
-            Digits::Dynamic { dropped_primes: true } => "\"dynamic_dropped\"".into(),
+            DigitRule::Static { alpha } => alpha.to_string(),
+            DigitRule::Dynamic { dropped_primes: false } => "\"dynamic\"".into(),
+            DigitRule::Dynamic { dropped_primes: true } => "\"dynamic_dropped\"".into(),
         };
         let mut out = format!(
             "{{\"log_n\":{},\"depth\":{},\"special\":{},\"alpha\":{digits},\"key_levels\":\"{}\",\"coalescing\":{},\"top\":{},\
@@ -446,7 +446,7 @@ mod tests {
     #[test]
     fn streamed_and_held_keys_measure_the_same_bootstrapping() {
         for (memory, streamed) in [(0, true), (usize::MAX, false)] {
-            let digits = Digits::Dynamic { dropped_primes: true };
+            let digits = DigitRule::Dynamic { dropped_primes: true };
             let design = KeyDesign { digits, levels: KeyLevels::Needed };
             let request =
                 DesignRequest { log_n: 10, depth: 1, special: 2, design, coalescing: false, runs: 1, memory };
@@ -461,7 +461,7 @@ mod tests {
                     .starts_with("{\"log_n\":10,\"depth\":1,\"special\":2,\"alpha\":\"dynamic_dropped\"")
             );
         }
-        let absent = Digits::Static { alpha: 3 };
+        let absent = DigitRule::Static { alpha: 3 };
         let design = KeyDesign { digits: absent, levels: KeyLevels::Needed };
         let request =
             DesignRequest { log_n: 10, depth: 1, special: 2, design, coalescing: false, runs: 0, memory: 0 };

@@ -7,14 +7,15 @@ const UPDATE_STREAM: u64 = 7 << 40;
 /// Domain separator of the seeds that are expanded.
 const DOMAIN: &[u8] = b"keywright encrypted update";
 
-/// What a run of aggregation is called: a digest of everything that its clients must agree on.
-pub type Session = [u8; 16];
+/// Tells one run of aggregation from another: a digest of everything that its clients must agree on. Fields that hold it
+/// are called `session`.
+pub type RunId = [u8; 16];
 
 /// What an update claims to be. Bound into the ciphertext: with another claim it does not decrypt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Binding {
     /// The run it belongs to.
-    pub session: Session,
+    pub session: RunId,
     /// The round it was made in.
     pub round: u32,
     /// Who made it.

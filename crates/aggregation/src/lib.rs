@@ -35,7 +35,7 @@ mod sum;
 pub mod threshold;
 mod update;
 
-pub use binding::{Binding, Session};
+pub use binding::{Binding, RunId};
 pub use error::AggregationError;
 pub use key::SumKey;
 pub use parameters::{MAX_INPUTS, MAX_MAGNITUDE, SumParameters};

@@ -3,7 +3,7 @@ use std::collections::BTreeSet;
 use keywright_ring::Seed;
 
 use crate::error::in_range;
-use crate::{AggregationError, Binding, EncryptedUpdate, Residues, Session, SumParameters};
+use crate::{AggregationError, Binding, EncryptedUpdate, Residues, RunId, SumParameters};
 
 /// One summand of a sum: what is needed to decrypt it, and to know whose it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub struct Contributor {
 /// The sum of the updates of one round, made without a key.
 #[derive(Clone, PartialEq, Eq)]
 pub struct EncryptedSum {
-    session: Session,
+    session: RunId,
     round: u32,
     contributors: Vec<Contributor>,
     residues: Residues,
@@ -72,7 +72,7 @@ impl EncryptedSum {
     /// [`AggregationError::Range`], [`AggregationError::Duplicate`] as of [`Self::of`].
     pub fn new(
         parameters: &SumParameters,
-        session: Session,
+        session: RunId,
         round: u32,
         contributors: Vec<Contributor>,
         residues: Residues,
@@ -90,7 +90,7 @@ impl EncryptedSum {
     }
 
     /// The run it belongs to.
-    pub fn session(&self) -> &Session {
+    pub fn session(&self) -> &RunId {
         &self.session
     }
 

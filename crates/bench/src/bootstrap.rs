@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use keywright_circuits::bootstrapping::eval_mod::eval_mod;
-use keywright_circuits::bootstrapping::mod_raise::{encapsulate, mod_raise};
+use keywright_circuits::bootstrapping::mod_raise::{mod_raise, switch_to_ephemeral};
 use keywright_circuits::bootstrapping::{
     BOOTSTRAP_PRESETS, Bootstrapper, BootstrapperLiteral, BootstrapperPlan, ErrorPrediction, KeyBudget,
     Order, Stage, Values, bootstrap_preset,
@@ -100,7 +100,7 @@ fn stages(
     let (coefficients, first) = seconds(|| bootstrapper.slots_to_coeffs().evaluate(evaluator, input))?;
     let stage = bootstrapper.coeffs_to_slots();
     let (parts, second, third) = if stage.plan().is_raised() {
-        let (raised, second) = seconds(|| encapsulate(evaluator, &plan.mod_raise, &coefficients))?;
+        let (raised, second) = seconds(|| switch_to_ephemeral(evaluator, &plan.mod_raise, &coefficients))?;
         let (parts, third) = seconds(|| stage.evaluate_raised(evaluator, &raised))?;
         (parts, second, third)
     } else {

@@ -9,7 +9,7 @@ mod set;
 mod works;
 
 pub use bootstrap::{BootstrapRequest, Event, bootstrap_names, bootstrap_parameters, run_bootstrap};
-pub use limit::{Machine, Operations};
+pub use limit::{KernelCounts, MachineRates};
 pub use record::{BootstrapFigures, Record};
-pub use set::{BenchSet, SETS};
+pub use set::{BenchSet, NTT_LOG_Q, SETS};
 pub use works::{BenchError, Request, WORKS, run};

@@ -10,9 +10,11 @@ use keywright_ring::backend::UniformRow;
 use keywright_ring::{Backend, Buffer, MIN_LOG_N, Ring, RingError, ntt_primes};
 use keywright_rlwe::SwitchPlan;
 
+use crate::NTT_LOG_Q;
+
 /// Rates of one thread, per second.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Machine {
+pub struct MachineRates {
     /// Butterflies of a narrow prime: those of the smallest transform, whose data and factors stay in the first cache.
     pub butterflies: f64,
     /// Multiply-adds of an inner product whose operands stay in the first cache.
@@ -30,18 +32,18 @@ const PROBE_CALLS: usize = 1000;
 /// Bytes read to measure memory: more than caches hold of one process.
 const STREAM_BYTES: usize = 1 << 28;
 
-impl Machine {
+impl MachineRates {
     /// Measures the rates of a back end: the best of several tries, as a limit should be. Takes about half a second.
     ///
     /// # Errors
     /// [`RingError`] if the smallest ring cannot be made.
     pub fn measure(backend: &'static dyn Backend) -> Result<Self, RingError> {
-        let ring = Ring::new(MIN_LOG_N, &ntt_primes(MIN_LOG_N, 50, 1, &[])?, backend)?;
+        let ring = Ring::new(MIN_LOG_N, &ntt_primes(MIN_LOG_N, NTT_LOG_Q, 1, &[])?, backend)?;
         let mut limb = Buffer::zeroed(ring.n());
         limb.iter_mut().zip(1..).for_each(|(w, i)| *w = i);
         let butterflies = best(9, || {
             (0..PROBE_CALLS).for_each(|_| ring.forward_limb(0, &mut limb));
-            Operations::transforms(MIN_LOG_N, PROBE_CALLS).butterflies
+            KernelCounts::transforms(MIN_LOG_N, PROBE_CALLS).butterflies
         });
         let operands: Vec<Buffer> = (0..3 * PROBE_DIGITS)
             .map(|k| {
@@ -75,9 +77,9 @@ impl Machine {
 
     /// Seconds that this many operations take at least, on so many threads. Memory is shared: two threads read little
     /// faster than one, so bytes are not divided.
-    pub fn limit(&self, operations: Operations, threads: usize) -> f64 {
-        let arithmetic = operations.butterflies / self.butterflies + operations.products / self.products;
-        (arithmetic / threads as f64).max(operations.bytes / self.bytes)
+    pub fn limit(&self, counts: KernelCounts, threads: usize) -> f64 {
+        let arithmetic = counts.butterflies / self.butterflies + counts.products / self.products;
+        (arithmetic / threads as f64).max(counts.bytes / self.bytes)
     }
 }
 
@@ -93,7 +95,7 @@ fn best(tries: usize, mut work: impl FnMut() -> f64) -> f64 {
 
 /// What a work consists of.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Operations {
+pub struct KernelCounts {
     /// Butterflies.
     pub butterflies: f64,
     /// Multiply-adds.
@@ -102,7 +104,7 @@ pub struct Operations {
     pub bytes: f64,
 }
 
-impl Operations {
+impl KernelCounts {
     /// So many transforms.
     pub fn transforms(log_n: u32, count: usize) -> Self {
         let butterflies = (f64::from(log_n) * f64::from(1u32 << (log_n - 1))) * count as f64;

@@ -3,6 +3,9 @@
 use keywright_ckks::{CkksError, CkksLiteral, CkksParameters};
 use keywright_rlwe::Security;
 
+/// Bits of the prime of the transforms that are measured: the widest narrow one.
+pub const NTT_LOG_Q: u32 = keywright_ring::NARROW_BITS;
+
 /// One parameter set.
 #[derive(Debug, Clone, Copy)]
 pub struct BenchSet {

@@ -13,7 +13,7 @@ use keywright_rlwe::{
 use thiserror::Error;
 
 use crate::measuring::{peak_rss, rng};
-use crate::{BenchSet, Machine, Operations, Record, SETS};
+use crate::{BenchSet, KernelCounts, MachineRates, NTT_LOG_Q, Record, SETS};
 
 /// Everything that can be measured.
 pub const WORKS: [&str; 11] = [
@@ -98,12 +98,12 @@ pub fn run(request: &Request, emit: &mut dyn FnMut(Record) -> bool) -> Result<()
     }
     let wants = |work: &str| request.works.is_empty() || request.works.iter().any(|w| w == work);
     let backend = keywright_ring::backend::default()?;
-    let machine = Machine::measure(backend)?;
-    let mut session = Session { machine, runs: request.runs, emit, stopped: false };
+    let rates = MachineRates::measure(backend)?;
+    let mut run = BenchRun { rates, runs: request.runs, emit, stopped: false };
     for &log_n in set.ntt_log_n {
         for work in ["ntt", "intt"] {
-            if wants(work) && !session.stopped {
-                transform(&mut session, work, log_n)?;
+            if wants(work) && !run.stopped {
+                transform(&mut run, work, log_n)?;
             }
         }
     }
@@ -111,15 +111,15 @@ pub fn run(request: &Request, emit: &mut dyn FnMut(Record) -> bool) -> Result<()
         return Ok(());
     }
     for &alpha in set.alphas.iter().filter(|&&a| request.alpha.is_none_or(|wanted| wanted == a)) {
-        if !session.stopped {
-            scheme(&mut session, set, alpha, request.seeded, &wants)?;
+        if !run.stopped {
+            scheme(&mut run, set, alpha, request.seeded, &wants)?;
         }
     }
     Ok(())
 }
 
-struct Session<'e> {
-    machine: Machine,
+struct BenchRun<'e> {
+    rates: MachineRates,
     runs: usize,
     emit: &'e mut dyn FnMut(Record) -> bool,
     stopped: bool,
@@ -132,13 +132,13 @@ struct Subject {
     level: usize,
     alpha: Option<usize>,
     seeded: bool,
-    operations: Operations,
+    counts: KernelCounts,
     bytes: usize,
     /// Operations that one call performs.
     per_call: usize,
 }
 
-impl Session<'_> {
+impl BenchRun<'_> {
     /// Checks the result of a first, untimed call, then times `runs` calls.
     fn measure<T>(&mut self, subject: Subject, mut work: impl FnMut() -> T, check: impl FnOnce(&T) -> bool) {
         if self.stopped {
@@ -164,7 +164,7 @@ impl Session<'_> {
             threads: threads(),
             backend: keywright_ring::backend::default().map_or("none", |b| b.kind().name()),
             times,
-            limit_s: Some(self.machine.limit(subject.operations, threads()) / subject.per_call as f64),
+            limit_s: Some(self.rates.limit(subject.counts, threads()) / subject.per_call as f64),
             bytes: subject.bytes,
             checked,
             peak_rss_bytes: peak_rss(),
@@ -175,11 +175,11 @@ impl Session<'_> {
 }
 
 /// A transform of one narrow prime. Checked as a ring map: multiplication by `X` in evaluation form is the negacyclic shift.
-fn transform(session: &mut Session<'_>, work: &'static str, log_n: u32) -> Result<(), BenchError> {
+fn transform(run: &mut BenchRun<'_>, work: &'static str, log_n: u32) -> Result<(), BenchError> {
     /// Transforms per timed call, so that the clock does not matter.
     const BATCH: usize = 8;
     let backend = keywright_ring::backend::default()?;
-    let prime = keywright_ring::ntt_primes(log_n, 50, 1, &[])?;
+    let prime = keywright_ring::ntt_primes(log_n, NTT_LOG_Q, 1, &[])?;
     let ring = keywright_ring::Ring::new(log_n, &prime, backend)?;
     let m = ring.modulus(0);
     let mut input = Poly::<keywright_ring::Coefficient>::zero(ring.n(), 1);
@@ -208,7 +208,7 @@ fn transform(session: &mut Session<'_>, work: &'static str, log_n: u32) -> Resul
         level: 0,
         alpha: None,
         seeded: false,
-        operations: Operations::transforms(log_n, BATCH),
+        counts: KernelCounts::transforms(log_n, BATCH),
         bytes: 8 * ring.n(),
         per_call: BATCH,
     };
@@ -218,7 +218,7 @@ fn transform(session: &mut Session<'_>, work: &'static str, log_n: u32) -> Resul
             if forward { ring.forward_limb(0, &mut data) } else { ring.inverse_limb(0, &mut data) }
         }
     };
-    session.measure(subject, repeat, |()| right);
+    run.measure(subject, repeat, |()| right);
     Ok(())
 }
 
@@ -274,7 +274,7 @@ impl Party {
 }
 
 fn scheme(
-    session: &mut Session<'_>,
+    run: &mut BenchRun<'_>,
     set: &BenchSet,
     alpha: usize,
     seeded: bool,
@@ -296,20 +296,20 @@ fn scheme(
         let spec = spec(parameters, rotation(parameters, 3), alpha, seeded);
         let limbs = spec.validate(rlwe)?.len() * spec.primes().count();
         let bytes = spec.bytes(rlwe)?;
-        let mut operations = Operations::transforms(log_n, limbs);
-        operations.products += (limbs * rlwe.n()) as f64;
+        let mut counts = KernelCounts::transforms(log_n, limbs);
+        counts.products += (limbs * rlwe.n()) as f64;
         let subject = Subject {
             work: "keygen",
             log_n,
             level: rlwe.max_level(),
             alpha: Some(alpha),
             seeded,
-            operations,
+            counts,
             bytes,
             per_call: 1,
         };
         let fresh = party.encrypt(0, rlwe.max_level())?;
-        session.measure(
+        run.measure(
             subject,
             || generator.switching_key(&spec),
             |key| {
@@ -328,18 +328,19 @@ fn scheme(
     for &level in set.levels {
         let (a, b) = (party.encrypt(0, level)?, party.encrypt(1, level)?);
         let limbs = level + 1;
-        let subject = |work, alpha, operations, bytes, per_call| Subject {
+        let subject = |work, alpha, counts, bytes, per_call| Subject {
             work,
             log_n,
             level,
             alpha,
             seeded: seeded && alpha.is_some(),
-            operations,
+            counts,
             bytes,
             per_call,
         };
-        let transforms = |count: usize| Operations::transforms(log_n, count);
-        let moved = |count: usize| Operations { bytes: limb_bytes * count as f64, ..Operations::default() };
+        let transforms = |count: usize| KernelCounts::transforms(log_n, count);
+        let moved =
+            |count: usize| KernelCounts { bytes: limb_bytes * count as f64, ..KernelCounts::default() };
 
         if wants("encode") {
             let encode = || parameters.encode(x, parameters.max_log_slots(), level, parameters.scale());
@@ -347,48 +348,40 @@ fn scheme(
                 let Ok(plain) = plain else { return false };
                 evaluator.add_plain(&b, plain).is_ok_and(|sum| party.right(&sum, |i| x[i] + y[i]))
             };
-            let operations = transforms(limbs).plus(moved(limbs));
-            session.measure(
-                subject("encode", None, operations, limb_bytes as usize * limbs, 1),
-                encode,
-                check,
-            );
+            let counts = transforms(limbs).plus(moved(limbs));
+            run.measure(subject("encode", None, counts, limb_bytes as usize * limbs, 1), encode, check);
         }
         if wants("encrypt") {
             let mut encryptor = Encryptor::new(parameters, &party.public, rng(6))?;
             let check =
                 |c: &Result<Ciphertext, CkksError>| c.as_ref().is_ok_and(|c| party.right(c, |i| x[i]));
-            let mut operations = transforms(3 * limbs).plus(moved(4 * limbs));
-            operations.products += (2 * limbs * rlwe.n()) as f64;
-            session.measure(
-                subject("encrypt", None, operations, a.bytes(), 1),
+            let mut counts = transforms(3 * limbs).plus(moved(4 * limbs));
+            counts.products += (2 * limbs * rlwe.n()) as f64;
+            run.measure(
+                subject("encrypt", None, counts, a.bytes(), 1),
                 || encryptor.encrypt(x, parameters.max_log_slots(), level),
                 check,
             );
         }
         if wants("decrypt") {
             // Two primes tell a message at this scale; the others are not needed.
-            let operations = transforms(limbs.min(3));
+            let counts = transforms(limbs.min(3));
             let check = |v: &Result<Vec<Complex64>, CkksError>| {
                 let bound = a.estimate.bound();
                 v.as_ref().is_ok_and(|v| v.iter().zip(x).all(|(seen, x)| (seen - x).norm() <= bound))
             };
-            session.measure(
-                subject("decrypt", None, operations, a.bytes(), 1),
-                || decryptor.decrypt(&a),
-                check,
-            );
+            run.measure(subject("decrypt", None, counts, a.bytes(), 1), || decryptor.decrypt(&a), check);
         }
         if wants("rescale") && level > 0 {
             let values = vec![1.0; slots];
             let q = rlwe.modulus(level).value() as f64;
             let ones = parameters.encode_real(&values, packing, level, q)?;
             let product = evaluator.multiply_plain_lazy(&a, &ones)?;
-            let operations = transforms(2 * limbs).plus(moved(4 * limbs));
+            let counts = transforms(2 * limbs).plus(moved(4 * limbs));
             let check =
                 |c: &Result<Ciphertext, CkksError>| c.as_ref().is_ok_and(|c| party.right(c, |i| x[i]));
-            session.measure(
-                subject("rescale", None, operations, a.bytes(), 1),
+            run.measure(
+                subject("rescale", None, counts, a.bytes(), 1),
                 || evaluator.rescale(&product),
                 check,
             );
@@ -396,12 +389,12 @@ fn scheme(
 
         let found = party.keys.best(rotation(parameters, 1), level, false)?;
         let key_bytes = used_bytes(rlwe.n(), &found.plan, &found.key.spec().clone(), found.coalesce);
-        let switches = |count| Operations::switches(log_n, &found.plan, key_bytes, count);
+        let switches = |count| KernelCounts::switches(log_n, &found.plan, key_bytes, count);
         if wants("rotate") {
             let check = |c: &Result<Ciphertext, CkksError>| {
                 c.as_ref().is_ok_and(|c| party.right(c, |i| x[(i + 1) % slots]))
             };
-            session.measure(
+            run.measure(
                 subject("rotate", Some(alpha), switches(1), found.key.bytes(), 1),
                 || evaluator.rotate(&a, 1),
                 check,
@@ -413,18 +406,18 @@ fn scheme(
                 all.as_ref()
                     .is_ok_and(|all| all.iter().zip(1..).all(|(c, k)| party.right(c, |i| x[(i + k) % slots])))
             };
-            session.measure(
+            run.measure(
                 subject("rotate_hoisted", Some(alpha), switches(HOISTED), found.key.bytes(), HOISTED),
                 || evaluator.rotate_hoisted(&a, &steps),
                 check,
             );
         }
-        let tensor = Operations { products: (4 * limbs * rlwe.n()) as f64, ..moved(7 * limbs) };
+        let tensor = KernelCounts { products: (4 * limbs * rlwe.n()) as f64, ..moved(7 * limbs) };
         let product =
             |c: &Result<Ciphertext, CkksError>| c.as_ref().is_ok_and(|c| party.right(c, |i| x[i] * y[i]));
         if wants("multiply_relin") {
             let multiply = || evaluator.multiply_lazy(&a, &b).and_then(|c| evaluator.relinearize(&c));
-            session.measure(
+            run.measure(
                 subject("multiply_relin", Some(alpha), switches(1).plus(tensor), found.key.bytes(), 1),
                 multiply,
                 product,
@@ -432,9 +425,9 @@ fn scheme(
         }
         if wants("multiply") && level > 0 {
             let merged = party.keys.best(KeyElement::Relinearization, level, true)?;
-            let operations = Operations::switches(log_n, &merged.plan, key_bytes, 1).plus(tensor);
-            session.measure(
-                subject("multiply", Some(alpha), operations, merged.key.bytes(), 1),
+            let counts = KernelCounts::switches(log_n, &merged.plan, key_bytes, 1).plus(tensor);
+            run.measure(
+                subject("multiply", Some(alpha), counts, merged.key.bytes(), 1),
                 || evaluator.multiply(&a, &b),
                 product,
             );

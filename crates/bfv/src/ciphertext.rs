@@ -1,6 +1,6 @@
 use std::fmt;
 
-use keywright_rlwe::{RlweCiphertext, SeededCiphertext, noise};
+use keywright_rlwe::{RlweCiphertext, SeededRlweCiphertext, noise};
 
 use crate::{BfvError, BfvParameters, NoiseEstimate, Plaintext};
 
@@ -86,16 +86,16 @@ impl Ciphertext {
 
 /// A ciphertext made with the secret key, whose uniform half is a seed: half the bytes to send.
 #[derive(Clone)]
-pub struct SymmetricCiphertext {
+pub struct SeededCiphertext {
     /// Parameters it belongs to.
     pub parameters: BfvParameters,
     /// Seed and first half.
-    pub seeded: SeededCiphertext,
+    pub seeded: SeededRlweCiphertext,
     /// Where its values are.
     pub packing: Packing,
 }
 
-impl SymmetricCiphertext {
+impl SeededCiphertext {
     /// The ciphertext to compute with.
     pub fn expand(&self) -> Ciphertext {
         Ciphertext {
@@ -136,8 +136,8 @@ impl fmt::Debug for Ciphertext {
     }
 }
 
-impl fmt::Debug for SymmetricCiphertext {
+impl fmt::Debug for SeededCiphertext {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "SymmetricCiphertext(level {}, {})", self.level(), self.packing)
+        write!(f, "SeededCiphertext(level {}, {})", self.level(), self.packing)
     }
 }

@@ -4,7 +4,7 @@ use keywright_ring::sampling::SecretRng;
 use keywright_rlwe::{PublicKey, encrypt_zero, encrypt_zero_symmetric, noise};
 use zeroize::Zeroizing;
 
-use crate::{BfvError, BfvParameters, Ciphertext, Decryptor, NoiseEstimate, Plaintext, SymmetricCiphertext};
+use crate::{BfvError, BfvParameters, Ciphertext, Decryptor, NoiseEstimate, Plaintext, SeededCiphertext};
 
 /// Encrypts under a public key.
 pub struct Encryptor<'k> {
@@ -57,7 +57,7 @@ impl Decryptor<'_> {
         plaintext: &Plaintext,
         level: usize,
         rng: &mut SecretRng,
-    ) -> Result<SymmetricCiphertext, BfvError> {
+    ) -> Result<SeededCiphertext, BfvError> {
         let parameters = self.parameters();
         parameters.require_same(plaintext.parameters(), "the decryptor", "the plaintext")?;
         parameters.rlwe().require_level(level)?;
@@ -71,7 +71,7 @@ impl Decryptor<'_> {
                 plaintext.add_scaled_limb(i, &remainders, limb);
             }),
         )?;
-        Ok(SymmetricCiphertext { parameters: parameters.clone(), seeded, packing: plaintext.packing() })
+        Ok(SeededCiphertext { parameters: parameters.clone(), seeded, packing: plaintext.packing() })
     }
 }
 

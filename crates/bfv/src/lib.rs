@@ -20,12 +20,13 @@ mod plaintext;
 mod presets;
 mod scaling;
 
-pub use ciphertext::{Ciphertext, Packing, SymmetricCiphertext};
+pub use ciphertext::{Ciphertext, Packing, SeededCiphertext};
 pub use decryption::Decryptor;
 pub use encryption::Encryptor;
 pub use error::BfvError;
 pub use evaluator::Evaluator;
-pub use noise::{NoiseEstimate, SPARE_BITS, TAIL};
+pub use keywright_rlwe::noise::PRODUCT_TAIL;
+pub use noise::{NoiseEstimate, SPARE_BITS};
 pub use parameters::{BfvLiteral, BfvParameters, MAX_PLAINTEXT_BITS};
 pub use plaintext::Plaintext;
 pub use presets::{PRESETS, Preset, preset};

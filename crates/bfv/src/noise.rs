@@ -1,14 +1,6 @@
-use keywright_rlwe::noise::division_of_degree;
+use keywright_rlwe::noise::{PRODUCT_TAIL, division_of_degree};
 
 use crate::{BfvError, BfvParameters};
-
-/// Deviations in a bound on the noise of all coefficients.
-///
-/// Where a plaintext factor has its weight at few roots of unity, an error such as the rounding of a division times the secret is
-/// seen there alone: a product of two complex normal variables, and `P(|x y| > u) = 2 u K_1(2 u)` for unit variances. At
-/// `u = 21` that is below `2^-57`, so below `2^-40` for `2^17` coefficients. Errors that all roots share are sums of many
-/// terms, for which 9 deviations are enough ([`keywright_rlwe::noise::TAIL`]).
-pub const TAIL: f64 = 21.0;
 
 /// Bits of noise budget without which nothing is decrypted: see [`crate::Decryptor::decrypt`].
 pub const SPARE_BITS: u32 = 1;
@@ -61,11 +53,11 @@ impl NoiseEstimate {
         Self { log_deviation: log, log_peak: log, order: 0 }
     }
 
-    /// Bound on the noise of all coefficients, `log2`: [`TAIL`] deviations.
+    /// Bound on the noise of all coefficients, `log2`: [`PRODUCT_TAIL`] deviations.
     pub fn log_bound(&self) -> f64 {
         // d! (d + 1)!
         let moments: f64 = (1..=self.order).map(|k| (f64::from(k) * f64::from(k + 1)).log2()).sum();
-        TAIL.log2() + self.log_deviation + moments / 2.0
+        PRODUCT_TAIL.log2() + self.log_deviation + moments / 2.0
     }
 
     /// The noise budget that the bound leaves, bits: a lower bound of [`crate::Decryptor::noise_budget`], except with

@@ -101,6 +101,12 @@ impl Arithmetic {
         Self { key_rows: 1, decomposed: 1, lowered: 2, ..Self::default() }
     }
 
+    /// Transforms of one limb that [`Self::work`] counts, for so many primes of `Q` and of `Q P`.
+    pub(crate) fn limb_transforms(&self, kept: usize, targets: usize) -> usize {
+        kept * (self.transforms + self.raised + self.rescaled)
+            + targets * (self.lowered + self.divided + self.decomposed)
+    }
+
     /// The kernels of doing it once on ciphertexts of level `l`.
     ///
     /// | operation | transforms | conversion terms | visits |

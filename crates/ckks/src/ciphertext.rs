@@ -1,6 +1,7 @@
 use core::fmt;
 
 use keywright_rlwe::RlweCiphertext;
+use keywright_rlwe::noise::PRODUCT_TAIL;
 
 use crate::CkksParameters;
 
@@ -45,13 +46,6 @@ impl fmt::Display for Packing {
     }
 }
 
-/// Deviations in a bound on the error of all values.
-///
-/// More than for coefficients ([`keywright_rlwe::noise::TAIL`]): in a slot an error is a product of two complex normal
-/// variables, such as the rounding of a division and the secret, and `P(|x y| > t) = 2 t K_1(2 t)` for unit variances.
-/// At `t = 21` that is below `2^-57`, so below `2^-41` for `2^16` slots.
-pub const TAIL: f64 = 21.0;
-
 /// What is known of a ciphertext's values without decrypting, in units of the message.
 ///
 /// Deviations of dependent errors are added, not their squares, so the estimate is an upper bound whatever the
@@ -66,9 +60,9 @@ pub struct ErrorEstimate {
 }
 
 impl ErrorEstimate {
-    /// Bound on the error of all values at once, except with probability below `2^-40`: [`TAIL`] deviations.
+    /// Bound on the error of all values at once, except with probability below `2^-40`: [`PRODUCT_TAIL`] deviations.
     pub fn bound(&self) -> f64 {
-        TAIL * self.deviation
+        PRODUCT_TAIL * self.deviation
     }
 
     /// Bits of precision after the point that the bound leaves.
@@ -87,7 +81,7 @@ impl ErrorEstimate {
         Self {
             deviation: self.magnitude * other.deviation
                 + other.magnitude * self.deviation
-                + TAIL * self.deviation * other.deviation,
+                + PRODUCT_TAIL * self.deviation * other.deviation,
             magnitude: self.magnitude * other.magnitude,
         }
     }
@@ -152,7 +146,7 @@ impl Ciphertext {
         match self.packing {
             Packing::Slots { .. } => {
                 let outside = (n / self.packing.spread()).sqrt() - 1.0;
-                let second = TAIL * outside * self.estimate.deviation * other.deviation;
+                let second = PRODUCT_TAIL * outside * self.estimate.deviation * other.deviation;
                 ErrorEstimate { deviation: product.deviation + second, ..product }
             }
             Packing::Coefficients => {

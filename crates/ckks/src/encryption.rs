@@ -2,8 +2,8 @@ use std::fmt;
 
 use keywright_ring::{Buffer, sampling::SecretRng};
 use keywright_rlwe::{
-    PublicKey, RlweCiphertext, SecretKey, SeededCiphertext, decrypt, encrypt_zero, encrypt_zero_symmetric,
-    noise,
+    PublicKey, RlweCiphertext, SecretKey, SeededRlweCiphertext, decrypt, encrypt_zero,
+    encrypt_zero_symmetric, noise,
 };
 use num_complex::Complex64;
 use zeroize::Zeroize;
@@ -97,11 +97,11 @@ impl<'k> Encryptor<'k> {
 
 /// A ciphertext made with the secret key, whose uniform half is a seed: half the bytes to send.
 #[derive(Clone)]
-pub struct SymmetricCiphertext {
+pub struct SeededCiphertext {
     /// Parameters it belongs to.
     pub parameters: CkksParameters,
     /// Seed and first half.
-    pub seeded: SeededCiphertext,
+    pub seeded: SeededRlweCiphertext,
     /// Factor by which the message is scaled.
     pub scale: f64,
     /// Where its values are.
@@ -110,7 +110,7 @@ pub struct SymmetricCiphertext {
     pub estimate: ErrorEstimate,
 }
 
-impl SymmetricCiphertext {
+impl SeededCiphertext {
     /// The ciphertext to compute with.
     pub fn expand(&self) -> Ciphertext {
         Ciphertext {
@@ -160,7 +160,7 @@ impl<'k> Decryptor<'k> {
         packing: Packing,
         level: usize,
         rng: &mut SecretRng,
-    ) -> Result<SymmetricCiphertext, CkksError> {
+    ) -> Result<SeededCiphertext, CkksError> {
         let message = Message::real(&self.parameters, values, packing, level, self.parameters.scale())?;
         let parameters = &self.parameters;
         let seeded = encrypt_zero_symmetric(
@@ -171,7 +171,7 @@ impl<'k> Decryptor<'k> {
         )?;
         let empty = RlweCiphertext { polys: Vec::new() };
         let header = message.ciphertext(parameters, empty, noise::fresh_symmetric());
-        Ok(SymmetricCiphertext {
+        Ok(SeededCiphertext {
             parameters: parameters.clone(),
             seeded,
             scale: message.scale,
@@ -257,8 +257,8 @@ impl fmt::Debug for Decryptor<'_> {
     }
 }
 
-impl fmt::Debug for SymmetricCiphertext {
+impl fmt::Debug for SeededCiphertext {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "SymmetricCiphertext(scale 2^{:.3}, {})", self.scale.log2(), self.packing)
+        write!(f, "SeededCiphertext(scale 2^{:.3}, {})", self.scale.log2(), self.packing)
     }
 }

@@ -12,10 +12,11 @@ mod evaluator;
 mod parameters;
 mod plaintext;
 
-pub use ciphertext::{Ciphertext, ErrorEstimate, Packing, TAIL};
-pub use encryption::{Decryptor, Encryptor, SymmetricCiphertext};
+pub use ciphertext::{Ciphertext, ErrorEstimate, Packing};
+pub use encryption::{Decryptor, Encryptor, SeededCiphertext};
 pub use error::CkksError;
 pub use evaluator::{Evaluator, SCALE_TOLERANCE};
+pub use keywright_rlwe::noise::PRODUCT_TAIL;
 pub use num_complex::Complex64;
 pub use parameters::{CkksLiteral, CkksParameters, PRESETS, Preset, preset};
 pub use plaintext::Plaintext;

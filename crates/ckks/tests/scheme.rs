@@ -6,7 +6,7 @@ use std::cell::Cell;
 use keywright_ckks::encoder::EncoderError;
 use keywright_ckks::{
     Ciphertext, CkksError, CkksLiteral, CkksParameters, Complex64, Decryptor, Encryptor, Evaluator, PRESETS,
-    Packing, TAIL,
+    PRODUCT_TAIL, Packing,
 };
 use keywright_ring::{rotation_element, sampling::SecretRng};
 use keywright_rlwe::{EvaluationKeys, KeyElement, KeyGenerator, KeySpec, RlweError, SecretKey, Security};
@@ -57,7 +57,8 @@ impl Party {
 
     /// The estimate's bound, and the arithmetic of decoding.
     fn bound(&self, ciphertext: &Ciphertext) -> f64 {
-        ciphertext.estimate.bound() + TAIL * ciphertext.packing.arithmetic() * ciphertext.estimate.magnitude
+        ciphertext.estimate.bound()
+            + PRODUCT_TAIL * ciphertext.packing.arithmetic() * ciphertext.estimate.magnitude
     }
 
     /// Decrypts and compares with what the values should be, within the ciphertext's own estimate.

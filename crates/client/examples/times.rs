@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use keywright_client::reduction::{ShiftAdd30, ShiftAdd60};
 use keywright_client::{
-    Arithmetic, Client, ClientLiteral, ClientParameters, Encryptor, Engine, Form, Layout, RingEngine,
+    Client, ClientLiteral, ClientParameters, Encryptor, Engine, EngineChoice, Form, Layout, RingEngine,
 };
 use keywright_ring::sampling::SecretRng;
 use keywright_ring::sampling::{gaussian, ternary};
@@ -50,14 +50,14 @@ fn main() {
                 estimate: [0; 3],
             })
             .unwrap();
-            for arithmetic in [Arithmetic::Ring, Arithmetic::ShiftAdd, Arithmetic::Montgomery] {
-                row(&thin, arithmetic);
+            for choice in [EngineChoice::Ring, EngineChoice::ShiftAdd, EngineChoice::Montgomery] {
+                row(&thin, choice);
             }
         }
     }
 }
 
-fn row(thin: &ClientParameters, arithmetic: Arithmetic) {
+fn row(thin: &ClientParameters, choice: EngineChoice) {
     let mut platform = {
         let mut rng = SecretRng::system().unwrap();
         move |out: &mut [u8]| {
@@ -67,10 +67,10 @@ fn row(thin: &ClientParameters, arithmetic: Arithmetic) {
     };
     let (n, max) = (thin.n(), thin.fixed_point().max());
     let numbers: Vec<i64> = (0..n as i64).map(|i| 7919 * i % (2 * max + 1) - max).collect();
-    let mut client = Client::generate(thin, &mut platform).unwrap().with_arithmetic(arithmetic).unwrap();
+    let mut client = Client::generate(thin, &mut platform).unwrap().with_engine(choice).unwrap();
     let mut key = Vec::new();
     client.public_key(&mut key).unwrap();
-    let mut sender = Encryptor::with_arithmetic(thin, &key, &mut platform, arithmetic).unwrap();
+    let mut sender = Encryptor::with_engine(thin, &key, &mut platform, choice).unwrap();
     let mut public = Vec::with_capacity(thin.ciphertext_bytes());
     let encrypt = median(|| {
         public.clear();
@@ -109,7 +109,7 @@ fn row(thin: &ClientParameters, arithmetic: Arithmetic) {
         (0..2).for_each(|_| gaussian(&mut rng, black_box(&mut samples)));
     });
     println!(
-        "| 2^{} | {} bits | {arithmetic:?} | {encrypt:.3} ms | {encrypt_secret:.3} ms | {compact:.3} ms | {decrypt:.3} ms | {transforms:.3} ms | {sampling:.3} ms | {} | {seeded_bytes} |",
+        "| 2^{} | {} bits | {choice:?} | {encrypt:.3} ms | {encrypt_secret:.3} ms | {compact:.3} ms | {decrypt:.3} ms | {transforms:.3} ms | {sampling:.3} ms | {} | {seeded_bytes} |",
         thin.log_n(),
         thin.modulus().bits(),
         public.len(),

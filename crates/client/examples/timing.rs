@@ -14,7 +14,7 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use keywright_client::reduction::{ShiftAdd30, ShiftAdd60};
-use keywright_client::{Arithmetic, Client, ClientLiteral, ClientParameters, Encryptor, Form, Layout};
+use keywright_client::{Client, ClientLiteral, ClientParameters, Encryptor, EngineChoice, Form, Layout};
 use keywright_ring::Backend;
 use keywright_ring::sampling::SecretRng;
 use keywright_rlwe::SecretDistribution;
@@ -176,12 +176,11 @@ fn clients(count: usize, results: &mut Vec<Found>) {
     for (modulus, bits) in [(ShiftAdd30::MODULUS, 30), (ShiftAdd60::MODULUS, 60)] {
         let thin = parameters(modulus);
         let max = thin.fixed_point().max();
-        for arithmetic in [Arithmetic::Ring, Arithmetic::ShiftAdd, Arithmetic::Montgomery] {
-            let mut client =
-                Client::generate(&thin, &mut platform()).unwrap().with_arithmetic(arithmetic).unwrap();
+        for choice in [EngineChoice::Ring, EngineChoice::ShiftAdd, EngineChoice::Montgomery] {
+            let mut client = Client::generate(&thin, &mut platform()).unwrap().with_engine(choice).unwrap();
             let mut key = Vec::new();
             client.public_key(&mut key).unwrap();
-            let mut sender = Encryptor::with_arithmetic(&thin, &key, &mut platform(), arithmetic).unwrap();
+            let mut sender = Encryptor::with_engine(&thin, &key, &mut platform(), choice).unwrap();
             let mut rng = SecretRng::system().unwrap();
             let mut numbers = |random: bool, numbers: &mut Vec<i64>| {
                 numbers.clear();
@@ -191,7 +190,7 @@ fn clients(count: usize, results: &mut Vec<Found>) {
                 }
             };
             let mut sink = Vec::with_capacity(thin.ciphertext_bytes());
-            let name = |work: &str| format!("{work}, {bits} bits, {arithmetic:?}");
+            let name = |work: &str| format!("{work}, {bits} bits, {choice:?}");
             results.push(measure(&name("encrypt, public"), count, &mut numbers, |numbers| {
                 sink.clear();
                 sender.encrypt(numbers, Form::Evaluations, &mut sink).unwrap();

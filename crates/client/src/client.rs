@@ -6,13 +6,13 @@ use keywright_ring::sampling::SecretRng;
 use keywright_rlwe::{KeySpec, Parameters};
 use zeroize::Zeroizing;
 
-use crate::decrypt::Answer;
+use crate::Answer;
 use crate::engine::Engine;
-use crate::key::{
+use crate::engine::choice::{ChosenEngine, EngineChoice, on_engine};
+use crate::keys::key::{
     Half, PUBLIC_KEY, PublicKey, expand_secret, make_public_key, read_secret, sample_secret, secret_bytes,
     write_public_key, write_secret,
 };
-use crate::machine::{Arithmetic, Machine, with_engine};
 use crate::{
     ClientError, ClientParameters, Entropy, Form, KeyStream, Numbers, Sink, encrypt, encrypt_symmetric,
 };
@@ -22,7 +22,7 @@ use crate::{
 pub struct Client {
     parameters: ClientParameters,
     secret: Zeroizing<Vec<u8>>,
-    machine: Machine,
+    chosen: ChosenEngine,
     rng: SecretRng,
 }
 
@@ -35,7 +35,7 @@ impl Client {
         let mut rng = entropy.generator()?;
         let mut secret = Zeroizing::new(vec![0; secret_bytes(parameters.log_n())]);
         sample_secret(parameters, &mut rng, &mut secret)?;
-        Self::with(parameters, secret, rng, Arithmetic::Fastest)
+        Self::with(parameters, secret, rng, EngineChoice::Fastest)
     }
 
     /// A client whose secret is the object `bytes`, as [`Self::secret_bytes`] or the full library wrote it.
@@ -48,29 +48,29 @@ impl Client {
         entropy: &mut dyn Entropy,
     ) -> Result<Self, ClientError> {
         let secret = Zeroizing::new(read_secret(parameters, bytes)?.to_vec());
-        Self::with(parameters, secret, entropy.generator()?, Arithmetic::Fastest)
+        Self::with(parameters, secret, entropy.generator()?, EngineChoice::Fastest)
     }
 
-    /// The same client on another arithmetic: the same bytes at another speed.
+    /// The same client on another engine: the same bytes at another speed.
     ///
     /// # Errors
-    /// [`ClientError::Range`] for [`Arithmetic::ShiftAdd`] and a prime that it does not serve.
-    pub fn with_arithmetic(self, arithmetic: Arithmetic) -> Result<Self, ClientError> {
-        Self::with(&self.parameters, self.secret, self.rng, arithmetic)
+    /// [`ClientError::Range`] for [`EngineChoice::ShiftAdd`] and a prime that it does not serve.
+    pub fn with_engine(self, choice: EngineChoice) -> Result<Self, ClientError> {
+        Self::with(&self.parameters, self.secret, self.rng, choice)
     }
 
     fn with(
         parameters: &ClientParameters,
         secret: Zeroizing<Vec<u8>>,
         rng: SecretRng,
-        arithmetic: Arithmetic,
+        choice: EngineChoice,
     ) -> Result<Self, ClientError> {
-        let mut machine = Machine::new(parameters, arithmetic)?;
-        with_engine!(&mut machine, working, keys, {
+        let mut chosen = ChosenEngine::new(parameters, choice)?;
+        on_engine!(&mut chosen, working, keys, {
             keys.secret = Zeroizing::new(vec![Default::default(); parameters.n()]);
             expand_secret(&working.engine, &secret, &mut keys.secret)?;
         });
-        Ok(Self { parameters: *parameters, secret, machine, rng })
+        Ok(Self { parameters: *parameters, secret, chosen, rng })
     }
 
     /// The parameters it belongs to.
@@ -95,7 +95,7 @@ impl Client {
     /// [`ClientError::Sink`].
     pub fn public_key(&mut self, sink: &mut dyn Sink) -> Result<(), ClientError> {
         let (parameters, rng) = (&self.parameters, &mut self.rng);
-        with_engine!(&mut self.machine, working, keys, {
+        on_engine!(&mut self.chosen, working, keys, {
             let seed = make_public_key(&working.engine, &keys.secret, rng, &mut working.limb)?;
             write_public_key(parameters, &seed, &working.limb, sink)
         })
@@ -137,7 +137,7 @@ impl Client {
         sink: &mut dyn Sink,
     ) -> Result<(), ClientError> {
         let (parameters, rng) = (&self.parameters, &mut self.rng);
-        with_engine!(&mut self.machine, working, keys, {
+        on_engine!(&mut self.chosen, working, keys, {
             let (engine, limb) = (&working.engine, &mut working.limb);
             encrypt_symmetric(engine, parameters, &keys.secret, numbers, form, rng, limb, sink)
         })
@@ -150,7 +150,7 @@ impl Client {
     pub fn decrypt(&mut self, answer: &[u8], numbers: &mut [i64]) -> Result<(), ClientError> {
         let parameters = &self.parameters;
         let answer = Answer::read(parameters, answer)?;
-        with_engine!(&mut self.machine, working, keys, {
+        on_engine!(&mut self.chosen, working, keys, {
             answer.numbers(
                 &working.engine,
                 parameters,
@@ -172,7 +172,7 @@ impl core::fmt::Debug for Client {
 /// Encrypts under somebody's public key, and can do nothing else: a camera, a sensor.
 pub struct Encryptor {
     parameters: ClientParameters,
-    machine: Machine,
+    chosen: ChosenEngine,
     rng: SecretRng,
 }
 
@@ -186,22 +186,22 @@ impl Encryptor {
         public_key: &[u8],
         entropy: &mut dyn Entropy,
     ) -> Result<Self, ClientError> {
-        Self::with_arithmetic(parameters, public_key, entropy, Arithmetic::Fastest)
+        Self::with_engine(parameters, public_key, entropy, EngineChoice::Fastest)
     }
 
-    /// The same on a given arithmetic.
+    /// The same on a given engine.
     ///
     /// # Errors
-    /// As [`Self::new`]; [`ClientError::Range`] for [`Arithmetic::ShiftAdd`] and a prime that it does not serve.
-    pub fn with_arithmetic(
+    /// As [`Self::new`]; [`ClientError::Range`] for [`EngineChoice::ShiftAdd`] and a prime that it does not serve.
+    pub fn with_engine(
         parameters: &ClientParameters,
         public_key: &[u8],
         entropy: &mut dyn Entropy,
-        arithmetic: Arithmetic,
+        choice: EngineChoice,
     ) -> Result<Self, ClientError> {
         let rng = entropy.generator()?;
-        let mut machine = Machine::new(parameters, arithmetic)?;
-        with_engine!(&mut machine, working, keys, {
+        let mut chosen = ChosenEngine::new(parameters, choice)?;
+        on_engine!(&mut chosen, working, keys, {
             let engine = &working.engine;
             let key = PublicKey::read(parameters, public_key)?;
             let residues = |half: Half<'_, _>| {
@@ -215,7 +215,7 @@ impl Encryptor {
             };
             keys.public = Some([residues(key.b), residues(key.a)]);
         });
-        Ok(Self { parameters: *parameters, machine, rng })
+        Ok(Self { parameters: *parameters, chosen, rng })
     }
 
     /// The parameters it belongs to.
@@ -234,7 +234,7 @@ impl Encryptor {
         sink: &mut dyn Sink,
     ) -> Result<(), ClientError> {
         let (parameters, rng) = (&self.parameters, &mut self.rng);
-        with_engine!(&mut self.machine, working, keys, {
+        on_engine!(&mut self.chosen, working, keys, {
             // Set when the encryptor was made.
             let Some([b, a]) = &keys.public else { return Ok(()) };
             let key = PublicKey { b: Half::Residues(b), a: Half::Residues(a) };

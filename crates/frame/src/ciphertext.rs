@@ -3,7 +3,7 @@
 use keywright_ring::Seed;
 
 use crate::FrameError;
-use crate::fields::{Buffer, FieldReader, FieldWriter, Fields};
+use crate::fields::{FieldReader, FieldSink, FieldWriter, Fields};
 
 /// Shape of a ciphertext.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,7 +20,7 @@ impl CiphertextDescriptor {
 }
 
 impl Fields for CiphertextDescriptor {
-    fn encode<B: Buffer>(&self, out: &mut FieldWriter<B>) -> Result<(), FrameError> {
+    fn encode<B: FieldSink>(&self, out: &mut FieldWriter<B>) -> Result<(), FrameError> {
         out.small("level of a ciphertext", self.level)?;
         out.small("number of polynomials of a ciphertext", self.polynomials)
     }
@@ -45,7 +45,7 @@ impl SeededDescriptor {
 }
 
 impl Fields for SeededDescriptor {
-    fn encode<B: Buffer>(&self, out: &mut FieldWriter<B>) -> Result<(), FrameError> {
+    fn encode<B: FieldSink>(&self, out: &mut FieldWriter<B>) -> Result<(), FrameError> {
         out.small("level of a ciphertext", self.level)?;
         out.seed(&self.seed);
         Ok(())

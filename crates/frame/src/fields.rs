@@ -8,14 +8,14 @@ use crate::FrameError;
 use crate::error::in_range;
 
 /// Where fields are collected: a vector, or an array where memory is scarce.
-pub trait Buffer {
+pub trait FieldSink {
     /// Appends bytes.
     fn extend(&mut self, bytes: &[u8]);
     /// All bytes so far.
     fn as_slice(&self) -> &[u8];
 }
 
-impl Buffer for Vec<u8> {
+impl FieldSink for Vec<u8> {
     fn extend(&mut self, bytes: &[u8]) {
         self.extend_from_slice(bytes);
     }
@@ -38,7 +38,7 @@ impl<const LEN: usize> Default for FixedBuffer<LEN> {
     }
 }
 
-impl<const LEN: usize> Buffer for FixedBuffer<LEN> {
+impl<const LEN: usize> FieldSink for FixedBuffer<LEN> {
     /// # Panics
     /// If more than `LEN` bytes come together.
     fn extend(&mut self, bytes: &[u8]) {
@@ -55,7 +55,7 @@ impl<const LEN: usize> Buffer for FixedBuffer<LEN> {
 #[derive(Debug, Clone, Default)]
 pub struct FieldWriter<B = Vec<u8>>(B);
 
-impl<B: Buffer> FieldWriter<B> {
+impl<B: FieldSink> FieldWriter<B> {
     /// Appends bytes.
     pub fn put(&mut self, bytes: &[u8]) {
         self.0.extend(bytes);
@@ -176,7 +176,7 @@ pub trait Fields: Sized {
     ///
     /// # Errors
     /// [`FrameError::Field`] for a number that its field cannot hold.
-    fn encode<B: Buffer>(&self, out: &mut FieldWriter<B>) -> Result<(), FrameError>;
+    fn encode<B: FieldSink>(&self, out: &mut FieldWriter<B>) -> Result<(), FrameError>;
 
     /// Takes the fields.
     ///
@@ -186,7 +186,7 @@ pub trait Fields: Sized {
 }
 
 impl Fields for Seed {
-    fn encode<B: Buffer>(&self, out: &mut FieldWriter<B>) -> Result<(), FrameError> {
+    fn encode<B: FieldSink>(&self, out: &mut FieldWriter<B>) -> Result<(), FrameError> {
         out.seed(self);
         Ok(())
     }

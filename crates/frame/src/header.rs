@@ -1,6 +1,6 @@
 //! The header that every object starts with: a fixed part, a descriptor, a checksum of both.
 
-use crate::fields::{Buffer, FieldReader, FieldWriter};
+use crate::fields::{FieldReader, FieldSink, FieldWriter};
 use crate::{CHECKSUM_BYTES, Checksum, FrameError, IDENTITY_BYTES, IdentityBytes, Kind};
 
 /// First bytes of every object. The first is not ASCII and the last three change when a transfer rewrites line
@@ -50,7 +50,7 @@ impl FixedHeader {
 
     /// Writes the whole header, with its descriptor and its checksum. Returns the checksum that the body goes on
     /// with.
-    pub fn write<B: Buffer>(&self, out: &mut FieldWriter<B>, descriptor: &[u8]) -> Checksum {
+    pub fn write<B: FieldSink>(&self, out: &mut FieldWriter<B>, descriptor: &[u8]) -> Checksum {
         debug_assert!(out.as_slice().is_empty() && descriptor.len() == self.descriptor_len as usize);
         out.put(&MAGIC);
         out.put(&self.version.to_le_bytes());

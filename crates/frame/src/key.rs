@@ -5,10 +5,10 @@ use keywright_rlwe::{KeyElement, KeySpec};
 
 use crate::FrameError;
 use crate::error::in_range;
-use crate::fields::{Buffer, FieldReader, FieldWriter, Fields};
+use crate::fields::{FieldReader, FieldSink, FieldWriter, Fields};
 
 impl Fields for KeySpec {
-    fn encode<B: Buffer>(&self, out: &mut FieldWriter<B>) -> Result<(), FrameError> {
+    fn encode<B: FieldSink>(&self, out: &mut FieldWriter<B>) -> Result<(), FrameError> {
         let (tag, value) = match self.element {
             KeyElement::Galois(element) => (0, element),
             KeyElement::Relinearization => (1, 0),
@@ -77,7 +77,7 @@ impl KeyDescriptor {
 }
 
 impl Fields for KeyDescriptor {
-    fn encode<B: Buffer>(&self, out: &mut FieldWriter<B>) -> Result<(), FrameError> {
+    fn encode<B: FieldSink>(&self, out: &mut FieldWriter<B>) -> Result<(), FrameError> {
         self.spec.encode(out)?;
         out.small("number of digits of a key", self.digits)?;
         if let Some(seed) = &self.seed {

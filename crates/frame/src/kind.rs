@@ -16,7 +16,7 @@ pub enum Kind {
     KeySet = 0x0004,
     /// `keywright_rlwe::RlweCiphertext`.
     RlweCiphertext = 0x0005,
-    /// `keywright_rlwe::SeededCiphertext`.
+    /// `keywright_rlwe::SeededRlweCiphertext`.
     SeededRlweCiphertext = 0x0006,
     /// A `keywright_ring::Poly` in either form.
     Polynomial = 0x0007,
@@ -28,7 +28,7 @@ pub enum Kind {
     CkksPlaintext = 0x0102,
     /// `keywright_ckks::Ciphertext`.
     CkksCiphertext = 0x0103,
-    /// `keywright_ckks::SymmetricCiphertext`.
+    /// `keywright_ckks::SeededCiphertext`.
     CkksSeededCiphertext = 0x0104,
     /// A CKKS ciphertext of a thin client or for one, in coefficient form: `keywright_client::CompactForm`.
     CkksCompactCiphertext = 0x0105,
@@ -38,7 +38,7 @@ pub enum Kind {
     BfvParameters = 0x0201,
     /// `keywright_bfv::Ciphertext`.
     BfvCiphertext = 0x0203,
-    /// `keywright_bfv::SymmetricCiphertext`.
+    /// `keywright_bfv::SeededCiphertext`.
     BfvSeededCiphertext = 0x0204,
     /// `keywright_aggregation::EncryptedUpdate`.
     EncryptedUpdate = 0x0301,

@@ -36,7 +36,7 @@ mod parameters;
 pub use checksum::{CHECKSUM_BYTES, Checksum, Mismatch};
 pub use ciphertext::{CiphertextDescriptor, SeededDescriptor};
 pub use error::FrameError;
-pub use fields::{Buffer, FieldReader, FieldWriter, Fields, FixedBuffer};
+pub use fields::{FieldReader, FieldSink, FieldWriter, Fields, FixedBuffer};
 pub use header::{
     FIXED_BYTES, FORMAT_VERSION, FRAME_BYTES, FixedHeader, MAGIC, MAX_DESCRIPTOR_BYTES, MAX_EXTRA_PRIMES,
     MAX_KEY_ENTRY_BYTES, MAX_KEYS, object_len,

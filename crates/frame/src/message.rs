@@ -1,6 +1,6 @@
 use crate::FrameError;
 use crate::error::in_range;
-use crate::fields::{Buffer, FieldReader, FieldWriter, Fields};
+use crate::fields::{FieldReader, FieldSink, FieldWriter, Fields};
 
 /// How to read a CKKS message, as it is stored. Its real numbers are bits of doubles: nobody here computes with
 /// them.
@@ -18,7 +18,7 @@ impl MessageFields {
 }
 
 impl Fields for MessageFields {
-    fn encode<B: Buffer>(&self, out: &mut FieldWriter<B>) -> Result<(), FrameError> {
+    fn encode<B: FieldSink>(&self, out: &mut FieldWriter<B>) -> Result<(), FrameError> {
         out.u8(self.log_slots.is_none().into());
         out.u8(self.log_slots.unwrap_or(0));
         self.numbers.iter().for_each(|&bits| out.u64(bits));

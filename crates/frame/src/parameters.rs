@@ -4,7 +4,7 @@ use keywright_rlwe::{ParametersLiteral, SecretDistribution, Security};
 
 use crate::FrameError;
 use crate::error::in_range;
-use crate::fields::{Buffer, FieldReader, FieldWriter, Fields};
+use crate::fields::{FieldReader, FieldSink, FieldWriter, Fields};
 
 pub(crate) fn security_code(security: Security) -> u8 {
     match security {
@@ -19,7 +19,7 @@ pub(crate) fn decode_security(fields: &mut FieldReader<'_>) -> Result<Security, 
 
 /// The Hamming weight. A uniform ternary secret is weight 0, which no sparse secret has.
 impl Fields for SecretDistribution {
-    fn encode<B: Buffer>(&self, out: &mut FieldWriter<B>) -> Result<(), FrameError> {
+    fn encode<B: FieldSink>(&self, out: &mut FieldWriter<B>) -> Result<(), FrameError> {
         let weight = match *self {
             Self::Ternary => 0,
             Self::Sparse { weight } => {
@@ -41,7 +41,7 @@ impl Fields for SecretDistribution {
 
 /// The canonical encoding, of which the fingerprint is made.
 impl Fields for ParametersLiteral {
-    fn encode<B: Buffer>(&self, out: &mut FieldWriter<B>) -> Result<(), FrameError> {
+    fn encode<B: FieldSink>(&self, out: &mut FieldWriter<B>) -> Result<(), FrameError> {
         out.small("log2 of the ring degree", self.log_n as usize)?;
         out.u8(security_code(self.security));
         self.secret.encode(out)?;

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use keywright_bfv::{BfvError, BfvParameters, Ciphertext, NoiseEstimate, Plaintext, SymmetricCiphertext};
-use keywright_rlwe::{RlweCiphertext, SeededCiphertext};
+use keywright_bfv::{BfvError, BfvParameters, Ciphertext, NoiseEstimate, Plaintext, SeededCiphertext};
+use keywright_rlwe::{RlweCiphertext, SeededRlweCiphertext};
 
 use crate::{EncryptionPool, PoolError, Zero, ZeroKey};
 
@@ -26,13 +26,13 @@ impl BfvZero for RlweCiphertext {
     }
 }
 
-impl BfvZero for SeededCiphertext {
-    type Ciphertext = SymmetricCiphertext;
+impl BfvZero for SeededRlweCiphertext {
+    type Ciphertext = SeededCiphertext;
 
-    fn into_ciphertext(mut self, message: &Plaintext, _: f64) -> Result<SymmetricCiphertext, BfvError> {
+    fn into_ciphertext(mut self, message: &Plaintext, _: f64) -> Result<SeededCiphertext, BfvError> {
         message.add_scaled_to(&mut self.c0);
         let parameters = message.parameters().clone();
-        Ok(SymmetricCiphertext { parameters, seeded: self, packing: message.packing() })
+        Ok(SeededCiphertext { parameters, seeded: self, packing: message.packing() })
     }
 }
 

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use keywright_ckks::{
-    Ciphertext, CkksError, CkksParameters, Complex64, ErrorEstimate, Packing, Plaintext, SymmetricCiphertext,
-    TAIL,
+    Ciphertext, CkksError, CkksParameters, Complex64, ErrorEstimate, PRODUCT_TAIL, Packing, Plaintext,
+    SeededCiphertext,
 };
 use keywright_ring::{Backend, Modulus};
-use keywright_rlwe::{RlweCiphertext, SeededCiphertext};
+use keywright_rlwe::{RlweCiphertext, SeededRlweCiphertext};
 use zeroize::Zeroize;
 
 use crate::{EncryptionPool, PoolError, Zero, ZeroKey};
@@ -47,17 +47,17 @@ impl CkksZero for RlweCiphertext {
     }
 }
 
-impl CkksZero for SeededCiphertext {
-    type Ciphertext = SymmetricCiphertext;
+impl CkksZero for SeededRlweCiphertext {
+    type Ciphertext = SeededCiphertext;
 
     fn into_ciphertext(
         self,
         parameters: &CkksParameters,
         packing: Packing,
         estimate: ErrorEstimate,
-    ) -> SymmetricCiphertext {
+    ) -> SeededCiphertext {
         let scale = parameters.scale();
-        SymmetricCiphertext { parameters: parameters.clone(), seeded: self, scale, packing, estimate }
+        SeededCiphertext { parameters: parameters.clone(), seeded: self, scale, packing, estimate }
     }
 }
 
@@ -115,7 +115,7 @@ impl<'p, K: ZeroKey<Zero: CkksZero>> CkksPool<'p, K> {
         let residues = parameters.encode_constant(value, self.pool.level(), parameters.scale())?;
         // The product with the scale is rounded to an f64 and that to an integer.
         let error = 0.5 / parameters.scale() + value.abs() * f64::EPSILON / 2.0;
-        let estimate = ErrorEstimate { deviation: error / TAIL, magnitude: value.abs() };
+        let estimate = ErrorEstimate { deviation: error / PRODUCT_TAIL, magnitude: value.abs() };
         Ok(Encoded { residues: Residues::Constant(residues), packing, estimate })
     }
 

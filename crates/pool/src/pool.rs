@@ -5,7 +5,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use keywright_ring::sampling::SecretRng;
-use keywright_rlwe::threads;
+use keywright_rlwe::{MAX_THREADS, threads};
 
 use crate::error::require_owner;
 use crate::shared::Shared;
@@ -13,8 +13,6 @@ use crate::{Metrics, PoolError, PoolFile, PoolOptions, WhenEmpty, ZeroKey, produ
 
 /// Most entries in memory.
 const MAX_CAPACITY: usize = 1 << 24;
-/// Most background threads.
-const MAX_THREADS: usize = 256;
 
 /// Encryptions of zero under one key at one level, made ahead, each given out once.
 ///

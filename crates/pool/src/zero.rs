@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use keywright_ring::{Evaluation, Poly, Seed, sampling::SecretRng};
 use keywright_rlwe::{
-    Parameters, PublicKey, RlweCiphertext, RlweError, SecretKey, SeededCiphertext, encrypt_zero,
+    Parameters, PublicKey, RlweCiphertext, RlweError, SecretKey, SeededRlweCiphertext, encrypt_zero,
     encrypt_zero_symmetric, noise,
 };
 use keywright_wire::{Wire, WireError, WireSecret};
@@ -65,7 +65,7 @@ impl Zero for RlweCiphertext {
     }
 }
 
-impl Zero for SeededCiphertext {
+impl Zero for SeededRlweCiphertext {
     fn c0_mut(&mut self) -> &mut Poly<Evaluation> {
         &mut self.c0
     }
@@ -132,13 +132,13 @@ impl ZeroKey for PublicKey {
 }
 
 impl ZeroKey for SecretKey {
-    type Zero = SeededCiphertext;
+    type Zero = SeededRlweCiphertext;
 
     fn parameters(&self) -> &Parameters {
         self.parameters()
     }
 
-    fn encrypt_zero(&self, level: usize, rng: &mut SecretRng) -> Result<SeededCiphertext, RlweError> {
+    fn encrypt_zero(&self, level: usize, rng: &mut SecretRng) -> Result<SeededRlweCiphertext, RlweError> {
         encrypt_zero_symmetric(self, level, rng, None)
     }
 

@@ -4,7 +4,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
 use keywright_bench::{
-    BenchError, BootstrapRequest, Event, Request, SETS, WORKS, bootstrap_names, run, run_bootstrap,
+    BenchError, BootstrapRequest, Event, NTT_LOG_Q, Request, SETS, WORKS, bootstrap_names, run, run_bootstrap,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -121,7 +121,7 @@ fn measure<T: Send>(
 }
 
 /// The parameter sets that `bench` knows: by name, log2 of the ring degree, bits of the ciphertext primes and of the scale,
-/// and what is measured: primes per digit, levels, ring degrees of transforms.
+/// and what is measured: primes per digit, levels, ring degrees of transforms and bits of their prime.
 #[pyfunction]
 pub(crate) fn bench_sets(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let sets = PyDict::new(py);
@@ -133,6 +133,7 @@ pub(crate) fn bench_sets(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
         facts.set_item("alphas", set.alphas)?;
         facts.set_item("levels", set.levels)?;
         facts.set_item("ntt_log_n", set.ntt_log_n)?;
+        facts.set_item("ntt_log_q", NTT_LOG_Q)?;
         sets.set_item(set.name, facts)?;
     }
     Ok(sets)

@@ -52,7 +52,7 @@ mod _core {
     #[pymodule_export]
     use crate::circuits::linear_transform::PyLinearTransform;
     #[pymodule_export]
-    use crate::circuits::polynomial::{polynomial_arithmetic, polynomial_relinearizations};
+    use crate::circuits::polynomial::{polynomial_arithmetic, polynomial_depth, polynomial_relinearizations};
     #[pymodule_export]
     use crate::ckks::ciphertext::PyCiphertext;
     #[pymodule_export]
@@ -126,4 +126,7 @@ mod _core {
 
     #[pymodule_export]
     const RANK_WEIGHTS: [usize; 3] = keywright_rlwe::switch::RANK_WEIGHTS;
+
+    #[pymodule_export]
+    const SCALE_TOLERANCE: f64 = keywright_ckks::SCALE_TOLERANCE;
 }

@@ -5,13 +5,11 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use keywright_ring::PerProcess;
+use keywright_rlwe::MAX_THREADS;
 use pyo3::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::errors::{Failure, Refusal};
-
-/// More threads than any machine can use here: the limbs of one operation.
-const MAX_THREADS: usize = 256;
 
 /// A forked child has the memory of its parent's threads but not the threads, so it starts its own. It leaves the parent's lock alone too, which another thread may
 /// have held.

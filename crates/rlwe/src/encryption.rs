@@ -40,14 +40,14 @@ impl RlweCiphertext {
 /// A symmetric encryption whose uniform half is a seed: half the bytes. It can be stored and sent; to compute with it,
 /// expand it.
 #[derive(Clone)]
-pub struct SeededCiphertext {
+pub struct SeededRlweCiphertext {
     /// Seed of `c_1`.
     pub seed: Seed,
     /// `c_0`.
     pub c0: Poly<Evaluation>,
 }
 
-impl SeededCiphertext {
+impl SeededRlweCiphertext {
     /// The ciphertext with its uniform half expanded.
     pub fn expand(&self, parameters: &Parameters) -> RlweCiphertext {
         let a = uniform_half(parameters, &self.seed, self.c0.limb_count());
@@ -55,9 +55,9 @@ impl SeededCiphertext {
     }
 }
 
-impl fmt::Debug for SeededCiphertext {
+impl fmt::Debug for SeededRlweCiphertext {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "SeededCiphertext({:?})", self.c0)
+        write!(f, "SeededRlweCiphertext({:?})", self.c0)
     }
 }
 
@@ -118,7 +118,7 @@ pub fn encrypt_zero_symmetric(
     level: usize,
     rng: &mut SecretRng,
     add_message: Option<AddMessage<'_>>,
-) -> Result<SeededCiphertext, RlweError> {
+) -> Result<SeededRlweCiphertext, RlweError> {
     let parameters = secret.parameters();
     parameters.require_level(level)?;
     rng.begin()?;
@@ -137,7 +137,7 @@ pub fn encrypt_zero_symmetric(
         product.zeroize();
     });
     rng.require_operation()?;
-    Ok(SeededCiphertext { seed, c0 })
+    Ok(SeededRlweCiphertext { seed, c0 })
 }
 
 /// The evaluations of an error and a message modulo prime `i`, while `upcoming` is fetched.

@@ -175,7 +175,7 @@ pub enum RlweError {
     /// A key from another secret was asked for without that secret.
     #[error("a key from secret {0} needs that secret; make it with switching_key_from")]
     SourceSecret(u64),
-    /// Half of a pair of encapsulation keys was asked for, or a pair that does not fit together.
+    /// Half of a pair of ephemeral keys was asked for, or a pair that does not fit together.
     #[error(
         "{0} and its counterpart share an ephemeral secret; make both at once, exactly one key to a weight and one back"
     )]

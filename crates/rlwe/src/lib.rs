@@ -26,7 +26,7 @@ pub mod switch;
 mod widths;
 
 pub use encryption::{
-    AddMessage, ENCRYPTION_STREAM, RlweCiphertext, SeededCiphertext, decrypt, encrypt_zero,
+    AddMessage, ENCRYPTION_STREAM, RlweCiphertext, SeededRlweCiphertext, decrypt, encrypt_zero,
     encrypt_zero_symmetric,
 };
 pub use error::RlweError;
@@ -35,7 +35,7 @@ pub use keys::{
     KeyUse, LoadedKey, PUBLIC_KEY_STREAM, PublicKey, Route, SecretDistribution, SecretKey, ServedHop,
     StoredKey, SwitchingKey, SwitchingKeys, UniformPart, stream_id,
 };
-pub use parallel::{for_each_index, for_each_item, join, threads};
+pub use parallel::{MAX_THREADS, for_each_index, for_each_item, join, threads};
 pub use parameters::{Parameters, ParametersLiteral, Security};
 pub use security::{maximum_log_qp, require_secure};
 pub use switch::{

@@ -10,8 +10,15 @@ use keywright_ring::sampling::SIGMA;
 
 use crate::{KeyLayout, Parameters, PrimeWidths, SwitchLayout, SwitchPlan};
 
-/// Standard deviations in a bound.
+/// Standard deviations in a bound on a sum of many independent terms.
 pub const TAIL: f64 = 9.0;
+
+/// Standard deviations in a bound on a product of two complex normal variables of unit variance:
+/// `P(|x y| > t) = 2 t K_1(2 t)`, at `t = 21` below `2^-57`. That is below `2^-40` for `2^17` values.
+///
+/// Such a product is the error that the rounding of a division leaves at one root of unity, where it meets the secret: in
+/// a slot, or where a plaintext factor has its weight at few roots.
+pub const PRODUCT_TAIL: f64 = 21.0;
 
 /// Variance of the error of a fresh symmetric encryption.
 pub fn fresh_symmetric() -> f64 {

@@ -10,6 +10,9 @@ use alloc::vec::Vec;
 #[cfg(feature = "parallel")]
 use keywright_ring::{Process, RaceOnce};
 
+/// Most threads that are started together: more than the limbs of one operation, which they share, can use.
+pub const MAX_THREADS: usize = 256;
+
 /// Number of threads that loops are shared among.
 pub fn threads() -> usize {
     #[cfg(feature = "parallel")]

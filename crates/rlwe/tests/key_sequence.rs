@@ -49,7 +49,7 @@ fn keys_come_in_the_order_of_the_list() {
         .unwrap()
         .collect::<Result<_, _>>()
         .unwrap();
-    let together = KeyGenerator::new(&secret, rng(3)).encapsulation_keys(&specs[3], &specs[0]).unwrap();
+    let together = KeyGenerator::new(&secret, rng(3)).ephemeral_keys(&specs[3], &specs[0]).unwrap();
     assert!(made.iter().zip(&together).all(|(a, b)| a.b_rows() == b.b_rows()));
 }
 
@@ -158,12 +158,12 @@ fn a_set_holds_one_ephemeral_secret_of_a_weight() {
     for weight in [32, 16] {
         let (there, back) =
             (spec(KeyElement::DenseToSparse(weight), 0), spec(KeyElement::SparseToDense(weight), 2));
-        for key in generator.encapsulation_keys(&there, &back).unwrap() {
+        for key in generator.ephemeral_keys(&there, &back).unwrap() {
             keys.insert(key).unwrap();
         }
         // Another pair, at whatever level, belongs to another secret.
         let lower = KeySpec { level: 1, ..back.clone() };
-        for key in generator.encapsulation_keys(&there, &lower).unwrap() {
+        for key in generator.ephemeral_keys(&there, &lower).unwrap() {
             let element = key.spec().element;
             assert_eq!(keys.insert(key), Err(RlweError::EphemeralRepeated(element)));
         }

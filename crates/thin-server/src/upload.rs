@@ -1,6 +1,6 @@
 //! Ciphertexts in.
 
-use keywright_ckks::{Ciphertext, CkksParameters, ErrorEstimate, Packing, SymmetricCiphertext};
+use keywright_ckks::{Ciphertext, CkksParameters, ErrorEstimate, Packing, SeededCiphertext};
 use keywright_client::{ClientParameters, CompactForm, Engine, RingEngine, SecondHalf};
 use keywright_ring::Poly;
 use keywright_rlwe::{RlweCiphertext, noise};
@@ -46,7 +46,7 @@ pub fn read_upload(
         };
         (out, fresh + dropped_variance(parameters, form.dropped))
     } else if kind == Some(Kind::CkksSeededCiphertext) {
-        let seeded = SymmetricCiphertext::from_bytes(bytes, parameters)?;
+        let seeded = SeededCiphertext::from_bytes(bytes, parameters)?;
         (seeded.expand(), noise::fresh_symmetric())
     } else {
         (Ciphertext::from_bytes(bytes, parameters)?, noise::fresh_public(rlwe))

@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 
 use keywright_aggregation::{
-    Binding, Contributor, EncryptedSum, EncryptedUpdate, MAX_INPUTS, Residues, Session, SumParameters,
+    Binding, Contributor, EncryptedSum, EncryptedUpdate, MAX_INPUTS, Residues, RunId, SumParameters,
 };
 use keywright_frame::{FieldReader, FieldWriter};
 use keywright_ring::Seed;
@@ -20,13 +20,13 @@ const CONTRIBUTOR_BYTES: usize = 8 + 4 + 32;
 struct Shape {
     max_inputs: u32,
     magnitude: u64,
-    session: Session,
+    session: RunId,
     round: u32,
     count: u32,
 }
 
 impl Shape {
-    fn new(parameters: &SumParameters, session: Session, round: u32, count: usize) -> Self {
+    fn new(parameters: &SumParameters, session: RunId, round: u32, count: usize) -> Self {
         let (max_inputs, magnitude) = (parameters.max_inputs(), parameters.magnitude());
         Self { max_inputs, magnitude, session, round, count: count as u32 }
     }

@@ -7,7 +7,7 @@ use keywright_frame::packing::{find_not_canonical, pack_every_width, packed_len,
 use keywright_ring::{Domain, Modulus, Poly};
 
 use crate::WireError;
-use crate::header::{Header, read_exact, verify};
+use crate::header_io::{Header, read_exact, verify};
 
 /// Residues that are packed and checked at once: their bytes stay in the first-level cache.
 const CHUNK: usize = 2048;

@@ -11,7 +11,7 @@ use keywright_rlwe::ParametersLiteral;
 use crate::aggregation::{SumDescriptor, UpdateDescriptor};
 use crate::bfv::{BfvCiphertextDescriptor, BfvSeededDescriptor};
 use crate::ckks::{CkksCiphertextDescriptor, CkksSeededDescriptor, PlaintextDescriptor};
-use crate::header::Header;
+use crate::header_io::Header;
 use crate::key_set::{Directory, KeyEntry};
 use crate::master_keys::MasterDescriptor;
 use crate::object::Descriptor;

@@ -42,7 +42,7 @@ mod body;
 mod ckks;
 mod error;
 mod file;
-mod header;
+mod header_io;
 mod inspect;
 mod key_set;
 mod master_keys;

@@ -12,7 +12,7 @@ use keywright_rlwe::{KeySpec, ParametersLiteral};
 use zeroize::Zeroizing;
 
 use crate::body::{BodyReader, BodyWriter};
-use crate::header::Header;
+use crate::header_io::Header;
 use crate::{AtomicFile, Identity, Kind, WireError};
 
 /// The fields that decide the shape of a body. They can be read without the parameters.

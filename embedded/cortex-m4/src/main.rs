@@ -11,8 +11,8 @@ use cortex_m_rt::entry;
 use cortex_m_semihosting::{debug, hprintln};
 use keywright_client::reduction::{Montgomery, Reduction, ShiftAdd30};
 use keywright_client::{
-    ClientError, ClientLiteral, ClientParameters, Compact, Entropy, Form, Half, Layout, PublicKey, SinkError, encrypt,
-    encrypt_symmetric, expand_secret, make_public_key, sample_secret, secret_bytes,
+    ClientError, ClientLiteral, ClientParameters, Entropy, Form, Half, Layout, PublicKey, SinkError,
+    SmallEngine, encrypt, encrypt_symmetric, expand_secret, make_public_key, sample_secret, secret_bytes,
     write_public_key, write_secret,
 };
 use keywright_cortex_m4::{Memory, Pattern, entropy, meter, paint};
@@ -103,7 +103,7 @@ fn line<R: Reduction<Word = u32>>(name: &str, line: &Line, memory: &mut Memory) 
     let mut engine = None;
     let mut rng = None;
     report("secret key", &mut || {
-        engine = Some(Compact::<R>::new(log_n, parameters.modulus().value())?);
+        engine = Some(SmallEngine::<R>::new(log_n, parameters.modulus().value())?);
         let rng = rng.insert(entropy(1).generator()?);
         sample_secret(&parameters, rng, packed)?;
         write_secret(&parameters, packed, &mut sink)

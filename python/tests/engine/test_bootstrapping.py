@@ -363,7 +363,7 @@ def test_a_pair_of_ephemeral_keys_is_not_torn_apart(full: Bootstrapping) -> None
     for specs in ([there], [back], [there, there, back], [there, back, back]):
         with pytest.raises(kw.ParameterError, match="ephemeral secret") as caught:
             generator.evaluation_keys(specs=specs, relinearization=False)
-        assert caught.value.what == "encapsulation keys"
+        assert caught.value.what == "ephemeral keys"
     with pytest.raises(kw.ParameterError, match="ephemeral secret"):
         generator.switching_key(there)
 

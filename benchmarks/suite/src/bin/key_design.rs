@@ -4,7 +4,7 @@
 
 use std::error::Error;
 
-use keywright_circuits::bootstrapping::{Digits, KeyDesign, KeyLevels};
+use keywright_circuits::bootstrapping::{DigitRule, KeyDesign, KeyLevels};
 use keywright_studies::{DesignRequest, most_special, run_design};
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -12,7 +12,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         log_n: 16,
         depth: 16,
         special: 1,
-        design: KeyDesign { digits: Digits::Dynamic { dropped_primes: true }, levels: KeyLevels::Needed },
+        design: KeyDesign { digits: DigitRule::Dynamic { dropped_primes: true }, levels: KeyLevels::Needed },
         coalescing: true,
         runs: 0,
         memory: 4 << 30,
@@ -27,13 +27,13 @@ fn main() -> Result<(), Box<dyn Error>> {
             "--special" => special = value,
             "--alpha" => {
                 request.design.digits = match value.as_str() {
-                    "dynamic" => Digits::Dynamic { dropped_primes: false },
-                    "dynamic_dropped" => Digits::Dynamic { dropped_primes: true },
+                    "dynamic" => DigitRule::Dynamic { dropped_primes: false },
+                    "dynamic_dropped" => DigitRule::Dynamic { dropped_primes: true },
                     "maximum" => {
                         maximum = true;
                         continue;
                     }
-                    alpha => Digits::Static { alpha: alpha.parse()? },
+                    alpha => DigitRule::Static { alpha: alpha.parse()? },
                 }
             }
             "--key-levels" => {
@@ -54,7 +54,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         count => count.parse::<u8>()?.into(),
     };
     if maximum {
-        request.design.digits = Digits::Static { alpha: request.special };
+        request.design.digits = DigitRule::Static { alpha: request.special };
     }
     println!("{}", run_design(&request)?.json());
     Ok(())

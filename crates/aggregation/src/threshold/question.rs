@@ -4,7 +4,7 @@ use keywright_rlwe::RlweCiphertext;
 use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
 
-use crate::Session;
+use crate::RunId;
 
 /// A secret of 32 bytes, shared by two parties or a party's own.
 pub type MaskKey = Zeroizing<[u8; 32]>;
@@ -17,7 +17,7 @@ const SMUDGING: &[u8] = b"keywright threshold smudging";
 #[derive(Clone, Copy, Debug)]
 pub struct Question<'q> {
     /// The run and its keys.
-    pub session: Session,
+    pub session: RunId,
     /// The round.
     pub round: u32,
     /// Who decrypts: as many distinct parties as the threshold, in any order.

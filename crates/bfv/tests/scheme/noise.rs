@@ -1,4 +1,4 @@
-use keywright_bfv::{BfvError, TAIL};
+use keywright_bfv::{BfvError, PRODUCT_TAIL};
 use keywright_rlwe::decrypt;
 use num_bigint::{BigInt, Sign};
 
@@ -101,7 +101,7 @@ fn estimates_are_above_the_noise_and_not_far_above() {
         let (noise, q, _) = reference(&party, &c);
         let seen = deviation(&noise, &q);
         // The estimate without its tail, with the factor of the order; it adds deviations of what may depend on each other.
-        let estimated = c.estimate.log_bound() - TAIL.log2();
+        let estimated = c.estimate.log_bound() - PRODUCT_TAIL.log2();
         assert!(seen <= estimated + 0.3, "{what}: {seen} above {estimated}");
         assert!(seen >= estimated - slack, "{what}: {seen} far below {estimated}");
         assert!(party.decryptor().noise_budget(&c).unwrap() >= c.estimate.budget_bits(), "{what}");

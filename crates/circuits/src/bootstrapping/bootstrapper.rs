@@ -8,7 +8,7 @@ use super::plan::{BootstrapperPlan, Order};
 use super::stage::{SCALE_DRIFT, Stage};
 use super::stages::coeffs_to_slots::CoeffsToSlots;
 use super::stages::eval_mod::eval_mod;
-use super::stages::mod_raise::{encapsulate, mod_raise};
+use super::stages::mod_raise::{mod_raise, switch_to_ephemeral};
 use super::stages::require_input;
 use super::stages::slots_to_coeffs::SlotsToCoeffs;
 use super::transforms::Diagonals;
@@ -215,7 +215,7 @@ impl Bootstrapper {
     /// Second and third stage, together or one after the other as planned: coefficients at level 0 to what `eval_mod` takes.
     ///
     /// # Errors
-    /// Those of [`encapsulate`] and [`CoeffsToSlots::evaluate_raised`], or of [`mod_raise`] and [`CoeffsToSlots::evaluate`].
+    /// Those of [`switch_to_ephemeral`] and [`CoeffsToSlots::evaluate_raised`], or of [`mod_raise`] and [`CoeffsToSlots::evaluate`].
     pub fn raise_to_slots(
         &self,
         evaluator: &Evaluator<'_>,
@@ -224,7 +224,7 @@ impl Bootstrapper {
         let plan = &self.plan.mod_raise;
         let named = |error| Stage::ModRaise.error(0, error);
         if self.plan.coeffs_to_slots.is_raised() {
-            let raised = encapsulate(evaluator, plan, lowest).map_err(named)?;
+            let raised = switch_to_ephemeral(evaluator, plan, lowest).map_err(named)?;
             self.coeffs_to_slots.evaluate_raised(evaluator, &raised)
         } else {
             let raised = mod_raise(evaluator, plan, lowest).map_err(named)?;

@@ -22,30 +22,30 @@
 //! errors, is in `docs/bootstrapping.md`.
 //!
 //! Folders, each built on those before it: `keys/` digits and levels of keys; `transforms/` the factors of the
-//! Fourier transform; `reduction/` the approximation of the reduction modulo `q_0`; `stages/` the four stages;
+//! Fourier transform; `mod_one/` the approximation of the reduction modulo 1; `stages/` the four stages;
 //! `plan/` what a whole bootstrapping does; `error_prediction/` how precise it will be. `bootstrapper.rs` and
 //! `passes.rs` run it.
 
 mod bootstrapper;
 mod error_prediction;
 mod keys;
+mod mod_one;
 mod passes;
 mod plan;
 pub mod presets;
-mod reduction;
 mod stage;
 mod stages;
 mod transforms;
 
 pub use bootstrapper::Bootstrapper;
 pub use error_prediction::ErrorPrediction;
-pub use keys::{Digits, KeyDesign, KeyLevels, StageKeys};
+pub use keys::{DigitRule, KeyDesign, KeyLevels, StageKeys};
+pub use mod_one::{range, sine};
 pub use plan::{
     BootstrapperLiteral, BootstrapperPlan, FactorSteps, Iterations, KeyGroup, Order, StageOperation,
     SwitchForm,
 };
 pub use presets::{BOOTSTRAP_PRESETS, BootstrapPreset, bootstrap_preset};
-pub use reduction::{range, sine};
 pub use stage::{SCALE_DRIFT, Stage};
 pub use stages::coeffs_to_slots::{CoeffsToSlots, CoeffsToSlotsPlan, Values};
 pub use stages::slots_to_coeffs::{SlotsToCoeffs, SlotsToCoeffsPlan};

@@ -29,7 +29,7 @@
 //! `|d_k| <= 1` is derived, not assumed: the estimate of `r_k` says what its pass added to what the input decrypts
 //! to.
 
-use keywright_ckks::{Ciphertext, ErrorEstimate, Evaluator, SCALE_TOLERANCE, TAIL};
+use keywright_ckks::{Ciphertext, ErrorEstimate, Evaluator, PRODUCT_TAIL, SCALE_TOLERANCE};
 
 use super::plan::{BootstrapperPlan, Iterations};
 use super::stages::coeffs_to_slots::Values;
@@ -63,7 +63,7 @@ pub(super) fn iterate(
         let gain = f64::from(bits).exp2();
         let returned = back(&without_error(&result), &reference)?;
         let lost = returned.estimate.deviation;
-        let magnitude = gain * TAIL * (result.estimate.deviation + lost);
+        let magnitude = gain * PRODUCT_TAIL * (result.estimate.deviation + lost);
         if magnitude > 1.0 {
             let found = f64::from(bits) - magnitude.log2();
             return Err(CircuitError::Iteration { iteration, bits, found });

@@ -258,20 +258,16 @@ impl BsgsPlan {
         }
     }
 
-    /// Work of one evaluation on what is raised to `level` by keys with one special prime: see [`super::raised`]. `giant` is the shape of
-    /// the giant step's key.
+    /// Work of one evaluation on what is raised to `level` by keys with one special prime: [`Self::raised_arithmetic`],
+    /// and the switches of the giant steps, whose key has the shape `giant`.
     pub(crate) fn raised_cost(&self, level: usize, giant: SwitchShape) -> TransformCost {
+        let (own, giants) = (self.raised_arithmetic(), self.giant_switches());
         let (kept, targets) = (level + 1, level + 2);
-        let giants = self.giant_switches();
         let giant_targets = kept + giant.special;
-        // Both halves of every sum are divided; a giant step is a whole key switch.
-        let chain = 2 * targets * (giants + 1) + giants * (giant.digits + 2) * giant_targets;
-        let last = if giants > 0 { chain + 2 * kept } else { 2 * (targets + 1) };
         TransformCost {
-            // One digit to every target, and the first half to every prime but q_0.
-            transforms: targets + kept + last,
-            products: 2 * targets * self.diagonals,
-            key_rows: targets * self.babies.len() + giants * giant_targets * giant.digits,
+            transforms: own.limb_transforms(kept, targets) + giants * (giant.digits + 2) * giant_targets,
+            products: 2 * targets * own.diagonals,
+            key_rows: targets * own.key_rows + giants * giant_targets * giant.digits,
         }
     }
 }

@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use keywright_ckks::{Ciphertext, CkksError, ErrorEstimate, Evaluator, Packing, TAIL};
+use keywright_ckks::{Ciphertext, CkksError, ErrorEstimate, Evaluator, PRODUCT_TAIL, Packing};
 use keywright_rlwe::KeyElement;
 
 use super::plan::{Node, PolynomialPlan, Power};
@@ -44,7 +44,7 @@ pub fn evaluate(
     let ErrorEstimate { deviation, magnitude } = variable.estimate;
     let points = match plan.basis() {
         // The derivatives grow with |x|, and are taken where the error of the variable may have moved it to.
-        Basis::Monomial => vec![Point { value: magnitude + TAIL * deviation, deviation }],
+        Basis::Monomial => vec![Point { value: magnitude + PRODUCT_TAIL * deviation, deviation }],
         Basis::Chebyshev { .. } => chebyshev_points(plan.root_degree(), deviation),
     };
     Ok(evaluate_at(evaluator, plan, root, variable, scale, &points)?.0)

@@ -1,4 +1,4 @@
-//! Polynomial evaluation in the fewest levels: `ceil(log2(degree + 1))`.
+//! Polynomial evaluation in the fewest levels: [`degree_depth`].
 //!
 //! The coefficients are divided recursively by powers `X^g`, `g` a power of two (Paterson and Stockmeyer 1973; in the Chebyshev
 //! basis by `T_g`, with `2 T_a T_b = T_{a+b} + T_{|a-b|}`). All quotients at one depth of the recursion are summed before the sum is
@@ -34,7 +34,7 @@ mod sum;
 
 pub use evaluate::evaluate;
 pub(crate) use evaluate::{check, double_angle, evaluate_at};
-pub use plan::{Node, PolynomialPlan, Power};
+pub use plan::{Node, PolynomialPlan, Power, degree_depth};
 pub(crate) use rounding::Roundings;
 
 use crate::CircuitError;

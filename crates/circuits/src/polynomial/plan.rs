@@ -41,9 +41,14 @@ pub struct PolynomialPlan {
     constant: f64,
 }
 
+/// Levels that a polynomial of a degree needs, without a change of variable: `ceil(log2(degree + 1))`.
+pub fn degree_depth(degree: usize) -> usize {
+    (usize::BITS - degree.leading_zeros()) as usize
+}
+
 /// `ceil(log2(k))`: levels that `X^k` needs.
 pub(super) fn power_depth(k: usize) -> usize {
-    k.next_power_of_two().trailing_zeros() as usize
+    degree_depth(k.saturating_sub(1))
 }
 
 impl PolynomialPlan {
@@ -51,7 +56,7 @@ impl PolynomialPlan {
     pub fn new(polynomial: &Polynomial) -> Self {
         let (basis, coefficients) = (polynomial.basis(), polynomial.coefficients());
         let degree = polynomial.degree();
-        let depth = power_depth(degree + 1);
+        let depth = degree_depth(degree);
         let constant = coefficients.first().copied().unwrap_or(0.0);
         (1..=depth)
             .map(|log| {
@@ -95,7 +100,7 @@ impl PolynomialPlan {
         usize::from(self.root.is_some() && self.basis.change_of_variable().0 != 1.0)
     }
 
-    /// Levels from the input to the result: `ceil(log2(degree + 1))`, and those of [`Self::change_depth`].
+    /// Levels from the input to the result: [`degree_depth`], and those of [`Self::change_depth`].
     pub fn depth(&self) -> usize {
         self.change_depth() + self.root.as_ref().map_or(0, |root| root.depth)
     }

@@ -5,7 +5,8 @@ use keywright_circuits::CircuitError;
 use keywright_circuits::bootstrapping::eval_mod::{EvalModPlan, eval_mod, inspect_input};
 use keywright_circuits::bootstrapping::sine::SineApproximation;
 use keywright_ckks::{
-    Ciphertext, CkksError, CkksLiteral, CkksParameters, Complex64, Decryptor, Evaluator, Packing, TAIL,
+    Ciphertext, CkksError, CkksLiteral, CkksParameters, Complex64, Decryptor, Evaluator, PRODUCT_TAIL,
+    Packing,
 };
 use keywright_rlwe::{EvaluationKeys, RlweError};
 
@@ -97,7 +98,7 @@ fn budget_line(line: &BudgetLine) {
     let time = start.elapsed().as_secs_f64();
     let seen = check(&owner, &out, &message, ratio, "budget");
     let error = ratio * plan.approximation.error;
-    let deviation = (out.estimate.bound() - error) / TAIL;
+    let deviation = (out.estimate.bound() - error) / PRODUCT_TAIL;
     let bits =
         [error, 5.0 * deviation + error, seen, out.estimate.bound()].map(|e| format!("{:.1}", -e.log2()));
     println!(

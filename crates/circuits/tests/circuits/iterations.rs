@@ -6,7 +6,7 @@ use keywright_circuits::CircuitError;
 use keywright_circuits::bootstrapping::{
     Bootstrapper, BootstrapperLiteral, BootstrapperPlan, Iterations, Order, Values,
 };
-use keywright_ckks::{Ciphertext, Evaluator, TAIL};
+use keywright_ckks::{Ciphertext, Evaluator, PRODUCT_TAIL};
 
 /// Bits by which the passes correct the one before.
 const BITS: u32 = 12;
@@ -72,7 +72,7 @@ fn every_pass_gains_its_bits_until_only_the_rounding_is_left() {
     assert!(two.0 < one.1 / gain && two.1 < 2.0 * one.1 / gain, "{one:?} {two:?}");
     assert!(three.1 < two.1 / 16.0, "{two:?} {three:?}");
     // Five deviations are not exceeded by 512 values; the bound has 21, and at the end of a pass there is more than one rounding.
-    assert!(three.0 < 8.0 * floor && three.1 < 4.0 * TAIL * floor, "{three:?} {floor:e}");
+    assert!(three.0 < 8.0 * floor && three.1 < 4.0 * PRODUCT_TAIL * floor, "{three:?} {floor:e}");
 }
 
 #[test]

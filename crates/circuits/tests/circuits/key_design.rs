@@ -5,7 +5,7 @@ use crate::fixture::Owner;
 use keywright_circuits::CircuitError;
 use keywright_circuits::bootstrapping::mod_raise::mod_raise;
 use keywright_circuits::bootstrapping::{
-    Bootstrapper, BootstrapperLiteral, BootstrapperPlan, Digits, KeyDesign, KeyLevels, Stage, StageKeys,
+    Bootstrapper, BootstrapperLiteral, BootstrapperPlan, DigitRule, KeyDesign, KeyLevels, Stage, StageKeys,
     Values,
 };
 use keywright_ckks::{CkksError, Evaluator};
@@ -20,7 +20,7 @@ fn owner() -> Owner {
     Owner::small(&q, &[51, 50, 50], 45.0)
 }
 
-fn plan(owner: &Owner, digits: Digits, levels: KeyLevels) -> Result<BootstrapperPlan, CircuitError> {
+fn plan(owner: &Owner, digits: DigitRule, levels: KeyLevels) -> Result<BootstrapperPlan, CircuitError> {
     let literal = BootstrapperLiteral {
         keys: Some(KeyDesign { digits, levels }),
         ..literal(LOG_SLOTS, Values::Complex)
@@ -28,25 +28,25 @@ fn plan(owner: &Owner, digits: Digits, levels: KeyLevels) -> Result<Bootstrapper
     BootstrapperPlan::new(&owner.parameters, &literal)
 }
 
-/// Keys that the design decides: those of encapsulation have one digit in any case.
+/// Keys that the design decides: those of an ephemeral secret have one digit in any case.
 fn designed(plan: &BootstrapperPlan) -> Vec<KeySpec> {
-    let encapsulation = plan.mod_raise.key_specs();
-    plan.stage_keys().into_iter().map(|(_, spec)| spec).filter(|spec| !encapsulation.contains(spec)).collect()
+    let ephemeral = plan.mod_raise.key_specs();
+    plan.stage_keys().into_iter().map(|(_, spec)| spec).filter(|spec| !ephemeral.contains(spec)).collect()
 }
 
-const DIGITS: [Digits; 5] = [
-    Digits::Static { alpha: 1 },
-    Digits::Static { alpha: 2 },
-    Digits::Static { alpha: 3 },
-    Digits::Dynamic { dropped_primes: false },
-    Digits::Dynamic { dropped_primes: true },
+const DIGITS: [DigitRule; 5] = [
+    DigitRule::Static { alpha: 1 },
+    DigitRule::Static { alpha: 2 },
+    DigitRule::Static { alpha: 3 },
+    DigitRule::Dynamic { dropped_primes: false },
+    DigitRule::Dynamic { dropped_primes: true },
 ];
 
 #[test]
 fn every_choice_of_digits_and_levels_comes_back() {
     let owner = owner();
     let (p, rlwe) = (&owner.parameters, owner.parameters.rlwe());
-    assert_eq!(Digits::maximum(rlwe), DIGITS[2]);
+    assert_eq!(DigitRule::maximum(rlwe), DIGITS[2]);
     let z = values(Values::Complex, LOG_SLOTS, 7);
     let input = owner.encrypt(&z, 2);
     for digits in DIGITS {
@@ -72,7 +72,7 @@ fn static_digits_have_as_many_special_primes_as_primes() {
     let rlwe = owner.parameters.rlwe();
     for alpha in 1..=3 {
         for levels in [KeyLevels::Needed, KeyLevels::Top] {
-            let plan = plan(&owner, Digits::Static { alpha }, levels).unwrap();
+            let plan = plan(&owner, DigitRule::Static { alpha }, levels).unwrap();
             for spec in designed(&plan) {
                 let what = format!("{spec:?}");
                 assert_eq!((spec.alpha, spec.special.len()), (alpha, alpha), "{what}");
@@ -149,7 +149,7 @@ fn dynamic_digits_make_the_fewest_transforms() {
 fn an_alpha_that_cannot_be_is_refused() {
     let owner = owner();
     let refuse = |owner: &Owner, alpha| {
-        let error = plan(owner, Digits::Static { alpha }, KeyLevels::Needed).unwrap_err();
+        let error = plan(owner, DigitRule::Static { alpha }, KeyLevels::Needed).unwrap_err();
         let CircuitError::Stage { stage: Stage::SlotsToCoeffs, source, .. } = error else {
             panic!("{error}")
         };
@@ -193,7 +193,7 @@ impl StageKeys for Steps<'_> {
 fn streamed_coeffs_to_slots_needs_the_keys_of_one_step_at_a_time() {
     let owner = owner();
     let p = &owner.parameters;
-    let plan = plan(&owner, Digits::Dynamic { dropped_primes: true }, KeyLevels::Needed).unwrap();
+    let plan = plan(&owner, DigitRule::Dynamic { dropped_primes: true }, KeyLevels::Needed).unwrap();
     let bootstrapper = Bootstrapper::new(p, &plan).unwrap();
     let all = keys(&owner, &plan);
     let evaluator = Evaluator::new(p, &all).unwrap();

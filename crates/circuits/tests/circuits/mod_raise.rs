@@ -20,11 +20,11 @@ fn parameters(q0_bits: u32, secret: SecretDistribution) -> CkksParameters {
     CkksParameters::new(literal).unwrap()
 }
 
-fn encapsulation_keys(owner: &Owner, plan: &ModRaisePlan, entropy: u8) -> EvaluationKeys {
+fn ephemeral_keys(owner: &Owner, plan: &ModRaisePlan, entropy: u8) -> EvaluationKeys {
     let mut keys = EvaluationKeys::new(owner.parameters.rlwe());
     if let [to_sparse, to_dense] = &plan.key_specs()[..] {
         let pair =
-            KeyGenerator::new(&owner.secret, rng(entropy)).encapsulation_keys(to_sparse, to_dense).unwrap();
+            KeyGenerator::new(&owner.secret, rng(entropy)).ephemeral_keys(to_sparse, to_dense).unwrap();
         pair.into_iter().for_each(|key| keys.insert(key).unwrap());
     }
     keys
@@ -65,7 +65,7 @@ fn integer_parts_are_bounded_under_several_ephemeral_secrets() {
         let owner = Owner::new(parameters(q0_bits, SecretDistribution::Ternary));
         for (entropy, level) in (10..16).zip([6, 6, 6, 3, 2, 1]) {
             let plan = ModRaisePlan::new(owner.parameters.rlwe(), level, Some(WEIGHT)).unwrap();
-            let keys = encapsulation_keys(&owner, &plan, entropy);
+            let keys = ephemeral_keys(&owner, &plan, entropy);
             let largest = check(&owner, &plan, &keys, entropy);
             // Of 2^11 coefficients with deviation sqrt(32/12) one is beyond three deviations, almost surely.
             assert!((4..=k).contains(&largest), "{largest} {k}");
@@ -77,7 +77,7 @@ fn integer_parts_are_bounded_under_several_ephemeral_secrets() {
 fn one_key_serves_all_levels_below_its_own() {
     let owner = Owner::new(parameters(50, SecretDistribution::Ternary));
     let top = ModRaisePlan::new(owner.parameters.rlwe(), 6, Some(WEIGHT)).unwrap();
-    let keys = encapsulation_keys(&owner, &top, 1);
+    let keys = ephemeral_keys(&owner, &top, 1);
     for level in 0..=6 {
         let plan = ModRaisePlan::new(owner.parameters.rlwe(), level, Some(WEIGHT)).unwrap();
         check(&owner, &plan, &keys, level as u8);
@@ -130,7 +130,7 @@ fn misuse_is_refused() {
     let owner = Owner::new(parameters(50, SecretDistribution::Ternary));
     let rlwe = owner.parameters.rlwe();
     let plan = ModRaisePlan::new(rlwe, 6, Some(WEIGHT)).unwrap();
-    let keys = encapsulation_keys(&owner, &plan, 1);
+    let keys = ephemeral_keys(&owner, &plan, 1);
     let evaluator = Evaluator::new(&owner.parameters, &keys).unwrap();
     let input = owner.encrypt_real(&[0.5; 8], 1);
     assert!(matches!(
@@ -165,7 +165,7 @@ fn misuse_is_refused() {
     for spec in [to_sparse, to_dense] {
         assert!(matches!(generator.switching_key(spec), Err(RlweError::EphemeralSecret(_))));
     }
-    assert!(matches!(generator.encapsulation_keys(to_dense, to_sparse), Err(RlweError::EphemeralSecret(_))));
+    assert!(matches!(generator.ephemeral_keys(to_dense, to_sparse), Err(RlweError::EphemeralSecret(_))));
     let other = KeySpec { element: KeyElement::SparseToDense(31), ..to_dense.clone() };
-    assert!(matches!(generator.encapsulation_keys(to_sparse, &other), Err(RlweError::EphemeralSecret(_))));
+    assert!(matches!(generator.ephemeral_keys(to_sparse, &other), Err(RlweError::EphemeralSecret(_))));
 }

@@ -2,7 +2,7 @@
 
 use crate::fixture::{Owner, Values as Random, rng};
 use keywright_circuits::CircuitError;
-use keywright_circuits::bootstrapping::mod_raise::{ModRaisePlan, encapsulate, mod_raise};
+use keywright_circuits::bootstrapping::mod_raise::{ModRaisePlan, mod_raise, switch_to_ephemeral};
 use keywright_circuits::bootstrapping::{CoeffsToSlots, CoeffsToSlotsPlan, Dft, KeyBudget, Stage, Values};
 use keywright_ckks::{CkksError, Encryptor, Evaluator, Packing};
 use keywright_rlwe::{EvaluationKeys, KeyGenerator, KeySpec, RlweError};
@@ -37,14 +37,14 @@ fn slots_hold_the_same_as_with_the_stages_apart() {
         let apart = plan(KeyBudget::Fastest, None);
         let middle = KeyBudget::Bytes(
             [KeyBudget::Fastest, KeyBudget::Fewest]
-                .map(|budget| plan(budget, raise.encapsulation.as_ref()))
+                .map(|budget| plan(budget, raise.ephemeral.as_ref()))
                 .iter()
                 .flat_map(|plan| plan.factors.iter().map(|factor| factor.key_bytes))
                 .sum::<usize>()
                 / 2,
         );
         for budget in [KeyBudget::Fastest, KeyBudget::Fewest, middle] {
-            let fused = plan(budget, raise.encapsulation.as_ref());
+            let fused = plan(budget, raise.ephemeral.as_ref());
             assert!(fused.is_raised() && !apart.is_raised());
             let mut specs = raise.key_specs();
             for spec in apart.required_keys().into_iter().chain(fused.required_keys()) {
@@ -57,8 +57,9 @@ fn slots_hold_the_same_as_with_the_stages_apart() {
             let [apart, fused] = [&apart, &fused].map(|plan| CoeffsToSlots::new(p, plan).unwrap());
             let raised = mod_raise(&evaluator, &raise, &input).unwrap();
             let expected = apart.evaluate(&evaluator, &raised).unwrap();
-            let found =
-                fused.evaluate_raised(&evaluator, &encapsulate(&evaluator, &raise, &input).unwrap()).unwrap();
+            let found = fused
+                .evaluate_raised(&evaluator, &switch_to_ephemeral(&evaluator, &raise, &input).unwrap())
+                .unwrap();
             assert_eq!(found.len(), expected.len());
             for (found, expected) in found.iter().zip(&expected) {
                 let what = format!("level {level}, {budget:?}");
@@ -87,14 +88,14 @@ fn misuse_is_refused() {
         let (dft, budget) = (dft.clone(), KeyBudget::Fewest);
         CoeffsToSlotsPlan::new(p, dft, Values::Real, 3, scale, 1.0, scale, budget, raise).unwrap()
     };
-    let (fused, apart) = (plan(raise.encapsulation.as_ref()), plan(None));
+    let (fused, apart) = (plan(raise.ephemeral.as_ref()), plan(None));
     let mut specs = vec![raise.key_specs().remove(0)];
     specs.extend(fused.required_keys());
     let all = keys(&owner, &specs);
     let input = owner.encrypt_real(&[0.5; 1024], 0);
     let input = keywright_ckks::Ciphertext { packing: Packing::Coefficients, ..input };
     let evaluator = Evaluator::new(p, &all).unwrap();
-    let raised = encapsulate(&evaluator, &raise, &input).unwrap();
+    let raised = switch_to_ephemeral(&evaluator, &raise, &input).unwrap();
     let [fused_stage, apart_stage] = [&fused, &apart].map(|plan| CoeffsToSlots::new(p, plan).unwrap());
     assert!(fused_stage.evaluate_raised(&evaluator, &raised).is_ok());
     let stage = |error: CircuitError| match error {
@@ -104,7 +105,7 @@ fn misuse_is_refused() {
     let error = stage(apart_stage.evaluate_raised(&evaluator, &raised).unwrap_err());
     assert!(matches!(error, CircuitError::StageLevel { found: 0, expected: 3, .. }), "{error}");
     let without = ModRaisePlan::new(rlwe, 3, None).unwrap();
-    let error = encapsulate(&evaluator, &without, &input).unwrap_err();
+    let error = switch_to_ephemeral(&evaluator, &without, &input).unwrap_err();
     assert_eq!(error, CircuitError::NoEphemeralSecret);
     // Every key of the first factor is needed.
     for absent in &fused.factors[0].keys {

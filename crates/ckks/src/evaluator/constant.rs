@@ -3,7 +3,7 @@ use keywright_rlwe::for_each_item;
 
 use super::Evaluator;
 use crate::encoder::EncoderError;
-use crate::{Ciphertext, CkksError, CkksParameters, ErrorEstimate, Packing, TAIL};
+use crate::{Ciphertext, CkksError, CkksParameters, ErrorEstimate, PRODUCT_TAIL, Packing};
 
 /// `round(value)` modulo `m`, for any finite value: the mantissa and the exponent are reduced apart.
 fn reduce_f64(m: &Modulus, value: f64) -> u64 {
@@ -82,7 +82,7 @@ impl Evaluator<'_> {
         });
         a.estimate.magnitude += c.abs();
         // The constant is rounded once, to a multiple of 1/scale: an error that repeats, so it is added.
-        a.estimate.deviation += 0.5 / a.scale / TAIL;
+        a.estimate.deviation += 0.5 / a.scale / PRODUCT_TAIL;
         Ok(())
     }
 
@@ -115,7 +115,7 @@ impl Evaluator<'_> {
         out.scale = scale;
         // The constant is off by at most half a unit of its scale, and by that of its product in f64.
         let rounding = 0.5 / constant_scale + c.abs() * f64::EPSILON / 2.0;
-        let factor = ErrorEstimate { deviation: rounding / TAIL, magnitude: c.abs() };
+        let factor = ErrorEstimate { deviation: rounding / PRODUCT_TAIL, magnitude: c.abs() };
         out.estimate = a.estimate.times(factor);
         Ok(out)
     }

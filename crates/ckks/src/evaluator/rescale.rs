@@ -28,7 +28,7 @@ impl Evaluator<'_> {
         let rlwe = self.parameters.rlwe();
         out.scale /= rlwe.modulus(level).value() as f64;
         // In a slot, powers of the secret have heavier tails than the secret: P(|s^k r| > t sqrt(k!)), of normal variables,
-        // is as small as at TAIL and k = 1 for t below TAIL 4^(k - 1).
+        // is as small as at PRODUCT_TAIL and k = 1 for t below PRODUCT_TAIL 4^(k - 1).
         let tails = 4f64.powi(out.degree() as i32 - 1);
         let rounding = tails * out.deviation_of(noise::division_of_degree(rlwe, out.degree()));
         out.estimate = out.estimate.with_noise(rounding);

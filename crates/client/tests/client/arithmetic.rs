@@ -1,13 +1,13 @@
 //! Every engine gives the words of `keywright-ring`.
 
 use keywright_client::reduction::{Montgomery, Reduction, ShiftAdd30, ShiftAdd60};
-use keywright_client::{Compact, Engine, Residue, RingEngine};
+use keywright_client::{Engine, Residue, RingEngine, SmallEngine};
 use keywright_ring::{Seed, StreamId};
 
 use crate::fixture::{Random, SHIFT_ADD_30, SHIFT_ADD_60, generic_primes};
 
 fn same<R: Reduction>(log_n: u32, q: u64) {
-    let (compact, ring) = (Compact::<R>::new(log_n, q).unwrap(), RingEngine::new(log_n, q).unwrap());
+    let (small, ring) = (SmallEngine::<R>::new(log_n, q).unwrap(), RingEngine::new(log_n, q).unwrap());
     let n = ring.n();
     let mut random = Random(q ^ u64::from(log_n));
     let mut limb = || {
@@ -22,34 +22,34 @@ fn same<R: Reduction>(log_n: u32, q: u64) {
     };
     let (mut wanted, mut seen) = (a.clone(), narrow(&a));
     ring.forward(&mut wanted);
-    compact.forward(&mut seen);
+    small.forward(&mut seen);
     check("forward", &wanted, &seen);
     ring.inverse(&mut wanted);
-    compact.inverse(&mut seen);
+    small.inverse(&mut seen);
     check("inverse", &wanted, &seen);
     assert_eq!(wanted, a);
     let (mut wanted, mut seen) = (acc.clone(), narrow(&acc));
     ring.mul_add(&mut wanted, &a, &b);
-    compact.mul_add(&mut seen, &narrow(&a), &narrow(&b));
+    small.mul_add(&mut seen, &narrow(&a), &narrow(&b));
     check("mul_add", &wanted, &seen);
     ring.mul_sub(&mut wanted, &b, &a);
-    compact.mul_sub(&mut seen, &narrow(&b), &narrow(&a));
+    small.mul_sub(&mut seen, &narrow(&b), &narrow(&a));
     check("mul_sub", &wanted, &seen);
     assert_eq!(wanted, acc);
     let id = StreamId { object: 9, digit: 1, limb: 2 };
     for start in [0, 256] {
         ring.uniform(&Seed([7; 32]), id, start, &mut wanted[..384]);
-        compact.uniform(&Seed([7; 32]), id, start, &mut seen[..384]);
+        small.uniform(&Seed([7; 32]), id, start, &mut seen[..384]);
         check("uniform", &wanted[..384], &seen[..384]);
     }
     let values: Vec<i64> = (0..128).map(|i| i * 12345 - 700_000).collect();
     ring.lift(&values, &mut wanted[..128]);
-    compact.lift(&values, &mut seen[..128]);
+    small.lift(&values, &mut seen[..128]);
     check("lift", &wanted[..128], &seen[..128]);
     let (mut wanted, mut seen) = (acc[..256].to_vec(), narrow(&acc[..256]));
     let values: Vec<i64> = (0..256).map(|i| i * 9871 - 900_000).collect();
     ring.lift_add(&values, &mut wanted);
-    compact.lift_add(&values, &mut seen);
+    small.lift_add(&values, &mut seen);
     check("lift_add", &wanted, &seen);
     let modulus = ring.modulus();
     for ((sum, &before), &value) in wanted.iter().zip(&acc).zip(&values) {
@@ -74,11 +74,11 @@ fn every_engine_gives_the_words_of_the_ring() {
 
 #[test]
 fn what_is_no_ring_is_refused() {
-    assert!(Compact::<Montgomery<u64>>::new(9, SHIFT_ADD_60).is_err());
-    assert!(Compact::<Montgomery<u64>>::new(18, SHIFT_ADD_60).is_err());
-    assert!(Compact::<Montgomery<u64>>::new(12, SHIFT_ADD_60 + 2).is_err());
-    assert!(Compact::<Montgomery<u32>>::new(12, SHIFT_ADD_60).is_err());
-    assert!(Compact::<ShiftAdd30>::new(12, SHIFT_ADD_60).is_err());
+    assert!(SmallEngine::<Montgomery<u64>>::new(9, SHIFT_ADD_60).is_err());
+    assert!(SmallEngine::<Montgomery<u64>>::new(18, SHIFT_ADD_60).is_err());
+    assert!(SmallEngine::<Montgomery<u64>>::new(12, SHIFT_ADD_60 + 2).is_err());
+    assert!(SmallEngine::<Montgomery<u32>>::new(12, SHIFT_ADD_60).is_err());
+    assert!(SmallEngine::<ShiftAdd30>::new(12, SHIFT_ADD_60).is_err());
     // A prime that is not 1 modulo 2N.
-    assert!(Compact::<Montgomery<u64>>::new(12, (1 << 61) - 1).is_err());
+    assert!(SmallEngine::<Montgomery<u64>>::new(12, (1 << 61) - 1).is_err());
 }

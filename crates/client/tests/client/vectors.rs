@@ -1,6 +1,6 @@
 //! The known answers of `vectors/client.txt`, computed there by an independent program: every arithmetic makes these bytes.
 
-use keywright_client::{Arithmetic, Client, ClientLiteral, ClientParameters, Encryptor, Form, Layout};
+use keywright_client::{Client, ClientLiteral, ClientParameters, Encryptor, EngineChoice, Form, Layout};
 use keywright_rlwe::SecretDistribution;
 
 use crate::fixture::{SHIFT_ADD_30, SHIFT_ADD_60, entropy};
@@ -37,12 +37,11 @@ fn every_arithmetic_makes_the_known_bytes() {
         let max = thin.fixed_point().max();
         let numbers: Vec<i64> = (0..thin.capacity() as i64).map(|i| 7919 * i % (2 * max + 1) - max).collect();
         let shift_add = [SHIFT_ADD_30, SHIFT_ADD_60].contains(&thin.modulus().value());
-        for arithmetic in [Arithmetic::Ring, Arithmetic::Montgomery, Arithmetic::ShiftAdd] {
-            if arithmetic == Arithmetic::ShiftAdd && !shift_add {
+        for choice in [EngineChoice::Ring, EngineChoice::Montgomery, EngineChoice::ShiftAdd] {
+            if choice == EngineChoice::ShiftAdd && !shift_add {
                 continue;
             }
-            let mut client =
-                Client::generate(&thin, &mut entropy(1)).unwrap().with_arithmetic(arithmetic).unwrap();
+            let mut client = Client::generate(&thin, &mut entropy(1)).unwrap().with_engine(choice).unwrap();
             let mut objects = vec![client.secret_bytes().unwrap().to_vec()];
             let mut object = |write: &mut dyn FnMut(&mut Vec<u8>)| {
                 let mut bytes = Vec::new();
@@ -56,13 +55,12 @@ fn every_arithmetic_makes_the_known_bytes() {
             });
             object(&mut |bytes| client.encrypt(&numbers[..], Form::Evaluations, bytes).unwrap());
             object(&mut |bytes| client.encrypt(&numbers[..], Form::Compact([2, 0]), bytes).unwrap());
-            let mut sender =
-                Encryptor::with_arithmetic(&thin, &public_key, &mut entropy(2), arithmetic).unwrap();
+            let mut sender = Encryptor::with_engine(&thin, &public_key, &mut entropy(2), choice).unwrap();
             object(&mut |bytes| sender.encrypt(&numbers[..], Form::Evaluations, bytes).unwrap());
             object(&mut |bytes| sender.encrypt(&numbers[..], Form::Compact([4, 1]), bytes).unwrap());
             let seen: Vec<u64> =
                 objects.iter().flat_map(|o| [o.len() as u64, crc32fast::hash(o).into()]).collect();
-            assert_eq!(seen, fields[6..], "{arithmetic:?}, {:?}", &fields[..6]);
+            assert_eq!(seen, fields[6..], "{choice:?}, {:?}", &fields[..6]);
         }
     }
 }

@@ -5,13 +5,13 @@ use std::sync::Barrier;
 
 use keywright_ckks::{CkksLiteral, CkksParameters};
 use keywright_pool::{FileProblem, PoolError, PoolFile, WhenEmpty, ZeroKey};
-use keywright_rlwe::{SecretKey, Security, SeededCiphertext};
+use keywright_rlwe::{SecretKey, Security, SeededRlweCiphertext};
 use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
 
 use crate::fixture::{Folder, keys, options, parameters, pool, rng};
 
-fn zeros(key: &SecretKey, count: usize) -> Vec<SeededCiphertext> {
+fn zeros(key: &SecretKey, count: usize) -> Vec<SeededRlweCiphertext> {
     let mut rng = rng(5);
     (0..count).map(|_| ZeroKey::encrypt_zero(key, 1, &mut rng).unwrap()).collect()
 }
@@ -56,7 +56,7 @@ fn entries_come_back_once_and_in_order_through_the_ring() {
     drop(file);
     taken.extend(open(&folder, &secret).unwrap().take(&*secret, 99).unwrap());
     assert!(open(&folder, &secret).unwrap().is_empty().unwrap());
-    let words = |zeros: &[SeededCiphertext]| {
+    let words = |zeros: &[SeededRlweCiphertext]| {
         zeros.iter().map(|zero| (zero.seed, zero.c0.words().to_vec())).collect::<Vec<_>>()
     };
     assert!(words(&taken) == words(&made));

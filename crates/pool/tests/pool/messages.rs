@@ -1,6 +1,6 @@
 use keywright_bfv::{BfvError, BfvLiteral, BfvParameters};
 use keywright_ckks::encoder::EncoderError;
-use keywright_ckks::{Ciphertext, CkksError, CkksParameters, Complex64, Decryptor, Packing, TAIL};
+use keywright_ckks::{Ciphertext, CkksError, CkksParameters, Complex64, Decryptor, PRODUCT_TAIL, Packing};
 use keywright_pool::bfv::BfvPool;
 use keywright_pool::ckks::CkksPool;
 use keywright_pool::{PoolError, WhenEmpty};
@@ -10,8 +10,8 @@ use crate::fixture::{keys, options, parameters, pool, rlwe_keys};
 /// Decodes and compares with the estimate's bound and the arithmetic of decoding.
 fn assert_decrypts(ciphertext: &Ciphertext, decryptor: &Decryptor<'_>, expected: &[f64]) {
     let found = decryptor.decrypt_real(ciphertext).unwrap();
-    let bound =
-        ciphertext.estimate.bound() + TAIL * ciphertext.packing.arithmetic() * ciphertext.estimate.magnitude;
+    let bound = ciphertext.estimate.bound()
+        + PRODUCT_TAIL * ciphertext.packing.arithmetic() * ciphertext.estimate.magnitude;
     assert_eq!(found.len(), expected.len());
     for (x, y) in found.iter().zip(expected) {
         assert!((x - y).abs() <= bound, "{x} instead of {y}, bound {bound}");

@@ -1,4 +1,4 @@
-use keywright_bfv::SymmetricCiphertext;
+use keywright_bfv::SeededCiphertext;
 use pyo3::prelude::*;
 
 use crate::bfv::ciphertext::{PyBfvCiphertext, packing_name};
@@ -8,7 +8,7 @@ use crate::parameters::bfv::PyBfvParameters;
 /// A BFV ciphertext made with the secret key, one half of which is a 32-byte seed: half the bytes to send. `expand` gives
 /// the ciphertext to compute with.
 #[pyclass(name = "BfvSeededCiphertext", module = "keywright", frozen)]
-pub(crate) struct PyBfvSeededCiphertext(pub(crate) SymmetricCiphertext);
+pub(crate) struct PyBfvSeededCiphertext(pub(crate) SeededCiphertext);
 
 seeded_ciphertext!(PyBfvSeededCiphertext of PyBfvParameters, packed as packing_name, expanded to PyBfvCiphertext);
 

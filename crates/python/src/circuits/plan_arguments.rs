@@ -1,6 +1,8 @@
 //! The words and numbers that a plan of bootstrapping takes, as the engine's.
 
-use keywright_circuits::bootstrapping::{Digits, Iterations, KeyBudget, KeyDesign, KeyLevels, Order, Values};
+use keywright_circuits::bootstrapping::{
+    DigitRule, Iterations, KeyBudget, KeyDesign, KeyLevels, Order, Values,
+};
 use keywright_rlwe::Parameters;
 use pyo3::prelude::*;
 
@@ -39,15 +41,15 @@ pub(crate) enum Alpha {
     Name(String),
 }
 
-fn parse_digits(alpha: Alpha, parameters: &Parameters) -> Result<Digits, Failure> {
+fn parse_digits(alpha: Alpha, parameters: &Parameters) -> Result<DigitRule, Failure> {
     let name = match alpha {
-        Alpha::Count(alpha) => return Ok(Digits::Static { alpha }),
+        Alpha::Count(alpha) => return Ok(DigitRule::Static { alpha }),
         Alpha::Name(name) => name,
     };
     match name.as_str() {
-        "maximum" => Ok(Digits::maximum(parameters)),
-        "dynamic" => Ok(Digits::Dynamic { dropped_primes: false }),
-        "dynamic_dropped" => Ok(Digits::Dynamic { dropped_primes: true }),
+        "maximum" => Ok(DigitRule::maximum(parameters)),
+        "dynamic" => Ok(DigitRule::Dynamic { dropped_primes: false }),
+        "dynamic_dropped" => Ok(DigitRule::Dynamic { dropped_primes: true }),
         _ => {
             let known = "a number, \"maximum\", \"dynamic\" or \"dynamic_dropped\"";
             Err(Refusal::Choice { argument: "alpha", value: name, known }.into())

@@ -61,6 +61,13 @@ impl PyEvaluator {
     }
 }
 
+/// Levels that the evaluation of a polynomial of a degree takes: ceil(log2(degree + 1)). In the Chebyshev basis of an
+/// interval that is not 2 wide it takes one more.
+#[pyfunction]
+pub(crate) fn polynomial_depth(degree: usize) -> usize {
+    polynomial::degree_depth(degree)
+}
+
 /// The relinearizations that the evaluation of a polynomial does, each as how many levels below its input it is, ascending. Zeros among
 /// the coefficients can save some.
 ///

@@ -1,4 +1,4 @@
-use keywright_ckks::SymmetricCiphertext;
+use keywright_ckks::SeededCiphertext;
 use pyo3::prelude::*;
 
 use crate::ciphertext::seeded_ciphertext;
@@ -8,7 +8,7 @@ use crate::parameters::ckks::PyParameters;
 /// A ciphertext made with the secret key, one half of which is a 32-byte seed: half the bytes to send. `expand` gives
 /// the ciphertext to compute with.
 #[pyclass(name = "SeededCiphertext", module = "keywright", frozen)]
-pub(crate) struct PySeededCiphertext(pub(crate) SymmetricCiphertext);
+pub(crate) struct PySeededCiphertext(pub(crate) SeededCiphertext);
 
 seeded_ciphertext!(PySeededCiphertext of PyParameters, packed as packing_name, expanded to PyCiphertext);
 

@@ -142,7 +142,7 @@ pub(super) fn rlwe<'py>(py: Python<'py>, error: &RlweError) -> PyResult<Describe
             described!(py, "MixedParametersError", left = left, right = right)
         }
         RlweError::EphemeralSecret(element) | RlweError::EphemeralRepeated(element) => {
-            described!(py, "ParameterError", what = "encapsulation keys", value = element_name(element))
+            described!(py, "ParameterError", what = "ephemeral keys", value = element_name(element))
         }
         RlweError::Route { level, child, .. } => {
             described!(py, "PlanMismatchError", level = level, galois_element = child)

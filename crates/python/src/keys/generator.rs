@@ -148,7 +148,7 @@ impl PyKeyGenerator {
     ///     rotations: steps of the rotations, all with a key at the same level.
     ///     relinearization: whether to make the key for products.
     ///     conjugation: whether to make the key for conjugation.
-    ///     specs: further keys, each as described; those of sparse-secret encapsulation in pairs of one weight.
+    ///     specs: further keys, each as described; ephemeral keys in pairs of one weight.
     ///     progress: called after each key with the number of keys made and their total; may raise to stop.
     ///
     /// Raises:

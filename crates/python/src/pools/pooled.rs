@@ -38,9 +38,9 @@ macro_rules! from {
 
 from! {
     keywright_ckks::Ciphertext => Whole(PyCiphertext),
-    keywright_ckks::SymmetricCiphertext => Seeded(PySeededCiphertext),
+    keywright_ckks::SeededCiphertext => Seeded(PySeededCiphertext),
     keywright_bfv::Ciphertext => Bfv(PyBfvCiphertext),
-    keywright_bfv::SymmetricCiphertext => BfvSeeded(PyBfvSeededCiphertext),
+    keywright_bfv::SeededCiphertext => BfvSeeded(PyBfvSeededCiphertext),
 }
 
 /// Asks for a ciphertext until there is one, looking for signals meanwhile.

@@ -50,7 +50,7 @@ impl<'s> KeyGenerator<'s> {
     ///
     /// # Errors
     /// What [`KeySpec::validate`] says; [`RlweError::SourceSecret`] for a spec that switches from another secret, which
-    /// needs [`Self::switching_key_from`]; [`RlweError::EphemeralSecret`] for one of [`Self::encapsulation_keys`].
+    /// needs [`Self::switching_key_from`]; [`RlweError::EphemeralSecret`] for one of [`Self::ephemeral_keys`].
     pub fn switching_key(&mut self, spec: &KeySpec) -> Result<SwitchingKey, RlweError> {
         if let KeyElement::Secret(id) = spec.element {
             return Err(RlweError::SourceSecret(id));
@@ -61,14 +61,14 @@ impl<'s> KeyGenerator<'s> {
         self.generate(spec, self.secret, self.secret)
     }
 
-    /// The two keys of sparse-secret encapsulation (Bossuat, Troncoso-Pastoriza and Hubaux, ePrint 2022/024): to an
+    /// The two ephemeral keys, of sparse-secret encapsulation (Bossuat, Troncoso-Pastoriza and Hubaux, ePrint 2022/024): to an
     /// ephemeral secret of the weight that the specs name, and back. The ephemeral secret is sampled here and wiped on
     /// return: only these keys depend on it, so only the modulus of the first one has to be safe for a sparse secret.
     ///
     /// # Errors
     /// [`RlweError::EphemeralSecret`] unless the elements are [`KeyElement::DenseToSparse`] and
     /// [`KeyElement::SparseToDense`] of one weight; what [`KeySpec::validate`] says; [`RlweError::Ring`] for a weight above `N`.
-    pub fn encapsulation_keys(
+    pub fn ephemeral_keys(
         &mut self,
         to_sparse: &KeySpec,
         to_dense: &KeySpec,

@@ -7,7 +7,7 @@ use crate::{KeyElement, KeyGenerator, KeySpec, RlweError, SecretKey, SwitchingKe
 /// The keys of a list, made one by one in its order by a generator that is lent for each: for owners that cannot hold a borrow between
 /// them, as behind a foreign interface. [`KeyGenerator::switching_keys`] is the same as an iterator.
 ///
-/// Keys of sparse-secret encapsulation may stand anywhere in the list: all of one weight are made with one ephemeral secret, which is
+/// Ephemeral keys may stand anywhere in the list: all of one weight are made with one ephemeral secret, which is
 /// sampled with the first of them and wiped when the sequence is dropped.
 pub struct KeySequence {
     specs: Vec<KeySpec>,

@@ -18,7 +18,7 @@ pub enum KeyElement {
     Relinearization,
     /// From another secret, told apart by a number that the owner chooses.
     Secret(u64),
-    /// From `s` to an ephemeral ternary secret of this Hamming weight: see [`crate::KeyGenerator::encapsulation_keys`].
+    /// From `s` to an ephemeral ternary secret of this Hamming weight: see [`crate::KeyGenerator::ephemeral_keys`].
     DenseToSparse(usize),
     /// From that ephemeral secret back to `s`, raising the modulus from `q_0` to `q_0 .. q_level`: one digit, because
     /// what it multiplies is below `q_0 / 2` whatever the level.
@@ -120,7 +120,7 @@ impl KeySpec {
         };
         (1..=all.len())
             .map(spec)
-            .filter_map(|candidate| Some((candidate.transforms(parameters)?, candidate)))
+            .filter_map(|candidate| Some((candidate.rank(parameters)?, candidate)))
             .min_by_key(|(cost, _)| *cost)
             .map_or_else(|| spec(all.len()), |(_, best)| best)
     }
@@ -132,18 +132,22 @@ impl KeySpec {
             .filter_map(|alpha| {
                 let spec = Self::new(parameters, KeyElement::Relinearization, level, alpha, true);
                 spec.validate(parameters).ok()?;
-                Some((spec.transforms(parameters)?, alpha))
+                Some((spec.rank(parameters)?, alpha))
             })
             .min()
             .map_or(1, |(_, alpha)| alpha)
     }
 
-    /// What orders specs by time: transforms of one use at the key's level, `None` if its digits are not legal.
-    fn transforms(&self, parameters: &Parameters) -> Option<usize> {
-        let level = self.level.min(parameters.max_level());
-        let targets = level + 1 + self.special.len();
-        let digits = Self { level, ..self.clone() }.digits(parameters).ok()?;
-        Some((digits.len() + 2) * targets)
+    /// What orders keys by time: transforms of one use at the key's level, where it has so many digits. Each digit is
+    /// transformed at every target, and so are both halves of the result before the division.
+    pub fn transforms(&self, digits: usize) -> usize {
+        (digits + 2) * (self.level + 1 + self.special.len())
+    }
+
+    /// [`Self::transforms`] of the digits it has; `None` if they are not legal.
+    fn rank(&self, parameters: &Parameters) -> Option<usize> {
+        let spec = Self { level: self.level.min(parameters.max_level()), ..self.clone() };
+        Some(spec.transforms(spec.digits(parameters).ok()?.len()))
     }
 
     /// `log2` of the special modulus.

@@ -3,9 +3,9 @@
 use alloc::vec::Vec;
 use core::ops::Range;
 
+use super::coalescing::{coarser_digits, merged_primes, used_rows};
 use crate::PrimeWidths;
 use crate::noise::exp2;
-use crate::widths::fits;
 
 /// What a key switch at a level computes with, whichever rows a key has.
 ///
@@ -46,24 +46,9 @@ impl SwitchLayout {
         if coalesce == 0 {
             return Err("a digit needs at least one row");
         }
-        let used = used_rows(key_digits, level);
-        let digits: Vec<Range<usize>> = key_digits[..used]
-            .chunks(coalesce)
-            .filter_map(|rows| Some(rows.first()?.start..rows.last()?.end.min(level + 1)))
-            .collect();
-        // Merge dropped primes, from the first digit boundary above the level, until P D holds the longest digit.
-        let first = key_digits[used - 1].end;
-        let widest = digits.iter().map(|digit| widths.log2_product(digit.clone())).fold(0.0, f64::max);
-        let mut bits = widths.log2_product(special.iter().copied());
-        let mut merged = Vec::new();
-        while !fits(widest, bits) {
-            let next = first + merged.len();
-            if next > key_level {
-                return Err("the key has too few dropped primes to enlarge the special modulus with");
-            }
-            bits += widths.log2(next);
-            merged.push(next);
-        }
+        let digits = coarser_digits(key_digits, level, coalesce);
+        let merged = merged_primes(widths, key_level, key_digits, special, level, &digits)
+            .ok_or("the key has too few dropped primes to enlarge the special modulus with")?;
         Ok(Self { level, digits, special: special.to_vec(), merged, raises: false })
     }
 
@@ -73,7 +58,7 @@ impl SwitchLayout {
         Self { level, digits, special: special.to_vec(), merged: Vec::new(), raises: true }
     }
 
-    /// Every use of a key at `level` that is legal: from one row a digit to all of them. None above the key's level.
+    /// Every use of a key at `level` that is legal, see [`super::coalescing`]: from one row a digit to all of them. None above the key's level.
     pub fn all<'k>(
         widths: &'k PrimeWidths,
         key_level: usize,
@@ -117,9 +102,4 @@ impl SwitchLayout {
             .map(|row| exp2(2.0 * (widths.log2_product(self.digits[row].clone()) - divisor)))
             .sum()
     }
-}
-
-/// Rows of a key that a ciphertext at `level` meets.
-pub(crate) fn used_rows(key_digits: &[Range<usize>], level: usize) -> usize {
-    key_digits.iter().filter(|digit| digit.start <= level).count()
 }

@@ -1,6 +1,8 @@
-//! Key switching: its arithmetic ([`plan`]), ModUp, the inner product with keys, ModDown, and the pipeline that joins them.
+//! Key switching: its arithmetic ([`plan`]), longer digits from the rows of a key ([`coalescing`]), ModUp, the inner
+//! product with keys, ModDown, and the pipeline that joins them.
 
 mod cache;
+pub mod coalescing;
 mod inner_product;
 mod layout;
 mod mod_down;
@@ -11,8 +13,8 @@ pub mod plan;
 mod work;
 
 pub(crate) use cache::PlanCache;
+pub(crate) use coalescing::used_rows;
 pub use layout::SwitchLayout;
-pub(crate) use layout::used_rows;
 pub use mod_down::ModDown;
 pub use mod_raise::raise_modulus;
 pub use mod_up::{Decomposed, ModUpDigits};

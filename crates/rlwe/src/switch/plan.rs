@@ -10,11 +10,9 @@
 //! 3. *ModDown*: divide by `P`, rounding: `|d_j| <= Q_j / 2 (1 + eps)` and `P >= Q_j` make the error that remains comparable with
 //!    the rounding of the division, see [`crate::noise`].
 //!
-//! # Coarser digits from the same key (coalescing, Belorgey et al., ePrint 2023/1328)
-//! At a level below the key's, let `D` be the product of dropped primes that start at a digit boundary. `D c` modulo
-//! `Q D` is 0 modulo every dropped prime, so digits above `l` vanish; the sum of `r` adjacent rows has
-//! `g = 1` on their `r` digits together and serves one digit that is `r` times as long. Steps 1-3 run with input `D c`,
-//! coarse digits, and special modulus `P D`, which must not be below a coarse digit. Fewer transforms, same key.
+//! # Coarser digits from the same key
+//! At a level below the key's, adjacent rows are summed and serve one longer digit, for the input `D c` and the special
+//! modulus `P D`, with `D` a product of dropped primes: [`super::coalescing`].
 //!
 //! # Merged rescaling
 //! After a multiplication the division by `P D` and the rescaling by `q_l` are one division by `P D q_l`.

@@ -1,6 +1,6 @@
 //! Every form of a ciphertext decrypts to what was encrypted, within the bound of its form; fewer coefficients are those that carry numbers.
 
-use keywright_client::{Arithmetic, Client, ClientParameters, Encryptor, Form, Layout};
+use keywright_client::{Client, ClientParameters, Encryptor, EngineChoice, Form, Layout};
 use keywright_rlwe::noise;
 
 use crate::fixture::{Random, SHIFT_ADD_30, SHIFT_ADD_60, entropy, entry};
@@ -84,18 +84,16 @@ fn compact_bytes_do_not_depend_on_the_arithmetic() {
     for q in [SHIFT_ADD_30, SHIFT_ADD_60] {
         let (_, thin) = entry(12, q, 16);
         let numbers = Random(1).numbers(100, thin.fixed_point().max());
-        let of = |arithmetic| {
-            let mut client =
-                Client::generate(&thin, &mut entropy(1)).unwrap().with_arithmetic(arithmetic).unwrap();
+        let of = |choice| {
+            let mut client = Client::generate(&thin, &mut entropy(1)).unwrap().with_engine(choice).unwrap();
             let (mut public_key, mut bytes) = (Vec::new(), Vec::new());
             client.public_key(&mut public_key).unwrap();
             client.encrypt(&numbers[..], Form::Compact([2, 0]), &mut bytes).unwrap();
-            let mut sender =
-                Encryptor::with_arithmetic(&thin, &public_key, &mut entropy(2), arithmetic).unwrap();
+            let mut sender = Encryptor::with_engine(&thin, &public_key, &mut entropy(2), choice).unwrap();
             sender.encrypt(&numbers[..], Form::Compact([4, 1]), &mut bytes).unwrap();
             bytes
         };
-        let wanted = of(Arithmetic::Ring);
-        assert!(of(Arithmetic::ShiftAdd) == wanted && of(Arithmetic::Montgomery) == wanted, "mod {q}");
+        let wanted = of(EngineChoice::Ring);
+        assert!(of(EngineChoice::ShiftAdd) == wanted && of(EngineChoice::Montgomery) == wanted, "mod {q}");
     }
 }

@@ -1,16 +1,20 @@
 //! The bytes of a client are those of the full library.
 
-use keywright_ckks::{Ciphertext, Decryptor, Packing, SymmetricCiphertext};
-use keywright_client::{Arithmetic, Client, Encryptor, Form};
+use keywright_ckks::{Ciphertext, Decryptor, Packing, SeededCiphertext};
+use keywright_client::{Client, Encryptor, EngineChoice, Form};
 use keywright_rlwe::{PublicKey, SecretKey, encrypt_zero, encrypt_zero_symmetric, noise};
 use keywright_wire::{Wire, WireSecret};
 
 use crate::fixture::{Random, SHIFT_ADD_30, SHIFT_ADD_60, entropy, entry, full_secret, generic_primes, rng};
 
-const ALL: [Arithmetic; 3] = [Arithmetic::Ring, Arithmetic::ShiftAdd, Arithmetic::Montgomery];
+const ALL: [EngineChoice; 3] = [EngineChoice::Ring, EngineChoice::ShiftAdd, EngineChoice::Montgomery];
 
-fn arithmetics(q: u64) -> &'static [Arithmetic] {
-    if [SHIFT_ADD_30, SHIFT_ADD_60].contains(&q) { &ALL } else { &[Arithmetic::Ring, Arithmetic::Montgomery] }
+fn choices(q: u64) -> &'static [EngineChoice] {
+    if [SHIFT_ADD_30, SHIFT_ADD_60].contains(&q) {
+        &ALL
+    } else {
+        &[EngineChoice::Ring, EngineChoice::Montgomery]
+    }
 }
 
 fn primes() -> impl Iterator<Item = u64> {
@@ -25,13 +29,12 @@ fn secrets_and_public_keys_are_the_full_librarys() {
         let mut generator = rng(3);
         let secret = SecretKey::sample(rlwe, &mut generator).unwrap();
         let public = PublicKey::from_seed(&secret, generator.public_seed(), &mut generator);
-        for &arithmetic in arithmetics(q) {
-            let mut client =
-                Client::generate(&thin, &mut entropy(3)).unwrap().with_arithmetic(arithmetic).unwrap();
+        for &choice in choices(q) {
+            let mut client = Client::generate(&thin, &mut entropy(3)).unwrap().with_engine(choice).unwrap();
             assert_eq!(*client.secret_bytes().unwrap(), *secret.to_secret_bytes(rlwe).unwrap());
             let mut bytes = Vec::new();
             client.public_key(&mut bytes).unwrap();
-            assert!(bytes == public.to_bytes(rlwe).unwrap(), "{arithmetic:?}, {q}");
+            assert!(bytes == public.to_bytes(rlwe).unwrap(), "{choice:?}, {q}");
         }
     }
 }
@@ -56,28 +59,27 @@ fn ciphertexts_are_the_full_librarys() {
         let mut public_key = Vec::new();
         owner.public_key(&mut public_key).unwrap();
         let public = PublicKey::from_bytes(&public_key, rlwe).unwrap();
-        for &arithmetic in arithmetics(q) {
-            let mut sender =
-                Encryptor::with_arithmetic(&thin, &public_key, &mut entropy(5), arithmetic).unwrap();
+        for &choice in choices(q) {
+            let mut sender = Encryptor::with_engine(&thin, &public_key, &mut entropy(5), choice).unwrap();
             let mut bytes = Vec::new();
             sender.encrypt(&numbers[..], Form::Evaluations, &mut bytes).unwrap();
             assert_eq!(bytes.len(), thin.ciphertext_bytes());
             let full = encrypt_zero(&public, 0, &mut rng(5), Some(&add)).unwrap();
             let read = Ciphertext::from_bytes(&bytes, &parameters).unwrap();
-            assert!(read.rlwe == full, "{arithmetic:?}, {q}");
+            assert!(read.rlwe == full, "{choice:?}, {q}");
             assert_eq!((read.scale, read.packing), (parameters.scale(), Packing::Coefficients));
             assert_eq!(read.to_bytes(&parameters).unwrap(), bytes, "the encoding is the only one");
 
             let mut client = Client::from_secret_bytes(&thin, &secret_bytes, &mut entropy(6))
                 .unwrap()
-                .with_arithmetic(arithmetic)
+                .with_engine(choice)
                 .unwrap();
             let mut bytes = Vec::new();
             client.encrypt(&numbers[..], Form::Evaluations, &mut bytes).unwrap();
             assert_eq!(bytes.len(), thin.seeded_ciphertext_bytes());
             let full = encrypt_zero_symmetric(&secret, 0, &mut rng(6), Some(&add)).unwrap();
-            let read = SymmetricCiphertext::from_bytes(&bytes, &parameters).unwrap();
-            assert!(read.seeded.c0 == full.c0 && read.seeded.seed == full.seed, "{arithmetic:?}, {q}");
+            let read = SeededCiphertext::from_bytes(&bytes, &parameters).unwrap();
+            assert!(read.seeded.c0 == full.c0 && read.seeded.seed == full.seed, "{choice:?}, {q}");
 
             // What the full library decrypts is what was encrypted, within the bound on fresh errors.
             let coefficients =

@@ -1,8 +1,8 @@
 use std::io::{Read, Write};
 
-use keywright_bfv::{BfvParameters, Ciphertext, NoiseEstimate, SymmetricCiphertext};
+use keywright_bfv::{BfvParameters, Ciphertext, NoiseEstimate, SeededCiphertext};
 use keywright_frame::{CiphertextDescriptor, FieldReader, FieldWriter, SeededDescriptor};
-use keywright_rlwe::{RlweCiphertext, SeededCiphertext};
+use keywright_rlwe::{RlweCiphertext, SeededRlweCiphertext};
 
 use super::ValueDescriptor;
 use crate::body::{BodyReader, BodyWriter};
@@ -121,7 +121,7 @@ impl Descriptor for BfvSeededDescriptor {
 }
 
 /// A seeded RLWE ciphertext with the description of its values.
-impl Record for SymmetricCiphertext {
+impl Record for SeededCiphertext {
     type Context = BfvParameters;
     type Descriptor = BfvSeededDescriptor;
     const KIND: Kind = Kind::BfvSeededCiphertext;
@@ -142,7 +142,7 @@ impl Record for SymmetricCiphertext {
 
     fn body_len(descriptor: &BfvSeededDescriptor, parameters: &BfvParameters) -> Result<u64, WireError> {
         descriptor.values.require_fit(parameters)?;
-        SeededCiphertext::body_len(&descriptor.rlwe, parameters.rlwe())
+        SeededRlweCiphertext::body_len(&descriptor.rlwe, parameters.rlwe())
     }
 
     fn write_body<W: Write>(
@@ -158,9 +158,9 @@ impl Record for SymmetricCiphertext {
         body: &mut BodyReader<R>,
         parameters: &BfvParameters,
     ) -> Result<Self, WireError> {
-        let seeded = SeededCiphertext::read_body(descriptor.rlwe, body, parameters.rlwe())?;
+        let seeded = SeededRlweCiphertext::read_body(descriptor.rlwe, body, parameters.rlwe())?;
         Ok(Self { parameters: parameters.clone(), seeded, packing: descriptor.values.packing })
     }
 }
 
-impl Wire for SymmetricCiphertext {}
+impl Wire for SeededCiphertext {}

@@ -1,8 +1,8 @@
 use std::io::{Read, Write};
 
-use keywright_ckks::{Ciphertext, CkksParameters, SymmetricCiphertext};
+use keywright_ckks::{Ciphertext, CkksParameters, SeededCiphertext};
 use keywright_frame::{CiphertextDescriptor, FieldReader, FieldWriter, SeededDescriptor};
-use keywright_rlwe::{RlweCiphertext, SeededCiphertext};
+use keywright_rlwe::{RlweCiphertext, SeededRlweCiphertext};
 
 use super::MessageDescriptor;
 use crate::body::{BodyReader, BodyWriter};
@@ -95,7 +95,7 @@ impl Descriptor for CkksSeededDescriptor {
 }
 
 /// A seeded RLWE ciphertext with its message's description.
-impl Record for SymmetricCiphertext {
+impl Record for SeededCiphertext {
     type Context = CkksParameters;
     type Descriptor = CkksSeededDescriptor;
     const KIND: Kind = Kind::CkksSeededCiphertext;
@@ -112,7 +112,7 @@ impl Record for SymmetricCiphertext {
 
     fn body_len(descriptor: &CkksSeededDescriptor, parameters: &CkksParameters) -> Result<u64, WireError> {
         descriptor.message.require_fit(parameters)?;
-        SeededCiphertext::body_len(&descriptor.rlwe, parameters.rlwe())
+        SeededRlweCiphertext::body_len(&descriptor.rlwe, parameters.rlwe())
     }
 
     fn write_body<W: Write>(
@@ -128,10 +128,10 @@ impl Record for SymmetricCiphertext {
         body: &mut BodyReader<R>,
         parameters: &CkksParameters,
     ) -> Result<Self, WireError> {
-        let seeded = SeededCiphertext::read_body(descriptor.rlwe, body, parameters.rlwe())?;
+        let seeded = SeededRlweCiphertext::read_body(descriptor.rlwe, body, parameters.rlwe())?;
         let MessageDescriptor { scale, packing, estimate } = descriptor.message;
         Ok(Self { parameters: parameters.clone(), seeded, scale, packing, estimate })
     }
 }
 
-impl Wire for SymmetricCiphertext {}
+impl Wire for SeededCiphertext {}

@@ -5,7 +5,7 @@ use std::path::Path;
 use keywright_rlwe::{EvaluationKeys, KeyElement, Parameters, SwitchingKey};
 
 use super::{Directory, KeyEntry, require_spec};
-use crate::header::Header;
+use crate::header_io::Header;
 use crate::object::open;
 use crate::{Wire, WireError};
 

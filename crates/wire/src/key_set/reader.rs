@@ -4,7 +4,7 @@ use keywright_rlwe::{EvaluationKeys, Parameters, SwitchingKey};
 
 use super::{Directory, KeyEntry, require_spec};
 use crate::body::BodyReader;
-use crate::header::Header;
+use crate::header_io::Header;
 use crate::object::open;
 use crate::{Wire, WireError};
 

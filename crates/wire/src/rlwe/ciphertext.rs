@@ -1,7 +1,7 @@
 use std::io::{Read, Write};
 
 use keywright_frame::{CiphertextDescriptor, SeededDescriptor};
-use keywright_rlwe::{Parameters, RlweCiphertext, SeededCiphertext};
+use keywright_rlwe::{Parameters, RlweCiphertext, SeededRlweCiphertext};
 
 use super::{moduli, poly_len, require_shape};
 use crate::body::{BodyReader, BodyWriter};
@@ -66,7 +66,7 @@ impl Record for RlweCiphertext {
 impl Wire for RlweCiphertext {}
 
 /// The seed of `c_1` in the header, `c_0` over `q_0 .. q_level` in the body.
-impl Record for SeededCiphertext {
+impl Record for SeededRlweCiphertext {
     type Context = Parameters;
     type Descriptor = SeededDescriptor;
     const KIND: Kind = Kind::SeededRlweCiphertext;
@@ -105,4 +105,4 @@ impl Record for SeededCiphertext {
     }
 }
 
-impl Wire for SeededCiphertext {}
+impl Wire for SeededRlweCiphertext {}

@@ -6,7 +6,7 @@ use keywright_ring::{Coefficient, Poly};
 use keywright_rlwe::derive::{MasterKeys, MasterParameters};
 use keywright_rlwe::{
     EvaluationKeys, KeyElement, KeyGenerator, KeySpec, Parameters, ParametersLiteral, PublicKey,
-    RlweCiphertext, SecretDistribution, SecretKey, Security, SeededCiphertext, SwitchingKey, UniformPart,
+    RlweCiphertext, SecretDistribution, SecretKey, Security, SeededRlweCiphertext, SwitchingKey, UniformPart,
     encrypt_zero_symmetric,
 };
 use keywright_wire::{
@@ -131,7 +131,7 @@ fn generated_keys_and_encryptions() {
     let mut rng = SecretRng::from_entropy(&Zeroizing::new([3; 32]));
     let secret = SecretKey::sample(&p, &mut rng).unwrap();
     let message = encrypt_zero_symmetric(&secret, 2, &mut rng, None).unwrap();
-    let back: SeededCiphertext = round_trip(&message, &p);
+    let back: SeededRlweCiphertext = round_trip(&message, &p);
     assert!(back.expand(&p) == message.expand(&p));
     let mut generator = KeyGenerator::new(&secret, rng);
     let spec = KeySpec::new(&p, KeyElement::Galois(25), 2, 1, true);

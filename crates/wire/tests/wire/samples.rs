@@ -6,13 +6,13 @@ use std::sync::OnceLock;
 use keywright_aggregation::{Binding, Contributor, EncryptedSum, EncryptedUpdate, Residues, SumParameters};
 use keywright_bfv::{self as bfv_scheme, BfvLiteral, BfvParameters, NoiseEstimate};
 use keywright_ckks::{
-    Ciphertext, CkksLiteral, CkksParameters, ErrorEstimate, Packing, Plaintext, SymmetricCiphertext,
+    Ciphertext, CkksLiteral, CkksParameters, ErrorEstimate, Packing, Plaintext, SeededCiphertext,
 };
 use keywright_ring::{Coefficient, Domain, Evaluation, Poly, Seed, StreamId};
 use keywright_rlwe::derive::{MasterKeys, MasterParameters};
 use keywright_rlwe::{
     EvaluationKeys, KeyElement, KeySpec, Parameters, ParametersLiteral, PublicKey, RlweCiphertext,
-    SecretDistribution, SecretKey, Security, SeededCiphertext, SwitchingKey, UniformPart,
+    SecretDistribution, SecretKey, Security, SeededRlweCiphertext, SwitchingKey, UniformPart,
 };
 use keywright_wire::{Wire, WireError, WireSecret};
 use zeroize::Zeroizing;
@@ -130,8 +130,8 @@ pub(crate) fn ciphertext(p: &Parameters) -> RlweCiphertext {
     RlweCiphertext { polys: (0..2).map(|j| filler(p, object::CIPHERTEXT, j, 0..2)).collect() }
 }
 
-pub(crate) fn seeded_ciphertext(p: &Parameters) -> SeededCiphertext {
-    SeededCiphertext { seed: HALF, c0: filler(p, object::SEEDED_CIPHERTEXT, 0, 0..2) }
+pub(crate) fn seeded_ciphertext(p: &Parameters) -> SeededRlweCiphertext {
+    SeededRlweCiphertext { seed: HALF, c0: filler(p, object::SEEDED_CIPHERTEXT, 0, 0..2) }
 }
 
 pub(crate) fn coefficients(p: &Parameters) -> Poly<Coefficient> {
@@ -166,10 +166,10 @@ pub(crate) fn ckks_ciphertext(c: &CkksParameters) -> Ciphertext {
     Ciphertext { parameters: c.clone(), rlwe, scale: SCALE, packing, estimate: ESTIMATE }
 }
 
-pub(crate) fn ckks_seeded(c: &CkksParameters) -> SymmetricCiphertext {
-    let seeded = SeededCiphertext { seed: HALF, c0: filler(c.rlwe(), object::CKKS_SEEDED, 0, 0..1) };
+pub(crate) fn ckks_seeded(c: &CkksParameters) -> SeededCiphertext {
+    let seeded = SeededRlweCiphertext { seed: HALF, c0: filler(c.rlwe(), object::CKKS_SEEDED, 0, 0..1) };
     let packing = Packing::Coefficients;
-    SymmetricCiphertext { parameters: c.clone(), seeded, scale: SCALE, packing, estimate: ESTIMATE }
+    SeededCiphertext { parameters: c.clone(), seeded, scale: SCALE, packing, estimate: ESTIMATE }
 }
 
 /// A prime that is 1 modulo `2^11`, so that there are slots.
@@ -202,10 +202,10 @@ pub(crate) fn bfv_ciphertext(b: &BfvParameters) -> bfv_scheme::Ciphertext {
     bfv_scheme::Ciphertext { parameters: b.clone(), rlwe, packing, estimate: NOISE }
 }
 
-pub(crate) fn bfv_seeded(b: &BfvParameters) -> bfv_scheme::SymmetricCiphertext {
-    let seeded = SeededCiphertext { seed: HALF, c0: filler(b.rlwe(), object::BFV_SEEDED, 0, 0..1) };
+pub(crate) fn bfv_seeded(b: &BfvParameters) -> bfv_scheme::SeededCiphertext {
+    let seeded = SeededRlweCiphertext { seed: HALF, c0: filler(b.rlwe(), object::BFV_SEEDED, 0, 0..1) };
     let packing = bfv_scheme::Packing::Coefficients;
-    bfv_scheme::SymmetricCiphertext { parameters: b.clone(), seeded, packing }
+    bfv_scheme::SeededCiphertext { parameters: b.clone(), seeded, packing }
 }
 
 /// Sums of five vectors of integers of 20 bits: residues of 40 bits, `N = 2^11`.

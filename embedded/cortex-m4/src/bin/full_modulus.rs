@@ -14,8 +14,8 @@ use cortex_m_rt::entry;
 use cortex_m_semihosting::{debug, hprintln};
 use keywright_client::reduction::{Montgomery, ShiftAdd30};
 use keywright_client::{
-    CHUNK, ClientError, Compact, Engine, Entropy, Form, Half, Numbers, PublicKey, SinkError, encrypt, expand_secret,
-    make_public_key, sample_secret, secret_bytes, write_public_key,
+    CHUNK, ClientError, Engine, Entropy, Form, Half, Numbers, PublicKey, SinkError, SmallEngine, encrypt,
+    expand_secret, make_public_key, sample_secret, secret_bytes, write_public_key,
 };
 use keywright_cortex_m4::{FRACTION_BITS, MAX_N, Memory, Pattern, Polynomial, entropy, meter, parameters};
 use keywright_ring::primes::is_prime;
@@ -176,7 +176,7 @@ fn full(log_n: u32, count: usize, memory: &mut FullMemory) -> Result<u64, Client
     let thin_parameters = parameters(log_n, ShiftAdd30::MODULUS)?;
     let mut sampled = false;
     for (index, q) in primes().take(count).enumerate() {
-        let engine = Compact::<Montgomery<u32>>::new(log_n, q)?;
+        let engine = SmallEngine::<Montgomery<u32>>::new(log_n, q)?;
         let [secret, b, mask, c0, c1] =
             [&mut *memory.secret, memory.thin.public, memory.thin.mask, memory.thin.limb, memory.c1]
                 .map(|words| &mut words[..n]);
@@ -233,7 +233,7 @@ fn thin(log_n: u32, memory: &mut Memory) -> Result<u64, ClientError> {
     let numbers = Pattern { count: n, max: 1 << FRACTION_BITS };
     let packed = &mut memory.packed[..secret_bytes(log_n)];
     let (b, mask, limb) = (&mut memory.public[..n], &mut memory.mask[..n], &mut memory.limb[..n]);
-    let engine = Compact::<Montgomery<u32>>::new(log_n, ShiftAdd30::MODULUS)?;
+    let engine = SmallEngine::<Montgomery<u32>>::new(log_n, ShiftAdd30::MODULUS)?;
     let mut rng = entropy(1).generator()?;
     sample_secret(&parameters, &mut rng, packed)?;
     expand_secret(&engine, packed, mask)?;

@@ -8,8 +8,8 @@ use cortex_m_rt::entry;
 use cortex_m_semihosting::{debug, hprintln};
 use keywright_client::reduction::{Montgomery, ShiftAdd30};
 use keywright_client::{
-    CHUNK, ClientError, Compact, Engine, Entropy, Form, Half, Numbers, PublicKey, SinkError, encrypt, expand_secret,
-    make_public_key, sample_secret, secret_bytes, write_public_key,
+    CHUNK, ClientError, Engine, Entropy, Form, Half, Numbers, PublicKey, SinkError, SmallEngine, encrypt,
+    expand_secret, make_public_key, sample_secret, secret_bytes, write_public_key,
 };
 use keywright_cortex_m4::{FRACTION_BITS, Memory, Pattern, entropy, meter, parameters};
 use keywright_ring::StreamId;
@@ -29,7 +29,7 @@ fn phases(log_n: u32, memory: &mut Memory) -> Result<(), ClientError> {
     let numbers = Pattern { count: n, max: 1 << FRACTION_BITS };
     let packed = &mut memory.packed[..secret_bytes(log_n)];
     let [b, mask, limb] = [&mut *memory.public, memory.mask, memory.limb].map(|words| &mut words[..n]);
-    let engine = Compact::<Montgomery<u32>>::new(log_n, ShiftAdd30::MODULUS)?;
+    let engine = SmallEngine::<Montgomery<u32>>::new(log_n, ShiftAdd30::MODULUS)?;
     let mut rng = entropy(1).generator()?;
     sample_secret(&parameters, &mut rng, packed)?;
     expand_secret(&engine, packed, mask)?;

@@ -5,8 +5,8 @@ use keywright_rlwe::{KeySpec, Parameters, noise};
 
 use super::distribution::{Case, ErrorPrediction, Variance, secret_at_slots};
 use crate::CircuitError;
+use crate::bootstrapping::mod_one::range::log2_tail;
 use crate::bootstrapping::plan::{BootstrapperPlan, Order};
-use crate::bootstrapping::reduction::range::log2_tail;
 use crate::bootstrapping::stages::coeffs_to_slots::Values;
 use crate::bootstrapping::transforms::FactorPlan;
 use crate::bootstrapping::transforms::dft::{Dft, Direction};
@@ -191,7 +191,7 @@ impl<'p> Model<'p> {
     }
 
     fn mod_raise(&self) -> Result<Variance, CircuitError> {
-        let Some(keys) = &self.plan.mod_raise.encapsulation else { return Ok(Variance::default()) };
+        let Some(keys) = &self.plan.mod_raise.ephemeral else { return Ok(Variance::default()) };
         let mut variance = self.lowest_switch(&keys.to_sparse) + (1.0 + keys.weight as f64) / 12.0;
         // Where the first factor of `coeffs_to_slots` is one with the switch back, that is counted there.
         if self.plan.coeffs_to_slots.factors.first().is_none_or(|factor| factor.raised.is_none()) {

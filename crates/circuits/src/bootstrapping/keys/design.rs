@@ -5,12 +5,15 @@
 //! The first is the business of the stages; this module decides the other two, for all keys of a plan in the same
 //! way.
 
-use keywright_rlwe::{KeyElement, KeySpec, Parameters, RlweError};
 use std::ops::Range;
+
+use keywright_rlwe::{KeyElement, KeySpec, Parameters, RlweError};
+
+use super::quiet::{is_loud, least};
 
 /// How the digits of keys are chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Digits {
+pub enum DigitRule {
     /// The same in all keys: digits of at most `alpha` primes over the first `alpha` special primes of the
     /// parameters, whatever the level. A digit whose product would be above that of the special primes is closed
     /// early.
@@ -26,7 +29,7 @@ pub enum Digits {
     },
 }
 
-impl Digits {
+impl DigitRule {
     /// As long as the special primes of the parameters allow at every level.
     pub fn maximum(parameters: &Parameters) -> Self {
         Self::Static { alpha: parameters.special_primes().len() }
@@ -47,13 +50,10 @@ pub enum KeyLevels {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct KeyDesign {
     /// How digits are chosen.
-    pub digits: Digits,
+    pub digits: DigitRule,
     /// Which levels keys have.
     pub levels: KeyLevels,
 }
-
-/// Bits by which the digits of a [`KeyDesign::quiet_key`] are smaller than its special modulus.
-const MARGIN_BITS: f64 = 5.0;
 
 impl KeyDesign {
     /// The seeded key that serves `element` at `level`.
@@ -66,12 +66,8 @@ impl KeyDesign {
         self.cheapest(rlwe, element, level, |_, _| false)
     }
 
-    /// The same for a key that is to add less than the rounding of its division: with digits `2^-5` of the special
-    /// modulus or less the variance of a switch is `N sigma^2 d 2^-10 / 12` for `d` digits, below that of the
-    /// rounding, `N / 18` under a ternary secret, for up to 67 of them. A digit as large as the special modulus
-    /// adds four times the rounding's deviation, which matters where no rescaling follows.
-    ///
-    /// Without the margin if no key has it, as with most static digits.
+    /// The same for a key that is to add less than the rounding of its division ([`is_loud`]), if there is one: with
+    /// most static digits there is none.
     ///
     /// # Errors
     /// As [`Self::key`].
@@ -81,11 +77,7 @@ impl KeyDesign {
         element: KeyElement,
         level: usize,
     ) -> Result<KeySpec, RlweError> {
-        self.cheapest(rlwe, element, level, |spec, digits| {
-            let bits = |digit: &Range<usize>| digit.clone().map(|i| rlwe.log2_prime(i)).sum::<f64>();
-            let largest = digits.iter().map(bits).fold(0.0, f64::max);
-            largest + MARGIN_BITS > spec.special_bits(rlwe)
-        })
+        self.cheapest(rlwe, element, level, |spec, digits| is_loud(rlwe, spec, digits))
     }
 
     /// Of the legal keys one that is not loud, if there is any, and of these the one of fewest transforms.
@@ -97,25 +89,24 @@ impl KeyDesign {
         loud: impl Fn(&KeySpec, &[Range<usize>]) -> bool,
     ) -> Result<KeySpec, RlweError> {
         rlwe.require_level(level)?;
-        let mut best = None;
-        for (alpha, special) in self.candidates(rlwe, level)? {
-            let count = special.len();
-            let spec = KeySpec { element, level, alpha, special, seeded: true };
-            let Ok(digits) = spec.validate(rlwe) else { continue };
-            let transforms = (digits.len() + 2) * (level + 1 + count);
-            let cost = (loud(&spec, &digits), transforms, alpha, count);
-            if best.as_ref().is_none_or(|(least, _)| cost < *least) {
-                best = Some((cost, spec));
-            }
-        }
-        if let Some((_, spec)) = best {
+        let specs = self.candidates(rlwe, level)?.into_iter().map(|(alpha, special)| KeySpec {
+            element,
+            level,
+            alpha,
+            special,
+            seeded: true,
+        });
+        let cost = |spec: &KeySpec, digits: &[Range<usize>]| {
+            (loud(spec, digits), spec.transforms(digits.len()), spec.alpha, spec.special.len())
+        };
+        if let Some(spec) = least(rlwe, specs, cost) {
             return Ok(self.at_its_level(rlwe, spec));
         }
         let spec = match self.digits {
-            Digits::Static { alpha } => {
+            DigitRule::Static { alpha } => {
                 KeySpec { special: first(rlwe, alpha), ..KeySpec::new(rlwe, element, level, alpha, true) }
             }
-            Digits::Dynamic { .. } => KeySpec::new(rlwe, element, level, 1, true),
+            DigitRule::Dynamic { .. } => KeySpec::new(rlwe, element, level, 1, true),
         };
         spec.validate(rlwe).map(|_| spec)
     }
@@ -124,14 +115,14 @@ impl KeyDesign {
     fn candidates(self, rlwe: &Parameters, level: usize) -> Result<Vec<(usize, Vec<usize>)>, RlweError> {
         let own = rlwe.special_primes().len();
         let dropped_primes = match self.digits {
-            Digits::Static { alpha } if (1..=own).contains(&alpha) => {
+            DigitRule::Static { alpha } if (1..=own).contains(&alpha) => {
                 return Ok(vec![(alpha, first(rlwe, alpha))]);
             }
-            Digits::Static { alpha } => {
+            DigitRule::Static { alpha } => {
                 let what = "alpha, for which there must be as many special primes,";
                 return Err(RlweError::Count { what, count: alpha, min: 1, max: own });
             }
-            Digits::Dynamic { dropped_primes } => dropped_primes,
+            DigitRule::Dynamic { dropped_primes } => dropped_primes,
         };
         let mut dropped: Vec<usize> = (level + 1..=rlwe.max_level()).collect();
         if !dropped_primes {

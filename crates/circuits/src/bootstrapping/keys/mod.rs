@@ -1,7 +1,9 @@
 //! Keys of every stage: their digits and levels, and where a streamed stage takes them from.
 
 mod design;
+mod quiet;
 mod stage_keys;
 
-pub use design::{Digits, KeyDesign, KeyLevels};
+pub use design::{DigitRule, KeyDesign, KeyLevels};
+pub(crate) use quiet::quiet_key;
 pub use stage_keys::StageKeys;

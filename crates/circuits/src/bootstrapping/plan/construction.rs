@@ -9,8 +9,8 @@ use keywright_rlwe::{KeyElement, KeySpec, Parameters};
 use super::bootstrapper_plan::BootstrapperPlan;
 use super::literal::{BootstrapperLiteral, Order};
 use crate::CircuitError;
-use crate::bootstrapping::reduction::range::integer_part_bound;
-use crate::bootstrapping::reduction::sine::SineApproximation;
+use crate::bootstrapping::mod_one::range::integer_part_bound;
+use crate::bootstrapping::mod_one::sine::SineApproximation;
 use crate::bootstrapping::stage::{SCALE_DRIFT, Stage};
 use crate::bootstrapping::stages::coeffs_to_slots::{CoeffsToSlotsPlan, Values};
 use crate::bootstrapping::stages::eval_mod::EvalModPlan;
@@ -195,7 +195,7 @@ impl<'p> Construction<'p> {
     ) -> Result<CoeffsToSlotsPlan, CircuitError> {
         let (literal, rlwe, level) = (self.literal, self.rlwe(), levels.top);
         let apart = literal.stages_apart || literal.keys.is_some();
-        let raise = mod_raise.encapsulation.as_ref().filter(|_| !apart);
+        let raise = mod_raise.ephemeral.as_ref().filter(|_| !apart);
         let q0 = rlwe.modulus(0).value() as f64;
         let factor = 1.0 / eval_mod.approximation.half_width();
         Dft::balanced(literal.log_slots, literal.coeffs_to_slots)

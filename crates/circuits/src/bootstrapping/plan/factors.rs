@@ -46,7 +46,7 @@ impl BootstrapperPlan {
         to_slots: &Dft,
     ) -> Result<Vec<Vec<FactorPlan>>, CircuitError> {
         let (first, second) = (&self.slots_to_coeffs, &self.coeffs_to_slots);
-        let raise = self.mod_raise.encapsulation.as_ref().filter(|_| second.is_raised());
+        let raise = self.mod_raise.ephemeral.as_ref().filter(|_| second.is_raised());
         let level = second.input_level();
         let lowest = first.input_level();
         let mut out = SlotsToCoeffsPlan::ways(parameters, to_coeffs, lowest, self.keys)

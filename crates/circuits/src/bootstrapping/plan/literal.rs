@@ -3,7 +3,7 @@ use keywright_ckks::{CkksError, CkksParameters};
 use super::iterations::Iterations;
 use crate::CircuitError;
 use crate::bootstrapping::keys::KeyDesign;
-use crate::bootstrapping::reduction::sine::MAX_DEGREE;
+use crate::bootstrapping::mod_one::sine::MAX_DEGREE;
 use crate::bootstrapping::stage::Stage;
 use crate::bootstrapping::stages::coeffs_to_slots::Values;
 use crate::bootstrapping::transforms::KeyBudget;

@@ -68,7 +68,7 @@ impl BootstrapperPlan {
     fn raising(&self, push: &mut impl FnMut(usize, Option<usize>, Arithmetic, usize)) {
         let level = self.mod_raise.level;
         let raised = |raised| Arithmetic { raised, ..Arithmetic::default() };
-        match &self.mod_raise.encapsulation {
+        match &self.mod_raise.ephemeral {
             None => push(level, None, raised(2), 1),
             Some(keys) => {
                 push(0, Some(keys.to_sparse.special.len()), Arithmetic::switch(), 1);

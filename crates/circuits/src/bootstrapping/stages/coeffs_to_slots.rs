@@ -31,16 +31,16 @@ use keywright_ckks::{Ciphertext, CkksError, CkksParameters, Complex64, Evaluator
 use keywright_ring::rotation_element;
 use keywright_rlwe::{KeyElement, KeySpec};
 
-use super::mod_raise::{Encapsulation, Raised};
+use super::mod_raise::{EphemeralKeys, Raised};
 use super::require_input;
 use crate::CircuitError;
-use crate::bootstrapping::keys::KeyDesign;
 use crate::bootstrapping::keys::StageKeys;
+use crate::bootstrapping::keys::{KeyDesign, quiet_key};
 use crate::bootstrapping::stage::Stage;
+use crate::bootstrapping::transforms::FactorPlan;
 use crate::bootstrapping::transforms::KeyBudget;
 use crate::bootstrapping::transforms::dft::{Dft, Direction};
 use crate::bootstrapping::transforms::{Diagonals, Transforms};
-use crate::bootstrapping::transforms::{FactorPlan, quiet_key};
 use crate::linear_transform::{LinearTransform, Spread};
 
 /// What the slots hold.
@@ -90,7 +90,7 @@ impl CoeffsToSlotsPlan {
         factor: f64,
         output_scale: f64,
         budget: KeyBudget,
-        raise: Option<&Encapsulation>,
+        raise: Option<&EphemeralKeys>,
     ) -> Result<Self, CircuitError> {
         let (rlwe, stage) = (parameters.rlwe(), Stage::CoeffsToSlots);
         let (log_slots, max) = (dft.log_slots(), parameters.max_log_slots());
@@ -122,7 +122,7 @@ impl CoeffsToSlotsPlan {
         dft: &Dft,
         values: Values,
         level: usize,
-        raise: Option<&Encapsulation>,
+        raise: Option<&EphemeralKeys>,
         design: Option<KeyDesign>,
     ) -> Result<Vec<Vec<FactorPlan>>, CircuitError> {
         let log_slots = dft.log_slots();
@@ -134,7 +134,7 @@ impl CoeffsToSlotsPlan {
                 let indices = dft.indices(factor);
                 // The first one applied takes what is raised. A trace would have to come before.
                 match raise.filter(|_| factor + 1 == dft.depth() && log_slots == parameters.max_log_slots()) {
-                    Some(Encapsulation { weight, to_dense, .. }) => {
+                    Some(EphemeralKeys { weight, to_dense, .. }) => {
                         FactorPlan::raised_ways(parameters, indices, log_slots, *weight, to_dense)
                     }
                     None => FactorPlan::ways(parameters, indices, log_slots, level, design),
@@ -279,7 +279,7 @@ impl CoeffsToSlots {
         self.finish(keys, slots, scale, input.estimate.magnitude)
     }
 
-    /// The same for what [`super::mod_raise::encapsulate`] leaves, and a plan that
+    /// The same for what [`super::mod_raise::switch_to_ephemeral`] leaves, and a plan that
     /// [`CoeffsToSlotsPlan::is_raised`].
     ///
     /// # Errors

@@ -28,15 +28,15 @@
 //! deviation^2 = ratio^2 max_x ( (W e_y)^2 + sum_k ((d mu / d step_k)(x) e_k)^2 ),
 //! ```
 //!
-//! [`keywright_ckks::TAIL`] of which are the bound. The error of the approximation is added to it. For steps of
+//! [`keywright_ckks::PRODUCT_TAIL`] of which are the bound. The error of the approximation is added to it. For steps of
 //! equal errors `e` the powers count most. That of `T_2 = 2 y^2 - 1` has the derivative `W / (4 y)`, which is `W^2`
 //! at the integer 0, where `y = -1 / (4 W)`; `T_4` has a quarter of it, and so on. Larger scales for the first
 //! powers take that away: wide primes at the first levels, and the input scale that goes with them.
 
-use keywright_ckks::{Ciphertext, CkksError, Decryptor, ErrorEstimate, Evaluator, TAIL};
+use keywright_ckks::{Ciphertext, CkksError, Decryptor, ErrorEstimate, Evaluator, PRODUCT_TAIL};
 use keywright_rlwe::{KeyElement, KeySpec, Parameters};
 
-use crate::bootstrapping::reduction::sine::SineApproximation;
+use crate::bootstrapping::mod_one::sine::SineApproximation;
 use crate::polynomial::{self, Point, PolynomialPlan};
 use crate::{Arithmetic, CircuitError};
 
@@ -195,7 +195,7 @@ pub fn eval_mod(
     }
     // The same integers, read at the scale asked for.
     value.estimate.deviation =
-        value.estimate.deviation * value.scale / scale + ratio * approximation.error / TAIL;
+        value.estimate.deviation * value.scale / scale + ratio * approximation.error / PRODUCT_TAIL;
     value.estimate.magnitude = ratio * approximation.message;
     value.scale = scale;
     Ok(value)

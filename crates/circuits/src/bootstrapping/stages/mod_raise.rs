@@ -23,7 +23,7 @@
 //! With fewer than `N/2` slots `I` has all `N` coefficients: a trace to the subring removes the others.
 //!
 //! # Error
-//! In units of coefficients at scale `q_0`: none without encapsulation. With it, variance
+//! In units of coefficients at scale `q_0`: none without an ephemeral secret. With it, variance
 //! `N sigma^2 (q_0 / P')^2 / 12 + (1 + h) / 12` of the first switch and
 //! `N sigma^2 (q_0 / P)^2 / 12 + (1 + |s|^2) / 12` of the second ([`keywright_rlwe::noise`]).
 
@@ -36,9 +36,9 @@ use keywright_rlwe::{
 
 use crate::CircuitError;
 
-/// The two keys of sparse-secret encapsulation.
+/// The two keys that depend on an ephemeral secret (the paper calls them those of sparse-secret encapsulation).
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Encapsulation {
+pub struct EphemeralKeys {
     /// Hamming weight of the ephemeral secret.
     pub weight: usize,
     /// The key to it, at level 0.
@@ -53,7 +53,7 @@ pub struct ModRaisePlan {
     /// The level raised to.
     pub level: usize,
     /// The switch to an ephemeral secret, if any.
-    pub encapsulation: Option<Encapsulation>,
+    pub ephemeral: Option<EphemeralKeys>,
 }
 
 impl ModRaisePlan {
@@ -65,32 +65,32 @@ impl ModRaisePlan {
     /// above the bound for the ephemeral secret or `Q_level P` above the one for the main secret.
     pub fn new(parameters: &Parameters, level: usize, weight: Option<usize>) -> Result<Self, CircuitError> {
         parameters.require_level(level)?;
-        let encapsulation = weight
+        let ephemeral = weight
             .map(|weight| {
                 let key = |element, level| {
                     let spec = KeySpec::new(parameters, element, level, 1, true);
                     spec.validate(parameters).map(|_| spec)
                 };
-                Ok::<_, CircuitError>(Encapsulation {
+                Ok::<_, CircuitError>(EphemeralKeys {
                     weight,
                     to_sparse: key(KeyElement::DenseToSparse(weight), 0)?,
                     to_dense: key(KeyElement::SparseToDense(weight), level)?,
                 })
             })
             .transpose()?;
-        Ok(Self { level, encapsulation })
+        Ok(Self { level, ephemeral })
     }
 
-    /// Keys that it needs: none, or the pair for [`keywright_rlwe::KeyGenerator::encapsulation_keys`], in that
+    /// Keys that it needs: none, or the pair for [`keywright_rlwe::KeyGenerator::ephemeral_keys`], in that
     /// order.
     pub fn key_specs(&self) -> Vec<KeySpec> {
-        self.encapsulation.iter().flat_map(|e| [e.to_sparse.clone(), e.to_dense.clone()]).collect()
+        self.ephemeral.iter().flat_map(|e| [e.to_sparse.clone(), e.to_dense.clone()]).collect()
     }
 
     /// Largest Hamming weight of the secret under which the modulus is raised.
     pub fn weight(&self, parameters: &Parameters) -> usize {
-        match (&self.encapsulation, parameters.secret()) {
-            (Some(encapsulation), _) => encapsulation.weight,
+        match (&self.ephemeral, parameters.secret()) {
+            (Some(ephemeral), _) => ephemeral.weight,
             (None, SecretDistribution::Sparse { weight }) => weight,
             (None, SecretDistribution::Ternary) => parameters.n(),
         }
@@ -107,15 +107,15 @@ pub struct Raised(pub(crate) Ciphertext);
 ///
 /// # Errors
 /// [`CircuitError::NoEphemeralSecret`] for a plan without one; as [`mod_raise`].
-pub fn encapsulate(
+pub fn switch_to_ephemeral(
     evaluator: &Evaluator<'_>,
     plan: &ModRaisePlan,
     input: &Ciphertext,
 ) -> Result<Raised, CircuitError> {
     check(evaluator, input)?;
-    let Some(encapsulation) = &plan.encapsulation else { return Err(CircuitError::NoEphemeralSecret) };
+    let Some(ephemeral) = &plan.ephemeral else { return Err(CircuitError::NoEphemeralSecret) };
     let rlwe = evaluator.parameters().rlwe();
-    let found = evaluator.keys().best(KeyElement::DenseToSparse(encapsulation.weight), 0, false)?;
+    let found = evaluator.keys().best(KeyElement::DenseToSparse(ephemeral.weight), 0, false)?;
     let sparse = switch(rlwe, &found, &input.rlwe.polys[0], &input.rlwe.polys[1])?;
     let variance = noise::key_switch(rlwe, &found.plan, &found.key);
     Ok(Raised(raised(plan, input, sparse, rlwe, variance)))
@@ -133,14 +133,14 @@ pub fn mod_raise(
 ) -> Result<Ciphertext, CircuitError> {
     check(evaluator, input)?;
     let rlwe = evaluator.parameters().rlwe();
-    let Some(encapsulation) = &plan.encapsulation else {
+    let Some(ephemeral) = &plan.ephemeral else {
         let raise = |poly| raise_modulus(rlwe, poly, plan.level);
         let polys = input.rlwe.polys.iter().map(raise).collect::<Result<_, _>>()?;
         return Ok(raised(plan, input, RlweCiphertext { polys }, rlwe, 0.0));
     };
-    let back = KeyElement::SparseToDense(encapsulation.weight);
+    let back = KeyElement::SparseToDense(ephemeral.weight);
     let found = evaluator.keys().best(back, plan.level, false)?;
-    let Raised(sparse) = encapsulate(evaluator, plan, input)?;
+    let Raised(sparse) = switch_to_ephemeral(evaluator, plan, input)?;
     let c0 = raise_modulus(rlwe, &sparse.rlwe.polys[0], plan.level)?;
     let dense = switch(rlwe, &found, &c0, &sparse.rlwe.polys[1])?;
     let mut out = Ciphertext { rlwe: dense, ..sparse };

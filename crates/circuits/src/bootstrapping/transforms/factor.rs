@@ -34,46 +34,6 @@ pub struct FactorPlan {
     pub work: f64,
 }
 
-/// Bits by which the digits of a [`quiet_key`] are smaller than its special modulus.
-const MARGIN_BITS: f64 = 5.0;
-
-/// A seeded key at `level` that adds less than the rounding of its division: with digits `2^-5` of the special
-/// modulus or less the variance of a switch is `N sigma^2 d 2^-10 / 12` for `d` digits, below that of the rounding,
-/// `N / 18` under a ternary secret, for up to 67 of them. A digit as large as the special modulus adds four times
-/// the rounding's deviation, which matters where no rescaling follows.
-///
-/// Of all alphas and numbers of special primes, dropped ciphertext primes among them, the one of fewest transforms,
-/// without the margin if there is none with it.
-///
-/// # Errors
-/// What [`KeySpec::validate`] says if no key is legal.
-pub(crate) fn quiet_key(rlwe: &Parameters, element: KeyElement, level: usize) -> Result<KeySpec, RlweError> {
-    rlwe.require_level(level)?;
-    let primes: Vec<usize> = rlwe.special_primes().chain(level + 1..=rlwe.max_level()).collect();
-    let mut best: Option<((bool, usize), KeySpec)> = None;
-    for count in 1..=primes.len() {
-        for alpha in 1..=(level + 1).max(count) {
-            let special = primes[..count].to_vec();
-            let spec = KeySpec { element, level, alpha, special, seeded: true };
-            let Ok(digits) = spec.validate(rlwe) else { continue };
-            let bits = |digit: &Range<usize>| digit.clone().map(|i| rlwe.log2_prime(i)).sum::<f64>();
-            let largest = digits.iter().map(bits).fold(0.0, f64::max);
-            let loud = largest + MARGIN_BITS > spec.special_bits(rlwe);
-            let cost = (loud, (digits.len() + 2) * (level + 1 + count));
-            if best.as_ref().is_none_or(|(least, _)| cost < *least) {
-                best = Some((cost, spec));
-            }
-        }
-    }
-    match best {
-        Some((_, spec)) => Ok(spec),
-        None => {
-            let spec = KeySpec::new(rlwe, element, level, 1, true);
-            spec.validate(rlwe).map(|_| spec)
-        }
-    }
-}
-
 /// Digits and special primes of a transform's keys.
 struct KeyShape {
     /// Level of a key: that of the factor, or above.
@@ -181,7 +141,7 @@ impl FactorPlan {
     }
 
     /// The ways to evaluate a transform of what is raised with `to_dense`, the key of
-    /// [`crate::bootstrapping::mod_raise::Encapsulation`]: they differ in the number of baby steps, and in the
+    /// [`crate::bootstrapping::mod_raise::EphemeralKeys`]: they differ in the number of baby steps, and in the
     /// digits of the giant step's key.
     ///
     /// # Errors

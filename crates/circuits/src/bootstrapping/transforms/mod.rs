@@ -8,7 +8,6 @@ mod sequence;
 
 pub use dft::{Dft, Direction};
 pub use factor::FactorPlan;
-pub(crate) use factor::quiet_key;
 pub use key_budget::KeyBudget;
 pub(crate) use key_budget::worthwhile;
 pub use sequence::Diagonals;

@@ -61,7 +61,7 @@ impl Transforms {
         })
     }
 
-    /// The same for what [`crate::bootstrapping::mod_raise::encapsulate`] leaves under an ephemeral secret of that
+    /// The same for what [`crate::bootstrapping::mod_raise::switch_to_ephemeral`] leaves under an ephemeral secret of that
     /// weight.
     pub(crate) fn apply_raised(
         &self,

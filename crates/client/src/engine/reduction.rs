@@ -144,7 +144,7 @@ montgomery!(
     #[cfg(target_arch = "arm")]
     #[inline(always)]
     fn forward(&self, limb: &mut [u32], factor: impl Fn(usize) -> u32) -> bool {
-        crate::signed::Signed::new(self.modulus, self.negated_inverse).forward(limb, factor);
+        crate::engine::signed::Signed::new(self.modulus, self.negated_inverse).forward(limb, factor);
         true
     }
 );

@@ -23,9 +23,9 @@ const KEY: &[u8] = b"switching key";
 const EPHEMERAL: &[u8] = b"ephemeral secret";
 
 /// A session of one secret and its parameters.
-pub(crate) struct Derivation(Zeroizing<[u8; 32]>);
+pub(crate) struct RandomnessDerivation(Zeroizing<[u8; 32]>);
 
-impl Derivation {
+impl RandomnessDerivation {
     /// `secret` is packed.
     pub(crate) fn new(
         session: &Zeroizing<[u8; 32]>,
@@ -153,7 +153,8 @@ mod tests {
 
     /// First words of the generators of one session.
     fn first(session: u8, identity: u8, literal: &ParametersLiteral, secret: &[u8]) -> [u64; 2] {
-        let derivation = Derivation::new(&Zeroizing::new([session; 32]), &[identity; 20], literal, secret);
+        let derivation =
+            RandomnessDerivation::new(&Zeroizing::new([session; 32]), &[identity; 20], literal, secret);
         let spec =
             KeySpec { element: KeyElement::Galois(5), level: 1, alpha: 1, special: vec![3], seeded: true };
         let mut generators = [derivation.key(&spec, &[0..1, 1..2]), derivation.ephemeral(32)];
@@ -196,7 +197,7 @@ mod tests {
     #[test]
     fn everything_of_a_key_is_in_its_generator() {
         const WHOLE: Range<usize> = 0..2;
-        let derivation = Derivation::new(&Zeroizing::new([1; 32]), &[1; 20], &literal(), &[0; 256]);
+        let derivation = RandomnessDerivation::new(&Zeroizing::new([1; 32]), &[1; 20], &literal(), &[0; 256]);
         let spec =
             KeySpec { element: KeyElement::Galois(5), level: 1, alpha: 2, special: vec![3, 4], seeded: true };
         let mut generators: Vec<SecretRng> = [

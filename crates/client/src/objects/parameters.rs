@@ -9,8 +9,8 @@ use keywright_ring::Modulus;
 use keywright_rlwe::{SecretDistribution, Security, maximum_log_qp};
 
 use crate::error::{frame_error, in_range};
-use crate::fixed_point::double_bits;
-use crate::object::{Object, ObjectWriter, ShortFields, object_len};
+use crate::numbers::fixed_point::double_bits;
+use crate::objects::{Object, ObjectWriter, ShortFields, object_len};
 use crate::{ClientError, FixedPoint, Layout, Sink};
 
 const WHAT: &str = "the client's parameters";

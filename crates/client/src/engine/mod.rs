@@ -1,9 +1,22 @@
-//! Polynomials modulo `q_0`: what encryption and decryption ask of the arithmetic.
+//! Engines: the arithmetic modulo one prime that encryption and decryption ask for.
+
+pub(crate) mod choice;
+pub mod reduction;
+#[cfg(feature = "std")]
+mod ring_engine;
+#[cfg(any(target_arch = "arm", test))]
+pub(crate) mod signed;
+mod small_engine;
+mod word;
+
+pub use choice::EngineChoice;
+#[cfg(feature = "std")]
+pub use ring_engine::RingEngine;
+pub use small_engine::SmallEngine;
+pub use word::Word;
 
 use keywright_ring::{Modulus, Seed, StreamId};
 use zeroize::Zeroizing;
-
-use crate::Word;
 
 /// Residues made and packed at once: a chunk of the expander.
 pub const CHUNK: usize = keywright_ring::expander::CHUNK_WORDS;

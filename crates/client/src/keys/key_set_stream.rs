@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 use keywright_frame::{CHECKSUM_BYTES, Checksum, Kind};
 
 use crate::error::in_range;
-use crate::object::Object;
+use crate::objects::Object;
 use crate::{ClientError, KeyStream};
 
 /// The keys of a [`KeyStream`] behind the head that a server's manifest has, with the checksum of the whole.

@@ -1,13 +1,13 @@
 //! Switching keys made limb by limb and sent as they are made: a few polynomials of memory, whatever the keys.
 //!
 //! Every key is an object of its own, seeded: its `b_j = -a_j t + e_j + P g_j s'` over all of its primes, digit by digit ([`keywright_rlwe::plan`]). A limb needs the
-//! transforms of its error and of the secrets modulo its prime, which are made anew for each limb, with [`Compact`], instead of being kept.
+//! transforms of its error and of the secrets modulo its prime, which are made anew for each limb, with [`SmallEngine`], instead of being kept.
 //!
 //! # Interrupted
 //! All randomness comes from a *session* of 32 secret bytes. Who stores it beside its secret goes on after the last key
 //! that arrived ([`KeyStream::skip_to`]), or at any byte ([`crate::KeySetStream::seek`]).
 //!
-//! A key's randomness is a function of the session, the parameters, the secret and the key (`derivation.rs`), not of
+//! A key's randomness is a function of the session, the parameters, the secret and the key (`randomness_derivation.rs`), not of
 //! its place in the list. The same key is the same bytes, whenever it is made and whatever is asked for with it.
 //! Another key has errors of its own. So a session may serve a server that asks for another list when the client comes
 //! back. A key that a list has twice is written twice, the same bytes: it is one public object, and tells no more the
@@ -29,12 +29,12 @@ use keywright_ring::{Automorphism, Modulus, Process, Seed, galois_inverse};
 use keywright_rlwe::{KeyElement, KeySpec, Parameters, RlweError, stream_id};
 use zeroize::Zeroizing;
 
-use crate::compact::Compact;
-use crate::derivation::Derivation;
+use crate::engine::SmallEngine;
 use crate::engine::{BLOCK, Engine, values};
 use crate::error::{frame_error, in_range, require_len};
-use crate::key::{secret_bytes, sub_uniform};
-use crate::object::{ObjectWriter, ShortFields, Unfinished, object_len};
+use crate::keys::key::{secret_bytes, sub_uniform};
+use crate::keys::randomness_derivation::RandomnessDerivation;
+use crate::objects::{ObjectWriter, ShortFields, Unfinished, object_len};
 use crate::reduction::Montgomery;
 use crate::{ClientError, ClientParameters, Sink};
 
@@ -54,7 +54,7 @@ pub struct KeyStream {
     parameters: Parameters,
     identity: IdentityBytes,
     secret: Zeroizing<Vec<u8>>,
-    derivation: Derivation,
+    derivation: RandomnessDerivation,
     specs: Vec<KeySpec>,
     digits: Vec<Vec<Range<usize>>>,
     /// Ephemeral secrets, packed, by weight, once they have been sampled.
@@ -120,7 +120,7 @@ impl KeyStream {
             parameters: parameters.clone(),
             identity,
             secret: Zeroizing::new(secret.to_vec()),
-            derivation: Derivation::new(session, &identity, parameters.literal(), secret),
+            derivation: RandomnessDerivation::new(session, &identity, parameters.literal(), secret),
             specs: specs.to_vec(),
             digits,
             sampled: BTreeMap::new(),
@@ -279,7 +279,8 @@ impl KeyStream {
             making.errors = errors(&mut making.rng, limb.len());
         }
         let secrets = Secrets::new(parameters.log_n(), spec.element, secret, sampled)?;
-        let engine = Compact::<Montgomery<u64>>::new(parameters.log_n(), parameters.modulus(prime).value())?;
+        let engine =
+            SmallEngine::<Montgomery<u64>>::new(parameters.log_n(), parameters.modulus(prime).value())?;
         let m = *engine.modulus();
         lift_bytes(&engine, &making.errors, limb);
         engine.forward(limb);

@@ -9,7 +9,7 @@ use zeroize::Zeroizing;
 
 use crate::engine::{BLOCK, CHUNK, Engine, values};
 use crate::error::require_len;
-use crate::object::{Object, ObjectWriter, unpack_canonical};
+use crate::objects::{Object, ObjectWriter, unpack_canonical};
 use crate::{ClientError, ClientParameters, Sink, Word};
 
 /// Bytes of a packed secret: two bits a coefficient.

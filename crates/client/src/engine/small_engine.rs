@@ -57,7 +57,7 @@ impl<W: Word> Twiddles<W> {
 
 /// The arithmetic of one prime in a few kilobytes, with no allocation.
 #[derive(Clone)]
-pub struct Compact<R: Reduction> {
+pub struct SmallEngine<R: Reduction> {
     log_n: u32,
     modulus: Modulus,
     reduction: R,
@@ -67,7 +67,7 @@ pub struct Compact<R: Reduction> {
     scale: R::Word,
 }
 
-impl<R: Reduction> Compact<R> {
+impl<R: Reduction> SmallEngine<R> {
     /// Prepares the transform of a prime.
     ///
     /// # Errors
@@ -99,7 +99,7 @@ impl<R: Reduction> Compact<R> {
     }
 }
 
-impl<R: Reduction> Engine for Compact<R> {
+impl<R: Reduction> Engine for SmallEngine<R> {
     type Word = R::Word;
 
     fn log_n(&self) -> u32 {
@@ -201,8 +201,8 @@ mod tests {
     use alloc::vec::Vec;
 
     use super::*;
+    use crate::engine::signed::Signed;
     use crate::reduction::Montgomery;
-    use crate::signed::Signed;
 
     /// Two layers at a time are layer after layer; in a debug build no word of it overflows. The primes are the largest, the one with the largest bound of
     /// the module, and small ones.
@@ -212,7 +212,7 @@ mod tests {
             let step = 2 << log_n;
             for below in [1u64 << 30, (1 << 30) / 9 * 8, 1 << 29, 1 << 20, 1 << 17] {
                 let q = (1..).map(|k| below / step * step + 1 - k * step).find(|&q| is_prime(q)).unwrap();
-                let engine = Compact::<Montgomery<u32>>::new(log_n, q).unwrap();
+                let engine = SmallEngine::<Montgomery<u32>>::new(log_n, q).unwrap();
                 let signed = Signed::new(q as u32, engine.reduction.negated_inverse());
                 let mut state = q;
                 let mut random = || {

@@ -9,11 +9,11 @@ use keywright_frame::{CiphertextDescriptor, Fields, Kind, SeededDescriptor};
 use keywright_ring::Seed;
 use keywright_ring::sampling::{SecretRng, gaussian, ternary};
 
-use crate::compact_form::{Dropped, body_bytes, descriptor, put_coefficients, require_dropped};
 use crate::engine::{BLOCK, Engine, residue, values, wipe};
 use crate::error::{frame_error, in_range, require_len};
-use crate::key::{ENCRYPTION, PublicKey, sub_uniform};
-use crate::object::{ObjectWriter, ShortFields};
+use crate::keys::key::{ENCRYPTION, PublicKey, sub_uniform};
+use crate::objects::compact_form::{Dropped, body_bytes, descriptor, put_coefficients, require_dropped};
+use crate::objects::{ObjectWriter, ShortFields};
 use crate::{ClientError, ClientParameters, Layout, Numbers, Sink, Word};
 
 /// How a ciphertext is written.

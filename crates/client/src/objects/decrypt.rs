@@ -3,11 +3,11 @@
 use keywright_frame::packing::{Residue, packed_len};
 use keywright_frame::{CiphertextDescriptor, Fields, Kind};
 
-use crate::compact_form::CompactForm;
 use crate::engine::{Engine, wipe};
 use crate::error::{in_range, require_len};
-use crate::fixed_point::Descale;
-use crate::object::{Object, unpack_canonical};
+use crate::numbers::fixed_point::Descale;
+use crate::objects::compact_form::CompactForm;
+use crate::objects::{Object, unpack_canonical};
 use crate::{ClientError, ClientParameters, Layout};
 
 const WHAT: &str = "the ciphertext";

@@ -1,4 +1,5 @@
-//! The header that every object starts with.
+//! Reads and writes the header of an object on a stream, with the errors of a server: `std` around the header of
+//! [`keywright_frame`], whose bytes are defined there.
 
 use std::io::{self, Read, Write};
 

@@ -16,8 +16,8 @@ use keywright_ring::Seed;
 
 use crate::engine::{CHUNK, Engine};
 use crate::error::{frame_error, in_range, require_len};
-use crate::key::ENCRYPTION;
-use crate::object::{Object, ObjectWriter, ShortFields, object_len};
+use crate::keys::key::ENCRYPTION;
+use crate::objects::{Object, ObjectWriter, ShortFields, object_len};
 use crate::{ClientError, ClientParameters, Form, Layout, Sink};
 
 /// Low bits that are dropped from the coefficients of `c_0` and of `c_1`.

@@ -1,0 +1,13 @@
+//! Keys that a client makes: the secret, the public key, and switching keys as a stream of bytes.
+
+pub(crate) mod key;
+mod key_set_stream;
+mod key_stream;
+mod randomness_derivation;
+
+pub use key::{
+    Half, PublicKey, expand_secret, make_public_key, read_secret, sample_secret, secret_bytes,
+    write_public_key, write_secret,
+};
+pub use key_set_stream::KeySetStream;
+pub use key_stream::{KeyStream, Progress};
