@@ -2,16 +2,13 @@
 
 from typing import TYPE_CHECKING, Self, TypeAlias
 
-from keywright._core import BfvCiphertext, BfvEvaluator, Ciphertext, Evaluator
+from keywright._core import SCALE_TOLERANCE, BfvCiphertext, BfvEvaluator, Ciphertext, Evaluator
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     Operand: TypeAlias = "Encrypted | Ciphertext | ArrayLike"
     IntegerOperand: TypeAlias = "EncryptedIntegers | BfvCiphertext | ArrayLike"
-
-SCALE_TOLERANCE = 2.0**-30
-"""Relative difference of scales below which ciphertexts can be added."""
 
 
 class Encrypted:

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from keywright._core import polynomial_relinearizations
-from keywright._polynomials import polynomial_depth
+from keywright._core import polynomial_depth, polynomial_relinearizations
 from keywright.nn.activations.polynomials import Basis
 from tests.nn.polynomial_counting import LEVELS, polynomials
 

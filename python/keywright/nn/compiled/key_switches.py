@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from keywright._core import polynomial_relinearizations
-from keywright._polynomials import polynomial_depth
+from keywright._core import polynomial_depth, polynomial_relinearizations
 from keywright.nn.activations.polynomials import PolynomialSpec
 from keywright.nn.layout.diagonals import DiagonalMatrix
 

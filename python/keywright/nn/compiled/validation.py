@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from keywright._polynomials import polynomial_depth
+from keywright._core import polynomial_depth
 from keywright.nn.activations.polynomials import PolynomialSpec
 from keywright.nn.errors import ProgramFormatError
 from keywright.nn.graph.sparse import Vector

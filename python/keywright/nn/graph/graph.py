@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from keywright._polynomials import polynomial_depth
+from keywright._core import polynomial_depth
 
 from .sparse import SparseMatrix, Vector
 

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from keywright._core import polynomial_relinearizations
-from keywright._polynomials import polynomial_depth
+from keywright._core import polynomial_depth, polynomial_relinearizations
 from keywright.nn.activations.polynomials import PolynomialSpec
 from keywright.nn.errors import BackendMisuseError, OutOfLevelsError, OutOfRangeError
 from keywright.nn.graph.sparse import Vector

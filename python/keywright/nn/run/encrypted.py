@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from keywright._core import (
+    SCALE_TOLERANCE,
     Bootstrapper,
     BootstrapperPlan,
     Ciphertext,
@@ -20,14 +21,13 @@ from keywright._core import (
     LinearTransform,
     Parameters,
     SeededCiphertext,
+    polynomial_depth,
 )
-from keywright._polynomials import polynomial_depth
 from keywright.nn.activations.polynomials import PolynomialSpec
 from keywright.nn.compiled.network import CompiledNetwork
 from keywright.nn.errors import BackendMisuseError
 from keywright.nn.graph.sparse import Vector
 from keywright.nn.layout.diagonals import DiagonalMatrix
-from keywright.values import SCALE_TOLERANCE
 
 from .executor import execute
 

@@ -2,8 +2,7 @@
 
 from collections.abc import Sequence
 
-from keywright._core import BootstrapperPlan, polynomial_arithmetic
-from keywright._polynomials import polynomial_depth
+from keywright._core import BootstrapperPlan, polynomial_arithmetic, polynomial_depth
 from keywright.plan.cost.operations import Operation, product_operation
 
 from .network_protocol import InstructionLike, NetworkLike, TransformLike
