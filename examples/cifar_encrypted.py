@@ -52,7 +52,7 @@ def main() -> int:
         nn.Target(slots=plan.slots, levels=plan.output_level, bootstraps=(nn.Bootstrap.of(plan),)),
         nn.Fit(calibration=np.stack(typical)),
     )
-    bootstraps = sum(step.operation == "bootstrap" for step in program.instructions)
+    bootstraps = sum(step.opcode == "bootstrap" for step in program.instructions)
     rotations = sum(layer.rotations for layer in program.layers)
     print(f"{program.depth} levels, {bootstraps} bootstraps, {rotations} rotations, {parameters}")
     secret = kw.SecretKey.generate(parameters)

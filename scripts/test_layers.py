@@ -1,6 +1,14 @@
-"""Crates depend on nothing outside of `crates/`, and no wheel has the insecure scheme."""
+"""What may depend on what.
 
+Crates depend on nothing outside of `crates/`. No wheel has the insecure scheme. Files of the Python package
+import each other in no circle, nothing imports benchmarks, scripts or tests, and no folder is too full.
+"""
+
+import ast
+import re
 import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +16,16 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 CRATES = ROOT / "crates"
+PACKAGE = ROOT / "python" / "keywright"
+
+ABOVE = [ROOT / "benchmarks", ROOT / "scripts", ROOT / "python" / "tests"]
+"""What may depend on crates and the package, but not they on it."""
+
+FLOORS = [".", "nn", "nn/front_ends", "plan"]
+"""Folders whose rooms, files and folders directly in them, import one way."""
+
+MAX_MODULES = 8
+"""Of one folder, without `__init__.py`."""
 
 
 def manifest(path: Path) -> dict[str, Any]:
@@ -54,3 +72,89 @@ def test_a_wheel_has_no_insecure_scheme() -> None:
         assert found in (None, {"workspace": True}), crate
     shared = manifest(ROOT / "Cargo.toml")["workspace"]["dependencies"]["keywright-pool"]
     assert "features" not in shared
+
+
+def test_no_crate_reads_a_file_of_benchmarks_scripts_or_tests() -> None:
+    literal = re.compile(r'"/?(\.\./[^"\n]*)"')
+    for source in (*CRATES.rglob("*.rs"), *CRATES.rglob("Cargo.toml")):
+        crate = CRATES / source.relative_to(CRATES).parts[0]
+        above = [*ABOVE, *(() if source.is_relative_to(crate / "tests") else [crate / "tests"])]
+        for named in literal.findall(source.read_text(encoding="utf-8")):
+            for base in (source.parent, crate):
+                read = (base / named).resolve()
+                assert not any(read.is_relative_to(folder) for folder in above), (source, named)
+
+
+def modules() -> dict[str, Path]:
+    """The files of the package, by the name that they are imported under."""
+    found = {}
+    for path in PACKAGE.rglob("*.py"):
+        parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+def imports(name: str, path: Path) -> Iterator[tuple[str, str]]:
+    """Every import of a file, wherever it stands, for types alone as well: the module and the name taken from
+    it, which is empty where the module is taken."""
+    package = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, "") for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            module = ".".join([*base, *([node.module] if node.module else [])])
+            yield from ((module, alias.name) for alias in node.names)
+
+
+def arrows() -> dict[Path, set[Path]]:
+    """From each file of the package to those that it imports."""
+    files = modules()
+    found: dict[Path, set[Path]] = {}
+    for name, path in files.items():
+        targets = (files.get(f"{module}.{taken}", files.get(module)) for module, taken in imports(name, path))
+        found[path] = {target for target in targets if target is not None} - {path}
+    return found
+
+
+def circle(graph: Mapping[Path, Iterable[Path]]) -> list[Path]:
+    """The members of one circle, the first again at the end; nothing where there is none."""
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return list(error.args[1])
+    return []
+
+
+def test_no_files_of_the_package_import_each_other_in_a_circle() -> None:
+    assert not circle(arrows())
+
+
+@pytest.mark.parametrize("floor", FLOORS, ids=str)
+def test_no_rooms_of_a_floor_import_each_other_in_a_circle(floor: str) -> None:
+    above = PACKAGE / floor
+
+    def room(path: Path) -> Path:
+        return above / path.relative_to(above).parts[0]
+
+    rooms: dict[Path, set[Path]] = {}
+    for path, targets in arrows().items():
+        if path.is_relative_to(above):
+            inside = {room(target) for target in targets if target.is_relative_to(above)}
+            rooms.setdefault(room(path), set()).update(inside - {room(path)})
+    assert not circle(rooms)
+
+
+@pytest.mark.parametrize("part", ["nn", "plan"])
+def test_no_folder_has_more_modules_than_a_reader_takes_in(part: str) -> None:
+    folders = [PACKAGE / part, *(path for path in (PACKAGE / part).rglob("*") if path.is_dir())]
+    for folder in folders:
+        held = [path.name for path in folder.glob("*.py") if path.name != "__init__.py"]
+        assert len(held) <= MAX_MODULES, (folder, held)
+
+
+def test_the_package_imports_nothing_of_benchmarks_scripts_or_tests() -> None:
+    outside = {"benchmarks", "scripts", "tests", "conftest"}
+    for name, path in modules().items():
+        for module, _ in imports(name, path):
+            assert not outside & set(module.split(".")), (path, module)

@@ -32,7 +32,7 @@ from typing import Any
 import keywright as kw
 import numpy as np
 from keywright import plan as planning
-from keywright.commands.session import compile_model
+from keywright.commands.helpers.program_and_keys import compile_model
 from keywright.nn.run.checking import run_clear
 from keywright.nn.run.encrypted import EncryptedBackend, decrypt_result, encrypt_sample
 from keywright.plan.cost.calibration import stored_model

@@ -20,7 +20,7 @@ from keywright.commands import (
     run,
     serve,
 )
-from keywright.commands.common import CommandError
+from keywright.commands.helpers.errors import CommandError
 from keywright.errors import KeywrightError
 from keywright.nn import ModelRefusedError
 

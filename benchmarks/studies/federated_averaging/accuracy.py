@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from harness.folders import record_folder
 from harness.plot import new_figure
-from keywright.federated import Encoding, EncryptedSum, Layout, SumKey
+from keywright.federated import ArrayLayout, Encoding, EncryptedSum, SumKey
 
 from studies.federated_averaging.updates import (
     CLIENTS,
@@ -50,7 +50,7 @@ def encrypted_average(
     models: list[Model], samples: list[int], declared: Encoding, key: SumKey, number: int
 ) -> Model:
     """The same through encryption, addition without a key, and decryption."""
-    layout = Layout.of(models[0])
+    layout = ArrayLayout.of(models[0])
     updates = []
     for client, (model, n) in enumerate(zip(models, samples, strict=True)):
         integers, clipped = declared.encode(layout.flatten(model), n)

@@ -13,10 +13,10 @@ from harness.clock import Seconds, timed
 from harness.console import Console
 from harness.process import PeerProcess
 from keywright.federated import (
+    ArrayLayout,
     Encoding,
     EncryptedSum,
     EncryptedUpdate,
-    Layout,
     SumKey,
 )
 from keywright.insecure import ChemEncryptor
@@ -138,7 +138,7 @@ class Shared:
 
     def encrypt(self, arrays: Model, client: int) -> bytes:
         """Flatten, encode, encrypt, serialise."""
-        integers, _ = self.encoding.encode(Layout.of(arrays).flatten(arrays), WEIGHT)
+        integers, _ = self.encoding.encode(ArrayLayout.of(arrays).flatten(arrays), WEIGHT)
         return self.key.encrypt(integers, session=SESSION, round=1, client=client, weight=WEIGHT).to_bytes()
 
     def round(self, updates: list[Model]) -> Round:

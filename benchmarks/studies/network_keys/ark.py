@@ -35,7 +35,7 @@ LEVEL = 1
 
 
 @dataclass(frozen=True)
-class Layer:
+class Figure7Row:
     """What section IV.A of ARK states for figure 7.
 
     Attributes:
@@ -57,11 +57,11 @@ class Layer:
 
 FIGURE_7 = (
     # ARK is 31.09 % slower than ConvFHE, whose milliseconds are not in the text.
-    Layer("slots", "ConvFHE", 25, 11.74, 447 / 1.3109, "all-required"),
-    Layer("slots", "ARK", 8, 4.75, 447, "ark-memory"),
-    Layer("slots", "LowMem", 4, 3.07, 575, "lowmem"),
-    Layer("coefficients", "ConvFHE", 16, 8.10, 601, "all-required"),
-    Layer("coefficients", "ARK", 9, 4.00, 869, "ark-memory"),
+    Figure7Row("slots", "ConvFHE", 25, 11.74, 447 / 1.3109, "all-required"),
+    Figure7Row("slots", "ARK", 8, 4.75, 447, "ark-memory"),
+    Figure7Row("slots", "LowMem", 4, 3.07, 575, "lowmem"),
+    Figure7Row("coefficients", "ConvFHE", 16, 8.10, 601, "all-required"),
+    Figure7Row("coefficients", "ARK", 9, 4.00, 869, "ark-memory"),
 )
 TABLE_1 = {
     "3-20-1": (81.37, 86.74, 93.81),

@@ -12,7 +12,7 @@ import keywright as kw
 from keywright._core import bench, bench_bootstrap, bench_presets, bench_sets, bench_works
 from keywright._terminal import Column, Terminal, Value
 from keywright._units import format_seconds
-from keywright.commands.common import CommandError
+from keywright.commands.helpers.errors import CommandError
 
 BOOTSTRAP = "bootstrap"
 

@@ -24,8 +24,9 @@ from keywright.plan.cost.calibration import (
 from keywright.plan.cost.gauge import CHAINS
 from keywright.plan.cost.measuring import cases, measure, rounds, settled
 
-from .calibrate_check import BOOTSTRAPS, Checked, check_bootstrap, check_network
-from .common import CommandError, new_file
+from .helpers.calibrate_check import BOOTSTRAPS, Checked, check_bootstrap, check_network
+from .helpers.errors import CommandError
+from .helpers.folders import new_file
 
 WORDS = {
     "switch": "a key switch alone",

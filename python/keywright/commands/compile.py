@@ -12,9 +12,10 @@ import keywright as kw
 from keywright._terminal import Column, Terminal
 from keywright.serve.model import Model
 
-from .common import CommandError, new_folder
-from .keygen import add_model_arguments
-from .session import THIN_PRESETS, compile_model, compile_thin
+from .helpers.arguments import add_model_arguments
+from .helpers.errors import CommandError
+from .helpers.folders import new_folder
+from .helpers.program_and_keys import THIN_PRESETS, compile_model, compile_thin
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -11,7 +11,7 @@ from keywright import nn
 from keywright._terminal import Column, Terminal
 from keywright.nn.run.encrypted import decrypt_result
 
-from .common import PARAMETERS, PROGRAM, SECRET_KEY, group_ciphertexts, new_file, require_files
+from .helpers.folders import PARAMETERS, PROGRAM, SECRET_KEY, group_ciphertexts, new_file, require_files
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -15,10 +15,10 @@ import numpy as np
 from keywright._terminal import Column, Terminal
 from keywright.nn.run.checking import run_clear
 
-from .common import CommandError
+from .helpers.errors import CommandError
+from .helpers.program_and_keys import compile_model, key_columns, key_table
+from .helpers.rotation_table import draw, require_picture
 from .infer import infer
-from .rotation_table import draw, require_picture
-from .session import compile_model, key_columns, key_table
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

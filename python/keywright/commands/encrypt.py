@@ -17,16 +17,16 @@ from keywright import nn
 from keywright._terminal import Column, Terminal
 from keywright.nn.run.encrypted import encrypt_sample, encrypt_sample_seeded
 
-from .common import (
+from .helpers.folders import (
     PARAMETERS,
     PROGRAM,
     PUBLIC_KEY,
     SECRET_KEY,
     ciphertext_name,
-    load_samples,
     new_folder,
     require_files,
 )
+from .helpers.inputs import load_samples
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

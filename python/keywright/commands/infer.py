@@ -16,10 +16,12 @@ from keywright._terminal import Column, Terminal
 from keywright.nn.run.encrypted import EncryptedBackend, decrypt_result, encrypt_sample_seeded
 from keywright.nn.run.timing import LayerClock
 
-from .common import CommandError, load_samples, new_file
 from .decrypt import PREDICTION, prediction
-from .keygen import add_model_arguments, add_preset_argument
-from .session import Compiled, compile_model, make_keys
+from .helpers.arguments import add_model_arguments, add_preset_argument
+from .helpers.errors import CommandError
+from .helpers.folders import new_file
+from .helpers.inputs import load_samples
+from .helpers.program_and_keys import Compiled, compile_model, make_keys
 
 LAYERS = [
     Column("kind", "kind"),
@@ -87,7 +89,7 @@ def infer(compiled: Compiled, samples: NDArray[np.float64], terminal: Terminal) 
     keys = make_keys(kw.KeyGenerator(secret), compiled.specs, terminal)
     key_seconds = clock() - start
     client, evaluator = kw.Decryptor(secret), kw.Evaluator(parameters, keys)
-    steps = len(samples) * sum(step.operation != "input" for step in program.instructions)
+    steps = len(samples) * sum(step.opcode != "input" for step in program.instructions)
     outputs, encrypting, evaluating, decrypting = [], [], [], []
     sent_bytes, returned_bytes, error_bound = 0, 0, 0.0
     with terminal.progress("operations on ciphertexts", steps) as advance:

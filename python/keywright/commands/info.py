@@ -9,7 +9,7 @@ import keywright as kw
 from keywright import nn
 from keywright._terminal import Column, Terminal, Value
 
-from .common import CommandError
+from .helpers.errors import CommandError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -19,7 +19,9 @@ from keywright.plan import KeyPlan
 from keywright.plan.keys import plan_file
 from keywright.plan.keys.execution import PlanExecution
 
-from .common import (
+from .helpers.arguments import add_model_arguments, add_preset_argument
+from .helpers.errors import CommandError
+from .helpers.folders import (
     EVALUATION_KEYS,
     MASTER_KEYS,
     PARAMETERS,
@@ -27,10 +29,9 @@ from .common import (
     PROGRAM,
     PUBLIC_KEY,
     SECRET_KEY,
-    CommandError,
     new_folder,
 )
-from .session import compile_model, named_parameters
+from .helpers.program_and_keys import compile_model, named_parameters
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -48,25 +49,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--parameters",
         type=Path,
         help="file of Parameters.save that a plan of key switches in JSON is for, in the place of --preset",
-    )
-
-
-def add_model_arguments(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
-    """Declare what is compiled."""
-    parser.add_argument("--model", type=Path, required=required, help="ONNX model")
-    parser.add_argument(
-        "--calibration",
-        type=Path,
-        help="typical inputs, on which ranges are measured: .npy, an image or a folder of images",
-    )
-
-
-def add_preset_argument(parser: argparse.ArgumentParser) -> None:
-    """Declare what it is compiled for."""
-    parser.add_argument(
-        "--preset",
-        choices=[*kw.presets(), *kw.bootstrap_presets()],
-        help="parameters; the smallest deep enough by default, with bootstraps if none is",
     )
 
 

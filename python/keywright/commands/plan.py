@@ -15,13 +15,15 @@ from keywright._terminal import Column, Terminal
 from keywright._units import format_bytes, format_seconds
 from keywright.plan.cost.calibration import Calibration, stored_calibration
 from keywright.plan.keys import plan_file
-from keywright.plan.keys.prediction import predict_plan
+from keywright.plan.keys.time_prediction import predict_plan
 from keywright.plan.workload.network import convert, convert_bootstrap, on_parameters, open_bootstraps
 
-from .common import CommandError, new_file, parse_bytes, require_place
-from .plan_picture import draw_frontier, draw_residency, draw_rotations
-from .rotation_table import require_picture
-from .session import compile_model, named_parameters
+from .helpers.errors import CommandError
+from .helpers.folders import new_file, require_place
+from .helpers.inputs import parse_bytes
+from .helpers.plan_picture import draw_frontier, draw_residency, draw_rotations
+from .helpers.program_and_keys import compile_model, named_parameters
+from .helpers.rotation_table import require_picture
 
 MAX_PROGRAM_BYTES = 64 << 20
 

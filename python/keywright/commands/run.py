@@ -11,20 +11,20 @@ from keywright.nn.run.encrypted import EncryptedBackend
 from keywright.plan.keys import plan_file
 from keywright.plan.keys.execution import PlanExecution
 
-from .common import (
+from .helpers.errors import CommandError
+from .helpers.folders import (
     EVALUATION_KEYS,
     MASTER_KEYS,
     PARAMETERS,
     PLAN,
     PROGRAM,
-    CommandError,
     ciphertext_name,
     group_ciphertexts,
     new_folder,
-    parse_bytes,
     require_files,
 )
-from .session import bootstrap_plans
+from .helpers.inputs import parse_bytes
+from .helpers.program_and_keys import bootstrap_plans
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -54,7 +54,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     plans = bootstraps if execution is None else execution.bootstrapper_plans
     with terminal.progress("diagonals of bootstraps", None):
         bootstrappers = [kw.Bootstrapper(plan) for plan in plans]
-    steps = len(samples) * sum(step.operation != "input" for step in program.instructions)
+    steps = len(samples) * sum(step.opcode != "input" for step in program.instructions)
     with (
         new_folder(options.out) as folder,
         terminal.progress("operations on ciphertexts", steps) as advance,

@@ -19,7 +19,7 @@ from keywright._terminal import Terminal
 from keywright._units import format_bytes, format_seconds
 from keywright.serve import Model, Server, Service, load_page
 
-from .common import CommandError
+from .helpers.errors import CommandError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -18,8 +18,8 @@ from keywright._core import (
     ThresholdParty,
     ThresholdShare,
 )
+from keywright.federated.array_layout import ArrayLayout
 from keywright.federated.encoding import Encoding
-from keywright.federated.layout import Layout
 
 if TYPE_CHECKING:
     from keywright.federated.mod import EncryptionMod, decrypt_arrays
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from keywright.federated.threshold_strategy import ThresholdFedAvg
 
 __all__ = [
+    "ArrayLayout",
     "Encoding",
     "EncryptedFedAvg",
     "EncryptedSum",
     "EncryptedUpdate",
     "EncryptionMod",
-    "Layout",
     "Refusal",
     "SumKey",
     "SumParameters",

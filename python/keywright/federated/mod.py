@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from keywright._core import SumKey
 from keywright.errors import AggregationError, ParameterError
+from keywright.federated.array_layout import ArrayLayout
 from keywright.federated.encoding import Encoding
-from keywright.federated.layout import Layout
 from keywright.federated.records import (
     UPDATE,
     blob,
@@ -58,14 +58,16 @@ class EncryptionMod:
             layout, arrays = self._open(record, message.metadata.run_id, number)
             message.content[name] = ArrayRecord({key: Array(array) for key, array in arrays.items()})
         else:
-            layout = Layout.of(to_numpy(record))
+            layout = ArrayLayout.of(to_numpy(record))
         decrypt_seconds = time.perf_counter() - start
         reply = call_next(message, context)
         if kind == MessageType.TRAIN and not reply.has_error():
             self._encrypt(reply, layout, context.node_id, number, message.metadata.run_id, decrypt_seconds)
         return reply
 
-    def _open(self, record: ArrayRecord, run_id: int, number: int) -> tuple[Layout, dict[str, NDArray[Any]]]:
+    def _open(
+        self, record: ArrayRecord, run_id: int, number: int
+    ) -> tuple[ArrayLayout, dict[str, NDArray[Any]]]:
         total, layout = read_sum(record, self.encoding)
         expected = session(self.encoding, layout, run_id)
         if total.session != expected:
@@ -86,7 +88,13 @@ class EncryptionMod:
         return layout, layout.unflatten(averages)
 
     def _encrypt(
-        self, reply: Message, layout: Layout, client: int, number: int, run_id: int, decrypt_seconds: float
+        self,
+        reply: Message,
+        layout: ArrayLayout,
+        client: int,
+        number: int,
+        run_id: int,
+        decrypt_seconds: float,
     ) -> None:
         name, record = only_arrays(reply.content)
         metrics = next(iter(reply.content.metric_records.values()), None)

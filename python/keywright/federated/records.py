@@ -8,13 +8,13 @@ from flwr.app import Array, ArrayRecord, ConfigRecord, RecordDict
 
 from keywright._core import EncryptedSum, EncryptedUpdate
 from keywright.errors import AggregationError, FormatError, ParameterError
+from keywright.federated.array_layout import ArrayLayout
 from keywright.federated.encoding import Encoding
-from keywright.federated.layout import Layout
 
 UPDATE, SUM, LAYOUT = "keywright.update", "keywright.sum", "keywright.layout"
 
 
-def session(encoding: Encoding, layout: Layout, run_id: int) -> bytes:
+def session(encoding: Encoding, layout: ArrayLayout, run_id: int) -> bytes:
     """16 bytes that name a run: a digest of the declaration, the layout and Flower's run."""
     agreed = [
         run_id,
@@ -81,14 +81,14 @@ def server_round(config_records: Mapping[str, ConfigRecord]) -> int:
     )
 
 
-def read_sum(record: ArrayRecord, encoding: Encoding) -> tuple[EncryptedSum, Layout]:
+def read_sum(record: ArrayRecord, encoding: Encoding) -> tuple[EncryptedSum, ArrayLayout]:
     """A sum and the layout of its values, checked against each other.
 
     Raises:
         FormatError, MixedParametersError: the bytes are not whole, or of other parameters.
         AggregationError: the sum has another number of values, or too few contributors.
     """
-    layout = Layout.from_bytes(blob_bytes(record, LAYOUT))
+    layout = ArrayLayout.from_bytes(blob_bytes(record, LAYOUT))
     total = EncryptedSum.from_bytes(blob_bytes(record, SUM), encoding.parameters)
     _match("number of values", total.count, layout.count)
     if len(total.contributors) < encoding.min_clients:

@@ -15,8 +15,8 @@ from flwr.serverapp.strategy import FedAvg
 
 from keywright._core import EncryptedSum, EncryptedUpdate
 from keywright.errors import AggregationError, FormatError, KeywrightError, ParameterError
+from keywright.federated.array_layout import ArrayLayout
 from keywright.federated.encoding import Encoding
-from keywright.federated.layout import Layout
 from keywright.federated.mod import to_numpy
 from keywright.federated.records import (
     LAYOUT,
@@ -76,7 +76,7 @@ class FilteringFedAvg(FedAvg):
         super().__init__(**options)
         self.encoding = encoding
         self.refusals: list[Refusal] = []
-        self._layout: Layout | None = None
+        self._layout: ArrayLayout | None = None
         self._session = b""
         self._asked: set[int] = set()
 
@@ -227,7 +227,7 @@ class EncryptedFedAvg(FilteringFedAvg):
             ParameterError: more clients would be asked than the modulus has room for.
         """
         self._layout = (
-            read_sum(arrays, self.encoding)[1] if is_encrypted(arrays) else Layout.of(to_numpy(arrays))
+            read_sum(arrays, self.encoding)[1] if is_encrypted(arrays) else ArrayLayout.of(to_numpy(arrays))
         )
         self._session = session(self.encoding, self._layout, grid.run.run_id)
         messages = list(super().configure_train(server_round, arrays, config, grid))

@@ -13,8 +13,8 @@ from flwr.clientapp.typing import ClientAppCallable
 
 from keywright._core import ThresholdKey, ThresholdParameters, ThresholdParty, ThresholdShare
 from keywright.errors import AggregationError, ParameterError
+from keywright.federated.array_layout import ArrayLayout
 from keywright.federated.encoding import Encoding
-from keywright.federated.layout import Layout
 from keywright.federated.mod import to_numpy
 from keywright.federated.records import UPDATE, blob, only_arrays, server_round
 from keywright.federated.threshold_protocol import (
@@ -85,7 +85,7 @@ class ThresholdMod:
         and only that."""
         if message.metadata.message_type.partition(".")[0] != MessageType.TRAIN:
             return call_next(message, context)
-        layout = Layout.of(to_numpy(only_arrays(message.content)[1]))
+        layout = ArrayLayout.of(to_numpy(only_arrays(message.content)[1]))
         number = server_round(dict(message.content.config_records))
         state = self._take_part(context, number, layout.count)
         reply = call_next(message, context)

@@ -14,8 +14,8 @@ from flwr.serverapp import Grid
 
 from keywright._core import ThresholdKey, ThresholdParameters
 from keywright.errors import AggregationError, KeywrightError
+from keywright.federated.array_layout import ArrayLayout
 from keywright.federated.encoding import Encoding
-from keywright.federated.layout import Layout
 from keywright.federated.mod import to_numpy
 from keywright.federated.records import UPDATE, blob_bytes, only_arrays
 from keywright.federated.strategy import FilteringFedAvg
@@ -94,7 +94,7 @@ class ThresholdFedAvg(FilteringFedAvg):
             ParameterError: sums of so many values fit no modulus.
         """
         self._grid = grid
-        layout = Layout.of(to_numpy(arrays))
+        layout = ArrayLayout.of(to_numpy(arrays))
         if server_round == 1:
             # Another run with the keys of this one.
             self._rounds = self._last
@@ -138,7 +138,7 @@ class ThresholdFedAvg(FilteringFedAvg):
         if self._file is not None and self._roster is not None:
             self._file.store(self._roster, self._session, self._count, number)
 
-    def _set_up(self, layout: Layout, nodes: list[int]) -> None:
+    def _set_up(self, layout: ArrayLayout, nodes: list[int]) -> None:
         while True:
             if len(nodes) < max(self.threshold, 2):
                 raise AggregationError(
@@ -157,7 +157,7 @@ class ThresholdFedAvg(FilteringFedAvg):
             )
             nodes = left
 
-    def _try_set_up(self, layout: Layout, nodes: list[int]) -> list[int] | None:
+    def _try_set_up(self, layout: ArrayLayout, nodes: list[int]) -> list[int] | None:
         """One attempt; None if it succeeds, else the clients that did their part."""
         start = time.perf_counter()
         # Before anybody is asked: the declaration may not fit.

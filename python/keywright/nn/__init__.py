@@ -2,8 +2,9 @@
 
 from .activations.fit import Fit
 from .activations.fitting import FittedActivation
+from .activations.polynomials import PolynomialSpec
+from .compiled.instructions import Instruction, Layer
 from .compiled.key_switches import KeySwitch, RequiredKey
-from .compiled.network import Instruction, Layer
 from .compiler import compile  # noqa: A004 (read as keywright.nn.compile)
 from .errors import (
     BackendMisuseError,
@@ -27,12 +28,13 @@ from .errors import (
     UnsupportedAttributeError,
     UnsupportedOperatorError,
 )
+from .layout.diagonals import DiagonalMatrix
 from .layout.layout import Layout
 from .placement.bootstraps import Bootstrap
 from .placement.costs import CostTable
 from .placement.target import Target
 from .program import Program
-from .run.backend import Backend, DiagonalMatrix, PolynomialSpec
+from .run.backend import Backend
 from .run.checking import CheckReport
 from .run.clear import ClearBackend, ClearCiphertext
 

@@ -4,16 +4,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from .activations.fitting import FittedActivation
-from .compiled.network import Instruction, Layer, Operation
+from .activations.polynomials import PolynomialSpec
+from .compiled.instructions import Instruction, Layer, Opcode
 from .graph.graph import Add, Graph, Input, Linear, Multiply, Polynomial, Shift, describe, levels_consumed
 from .graph.sparse import Vector
+from .layout.diagonals import DiagonalMatrix
+from .layout.layer_work import LayerWork
 from .layout.layout import Layout
 from .layout.lowering import LoweredLinear
 from .placement.bootstraps import Bootstrap
-from .placement.costs import CostTable, LayerWork
+from .placement.costs import CostTable
 from .placement.placement import Placement
 from .program import Program
-from .run.backend import DiagonalMatrix, PolynomialSpec
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,9 +97,9 @@ class _Assembler:
                 cts = self._add_plain(self.at(source, level), layout.pack(vector), level)
             case Add(operands=(left, right)) | Multiply(operands=(left, right)):
                 spent = levels_consumed(node)
-                operation: Operation = "add" if isinstance(node, Add) else "mul"
+                opcode: Opcode = "add" if isinstance(node, Add) else "mul"
                 pairs = zip(self.at(left, level + spent), self.at(right, level + spent), strict=True)
-                cts = [self._emit(operation, pair, level) for pair in pairs]
+                cts = [self._emit(opcode, pair, level) for pair in pairs]
             case Polynomial(operands=(source,), coefficients=coefficients):
                 self.polynomials.append(PolynomialSpec(coefficients))
                 index = len(self.polynomials) - 1
@@ -157,9 +159,9 @@ class _Assembler:
             name, "bootstrap", (option.input_level, option.output_level), 0, seconds * len(cts), first
         )
 
-    def _emit(self, operation: Operation, cts: tuple[int, ...], level: int, argument: int = 0) -> int:
+    def _emit(self, opcode: Opcode, cts: tuple[int, ...], level: int, argument: int = 0) -> int:
         result = len(self.instructions)
-        self.instructions.append(Instruction(operation, result, cts, level, argument))
+        self.instructions.append(Instruction(opcode, result, cts, level, argument))
         return result
 
     def _linear(self, number: int, node: Linear, layout: Layout, level: int) -> list[int]:

@@ -26,12 +26,13 @@ from .front_ends.onnx_importer import import_model, load_model
 from .graph.graph import Activation, Graph, Input, Linear, Multiply, Polynomial
 from .graph.simplify import scale_value, simplify
 from .graph.sparse import Vector
+from .layout.layer_work import LayerWork
 from .layout.layout import Layout
 from .layout.lowering import LoweredLinear, lower
 from .layout.packing import choose_layouts
 from .placement.bootstraps import Bootstrap
 from .placement.bounding import bound_values
-from .placement.costs import CostTable, LayerWork
+from .placement.costs import CostTable
 from .placement.placement import Placement, Problem, assign_levels, place
 from .placement.target import Target
 from .program import Program

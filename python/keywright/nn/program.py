@@ -1,13 +1,11 @@
 """A program: a compiled network with everything that can be done with it."""
 
-from functools import cached_property
 from pathlib import Path
 
 import onnx
 from numpy.typing import ArrayLike
 
 from .compiled import storage
-from .compiled.key_switches import KeySwitch, RequiredKey, list_key_switches, required_keys
 from .compiled.network import CompiledNetwork
 from .run import checking
 from .run.backend import Backend, Ciphertext
@@ -16,17 +14,6 @@ from .run.executor import execute
 
 class Program(CompiledNetwork):
     """An encrypted network, ready to run on any `Backend`. Its attributes are those of `CompiledNetwork`."""
-
-    @cached_property
-    def key_switches(self) -> tuple[KeySwitch, ...]:
-        """Every key switch, in order of execution."""
-        return list_key_switches(self)
-
-    @cached_property
-    def required_keys(self) -> tuple[RequiredKey, ...]:
-        """Each key with the highest level at which it is used: relinearization first, then rotations by
-        step."""
-        return required_keys(self.key_switches)
 
     def run(self, backend: Backend[Ciphertext], inputs: list[Ciphertext]) -> list[Ciphertext]:
         """Evaluate on encrypted inputs; see `keywright.nn.run.executor.execute`."""

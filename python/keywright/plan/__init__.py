@@ -2,16 +2,16 @@
 
 from .basis.basis import Basis, smallest_basis
 from .basis.shared_basis import smallest_shared_basis
-from .cost.cost import DEFAULT_WEIGHTS, CostModel, SwitchCost, Weights
 from .cost.ephemeral import EphemeralSwitch, FixedKeys
 from .cost.error_budget import error_budget
+from .cost.model import DEFAULT_WEIGHTS, CostModel, SwitchCost, Weights
 from .cost.operations import Operation
 from .exact.bound import LowerBound
 from .exact.optimal import Optimizer
 from .keys.budget import Budget, InfeasibleBudgetError
 from .keys.derivation import DerivationDesign, DerivationPlanner
 from .keys.key_plan import Hop, KeyPlan, Masters, PlannedKey
-from .keys.prediction import TimePrediction, predict_plan
+from .keys.time_prediction import TimePrediction, predict_plan
 from .ring.chain import Chain, Shape, published_bytes, shapes
 from .ring.galois import Automorphism, AutomorphismGroup
 from .search.frontier import FrontierSearch

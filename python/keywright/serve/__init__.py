@@ -7,14 +7,14 @@ decrypts.
 from .errors import ServeError
 from .http import Server, load_page
 from .manifest import Manifest, Places
-from .model import Evaluation, Model
+from .model import Model, ModelRunner
 from .remote import RemoteModel, Session
 from .service import Service
 
 __all__ = [
-    "Evaluation",
     "Manifest",
     "Model",
+    "ModelRunner",
     "Places",
     "RemoteModel",
     "ServeError",

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-import keywright as kw
+from keywright.errors import KeywrightError
 
 from .errors import BusyError, NotDoneError, ServeError, UnknownJobError
 
@@ -147,7 +147,7 @@ class Worker:
                 job.state = "done"
             except ServeError as error:
                 job.error, job.state = error, "failed"
-            except (kw.KeywrightError, OSError, MemoryError) as error:
+            except (KeywrightError, OSError, MemoryError) as error:
                 job.error, job.state = ServeError(f"the evaluation failed: {error}"), "failed"
             if self._on_end is not None:
                 self._on_end(job)

@@ -16,7 +16,8 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-import keywright as kw
+from keywright._core import ClientParameters, Parameters
+from keywright.errors import KeywrightError
 
 from .errors import ManifestError
 
@@ -130,7 +131,7 @@ class Manifest:
     @cached_property
     def encoded(self) -> bytes:
         """The bytes that are sent."""
-        q = kw.Parameters.from_bytes(self.parameters)
+        q = Parameters.from_bytes(self.parameters)
         entry: dict[str, Any] = {"format": FORMAT, "version": VERSION} | asdict(self)
         entry["client"] = base64.b64encode(self.client).decode()
         entry["parameters"] = base64.b64encode(self.parameters).decode()
@@ -169,8 +170,8 @@ class Manifest:
             raise ManifestError(f"values are packed in {entry.get('packing')!r:.60}, which is not known")
         parameters_bytes = _bytes(entry, "parameters")
         try:
-            parameters = kw.Parameters.from_bytes(parameters_bytes)
-        except kw.KeywrightError as error:
+            parameters = Parameters.from_bytes(parameters_bytes)
+        except KeywrightError as error:
             raise ManifestError(f"the parameters of the manifest cannot be used: {error}") from error
         level = parameters.max_level
         manifest = Manifest(
@@ -201,11 +202,11 @@ class Manifest:
         return manifest
 
 
-def _capacity(manifest: Manifest, parameters: kw.Parameters) -> int:
+def _capacity(manifest: Manifest, parameters: Parameters) -> int:
     """Numbers of a thin client's ciphertext, after a look at its parameters."""
     try:
-        client = kw.ClientParameters.from_bytes(manifest.client)
-    except kw.KeywrightError as error:
+        client = ClientParameters.from_bytes(manifest.client)
+    except KeywrightError as error:
         raise ManifestError(f"the client's parameters of the manifest cannot be used: {error}") from error
     found = (client.log_n, client.modulus, client.scale)
     expected = (parameters.log_n, parameters.q[0], manifest.scale)

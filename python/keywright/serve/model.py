@@ -17,8 +17,21 @@ from typing import Any
 
 import numpy as np
 
-import keywright as kw
 from keywright import nn
+from keywright._core import (
+    Bootstrapper,
+    BootstrapperPlan,
+    Ciphertext,
+    ClientParameters,
+    EvaluationKeys,
+    Evaluator,
+    KeySpec,
+    Parameters,
+    SeededCiphertext,
+    inspect,
+    key_set_head,
+)
+from keywright.errors import KeywrightError
 from keywright.nn.compiled.storage import digest
 from keywright.nn.layout.layout import Layout
 from keywright.nn.run.encrypted import EncryptedBackend, key_specs, special_primes
@@ -40,7 +53,7 @@ ANSWER_GROWTH = 1.25
 ANSWER_BOUND = 2.0**-8
 """Answers are shortened where their error is known to be at most this."""
 
-SCALE_TOLERANCE = 1 / 128
+UPLOAD_SCALE_TOLERANCE = 1 / 128
 """What a bootstrapping allows between the scale of its input and the one planned."""
 
 HEADER_BYTES = 8192
@@ -64,9 +77,9 @@ class Model:
 
     name: str
     program: nn.Program = field(repr=False)
-    parameters: kw.Parameters
-    plans: Sequence[kw.BootstrapperPlan] = field(default=(), repr=False)
-    entry: kw.BootstrapperPlan | None = None
+    parameters: Parameters
+    plans: Sequence[BootstrapperPlan] = field(default=(), repr=False)
+    entry: BootstrapperPlan | None = None
     entry_literal: Mapping[str, Any] = field(default_factory=dict)
     labels: tuple[str, ...] = ()
 
@@ -96,14 +109,14 @@ class Model:
         return special_primes(self.program, self.parameters)
 
     @cached_property
-    def specs(self) -> list[kw.KeySpec]:
+    def specs(self) -> list[KeySpec]:
         """The keys that a client sends, in order: those it is used by first, first."""
         entry = [] if self.entry is None else self.entry.required_keys()
         program = key_specs(self.program, self.parameters, self.plans, special=self.special)
         return list(dict.fromkeys(entry + program))
 
     @cached_property
-    def client(self) -> kw.ClientParameters | None:
+    def client(self) -> ClientParameters | None:
         """What thin clients know; None if clients encrypt slots."""
         return None if self.entry is None else self.entry.client_parameters(FRACTION_BITS)
 
@@ -111,7 +124,7 @@ class Model:
     def manifest(self) -> Manifest:
         """What clients are told."""
         program, entry, client = self.program, self.entry, self.client
-        head = kw.key_set_head(self.specs)
+        head = key_set_head(self.specs)
         packing: Packing = "slots" if entry is None else "coefficients"
         return Manifest(
             name=self.name,
@@ -119,7 +132,7 @@ class Model:
             client=b"" if client is None else client.to_bytes(),
             parameters=self.parameters.to_bytes(),
             key_set=head,
-            key_bytes=kw.inspect(head)["bytes"],
+            key_bytes=inspect(head)["bytes"],
             input=_places(program.input_layout, program.input_shape),
             output=_places(program.output_layout, program.output_shape),
             input_level=program.input_level if entry is None else 0,
@@ -139,11 +152,11 @@ class Model:
 
     @property
     def steps(self) -> int:
-        """How often `Evaluation.run` calls back for one sample."""
+        """How often `ModelRunner.run` calls back for one sample."""
         ends = 0 if self.entry is None else self.manifest.input.ciphertexts + self.manifest.output.ciphertexts
-        return ends + sum(step.operation != "input" for step in self.program.instructions)
+        return ends + sum(step.opcode != "input" for step in self.program.instructions)
 
-    def read_input(self, data: bytes) -> kw.Ciphertext:
+    def read_input(self, data: bytes) -> Ciphertext:
         """A ciphertext of a sample in any form that clients send: whole, seeded, and of thin ones compact.
 
         Raises:
@@ -151,16 +164,16 @@ class Model:
             takes.
         """
         try:
-            kind = kw.inspect(data)["kind"]
+            kind = inspect(data)["kind"]
             if self.client is not None:
                 return self.client.read_upload(data, self.parameters)
             if kind == "a seeded CKKS ciphertext":
-                ciphertext = kw.SeededCiphertext.from_bytes(data, self.parameters).expand()
+                ciphertext = SeededCiphertext.from_bytes(data, self.parameters).expand()
             elif kind == "a CKKS ciphertext":
-                ciphertext = kw.Ciphertext.from_bytes(data, self.parameters)
+                ciphertext = Ciphertext.from_bytes(data, self.parameters)
             else:
                 raise InvalidObjectError(f"a ciphertext is needed, and {kind} was sent")
-        except kw.KeywrightError as error:
+        except KeywrightError as error:
             if isinstance(error, InvalidObjectError):
                 raise
             raise InvalidObjectError(f"a ciphertext cannot be read: {error}") from error
@@ -169,14 +182,14 @@ class Model:
             raise InvalidObjectError(
                 f"the model takes {slots} slots at level {manifest.input_level}, degree 1; got {ciphertext!r}"
             )
-        if abs(ciphertext.scale / manifest.scale - 1.0) > SCALE_TOLERANCE:
+        if abs(ciphertext.scale / manifest.scale - 1.0) > UPLOAD_SCALE_TOLERANCE:
             raise InvalidObjectError(
                 f"the model takes ciphertexts of scale {manifest.scale}, got {ciphertext.scale:.0f}"
             )
         return ciphertext
 
-    def write_output(self, result: kw.Ciphertext) -> bytes:
-        """A ciphertext of `Evaluation.run` as a client gets it: a thin one the coefficients with numbers,
+    def write_output(self, result: Ciphertext) -> bytes:
+        """A ciphertext of `ModelRunner.run` as a client gets it: a thin one the coefficients with numbers,
         without the low bits that say nothing, where the derived bound on the error says which those are. That
         of a deep network is for inputs that never come: its answers are whole."""
         known = result.error_bound < ANSWER_BOUND
@@ -219,13 +232,13 @@ class Model:
             raise ModelFolderError(
                 f"{folder / DESCRIPTION} is not the description of a model: {error}"
             ) from error
-        parameters = kw.Parameters.load(folder / PARAMETERS)
+        parameters = Parameters.load(folder / PARAMETERS)
         program = nn.Program.load(folder / PROGRAM)
-        plans = [kw.BootstrapperPlan.preset(bootstrap.preset) for bootstrap in program.bootstraps]
+        plans = [BootstrapperPlan.preset(bootstrap.preset) for bootstrap in program.bootstraps]
         return Model(name, program, parameters, plans, entry_plan(parameters, literal), literal, labels)
 
 
-def entry_plan(parameters: kw.Parameters, literal: Mapping[str, Any]) -> kw.BootstrapperPlan | None:
+def entry_plan(parameters: Parameters, literal: Mapping[str, Any]) -> BootstrapperPlan | None:
     """The bootstrapping of thin clients: a preset by name, or a plan of its numbers; None of nothing.
 
     Raises:
@@ -234,17 +247,17 @@ def entry_plan(parameters: kw.Parameters, literal: Mapping[str, Any]) -> kw.Boot
     if not literal:
         return None
     if set(literal) == {"preset"}:
-        plan = kw.BootstrapperPlan.preset(str(literal["preset"]))
+        plan = BootstrapperPlan.preset(str(literal["preset"]))
         if plan.parameters != parameters:
             raise ModelFolderError(f"the parameters are not those of preset {literal['preset']}")
         return plan
     try:
-        return kw.BootstrapperPlan(parameters, **literal)
+        return BootstrapperPlan(parameters, **literal)
     except TypeError as error:
         raise ModelFolderError(f"these are not the numbers of a bootstrapping: {error}") from error
 
 
-class Evaluation:
+class ModelRunner:
     """A model with everything encoded, which serves all clients one after the other.
 
     Args:
@@ -253,15 +266,15 @@ class Evaluation:
 
     def __init__(self, model: Model) -> None:
         self.model = model
-        self._entry = None if model.entry is None else kw.Bootstrapper(model.entry)
-        bootstrappers = [kw.Bootstrapper(plan) for plan in model.plans]
-        nobody = kw.Evaluator(model.parameters)
+        self._entry = None if model.entry is None else Bootstrapper(model.entry)
+        bootstrappers = [Bootstrapper(plan) for plan in model.plans]
+        nobody = Evaluator(model.parameters)
         self._backend = EncryptedBackend(nobody, bootstrappers, special=model.special)
         self._backend.prepare(model.program)
 
     def run(
-        self, keys: kw.EvaluationKeys, inputs: Sequence[kw.Ciphertext], on_step: Callable[[], object]
-    ) -> list[kw.Ciphertext]:
+        self, keys: EvaluationKeys, inputs: Sequence[Ciphertext], on_step: Callable[[], object]
+    ) -> list[Ciphertext]:
         """The encrypted result of a sample.
 
         Args:
@@ -273,7 +286,7 @@ class Evaluation:
             EvaluationFailedError: a key is missing, or the ciphertexts cannot be evaluated.
         """
         program, entry = self.model.program, self._entry
-        evaluator = kw.Evaluator(self.model.parameters, keys)
+        evaluator = Evaluator(self.model.parameters, keys)
         backend = self._backend.with_keys(evaluator, on_step)
         values, results = list(inputs), []
         with _failures():
@@ -295,7 +308,7 @@ class Evaluation:
 def _failures() -> Iterator[None]:
     try:
         yield
-    except (kw.KeywrightError, nn.BackendMisuseError) as error:
+    except (KeywrightError, nn.BackendMisuseError) as error:
         raise EvaluationFailedError(f"the model could not be evaluated: {error}") from error
 
 

@@ -20,7 +20,17 @@ from urllib.parse import urlsplit
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-import keywright as kw
+from keywright._core import (
+    Ciphertext,
+    Client,
+    ClientParameters,
+    Decryptor,
+    KeyGenerator,
+    Parameters,
+    SecretKey,
+    read_key_set_head,
+)
+from keywright.errors import FormatError, MixedParametersError, ParameterError
 
 from . import framing
 from .errors import (
@@ -79,7 +89,7 @@ class RemoteModel:
                 expected=pinned,
             )
 
-    def session(self, secret: kw.SecretKey | None = None) -> "Session":
+    def session(self, secret: SecretKey | None = None) -> "Session":
         """A client of the model, with a secret of its own unless one is given."""
         return Session(self, secret)
 
@@ -137,17 +147,17 @@ class Session:
         MixedParametersError: the secret is of other parameters.
     """
 
-    def __init__(self, remote: RemoteModel, secret: kw.SecretKey | None = None) -> None:
+    def __init__(self, remote: RemoteModel, secret: SecretKey | None = None) -> None:
         self.remote, self.manifest = remote, remote.manifest
-        self.parameters = kw.Parameters.from_bytes(self.manifest.parameters)
-        self._specs = kw.read_key_set_head(self.manifest.key_set, self.parameters)
-        secret = kw.SecretKey.generate(self.parameters) if secret is None else secret
-        self._generator = kw.KeyGenerator(secret)
-        self._decryptor = kw.Decryptor(secret)
-        self._client: kw.Client | None = None
+        self.parameters = Parameters.from_bytes(self.manifest.parameters)
+        self._specs = read_key_set_head(self.manifest.key_set, self.parameters)
+        secret = SecretKey.generate(self.parameters) if secret is None else secret
+        self._generator = KeyGenerator(secret)
+        self._decryptor = Decryptor(secret)
+        self._client: Client | None = None
         if self.manifest.packing == "coefficients":
-            parameters = kw.ClientParameters.from_bytes(self.manifest.client)
-            self._client = kw.Client.from_secret_bytes(secret.to_bytes(), parameters)
+            parameters = ClientParameters.from_bytes(self.manifest.client)
+            self._client = Client.from_secret_bytes(secret.to_bytes(), parameters)
         self._identifier: str | None = None
         self._folder = tempfile.TemporaryDirectory(prefix="keywright.")
 
@@ -271,7 +281,7 @@ class Session:
         places = self.manifest.output
         try:
             rows = np.asarray([self._numbers(data) for data in framing.split(message, places.ciphertexts)])
-        except (BadRequestError, kw.FormatError, kw.MixedParametersError, kw.ParameterError) as error:
+        except (BadRequestError, FormatError, MixedParametersError, ParameterError) as error:
             raise InvalidReplyError(f"the answer of the server cannot be read: {error}") from error
         if rows.shape != (places.ciphertexts, places.size):
             raise InvalidReplyError(
@@ -281,7 +291,7 @@ class Session:
 
     def _numbers(self, data: bytes) -> NDArray[np.float64]:
         if self._client is None:
-            return self._decryptor.decrypt(kw.Ciphertext.from_bytes(data, self.parameters))
+            return self._decryptor.decrypt(Ciphertext.from_bytes(data, self.parameters))
         return self._client.decrypt(data) / 2.0**self._client.parameters.fraction_bits
 
 

@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-import keywright as kw
+from keywright._core import inspect
 
 from . import framing
 from .errors import BadRequestError, OtherModelError
 from .jobs import Job, Worker
-from .model import Evaluation, Model
+from .model import Model, ModelRunner
 from .upload_store import WHOLE, SecretScanner, UploadedKeys, UploadStore
 
 SEEN = 32
@@ -41,7 +41,7 @@ class Sight:
     def of(direction: str, data: bytes) -> "Sight":
         """What can be said of bytes without any key."""
         middle = len(data) // 2
-        kind = str(kw.inspect(data)["kind"])
+        kind = str(inspect(data)["kind"])
         return Sight(direction, kind, len(data), data[middle : middle + SAMPLE_BYTES].hex())
 
 
@@ -68,7 +68,7 @@ class Service:
         self.model = model
         self.store = UploadStore(state, model, capacity=capacity, expiry=expiry)
         self._event = on_event or (lambda line: None)
-        self._evaluation = Evaluation(model)
+        self._runner = ModelRunner(model)
         self._worker = Worker(on_end=self._ended)
         self._seen: OrderedDict[str, deque[Sight]] = OrderedDict()
         self._lock = threading.Lock()
@@ -153,7 +153,7 @@ class Service:
         def work(job: Job) -> list[bytes]:
             # Read here, not while it waits: as few sets as possible are in memory.
             keys = self.store.keys(uploaded)
-            results = self._evaluation.run(keys, inputs, job.step)
+            results = self._runner.run(keys, inputs, job.step)
             return [self.model.write_output(result) for result in results]
 
         job = self._worker.submit(identifier, self.model.steps, work)

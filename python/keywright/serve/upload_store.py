@@ -20,8 +20,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import keywright as kw
-from keywright._core import HEAD_BYTES, contains_secret
+from keywright._core import HEAD_BYTES, EvaluationKeys, contains_secret
+from keywright.errors import KeywrightError
 
 from .errors import (
     BusyError,
@@ -100,7 +100,7 @@ class UploadStore:
         self._lock = threading.Lock()
         self._checking = threading.Lock()
         self._sets: dict[str, UploadedKeys] = {}
-        self._memory: OrderedDict[str, kw.EvaluationKeys] = OrderedDict()
+        self._memory: OrderedDict[str, EvaluationKeys] = OrderedDict()
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         for path in sorted(folder.iterdir()):
             self._recover(path)
@@ -265,8 +265,8 @@ class UploadStore:
         """Read a whole set, which checks every residue, checksum and security bound."""
         with self._checking:
             try:
-                keys = kw.EvaluationKeys.load(uploaded.folder / PART, self.model.parameters)
-            except kw.KeywrightError as error:
+                keys = EvaluationKeys.load(uploaded.folder / PART, self.model.parameters)
+            except KeywrightError as error:
                 reason = str(error).replace(str(uploaded.folder / PART), "the key set")
                 raise InvalidObjectError(f"the keys cannot be used: {reason}") from error
         (uploaded.folder / PART).replace(uploaded.folder / WHOLE)
@@ -287,7 +287,7 @@ class UploadStore:
                 expected=total,
             )
 
-    def keys(self, uploaded: UploadedKeys) -> kw.EvaluationKeys:
+    def keys(self, uploaded: UploadedKeys) -> EvaluationKeys:
         """A complete set in memory.
 
         Raises:
@@ -300,8 +300,8 @@ class UploadStore:
         if keys is None:
             with self._checking:
                 try:
-                    keys = kw.EvaluationKeys.load(uploaded.folder / WHOLE, self.model.parameters)
-                except (kw.KeywrightError, OSError) as error:
+                    keys = EvaluationKeys.load(uploaded.folder / WHOLE, self.model.parameters)
+                except (KeywrightError, OSError) as error:
                     self.delete(uploaded)
                     raise UnknownKeysError("the stored keys cannot be read; upload them again") from error
         self._remember(uploaded, keys)
@@ -309,7 +309,7 @@ class UploadStore:
             os.utime(uploaded.folder)
         return keys
 
-    def _remember(self, uploaded: UploadedKeys, keys: kw.EvaluationKeys) -> None:
+    def _remember(self, uploaded: UploadedKeys, keys: EvaluationKeys) -> None:
         with self._lock:
             if uploaded.identifier not in self._sets:
                 return

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from keywright.federated import Encoding, EncryptedSum, EncryptedUpdate, Layout, SumKey, SumParameters
+from keywright.federated import ArrayLayout, Encoding, EncryptedSum, EncryptedUpdate, SumKey, SumParameters
 from numpy.typing import NDArray
 
 ENCODING = Encoding(bound=2.0, max_clients=6, max_weight=1000)
@@ -169,9 +169,9 @@ def test_layouts_cut_and_mend_arrays() -> None:
         "count": np.array(3, dtype=np.int64),
         "b": np.array([0.25], dtype=np.float64),
     }
-    layout = Layout.of(arrays)
+    layout = ArrayLayout.of(arrays)
     assert layout.count == 8
-    back = Layout.from_bytes(layout.to_bytes()).unflatten(layout.flatten(arrays) + 0.1)
+    back = ArrayLayout.from_bytes(layout.to_bytes()).unflatten(layout.flatten(arrays) + 0.1)
     assert [(value.shape, value.dtype) for value in back.values()] == [
         (value.shape, value.dtype) for value in arrays.values()
     ]
@@ -193,7 +193,7 @@ def test_layouts_cut_and_mend_arrays() -> None:
     ]
     for bad in wrong:
         with pytest.raises(kw.EncodeError):
-            Layout.of(bad)
+            ArrayLayout.of(bad)
 
 
 @pytest.mark.parametrize(
@@ -219,4 +219,4 @@ def test_layouts_cut_and_mend_arrays() -> None:
 def test_layouts_from_outside_are_checked(entries: object) -> None:
     data = entries if isinstance(entries, str) else json.dumps(entries)
     with pytest.raises(kw.FormatError):
-        Layout.from_bytes(data.encode())
+        ArrayLayout.from_bytes(data.encode())

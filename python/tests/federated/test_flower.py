@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from flwr.app import Array, ArrayRecord, ConfigRecord, Message, MetricRecord
 from flwr.serverapp.strategy import FedAvg
-from keywright.federated import Encoding, EncryptedFedAvg, EncryptionMod, Layout, SumKey, decrypt_arrays
+from keywright.federated import ArrayLayout, Encoding, EncryptedFedAvg, EncryptionMod, SumKey, decrypt_arrays
 from keywright.federated.loopback import RUN_ID
 from keywright.federated.records import UPDATE, session
 from numpy.typing import NDArray
@@ -269,7 +269,7 @@ def test_plain_arrays_are_refused() -> None:
 
 def stolen(reply: Message) -> Message:
     """What node 11 could have sent, sent by node 22."""
-    layout = Layout.of(START)
+    layout = ArrayLayout.of(START)
     name = session(ENCODING, layout, RUN_ID)
     update = KEY.encrypt(np.zeros(2102, np.int64), session=name, round=1, client=11, weight=220)
     return rewrite(reply, update.to_bytes())

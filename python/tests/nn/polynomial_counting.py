@@ -12,7 +12,7 @@ from functools import partial
 import keywright as kw
 import numpy as np
 from keywright._core import kernel_counts
-from keywright.nn.run.backend import Basis, PolynomialSpec
+from keywright.nn.activations.polynomials import Basis, PolynomialSpec
 
 LEVELS = 6  # of the polynomials: those of degree 63
 

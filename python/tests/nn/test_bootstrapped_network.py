@@ -113,14 +113,14 @@ def party(build: Build) -> Party:
 
 def test_bootstraps_are_where_levels_end(party: Party) -> None:
     program, plan = party.program, party.plan
-    steps = [step for step in program.instructions if step.operation == "bootstrap"]
+    steps = [step for step in program.instructions if step.opcode == "bootstrap"]
     assert program.depth == 11
     assert len(steps) >= 2
     assert all(step.level == plan.output_level for step in steps)
     assert max(step.level for step in program.instructions) <= plan.output_level
     assert min(step.level for step in program.instructions) == program.output_level == plan.input_level
     layers = [layer for layer in program.layers if layer.kind == "bootstrap"]
-    assert [program.instructions[layer.stop - 1].operation for layer in layers] == ["bootstrap"] * len(layers)
+    assert [program.instructions[layer.stop - 1].opcode for layer in layers] == ["bootstrap"] * len(layers)
     assert all("read at level" in layer.name for layer in layers)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from keywright import nn
 from keywright.nn.activations.fitting import fit, replace_activations
-from keywright.nn.front_ends.operators.activations import ACTIVATIONS, relu
+from keywright.nn.activations.functions import ACTIVATIONS, relu
 from keywright.nn.graph.graph import Activation, Graph, Input, Linear
 from keywright.nn.graph.sparse import SparseMatrix
 

@@ -9,7 +9,16 @@ from hypothesis import strategies as st
 from keywright import nn
 from keywright.nn.graph.sparse import SparseMatrix
 from keywright.nn.layout.layout import Layout, candidates
-from keywright.nn.layout.lowering import place, placement_cost, steps_cost, transforms
+from keywright.nn.layout.lowering import (
+    BABY_COST,
+    DIAGONAL_COST,
+    place_blocks,
+    placement_cost,
+    steps_cost,
+    transforms,
+)
+from keywright.nn.layout.packing import CIPHERTEXT_COST
+from keywright.nn.placement.costs import CostTable
 
 SHAPES = [(3,), (16,), (40,), (1, 4, 4), (3, 4, 4), (5, 2, 3), (9, 1, 1), (6, 4, 8)]
 
@@ -52,7 +61,7 @@ def test_diagonals_are_the_matrix(data: st.DataObject) -> None:
         sources.append(source)
         matrices.append(SparseMatrix.from_dense(dense.astype(np.float64)))
         inputs.append(rng.integers(-5, 6, len(source.positions)).astype(np.float64))
-    placement = place(matrices, sources, target)
+    placement = place_blocks(matrices, sources, target)
     backend = nn.ClearBackend(slots)
     cts = [backend.encrypt(r, 1) for s, x in zip(sources, inputs, strict=True) for r in s.pack(x)]
     rows = []
@@ -94,5 +103,18 @@ def test_a_replicated_input_makes_a_convolution_cost_its_taps() -> None:
     ]
     rows, columns = np.asarray(entries, np.int64).T
     matrix = SparseMatrix.from_entries((256, 64), rows, columns, np.ones(len(rows)))
-    (transform,) = transforms(place([matrix], [image], result), 256)
+    (transform,) = transforms(place_blocks([matrix], [image], result), 256)
     assert len(transform.diagonals[0]) == 9
+
+
+@pytest.mark.parametrize(
+    ("cost", "operation", "factor"),
+    [(BABY_COST, "hoisted", 2.5), (DIAGONAL_COST, "diagonal", 6.0), (CIPHERTEXT_COST, "multiplication", 2.0)],
+)
+def test_costs_that_order_layouts_are_near_those_of_the_cost_table(
+    cost: float, operation: str, factor: float
+) -> None:
+    table = CostTable.default()
+    level = len(table.rotation) // 2
+    relative = getattr(table, operation)[level] / table.rotation[level]
+    assert 1 / factor <= cost / relative <= factor

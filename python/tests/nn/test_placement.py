@@ -12,7 +12,8 @@ from keywright import nn
 from keywright.nn.errors import CannotPlaceError
 from keywright.nn.graph.graph import Add, Graph, Input, Linear, Multiply, Node, levels_consumed
 from keywright.nn.graph.sparse import SparseMatrix
-from keywright.nn.placement.costs import CostTable, LayerWork
+from keywright.nn.layout.layer_work import LayerWork
+from keywright.nn.placement.costs import CostTable
 from keywright.nn.placement.placement import Problem, assign_levels, place
 from keywright.nn.run.checking import run_clear
 from onnx import helper
@@ -219,7 +220,7 @@ def test_a_compiled_program_bootstraps_values_of_at_most_one(deep: onnx.ModelPro
         nn.Target(slots=4, levels=4, bootstraps=(nn.Bootstrap(4, 1, 4),)),
         nn.Fit(calibration=SAMPLES, headroom=1.5),
     )
-    operations = [step.operation for step in program.instructions]
+    operations = [step.opcode for step in program.instructions]
     assert (program.depth, program.input_level, program.output_level) == (6, 4, 1)
     assert operations.count("bootstrap") == 1
     report = program.check(SAMPLES, deep)

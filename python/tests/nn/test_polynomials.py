@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from keywright._core import polynomial_relinearizations
-from keywright.nn.activations.polynomials import polynomial_depth
-from keywright.nn.run.backend import Basis
+from keywright._polynomials import polynomial_depth
+from keywright.nn.activations.polynomials import Basis
 from tests.nn.polynomial_counting import LEVELS, polynomials
 
 

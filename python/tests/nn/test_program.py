@@ -92,7 +92,7 @@ def test_required_keys_are_the_highest_uses(program: nn.Program) -> None:
 def test_hoisted_groups_read_one_ciphertext(program: nn.Program) -> None:
     groups: dict[tuple[int, str], set[int]] = {}
     for switch in program.key_switches:
-        if program.instructions[switch.instruction].operation == "linear_transform":
+        if program.instructions[switch.instruction].opcode == "linear_transform":
             groups.setdefault((switch.instruction, switch.source), set()).add(switch.level)
     assert groups
     assert all(len(levels) == 1 for levels in groups.values())
@@ -123,7 +123,7 @@ def test_a_quadratic_activation_is_one_product(build: Build) -> None:
     )
     x = np.random.default_rng(1).normal(size=(20, 8))
     program = nn.compile(model, nn.Target(slots=8, levels=3), nn.Fit(calibration=x, degrees={"Relu": 2}))
-    assert [step.operation for step in program.instructions].count("mul") == 1
+    assert [step.opcode for step in program.instructions].count("mul") == 1
     assert program.depth == 3
 
 
@@ -178,7 +178,7 @@ def test_a_shared_activation_is_evaluated_once(build: Build) -> None:
     )
     x = np.random.default_rng(4).normal(size=(20, 4))
     program = nn.compile(model, nn.Target(slots=4, levels=9), nn.Fit(calibration=x))
-    assert [step.operation for step in program.instructions].count("polynomial") == 1
+    assert [step.opcode for step in program.instructions].count("polynomial") == 1
 
 
 def test_the_back_end_keeps_its_rules() -> None:

@@ -23,7 +23,7 @@ from keywright.plan import (
     make_group,
     shapes,
 )
-from keywright.plan.cost.cost import FORMS
+from keywright.plan.cost.model import FORMS
 from keywright.plan.exact import linear
 from keywright.plan.exact.linear import LinearProgram
 from keywright.plan.keys.key_plan import IDENTITY, Hop, tree_seconds

@@ -21,9 +21,9 @@ from keywright.plan.cost.calibration import (
     predict,
     stored_model,
 )
-from keywright.plan.cost.cost import TYPICAL_WEIGHTS, Work, engine_use
 from keywright.plan.cost.gauge import CHAINS
 from keywright.plan.cost.measuring import cases, settled, transform_cases
+from keywright.plan.cost.model import TYPICAL_WEIGHTS, Work, engine_use
 from keywright.plan.cost.operations import Operation, product_operation
 from keywright.plan.ring.chain import shapes
 

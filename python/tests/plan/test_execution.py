@@ -22,7 +22,7 @@ from keywright.nn.run.encrypted import EncryptedBackend, decrypt_result, encrypt
 from keywright.plan.exact import optimal
 from keywright.plan.keys import plan_file
 from keywright.plan.keys.execution import PlanExecution, keys_digest
-from keywright.plan.keys.prediction import predict_plan
+from keywright.plan.keys.time_prediction import predict_plan
 from keywright.plan.ring.chain_sources import chain_of
 from keywright.plan.workload.network import (
     convert,
@@ -33,8 +33,8 @@ from keywright.plan.workload.network import (
 )
 from numpy.typing import NDArray
 from onnx import helper
+from tests.engine.test_bootstrapping import small_parameters, small_plan
 from tests.nn.conftest import Array, build_model
-from tests.test_bootstrapping import small_parameters, small_plan
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "models"
 MODEL = planning.CostModel()

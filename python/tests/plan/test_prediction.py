@@ -15,9 +15,9 @@ import pytest
 from keywright import plan as planning
 from keywright.plan import Operation, WorkloadError, predict_plan
 from keywright.plan.cost.calibration import Measured, measured_work
-from keywright.plan.cost.cost import Work, engine_use
 from keywright.plan.cost.measuring import cases
-from keywright.plan.keys.prediction import plan_work, removed_at
+from keywright.plan.cost.model import Work, engine_use
+from keywright.plan.keys.time_prediction import plan_work, removed_at
 from keywright.plan.workload.network import convert, convert_bootstrap
 from tests.plan.test_execution import EXAMPLES, bootstrapping, digits, mnist
 

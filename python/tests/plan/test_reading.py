@@ -24,7 +24,7 @@ from keywright.plan import (
 )
 from keywright.plan.cost.calibration import Calibration
 from keywright.plan.keys import plan_file
-from keywright.plan.keys.prediction import predict_plan
+from keywright.plan.keys.time_prediction import predict_plan
 
 MODEL = CostModel()
 CHAIN = Chain(12, (40, 30, 30), (40,), 240)

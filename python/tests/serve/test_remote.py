@@ -29,9 +29,31 @@ from keywright.serve.errors import (
     WrongOffsetError,
     refusal,
 )
+from keywright.serve.http import MAX_PIECE
+from keywright.serve.manifest import MAX_BYTES
+from keywright.serve.remote import PIECE_BYTES
 from tests.serve.network import listening, make_full, make_thin
 
 Sample = np.ndarray[Any, np.dtype[np.float64]]
+BROWSER = Path(__file__).parents[3] / "web" / "client" / "src"
+
+
+def browser_bytes(file: str, name: str) -> int:
+    """A size that the client for browsers states."""
+    stated = re.search(rf"\bconst {name} = (\d+) << (\d+);", (BROWSER / file).read_text(encoding="utf-8"))
+    assert stated is not None, (file, name)
+    return int(stated[1]) << int(stated[2])
+
+
+def test_no_client_sends_longer_pieces_than_the_server_takes() -> None:
+    assert PIECE_BYTES <= MAX_PIECE
+    assert browser_bytes("server.ts", "PIECE") <= MAX_PIECE
+
+
+def test_all_clients_read_equally_long_manifests() -> None:
+    assert (
+        browser_bytes("worker.ts", "MAX_MANIFEST") == browser_bytes("manifest.ts", "MAX_BYTES") == MAX_BYTES
+    )
 
 
 def test_a_thin_client_gets_the_answer_and_the_server_nothing(

@@ -15,8 +15,9 @@ from typing import Any
 import keywright as kw
 import numpy as np
 import pytest
+from keywright._core import HEAD_BYTES
 from keywright.nn.run.checking import run_clear
-from keywright.serve import Evaluation, Manifest, Model, Service, framing
+from keywright.serve import Manifest, Model, ModelRunner, Service, framing
 from keywright.serve.errors import (
     BadRequestError,
     BusyError,
@@ -32,7 +33,7 @@ from keywright.serve.errors import (
 )
 from keywright.serve.jobs import Job, Worker
 from keywright.serve.model import ANSWER_GROWTH, FRACTION_BITS
-from keywright.serve.upload_store import HEAD_BYTES, SecretScanner, UploadStore
+from keywright.serve.upload_store import SecretScanner, UploadStore
 from tests.serve.network import make_full
 
 Sample = np.ndarray[Any, np.dtype[np.float64]]
@@ -52,7 +53,7 @@ def test_what_comes_back_is_what_the_network_gives_in_clear(
     keys = kw.KeyGenerator(secret).evaluation_keys(specs=model.specs, relinearization=False)
     decryptor = kw.Decryptor(secret)
     packed = manifest.input.pack(sample)[0]
-    evaluation = Evaluation(model)
+    runner = ModelRunner(model)
     client, one = None, 1
     if model.client is None:
         uploads = [decryptor.encrypt(packed, manifest.input.size, manifest.input_level).to_bytes()]
@@ -71,7 +72,7 @@ def test_what_comes_back_is_what_the_network_gives_in_clear(
         def step(steps: list[int] = steps) -> None:
             steps.append(1)
 
-        (result,) = evaluation.run(keys, [model.read_input(data)], step)
+        (result,) = runner.run(keys, [model.read_input(data)], step)
         assert len(steps) == model.steps
         answer = model.write_output(result)
         if client is None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from numpy.typing import ArrayLike
 
-from keywright.nn.front_ends.operators import ACTIVATIONS
+from .functions import ACTIVATIONS
 
 MAX_DEGREE = 63
 

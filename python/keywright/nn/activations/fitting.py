@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from keywright.nn.errors import InvalidSamplesError
-from keywright.nn.graph.graph import Activation, Graph, Linear, Multiply, Polynomial, Shift
-from keywright.nn.graph.simplify import Function, scale_value
+from keywright.nn.graph.graph import Activation, Function, Graph, Linear, Multiply, Polynomial, Shift
+from keywright.nn.graph.simplify import scale_value
 from keywright.nn.graph.sparse import SparseMatrix, Vector
 
 GRID = 2048

@@ -5,9 +5,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 from keywright._core import polynomial_relinearizations
-from keywright.nn.activations.polynomials import polynomial_depth
+from keywright._polynomials import polynomial_depth
+from keywright.nn.activations.polynomials import PolynomialSpec
+from keywright.nn.layout.diagonals import DiagonalMatrix
 
-from .network import CompiledNetwork
+from .instructions import Instruction
 
 Kind = Literal["rotation", "relinearization", "conjugation"]
 
@@ -54,27 +56,31 @@ class RequiredKey:
         return two_n - 1 if self.kind == "conjugation" else pow(5, self.step, two_n)
 
 
-def list_key_switches(program: CompiledNetwork) -> tuple[KeySwitch, ...]:
+def list_key_switches(
+    instructions: Sequence[Instruction],
+    transforms: Sequence[DiagonalMatrix],
+    polynomials: Sequence[PolynomialSpec],
+) -> tuple[KeySwitch, ...]:
     """The key switches of every instruction, in order of execution; see `Backend` for which there are."""
     found: list[KeySwitch] = []
 
     def note(index: int, kind: Kind, step: int, level: int, source: str, count: int = 1) -> None:
         found.append(KeySwitch(len(found), index, kind, step, level, count, source))
 
-    for index, step in enumerate(program.instructions):
-        if step.operation == "rotate":
+    for index, step in enumerate(instructions):
+        if step.opcode == "rotate":
             note(index, "rotation", step.argument, step.level, f"c{step.operands[0]}")
-        elif step.operation == "mul":
+        elif step.opcode == "mul":
             note(index, "relinearization", 0, step.level + 1, f"c{step.result}/p")
-        elif step.operation == "polynomial":
-            polynomial = program.polynomials[step.argument]
+        elif step.opcode == "polynomial":
+            polynomial = polynomials[step.argument]
             top = step.level + polynomial_depth(polynomial.degree)
             offsets = polynomial_relinearizations(polynomial.coefficients, polynomial.basis)
             for offset in sorted(set(offsets)):
                 count = offsets.count(offset)
                 note(index, "relinearization", 0, top - offset, f"c{step.result}/p", count)
-        elif step.operation == "linear_transform":
-            transform = program.transforms[step.argument]
+        elif step.opcode == "linear_transform":
+            transform = transforms[step.argument]
             for position, operand in enumerate(step.operands):
                 for baby in transform.baby_steps(position):
                     if baby:

@@ -2,76 +2,21 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from keywright.nn.activations.fitting import FittedActivation
+from keywright.nn.activations.polynomials import PolynomialSpec
 from keywright.nn.errors import InvalidSamplesError
 from keywright.nn.graph.graph import Shape
 from keywright.nn.graph.sparse import Vector
+from keywright.nn.layout.diagonals import DiagonalMatrix
 from keywright.nn.layout.layout import Layout
 from keywright.nn.placement.bootstraps import Bootstrap
-from keywright.nn.run.backend import DiagonalMatrix, PolynomialSpec
 
-Operation = Literal[
-    "input", "linear_transform", "rotate", "add", "add_plain", "mul", "polynomial", "drop_level", "bootstrap"
-]
-OPERATIONS: tuple[Operation, ...] = (
-    "input",
-    "linear_transform",
-    "rotate",
-    "add",
-    "add_plain",
-    "mul",
-    "polynomial",
-    "drop_level",
-    "bootstrap",
-)
-
-
-@dataclass(frozen=True)
-class Instruction:
-    """One step of a program. Ciphertexts are numbered; each number is written once, before it is read.
-
-    Attributes:
-        operation: method of `Backend`, or "input".
-        result: number of the ciphertext that it makes.
-        operands: numbers of the ciphertexts that it reads.
-        level: level of the result.
-        argument: index of the input ciphertext, transform, vector, polynomial or bootstrap; step of a
-            rotation; otherwise 0.
-    """
-
-    operation: Operation
-    result: int
-    operands: tuple[int, ...]
-    level: int
-    argument: int = 0
-
-
-@dataclass(frozen=True)
-class Layer:
-    """Instructions that compute one value of the network, for reports.
-
-    Attributes:
-        name: kind of layer and ONNX node; of a bootstrap, what it follows and which level is asked for.
-        kind: "linear", "multiply", "polynomial", "add", "shift" or "bootstrap".
-        input_level, output_level: levels of its operands and of its result.
-        rotations: how many it takes.
-        seconds: predicted time, as good as the cost table.
-        start, stop: range of its instructions.
-    """
-
-    name: str
-    kind: str
-    input_level: int
-    output_level: int
-    rotations: int
-    seconds: float
-    start: int
-    stop: int
+from .instructions import Instruction, Layer
+from .key_switches import KeySwitch, RequiredKey, list_key_switches, required_keys
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,13 +56,24 @@ class CompiledNetwork:
     layers: tuple[Layer, ...] = ()
 
     @cached_property
+    def key_switches(self) -> tuple[KeySwitch, ...]:
+        """Every key switch, in order of execution."""
+        return list_key_switches(self.instructions, self.transforms, self.polynomials)
+
+    @cached_property
+    def required_keys(self) -> tuple[RequiredKey, ...]:
+        """Each key with the highest level at which it is used: relinearization first, then rotations by
+        step."""
+        return required_keys(self.key_switches)
+
+    @cached_property
     def depth(self) -> int:
         """Levels consumed on the longest path from the input to the result."""
         depth: dict[int, int] = {}
         level: dict[int, int] = {}
         for step in self.instructions:
             spent = 0
-            if step.operation not in ("input", "drop_level", "bootstrap"):
+            if step.opcode not in ("input", "drop_level", "bootstrap"):
                 spent = level[step.operands[0]] - step.level
             depth[step.result] = max((depth[operand] for operand in step.operands), default=0) + spent
             level[step.result] = step.level

@@ -22,12 +22,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keywright.nn.activations.fitting import FittedActivation
+from keywright.nn.activations.polynomials import PolynomialSpec
 from keywright.nn.errors import ProgramFormatError
+from keywright.nn.layout.diagonals import DiagonalMatrix
 from keywright.nn.layout.layout import Layout, next_power_of_two
 from keywright.nn.placement.bootstraps import Bootstrap
-from keywright.nn.run.backend import DiagonalMatrix, PolynomialSpec
 
-from .network import CompiledNetwork, Instruction, Layer
+from .instructions import Instruction, Layer
+from .network import CompiledNetwork
 from .validation import validate
 
 FORMAT = "keywright-program"
@@ -122,7 +124,7 @@ def _description(program: CompiledNetwork) -> dict[str, Any]:
         "output_level": program.output_level,
         "outputs": program.outputs,
         "instructions": [
-            [step.operation, step.result, step.operands, step.level, step.argument]
+            [step.opcode, step.result, step.operands, step.level, step.argument]
             for step in program.instructions
         ],
         "transforms": [

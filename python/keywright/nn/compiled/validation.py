@@ -2,12 +2,15 @@
 
 import numpy as np
 
+from keywright._polynomials import polynomial_depth
+from keywright.nn.activations.polynomials import PolynomialSpec
 from keywright.nn.errors import ProgramFormatError
 from keywright.nn.graph.sparse import Vector
+from keywright.nn.layout.diagonals import DiagonalMatrix
 from keywright.nn.layout.layout import Layout
-from keywright.nn.run.backend import DiagonalMatrix, PolynomialSpec
 
-from .network import OPERATIONS, CompiledNetwork, Instruction
+from .instructions import OPCODES, Instruction
+from .network import CompiledNetwork
 
 OPERAND_COUNT = {
     "input": 0,
@@ -40,7 +43,7 @@ def validate(program: CompiledNetwork) -> None:
     inputs = []
     for step in program.instructions:
         levels[step.result] = _instruction(program, step, levels)
-        if step.operation == "input":
+        if step.opcode == "input":
             inputs.append(step.argument)
     for layer in program.layers:
         _require(
@@ -96,39 +99,39 @@ def _polynomial(polynomial: PolynomialSpec) -> None:
 
 def _instruction(program: CompiledNetwork, step: Instruction, levels: dict[int, int]) -> int:
     """Check one instruction against the levels of what was computed before and return its result's level."""
-    _require(step.operation in OPERATIONS, f"operation {step.operation!r}")
+    _require(step.opcode in OPCODES, f"operation {step.opcode!r}")
     _require(step.result not in levels, f"ciphertext {step.result} is computed twice")
     for operand in step.operands:
         _require(operand in levels, f"ciphertext {operand} is read before it is computed")
     before = [levels[operand] for operand in step.operands]
     known = len(step.operands)
-    if step.operation == "linear_transform":
+    if step.opcode == "linear_transform":
         _require(step.argument < len(program.transforms), f"transform {step.argument} does not exist")
         expected = len(program.transforms[step.argument].diagonals)
     else:
-        expected = OPERAND_COUNT[step.operation]
-    _require(known == expected, f"{step.operation} of {known} operands instead of {expected}")
-    if step.operation == "input":
+        expected = OPERAND_COUNT[step.opcode]
+    _require(known == expected, f"{step.opcode} of {known} operands instead of {expected}")
+    if step.opcode == "input":
         _require(step.level == program.input_level, f"an input at level {step.level}")
         return step.level
-    _require(len(set(before)) == 1, f"{step.operation} of operands at levels {before}")
+    _require(len(set(before)) == 1, f"{step.opcode} of operands at levels {before}")
     spent = 0
-    if step.operation in ("linear_transform", "mul"):
+    if step.opcode in ("linear_transform", "mul"):
         spent = 1
-    elif step.operation == "polynomial":
+    elif step.opcode == "polynomial":
         _require(step.argument < len(program.polynomials), f"polynomial {step.argument} does not exist")
-        spent = program.polynomials[step.argument].degree.bit_length()
-    elif step.operation == "add_plain":
+        spent = polynomial_depth(program.polynomials[step.argument].degree)
+    elif step.opcode == "add_plain":
         _require(step.argument < len(program.vectors), f"vector {step.argument} does not exist")
-    elif step.operation == "rotate":
+    elif step.opcode == "rotate":
         _require(0 < step.argument < program.slots, f"a rotation by {step.argument}")
-    if step.operation == "bootstrap":
+    if step.opcode == "bootstrap":
         _require(step.argument < len(program.bootstraps), f"bootstrap {step.argument} does not exist")
         option = program.bootstraps[step.argument]
         _require(before[0] >= option.input_level, f"a bootstrap of a ciphertext at level {before[0]}")
         _require(step.level == option.output_level, f"a bootstrap to level {step.level}")
-    elif step.operation == "drop_level":
+    elif step.opcode == "drop_level":
         _require(step.level <= before[0], f"a drop from level {before[0]} to {step.level}")
     else:
-        _require(step.level == before[0] - spent, f"{step.operation} from level {before[0]} to {step.level}")
+        _require(step.level == before[0] - spent, f"{step.opcode} from level {before[0]} to {step.level}")
     return step.level

@@ -19,7 +19,7 @@ from keywright.nn.errors import (
 from keywright.nn.graph.graph import Graph, Input, Linear, Shape
 from keywright.nn.graph.sparse import SparseMatrix
 
-from .operators import OPERATORS, Constant, Encrypted, Operand, OperatorContext
+from .operators import OPERATORS, Constant, EncryptedValue, Operand, OperatorContext
 
 ADVICE = {
     "MaxPool": "train with AveragePool, which is linear",
@@ -87,12 +87,12 @@ class _Importer:
         for value in inputs:
             shape = self._declared_shape(value)
             number = self.graph.add(Input(shape))
-            self.values[value.name] = Encrypted(number, shape)
+            self.values[value.name] = EncryptedValue(number, shape)
         for index, node in enumerate(body.node):
             self._node(node, node.name or f"{node.op_type}_{index}")
         for value in body.output[:1]:
             result = self.values.get(value.name)
-            if isinstance(result, Encrypted):
+            if isinstance(result, EncryptedValue):
                 self.graph.output = result.number
             elif not self.reasons:
                 self.reasons.append(InvalidModelError(f"output {value.name!r} does not depend on the input"))
@@ -156,7 +156,7 @@ class _Importer:
         return UnsupportedOperatorError(name, node.op_type, advice)
 
     def _stand_in(self, node: onnx.NodeProto, sources: list[Operand | None]) -> None:
-        source = next((s for s in sources if isinstance(s, Encrypted)), None)
+        source = next((s for s in sources if isinstance(s, EncryptedValue)), None)
         shape = self.inferred.get(node.output[0])
         if source is None or shape is None:
             return
@@ -165,7 +165,7 @@ class _Importer:
         nothing = np.zeros(0, np.int64)
         matrix = SparseMatrix((size, columns), nothing, nothing, np.zeros(0))
         number = self.graph.add(Linear(shape, (source.number,), (matrix,), np.zeros(size)))
-        self.values[node.output[0]] = Encrypted(number, shape)
+        self.values[node.output[0]] = EncryptedValue(number, shape)
 
     def _fold(self, node: onnx.NodeProto, sources: list[Operand | None]) -> None:
         """Compute a node of constants with ONNX's reference implementation."""

@@ -21,7 +21,7 @@ class Constant:
 
 
 @dataclass(frozen=True)
-class Encrypted:
+class EncryptedValue:
     """A value of the graph: its number and its shape without the batch dimension."""
 
     number: int
@@ -33,7 +33,7 @@ class Encrypted:
         return int(np.prod(self.shape, dtype=np.int64))
 
 
-Operand = Constant | Encrypted
+Operand = Constant | EncryptedValue
 Attribute = int | float | str | list[int] | list[float] | NDArray[np.generic]
 
 
@@ -82,10 +82,10 @@ class OperatorContext:
         """An operand, or None where it is absent."""
         return self._operands[index] if index < len(self._operands) else None
 
-    def encrypted(self, index: int) -> Encrypted:
+    def encrypted(self, index: int) -> EncryptedValue:
         """An operand that must depend on the input. Raises `UnsupportedAttributeError` for a constant one."""
         value = self.operand(index)
-        if not isinstance(value, Encrypted):
+        if not isinstance(value, EncryptedValue):
             raise self.refuse(f"operand {index}", "a constant", "an encrypted value")
         return value
 
@@ -97,7 +97,7 @@ class OperatorContext:
         value = self.operand(index)
         if value is None:
             return None
-        if isinstance(value, Encrypted):
+        if isinstance(value, EncryptedValue):
             raise self.refuse(f"operand {index}", "an encrypted value", "a constant")
         return np.asarray(value.array, np.float64)
 
@@ -108,7 +108,7 @@ class OperatorContext:
             raise self.refuse(f"operand {index}", "absent", "a constant")
         return value
 
-    def image(self, index: int) -> tuple[Encrypted, tuple[int, int, int]]:
+    def image(self, index: int) -> tuple[EncryptedValue, tuple[int, int, int]]:
         """An encrypted operand of shape (channels, height, width). Raises `UnsupportedAttributeError` for
         another rank."""
         value = self.encrypted(index)
@@ -118,12 +118,12 @@ class OperatorContext:
 
     def linear(
         self,
-        source: Encrypted,
+        source: EncryptedValue,
         shape: Shape,
         matrix: SparseMatrix,
         bias: Vector | None = None,
         stride: int = 1,
-    ) -> Encrypted:
+    ) -> EncryptedValue:
         """Add matrix @ source + bias. Raises `InvalidModelError` where the sizes do not fit."""
         size = int(np.prod(shape, dtype=np.int64))
         if matrix.shape != (size, source.size):
@@ -132,4 +132,4 @@ class OperatorContext:
             )
         offset = np.zeros(size) if bias is None else np.asarray(bias, np.float64)
         node = Linear(shape, (source.number,), (matrix,), offset, stride, self.name)
-        return Encrypted(self.graph.add(node), shape)
+        return EncryptedValue(self.graph.add(node), shape)

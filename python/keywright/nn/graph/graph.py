@@ -9,9 +9,12 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from keywright._polynomials import polynomial_depth
+
 from .sparse import SparseMatrix, Vector
 
 Shape = tuple[int, ...]
+Function = Callable[[Vector], Vector]
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +79,7 @@ class Activation:
 
     shape: Shape
     operands: tuple[int]
-    function: Callable[[Vector], Vector]
+    function: Function
     label: str
     degree: int
 
@@ -116,9 +119,9 @@ def levels_consumed(node: Node) -> int:
         case Linear() | Multiply():
             return 1
         case Activation(degree=degree):
-            return 1 if degree == 2 else degree.bit_length()
+            return 1 if degree == 2 else polynomial_depth(degree)
         case Polynomial(coefficients=coefficients):
-            return (len(coefficients) - 1).bit_length()
+            return polynomial_depth(len(coefficients) - 1)
         case _:
             return 0
 

@@ -3,20 +3,17 @@
 Each rule returns whether it changed the graph; `simplify` applies them until none does.
 """
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 
-from .graph import Activation, Add, Graph, Linear, Multiply, Node, Polynomial, Shift, operands
+from .graph import Activation, Add, Function, Graph, Linear, Multiply, Node, Polynomial, Shift, operands
 from .quadratics import complete_squares
 from .sparse import SparseMatrix, Vector
 
 MERGE_GROWTH = 16
 """A merged map may have this many times the entries of its parts; beyond, the saved level costs too many
 diagonals."""
-
-Function = Callable[[Vector], Vector]
 
 
 def simplify(graph: Graph) -> Graph:

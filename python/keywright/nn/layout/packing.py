@@ -14,7 +14,8 @@ SLOT_DOUBLINGS = 2
 """How many doublings of the smallest sufficient slot count are tried: room can save rotations."""
 
 CIPHERTEXT_COST = 2.0
-"""Time of carrying a value in one ciphertext more, in rotations."""
+"""Cost of carrying a value in one ciphertext more, in rotations. It orders layouts and nothing else: every
+operation on the value comes once more, of which `CostTable` says 1.3 for one product of ciphertexts."""
 
 
 def choose_layouts(graph: Graph, max_slots: int, *, fixed: bool = False) -> dict[int, Layout]:

@@ -1,12 +1,13 @@
 """What the compiler knows of a bootstrapping."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from keywright._core import BootstrapperPlan
 from keywright.nn.errors import InvalidBootstrapError
 
-if TYPE_CHECKING:
-    import keywright as kw
+DEFAULT_BOOTSTRAP_PRESET = "N16_QP1732_L9_S45_real"
+"""Where none is named: costs are predicted for its parameters, and a model that is too deep for every preset
+without bootstraps is bootstrapped with it."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,6 @@ class Bootstrap:
             )
 
     @staticmethod
-    def of(plan: "kw.BootstrapperPlan", seconds: float | None = None, *, preset: str = "") -> "Bootstrap":
+    def of(plan: BootstrapperPlan, seconds: float | None = None, *, preset: str = "") -> "Bootstrap":
         """What a plan offers, with its measured time and its name if there are any."""
         return Bootstrap(plan.slots, plan.input_level, plan.output_level, seconds, preset)

@@ -9,45 +9,18 @@ from dataclasses import dataclass, fields
 from functools import cache
 from itertools import accumulate
 
-from keywright import BootstrapperPlan
+from keywright._core import BootstrapperPlan
 from keywright.nn.errors import InvalidCostsError
-from keywright.plan.cost.cost import CostModel
+from keywright.nn.layout.layer_work import LayerWork
+from keywright.plan.cost.model import CostModel
 from keywright.plan.cost.operations import Operation, product_operation
-from keywright.plan.keys.prediction import predict_bootstrap
 from keywright.plan.ring.chain import Chain, shapes
 from keywright.plan.ring.chain_sources import chain_of
+from keywright.plan.strategies.bootstrap_time import predict_bootstrap
 
-DEFAULT_PRESET = "N16_QP1732_L9_S45_real"
-"""The bootstrap whose parameters costs are predicted for where none are given."""
+from .bootstraps import DEFAULT_BOOTSTRAP_PRESET
 
 MAX_LEVELS = 128
-
-
-@dataclass(frozen=True)
-class LayerWork:
-    """How much of each operation a layer takes.
-
-    Attributes:
-        rotations: key switches of rotations that share nothing: giant steps and foldings.
-        hoisted: rotations that share the decomposition of their input: baby steps.
-        diagonals: products with a plaintext diagonal.
-        multiplications: products of ciphertexts by the level of their operands, counted from the layer's
-            operands: entry 0 at their level, entry 1 one level below, and so on.
-    """
-
-    rotations: int = 0
-    hoisted: int = 0
-    diagonals: int = 0
-    multiplications: tuple[int, ...] = ()
-
-    def times(self, count: int) -> "LayerWork":
-        """The work on that many ciphertexts."""
-        return LayerWork(
-            self.rotations * count,
-            self.hoisted * count,
-            self.diagonals * count,
-            tuple(number * count for number in self.multiplications),
-        )
 
 
 @dataclass(frozen=True)
@@ -111,9 +84,9 @@ class CostTable:
     @staticmethod
     @cache
     def default() -> "CostTable":
-        """The table for parameters and a machine that nobody named: `DEFAULT_PRESET`, the weights that plans
-        have without a calibration."""
-        plan = BootstrapperPlan.preset(DEFAULT_PRESET)
+        """The table for parameters and a machine that nobody named: `DEFAULT_BOOTSTRAP_PRESET`, and the
+        weights that plans have without a calibration."""
+        plan = BootstrapperPlan.preset(DEFAULT_BOOTSTRAP_PRESET)
         return CostTable.predicted(chain_of(plan.parameters), CostModel(), [plan])
 
     def seconds(self, work: LayerWork, level: int) -> float:

@@ -26,9 +26,10 @@ from keywright.nn.graph.graph import (
     levels_consumed,
     operands,
 )
+from keywright.nn.layout.layer_work import LayerWork
 
 from .bootstraps import Bootstrap
-from .costs import CostTable, LayerWork
+from .costs import CostTable
 
 MAX_STATES = 2000
 """States kept at each value; beyond, the cheapest are. Networks with shortcuts have tens."""

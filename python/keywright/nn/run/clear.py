@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from keywright._core import polynomial_relinearizations
-from keywright.nn.activations.polynomials import polynomial_depth
+from keywright._polynomials import polynomial_depth
+from keywright.nn.activations.polynomials import PolynomialSpec
 from keywright.nn.errors import BackendMisuseError, OutOfLevelsError, OutOfRangeError
 from keywright.nn.graph.sparse import Vector
+from keywright.nn.layout.diagonals import DiagonalMatrix
 from keywright.nn.placement.bootstraps import Bootstrap
-
-from .backend import DiagonalMatrix, PolynomialSpec
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,13 +21,15 @@ from keywright._core import (
     Parameters,
     SeededCiphertext,
 )
-from keywright.nn.activations.polynomials import polynomial_depth
+from keywright._polynomials import polynomial_depth
+from keywright.nn.activations.polynomials import PolynomialSpec
+from keywright.nn.compiled.network import CompiledNetwork
 from keywright.nn.errors import BackendMisuseError
 from keywright.nn.graph.sparse import Vector
-from keywright.nn.program import Program
+from keywright.nn.layout.diagonals import DiagonalMatrix
 from keywright.values import SCALE_TOLERANCE
 
-from .backend import DiagonalMatrix, PolynomialSpec
+from .executor import execute
 
 if TYPE_CHECKING:
     from keywright.plan.keys.execution import PlanExecution
@@ -39,7 +41,7 @@ def _special(parameters: Parameters) -> list[int]:
     return list(range(first, first + len(parameters.p)))
 
 
-def special_primes(program: Program, parameters: Parameters) -> list[int]:
+def special_primes(program: CompiledNetwork, parameters: Parameters) -> list[int]:
     """The special primes that make the smallest keys for a program.
 
     They are those of the parameters or, where ciphertext primes above the program's levels are free, as many
@@ -61,15 +63,15 @@ def special_primes(program: Program, parameters: Parameters) -> list[int]:
 
 
 def key_specs(
-    program: Program,
+    program: CompiledNetwork,
     parameters: Parameters,
     plans: Sequence[BootstrapperPlan] = (),
     *,
     seeded: bool = True,
     special: Sequence[int] | None = None,
 ) -> list[KeySpec]:
-    """One key for each of `Program.required_keys`, at the highest level at which it is used, and those of its
-    bootstraps.
+    """One key for each of `CompiledNetwork.required_keys`, at the highest level at which it is used, and
+    those of the network's bootstraps.
 
     The former have digits as large as their special primes allow.
 
@@ -89,9 +91,9 @@ def key_specs(
 
 
 def _own_specs(
-    program: Program, parameters: Parameters, seeded: bool, special: Sequence[int]
+    program: CompiledNetwork, parameters: Parameters, seeded: bool, special: Sequence[int]
 ) -> list[KeySpec]:
-    """The keys of `Program.required_keys`."""
+    """The keys of `CompiledNetwork.required_keys`."""
     specs = []
     for key in program.required_keys:
         level, alpha = key.level, max(key.level + 1, len(special))
@@ -104,7 +106,7 @@ def _own_specs(
     return specs
 
 
-def _match(program: Program, plans: Sequence[BootstrapperPlan]) -> None:
+def _match(program: CompiledNetwork, plans: Sequence[BootstrapperPlan]) -> None:
     offered = [(plan.slots, plan.input_level, plan.output_level) for plan in plans]
     asked = [(b.slots, b.input_level, b.output_level) for b in program.bootstraps]
     if asked and asked != offered:
@@ -113,7 +115,7 @@ def _match(program: Program, plans: Sequence[BootstrapperPlan]) -> None:
         )
 
 
-def encrypt_sample(program: Program, encryptor: Encryptor, sample: ArrayLike) -> list[Ciphertext]:
+def encrypt_sample(program: CompiledNetwork, encryptor: Encryptor, sample: ArrayLike) -> list[Ciphertext]:
     """A sample as the ciphertexts that a program takes, encrypted with a public key.
 
     Raises:
@@ -123,13 +125,13 @@ def encrypt_sample(program: Program, encryptor: Encryptor, sample: ArrayLike) ->
 
 
 def encrypt_sample_seeded(
-    program: Program, decryptor: Decryptor, sample: ArrayLike
+    program: CompiledNetwork, decryptor: Decryptor, sample: ArrayLike
 ) -> list[SeededCiphertext]:
     """A sample encrypted with the secret: half the bytes of `encrypt_sample`, with the same errors."""
     return [decryptor.encrypt(row, program.slots, program.input_level) for row in program.pack(sample)]
 
 
-def decrypt_result(program: Program, decryptor: Decryptor, outputs: "Sequence[Value]") -> Vector:
+def decrypt_result(program: CompiledNetwork, decryptor: Decryptor, outputs: "Sequence[Value]") -> Vector:
     """The result tensor in the ciphertexts that a program returned.
 
     Raises:
@@ -139,18 +141,18 @@ def decrypt_result(program: Program, decryptor: Decryptor, outputs: "Sequence[Va
 
 
 @dataclass(frozen=True, eq=False)
-class Dropped:
+class LevelDropped:
     """A ciphertext at a lower level than it was, and what it was: sums can use the levels to match scales."""
 
     ciphertext: Ciphertext
     source: Ciphertext
 
 
-Value: TypeAlias = Ciphertext | Dropped
+Value: TypeAlias = Ciphertext | LevelDropped
 
 
 def _ciphertext(value: Value) -> Ciphertext:
-    return value.ciphertext if isinstance(value, Dropped) else value
+    return value.ciphertext if isinstance(value, LevelDropped) else value
 
 
 class EncryptedBackend:
@@ -193,13 +195,13 @@ class EncryptedBackend:
         other.evaluator, other._on_step = evaluator, on_step
         return other
 
-    def prepare(self, program: Program) -> None:
+    def prepare(self, program: CompiledNetwork) -> None:
         """Encode all linear transforms of a program now instead of at their first use."""
         for step in program.instructions:
-            if step.operation == "linear_transform":
+            if step.opcode == "linear_transform":
                 self._encode(program.transforms[step.argument], step.level + 1)
 
-    def run(self, program: Program, inputs: Sequence[Ciphertext]) -> list[Ciphertext]:
+    def run(self, program: CompiledNetwork, inputs: Sequence[Ciphertext]) -> list[Ciphertext]:
         """The encrypted result of a program.
 
         Args:
@@ -217,7 +219,7 @@ class EncryptedBackend:
                     f"the program takes ciphertexts of {program.slots} slots, got {ciphertext!r}"
                 )
         values: list[Value] = list(inputs)
-        return [_ciphertext(output) for output in program.run(self, values)]
+        return [_ciphertext(output) for output in execute(program, self, values)]
 
     def level(self, ct: Value) -> int:
         """See `Backend.level`."""
@@ -265,8 +267,8 @@ class EncryptedBackend:
         """See `Backend.drop_level`."""
         a = _ciphertext(ct)
         lowered = self._done(self.evaluator.drop_to_level(a, level))
-        source = ct.source if isinstance(ct, Dropped) else a
-        return Dropped(lowered, source) if source.level > level else lowered
+        source = ct.source if isinstance(ct, LevelDropped) else a
+        return LevelDropped(lowered, source) if source.level > level else lowered
 
     def bootstrap(self, ct: Value, index: int) -> Ciphertext:
         """See `Backend.bootstrap`. Values above 1 cannot be seen; their results are wrong."""
@@ -279,15 +281,17 @@ class EncryptedBackend:
 
     def _at_one_scale(self, values: list[Value]) -> list[Ciphertext]:
         """Values that were dropped to a lower level, at the scale of those that were not."""
-        scale = next((v.scale for v in values if not isinstance(v, Dropped)), _ciphertext(values[0]).scale)
+        scale = next(
+            (v.scale for v in values if not isinstance(v, LevelDropped)), _ciphertext(values[0]).scale
+        )
         return [
             self._at_scale(v, scale)
-            if isinstance(v, Dropped) and abs(v.ciphertext.scale / scale - 1.0) > SCALE_TOLERANCE
+            if isinstance(v, LevelDropped) and abs(v.ciphertext.scale / scale - 1.0) > SCALE_TOLERANCE
             else _ciphertext(v)
             for v in values
         ]
 
-    def _at_scale(self, dropped: Dropped, scale: float) -> Ciphertext:
+    def _at_scale(self, dropped: LevelDropped, scale: float) -> Ciphertext:
         """The value at the level it was dropped to and at another scale."""
         above = self.evaluator.drop_to_level(dropped.source, dropped.ciphertext.level + 1)
         return self.evaluator.set_scale(above, scale)

@@ -32,7 +32,7 @@ def execute(
     for index, step in enumerate(program.instructions):
         cts = [live[operand] for operand in step.operands]
         result: Ciphertext
-        match step.operation:
+        match step.opcode:
             case "input":
                 result = inputs[step.argument]
                 if backend.level(result) > step.level:

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 
-from keywright.nn.program import Program
+from keywright.nn.compiled.network import CompiledNetwork
 
 
 class LayerClock:
@@ -17,13 +17,13 @@ class LayerClock:
         seconds: of each of ``program.layers``, summed over runs.
     """
 
-    def __init__(self, program: Program, advance: Callable[[int], object] = lambda _: None) -> None:
+    def __init__(self, program: CompiledNetwork, advance: Callable[[int], object] = lambda _: None) -> None:
         self._layer = {
             index: number
             for number, layer in enumerate(program.layers)
             for index in range(layer.start, layer.stop)
         }
-        self._order = [index for index, step in enumerate(program.instructions) if step.operation != "input"]
+        self._order = [index for index, step in enumerate(program.instructions) if step.opcode != "input"]
         self._advance, self._done, self._last = advance, 0, 0.0
         self.layers = program.layers
         self.seconds = [0.0] * len(program.layers)

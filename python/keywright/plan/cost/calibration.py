@@ -13,13 +13,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from keywright import Parameters, __version__
+from keywright._core import Parameters, __version__
 from keywright._reading import number, read_object, refusing, shown, whole
 from keywright.errors import KeywrightError
 from keywright.plan.ring.chain import Chain, Shape
 from keywright.plan.ring.chain_sources import read_chain
 
-from .cost import (
+from .gauge import CHAINS
+from .model import (
     OPTIONAL,
     TYPICAL_WEIGHTS,
     CostModel,
@@ -30,7 +31,6 @@ from .cost import (
     nearest,
     shape_parts,
 )
-from .gauge import CHAINS
 from .operations import MAX_COUNT, Operation
 
 FORMAT = "keywright-calibration-4"

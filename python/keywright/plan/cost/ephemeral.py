@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from keywright.plan.ring.chain import Chain
 
-from .cost import CostModel
+from .model import CostModel
 from .operations import Operation
 
 

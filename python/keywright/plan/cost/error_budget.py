@@ -10,8 +10,7 @@ any noise of keys.
 from collections.abc import Sequence
 from math import log2
 
-from keywright import BootstrapperPlan
-from keywright._core import ERROR_DEVIATION
+from keywright._core import ERROR_DEVIATION, BootstrapperPlan
 
 ENCRYPTION_BITS = 0.5 * log2(24 * ERROR_DEVIATION**2)
 """Of a fresh encryption with a public key and a ternary secret: sigma^2 4 N / 3 over the rounding of a

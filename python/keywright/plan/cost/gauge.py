@@ -11,7 +11,7 @@ from time import process_time
 
 import numpy as np
 
-from keywright import Encryptor, Evaluator, KeyGenerator, KeySpec, Parameters, SecretKey
+from keywright._core import Encryptor, Evaluator, KeyGenerator, KeySpec, Parameters, SecretKey
 
 CHAINS: dict[int, tuple[list[int], list[int]]] = {
     13: ([55, 40, 40], [55]),

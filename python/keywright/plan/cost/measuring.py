@@ -23,7 +23,18 @@ from time import process_time
 
 import numpy as np
 
-import keywright as kw
+from keywright._core import (
+    Ciphertext,
+    Encryptor,
+    EvaluationKeys,
+    Evaluator,
+    KeyGenerator,
+    KeySpec,
+    LinearTransform,
+    Parameters,
+    SecretKey,
+    set_threads,
+)
 from keywright.plan.ring.chain import Shape, shapes
 from keywright.plan.ring.chain_sources import chain_of
 
@@ -60,7 +71,7 @@ def cases(log_n: int, *, held_out: bool = False) -> list[Case]:
     level, one at lower levels as well, hoisted rotations, and keys that are not seeded. `held_out` are
     others, which nothing is fitted to."""
     q, p = CHAINS[log_n]
-    chain = chain_of(kw.Parameters.from_bits(log_n, q, p, 40))
+    chain = chain_of(Parameters.from_bits(log_n, q, p, 40))
     top = chain.max_level
     shares = (0.85, 0.5, 0.2) if held_out else (1.0, 0.65, 0.35, 0.1)
     levels = sorted({max(1, round(share * top)) for share in shares}, reverse=True)
@@ -104,7 +115,7 @@ class TransformCase:
 def transform_cases(log_n: int, *, held_out: bool = False) -> list[TransformCase]:
     """Linear transforms that are measured in a ring, over levels and digits."""
     q, p = CHAINS[log_n]
-    chain = chain_of(kw.Parameters.from_bits(log_n, q, p, 40))
+    chain = chain_of(Parameters.from_bits(log_n, q, p, 40))
     out: list[TransformCase] = []
     # Share of the levels, digits, and the most baby steps; none for as few diagonals as show what steps take.
     places = [(0.75, 1, 6)] if held_out else [(1.0, 0, 0), (0.6, 0, 16), (0.6, 1, 4), (0.25, 0, 16)]
@@ -169,18 +180,18 @@ class _Bench:
     """An owner of keys in the ring of one of `CHAINS`."""
 
     def __init__(self, log_n: int) -> None:
-        kw.set_threads(1)
+        set_threads(1)
         q, p = CHAINS[log_n]
-        self.parameters = kw.Parameters.from_bits(log_n, q, p, 40)
+        self.parameters = Parameters.from_bits(log_n, q, p, 40)
         self.chain = chain_of(self.parameters)
-        secret = kw.SecretKey.generate(self.parameters)
-        self.generator = kw.KeyGenerator(secret)
-        self.encryptor = kw.Encryptor(self.generator.public_key())
+        secret = SecretKey.generate(self.parameters)
+        self.generator = KeyGenerator(secret)
+        self.encryptor = Encryptor(self.generator.public_key())
         # What they are makes no difference.
         self.values = np.linspace(-1, 1, self.parameters.max_slots)
         self.gauge = Gauge(log_n)
 
-    def fresh(self, level: int) -> kw.Ciphertext:
+    def fresh(self, level: int) -> Ciphertext:
         """A ciphertext of full packing."""
         return self.encryptor.encrypt(self.values, slots=self.parameters.max_slots, level=level)
 
@@ -196,8 +207,8 @@ class _Bench:
         if count == 1:
             keys.save(path)
             case = Measured("load", shape, shape.level, 1)
-            yield self.runs(case, lambda: kw.EvaluationKeys.load(path, self.parameters))
-        evaluator, other = (kw.Evaluator(self.parameters, each) for each in (keys, others))
+            yield self.runs(case, lambda: EvaluationKeys.load(path, self.parameters))
+        evaluator, other = (Evaluator(self.parameters, each) for each in (keys, others))
         for listed_case in listed:
             ciphertext = self.fresh(listed_case.level)
             before, rotate = (partial(e.rotate_hoisted, ciphertext, steps) for e in (other, evaluator))
@@ -208,12 +219,12 @@ class _Bench:
         """A linear transform of a ciphertext."""
         shape, babies, giants = case.shape, case.babies, case.giants
         steps = [*range(1, babies), *(babies * j for j in range(1, giants))]
-        evaluator = kw.Evaluator(self.parameters, self.maker([self.spec(shape, step) for step in steps])())
+        evaluator = Evaluator(self.parameters, self.maker([self.spec(shape, step) for step in steps])())
         ciphertext = self.fresh(shape.level)
         diagonals = {r: np.roll(self.values, r) for r in range(babies * giants)}
         slots = self.parameters.max_slots
         special = list(shape.special_primes)
-        encoded = kw.LinearTransform(self.parameters, diagonals, slots, shape.level, babies, special)
+        encoded = LinearTransform(self.parameters, diagonals, slots, shape.level, babies, special)
         apply = partial(evaluator.linear_transform, ciphertext, encoded)
         # One of its many keys is in cache then.
         before = partial(evaluator.rotate, ciphertext, steps[-1])
@@ -225,10 +236,10 @@ class _Bench:
     def operations(self, level: int) -> Iterator[list[Measured]]:
         """A product of ciphertexts, one with a constant, a sum and a sum with a vector."""
         shape = shapes(self.chain, level)[0]
-        spec = kw.KeySpec.relinearization(
+        spec = KeySpec.relinearization(
             self.parameters, level, _alpha(shape), shape.seeded, list(shape.special_primes)
         )
-        evaluator, other = (kw.Evaluator(self.parameters, self.maker([spec])()) for _ in range(2))
+        evaluator, other = (Evaluator(self.parameters, self.maker([spec])()) for _ in range(2))
         a, b = self.fresh(level), self.fresh(level)
         product = Measured("product", shape, level, 1, operation=product_operation("product", level))
         yield self.runs(product, lambda: evaluator.multiply(a, b), lambda: other.multiply(a, b))
@@ -280,14 +291,14 @@ class _Bench:
                 out.append(replace(case, seconds=seconds / times, gauge=gauge))
         return out
 
-    def maker(self, specs: list[kw.KeySpec]) -> Callable[[], kw.EvaluationKeys]:
+    def maker(self, specs: list[KeySpec]) -> Callable[[], EvaluationKeys]:
         """Makes keys."""
         return partial(self.generator.evaluation_keys, relinearization=False, specs=specs)
 
-    def spec(self, shape: Shape, step: int) -> kw.KeySpec:
+    def spec(self, shape: Shape, step: int) -> KeySpec:
         """The key of a rotation."""
         special = list(shape.special_primes)
-        return kw.KeySpec.rotation(self.parameters, step, shape.level, _alpha(shape), shape.seeded, special)
+        return KeySpec.rotation(self.parameters, step, shape.level, _alpha(shape), shape.seeded, special)
 
 
 def _alpha(shape: Shape) -> int:

@@ -10,7 +10,7 @@ from typing import Any
 from keywright._reading import shown, whole
 from keywright.plan.ring.chain import Chain
 
-from .cost import Work
+from .model import Work
 
 MAX_COUNT = 1 << 31
 

@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from functools import cache
 from math import comb
 
-from keywright.plan.cost.cost import CostModel
+from keywright.plan.cost.model import CostModel
 from keywright.plan.cost.operations import Operation
 from keywright.plan.ring.galois import Automorphism
 from keywright.plan.workload.open_workload import OpenWorkload

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from functools import cache
 
-from keywright.plan.cost.cost import CostModel, Form, SwitchCost
+from keywright.plan.cost.model import CostModel, Form, SwitchCost
 from keywright.plan.ring.chain import Shape, shapes
 from keywright.plan.workload.workload import Workload
 

@@ -31,7 +31,7 @@ from math import gcd
 import highspy
 import numpy as np
 
-from keywright.plan.cost.cost import CostModel, Form
+from keywright.plan.cost.model import CostModel, Form
 from keywright.plan.keys.budget import Budget, InfeasibleBudgetError
 from keywright.plan.keys.key_plan import IDENTITY, Digits, Hop, KeyPlan, PlannedKey, digits_of
 from keywright.plan.ring.chain import Shape, shapes

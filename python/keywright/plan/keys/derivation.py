@@ -17,7 +17,7 @@ from keywright._core import DEFAULT_DERIVATION_HOPS, MAX_EXTRA_PRIMES, Derivatio
 from keywright._units import format_bytes
 from keywright.errors import DerivationError
 from keywright.plan.basis.basis import smallest_basis
-from keywright.plan.cost.cost import CostModel
+from keywright.plan.cost.model import CostModel
 from keywright.plan.ring.chain import Chain, Shape, shapes
 from keywright.plan.ring.galois import Automorphism
 from keywright.plan.workload.workload import WorkloadError

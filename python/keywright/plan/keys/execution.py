@@ -5,14 +5,28 @@ from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 
-from keywright import BootstrapperPlan, EvaluationKeys, KeySpec, MasterKeys, Parameters, SecretKey
-from keywright._core import DEFAULT_DERIVATION_HOPS, master_key_bytes
+from keywright._core import (
+    DEFAULT_DERIVATION_HOPS,
+    BootstrapperPlan,
+    EvaluationKeys,
+    KeySpec,
+    MasterKeys,
+    Parameters,
+    SecretKey,
+    master_key_bytes,
+)
 from keywright.errors import ParameterError, PlanMismatchError
-from keywright.plan.cost.cost import CostModel
+from keywright.plan.cost.model import CostModel
 from keywright.plan.ring.chain import Chain
 from keywright.plan.ring.chain_sources import chain_of
-from keywright.plan.workload.network import bootstrap_steps, convert, convert_bootstrap, essence, steps
-from keywright.plan.workload.network_protocol import Network
+from keywright.plan.workload.network import (
+    bootstrap_bundles,
+    convert,
+    convert_bootstrap,
+    essence,
+    switch_bundles,
+)
+from keywright.plan.workload.network_protocol import NetworkLike
 from keywright.plan.workload.workload import Workload
 
 from .key_plan import KeyPlan, Masters, PlannedKey
@@ -36,7 +50,7 @@ class PlanExecution:
         self,
         plan: KeyPlan,
         parameters: Parameters,
-        network: Network | None = None,
+        network: NetworkLike | None = None,
         bootstraps: Sequence[BootstrapperPlan] = (),
     ) -> None:
         _require_chain(plan.workload.chain, parameters)
@@ -212,9 +226,9 @@ class PlanExecution:
         """
         workload = self.plan.workload
         if self.network is not None:
-            listed = steps(self.network, workload, self.bootstraps)
+            listed = switch_bundles(self.network, workload, self.bootstraps)
         elif len(self.bootstraps) == 1:
-            listed = bootstrap_steps(self.bootstraps[0], workload, "b")
+            listed = bootstrap_bundles(self.bootstraps[0], workload, "b")
         else:
             raise ValueError("the order of steps is that of a network or of one bootstrap; none was given")
         trees = {

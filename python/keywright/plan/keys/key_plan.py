@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from math import log2
 
-from keywright.plan.cost.cost import CostModel, Form, SwitchCost, engine_use
+from keywright.plan.cost.model import CostModel, Form, SwitchCost, engine_use
 from keywright.plan.ring.chain import Shape
 from keywright.plan.ring.galois import Automorphism
 from keywright.plan.workload.workload import Group, Workload, WorkloadError

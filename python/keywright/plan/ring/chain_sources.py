@@ -5,8 +5,7 @@ from collections.abc import Mapping
 from math import log2
 from typing import Any
 
-from keywright import Parameters
-from keywright._core import maximum_log_qp
+from keywright._core import Parameters, maximum_log_qp
 from keywright._reading import number, whole
 
 from .chain import Chain

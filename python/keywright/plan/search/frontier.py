@@ -11,7 +11,7 @@ import heapq
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 
-from keywright.plan.cost.cost import CostModel
+from keywright.plan.cost.model import CostModel
 from keywright.plan.exact.optimal import candidate_shapes
 from keywright.plan.keys.key_plan import KeyPlan, PlannedKey
 from keywright.plan.ring.chain import Shape

@@ -8,7 +8,7 @@ is that to the least bound of all variants.
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from keywright.plan.cost.cost import CostModel
+from keywright.plan.cost.model import CostModel
 from keywright.plan.keys.budget import Budget, InfeasibleBudgetError
 from keywright.plan.keys.derivation import DerivationDesign, DerivationPlanner
 from keywright.plan.keys.key_plan import KeyPlan

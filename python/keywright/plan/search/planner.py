@@ -5,12 +5,12 @@ from dataclasses import replace
 from functools import cached_property
 
 from keywright._units import format_bytes, format_seconds
-from keywright.plan.cost.cost import CostModel
+from keywright.plan.cost.model import CostModel
 from keywright.plan.exact.bound import LowerBound
 from keywright.plan.exact.optimal import Optimizer, candidate_shapes
 from keywright.plan.keys.budget import Budget, InfeasibleBudgetError
 from keywright.plan.keys.key_plan import KeyPlan
-from keywright.plan.keys.prediction import predict_plan
+from keywright.plan.keys.time_prediction import predict_plan
 from keywright.plan.strategies import STRATEGIES
 from keywright.plan.strategies.policy import KeyPolicy
 from keywright.plan.workload.open_workload import OpenWorkload

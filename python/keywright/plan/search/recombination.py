@@ -19,7 +19,7 @@ import random
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from keywright.plan.cost.cost import CostModel
+from keywright.plan.cost.model import CostModel
 from keywright.plan.keys.key_plan import IDENTITY, KeyPlan, PlannedKey
 from keywright.plan.ring.galois import Automorphism
 from keywright.plan.workload.open_workload import OpenWorkload

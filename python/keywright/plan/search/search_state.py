@@ -12,7 +12,7 @@ from math import log2
 
 import numpy as np
 
-from keywright.plan.cost.cost import CostModel, Form
+from keywright.plan.cost.model import CostModel, Form
 from keywright.plan.keys.key_plan import Hop, KeyPlan, PlannedKey
 from keywright.plan.ring.galois import Automorphism
 from keywright.plan.workload.open_workload import OpenWorkload
@@ -321,7 +321,7 @@ class SearchState:
         serving, targets = self.servings[kind], self._targets[kind]
         if serving is None:
             return True
-        made = {step.child: step.parent for step in serving.steps}
+        made = {hop.child: hop.parent for hop in serving.coded_hops}
         routes = self.keys.routes(self.groups[kind].level)
         for target in targets:
             if made[target] != 0:

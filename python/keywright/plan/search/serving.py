@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from keywright.plan.cost.cost import CostModel, Form, SwitchCost
+from keywright.plan.cost.model import CostModel, Form, SwitchCost
 from keywright.plan.keys.key_plan import Digits, Hop, PlannedKey, digits_of
 from keywright.plan.ring.galois import Automorphism, AutomorphismGroup
 from keywright.plan.workload.workload import Group
@@ -35,7 +35,7 @@ class Usable:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class CodedHop:
     """A hop of a serving, automorphisms as numbers (`routes`).
 
     Attributes:
@@ -54,31 +54,31 @@ class Serving:
 
     Attributes:
         seconds: predicted time, of one occurrence.
-        steps: the tree, every parent before its children.
+        coded_hops: the tree, every parent before its children.
     """
 
     seconds: float
-    steps: tuple[Step, ...]
+    coded_hops: tuple[CodedHop, ...]
 
     @cached_property
     def keys(self) -> frozenset[PlannedKey]:
         """What it uses."""
-        return frozenset(step.usable.key for step in self.steps)
+        return frozenset(hop.usable.key for hop in self.coded_hops)
 
     @cached_property
     def variance(self) -> float:
         """Of the noisiest automorphism on it, in units of the rounding of one key switch."""
         sums = {0: 0.0}
-        for step in self.steps:
-            sums[step.child] = sums[step.parent] + 1.0 + step.usable.cost.noise
+        for hop in self.coded_hops:
+            sums[hop.child] = sums[hop.parent] + 1.0 + hop.usable.cost.noise
         return max(1.0, *sums.values())
 
     @cached_property
     def hops(self) -> tuple[Hop, ...]:
         """The tree."""
         return tuple(
-            Hop(automorphism_of(step.parent), automorphism_of(step.child), step.usable.key)
-            for step in self.steps
+            Hop(automorphism_of(hop.parent), automorphism_of(hop.child), hop.usable.key)
+            for hop in self.coded_hops
         )
 
 
@@ -198,7 +198,7 @@ class CandidateKeys:
             if usable is None:
                 missing.append(target)
             else:
-                tree.add(Step(0, target, usable))
+                tree.add(CodedHop(0, target, usable))
         for target in missing:
             if target not in tree.depths and not tree.join(target):
                 return None
@@ -209,12 +209,12 @@ def _along(usable: dict[int, Usable], route: Sequence[int], level: _Level, form:
     """One automorphism by a sum."""
     if not route:
         return None
-    place, steps = 0, []
+    place, hops = 0, []
     for part in route:
         child = level.routes.add(place, part)
-        steps.append(Step(place, child, usable[part]))
+        hops.append(CodedHop(place, child, usable[part]))
         place = child
-    return Serving(steps_seconds(steps, form), tuple(steps))
+    return Serving(coded_seconds(hops, form), tuple(hops))
 
 
 class _Tree:
@@ -222,19 +222,19 @@ class _Tree:
 
     def __init__(self, level: _Level, form: Form, max_hops: int) -> None:
         self._level, self._form, self._max_hops = level, form, max_hops
-        self._steps: dict[int, Step] = {}
+        self._hops: dict[int, CodedHop] = {}
         self.depths: dict[int, int] = {}
         self._decomposed: set[tuple[int, Digits]] = set()
 
-    def add(self, step: Step) -> None:
-        self._steps[step.child] = step
-        self.depths[step.child] = self.depths.get(step.parent, 0) + 1
-        self._decomposed.add((step.parent, step.usable.digits))
+    def add(self, hop: CodedHop) -> None:
+        self._hops[hop.child] = hop
+        self.depths[hop.child] = self.depths.get(hop.parent, 0) + 1
+        self._decomposed.add((hop.parent, hop.usable.digits))
 
     def join(self, target: int) -> bool:
         """Brings in one more target by the cheapest hops; False if there are none."""
         best: tuple[float, int, int] | None = None
-        chosen: list[Step] = []
+        chosen: list[CodedHop] = []
         level, usable, form, depths = self._level, self._level.usable, self._form, self.depths
         for between, depth in depths.items():
             second = usable.get(level.routes.rest(target, between))
@@ -242,7 +242,7 @@ class _Tree:
                 continue
             rank = (self._last(between, second), 1, between)
             if best is None or rank < best:
-                best, chosen = rank, [Step(between, target, second)]
+                best, chosen = rank, [CodedHop(between, target, second)]
         for between in level.routes.halves(target) if self._max_hops > 1 else ():
             if between in depths:
                 continue
@@ -252,18 +252,18 @@ class _Tree:
                 seconds += first.cost.shared
             rank = (seconds, 2, between)
             if best is None or rank < best:
-                best, chosen = rank, [Step(0, between, first), Step(between, target, second)]
+                best, chosen = rank, [CodedHop(0, between, first), CodedHop(between, target, second)]
         if best is None:
             serving = _along(usable, level.routes.cheapest(target), level, form)
             if serving is None:
                 return False
-            chosen = list(serving.steps)
-        for step in chosen:
-            if step.child not in depths:
-                self.add(step)
-            elif depths[step.child] > depths.get(step.parent, 0) + 1:
+            chosen = list(serving.coded_hops)
+        for hop in chosen:
+            if hop.child not in depths:
+                self.add(hop)
+            elif depths[hop.child] > depths.get(hop.parent, 0) + 1:
                 # What is there with more hops would make the sum longer than it may be.
-                self.add(step)
+                self.add(hop)
                 self._measure()
         return True
 
@@ -272,7 +272,7 @@ class _Tree:
         for child in self.depths:
             depth, place = 0, child
             while place != 0:
-                depth, place = depth + 1, self._steps[place].parent
+                depth, place = depth + 1, self._hops[place].parent
             self.depths[child] = depth
 
     def _last(self, between: int, usable: Usable) -> float:
@@ -280,21 +280,21 @@ class _Tree:
         return seconds if (between, usable.digits) in self._decomposed else seconds + usable.cost.shared
 
     def serving(self) -> Serving:
-        order = sorted(self._steps, key=lambda child: (self.depths[child], child))
-        steps = tuple(self._steps[child] for child in order)
-        return Serving(steps_seconds(steps, self._form), steps)
+        order = sorted(self._hops, key=lambda child: (self.depths[child], child))
+        hops = tuple(self._hops[child] for child in order)
+        return Serving(coded_seconds(hops, self._form), hops)
 
 
-def steps_seconds(steps: Sequence[Step], form: Form) -> float:
+def coded_seconds(hops: Sequence[CodedHop], form: Form) -> float:
     """What `tree_seconds` says of the same hops."""
-    again = {step.parent for step in steps}
+    again = {hop.parent for hop in hops}
     shared: dict[tuple[int, Digits], float] = {}
     own = 0.0
-    for step in steps:
-        cost = step.usable.cost
-        last = step.child not in again and (form != "giant" or step.parent == 0)
+    for hop in hops:
+        cost = hop.usable.cost
+        last = hop.child not in again and (form != "giant" or hop.parent == 0)
         own += cost.of_form(form) if last else cost.own
-        shared[step.parent, step.usable.digits] = cost.shared
+        shared[hop.parent, hop.usable.digits] = cost.shared
     return own + sum(shared.values())
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from keywright.plan.cost.cost import CostModel
+from keywright.plan.cost.model import CostModel
 from keywright.plan.keys.key_plan import KeyPlan
 from keywright.plan.ring.galois import Automorphism, AutomorphismGroup
 from keywright.plan.workload.workload import Group, Workload

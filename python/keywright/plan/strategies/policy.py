@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
-from keywright.plan.cost.cost import CostModel
+from keywright.plan.cost.model import CostModel
 from keywright.plan.keys.key_plan import PlannedKey
 from keywright.plan.ring.chain import Chain, Shape, shapes
 from keywright.plan.ring.galois import Automorphism

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 
-from keywright.plan.cost.cost import CostModel
+from keywright.plan.cost.model import CostModel
 from keywright.plan.keys.key_plan import KeyPlan, PlannedKey, tree_of_routes
 from keywright.plan.ring.galois import Automorphism
 from keywright.plan.workload.workload import Group, Workload

@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
-from keywright import BootstrapperPlan
-from keywright._core import polynomial_arithmetic
+from keywright._core import BootstrapperPlan, polynomial_arithmetic
+from keywright._polynomials import polynomial_depth
 from keywright.plan.cost.operations import Operation, product_operation
 
-from .network_protocol import Instruction, Network, Transform
+from .network_protocol import InstructionLike, NetworkLike, TransformLike
 
 Scale = object
 """What stands for a scale: equal ones are equal."""
@@ -32,14 +32,14 @@ def factor_operations(plan: BootstrapperPlan, name: str) -> list[dict[int, Opera
     ]
 
 
-def network_operations(network: Network, bootstraps: Sequence[BootstrapperPlan] = ()) -> list[Operation]:
+def network_operations(network: NetworkLike, bootstraps: Sequence[BootstrapperPlan] = ()) -> list[Operation]:
     """The operations of a network whose diagonals are encoded, in order; of bootstraps, if they are given."""
     out: list[Operation] = []
     scales = _Scales()
     for step in network.instructions:
         name = f"c{step.result}"
         out += [Operation(name, level + 1, visits=2, rescaled=2) for level in scales.follow(step)]
-        match step.operation:
+        match step.opcode:
             case "linear_transform":
                 out.append(transform_operation(name, step.level + 1, network.transforms[step.argument]))
             case "add":
@@ -50,7 +50,7 @@ def network_operations(network: Network, bootstraps: Sequence[BootstrapperPlan] 
                 out.append(product_operation(name, step.level + 1, square=len(set(step.operands)) == 1))
             case "polynomial":
                 polynomial = network.polynomials[step.argument]
-                top = step.level + polynomial.degree.bit_length()
+                top = step.level + polynomial_depth(polynomial.degree)
                 for below, counts in polynomial_arithmetic(polynomial.coefficients, polynomial.basis):
                     out.append(Operation(name, top - below, **counts))
             case "bootstrap" if bootstraps:
@@ -60,7 +60,7 @@ def network_operations(network: Network, bootstraps: Sequence[BootstrapperPlan] 
     return out
 
 
-def transform_operation(name: str, level: int, transform: Transform) -> Operation:
+def transform_operation(name: str, level: int, transform: TransformLike) -> Operation:
     """A linear transform of ciphertexts at a level, without the key switches of its steps."""
     inputs = [diagonals for diagonals in transform.diagonals if diagonals]
     lifted = sum(r % transform.n1 == 0 for diagonals in inputs for r in diagonals)
@@ -82,12 +82,12 @@ class _Scales:
         self._scales: dict[int, Scale] = {}
         self._dropped: set[int] = set()
 
-    def follow(self, step: Instruction) -> list[int]:
+    def follow(self, step: InstructionLike) -> list[int]:
         """Levels at which operands of a step are brought to another scale."""
         scales, dropped, result = self._scales, self._dropped, step.result
         operands = [scales[operand] for operand in step.operands]
         changed: list[int] = []
-        match step.operation:
+        match step.opcode:
             case "input":
                 scales[result] = "input"
             case "mul":
@@ -97,11 +97,11 @@ class _Scales:
             case "add" | "linear_transform":
                 kept = [scales[o] for o in step.operands if o not in dropped] or operands
                 scales[result] = kept[0]
-                level = step.level + (step.operation == "linear_transform")
+                level = step.level + (step.opcode == "linear_transform")
                 others = (o for o in step.operands if o in dropped and scales[o] != kept[0])
                 changed = [level for _ in others]
             case _:
                 scales[result] = operands[0]
-        if step.operation == "drop_level":
+        if step.opcode == "drop_level":
             dropped.add(result)
         return changed

@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from keywright import BootstrapperPlan, KeySpec, Parameters
-from keywright.plan.cost.cost import Form
+from keywright._core import BootstrapperPlan, KeySpec, Parameters
 from keywright.plan.cost.ephemeral import FixedKeys
+from keywright.plan.cost.model import Form
 from keywright.plan.cost.operations import Operation
 from keywright.plan.ring.chain import Chain
 from keywright.plan.ring.chain_sources import chain_of
@@ -14,7 +14,7 @@ from keywright.plan.ring.galois import Automorphism
 
 from .arithmetic import bootstrap_operations, factor_operations, network_operations
 from .factors import COUNTS
-from .network_protocol import Network
+from .network_protocol import NetworkLike
 from .open_workload import Alternative, Choice, OpenWorkload
 from .workload import Group, Relinearizations, Workload, WorkloadError
 
@@ -37,7 +37,7 @@ def on_parameters(workload: Workload, parameters: Parameters) -> Workload:
 
 
 def convert(
-    network: Network, parameters: Parameters, name: str, bootstraps: Sequence[BootstrapperPlan] = ()
+    network: NetworkLike, parameters: Parameters, name: str, bootstraps: Sequence[BootstrapperPlan] = ()
 ) -> Workload:
     """Every key switch of a network at its level, and what it computes beside.
 
@@ -51,8 +51,8 @@ def convert(
         bootstraps: plans of its bootstraps, in order; without them they are left out.
     """
     chain = chain_of(parameters)
-    listed = steps(network, Workload(name, chain, ()), bootstraps)
-    used = bootstraps if any(step.operation == "bootstrap" for step in network.instructions) else ()
+    listed = switch_bundles(network, Workload(name, chain, ()), bootstraps)
+    used = bootstraps if any(step.opcode == "bootstrap" for step in network.instructions) else ()
     return _workload(name, chain, listed, network_operations(network, bootstraps), used)
 
 
@@ -60,12 +60,12 @@ def convert_bootstrap(plan: BootstrapperPlan, name: str) -> Workload:
     """Every key switch of one bootstrap, and what it computes beside. Those to and from an ephemeral secret
     are among the latter."""
     chain = chain_of(plan.parameters)
-    listed = bootstrap_steps(plan, Workload(name, chain, ()), "b")
+    listed = bootstrap_bundles(plan, Workload(name, chain, ()), "b")
     return _workload(name, chain, listed, bootstrap_operations(plan, "b"), (plan,))
 
 
 def open_bootstraps(
-    plans: Sequence[BootstrapperPlan], name: str, network: Network | None = None
+    plans: Sequence[BootstrapperPlan], name: str, network: NetworkLike | None = None
 ) -> list[OpenWorkload]:
     """A network, or one bootstrap, with the numbers of baby and giant steps of its bootstraps' transforms
     open: in several variants, which differ in how layers of the Fourier transform are divided among factors
@@ -82,21 +82,21 @@ def open_bootstraps(
         parameters, labels = varied[0].parameters, _labels(network)
         if network is None:
             workload = convert_bootstrap(varied[0], name)
-            listed = bootstrap_steps(varied[0], Workload(name, workload.chain, ()), labels[0])
+            listed = bootstrap_bundles(varied[0], Workload(name, workload.chain, ()), labels[0])
         else:
             workload = convert(network, parameters, name, varied)
-            listed = steps(network, Workload(name, workload.chain, ()), varied)
+            listed = switch_bundles(network, Workload(name, workload.chain, ()), varied)
         out.append(_open(workload, listed, varied, labels))
     return out
 
 
-def _labels(network: Network | None) -> Mapping[int, str]:
+def _labels(network: NetworkLike | None) -> Mapping[int, str]:
     """What the first occurrence of each bootstrap is called."""
     if network is None:
         return {0: "b"}
     out: dict[int, str] = {}
     for step in network.instructions:
-        if step.operation == "bootstrap":
+        if step.opcode == "bootstrap":
             out.setdefault(step.argument, f"c{step.result}")
     return out
 
@@ -158,7 +158,7 @@ def _with_raised(plan: BootstrapperPlan, babies: int | None) -> BootstrapperPlan
 
 def _open(
     workload: Workload,
-    listed: Sequence["Step"],
+    listed: Sequence["SwitchBundle"],
     plans: Sequence[BootstrapperPlan],
     labels: Mapping[int, str],
 ) -> OpenWorkload:
@@ -235,8 +235,8 @@ def essence(workload: Workload) -> Workload:
 
 
 @dataclass(frozen=True)
-class Step:
-    """Key switches that are done together.
+class SwitchBundle:
+    """Key switches that are done together: those of one instruction, or of one part of a bootstrap.
 
     Attributes:
         groups: automorphisms of ciphertexts.
@@ -251,11 +251,13 @@ class Step:
     factor: tuple[int, int] | None = None
 
 
-def steps(network: Network, workload: Workload, bootstraps: Sequence[BootstrapperPlan] = ()) -> list[Step]:
+def switch_bundles(
+    network: NetworkLike, workload: Workload, bootstraps: Sequence[BootstrapperPlan] = ()
+) -> list[SwitchBundle]:
     """The key switches of each instruction, in order; of a bootstrap, of each of its parts."""
     slots = workload.automorphisms.slots
     sources: dict[tuple[int, str, int], set[Automorphism]] = {}
-    transforms = {i for i, s in enumerate(network.instructions) if s.operation == "linear_transform"}
+    transforms = {i for i, s in enumerate(network.instructions) if s.opcode == "linear_transform"}
     relinearizations: dict[int, Counter[int]] = {}
     for switch in network.key_switches:
         if switch.kind == "relinearization":
@@ -270,16 +272,18 @@ def steps(network: Network, workload: Workload, bootstraps: Sequence[Bootstrappe
             # "c7" is an input, "c7/64" the sum of a giant step.
             form = "giant" if "/" in source else "baby"
         groups.setdefault(index, []).append(Group(source, level, tuple(sorted(targets)), 1, form))
-    out: list[Step] = []
+    out: list[SwitchBundle] = []
     for index, step in enumerate(network.instructions):
-        if step.operation == "bootstrap" and bootstraps:
-            out += bootstrap_steps(bootstraps[step.argument], workload, f"c{step.result}", step.argument)
+        if step.opcode == "bootstrap" and bootstraps:
+            out += bootstrap_bundles(bootstraps[step.argument], workload, f"c{step.result}", step.argument)
         elif index in groups or index in relinearizations:
-            out.append(Step(tuple(groups.get(index, ())), relinearizations.get(index, {})))
+            out.append(SwitchBundle(tuple(groups.get(index, ())), relinearizations.get(index, {})))
     return out
 
 
-def bootstrap_steps(plan: BootstrapperPlan, workload: Workload, name: str, index: int = 0) -> list[Step]:
+def bootstrap_bundles(
+    plan: BootstrapperPlan, workload: Workload, name: str, index: int = 0
+) -> list[SwitchBundle]:
     """The key switches of one bootstrap, in the order of its stages.
 
     Args:
@@ -289,19 +293,19 @@ def bootstrap_steps(plan: BootstrapperPlan, workload: Workload, name: str, index
         index: which bootstrapping of a network it is.
     """
     read = workload.automorphisms.from_galois_element
-    out: list[Step] = []
+    out: list[SwitchBundle] = []
     before = None
     fixed = tuple(plan.fixed_keys)
     factors = _factor_groups(plan)
     for stage, form, level, elements, count in plan.key_groups:
         if stage == "coeffs_to_slots" != before and fixed:
-            out.append(Step(fixed=fixed))
+            out.append(SwitchBundle(fixed=fixed))
         before = stage
         # Factors without a key switch come before what follows them.
         while factors and factors[0][0] == stage and not factors[0][2]:
-            out.append(Step(factor=(index, factors.pop(0)[1])))
+            out.append(SwitchBundle(factor=(index, factors.pop(0)[1])))
         if not elements:
-            out.append(Step(relinearizations={level: count}))
+            out.append(SwitchBundle(relinearizations={level: count}))
             continue
         factor = None
         if factors and factors[0][0] == stage and factors[0][2][0] == (form, level, elements, count):
@@ -310,8 +314,8 @@ def bootstrap_steps(plan: BootstrapperPlan, workload: Workload, name: str, index
             if not factors[0][2]:
                 factors.pop(0)
         targets = tuple(sorted(read(element) for element in elements))
-        out.append(Step((Group(f"{name}/{stage}", level, targets, count, form),), factor=factor))
-    out += [Step(factor=(index, factor)) for _, factor, left in factors if not left]
+        out.append(SwitchBundle((Group(f"{name}/{stage}", level, targets, count, form),), factor=factor))
+    out += [SwitchBundle(factor=(index, factor)) for _, factor, left in factors if not left]
     return out
 
 
@@ -331,7 +335,7 @@ def _factor_groups(plan: BootstrapperPlan) -> list[tuple[str, int, list[tuple[Fo
 def _workload(
     name: str,
     chain: Chain,
-    listed: Sequence[Step],
+    listed: Sequence[SwitchBundle],
     operations: Sequence[Operation],
     bootstraps: Sequence[BootstrapperPlan],
 ) -> Workload:

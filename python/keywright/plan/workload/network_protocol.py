@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 Vector = NDArray[np.float64]
 
 
-class KeySwitch(Protocol):
+class KeySwitchLike(Protocol):
     """As of `keywright.nn.KeySwitch`."""
 
     @property
@@ -37,11 +37,11 @@ class KeySwitch(Protocol):
         """What is switched."""
 
 
-class Instruction(Protocol):
+class InstructionLike(Protocol):
     """As of `keywright.nn.Instruction`."""
 
     @property
-    def operation(self) -> str:
+    def opcode(self) -> str:
         """Its name."""
 
     @property
@@ -61,7 +61,7 @@ class Instruction(Protocol):
         """Index of a transform, a polynomial or a bootstrap."""
 
 
-class Transform(Protocol):
+class TransformLike(Protocol):
     """As of `keywright.nn.DiagonalMatrix`."""
 
     @property
@@ -73,7 +73,7 @@ class Transform(Protocol):
         """Number of possible baby steps."""
 
 
-class Polynomial(Protocol):
+class PolynomialLike(Protocol):
     """As of `keywright.nn.PolynomialSpec`."""
 
     @property
@@ -89,21 +89,21 @@ class Polynomial(Protocol):
         """The highest index of a coefficient."""
 
 
-class Network(Protocol):
+class NetworkLike(Protocol):
     """As of `keywright.nn.Program`."""
 
     @property
-    def instructions(self) -> Sequence[Instruction]:
+    def instructions(self) -> Sequence[InstructionLike]:
         """In order of execution."""
 
     @property
-    def transforms(self) -> Sequence[Transform]:
+    def transforms(self) -> Sequence[TransformLike]:
         """What linear transforms refer to."""
 
     @property
-    def polynomials(self) -> Sequence[Polynomial]:
+    def polynomials(self) -> Sequence[PolynomialLike]:
         """What polynomials refer to."""
 
     @property
-    def key_switches(self) -> Sequence[KeySwitch]:
+    def key_switches(self) -> Sequence[KeySwitchLike]:
         """All of them, in order of execution."""

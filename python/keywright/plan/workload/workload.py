@@ -15,8 +15,8 @@ from typing import Any, TypeVar
 from keywright._core import maximum_log_qp
 from keywright._reading import number, read_object, refusing, shown, whole
 from keywright.errors import KeywrightError
-from keywright.plan.cost.cost import FORMS, CostModel, Form
 from keywright.plan.cost.ephemeral import EphemeralSwitch, FixedKeys
+from keywright.plan.cost.model import FORMS, CostModel, Form
 from keywright.plan.cost.operations import MAX_COUNT, Operation
 from keywright.plan.ring.chain import Chain
 from keywright.plan.ring.chain_sources import read_chain

@@ -72,6 +72,9 @@ pub(super) trait Lanes: Copy {
     unsafe fn canonical_once(self, x: __m512i) -> __m512i;
     /// `q` in every lane.
     fn q(self) -> __m512i;
+
+    /// The bits of lazy words that count.
+    unsafe fn masked(self, x: __m512i) -> __m512i;
     /// `U` in every lane.
     fn unit(self) -> __m512i;
     /// `a - b + U`, a lazy word below `2U` for lazy words below `U`.

@@ -29,21 +29,9 @@ pub(super) struct Narrow {
     shifts: [__m512i; 2],
 }
 
-impl Narrow {
-    /// The bits of lazy words that count.
-    ///
-    /// # Safety
-    /// As for [`Lanes`].
-    #[inline(always)]
-    pub(super) unsafe fn masked(self, x: __m512i) -> __m512i {
-        // SAFETY: the caller has the CPU features.
-        unsafe { _mm512_and_si512(x, self.mask) }
-    }
-}
-
 impl Lanes for Narrow {
     const WORD: u32 = 52;
-    type Forward = Short;
+    type Forward = Short<Self>;
 
     #[inline(always)]
     unsafe fn new(m: &Modulus) -> Self {
@@ -110,6 +98,12 @@ impl Lanes for Narrow {
             let x = _mm512_and_si512(x, self.mask);
             _mm512_min_epu64(x, _mm512_sub_epi64(x, self.q))
         }
+    }
+
+    #[inline(always)]
+    unsafe fn masked(self, x: __m512i) -> __m512i {
+        // SAFETY: the caller has the CPU features.
+        unsafe { _mm512_and_si512(x, self.mask) }
     }
 
     #[inline(always)]

@@ -3,18 +3,17 @@
 use core::arch::x86_64::*;
 
 use super::lanes::{Factor, Lanes, Sum};
-use super::narrow::Narrow;
 use crate::Modulus;
 use crate::conversion::Column;
 
-/// [`Narrow`] without the reductions between layers.
+/// The arithmetic of narrow primes without the reductions between layers.
 ///
 /// # Invariant
 /// Of a forward transform. A butterfly multiplies its second operand, so that `t` is below `2q`, and makes `x + t` and `x - t + 2q` of the first: a layer adds at most `2q`, and
 /// products begin anew. From at most `4q` on, seventeen layers stay below `38q`, which is below `2^52`; and what becomes canonical is three layers after a product, below
 /// `8q`.
 #[derive(Clone, Copy)]
-pub(super) struct Short(Narrow);
+pub(super) struct Short<L>(L);
 
 /// What words of [`Short`] are below, in units of `q`.
 const GROWTH: u64 = 38;
@@ -27,15 +26,15 @@ pub(super) fn is_short(m: &Modulus) -> bool {
     m.value() <= LARGEST
 }
 
-impl Lanes for Short {
-    const WORD: u32 = Narrow::WORD;
+impl<L: Lanes> Lanes for Short<L> {
+    const WORD: u32 = L::WORD;
     type Forward = Self;
 
     #[inline(always)]
     unsafe fn new(m: &Modulus) -> Self {
         debug_assert!(is_short(m));
         // SAFETY: the caller has the CPU features; so below.
-        Self(unsafe { Narrow::new(m) })
+        Self(unsafe { L::new(m) })
     }
 
     #[inline(always)]
@@ -75,6 +74,12 @@ impl Lanes for Short {
     }
 
     #[inline(always)]
+    unsafe fn masked(self, x: __m512i) -> __m512i {
+        // SAFETY: as above.
+        unsafe { self.0.masked(x) }
+    }
+
+    #[inline(always)]
     fn q(self) -> __m512i {
         self.0.q()
     }
@@ -98,7 +103,7 @@ impl Lanes for Short {
 
     #[inline(always)]
     fn constants(column: &Column) -> &[u64] {
-        Narrow::constants(column)
+        L::constants(column)
     }
 
     #[inline(always)]

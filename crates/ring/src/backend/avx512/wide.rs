@@ -122,6 +122,12 @@ impl Lanes for Wide {
         unsafe { _mm512_min_epu64(x, _mm512_sub_epi64(x, self.q)) }
     }
 
+    /// All of them.
+    #[inline(always)]
+    unsafe fn masked(self, x: __m512i) -> __m512i {
+        x
+    }
+
     #[inline(always)]
     fn q(self) -> __m512i {
         self.q

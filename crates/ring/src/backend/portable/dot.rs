@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 use core::array::from_fn;
 
-use super::ntt::canonical;
+use super::kernels::canonical;
 use crate::backend::UniformRow;
 use crate::conversion::Column;
 use crate::expander::{self, CHUNK_WORDS};

@@ -66,3 +66,11 @@ pub(crate) fn mul_add_assign(m: &Modulus, acc: &mut [u64], a: &[u64], b: &[u64])
         *word = m.reduce_u128(u128::from(x) * u128::from(y) + u128::from(*word));
     }
 }
+
+/// Below `4q` to canonical.
+#[inline(always)]
+pub(crate) fn canonical(q: u64, x: u64) -> u64 {
+    debug_assert!(x < 4 * q);
+    let r = x.min(x.wrapping_sub(2 * q));
+    r.min(r.wrapping_sub(q))
+}

@@ -11,7 +11,8 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use super::{dot, kernels};
+use super::dot;
+use super::kernels::{self, canonical};
 use crate::backend::NttPlan;
 use crate::conversion::{Column, ScaledPart};
 use crate::{Modulus, ShoupFactor};
@@ -144,14 +145,6 @@ impl NttPlan for ScalarPlan {
     fn finish_block(&self, _block: usize, words: &mut [u64], _upcoming: [&[u64]; 2]) {
         self.forward(words, &[]);
     }
-}
-
-/// Below `4q` to canonical.
-#[inline(always)]
-pub(super) fn canonical(q: u64, x: u64) -> u64 {
-    debug_assert!(x < 4 * q);
-    let r = x.min(x.wrapping_sub(2 * q));
-    r.min(r.wrapping_sub(q))
 }
 
 /// The four quarters of a block.

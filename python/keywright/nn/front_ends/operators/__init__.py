@@ -2,9 +2,10 @@
 
 from collections.abc import Callable
 
-from keywright.nn.front_ends.operator_context import Constant, Encrypted, Operand, OperatorContext
+from keywright.nn.activations.functions import ACTIVATIONS
+from keywright.nn.front_ends.operator_context import Constant, EncryptedValue, Operand, OperatorContext
 
-from .activations import ACTIVATIONS, activation
+from .activations import activation
 from .arithmetic import add, divide, multiply, negate, power, subtract
 from .dense import gemm, matmul
 from .images.convolution import convolution
@@ -36,4 +37,4 @@ OPERATORS: dict[str, Callable[[OperatorContext], Operand]] = {
     **dict.fromkeys(ACTIVATIONS, activation),
 }
 
-__all__ = ["ACTIVATIONS", "OPERATORS", "Constant", "Encrypted", "Operand", "OperatorContext"]
+__all__ = ["OPERATORS", "Constant", "EncryptedValue", "Operand", "OperatorContext"]

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from keywright.nn.front_ends.operator_context import Encrypted, OperatorContext
+from keywright.nn.front_ends.operator_context import EncryptedValue, OperatorContext
 from keywright.nn.graph.sparse import SparseMatrix, Vector
 
 
-def gemm(context: OperatorContext) -> Encrypted:
+def gemm(context: OperatorContext) -> EncryptedValue:
     """alpha * x @ B + beta * C for an encrypted vector x; transA is refused, transB is not."""
     source = context.encrypted(0)
     weight = context.required_constant(1)
@@ -22,7 +22,7 @@ def gemm(context: OperatorContext) -> Encrypted:
     return _dense(context, source, weight, None if bias is None else beta * bias)
 
 
-def matmul(context: OperatorContext) -> Encrypted:
+def matmul(context: OperatorContext) -> EncryptedValue:
     """x @ B for an encrypted vector x and a constant matrix B."""
     source = context.encrypted(0)
     weight = context.required_constant(1)
@@ -33,7 +33,9 @@ def matmul(context: OperatorContext) -> Encrypted:
     return _dense(context, source, weight.T, None)
 
 
-def _dense(context: OperatorContext, source: Encrypted, weight: Vector, bias: Vector | None) -> Encrypted:
+def _dense(
+    context: OperatorContext, source: EncryptedValue, weight: Vector, bias: Vector | None
+) -> EncryptedValue:
     outputs = int(weight.shape[0])
     if bias is not None:
         try:

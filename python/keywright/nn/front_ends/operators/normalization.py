@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from keywright.nn.front_ends.operator_context import Encrypted, OperatorContext
+from keywright.nn.front_ends.operator_context import EncryptedValue, OperatorContext
 from keywright.nn.graph.sparse import SparseMatrix
 
 
-def batch_normalization(context: OperatorContext) -> Encrypted:
+def batch_normalization(context: OperatorContext) -> EncryptedValue:
     """scale * (x - mean) / sqrt(variance + epsilon) + bias along the channel axis."""
     source = context.encrypted(0)
     scale, bias, mean, variance = (context.required_constant(index) for index in range(1, 5))

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from keywright.nn.front_ends.operator_context import Constant, Encrypted, OperatorContext
+from keywright.nn.front_ends.operator_context import Constant, EncryptedValue, OperatorContext
 from keywright.nn.graph.graph import Shape
 
 
-def identity(context: OperatorContext) -> Encrypted:
+def identity(context: OperatorContext) -> EncryptedValue:
     """Identity, and Dropout at inference."""
     for name in ("ratio", "seed"):
         context.attribute(name, 0)
@@ -16,16 +16,16 @@ def identity(context: OperatorContext) -> Encrypted:
     return context.encrypted(0)
 
 
-def flatten(context: OperatorContext) -> Encrypted:
+def flatten(context: OperatorContext) -> EncryptedValue:
     """(batch, ...) to (batch, features)."""
     source = context.encrypted(0)
     axis = context.attribute("axis", 1)
     if axis not in (1, -len(source.shape)):
         raise context.refuse("axis", axis, "1, which keeps the samples apart")
-    return Encrypted(source.number, (source.size,))
+    return EncryptedValue(source.number, (source.size,))
 
 
-def reshape(context: OperatorContext) -> Encrypted:
+def reshape(context: OperatorContext) -> EncryptedValue:
     """Any reshape that keeps the samples apart."""
     source = context.encrypted(0)
     target = [int(size) for size in context.required_constant(1).ravel()]
@@ -37,19 +37,19 @@ def reshape(context: OperatorContext) -> Encrypted:
         target[target.index(-1)] = source.size // known
     if not target or target[0] != 1 or int(np.prod(target, dtype=np.int64)) != source.size:
         raise context.refuse("shape", target, f"a batch of 1 and {source.size} elements")
-    return Encrypted(source.number, tuple(target[1:]))
+    return EncryptedValue(source.number, tuple(target[1:]))
 
 
-def squeeze(context: OperatorContext) -> Encrypted:
+def squeeze(context: OperatorContext) -> EncryptedValue:
     """Removal of axes of size 1 other than the batch."""
     source = context.encrypted(0)
     axes = _axes(context, source, [i + 1 for i, size in enumerate(source.shape) if size == 1])
     if any(axis == 0 or source.shape[axis - 1] != 1 for axis in axes):
         raise context.refuse("axes", axes, "axes of size 1 other than the batch")
-    return Encrypted(source.number, tuple(s for i, s in enumerate(source.shape) if i + 1 not in axes))
+    return EncryptedValue(source.number, tuple(s for i, s in enumerate(source.shape) if i + 1 not in axes))
 
 
-def unsqueeze(context: OperatorContext) -> Encrypted:
+def unsqueeze(context: OperatorContext) -> EncryptedValue:
     """Insertion of axes of size 1 after the batch."""
     source = context.encrypted(0)
     given = context.constant(1)
@@ -61,7 +61,7 @@ def unsqueeze(context: OperatorContext) -> Encrypted:
     shape: Shape = source.shape
     for axis in axes:
         shape = (*shape[: axis - 1], 1, *shape[axis - 1 :])
-    return Encrypted(source.number, shape)
+    return EncryptedValue(source.number, shape)
 
 
 def shape_of(context: OperatorContext) -> Constant:
@@ -71,7 +71,7 @@ def shape_of(context: OperatorContext) -> Constant:
     return Constant(np.asarray(full[start:end], np.int64))
 
 
-def _axes(context: OperatorContext, source: Encrypted, default: list[int]) -> list[int]:
+def _axes(context: OperatorContext, source: EncryptedValue, default: list[int]) -> list[int]:
     given = context.constant(1)
     axes = context.attribute("axes", default) if given is None else [int(axis) for axis in given.ravel()]
     return [axis % (len(source.shape) + 1) for axis in axes]

@@ -3,13 +3,13 @@
 import numpy as np
 
 from keywright.nn.errors import InvalidModelError
-from keywright.nn.front_ends.operator_context import Encrypted, OperatorContext
+from keywright.nn.front_ends.operator_context import EncryptedValue, OperatorContext
 from keywright.nn.graph.sparse import SparseMatrix
 
 from .window import pixel_stride, window_axes, window_pairs
 
 
-def convolution(context: OperatorContext) -> Encrypted:
+def convolution(context: OperatorContext) -> EncryptedValue:
     """The convolution as a sparse matrix; weights (outputs, inputs / groups, height, width)."""
     source, (channels, height, width) = context.image(0)
     weight = context.required_constant(1)

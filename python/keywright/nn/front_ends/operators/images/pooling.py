@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from keywright.nn.front_ends.operator_context import Encrypted, OperatorContext
+from keywright.nn.front_ends.operator_context import EncryptedValue, OperatorContext
 from keywright.nn.graph.sparse import SparseMatrix
 
 from .window import pixel_stride, window_axes, window_pairs
 
 
-def average_pool(context: OperatorContext) -> Encrypted:
+def average_pool(context: OperatorContext) -> EncryptedValue:
     """The mean over each window; padding counts only where count_include_pad says so."""
     source, (channels, height, width) = context.image(0)
     kernel = context.attribute("kernel_shape", [0, 0])
@@ -30,13 +30,13 @@ def average_pool(context: OperatorContext) -> Encrypted:
     return context.linear(source, shape, matrix, stride=pixel_stride(rows, columns))
 
 
-def global_average_pool(context: OperatorContext) -> Encrypted:
+def global_average_pool(context: OperatorContext) -> EncryptedValue:
     """The mean of each channel, shape (channels, 1, 1)."""
     source, (channels, height, width) = context.image(0)
     return context.linear(source, (channels, 1, 1), _channel_means(channels, height * width), stride=height)
 
 
-def reduce_mean(context: OperatorContext) -> Encrypted:
+def reduce_mean(context: OperatorContext) -> EncryptedValue:
     """ReduceMean over both spatial axes of an image."""
     source, (channels, height, width) = context.image(0)
     given = context.constant(1)

@@ -22,10 +22,10 @@ from keywright.nn.run.encrypted import EncryptedBackend, decrypt_result, encrypt
 from keywright.plan.cost.calibration import Calibration
 from keywright.plan.cost.gauge import Gauge
 from keywright.plan.keys.execution import PlanExecution
-from keywright.plan.keys.prediction import TimePrediction, predict_plan
+from keywright.plan.keys.time_prediction import TimePrediction, predict_plan
 from keywright.plan.workload.network import convert, convert_bootstrap
 
-from .session import compile_model
+from .program_and_keys import compile_model
 
 BOOTSTRAPS = {15: "N15_QP861_L3_S37", 16: "N16_QP1732_L9_S45"}
 """By base-2 logarithm of the ring degree, the bootstrapping that is measured."""

@@ -5,8 +5,9 @@ from pathlib import Path
 
 from keywright._terminal import Terminal
 
-from .common import CommandError, new_file, require_place
-from .session import Compiled
+from .errors import CommandError
+from .folders import new_file, require_place
+from .program_and_keys import Compiled
 
 FORMATS = (".png", ".svg")
 

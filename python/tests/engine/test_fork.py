@@ -8,25 +8,30 @@ import multiprocessing
 import os
 import pickle
 import re
-import struct
 import threading
-import zlib
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import keywright as kw
 import numpy as np
 import pytest
 from keywright import _core
-from keywright._core import SumKey, SumParameters, ThresholdKey, ThresholdParameters, ThresholdParty
-from keywright.insecure import ChemEncryptor
-from tests.oracle import Object, Oracle, centred, coefficients, known_public_key, places, uniform
+from tests.engine.drawing import (
+    ENTROPY,
+    SOURCES,
+    Source,
+    chem,
+    ckks,
+    client,
+    of_ckks,
+    pool,
+    public_key,
+    secret,
+)
+from tests.oracle import Object, centred, coefficients, places, uniform
 from tests.processes import in_child
 
 if TYPE_CHECKING:
@@ -37,264 +42,6 @@ if TYPE_CHECKING:
 pytestmark = [
     pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork"),
     pytest.mark.filterwarnings("ignore:This process"),  # of Python 3.12: that it has threads
-]
-
-ENTROPY = bytes(range(32))
-WEIGHT = 32
-
-# ---- what is drawn from ----
-
-
-@cache
-def ckks() -> kw.Parameters:
-    return kw.Parameters.from_bits(10, [31, 30], [31], 20, insecure=True)
-
-
-@cache
-def secret() -> kw.SecretKey:
-    return kw.SecretKey.generate(ckks(), ENTROPY)
-
-
-@cache
-def bfv_secret() -> kw.SecretKey:
-    return kw.SecretKey.generate(
-        kw.BfvParameters.from_bits(10, [31, 30], [31], 12289, insecure=True), ENTROPY
-    )
-
-
-@cache
-def public_key(secret: kw.SecretKey) -> kw.PublicKey:
-    """A key that shows the masks and errors of what is encrypted with it."""
-    key, q = kw.KeyGenerator(secret, ENTROPY).public_key(), secret.parameters.q
-    return kw.PublicKey.from_bytes(known_public_key(key.to_bytes(), q), secret.parameters)
-
-
-@cache
-def thin() -> kw.ClientParameters:
-    return kw.ClientParameters(ckks(), scale=1 << 20, fraction_bits=10, slots=512)
-
-
-def client(entropy: bytes | None) -> kw.Client:
-    """A thin client of a known secret."""
-    return kw.Client.from_secret_bytes(secret().to_bytes(), thin(), entropy)
-
-
-@cache
-def thin_key() -> bytes:
-    return known_public_key(client(ENTROPY).public_key(), ckks().q[:1])
-
-
-@cache
-def sums() -> SumParameters:
-    return SumParameters(1, 1)
-
-
-def sum_key(entropy: bytes | None) -> SumKey:
-    """Of a known secret; entropy that is given decides the secret as well."""
-    made = SumKey.generate(sums(), ENTROPY)
-    return SumKey.generate(sums(), entropy) if entropy else SumKey.from_bytes(made.to_bytes(), sums())
-
-
-def update(key: SumKey) -> bytes:
-    zeros = np.zeros(1 << sums().log_n, np.int64)
-    return key.encrypt(zeros, session=bytes(16), round=1, client=1, weight=1).to_bytes()
-
-
-@cache
-def threshold() -> ThresholdParameters:
-    return ThresholdParameters(2, 2, max_inputs=2, magnitude=1, max_values=1)
-
-
-def party(entropy: bytes | None) -> ThresholdParty:
-    return ThresholdParty.generate(threshold(), ENTROPY, entropy)
-
-
-@cache
-def joint_key() -> ThresholdKey:
-    halves = [party(None).public_half() for _ in range(2)]
-    return ThresholdKey.combine(threshold(), ENTROPY, halves)
-
-
-def encapsulation() -> list[kw.KeySpec]:
-    """Keys to an ephemeral secret and back: the head of a set of two others, with other elements."""
-    head = bytearray(kw.key_set_head([kw.KeySpec.rotation(ckks(), steps, 0) for steps in (1, 2)]))
-    start, stop = 48, len(head) - 4
-    size = (stop - start) // 2
-    for place, kind in ((start, 3), (start + size, 4)):
-        head[place : place + 9] = struct.pack("<BQ", kind, WEIGHT)
-    head[stop:] = struct.pack("<I", zlib.crc32(head[:stop]))
-    return kw.read_key_set_head(bytes(head), ckks())
-
-
-def saved(generator: kw.KeyGenerator) -> bytes:
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "keys"
-        generator.save_evaluation_keys(path, encapsulation())
-        return path.read_bytes()
-
-
-# ---- what was drawn ----
-
-
-@cache
-def of_ckks() -> Oracle:
-    return Oracle.of(secret().to_bytes(), ckks().q, ckks().p, public_key(secret()).to_bytes())
-
-
-@cache
-def of_bfv() -> Oracle:
-    return Oracle.of(bfv_secret().to_bytes(), ckks().q, ckks().p, public_key(bfv_secret()).to_bytes())
-
-
-@cache
-def of_thin() -> Oracle:
-    return Oracle.of(secret().to_bytes(), ckks().q[:1], [], thin_key())
-
-
-@cache
-def of_sums() -> Oracle:
-    return Oracle.of(sum_key(ENTROPY).to_bytes(), [sums().modulus], [])
-
-
-@dataclass(frozen=True)
-class Source:
-    """Something that draws.
-
-    Args:
-        name: class and method, and what else tells it from others.
-        make: the object, from the system's randomness or from given entropy.
-        draw: what it makes, as bytes.
-        oracle: computes seeds, errors and masks; without one, the bytes themselves must differ.
-        copied: whether a child may use the object that its parent made from the system's randomness.
-        entropy: what given entropy decides: "object", all that it draws; "call", one call; or "none".
-    """
-
-    name: str
-    make: Callable[[bytes | None], Any]
-    draw: Callable[[Any], bytes]
-    oracle: Callable[[], Oracle] | None = None
-    copied: bool = True
-    entropy: str = "object"
-
-    def drawn(self, data: bytes) -> list[bytes]:
-        return self.oracle().drawn(data) if self.oracle else [data]
-
-    def __str__(self) -> str:
-        return self.name
-
-
-def call(name: str, make: Callable[[bytes | None], bytes], oracle: Any = None) -> Source:
-    """What has no object: the entropy of the call decides."""
-    return Source(name, lambda entropy: entropy, make, oracle, entropy="call")
-
-
-def keys(name: str, *arguments: Any, **options: Any) -> Source:
-    """A method of `KeyGenerator`."""
-
-    def draw(generator: kw.KeyGenerator) -> bytes:
-        return getattr(generator, name.split()[0])(*arguments, **options).to_bytes()  # type: ignore[no-any-return]
-
-    return Source(f"KeyGenerator.{name}", lambda entropy: kw.KeyGenerator(secret(), entropy), draw, of_ckks)
-
-
-def encrypts(
-    name: str, make: Callable[[bytes | None], Any], oracle: Any = None, *, copied: bool = True
-) -> Source:
-    """A method that encrypts a vector, here 0."""
-
-    def draw(made: Any) -> bytes:
-        out = getattr(made, name.partition(".")[2])(0 if name.endswith("scalar") else [0])
-        return (out[0] if isinstance(out, list) else out).to_bytes()  # type: ignore[no-any-return]
-
-    return Source(name, make, draw, oracle, copied)
-
-
-def pool(key: Callable[[], Any]) -> Callable[[bytes | None], Any]:
-    return lambda entropy: kw.EncryptionPool(key(), 2, threads=0, entropy=entropy)
-
-
-def chem(secret: Callable[[], kw.SecretKey], unit: float) -> Callable[[bytes | None], ChemEncryptor]:
-    """Of so many coins that no two draws are equal."""
-    say = "Chem does not hide messages"
-    return lambda entropy: ChemEncryptor(
-        public_key(secret()), 48, acknowledge=say, unit=unit, entropy=entropy
-    )
-
-
-SOURCES = [
-    call("SecretKey.generate", lambda entropy: kw.SecretKey.generate(ckks(), entropy).to_bytes(), of_ckks),
-    keys("public_key"),
-    keys("relinearization_key"),
-    keys("rotation_key", 1),
-    keys("rotation_key stored", 1, seeded=False),
-    keys("conjugation_key"),
-    Source(
-        "KeyGenerator.switching_key",
-        lambda entropy: kw.KeyGenerator(secret(), entropy),
-        lambda made: made.switching_key(kw.KeySpec.rotation(ckks(), 3)).to_bytes(),
-        of_ckks,
-    ),
-    keys("evaluation_keys", [1, 2], conjugation=True),
-    Source(
-        "KeyGenerator.save_evaluation_keys",
-        lambda entropy: kw.KeyGenerator(secret(), entropy),
-        saved,
-        of_ckks,
-    ),
-    call(
-        "MasterKeys.generate",
-        lambda entropy: kw.MasterKeys.generate(secret(), [1], [31, 31], entropy=entropy).to_bytes(),
-        of_ckks,
-    ),
-    encrypts("Encryptor.encrypt", lambda e: kw.Encryptor(public_key(secret()), e), of_ckks),
-    encrypts("Encryptor.encrypt_coefficients", lambda e: kw.Encryptor(public_key(secret()), e), of_ckks),
-    encrypts("Decryptor.encrypt", lambda e: kw.Decryptor(secret(), e), of_ckks),
-    encrypts("Decryptor.encrypt_coefficients", lambda e: kw.Decryptor(secret(), e), of_ckks),
-    encrypts("BfvEncryptor.encrypt", lambda e: kw.BfvEncryptor(public_key(bfv_secret()), e), of_bfv),
-    encrypts("BfvDecryptor.encrypt", lambda e: kw.BfvDecryptor(bfv_secret(), e), of_bfv),
-    *(
-        encrypts(f"EncryptionPool.{name}", pool(key), of_ckks, copied=False)
-        for name in ("encrypt", "encrypt_coefficients", "encrypt_scalar", "encrypt_scalars")
-        for key in (secret, lambda: public_key(secret()))
-    ),
-    encrypts("EncryptionPool.encrypt_integers", pool(bfv_secret), of_bfv, copied=False),
-    Source(
-        "EncryptionPool.fill",
-        pool(secret),
-        lambda made: bytes([made.fill(1)]) and made.encrypt([0]).to_bytes(),
-        of_ckks,
-        copied=False,
-    ),
-    encrypts("ChemEncryptor.encrypt", chem(secret, 2.0**-20)),
-    encrypts("ChemEncryptor.encrypt_integers", chem(bfv_secret, 1.0)),
-    call("Client", lambda entropy: kw.Client(thin(), entropy).secret_bytes(), of_thin),
-    Source("Client.public_key", client, lambda made: made.public_key(), of_thin),
-    Source("Client.encrypt", client, lambda made: made.encrypt([0]), of_thin),
-    Source("Client.encrypt compact", client, lambda made: made.encrypt([0], dropped=0), of_thin),
-    Source("Client.session", client, lambda made: made.session()),
-    Source(
-        "ClientEncryptor.encrypt",
-        lambda entropy: kw.ClientEncryptor(thin_key(), thin(), entropy),
-        lambda made: made.encrypt([0]),
-        of_thin,
-    ),
-    Source(
-        "ClientEncryptor.encrypt compact",
-        lambda entropy: kw.ClientEncryptor(thin_key(), thin(), entropy),
-        lambda made: made.encrypt([0], dropped=(0, 0)),
-        of_thin,
-    ),
-    call("SumKey.generate", lambda entropy: SumKey.generate(sums(), entropy).to_bytes(), of_sums),
-    Source("SumKey.encrypt", sum_key, update, of_sums),
-    # Of the threshold protocol no secret is shown: halves, shares and ciphertexts must differ.
-    call("ThresholdParty.generate", lambda entropy: party(entropy).public_half()),
-    Source("ThresholdParty.deal", party, lambda made: b"".join(made.deal()), entropy="none"),
-    Source(
-        "ThresholdKey.encrypt",
-        lambda _: joint_key(),
-        lambda made: made.encrypt(np.zeros(1, np.int64)),
-        entropy="none",
-    ),
 ]
 
 # These draw nothing, beside others in one source file that do.
@@ -329,7 +76,7 @@ def drawing_classes() -> set[str]:
         for member in (cls, *(getattr(cls, name) for name in dir(cls) if not name.startswith("_"))):
             if callable(member) and "entropy" in (getattr(member, "__text_signature__", None) or ""):
                 out.add(name)
-    for path in (Path(__file__).parents[2] / "crates/python/src").rglob("*.rs"):
+    for path in (Path(__file__).parents[3] / "crates/python/src").rglob("*.rs"):
         text = path.read_text()
         if path.name != "randomness.rs" and re.search(r"\b(rng\(|Randomness|Entropy\b)", text):
             out.update(re.findall(r'#\[pyclass\(name = "(\w+)"', text))

@@ -5,11 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from keywright import BootstrapperPlan
-from keywright.plan.cost.cost import CostModel, Form, Use, Work, engine_use
+from keywright.plan.cost.model import CostModel, Form, Use, Work, engine_use
 from keywright.plan.ring.chain import Shape
-from keywright.plan.strategies import STRATEGIES
-from keywright.plan.workload.network import convert_bootstrap
 from keywright.plan.workload.workload import Group, WorkloadError
 
 from .key_plan import IDENTITY, Hop, KeyPlan, PlannedKey
@@ -50,12 +47,6 @@ def predict_plan(plan: KeyPlan, model: CostModel) -> TimePrediction:
     # Switches to and from an ephemeral secret that the workload lists by itself are the same in every plan.
     rest = rest_work(plan).seconds(weights) + plan.workload.ephemeral_seconds(model)
     return TimePrediction(switches, rest)
-
-
-def predict_bootstrap(bootstrap: BootstrapperPlan, model: CostModel) -> float:
-    """Seconds of a bootstrap on one thread, each of its keys at the level at which it is used."""
-    workload = convert_bootstrap(bootstrap, "bootstrap")
-    return predict_plan(STRATEGIES["kds"].plan(workload, model), model).seconds
 
 
 def plan_work(plan: KeyPlan) -> Work:

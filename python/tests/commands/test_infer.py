@@ -15,9 +15,11 @@ import pytest
 from keywright import nn
 from keywright._terminal import Terminal
 from keywright.cli import main
-from keywright.commands.common import CommandError, load_inputs, load_samples
+from keywright.commands.helpers.errors import CommandError
+from keywright.commands.helpers.inputs import load_inputs, load_samples
+from keywright.commands.helpers.program_and_keys import Compiled, bootstrap_plans
 from keywright.commands.infer import error_text, infer
-from keywright.commands.session import BOOTSTRAP_PRESET, Compiled, bootstrap_plans
+from keywright.nn.placement.bootstraps import DEFAULT_BOOTSTRAP_PRESET
 from onnx import TensorProto, helper, numpy_helper
 
 Write = Callable[[int], Path]
@@ -59,7 +61,7 @@ def test_a_deep_model_is_explained_with_its_bootstraps(
     assert main([*arguments, "--calibration", str(folder / "inputs.npy")]) == 0
     rows: list[dict[str, Any]] = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     bootstraps = [row for row in rows if row["layer"].startswith("bootstrap after")]
-    plan = kw.BootstrapperPlan.preset(BOOTSTRAP_PRESET)
+    plan = kw.BootstrapperPlan.preset(DEFAULT_BOOTSTRAP_PRESET)
     # 32 levels: 9 of them before the first bootstrap and after each.
     assert len(bootstraps) == 3
     assert {row["levels"] for row in bootstraps} == {f"{plan.input_level} to {plan.output_level}"}

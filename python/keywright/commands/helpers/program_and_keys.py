@@ -1,4 +1,4 @@
-"""From a model to a program, parameters and keys."""
+"""From a model to a program, its parameters and its keys."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,18 +10,17 @@ from numpy.typing import NDArray
 import keywright as kw
 from keywright import nn
 from keywright._terminal import Column, Terminal
+from keywright.nn.placement.bootstraps import DEFAULT_BOOTSTRAP_PRESET
 from keywright.nn.run.encrypted import key_specs
 from keywright.plan import CostModel
 from keywright.plan.cost.calibration import stored_model
 from keywright.plan.ring.chain_sources import chain_of
 from keywright.serve.model import Model
 
-from .common import CommandError, load_inputs
+from .errors import CommandError
+from .inputs import load_inputs
 
-BOOTSTRAP_PRESET = "N16_QP1732_L9_S45_real"
-"""For models that are deeper than every preset without bootstraps, unless another is named."""
-
-THIN_PRESETS = ("N15_QP858_L5_S32_real", "N16_QP1732_L9_S45_real", "N16_QP1745_L15_S40_real")
+THIN_PRESETS = ("N15_QP858_L5_S32_real", DEFAULT_BOOTSTRAP_PRESET, "N16_QP1745_L15_S40_real")
 """For models of thin clients, by the bytes of their keys. The last bootstraps inside the program where it
 must."""
 
@@ -77,7 +76,8 @@ def compile_model(
     model: Path | bytes, calibration: Path | None, preset: str | None, count: int | None = None
 ) -> Compiled:
     """Compile a model for shipped parameters: those named, or of the smallest ring that is deep enough those
-    with the smallest keys. A model that is too deep for all of them is bootstrapped.
+    with the smallest keys. A model that is too deep for all of them is bootstrapped with
+    `DEFAULT_BOOTSTRAP_PRESET`.
 
     Args:
         calibration: array, image or folder of images.
@@ -94,7 +94,7 @@ def compile_model(
     except nn.ModelRefusedError as refusal:
         if preset is not None or not all(isinstance(r, nn.TooDeepError) for r in refusal.exceptions):
             raise
-        return _compile_bootstrapped(model, samples, BOOTSTRAP_PRESET)
+        return _compile_bootstrapped(model, samples, DEFAULT_BOOTSTRAP_PRESET)
 
 
 def compile_thin(

@@ -23,7 +23,7 @@ Arrays = Mapping[str, NDArray[Any]]
 
 
 @dataclass(frozen=True)
-class Layout:
+class ArrayLayout:
     """The arrays of a model in the order in which they are cut into one vector.
 
     Attributes:

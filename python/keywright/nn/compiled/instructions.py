@@ -1,0 +1,62 @@
+"""What a compiled network does, step by step: its instructions, and the layers that they compute."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+Opcode = Literal[
+    "input", "linear_transform", "rotate", "add", "add_plain", "mul", "polynomial", "drop_level", "bootstrap"
+]
+OPCODES: tuple[Opcode, ...] = (
+    "input",
+    "linear_transform",
+    "rotate",
+    "add",
+    "add_plain",
+    "mul",
+    "polynomial",
+    "drop_level",
+    "bootstrap",
+)
+
+
+@dataclass(frozen=True)
+class Instruction:
+    """One step of a program. Ciphertexts are numbered; each number is written once, before it is read.
+
+    Attributes:
+        opcode: method of `Backend`, or "input".
+        result: number of the ciphertext that it makes.
+        operands: numbers of the ciphertexts that it reads.
+        level: level of the result.
+        argument: index of the input ciphertext, transform, vector, polynomial or bootstrap; step of a
+            rotation; otherwise 0.
+    """
+
+    opcode: Opcode
+    result: int
+    operands: tuple[int, ...]
+    level: int
+    argument: int = 0
+
+
+@dataclass(frozen=True)
+class Layer:
+    """Instructions that compute one value of the network, for reports.
+
+    Attributes:
+        name: kind of layer and ONNX node; of a bootstrap, what it follows and which level is asked for.
+        kind: "linear", "multiply", "polynomial", "add", "shift" or "bootstrap".
+        input_level, output_level: levels of its operands and of its result.
+        rotations: how many it takes.
+        seconds: predicted time, as good as the cost table.
+        start, stop: range of its instructions.
+    """
+
+    name: str
+    kind: str
+    input_level: int
+    output_level: int
+    rotations: int
+    seconds: float
+    start: int
+    stop: int

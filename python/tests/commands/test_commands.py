@@ -1,0 +1,244 @@
+"""The command line, end to end: in one process, and as client and server with files between them."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import keywright as kw
+import numpy as np
+import onnx
+import pytest
+from keywright import nn
+from keywright.cli import main
+from keywright.commands.helpers.program_and_keys import compile_model
+from onnx import TensorProto, helper
+from tests.commands.conftest import COUNT, DATA
+from tests.commands.printed import fails, lines, process
+
+
+def test_client_and_server_are_separate_processes(folder: Path, keys: Path, tmp_path: Path) -> None:
+    client, server = tmp_path / "client-machine", tmp_path / "server-machine"
+    shutil.copytree(keys / "client", client)
+    shutil.copytree(keys / "server", server)
+    printed = ""
+    sent, answer, result = tmp_path / "sent", tmp_path / "answer", tmp_path / "result.npy"
+    for arguments in (
+        ("encrypt", "--keys", client, "--input", folder / "images.npy", "--out", sent),
+        ("run", "--keys", server, "--input", sent, "--out", answer),
+        ("decrypt", "--keys", client, "--input", answer, "--out", result, "--json"),
+    ):
+        done = process(*arguments)
+        assert done.returncode == 0, done.stderr
+        printed = done.stdout
+    labels = np.load(folder / "labels.npy")
+    assert np.load(result).argmax(1).tolist() == labels.tolist()
+    rows = [json.loads(line) for line in printed.splitlines()]
+    assert [row["prediction"] for row in rows] == labels.tolist()
+    # The bound is that of the network's outputs, which are the ciphertexts' values times a power of two.
+    program = nn.Program.load(client / "program.kwp")
+    parameters = kw.Parameters.load(server / "parameters.kw")
+    answers = {path: kw.Ciphertext.load(path, parameters) for path in answer.iterdir()}
+    bounds = sorted(row["error_bound"] for row in rows)
+    assert bounds == sorted(one.error_bound * program.output_scale for one in answers.values())
+    # Nothing on the server is a secret or can be read with the parameters of one.
+    for path in [*server.iterdir(), *sent.iterdir(), *answer.iterdir()]:
+        if path.suffix == ".kw":
+            assert not kw.inspect(path)["secret"]
+            with pytest.raises(kw.KeywrightError):
+                kw.SecretKey.load(path, parameters)
+
+
+def test_public_keys_encrypt_too(
+    folder: Path, keys: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    friend = tmp_path / "friend"
+    shutil.copytree(keys / "client", friend, ignore=shutil.ignore_patterns("secret.kw"))
+    sent, answer = tmp_path / "sent", tmp_path / "answer"
+    images = str(folder / "images.npy")
+    assert main(["encrypt", "--keys", str(friend), "--input", images, "--out", str(sent)]) == 0
+    assert kw.inspect(next(sent.iterdir()))["kind"] == "a CKKS ciphertext"
+    assert main(["run", "--keys", str(keys / "server"), "--input", str(sent), "--out", str(answer)]) == 0
+    capsys.readouterr()
+    assert main(["decrypt", "--keys", str(keys / "client"), "--input", str(answer), "--json"]) == 0
+    labels = np.load(folder / "labels.npy").tolist()
+    assert [row["prediction"] for row in lines(capsys)] == labels
+
+
+def test_keygen_keeps_the_secret_private(keys: Path) -> None:
+    assert {path.name for path in (keys / "client").iterdir()} == {
+        "parameters.kw",
+        "program.kwp",
+        "public.kw",
+        "secret.kw",
+    }
+    assert {path.name for path in (keys / "server").iterdir()} == {
+        "keys.kw",
+        "parameters.kw",
+        "program.kwp",
+    }
+    if sys.platform != "win32":
+        assert stat.S_IMODE((keys / "client").stat().st_mode) == 0o700
+        assert stat.S_IMODE((keys / "client" / "secret.kw").stat().st_mode) == 0o600
+
+
+def test_infer(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "outputs.npy"
+    arguments = ["--model", str(folder / "digits.onnx"), "--input", str(folder / "images.npy")]
+    assert main(["infer", *arguments, "--out", str(out), "--json"]) == 0
+    labels = np.load(folder / "labels.npy").tolist()
+    assert [row["prediction"] for row in lines(capsys)] == labels
+    assert np.load(out).shape == (COUNT, 10)
+    np.save(tmp_path / "one.npy", np.load(folder / "images.npy")[0])
+    assert main(["infer", *arguments[:2], "--input", str(tmp_path / "one.npy"), "--json"]) == 0
+    assert [row["prediction"] for row in lines(capsys)] == labels[:1]
+
+
+def test_demo(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    picture = tmp_path / "rotations.svg"
+    start = time.perf_counter()
+    assert main(["demo", "--samples", "2", "--picture", str(picture), "--json"]) == 0
+    assert time.perf_counter() - start < 60
+    rows = lines(capsys)
+    predictions = [row for row in rows if "digit" in row]
+    assert len(predictions) == 2
+    assert all(row["encrypted"] == row["clear"] for row in predictions)
+    sets = {row["set"]: row for row in rows if "set" in row}
+    planned, required, powers = sets.values()
+    assert planned["keys"] == required["keys"]
+    assert planned["bytes"] < required["bytes"] / 2
+    assert powers["keys"] < planned["keys"]
+    pytest.importorskip("matplotlib")
+    assert picture.read_text().startswith("<?xml")
+    capsys.readouterr()
+    assert main(["demo", "--samples", "1", "--picture", str(tmp_path / "rotations.png")]) == 0
+    assert "Predictions" in capsys.readouterr().out
+
+
+def test_info(keys: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    expected = {
+        "client/parameters.kw": "CKKS parameters",
+        "client/secret.kw": "a secret key",
+        "client/public.kw": "a public key",
+        "client/program.kwp": "a program",
+        "server/keys.kw": "a set of switching keys",
+    }
+    for name, kind in expected.items():
+        assert main(["info", str(keys / name), "--json"]) == 0
+        (row,) = lines(capsys)
+        assert row["kind"] == kind
+        assert row["bytes"] == (keys / name).stat().st_size
+        assert row["secret"] == (name == "client/secret.kw")
+        assert main(["info", str(keys / name)]) == 0
+        assert kind in capsys.readouterr().out
+    program_keys = compile_model((DATA / "digits.onnx").read_bytes(), None, None).specs
+    assert main(["info", str(keys / "server/keys.kw"), "--json"]) == 0
+    assert len(lines(capsys)[0]["keys"]) == len(program_keys)
+
+
+def test_errors_are_one_line(
+    folder: Path, keys: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model, images, client = folder / "digits.onnx", folder / "images.npy", keys / "client"
+    wrong, text, objects = tmp_path / "wrong.npy", tmp_path / "text.npy", tmp_path / "objects.npy"
+    np.save(wrong, np.zeros((2, 3)))
+    text.write_text("1 2 3")
+    np.save(objects, np.array([None]), allow_pickle=True)
+    archive = tmp_path / "archive.npz"
+    np.savez(archive, a=np.zeros(1))
+    nan = tmp_path / "nan.npy"
+    np.save(nan, np.full((1, 8, 8), np.nan))
+    damaged = tmp_path / "damaged"
+    shutil.copytree(client, damaged)
+    data = bytearray((damaged / "public.kw").read_bytes())
+    data[len(data) // 2] ^= 1
+    (damaged / "public.kw").write_bytes(data)
+    (damaged / "secret.kw").unlink()
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    out = tmp_path / "out"
+    cases: list[tuple[str, tuple[object, ...]]] = [
+        ("takes (1, 8, 8), or many", ("infer", "--model", model, "--input", wrong)),
+        ("not a numpy file", ("infer", "--model", model, "--input", text)),
+        ("not a numpy file", ("infer", "--model", model, "--input", objects)),
+        ("archive of a", ("infer", "--model", model, "--input", archive)),
+        ("not finite", ("infer", "--model", model, "--input", nan)),
+        ("absent.npy", ("infer", "--model", model, "--input", tmp_path / "absent.npy")),
+        ("absent.onnx", ("infer", "--model", tmp_path / "absent.onnx", "--input", images)),
+        ("cannot be compiled", ("infer", "--model", text, "--input", images)),
+        ("levels", ("infer", "--model", model, "--input", images, "--preset", "N13_QP214_S38")),
+        ("exists; remove it", ("keygen", "--model", model, "--out", keys)),
+        ("keys.kw; name the server folder", ("run", "--keys", client, "--input", empty, "--out", out)),
+        ("holds no ciphertexts", ("run", "--keys", keys / "server", "--input", empty, "--out", out)),
+        ("client folder", ("decrypt", "--keys", keys / "server", "--input", empty)),
+        ("public.kw", ("encrypt", "--keys", damaged, "--input", images, "--out", out)),
+        ("wrong.npy", ("info", wrong)),
+        ("is a folder", ("info", tmp_path)),
+        ("1 to 64", ("demo", "--samples", 0)),
+        ("make it first", ("demo", "--picture", tmp_path / "no" / "picture.png")),
+        (".png or .svg", ("demo", "--samples", 1, "--picture", tmp_path / "picture.txt")),
+    ]
+    for part, arguments in cases:
+        line = fails(capsys, *arguments)
+        assert part in line, line
+        assert "\n" not in line, line
+        assert not out.exists()
+    assert not [entry for entry in tmp_path.iterdir() if entry.name.startswith(".")]
+
+
+def test_a_model_that_is_not_supported_is_refused_before_any_key(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    graph = helper.make_graph(
+        [helper.make_node("Softmax", ["x"], ["y"], name="last")],
+        "unsupported",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 4])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 4])],
+    )
+    path = tmp_path / "softmax.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), path)
+    line = fails(capsys, "keygen", "--model", path, "--out", tmp_path / "keys")
+    assert "Softmax" in line
+    assert not (tmp_path / "keys").exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
+@pytest.mark.usefixtures("interruptible")
+def test_an_interrupt_ends_keygen_without_partial_files(folder: Path, tmp_path: Path) -> None:
+    out = tmp_path / "keys"
+    arguments = ["keygen", "--model", folder / "digits.onnx", "--out", out, "--preset", "N16_QP1660_S50"]
+    command = [sys.executable, "-m", "keywright.cli", *map(str, arguments)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+        deadline = time.monotonic() + 60
+        # The key set is the last file to be written, under a name of its own.
+        while not list(tmp_path.glob(".keys.*/server/.keys.kw*")) and time.monotonic() < deadline:
+            assert running.poll() is None, running.communicate()[1]
+            time.sleep(0.01)
+        running.send_signal(signal.SIGINT)
+        _, errors = running.communicate(timeout=60)
+    assert running.returncode == 130, errors
+    assert "interrupted" in errors
+    assert "Traceback" not in errors
+    assert os.listdir(tmp_path) == []  # noqa: PTH208
+
+
+def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["--help"])
+    assert caught.value.code == 0
+    shown = capsys.readouterr().out
+    for command in ("keygen", "encrypt", "run", "decrypt", "infer", "demo", "info", "bench"):
+        assert command in shown
+    with pytest.raises(SystemExit) as caught:
+        main(["--version"])
+    assert kw.__version__ in capsys.readouterr().out
+    with pytest.raises(SystemExit) as caught:
+        main(["unknown"])
+    assert caught.value.code == 2
