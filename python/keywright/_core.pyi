@@ -16,8 +16,11 @@ _Encrypted = TypeVar("_Encrypted", Ciphertext, SeededCiphertext)
 _KeyParameters: TypeAlias = "Parameters | BfvParameters"  # keys serve both schemes
 
 __all__ = [
+    "DEFAULT_DERIVATION_HOPS",
     "ERROR_DEVIATION",
     "HEAD_BYTES",
+    "MAX_DERIVATION_HOPS",
+    "MAX_EXTRA_PRIMES",
     "RANK_WEIGHTS",
     "SCALE_TOLERANCE",
     "BfvCiphertext",
@@ -37,6 +40,7 @@ __all__ = [
     "ClientParameters",
     "Decryptor",
     "Derivation",
+    "DerivationTree",
     "EncryptedSum",
     "EncryptedUpdate",
     "EncryptionPool",
@@ -68,7 +72,6 @@ __all__ = [
     "bfv_presets",
     "bootstrap_presets",
     "contains_secret",
-    "derivation_tree",
     "inspect",
     "kernel_counts",
     "key_set_head",
@@ -84,8 +87,11 @@ __all__ = [
 ]
 
 __version__: Final[str]
+DEFAULT_DERIVATION_HOPS: Final[int]
 ERROR_DEVIATION: Final[float]
 HEAD_BYTES: Final[int]
+MAX_DERIVATION_HOPS: Final[int]
+MAX_EXTRA_PRIMES: Final[int]
 RANK_WEIGHTS: Final[list[int]]
 SCALE_TOLERANCE: Final[float]
 
@@ -386,6 +392,8 @@ class SwitchingKey:
     def spec(self) -> KeySpec: ...
     @property
     def bytes(self) -> int: ...
+    @property
+    def error_variance(self) -> float: ...
     def truncate(self, level: int) -> SwitchingKey: ...
     def to_bytes(self) -> _Bytes: ...
     @staticmethod
@@ -452,7 +460,7 @@ class EvaluationKeys:
         steps: Sequence[Sequence[KeySpec]],
         masters: MasterKeys | None = None,
         derived: Sequence[KeySpec] = ...,
-        max_hops: int = 64,
+        max_hops: int = ...,
     ) -> EvaluationKeys: ...
     @property
     def streaming(self) -> dict[str, float] | None: ...
@@ -487,10 +495,10 @@ class MasterKeys:
     def derive(
         self,
         specs: Sequence[KeySpec],
-        max_hops: int = 64,
+        max_hops: int = ...,
         progress: Callable[[int, int], object] | None = None,
     ) -> EvaluationKeys: ...
-    def derivation(self, specs: Sequence[KeySpec], max_hops: int = 64) -> Derivation: ...
+    def derivation(self, specs: Sequence[KeySpec], max_hops: int = ...) -> Derivation: ...
     def to_bytes(self) -> _Bytes: ...
     @staticmethod
     def from_bytes(data: _Bytes, parameters: _KeyParameters) -> MasterKeys: ...
@@ -510,9 +518,17 @@ class Derivation:
     def __iter__(self) -> Derivation: ...
     def __next__(self) -> SwitchingKey: ...
 
-def derivation_tree(
-    log_n: int, masters: Sequence[int], targets: Sequence[int], max_hops: int = 255
-) -> list[tuple[int, int, int, int]]: ...
+@final
+class DerivationTree:
+    def __new__(
+        cls, log_n: int, masters: Sequence[int], targets: Sequence[int], max_hops: int = ...
+    ) -> Self: ...
+    @property
+    def steps(self) -> list[tuple[int, int, int, int]]: ...
+    @property
+    def depth(self) -> int: ...
+    def decompositions(self, rows: int, primes: int) -> int: ...
+
 def master_key_bytes(
     parameters: _KeyParameters,
     extra_bits: Sequence[int],
@@ -525,10 +541,14 @@ def maximum_log_qp(log_n: int, weight: int | None = None) -> int: ...
 class PrimeWidths:
     def __new__(cls, log_n: int, q: Sequence[float], p: Sequence[float]) -> Self: ...
     def digits(self, level: int, alpha: int, special: Sequence[int]) -> list[tuple[int, int]] | None: ...
+    def special_candidates(self, level: int, bound: float) -> list[int]: ...
     def key_bytes(self, digits: int, primes: int, seeded: bool) -> int: ...
     def switch(
         self, key_level: int, alpha: int, special: Sequence[int], seeded: bool, level: int
     ) -> tuple[list[tuple[int, int]], list[int], float, list[list[int]]] | None: ...
+    def derivation_noise(
+        self, key_level: int, alpha: int, special: Sequence[int], level: int
+    ) -> list[float] | None: ...
     def operation(
         self, level: int, counts: Mapping[str, int], removed: Sequence[int], relinearization: Sequence[int]
     ) -> list[int]: ...

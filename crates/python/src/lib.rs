@@ -66,7 +66,9 @@ mod _core {
     #[pymodule_export]
     use crate::inspect::{contains_secret, inspect};
     #[pymodule_export]
-    use crate::keys::derivation::{PyDerivation, derivation_tree};
+    use crate::keys::derivation::PyDerivation;
+    #[pymodule_export]
+    use crate::keys::derivation_tree::PyDerivationTree;
     #[pymodule_export]
     use crate::keys::evaluation_keys::PyEvaluationKeys;
     #[pymodule_export]
@@ -123,6 +125,16 @@ mod _core {
 
     #[pymodule_export]
     const ERROR_DEVIATION: f64 = keywright_ring::sampling::SIGMA;
+
+    /// Most derivations to a key, those where nothing else is said, and most extra primes of master keys.
+    #[pymodule_export]
+    const MAX_DERIVATION_HOPS: usize = keywright_rlwe::derive::MAX_HOPS;
+
+    #[pymodule_export]
+    const DEFAULT_DERIVATION_HOPS: usize = keywright_rlwe::derive::DEFAULT_HOPS;
+
+    #[pymodule_export]
+    const MAX_EXTRA_PRIMES: usize = keywright_rlwe::derive::MAX_EXTRA_PRIMES;
 
     #[pymodule_export]
     const RANK_WEIGHTS: [usize; 3] = keywright_rlwe::switch::RANK_WEIGHTS;

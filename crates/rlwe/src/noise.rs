@@ -8,7 +8,7 @@ use core::ops::Range;
 
 use keywright_ring::sampling::SIGMA;
 
-use crate::{KeyLayout, Parameters, PrimeWidths, SwitchLayout, SwitchPlan};
+use crate::{KeyLayout, Parameters, PrimeWidths, SecretDistribution, SwitchLayout, SwitchPlan};
 
 /// Standard deviations in a bound on a sum of many independent terms.
 pub const TAIL: f64 = 9.0;
@@ -73,6 +73,31 @@ pub fn key_switch(parameters: &Parameters, plan: &SwitchPlan, key: &impl AsRef<K
 pub fn key_switch_raised(parameters: &Parameters, plan: &SwitchPlan, key: &impl AsRef<KeyLayout>) -> f64 {
     let digits = plan.layout.relative_noise(parameters.widths(), &key.as_ref().digits) / 12.0;
     parameters.n() as f64 * digits * key.as_ref().error_variance
+}
+
+/// Variance that the derivation of a key with a master key adds to the errors of its rows: that of a key switch. At the
+/// `first` derivation, from the key of 1, the digits are constants of at most half of the digit's product, where others
+/// have `N` coefficients of a twelfth of its square.
+pub fn derivation(chain: &Parameters, plan: &SwitchPlan, master: &impl AsRef<KeyLayout>, first: bool) -> f64 {
+    division(chain) + of_digits(key_switch_raised(chain, plan, master), chain.n(), first)
+}
+
+/// The part of the digits, of the `switched` variance that uniform polynomials of `n` coefficients would add.
+fn of_digits(switched: f64, n: usize, first: bool) -> f64 {
+    if first { switched * 3.0 / n as f64 } else { switched }
+}
+
+/// The variance of [`derivation`] over that of the errors of a fresh key, for a uniform ternary secret and a fresh master
+/// key of these digits: what the first derivation adds, and what every other one adds.
+pub fn derivation_over_fresh(
+    layout: &SwitchLayout,
+    widths: &PrimeWidths,
+    master_digits: &[Range<usize>],
+) -> [f64; 2] {
+    let n = 1 << widths.log_n();
+    let rounding = rounding(SecretDistribution::Ternary.expected_norm2(n), 1) / fresh_symmetric();
+    let switched = n as f64 * layout.relative_noise(widths, master_digits) / 12.0;
+    [true, false].map(|first| rounding + of_digits(switched, n, first))
 }
 
 /// The variance of [`key_switch_raised`] with a fresh key over that of the rounding of a division, `N (2/3) / 12` for a

@@ -119,6 +119,18 @@ impl PrimeWidths {
         Ok(ranges)
     }
 
+    /// What can be special primes of a key for `level`, in the order in which a key takes them: the special primes, then the
+    /// ciphertext primes above the level from the top down, as long as the key's modulus has at most `bound` bits.
+    pub fn special_candidates(&self, level: usize, bound: f64) -> Vec<usize> {
+        let mut left = bound - self.log2_product(0..=level);
+        let within = |&prime: &usize| {
+            left -= self.log2[prime];
+            left >= 0.0
+        };
+        let dropped = (level + 1..self.ciphertext).rev();
+        (self.ciphertext..self.count()).chain(dropped).take_while(within).collect()
+    }
+
     /// Bytes of a key in memory: the residues of `digits` rows over `primes` primes, of one half with a seed for the other,
     /// or of both halves.
     pub fn key_bytes(&self, digits: usize, primes: usize, seeded: bool) -> usize {

@@ -15,6 +15,7 @@ from keywright.nn.run.encrypted import EncryptedBackend
 from keywright.plan.cost.gauge import CHAINS
 from keywright.plan.cost.measuring import cases
 from keywright.plan.keys.execution import PlanExecution
+from tests.plan.test_derived import wide_derivation
 from tests.plan.test_execution import bootstrapping, digits, mnist
 from tests.plan.test_prediction import planned_bootstrap, planned_network
 
@@ -71,8 +72,15 @@ def calibrated(log_n: int) -> dict[str, dict[str, list[int]]]:
     return out
 
 
+def derived() -> dict[str, list[int]]:
+    """Keys that are derived, more from one than are derived at once."""
+    derivation = wide_derivation()
+    return counted(lambda: list(derivation))
+
+
 if __name__ == "__main__":
     found = {"digits": network("digits"), "mnist": network("mnist")}
     found |= calibrated(13) | calibrated(14)
     found |= {"apart": bootstrap(apart=True), "fused": bootstrap(apart=False)}
+    found["derived"] = derived()
     json.dump(found, sys.stdout)

@@ -1,24 +1,31 @@
 """Prices of master keys against what the engine does with them."""
 
 import random
+from collections import Counter
+from math import log2
 
 import keywright as kw
 import pytest
+from keywright._core import ERROR_DEVIATION, DerivationTree, PrimeWidths
 from keywright.plan import (
     STRATEGIES,
     Automorphism,
     AutomorphismGroup,
     Chain,
     CostModel,
+    DerivationDesign,
     DerivationPlanner,
     InfeasibleBudgetError,
+    KeyPlan,
     KeyPolicy,
     Relinearizations,
+    Weights,
     Workload,
     WorkloadError,
     make_group,
     smallest_basis,
 )
+from tests.plan.test_prediction import counted
 
 Q, P = (55, 40, 40, 40), (55, 55)
 CHAIN = Chain(11, Q, P, 700)
@@ -70,10 +77,93 @@ def test_what_is_priced_can_be_derived(seed: int) -> None:
         derivation = masters.derivation(specs)
         assert len(derivation) == len(specs)
         assert (derivation.derived, derivation.depth) == (price.derived, price.depth)
-        held = sum(key.bytes for key in derivation)
+        keys = {(key.spec.galois_element, key.spec.level): key for key in derivation}
+        held = sum(key.bytes for key in keys.values())
+        for planned, variance in price.error_variances.items():
+            assert planned.automorphism is not None
+            made = keys[group.galois_element(planned.automorphism), planned.shape.level]
+            # Widths are planned as whole bits.
+            assert made.error_variance == pytest.approx(variance * ERROR_DEVIATION**2, rel=0.1)
+        assert len(price.error_variances) == len(keys)
         direct = sum(key.shape.stored_bytes for key in price.direct)
         assert price.stored_bytes == held + direct
         assert any(key.automorphism is None for key in price.direct)
+
+
+def wide_tree() -> tuple[KeyPlan, tuple[Automorphism, ...]]:
+    """Keys and masters of which eight are derived from the key of 1, and one more from each of the eight."""
+    inner = [3**i for i in range(6)] + [486, 972]
+    targets = [*inner, *(step + 300 for step in inner)]
+    group = AutomorphismGroup(CHAIN.log_n)
+    wide = Workload("wide", CHAIN, (make_group(group, "wide", 3, targets),))
+    plan = STRATEGIES["all-required"].plan(wide, MODEL, KeyPolicy("dynamic", "needed"))
+    return plan, tuple(group.rotation(step) for step in (*inner, 300))
+
+
+def wide_price(model: CostModel) -> DerivationDesign:
+    plan, masters = wide_tree()
+    planner = DerivationPlanner(plan, model)
+    price = planner.price(masters, next(reach for reach in planner.reaches if not reach.direct))
+    assert price is not None
+    return price
+
+
+def wide_derivation() -> kw.Derivation:
+    """The same keys, to be made."""
+    price = wide_price(MODEL)
+    parameters = kw.Parameters.from_bits(11, Q, P, 35, insecure=True)
+    secret = kw.SecretKey.generate(parameters, bytes(32))
+    steps = [master.step for master in price.masters]
+    masters = kw.MasterKeys.generate(secret, steps, price.extra_bits, price.shape.level - len(P))
+    shape = price.plan.keys[0].shape
+    specs = [
+        kw.KeySpec.rotation(
+            parameters, key.automorphism.step, 3, shape.alpha, special=list(shape.special_primes)
+        )
+        for key in price.plan.keys
+        if key.automorphism is not None
+    ]
+    return masters.derivation(specs)
+
+
+def test_the_engine_decomposes_as_often_as_is_priced() -> None:
+    price = wide_price(CostModel(Weights(transform=1.0, product=0.0, conversion=0.0, key_limb=0.0)))
+    group = price.plan.workload.automorphisms
+    wanted = [group.galois_element(a) for a in price.plan.workload.groups[0].targets]
+    tree = DerivationTree(CHAIN.log_n, [group.galois_element(a) for a in price.masters], wanted)
+    parents = Counter(parent for _, parent, _, _ in tree.steps)
+    # Of eight inner keys two are made at a time.
+    assert sorted(parents.values()) == [1] * 8 + [8]
+    rows = len(price.plan.keys[0].shape.digits)
+    assert tree.decompositions(rows, price.shape.level + 1) == 8 + 4
+    transforms = sum(counted()["derived"]["transforms"])
+    assert price.server_seconds * 2**16 * 16 / CHAIN.log_n == pytest.approx(transforms)
+
+
+def test_the_engine_states_the_noise_of_derivations() -> None:
+    parameters = kw.Parameters.from_bits(11, Q, P, 35, insecure=True)
+    masters = kw.MasterKeys.generate(
+        kw.SecretKey.generate(parameters, bytes(32)), [1, 4, 16], [55, 55], entropy=bytes(32)
+    )
+    own = [log2(prime) for prime in (*parameters.p, *parameters.q)]
+    widths = PrimeWidths(11, own, [log2(prime) for prime in masters.extra])
+    (shape,) = {shape[1:] for shape in masters.shapes}
+    key_level, alpha, special = shape
+    candidates = widths.special_candidates(key_level, 1000)
+    for level in (3, 1):
+        steps = (1, 2, 5, 21, 40)
+        specs = [kw.KeySpec.rotation(parameters, step, level) for step in steps]
+        targets = [AutomorphismGroup(11).galois_element(Automorphism(step)) for step in steps]
+        tree = DerivationTree(11, masters.galois_elements, targets)
+        hops = {element: depth for element, _, _, depth in tree.steps}
+        noise = widths.derivation_noise(key_level, alpha, candidates[:special], len(P) + level)
+        assert noise is not None
+        first, other = noise
+        assert first < other
+        for key in masters.derivation(specs):
+            assert key.spec.galois_element is not None
+            stated = (first + (hops[key.spec.galois_element] - 1) * other) * ERROR_DEVIATION**2
+            assert key.error_variance == pytest.approx(stated, rel=1e-9)
 
 
 def test_more_bytes_are_never_slower() -> None:

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use keywright_rlwe::derive::{Derivation, DerivationTree, MAX_HOPS};
+use keywright_rlwe::derive::{DEFAULT_HOPS, Derivation};
 use keywright_rlwe::{EvaluationKeys, SwitchingKey};
 use pyo3::prelude::*;
 
@@ -44,13 +44,14 @@ impl PyMasterKeys {
     ///
     /// Args:
     ///     specs: the keys; that a derived key is seeded is not possible, and not read.
-    ///     max_hops: most derivations from the master keys to a key, from 1 to 255; each adds to its noise.
+    ///     max_hops: most derivations from the master keys to a key, from 1 to `MAX_DERIVATION_HOPS`; each adds to its noise.
+    ///         `DEFAULT_DERIVATION_HOPS` where it is not given.
     ///     progress: called after each key with the number of keys made and their total; may raise to stop.
     ///
     /// Raises:
     ///     DerivationError: the master keys do not reach a key, or it is no Galois key.
     ///     MixedParametersError: a spec is for other parameters.
-    #[pyo3(signature = (specs, max_hops=64, progress=None))]
+    #[pyo3(signature = (specs, max_hops=DEFAULT_HOPS, progress=None))]
     fn derive(
         &self,
         py: Python<'_>,
@@ -69,7 +70,7 @@ impl PyMasterKeys {
     }
 
     /// The same keys one by one, so that not all have to be in memory: an iterator of `SwitchingKey`.
-    #[pyo3(signature = (specs, max_hops=64))]
+    #[pyo3(signature = (specs, max_hops=DEFAULT_HOPS))]
     fn derivation(
         &self,
         py: Python<'_>,
@@ -135,36 +136,4 @@ impl PyDerivation {
     fn __repr__(&self) -> String {
         format!("Derivation({} keys left)", self.derivation.len())
     }
-}
-
-/// Which key is derived from which: for the planner, which weighs master keys before any is made.
-///
-/// Args:
-///     log_n: log2 of the ring degree N.
-///     masters: Galois elements of the master keys.
-///     targets: Galois elements of the keys that are wanted.
-///     max_hops: most derivations to a key, from 1 to 255.
-///
-/// Returns:
-///     For every key that is derived: its Galois element, that of the key it is derived from (1: of none), that of the master key, and the number
-///     of derivations to it.
-///
-/// Raises:
-///     DerivationError: the master keys do not reach a target.
-///     ParameterError: an element that is even or above 2N, another ring degree, another number of hops.
-#[pyfunction]
-#[pyo3(signature = (log_n, masters, targets, max_hops=255))]
-pub(crate) fn derivation_tree(
-    py: Python<'_>,
-    log_n: u32,
-    masters: Vec<u64>,
-    targets: Vec<u64>,
-    max_hops: usize,
-) -> Result<Vec<(u64, u64, u64, usize)>, Failure> {
-    const { assert!(MAX_HOPS == 255, "the default") };
-    if !(keywright_ring::MIN_LOG_N..=keywright_ring::MAX_LOG_N).contains(&log_n) {
-        return Err(keywright_ring::RingError::Degree(log_n).into());
-    }
-    let tree = py.detach(|| DerivationTree::new(log_n, &masters, &targets, max_hops))?;
-    Ok(tree.steps().map(|step| (step.element, step.parent, step.master, step.depth)).collect())
 }

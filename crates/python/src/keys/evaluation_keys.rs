@@ -1,7 +1,7 @@
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use keywright_rlwe::derive::{DerivationPlan, DerivedKeys};
+use keywright_rlwe::derive::{DEFAULT_HOPS, DerivationPlan, DerivedKeys};
 use keywright_rlwe::residency::{KeyLoader, KeyStore, Loaders};
 use keywright_rlwe::{EvaluationKeys, Hop, KeyRoutes, Route, threads};
 use keywright_wire::{KeySetLoader, Wire};
@@ -141,7 +141,7 @@ impl PyEvaluationKeys {
     ///     KeyMemoryError: a key does not fit.
     ///     DerivationError: as of `MasterKeys.derive`.
     #[staticmethod]
-    #[pyo3(signature = (path, parameters, memory, steps, masters=None, derived=Vec::new(), max_hops=64))]
+    #[pyo3(signature = (path, parameters, memory, steps, masters=None, derived=Vec::new(), max_hops=DEFAULT_HOPS))]
     fn stream(
         py: Python<'_>,
         path: PathBuf,

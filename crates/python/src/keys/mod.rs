@@ -1,6 +1,7 @@
 //! Secret, public and switching keys of either scheme, and what describes them.
 
 pub(crate) mod derivation;
+pub(crate) mod derivation_tree;
 pub(crate) mod evaluation_keys;
 pub(crate) mod generator;
 pub(crate) mod master_keys;

@@ -39,6 +39,12 @@ impl PySwitchingKey {
         self.key.bytes()
     }
 
+    /// Variance of a coefficient of its rows' errors: that of derived keys is larger than that of others.
+    #[getter]
+    fn error_variance(&self) -> f64 {
+        self.key.error_variance()
+    }
+
     /// The same key for ciphertexts of at most a lower level: fewer bytes.
     ///
     /// Raises:

@@ -1,4 +1,5 @@
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use keywright_circuits::Arithmetic;
 use keywright_rlwe::{PrimeWidths, SwitchLayout, Work, noise};
@@ -32,13 +33,24 @@ impl PyPrimeWidths {
         }
     }
 
-    fn key_digits(
+    fn key_digits(&self, level: usize, alpha: usize, special: &[usize]) -> Option<Vec<Range<usize>>> {
+        self.0.digits(level, alpha, self.0.log2_product(special.iter().copied())).ok()
+    }
+
+    /// The digits of a key, and how the engine uses it at a level. None above the key's level, or if its digits are not
+    /// legal.
+    fn best_use(
         &self,
-        level: usize,
+        key_level: usize,
         alpha: usize,
         special: &[usize],
-    ) -> Option<Vec<std::ops::Range<usize>>> {
-        self.0.digits(level, alpha, self.0.log2_product(special.iter().copied())).ok()
+        level: usize,
+    ) -> Option<(Vec<Range<usize>>, SwitchLayout)> {
+        let digits = self.key_digits(key_level, alpha, special).filter(|_| level <= key_level)?;
+        let rows = used_rows(&digits, level);
+        let uses = SwitchLayout::all(&self.0, key_level, &digits, special, level);
+        let layout = uses.min_by_key(|layout| layout.rank(&self.0, rows, false))?;
+        Some((digits, layout))
     }
 }
 
@@ -69,6 +81,13 @@ impl PyPrimeWidths {
         Ok(digits.map(|digits| digits.iter().map(|digit| (digit.start, digit.end)).collect()))
     }
 
+    /// What can be special primes of a key for a level, in the order in which a key takes them: the special ones, then the
+    /// ciphertext primes above it from the top down, as long as the key's modulus has at most `bound` bits.
+    fn special_candidates(&self, level: usize, bound: f64) -> Result<Vec<usize>, Failure> {
+        self.require(level, &[])?;
+        Ok(self.0.special_candidates(level, bound))
+    }
+
     /// Bytes of a key in memory: residues of one half and a seed, or of both.
     fn key_bytes(&self, digits: usize, primes: usize, seeded: bool) -> usize {
         self.0.key_bytes(digits, primes, seeded)
@@ -85,20 +104,35 @@ impl PyPrimeWidths {
         level: usize,
     ) -> Result<Option<Use>, Failure> {
         self.require(key_level, &special)?;
-        let Some(digits) = self.key_digits(key_level, alpha, &special).filter(|_| level <= key_level) else {
+        let Some((digits, layout)) = self.best_use(key_level, alpha, &special, level) else {
             return Ok(None);
         };
-        let uses = SwitchLayout::all(&self.0, key_level, &digits, &special, level);
-        let rows = digits.iter().filter(|row| row.start <= level).count();
-        Ok(uses.min_by_key(|layout| layout.rank(&self.0, rows, false)).map(|layout| {
-            let work = layout.work(&self.0, rows, seeded);
-            (
-                layout.digits.iter().map(|digit| (digit.start, digit.end)).collect(),
-                layout.removed().collect(),
-                noise::over_rounding(&layout, &self.0, &digits),
-                [work.shared, work.whole, work.baby, work.giant].map(|part: Work| part.row()),
-            )
-        }))
+        let work = layout.work(&self.0, used_rows(&digits, level), seeded);
+        Ok(Some((
+            layout.digits.iter().map(|digit| (digit.start, digit.end)).collect(),
+            layout.removed().collect(),
+            noise::over_rounding(&layout, &self.0, &digits),
+            [work.shared, work.whole, work.baby, work.giant].map(|part: Work| part.row()),
+        )))
+    }
+
+    /// Variance that a derivation with a master key adds to the errors of a derived key, over that of a fresh key's errors:
+    /// of the first derivation, and of every other one. The secret is uniform ternary; sparse ones add less. None where
+    /// `switch` is.
+    ///
+    /// Args:
+    ///     key_level: of the master key, as are alpha and special.
+    ///     level: that of the derived key in the master key's chain.
+    fn derivation_noise(
+        &self,
+        key_level: usize,
+        alpha: usize,
+        special: Vec<usize>,
+        level: usize,
+    ) -> Result<Option<[f64; 2]>, Failure> {
+        self.require(key_level, &special)?;
+        let found = self.best_use(key_level, alpha, &special, level);
+        Ok(found.map(|(digits, layout)| noise::derivation_over_fresh(&layout, &self.0, &digits)))
     }
 
     /// What an operation beside key switches computes once: the work of its counts, at a level.
@@ -126,4 +160,9 @@ impl PyPrimeWidths {
         }
         Ok(arithmetic.work(&self.0, level, &removed, &relinearization).row())
     }
+}
+
+/// Rows of a key that a ciphertext at a level meets.
+fn used_rows(digits: &[Range<usize>], level: usize) -> usize {
+    digits.iter().filter(|row| row.start <= level).count()
 }

@@ -17,20 +17,20 @@ pub struct MasterParameters {
 }
 
 /// Most extra primes.
-pub const MAX_EXTRA: usize = 32;
+pub const MAX_EXTRA_PRIMES: usize = 32;
 
 fn require_count(count: usize) -> Result<(), RlweError> {
-    if (1..=MAX_EXTRA).contains(&count) {
+    if (1..=MAX_EXTRA_PRIMES).contains(&count) {
         return Ok(());
     }
-    Err(RlweError::Count { what: "extra primes of master keys", count, min: 1, max: MAX_EXTRA })
+    Err(RlweError::Count { what: "extra primes of master keys", count, min: 1, max: MAX_EXTRA_PRIMES })
 }
 
 impl MasterParameters {
     /// The chain of these extra primes.
     ///
     /// # Errors
-    /// [`RlweError::Count`] for no extra primes or more than [`MAX_EXTRA`], or more primes than parameters can have; [`RlweError::Ring`] for one that is no
+    /// [`RlweError::Count`] for no extra primes or more than [`MAX_EXTRA_PRIMES`], or more primes than parameters can have; [`RlweError::Ring`] for one that is no
     /// prime of this ring or is there already; [`RlweError::Insecure`] if the primes of the parameters alone are above the bound.
     pub fn new(evaluation: &Parameters, extra: Vec<u64>) -> Result<Self, RlweError> {
         require_count(extra.len())?;
@@ -108,12 +108,12 @@ impl MasterParameters {
         seeded: bool,
     ) -> Result<KeySpec, RlweError> {
         self.evaluation.require_level(level)?;
-        let pool = self.pool(level);
-        if !(1..=pool.len()).contains(&special) {
+        let candidates = self.special_candidates(level);
+        if !(1..=candidates.len()).contains(&special) {
             let what = "special primes of a master key";
-            return Err(RlweError::Count { what, count: special, min: 1, max: pool.len() });
+            return Err(RlweError::Count { what, count: special, min: 1, max: candidates.len() });
         }
-        let spec = self.candidate(galois, level, &pool[..special], seeded);
+        let spec = self.candidate(galois, level, &candidates[..special], seeded);
         spec.validate(&self.chain)?;
         Ok(spec)
     }
@@ -124,18 +124,18 @@ impl MasterParameters {
     /// [`RlweError::Level`]; what [`KeySpec::validate`] says if no number is legal.
     pub fn spec(&self, galois: u64, level: usize, seeded: bool) -> Result<KeySpec, RlweError> {
         self.evaluation.require_level(level)?;
-        let pool = self.pool(level);
-        let best = (1..=pool.len())
-            .map(|special| self.candidate(galois, level, &pool[..special], seeded))
+        let candidates = self.special_candidates(level);
+        let best = (1..=candidates.len())
+            .map(|special| self.candidate(galois, level, &candidates[..special], seeded))
             .filter_map(|candidate| Some((candidate.bytes(&self.chain).ok()?, candidate)))
             .min_by_key(|(bytes, _)| *bytes);
         best.map_or_else(|| self.spec_of(galois, level, 1, seeded), |(_, spec)| Ok(spec))
     }
 
-    /// What can be special primes of a master key for keys up to `level`.
-    fn pool(&self, level: usize) -> Vec<usize> {
-        let dropped = (self.specials() + level + 1..=self.chain.max_level()).rev();
-        self.chain.special_primes().chain(dropped).collect()
+    /// What can be special primes of a master key for keys up to `level`, secure or not: a spec is checked when there
+    /// is one.
+    fn special_candidates(&self, level: usize) -> Vec<usize> {
+        self.chain.widths().special_candidates(self.specials() + level, f64::INFINITY)
     }
 
     fn candidate(&self, galois: u64, level: usize, special: &[usize], seeded: bool) -> KeySpec {

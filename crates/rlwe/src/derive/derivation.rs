@@ -5,29 +5,21 @@ use core::ops::Range;
 
 use keywright_ring::{Automorphism, Buffer, Evaluation, Poly, galois_inverse};
 
-use super::plan::Layout;
+use super::plan::KeyFamily;
 use super::{DerivationPlan, DerivationStep, MasterKeys, MasterParameters};
 use crate::parallel::for_each_item;
 use crate::{
     Decomposed, Finish, KeyElement, KeySpec, KeyUse, RlweError, SwitchPlan, SwitchingKey, UniformPart,
 };
 
-/// Bytes of the keys that are made at once, sharing a decomposition.
-const BATCH_BYTES: usize = 1 << 30;
-/// Keys that are made at once: at least two whatever their bytes, and not more than the scratch space of a switch
-/// should grow by.
-const BATCH: core::ops::RangeInclusive<usize> = 2..=16;
-/// Those of them that keys are derived from in their turn: they stay in memory until they are.
-const INNER_PER_BATCH: usize = 2;
-
 /// Derives keys: what [`DerivationPlan::derive`] returns. The trees are walked depth first, so that only keys are
 /// kept that something is still derived from.
 pub struct Derivation {
     plan: Arc<DerivationPlan>,
-    /// Of each layout: the keys that are wanted, and those with what they are derived from.
+    /// Of each family: the keys that are wanted, and those with what they are derived from.
     wanted: Vec<BTreeSet<u64>>,
     needed: Vec<BTreeSet<u64>>,
-    /// The layout that is worked at, and the keys of it that others are still derived from.
+    /// The family that is worked at, and the keys of it that others are still derived from.
     at: usize,
     stack: Vec<Frame>,
     ready: VecDeque<SwitchingKey>,
@@ -35,7 +27,7 @@ pub struct Derivation {
 }
 
 /// A key that others are derived from: per digit a ciphertext `(b, a)` of `P g_j s(X^element)` under `s`, modulo
-/// the primes of the chain up to the layout's level.
+/// the primes of the chain up to the family's level.
 struct Node {
     element: u64,
     /// `None` for a `b` of zero.
@@ -62,12 +54,7 @@ struct Child<'l> {
     variance: f64,
 }
 
-impl Layout {
-    /// Bytes of one key.
-    fn bytes(&self, n: usize) -> usize {
-        16 * n * self.digits.len() * (self.chain_level + 1)
-    }
-
+impl KeyFamily {
     /// The key of 1: `(0, P g_j)`, without an error.
     fn root(&self, parameters: &MasterParameters) -> Node {
         let (chain, evaluation) = (parameters.chain(), parameters.evaluation());
@@ -84,23 +71,10 @@ impl Layout {
     }
 
     /// The children that are made next, and how many have been made then.
-    fn batch<'t>(
-        &'t self,
-        n: usize,
-        needed: &'t BTreeSet<u64>,
-        frame: &Frame,
-    ) -> (Vec<&'t DerivationStep>, usize) {
-        let most = (BATCH_BYTES / self.bytes(n).max(1)).clamp(*BATCH.start(), *BATCH.end());
-        let (mut batch, mut inner, mut end) = (Vec::new(), 0, frame.made);
-        for step in self.children(needed, frame.node.element).skip(frame.made) {
-            inner += usize::from(self.is_inner(needed, step.element));
-            if batch.len() == most || inner > INNER_PER_BATCH {
-                break;
-            }
-            batch.push(step);
-            end += 1;
-        }
-        (batch, end)
+    fn batch<'t>(&'t self, needed: &'t BTreeSet<u64>, frame: &Frame) -> (Vec<&'t DerivationStep>, usize) {
+        let left = || self.children(needed, frame.node.element).skip(frame.made);
+        let count = self.batches().next(left().map(|step| self.is_inner(needed, step.element)));
+        (left().take(count).collect(), frame.made + count)
     }
 
     /// A child with room for its rows.
@@ -246,11 +220,11 @@ impl MasterKeys {
 impl DerivationPlan {
     /// The keys at some places of [`Self::keys`], one after the other as the trees have them.
     pub fn derive(self: &Arc<Self>, places: impl IntoIterator<Item = usize>) -> Derivation {
-        let mut wanted: Vec<BTreeSet<u64>> = self.layouts.iter().map(|_| BTreeSet::new()).collect();
+        let mut wanted: Vec<BTreeSet<u64>> = self.families.iter().map(|_| BTreeSet::new()).collect();
         let mut needed = wanted.clone();
-        for &(layout, element) in places.into_iter().filter_map(|place| self.keys.get(place)) {
-            wanted[layout].insert(element);
-            needed[layout].extend(self.layouts[layout].ancestry(element));
+        for &(family, element) in places.into_iter().filter_map(|place| self.keys.get(place)) {
+            wanted[family].insert(element);
+            needed[family].extend(self.families[family].ancestry(element));
         }
         let left = wanted.iter().map(BTreeSet::len).sum();
         let (stack, ready) = (Vec::new(), VecDeque::new());
@@ -266,13 +240,13 @@ impl Derivation {
         &self.plan
     }
 
-    /// Puts the key of 1 of the present layout, or of the next one with keys to derive, on the stack.
+    /// Puts the key of 1 of the present family, or of the next one with keys to derive, on the stack.
     fn plant(&mut self) {
         while self.needed.get(self.at).is_some_and(BTreeSet::is_empty) {
             self.at += 1;
         }
-        if let Some(layout) = self.plan.layouts.get(self.at) {
-            let node = layout.root(self.plan.masters.parameters());
+        if let Some(family) = self.plan.families.get(self.at) {
+            let node = family.root(self.plan.masters.parameters());
             self.stack.push(Frame { node, made: 0 });
         }
     }
@@ -313,11 +287,11 @@ impl Derivation {
             self.plant();
             return Ok(());
         };
-        let (layout, needed) = (&plan.layouts[self.at], &self.needed[self.at]);
-        let (steps, end) = layout.batch(parameters.chain().n(), needed, &frame);
+        let (family, needed) = (&plan.families[self.at], &self.needed[self.at]);
+        let (steps, end) = family.batch(needed, &frame);
         let mut children = steps
             .into_iter()
-            .map(|step| layout.child(parameters, needed, &frame.node, step))
+            .map(|step| family.child(parameters, needed, &frame.node, step))
             .collect::<Result<Vec<_>, _>>()?;
         // Masters of one plan share a decomposition; the plans in the order in which they come, so that keys have
         // an order, too.
@@ -329,17 +303,17 @@ impl Derivation {
             })
         });
         for run in children.chunk_by_mut(|x, y| Arc::ptr_eq(&x.master.plan, &y.master.plan)) {
-            if let Err(error) = layout.extend(parameters, &frame.node, run, stop) {
+            if let Err(error) = family.extend(parameters, &frame.node, run, stop) {
                 self.stack.push(frame);
                 return Err(error);
             }
         }
         frame.made = end;
-        if end < layout.children(needed, frame.node.element).count() {
+        if end < family.children(needed, frame.node.element).count() {
             self.stack.push(frame);
         }
         for child in children {
-            let (node, key) = layout.take(parameters, &self.wanted[self.at], child)?;
+            let (node, key) = family.take(parameters, &self.wanted[self.at], child)?;
             self.stack.extend(node.map(|node| Frame { node, made: 0 }));
             self.ready.extend(key);
         }

@@ -7,6 +7,7 @@
 //! A key of `g` is, after its automorphism, `dnum` ciphertexts of `P g_j s(X^g)` under `s` modulo `Q P`. Rotated by `h`
 //! with a *master key* over `Q P P'` they are those of `g h`. The key of 1 needs nobody: `(0, P g_j)`.
 
+mod batch;
 mod chain;
 mod derivation;
 mod masters;
@@ -15,10 +16,10 @@ mod plan;
 mod supply;
 mod tree;
 
-pub use chain::{MAX_EXTRA, MasterParameters};
+pub use chain::{MAX_EXTRA_PRIMES, MasterParameters};
 pub use derivation::Derivation;
 pub use masters::MasterKeys;
 pub use plan::DerivationPlan;
 #[cfg(feature = "std")]
 pub use supply::DerivedKeys;
-pub use tree::{DerivationStep, DerivationTree, MAX_HOPS};
+pub use tree::{DEFAULT_HOPS, DerivationStep, DerivationTree, MAX_HOPS};

@@ -2,6 +2,7 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use core::ops::Range;
 
+use super::batch::Batches;
 use super::masters::require_galois;
 use super::{DerivationStep, DerivationTree, MasterKeys, MasterParameters};
 use crate::{KeyElement, KeyLayout, KeySpec, KeyUse, RlweError, noise};
@@ -10,13 +11,13 @@ use crate::{KeyElement, KeyLayout, KeySpec, KeyUse, RlweError, noise};
 /// time, a key is always made by the same steps, and has the same bytes.
 pub struct DerivationPlan {
     pub(super) masters: MasterKeys,
-    pub(super) layouts: Vec<Layout>,
-    /// The keys in the order in which they were asked for, each once: its layout's place and its element.
+    pub(super) families: Vec<KeyFamily>,
+    /// The keys in the order in which they were asked for, each once: its family's place and its element.
     pub(super) keys: Vec<(usize, u64)>,
 }
 
-/// What is common to keys that are derived from each other: all but their element.
-pub(super) struct Layout {
+/// Keys of one shape, which are derived from each other: what they share, all but their element.
+pub(super) struct KeyFamily {
     pub(super) spec: KeySpec,
     /// Primes of the digits, of the evaluation parameters.
     pub(super) digits: Vec<Range<usize>>,
@@ -25,7 +26,7 @@ pub(super) struct Layout {
     uses: BTreeMap<u64, KeyUse>,
 }
 
-impl Layout {
+impl KeyFamily {
     /// What is derived from a key, as far as it is needed.
     pub(super) fn children<'t>(
         &'t self,
@@ -51,15 +52,13 @@ impl Layout {
 
     /// Variance that the derivation of a key from another one adds to the errors of its rows.
     pub(super) fn added_variance(&self, parameters: &MasterParameters, step: &DerivationStep) -> f64 {
-        let (chain, master) = (parameters.chain(), self.master(step));
-        if step.parent == 1 {
-            // The digits are constants of at most half the digit's product, where others have N coefficients of a
-            // twelfth of its square.
-            let switched = noise::key_switch_raised(chain, &master.plan, &master.key);
-            noise::division(chain) + switched * 3.0 / chain.n() as f64
-        } else {
-            noise::key_switch(chain, &master.plan, &master.key)
-        }
+        let master = self.master(step);
+        noise::derivation(parameters.chain(), &master.plan, &master.key, step.parent == 1)
+    }
+
+    /// How the keys that are derived from one are cut into batches.
+    pub(super) fn batches(&self) -> Batches {
+        self.tree.batches(self.digits.len(), self.chain_level + 1)
     }
 
     pub(super) fn master(&self, step: &DerivationStep) -> &KeyUse {
@@ -86,7 +85,7 @@ impl DerivationPlan {
             spec.validate(evaluation)?;
             wanted.entry(shape_of(spec)).or_default().insert(element);
         }
-        let mut layouts = Vec::with_capacity(wanted.len());
+        let mut families = Vec::with_capacity(wanted.len());
         for (&(level, alpha, special), targets) in &wanted {
             let special = special.to_vec();
             let spec = KeySpec { element: KeyElement::Galois(1), level, alpha, special, seeded: false };
@@ -99,17 +98,17 @@ impl DerivationPlan {
                 .into_iter()
                 .map(|g| Ok((g, masters.keys().best(KeyElement::Galois(g), chain_level, false)?)))
                 .collect::<Result<_, RlweError>>()?;
-            layouts.push(Layout { digits: spec.validate(evaluation)?, spec, chain_level, tree, uses });
+            families.push(KeyFamily { digits: spec.validate(evaluation)?, spec, chain_level, tree, uses });
         }
         let (mut keys, mut known) = (Vec::with_capacity(specs.len()), BTreeSet::new());
         for spec in specs {
-            let layout = wanted.keys().position(|shape| *shape == shape_of(spec)).unwrap_or(0);
-            let key = (layout, require_galois(spec)?);
+            let family = wanted.keys().position(|shape| *shape == shape_of(spec)).unwrap_or(0);
+            let key = (family, require_galois(spec)?);
             if known.insert(key) {
                 keys.push(key);
             }
         }
-        Ok(Self { masters: masters.clone(), layouts, keys })
+        Ok(Self { masters: masters.clone(), families, keys })
     }
 
     /// The master keys.
@@ -119,7 +118,7 @@ impl DerivationPlan {
 
     /// The trees, one for each level, alpha and list of special primes.
     pub fn trees(&self) -> impl Iterator<Item = (&KeySpec, &DerivationTree)> {
-        self.layouts.iter().map(|layout| (&layout.spec, &layout.tree))
+        self.families.iter().map(|family| (&family.spec, &family.tree))
     }
 
     /// The keys, in the order in which they were asked for: what they will be, errors included.
@@ -128,12 +127,12 @@ impl DerivationPlan {
     /// What [`KeySpec::validate`] says of a spec: none that [`Self::new`] took.
     pub fn keys(&self) -> Result<Vec<KeyLayout>, RlweError> {
         let parameters = self.masters.parameters();
-        let key = |&(layout, element): &(usize, u64)| {
-            let layout = &self.layouts[layout];
-            let spec = KeySpec { element: KeyElement::Galois(element), ..layout.spec.clone() };
-            let steps = layout.ancestry(element).filter_map(|element| layout.tree.step(element));
+        let key = |&(family, element): &(usize, u64)| {
+            let family = &self.families[family];
+            let spec = KeySpec { element: KeyElement::Galois(element), ..family.spec.clone() };
+            let steps = family.ancestry(element).filter_map(|element| family.tree.step(element));
             // From the key of 1 on, as they are added when keys are made.
-            let added: Vec<f64> = steps.map(|step| layout.added_variance(parameters, step)).collect();
+            let added: Vec<f64> = steps.map(|step| family.added_variance(parameters, step)).collect();
             let error_variance = added.iter().rev().sum();
             Ok(KeyLayout { error_variance, ..KeyLayout::new(parameters.evaluation(), spec)? })
         };

@@ -2,12 +2,9 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use super::DerivationPlan;
+use super::batch::BATCH;
 use crate::residency::{KeyLoader, Stop};
 use crate::{KeyLayout, RlweError, SwitchingKey};
-
-/// Keys that are derived at once when some are needed: what is derived from one key shares its decomposition, and what is on the way is made
-/// once for all of them.
-const BATCH: usize = 16;
 
 /// The keys of a plan for a [`crate::residency::KeyStore`]: derived when they are needed, forgotten, and derived again.
 ///
@@ -72,8 +69,10 @@ impl KeyLoader for DerivedKeys {
         Ok(())
     }
 
+    /// As many as are derived from one key at once: they may share its decomposition, and what is on the way is made
+    /// once for all of them.
     fn batch(&self) -> usize {
-        BATCH
+        *BATCH.end()
     }
 
     fn held_bytes(&self) -> usize {

@@ -3,10 +3,14 @@ use alloc::vec::Vec;
 
 use keywright_ring::galois_inverse;
 
+use super::batch::Batches;
 use crate::{KeyElement, RlweError};
 
 /// Most steps between the key of 1, which is made of nothing, and a derived key.
 pub const MAX_HOPS: usize = 255;
+
+/// As many are allowed where nothing else is said: each adds to the noise of a key.
+pub const DEFAULT_HOPS: usize = 64;
 
 /// One derived key: that of `parent`, rotated with the master key of `master`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,6 +34,7 @@ pub struct DerivationStep {
 /// is further away is joined by a shortest way. Deterministic.
 #[derive(Debug, Clone)]
 pub struct DerivationTree {
+    log_n: u32,
     steps: BTreeMap<u64, DerivationStep>,
     children: BTreeMap<u64, Vec<u64>>,
 }
@@ -229,7 +234,7 @@ impl DerivationTree {
             }
             left.extend(children.get(&element).into_iter().flatten().map(|&child| (child, depth + 1)));
         }
-        Ok(Self { steps, children })
+        Ok(Self { log_n, steps, children })
     }
 
     /// All keys that are derived, by element.
@@ -250,6 +255,19 @@ impl DerivationTree {
     /// Number of keys that others are derived from, beside that of 1: each is decomposed.
     pub fn parents(&self) -> usize {
         self.children.keys().filter(|&&element| element != 1).count()
+    }
+
+    /// Decompositions of each row of a key while all keys of the tree are made, keys with `rows` rows over `primes`
+    /// primes of the chain: one for each batch of keys that are derived from one. Masters of several shapes share none,
+    /// so that with them there may be more.
+    pub fn decompositions(&self, rows: usize, primes: usize) -> usize {
+        let (batches, inner) = (self.batches(rows, primes), |child| self.children.contains_key(child));
+        self.children.values().map(|children| batches.count(children.iter().map(inner))).sum()
+    }
+
+    /// How the keys that are derived from one are cut into batches, keys with `rows` rows over `primes` primes.
+    pub(super) fn batches(&self, rows: usize, primes: usize) -> Batches {
+        Batches::new(self.log_n, rows, primes)
     }
 
     /// Most steps of a key.

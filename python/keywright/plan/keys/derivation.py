@@ -3,16 +3,17 @@
 A master key is a key over a chain of its own: the special primes, the ciphertext primes, and extra primes
 that it divides by (docs/derived-keys.md). So its sizes and times are those of any key of that chain. A
 derivation is, for every row of the derived key, one key switch over the chain; keys that are derived from one
-key share its decompositions. Which key is derived from which is the engine's choice: `derivation_tree`.
+key share its decompositions. Which key is derived from which, how many decompositions that takes and what it
+adds to errors the engine says: `keywright._core.DerivationTree`, `PrimeWidths.derivation_noise`.
 """
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from math import ceil, log2
+from math import log2
 
-from keywright._core import derivation_tree
+from keywright._core import DEFAULT_DERIVATION_HOPS, MAX_EXTRA_PRIMES, DerivationTree
 from keywright._units import format_bytes
 from keywright.errors import DerivationError
 from keywright.plan.basis.basis import smallest_basis
@@ -24,23 +25,9 @@ from keywright.plan.workload.workload import WorkloadError
 from .budget import InfeasibleBudgetError
 from .key_plan import IDENTITY, KeyPlan, Masters, PlannedKey, master_level
 
-MAX_HOPS = 64
-"""Most derivations to a key."""
-
-MAX_EXTRA = 32
-"""Most extra primes (crates/rlwe/src/derive/chain.rs)."""
-
 NARROWER = 0.05
 """Bits by which an extra prime may be below its width. Master keys are planned so that their digits do not
 depend on that: what is made has the bytes that were planned."""
-
-BATCH_BYTES = 1 << 30
-"""Bytes of the keys that share a decomposition, and between `BATCH` of them
-(crates/rlwe/src/derive/derivation.rs)."""
-BATCH = (2, 16)
-
-ERROR_VARIANCE = 3.19**2
-"""Of one coefficient of the errors of a key that its owner makes."""
 
 EXACT_TARGETS = 24
 """For more automorphisms than these the smallest basis of two hops is not searched for."""
@@ -63,8 +50,8 @@ DIFFERENCES = 48
 
 
 @dataclass(frozen=True)
-class Layout:
-    """Keys that are derived from each other: all of one shape.
+class KeyFamily:
+    """Keys of one shape, which are derived from each other.
 
     Attributes:
         shape: level, digits, special primes.
@@ -92,6 +79,7 @@ class DerivationDesign:
         server_seconds: predicted time of deriving all keys once, one thread.
         noise_bits: as of a plan, with the noise of derived keys.
         max_hops: most derivations that a key may take.
+        error_variances: of the plan's derived keys, over that of a key that its owner makes.
     """
 
     plan: KeyPlan
@@ -105,6 +93,7 @@ class DerivationDesign:
     server_seconds: float
     noise_bits: float
     max_hops: int
+    error_variances: Mapping[PlannedKey, float] = field(repr=False, compare=False)
     reach: "_Reach" = field(repr=False, compare=False)
 
     @property
@@ -140,7 +129,7 @@ class _Reach:
     """Master keys up to a level of the chain: what is derived from them, what is not, their extra primes and
     their shape."""
 
-    layouts: tuple[Layout, ...]
+    families: tuple[KeyFamily, ...]
     direct: tuple[PlannedKey, ...]
     extra_bits: tuple[int, ...]
     shape: Shape
@@ -148,7 +137,7 @@ class _Reach:
     @property
     def needed(self) -> tuple[Automorphism, ...]:
         """Every automorphism of which a key is derived, sorted."""
-        return tuple(sorted({a for layout in self.layouts for a in layout.targets}))
+        return tuple(sorted({a for family in self.families for a in family.targets}))
 
     @property
     def direct_bytes(self) -> int:
@@ -159,13 +148,13 @@ class _Reach:
 class DerivationPlanner:
     """Chooses master keys for the Galois keys of a plan."""
 
-    def __init__(self, plan: KeyPlan, model: CostModel, *, max_hops: int = MAX_HOPS) -> None:
+    def __init__(self, plan: KeyPlan, model: CostModel, *, max_hops: int = DEFAULT_DERIVATION_HOPS) -> None:
         """List how far up the chain there can be master keys, and which small keys are sent beside them.
 
         Args:
             plan: the keys.
             model: predicts times.
-            max_hops: most derivations to a key, from 1 to 255.
+            max_hops: most derivations to a key, from 1 to `keywright._core.MAX_DERIVATION_HOPS`.
 
         Raises:
             WorkloadError: the plan has no Galois keys, or the primes of each leave no room for extra ones.
@@ -203,7 +192,7 @@ class DerivationPlanner:
         own = (*chain.p, *chain.q)
         room = chain.modulus_bound - sum(own[: level + 1])
         best: tuple[int, tuple[int, ...], Shape] | None = None
-        for count in range(1, min(MAX_EXTRA, int(room // 30)) + 1):
+        for count in range(1, min(MAX_EXTRA_PRIMES, int(room // 30)) + 1):
             width, more = divmod(int(room), count)
             extra = tuple(min(60, width + (place < more)) for place in range(count))
             over = Chain(chain.log_n, own, extra, chain.modulus_bound)
@@ -226,8 +215,8 @@ class DerivationPlanner:
                 direct.append(key)
         if not targets:
             return None
-        layouts = tuple(Layout(shape, tuple(sorted(found))) for shape, found in targets.items())
-        return _Reach(layouts, tuple(direct), best[1], best[2])
+        families = tuple(KeyFamily(shape, tuple(sorted(found))) for shape, found in targets.items())
+        return _Reach(families, tuple(direct), best[1], best[2])
 
     def price(
         self, masters: Iterable[Automorphism], reach: "_Reach | None" = None
@@ -242,21 +231,26 @@ class DerivationPlanner:
         reached = reach or self.reaches[0]
         elements = {self.group.galois_element(a): a for a in sorted(set(masters) - {IDENTITY})}
         used: set[int] = set()
-        derived, seconds, variances = 0, 0.0, {}
-        depth = 0
+        derived, seconds, depth = 0, 0.0, 0
+        variances: dict[PlannedKey, float] = {}
         direct = list(reached.direct)
-        for layout in reached.layouts:
-            wanted, tree = self._tree(elements, layout)
+        for family in reached.families:
+            wanted, tree = self._tree(elements, family)
             known = set(wanted.values())
-            direct += [PlannedKey(a, layout.shape) for a in layout.targets if a not in known]
-            if not tree:
+            direct += [PlannedKey(a, family.shape) for a in family.targets if a not in known]
+            if tree is None:
                 continue
-            used |= {master for _, _, master, _ in tree}
-            derived += len(tree)
-            depth = max(depth, *(hops for _, _, _, hops in tree))
-            seconds += self._seconds(reached, layout, Counter(parent for _, parent, _, _ in tree))
-            added = self._variance(reached, layout)
-            variances[layout.shape] = {wanted[g]: hops * added for g, _, _, hops in tree if g in wanted}
+            steps = tree.steps
+            used |= {master for _, _, master, _ in steps}
+            derived += len(steps)
+            depth = max(depth, tree.depth)
+            seconds += self._seconds(reached, family, tree)
+            first, other = self._added(reached, family)
+            variances |= {
+                PlannedKey(wanted[g], family.shape): first + (hops - 1) * other
+                for g, _, _, hops in steps
+                if g in wanted
+            }
         if not derived:
             return None
         kept = tuple(elements[g] for g in sorted(used, key=lambda g: elements[g]))
@@ -275,54 +269,57 @@ class DerivationPlanner:
             seconds,
             noise,
             self.max_hops,
+            variances,
             reached,
         )
 
     def _tree(
-        self, elements: Mapping[int, Automorphism], layout: Layout
-    ) -> tuple[dict[int, Automorphism], list[tuple[int, int, int, int]]]:
-        """What can be derived by Galois element, and how: element, parent, master, number of derivations."""
+        self, elements: Mapping[int, Automorphism], family: KeyFamily
+    ) -> tuple[dict[int, Automorphism], DerivationTree | None]:
+        """What can be derived by Galois element, and how; None if nothing can be."""
         log_n, masters = self.plan.workload.chain.log_n, list(elements)
-        wanted = {self.group.galois_element(a): a for a in layout.targets}
+        wanted = {self.group.galois_element(a): a for a in family.targets}
         try:
-            return wanted, derivation_tree(log_n, masters, list(wanted), self.max_hops)
+            return wanted, DerivationTree(log_n, masters, list(wanted), self.max_hops)
         except DerivationError:
             pass
         if len(masters) > FEW_MASTERS:
-            return {}, []
+            return {}, None
         reachable = {g: a for g, a in wanted.items() if self._reaches(tuple(masters), g)}
         if not reachable:
-            return {}, []
-        return reachable, derivation_tree(log_n, masters, list(reachable), self.max_hops)
+            return {}, None
+        return reachable, DerivationTree(log_n, masters, list(reachable), self.max_hops)
 
     def _reaches(self, masters: tuple[int, ...], element: int) -> bool:
         """Whether masters reach a Galois element."""
         if (masters, element) not in self._reachable:
             try:
-                derivation_tree(self.plan.workload.chain.log_n, masters, [element], self.max_hops)
+                DerivationTree(self.plan.workload.chain.log_n, masters, [element], self.max_hops)
                 self._reachable[masters, element] = True
             except DerivationError:
                 self._reachable[masters, element] = False
         return self._reachable[masters, element]
 
-    def _seconds(self, reached: "_Reach", layout: Layout, children: Mapping[int, int]) -> float:
-        level = master_level(layout.shape)
+    def _seconds(self, reached: "_Reach", family: KeyFamily, tree: DerivationTree) -> float:
+        """Time of deriving a family, one thread."""
+        level = master_level(family.shape)
         cost = self.model.switch(reached.shape, level)
         if cost is None:
             raise WorkloadError(f"a master key of level {reached.shape.level} cannot serve {level}")
-        rows = len(layout.shape.digits)
-        least, most = BATCH
-        batch = max(least, min(most, BATCH_BYTES // ((16 << layout.shape.chain.log_n) * rows * (level + 1))))
-        decompositions = sum(ceil(count / batch) for count in children.values())
-        return rows * (decompositions * cost.shared + sum(children.values()) * cost.own)
+        rows = len(family.shape.digits)
+        return rows * (tree.decompositions(rows, level + 1) * cost.shared + len(tree.steps) * cost.own)
 
-    def _variance(self, reached: "_Reach", layout: Layout) -> float:
-        """Of the error that a derivation adds to a coefficient of a row."""
-        cost = self.model.switch(reached.shape, master_level(layout.shape))
-        # The rounding of a division meets the secret, of squared norm 2 N / 3.
-        return (1 << layout.shape.chain.log_n) / 18 * (1.0 + (0.0 if cost is None else cost.noise))
+    def _added(self, reached: "_Reach", family: KeyFamily) -> tuple[float, float]:
+        """Variance that the first derivation of a key, and every other one, adds to the errors of its
+        rows, over that of a fresh key's."""
+        shape, level = reached.shape, master_level(family.shape)
+        noise = shape.chain.widths.derivation_noise(shape.level, shape.alpha, shape.special_primes, level)
+        if noise is None:
+            raise WorkloadError(f"a master key of level {shape.level} cannot serve {level}")
+        first, other = noise
+        return first, other
 
-    def _noise_bits(self, variances: Mapping[Shape, Mapping[Automorphism, float]]) -> float:
+    def _noise_bits(self, variances: Mapping[PlannedKey, float]) -> float:
         worst = 1.0
         for group, tree in zip(self.plan.workload.groups, self.plan.hops, strict=True):
             sums = {IDENTITY: 0.0}
@@ -331,8 +328,7 @@ class DerivationPlanner:
                 if cost is None or hop.key.automorphism is None:
                     raise WorkloadError(f"{group.name}: a key that does not serve level {group.level}")
                 # `noise` is that of a key that its owner made.
-                variance = variances.get(hop.key.shape, {}).get(hop.key.automorphism, ERROR_VARIANCE)
-                sums[hop.child] = sums[hop.parent] + 1.0 + cost.noise * variance / ERROR_VARIANCE
+                sums[hop.child] = sums[hop.parent] + 1.0 + cost.noise * variances.get(hop.key, 1.0)
                 worst = max(worst, sums[hop.child])
         return 0.5 * log2(worst)
 

@@ -6,6 +6,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from keywright._core import (
+    DEFAULT_DERIVATION_HOPS,
     BootstrapperPlan,
     EvaluationKeys,
     KeySpec,
@@ -121,9 +122,8 @@ class PlanExecution:
         """
         if masters is not None or self.plan.masters is not None:
             self._match_masters(masters)
-        derived, max_hops = self.derived_specs(), 64
-        if self.plan.masters is not None:
-            max_hops = self.plan.masters.max_hops
+        derived, reach = self.derived_specs(), self.plan.masters
+        max_hops = DEFAULT_DERIVATION_HOPS if reach is None else reach.max_hops
         if memory is not None:
             steps = self.key_steps()
             keys = EvaluationKeys.stream(path, self.parameters, memory, steps, masters, derived, max_hops)

@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from keywright._core import MAX_DERIVATION_HOPS, MAX_EXTRA_PRIMES
 from keywright._reading import number, read_object, refusing, shown, whole
 from keywright.plan.ring.chain import Chain, Shape
 from keywright.plan.workload.workload import MAX_BYTES, Workload, WorkloadError, describe, read_automorphism
 
-from .derivation import MAX_EXTRA
 from .key_plan import IDENTITY, Hop, KeyPlan, Masters, PlannedKey
 
 FORMAT = "keywright-plan-1"
@@ -153,8 +153,8 @@ def _read_masters(data: Mapping[str, Any], workload: Workload, sent: tuple[Plann
             f"masters: {len(automorphisms)} keys; there must be from 1 to {MAX_KEYS}, each once"
         )
     extra = tuple(whole(bits, "masters: the width of an extra prime") for bits in data["extra_bits"])
-    if not 1 <= len(extra) <= MAX_EXTRA:
-        raise WorkloadError(f"masters: {len(extra)} extra primes; there must be from 1 to {MAX_EXTRA}")
+    if not 1 <= len(extra) <= MAX_EXTRA_PRIMES:
+        raise WorkloadError(f"masters: {len(extra)} extra primes; there must be from 1 to {MAX_EXTRA_PRIMES}")
     level, special, hops = (
         whole(data[name], f"masters: {name}") for name in ("level", "special", "max_hops")
     )
@@ -164,8 +164,10 @@ def _read_masters(data: Mapping[str, Any], workload: Workload, sent: tuple[Plann
     if not 1 <= special <= len(over.special_candidates(level)):
         room = len(over.special_candidates(level))
         raise WorkloadError(f"masters: {special} primes divided by; there may be from 1 to {room}")
-    if not 1 <= hops <= 255:
-        raise WorkloadError(f"masters: {hops} derivations at most; there may be from 1 to 255")
+    if not 1 <= hops <= MAX_DERIVATION_HOPS:
+        raise WorkloadError(
+            f"masters: {hops} derivations at most; there may be from 1 to {MAX_DERIVATION_HOPS}"
+        )
     shape = Shape(over, level, level + 1, special)
     if not shape.legal:
         raise WorkloadError("masters: a prime is larger than what they divide by")

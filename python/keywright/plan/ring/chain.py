@@ -80,17 +80,13 @@ class Chain:
         """Most bits of the modulus of a key."""
         return maximum_log_qp(self.log_n) if self.bound is None else self.bound
 
-    def special_candidates(self, level: int) -> tuple[float, ...]:
-        """Bits of the primes that can be special for a key of this level: the special ones, then the
-        ciphertext primes above it from the top down, as long as the key's modulus stays within the bound."""
-        left = self.modulus_bound - sum(self.q[: level + 1])
-        out: list[float] = []
-        for bits in (*self.p, *reversed(self.q[level + 1 :])):
-            left -= bits
-            if left < 0:
-                break
-            out.append(bits)
-        return tuple(out)
+    def special_candidates(self, level: int) -> tuple[int, ...]:
+        """The primes that can be special for a key of this level, in the order in which a key takes them: as
+        many as the bound on its modulus allows.
+
+        They are numbered through q_0 .. q_L, p_0, ...
+        """
+        return tuple(self.widths.special_candidates(level, self.modulus_bound))
 
 
 def _runs(widths: Iterable[float]) -> list[str]:
@@ -128,13 +124,13 @@ class Shape:
     @cached_property
     def special_bits(self) -> float:
         """Bits of the product of the special primes."""
-        return sum(self.chain.special_candidates(self.level)[: self.special])
+        widths = (*self.chain.q, *self.chain.p)
+        return sum(widths[prime] for prime in self.special_primes)
 
-    @property
+    @cached_property
     def special_primes(self) -> tuple[int, ...]:
-        """Their indices, counted through q_0 .. q_L, p_0, ..."""
-        own, top = len(self.chain.p), self.chain.max_level
-        return tuple(top + 1 + place if place < own else top - (place - own) for place in range(self.special))
+        """The special primes, numbered through q_0 .. q_L, p_0, ..."""
+        return self.chain.special_candidates(self.level)[: self.special]
 
     @cached_property
     def digits(self) -> tuple[int, ...]:

@@ -54,7 +54,7 @@ struct KeyShape {
 fn key_shapes(rlwe: &Parameters, level: usize) -> Result<Vec<KeyShape>, RlweError> {
     rlwe.require_level(level)?;
     let element = KeyElement::Galois(rotation_element(rlwe.log_n(), 1));
-    let primes: Vec<usize> = rlwe.special_primes().chain((level + 1..=rlwe.max_level()).rev()).collect();
+    let primes = rlwe.widths().special_candidates(level, f64::INFINITY);
     let mut shapes: Vec<KeyShape> = Vec::new();
     for count in 1..=primes.len() {
         let special = primes[..count].to_vec();

@@ -1,0 +1,65 @@
+use keywright_rlwe::derive::{DerivationTree, MAX_HOPS};
+use pyo3::prelude::*;
+
+use crate::errors::Failure;
+use crate::stored::not_pickled;
+
+/// Which key is derived from which: for the planner, which weighs master keys before any is made.
+///
+/// Args:
+///     log_n: log2 of the ring degree N.
+///     masters: Galois elements of the master keys.
+///     targets: Galois elements of the keys that are wanted.
+///     max_hops: most derivations to a key, from 1 to `MAX_DERIVATION_HOPS`, the default.
+///
+/// Raises:
+///     DerivationError: the master keys do not reach a target.
+///     ParameterError: an element that is even or above 2N, another ring degree, another number of hops.
+#[pyclass(name = "DerivationTree", module = "keywright", frozen)]
+pub(crate) struct PyDerivationTree(DerivationTree);
+
+not_pickled!(PyDerivationTree);
+
+#[pymethods]
+impl PyDerivationTree {
+    #[new]
+    #[pyo3(signature = (log_n, masters, targets, max_hops=MAX_HOPS))]
+    fn new(
+        py: Python<'_>,
+        log_n: u32,
+        masters: Vec<u64>,
+        targets: Vec<u64>,
+        max_hops: usize,
+    ) -> Result<Self, Failure> {
+        if !(keywright_ring::MIN_LOG_N..=keywright_ring::MAX_LOG_N).contains(&log_n) {
+            return Err(keywright_ring::RingError::Degree(log_n).into());
+        }
+        Ok(Self(py.detach(|| DerivationTree::new(log_n, &masters, &targets, max_hops))?))
+    }
+
+    /// For every key that is derived: its Galois element, that of the key it is derived from (1: of none), that of the
+    /// master key, and the number of derivations to it.
+    #[getter]
+    fn steps(&self) -> Vec<(u64, u64, u64, usize)> {
+        self.0.steps().map(|step| (step.element, step.parent, step.master, step.depth)).collect()
+    }
+
+    /// Most derivations to a key.
+    #[getter]
+    fn depth(&self) -> usize {
+        self.0.depth()
+    }
+
+    /// Decompositions of each row of a key while all keys are derived, by master keys of one shape.
+    ///
+    /// Args:
+    ///     rows: of a derived key.
+    ///     primes: those of the master keys' chain that derived keys are made over.
+    fn decompositions(&self, rows: usize, primes: usize) -> usize {
+        self.0.decompositions(rows, primes)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("DerivationTree({} keys, {} derivations at most)", self.0.steps().len(), self.depth())
+    }
+}
