@@ -58,7 +58,8 @@ impl SwitchLayout {
         Self { level, digits, special: special.to_vec(), merged: Vec::new(), raises: true }
     }
 
-    /// Every use of a key at `level` that is legal, see [`super::coalescing`]: from one row a digit to all of them. None above the key's level.
+    /// Every use of a key at `level` that is legal, see [`super::coalescing`]: from one row a digit to all of them. None
+    /// above the key's level.
     pub fn all<'k>(
         widths: &'k PrimeWidths,
         key_level: usize,
