@@ -71,7 +71,7 @@ def read(path: Path) -> dict[Point, Measured]:
 
 
 def chosen(points: Points, level: int) -> int | None:
-    """The alpha that a count of transforms chooses for a key at this level: those of `Digits::Dynamic`.
+    """The alpha that a count of transforms chooses for a key at this level: those of `DigitRule::Dynamic`.
 
     `digits + 2` transforms for each prime of the level and of the special ones, among the alphas measured
     there.

@@ -39,7 +39,7 @@ class Network:
     """A program with its own plan, to which budgets relate, and what was planned for it.
 
     Attributes:
-        program: from a list.
+        workload: from a list.
         model: predicts times.
         hops: most hops of `optimal`.
     """
