@@ -20,6 +20,9 @@ def parsed(data: bytes) -> Message:
     return message_from_proto(Wire.FromString(data))
 
 
+ALONE = "a loopback delivers by `send_and_receive` alone, which is what strategies and workflows call"
+
+
 class LoopbackGrid(Grid):
     """Calls the ClientApp of every node, one after the other. Messages are serialised, as between machines.
 
@@ -75,16 +78,16 @@ class LoopbackGrid(Grid):
         """A run without an app of its own."""
         return Run.create_empty(run_id=RUN_ID)
 
-    # Abstract in Grid. Strategies and workflows call `send_and_receive` alone.
+    # Abstract in Grid.
 
     def set_run(self, run: Run) -> None:
-        raise NotImplementedError
+        raise TypeError(ALONE)
 
     def create_message(self, *args: Any, **options: Any) -> Message:
-        raise NotImplementedError
+        raise TypeError(ALONE)
 
     def push_messages(self, messages: Iterable[Message]) -> Iterable[str]:
-        raise NotImplementedError
+        raise TypeError(ALONE)
 
     def pull_messages(self, message_ids: Iterable[str]) -> Iterable[Message]:
-        raise NotImplementedError
+        raise TypeError(ALONE)
