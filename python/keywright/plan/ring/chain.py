@@ -135,7 +135,7 @@ class Shape:
     @cached_property
     def digits(self) -> tuple[int, ...]:
         """First prime of every digit: a digit is closed at alpha primes, or when one more would make it
-        larger than the product of the special primes. None if a prime alone is larger."""
+        larger than the product of the special primes. Empty if a prime alone is larger."""
         digits = self.chain.widths.digits(self.level, self.alpha, self.special_primes)
         return tuple(first for first, _ in digits or ())
 
