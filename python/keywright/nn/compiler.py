@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -26,10 +27,11 @@ from .front_ends.onnx_importer import import_model, load_model
 from .graph.graph import Activation, Graph, Input, Linear, Multiply, Polynomial
 from .graph.simplify import scale_value, simplify
 from .graph.sparse import Vector
+from .layout.batches import interleave_layout, interleave_linear
 from .layout.layer_work import LayerWork
 from .layout.layout import Layout
 from .layout.lowering import LoweredLinear, lower
-from .layout.packing import choose_layouts
+from .layout.packing import choose_layouts, largest_tensor, useful_slots
 from .placement.bootstraps import Bootstrap
 from .placement.bounding import bound_values
 from .placement.costs import CostTable
@@ -77,21 +79,72 @@ def compile(  # noqa: A001 (read as keywright.nn.compile)
 
     options = _needed_bootstraps(graph, target, costs)
     largest = bound_values(graph, samples, fit.headroom) if options else {}
-    slots, fixed = (options[0].slots, True) if options else (target.slots, target.fixed_slots)
-    layouts = choose_layouts(graph, slots, fixed=fixed)
-    lowered = _lower(graph, layouts)
-    work = _work(graph, layouts, lowered)
-
-    ciphertexts = {number: layout.ciphertexts for number, layout in layouts.items()}
-    levels, entry, lowest = target.levels, target.entry_level, target.exit_level
-    placement = _place(Problem(graph, work, ciphertexts, options, largest, levels, entry, lowest, costs))
+    chosen = _choose_batch(graph, target, options, largest, costs)
+    placement, entry = chosen.placement, target.entry_level
     if target.input_level is None:
         entry = placement.needs[_source(graph)]
+    layouts = {number: interleave_layout(layout, chosen.batch) for number, layout in chosen.layouts.items()}
+    lowered = {number: interleave_linear(linear, chosen.batch) for number, linear in chosen.lowered.items()}
     program = Assembly(
-        graph, layouts, lowered, work, placement, options, costs, entry, tuple(fitted), output_scale
+        graph, layouts, lowered, chosen.work, placement, options, costs, entry, tuple(fitted), output_scale
     ).program()
     _require_memory(program, max_plaintext_bytes)
     return program
+
+
+@dataclass(frozen=True, eq=False)
+class _Arrangement:
+    """Layouts, operations and levels of one sample, and how many samples share ciphertexts."""
+
+    layouts: Mapping[int, Layout]
+    lowered: Mapping[int, LoweredLinear]
+    work: Mapping[int, LayerWork]
+    placement: Placement
+    batch: int
+
+    def seconds(self, samples: int) -> float:
+        """Predicted time of so many samples."""
+        return self.placement.seconds * -(-samples // self.batch)
+
+
+def _choose_batch(
+    graph: Graph,
+    target: Target,
+    options: tuple[Bootstrap, ...],
+    largest: Mapping[int, float],
+    costs: CostTable,
+) -> _Arrangement:
+    """The arrangement of least time for the target's samples."""
+    slots, fixed = (options[0].slots, True) if options else (target.slots, target.fixed_slots)
+    found: dict[int, _Arrangement] = {}
+    best: _Arrangement | None = None
+    for batch in target.batch_options(largest_tensor(graph)):
+        room = slots // batch if fixed else useful_slots(graph, slots // batch)
+        if room not in found:
+            layouts = choose_layouts(graph, room, fixed=fixed)
+            found = {room: _arrange(graph, target, layouts, options, largest, costs)}
+        tried = replace(found[room], batch=batch)
+        if best is None or tried.seconds(target.samples) < best.seconds(target.samples):
+            best = tried
+    assert best is not None
+    return best
+
+
+def _arrange(
+    graph: Graph,
+    target: Target,
+    layouts: Mapping[int, Layout],
+    options: tuple[Bootstrap, ...],
+    largest: Mapping[int, float],
+    costs: CostTable,
+) -> _Arrangement:
+    """Operations and levels of one sample."""
+    lowered = _lower(graph, layouts)
+    work = _work(graph, layouts, lowered)
+    ciphertexts = {number: layout.ciphertexts for number, layout in layouts.items()}
+    levels, entry, lowest = target.levels, target.entry_level, target.exit_level
+    problem = Problem(graph, work, ciphertexts, options, largest, levels, entry, lowest, costs)
+    return _Arrangement(layouts, lowered, work, _place(problem), 1)
 
 
 def _refuse(reasons: Sequence[RefusalError]) -> None:

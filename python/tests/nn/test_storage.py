@@ -107,7 +107,7 @@ def test_truncation_is_refused(stored: Path) -> None:
     ("changes", "word"),
     [
         ({"format": "other"}, "format 'other'"),
-        ({"version": 3}, "version 3"),
+        ({"version": 4}, "version 4"),
         ({"slots": 3}, "power of two"),
         ({"slots": 1 << 40}, "integer"),
         ({"slots": 8}, "holds"),

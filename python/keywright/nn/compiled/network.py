@@ -55,6 +55,11 @@ class CompiledNetwork:
     bootstraps: tuple[Bootstrap, ...] = ()
     layers: tuple[Layer, ...] = ()
 
+    @property
+    def batch(self) -> int:
+        """How many samples the program takes at a time."""
+        return self.input_layout.batch
+
     @cached_property
     def key_switches(self) -> tuple[KeySwitch, ...]:
         """Every key switch, in order of execution."""
@@ -79,26 +84,64 @@ class CompiledNetwork:
             level[step.result] = step.level
         return max(depth[output] for output in self.outputs)
 
-    def pack(self, sample: ArrayLike) -> Vector:
-        """One sample as slot vectors of shape (ciphertexts, slots), to be encrypted at ``input_level``.
+    def batches(self, samples: ArrayLike) -> list[Vector]:
+        """Samples, (count, *input_shape), in parts that the program takes: all but the last are full.
 
         Raises:
-            InvalidSamplesError: another shape than ``input_shape`` (a batch dimension of 1 is allowed), or
-                values that are not finite.
+            InvalidSamplesError: no samples, of another shape, or with values that are not finite.
         """
-        values = np.asarray(sample, np.float64)
-        if values.shape not in (self.input_shape, (1, *self.input_shape)):
-            raise InvalidSamplesError(f"a sample has shape {self.input_shape}, got {values.shape}")
-        if not np.isfinite(values).all():
-            raise InvalidSamplesError(
-                f"the sample holds {int((~np.isfinite(values)).sum())} values that are not finite"
-            )
-        return self.input_layout.pack(values.ravel())
+        values = np.asarray(samples, np.float64)
+        if values.ndim == 0 or len(values) == 0 or values.shape[1:] != self.input_shape:
+            raise InvalidSamplesError(f"samples have shape (count, {self.input_shape}), got {values.shape}")
+        _require_finite(values)
+        return [values[first : first + self.batch] for first in range(0, len(values), self.batch)]
 
-    def unpack(self, slots: ArrayLike) -> Vector:
-        """The result tensor in decrypted slot vectors of shape (ciphertexts, slots)."""
+    def pack(self, samples: ArrayLike) -> Vector:
+        """A sample, or up to ``batch`` of them, as slot vectors of shape (ciphertexts, slots), to be
+        encrypted at ``input_level``.
+
+        Fewer samples than ``batch`` are repeated: the slots of those that are not there must hold values that
+        the program is for, since what leaves the range of a polynomial there spoils every slot.
+
+        Args:
+            samples: of shape ``input_shape``, or (count, *input_shape).
+
+        Raises:
+            InvalidSamplesError: another shape, more samples than ``batch``, or values that are not finite.
+        """
+        values = np.asarray(samples, np.float64)
+        if values.shape == self.input_shape:
+            values = values[None]
+        if values.shape[1:] != self.input_shape or not 1 <= len(values) <= self.batch:
+            raise InvalidSamplesError(
+                f"a sample has shape {self.input_shape}, and the program takes up to {self.batch} at a time, "
+                f"(count, *shape); got {values.shape}"
+            )
+        _require_finite(values)
+        flat = values.reshape(len(values), -1)
+        return self.input_layout.pack(flat[np.arange(self.batch) % len(flat)])
+
+    def unpack(self, slots: ArrayLike, count: int | None = None) -> Vector:
+        """The result in decrypted slot vectors of shape (ciphertexts, slots).
+
+        Args:
+            count: how many samples were packed: the result has shape (count, *output_shape). None: one, of
+                shape ``output_shape``.
+
+        Raises:
+            InvalidSamplesError: another shape, or a count that is not from 1 to ``batch``.
+        """
         expected = (self.output_layout.ciphertexts, self.slots)
         if np.shape(slots) != expected:
             raise InvalidSamplesError(f"the decrypted result has shape {expected}, got {np.shape(slots)}")
-        values = self.output_layout.unpack(np.asarray(slots, np.float64))
-        return values.reshape(self.output_shape) * self.output_scale
+        if count is not None and not 1 <= count <= self.batch:
+            raise InvalidSamplesError(f"{count} samples of a program that takes 1 to {self.batch} at a time")
+        values = self.output_layout.unpack(np.asarray(slots, np.float64)) * self.output_scale
+        tensors = values.reshape(self.batch, *self.output_shape)
+        return tensors[0] if count is None else tensors[:count]
+
+
+def _require_finite(values: Vector) -> None:
+    missing = int((~np.isfinite(values)).sum())
+    if missing:
+        raise InvalidSamplesError(f"the samples hold {missing} values that are not finite")

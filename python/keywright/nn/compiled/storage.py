@@ -1,6 +1,7 @@
 """Program files: a zip of one JSON description and numpy arrays, without pickle.
 
-Version 2; version 1, which had no bootstraps and no layers, can be read. ``program.json`` lists everything
+Version 3; version 2, which had one sample a ciphertext, and version 1, which had no bootstraps and no layers,
+can be read. ``program.json`` lists everything
 but the arrays; ``transforms/T.K.npy`` holds the diagonals of input K of transform T by rows,
 ``vectors/V.npy`` vector V, ``input.npy`` and ``output.npy`` the positions of the layouts. Sizes follow from
 the description and are checked before an array is read.
@@ -33,7 +34,7 @@ from .network import CompiledNetwork
 from .validation import validate
 
 FORMAT = "keywright-program"
-VERSION = 2
+VERSION = 3
 MAX_DESCRIPTION_BYTES = 64 << 20
 MAX_BYTES = 8 << 30
 NPY_HEADER_BYTES = 4096
@@ -115,6 +116,7 @@ def _description(program: CompiledNetwork) -> dict[str, Any]:
         "format": FORMAT,
         "version": VERSION,
         "slots": program.slots,
+        "batch": program.batch,
         "input_shape": program.input_shape,
         "output_shape": program.output_shape,
         "input_period": program.input_layout.period,
@@ -192,21 +194,25 @@ def _read(archive: zipfile.ZipFile, kind: type[Kind], max_bytes: int) -> Kind:
     if archive.getinfo("program.json").file_size > MAX_DESCRIPTION_BYTES:
         raise ProgramFormatError(f"program.json is larger than {MAX_DESCRIPTION_BYTES} bytes")
     data = json.loads(archive.read("program.json"))
-    if data["format"] != FORMAT or data["version"] not in (1, VERSION):
+    if data["format"] != FORMAT or data["version"] not in (1, 2, VERSION):
         raise ProgramFormatError(
             f"format {data['format']!r} version {data['version']!r}; this release reads {FORMAT} 1 to "
             f"{VERSION}"
         )
     if data["version"] == 1:
         data |= {"bootstraps": [], "layers": []}
+    if data["version"] < 3:
+        data["batch"] = 1
     reader = _Reader(archive, max_bytes)
     slots = _power_of_two(data["slots"], 1 << 17, "slots")
+    batch = _power_of_two(data["batch"], slots, "batch")
     shapes = [tuple(_integer(size, "size") for size in data[f"{end}_shape"]) for end in ("input", "output")]
     layouts = [
         Layout(
             slots,
             _power_of_two(data[f"{end}_period"], slots, "period"),
             reader.array(f"{end}.npy", (math.prod(shape),), np.int32),
+            batch=batch,
         )
         for end, shape in zip(("input", "output"), shapes, strict=True)
     ]

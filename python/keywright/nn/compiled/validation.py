@@ -68,12 +68,16 @@ def _finite(name: str, values: Vector) -> None:
 
 
 def _layout(name: str, layout: Layout, ciphertexts: int) -> None:
-    positions = layout.positions
+    positions, batch = layout.positions, layout.batch
     _require(len(positions) > 0 and int(positions.min()) >= 0, f"the {name} layout is empty or negative")
     _require(len(np.unique(positions)) == len(positions), f"the {name} layout uses a slot twice")
     _require(layout.ciphertexts == ciphertexts, f"the {name} layout needs {layout.ciphertexts} ciphertexts")
     bound = layout.period if ciphertexts == 1 else layout.slots * ciphertexts
     _require(int(positions.max()) < bound, f"the {name} layout exceeds its period")
+    _require(
+        layout.period % batch == 0 and not (positions % batch).any(),
+        f"the {name} layout does not interleave {batch} samples",
+    )
     _require(
         ciphertexts == 1 or layout.period == layout.slots,
         f"the {name} layout repeats over several ciphertexts",

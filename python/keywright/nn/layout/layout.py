@@ -42,20 +42,23 @@ class Grid:
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """The place of every element of a flattened tensor.
+    """The place of every element of a flattened tensor, of one sample or of several.
 
     Attributes:
         slots: slots per ciphertext, a power of two.
         period: the content of a single ciphertext repeats after this many slots; equal to ``slots`` if there
             are several.
-        positions: for each element, ciphertext number times slots plus slot; slots below ``period``.
-        grid: of an image; None for a vector.
+        positions: for each element of the first sample, ciphertext number times slots plus slot; slots below
+            ``period``. The same element of sample b is b slots further.
+        grid: of one sample's image; None for a vector.
+        batch: samples, interleaved: a power of two. See `keywright.nn.layout.batches`.
     """
 
     slots: int
     period: int
     positions: Positions
     grid: Grid | None = None
+    batch: int = 1
 
     @property
     def ciphertexts(self) -> int:
@@ -63,17 +66,21 @@ class Layout:
         return int(self.positions.max()) // self.slots + 1
 
     def pack(self, values: Vector) -> Vector:
-        """Flattened values to slot vectors of shape (ciphertexts, slots), repeated over the periods, zero
-        elsewhere."""
+        """Flattened values, (elements,) the same for all samples or (batch, elements), to slot vectors of
+        shape (ciphertexts, slots), repeated over the periods, zero elsewhere."""
         flat = np.zeros(self.ciphertexts * self.slots)
-        flat[self.positions] = values
+        flat[self._places()] = values
         if self.period < self.slots:
             return np.tile(flat[: self.period], self.slots // self.period)[None]
         return flat.reshape(-1, self.slots)
 
     def unpack(self, slots: Vector) -> Vector:
-        """The flattened values in slot vectors of shape (ciphertexts, slots)."""
-        return np.asarray(slots, np.float64).reshape(-1)[self.positions]
+        """The flattened values, (batch, elements), in slot vectors of shape (ciphertexts, slots)."""
+        return np.asarray(slots, np.float64).reshape(-1)[self._places()]
+
+    def _places(self) -> Positions:
+        """The place of every element of every sample, (batch, elements)."""
+        return self.positions + np.arange(self.batch, dtype=np.int32)[:, None]
 
 
 def next_power_of_two(size: int) -> int:

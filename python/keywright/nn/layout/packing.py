@@ -26,8 +26,7 @@ def choose_layouts(graph: Graph, max_slots: int, *, fixed: bool = False) -> dict
     time the one with the lowest cost of the linear maps around it, for a few slot counts; the cheapest slot
     count wins.
     """
-    largest = max(_size(node.shape) for node in graph.nodes.values())
-    smallest = max_slots if fixed else min(next_power_of_two(largest), max_slots)
+    smallest = max_slots if fixed else min(next_power_of_two(largest_tensor(graph)), max_slots)
     options = []
     for doubling in range(SLOT_DOUBLINGS + 1):
         slots = smallest << doubling
@@ -36,6 +35,16 @@ def choose_layouts(graph: Graph, max_slots: int, *, fixed: bool = False) -> dict
             options.append((search.run(), slots, search))
     search = min(options, key=lambda option: option[:2])[2]
     return {number: search.chosen[group] for number, group in search.group.items()}
+
+
+def largest_tensor(graph: Graph) -> int:
+    """Elements of the largest value."""
+    return max(_size(node.shape) for node in graph.nodes.values())
+
+
+def useful_slots(graph: Graph, max_slots: int) -> int:
+    """Most slots that `choose_layouts` tries, if they are not fixed."""
+    return min(next_power_of_two(largest_tensor(graph)) << SLOT_DOUBLINGS, max_slots)
 
 
 class _Search:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from keywright.nn.errors import InvalidBootstrapError
 from keywright.nn.layout.layout import next_power_of_two
+from keywright.nn.layout.packing import SLOT_DOUBLINGS
 
 from .bootstraps import Bootstrap
 
@@ -22,9 +23,13 @@ class Target:
             slots.
         fixed_slots: whether the program has exactly ``slots`` slots, as its place between the stages of a
             bootstrapping asks for.
+        samples: how many samples are to be evaluated: with ``batch`` None the compiler chooses how many of
+            them share ciphertexts, so that all together take the least predicted time.
+        batch: samples in one ciphertext, a power of two.
 
     Raises:
-        ValueError: slots that are no power of two, or levels that are out of order.
+        ValueError: slots or a batch that are no power of two, a batch above the slots, no samples, or levels
+            that are out of order.
         InvalidBootstrapError: bootstraps of different or too many slots, or above the highest level.
     """
 
@@ -34,11 +39,19 @@ class Target:
     output_level: int | None = None
     bootstraps: tuple[Bootstrap, ...] = ()
     fixed_slots: bool = False
+    samples: int = 1
+    batch: int | None = None
 
     def __post_init__(self) -> None:
         levels, lowest = self.levels, self.exit_level
         if self.slots < 1 or next_power_of_two(self.slots) != self.slots:
             raise ValueError(f"slots must be a power of two, got {self.slots}")
+        if self.samples < 1:
+            raise ValueError(f"samples must be at least 1, got {self.samples}")
+        if self.batch is not None and (self.batch < 1 or next_power_of_two(self.batch) != self.batch):
+            raise ValueError(f"batch must be a power of two, got {self.batch}")
+        if self.batch is not None and self.batch > self.most_slots:
+            raise ValueError(f"batch must be at most the {self.most_slots} slots, got {self.batch}")
         if not 0 <= lowest <= levels:
             raise ValueError(f"output_level must be between 0 and levels = {levels}, got {lowest}")
         if self.input_level is not None and not lowest <= self.input_level <= levels:
@@ -53,6 +66,20 @@ class Target:
                 raise InvalidBootstrapError(
                     f"a bootstrap to level {option.output_level} above the highest, {levels}"
                 )
+
+    @property
+    def most_slots(self) -> int:
+        """Most slots of a ciphertext of the program, with its bootstraps if it needs them."""
+        return min((option.slots for option in self.bootstraps), default=self.slots)
+
+    def batch_options(self, largest: int) -> list[int]:
+        """The batches that are tried for a network whose largest tensor has so many elements: as many samples
+        as there are or fit, and fewer, since room can save rotations."""
+        if self.batch is not None:
+            return [self.batch]
+        fitting = max(self.most_slots // next_power_of_two(largest), 1)
+        most = min(next_power_of_two(self.samples), fitting)
+        return [most >> k for k in range(SLOT_DOUBLINGS, -1, -1) if most >> k]
 
     @property
     def entry_level(self) -> int:

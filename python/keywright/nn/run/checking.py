@@ -8,7 +8,7 @@ import onnx
 from numpy.typing import ArrayLike
 
 from keywright.nn.compiled.network import CompiledNetwork
-from keywright.nn.errors import InvalidSamplesError, OnnxruntimeMissingError
+from keywright.nn.errors import OnnxruntimeMissingError
 from keywright.nn.front_ends.onnx_importer import load_model
 from keywright.nn.graph.sparse import Vector
 
@@ -35,16 +35,30 @@ class CheckReport:
     expected: Vector
 
 
-def run_clear(program: CompiledNetwork, sample: ArrayLike) -> Vector:
-    """The program's output for one sample, evaluated without encryption by `ClearBackend`.
+def run_clear(program: CompiledNetwork, samples: ArrayLike) -> Vector:
+    """The program's output, evaluated without encryption by `ClearBackend`.
+
+    Args:
+        samples: one, of shape ``program.input_shape``, or (count, *input_shape): any number of them.
+
+    Returns:
+        Of shape ``program.output_shape``, or (count, *output_shape).
 
     Raises:
+        InvalidSamplesError: another shape, no samples, or values that are not finite.
         OutOfRangeError: the sample drives a value above 1 into a bootstrap.
     """
+    values = np.asarray(samples, np.float64)
+    if values.shape == program.input_shape:
+        return _run_batch(program, values[None]).reshape(program.output_shape)
+    return np.concatenate([_run_batch(program, batch) for batch in program.batches(values)])
+
+
+def _run_batch(program: CompiledNetwork, samples: Vector) -> Vector:
     backend = ClearBackend(program.slots, program.bootstraps)
-    inputs = [backend.encrypt(row, program.input_level) for row in program.pack(sample)]
+    inputs = [backend.encrypt(row, program.input_level) for row in program.pack(samples)]
     outputs = execute(program, backend, inputs)
-    return program.unpack(np.asarray([ct.values for ct in outputs]))
+    return program.unpack(np.asarray([ct.values for ct in outputs]), len(samples))
 
 
 def run_onnxruntime(model: onnx.ModelProto, samples: Vector) -> Vector:
@@ -83,9 +97,7 @@ def check(
         OnnxruntimeMissingError: onnxruntime is not installed.
     """
     inputs = np.asarray(samples, np.float64)
-    if inputs.ndim == 0 or len(inputs) == 0 or inputs.shape[1:] != program.input_shape:
-        raise InvalidSamplesError(f"samples have shape (count, {program.input_shape}), got {inputs.shape}")
-    outputs = np.asarray([run_clear(program, sample) for sample in inputs])
+    outputs = np.concatenate([_run_batch(program, batch) for batch in program.batches(inputs)])
     expected = run_onnxruntime(load_model(model), inputs).reshape(outputs.shape)
     flat, reference = outputs.reshape(len(inputs), -1), expected.reshape(len(inputs), -1)
     agreement = float((flat.argmax(1) == reference.argmax(1)).mean())

@@ -118,8 +118,11 @@ def _match(program: CompiledNetwork, plans: Sequence[BootstrapperPlan]) -> None:
 def encrypt_sample(program: CompiledNetwork, encryptor: Encryptor, sample: ArrayLike) -> list[Ciphertext]:
     """A sample as the ciphertexts that a program takes, encrypted with a public key.
 
+    Args:
+        sample: of shape ``program.input_shape``, or up to ``program.batch`` of them, (count, *input_shape).
+
     Raises:
-        InvalidSamplesError: the sample has another shape than the program takes, or is not finite.
+        InvalidSamplesError: another shape than the program takes, or values that are not finite.
     """
     return [encryptor.encrypt(row, program.slots, program.input_level) for row in program.pack(sample)]
 
@@ -127,17 +130,24 @@ def encrypt_sample(program: CompiledNetwork, encryptor: Encryptor, sample: Array
 def encrypt_sample_seeded(
     program: CompiledNetwork, decryptor: Decryptor, sample: ArrayLike
 ) -> list[SeededCiphertext]:
-    """A sample encrypted with the secret: half the bytes of `encrypt_sample`, with the same errors."""
+    """A sample encrypted with the secret: half the bytes of `encrypt_sample`, with the same arguments and
+    errors."""
     return [decryptor.encrypt(row, program.slots, program.input_level) for row in program.pack(sample)]
 
 
-def decrypt_result(program: CompiledNetwork, decryptor: Decryptor, outputs: "Sequence[Value]") -> Vector:
-    """The result tensor in the ciphertexts that a program returned.
+def decrypt_result(
+    program: CompiledNetwork, decryptor: Decryptor, outputs: "Sequence[Value]", count: int | None = None
+) -> Vector:
+    """The result in the ciphertexts that a program returned.
+
+    Args:
+        count: how many samples were encrypted: the result has shape (count, *output_shape). None: one, of
+            shape ``output_shape``.
 
     Raises:
-        InvalidSamplesError: another number of ciphertexts, or of slots, than the program returns.
+        InvalidSamplesError: another number of ciphertexts, of slots or of samples than the program returns.
     """
-    return program.unpack(np.asarray([decryptor.decrypt(_ciphertext(output)) for output in outputs]))
+    return program.unpack(np.asarray([decryptor.decrypt(_ciphertext(output)) for output in outputs]), count)
 
 
 @dataclass(frozen=True, eq=False)

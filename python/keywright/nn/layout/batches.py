@@ -1,0 +1,41 @@
+"""Several samples in one ciphertext: interleaved, so that a rotation moves each of them alike.
+
+With B samples, what is at slot p of one sample's ciphertext is at slots B p to B p + B - 1, one sample after
+the other. A rotation by r of one sample is one by B r of all, and wraps around where it did; a diagonal has
+every entry B times.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from .diagonals import DiagonalMatrix
+from .layout import Layout
+from .lowering import LoweredLinear
+
+
+def interleave_layout(layout: Layout, batch: int) -> Layout:
+    """The layout of ``batch`` samples in ciphertexts of ``batch`` times the slots."""
+    return Layout(
+        layout.slots * batch,
+        layout.period * batch,
+        layout.positions * batch,
+        layout.grid,
+        layout.batch * batch,
+    )
+
+
+def interleave_linear(lowered: LoweredLinear, batch: int) -> LoweredLinear:
+    """A linear map of one sample's ciphertexts, for those of ``batch`` samples."""
+    rows = [(operands, interleave_transform(transform, batch)) for operands, transform in lowered.rows]
+    return replace(lowered, rows=rows, folds=tuple(step * batch for step in lowered.folds))
+
+
+def interleave_transform(transform: DiagonalMatrix, batch: int) -> DiagonalMatrix:
+    """A block row of one sample's ciphertexts, for those of ``batch`` samples."""
+    if batch == 1:
+        return transform
+    diagonals = tuple(
+        {r * batch: np.repeat(d, batch) for r, d in each.items()} for each in transform.diagonals
+    )
+    return DiagonalMatrix(transform.slots * batch, diagonals, transform.n1 * batch)
