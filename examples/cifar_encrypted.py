@@ -20,8 +20,9 @@ import numpy as np
 import onnxruntime
 from cifar import CLASSES, image_paths, read_image
 from keywright import nn
-from keywright.nn.run.encrypted import EncryptedBackend, decrypt_result, encrypt_sample_seeded, key_specs
+from keywright.nn.run.encrypted import EncryptedBackend, decrypt_result, encrypt_sample_seeded
 from keywright.nn.run.timing import LayerClock
+from keywright.plan import plan_network
 
 MODEL = Path(__file__).parent / "models" / "resnet8_cifar.onnx"
 PRESET = "N16_QP1732_L9_S45_real"
@@ -57,12 +58,15 @@ def main() -> int:
     print(f"{program.depth} levels, {bootstraps} bootstraps, {rotations} rotations, {parameters}")
     secret = kw.SecretKey.generate(parameters)
     start = time.perf_counter()
-    specs = key_specs(program, parameters, [plan])
-    keys = kw.KeyGenerator(secret).evaluation_keys(relinearization=False, specs=specs)
+    execution = plan_network(program, parameters, [plan])
+    specs = execution.key_specs()
+    keys = execution.follow(kw.KeyGenerator(secret).evaluation_keys(relinearization=False, specs=specs))
     print(f"{len(specs)} keys of {keys.bytes / 1e9:.2f} GB in {time.perf_counter() - start:.1f} s")
     clock = LayerClock(program)
     client = kw.Decryptor(secret)
-    server = EncryptedBackend(kw.Evaluator(parameters, keys), [kw.Bootstrapper(plan)], on_step=clock.step)
+    bootstrappers = [kw.Bootstrapper(plan) for plan in execution.bootstrapper_plans]
+    evaluator = kw.Evaluator(parameters, keys)
+    server = EncryptedBackend(evaluator, bootstrappers, plan=execution, on_step=clock.step)
     start = time.perf_counter()
     server.prepare(program)
     print(f"model encoded, {server.plaintext_bytes / 1e9:.2f} GB, in {time.perf_counter() - start:.1f} s")

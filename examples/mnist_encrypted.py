@@ -16,7 +16,8 @@ import keywright as kw
 import numpy as np
 import onnxruntime
 from keywright import nn
-from keywright.nn.run.encrypted import EncryptedBackend, decrypt_result, encrypt_sample_seeded, key_specs
+from keywright.nn.run.encrypted import EncryptedBackend, decrypt_result, encrypt_sample_seeded
+from keywright.plan import plan_network
 from train_mnist import read_idx
 
 MODEL = Path(__file__).parent / "models" / "lenet_mnist.onnx"
@@ -40,11 +41,11 @@ def main() -> int:
     parameters = kw.Parameters.preset(PRESET)
     program = nn.compile(MODEL, nn.Target(slots=parameters.max_slots, levels=parameters.max_level))
     secret = kw.SecretKey.generate(parameters)
-    keys = kw.EvaluationKeys(parameters)
-    generator = kw.KeyGenerator(secret)
-    for spec in key_specs(program, parameters):
-        keys.add(generator.switching_key(spec))
-    client, server = kw.Decryptor(secret), EncryptedBackend(kw.Evaluator(parameters, keys))
+    execution = plan_network(program, parameters)
+    made = kw.KeyGenerator(secret).evaluation_keys(specs=execution.key_specs(), relinearization=False)
+    keys = execution.follow(made)
+    client = kw.Decryptor(secret)
+    server = EncryptedBackend(kw.Evaluator(parameters, keys), plan=execution)
     server.prepare(program)
 
     encrypted = np.zeros(len(samples), np.int64)

@@ -38,7 +38,8 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     labels = tuple(options.labels.split(",")) if options.labels else ()
     name = options.name or options.model.stem
     if options.slots:
-        compiled = compile_model(options.model, options.calibration, options.preset)
+        with terminal.progress("compiling", None):
+            compiled = compile_model(options.model, options.calibration, options.preset)
         model = Model(name, compiled.program, compiled.parameters, compiled.plans, labels=labels)
     else:
         if options.preset in kw.presets():
@@ -46,7 +47,10 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
                 f"--preset {options.preset} has no bootstrapping, which thin clients need; add --slots or "
                 f"name one of {', '.join(kw.bootstrap_presets())}"
             )
-        model = compile_thin(options.model, options.calibration, options.preset, name, labels)
+        with terminal.progress("compiling", None):
+            model = compile_thin(options.model, options.calibration, options.preset, name, labels)
+    with terminal.progress("planning keys", None):
+        _ = model.execution
     with new_folder(options.out) as folder:
         model.save(folder)
     terminal.table(

@@ -86,7 +86,8 @@ def infer(compiled: Compiled, samples: NDArray[np.float64], terminal: Terminal) 
     clock = time.perf_counter
     start = clock()
     secret = kw.SecretKey.generate(parameters)
-    keys = make_keys(kw.KeyGenerator(secret), compiled.specs, terminal)
+    execution = compiled.execution
+    keys = execution.follow(make_keys(kw.KeyGenerator(secret), execution.key_specs(), terminal))
     key_seconds = clock() - start
     client, evaluator = kw.Decryptor(secret), kw.Evaluator(parameters, keys)
     steps = len(samples) * sum(step.opcode != "input" for step in program.instructions)
@@ -95,8 +96,8 @@ def infer(compiled: Compiled, samples: NDArray[np.float64], terminal: Terminal) 
     with terminal.progress("operations on ciphertexts", steps) as advance:
         stopwatch = LayerClock(program, advance)
         start = clock()
-        bootstrappers = [kw.Bootstrapper(plan) for plan in compiled.plans]
-        server = EncryptedBackend(evaluator, bootstrappers, on_step=stopwatch.step)
+        bootstrappers = [kw.Bootstrapper(plan) for plan in execution.bootstrapper_plans]
+        server = EncryptedBackend(evaluator, bootstrappers, plan=execution, on_step=stopwatch.step)
         server.prepare(program)
         prepare_seconds = clock() - start
         for sample in samples:
@@ -161,11 +162,14 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         raise CommandError("--input names what to classify; with --explain it is not needed")
     if options.count is not None and options.count < 1:
         raise CommandError(f"--count {options.count}: at least 1 sample is needed")
-    compiled = compile_model(options.model, options.calibration, options.preset, options.count)
+    with terminal.progress("compiling", None):
+        compiled = compile_model(options.model, options.calibration, options.preset, options.count)
     if options.explain:
         explain(compiled.program, terminal)
         return
     samples = load_samples(options.input, compiled.program.input_shape, options.count)
+    with terminal.progress("planning keys", None):
+        _ = compiled.execution
     terminal.note(f"{compiled.program.depth} levels deep; {compiled.parameters!r}")
     inference = infer(compiled, samples, terminal)
     if options.out is not None:

@@ -345,7 +345,7 @@ def _load(options: argparse.Namespace) -> tuple[planning.Workload, list[planning
             variants = open_bootstraps(compiled.plans, path.stem, compiled.program)
         budget = planning.error_budget(compiled.plans)
     noise = budget if options.noise is None else options.noise
-    opened = [replace(each, workload=replace(each.workload, noise_bits=noise)) for each in variants]
+    opened = [each.with_noise(noise) for each in variants]
     return replace(workload, noise_bits=noise), opened
 
 

@@ -35,31 +35,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--key-memory",
         help="most bytes of keys in memory, as 2GiB: keys are read, or derived from master keys, ahead of "
-        "their use, and dropped; for keys that were made with a plan",
+        "their use, and dropped",
     )
 
 
 def run(options: argparse.Namespace, terminal: Terminal) -> None:
     """Write the encrypted results of every sample."""
-    require_files(options.keys, (PARAMETERS, PROGRAM, EVALUATION_KEYS), "server folder of keywright keygen")
+    require_files(
+        options.keys, (PARAMETERS, PROGRAM, PLAN, EVALUATION_KEYS), "server folder of keywright keygen"
+    )
     parameters = kw.Parameters.load(options.keys / PARAMETERS)
     program = nn.Program.load(options.keys / PROGRAM)
     samples = group_ciphertexts(options.input, program.input_layout.ciphertexts)
-    bootstraps = bootstrap_plans(program)
-    execution = None
-    if (options.keys / PLAN).is_file():
-        execution = PlanExecution(plan_file.load(options.keys / PLAN), parameters, program, bootstraps)
+    planned = plan_file.load(options.keys / PLAN)
+    execution = PlanExecution(planned, parameters, program, bootstrap_plans(program))
     keys = _keys(options, parameters, execution, terminal)
     evaluator = kw.Evaluator(parameters, keys)
-    plans = bootstraps if execution is None else execution.bootstrapper_plans
     with terminal.progress("diagonals of bootstraps", None):
-        bootstrappers = [kw.Bootstrapper(plan) for plan in plans]
+        bootstrappers = [kw.Bootstrapper(plan) for plan in execution.bootstrapper_plans]
     steps = len(samples) * sum(step.opcode != "input" for step in program.instructions)
     with (
         new_folder(options.out) as folder,
         terminal.progress("operations on ciphertexts", steps) as advance,
     ):
-        backend = EncryptedBackend(evaluator, bootstrappers, on_step=lambda: advance(1), plan=execution)
+        backend = EncryptedBackend(evaluator, bootstrappers, plan=execution, on_step=lambda: advance(1))
         backend.prepare(program)
         start = time.perf_counter()
         for number, paths in enumerate(samples):
@@ -85,18 +84,11 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
 def _keys(
     options: argparse.Namespace,
     parameters: kw.Parameters,
-    execution: PlanExecution | None,
+    execution: PlanExecution,
     terminal: Terminal,
 ) -> kw.EvaluationKeys:
     path = options.keys / EVALUATION_KEYS
     memory = None if options.key_memory is None else parse_bytes(options.key_memory)
-    if execution is None:
-        if memory is not None:
-            raise CommandError(
-                f"--key-memory needs {options.keys / PLAN}: make the keys with keywright keygen --plan"
-            )
-        with terminal.progress("reading keys", None):
-            return kw.EvaluationKeys.load(path, parameters)
     if execution.plan.masters is None:
         with terminal.progress("reading keys", None):
             return execution.load_keys(path, memory=memory)

@@ -4,7 +4,7 @@ from .basis.basis import Basis, smallest_basis
 from .basis.shared_basis import smallest_shared_basis
 from .cost.ephemeral import EphemeralSwitch, FixedKeys
 from .cost.error_budget import error_budget
-from .cost.model import DEFAULT_WEIGHTS, CostModel, SwitchCost, Weights
+from .cost.model import TYPICAL_WEIGHTS, CostModel, SwitchCost, Weights
 from .cost.operations import Operation
 from .exact.bound import LowerBound
 from .exact.optimal import Optimizer
@@ -17,6 +17,7 @@ from .ring.galois import Automorphism, AutomorphismGroup
 from .search.frontier import FrontierSearch
 from .search.joint import JointPlanner
 from .search.planner import Planner
+from .search.quick import QuickPlanner, plan_network
 from .search.search_state import FrontierPoint
 from .strategies import STRATEGIES, Strategy
 from .strategies.policy import KeyPolicy
@@ -24,8 +25,8 @@ from .workload.open_workload import Alternative, Choice, OpenWorkload
 from .workload.workload import Group, Relinearizations, Workload, WorkloadError, make_group
 
 __all__ = [
-    "DEFAULT_WEIGHTS",
     "STRATEGIES",
+    "TYPICAL_WEIGHTS",
     "Alternative",
     "Automorphism",
     "AutomorphismGroup",
@@ -53,6 +54,7 @@ __all__ = [
     "Optimizer",
     "PlannedKey",
     "Planner",
+    "QuickPlanner",
     "Relinearizations",
     "Shape",
     "Strategy",
@@ -63,6 +65,7 @@ __all__ = [
     "WorkloadError",
     "error_budget",
     "make_group",
+    "plan_network",
     "predict_plan",
     "published_bytes",
     "shapes",

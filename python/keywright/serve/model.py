@@ -34,15 +34,20 @@ from keywright._core import (
 from keywright.errors import KeywrightError
 from keywright.nn.compiled.storage import digest
 from keywright.nn.layout.layout import Layout
-from keywright.nn.run.encrypted import EncryptedBackend, key_specs, special_primes
+from keywright.nn.run.encrypted import EncryptedBackend
+from keywright.plan.keys import plan_file
+from keywright.plan.keys.execution import PlanExecution
+from keywright.plan.keys.key_plan import KeyPlan
+from keywright.plan.search.quick import plan_network
 
+from .entered import EnteredNetwork
 from .errors import EvaluationFailedError, InvalidObjectError, ModelFolderError
 from .manifest import Manifest, Packing, Places
 
 FORMAT = "keywright-model"
 VERSION = 1
 MAX_DESCRIPTION_BYTES = 1 << 20
-DESCRIPTION, PARAMETERS, PROGRAM = "model.json", "parameters.kw", "program.kwp"
+DESCRIPTION, PARAMETERS, PROGRAM, PLAN = "model.json", "parameters.kw", "program.kwp", "plan.json"
 
 FRACTION_BITS = 24
 """Bits after the point of a thin client's numbers: more than bootstrapping leaves of them."""
@@ -73,6 +78,7 @@ class Model:
             first they leave by; None if clients encrypt slots.
         entry_literal: what makes `entry`: a preset or the numbers of `BootstrapperPlan`.
         labels: what the outputs stand for.
+        key_plan: of the keys that clients send; made where it is not given (`plan_network`).
     """
 
     name: str
@@ -82,6 +88,7 @@ class Model:
     entry: BootstrapperPlan | None = None
     entry_literal: Mapping[str, Any] = field(default_factory=dict)
     labels: tuple[str, ...] = ()
+    key_plan: KeyPlan | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         program, entry = self.program, self.entry
@@ -103,17 +110,34 @@ class Model:
                 f"offers {offered}"
             )
 
+    @property
+    def bootstraps(self) -> tuple[BootstrapperPlan, ...]:
+        """The plans of the program's bootstraps, and `entry` where it is none of these."""
+        extra = [] if self.entry is None or self.entry_index < len(self.plans) else [self.entry]
+        return (*self.plans, *extra)
+
+    @property
+    def entry_index(self) -> int:
+        """The place of `entry` among `bootstraps`."""
+        return next((i for i, plan in enumerate(self.plans) if plan is self.entry), len(self.plans))
+
     @cached_property
-    def special(self) -> list[int]:
-        """Indices of the special primes of the program's keys."""
-        return special_primes(self.program, self.parameters)
+    def execution(self) -> PlanExecution:
+        """The plan of the keys.
+
+        Raises:
+            PlanMismatchError: `key_plan` is for something else.
+        """
+        program = self.program
+        network = program if self.entry is None else EnteredNetwork(program, self.entry_index)
+        if self.key_plan is None:
+            return plan_network(network, self.parameters, self.bootstraps, name=self.name)
+        return PlanExecution(self.key_plan, self.parameters, network, self.bootstraps)
 
     @cached_property
     def specs(self) -> list[KeySpec]:
-        """The keys that a client sends, in order: those it is used by first, first."""
-        entry = [] if self.entry is None else self.entry.required_keys()
-        program = key_specs(self.program, self.parameters, self.plans, special=self.special)
-        return list(dict.fromkeys(entry + program))
+        """The keys that a client sends, in order."""
+        return self.execution.key_specs()
 
     @cached_property
     def client(self) -> ClientParameters | None:
@@ -202,6 +226,7 @@ class Model:
         """Write the files of the model into a folder that exists."""
         self.parameters.save(folder / PARAMETERS)
         self.program.save(folder / PROGRAM)
+        (folder / PLAN).write_text(plan_file.to_json(self.execution.plan), encoding="utf-8")
         description = {
             "format": FORMAT,
             "version": VERSION,
@@ -235,7 +260,28 @@ class Model:
         parameters = Parameters.load(folder / PARAMETERS)
         program = nn.Program.load(folder / PROGRAM)
         plans = [BootstrapperPlan.preset(bootstrap.preset) for bootstrap in program.bootstraps]
-        return Model(name, program, parameters, plans, entry_plan(parameters, literal), literal, labels)
+        # A folder of an earlier release has no plan: it is planned now.
+        planned = plan_file.load(folder / PLAN) if (folder / PLAN).is_file() else None
+        return Model(
+            name,
+            program,
+            parameters,
+            plans,
+            _entry(program, plans, parameters, literal),
+            literal,
+            labels,
+            planned,
+        )
+
+
+def _entry(
+    program: nn.Program, plans: Sequence[BootstrapperPlan], parameters: Parameters, literal: Mapping[str, Any]
+) -> BootstrapperPlan | None:
+    """As `entry_plan`; the program's own plan where it bootstraps with the same preset."""
+    for bootstrap, plan in zip(program.bootstraps, plans, strict=True):
+        if literal == {"preset": bootstrap.preset}:
+            return plan
+    return entry_plan(parameters, literal)
 
 
 def entry_plan(parameters: Parameters, literal: Mapping[str, Any]) -> BootstrapperPlan | None:
@@ -266,10 +312,12 @@ class ModelRunner:
 
     def __init__(self, model: Model) -> None:
         self.model = model
-        self._entry = None if model.entry is None else Bootstrapper(model.entry)
-        bootstrappers = [Bootstrapper(plan) for plan in model.plans]
+        execution = model.execution
+        bootstrappers = [Bootstrapper(plan) for plan in execution.bootstrapper_plans]
+        self._entry = None if model.entry is None else bootstrappers[model.entry_index]
         nobody = Evaluator(model.parameters)
-        self._backend = EncryptedBackend(nobody, bootstrappers, special=model.special)
+        own = bootstrappers[: len(model.plans)]
+        self._backend = EncryptedBackend(nobody, own, plan=execution)
         self._backend.prepare(model.program)
 
     def run(
@@ -283,10 +331,11 @@ class ModelRunner:
             on_step: called `Model.steps` times.
 
         Raises:
-            EvaluationFailedError: a key is missing, or the ciphertexts cannot be evaluated.
+            PlanMismatchError: these are not the model's keys.
+            EvaluationFailedError: the ciphertexts cannot be evaluated.
         """
         program, entry = self.model.program, self._entry
-        evaluator = Evaluator(self.model.parameters, keys)
+        evaluator = Evaluator(self.model.parameters, self.model.execution.follow(keys))
         backend = self._backend.with_keys(evaluator, on_step)
         values, results = list(inputs), []
         with _failures():

@@ -82,6 +82,7 @@ def test_keygen_keeps_the_secret_private(keys: Path) -> None:
     assert {path.name for path in (keys / "server").iterdir()} == {
         "keys.kw",
         "parameters.kw",
+        "plan.json",
         "program.kwp",
     }
     if sys.platform != "win32":
@@ -112,7 +113,6 @@ def test_demo(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert all(row["encrypted"] == row["clear"] for row in predictions)
     sets = {row["set"]: row for row in rows if "set" in row}
     planned, required, powers = sets.values()
-    assert planned["keys"] == required["keys"]
     assert planned["bytes"] < required["bytes"] / 2
     assert powers["keys"] < planned["keys"]
     pytest.importorskip("matplotlib")

@@ -12,7 +12,8 @@ import pytest
 from keywright import nn
 from keywright import plan as planning
 from keywright.nn.run.checking import run_clear
-from keywright.nn.run.encrypted import EncryptedBackend, decrypt_result, encrypt_sample, key_specs
+from keywright.nn.run.encrypted import EncryptedBackend, decrypt_result, encrypt_sample
+from keywright.plan import plan_network
 from keywright.plan.keys import plan_file
 from keywright.plan.keys.execution import PlanExecution
 from keywright.plan.workload.network import convert, essence, open_bootstraps
@@ -77,6 +78,7 @@ class Party:
     samples: NDArray[np.float64]
     secret: kw.SecretKey
     generator: kw.KeyGenerator
+    execution: PlanExecution
     keys: kw.EvaluationKeys
 
 
@@ -106,9 +108,9 @@ def party(build: Build) -> Party:
     )
     secret = kw.SecretKey.generate(plan.parameters, ENTROPY)
     generator = kw.KeyGenerator(secret, ENTROPY)
-    specs = key_specs(program, plan.parameters, [plan])
-    keys = generator.evaluation_keys(relinearization=False, specs=specs)
-    return Party(plan, model, program, samples, secret, generator, keys)
+    execution = plan_network(program, plan.parameters, [plan])
+    keys = generator.evaluation_keys(relinearization=False, specs=execution.key_specs())
+    return Party(plan, model, program, samples, secret, generator, execution, execution.follow(keys))
 
 
 def test_bootstraps_are_where_levels_end(party: Party) -> None:
@@ -134,7 +136,8 @@ def test_the_clear_program_is_the_model(party: Party) -> None:
 def test_encrypted_results_are_the_clear_ones(party: Party) -> None:
     program = party.program
     evaluator = kw.Evaluator(party.plan.parameters, party.keys)
-    backend = EncryptedBackend(evaluator, [kw.Bootstrapper(party.plan)])
+    bootstrappers = [kw.Bootstrapper(plan) for plan in party.execution.bootstrapper_plans]
+    backend = EncryptedBackend(evaluator, bootstrappers, plan=party.execution)
     encryptor = kw.Encryptor(party.generator.public_key(), ENTROPY)
     decryptor = kw.Decryptor(party.secret)
     for sample in party.samples[:2]:
@@ -156,7 +159,7 @@ def test_a_plan_with_open_factors_is_followed(party: Party) -> None:
     assert planned.workload.bootstraps != (tuple(party.plan.factors),)
     execution = PlanExecution(planned, parameters, program, [party.plan])
     specs = execution.key_specs()
-    assert sum(spec.bytes for spec in specs) == planned.stored_bytes < party.keys.bytes / 2
+    assert sum(spec.bytes for spec in specs) == planned.stored_bytes < party.keys.bytes
     keys = execution.follow(party.generator.evaluation_keys(relinearization=False, specs=specs))
     bootstrappers = [kw.Bootstrapper(plan) for plan in execution.bootstrapper_plans]
     backend = EncryptedBackend(kw.Evaluator(parameters, keys), bootstrappers, plan=execution)

@@ -10,7 +10,9 @@ import onnx
 import pytest
 from keywright import nn
 from keywright.nn.run.checking import run_clear
-from keywright.nn.run.encrypted import EncryptedBackend, decrypt_result, encrypt_sample, key_specs
+from keywright.nn.run.encrypted import EncryptedBackend, decrypt_result, encrypt_sample
+from keywright.plan import plan_network
+from keywright.plan.keys.execution import PlanExecution
 from onnx import helper
 
 Build = Callable[..., onnx.ModelProto]
@@ -31,10 +33,10 @@ def secret() -> kw.SecretKey:
 
 
 def evaluation_keys(
-    program: nn.Program, generator: kw.KeyGenerator, skip: int | None = None
+    execution: PlanExecution, generator: kw.KeyGenerator, skip: int | None = None
 ) -> kw.EvaluationKeys:
     keys = kw.EvaluationKeys(parameters())
-    for index, spec in enumerate(key_specs(program, parameters())):
+    for index, spec in enumerate(execution.key_specs()):
         if index != skip:
             keys.add(generator.switching_key(spec))
     return keys
@@ -42,7 +44,9 @@ def evaluation_keys(
 
 def compare(program: nn.Program, generator: kw.KeyGenerator, samples: Samples) -> None:
     """Decrypted results are within the ciphertexts' own error bounds of the clear ones."""
-    backend = EncryptedBackend(kw.Evaluator(parameters(), evaluation_keys(program, generator)))
+    execution = plan_network(program, parameters())
+    keys = execution.follow(evaluation_keys(execution, generator))
+    backend = EncryptedBackend(kw.Evaluator(parameters(), keys), plan=execution)
     encryptor, decryptor = kw.Encryptor(generator.public_key(), bytes(32)), kw.Decryptor(secret())
     for sample in samples:
         cts = backend.run(program, encrypt_sample(program, encryptor, sample))
@@ -90,7 +94,7 @@ def test_shortcuts_polynomials_and_several_ciphertexts(
     compare(program, generator, samples[:2])
 
 
-def test_every_required_key_is_needed(generator: kw.KeyGenerator, build: Build) -> None:
+def test_every_planned_key_is_needed(generator: kw.KeyGenerator, build: Build) -> None:
     model = build(
         [helper.make_node("MatMul", ["x", "w"], ["h"]), helper.make_node("Mul", ["h", "h"], ["y"])],
         (8,),
@@ -98,7 +102,10 @@ def test_every_required_key_is_needed(generator: kw.KeyGenerator, build: Build) 
     )
     program = nn.compile(model, nn.Target(slots=8, levels=2))
     encrypted = encrypt_sample(program, kw.Encryptor(generator.public_key()), np.ones(8))
-    for skip in range(len(program.required_keys)):
-        keys = evaluation_keys(program, generator, skip)
+    execution = plan_network(program, parameters())
+    for skip in range(len(execution.key_specs())):
+        keys = evaluation_keys(execution, generator, skip)
+        with pytest.raises(kw.PlanMismatchError):
+            execution.follow(keys)
         with pytest.raises(kw.MissingKeyError):
-            EncryptedBackend(kw.Evaluator(parameters(), keys)).run(program, encrypted)
+            EncryptedBackend(kw.Evaluator(parameters(), keys), plan=execution).run(program, encrypted)

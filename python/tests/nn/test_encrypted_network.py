@@ -15,8 +15,9 @@ from keywright.nn.run.encrypted import (
     decrypt_result,
     encrypt_sample,
     encrypt_sample_seeded,
-    key_specs,
 )
+from keywright.plan import plan_network
+from keywright.plan.keys.execution import PlanExecution
 from numpy.typing import NDArray
 
 
@@ -29,6 +30,7 @@ class Digits:
     images: NDArray[np.float32]
     generator: kw.KeyGenerator
     decryptor: kw.Decryptor
+    execution: PlanExecution
     backend: EncryptedBackend
 
 
@@ -44,9 +46,10 @@ def digits() -> Digits:
         images = np.load(file)["images"]
     secret = kw.SecretKey.generate(parameters)
     generator = kw.KeyGenerator(secret)
-    keys = generator.evaluation_keys(relinearization=False, specs=key_specs(program, parameters))
-    backend = EncryptedBackend(kw.Evaluator(parameters, keys))
-    return Digits(parameters, program, images, generator, kw.Decryptor(secret), backend)
+    execution = plan_network(program, parameters)
+    keys = generator.evaluation_keys(relinearization=False, specs=execution.key_specs())
+    backend = EncryptedBackend(kw.Evaluator(parameters, execution.follow(keys)), plan=execution)
+    return Digits(parameters, program, images, generator, kw.Decryptor(secret), execution, backend)
 
 
 def test_encrypted_results_are_the_clear_ones(digits: Digits) -> None:
@@ -65,16 +68,18 @@ def test_encrypted_results_are_the_clear_ones(digits: Digits) -> None:
 
 
 def test_keys_are_at_the_levels_of_their_use(digits: Digits) -> None:
-    specs = key_specs(digits.program, digits.parameters)
-    assert len(specs) == len(digits.program.required_keys)
-    for spec, required in zip(specs, digits.program.required_keys, strict=True):
-        assert spec.level == required.level
-        assert spec.galois_element == required.galois_element(digits.parameters.log_n)
+    specs = digits.execution.key_specs()
+    uses = {(use.galois_element(digits.parameters.log_n), use.level) for use in digits.program.required_keys}
+    highest = dict(sorted(uses, key=lambda use: (use[0] or 0, use[1])))
+    assert len(specs) >= len(highest)
+    for spec in specs:
+        assert spec.level <= highest[spec.galois_element]
         assert spec.seeded
+    assert {spec.galois_element for spec in specs} == set(highest)
 
 
 def test_a_missing_key_is_named(digits: Digits) -> None:
-    specs = [s for s in key_specs(digits.program, digits.parameters) if s.kind == "rotation"]
+    specs = [s for s in digits.execution.key_specs() if s.kind == "rotation"]
     keys = digits.generator.evaluation_keys(relinearization=False, specs=specs[1:])
     steps = 0
 
@@ -82,7 +87,7 @@ def test_a_missing_key_is_named(digits: Digits) -> None:
         nonlocal steps
         steps += 1
 
-    backend = EncryptedBackend(kw.Evaluator(digits.parameters, keys), on_step=count)
+    backend = EncryptedBackend(kw.Evaluator(digits.parameters, keys), plan=digits.execution, on_step=count)
     inputs = encrypt_sample_seeded(digits.program, digits.decryptor, digits.images[0])
     with pytest.raises(kw.MissingKeyError) as caught:
         backend.run(digits.program, [ct.expand() for ct in inputs])

@@ -123,7 +123,7 @@ def test_steps_of_a_transform_save_divisions() -> None:
     assert whole.seconds == pytest.approx(plan.seconds(MODEL))
     forms = (replace(workload.groups[0], form="baby"), replace(workload.groups[1], form="giant"))
     formed = replace(workload, groups=forms, operations=(Operation("sum", 2, 7, visits=2),))
-    model = planning.CostModel(replace(planning.DEFAULT_WEIGHTS, visit=1e-6))
+    model = planning.CostModel(replace(planning.TYPICAL_WEIGHTS, visit=1e-6))
     predicted = predict_plan(replace(plan, workload=formed), model)
     shape = plan.keys[0].shape
     use = engine_use(shape, 4)
@@ -132,7 +132,7 @@ def test_steps_of_a_transform_save_divisions() -> None:
     assert removed_at(plan, 4) == use.removed
     expected = use.shared.plus(use.baby, 3).plus(use.shared, 3).plus(use.giant, 3)
     assert predicted.switches == pytest.approx(expected.seconds(model.of_degree(16)))
-    assert predicted.rest == pytest.approx(7 * 2 * 3 * 1e-6)
+    assert predicted.rest == pytest.approx(7 * (2 * 3 * 1e-6 + planning.TYPICAL_WEIGHTS.call))
     # Diagonals for other primes: most automorphisms of the level remove them.
     other = planning.make_group(group, "others", 4, [100], 100)
     crowd = planning.Workload("c", CHAIN, (*forms, other))

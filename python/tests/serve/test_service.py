@@ -103,10 +103,24 @@ def test_a_folder_is_the_model_that_was_saved(thin: Model, full: Model, tmp_path
         folder = tmp_path / model.name
         folder.mkdir()
         model.save(folder)
+        loaded = Model.load(folder)
+        assert loaded.manifest.hash == model.manifest.hash
+        assert loaded.execution.plan == model.execution.plan
+        # A folder of an earlier release has none: it is planned again.
+        (folder / "plan.json").unlink()
         assert Model.load(folder).manifest.hash == model.manifest.hash
         description = json.loads((folder / "model.json").read_text())
         (folder / "model.json").write_text(json.dumps(description | {"name": "other"}))
         assert Model.load(folder).manifest.hash != model.manifest.hash
+
+
+def test_the_plan_of_another_model_is_refused(thin: Model, full: Model, tmp_path: Path) -> None:
+    for model in (thin, full):
+        (tmp_path / model.name).mkdir()
+        model.save(tmp_path / model.name)
+    (tmp_path / thin.name / "plan.json").replace(tmp_path / full.name / "plan.json")
+    with pytest.raises(kw.PlanMismatchError):
+        _ = Model.load(tmp_path / full.name).specs
 
 
 def test_folders_that_are_no_models_are_refused(thin: Model, full: Model, tmp_path: Path) -> None:

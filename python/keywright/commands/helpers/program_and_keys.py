@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -11,10 +12,11 @@ import keywright as kw
 from keywright import nn
 from keywright._terminal import Column, Terminal
 from keywright.nn.placement.bootstraps import DEFAULT_BOOTSTRAP_PRESET
-from keywright.nn.run.encrypted import key_specs
 from keywright.plan import CostModel
 from keywright.plan.cost.calibration import stored_model
+from keywright.plan.keys.execution import PlanExecution
 from keywright.plan.ring.chain_sources import chain_of
+from keywright.plan.search.quick import plan_network
 from keywright.serve.model import Model
 
 from .errors import CommandError
@@ -36,10 +38,15 @@ class Compiled:
     parameters: kw.Parameters
     plans: Sequence[kw.BootstrapperPlan] = ()
 
+    @cached_property
+    def execution(self) -> PlanExecution:
+        """The plan of its keys (`plan_network`), with the weights of this machine if they were measured."""
+        return plan_network(self.program, self.parameters, self.plans, model=stored_model())
+
     @property
     def specs(self) -> list[kw.KeySpec]:
-        """The keys that the server needs."""
-        return key_specs(self.program, self.parameters, self.plans)
+        """The keys that the server needs: those of the plan."""
+        return self.execution.key_specs()
 
 
 def named_parameters(preset: str | None, path: Path | None) -> kw.Parameters | None:
@@ -172,7 +179,7 @@ def _compile_levelled(model: Path | bytes, samples: NDArray[np.float64] | None, 
             needed = max(reason.needed for reason in too_deep)
         else:
             found.append(Compiled(program, parameters))
-    return min(found, key=lambda compiled: sum(spec.bytes for spec in compiled.specs))
+    return min(found, key=lambda compiled: compiled.execution.plan.stored_bytes)
 
 
 def _costs(parameters: kw.Parameters, bootstraps: Sequence[kw.BootstrapperPlan] = ()) -> nn.CostTable:
@@ -224,7 +231,7 @@ def key_table(compiled: Compiled) -> list[dict[str, str | int]]:
         }
 
     return [
-        row("this program, at the levels used", compiled.specs),
+        row("this program, as planned", compiled.specs),
         row("all required, at the top level", [top] * (len(steps) + 1)),
         row("powers of two, at the top level", [top] * (len(powers) + 1)),
     ]

@@ -1,10 +1,9 @@
 """Programs on ciphertexts: keys, encryption, evaluation, decryption."""
 
-import math
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,9 +16,7 @@ from keywright._core import (
     Decryptor,
     Encryptor,
     Evaluator,
-    KeySpec,
     LinearTransform,
-    Parameters,
     SeededCiphertext,
     polynomial_depth,
 )
@@ -28,82 +25,9 @@ from keywright.nn.compiled.network import CompiledNetwork
 from keywright.nn.errors import BackendMisuseError
 from keywright.nn.graph.sparse import Vector
 from keywright.nn.layout.diagonals import DiagonalMatrix
+from keywright.plan.keys.execution import PlanExecution
 
 from .executor import execute
-
-if TYPE_CHECKING:
-    from keywright.plan.keys.execution import PlanExecution
-
-
-def _special(parameters: Parameters) -> list[int]:
-    """All special primes: the keys of one linear transform must agree in theirs."""
-    first = parameters.max_level + 1
-    return list(range(first, first + len(parameters.p)))
-
-
-def special_primes(program: CompiledNetwork, parameters: Parameters) -> list[int]:
-    """The special primes that make the smallest keys for a program.
-
-    They are those of the parameters or, where ciphertext primes above the program's levels are free, as many
-    of these beside them as it takes for keys of one digit.
-    """
-    own = _special(parameters)
-    top = max((key.level for key in program.required_keys), default=0)
-    sizes = [math.log2(prime) for prime in (*parameters.q, *parameters.p)]
-    chosen, missing = list(own), sum(sizes[: top + 1]) - sum(sizes[i] for i in own)
-    for index in range(top + 1, parameters.max_level + 1):
-        if missing <= 0:
-            break
-        chosen.append(index)
-        missing -= sizes[index]
-    if missing > 0:
-        return own
-    options = (own, sorted(chosen))
-    return min(options, key=lambda s: sum(spec.bytes for spec in _own_specs(program, parameters, True, s)))
-
-
-def key_specs(
-    program: CompiledNetwork,
-    parameters: Parameters,
-    plans: Sequence[BootstrapperPlan] = (),
-    *,
-    seeded: bool = True,
-    special: Sequence[int] | None = None,
-) -> list[KeySpec]:
-    """One key for each of `CompiledNetwork.required_keys`, at the highest level at which it is used, and
-    those of the network's bootstraps.
-
-    The former have digits as large as their special primes allow.
-
-    Args:
-        plans: of the program's bootstraps, in order.
-        special: indices of the special primes of the former; those of the parameters by default.
-
-    Raises:
-        LevelError: the program starts above the highest level of the parameters.
-        BackendMisuseError: the plans are not those of the program's bootstraps.
-    """
-    _match(program, plans)
-    specs = _own_specs(program, parameters, seeded, _special(parameters) if special is None else special)
-    if program.bootstraps:
-        specs += [spec for plan in plans for spec in plan.required_keys()]
-    return list(dict.fromkeys(specs))
-
-
-def _own_specs(
-    program: CompiledNetwork, parameters: Parameters, seeded: bool, special: Sequence[int]
-) -> list[KeySpec]:
-    """The keys of `CompiledNetwork.required_keys`."""
-    specs = []
-    for key in program.required_keys:
-        level, alpha = key.level, max(key.level + 1, len(special))
-        if key.kind == "rotation":
-            specs.append(KeySpec.rotation(parameters, key.step, level, alpha, seeded, special))
-        elif key.kind == "conjugation":
-            specs.append(KeySpec.conjugation(parameters, level, alpha, seeded, special))
-        else:
-            specs.append(KeySpec.relinearization(parameters, level, alpha, seeded, special))
-    return specs
 
 
 def _match(program: CompiledNetwork, plans: Sequence[BootstrapperPlan]) -> None:
@@ -175,12 +99,10 @@ class EncryptedBackend:
     bytes each.
 
     Args:
-        evaluator: with the keys of `key_specs`.
-        bootstrappers: of the program's bootstraps, in order.
+        evaluator: with the keys of the plan, used as `PlanExecution.follow` says.
+        bootstrappers: of the program's bootstraps, in order: of `PlanExecution.bootstrapper_plans`.
+        plan: of the program's keys; says for which primes diagonals are encoded.
         on_step: called after each operation.
-        special: of the keys of `key_specs`.
-        plan: the plan that the evaluator's keys follow, if they do: says for which primes diagonals are
-            encoded.
     """
 
     def __init__(
@@ -188,13 +110,11 @@ class EncryptedBackend:
         evaluator: Evaluator,
         bootstrappers: Sequence[Bootstrapper] = (),
         *,
+        plan: PlanExecution,
         on_step: Callable[[], object] | None = None,
-        special: Sequence[int] | None = None,
-        plan: "PlanExecution | None" = None,
     ) -> None:
         self.evaluator, self.bootstrappers, self._plan = evaluator, tuple(bootstrappers), plan
         self._on_step = on_step
-        self._special = _special(evaluator.parameters) if special is None else list(special)
         self._encoded: dict[tuple[DiagonalMatrix, int], tuple[list[int], list[LinearTransform]]] = {}
 
     def with_keys(
@@ -318,7 +238,7 @@ class EncryptedBackend:
     def _encode_operand(self, transform: DiagonalMatrix, operand: int, level: int) -> LinearTransform:
         parameters = self.evaluator.parameters
         diagonals = {r: transform.full_diagonal(operand, r) for r in transform.diagonals[operand]}
-        special = self._special if self._plan is None else self._plan.special(level)
+        special = self._plan.special(level)
         return LinearTransform(parameters, diagonals, transform.slots, level, transform.n1, special)
 
     def _done(self, result: Ciphertext) -> Ciphertext:

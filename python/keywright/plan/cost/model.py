@@ -14,7 +14,6 @@ from dataclasses import astuple, dataclass
 from functools import cache
 from typing import Literal
 
-from keywright._core import RANK_WEIGHTS
 from keywright.plan.ring.chain import Shape
 
 OPTIONAL = ("wide_transform", "wide_product", "wide_conversion", "stored_product", "diagonal")
@@ -77,18 +76,12 @@ class Weights:
                 )
 
 
-TERM_SECONDS = 21e-6
-TRANSFORMS, PRODUCTS, TERMS = (weight * TERM_SECONDS for weight in RANK_WEIGHTS)
-DEFAULT_WEIGHTS = Weights(transform=TRANSFORMS, product=PRODUCTS, conversion=TERMS, key_limb=1.97e-3)
-"""The proportions by which the engine orders the uses of a key, with a transform of 168 microseconds: a
-rotation at level 26 takes 75 ms, as measured on one core with AVX-512 (docs/limits.md, "Speed"); 2.48 GB of
-seeded keys take 9.3 s (docs/bootstrapping.md)."""
-
 TYPICAL_WEIGHTS = Weights(
     transform=165e-6,
     product=80e-6,
     conversion=21e-6,
     key_limb=1.97e-3,
+    load_limb=0.25e-3,
     wide_transform=330e-6,
     wide_product=110e-6,
     wide_conversion=30e-6,
@@ -99,7 +92,11 @@ TYPICAL_WEIGHTS = Weights(
     embedding=550e-6,
     call=10e-6,
 )
-"""Weights of everything, about those of one core with AVX-512: what fitted weights are held to."""
+"""Weights of everything, about those of one core with AVX-512: what times are predicted with where no machine
+was measured, and what fitted weights are held to.
+
+2.48 GB of seeded keys take 9.3 s (docs/bootstrapping.md); a limb is read from a file that the system has in
+memory at 2 GB a second."""
 
 
 @dataclass(frozen=True)
@@ -263,7 +260,7 @@ class SwitchCost:
 class CostModel:
     """Predicts times from shapes."""
 
-    def __init__(self, weights: Weights | Mapping[int, Weights] = DEFAULT_WEIGHTS) -> None:
+    def __init__(self, weights: Weights | Mapping[int, Weights] = TYPICAL_WEIGHTS) -> None:
         """A model with these weights, for every ring degree or by its base-2 logarithm: a degree that is not
         there takes those of the nearest one."""
         self.weights: dict[int, Weights] = {16: weights} if isinstance(weights, Weights) else dict(weights)

@@ -76,9 +76,8 @@ class Recombination:
         Args:
             work: services of groups after which no further descent begins; the first four are done anyway.
         """
+        self.begin()
         ladders, differences = self._ladders(), self._differences()
-        self._descend(self._fastest)
-        self._descend(_ordered([*self._fastest, *ladders]))
         self._descend(_ordered([*self._fastest, *ladders]), kept=ladders)
         self._descend(_ordered([*self._fastest, *differences]))
         vain = 0
@@ -87,6 +86,12 @@ class Recombination:
             share = DROPPED[self._draw(len(DROPPED))]
             dropped = [key for key in keys if self._random.random() < share]
             vain = 0 if self._descend(keys, dropped) else vain + 1
+        return self.points
+
+    def begin(self) -> list[FrontierPoint]:
+        """Points of the first two descents, as `search`."""
+        self._descend(self._fastest)
+        self._descend(_ordered([*self._fastest, *self._ladders()]))
         return self.points
 
     def plan(self, name: str, point: FrontierPoint) -> KeyPlan:

@@ -77,17 +77,21 @@ def open_bootstraps(
         name: what to call the workload.
         network: what they are of; None for a bootstrap alone.
     """
-    out = []
-    for varied in _variants(plans):
-        parameters, labels = varied[0].parameters, _labels(network)
-        if network is None:
-            workload = convert_bootstrap(varied[0], name)
-            listed = bootstrap_bundles(varied[0], Workload(name, workload.chain, ()), labels[0])
-        else:
-            workload = convert(network, parameters, name, varied)
-            listed = switch_bundles(network, Workload(name, workload.chain, ()), varied)
-        out.append(_open(workload, listed, varied, labels))
-    return out
+    return [open_factors(varied, name, network) for varied in _variants(plans)]
+
+
+def open_factors(
+    plans: Sequence[BootstrapperPlan], name: str, network: NetworkLike | None = None
+) -> OpenWorkload:
+    """The first of `open_bootstraps`: layers are divided among factors as the plans have it."""
+    labels = _labels(network)
+    if network is None:
+        workload = convert_bootstrap(plans[0], name)
+        listed = bootstrap_bundles(plans[0], Workload(name, workload.chain, ()), labels[0])
+    else:
+        workload = convert(network, plans[0].parameters, name, plans)
+        listed = switch_bundles(network, Workload(name, workload.chain, ()), plans)
+    return _open(workload, listed, plans, labels)
 
 
 def _labels(network: NetworkLike | None) -> Mapping[int, str]:

@@ -92,6 +92,10 @@ class OpenWorkload:
         """The same; a workload has nothing open."""
         return workload if isinstance(workload, OpenWorkload) else cls(workload)
 
+    def with_noise(self, noise_bits: float | None) -> "OpenWorkload":
+        """The same with another error budget."""
+        return replace(self, workload=replace(self.workload, noise_bits=noise_bits))
+
     @property
     def published(self) -> Workload:
         """The workload with the first alternative of each choice."""
