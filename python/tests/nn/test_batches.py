@@ -23,8 +23,8 @@ from keywright.nn.run.encrypted import (
     decrypt_result,
     encrypt_sample,
     encrypt_sample_seeded,
-    key_specs,
 )
+from keywright.plan import plan_network
 from onnx import helper
 
 Build = Callable[..., onnx.ModelProto]
@@ -221,8 +221,9 @@ def test_ciphertexts_of_several_samples(residual: onnx.ModelProto, samples: np.n
     assert program.batch == 8
     secret = kw.SecretKey.generate(parameters)
     generator, decryptor = kw.KeyGenerator(secret), kw.Decryptor(secret)
-    keys = generator.evaluation_keys(relinearization=False, specs=key_specs(program, parameters))
-    server = EncryptedBackend(kw.Evaluator(parameters, keys))
+    execution = plan_network(program, parameters)
+    keys = generator.evaluation_keys(relinearization=False, specs=execution.key_specs())
+    server = EncryptedBackend(kw.Evaluator(parameters, execution.follow(keys)), plan=execution)
     expected, found = run_clear(program, samples), []
     for number, batch in enumerate(program.batches(samples)):
         if number == 0:
