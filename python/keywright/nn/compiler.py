@@ -28,12 +28,12 @@ from .graph.graph import Activation, Graph, Input, Linear, Multiply, Polynomial
 from .graph.simplify import scale_value, simplify
 from .graph.sparse import Vector
 from .layout.batches import interleave_layout, interleave_linear
-from .layout.layer_work import LayerWork
+from .layout.layer_work import LayerWork, Prices
 from .layout.layout import Layout
 from .layout.lowering import LoweredLinear, lower
 from .layout.packing import choose_layouts, largest_tensor, useful_slots
 from .placement.bootstraps import Bootstrap
-from .placement.bounding import bound_values
+from .placement.bounding import bound_values, largest_values
 from .placement.costs import CostTable
 from .placement.placement import Placement, Problem, assign_levels, place
 from .placement.target import Target
@@ -75,10 +75,11 @@ def compile(  # noqa: A001 (read as keywright.nn.compile)
     graph, fitted = replace_activations(graph, samples, fit.margin)
     graph = simplify(graph)
     _refuse(_too_deep(graph, target, measured=len(samples) > 0))
-    output_scale = _bound_output(graph, samples, fit.margin)
+    seen = largest_values(graph, samples)
+    output_scale = _bound_output(graph, seen, fit.margin)
 
     options = _needed_bootstraps(graph, target, costs)
-    largest = bound_values(graph, samples, fit.headroom) if options else {}
+    largest = bound_values(graph, seen, fit.headroom) if options else {}
     chosen = _choose_batch(graph, target, options, largest, costs)
     placement, entry = chosen.placement, target.entry_level
     if target.input_level is None:
@@ -116,13 +117,14 @@ def _choose_batch(
 ) -> _Arrangement:
     """The arrangement of least time for the target's samples."""
     slots, fixed = (options[0].slots, True) if options else (target.slots, target.fixed_slots)
+    prices = Prices()
     found: dict[int, _Arrangement] = {}
     best: _Arrangement | None = None
     for batch in target.batch_options(largest_tensor(graph)):
         room = slots // batch if fixed else useful_slots(graph, slots // batch)
         if room not in found:
-            layouts = choose_layouts(graph, room, fixed=fixed)
-            found = {room: _arrange(graph, target, layouts, options, largest, costs)}
+            layouts = choose_layouts(graph, room, prices, fixed=fixed)
+            found = {room: _arrange(graph, target, layouts, options, largest, costs, prices)}
         tried = replace(found[room], batch=batch)
         if best is None or tried.seconds(target.samples) < best.seconds(target.samples):
             best = tried
@@ -137,9 +139,10 @@ def _arrange(
     options: tuple[Bootstrap, ...],
     largest: Mapping[int, float],
     costs: CostTable,
+    prices: Prices,
 ) -> _Arrangement:
     """Operations and levels of one sample."""
-    lowered = _lower(graph, layouts)
+    lowered = _lower(graph, layouts, prices)
     work = _work(graph, layouts, lowered)
     ciphertexts = {number: layout.ciphertexts for number, layout in layouts.items()}
     levels, entry, lowest = target.levels, target.entry_level, target.exit_level
@@ -189,10 +192,10 @@ def _place(problem: Problem) -> Placement:
         raise ModelRefusedError([reason]) from reason
 
 
-def _lower(graph: Graph, layouts: Mapping[int, Layout]) -> dict[int, LoweredLinear]:
+def _lower(graph: Graph, layouts: Mapping[int, Layout], prices: Prices) -> dict[int, LoweredLinear]:
     """The diagonals of every linear map between the layouts of its operands and its own."""
     return {
-        number: lower(node, [layouts[o] for o in node.operands], layouts[number])
+        number: lower(node, [layouts[o] for o in node.operands], layouts[number], prices)
         for number, node in graph.nodes.items()
         if isinstance(node, Linear)
     }
@@ -228,15 +231,21 @@ def _too_deep(graph: Graph, target: Target, *, measured: bool) -> list[RefusalEr
 
 def _require_memory(program: Program, most: int) -> None:
     """Refuse diagonals of more bytes than are allowed."""
-    size = sum(d.nbytes for t in program.transforms for diagonals in t.diagonals for d in diagonals.values())
+    size = sum(transform.bytes for transform in program.transforms)
     _refuse([TooWideError(size, most)] if size > most else [])
 
 
-def _bound_output(graph: Graph, samples: Vector, margin: float) -> float:
-    """Divide the output by a power of two so that samples give at most 1, and return that power."""
-    peak = max((float(np.abs(graph.evaluate(sample)[graph.output]).max()) for sample in samples), default=0.0)
+def _bound_output(graph: Graph, largest: dict[int, float], margin: float) -> float:
+    """Divide the output by a power of two so that samples give at most 1, and return that power; ``largest``
+    holds the values' largest absolute values, and follows."""
+    peak = largest[graph.output]
+    if not math.isfinite(peak):
+        raise InvalidSamplesError("calibration data drive the output out of the finite numbers")
     scale = 2.0 ** max(math.ceil(math.log2(peak * (1 + margin))), 0) if peak > 0 else 1.0
-    return scale if scale > 1 and scale_value(graph, graph.output, 1 / scale, reader=None) else 1.0
+    factors = scale_value(graph, graph.output, 1 / scale, reader=None) if scale > 1 else {}
+    for number, factor in factors.items():
+        largest[number] *= factor
+    return scale if factors else 1.0
 
 
 def _samples(graph: Graph, calibration: ArrayLike | None) -> Vector:

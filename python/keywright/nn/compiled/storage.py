@@ -16,6 +16,7 @@ import struct
 import tempfile
 import zipfile
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -25,7 +26,7 @@ from numpy.typing import NDArray
 from keywright.nn.activations.fitting import FittedActivation
 from keywright.nn.activations.polynomials import PolynomialSpec
 from keywright.nn.errors import ProgramFormatError
-from keywright.nn.layout.diagonals import DiagonalMatrix
+from keywright.nn.layout.diagonals import DiagonalMatrix, period_of, table_of
 from keywright.nn.layout.layout import Layout, next_power_of_two
 from keywright.nn.placement.bootstraps import Bootstrap
 
@@ -67,7 +68,7 @@ def save(program: CompiledNetwork, path: str | Path) -> None:
         with os.fdopen(handle, "wb") as file:
             with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
                 archive.writestr("program.json", json.dumps(_description(program)))
-                for name, array in _arrays(program).items():
+                for name, array in _arrays(program):
                     with archive.open(name, "w", force_zip64=True) as entry:
                         np.lib.format.write_array(entry, array, allow_pickle=False)
             file.flush()
@@ -106,7 +107,7 @@ def load(path: str | Path, kind: type[Kind], max_bytes: int = MAX_BYTES) -> Kind
 def digest(program: CompiledNetwork) -> str:
     """SHA-256, in hexadecimal, of everything that `save` writes, whatever the file looks like."""
     sha = hashlib.sha256(json.dumps(_description(program)).encode())
-    for name, array in _arrays(program).items():
+    for name, array in _arrays(program):
         sha.update(name.encode() + np.ascontiguousarray(array).tobytes())
     return sha.hexdigest()
 
@@ -133,7 +134,7 @@ def _description(program: CompiledNetwork) -> dict[str, Any]:
             {
                 "n1": transform.n1,
                 "inputs": [
-                    {"steps": sorted(diagonals), "period": len(next(iter(diagonals.values())))}
+                    {"steps": sorted(diagonals), "period": period_of(diagonals)}
                     for diagonals in transform.diagonals
                 ],
             }
@@ -150,19 +151,15 @@ def _description(program: CompiledNetwork) -> dict[str, Any]:
     }
 
 
-def _arrays(program: CompiledNetwork) -> dict[str, NDArray[np.generic]]:
-    arrays: dict[str, NDArray[np.generic]] = {
-        "input.npy": program.input_layout.positions,
-        "output.npy": program.output_layout.positions,
-    }
+def _arrays(program: CompiledNetwork) -> Iterator[tuple[str, NDArray[np.generic]]]:
+    """All arrays by name, of which the diagonals are made one table after the other."""
+    yield "input.npy", program.input_layout.positions
+    yield "output.npy", program.output_layout.positions
     for number, transform in enumerate(program.transforms):
         for operand, diagonals in enumerate(transform.diagonals):
-            arrays[f"transforms/{number}.{operand}.npy"] = np.asarray(
-                [diagonals[r] for r in sorted(diagonals)]
-            )
+            yield f"transforms/{number}.{operand}.npy", table_of(diagonals)
     for number, vector in enumerate(program.vectors):
-        arrays[f"vectors/{number}.npy"] = vector
-    return arrays
+        yield f"vectors/{number}.npy", vector
 
 
 class _Reader:

@@ -9,8 +9,9 @@ import onnx
 from numpy.typing import NDArray
 
 from keywright.nn.errors import InvalidModelError, UnsupportedAttributeError
+from keywright.nn.graph.convolution import Matrix
 from keywright.nn.graph.graph import Graph, Linear, Shape
-from keywright.nn.graph.sparse import SparseMatrix, Vector
+from keywright.nn.graph.sparse import Vector
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +121,7 @@ class OperatorContext:
         self,
         source: EncryptedValue,
         shape: Shape,
-        matrix: SparseMatrix,
+        matrix: Matrix,
         bias: Vector | None = None,
         stride: int = 1,
     ) -> EncryptedValue:

@@ -11,7 +11,8 @@ import numpy as np
 
 from keywright._core import polynomial_depth
 
-from .sparse import SparseMatrix, Vector
+from .convolution import Matrix
+from .sparse import Vector
 
 Shape = tuple[int, ...]
 Function = Callable[[Vector], Vector]
@@ -35,7 +36,7 @@ class Linear:
 
     shape: Shape
     operands: tuple[int, ...]
-    matrices: tuple[SparseMatrix, ...]
+    matrices: tuple[Matrix, ...]
     bias: Vector
     stride: int = 1
     label: str = ""
@@ -187,7 +188,7 @@ class Graph:
         return self.depths()[self.output]
 
     def evaluate(self, sample: Vector) -> dict[int, Vector]:
-        """Every value for one flattened input, computed in clear."""
+        """Every value for one flattened input or for several, (..., features), computed in clear."""
         values: dict[int, Vector] = {}
         for number, node in self.nodes.items():
             values[number] = _evaluate(node, sample, values)
@@ -199,10 +200,8 @@ def _evaluate(node: Node, sample: Vector, values: dict[int, Vector]) -> Vector:
         case Input():
             return sample
         case Linear():
-            out = node.bias.copy()
-            for operand, matrix in zip(node.operands, node.matrices, strict=True):
-                out += matrix.apply(values[operand])
-            return out
+            terms = zip(node.operands, node.matrices, strict=True)
+            return node.bias + sum(matrix.apply(values[operand]) for operand, matrix in terms)
         case Shift():
             return values[node.operands[0]] + node.vector
         case Add():

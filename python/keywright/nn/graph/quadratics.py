@@ -63,7 +63,9 @@ def _form(node: Node, forms: dict[int, _Quadratic]) -> _Quadratic | None:
         case Shift(operands=(source,), vector=vector):
             form = forms[source]
             return _Quadratic(form.base, form.c0 + vector, form.c1, form.c2)
-        case Linear(operands=(source,), matrices=(matrix,), bias=bias) if matrix.is_diagonal():
+        case Linear(operands=(source,), matrices=(SparseMatrix() as matrix,), bias=bias) if (
+            matrix.is_diagonal()
+        ):
             form, factor = forms[source], matrix.values
             return _Quadratic(form.base, form.c0 * factor + bias, form.c1 * factor, form.c2 * factor)
         case Add(operands=(left, right)) | Multiply(operands=(left, right)):

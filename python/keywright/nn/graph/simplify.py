@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from .convolution import Matrix, product, product_entries, total
 from .graph import Activation, Add, Function, Graph, Linear, Multiply, Node, Polynomial, Shift, operands
 from .quadratics import complete_squares
 from .sparse import SparseMatrix, Vector
@@ -125,33 +126,33 @@ def _can_merge(outer: Node, number: int, inner: Linear) -> bool:
         return False
     for operand, matrix in zip(outer.operands, outer.matrices, strict=True):
         if operand == number:
-            parts = len(matrix.values) + sum(len(m.values) for m in inner.matrices)
-            if sum(matrix.product_entries(m) for m in inner.matrices) > MERGE_GROWTH * parts:
+            parts = matrix.entries + sum(m.entries for m in inner.matrices)
+            if sum(product_entries(matrix, m) for m in inner.matrices) > MERGE_GROWTH * parts:
                 return False
     return True
 
 
 def _merged(outer: Linear, number: int, inner: Linear) -> Linear:
     bias = outer.bias.copy()
-    terms: list[tuple[int, SparseMatrix]] = []
+    terms: list[tuple[int, Matrix]] = []
     for operand, matrix in zip(outer.operands, outer.matrices, strict=True):
         if operand == number:
             bias += matrix.apply(inner.bias)
-            terms += [(o, matrix @ m) for o, m in zip(inner.operands, inner.matrices, strict=True)]
+            terms += [(o, product(matrix, m)) for o, m in zip(inner.operands, inner.matrices, strict=True)]
         else:
             terms.append((operand, matrix))
     return _linear((outer, inner), bias, terms, outer.stride * inner.stride)
 
 
 def _linear(
-    parts: tuple[Linear, Linear], bias: Vector, terms: list[tuple[int, SparseMatrix]], stride: int
+    parts: tuple[Linear, Linear], bias: Vector, terms: list[tuple[int, Matrix]], stride: int
 ) -> Linear:
     """The sum of matrix times operand over the terms, with one matrix per operand: of the first part's shape,
     and of the label of the part with more weights."""
-    sums: dict[int, SparseMatrix] = {}
+    sums: dict[int, Matrix] = {}
     for operand, matrix in terms:
-        sums[operand] = sums[operand] + matrix if operand in sums else matrix
-    label = max(parts, key=lambda part: sum(len(matrix.values) for matrix in part.matrices)).label
+        sums[operand] = total(sums[operand], matrix) if operand in sums else matrix
+    label = max(parts, key=lambda part: sum(matrix.entries for matrix in part.matrices)).label
     return Linear(parts[0].shape, tuple(sums), tuple(sums.values()), bias, stride, label)
 
 
@@ -194,7 +195,7 @@ def _absorb_addition(graph: Graph) -> bool:
     return False
 
 
-def scale_value(graph: Graph, number: int, factor: float, reader: int | None) -> bool:
+def scale_value(graph: Graph, number: int, factor: float, reader: int | None) -> dict[int, float]:
     """Multiply a value by a constant without spending a level, if its producer and all its readers but one
     allow it.
 
@@ -204,52 +205,57 @@ def scale_value(graph: Graph, number: int, factor: float, reader: int | None) ->
         reader: the node that asks for the factor; None if it is who reads the output.
 
     Returns:
-        Whether the graph was changed. If not, it is untouched.
+        The factor of every value that is another now; none, and an untouched graph, where it is not allowed.
     """
-    changes: dict[int, Node] = {}
-    if not _scale(graph, graph.consumers(), number, factor, set() if reader is None else {reader}, changes):
-        return False
-    graph.nodes.update(changes)
-    return True
+    scaling = _Scaling(graph)
+    if not scaling.scale(number, factor, set() if reader is None else {reader}):
+        return {}
+    graph.nodes.update(scaling.changes)
+    return scaling.factors
 
 
-def _scale(
-    graph: Graph,
-    consumers: dict[int, list[int]],
-    number: int,
-    factor: float,
-    readers: set[int],
-    changes: dict[int, Node],
-) -> bool:
-    if number == graph.output and readers:
-        return False
-    for other in set(consumers[number]) - readers:
-        node = changes.get(other, graph.nodes[other])
-        if not isinstance(node, Linear):
+class _Scaling:
+    """Nodes that take a factor, while it is not known whether all do."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph, self.consumers = graph, graph.consumers()
+        self.changes: dict[int, Node] = {}
+        self.factors: dict[int, float] = {}
+
+    def scale(self, number: int, factor: float, readers: set[int]) -> bool:
+        """Whether a value can be scaled; ``readers`` ask for it and are not changed."""
+        if number == self.graph.output and readers:
             return False
-        matrices = tuple(
-            m.scaled(1.0 / factor) if o == number else m
-            for o, m in zip(node.operands, node.matrices, strict=True)
-        )
-        changes[other] = replace(node, matrices=matrices)
-    node = changes.get(number, graph.nodes[number])
-    match node:
-        case Linear():
-            scaled = tuple(matrix.scaled(factor) for matrix in node.matrices)
-            changes[number] = replace(node, matrices=scaled, bias=node.bias * factor)
-            return True
-        case Polynomial():
-            changes[number] = replace(node, coefficients=node.coefficients * factor)
-            return True
-        case Shift():
-            changes[number] = replace(node, vector=node.vector * factor)
-            return _scale(graph, consumers, node.operands[0], factor, {number}, changes)
-        case Multiply(operands=(left, right)):
-            root = factor**0.5 if left == right else factor
-            return factor > 0 and _scale(graph, consumers, left, root, {number}, changes)
-        case Add(operands=(left, right)):
-            return left != right and all(
-                _scale(graph, consumers, operand, factor, {number}, changes) for operand in (left, right)
+        for other in set(self.consumers[number]) - readers:
+            node = self.changes.get(other, self.graph.nodes[other])
+            if not isinstance(node, Linear):
+                return False
+            matrices = tuple(
+                m.scaled(1.0 / factor) if o == number else m
+                for o, m in zip(node.operands, node.matrices, strict=True)
             )
-        case _:
-            return False
+            self.changes[other] = replace(node, matrices=matrices)
+        self.factors[number] = self.factors.get(number, 1.0) * factor
+        return self._produce(number, factor)
+
+    def _produce(self, number: int, factor: float) -> bool:
+        """Whether a node, or what it reads, takes the factor."""
+        node = self.changes.get(number, self.graph.nodes[number])
+        match node:
+            case Linear():
+                scaled = tuple(matrix.scaled(factor) for matrix in node.matrices)
+                self.changes[number] = replace(node, matrices=scaled, bias=node.bias * factor)
+                return True
+            case Polynomial():
+                self.changes[number] = replace(node, coefficients=node.coefficients * factor)
+                return True
+            case Shift():
+                self.changes[number] = replace(node, vector=node.vector * factor)
+                return self.scale(node.operands[0], factor, {number})
+            case Multiply(operands=(left, right)):
+                root = factor**0.5 if left == right else factor
+                return factor > 0 and self.scale(left, root, {number})
+            case Add(operands=(left, right)):
+                return left != right and all(self.scale(o, factor, {number}) for o in (left, right))
+            case _:
+                return False

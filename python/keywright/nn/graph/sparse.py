@@ -9,6 +9,9 @@ from numpy.typing import NDArray
 Indices = NDArray[np.int64]
 Vector = NDArray[np.float64]
 
+DENSE_SHARE = 8
+"""A matrix of which one entry in so many is not zero is multiplied as a dense one."""
+
 
 @dataclass(frozen=True, eq=False)
 class SparseMatrix:
@@ -58,6 +61,12 @@ class SparseMatrix:
     def apply(self, x: Vector) -> Vector:
         """The product with each row of ``x``: (..., columns) to (..., rows)."""
         flat = np.asarray(x, np.float64).reshape(-1, self.shape[1])
+        if self.is_diagonal():
+            return np.asarray(flat * self.values, np.float64).reshape(np.shape(x))
+        if DENSE_SHARE * len(self.values) >= self.shape[0] * self.shape[1]:
+            dense = np.zeros(self.shape)
+            dense[self.rows, self.columns] = self.values
+            return np.asarray(flat @ dense.T, np.float64).reshape(*np.shape(x)[:-1], self.shape[0])
         out = [np.bincount(self.rows, self.values * row[self.columns], self.shape[0]) for row in flat]
         return np.asarray(out, np.float64).reshape(*np.shape(x)[:-1], self.shape[0])
 
@@ -67,17 +76,24 @@ class SparseMatrix:
         right = np.broadcast_to(np.asarray(columns, np.float64), self.shape[1])[self.columns]
         return type(self)(self.shape, self.rows, self.columns, self.values * left * right)
 
-    def product_entries(self, other: "SparseMatrix") -> int:
-        """How many terms ``self @ other`` sums: a bound on its entries and on the work."""
-        return int(np.bincount(other.rows, minlength=other.shape[0])[self.columns].sum())
+    @property
+    def entries(self) -> int:
+        """How many there are."""
+        return len(self.values)
+
+    def explicit(self) -> Self:
+        """Itself."""
+        return self
+
+    def row_counts(self) -> Indices:
+        """Entries of every row."""
+        return np.bincount(self.rows, minlength=self.shape[0])
+
+    def column_counts(self) -> Indices:
+        """Entries of every column."""
+        return np.bincount(self.columns, minlength=self.shape[1])
 
     def __matmul__(self, other: "SparseMatrix") -> "SparseMatrix":
-        if other.is_diagonal():
-            return SparseMatrix(self.shape, self.rows, self.columns, self.values * other.values[self.columns])
-        if self.is_diagonal():
-            return SparseMatrix(
-                other.shape, other.rows, other.columns, self.values[other.rows] * other.values
-            )
         order = np.argsort(other.rows, kind="stable")
         counts = np.bincount(other.rows, minlength=other.shape[0])
         starts = np.concatenate(([0], np.cumsum(counts)))

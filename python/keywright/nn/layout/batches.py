@@ -5,11 +5,14 @@ the other. A rotation by r of one sample is one by B r of all, and wraps around 
 every entry B times.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
 
-from .diagonals import DiagonalMatrix
+from keywright.nn.graph.sparse import Vector
+
+from .diagonals import DiagonalMatrix, Diagonals, period_of, table_of
 from .layout import Layout
 from .lowering import LoweredLinear
 
@@ -35,7 +38,12 @@ def interleave_transform(transform: DiagonalMatrix, batch: int) -> DiagonalMatri
     """A block row of one sample's ciphertexts, for those of ``batch`` samples."""
     if batch == 1:
         return transform
-    diagonals = tuple(
-        {r * batch: np.repeat(d, batch) for r, d in each.items()} for each in transform.diagonals
-    )
+    diagonals = tuple(_interleave(each, batch) for each in transform.diagonals)
     return DiagonalMatrix(transform.slots * batch, diagonals, transform.n1 * batch)
+
+
+def _interleave(diagonals: Mapping[int, Vector], batch: int) -> Diagonals:
+    steps = [r * batch for r in sorted(diagonals)]
+    return Diagonals(
+        steps, period_of(diagonals) * batch, lambda: np.repeat(table_of(diagonals), batch, axis=1)
+    )

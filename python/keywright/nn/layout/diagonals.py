@@ -1,10 +1,62 @@
 """A matrix by its diagonals, as rotations meet it: what linear maps between layouts become."""
 
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from keywright.nn.graph.sparse import Vector
+
+
+class Diagonals(Mapping[int, Vector]):
+    """Diagonals of one input by index, made when one is asked for. The table of the object that was asked
+    last is kept, so a program holds what its diagonals are made of and one table.
+
+    Args:
+        steps: indices of the diagonals, ascending.
+        period: values of each, which then repeat.
+        make: gives the table, (len(steps), period).
+    """
+
+    _latest: "tuple[Diagonals, Vector] | None" = None
+
+    def __init__(self, steps: Sequence[int], period: int, make: Callable[[], Vector]) -> None:
+        self.steps, self.period = tuple(steps), period
+        self._make = make
+        self._place = {step: place for place, step in enumerate(self.steps)}
+
+    def table(self) -> Vector:
+        """All diagonals in the order of ``steps``: (len(steps), period)."""
+        latest = Diagonals._latest
+        if latest is None or latest[0] is not self:
+            Diagonals._latest = None  # two tables are never held
+            latest = Diagonals._latest = self, self._make()
+        return latest[1]
+
+    def __getitem__(self, step: int) -> Vector:
+        values: Vector = self.table()[self._place[step]]
+        return values
+
+    def __contains__(self, step: object) -> bool:
+        return step in self._place
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.steps)
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+
+def period_of(diagonals: Mapping[int, Vector]) -> int:
+    """How many values each diagonal of one input has."""
+    return diagonals.period if isinstance(diagonals, Diagonals) else len(next(iter(diagonals.values())))
+
+
+def table_of(diagonals: Mapping[int, Vector]) -> Vector:
+    """The diagonals of one input by ascending index: (diagonals, period)."""
+    if isinstance(diagonals, Diagonals):
+        return diagonals.table()
+    return np.asarray([diagonals[r] for r in sorted(diagonals)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -18,12 +70,12 @@ class DiagonalMatrix:
     Attributes:
         slots: slots of the ciphertexts; a power of two.
         diagonals: for each input, the nonzero diagonals by r in [0, slots); each of length ``slots``, or of a
-            smaller power of two, which then repeats.
+            smaller power of two, which then repeats. Those of a compiled network are `Diagonals`.
         n1: number of possible baby steps.
     """
 
     slots: int
-    diagonals: tuple[dict[int, Vector], ...]
+    diagonals: tuple[Mapping[int, Vector], ...]
     n1: int
 
     def baby_steps(self, operand: int) -> list[int]:
@@ -38,3 +90,8 @@ class DiagonalMatrix:
         """One diagonal with as many values as there are slots."""
         diagonal = self.diagonals[operand][r]
         return np.tile(diagonal, self.slots // len(diagonal))
+
+    @property
+    def bytes(self) -> int:
+        """Of all values in double precision, whether they are in memory or not."""
+        return sum(8 * len(diagonals) * period_of(diagonals) for diagonals in self.diagonals if diagonals)

@@ -28,3 +28,20 @@ class LayerWork:
             self.diagonals * count,
             tuple(number * count for number in self.multiplications),
         )
+
+
+@dataclass(frozen=True)
+class Prices:
+    """What operations cost where layouts are compared, in seconds.
+
+    Attributes:
+        rotation: of a giant step or a folding.
+        hoisted: of a baby step.
+        diagonal: of a product with a diagonal.
+        ciphertext: of carrying a value in one ciphertext more.
+    """
+
+    rotation: float = 1.0
+    hoisted: float = 0.45
+    diagonal: float = 0.02
+    ciphertext: float = 2.0

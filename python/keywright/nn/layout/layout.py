@@ -65,6 +65,16 @@ class Layout:
         """How many ciphertexts the tensor takes."""
         return int(self.positions.max()) // self.slots + 1
 
+    def separated(self, pixels: int) -> tuple[Positions, Positions] | None:
+        """The position of every channel's first pixel, and what each of its ``pixels`` adds, modulo the
+        period; None if positions are no such sums, or a channel is in several ciphertexts."""
+        images = self.positions.reshape(-1, pixels)
+        first, added = images[:, 0], images[0] - images[0, 0]
+        sums = (images - first[:, None] - added) & (self.period - 1)
+        if sums.any() or (images // self.slots != first[:, None] // self.slots).any():
+            return None
+        return first, added
+
     def pack(self, values: Vector) -> Vector:
         """Flattened values, (elements,) the same for all samples or (batch, elements), to slot vectors of
         shape (ciphertexts, slots), repeated over the periods, zero elsewhere."""

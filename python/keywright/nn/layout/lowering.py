@@ -1,129 +1,18 @@
-"""A sparse matrix between two layouts as diagonals and foldings."""
+"""A linear map between layouts as diagonals and foldings."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from keywright.nn.graph.convolution import Matrix
 from keywright.nn.graph.graph import Linear
-from keywright.nn.graph.sparse import SparseMatrix, Vector
+from keywright.nn.graph.sparse import Vector
 
-from .diagonals import DiagonalMatrix
-from .layer_work import LayerWork
+from .diagonals import DiagonalMatrix, Diagonals
+from .layer_work import LayerWork, Prices
 from .layout import Layout
-
-Steps = NDArray[np.signedinteger[Any]]
-
-BABY_COST = 0.45
-"""Cost of a hoisted rotation, in rotations that are not: its decomposition is shared.
-
-It orders layouts and ways to divide a map, and nothing else. `CostTable` says half of it at a middle level:
-with that table's costs ResNet-8 in 4096 slots would take 833 rotations instead of 591.
-"""
-
-DIAGONAL_COST = 0.02
-"""Cost of one plaintext product, in rotations. It orders layouts and nothing else, since all ways to divide
-a map have the same diagonals; `CostTable` says five times as much at a middle level."""
-
-
-@dataclass(frozen=True, eq=False)
-class BlockPlacement:
-    """Where the terms of a block row go when each output may repeat: see `place_blocks`.
-
-    Attributes:
-        folds: rotations whose sums complete the result, in order; the result is then periodic.
-        terms: for each output ciphertext and each input (operand, ciphertext): diagonal, slot and value of
-            every entry, and after how many slots the diagonals repeat.
-    """
-
-    folds: tuple[int, ...]
-    terms: list[list[tuple[Steps, Steps, Vector, int]]]
-
-
-def place_blocks(matrices: list[SparseMatrix], sources: list[Layout], target: Layout) -> BlockPlacement:
-    """Assign every entry of the matrices to a diagonal and a slot.
-
-    Let the sources have periods p_k and the target period t. An entry from slot s to slot o is on a diagonal
-    congruent to s - o modulo min(p_k, t). Where p_k > t, partial sums land at slots congruent to o modulo t
-    and are added up afterwards by rotations t, 2t, ... (rotate-and-sum; Juvekar et al., USENIX Security 2018,
-    section 4.3): at most t diagonals for any number of inputs. Diagonals of an input repeat after max(p_k, t)
-    slots; where another input has a longer period, the copies that are added up share the value.
-    """
-    slots = target.slots
-    tile = max(target.period, *(source.period for source in sources))
-    terms: list[list[tuple[Steps, Steps, Vector, int]]] = [[] for _ in range(target.ciphertexts)]
-    for matrix, source in zip(matrices, sources, strict=True):
-        into, origin, shift = _shifts(matrix, source, target)
-        slot = (origin - shift) & (source.period - 1) if source.period > target.period else into & (slots - 1)
-        shift &= slots - 1
-        own = max(target.period, source.period)
-        values = matrix.values * (own / tile)
-        for block_out in range(target.ciphertexts):
-            for block_in in range(source.ciphertexts):
-                if target.ciphertexts == source.ciphertexts == 1:
-                    chosen: slice | Steps = slice(None)
-                else:
-                    chosen = np.flatnonzero((into // slots == block_out) & (origin // slots == block_in))
-                terms[block_out].append((shift[chosen], slot[chosen], values[chosen], own))
-    return BlockPlacement(_folds(target.period, tile), terms)
-
-
-def _shifts(matrix: SparseMatrix, source: Layout, target: Layout) -> tuple[Steps, Steps, Steps]:
-    """Target position, source position and diagonal of every entry; diagonals as short steps of either sign,
-    which are then common to many layers."""
-    into = target.positions[matrix.rows]
-    origin = source.positions[matrix.columns]
-    modulus = min(source.period, target.period)
-    half = modulus // 2
-    return into, origin, ((origin - into + half) & (modulus - 1)) - half
-
-
-def _folds(period: int, tile: int) -> tuple[int, ...]:
-    return tuple(period << k for k in range((tile // period).bit_length() - 1))
-
-
-def steps_cost(diagonals: list[Steps], n1: int) -> float:
-    """Time of a block row in rotations: baby steps of each input, common giant steps, plaintext products."""
-    giants: set[int] = set()
-    cost = 0.0
-    for shifts in diagonals:
-        babies = shifts % n1
-        giants.update(np.unique(shifts - babies).tolist())
-        cost += BABY_COST * np.count_nonzero(np.unique(babies)) + DIAGONAL_COST * len(shifts)
-    return cost + len(giants - {0})
-
-
-def best_n1(diagonals: list[Steps], slots: int) -> tuple[int, float]:
-    """The number of baby steps of least cost, g times a power of two with g the greatest common divisor of
-    the diagonals, and that cost."""
-    step = int(np.gcd.reduce(np.concatenate([*diagonals, np.asarray([slots])])))
-    options = []
-    while step <= slots:
-        options.append((steps_cost(diagonals, step), step))
-        step *= 2
-    cost, n1 = min(options)
-    return n1, cost
-
-
-def placement_cost(matrices: list[SparseMatrix], sources: list[Layout], target: Layout) -> float:
-    """Time of all block rows that `place_blocks` would give, with their foldings, in rotations."""
-    slots = target.slots
-    tile = max(target.period, *(source.period for source in sources))
-    used = np.zeros((target.ciphertexts, sum(source.ciphertexts for source in sources), slots), bool)
-    first = 0
-    for matrix, source in zip(matrices, sources, strict=True):
-        into, origin, shift = _shifts(matrix, source, target)
-        shift &= slots - 1
-        if target.ciphertexts == source.ciphertexts == 1:
-            used[0, first, shift] = True
-        else:
-            used[into // slots, first + origin // slots, shift] = True
-        first += source.ciphertexts
-    cost = float(len(used) * len(_folds(target.period, tile)))
-    for row in used:
-        cost += best_n1([np.flatnonzero(diagonals) for diagonals in row], slots)[1]
-    return cost
+from .shifts import Between, Used, fill_table, used_diagonals
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,7 +22,7 @@ class LoweredLinear:
     Attributes:
         rows: for each ciphertext of the result, which ciphertexts of the operands it reads, all operands' in
             order, and the block row applied to them.
-        folds: rotations whose sums complete each ciphertext of the result, in order.
+        folds: rotations whose sums complete each ciphertext of the result, in order; it is then periodic.
     """
 
     rows: list[tuple[tuple[int, ...], DiagonalMatrix]]
@@ -151,27 +40,106 @@ class LoweredLinear:
         )
 
 
-def lower(node: Linear, sources: list[Layout], target: Layout) -> LoweredLinear:
-    """The diagonals of a linear map between layouts."""
-    placement = place_blocks(list(node.matrices), sources, target)
-    rows = []
-    for transform in transforms(placement, target.slots):
-        used = tuple(i for i, diagonals in enumerate(transform.diagonals) if diagonals) or (0,)
-        diagonals = tuple(transform.diagonals[i] or {0: np.zeros(1)} for i in used)
-        rows.append((used, DiagonalMatrix(transform.slots, diagonals, transform.n1)))
-    return LoweredLinear(rows, placement.folds)
+@dataclass(frozen=True, eq=False)
+class _Input:
+    """One ciphertext that a map reads: the matrix to apply, its layouts, and which ciphertext it is."""
+
+    matrix: Matrix
+    between: Between
+    block: int
+    used: Used
+
+    def diagonals(self, block_out: int, tile: int) -> Diagonals:
+        """Those between this and one ciphertext of the result, each a share of what foldings add up."""
+        used = self.used[block_out]
+        share = self.between.period / tile
+
+        def make() -> Vector:
+            table = fill_table(self.matrix, self.between, (block_out, self.block), used)
+            if share != 1:
+                table *= share
+            return table
+
+        return Diagonals(np.flatnonzero(used).tolist(), self.between.period, make)
 
 
-def transforms(placement: BlockPlacement, slots: int) -> list[DiagonalMatrix]:
-    """One block row of diagonals per output ciphertext."""
+def lower(node: Linear, sources: list[Layout], target: Layout, prices: Prices) -> LoweredLinear:
+    """The diagonals of a linear map between layouts. Where another operand has a longer period, the
+    copies that are added up share a value."""
+    inputs = _inputs(list(node.matrices), sources, target)
+    tile = max(target.period, *(source.period for source in sources))
     rows = []
-    for row in placement.terms:
-        diagonals = []
-        for shift, slot, values, tile in row:
-            used, place_of = np.unique(shift, return_inverse=True)
-            table = np.zeros((len(used), tile))
-            np.add.at(table, (place_of.ravel(), slot), values)
-            diagonals.append({int(r): table[index] for index, r in enumerate(used)})
-        n1, _ = best_n1([np.asarray(sorted(d), np.int64) for d in diagonals], slots)
-        rows.append(DiagonalMatrix(slots, tuple(diagonals), n1))
-    return rows
+    for block_out in range(target.ciphertexts):
+        used = np.stack([source.used[block_out] for source in inputs])
+        read = tuple(np.flatnonzero(used.any(axis=1)).tolist()) or (0,)
+        diagonals = tuple(inputs[k].diagonals(block_out, tile) for k in read)
+        if not used.any():
+            diagonals = (Diagonals((0,), 1, lambda: np.zeros((1, 1))),)
+        rows.append((read, DiagonalMatrix(target.slots, diagonals, best_n1(used, prices)[0])))
+    return LoweredLinear(rows, _folds(target.period, tile))
+
+
+def placement_cost(matrices: list[Matrix], sources: list[Layout], target: Layout, prices: Prices) -> float:
+    """Time of all block rows that `lower` would give, with their foldings."""
+    inputs = _inputs(matrices, sources, target)
+    folds = _folds(target.period, max(target.period, *(source.period for source in sources)))
+    cost = prices.rotation * target.ciphertexts * len(folds)
+    for block_out in range(target.ciphertexts):
+        cost += best_n1(np.stack([source.used[block_out] for source in inputs]), prices)[1]
+    return cost
+
+
+def _inputs(matrices: list[Matrix], sources: list[Layout], target: Layout) -> list[_Input]:
+    found = []
+    for matrix, source in zip(matrices, sources, strict=True):
+        between = Between(source, target)
+        used = used_diagonals(matrix, between)
+        found += [_Input(matrix, between, block, used[:, block]) for block in range(source.ciphertexts)]
+    return found
+
+
+def _folds(period: int, tile: int) -> tuple[int, ...]:
+    return tuple(period << k for k in range((tile // period).bit_length() - 1))
+
+
+def best_n1(used: Used, prices: Prices) -> tuple[int, float]:
+    """The number of baby steps of least time, g times a power of two with g the greatest common divisor of
+    the diagonals, and the time: baby steps of each input, common giant steps, products with diagonals.
+
+    Args:
+        used: which diagonals each input has, (inputs, slots).
+    """
+    slots = used.shape[1]
+    steps = np.flatnonzero(used.any(axis=0))
+    first = int(np.gcd.reduce(np.append(steps, slots)))
+    babies, giants = _baby_counts(used), _giant_counts(np.asarray(used.any(axis=0)))
+    products = prices.diagonal * int(np.count_nonzero(used))
+    costs = {
+        n1: prices.hoisted * babies[n1] + prices.rotation * giants[n1] + products
+        for n1 in babies
+        if n1 >= first
+    }
+    n1 = min(costs, key=lambda n1: (costs[n1], n1))
+    return n1, costs[n1]
+
+
+def _baby_counts(used: Used) -> dict[int, int]:
+    """By n1, the rotations of inputs."""
+    counts, n1 = {}, used.shape[1]
+    while True:
+        counts[n1] = int(np.count_nonzero(used[:, 1:]))
+        if n1 == 1:
+            return counts
+        n1 //= 2
+        used = used[:, :n1] | used[:, n1:]
+
+
+def _giant_counts(used: NDArray[np.bool_]) -> dict[int, int]:
+    """By n1, the rotations of sums."""
+    counts, n1 = {}, 1
+    while True:
+        counts[n1] = int(np.count_nonzero(used[1:]))
+        if len(used) == 1:
+            return counts
+        n1 *= 2
+        used = used[::2] | used[1::2]

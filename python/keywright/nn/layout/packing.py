@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from keywright.nn.graph.graph import Graph, Linear, Shape, operands
 
+from .layer_work import Prices
 from .layout import Layout, candidates, next_power_of_two
 from .lowering import placement_cost
 
@@ -13,12 +14,8 @@ SWEEPS = 3
 SLOT_DOUBLINGS = 2
 """How many doublings of the smallest sufficient slot count are tried: room can save rotations."""
 
-CIPHERTEXT_COST = 2.0
-"""Cost of carrying a value in one ciphertext more, in rotations. It orders layouts and nothing else: every
-operation on the value comes once more, of which `CostTable` says 1.3 for one product of ciphertexts."""
 
-
-def choose_layouts(graph: Graph, max_slots: int, *, fixed: bool = False) -> dict[int, Layout]:
+def choose_layouts(graph: Graph, max_slots: int, prices: Prices, *, fixed: bool = False) -> dict[int, Layout]:
     """The layout of every value, all with the same number of slots, at most ``max_slots``, or exactly that
     many where they are ``fixed``.
 
@@ -31,7 +28,7 @@ def choose_layouts(graph: Graph, max_slots: int, *, fixed: bool = False) -> dict
     for doubling in range(SLOT_DOUBLINGS + 1):
         slots = smallest << doubling
         if slots <= max_slots:
-            search = _Search(graph, slots)
+            search = _Search(graph, slots, prices)
             options.append((search.run(), slots, search))
     search = min(options, key=lambda option: option[:2])[2]
     return {number: search.chosen[group] for number, group in search.group.items()}
@@ -48,8 +45,8 @@ def useful_slots(graph: Graph, max_slots: int) -> int:
 
 
 class _Search:
-    def __init__(self, graph: Graph, slots: int) -> None:
-        self.graph, self.slots = graph, slots
+    def __init__(self, graph: Graph, slots: int, prices: Prices) -> None:
+        self.graph, self.slots, self.prices = graph, slots, prices
         self.group = _groups(graph)
         self.linear = {number: node for number, node in graph.nodes.items() if isinstance(node, Linear)}
         self.chosen: dict[int, Layout] = {}
@@ -63,7 +60,7 @@ class _Search:
         self.kept: list[Layout] = []  # keeps every layout alive, since costs are remembered by identity
 
     def run(self) -> float:
-        """Choose all layouts and return their cost, in rotations."""
+        """Choose all layouts and return their cost, in seconds."""
         groups = list(dict.fromkeys(self.group.values()))
         for _ in range(SWEEPS):
             before = dict(self.chosen)
@@ -122,11 +119,11 @@ class _Search:
         target = self.chosen[self.group[number]]
         key = (number, id(target), *(id(source) for source in sources))
         if key not in self.costs:
-            self.costs[key] = placement_cost(list(node.matrices), sources, target)
+            self.costs[key] = placement_cost(list(node.matrices), sources, target, self.prices)
         return self.costs[key]
 
     def _size_cost(self, group: int) -> float:
-        return CIPHERTEXT_COST * (self.chosen[group].ciphertexts - 1)
+        return self.prices.ciphertext * (self.chosen[group].ciphertexts - 1)
 
 
 def _groups(graph: Graph) -> dict[int, int]:

@@ -71,14 +71,16 @@ class ClearBackend:
             {step: self._rotated(ct.values, step, level) for step in transform.baby_steps(operand)}
             for operand, ct in enumerate(cts)
         ]
+        values = [dict(diagonals) for diagonals in transform.diagonals]  # made once, not for every step
         total = np.zeros(self.slots)
         for giant in transform.giant_steps():
             partial = np.zeros(self.slots)
-            for operand, diagonals in enumerate(transform.diagonals):
+            for operand, diagonals in enumerate(values):
                 for r in sorted(diagonals):
                     baby = r % transform.n1
                     if r - baby == giant:
-                        partial += np.roll(transform.full_diagonal(operand, r), giant) * babies[operand][baby]
+                        full = np.tile(diagonals[r], self.slots // len(diagonals[r]))
+                        partial += np.roll(full, giant) * babies[operand][baby]
             total += self._rotated(partial, giant, level)
         return ClearCiphertext(total, level - 1)
 

@@ -4,13 +4,13 @@ import numpy as np
 
 from keywright.nn.errors import InvalidModelError
 from keywright.nn.front_ends.operator_context import EncryptedValue, OperatorContext
-from keywright.nn.graph.sparse import SparseMatrix
+from keywright.nn.graph.convolution import Convolution, Matrix, Window
 
 from .window import pixel_stride, window_axes, window_pairs
 
 
 def convolution(context: OperatorContext) -> EncryptedValue:
-    """The convolution as a sparse matrix; weights (outputs, inputs / groups, height, width)."""
+    """The convolution as its kernel; weights (outputs, inputs / groups, height, width)."""
     source, (channels, height, width) = context.image(0)
     weight = context.required_constant(1)
     bias = context.constant(2)
@@ -25,17 +25,11 @@ def convolution(context: OperatorContext) -> EncryptedValue:
             f"inputs and {outputs} outputs"
         )
     rows, columns = window_axes(context, (height, width), kernel)
-    out_pixel, tap, in_pixel = window_pairs(rows, columns)
-    out_channel, member = (a.ravel()[:, None] for a in np.indices((outputs, group_inputs)))
-    in_channel = out_channel // (outputs // groups) * group_inputs + member
-    taps = weight.reshape(outputs, group_inputs, -1)
     out_size = rows.output * columns.output
-    matrix = SparseMatrix.from_distinct(
-        (outputs * out_size, channels * height * width),
-        (out_channel * out_size + out_pixel).ravel(),
-        (in_channel * height * width + in_pixel).ravel(),
-        taps[out_channel, member, tap].ravel(),
-    )
+    window = Window(out_size, height * width, kernel[0] * kernel[1], *window_pairs(rows, columns))
+    matrix: Matrix = Convolution(weight.reshape(outputs, group_inputs, -1), groups, window)
+    if group_inputs == window.taps == 1:
+        matrix = matrix.explicit()  # it may be diagonal, which rules of rewriting ask for
     offset = np.zeros(outputs) if bias is None else bias
     shape = (outputs, rows.output, columns.output)
     return context.linear(source, shape, matrix, np.repeat(offset, out_size), pixel_stride(rows, columns))

@@ -1,0 +1,193 @@
+"""Where the entries of a matrix between two layouts are: on which diagonal, at which slot.
+
+Let the source have period p and the target t. An entry from slot s to slot o is on a diagonal congruent to
+s - o modulo min(p, t). Where p > t, partial sums land at slots congruent to o modulo t and are added up
+afterwards by rotations t, 2t, ... (rotate-and-sum; Juvekar et al., USENIX Security 2018, section 4.3): at
+most t diagonals for any number of inputs. Diagonals repeat after max(p, t) slots.
+
+Positions of images are a sum of what the channel adds and what the pixel adds, so the diagonals of a
+convolution are sums of two short lists, and no entry is looked at to count them.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keywright.nn.graph.convolution import Convolution, Matrix
+from keywright.nn.graph.sparse import SparseMatrix, Vector
+
+from .layout import Layout
+
+Steps = NDArray[np.signedinteger[Any]]
+Used = NDArray[np.bool_]
+
+CHUNK = 1 << 20
+"""Entries of a convolution that are placed at once."""
+
+
+@dataclass(frozen=True, eq=False)
+class Between:
+    """A source and a target layout.
+
+    Attributes:
+        source, target: of the same slots.
+    """
+
+    source: Layout
+    target: Layout
+
+    @property
+    def modulus(self) -> int:
+        """Diagonals are congruent to their entries' shifts modulo this."""
+        return min(self.source.period, self.target.period)
+
+    @property
+    def period(self) -> int:
+        """Slots after which the diagonals repeat."""
+        return max(self.source.period, self.target.period)
+
+    def diagonal(self, shift: Steps) -> Steps:
+        """The index in [0, slots) of the diagonal of a shift s - o: a short step of either sign, which is
+        then common to many layers."""
+        half = self.modulus // 2
+        signed: Steps = ((shift + half) & (self.modulus - 1)) - half
+        return signed & (self.source.slots - 1)
+
+    def slot(self, origin: Steps, into: Steps, diagonal: Steps) -> Steps:
+        """Where on its diagonal an entry between two positions is."""
+        moved = origin - diagonal if self.source.period > self.target.period else into
+        return moved & (self.period - 1)
+
+
+def used_diagonals(matrix: Matrix, between: Between) -> Used:
+    """Which diagonals are not zero: (ciphertexts of the target, of the source, slots)."""
+    source, target = between.source, between.target
+    used = np.zeros((target.ciphertexts, source.ciphertexts, source.slots), bool)
+    parts = _Separated.of(matrix, between)
+    if parts is not None:
+        parts.mark(used)
+        return used
+    explicit = matrix.explicit()
+    into, origin = target.positions[explicit.rows], source.positions[explicit.columns]
+    diagonal = between.diagonal(origin - into)
+    if target.ciphertexts == source.ciphertexts == 1:
+        used[0, 0, diagonal] = True
+    else:
+        used[into // source.slots, origin // source.slots, diagonal] = True
+    return used
+
+
+def fill_table(matrix: Matrix, between: Between, block: tuple[int, int], used: Used) -> Vector:
+    """The diagonals between two ciphertexts: (used diagonals, period).
+
+    Args:
+        block: ciphertext of the target and of the source.
+        used: of `used_diagonals`, for these two.
+    """
+    table = np.zeros((int(np.count_nonzero(used)), between.period))
+    row = np.cumsum(used, dtype=np.int32) - 1
+    parts = _Separated.of(matrix, between)
+    if parts is not None:
+        parts.fill(table, row, block)
+    else:
+        _fill(matrix.explicit(), between, block, row, table)
+    return table
+
+
+def _fill(matrix: SparseMatrix, between: Between, block: tuple[int, int], row: Steps, table: Vector) -> None:
+    """No two entries are at one place: the diagonal and the slot say the row and the column."""
+    source, target = between.source, between.target
+    into, origin, values = target.positions[matrix.rows], source.positions[matrix.columns], matrix.values
+    if target.ciphertexts > 1 or source.ciphertexts > 1:
+        chosen = (into // source.slots == block[0]) & (origin // source.slots == block[1])
+        into, origin, values = into[chosen], origin[chosen], values[chosen]
+    diagonal = between.diagonal(origin - into)
+    table[row[diagonal], between.slot(origin, into, diagonal)] = values
+
+
+@dataclass(frozen=True, eq=False)
+class _Separated:
+    """A convolution between layouts in which every position is a sum over channel and pixel.
+
+    Attributes:
+        kernel: (pairs of channels, taps).
+        into, origin: position of the first pixel of both channels of every pair.
+        pixel_into, pixel_origin, tap: what the pixels add, for every pair that meets, and at which tap.
+    """
+
+    between: Between
+    kernel: NDArray[np.float64]
+    into: Steps
+    origin: Steps
+    pixel_into: Steps
+    pixel_origin: Steps
+    tap: Steps
+
+    @classmethod
+    def of(cls, matrix: Matrix, between: Between) -> "_Separated | None":
+        """None for another matrix, or for layouts that are no such sums."""
+        if not isinstance(matrix, Convolution):
+            return None
+        window, (into, origin) = matrix.window, matrix.channels()
+        target, source = between.target.separated(window.outputs), between.source.separated(window.inputs)
+        if target is None or source is None:
+            return None
+        return cls(
+            between,
+            matrix.kernel.reshape(-1, window.taps),
+            target[0][into],
+            source[0][origin],
+            target[1][window.into],
+            source[1][window.origin],
+            window.tap,
+        )
+
+    def mark(self, used: Used) -> None:
+        """Set the diagonals that are not zero."""
+        slots, sources = self.between.source.slots, used.shape[1]
+        blocks = self.into // slots * sources + self.origin // slots
+        shifts, pixels = self.origin - self.into, self.pixel_origin - self.pixel_into
+        present = self.kernel != 0
+        uniform = bool(present.all())
+        for block in np.flatnonzero(np.bincount(blocks)):
+            inside, marked = blocks == block, used[divmod(int(block), sources)]
+            if uniform:
+                self._mark(marked, shifts[inside], pixels)
+                continue
+            for tap in range(present.shape[1]):
+                self._mark(marked, shifts[inside & present[:, tap]], pixels[self.tap == tap])
+
+    def _mark(self, used: Used, channels: Steps, pixels: Steps) -> None:
+        """Set the diagonals of all sums of two lists of shifts."""
+        modulus = self.between.modulus
+        few, many = sorted((_distinct(channels, modulus), _distinct(pixels, modulus)), key=np.count_nonzero)
+        twice, sums = np.concatenate((many, many)), np.zeros(modulus, bool)
+        for shift in np.flatnonzero(few):
+            sums |= twice[modulus - shift : 2 * modulus - shift]
+        used[self.between.diagonal(np.flatnonzero(sums))] = True
+
+    def fill(self, table: Vector, row: Steps, block: tuple[int, int]) -> None:
+        """Set the entries between two ciphertexts."""
+        slots = self.between.source.slots
+        chosen = np.flatnonzero((self.into // slots == block[0]) & (self.origin // slots == block[1]))
+        count = max(CHUNK // len(self.tap), 1)
+        for first in range(0, len(chosen), count):
+            pairs = chosen[first : first + count]
+            into = self.into[pairs, None] + self.pixel_into
+            origin = self.origin[pairs, None] + self.pixel_origin
+            diagonal = self.between.diagonal(origin - into)
+            values = self.kernel[pairs][:, self.tap]
+            present = values != 0
+            if present.all():
+                table[row[diagonal], self.between.slot(origin, into, diagonal)] = values
+            else:
+                slot = self.between.slot(origin, into, diagonal)
+                table[row[diagonal[present]], slot[present]] = values[present]
+
+
+def _distinct(shifts: Steps, modulus: int) -> Used:
+    found = np.zeros(modulus, bool)
+    found[shifts & (modulus - 1)] = True
+    return found
