@@ -120,7 +120,8 @@ def test_values_are_brought_to_at_most_one() -> None:
     for number in set(graph.nodes) - {0, graph.output}:
         assert 0.1 < bounds[number] <= 1
         peak = max(np.abs(graph.evaluate(sample)[number]).max() for sample in samples)
-        assert 2 * peak <= bounds[number]
+        # Bounds follow the factors: each factor rounds, and so does each value that is measured again.
+        assert 2 * peak <= bounds[number] * (1 + 2.0**-40)
     for sample, values in zip(samples, expected, strict=True):
         assert np.allclose(graph.evaluate(sample)[graph.output], values, rtol=1e-10, atol=0)
 

@@ -6,6 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from keywright import nn
+from keywright.nn.front_ends.operators.images import convolution
+from keywright.nn.graph.convolution import Convolution
+from keywright.nn.layout.diagonals import table_of
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "models"
 
@@ -23,6 +26,22 @@ def test_digits() -> None:
     assert report.max_abs_error <= 400 * 2**-24 * np.abs(report.expected).max()
     assert (report.outputs.argmax(1) == labels).mean() >= 0.95
     assert sum(s.count for s in program.key_switches if s.kind == "rotation") <= 60
+
+
+def test_convolutions_by_kernels_and_by_entries_compile_to_one_program(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    model = (files("keywright") / "data" / "digits.onnx").read_bytes()
+    target = nn.Target(slots=4096, levels=5)
+    fast = nn.compile(model, target)
+    monkeypatch.setattr(convolution, "Convolution", lambda *parts: Convolution(*parts).explicit())
+    naive = nn.compile(model, target)
+    assert (fast.instructions, fast.layers) == (naive.instructions, naive.layers)
+    assert [t.n1 for t in fast.transforms] == [t.n1 for t in naive.transforms]
+    for one, other in zip(fast.transforms, naive.transforms, strict=True):
+        for diagonals, expected in zip(one.diagonals, other.diagonals, strict=True):
+            assert list(diagonals) == list(expected)
+            assert np.allclose(table_of(diagonals), table_of(expected), rtol=2.0**-48, atol=0)
 
 
 @pytest.mark.skipif(not EXAMPLES.is_dir(), reason=f"no {EXAMPLES}: the examples are in the repository only")
