@@ -1,14 +1,19 @@
 """Train a LeNet-size network on MNIST: two convolutions, two dense layers, three squares, 7 levels.
 
     python examples/train_mnist.py FOLDER
+    python examples/train_mnist.py FOLDER --widths 32 64 512 --epochs 2 --output lenet_orion.onnx
 
 FOLDER holds the four idx.gz files of MNIST (train-images-idx3-ubyte.gz and so on). Writes
 examples/models/lenet_mnist.onnx. About ten minutes on one core. Needs numpy and onnx.
+
+The second command trains the LeNet of Orion (Ebel, Garimella and Reagen, ASPLOS 2025), whose batch
+normalisations are part of the layers before them once it is trained.
 """
 
 import argparse
 import gzip
 import struct
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -37,17 +42,19 @@ def load(folder: Path, split: str) -> tuple[Array, NDArray[np.int64]]:
     return (images[:, None] / np.float32(255)).astype(np.float32), labels.astype(np.int64)
 
 
-def network(rng: np.random.Generator) -> list[Layer]:
-    """conv 5x5/2 (8) - square - conv 5x5/2 (16) - square - dense 64 - square - dense 10."""
+def network(rng: np.random.Generator, widths: Sequence[int] = (8, 16, 64)) -> list[Layer]:
+    """conv 5x5/2 - square - conv 5x5/2 - square - dense - square - dense 10, with so many channels of the
+    convolutions and outputs of the first dense layer."""
+    first, second, dense = widths
     return [
-        Convolution(1, 8, kernel=5, stride=2, padding=2, rng=rng),
+        Convolution(1, first, kernel=5, stride=2, padding=2, rng=rng),
         Square(),
-        Convolution(8, 16, kernel=5, stride=2, padding=2, rng=rng),
+        Convolution(first, second, kernel=5, stride=2, padding=2, rng=rng),
         Square(),
         Flatten(),
-        Dense(16 * 7 * 7, 64, rng),
+        Dense(second * 7 * 7, dense, rng),
         Square(),
-        Dense(64, 10, rng),
+        Dense(dense, 10, rng),
     ]
 
 
@@ -55,6 +62,14 @@ def main() -> None:
     """Train, print the test accuracy, write the model."""
     parser = argparse.ArgumentParser(description="Train the LeNet-size network of examples/models.")
     parser.add_argument("folder", type=Path, help="folder of the four MNIST idx.gz files")
+    parser.add_argument(
+        "--widths",
+        type=int,
+        nargs=3,
+        default=(8, 16, 64),
+        metavar=("FIRST", "SECOND", "DENSE"),
+        help="channels of the convolutions, outputs of the first dense layer (default: 8 16 64)",
+    )
     parser.add_argument("--epochs", type=int, default=20)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--output", type=Path, default=OUTPUT)
@@ -63,7 +78,7 @@ def main() -> None:
     images, labels = load(arguments.folder, "train")
     test_images, test_labels = load(arguments.folder, "t10k")
     rng = np.random.default_rng(arguments.seed)
-    layers = network(rng)
+    layers = network(rng, arguments.widths)
 
     def report(epoch: int, loss: float) -> None:
         score = accuracy(layers, test_images, test_labels)

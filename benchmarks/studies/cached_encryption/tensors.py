@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import gzip
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from harness.idx import read_idx
 from numpy.typing import NDArray
-
-IDX_IMAGES = 0x0803
-"""Magic number of the MNIST files: bytes in three dimensions."""
 
 
 @dataclass(frozen=True)
@@ -36,17 +33,13 @@ def mnist(folder: Path, count: int) -> Tensors:
         SystemExit: the file is missing or is no such file.
     """
     path = folder / "t10k-images-idx3-ubyte.gz"
-    try:
-        data = gzip.decompress(path.read_bytes())
-    except OSError as error:
-        raise SystemExit(f"{path}: {error.strerror or error}; name MNIST's folder with --mnist") from error
-    magic, images, rows, columns = np.frombuffer(data[:16], ">u4").tolist()
-    if magic != IDX_IMAGES or len(data) != 16 + images * rows * columns:
-        raise SystemExit(f"{path} is not a file of MNIST images")
-    if count > images:
-        raise SystemExit(f"{path} has {images} images, {count} are asked for")
-    pixels = np.frombuffer(data[16:], np.uint8).reshape(images, rows * columns)
-    return Tensors("MNIST", 8, pixels[:count].astype(np.int64), made=False)
+    images = read_idx(path)
+    if images.ndim != 3:
+        raise SystemExit(f"{path} has {images.ndim} dimensions, which images have not")
+    if count > len(images):
+        raise SystemExit(f"{path} has {len(images)} images, {count} are asked for")
+    pixels = images[:count].reshape(count, -1)
+    return Tensors("MNIST", 8, pixels.astype(np.int64), made=False)
 
 
 def cars(count: int) -> Tensors:

@@ -1,0 +1,202 @@
+"""Networks on encrypted images, one row of a table a command: `python -m studies.networks --network NAME`.
+
+A process of its own is client and server, as `keywright infer` is; its memory is what the record says. The
+scores of every image are compared with those of the program and of the model (onnxruntime) in the clear. The
+record NETWORK.jsonl is written image by image, and the same command with the same --out goes on where it was
+cut off, with new keys. NETWORK.md is its table.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+import onnx
+from harness import machine
+from harness.console import Console
+from harness.folders import HERE, record_folder
+from harness.record import BadRecord
+from harness.table import heading
+from keywright.nn.run.checking import run_onnxruntime
+from numpy.typing import NDArray
+
+from studies.networks.networks import NETWORKS, Images
+from studies.networks.record import Record, read
+from studies.networks.report import agreement, tables
+
+INTERRUPTED = 130
+LAST_TEST_IMAGE = 10_000
+
+
+def parse_options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
+    """Read and check the command line."""
+    parser = argparse.ArgumentParser(prog="python -m studies.networks", description=__doc__)
+    names = "; ".join(f"{name}: {network.title}" for name, network in NETWORKS.items())
+    parser.add_argument("--network", choices=NETWORKS, required=True, help=names)
+    parser.add_argument("--model", type=Path, help="its ONNX file, where it does not come with Keywright")
+    parser.add_argument("--data", type=Path, help="folder of MNIST's files, tar of CIFAR-10's test images")
+    parser.add_argument("--images", type=int, default=10, help="encrypted images in all (default: 10)")
+    parser.add_argument("--preset", help="parameters (default: as `keywright infer` chooses)")
+    parser.add_argument("--threads", type=int, default=2, help="of the engine (default: 2)")
+    parser.add_argument("--out", type=Path, help="folder of the record (default: record/DATE-networks)")
+    options = parser.parse_args(arguments)
+    if options.images < 1 or options.threads < 1:
+        parser.error("--images and --threads are at least 1")
+    options.model = options.model or NETWORKS[options.network].model
+    if options.model is None:
+        parser.error(f"--model names the ONNX file of {options.network}: see examples/README.md")
+    return options
+
+
+class Measurement:
+    """One network.
+
+    Args:
+        options: of the command line.
+        folder: where its record is.
+
+    Raises:
+        BadRecord: the record holds what is none, or another model's images.
+    """
+
+    def __init__(self, options: argparse.Namespace, folder: Path) -> None:
+        self.options, self.path = options, folder / f"{options.network}.jsonl"
+        self.model = sha256(options.model.read_bytes()).hexdigest()
+        self.record = read(self.path)
+        if other := [run["model"] for run in self.record.runs if run["model"] != self.model]:
+            raise BadRecord(
+                f"{self.path} is of the model {other[0][:16]}, {options.model} is {self.model[:16]}; name "
+                "another folder with --out"
+            )
+
+    def run(self, console: Console) -> None:
+        """Run the images that the record lacks.
+
+        Raises:
+            SystemExit: the process that runs them failed.
+        """
+        missing = [number for number in range(self.options.images) if number not in self.record.images]
+        if not missing:
+            return
+        network = NETWORKS[self.options.network]
+        images = network.images(self.options.data, missing)
+        model = onnx.load(self.options.model)
+        scores = run_onnxruntime(model, images.samples.astype(np.float64)).reshape(len(missing), -1)
+        with tempfile.TemporaryDirectory() as scratch:
+            setting = self._setting(Path(scratch), images, missing)
+            command = [sys.executable, "-m", "studies.networks.worker", str(setting)]
+            environment = {**os.environ, "RAYON_NUM_THREADS": str(self.options.threads)}
+            process = subprocess.Popen(command, cwd=HERE, env=environment, stdout=subprocess.PIPE, text=True)
+            with process, self.path.open("a") as raw:
+                assert process.stdout is not None
+                try:
+                    console.status("compiling, keys, diagonals")
+                    self._take(process.stdout, raw, images, scores, missing, console)
+                except BaseException:
+                    process.kill()
+                    raise
+        if process.returncode != 0:
+            raise SystemExit(f"the measured process ended with status {process.returncode}")
+
+    def _setting(self, scratch: Path, images: Images, missing: Sequence[int]) -> Path:
+        """The file that the measured process reads, and what that names."""
+        network = NETWORKS[self.options.network]
+        np.save(scratch / "samples.npy", images.samples)
+        calibration = None
+        if network.calibration:
+            last = range(LAST_TEST_IMAGE - network.calibration, LAST_TEST_IMAGE)
+            if self.options.images > last.start:
+                raise SystemExit(f"--images {self.options.images}: those from {last.start} on calibrate")
+            calibration = scratch / "calibration.npy"
+            np.save(calibration, network.images(self.options.data, last).samples)
+        setting = scratch / "setting.json"
+        setting.write_text(
+            json.dumps(
+                {
+                    "model": str(self.options.model.resolve()),
+                    "calibration": None if calibration is None else str(calibration),
+                    "preset": self.options.preset,
+                    "threads": self.options.threads,
+                    "samples": str(scratch / "samples.npy"),
+                    "numbers": list(missing),
+                }
+            )
+        )
+        return setting
+
+    def _take(
+        self,
+        lines: IO[str],
+        raw: IO[str],
+        images: Images,
+        scores: NDArray[np.float64],
+        missing: Sequence[int],
+        console: Console,
+    ) -> None:
+        """Write what the measured process prints, with what it does not know."""
+        place = {number: index for index, number in enumerate(missing)}
+        for text in lines:
+            line = json.loads(text)
+            if "run" in line:
+                line["run"] |= {"model": self.model, "commit": machine.commit(), "load": os.getloadavg()[0]}
+            else:
+                index = place[line["image"]]
+                line |= {
+                    "label": int(images.labels[index]),
+                    "clear_label": int(scores[index].argmax()),
+                    "model_scores": scores[index].tolist(),
+                }
+            self.record.add(line)
+            print(json.dumps(line), file=raw, flush=True)
+            if "image" in line:
+                console.status(self.progress())
+
+    def progress(self) -> str:
+        """How far it is."""
+        images = list(self.record.images.values())
+        left = self.options.images - len(images)
+        each = float(np.median([line["seconds"] for line in images]))
+        same, total = agreement(images)
+        return f"{len(images)} images, {same} of {total} labels agree, about {left * each:.0f} s left"
+
+
+def write(folder: Path, network: str, record: Record, threads: int) -> None:
+    """Write the table and print it."""
+    lines = heading(f"{NETWORKS[network].title}, encrypted", f"{threads} threads, one process")
+    lines += tables(record)
+    (folder / f"{network}.md").write_text("\n".join(lines))
+    print("\n".join(lines))
+
+
+def main() -> int:
+    """Measure what the record lacks, then write its table. Returns the exit status."""
+    options = parse_options()
+    console = Console()
+    folder = record_folder(options.out, "networks")
+    status = 0
+    try:
+        measurement = Measurement(options, folder)
+        try:
+            measurement.run(console)
+        except KeyboardInterrupt:
+            console.line("interrupted; the same command goes on from here")
+            status = INTERRUPTED
+    except BadRecord as error:
+        raise SystemExit(str(error)) from error
+    if measurement.record.images:
+        write(folder, options.network, measurement.record, options.threads)
+        console.line(f"written: {folder}")
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())
