@@ -24,6 +24,7 @@ RUN_FIELDS: dict[str, Kinds] = {
     "compile_s": float,
     "save_s": float,
     "load_s": float,
+    "plan_s": float,
     "keys_s": float,
     "prepare_s": float,
     "keys": int,

@@ -105,6 +105,7 @@ def figures(record: Record, images: Sequence[Line]) -> list[tuple[str, str]]:
         ("save the program, s", of_runs("save_s")),
         ("load the program, s", of_runs("load_s")),
         ("program file, MB", of_runs("program_file_bytes", 1e6)),
+        ("plan keys, s", of_runs("plan_s")),
         ("make keys, s", of_runs("keys_s")),
         ("encode the model, s", of_runs("prepare_s")),
         ("encrypt an image, s", of_images("encrypt_s")),

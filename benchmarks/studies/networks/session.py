@@ -55,17 +55,21 @@ class Session:
         self.facts |= stored(self.program)
 
         start = clock()
+        execution = compiled.execution
+        self.facts["plan_s"] = clock() - start
+
+        start = clock()
         secret = kw.SecretKey.generate(self.parameters)
-        keys = make_keys(kw.KeyGenerator(secret), compiled.specs, Terminal(json=True))
+        made = make_keys(kw.KeyGenerator(secret), execution.key_specs(), Terminal(json=True))
+        keys = execution.follow(made)
         self.facts |= {"keys_s": clock() - start, "keys": len(keys), "key_bytes": keys.bytes}
         self.facts["key_file_bytes"] = file_bytes(keys)
 
         start = clock()
         self.clock = LayerClock(self.program)
-        bootstrappers = [kw.Bootstrapper(plan) for plan in compiled.plans]
-        self.server = EncryptedBackend(
-            kw.Evaluator(self.parameters, keys), bootstrappers, on_step=self.clock.step
-        )
+        bootstrappers = [kw.Bootstrapper(plan) for plan in execution.bootstrapper_plans]
+        evaluator = kw.Evaluator(self.parameters, keys)
+        self.server = EncryptedBackend(evaluator, bootstrappers, plan=execution, on_step=self.clock.step)
         self.server.prepare(self.program)
         self.facts |= {
             "prepare_s": clock() - start,
