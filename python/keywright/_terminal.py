@@ -1,28 +1,21 @@
 """What the command line prints: results on standard output, progress, notes and errors on standard error.
 
 Standard output can be piped: it carries tables for people or, with ``json=True``, one JSON object per line.
-Bars appear on a terminal only. Tables and bars are drawn by ``rich``.
+Tables and bars are drawn by ``rich``.
 """
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal
 
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 from rich.table import Table
 from rich.text import Text
 
+from keywright._progress import Advance, bar, lines
 from keywright._units import format_bytes, format_seconds
 
 Value = str | int | float | bool | None
@@ -102,25 +95,23 @@ class Terminal:
         self._notes.print(text, soft_wrap=True)
 
     @contextmanager
-    def progress(self, description: str, total: int | None) -> Iterator[Callable[[int], None]]:
-        """Show a bar of ``total`` steps while the block runs; yields ``advance(steps)``.
+    def progress(self, description: str, total: float | None) -> Iterator[Advance]:
+        """Say how far the block is while it runs: a bar on a terminal, elsewhere a line now and then, in JSON
+        mode nothing. Yields ``advance(steps, label)``.
 
-        The bar is drawn on a terminal only and disappears when the block ends. Where nobody knows how many
-        steps there are, ``total`` is None and the bar only moves.
+        Args:
+            description: what is done.
+            total: how many steps there are; as a float, predicted seconds, in the place of steps. None where
+                nobody knows.
         """
-        label = TextColumn("{task.description}", markup=False)
-        disable = self.json or not self._notes.is_terminal
-        columns = (TimeElapsedColumn(),) if total is None else (MofNCompleteColumn(), TimeRemainingColumn())
-        with Progress(
-            label,
-            BarColumn(),
-            *columns,
-            console=self._notes,
-            transient=True,
-            disable=disable,
-        ) as progress:
-            task = progress.add_task(description, total=total)
-            yield lambda steps: progress.advance(task, steps)
+        if self.json:
+            yield Advance(total, lambda _: None)
+        elif self._notes.is_terminal:
+            with bar(self._notes, description, total) as advance:
+                yield advance
+        else:
+            with lines(self.note, description, total) as advance:
+                yield advance
 
 
 def format_value(value: Value, kind: Kind) -> str:

@@ -12,7 +12,7 @@ import keywright as kw
 from keywright._terminal import Column, Terminal
 from keywright.serve.model import Model
 
-from .helpers.arguments import add_model_arguments
+from .helpers.arguments import add_batch_argument, add_model_arguments
 from .helpers.errors import CommandError
 from .helpers.folders import new_folder
 from .helpers.program_and_keys import THIN_PRESETS, compile_model, compile_thin
@@ -28,6 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"parameters; by default the first deep enough of {', '.join(THIN_PRESETS)} for thin clients, "
         "and the smallest deep enough with --slots",
     )
+    add_batch_argument(parser)
     parser.add_argument("--slots", action="store_true", help="for clients that encrypt slots")
     parser.add_argument("--name", help="what the model is called; the file's name by default")
     parser.add_argument("--labels", help="what the outputs stand for, separated by commas")
@@ -39,7 +40,9 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     name = options.name or options.model.stem
     if options.slots:
         with terminal.progress("compiling", None):
-            compiled = compile_model(options.model, options.calibration, options.preset)
+            compiled = compile_model(
+                options.model, options.calibration, options.preset, batch=options.batch or 1
+            )
         model = Model(name, compiled.program, compiled.parameters, compiled.plans, labels=labels)
     else:
         if options.preset in kw.presets():
@@ -48,7 +51,9 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
                 f"name one of {', '.join(kw.bootstrap_presets())}"
             )
         with terminal.progress("compiling", None):
-            model = compile_thin(options.model, options.calibration, options.preset, name, labels)
+            model = compile_thin(
+                options.model, options.calibration, options.preset, name, labels, batch=options.batch or 1
+            )
     with terminal.progress("planning keys", None):
         _ = model.execution
     with new_folder(options.out) as folder:

@@ -11,7 +11,7 @@ from keywright import nn
 from keywright._terminal import Column, Terminal
 from keywright.nn.run.encrypted import decrypt_result
 
-from .helpers.folders import PARAMETERS, PROGRAM, SECRET_KEY, group_ciphertexts, new_file, require_files
+from .helpers.folders import PARAMETERS, PROGRAM, SECRET_KEY, find_ciphertexts, new_file, require_files
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,15 +28,15 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     program = nn.Program.load(options.keys / PROGRAM)
     decryptor = kw.Decryptor(kw.SecretKey.load(options.keys / SECRET_KEY, parameters))
     rows, results = [], []
-    samples = group_ciphertexts(options.input, program.output_layout.ciphertexts)
-    with terminal.progress("decrypted samples", len(samples)) as advance:
-        for number, paths in enumerate(samples):
-            ciphertexts = [kw.Ciphertext.load(path, parameters) for path in paths]
-            result = decrypt_result(program, decryptor, ciphertexts)
+    batches = find_ciphertexts(options.input, program.output_layout.ciphertexts, program.batch)
+    with terminal.progress("decrypted samples", sum(batch.count for batch in batches)) as advance:
+        for batch in batches:
+            ciphertexts = [kw.Ciphertext.load(path, parameters) for path in batch.paths]
             bound = max(ciphertext.error_bound for ciphertext in ciphertexts) * program.output_scale
-            rows.append(prediction(number, result) | {"error_bound": bound})
-            results.append(result)
-            advance(1)
+            for number, result in enumerate(decrypt_result(program, decryptor, ciphertexts, batch.count)):
+                rows.append(prediction(batch.first + number, result) | {"error_bound": bound})
+                results.append(result)
+            advance(batch.count)
     if options.out is not None:
         with new_file(options.out) as path, path.open("wb") as file:
             np.save(file, np.asarray(results))

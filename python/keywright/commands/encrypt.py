@@ -48,18 +48,19 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         new_folder(options.out) as folder,
         terminal.progress("encrypted samples", len(samples)) as advance,
     ):
-        for number, sample in enumerate(samples):
+        for number, batch in enumerate(program.batches(samples)):
             start = time.perf_counter()
-            ciphertexts = encrypt(sample)
+            ciphertexts = encrypt(batch)
             seconds += time.perf_counter() - start
             for index, ciphertext in enumerate(ciphertexts):
-                path = folder / ciphertext_name(number, index)
+                path = folder / ciphertext_name(number * program.batch, len(batch), index)
                 ciphertext.save(path)
                 size += path.stat().st_size
-            advance(1)
-    row = {"samples": len(samples), "bytes": size, "seconds": seconds}
+            advance(len(batch))
+    row = {"samples": len(samples), "batch": program.batch, "bytes": size, "seconds": seconds}
     columns = [
         Column("samples", "samples", "number"),
+        Column("batch", "at a time", "number"),
         Column("bytes", "ciphertexts", "bytes"),
         Column("seconds", "encryption", "seconds"),
     ]
@@ -69,7 +70,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
 def _encryption(
     folder: Path, parameters: kw.Parameters, program: nn.Program
 ) -> Callable[[NDArray[np.float64]], Sequence[kw.Ciphertext | kw.SeededCiphertext]]:
-    """Encryption of a sample with the secret in a client folder, or with its public key."""
+    """Encryption of samples with the secret in a client folder, or with its public key."""
     if (folder / SECRET_KEY).exists():
         decryptor = kw.Decryptor(kw.SecretKey.load(folder / SECRET_KEY, parameters))
         return lambda sample: encrypt_sample_seeded(program, decryptor, sample)

@@ -4,6 +4,7 @@ import argparse
 import resource
 import sys
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,16 +18,17 @@ from keywright.nn.run.encrypted import EncryptedBackend, decrypt_result, encrypt
 from keywright.nn.run.timing import LayerClock
 
 from .decrypt import PREDICTION, prediction
-from .helpers.arguments import add_model_arguments, add_preset_argument
+from .helpers.arguments import add_batch_argument, add_model_arguments, add_preset_argument
 from .helpers.errors import CommandError
 from .helpers.folders import new_file
-from .helpers.inputs import load_samples
+from .helpers.inputs import count_samples, load_samples
 from .helpers.program_and_keys import Compiled, compile_model, make_keys
 
 LAYERS = [
     Column("kind", "kind"),
     Column("layers", "layers", "number"),
     Column("rotations", "rotations", "number"),
+    Column("key_switches", "key switches", "number"),
     Column("seconds", "measured", "seconds"),
     Column("predicted", "predicted", "seconds"),
 ]
@@ -41,11 +43,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--count", type=int, help="how many samples to classify, and to calibrate on, at most"
     )
+    add_batch_argument(parser, automatic=True)
     parser.add_argument("--out", type=Path, help="file of the results (.npy), (count, *output_shape)")
     parser.add_argument(
         "--explain",
         action="store_true",
-        help="print layers, levels, bootstraps and predicted times instead of running",
+        help="print layers, levels, bootstraps, predicted times, and what batches take, instead of running",
     )
     add_preset_argument(parser)
 
@@ -59,10 +62,11 @@ class Inference:
         key_seconds: to make all keys.
         key_bytes: of the evaluation keys.
         prepare_seconds: to encode the model, once.
-        encrypt_seconds, evaluate_seconds, decrypt_seconds: for each sample.
-        sent_bytes, returned_bytes: of the ciphertexts of a sample.
+        batches: samples of each batch.
+        encrypt_seconds, evaluate_seconds, decrypt_seconds: for each batch.
+        sent_bytes, returned_bytes: of the ciphertexts of a batch.
         error_bound: derived bound on the error of every output.
-        kinds: of layers, with their times; see `LayerClock.by_kind`.
+        kinds: of layers, with their times a batch; see `LayerClock.by_kind`.
         plaintext_bytes: of the encoded model.
     """
 
@@ -70,6 +74,7 @@ class Inference:
     key_seconds: float
     key_bytes: int
     prepare_seconds: float
+    batches: list[int]
     encrypt_seconds: list[float]
     evaluate_seconds: list[float]
     decrypt_seconds: list[float]
@@ -81,7 +86,8 @@ class Inference:
 
 
 def infer(compiled: Compiled, samples: NDArray[np.float64], terminal: Terminal) -> Inference:
-    """Run client and server on samples. The server's part sees ciphertexts and evaluation keys only."""
+    """Run client and server on samples, as many at a time as the program takes. The server's part sees
+    ciphertexts and evaluation keys only."""
     program, parameters = compiled.program, compiled.parameters
     clock = time.perf_counter
     start = clock()
@@ -90,46 +96,50 @@ def infer(compiled: Compiled, samples: NDArray[np.float64], terminal: Terminal) 
     keys = execution.follow(make_keys(kw.KeyGenerator(secret), execution.key_specs(), terminal))
     key_seconds = clock() - start
     client, evaluator = kw.Decryptor(secret), kw.Evaluator(parameters, keys)
-    steps = len(samples) * sum(step.opcode != "input" for step in program.instructions)
+    batches = program.batches(samples)
     outputs, encrypting, evaluating, decrypting = [], [], [], []
     sent_bytes, returned_bytes, error_bound = 0, 0, 0.0
-    with terminal.progress("operations on ciphertexts", steps) as advance:
-        stopwatch = LayerClock(program, advance)
-        start = clock()
+    start = clock()
+    with terminal.progress("encoding bootstraps", None):
         bootstrappers = [kw.Bootstrapper(plan) for plan in execution.bootstrapper_plans]
-        server = EncryptedBackend(evaluator, bootstrappers, plan=execution, on_step=stopwatch.step)
-        server.prepare(program)
-        prepare_seconds = clock() - start
-        for sample in samples:
+    stopwatch = LayerClock(program)
+    server = EncryptedBackend(evaluator, bootstrappers, plan=execution, on_step=stopwatch.step)
+    with terminal.progress("encoding linear maps", len(program.transforms)) as advance:
+        server.prepare(program, advance)
+    prepare_seconds = clock() - start
+    predicted = sum(layer.seconds for layer in program.layers)
+    with terminal.progress(f"{len(samples)} samples", predicted * len(batches)) as advance:
+        for batch in batches:
             start = clock()
-            message = [ciphertext.to_bytes() for ciphertext in encrypt_sample_seeded(program, client, sample)]
+            message = [ciphertext.to_bytes() for ciphertext in encrypt_sample_seeded(program, client, batch)]
             encrypting.append(clock() - start)
 
             start = clock()
             inputs = [kw.SeededCiphertext.from_bytes(data, parameters).expand() for data in message]
-            stopwatch.start()
+            stopwatch.start(advance)
             answer = [ciphertext.to_bytes() for ciphertext in server.run(program, inputs)]
             evaluating.append(clock() - start)
 
             start = clock()
             results = [kw.Ciphertext.from_bytes(data, parameters) for data in answer]
-            outputs.append(decrypt_result(program, client, results))
+            outputs.append(decrypt_result(program, client, results, len(batch)))
             decrypting.append(clock() - start)
             sent_bytes, returned_bytes = sum(map(len, message)), sum(map(len, answer))
             error_bound = max(error_bound, *(result.error_bound for result in results))
     scale = program.output_scale
     return Inference(
-        np.asarray(outputs),
+        np.concatenate(outputs),
         key_seconds,
         keys.bytes,
         prepare_seconds,
+        [len(batch) for batch in batches],
         encrypting,
         evaluating,
         decrypting,
         sent_bytes,
         returned_bytes,
         error_bound * scale,
-        stopwatch.by_kind(len(samples)),
+        stopwatch.by_kind(len(batches)),
         server.plaintext_bytes + sum(bootstrapper.bytes for bootstrapper in bootstrappers),
     )
 
@@ -156,38 +166,130 @@ def explain(program: nn.Program, terminal: Terminal) -> None:
     )
 
 
+BATCHES = [
+    Column("batch", "samples at a time", "number"),
+    Column("seconds", "predicted a sample", "seconds"),
+    Column("sent_bytes", "sent a sample", "bytes"),
+    Column("returned_bytes", "returned a sample", "bytes"),
+]
+
+
+def explain_batches(options: argparse.Namespace, compiled: Compiled, terminal: Terminal) -> None:
+    """Print what a sample takes where 1, 2, 4, ... share ciphertexts, as long as that makes it faster."""
+    slots = min((plan.slots for plan in compiled.plans), default=compiled.parameters.max_slots)
+    rows: list[dict[str, int | float]] = []
+    with terminal.progress("weighing batches", None):
+        while True:
+            batch = 1 << len(rows)
+            same = compiled.program.batch == batch
+            rows.append(batch_row(compiled if same else _compiled(options, 1, batch)))
+            if len(rows) > 1 and rows[-1]["seconds"] >= rows[-2]["seconds"]:
+                break
+            if 2 * batch * len(compiled.program.input_layout.positions) > slots:
+                break
+    terminal.table(BATCHES, rows, title="Samples that share ciphertexts")
+
+
+def batch_row(compiled: Compiled) -> dict[str, int | float]:
+    """What a sample of a full batch takes: predicted seconds, and bytes of its ciphertexts."""
+    program, limb = compiled.program, 8 * compiled.parameters.n
+    sent = program.input_layout.ciphertexts * limb * (program.input_level + 1)
+    returned = program.output_layout.ciphertexts * 2 * limb * (program.output_level + 1)
+    return {
+        "batch": program.batch,
+        "seconds": sum(layer.seconds for layer in program.layers) / program.batch,
+        "sent_bytes": sent / program.batch,
+        "returned_bytes": returned / program.batch,
+    }
+
+
 def run(options: argparse.Namespace, terminal: Terminal) -> None:
     """Print the largest output of every sample, and write all outputs if a file is named."""
     if options.input is None and not options.explain:
         raise CommandError("--input names what to classify; with --explain it is not needed")
     if options.count is not None and options.count < 1:
         raise CommandError(f"--count {options.count}: at least 1 sample is needed")
+    start = time.perf_counter()
+    count = 1 if options.input is None else count_samples(options.input, options.model, options.count)
     with terminal.progress("compiling", None):
-        compiled = compile_model(options.model, options.calibration, options.preset, options.count)
+        compiled = _compiled(options, count, options.batch)
     if options.explain:
         explain(compiled.program, terminal)
+        explain_batches(options, compiled, terminal)
         return
     samples = load_samples(options.input, compiled.program.input_shape, options.count)
     with terminal.progress("planning keys", None):
         _ = compiled.execution
-    terminal.note(f"{compiled.program.depth} levels deep; {compiled.parameters!r}")
+    compile_seconds = time.perf_counter() - start
+    batch = f", {compiled.program.batch} samples at a time" if compiled.program.batch > 1 else ""
+    terminal.note(f"{compiled.program.depth} levels deep{batch}; {compiled.parameters!r}")
     inference = infer(compiled, samples, terminal)
     if options.out is not None:
         with new_file(options.out) as path, path.open("wb") as file:
             np.save(file, inference.outputs)
-    rows = [
-        prediction(number, output) | {"seconds": seconds}
-        for number, (output, seconds) in enumerate(
-            zip(inference.outputs, inference.evaluate_seconds, strict=True)
-        )
-    ]
-    terminal.table([*PREDICTION, Column("seconds", "evaluation", "seconds")], rows)
-    if not terminal.json:
-        terminal.table(LAYERS, inference.kinds, title="Time per sample by kind of layer")
+    terminal.table([*PREDICTION, Column("seconds", "evaluation", "seconds")], _predictions(inference))
+    if terminal.json:
+        terminal.record(_summary(compiled, inference, compile_seconds))
+    else:
+        batch = "sample" if compiled.program.batch == 1 else f"{compiled.program.batch} samples"
+        terminal.table(LAYERS, inference.kinds, title=f"Time of {batch} by kind of layer")
     gigabytes = [size / 1e9 for size in (inference.key_bytes, inference.plaintext_bytes, peak_bytes())]
     terminal.note(
         f"keys {inference.key_seconds:.2f} s, {error_text(inference)}; "
         f"GB: keys {gigabytes[0]:.2f}, encoded model {gigabytes[1]:.2f}, peak memory {gigabytes[2]:.2f}"
+    )
+
+
+def _compiled(options: argparse.Namespace, samples: int, batch: int | None) -> Compiled:
+    return compile_model(
+        options.model, options.calibration, options.preset, options.count, samples=samples, batch=batch
+    )
+
+
+def _predictions(inference: Inference) -> Iterator[dict[str, int | float]]:
+    """A row for each sample; its time is its share of its batch's."""
+    number = 0
+    for count, seconds in zip(inference.batches, inference.evaluate_seconds, strict=True):
+        for output in inference.outputs[number : number + count]:
+            yield prediction(number, output) | {"seconds": seconds / count}
+            number += 1
+
+
+def _summary(compiled: Compiled, inference: Inference, compile_seconds: float) -> dict[str, object]:
+    """What everything took, for programs that read it."""
+    samples, batches = len(inference.outputs), len(inference.batches)
+    return {
+        "samples": samples,
+        "batch": compiled.program.batch,
+        "compile_seconds": compile_seconds,
+        "key_seconds": inference.key_seconds,
+        "prepare_seconds": inference.prepare_seconds,
+        "encrypt_seconds": sum(inference.encrypt_seconds),
+        "evaluate_seconds": sum(inference.evaluate_seconds),
+        "decrypt_seconds": sum(inference.decrypt_seconds),
+        "seconds_per_sample": sum(inference.evaluate_seconds) / samples,
+        "sent_bytes": inference.sent_bytes * batches,
+        "returned_bytes": inference.returned_bytes * batches,
+        "key_bytes": inference.key_bytes,
+        "model_bytes": inference.plaintext_bytes,
+        "peak_bytes": peak_bytes(),
+        "error_bound": inference.error_bound if np.isfinite(inference.error_bound) else None,
+        "key_switches": key_switches(compiled),
+        "kinds": inference.kinds,
+    }
+
+
+def key_switches(compiled: Compiled) -> int:
+    """Key switches of one run, those of bootstraps among them."""
+    program = compiled.program
+    own = sum(switch.count for switch in program.key_switches)
+    return own + sum(
+        len(compiled.plans[step.argument].fixed_keys) * compiled.plans[step.argument].iterations
+        + sum(
+            count * max(len(elements), 1) for *_, elements, count in compiled.plans[step.argument].key_groups
+        )
+        for step in program.instructions
+        if step.opcode == "bootstrap"
     )
 
 

@@ -49,6 +49,7 @@ def _program(path: Path) -> dict[str, Any]:
         "bytes": path.stat().st_size,
         "secret": False,
         "slots": program.slots,
+        "batch": program.batch,
         "input_shape": " x ".join(map(str, program.input_shape)),
         "output_shape": " x ".join(map(str, program.output_shape)),
         "input_level": program.input_level,

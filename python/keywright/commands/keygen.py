@@ -19,7 +19,7 @@ from keywright.plan import KeyPlan
 from keywright.plan.keys import plan_file
 from keywright.plan.keys.execution import PlanExecution
 
-from .helpers.arguments import add_model_arguments, add_preset_argument
+from .helpers.arguments import add_batch_argument, add_model_arguments, add_preset_argument
 from .helpers.errors import CommandError
 from .helpers.folders import (
     EVALUATION_KEYS,
@@ -46,6 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "Without --model a plan of a bootstrapping preset, or of key switches in JSON",
     )
     add_preset_argument(parser)
+    add_batch_argument(parser)
     parser.add_argument(
         "--parameters",
         type=Path,
@@ -73,7 +74,7 @@ class _Keys:
 def _of_model(options: argparse.Namespace, plan: KeyPlan | None) -> _Keys:
     if options.parameters is not None:
         raise CommandError("--parameters is for plans without a model; name those of a model with --preset")
-    compiled = compile_model(options.model, options.calibration, options.preset)
+    compiled = compile_model(options.model, options.calibration, options.preset, batch=options.batch or 1)
     if plan is None:
         execution = compiled.execution
     else:
@@ -87,6 +88,8 @@ def _of_plan(options: argparse.Namespace, plan: KeyPlan | None) -> _Keys:
         raise CommandError("no model and no plan: give --model, or --plan with a plan that is for no model")
     if options.calibration is not None:
         raise CommandError("--calibration is for a model; leave it out, or give --model")
+    if options.batch is not None:
+        raise CommandError("--batch is for a model; leave it out, or give --model")
     parameters, bootstraps = _parameters(options, plan)
     execution = PlanExecution(plan, parameters, bootstraps=bootstraps)
     return _Keys(parameters, None, execution.key_specs(), execution)

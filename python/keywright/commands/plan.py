@@ -18,6 +18,7 @@ from keywright.plan.keys import plan_file
 from keywright.plan.keys.time_prediction import predict_plan
 from keywright.plan.workload.network import convert, convert_bootstrap, on_parameters, open_bootstraps
 
+from .helpers.arguments import add_batch_argument
 from .helpers.errors import CommandError
 from .helpers.folders import new_file, require_place
 from .helpers.inputs import parse_bytes
@@ -100,6 +101,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         help="calibration to predict times with (default: the one of keywright calibrate)",
     )
+    add_batch_argument(parser)
     parser.add_argument("--out", type=Path, help="file for the plan, for keywright keygen --plan (.json)")
     parser.add_argument(
         "--noise",
@@ -325,13 +327,13 @@ def _load(options: argparse.Namespace) -> tuple[planning.Workload, list[planning
             f"{', '.join(bootstrap_presets())}"
         )
     if str(path) in bootstrap_presets() and not path.exists():
-        _refuse(options, "a bootstrapping preset", "preset", "parameters", "calibration")
+        _refuse(options, "a bootstrapping preset", "preset", "parameters", "calibration", "batch")
         bootstrap = BootstrapperPlan.preset(str(path))
         workload = convert_bootstrap(bootstrap, str(path))
         variants = open_bootstraps([bootstrap], str(path))
         budget: float | None = planning.error_budget([bootstrap])
     elif path.suffix == ".json":
-        _refuse(options, "a program in JSON", "calibration")
+        _refuse(options, "a program in JSON", "calibration", "batch")
         workload = _read_workload(path)
         parameters = named_parameters(options.preset, options.parameters)
         if parameters is not None:
@@ -339,7 +341,7 @@ def _load(options: argparse.Namespace) -> tuple[planning.Workload, list[planning
         budget = workload.noise_bits
     else:
         _refuse(options, "a model", "parameters")
-        compiled = compile_model(path, options.calibration, options.preset)
+        compiled = compile_model(path, options.calibration, options.preset, batch=options.batch or 1)
         workload = convert(compiled.program, compiled.parameters, path.stem, compiled.plans)
         if compiled.plans:
             variants = open_bootstraps(compiled.plans, path.stem, compiled.program)

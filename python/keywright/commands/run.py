@@ -8,6 +8,7 @@ import keywright as kw
 from keywright import nn
 from keywright._terminal import Column, Terminal, Value
 from keywright.nn.run.encrypted import EncryptedBackend
+from keywright.nn.run.timing import LayerClock
 from keywright.plan.keys import plan_file
 from keywright.plan.keys.execution import PlanExecution
 
@@ -19,7 +20,7 @@ from .helpers.folders import (
     PLAN,
     PROGRAM,
     ciphertext_name,
-    group_ciphertexts,
+    find_ciphertexts,
     new_folder,
     require_files,
 )
@@ -46,33 +47,39 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     )
     parameters = kw.Parameters.load(options.keys / PARAMETERS)
     program = nn.Program.load(options.keys / PROGRAM)
-    samples = group_ciphertexts(options.input, program.input_layout.ciphertexts)
+    batches = find_ciphertexts(options.input, program.input_layout.ciphertexts, program.batch)
     planned = plan_file.load(options.keys / PLAN)
     execution = PlanExecution(planned, parameters, program, bootstrap_plans(program))
     keys = _keys(options, parameters, execution, terminal)
     evaluator = kw.Evaluator(parameters, keys)
     with terminal.progress("diagonals of bootstraps", None):
         bootstrappers = [kw.Bootstrapper(plan) for plan in execution.bootstrapper_plans]
-    steps = len(samples) * sum(step.opcode != "input" for step in program.instructions)
+    stopwatch = LayerClock(program)
+    backend = EncryptedBackend(evaluator, bootstrappers, plan=execution, on_step=stopwatch.step)
+    with terminal.progress("encoding linear maps", len(program.transforms)) as advance:
+        backend.prepare(program, advance)
+    samples = sum(batch.count for batch in batches)
+    predicted = sum(layer.seconds for layer in program.layers)
     with (
         new_folder(options.out) as folder,
-        terminal.progress("operations on ciphertexts", steps) as advance,
+        terminal.progress(f"{samples} samples", predicted * len(batches)) as advance,
     ):
-        backend = EncryptedBackend(evaluator, bootstrappers, plan=execution, on_step=lambda: advance(1))
-        backend.prepare(program)
         start = time.perf_counter()
-        for number, paths in enumerate(samples):
-            inputs = [_load(path, parameters) for path in paths]
+        for batch in batches:
+            inputs = [_load(path, parameters) for path in batch.paths]
+            stopwatch.start(advance)
             for index, ciphertext in enumerate(backend.run(program, inputs)):
-                ciphertext.save(folder / ciphertext_name(number, index))
+                ciphertext.save(folder / ciphertext_name(batch.first, batch.count, index))
         seconds = time.perf_counter() - start
     row: dict[str, Value] = {
-        "samples": len(samples),
+        "samples": samples,
+        "batch": program.batch,
         "seconds": seconds,
-        "seconds_per_sample": seconds / len(samples),
+        "seconds_per_sample": seconds / samples,
     }
     columns = [
         Column("samples", "samples", "number"),
+        Column("batch", "at a time", "number"),
         Column("seconds", "time", "seconds"),
         Column("seconds_per_sample", "per sample", "seconds"),
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import shutil
@@ -93,13 +94,61 @@ def test_keygen_keeps_the_secret_private(keys: Path) -> None:
 def test_infer(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "outputs.npy"
     arguments = ["--model", str(folder / "digits.onnx"), "--input", str(folder / "images.npy")]
-    assert main(["infer", *arguments, "--out", str(out), "--json"]) == 0
+    assert main(["infer", *arguments, "--out", str(out), "--batch", "1", "--json"]) == 0
     labels = np.load(folder / "labels.npy").tolist()
-    assert [row["prediction"] for row in lines(capsys)] == labels
+    *rows, summary = lines(capsys)
+    assert [row["prediction"] for row in rows] == labels
     assert np.load(out).shape == (COUNT, 10)
+    assert (summary["samples"], summary["batch"]) == (COUNT, 1)
+    program = compile_model((DATA / "digits.onnx").read_bytes(), None, None).program
+    switches = sum(switch.count for switch in program.key_switches)
+    assert summary["key_switches"] == sum(kind["key_switches"] for kind in summary["kinds"]) == switches
+    measured = sum(kind["seconds"] for kind in summary["kinds"]) * COUNT
+    assert 0 < measured <= summary["evaluate_seconds"]
+    assert summary["peak_bytes"] > summary["key_bytes"] + summary["model_bytes"] > 0
     np.save(tmp_path / "one.npy", np.load(folder / "images.npy")[0])
     assert main(["infer", *arguments[:2], "--input", str(tmp_path / "one.npy"), "--json"]) == 0
-    assert [row["prediction"] for row in lines(capsys)] == labels[:1]
+    *rows, summary = lines(capsys)
+    assert [row["prediction"] for row in rows] == labels[:1]
+    assert summary["batch"] == 1
+
+
+def test_samples_share_ciphertexts(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """By the compiler's choice in `infer`, by --batch where client and server are apart."""
+    model, images = str(folder / "digits.onnx"), str(folder / "images.npy")
+    labels = np.load(folder / "labels.npy").tolist()
+    assert main(["infer", "--model", model, "--input", images, "--json"]) == 0
+    *rows, summary = lines(capsys)
+    assert [row["prediction"] for row in rows] == labels
+    assert summary["batch"] == 4
+    keys, sent, answer = tmp_path / "keys", tmp_path / "sent", tmp_path / "answer"
+    assert main(["keygen", "--model", model, "--out", str(keys), "--batch", "2"]) == 0
+    assert main(["encrypt", "--keys", str(keys / "client"), "--input", images, "--out", str(sent)]) == 0
+    assert sorted(path.name for path in sent.iterdir()) == ["000000+2-0.kw", "000002-0.kw"]
+    assert main(["run", "--keys", str(keys / "server"), "--input", str(sent), "--out", str(answer)]) == 0
+    capsys.readouterr()
+    decrypt = ["decrypt", "--keys", str(keys / "client"), "--input", str(answer)]
+    assert main([*decrypt, "--out", str(tmp_path / "scores.npy"), "--json"]) == 0
+    assert [(row["sample"], row["prediction"]) for row in lines(capsys)] == list(enumerate(labels))
+    assert np.load(tmp_path / "scores.npy").shape == (COUNT, 10)
+    (answer / "000000+2-0.kw").rename(answer / "000000+3-0.kw")
+    assert main(decrypt) == 2
+    assert "holds 3 samples, the program takes 1 to 2" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main(["keygen", "--model", model, "--out", str(tmp_path / "more"), "--batch", "3"])
+    assert "power of two" in capsys.readouterr().err
+    assert main(["keygen", "--model", model, "--out", str(tmp_path / "more"), "--batch", "65536"]) == 2
+    assert "--batch 65536" in capsys.readouterr().err
+
+
+def test_what_batches_take(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["infer", "--model", str(folder / "digits.onnx"), "--explain", "--json"]) == 0
+    rows = [row for row in lines(capsys) if "batch" in row]
+    assert [row["batch"] for row in rows][:3] == [1, 2, 4]
+    # One sample's operations serve two, until each has less room than it would like.
+    assert rows[1]["seconds"] * 2 == pytest.approx(rows[0]["seconds"])
+    assert rows[1]["sent_bytes"] * 2 == pytest.approx(rows[0]["sent_bytes"])
+    assert all(b["seconds"] < a["seconds"] for a, b in itertools.pairwise(rows[:-1]))
 
 
 def test_demo(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -59,7 +59,8 @@ def test_a_deep_model_is_explained_with_its_bootstraps(
     folder = squares(16)
     arguments = ["infer", "--model", str(folder / "squares.onnx"), "--explain", "--json"]
     assert main([*arguments, "--calibration", str(folder / "inputs.npy")]) == 0
-    rows: list[dict[str, Any]] = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    lines: list[dict[str, Any]] = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    rows = [line for line in lines if "layer" in line]
     bootstraps = [row for row in rows if row["layer"].startswith("bootstrap after")]
     plan = kw.BootstrapperPlan.preset(DEFAULT_BOOTSTRAP_PRESET)
     # 32 levels: 9 of them before the first bootstrap and after each.
@@ -67,6 +68,10 @@ def test_a_deep_model_is_explained_with_its_bootstraps(
     assert {row["levels"] for row in bootstraps} == {f"{plan.input_level} to {plan.output_level}"}
     assert all("is read at level" in row["layer"] for row in bootstraps)
     assert all(row["seconds"] > 0 for row in rows)
+    # A bootstrap refreshes every sample of its ciphertext.
+    batches = [line for line in lines if "batch" in line]
+    assert [line["batch"] for line in batches][:3] == [1, 2, 4]
+    assert batches[2]["seconds"] < batches[0]["seconds"] / 3
 
 
 def test_a_deep_model_needs_calibration(squares: Write, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,5 +1,6 @@
 import io
 import json
+import time
 
 import pytest
 from keywright._terminal import Column, Terminal, Value
@@ -64,6 +65,36 @@ def test_progress_is_drawn_on_a_terminal_only() -> None:
             pass
         assert ("for how long?" in notes.getvalue()) is interactive
         assert output.getvalue() == ""
+
+
+def test_long_work_has_lines_where_there_is_no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("keywright._progress.SILENT_S", 0.02)
+    monkeypatch.setattr("keywright._progress.EVERY_S", 0.02)
+    terminal, _, notes = make(json=False)
+    with terminal.progress("layers [all]", 4.0) as advance:
+        advance(1.0, "layer 2 of 3, [conv]")
+        while notes.getvalue().count("\n") < 2:
+            time.sleep(0.01)
+    text = notes.getvalue()
+    assert text.startswith("layers [all]: layer 2 of 3, [conv], 25%, about ")
+    # A quarter of the work took a quarter of the time.
+    assert 3 * advance_seconds(text, "so far") == pytest.approx(advance_seconds(text, "left"), rel=0.05)
+    with terminal.progress("compiling", None):
+        while "compiling, " not in notes.getvalue():
+            time.sleep(0.01)
+    after = notes.getvalue()
+    time.sleep(0.1)
+    assert notes.getvalue() == after
+    silent, _, notes = make(json=True)
+    with silent.progress("compiling", None):
+        time.sleep(0.1)
+    assert notes.getvalue() == ""
+
+
+def advance_seconds(text: str, word: str) -> float:
+    """Milliseconds before a word of the first line."""
+    (part,) = [part for part in text.splitlines()[0].split(", ") if part.endswith(word)]
+    return float(part.removeprefix("about ").split()[0])
 
 
 def test_errors_go_to_standard_error_also_in_json_mode() -> None:

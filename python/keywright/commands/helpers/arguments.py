@@ -16,6 +16,27 @@ def add_model_arguments(parser: argparse.ArgumentParser, *, required: bool = Tru
     )
 
 
+def add_batch_argument(parser: argparse.ArgumentParser, *, automatic: bool = False) -> None:
+    """Declare how many samples share ciphertexts."""
+    chosen = ", or auto, the default: as many as make the predicted time of all samples least"
+    parser.add_argument(
+        "--batch",
+        metavar="N",
+        type=_batch_or_auto if automatic else _batch,
+        help=f"samples that share ciphertexts, a power of two{chosen if automatic else ' (default 1)'}",
+    )
+
+
+def _batch_or_auto(text: str) -> int | None:
+    return None if text == "auto" else _batch(text)
+
+
+def _batch(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or (number := int(text)) < 1 or number & (number - 1):
+        raise argparse.ArgumentTypeError(f"{text!r} is no power of two such as 1, 2, 4 or 128")
+    return number
+
+
 def add_preset_argument(parser: argparse.ArgumentParser) -> None:
     """Declare what it is compiled for."""
     parser.add_argument(

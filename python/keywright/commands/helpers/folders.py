@@ -1,10 +1,12 @@
 """The files of commands: their names in a folder, folders and files that appear whole."""
 
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from .errors import CommandError
@@ -16,6 +18,7 @@ EVALUATION_KEYS = "keys.kw"
 MASTER_KEYS = "masters.kw"
 PROGRAM = "program.kwp"
 PLAN = "plan.json"
+CIPHERTEXT_NAME = re.compile(r"(\d{6,9})(?:\+(\d{1,9}))?-(\d{1,4})\.kw")
 
 
 def require_files(folder: Path, names: Sequence[str], origin: str) -> None:
@@ -88,26 +91,55 @@ def new_file(path: Path) -> Iterator[Path]:
         temporary.replace(path)
 
 
-def ciphertext_name(sample: int, index: int) -> str:
-    """Name of the file of one ciphertext of one sample."""
-    return f"{sample:06}-{index}.kw"
+@dataclass(frozen=True)
+class SampleFiles:
+    """The files of samples that share ciphertexts.
+
+    Attributes:
+        first: number of the first of them.
+        count: how many they are.
+        paths: of their ciphertexts, in order.
+    """
+
+    first: int
+    count: int
+    paths: Sequence[Path]
 
 
-def group_ciphertexts(folder: Path, count: int) -> list[list[Path]]:
-    """The ciphertext files of a folder by sample, ``count`` for each.
+def ciphertext_name(first: int, count: int, index: int) -> str:
+    """Name of the file of one ciphertext of samples: ``000000-0.kw`` of one, ``000000+128-0.kw`` of many."""
+    return f"{first:06}{f'+{count}' if count > 1 else ''}-{index}.kw"
+
+
+def find_ciphertexts(folder: Path, ciphertexts: int, batch: int) -> list[SampleFiles]:
+    """The ciphertext files of a folder, in the order of their samples.
+
+    Args:
+        ciphertexts: how many hold the samples.
+        batch: how many samples these are at most.
 
     Raises:
-        CommandError: there are none, or a sample has another number.
+        CommandError: there are none, or some have another number of ciphertexts or of samples.
     """
-    samples: dict[str, list[Path]] = {}
-    for path in sorted(folder.glob("*-*.kw")):
-        samples.setdefault(path.name.partition("-")[0], []).append(path)
-    if not samples:
+    groups: dict[tuple[int, int], int] = {}
+    for path in folder.glob("*-*.kw"):
+        match = CIPHERTEXT_NAME.fullmatch(path.name)
+        if match is not None:
+            key = int(match[1]), int(match[2] or 1)
+            groups[key] = groups.get(key, 0) + 1
+    if not groups:
         raise CommandError(f"{folder} holds no ciphertexts; make them with keywright encrypt")
-    for sample, paths in samples.items():
-        expected = [f"{sample}-{index}.kw" for index in range(count)]
-        if sorted(path.name for path in paths) != sorted(expected):
+    found = []
+    for (first, count), number in sorted(groups.items()):
+        paths = [folder / ciphertext_name(first, count, index) for index in range(ciphertexts)]
+        if number != ciphertexts or not all(path.is_file() for path in paths):
             raise CommandError(
-                f"{folder}: sample {sample} has {len(paths)} ciphertexts, the program has {count}"
+                f"{folder}: sample {first} has {number} ciphertexts, the program has {ciphertexts}"
             )
-    return [[folder / f"{sample}-{index}.kw" for index in range(count)] for sample in sorted(samples)]
+        if not 1 <= count <= batch:
+            raise CommandError(
+                f"{paths[0]} holds {count} samples, the program takes 1 to {batch} at a time; "
+                "encrypt them for this program"
+            )
+        found.append(SampleFiles(first, count, paths))
+    return found

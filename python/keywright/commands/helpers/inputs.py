@@ -7,6 +7,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from keywright.nn import RefusalError
+from keywright.nn.front_ends.onnx_importer import load_model, sample_shape
+
 from .errors import CommandError
 
 IMAGE_SUFFIXES = (".bmp", ".jpeg", ".jpg", ".png")
@@ -96,6 +99,21 @@ def load_inputs(path: Path, count: int | None = None) -> NDArray[np.float64]:
     if path.suffix.lower() in IMAGE_SUFFIXES:
         return load_image(path)[None]
     return load_array(path)[:count]
+
+
+def count_samples(path: Path, model: Path, count: int | None = None) -> int:
+    """How many samples `load_samples` would give for a model: 1 where the model cannot be read, which is
+    refused when it is compiled.
+
+    Raises:
+        CommandError: as of `load_inputs`.
+    """
+    array = load_inputs(path, None if path.suffix == ".npy" else count)
+    try:
+        axes = len(sample_shape(load_model(model)))
+    except RefusalError:
+        return 1
+    return len(array[:count]) if array.ndim > axes else 1
 
 
 def load_samples(path: Path, shape: tuple[int, ...], count: int | None = None) -> NDArray[np.float64]:

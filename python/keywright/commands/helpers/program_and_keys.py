@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +29,26 @@ must."""
 
 HEADROOM_BITS = 8
 """Bits above the scale that the lowest level must leave for the values of a result."""
+
+
+@dataclass(frozen=True)
+class Batching:
+    """How many samples are to be evaluated, and how many of them share ciphertexts: see `nn.Target`."""
+
+    samples: int
+    batch: int | None
+
+    def target(self, *, slots: int, **options: Any) -> nn.Target:
+        """What is compiled for.
+
+        Raises:
+            CommandError: there are more samples in a batch than slots.
+        """
+        if self.batch is not None and self.batch > slots:
+            raise CommandError(
+                f"--batch {self.batch}: a ciphertext has {slots} slots, of {slots} samples at most"
+            )
+        return nn.Target(slots=slots, samples=self.samples, batch=self.batch, **options)
 
 
 @dataclass(frozen=True)
@@ -80,7 +101,13 @@ def bootstrap_plans(program: nn.Program) -> list[kw.BootstrapperPlan]:
 
 
 def compile_model(
-    model: Path | bytes, calibration: Path | None, preset: str | None, count: int | None = None
+    model: Path | bytes,
+    calibration: Path | None,
+    preset: str | None,
+    count: int | None = None,
+    *,
+    samples: int = 1,
+    batch: int | None = None,
 ) -> Compiled:
     """Compile a model for shipped parameters: those named, or of the smallest ring that is deep enough those
     with the smallest keys. A model that is too deep for all of them is bootstrapped with
@@ -89,48 +116,59 @@ def compile_model(
     Args:
         calibration: array, image or folder of images.
         count: how many of the calibration samples to use; all where not given.
+        samples: how many samples are to be evaluated; see `nn.Target`.
+        batch: how many of them share ciphertexts; what is best for them where not given.
 
     Raises:
         ModelRefusedError: it cannot be compiled for any of them.
+        CommandError: the ciphertexts have fewer slots than the batch has samples.
     """
-    samples = None if calibration is None else load_inputs(calibration, count)
+    typical = None if calibration is None else load_inputs(calibration, count)
+    batching = Batching(samples, batch)
     if preset in kw.bootstrap_presets():
-        return _compile_bootstrapped(model, samples, preset)
+        return _compile_bootstrapped(model, typical, preset, batching)
     try:
-        return _compile_levelled(model, samples, kw.presets() if preset is None else [preset])
+        return _compile_levelled(model, typical, kw.presets() if preset is None else [preset], batching)
     except nn.ModelRefusedError as refusal:
         if preset is not None or not all(isinstance(r, nn.TooDeepError) for r in refusal.exceptions):
             raise
-        return _compile_bootstrapped(model, samples, DEFAULT_BOOTSTRAP_PRESET)
+        return _compile_bootstrapped(model, typical, DEFAULT_BOOTSTRAP_PRESET, batching)
 
 
 def compile_thin(
-    model: Path | bytes, calibration: Path | None, preset: str | None, name: str, labels: tuple[str, ...] = ()
+    model: Path | bytes,
+    calibration: Path | None,
+    preset: str | None,
+    name: str,
+    labels: tuple[str, ...] = (),
+    *,
+    batch: int = 1,
 ) -> Model:
     """Compile a model for thin clients: its levels are those between the last and the first stage of a
     bootstrapping, which clients' ciphertexts enter and leave by.
 
     Args:
         preset: a bootstrapping; by default the first of `THIN_PRESETS` that leaves enough levels.
+        batch: how many samples of a client share ciphertexts.
 
     Raises:
         ModelRefusedError: it cannot be compiled.
     """
-    samples = None if calibration is None else load_inputs(calibration)
+    typical = None if calibration is None else load_inputs(calibration)
     for choice in THIN_PRESETS if preset is None else (preset,):
         plan = kw.BootstrapperPlan.preset(choice)
         last = choice == (preset or THIN_PRESETS[-1])
         try:
             program = nn.compile(
                 model,
-                nn.Target(
+                Batching(1, batch).target(
                     slots=plan.slots,
                     levels=plan.output_level,
                     output_level=plan.input_level,
                     fixed_slots=True,
                     bootstraps=(nn.Bootstrap.of(plan, preset=choice),) if last else (),
                 ),
-                nn.Fit(calibration=samples),
+                nn.Fit(calibration=typical),
                 costs=_costs(plan.parameters, [plan] if last else []),
             )
         except nn.ModelRefusedError as refusal:
@@ -142,20 +180,24 @@ def compile_thin(
     raise AssertionError("the last preset is compiled or refused")
 
 
-def _compile_bootstrapped(model: Path | bytes, samples: NDArray[np.float64] | None, preset: str) -> Compiled:
+def _compile_bootstrapped(
+    model: Path | bytes, typical: NDArray[np.float64] | None, preset: str, batching: Batching
+) -> Compiled:
     plan = kw.BootstrapperPlan.preset(preset)
     program = nn.compile(
         model,
-        nn.Target(
+        batching.target(
             slots=plan.slots, levels=plan.output_level, bootstraps=(nn.Bootstrap.of(plan, preset=preset),)
         ),
-        nn.Fit(calibration=samples),
+        nn.Fit(calibration=typical),
         costs=_costs(plan.parameters, [plan]),
     )
     return Compiled(program, plan.parameters, [plan] if program.bootstraps else [])
 
 
-def _compile_levelled(model: Path | bytes, samples: NDArray[np.float64] | None, names: list[str]) -> Compiled:
+def _compile_levelled(
+    model: Path | bytes, typical: NDArray[np.float64] | None, names: list[str], batching: Batching
+) -> Compiled:
     found: list[Compiled] = []
     needed = 0
     for name in names:
@@ -163,13 +205,14 @@ def _compile_levelled(model: Path | bytes, samples: NDArray[np.float64] | None, 
         if found and parameters.n > found[0].parameters.n:
             break
         lowest = 0 if headroom_bits(parameters) >= HEADROOM_BITS else 1
-        if needed > parameters.max_level - lowest and name != names[-1]:
+        full = batching.batch is not None and batching.batch > parameters.max_slots
+        if (full or needed > parameters.max_level - lowest) and name != names[-1]:
             continue
         try:
             program = nn.compile(
                 model,
-                nn.Target(slots=parameters.max_slots, levels=parameters.max_level, output_level=lowest),
-                nn.Fit(calibration=samples),
+                batching.target(slots=parameters.max_slots, levels=parameters.max_level, output_level=lowest),
+                nn.Fit(calibration=typical),
                 costs=_costs(parameters),
             )
         except nn.ModelRefusedError as refusal:

@@ -1,6 +1,6 @@
 """From an ONNX model to a `Graph`, refusing what has no encrypted form."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import cast
 
@@ -49,6 +49,16 @@ def load_model(model: onnx.ModelProto | str | Path | bytes) -> onnx.ModelProto:
     except Exception as error:
         raise InvalidModelError(f"not a valid ONNX model: {error}") from error
     return loaded
+
+
+def sample_shape(model: onnx.ModelProto) -> Sequence[object]:
+    """Declared extents of a sample of a model's first input, without the batch dimension: sizes, names, or 0
+    where they are unknown."""
+    constants = {tensor.name for tensor in model.graph.initializer}
+    for value in model.graph.input:
+        if value.name not in constants:
+            return [d.dim_value or d.dim_param for d in value.type.tensor_type.shape.dim][1:]
+    return []
 
 
 def import_model(model: onnx.ModelProto, degrees: Mapping[str, int]) -> tuple[Graph, list[RefusalError]]:

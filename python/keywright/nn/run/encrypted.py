@@ -125,11 +125,18 @@ class EncryptedBackend:
         other.evaluator, other._on_step = evaluator, on_step
         return other
 
-    def prepare(self, program: CompiledNetwork) -> None:
-        """Encode all linear transforms of a program now instead of at their first use."""
+    def prepare(
+        self, program: CompiledNetwork, progress: Callable[[int], object] = lambda steps: None
+    ) -> None:
+        """Encode all linear transforms of a program now instead of at their first use.
+
+        Args:
+            progress: called with 1 after each of ``program.transforms``.
+        """
         for step in program.instructions:
             if step.opcode == "linear_transform":
                 self._encode(program.transforms[step.argument], step.level + 1)
+                progress(1)
 
     def run(self, program: CompiledNetwork, inputs: Sequence[Ciphertext]) -> list[Ciphertext]:
         """The encrypted result of a program.

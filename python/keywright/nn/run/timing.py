@@ -1,49 +1,77 @@
 """Time of each layer of a program while it runs."""
 
 import time
+from collections import Counter
 from collections.abc import Callable
 
 from keywright.nn.compiled.network import CompiledNetwork
+
+
+def _silent(seconds: float, label: str) -> None:
+    """Nobody is told."""
 
 
 class LayerClock:
     """Adds up the time of every layer; pass `step` as ``on_step`` of `EncryptedBackend`.
 
     Args:
-        program: what runs, on inputs at its input level.
-        advance: called after every operation, with 1: a progress bar.
+        program: what runs.
 
     Attributes:
         seconds: of each of ``program.layers``, summed over runs.
     """
 
-    def __init__(self, program: CompiledNetwork, advance: Callable[[int], object] = lambda _: None) -> None:
+    def __init__(self, program: CompiledNetwork) -> None:
         self._layer = {
             index: number
             for number, layer in enumerate(program.layers)
             for index in range(layer.start, layer.stop)
         }
+        self._switches: Counter[int | None] = Counter()
+        for switch in program.key_switches:
+            self._switches[self._layer.get(switch.instruction)] += switch.count
         self._order = [index for index, step in enumerate(program.instructions) if step.opcode != "input"]
-        self._advance, self._done, self._last = advance, 0, 0.0
+        self._steps = Counter(self._layer.get(index) for index in self._order)
+        self._advance: Callable[[float, str], object] = _silent
+        self._done, self._last = 0, 0.0
         self.layers = program.layers
         self.seconds = [0.0] * len(program.layers)
 
-    def start(self) -> None:
-        """A run begins."""
+    def start(self, advance: Callable[[float, str], object] = _silent) -> None:
+        """A run begins.
+
+        Args:
+            advance: a progress bar: called now, and after every operation with its predicted seconds and what
+                follows.
+        """
+        self._advance = advance
         self._done, self._last = 0, time.perf_counter()
+        self._advance(0.0, self._label())
 
     def step(self) -> None:
         """An operation has ended."""
         now = time.perf_counter()
-        layer = self._layer.get(self._order[self._done])
+        layer = self._current()
         if layer is not None:
             self.seconds[layer] += now - self._last
         self._done, self._last = self._done + 1, now
-        self._advance(1)
+        seconds = 0.0 if layer is None else self.layers[layer].seconds / self._steps[layer]
+        self._advance(seconds, self._label())
+
+    def _current(self) -> int | None:
+        """The layer of the next operation: of none where inputs of a higher level took a step more."""
+        return self._layer.get(self._order[self._done]) if self._done < len(self._order) else None
+
+    def _label(self) -> str:
+        """What runs next."""
+        layer = self._current()
+        if layer is None:
+            return ""
+        return f"layer {layer + 1} of {len(self.layers)}, {self.layers[layer].name}"
 
     def by_kind(self, runs: int) -> list[dict[str, str | int | float]]:
-        """For each kind of layer: how many there are, their rotations, and seconds of a run, measured and
-        predicted."""
+        """For each kind of layer: how many there are, their rotations, all their key switches but those of
+        bootstraps, and seconds of a run, measured and predicted."""
         rows: list[dict[str, str | int | float]] = []
         for kind in dict.fromkeys(layer.kind for layer in self.layers):
             chosen = [number for number, layer in enumerate(self.layers) if layer.kind == kind]
@@ -52,6 +80,7 @@ class LayerClock:
                     "kind": kind,
                     "layers": len(chosen),
                     "rotations": sum(self.layers[number].rotations for number in chosen),
+                    "key_switches": sum(self._switches[number] for number in chosen),
                     "seconds": sum(self.seconds[number] for number in chosen) / runs,
                     "predicted": sum(self.layers[number].seconds for number in chosen),
                 }
