@@ -1,12 +1,14 @@
 """Neural networks on encrypted data: ONNX in, a `Program` of RNS-CKKS operations out."""
 
 from .activations.fit import Fit
-from .activations.fitting import FittedActivation
 from .activations.polynomials import PolynomialSpec
-from .compiled.instructions import Instruction, Layer
+from .activations.report import FitReport, FittedActivation
+from .approximating import ApproximatedModel, approximate
+from .compiled.instructions import Instruction, Layer, ValueRange
 from .compiled.key_switches import KeySwitch, RequiredKey
 from .compiler import compile  # noqa: A004 (read as keywright.nn.compile)
 from .errors import (
+    AccuracyError,
     BackendMisuseError,
     CalibrationMissingError,
     CannotPlaceError,
@@ -15,6 +17,8 @@ from .errors import (
     InvalidCostsError,
     InvalidModelError,
     InvalidSamplesError,
+    MethodError,
+    MinimaxError,
     ModelRefusedError,
     NnError,
     OnnxruntimeMissingError,
@@ -25,6 +29,7 @@ from .errors import (
     RefusalError,
     TooDeepError,
     TooWideError,
+    UnknownActivationError,
     UnsupportedAttributeError,
     UnsupportedOperatorError,
 )
@@ -39,6 +44,8 @@ from .run.checking import CheckReport
 from .run.clear import ClearBackend, ClearCiphertext
 
 __all__ = [
+    "AccuracyError",
+    "ApproximatedModel",
     "Backend",
     "BackendMisuseError",
     "Bootstrap",
@@ -51,6 +58,7 @@ __all__ = [
     "DiagonalMatrix",
     "DynamicShapeError",
     "Fit",
+    "FitReport",
     "FittedActivation",
     "Instruction",
     "InvalidBootstrapError",
@@ -60,6 +68,8 @@ __all__ = [
     "KeySwitch",
     "Layer",
     "Layout",
+    "MethodError",
+    "MinimaxError",
     "ModelRefusedError",
     "NnError",
     "OnnxruntimeMissingError",
@@ -74,7 +84,10 @@ __all__ = [
     "Target",
     "TooDeepError",
     "TooWideError",
+    "UnknownActivationError",
     "UnsupportedAttributeError",
     "UnsupportedOperatorError",
+    "ValueRange",
+    "approximate",
     "compile",
 ]

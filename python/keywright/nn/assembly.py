@@ -3,10 +3,21 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from .activations.fitting import FittedActivation
 from .activations.polynomials import PolynomialSpec
-from .compiled.instructions import Instruction, Layer, Opcode
-from .graph.graph import Add, Graph, Input, Linear, Multiply, Polynomial, Shift, describe, levels_consumed
+from .activations.report import FitReport
+from .compiled.instructions import Instruction, Layer, Opcode, ValueRange
+from .graph.graph import (
+    Add,
+    Domain,
+    Graph,
+    Input,
+    Linear,
+    Multiply,
+    Polynomial,
+    Shift,
+    describe,
+    levels_consumed,
+)
 from .graph.sparse import Vector
 from .layout.diagonals import DiagonalMatrix
 from .layout.layer_work import LayerWork
@@ -31,7 +42,7 @@ class Assembly:
         options: what the placement chose from.
         costs: for the predicted times.
         input_level: at which the input enters; at least its needed level.
-        fitted, output_scale: for the attributes of the program.
+        fit_report, output_scale: for the attributes of the program.
     """
 
     graph: Graph
@@ -42,7 +53,7 @@ class Assembly:
     options: tuple[Bootstrap, ...]
     costs: CostTable
     input_level: int
-    fitted: tuple[FittedActivation, ...]
+    fit_report: FitReport | None
     output_scale: float
 
     def program(self) -> Program:
@@ -66,7 +77,8 @@ class Assembly:
             transforms=tuple(assembler.transforms),
             vectors=tuple(assembler.vectors),
             polynomials=tuple(assembler.polynomials),
-            fitted=self.fitted,
+            fit_report=self.fit_report,
+            ranges=tuple(assembler.ranges),
             output_scale=self.output_scale,
             bootstraps=self.options if self.placement.bootstraps else (),
             layers=tuple(assembler.layers),
@@ -81,6 +93,7 @@ class _Assembler:
         self.transforms: list[DiagonalMatrix] = []
         self.vectors: list[Vector] = []
         self.polynomials: list[PolynomialSpec] = []
+        self.ranges: list[ValueRange] = []
         self.ciphertexts: dict[tuple[int, int], list[int]] = {}
 
     def node(self, number: int) -> None:
@@ -110,6 +123,8 @@ class _Assembler:
             case _:
                 raise TypeError(f"{type(node).__name__} has no instructions; activations are fitted first")
         self.ciphertexts[number, level] = cts
+        if isinstance(node, Multiply | Polynomial) and node.domain is not None:
+            self._range(node.label, node.domain, cts)
         if not isinstance(node, Input):
             above, work = level + levels_consumed(node), self.assembly.work[number]
             self._layer(
@@ -137,6 +152,10 @@ class _Assembler:
             self.layers.append(
                 Layer(name, kind, levels[0], levels[1], rotations, seconds, first, len(self.instructions))
             )
+
+    def _range(self, name: str, domain: Domain, results: list[int]) -> None:
+        ends = (domain.low, domain.high, domain.model_low, domain.model_high)
+        self.ranges += [ValueRange(result, name, *ends) for result in results]
 
     def _bootstrap(self, number: int) -> None:
         index = self.assembly.placement.bootstraps.get(number)

@@ -3,19 +3,15 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
-
-import numpy as np
-import onnx
-from numpy.typing import ArrayLike
 
 from keywright._core import polynomial_relinearizations
 
+from .activations.choosing import report
 from .activations.fit import Fit
-from .activations.fitting import replace_activations
+from .activations.ranges import MARGIN
+from .approximating import ApproximatedModel, Source, put_polynomials, read_model
 from .assembly import Assembly
 from .errors import (
-    CalibrationMissingError,
     InvalidSamplesError,
     ModelRefusedError,
     RangesMissingError,
@@ -23,10 +19,8 @@ from .errors import (
     TooDeepError,
     TooWideError,
 )
-from .front_ends.onnx_importer import import_model, load_model
-from .graph.graph import Activation, Graph, Input, Linear, Multiply, Polynomial
-from .graph.simplify import scale_value, simplify
-from .graph.sparse import Vector
+from .graph.graph import Graph, Input, Linear, Multiply, Polynomial
+from .graph.simplify import scale_value
 from .layout.batches import interleave_layout, interleave_linear
 from .layout.layer_work import LayerWork, Prices
 from .layout.layout import Layout
@@ -41,7 +35,7 @@ from .program import Program
 
 
 def compile(  # noqa: A001 (read as keywright.nn.compile)
-    model: onnx.ModelProto | str | Path | bytes,
+    model: Source | ApproximatedModel,
     target: Target,
     fit: Fit | None = None,
     *,
@@ -56,27 +50,27 @@ def compile(  # noqa: A001 (read as keywright.nn.compile)
     `keywright.nn.placement.placement`.
 
     Args:
-        model: the model, its bytes, or its path.
+        model: the model, its bytes, or its path; or what `approximate` made of it, without a fit.
         target: slots, levels and bootstraps of the ciphertexts to compute on.
-        fit: calibration data, degrees and margins of polynomials; `Fit()` where not given.
+        fit: calibration data, and methods of activations or how closely to follow the model; `Fit()` where
+            not given.
         costs: what operations cost; the shipped table where not given.
         max_plaintext_bytes: bound on the memory of the diagonals, in double precision.
 
     Raises:
         ModelRefusedError: with every reason found: `UnsupportedOperatorError`, `UnsupportedAttributeError`,
             `DynamicShapeError`, `InvalidModelError`, `TooDeepError`, `TooWideError`,
-            `CalibrationMissingError`, `CannotPlaceError`, `RangesMissingError`.
+            `CalibrationMissingError`, `CannotPlaceError`, `RangesMissingError`, `MethodError`,
+            `UnknownActivationError`, `AccuracyError`.
         InvalidSamplesError: calibration data of the wrong shape or not finite.
     """
-    fit = Fit() if fit is None else fit
     costs = CostTable.default() if costs is None else costs
-    graph = _import(model, target, fit)
-    samples = _samples(graph, fit.calibration)
-    graph, fitted = replace_activations(graph, samples, fit.margin)
-    graph = simplify(graph)
+    approximated = _approximated(model, target, fit)
+    run, fit = approximated.run, approximated.fit
+    samples, graph = run.samples, Graph(dict(approximated.graph.nodes), approximated.graph.output)
     _refuse(_too_deep(graph, target, measured=len(samples) > 0))
     seen = largest_values(graph, samples)
-    output_scale = _bound_output(graph, seen, fit.margin)
+    output_scale = _bound_output(graph, seen, MARGIN if fit.margin is None else fit.margin)
 
     options = _needed_bootstraps(graph, target, costs)
     largest = bound_values(graph, seen, fit.headroom) if options else {}
@@ -86,8 +80,9 @@ def compile(  # noqa: A001 (read as keywright.nn.compile)
         entry = placement.needs[_source(graph)]
     layouts = {number: interleave_layout(layout, chosen.batch) for number, layout in chosen.layouts.items()}
     lowered = {number: interleave_linear(linear, chosen.batch) for number, linear in chosen.lowered.items()}
+    fit_report = report(graph, run, approximated.fitted, output_scale, fit) if len(samples) else None
     program = Assembly(
-        graph, layouts, lowered, chosen.work, placement, options, costs, entry, tuple(fitted), output_scale
+        graph, layouts, lowered, chosen.work, placement, options, costs, entry, fit_report, output_scale
     ).program()
     _require_memory(program, max_plaintext_bytes)
     return program
@@ -150,27 +145,23 @@ def _arrange(
     return _Arrangement(layouts, lowered, work, _place(problem), 1)
 
 
+def _approximated(model: Source | ApproximatedModel, target: Target, fit: Fit | None) -> ApproximatedModel:
+    """The model with polynomials, as deep as the target allows where nothing was asked for."""
+    if isinstance(model, ApproximatedModel):
+        if fit is not None:
+            raise TypeError("an approximated model has its fit; give none")
+        return model
+    fit = Fit() if fit is None else fit
+    graph, reasons = read_model(model, fit)
+    if graph.output >= 0:
+        reasons += _too_deep(graph, target, measured=fit.calibration is not None)
+    _refuse(reasons)
+    return put_polynomials(graph, fit, None if target.bootstraps else target.depth)
+
+
 def _refuse(reasons: Sequence[RefusalError]) -> None:
     if reasons:
         raise ModelRefusedError(reasons)
-
-
-def _import(model: onnx.ModelProto | str | Path | bytes, target: Target, fit: Fit) -> Graph:
-    """The model's graph, simplified, if nothing about it is to be refused before it is measured."""
-    try:
-        loaded = load_model(model)
-    except RefusalError as reason:
-        raise ModelRefusedError([reason]) from reason
-    graph, reasons = import_model(loaded, fit.degrees)
-    if graph.output >= 0:
-        graph = simplify(graph)
-        measured = fit.calibration is not None
-        labels = [node.label for node in graph.nodes.values() if isinstance(node, Activation)]
-        if labels and not measured:
-            reasons.append(CalibrationMissingError(labels))
-        reasons += _too_deep(graph, target, measured=measured)
-    _refuse(reasons)
-    return graph
 
 
 def _source(graph: Graph) -> int:
@@ -246,18 +237,3 @@ def _bound_output(graph: Graph, largest: dict[int, float], margin: float) -> flo
     for number, factor in factors.items():
         largest[number] *= factor
     return scale if factors else 1.0
-
-
-def _samples(graph: Graph, calibration: ArrayLike | None) -> Vector:
-    shape = next(node.shape for node in graph.nodes.values() if isinstance(node, Input))
-    size = int(np.prod(shape, dtype=np.int64))
-    if calibration is None:
-        return np.zeros((0, size))
-    samples = np.asarray(calibration, np.float64)
-    if samples.ndim == 0 or samples.shape[1:] != shape or len(samples) == 0:
-        raise InvalidSamplesError(f"calibration data have shape (count, {shape}), got {samples.shape}")
-    if not np.isfinite(samples).all():
-        raise InvalidSamplesError(
-            f"calibration data hold {int((~np.isfinite(samples)).sum())} values that are not finite"
-        )
-    return samples.reshape(len(samples), size)

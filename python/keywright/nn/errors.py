@@ -152,6 +152,55 @@ class CalibrationMissingError(RefusalError):
         self.functions = tuple(functions)
 
 
+class MethodError(RefusalError):
+    """A composition of minimax polynomials was asked for a function that is not made of straight pieces.
+
+    Attributes:
+        layer: function and ONNX node.
+        method: what was asked for.
+    """
+
+    def __init__(self, layer: str, method: str) -> None:
+        super().__init__(
+            f"{layer} is not made of straight pieces, which {method} needs; take chebyshev:DEGREE for it"
+        )
+        self.layer, self.method = layer, method
+
+
+class UnknownActivationError(RefusalError):
+    """A method was given for a name that is neither a function nor an ONNX node of the model."""
+
+    def __init__(self, names: Sequence[str], known: Sequence[str]) -> None:
+        super().__init__(
+            f"no activation is called {', '.join(map(repr, names))}; there are {', '.join(known)}"
+        )
+        self.names = tuple(names)
+
+
+class AccuracyError(RefusalError):
+    """No choice of polynomials follows the model as closely as was asked for.
+
+    Attributes:
+        agreement: share of calibration samples with equal predictions that the finest choice reaches; None
+            for one output.
+        change: the largest change of an output with it.
+        levels: that the network consumes with it.
+    """
+
+    def __init__(
+        self, accuracy: float | None, error: float | None, agreement: float | None, change: float, levels: int
+    ) -> None:
+        asked = [] if accuracy is None else [f"{accuracy:.4%} equal predictions"]
+        asked += [] if error is None else [f"outputs within {error:g}"]
+        reached = "" if agreement is None else f"{agreement:.4%} equal predictions and "
+        super().__init__(
+            f"asked for on calibration data: {' and '.join(asked)}; the finest polynomials reach {reached}"
+            f"outputs within {change:.3g}, with {levels} levels: ask for less, or give calibration data that "
+            "cover the inputs, or a normalisation before activations of large values"
+        )
+        self.agreement, self.change, self.levels = agreement, change, levels
+
+
 class ModelRefusedError(ExceptionGroup[RefusalError], NnError):
     """The model cannot be compiled. Its ``exceptions`` are all the reasons; `except*` selects among them."""
 
@@ -167,6 +216,10 @@ class InvalidSamplesError(NnError, ValueError):
     """Input data of the wrong shape, without samples, or with values that are not finite."""
 
 
+class MinimaxError(NnError, ValueError):
+    """A minimax polynomial that there is none of, or that double precision does not reach."""
+
+
 class InvalidBootstrapError(NnError, ValueError):
     """The description of a bootstrap contradicts itself."""
 
@@ -176,18 +229,21 @@ class InvalidCostsError(NnError, ValueError):
 
 
 class OutOfRangeError(NnError):
-    """A value above 1 would be bootstrapped; its result would be wrong.
+    """A sample drives a value out of the range that the program is calibrated for: its result would be wrong.
 
     Attributes:
-        value: the largest absolute value.
+        layer: what computes the value, or on what.
+        value: the one that is furthest outside.
+        low, high: the range.
     """
 
-    def __init__(self, value: float) -> None:
+    def __init__(self, layer: str, value: float, low: float, high: float) -> None:
         super().__init__(
-            f"a bootstrap takes values of at most 1, got {value:.6g}; calibrate on data that cover this "
-            "input, or with a larger headroom"
+            f"{layer} is calibrated for values from {low:.6g} to {high:.6g}, and this sample gives "
+            f"{value:.6g}: the encrypted result would be wrong; check the sample's scale, or compile with "
+            "calibration data that cover it"
         )
-        self.value = value
+        self.layer, self.value, self.low, self.high = layer, value, low, high
 
 
 class OutOfLevelsError(NnError):

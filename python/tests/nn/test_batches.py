@@ -62,7 +62,7 @@ def samples() -> np.ndarray:
 
 @pytest.fixture(scope="module")
 def fit(samples: np.ndarray) -> nn.Fit:
-    return nn.Fit(calibration=samples, degrees={"Tanh": 7, "Relu": 2})
+    return nn.Fit(calibration=samples, activations={"tanh": "chebyshev:7", "relu": "chebyshev:2"})
 
 
 TARGET = nn.Target(slots=512, levels=12)

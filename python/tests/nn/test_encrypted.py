@@ -89,7 +89,9 @@ def test_shortcuts_polynomials_and_several_ciphertexts(
     )
     samples = rng.normal(size=(10, 1, 4, 4)).astype(np.float32)
     program = nn.compile(
-        model, nn.Target(slots=slots, levels=8), nn.Fit(calibration=samples, degrees={"Sigmoid": 5})
+        model,
+        nn.Target(slots=slots, levels=8),
+        nn.Fit(calibration=samples, activations={"sigmoid": "chebyshev:5"}),
     )
     compare(program, generator, samples[:2])
 

@@ -5,10 +5,25 @@ import math
 import numpy as np
 import pytest
 from keywright import nn
-from keywright.nn.activations.fitting import fit, replace_activations
+from keywright.nn.activations.approximation.chebyshev import fit
+from keywright.nn.activations.approximation.method import Method
+from keywright.nn.activations.fitting import approximate, replace_activations
 from keywright.nn.activations.functions import ACTIVATIONS, relu
+from keywright.nn.activations.ranges import run_exact
 from keywright.nn.graph.graph import Activation, Graph, Input, Linear
 from keywright.nn.graph.sparse import SparseMatrix
+
+
+def replaced(
+    graph: Graph, samples: np.ndarray, method: Method, margin: float
+) -> tuple[Graph, list[nn.FittedActivation]]:
+    ranges = run_exact(graph, samples).ranges(margin)
+    chosen = {
+        number: approximate(node, ranges[number], method)
+        for number, node in graph.nodes.items()
+        if isinstance(node, Activation)
+    }
+    return replace_activations(graph, ranges, chosen)
 
 
 def test_polynomials_are_reproduced() -> None:
@@ -50,10 +65,9 @@ def test_functions_are_finite_far_out(name: str) -> None:
 def test_the_margin_widens_measured_ranges() -> None:
     graph = Graph()
     source = graph.add(Input((2,)))
-    graph.output = graph.add(Activation((2,), (source,), np.tanh, "Tanh", 5))
+    graph.output = graph.add(Activation((2,), (source,), np.tanh, "Tanh", "only"))
     samples = np.asarray([[-1.0, 0.0], [0.5, 3.0]])
-    fitted: list[nn.FittedActivation]
-    _, fitted = replace_activations(graph, samples, 0.25)
+    _, fitted = replaced(graph, samples, Method("chebyshev", 5), 0.25)
     assert (fitted[0].low, fitted[0].high) == (-2.0, 4.0)
 
 
@@ -63,14 +77,14 @@ def test_two_activations_of_one_value_keep_their_ranges() -> None:
     source = graph.add(Input((4,)))
     matrix = SparseMatrix.from_dense(np.tri(4))
     hidden = graph.add(Linear((4,), (source,), (matrix,), np.ones(4)))
-    first = graph.add(Activation((4,), (hidden,), np.tanh, "first", 9))
-    second = graph.add(Activation((4,), (hidden,), np.cos, "second", 9))
+    first = graph.add(Activation((4,), (hidden,), np.tanh, "Tanh", "first"))
+    second = graph.add(Activation((4,), (hidden,), np.cos, "Cos", "second"))
     graph.output = graph.add(Linear((4,), (first, second), (matrix, matrix), np.zeros(4)))
     samples = np.random.default_rng(0).uniform(-1, 1, (50, 4))
-    replaced, fitted = replace_activations(graph, samples, 0.1)
-    bound = sum(f.max_error for f in fitted) * 4 * 1.01
+    result, fitted = replaced(graph, samples, Method("chebyshev", 9), 0.1)
+    bound = sum(f.max_error for f in fitted) * 4
     for sample in samples:
-        error = replaced.evaluate(sample)[replaced.output] - graph_values(graph, sample)
+        error = result.evaluate(sample)[result.output] - graph_values(graph, sample)
         assert np.abs(error).max() <= bound
 
 

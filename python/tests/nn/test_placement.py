@@ -268,7 +268,7 @@ def test_a_polynomial_deeper_than_a_bootstrap_is_named(build: Build) -> None:
         nn.compile(
             model,
             nn.Target(slots=4, levels=4, bootstraps=(nn.Bootstrap(4, 1, 4),)),
-            nn.Fit(calibration=SAMPLES, degrees={"Tanh": 31}),
+            nn.Fit(calibration=SAMPLES, activations={"tanh": "chebyshev:31"}),
         )
     (reason,) = caught.value.exceptions
     assert isinstance(reason, CannotPlaceError)

@@ -47,7 +47,7 @@ def program(request: pytest.FixtureRequest, residual: onnx.ModelProto, samples: 
     return nn.compile(
         residual,
         nn.Target(slots=request.param, levels=12),
-        nn.Fit(calibration=samples, degrees={"Tanh": 7, "Relu": 2}),
+        nn.Fit(calibration=samples, activations={"tanh": "chebyshev:7", "relu": "chebyshev:2"}),
     )
 
 
@@ -57,7 +57,8 @@ def test_program_agrees_with_the_network_of_polynomials(
     report = program.check(samples, residual)
     # Errors of both fits, through the weights behind them: the second layer's and the last one's row sums.
     weights = {w.name: onnx.numpy_helper.to_array(w) for w in residual.graph.initializer}
-    tanh, relu = program.fitted
+    assert program.fit_report is not None
+    tanh, relu = program.fit_report.activations
     through = np.abs(weights["v"]).sum((1, 2, 3)).max() + 1
     entering = tanh.max_error * through
     slope = 2.0  # of the quadratic on its range: at most twice the largest slope of the function itself
@@ -105,7 +106,7 @@ def test_galois_elements() -> None:
 
 
 def test_given_levels(residual: onnx.ModelProto, samples: np.ndarray) -> None:
-    fit = nn.Fit(calibration=samples, degrees={"Relu": 2})
+    fit = nn.Fit(calibration=samples, activations={"relu": "chebyshev:2"})
     low = nn.compile(residual, nn.Target(slots=256, levels=12), fit)
     high = nn.compile(residual, nn.Target(slots=256, levels=12, input_level=12, output_level=2), fit)
     assert (high.input_level, high.output_level) == (12, 2)
@@ -122,7 +123,9 @@ def test_a_quadratic_activation_is_one_product(build: Build) -> None:
         {"w": np.tri(8, dtype=np.float32)},
     )
     x = np.random.default_rng(1).normal(size=(20, 8))
-    program = nn.compile(model, nn.Target(slots=8, levels=3), nn.Fit(calibration=x, degrees={"Relu": 2}))
+    program = nn.compile(
+        model, nn.Target(slots=8, levels=3), nn.Fit(calibration=x, activations={"relu": "chebyshev:2"})
+    )
     assert [step.opcode for step in program.instructions].count("mul") == 1
     assert program.depth == 3
 
@@ -130,8 +133,11 @@ def test_a_quadratic_activation_is_one_product(build: Build) -> None:
 def test_an_odd_function_of_degree_two_becomes_a_line(build: Build) -> None:
     model = build([node("Tanh", ["x"], ["y"])], (4,))
     x = np.linspace(-1, 1, 40).reshape(10, 4)
-    program = nn.compile(model, nn.Target(slots=4, levels=3), nn.Fit(calibration=x, degrees={"Tanh": 2}))
-    assert [fitted.degree for fitted in program.fitted] == [1]
+    program = nn.compile(
+        model, nn.Target(slots=4, levels=3), nn.Fit(calibration=x, activations={"tanh": "chebyshev:2"})
+    )
+    assert program.fit_report is not None
+    assert [fitted.degrees for fitted in program.fit_report.activations] == [(1,)]
     assert program.depth == 1
 
 
@@ -143,8 +149,12 @@ def test_negative_quadratics(build: Build) -> None:
         {"c": np.asarray([1, 2, 3, 4], np.float32)},
     )
     x = np.random.default_rng(2).normal(size=(30, 4))
-    program = nn.compile(model, nn.Target(slots=4, levels=3), nn.Fit(calibration=x, degrees={"Relu": 2}))
-    assert program.check(x, model).max_abs_error <= 4 * 1.01 * program.fitted[0].max_error + 1e-6
+    program = nn.compile(
+        model, nn.Target(slots=4, levels=3), nn.Fit(calibration=x, activations={"relu": "chebyshev:2"})
+    )
+    assert program.fit_report is not None
+    bound = 4 * program.fit_report.activations[0].max_error
+    assert program.check(x, model).max_abs_error <= bound + 1e-6
 
 
 def test_results_on_calibration_data_are_at_most_one(build: Build) -> None:

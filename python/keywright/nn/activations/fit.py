@@ -2,44 +2,67 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from numpy.typing import ArrayLike
 
+from .approximation.method import Method
 from .functions import ACTIVATIONS
 
-MAX_DEGREE = 63
+OPERATORS = {name.lower() for name in ACTIVATIONS}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Fit:
     """Ranges of values, and polynomials in the place of activations.
 
+    What `activations` leaves open is chosen: the cheapest polynomials with which the program follows the
+    model on all calibration data as closely as `accuracy` and `error` say. Without these, no calibration
+    sample's prediction may change and no output by more than a sixteenth of the largest one, as far as the
+    levels of the target allow.
+
     Attributes:
-        calibration: typical inputs, (count, *input_shape), on which the ranges of activations and of the
-            output are measured. Without them the output is not scaled and must fit under the last prime as
-            it is.
-        degrees: degree of the polynomial that stands for each ONNX activation ("Relu": 15); 7 where not
-            given. Degree 2 takes one level, degree d otherwise ceil(log2(d + 1)).
-        margin: share of its width by which each measured range is widened on both sides.
+        calibration: typical inputs, (count, *input_shape). On four fifths of them the ranges of activations
+            and of the output are measured; the others are held out for the report. Without them the output
+            is not scaled and must fit under the last prime as it is.
+        activations: methods by operator type in small letters ("relu") or by ONNX node:
+            "chebyshev:DEGREE", a polynomial for any function; "minimax:BITS", a composition that follows
+            functions made of straight pieces; see `Method`.
+        accuracy: least share of calibration samples whose prediction, the index of the largest output, may
+            not change; a model for which no choice reaches it is refused.
+        error: most by which any output may change on calibration data.
+        margin: share of its width by which each measured range is widened on both sides; None doubles 0.1
+            until the held-out samples are inside, too.
         headroom: how many times the values of the calibration data a bootstrapped value may reach; each
             doubling costs a bit.
 
     Raises:
-        ValueError: an activation that there is none of, or a number out of its bounds.
+        ValueError: a method that there is none of, or a number out of its bounds.
     """
 
     calibration: ArrayLike | None = None
-    degrees: Mapping[str, int] = field(default_factory=dict)
-    margin: float = 0.1
+    activations: Mapping[str, str] = field(default_factory=dict)
+    accuracy: float | None = None
+    error: float | None = None
+    margin: float | None = None
     headroom: float = 2.0
 
     def __post_init__(self) -> None:
-        if not 0 <= self.margin < 10:
+        if self.margin is not None and not 0 <= self.margin < 10:
             raise ValueError(f"margin is a share of the measured width between 0 and 10, got {self.margin}")
-        for name, degree in self.degrees.items():
-            if name not in ACTIVATIONS:
-                raise ValueError(f"degrees names {name!r}; activations are {', '.join(sorted(ACTIVATIONS))}")
-            if not 1 <= degree <= MAX_DEGREE:
-                raise ValueError(f"the degree of {name} must be between 1 and {MAX_DEGREE}, got {degree}")
+        if self.accuracy is not None and not 0 < self.accuracy <= 1:
+            raise ValueError(f"accuracy is a share of samples above 0 and at most 1, got {self.accuracy}")
+        if self.error is not None and not 0 < self.error < float("inf"):
+            raise ValueError(f"error is a bound on the change of outputs above 0, got {self.error}")
         if not 1 <= self.headroom < 2**20:
             raise ValueError(f"headroom is a factor between 1 and 2^20, got {self.headroom}")
+        _ = self.methods
+
+    @cached_property
+    def methods(self) -> dict[str, Method]:
+        """`activations`, parsed."""
+        return {name: Method.parse(text) for name, text in self.activations.items()}
+
+    def method(self, operator: str, name: str) -> Method | None:
+        """What was asked for an ONNX node: by its name, or else by its operator type."""
+        return self.methods.get(name) or self.methods.get(operator.lower())

@@ -1,124 +1,171 @@
-"""Activations become polynomials: ranges measured on calibration data, Chebyshev coefficients by weighted
-least squares."""
+"""Activations become polynomials, on ranges that were measured."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from keywright.nn.errors import InvalidSamplesError
-from keywright.nn.graph.graph import Activation, Function, Graph, Linear, Multiply, Polynomial, Shift
+from keywright.nn.errors import MethodError
+from keywright.nn.graph.graph import Activation, Add, Domain, Graph, Linear, Multiply, Polynomial, Shift
+from keywright.nn.graph.piecewise import PiecewiseLinear
 from keywright.nn.graph.simplify import scale_value
 from keywright.nn.graph.sparse import SparseMatrix, Vector
 
-GRID = 2048
-"""Points of the range at which a fit is made and its error measured, beside the calibration data."""
+from .approximation.chebyshev import fit, largest_error
+from .approximation.composite import sign_composite
+from .approximation.method import Method
+from .ranges import MeasuredRange
+from .report import FittedActivation
 
 MAX_CENTRE = 64.0
 """A quadratic whose vertex is further from the range than this many half-widths is replaced by a line:
 squaring would lose its linear part in cancellation."""
 
 
-@dataclass(frozen=True)
-class FittedActivation:
-    """How a polynomial stands for a function.
+@dataclass(frozen=True, eq=False)
+class Approximation:
+    """What stands for a function on a range.
 
     Attributes:
-        label: function and ONNX node.
-        degree: of the polynomial.
-        low, high: the range on which it holds: measured on calibration data and widened by the margin.
-        max_error: largest absolute error on that range.
-        rms_error: root mean square error on the calibration data.
+        method: how it was made.
+        low, high: the range; for a composition the interval around its kinks that has the range inside.
+        coefficients: of a Chebyshev polynomial on the range mapped to [-1, 1]; empty for a composition.
+        max_error: bound on the distance from the function on the range.
     """
 
-    label: str
-    degree: int
+    method: Method
     low: float
     high: float
+    coefficients: Vector
     max_error: float
-    rms_error: float
+
+    def degrees(self) -> tuple[int, ...]:
+        """Of the polynomials, in order of evaluation."""
+        return self.method.degrees if not len(self.coefficients) else (len(self.coefficients) - 1,)
+
+    def __call__(self, function: object, x: Vector) -> Vector:
+        """The values that stand for those of the function."""
+        centre, half = (self.low + self.high) / 2, (self.high - self.low) / 2
+        if len(self.coefficients):
+            return np.asarray(
+                np.polynomial.chebyshev.chebval((x - centre) / half, self.coefficients), np.float64
+            )
+        assert isinstance(function, PiecewiseLinear)
+        sign, reach = sign_composite(self.method.number), _reach(function, self.low, self.high)
+        result = function.slope * x + function.offset
+        for place, bend in function.kinks:
+            result = result + bend * reach * sign.absolute((x - place) / reach)
+        return result
 
 
-def fit(function: Function, low: float, high: float, degree: int, data: Vector) -> Vector:
-    """Chebyshev coefficients on [low, high] mapped to [-1, 1].
+def approximate(node: Activation, measured: MeasuredRange, method: Method) -> Approximation:
+    """Fit one activation.
 
-    Least squares over Chebyshev nodes, which makes the largest error close to the best possible, and over the
-    data, which makes it small where values are; both count the same.
+    Raises:
+        MethodError: a composition is asked for a function that is not made of straight pieces.
     """
-    nodes = np.cos(np.pi * (np.arange(GRID) + 0.5) / GRID)
-    seen = (data - (low + high) / 2) / ((high - low) / 2)
-    points = np.concatenate((nodes, seen))
-    weights = np.concatenate((np.full(GRID, GRID**-0.5), np.full(len(seen), len(seen) ** -0.5)))
-    values = function(points * (high - low) / 2 + (low + high) / 2)
-    design = np.polynomial.chebyshev.chebvander(points, degree)
-    solution = np.linalg.lstsq(design * weights[:, None], values * weights, rcond=None)[0]
-    return np.asarray(solution, np.float64)
+    function, low, high = node.function, measured.low, measured.high
+    if method.kind == "minimax":
+        if not isinstance(function, PiecewiseLinear):
+            raise MethodError(node.label, str(method))
+        reach = _reach(function, low, high)
+        bends = sum(abs(bend) for _, bend in function.kinks)
+        error = 2 * sign_composite(method.number).relu_error * bends * reach
+        return Approximation(method, low, high, np.zeros(0), error)
+    coefficients = fit(function, low, high, method.number, measured.values)
+    if method.number == 2 and not _is_quadratic(coefficients):
+        coefficients = fit(function, low, high, 1, measured.values)
+    return Approximation(method, low, high, coefficients, largest_error(function, low, high, coefficients))
 
 
-def replace_activations(graph: Graph, samples: Vector, margin: float) -> tuple[Graph, list[FittedActivation]]:
+def replace_activations(
+    graph: Graph, ranges: Mapping[int, MeasuredRange], chosen: Mapping[int, Approximation]
+) -> tuple[Graph, list[FittedActivation]]:
     """The graph with polynomials in place of activations, and how well each fits.
 
     Each value that enters a polynomial is mapped to [-1, 1] (or, for degree 2, to the argument of one square)
     by the layer before, where that is possible without a level.
 
     Args:
-        samples: (count, features), flattened inputs.
-        margin: by which share of its width each measured range is widened on both sides.
+        ranges: of what enters each activation, by its number.
+        chosen: what stands for it.
     """
-    measured = _measure(graph, samples)
+    result = Graph(dict(graph.nodes), graph.output)
     fitted = []
-    for number, node in list(graph.nodes.items()):
+    for number, node in graph.nodes.items():
         if isinstance(node, Activation):
-            fitted.append(_replace(graph, number, node, measured[number], margin))
-    return graph.renumbered(), fitted
+            fitted.append(_described(node, ranges[number].values, chosen[number]))
+            _replace(result, number, node, chosen[number])
+    return result.renumbered(), fitted
 
 
-def _measure(graph: Graph, samples: Vector) -> dict[int, Vector]:
-    """What enters each activation: all values of all samples."""
-    active = {number: node for number, node in graph.nodes.items() if isinstance(node, Activation)}
-    seen: dict[int, list[Vector]] = {number: [] for number in active}
-    for sample in samples if seen else []:
-        values = graph.evaluate(sample)
-        for number, collected in seen.items():
-            collected.append(values[active[number].operands[0]])
-    data = {number: np.concatenate(collected) for number, collected in seen.items()}
-    for number, entering in data.items():
-        if not np.isfinite(entering).all():
-            raise InvalidSamplesError(
-                f"calibration data drive the input of {active[number].label} out of the finite numbers"
-            )
-    return data
+def _described(node: Activation, data: Vector, chosen: Approximation) -> FittedActivation:
+    error = chosen(node.function, data) - node.function(data)
+    rms = float(np.sqrt(np.mean(np.square(error))))
+    method, degrees = str(chosen.method), chosen.degrees()
+    return FittedActivation(node.label, method, degrees, chosen.low, chosen.high, chosen.max_error, rms)
 
 
-def _replace(graph: Graph, number: int, node: Activation, data: Vector, margin: float) -> FittedActivation:
-    low, high = float(data.min()), float(data.max())
-    widening = margin * (high - low) or max(abs(low), 1.0) * 1e-3  # a constant input still needs a range
-    low, high = low - widening, high + widening
+def _replace(graph: Graph, number: int, node: Activation, chosen: Approximation) -> None:
+    if not len(chosen.coefficients):
+        _compose(graph, number, node, chosen)
+        return
+    coefficients, low, high = chosen.coefficients, chosen.low, chosen.high
     centre, half = (low + high) / 2, (high - low) / 2
-    coefficients = fit(node.function, low, high, node.degree, data)
-    if node.degree == 2 and not _is_quadratic(coefficients):
-        coefficients = fit(node.function, low, high, 1, data)
     degree = len(coefficients) - 1
-
-    def approximate(x: Vector) -> Vector:
-        return np.asarray(np.polynomial.chebyshev.chebval((x - centre) / half, coefficients), np.float64)
-
-    grid = np.linspace(low, high, GRID)
-    max_error = float(np.abs(approximate(grid) - node.function(grid)).max())
-    rms_error = float(np.sqrt(np.mean(np.square(approximate(data) - node.function(data)))))
     if degree == 1:
         size = int(np.prod(node.shape, dtype=np.int64))
         slope = coefficients[1] / half
         bias = np.full(size, coefficients[0] - slope * centre)
-        graph.nodes[number] = Linear(
-            node.shape, node.operands, (SparseMatrix.diagonal(np.full(size, slope)),), bias
-        )
+        matrix = SparseMatrix.diagonal(np.full(size, slope))
+        graph.nodes[number] = Linear(node.shape, node.operands, (matrix,), bias)
     elif degree == 2:
-        _square(graph, number, node, coefficients, centre, half)
+        _square(graph, number, node, chosen)
     else:
         argument = _mapped(graph, number, node, 1 / half, -centre / half)
-        graph.nodes[number] = Polynomial(node.shape, (argument,), coefficients, node.label)
-    return FittedActivation(node.label, degree, low, high, max_error, rms_error)
+        domain = Domain(-1.0, 1.0, low, high)
+        graph.nodes[number] = Polynomial(node.shape, (argument,), coefficients, node.label, domain)
+
+
+def _reach(function: PiecewiseLinear, low: float, high: float) -> float:
+    """The largest distance of a value of the range from a kink: what maps to [-1, 1]."""
+    return max(abs(end - place) for place, _ in function.kinks for end in (low, high))
+
+
+def _compose(graph: Graph, number: int, node: Activation, chosen: Approximation) -> None:
+    """With u = (x - t) / R for the kink t: slope x + offset + sum of bend (x - t) sign(u), where the first
+    kink's product takes the line along: u (R slope + R bend sign(u))."""
+    function = node.function
+    assert isinstance(function, PiecewiseLinear)
+    reach = _reach(function, chosen.low, chosen.high)
+    first = function.kinks[0][0]
+    size = int(np.prod(node.shape, dtype=np.int64))
+    argument = _mapped(graph, number, node, 1 / reach, -first / reach)
+    terms = []
+    for place, bend in function.kinks:
+        source, slope = argument, function.slope
+        if place != first:
+            source, slope = (
+                graph.add(Shift(node.shape, (argument,), np.full(size, (first - place) / reach))),
+                0.0,
+            )
+        value = source
+        stages = sign_composite(chosen.method.number).stages
+        domain = Domain(-1.0, 1.0, place - reach, place + reach)
+        for index, stage in enumerate(stages):
+            factor = bend * reach if index == len(stages) - 1 else 1.0
+            label = f"{node.label}, {index + 1} of {len(stages)}"
+            step = Polynomial(node.shape, (value,), stage * factor, label, domain if index == 0 else None)
+            value = graph.add(step)
+        if slope:
+            value = graph.add(Shift(node.shape, (value,), np.full(size, slope * reach)))
+        terms.append(graph.add(Multiply(node.shape, (value, source), node.label)))
+    total = terms[0]
+    for term in terms[1:]:
+        total = graph.add(Add(node.shape, (total, term)))
+    rest = np.full(size, function.slope * first + function.offset)
+    graph.nodes[number] = Shift(node.shape, (total,), rest)
 
 
 def _is_quadratic(coefficients: Vector) -> bool:
@@ -126,14 +173,15 @@ def _is_quadratic(coefficients: Vector) -> bool:
     return bool(abs(linear) < 2 * abs(quadratic) * MAX_CENTRE)
 
 
-def _square(
-    graph: Graph, number: int, node: Activation, coefficients: Vector, centre: float, half: float
-) -> None:
+def _square(graph: Graph, number: int, node: Activation, chosen: Approximation) -> None:
     """c0 + c1 u + c2 u^2 as sign(c2) t^2 + constant, t = sqrt|c2| (u + c1 / (2 c2)): one level."""
-    constant, linear, quadratic = (float(c) for c in np.polynomial.chebyshev.cheb2poly(coefficients))
+    centre, half = (chosen.low + chosen.high) / 2, (chosen.high - chosen.low) / 2
+    coefficients = np.polynomial.chebyshev.cheb2poly(chosen.coefficients)
+    constant, linear, quadratic = (float(c) for c in coefficients)
     root, vertex = math.sqrt(abs(quadratic)), linear / (2 * quadratic)
     argument = _mapped(graph, number, node, root / half, root * (vertex - centre / half))
-    square = graph.add(Multiply(node.shape, (argument, argument), node.label))
+    domain = Domain(root * (vertex - 1), root * (vertex + 1), chosen.low, chosen.high)
+    square = graph.add(Multiply(node.shape, (argument, argument), node.label, domain))
     size = int(np.prod(node.shape, dtype=np.int64))
     rest = np.full(size, constant - quadratic * vertex**2)
     if quadratic > 0:

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from keywright.nn.graph.graph import Function
+from keywright.nn.graph.piecewise import Function, PiecewiseLinear
 from keywright.nn.graph.sparse import Vector
 
 
@@ -18,9 +18,27 @@ def erf(x: Vector) -> Vector:
     return np.asarray([math.erf(value) for value in np.ravel(x)]).reshape(np.shape(x))
 
 
-def relu(x: Vector) -> Vector:
-    """max(x, 0)."""
-    return np.maximum(x, 0.0)
+relu = PiecewiseLinear.through((0.0,), (0.0, 1.0), 0.0)
+"""max(x, 0)."""
+
+absolute = PiecewiseLinear.through((0.0,), (-1.0, 1.0), 0.0)
+"""\\|x\\|."""
+
+
+def leaky_relu(alpha: float) -> PiecewiseLinear:
+    """max(x, 0) + alpha min(x, 0)."""
+    return PiecewiseLinear.through((0.0,), (alpha, 1.0), 0.0)
+
+
+def clip(low: float, high: float) -> PiecewiseLinear:
+    """x between two numbers, of which one may be infinite; low < high."""
+    if math.isinf(low) and math.isinf(high):
+        return PiecewiseLinear()
+    if math.isinf(low):
+        return PiecewiseLinear.through((high,), (1.0, 0.0), high)
+    if math.isinf(high):
+        return PiecewiseLinear.through((low,), (0.0, 1.0), low)
+    return PiecewiseLinear.through((low, high), (0.0, 1.0, 0.0), low)
 
 
 def gelu(x: Vector) -> Vector:
@@ -44,11 +62,14 @@ def swish(alpha: float) -> Function:
 
 
 ACTIVATIONS: dict[str, Function] = {
+    "Abs": absolute,
+    "Clip": clip(0.0, 6.0),
     "Erf": erf,
     "Gelu": gelu,
+    "LeakyRelu": leaky_relu(0.01),
     "Relu": relu,
     "Sigmoid": sigmoid,
     "Swish": silu,
     "Tanh": np.tanh,
 }
-"""By ONNX operator type."""
+"""By ONNX operator type, with usual attributes."""

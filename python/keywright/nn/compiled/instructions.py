@@ -40,6 +40,25 @@ class Instruction:
 
 
 @dataclass(frozen=True)
+class ValueRange:
+    """The values that an instruction is for: a polynomial or a square that stands for a function.
+
+    Attributes:
+        result: of the instruction; the range is of its operand.
+        name: function and ONNX node.
+        low, high: as they are computed on.
+        model_low, model_high: the same in the model's own numbers.
+    """
+
+    result: int
+    name: str
+    low: float
+    high: float
+    model_low: float
+    model_high: float
+
+
+@dataclass(frozen=True)
 class Layer:
     """Instructions that compute one value of the network, for reports.
 

@@ -6,8 +6,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from keywright.nn.activations.fitting import FittedActivation
 from keywright.nn.activations.polynomials import PolynomialSpec
+from keywright.nn.activations.report import FitReport
 from keywright.nn.errors import InvalidSamplesError
 from keywright.nn.graph.graph import Shape
 from keywright.nn.graph.sparse import Vector
@@ -15,7 +15,7 @@ from keywright.nn.layout.diagonals import DiagonalMatrix
 from keywright.nn.layout.layout import Layout
 from keywright.nn.placement.bootstraps import Bootstrap
 
-from .instructions import Instruction, Layer
+from .instructions import Instruction, Layer, ValueRange
 from .key_switches import KeySwitch, RequiredKey, list_key_switches, required_keys
 
 
@@ -33,7 +33,8 @@ class CompiledNetwork:
         output_scale: `unpack` multiplies by it; a power of two that brings results on calibration data to at
             most 1, so that they fit under the last prime.
         transforms, vectors, polynomials: the plaintext operands that instructions refer to.
-        fitted: how well each activation's polynomial fits.
+        fit_report: how the program in the clear differs from the model; None without calibration data.
+        ranges: of the values that polynomials are for.
         bootstraps: what "bootstrap" instructions refer to.
         layers: in order of execution, what was compiled to which instructions.
     """
@@ -50,7 +51,8 @@ class CompiledNetwork:
     transforms: tuple[DiagonalMatrix, ...]
     vectors: tuple[Vector, ...]
     polynomials: tuple[PolynomialSpec, ...]
-    fitted: tuple[FittedActivation, ...] = ()
+    fit_report: FitReport | None = None
+    ranges: tuple[ValueRange, ...] = ()
     output_scale: float = 1.0
     bootstraps: tuple[Bootstrap, ...] = ()
     layers: tuple[Layer, ...] = ()

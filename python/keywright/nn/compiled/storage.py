@@ -1,10 +1,10 @@
 """Program files: a zip of one JSON description and numpy arrays, without pickle.
 
-Version 3; version 2, which had one sample a ciphertext, and version 1, which had no bootstraps and no layers,
-can be read. ``program.json`` lists everything
-but the arrays; ``transforms/T.K.npy`` holds the diagonals of input K of transform T by rows,
-``vectors/V.npy`` vector V, ``input.npy`` and ``output.npy`` the positions of the layouts. Sizes follow from
-the description and are checked before an array is read.
+Version 4. Older ones can be read: version 3 had no ranges and no fit report, version 2 one sample a
+ciphertext, version 1 no bootstraps and no layers. ``program.json`` lists everything but the arrays;
+``transforms/T.K.npy`` holds the diagonals of input K of transform T by rows, ``vectors/V.npy`` vector V,
+``input.npy`` and ``output.npy`` the positions of the layouts. Sizes follow from the description and are
+checked before an array is read.
 """
 
 import dataclasses
@@ -23,7 +23,6 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from keywright.nn.activations.fitting import FittedActivation
 from keywright.nn.activations.polynomials import PolynomialSpec
 from keywright.nn.errors import ProgramFormatError
 from keywright.nn.layout.diagonals import DiagonalMatrix, period_of, table_of
@@ -32,10 +31,11 @@ from keywright.nn.placement.bootstraps import Bootstrap
 
 from .instructions import Instruction, Layer
 from .network import CompiledNetwork
+from .records import read_range, read_report
 from .validation import validate
 
 FORMAT = "keywright-program"
-VERSION = 3
+VERSION = 4
 MAX_DESCRIPTION_BYTES = 64 << 20
 MAX_BYTES = 8 << 30
 NPY_HEADER_BYTES = 4096
@@ -145,7 +145,8 @@ def _description(program: CompiledNetwork) -> dict[str, Any]:
             {"basis": polynomial.basis, "coefficients": polynomial.coefficients.tolist()}
             for polynomial in program.polynomials
         ],
-        "fitted": [dataclasses.asdict(fitted) for fitted in program.fitted],
+        "fit_report": None if program.fit_report is None else dataclasses.asdict(program.fit_report),
+        "ranges": [dataclasses.astuple(range_) for range_ in program.ranges],
         "bootstraps": [dataclasses.asdict(bootstrap) for bootstrap in program.bootstraps],
         "layers": [dataclasses.astuple(layer) for layer in program.layers],
     }
@@ -191,7 +192,7 @@ def _read(archive: zipfile.ZipFile, kind: type[Kind], max_bytes: int) -> Kind:
     if archive.getinfo("program.json").file_size > MAX_DESCRIPTION_BYTES:
         raise ProgramFormatError(f"program.json is larger than {MAX_DESCRIPTION_BYTES} bytes")
     data = json.loads(archive.read("program.json"))
-    if data["format"] != FORMAT or data["version"] not in (1, 2, VERSION):
+    if data["format"] != FORMAT or data["version"] not in (1, 2, 3, VERSION):
         raise ProgramFormatError(
             f"format {data['format']!r} version {data['version']!r}; this release reads {FORMAT} 1 to "
             f"{VERSION}"
@@ -200,6 +201,8 @@ def _read(archive: zipfile.ZipFile, kind: type[Kind], max_bytes: int) -> Kind:
         data |= {"bootstraps": [], "layers": []}
     if data["version"] < 3:
         data["batch"] = 1
+    if data["version"] < 4:
+        data |= {"fit_report": None, "ranges": []}
     reader = _Reader(archive, max_bytes)
     slots = _power_of_two(data["slots"], 1 << 17, "slots")
     batch = _power_of_two(data["batch"], slots, "batch")
@@ -252,7 +255,8 @@ def _read(archive: zipfile.ZipFile, kind: type[Kind], max_bytes: int) -> Kind:
             PolynomialSpec(np.asarray(entry["coefficients"], np.float64), entry["basis"])
             for entry in data["polynomials"]
         ),
-        fitted=tuple(FittedActivation(**entry) for entry in data["fitted"]),
+        fit_report=None if data["fit_report"] is None else read_report(data["fit_report"]),
+        ranges=tuple(read_range(*entry) for entry in data["ranges"]),
         bootstraps=tuple(_bootstrap(**entry) for entry in data["bootstraps"]),
         layers=tuple(_layer(*entry) for entry in data["layers"]),
     )

@@ -45,6 +45,11 @@ def validate(program: CompiledNetwork) -> None:
         levels[step.result] = _instruction(program, step, levels)
         if step.opcode == "input":
             inputs.append(step.argument)
+    numbers = {step.result: step.opcode for step in program.instructions}
+    for range_ in program.ranges:
+        _require(
+            numbers.get(range_.result) in ("polynomial", "mul"), f"a range of ciphertext {range_.result}"
+        )
     for layer in program.layers:
         _require(
             0 <= layer.start < layer.stop <= len(program.instructions),

@@ -1,6 +1,6 @@
 """From an ONNX model to a `Graph`, refusing what has no encrypted form."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import cast
 
@@ -61,21 +61,18 @@ def sample_shape(model: onnx.ModelProto) -> Sequence[object]:
     return []
 
 
-def import_model(model: onnx.ModelProto, degrees: Mapping[str, int]) -> tuple[Graph, list[RefusalError]]:
+def import_model(model: onnx.ModelProto) -> tuple[Graph, list[RefusalError]]:
     """The model's graph and every reason why it cannot be compiled.
 
     A node that is refused is replaced by a layer without weights of the shape that ONNX infers, so that what
     follows is still examined; a graph with reasons is good for counting levels only.
-
-    Args:
-        degrees: polynomial degree by ONNX operator type.
     """
-    return _Importer(model, degrees).run()
+    return _Importer(model).run()
 
 
 class _Importer:
-    def __init__(self, model: onnx.ModelProto, degrees: Mapping[str, int]) -> None:
-        self.model, self.degrees = model, degrees
+    def __init__(self, model: onnx.ModelProto) -> None:
+        self.model = model
         self.graph = Graph()
         self.reasons: list[RefusalError] = []
         self.values: dict[str, Operand] = {}
@@ -147,7 +144,7 @@ class _Importer:
             if all(isinstance(source, Constant) or source is None for source in sources):
                 self._fold(node, sources)
                 return
-            context = OperatorContext(self.graph, node, name, sources, self.degrees)
+            context = OperatorContext(self.graph, node, name, sources)
             handler = OPERATORS.get(node.op_type) if node.domain in ("", "ai.onnx") else None
             if handler is None:
                 raise self._unsupported(node, name)

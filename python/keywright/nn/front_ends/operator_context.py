@@ -1,6 +1,5 @@
 """What an operator sees of its node: operands, attributes, and the graph it adds to."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -47,7 +46,6 @@ class OperatorContext:
     Attributes:
         graph: receives the nodes.
         name, operator: for messages.
-        degrees: polynomial degree by operator type.
     """
 
     def __init__(
@@ -56,9 +54,8 @@ class OperatorContext:
         node: onnx.NodeProto,
         name: str,
         operands: list[Operand | None],
-        degrees: Mapping[str, int],
     ) -> None:
-        self.graph, self.name, self.operator, self.degrees = graph, name, node.op_type, degrees
+        self.graph, self.name, self.operator = graph, name, node.op_type
         self._operands = operands
         self._attributes = {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}
         self._read: set[str] = set()

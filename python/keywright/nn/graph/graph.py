@@ -4,7 +4,7 @@ Nodes are values in static single assignment: a node's index is its name, operan
 without the batch dimension; elements are numbered in row-major order, so a reshape is no node at all.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -12,10 +12,32 @@ import numpy as np
 from keywright._core import polynomial_depth
 
 from .convolution import Matrix
+from .piecewise import Function
 from .sparse import Vector
 
 Shape = tuple[int, ...]
-Function = Callable[[Vector], Vector]
+
+CHUNK_BYTES = 64 << 20
+"""Values of so many bytes are computed at once."""
+
+
+@dataclass(frozen=True)
+class Domain:
+    """The range of the values that something which stands for a function is for.
+
+    Attributes:
+        low, high: as they are computed on.
+        model_low, model_high: the same in the model's own numbers.
+    """
+
+    low: float
+    high: float
+    model_low: float
+    model_high: float
+
+    def scaled(self, factor: float) -> "Domain":
+        """After the values were multiplied by a positive constant."""
+        return replace(self, low=self.low * factor, high=self.high * factor)
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,11 +83,16 @@ class Add:
 
 @dataclass(frozen=True, eq=False)
 class Multiply:
-    """The elementwise product of two values; consumes one level."""
+    """The elementwise product of two values; consumes one level.
+
+    Attributes:
+        domain: of its operand, where it is a square that stands for a function.
+    """
 
     shape: Shape
     operands: tuple[int, int]
     label: str = ""
+    domain: Domain | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,26 +100,38 @@ class Activation:
     """An elementwise function that is not a polynomial.
 
     Attributes:
-        function: numpy function, array to array.
-        label: for messages: function and ONNX node.
-        degree: degree of the polynomial that will stand for it.
+        function: numpy function, array to array; a `PiecewiseLinear` where it is one.
+        operator: ONNX operator type.
+        name: ONNX node.
+        levels: that what will stand for it consumes, or at least consumes as long as that is not chosen.
     """
 
     shape: Shape
     operands: tuple[int]
     function: Function
-    label: str
-    degree: int
+    operator: str
+    name: str
+    levels: int = 1
+
+    @property
+    def label(self) -> str:
+        """For messages."""
+        return f"{self.operator} at {self.name!r}"
 
 
 @dataclass(frozen=True, eq=False)
 class Polynomial:
-    """An elementwise polynomial in the Chebyshev basis on [-1, 1]; coefficients by ascending degree."""
+    """An elementwise polynomial in the Chebyshev basis on [-1, 1]; coefficients by ascending degree.
+
+    Attributes:
+        domain: of its operand: [-1, 1] in the model's numbers. None inside a composition.
+    """
 
     shape: Shape
     operands: tuple[int]
     coefficients: Vector
     label: str = ""
+    domain: Domain | None = None
 
 
 Node = Input | Linear | Shift | Add | Multiply | Activation | Polynomial
@@ -115,12 +154,12 @@ def describe(number: int, node: Node) -> str:
 
 
 def levels_consumed(node: Node) -> int:
-    """Levels between a node's operands and its result; an activation of degree 2 is one product."""
+    """Levels between a node's operands and its result."""
     match node:
         case Linear() | Multiply():
             return 1
-        case Activation(degree=degree):
-            return 1 if degree == 2 else polynomial_depth(degree)
+        case Activation(levels=levels):
+            return levels
         case Polynomial(coefficients=coefficients):
             return polynomial_depth(len(coefficients) - 1)
         case _:
@@ -193,6 +232,17 @@ class Graph:
         for number, node in self.nodes.items():
             values[number] = _evaluate(node, sample, values)
         return values
+
+    def runs(self, samples: Vector) -> Iterator[tuple[slice, dict[int, Vector]]]:
+        """Every value for many flattened inputs, (count, features), as many at a time as `CHUNK_BYTES` hold:
+        which inputs, and their values, infinite or not a number where they leave the range of floating
+        point."""
+        features = sum(int(np.prod(node.shape, dtype=np.int64)) for node in self.nodes.values())
+        count = max(CHUNK_BYTES // (8 * features), 1)
+        for first in range(0, len(samples), count):
+            chunk = slice(first, min(first + count, len(samples)))
+            with np.errstate(over="ignore", invalid="ignore"):
+                yield chunk, self.evaluate(samples[chunk])
 
 
 def _evaluate(node: Node, sample: Vector, values: dict[int, Vector]) -> Vector:

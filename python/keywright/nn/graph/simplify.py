@@ -8,7 +8,8 @@ from dataclasses import replace
 import numpy as np
 
 from .convolution import Matrix, product, product_entries, total
-from .graph import Activation, Add, Function, Graph, Linear, Multiply, Node, Polynomial, Shift, operands
+from .graph import Activation, Add, Graph, Linear, Multiply, Node, Polynomial, Shift, operands
+from .piecewise import Function, PiecewiseLinear, composed, summed
 from .quadratics import complete_squares
 from .sparse import SparseMatrix, Vector
 
@@ -42,7 +43,7 @@ def _fused(graph: Graph, across_shared: bool) -> Graph:
     for number, node in graph.nodes.items():
         shared = any(chains[o][2] is not None and set(consumers[o]) != {number} for o in operands(node))
         chain = None if shared and not across_shared else _chain(node, chains)
-        chains[number] = chain or (number, lambda x: x, None)
+        chains[number] = chain or (number, PiecewiseLinear(), None)
         if chain is not None and chain[2] is not None:
             nodes[number] = replace(chain[2], operands=(chain[0],), function=chain[1])
     return Graph(nodes, graph.output)
@@ -56,20 +57,18 @@ def _chain(
     match node:
         case Activation(operands=(source,), function=outer):
             base, inner, first = chains[source]
-            return base, (lambda x: outer(inner(x))), first or node
+            return base, composed(outer, inner), first or node
         case Linear(operands=(source,), matrices=(matrix,), bias=bias):
             factor = matrix.scalar()
             if factor is None or (bias != bias[0]).any():
                 return None
             base, inner, first = chains[source]
-            offset = bias[0]
-            return base, (lambda x: factor * inner(x) + offset), first
+            return base, composed(PiecewiseLinear(factor, float(bias[0])), inner), first
         case Shift(operands=(source,), vector=vector):
             if (vector != vector[0]).any():
                 return None
             base, inner, first = chains[source]
-            constant = vector[0]
-            return base, (lambda x: inner(x) + constant), first
+            return base, composed(PiecewiseLinear(1.0, float(vector[0])), inner), first
         case Multiply(operands=(left, right)) | Add(operands=(left, right)):
             base, f, first = chains[left]
             other, g, second = chains[right]
@@ -77,7 +76,7 @@ def _chain(
                 return None
             if isinstance(node, Multiply):
                 return base, (lambda x: f(x) * g(x)), first or second
-            return base, (lambda x: f(x) + g(x)), first or second
+            return base, summed(f, g), first or second
         case _:
             return None
 
@@ -252,9 +251,13 @@ class _Scaling:
             case Shift():
                 self.changes[number] = replace(node, vector=node.vector * factor)
                 return self.scale(node.operands[0], factor, {number})
-            case Multiply(operands=(left, right)):
+            case Multiply(operands=(left, right), domain=domain):
+                if factor <= 0:
+                    return False
                 root = factor**0.5 if left == right else factor
-                return factor > 0 and self.scale(left, root, {number})
+                if domain is not None:
+                    self.changes[number] = replace(node, domain=domain.scaled(root))
+                return self.scale(left, root, {number})
             case Add(operands=(left, right)):
                 return left != right and all(self.scale(o, factor, {number}) for o in (left, right))
             case _:

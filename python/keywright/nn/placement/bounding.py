@@ -12,10 +12,6 @@ TARGET = 1 - 2.0**-30
 """Largest value aimed at: below 1 by more than rounding."""
 
 
-CHUNK_BYTES = 64 << 20
-"""Values of so many bytes are evaluated at once."""
-
-
 def bound_values(graph: Graph, largest: Mapping[int, float], headroom: float) -> dict[int, float]:
     """Scale values of a graph so that ``headroom`` times what samples drive into them is at most 1.
 
@@ -28,7 +24,8 @@ def bound_values(graph: Graph, largest: Mapping[int, float], headroom: float) ->
 
     Returns:
         ``headroom`` (or its square) times the largest absolute value seen at each node of the changed graph;
-        infinite where samples drive it out of the finite numbers.
+        infinite where samples drive it out of the finite numbers. For what a polynomial reads it is 1 or what
+        was seen: beyond, the polynomial says nothing.
     """
     scaled = dict(largest)
     for number, node in list(graph.nodes.items()):
@@ -37,7 +34,13 @@ def bound_values(graph: Graph, largest: Mapping[int, float], headroom: float) ->
         if scalable and 0 < reach < float("inf"):
             for value, factor in scale_value(graph, number, TARGET / reach, reader=None).items():
                 scaled[value] *= factor
-    return {number: _reach(node, headroom) * scaled[number] for number, node in graph.nodes.items()}
+    reached = {number: _reach(node, headroom) * scaled[number] for number, node in graph.nodes.items()}
+    return reached | {number: max(scaled[number], 1.0) for number in _arguments(graph)}
+
+
+def _arguments(graph: Graph) -> set[int]:
+    """What polynomials read, whose range is [-1, 1]."""
+    return {node.operands[0] for node in graph.nodes.values() if isinstance(node, Polynomial)}
 
 
 def _reach(node: Node, headroom: float) -> float:
@@ -52,11 +55,7 @@ def largest_values(graph: Graph, samples: Vector) -> dict[int, float]:
         samples: (count, features), flattened inputs.
     """
     largest = dict.fromkeys(graph.nodes, 0.0)
-    features = sum(int(np.prod(node.shape, dtype=np.int64)) for node in graph.nodes.values())
-    count = max(CHUNK_BYTES // (8 * features), 1)
-    for first in range(0, len(samples), count):
-        with np.errstate(over="ignore", invalid="ignore"):
-            values = graph.evaluate(samples[first : first + count])
+    for _, values in graph.runs(samples):
         for number, entries in values.items():
             peak = float(np.abs(entries).max())
             largest[number] = max(largest[number], peak if np.isfinite(peak) else float("inf"))

@@ -132,7 +132,7 @@ class ClearBackend:
             raise OutOfLevelsError("a bootstrap", ct.level, option.input_level)
         largest = float(np.abs(ct.values).max())
         if largest > 1:
-            raise OutOfRangeError(largest)
+            raise OutOfRangeError("a bootstrap", largest, -1.0, 1.0)
         return ClearCiphertext(ct.values, option.output_level)
 
     def _rotated(self, values: Vector, step: int, level: int) -> Vector:

@@ -1,0 +1,196 @@
+"""The cheapest polynomials with which a program follows its model."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keywright.nn.errors import AccuracyError
+from keywright.nn.graph.graph import Activation, Graph
+from keywright.nn.graph.piecewise import PiecewiseLinear
+from keywright.nn.graph.simplify import simplify
+from keywright.nn.graph.sparse import Vector
+
+from .approximation.method import Method
+from .fit import Fit
+from .fitting import Approximation, approximate, replace_activations
+from .ranges import ExactRun, MeasuredRange
+from .report import FitReport, FittedActivation
+
+DEFAULT_CHANGE = 1 / 16
+"""Largest change of an output, as a share of the largest output, where nothing else is asked for."""
+
+LARGEST = np.finfo(np.float64).max
+"""The change of an output that is no number."""
+
+COARSEST, FINEST = 2, 15
+"""Error targets are 2^-2 to 2^-15 of half a range, in steps of half a bit."""
+
+SMOOTH = [Method("chebyshev", degree) for degree in (2, 3, 5, 7, 11, 15, 23, 31, 63, 127)]
+KINKED = [Method("chebyshev", degree) for degree in (2, 3, 5, 7, 11, 15, 23, 31, 63, 127, 255, 511, 1023)]
+KINKED += [Method("minimax", bits) for bits in range(7, 15)]
+
+Price = Callable[[Method], float]
+
+
+@dataclass(frozen=True, eq=False)
+class Chosen:
+    """A graph without activations.
+
+    Attributes:
+        graph: simplified.
+        fitted: what stands for each activation.
+    """
+
+    graph: Graph
+    fitted: tuple[FittedActivation, ...]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """How closely a program must follow its model on calibration data.
+
+    Attributes:
+        accuracy: least share of equal predictions.
+        error: most by which an output may change.
+    """
+
+    accuracy: float
+    error: float
+
+    @staticmethod
+    def of(fit: Fit, outputs: Vector) -> "Wanted":
+        """What a fit asks for, or the default."""
+        if fit.accuracy is None and fit.error is None:
+            return Wanted(1.0, DEFAULT_CHANGE * float(np.abs(outputs).max(initial=0.0)))
+        return Wanted(fit.accuracy or 0.0, float("inf") if fit.error is None else fit.error)
+
+
+def choose(graph: Graph, run: ExactRun, fit: Fit, price: Price, depth: int | None) -> Chosen:
+    """Replace all activations of a graph.
+
+    Activations that the fit says nothing about get the cheapest method each whose error is below a share of
+    half its range, the same share for all: the largest share with which the program follows the model.
+
+    Args:
+        run: of the graph on calibration data.
+        price: of a method.
+        depth: levels that the graph may consume where the fit asks for no accuracy; None for any number.
+
+    Raises:
+        AccuracyError: the fit asks for an accuracy or an error that no choice reaches.
+        MethodError: a method cannot stand for a function.
+    """
+    required = bool(run.lows) and (fit.accuracy is not None or fit.error is not None)
+    search, wanted = _Search(graph, run.ranges(fit.margin), fit, price), Wanted.of(fit, run.outputs)
+    best: Chosen | None = None
+    for methods in search.candidates():
+        tried = search.replaced(methods)
+        if best is not None and not required and depth is not None and tried.graph.depth() > depth:
+            break
+        best = tried
+        if not (search.free or required) or _follows(tried.graph, run, wanted):
+            return tried
+    assert best is not None
+    if required:
+        changes, equal = _compare(_outputs(best.graph, run.samples), run.outputs)
+        share = None if equal is None else float(equal.mean())
+        raise AccuracyError(fit.accuracy, fit.error, share, float(changes.max()), best.graph.depth())
+    return best
+
+
+class _Search:
+    """The methods to try, and the approximations that were made already."""
+
+    def __init__(self, graph: Graph, ranges: Mapping[int, MeasuredRange], fit: Fit, price: Price) -> None:
+        self.graph, self.ranges = graph, ranges
+        self.active = {n: node for n, node in graph.nodes.items() if isinstance(node, Activation)}
+        self.fixed = {n: m for n, node in self.active.items() if (m := fit.method(node.operator, node.name))}
+        self.free = [number for number in self.active if number not in self.fixed]
+        self.smooth, self.kinked = sorted(SMOOTH, key=price), sorted(KINKED, key=price)
+        self.made: dict[tuple[int, Method], Approximation] = {}
+
+    def candidates(self) -> Iterator[dict[int, Method]]:
+        """Methods of all activations, from coarse to fine, each choice once."""
+        before: dict[int, Method] | None = None
+        for halves in range(2 * COARSEST, 2 * FINEST + 1):
+            share = 2.0 ** (-halves / 2)
+            found = self.fixed | {number: self._cheapest(number, share) for number in self.free}
+            if found != before:
+                yield found
+            before = found
+
+    def replaced(self, methods: Mapping[int, Method]) -> Chosen:
+        """The graph with polynomials."""
+        chosen = {number: self._approximation(number, method) for number, method in methods.items()}
+        graph, fitted = replace_activations(self.graph, self.ranges, chosen)
+        return Chosen(simplify(graph), tuple(fitted))
+
+    def _cheapest(self, number: int, share: float) -> Method:
+        """The cheapest method whose error is at most a share of half the range, or else the finest."""
+        measured = self.ranges[number]
+        kinked = isinstance(self.active[number].function, PiecewiseLinear)
+        options = self.kinked if kinked else self.smooth
+        most = share * (measured.high - measured.low) / 2
+        for method in options:
+            if self._approximation(number, method).max_error <= most:
+                return method
+        return min(options, key=lambda method: self._approximation(number, method).max_error)
+
+    def _approximation(self, number: int, method: Method) -> Approximation:
+        if (number, method) not in self.made:
+            self.made[number, method] = approximate(self.active[number], self.ranges[number], method)
+        return self.made[number, method]
+
+
+def _outputs(graph: Graph, samples: Vector) -> Vector:
+    return np.concatenate([values[graph.output] for _, values in graph.runs(samples)])
+
+
+def _compare(outputs: Vector, exact: Vector) -> tuple[Vector, NDArray[np.bool_] | None]:
+    """Changes of outputs, (samples, outputs), and which predictions are equal; None for one output."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        changes = np.nan_to_num(np.abs(outputs - exact), nan=LARGEST, posinf=LARGEST)
+    return changes, None if exact.shape[1] == 1 else outputs.argmax(1) == exact.argmax(1)
+
+
+def _follows(graph: Graph, run: ExactRun, wanted: Wanted) -> bool:
+    """Whether a graph follows the model; ends at the first samples that say no."""
+    missed, allowed = 0, int((1 - wanted.accuracy) * len(run.samples) + 1e-9)
+    for chunk, values in graph.runs(run.samples):
+        changes, equal = _compare(values[graph.output], run.outputs[chunk])
+        missed += 0 if equal is None else int((~equal).sum())
+        if missed > allowed or changes.max() > wanted.error:
+            return False
+    return True
+
+
+def report(
+    graph: Graph, run: ExactRun, fitted: Sequence[FittedActivation], scale: float, fit: Fit
+) -> FitReport:
+    """What a graph without activations changes.
+
+    Args:
+        scale: what its outputs are multiplied by.
+    """
+    compared = run.compared
+    changes = np.zeros((1, 1))
+    same: NDArray[np.bool_] | None = np.ones(1, np.bool_)
+    if fitted:
+        changes, same = _compare(_outputs(graph, run.samples[compared]) * scale, run.outputs[compared])
+    ranges = run.ranges(fit.margin).values()
+    escaped = np.any([measured.escaped for measured in ranges], axis=0) if ranges else np.zeros(1, bool)
+    low, high = run.input_range(fit.margin)
+    return FitReport(
+        activations=tuple(fitted),
+        samples=len(run.samples),
+        held_out=int(run.held_out.sum()),
+        escaped=int(escaped.sum()),
+        largest_change=float(changes.max()),
+        mean_change=float(changes.mean()),
+        largest_output=float(np.abs(run.outputs[compared]).max(initial=0.0)),
+        agreement=None if same is None else float(same.mean()),
+        input_low=low,
+        input_high=high,
+    )

@@ -1,0 +1,131 @@
+"""What enters each activation, measured on calibration data."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keywright.nn.errors import InvalidSamplesError
+from keywright.nn.graph.graph import Activation, Graph
+from keywright.nn.graph.sparse import Vector
+
+HOLD_OUT_EVERY = 5
+LEAST_TO_HOLD_OUT = 50
+MARGIN = 0.1
+"""Share of its width by which a range is widened on both sides where no other is asked for."""
+
+MAX_DOUBLINGS = 6
+MAX_VALUES = 1 << 13
+"""Values of an activation that polynomials are fitted to; of more, evenly spread ones are taken."""
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredRange:
+    """What enters one activation.
+
+    Attributes:
+        low, high: the range, widened by the margin.
+        values: some or all of the values in it.
+        escaped: which samples left the range before it was widened for them.
+    """
+
+    low: float
+    high: float
+    values: Vector
+    escaped: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class ExactRun:
+    """The model in the clear on calibration data.
+
+    Attributes:
+        samples: (count, features).
+        held_out: which of them are, (count,).
+        outputs: of the model, (count, outputs); (count, 0) where it has no activations, and nothing to
+            compare.
+        lows, highs: of what enters each activation, for each sample.
+        values: what enters each activation for samples that are not held out, or some of it.
+    """
+
+    samples: Vector
+    held_out: NDArray[np.bool_]
+    outputs: Vector
+    lows: dict[int, Vector]
+    highs: dict[int, Vector]
+    values: dict[int, Vector]
+
+    @property
+    def compared(self) -> NDArray[np.bool_]:
+        """The samples that figures are of: those held out, or all."""
+        return self.held_out if self.held_out.any() else np.ones_like(self.held_out)
+
+    def ranges(self, margin: float | None) -> dict[int, MeasuredRange]:
+        """Of each activation, on the samples that are not held out and widened by a share of its width on
+        both sides; None doubles `MARGIN` until those that are held out are inside."""
+        return {number: self._range(number, margin) for number in self.lows}
+
+    def input_range(self, margin: float | None) -> tuple[float, float]:
+        """Of all inputs, widened by the margin."""
+        low, high = float(self.samples.min()), float(self.samples.max())
+        widening = (MARGIN if margin is None else margin) * (high - low)
+        return low - widening, high + widening
+
+    def _range(self, number: int, margin: float | None) -> MeasuredRange:
+        lows, highs, fitted = self.lows[number], self.highs[number], ~self.held_out
+        low, high = float(lows[fitted].min()), float(highs[fitted].max())
+        share = MARGIN if margin is None else margin
+        # A constant input still needs a range.
+        widening = share * (high - low) or max(abs(low), 1.0) * 1e-3
+        escaped = (lows < low - widening) | (highs > high + widening)
+        for _ in range(MAX_DOUBLINGS if margin is None else 0):
+            if not ((lows < low - widening) | (highs > high + widening)).any():
+                break
+            widening *= 2
+        return MeasuredRange(low - widening, high + widening, self.values[number], escaped)
+
+
+def hold_out(count: int) -> NDArray[np.bool_]:
+    """Which of so many samples are held out: every fifth, where there are at least fifty."""
+    if count < LEAST_TO_HOLD_OUT:
+        return np.zeros(count, np.bool_)
+    return np.asarray(np.arange(count) % HOLD_OUT_EVERY == HOLD_OUT_EVERY - 1, np.bool_)
+
+
+def run_exact(graph: Graph, samples: Vector) -> ExactRun:
+    """Run a graph with its own activations.
+
+    Args:
+        samples: (count, features), flattened inputs.
+
+    Raises:
+        InvalidSamplesError: samples drive the input of an activation out of the finite numbers.
+    """
+    active = {number: node for number, node in graph.nodes.items() if isinstance(node, Activation)}
+    held_out = hold_out(len(samples))
+    each = max(MAX_VALUES // max(int((~held_out).sum()), 1), 1)
+    seen: dict[int, list[Vector]] = {number: [] for number in active}
+    lows: dict[int, list[Vector]] = {number: [] for number in active}
+    highs: dict[int, list[Vector]] = {number: [] for number in active}
+    if not active:
+        return ExactRun(samples, held_out, np.zeros((len(samples), 0)), {}, {}, {})
+    outputs = []
+    for chunk, values in graph.runs(samples):
+        outputs.append(values[graph.output])
+        for number, node in active.items():
+            entering = values[node.operands[0]]
+            if not np.isfinite(entering).all():
+                raise InvalidSamplesError(
+                    f"calibration data drive the input of {node.label} out of the finite numbers"
+                )
+            lows[number].append(entering.min(axis=1))
+            highs[number].append(entering.max(axis=1))
+            seen[number].append(entering[~held_out[chunk], :: -(-entering.shape[1] // each)].ravel())
+    return ExactRun(
+        samples,
+        held_out,
+        np.concatenate(outputs),
+        {number: np.concatenate(found) for number, found in lows.items()},
+        {number: np.concatenate(found) for number, found in highs.items()},
+        {number: np.concatenate(found) for number, found in seen.items()},
+    )

@@ -1,0 +1,139 @@
+"""`approximate`: an ONNX model becomes linear maps, products and polynomials, for ciphertexts of any kind."""
+
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import onnx
+from numpy.typing import ArrayLike
+
+from keywright._core import BootstrapperPlan
+
+from .activations.approximation.method import Method
+from .activations.choosing import choose
+from .activations.fit import OPERATORS, Fit
+from .activations.ranges import ExactRun, run_exact
+from .activations.report import FittedActivation
+from .errors import (
+    CalibrationMissingError,
+    InvalidSamplesError,
+    ModelRefusedError,
+    RefusalError,
+    UnknownActivationError,
+)
+from .front_ends.onnx_importer import import_model, load_model
+from .graph.graph import Activation, Graph, Input
+from .graph.simplify import simplify
+from .graph.sparse import Vector
+from .layout.layer_work import LayerWork
+from .placement.bootstraps import DEFAULT_BOOTSTRAP_PRESET
+from .placement.costs import CostTable
+
+Source = onnx.ModelProto | str | Path | bytes
+"""A model, its bytes, or its path."""
+
+
+@dataclass(frozen=True, eq=False)
+class ApproximatedModel:
+    """A model with polynomials in the place of activations; `keywright.nn.compile` takes it for any target.
+
+    Attributes:
+        graph: simplified.
+        fitted: what stands for each activation.
+        run: of the model on calibration data.
+        fit: what was asked for.
+    """
+
+    graph: Graph
+    fitted: tuple[FittedActivation, ...]
+    run: ExactRun
+    fit: Fit
+
+
+def approximate(model: Source, fit: Fit | None = None) -> ApproximatedModel:
+    """Put polynomials in the place of a model's activations, as the fit says, whatever levels they take.
+
+    Args:
+        model: the model, its bytes, or its path.
+        fit: calibration data, methods, or how closely to follow the model; `Fit()` where not given.
+
+    Raises:
+        ModelRefusedError: with every reason found; see `keywright.nn.compile`.
+        InvalidSamplesError: calibration data of the wrong shape or not finite.
+    """
+    fit = Fit() if fit is None else fit
+    graph, reasons = read_model(model, fit)
+    if reasons:
+        raise ModelRefusedError(reasons)
+    return put_polynomials(graph, fit, None)
+
+
+def read_model(model: Source, fit: Fit) -> tuple[Graph, list[RefusalError]]:
+    """The model's graph, simplified, with the levels that its activations take at least, and every reason why
+    it cannot be compiled for any target."""
+    try:
+        loaded = load_model(model)
+    except RefusalError as reason:
+        raise ModelRefusedError([reason]) from reason
+    graph, reasons = import_model(loaded)
+    if graph.output >= 0:
+        graph = simplify(graph)
+        active = {n: node for n, node in graph.nodes.items() if isinstance(node, Activation)}
+        if active and fit.calibration is None:
+            reasons.append(CalibrationMissingError([node.label for node in active.values()]))
+        for number, node in active.items():
+            method = fit.method(node.operator, node.name)
+            if method is not None:
+                graph.nodes[number] = replace(node, levels=method.levels)
+        nodes = [node.name for node in active.values()]
+        unknown = [name for name in fit.methods if name not in OPERATORS and name not in nodes]
+        if unknown:
+            reasons.append(UnknownActivationError(unknown, [*sorted(OPERATORS), *nodes]))
+    return graph, reasons
+
+
+def put_polynomials(graph: Graph, fit: Fit, depth: int | None) -> ApproximatedModel:
+    """The graph with polynomials in the place of activations.
+
+    Args:
+        depth: levels that it may consume where nothing was asked for; None for any number.
+
+    Raises:
+        ModelRefusedError: what was asked for cannot be reached.
+        InvalidSamplesError: calibration data of the wrong shape or not finite.
+    """
+    run = run_exact(graph, _samples(graph, fit.calibration))
+    try:
+        chosen = choose(graph, run, fit, price, depth)
+    except RefusalError as reason:
+        raise ModelRefusedError([reason]) from reason
+    return ApproximatedModel(chosen.graph, chosen.fitted, run, fit)
+
+
+def price(method: Method) -> float:
+    """What a method takes of a bootstrapped network's time, in products of ciphertexts."""
+    return method.products + _level_price() * method.levels
+
+
+@cache
+def _level_price() -> float:
+    """Time of a bootstrap for each level that it gives, in products of ciphertexts in the middle of them."""
+    plan, costs = BootstrapperPlan.preset(DEFAULT_BOOTSTRAP_PRESET), CostTable.default()
+    product = costs.seconds(LayerWork(multiplications=(1,)), plan.output_level - plan.levels_left // 2)
+    return costs.bootstrap_seconds(plan.output_level) / plan.levels_left / product
+
+
+def _samples(graph: Graph, calibration: ArrayLike | None) -> Vector:
+    shape = next(node.shape for node in graph.nodes.values() if isinstance(node, Input))
+    size = int(np.prod(shape, dtype=np.int64))
+    if calibration is None:
+        return np.zeros((0, size))
+    samples = np.asarray(calibration, np.float64)
+    if samples.ndim == 0 or samples.shape[1:] != shape or len(samples) == 0:
+        raise InvalidSamplesError(f"calibration data have shape (count, {shape}), got {samples.shape}")
+    if not np.isfinite(samples).all():
+        raise InvalidSamplesError(
+            f"calibration data hold {int((~np.isfinite(samples)).sum())} values that are not finite"
+        )
+    return samples.reshape(len(samples), size)

@@ -1,0 +1,96 @@
+"""What program files say beside instructions: fit report and ranges of values, every entry checked."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from keywright._reading import number, whole
+from keywright.nn.activations.report import FitReport, FittedActivation
+from keywright.nn.errors import ProgramFormatError
+
+from .instructions import ValueRange
+
+MAX_ACTIVATIONS = 1 << 14
+MAX_TEXT = 1 << 12
+
+
+def read_range(
+    result: object, name: object, low: object, high: object, model_low: object, model_high: object
+) -> ValueRange:
+    """A range of values.
+
+    Raises:
+        ProgramFormatError: an entry is of another kind, or an end is above the other.
+    """
+    ends = [number(value, "an end of a range") for value in (low, high, model_low, model_high)]
+    if not (ends[0] < ends[1] and ends[2] < ends[3]):
+        raise ProgramFormatError(f"a range from {ends[0]} to {ends[1]}, from {ends[2]} to {ends[3]}")
+    return ValueRange(whole(result, "a result"), _text(name, "the name of a range"), *ends)
+
+
+def read_report(entry: Mapping[str, Any]) -> FitReport:
+    """A fit report.
+
+    Raises:
+        ProgramFormatError: an entry is missing, of another kind, or out of its bounds.
+    """
+    activations = entry["activations"]
+    if not isinstance(activations, list) or len(activations) > MAX_ACTIVATIONS:
+        raise ProgramFormatError(f"a fit report has a list of at most {MAX_ACTIVATIONS} activations")
+    agreement = entry["agreement"]
+    samples, held_out, escaped = (_count(entry, name) for name in ("samples", "held_out", "escaped"))
+    if samples < 1 or held_out > samples or escaped > held_out:
+        raise ProgramFormatError(f"{escaped} escaped of {held_out} held out of {samples} samples")
+    return FitReport(
+        activations=tuple(_activation(**fitted) for fitted in activations),
+        samples=samples,
+        held_out=held_out,
+        escaped=escaped,
+        largest_change=_least(entry["largest_change"], "largest_change"),
+        mean_change=_least(entry["mean_change"], "mean_change"),
+        largest_output=_least(entry["largest_output"], "largest_output"),
+        agreement=None if agreement is None else _least(agreement, "agreement"),
+        input_low=number(entry["input_low"], "input_low"),
+        input_high=number(entry["input_high"], "input_high"),
+    )
+
+
+def _activation(
+    label: object,
+    method: object,
+    degrees: object,
+    low: object,
+    high: object,
+    max_error: object,
+    rms_error: object,
+) -> FittedActivation:
+    if not isinstance(degrees, list) or len(degrees) > MAX_TEXT:
+        raise ProgramFormatError("the degrees of an activation are no short list")
+    return FittedActivation(
+        _text(label, "the label of an activation"),
+        _text(method, "the method of an activation"),
+        tuple(whole(degree, "a degree") for degree in degrees),
+        number(low, "low"),
+        number(high, "high"),
+        _least(max_error, "max_error"),
+        _least(rms_error, "rms_error"),
+    )
+
+
+def _text(value: object, what: str) -> str:
+    if not isinstance(value, str) or len(value) > MAX_TEXT:
+        raise ProgramFormatError(f"{what} must be a text of at most {MAX_TEXT} characters")
+    return value
+
+
+def _count(entry: Mapping[str, Any], name: str) -> int:
+    value = whole(entry[name], name)
+    if value < 0:
+        raise ProgramFormatError(f"{name} must be at least 0, got {value}")
+    return value
+
+
+def _least(value: object, what: str) -> float:
+    found = number(value, what)
+    if found < 0:
+        raise ProgramFormatError(f"{what} must be at least 0, got {found}")
+    return found

@@ -1,0 +1,66 @@
+"""Functions made of straight pieces: what affine maps, ReLU, |x| and clipping are, and stay when composed."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from .sparse import Vector
+
+Function = Callable[[Vector], Vector]
+
+
+@dataclass(frozen=True)
+class PiecewiseLinear:
+    """x -> slope x + offset + sum of bend \\|x - place\\| over the kinks.
+
+    Attributes:
+        slope, offset: of the line.
+        kinks: places and bends, by ascending place; without them the function is affine.
+    """
+
+    slope: float = 1.0
+    offset: float = 0.0
+    kinks: tuple[tuple[float, float], ...] = ()
+
+    def __call__(self, x: Vector) -> Vector:
+        """The function's values."""
+        result = self.slope * np.asarray(x, np.float64) + self.offset
+        for place, bend in self.kinks:
+            result = result + bend * np.abs(x - place)
+        return result
+
+    @staticmethod
+    def through(places: tuple[float, ...], slopes: tuple[float, ...], value: float) -> "PiecewiseLinear":
+        """The continuous function with these slopes, one more than places where they change, and this value
+        at the first place."""
+        bends = [(after - before) / 2 for before, after in pairwise(slopes)]
+        kinks = tuple((place, bend) for place, bend in zip(places, bends, strict=True) if bend)
+        slope = (slopes[0] + slopes[-1]) / 2
+        first = PiecewiseLinear(slope, 0.0, kinks)
+        return PiecewiseLinear(slope, value - float(first(np.asarray(places[0]))), kinks)
+
+
+def composed(outer: Function, inner: Function) -> Function:
+    """``outer`` of ``inner``: made of straight pieces where one is and the other is affine."""
+    if isinstance(outer, PiecewiseLinear) and isinstance(inner, PiecewiseLinear):
+        a, b = inner.slope, inner.offset
+        if not inner.kinks and a:
+            kinks = sorted(((place - b) / a, bend * abs(a)) for place, bend in outer.kinks)
+            return PiecewiseLinear(outer.slope * a, outer.slope * b + outer.offset, tuple(kinks))
+        if not outer.kinks:
+            kinks = [(place, outer.slope * bend) for place, bend in inner.kinks]
+            return PiecewiseLinear(outer.slope * a, outer.slope * b + outer.offset, tuple(kinks))
+    return lambda x: outer(inner(x))
+
+
+def summed(left: Function, right: Function) -> Function:
+    """The sum of two functions of one value."""
+    if isinstance(left, PiecewiseLinear) and isinstance(right, PiecewiseLinear):
+        kinks = dict(left.kinks)
+        for place, bend in right.kinks:
+            kinks[place] = kinks.get(place, 0.0) + bend
+        slope, offset = left.slope + right.slope, left.offset + right.offset
+        return PiecewiseLinear(slope, offset, tuple(sorted((p, b) for p, b in kinks.items() if b)))
+    return lambda x: left(x) + right(x)
