@@ -22,7 +22,7 @@ from keywright.errors import KeywrightError
 from .errors import ManifestError
 
 FORMAT = "keywright-manifest"
-VERSION = 2
+VERSION = 3
 MAX_BYTES = 16 << 20
 """Bytes of the longest manifest that is read."""
 
@@ -34,19 +34,22 @@ Packing = Literal["coefficients", "slots"]
 
 @dataclass(frozen=True)
 class Places:
-    """Where the values of a tensor are, over all of its ciphertexts.
+    """Where the values of samples' tensors are, over all of the ciphertexts that the samples share.
 
-    Value ``i``, in row-major order, is at ``start[i] + k * stride`` for every ``k < repeat``. Place ``p`` is
-    slot ``p % size`` of ciphertext ``p // size``: what a full client encrypts, and for a thin one the number
-    that the server's bootstrapping takes to that slot.
+    Value ``i``, in row-major order, of sample ``b < batch`` is at ``start[i] + b + k * stride`` for every
+    ``k < repeat``. Place ``p`` is slot ``p % size`` of ciphertext ``p // size``: what a full client encrypts,
+    and for a thin one the number that the server's bootstrapping takes to that slot.
 
     Attributes:
-        shape: the tensor.
+        shape: the tensor of one sample.
+        batch: how many samples there are. Fewer are repeated: the slots of those that are not there must hold
+            values that the model is for.
         ciphertexts: how many hold it.
         size: slots of each.
     """
 
     shape: tuple[int, ...]
+    batch: int
     ciphertexts: int
     size: int
     start: tuple[int, ...]
@@ -54,15 +57,18 @@ class Places:
     stride: int
 
     def pack(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """A tensor as (ciphertexts, size), zero where nothing is."""
+        """Tensors of 1 to ``batch`` samples, (count, *shape), as (ciphertexts, size); zero where nothing
+        is."""
         packed = np.zeros(self.ciphertexts * self.size)
-        places = np.asarray(self.start)[:, None] + np.arange(self.repeat) * self.stride
-        packed[places] = values.reshape(-1, 1)
+        sample = np.arange(self.batch)[:, None, None]
+        places = sample + np.asarray(self.start)[:, None] + np.arange(self.repeat) * self.stride
+        packed[places] = values.reshape(len(values), -1, 1)[np.arange(self.batch) % len(values)]
         return packed.reshape(self.ciphertexts, self.size)
 
-    def unpack(self, packed: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The tensor in (ciphertexts, size) numbers."""
-        values: NDArray[np.float64] = packed.reshape(-1)[np.asarray(self.start)].reshape(self.shape)
+    def unpack(self, packed: NDArray[np.float64], count: int) -> NDArray[np.float64]:
+        """The tensors of so many samples, (count, *shape), in (ciphertexts, size) numbers."""
+        places = np.arange(count)[:, None] + np.asarray(self.start)
+        values: NDArray[np.float64] = packed.reshape(-1)[places].reshape(count, *self.shape)
         return values
 
     @staticmethod
@@ -83,11 +89,12 @@ class Places:
         size = _number(entry.get("size"), f"{what}.size", 1, 1 << 17)
         repeat = _number(entry.get("repeat"), f"{what}.repeat", 1, size)
         stride = _number(entry.get("stride"), f"{what}.stride", 1, size)
-        last = ciphertexts * size - 1 - (repeat - 1) * stride
+        batch = _number(entry.get("batch"), f"{what}.batch", 1, size)
+        last = ciphertexts * size - batch - (repeat - 1) * stride
         start = tuple(_number(place, f"{what}.start", 0, last) for place in _list(entry, "start", what))
         if len(start) != count:
             raise ManifestError(f"{what} has the shape {list(shape)} and {len(start)} places")
-        return Places(shape, ciphertexts, size, start, repeat, stride)
+        return Places(shape, batch, ciphertexts, size, start, repeat, stride)
 
 
 @dataclass(frozen=True)
@@ -193,6 +200,10 @@ class Manifest:
                 _string({"label": label}, "label") for label in _list(entry, "labels", "the manifest")
             ),
         )
+        if manifest.input.batch != manifest.output.batch:
+            raise ManifestError(
+                f"{manifest.input.batch} samples go in and {manifest.output.batch} come out at a time"
+            )
         most = parameters.max_slots if manifest.packing == "slots" else _capacity(manifest, parameters)
         for places in (manifest.input, manifest.output):
             if places.size > most:

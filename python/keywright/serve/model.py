@@ -170,13 +170,13 @@ class Model:
 
     @property
     def request_bytes(self) -> int:
-        """Bytes that the ciphertexts of one sample have at most."""
+        """Bytes that the ciphertexts of a batch of samples have at most."""
         level = self.manifest.input_level
         return self.manifest.input.ciphertexts * (2 * self.parameters.n * 8 * (level + 1) + HEADER_BYTES)
 
     @property
     def steps(self) -> int:
-        """How often `ModelRunner.run` calls back for one sample."""
+        """How often `ModelRunner.run` calls back for a batch of samples."""
         ends = 0 if self.entry is None else self.manifest.input.ciphertexts + self.manifest.output.ciphertexts
         return ends + sum(step.opcode != "input" for step in self.program.instructions)
 
@@ -323,7 +323,7 @@ class ModelRunner:
     def run(
         self, keys: EvaluationKeys, inputs: Sequence[Ciphertext], on_step: Callable[[], object]
     ) -> list[Ciphertext]:
-        """The encrypted result of a sample.
+        """The encrypted result of a batch of samples.
 
         Args:
             keys: of the client, those of `Model.specs`.
@@ -366,4 +366,5 @@ def _places(layout: Layout, shape: tuple[int, ...]) -> Places:
     slots, repeat = layout.slots, layout.slots // layout.period
     ciphertext, slot = np.divmod(layout.positions.astype(np.int64), slots)
     start, stride = ciphertext * slots + slot, 1 if repeat == 1 else layout.period
-    return Places(tuple(shape), layout.ciphertexts, slots, tuple(map(int, start)), repeat, stride)
+    places = tuple(map(int, start))
+    return Places(tuple(shape), layout.batch, layout.ciphertexts, slots, places, repeat, stride)

@@ -3,7 +3,7 @@
 >>> model = RemoteModel("http://127.0.0.1:8700")       # doctest: +SKIP
 >>> with model.session() as session:                   # doctest: +SKIP
 ...     session.upload_keys()
-...     scores = session.infer(image)
+...     scores = session.infer(images)
 """
 
 import contextlib
@@ -215,32 +215,53 @@ class Session:
                     progress(received, total)
         path.unlink()
 
-    def infer(self, sample: ArrayLike, progress: Progress | None = None) -> NDArray[np.float64]:
-        """The model's result for a sample, computed on ciphertexts. After a connection that breaks, or where
-        the server is busy, the request is made again: at worst the sample is evaluated twice.
+    def infer(self, samples: ArrayLike, progress: Progress | None = None) -> NDArray[np.float64]:
+        """The model's result for samples, computed on ciphertexts. As many as the model takes at a time are
+        one request. After a connection that breaks, or where the server is busy, a request is made again: at
+        worst its samples are evaluated twice.
 
         Args:
-            sample: of the shape of ``manifest.input``.
+            samples: one, of the shape of ``manifest.input``, or any number of them, (count, *shape).
             progress: called with steps that are done and steps in all.
 
+        Returns:
+            Of the shape of ``manifest.output``, or (count, *shape).
+
         Raises:
-            BadRequestError: the sample has another shape, or values that are too large or not finite.
+            BadRequestError: the samples have another shape, or values that are too large or not finite.
             InvalidReplyError: the server's ciphertexts cannot be read.
             ServeError: what the server refuses.
         """
-        message = framing.join(self._encrypt(sample))
+        shape, size = self.manifest.input.shape, self.manifest.input.batch
+        values = self._checked(samples)
+        many = values.reshape(-1, *shape)
+        batches = [many[first : first + size] for first in range(0, len(many), size)]
+        results = []
+        for number, batch in enumerate(batches):
+
+            def advance(done: int, total: int, before: int = number) -> None:
+                if progress is not None:
+                    progress(before * total + done, len(batches) * total)
+
+            results.append(self._infer_batch(batch, advance))
+        result: NDArray[np.float64] = np.concatenate(results)
+        return result[0] if values.shape == shape else result
+
+    def _infer_batch(self, batch: NDArray[np.float64], progress: Progress) -> NDArray[np.float64]:
+        """The result of samples that share ciphertexts."""
+        message = framing.join(self._encrypt(batch))
         keys = f"/v1/keys/{self._identifier}"
         job = _persist(lambda: self.remote.send("POST", f"{keys}/jobs", message))
         identifier = _text(job, "job")
         while job.get("state") in ("waiting", "running"):
             time.sleep(POLL_S)
             job = _persist(lambda: self.remote.ask("GET", f"/v1/jobs/{identifier}"))
-            if progress is not None:
-                progress(_count(job, "done", 1 << 40), _count(job, "total", 1 << 40))
+            progress(_count(job, "done", 1 << 40), _count(job, "total", 1 << 40))
         places = self.manifest.output
         limit = places.ciphertexts * (2 * self.parameters.n * 8 * (self.manifest.output_level + 1) + 8192)
         result = f"/v1/jobs/{identifier}/result"
-        return self._decrypt(_persist(lambda: self.remote.request("GET", result, limit=limit)))
+        answer = _persist(lambda: self.remote.request("GET", result, limit=limit))
+        return self._decrypt(answer, len(batch))
 
     def seen(self) -> Mapping[str, object]:
         """What the server says that it saw of this client."""
@@ -258,26 +279,30 @@ class Session:
         entry = self.remote.ask("GET", f"/v1/keys/{self._identifier}")
         return _count(entry, "received", self.manifest.key_bytes)
 
-    def _encrypt(self, sample: ArrayLike) -> list[bytes]:
-        manifest, values = self.manifest, np.asarray(sample, np.float64)
-        if values.shape != manifest.input.shape:
-            raise BadRequestError(
-                f"the model takes samples of shape {manifest.input.shape}, got {values.shape}"
-            )
+    def _checked(self, samples: ArrayLike) -> NDArray[np.float64]:
+        """Samples that the model takes."""
+        manifest, values = self.manifest, np.asarray(samples, np.float64)
+        shape = manifest.input.shape
+        if values.shape != shape and (values.shape[1:] != shape or values.size == 0):
+            raise BadRequestError(f"the model takes samples of shape {shape}, got {values.shape}")
         if not np.isfinite(values).all():
-            raise BadRequestError("the sample holds values that are not finite")
+            raise BadRequestError("the samples hold values that are not finite")
         if manifest.magnitude is not None and np.abs(values).max(initial=0.0) > manifest.magnitude:
             raise BadRequestError(
                 f"values up to {np.abs(values).max():.4g}; the model takes at most {manifest.magnitude:.4g}"
             )
-        rows = manifest.input.pack(values)
+        return values
+
+    def _encrypt(self, batch: NDArray[np.float64]) -> list[bytes]:
+        manifest = self.manifest
+        rows = manifest.input.pack(batch)
         if self._client is None:
             size, level = manifest.input.size, manifest.input_level
             return [self._decryptor.encrypt(row, size, level).to_bytes() for row in rows]
         one = 2.0**self._client.parameters.fraction_bits
         return [self._client.encrypt(np.rint(row * one).astype(np.int64), dropped=0) for row in rows]
 
-    def _decrypt(self, message: bytes) -> NDArray[np.float64]:
+    def _decrypt(self, message: bytes, count: int) -> NDArray[np.float64]:
         places = self.manifest.output
         try:
             rows = np.asarray([self._numbers(data) for data in framing.split(message, places.ciphertexts)])
@@ -287,7 +312,7 @@ class Session:
             raise InvalidReplyError(
                 f"the answer has {rows.shape} numbers, the manifest says {(places.ciphertexts, places.size)}"
             )
-        return places.unpack(rows) * self.manifest.factor
+        return places.unpack(rows, count) * self.manifest.factor
 
     def _numbers(self, data: bytes) -> NDArray[np.float64]:
         if self._client is None:

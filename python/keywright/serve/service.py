@@ -130,7 +130,7 @@ class Service:
         return {"deleted": True}
 
     def submit(self, identifier: str, message: bytes) -> dict[str, object]:
-        """Queue the evaluation of one sample.
+        """Queue the evaluation of one batch of samples.
 
         Args:
             identifier: of the client's keys.

@@ -48,21 +48,25 @@ def network() -> onnx.ModelProto:
     return onnx.shape_inference.infer_shapes(model)
 
 
-def make_thin(name: str = "small") -> Model:
+def make_thin(name: str = "small", batch: int = 1) -> Model:
     parameters = kw.Parameters.from_bits(10, Q_BITS, [50, 50, 50], 45, insecure=True)
     plan = kw.BootstrapperPlan(parameters, **ENTRY)
     program = nn.compile(
         network(),
         nn.Target(
-            slots=plan.slots, levels=plan.output_level, output_level=plan.input_level, fixed_slots=True
+            slots=plan.slots,
+            levels=plan.output_level,
+            output_level=plan.input_level,
+            fixed_slots=True,
+            batch=batch,
         ),
     )
     return Model(name, program, parameters, (), plan, ENTRY, ("a", "b", "c", "d"))
 
 
-def make_full() -> Model:
+def make_full(batch: int = 1) -> Model:
     parameters = kw.Parameters.from_bits(11, [55, 45, 45, 45], [50, 50], 45, insecure=True)
-    program = nn.compile(network(), nn.Target(slots=parameters.max_slots, levels=3))
+    program = nn.compile(network(), nn.Target(slots=parameters.max_slots, levels=3, batch=batch))
     return Model("full", program, parameters)
 
 

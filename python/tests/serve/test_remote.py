@@ -32,7 +32,7 @@ from keywright.serve.errors import (
 from keywright.serve.http import MAX_PIECE
 from keywright.serve.manifest import MAX_BYTES
 from keywright.serve.remote import PIECE_BYTES
-from tests.serve.network import listening, make_full, make_thin
+from tests.serve.network import INPUTS, listening, make_full, make_thin
 
 Sample = np.ndarray[Any, np.dtype[np.float64]]
 BROWSER = Path(__file__).parents[3] / "web" / "client" / "src"
@@ -86,6 +86,30 @@ def test_a_full_client_sends_slots(tmp_path: Path, sample: Sample) -> None:
         values = session.infer(sample)
         assert np.abs(values - run_clear(service.model.program, sample)).max() < 1e-6
     service.close()
+
+
+@pytest.mark.parametrize("make", [make_thin, make_full])
+def test_samples_of_a_client_share_ciphertexts(tmp_path: Path, make: Callable[..., Model]) -> None:
+    service = Service(make(batch=4), tmp_path)
+    samples = np.random.default_rng(5).uniform(-1, 1, (7, INPUTS))
+    steps: list[tuple[int, int]] = []
+    with listening(service) as server, RemoteModel(server.url).session() as session:
+        assert session.manifest.input.batch == 4
+        session.upload_keys()
+        values = session.infer(samples, lambda done, total: steps.append((done, total)))
+        # The keys, and for each of two jobs what came and what went.
+        assert len(session.seen()["objects"]) == 5  # type: ignore[arg-type]
+        alone = session.infer(samples[6])
+        for wrong in (samples[:0], samples[:, :15], samples[0, :15], samples[None]):
+            with pytest.raises(BadRequestError, match="samples of shape"):
+                session.infer(wrong)
+    service.close()
+    expected = run_clear(service.model.program, samples)
+    assert values.shape == expected.shape
+    assert np.abs(values - expected).max() < 1e-3
+    assert np.abs(alone - expected[6]).max() < 1e-3
+    assert steps == sorted(steps)
+    assert all(total == 2 * service.model.steps for _, total in steps)
 
 
 def test_an_upload_goes_on_after_the_server_was_away(tmp_path: Path, sample: Sample) -> None:

@@ -52,7 +52,7 @@ def test_what_comes_back_is_what_the_network_gives_in_clear(
     secret = kw.SecretKey.generate(model.parameters, bytes(32))
     keys = kw.KeyGenerator(secret).evaluation_keys(specs=model.specs, relinearization=False)
     decryptor = kw.Decryptor(secret)
-    packed = manifest.input.pack(sample)[0]
+    packed = manifest.input.pack(sample[None])[0]
     runner = ModelRunner(model)
     client, one = None, 1
     if model.client is None:
@@ -80,7 +80,7 @@ def test_what_comes_back_is_what_the_network_gives_in_clear(
         else:
             found = client.decrypt(answer) / one
             assert len(answer) < len(result.to_bytes())
-        values = manifest.output.unpack(found[None]) * manifest.factor
+        values = manifest.output.unpack(found[None], 1)[0] * manifest.factor
         error = np.abs(values - run_clear(model.program, sample)).max()
         bound = result.error_bound * manifest.factor
         if model.client is not None:
@@ -94,8 +94,19 @@ def test_places_are_slots(thin: Model) -> None:
     places = thin.manifest.input
     assert thin.client is not None
     assert places.size == thin.program.slots == thin.client.capacity
-    assert places.pack(values)[0].tolist() == thin.program.input_layout.pack(values)[0].tolist()
-    assert places.unpack(places.pack(values)).tolist() == values.tolist()
+    assert places.pack(values[None])[0].tolist() == thin.program.input_layout.pack(values)[0].tolist()
+    assert places.unpack(places.pack(values[None]), 1).tolist() == [values.tolist()]
+
+
+@pytest.mark.parametrize("count", [1, 3, 4])
+def test_places_of_several_samples_are_slots(count: int) -> None:
+    model = make_full(batch=4)
+    values = np.random.default_rng(1).normal(size=(count, 16))
+    places = model.manifest.input
+    assert places.batch == model.manifest.output.batch == 4
+    packed = places.pack(values)
+    assert packed.tolist() == model.program.pack(values).tolist()
+    assert places.unpack(packed, count).tolist() == values.tolist()
 
 
 def test_a_folder_is_the_model_that_was_saved(thin: Model, full: Model, tmp_path: Path) -> None:
@@ -129,7 +140,7 @@ def test_folders_that_are_no_models_are_refused(thin: Model, full: Model, tmp_pa
     thin.save(tmp_path)
     description = json.loads((tmp_path / "model.json").read_text())
     for entry in (
-        {"version": 2},
+        {"version": 4},
         {"entry": {"slots_to_coeffs": 2}},
         {"entry": {"preset": kw.bootstrap_presets()[0]}},
         {"labels": ["one"]},

@@ -1,8 +1,12 @@
 import { ClientError } from "./errors.js";
 
-/** Where the values of a tensor are: value i is number `start[i] + k * stride`, of all ciphertexts' `size` numbers each, for every `k < repeat`. */
+/**
+ * Where the values of samples' tensors are: value i of sample b is number `start[i] + b + k * stride`, of all ciphertexts' `size` numbers each, for every `b < batch`
+ * and `k < repeat`.
+ */
 export interface Places {
   readonly shape: readonly number[];
+  readonly batch: number;
   readonly ciphertexts: number;
   readonly size: number;
   readonly start: readonly number[];
@@ -36,7 +40,7 @@ export interface Manifest {
   readonly insecure: boolean;
 }
 
-const VERSION = 2;
+const VERSION = 3;
 const MAX_BYTES = 16 << 20;
 const MAX_SIZE = 1 << 17;
 
@@ -134,10 +138,11 @@ function places(value: unknown, what: string): Places {
   const size = integer(entry["size"], `${what}.size`, 1, MAX_SIZE);
   const repeat = integer(entry["repeat"], `${what}.repeat`, 1, size);
   const stride = integer(entry["stride"], `${what}.stride`, 1, size);
-  const last = ciphertexts * size - 1 - (repeat - 1) * stride;
+  const batch = integer(entry["batch"], `${what}.batch`, 1, size);
+  const last = ciphertexts * size - batch - (repeat - 1) * stride;
   const start = list(entry["start"], what).map((place) => integer(place, `${what}.start`, 0, last));
   if (start.length !== shape.reduce((product, extent) => product * extent, 1)) {
     throw refused(`${what} has ${start.length} places for the shape ${shape.join(" x ")}`);
   }
-  return { shape, ciphertexts, size, start, repeat, stride };
+  return { shape, batch, ciphertexts, size, start, repeat, stride };
 }

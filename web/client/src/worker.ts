@@ -257,7 +257,7 @@ async function tell<T>(request: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Values of a sample, encrypted. */
+/** Values of a sample, encrypted: where samples share ciphertexts it is all of them, since each must hold values that the model is for. */
 function pack(client: Client, values: readonly number[]): Uint8Array[] {
   const { input, magnitude } = manifest;
   if (values.length !== input.start.length) {
@@ -270,7 +270,10 @@ function pack(client: Client, values: readonly number[]): Uint8Array[] {
   const one = 2 ** client.fractionBits;
   const packed = new Int32Array(input.ciphertexts * input.size);
   values.forEach((value, index) => {
-    for (let k = 0; k < input.repeat; k++) packed[(input.start[index] ?? 0) + k * input.stride] = Math.round(value * one);
+    for (let k = 0; k < input.repeat; k++) {
+      const place = (input.start[index] ?? 0) + k * input.stride;
+      packed.fill(Math.round(value * one), place, place + input.batch);
+    }
   });
   return Array.from({ length: input.ciphertexts }, (_, index) =>
     client.encryptCompact(packed.subarray(index * input.size, (index + 1) * input.size), 0),
