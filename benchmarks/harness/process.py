@@ -14,24 +14,25 @@ from harness.targets import prepared
 
 
 class PeerProcess:
-    """Runs on one thread until this process ends.
+    """Runs until this process ends.
 
     Args:
         target: whose environment it runs in.
         module: of `peers`.
         build: folder of the peers' builds.
+        threads: of the peer.
 
     Raises:
         Unavailable: the target cannot be set up on this machine.
     """
 
-    def __init__(self, target: str, module: str, build: Path, console: Console) -> None:
+    def __init__(self, target: str, module: str, build: Path, console: Console, threads: int = 1) -> None:
         self.module = module
         executable = prepared(target, build, console)
         self._process = subprocess.Popen(
             [executable.command[0], "-m", module],
             cwd=HERE,
-            env=child_environment(executable, 1),
+            env=child_environment(executable, threads),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

@@ -165,10 +165,16 @@ TARGETS = (
 )
 
 
+NETWORK_TARGETS = (Target("orion", wheel("orion", "orion", this_python)),)
+"""Peers that run whole networks and are not columns of the table of operations."""
+
+
 def prepared(name: str, build: Path, console: Console) -> Executable:
     """A target by its name, set up.
 
     Raises:
         Unavailable: it cannot be on this machine.
     """
-    return next(target for target in TARGETS if target.name == name).prepare(build, console)
+    return next(target for target in (*TARGETS, *NETWORK_TARGETS) if target.name == name).prepare(
+        build, console
+    )

@@ -11,30 +11,31 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 import onnx
 from harness import machine
 from harness.console import Console
-from harness.folders import HERE, record_folder
+from harness.folders import record_folder
 from harness.record import BadRecord
 from harness.table import heading
 from keywright.nn.run.checking import run_onnxruntime
 from numpy.typing import NDArray
 
-from studies.networks.networks import NETWORKS, Images
+from studies.networks.networks import NETWORKS, Network
+from studies.networks.process import Measured
 from studies.networks.record import Record, read
 from studies.networks.report import agreement, tables
+from studies.networks.session import groups
 
 INTERRUPTED = 130
-LAST_TEST_IMAGE = 10_000
+TEST_IMAGES = 10_000
 
 
 def parse_options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
@@ -91,74 +92,42 @@ class Measurement:
         images = network.images(self.options.data, missing)
         model = onnx.load(self.options.model)
         scores = run_onnxruntime(model, images.samples.astype(np.float64)).reshape(len(missing), -1)
-        with tempfile.TemporaryDirectory() as scratch:
-            setting = self._setting(Path(scratch), images, missing)
-            command = [sys.executable, "-m", "studies.networks.worker", str(setting)]
-            environment = {**os.environ, "RAYON_NUM_THREADS": str(self.options.threads)}
-            process = subprocess.Popen(command, cwd=HERE, env=environment, stdout=subprocess.PIPE, text=True)
-            with process, self.path.open("a") as raw:
-                assert process.stdout is not None
-                try:
-                    console.status("compiling, keys, diagonals")
-                    self._take(process.stdout, raw, images, scores, missing, console)
-                except BaseException:
-                    process.kill()
-                    raise
-        if process.returncode != 0:
-            raise SystemExit(f"the measured process ended with status {process.returncode}")
-
-    def _setting(self, scratch: Path, images: Images, missing: Sequence[int]) -> Path:
-        """The file that the measured process reads, and what that names."""
-        network = NETWORKS[self.options.network]
-        np.save(scratch / "samples.npy", images.samples)
-        calibration = None
-        if network.calibration:
-            last = range(LAST_TEST_IMAGE - network.calibration, LAST_TEST_IMAGE)
-            if self.options.images > last.start:
-                raise SystemExit(f"--images {self.options.images}: those from {last.start} on calibrate")
-            calibration = scratch / "calibration.npy"
-            np.save(calibration, network.images(self.options.data, last).samples)
-        setting = scratch / "setting.json"
-        setting.write_text(
-            json.dumps(
-                {
-                    "model": str(self.options.model.resolve()),
-                    "calibration": None if calibration is None else str(calibration),
-                    "preset": self.options.preset,
-                    "threads": self.options.threads,
-                    "samples": str(scratch / "samples.npy"),
-                    "numbers": list(missing),
-                }
-            )
-        )
-        return setting
-
-    def _take(
-        self,
-        lines: IO[str],
-        raw: IO[str],
-        images: Images,
-        scores: NDArray[np.float64],
-        missing: Sequence[int],
-        console: Console,
-    ) -> None:
-        """Write what the measured process prints, with what it does not know."""
-        place = {number: index for index, number in enumerate(missing)}
-        for text in lines:
-            line = json.loads(text)
-            if "run" in line:
-                line["run"] |= {"model": self.model, "commit": machine.commit(), "load": os.getloadavg()[0]}
-            else:
-                index = place[line["image"]]
-                line |= {
-                    "label": int(images.labels[index]),
-                    "clear_label": int(scores[index].argmax()),
-                    "model_scores": scores[index].tolist(),
-                }
-            self.record.add(line)
-            print(json.dumps(line), file=raw, flush=True)
-            if "image" in line:
+        with (
+            tempfile.TemporaryDirectory() as scratch,
+            Measured(
+                Path(scratch),
+                self.options.model,
+                images.samples,
+                self._calibration(network),
+                preset=self.options.preset,
+                threads=self.options.threads,
+            ) as measured,
+            self.path.open("a") as raw,
+        ):
+            console.status("compiling, keys, diagonals")
+            facts = measured.facts()
+            added = {"model": self.model, "commit": machine.commit(), "load": os.getloadavg()[0]}
+            self._take({"run": facts | added}, raw)
+            for places in groups(missing, facts["batch"]):
+                for place, line in zip(places, measured.classify(places), strict=True):
+                    own = scores[place]
+                    line |= {"image": missing[place], "label": int(images.labels[place])}
+                    line |= {"clear_label": int(own.argmax()), "model_scores": own.tolist()}
+                    self._take(line, raw)
                 console.status(self.progress())
+
+    def _calibration(self, network: Network) -> NDArray[np.float32] | None:
+        """The images that activations are fitted on."""
+        if not network.calibration:
+            return None
+        last = range(TEST_IMAGES - network.calibration, TEST_IMAGES)
+        if self.options.images > last.start:
+            raise SystemExit(f"--images {self.options.images}: those from {last.start} on calibrate")
+        return network.images(self.options.data, last).samples
+
+    def _take(self, line: dict[str, Any], raw: IO[str]) -> None:
+        self.record.add(line)
+        print(json.dumps(line), file=raw, flush=True)
 
     def progress(self) -> str:
         """How far it is."""

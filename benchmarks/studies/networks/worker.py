@@ -1,6 +1,7 @@
 """The process that is measured: `python -m studies.networks.worker SETTING.json`.
 
-Prints a JSON object about the run, then one for each image, as they are done.
+Prints a JSON object about the run. Then, for each line of places in the file of samples, evaluates those
+together and prints an object for each of them.
 """
 
 from __future__ import annotations
@@ -11,11 +12,11 @@ from pathlib import Path
 
 import numpy as np
 
-from studies.networks.session import Session, Setting, groups
+from studies.networks.session import Session, Setting
 
 
 def main() -> None:
-    """Run all images of the setting."""
+    """Serve until the input ends."""
     given = json.loads(Path(sys.argv[1]).read_text())
     calibration = given["calibration"]
     setting = Setting(
@@ -26,12 +27,10 @@ def main() -> None:
     )
     samples = np.load(given["samples"], mmap_mode="r")
     session = Session(setting)
-    print(json.dumps({"run": session.facts}), flush=True)
-    numbers = given["numbers"]
-    for places in groups(numbers, session.program.batch):
-        lines = session.classify(np.asarray(samples[places], np.float64))
-        for place, line in zip(places, lines, strict=True):
-            print(json.dumps({"image": numbers[place], **line}), flush=True)
+    print(json.dumps(session.facts), flush=True)
+    for request in sys.stdin:
+        for line in session.classify(np.asarray(samples[json.loads(request)], np.float64)):
+            print(json.dumps(line), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,151 @@
+"""A LeNet of squares beside Orion, image by image in turns: `python -m studies.networks.beside_orion`.
+
+Both run the same weights in processes of their own, which stay for all images; both results are compared
+with the model's in the clear. Orion's own LeNet (--widths 32 64 512 of examples/train_mnist.py) takes it up
+to 24 GB of memory. Writes raw.jsonl and table.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+from harness.console import Console
+from harness.folders import BUILD, record_folder
+from harness.process import PeerProcess
+from harness.schedule import pin
+from harness.table import heading, markdown, quotients, spread
+from harness.targets import Unavailable
+from keywright.nn.run.checking import run_onnxruntime
+from numpy.typing import NDArray
+from onnx import numpy_helper
+
+from studies.networks.networks import mnist
+from studies.networks.process import Measured
+
+LAYERS = {"convolution0": "conv1", "convolution2": "conv2", "dense5": "dense1", "dense7": "dense2"}
+"""Names of the layers of examples/train_mnist.py, and of the peer's."""
+
+LARGEST_ERROR = 0.01
+"""Of the peer, which states no bound, beside scores of some 20: a wrong result is off by more than 1."""
+
+
+def weights(model: onnx.ModelProto) -> dict[str, NDArray[np.float32]]:
+    """Weights and biases by the peer's names.
+
+    Raises:
+        SystemExit: the model is none of examples/train_mnist.py.
+    """
+    found = {}
+    for tensor in model.graph.initializer:
+        layer, _, role = tensor.name.partition(".")
+        if layer not in LAYERS:
+            raise SystemExit(f"the model has {tensor.name}; one of examples/train_mnist.py is needed")
+        found[f"{LAYERS[layer]}.{role}"] = numpy_helper.to_array(tensor)
+    return found
+
+
+def table(
+    orion: list[dict[str, Any]], ours: list[dict[str, Any]], facts: dict[str, dict[str, Any]]
+) -> list[str]:
+    """Both, and their ratio image by image."""
+    seconds = [[line["seconds"] for line in lines] for lines in (orion, ours)]
+    peaks = [
+        max(line["peak_rss_bytes"] for line in orion) / 1e6,
+        max(line["peak_bytes"] for line in ours) / 1e6,
+    ]
+    theirs, own = facts["orion"], facts["keywright"]
+    setup = own["compile_s"] + own["plan_s"] + own["keys_s"] + own["prepare_s"]
+    errors = [max(line["model_error"] for line in lines) for lines in (orion, ours)]
+    rows = [
+        ("seconds an image", *map(spread, seconds), spread(quotients(*seconds))),
+        (
+            "compile, with keys, s",
+            f"{theirs['compile_s']:.1f}",
+            f"{setup:.1f}",
+            f"{theirs['compile_s'] / setup:.3g}",
+        ),
+        ("peak, MB", *(f"{peak:.0f}" for peak in peaks), f"{peaks[0] / peaks[1]:.3g}"),
+        ("largest error of a score", *(f"{error:.2g}" for error in errors), ""),
+    ]
+    return markdown(["", f"Orion {theirs['version']}", "Keywright", "ratio"], rows)
+
+
+def parse_options() -> argparse.Namespace:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(prog="python -m studies.networks.beside_orion", description=__doc__)
+    parser.add_argument("--model", type=Path, required=True, help="ONNX file of examples/train_mnist.py")
+    parser.add_argument("--data", type=Path, required=True, help="folder of MNIST's files")
+    parser.add_argument("--images", type=int, default=5, help="images (default: 5)")
+    parser.add_argument("--threads", type=int, default=2, help="of each (default: 2)")
+    parser.add_argument(
+        "--log-n", type=int, choices=(14, 15), default=14, help="log2 of Orion's ring degree (default: 14)"
+    )
+    parser.add_argument("--build", type=Path, default=BUILD, help="folder of the peers' builds")
+    parser.add_argument("--out", type=Path, help="folder of the record (default: record/DATE-orion)")
+    return parser.parse_args()
+
+
+def main() -> None:
+    """Run both in turns, compare, write."""
+    options = parse_options()
+    console = Console()
+    images = mnist(options.data, range(options.images))
+    model = onnx.load(options.model)
+    wanted = run_onnxruntime(model, images.samples.astype(np.float64))
+    pin(options.threads)
+    folder = record_folder(options.out, "orion")
+    with tempfile.TemporaryDirectory() as name:
+        scratch = Path(name)
+        np.savez(scratch / "weights.npz", allow_pickle=False, **weights(model))
+        try:
+            peer = PeerProcess("orion", "peers.orion", options.build.resolve(), console, options.threads)
+        except Unavailable as unavailable:
+            raise SystemExit(f"orion: {unavailable}") from unavailable
+        with Measured(
+            scratch, options.model, images.samples, preset=None, threads=options.threads
+        ) as measured:
+            ours_facts = measured.facts()
+            console.status("Orion compiles")
+            request = {
+                "weights": str(scratch / "weights.npz"),
+                "samples": str(scratch / "samples.npy"),
+                "log_n": options.log_n,
+                "threads": options.threads,
+            }
+            facts = {"keywright": ours_facts, "orion": peer.ask(request)}
+            orion, ours = [], []
+            with (folder / "raw.jsonl").open("w") as raw:
+                print(json.dumps(facts), file=raw, flush=True)
+                for place in range(options.images):
+                    theirs = peer.ask({"place": place})
+                    (own,) = measured.classify([place])
+                    for line in (theirs, own):
+                        line["model_error"] = float(np.abs(np.subtract(line["scores"], wanted[place])).max())
+                        if line["model_error"] > LARGEST_ERROR:
+                            raise SystemExit(f"a score of image {place} is off by {line['model_error']}")
+                    orion.append(theirs)
+                    ours.append(own)
+                    print(
+                        json.dumps({"image": place, "orion": theirs, "keywright": own}), file=raw, flush=True
+                    )
+                    console.status(f"image {place + 1} of {options.images}")
+    text = heading(
+        "A LeNet of squares beside Orion",
+        f"{options.images} MNIST images, {options.threads} threads, in turns; {options.model.name}",
+        f"Orion: N = 2^{options.log_n}; Keywright: {ours_facts['parameters']}",
+        f"load of the machine {os.getloadavg()[0]:.1f}",
+    )
+    text += [*table(orion, ours, facts), ""]
+    (folder / "table.md").write_text("\n".join(text))
+    print("\n".join(text))
+
+
+if __name__ == "__main__":
+    main()
