@@ -1,15 +1,13 @@
 """`compile`: an ONNX model becomes a program, or is refused with every reason."""
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-
-from keywright._core import polynomial_relinearizations
+from collections.abc import Sequence
 
 from .activations.choosing import report
 from .activations.fit import Fit
 from .activations.ranges import MARGIN
 from .approximating import ApproximatedModel, Source, put_polynomials, read_model
+from .arrangement import arrange
 from .assembly import Assembly
 from .errors import (
     InvalidSamplesError,
@@ -19,17 +17,11 @@ from .errors import (
     TooDeepError,
     TooWideError,
 )
-from .graph.graph import Graph, Input, Linear, Multiply, Polynomial
+from .graph.graph import Graph
 from .graph.simplify import scale_value
 from .layout.batches import interleave_layout, interleave_linear
-from .layout.layer_work import LayerWork, Prices
-from .layout.layout import Layout
-from .layout.lowering import LoweredLinear, lower
-from .layout.packing import choose_layouts, largest_tensor, useful_slots
-from .placement.bootstraps import Bootstrap
-from .placement.bounding import bound_values, largest_values
+from .placement.bounding import largest_values
 from .placement.costs import CostTable
-from .placement.placement import Placement, Problem, assign_levels, place
 from .placement.target import Target
 from .program import Program
 
@@ -72,77 +64,24 @@ def compile(  # noqa: A001 (read as keywright.nn.compile)
     seen = largest_values(graph, samples)
     output_scale = _bound_output(graph, seen, MARGIN if fit.margin is None else fit.margin)
 
-    options = _needed_bootstraps(graph, target, costs)
-    largest = bound_values(graph, seen, fit.headroom) if options else {}
-    chosen = _choose_batch(graph, target, options, largest, costs)
-    placement, entry = chosen.placement, target.entry_level
-    if target.input_level is None:
-        entry = placement.needs[_source(graph)]
-    layouts = {number: interleave_layout(layout, chosen.batch) for number, layout in chosen.layouts.items()}
-    lowered = {number: interleave_linear(linear, chosen.batch) for number, linear in chosen.lowered.items()}
-    fit_report = report(graph, run, approximated.fitted, output_scale, fit) if len(samples) else None
+    try:
+        chosen = arrange(graph, seen, target, fit.headroom, costs)
+    except RefusalError as reason:
+        raise ModelRefusedError([reason]) from reason
     program = Assembly(
-        graph, layouts, lowered, chosen.work, placement, options, costs, entry, fit_report, output_scale
+        chosen.graph,
+        {number: interleave_layout(layout, chosen.batch) for number, layout in chosen.layouts.items()},
+        {number: interleave_linear(linear, chosen.batch) for number, linear in chosen.lowered.items()},
+        chosen.work,
+        chosen.placement,
+        chosen.options,
+        costs,
+        chosen.entry_level(target),
+        report(graph, run, approximated.fitted, output_scale, fit) if len(samples) else None,
+        output_scale,
     ).program()
     _require_memory(program, max_plaintext_bytes)
     return program
-
-
-@dataclass(frozen=True, eq=False)
-class _Arrangement:
-    """Layouts, operations and levels of one sample, and how many samples share ciphertexts."""
-
-    layouts: Mapping[int, Layout]
-    lowered: Mapping[int, LoweredLinear]
-    work: Mapping[int, LayerWork]
-    placement: Placement
-    batch: int
-
-    def seconds(self, samples: int) -> float:
-        """Predicted time of so many samples."""
-        return self.placement.seconds * -(-samples // self.batch)
-
-
-def _choose_batch(
-    graph: Graph,
-    target: Target,
-    options: tuple[Bootstrap, ...],
-    largest: Mapping[int, float],
-    costs: CostTable,
-) -> _Arrangement:
-    """The arrangement of least time for the target's samples."""
-    slots, fixed = (options[0].slots, True) if options else (target.slots, target.fixed_slots)
-    prices = Prices()
-    found: dict[int, _Arrangement] = {}
-    best: _Arrangement | None = None
-    for batch in target.batch_options(largest_tensor(graph)):
-        room = slots // batch if fixed else useful_slots(graph, slots // batch)
-        if room not in found:
-            layouts = choose_layouts(graph, room, prices, fixed=fixed)
-            found = {room: _arrange(graph, target, layouts, options, largest, costs, prices)}
-        tried = replace(found[room], batch=batch)
-        if best is None or tried.seconds(target.samples) < best.seconds(target.samples):
-            best = tried
-    assert best is not None
-    return best
-
-
-def _arrange(
-    graph: Graph,
-    target: Target,
-    layouts: Mapping[int, Layout],
-    options: tuple[Bootstrap, ...],
-    largest: Mapping[int, float],
-    costs: CostTable,
-    prices: Prices,
-) -> _Arrangement:
-    """Operations and levels of one sample."""
-    lowered = _lower(graph, layouts, prices)
-    work = _work(graph, layouts, lowered)
-    ciphertexts = {number: layout.ciphertexts for number, layout in layouts.items()}
-    levels, entry, lowest = target.levels, target.entry_level, target.exit_level
-    problem = Problem(graph, work, ciphertexts, options, largest, levels, entry, lowest, costs)
-    return _Arrangement(layouts, lowered, work, _place(problem), 1)
 
 
 def _approximated(model: Source | ApproximatedModel, target: Target, fit: Fit | None) -> ApproximatedModel:
@@ -162,54 +101,6 @@ def _approximated(model: Source | ApproximatedModel, target: Target, fit: Fit | 
 def _refuse(reasons: Sequence[RefusalError]) -> None:
     if reasons:
         raise ModelRefusedError(reasons)
-
-
-def _source(graph: Graph) -> int:
-    """The number of the input."""
-    return next(number for number, node in graph.nodes.items() if isinstance(node, Input))
-
-
-def _needed_bootstraps(graph: Graph, target: Target, costs: CostTable) -> tuple[Bootstrap, ...]:
-    """The target's bootstraps; none if the levels suffice without them."""
-    levels, entry, lowest = target.levels, target.entry_level, target.exit_level
-    _, needs = assign_levels(Problem(graph, {}, {}, (), {}, levels, entry, lowest, costs), {})
-    return target.bootstraps if needs[_source(graph)] > entry else ()
-
-
-def _place(problem: Problem) -> Placement:
-    try:
-        return place(problem)
-    except RefusalError as reason:
-        raise ModelRefusedError([reason]) from reason
-
-
-def _lower(graph: Graph, layouts: Mapping[int, Layout], prices: Prices) -> dict[int, LoweredLinear]:
-    """The diagonals of every linear map between the layouts of its operands and its own."""
-    return {
-        number: lower(node, [layouts[o] for o in node.operands], layouts[number], prices)
-        for number, node in graph.nodes.items()
-        if isinstance(node, Linear)
-    }
-
-
-def _work(
-    graph: Graph, layouts: Mapping[int, Layout], lowered: Mapping[int, LoweredLinear]
-) -> dict[int, LayerWork]:
-    """Operations on all ciphertexts of every value."""
-    work = {}
-    for number, node in graph.nodes.items():
-        match node:
-            case Linear():
-                work[number] = lowered[number].work
-            case Multiply():
-                work[number] = LayerWork(multiplications=(1,)).times(layouts[number].ciphertexts)
-            case Polynomial(coefficients=coefficients):
-                offsets = polynomial_relinearizations(coefficients, "chebyshev")
-                counts = tuple(offsets.count(offset) for offset in range(max(offsets, default=-1) + 1))
-                work[number] = LayerWork(multiplications=counts).times(layouts[number].ciphertexts)
-            case _:
-                work[number] = LayerWork()
-    return work
 
 
 def _too_deep(graph: Graph, target: Target, *, measured: bool) -> list[RefusalError]:

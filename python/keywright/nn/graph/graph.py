@@ -192,11 +192,10 @@ class Graph:
                 found[operand].append(number)
         return found
 
-    def renumbered(self) -> "Graph":
-        """The graph in topological order with consecutive numbers, without the nodes that the output does not
-        need."""
+    def topological_order(self) -> list[int]:
+        """The numbers of the nodes that the output needs, operands first."""
         order: list[int] = []
-        state: dict[int, bool] = {}
+        state: set[int] = set()
         stack = [self.output]
         while stack:
             number = stack[-1]
@@ -206,8 +205,14 @@ class Graph:
                 continue
             stack.pop()
             if number not in state:
-                state[number] = True
+                state.add(number)
                 order.append(number)
+        return order
+
+    def renumbered(self) -> "Graph":
+        """The graph in topological order with consecutive numbers, without the nodes that the output does not
+        need."""
+        order = self.topological_order()
         place = {number: index for index, number in enumerate(order)}
         nodes = {
             place[number]: with_operands(self.nodes[number], [place[o] for o in operands(self.nodes[number])])

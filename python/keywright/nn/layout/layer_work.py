@@ -38,10 +38,10 @@ class Prices:
         rotation: of a giant step or a folding.
         hoisted: of a baby step.
         diagonal: of a product with a diagonal.
-        ciphertext: of carrying a value in one ciphertext more.
+        ciphertext: of carrying a value in one ciphertext more: of one product of ciphertexts.
     """
 
-    rotation: float = 1.0
-    hoisted: float = 0.45
-    diagonal: float = 0.02
-    ciphertext: float = 2.0
+    rotation: float
+    hoisted: float
+    diagonal: float
+    ciphertext: float

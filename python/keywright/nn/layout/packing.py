@@ -1,9 +1,10 @@
 """The choice of a layout for every value, so that the linear maps between them take few rotations."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from keywright.nn.graph.graph import Graph, Linear, Shape, operands
 
+from .cyclic import cyclic_layouts
 from .layer_work import Prices
 from .layout import Layout, candidates, next_power_of_two
 from .lowering import placement_cost
@@ -15,20 +16,27 @@ SLOT_DOUBLINGS = 2
 """How many doublings of the smallest sufficient slot count are tried: room can save rotations."""
 
 
-def choose_layouts(graph: Graph, max_slots: int, prices: Prices, *, fixed: bool = False) -> dict[int, Layout]:
+def choose_layouts(
+    graph: Graph, max_slots: int, prices: Prices, *, fixed: bool = False, cyclic: bool = False
+) -> dict[int, Layout]:
     """The layout of every value, all with the same number of slots, at most ``max_slots``, or exactly that
     many where they are ``fixed``.
 
     Values that are added or multiplied share a layout. Layouts are chosen one group after the other, each
     time the one with the lowest cost of the linear maps around it, for a few slot counts; the cheapest slot
     count wins.
+
+    Args:
+        cyclic: whether images have the layouts of `cyclic_layouts`, where there are such, instead of the
+            cheapest.
     """
     smallest = max_slots if fixed else min(next_power_of_two(largest_tensor(graph)), max_slots)
     options = []
     for doubling in range(SLOT_DOUBLINGS + 1):
         slots = smallest << doubling
         if slots <= max_slots:
-            search = _Search(graph, slots, prices)
+            given = cyclic_layouts(graph, slots) if cyclic else {}
+            search = _Search(graph, slots, prices, given)
             options.append((search.run(), slots, search))
     search = min(options, key=lambda option: option[:2])[2]
     return {number: search.chosen[group] for number, group in search.group.items()}
@@ -45,11 +53,12 @@ def useful_slots(graph: Graph, max_slots: int) -> int:
 
 
 class _Search:
-    def __init__(self, graph: Graph, slots: int, prices: Prices) -> None:
+    def __init__(self, graph: Graph, slots: int, prices: Prices, given: Mapping[int, Layout]) -> None:
         self.graph, self.slots, self.prices = graph, slots, prices
         self.group = _groups(graph)
         self.linear = {number: node for number, node in graph.nodes.items() if isinstance(node, Linear)}
-        self.chosen: dict[int, Layout] = {}
+        self.given = {self.group[number] for number in given}
+        self.chosen = {self.group[number]: layout for number, layout in given.items()}
         self.costs: dict[tuple[int, ...], float] = {}
         self.seen: dict[int, dict[int, Layout | None]] = {}
         self.near: dict[int, set[int]] = {group: set() for group in self.group.values()}
@@ -62,9 +71,10 @@ class _Search:
     def run(self) -> float:
         """Choose all layouts and return their cost, in seconds."""
         groups = list(dict.fromkeys(self.group.values()))
+        free = [group for group in groups if group not in self.given]
         for _ in range(SWEEPS):
             before = dict(self.chosen)
-            for group in groups:
+            for group in free:
                 neighbours = {g: self.chosen.get(g) for g in self.near[group]}
                 if self.seen.get(group) != neighbours:
                     self.seen[group] = neighbours

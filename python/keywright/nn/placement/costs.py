@@ -11,7 +11,7 @@ from itertools import accumulate
 
 from keywright._core import BootstrapperPlan
 from keywright.nn.errors import InvalidCostsError
-from keywright.nn.layout.layer_work import LayerWork
+from keywright.nn.layout.layer_work import LayerWork, Prices
 from keywright.plan.cost.model import CostModel
 from keywright.plan.cost.operations import Operation, product_operation
 from keywright.plan.ring.chain import Chain, shapes
@@ -96,6 +96,11 @@ class CostTable:
         for below, count in enumerate(work.multiplications):
             total += count * _at(self.multiplication, level - below)
         return total
+
+    def prices(self, level: int) -> Prices:
+        """What operations on operands at a level cost."""
+        columns = (self.rotation, self.hoisted, self.diagonal, self.multiplication)
+        return Prices(*(_at(column, level) for column in columns))
 
     def bootstrap_seconds(self, output_level: int) -> float:
         """Time of a bootstrap to a level."""

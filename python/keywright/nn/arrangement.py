@@ -1,0 +1,150 @@
+"""Where values are, what is computed on them and at which levels: chosen together, for the least time."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from keywright._core import polynomial_relinearizations
+
+from .errors import RefusalError
+from .graph.graph import Graph, Input, Linear, Multiply, Polynomial
+from .layout.cyclic import repack_before_strides
+from .layout.layer_work import LayerWork, Prices
+from .layout.layout import Layout
+from .layout.lowering import LoweredLinear, lower
+from .layout.packing import choose_layouts, largest_tensor, useful_slots
+from .placement.bootstraps import Bootstrap
+from .placement.bounding import bound_values
+from .placement.costs import CostTable
+from .placement.placement import Placement, Problem, assign_levels, place
+from .placement.target import Target
+
+
+@dataclass(frozen=True, eq=False)
+class Arrangement:
+    """Layouts, operations and levels of one sample, and how many samples share ciphertexts.
+
+    Attributes:
+        graph: what is arranged: bounded where it is bootstrapped, repacked where that pays.
+        options: bootstraps that were chosen from; none where levels suffice.
+        layouts, lowered, work: of every value.
+        placement: levels and bootstraps.
+        batch: samples in one ciphertext.
+    """
+
+    graph: Graph
+    options: tuple[Bootstrap, ...]
+    layouts: Mapping[int, Layout]
+    lowered: Mapping[int, LoweredLinear]
+    work: Mapping[int, LayerWork]
+    placement: Placement
+    batch: int
+
+    def seconds(self, samples: int) -> float:
+        """Predicted time of so many samples."""
+        return self.placement.seconds * -(-samples // self.batch)
+
+    def entry_level(self, target: Target) -> int:
+        """At which the input enters."""
+        return self.placement.needs[_source(self.graph)] if target.input_level is None else target.entry_level
+
+
+def arrange(
+    graph: Graph, seen: Mapping[int, float], target: Target, headroom: float, costs: CostTable
+) -> Arrangement:
+    """The arrangement of least predicted time for the target's samples.
+
+    Args:
+        graph: without activations; it is not changed.
+        seen: of `largest_values`.
+        headroom: of `bound_values`.
+
+    Raises:
+        RefusalError: no placement of bootstraps reaches a layer.
+    """
+    options = _needed_bootstraps(graph, target, costs)
+    best = min(
+        _of_batches(graph, seen, target, headroom, costs, options, cyclic=False),
+        key=lambda found: found.seconds(target.samples),
+    )
+    repacked = repack_before_strides(graph)
+    if repacked is None or _needed_bootstraps(repacked[0], target, costs) != options:
+        return best
+    graph, origin = repacked
+    seen = {number: seen[old] for number, old in origin.items()}
+    try:
+        for found in _of_batches(graph, seen, target, headroom, costs, options, cyclic=True):
+            if found.seconds(target.samples) < best.seconds(target.samples):
+                best = found
+    except RefusalError:
+        pass  # it takes a level more, which is not everywhere
+    return best
+
+
+def _of_batches(
+    graph: Graph,
+    seen: Mapping[int, float],
+    target: Target,
+    headroom: float,
+    costs: CostTable,
+    options: tuple[Bootstrap, ...],
+    *,
+    cyclic: bool,
+) -> Iterator[Arrangement]:
+    """One arrangement for each batch that is tried."""
+    graph = Graph(dict(graph.nodes), graph.output)
+    largest = bound_values(graph, seen, headroom) if options else {}
+    slots, fixed = (options[0].slots, True) if options else (target.slots, target.fixed_slots)
+    prices = costs.prices((target.levels + target.exit_level) // 2)
+    found: dict[int, Arrangement] = {}
+    for batch in target.batch_options(largest_tensor(graph)):
+        room = slots // batch if fixed else useful_slots(graph, slots // batch)
+        if room not in found:
+            layouts = choose_layouts(graph, room, prices, fixed=fixed, cyclic=cyclic)
+            lowered = _lower(graph, layouts, prices)
+            work = _work(graph, layouts, lowered)
+            ciphertexts = {number: layout.ciphertexts for number, layout in layouts.items()}
+            levels, entry, lowest = target.levels, target.entry_level, target.exit_level
+            problem = Problem(graph, work, ciphertexts, options, largest, levels, entry, lowest, costs)
+            found = {room: Arrangement(graph, options, layouts, lowered, work, place(problem), 1)}
+        yield replace(found[room], batch=batch)
+
+
+def _source(graph: Graph) -> int:
+    """The number of the input."""
+    return next(number for number, node in graph.nodes.items() if isinstance(node, Input))
+
+
+def _needed_bootstraps(graph: Graph, target: Target, costs: CostTable) -> tuple[Bootstrap, ...]:
+    """The target's bootstraps; none if the levels suffice without them."""
+    levels, entry, lowest = target.levels, target.entry_level, target.exit_level
+    _, needs = assign_levels(Problem(graph, {}, {}, (), {}, levels, entry, lowest, costs), {})
+    return target.bootstraps if needs[_source(graph)] > entry else ()
+
+
+def _lower(graph: Graph, layouts: Mapping[int, Layout], prices: Prices) -> dict[int, LoweredLinear]:
+    """The diagonals of every linear map between the layouts of its operands and its own."""
+    return {
+        number: lower(node, [layouts[o] for o in node.operands], layouts[number], prices)
+        for number, node in graph.nodes.items()
+        if isinstance(node, Linear)
+    }
+
+
+def _work(
+    graph: Graph, layouts: Mapping[int, Layout], lowered: Mapping[int, LoweredLinear]
+) -> dict[int, LayerWork]:
+    """Operations on all ciphertexts of every value."""
+    work = {}
+    for number, node in graph.nodes.items():
+        match node:
+            case Linear():
+                work[number] = lowered[number].work
+            case Multiply():
+                work[number] = LayerWork(multiplications=(1,)).times(layouts[number].ciphertexts)
+            case Polynomial(coefficients=coefficients):
+                offsets = polynomial_relinearizations(coefficients, "chebyshev")
+                counts = tuple(offsets.count(offset) for offset in range(max(offsets, default=-1) + 1))
+                work[number] = LayerWork(multiplications=counts).times(layouts[number].ciphertexts)
+            case _:
+                work[number] = LayerWork()
+    return work
