@@ -53,6 +53,17 @@ def test_a_record_goes_on_where_it_was_cut_off(tmp_path: Path) -> None:
     assert path.read_text() == before, "nothing is missing, so nothing is measured"
 
 
+def test_images_of_a_batch_share_what_it_takes(tmp_path: Path) -> None:
+    Measurement(options(3, "--batch", "2"), tmp_path).run(Console())
+    lines = read(tmp_path / "digits-batch2.jsonl").images
+    assert [lines[number]["together"] for number in range(3)] == [2, 2, 1]
+    assert [lines[number]["seconds"] * lines[number]["together"] for number in range(3)] == pytest.approx(
+        [lines[number]["together_s"] for number in range(3)]
+    )
+    assert lines[0]["sent_bytes"] * 2 == lines[1]["sent_bytes"] * 2 == lines[2]["sent_bytes"]
+    assert all(0 < line["error"] <= line["error_bound"] for line in lines.values())
+
+
 def test_a_record_of_another_model_is_not_added_to(tmp_path: Path) -> None:
     (tmp_path / "digits.jsonl").write_text(json.dumps({"run": run(model="0123")}) + "\n")
     with pytest.raises(BadRecord, match="is of the model 0123"):

@@ -47,15 +47,21 @@ def parse_options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--data", type=Path, help="folder of MNIST's files, tar of CIFAR-10's test images")
     parser.add_argument("--images", type=int, default=10, help="encrypted images in all (default: 10)")
     parser.add_argument("--preset", help="parameters (default: as `keywright infer` chooses)")
+    parser.add_argument("--batch", type=int, default=1, help="images in a ciphertext (default: 1)")
     parser.add_argument("--threads", type=int, default=2, help="of the engine (default: 2)")
     parser.add_argument("--out", type=Path, help="folder of the record (default: record/DATE-networks)")
     options = parser.parse_args(arguments)
-    if options.images < 1 or options.threads < 1:
-        parser.error("--images and --threads are at least 1")
+    if min(options.images, options.threads, options.batch) < 1:
+        parser.error("--images, --threads and --batch are at least 1")
     options.model = options.model or NETWORKS[options.network].model
     if options.model is None:
         parser.error(f"--model names the ONNX file of {options.network}: see examples/README.md")
     return options
+
+
+def name(options: argparse.Namespace) -> str:
+    """Of a record's files."""
+    return options.network + (f"-batch{options.batch}" if options.batch > 1 else "")
 
 
 class Measurement:
@@ -70,7 +76,7 @@ class Measurement:
     """
 
     def __init__(self, options: argparse.Namespace, folder: Path) -> None:
-        self.options, self.path = options, folder / f"{options.network}.jsonl"
+        self.options, self.path = options, folder / f"{name(options)}.jsonl"
         self.model = sha256(options.model.read_bytes()).hexdigest()
         self.record = read(self.path)
         if other := [run["model"] for run in self.record.runs if run["model"] != self.model]:
@@ -100,6 +106,7 @@ class Measurement:
                 images.samples,
                 self._calibration(network),
                 preset=self.options.preset,
+                batch=self.options.batch,
                 threads=self.options.threads,
             ) as measured,
             self.path.open("a") as raw,
@@ -138,11 +145,11 @@ class Measurement:
         return f"{len(images)} images, {same} of {total} labels agree, about {left * each:.0f} s left"
 
 
-def write(folder: Path, network: str, record: Record, threads: int) -> None:
+def write(folder: Path, options: argparse.Namespace, record: Record) -> None:
     """Write the table and print it."""
-    lines = heading(f"{NETWORKS[network].title}, encrypted", f"{threads} threads, one process")
-    lines += tables(record)
-    (folder / f"{network}.md").write_text("\n".join(lines))
+    title = f"{NETWORKS[options.network].title}, encrypted"
+    lines = [*heading(title, f"{options.threads} threads, one process"), *tables(record)]
+    (folder / f"{name(options)}.md").write_text("\n".join(lines))
     print("\n".join(lines))
 
 
@@ -162,7 +169,7 @@ def main() -> int:
     except BadRecord as error:
         raise SystemExit(str(error)) from error
     if measurement.record.images:
-        write(folder, options.network, measurement.record, options.threads)
+        write(folder, options, measurement.record)
         console.line(f"written: {folder}")
     return status
 

@@ -23,6 +23,7 @@ class Measured:
         scratch: folder for what the process reads.
         samples: (count, *input_shape).
         calibration: samples that activations are fitted on, if there are any.
+        batch: samples in a ciphertext.
     """
 
     def __init__(
@@ -33,6 +34,7 @@ class Measured:
         calibration: NDArray[np.float32] | None = None,
         *,
         preset: str | None,
+        batch: int = 1,
         threads: int,
     ) -> None:
         paths = scratch / "samples.npy", scratch / "calibration.npy"
@@ -44,6 +46,7 @@ class Measured:
             "model": str(model.resolve()),
             "calibration": None if calibration is None else str(paths[1]),
             "preset": preset,
+            "batch": batch,
             "threads": threads,
             "samples": str(paths[0]),
         }

@@ -23,6 +23,7 @@ def main() -> None:
         Path(given["model"]),
         None if calibration is None else Path(calibration),
         given["preset"],
+        given["batch"],
         given["threads"],
     )
     samples = np.load(given["samples"], mmap_mode="r")
