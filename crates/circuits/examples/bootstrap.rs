@@ -1,5 +1,5 @@
-//! Measures one bootstrapping preset: `cargo run --release -p keywright-circuits --example bootstrap -- NAME [VECTORS] [generated]`; with the
-//! last word diagonals are encoded at every use instead of kept.
+//! Measures one bootstrapping preset: `cargo run --release -p keywright-circuits --example bootstrap -- NAME [VECTORS]
+//! [coefficients|streamed]`; with the last word diagonals are kept as coefficients, or made for each use, instead of encoded.
 //!
 //! Prints the levels and keys of every stage, the bytes and seconds of key generation and precomputation, the seconds of
 //! every stage, and the precision of random values with parts uniform in `[-1, 1]`: `-log2` of the largest and of the mean
@@ -12,9 +12,8 @@ use std::error::Error;
 use std::time::Instant;
 
 use keywright_circuits::bootstrapping::eval_mod::eval_mod;
-use keywright_circuits::bootstrapping::{
-    Bootstrapper, BootstrapperPlan, Diagonals, Values, bootstrap_preset,
-};
+use keywright_circuits::bootstrapping::{Bootstrapper, BootstrapperPlan, Values, bootstrap_preset};
+use keywright_circuits::linear_transform::Storage;
 use keywright_ckks::{Ciphertext, Complex64, Decryptor, Encryptor, Evaluator};
 use keywright_ring::sampling::SecretRng;
 use keywright_rlwe::{EvaluationKeys, KeyGenerator, SecretKey};
@@ -94,10 +93,13 @@ fn main() -> Outcome<()> {
     let mut arguments = std::env::args().skip(1);
     let name = arguments.next().ok_or("name a preset")?;
     let vectors: u64 = arguments.next().map_or(Ok(3), |count| count.parse())?;
-    let diagonals = match arguments.next().as_deref() {
-        None => Diagonals::Stored,
-        Some("generated") => Diagonals::Generated,
-        Some(other) => return Err(format!("{other} is not an option; there is: generated").into()),
+    let kept = match arguments.next().as_deref() {
+        None => Some(Storage::Encoded),
+        Some("coefficients") => Some(Storage::Coefficients),
+        Some("streamed") => None,
+        Some(other) => {
+            return Err(format!("{other} is not an option; there are: coefficients, streamed").into());
+        }
     };
     let preset = bootstrap_preset(&name)?;
     let parameters = preset.parameters()?;
@@ -154,8 +156,7 @@ fn main() -> Outcome<()> {
     let public = generator.public_key();
     let mut keys = EvaluationKeys::new(parameters.rlwe());
     timed("keys", || Ok(plan.generate_keys(&mut generator, &mut keys)?))?;
-    let bootstrapper =
-        timed("precomputation", || Ok(Bootstrapper::with_diagonals(&parameters, &plan, diagonals)?))?;
+    let bootstrapper = timed("precomputation", || Ok(Bootstrapper::with_storage(&parameters, &plan, kept)?))?;
     println!(
         "{} keys of {:.3} GB, diagonals of {:.3} GB",
         keys.len(),

@@ -115,6 +115,27 @@ pub enum CircuitError {
         /// The number of slots.
         expected: usize,
     },
+    /// Rows that are no diagonals.
+    #[error(
+        "diagonals with a period of {period} values; give a power of two up to the number of slots, {slots}"
+    )]
+    DiagonalPeriod {
+        /// Values of a row.
+        period: usize,
+        /// The number of slots.
+        slots: usize,
+    },
+    /// A coefficient that is no word.
+    #[error(
+        "diagonal {index} has coefficients of {bits:.1} bits, and below 62 can be kept as coefficients; keep the transform encoded, or use \
+         a smaller prime at its level"
+    )]
+    CoefficientWidth {
+        /// The diagonal.
+        index: usize,
+        /// `log2` of the largest magnitude.
+        bits: f64,
+    },
     /// Layers of a Fourier transform that do not make one.
     #[error("the factors have {found} layers; a Fourier transform of 2^{log_slots} slots has {log_slots}")]
     DftLayers {

@@ -26,7 +26,9 @@ impl<'py> Array<'py> {
 
     /// Its numbers, in order, as a dtype.
     fn contiguous<T: Element + Clone>(&self, dtype: &str) -> Result<Vec<T>, Failure> {
-        let converted = self.array.call_method1("astype", (dtype,))?.call_method1("reshape", (-1,))?;
+        let numpy = self.array.py().import("numpy")?;
+        let converted =
+            numpy.call_method1("ascontiguousarray", (&self.array, dtype))?.call_method1("reshape", (-1,))?;
         let vector = converted.cast::<PyArray1<T>>().map_err(PyErr::from)?;
         Ok(vector.to_vec().map_err(PyErr::from)?)
     }
@@ -96,6 +98,27 @@ impl Numbers {
                 "values are complex; this packing takes real ones, for instance values.real".into(),
             )
             .into()),
+        }
+    }
+}
+
+/// The rows of a matrix of real numbers one after the other, and the length of a row.
+///
+/// # Errors
+/// [`Refusal::Values`] for what is not such a matrix with `count` rows.
+pub(crate) fn real_rows(values: &Bound<'_, PyAny>, count: usize) -> Result<(Vec<f64>, usize), Failure> {
+    let found = Array::new(values)?;
+    let shape: Vec<usize> = found.array.getattr("shape")?.extract()?;
+    match (&shape[..], found.kind) {
+        (&[rows, length], 'b' | 'i' | 'u' | 'f') if rows == count => {
+            Ok((found.contiguous("float64")?, length))
+        }
+        _ => {
+            let (shape, dtype) = (found.array.getattr("shape")?.str()?, found.dtype.str()?);
+            Err(Refusal::Values(format!(
+                "values have shape {shape} and dtype {dtype}; pass a row of real numbers for each of the {count} indices"
+            ))
+            .into())
         }
     }
 }

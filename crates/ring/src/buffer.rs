@@ -93,13 +93,13 @@ impl DerefMut for Buffer {
 
 impl Buffer {
     /// The words as signed integers.
-    pub(crate) fn signed(&self) -> &[i64] {
+    pub fn signed(&self) -> &[i64] {
         // SAFETY: by the invariant; both types have the same size, alignment and values.
         unsafe { core::slice::from_raw_parts(self.pointer.as_ptr().cast(), self.length) }
     }
 
     /// The same, to write.
-    pub(crate) fn signed_mut(&mut self) -> &mut [i64] {
+    pub fn signed_mut(&mut self) -> &mut [i64] {
         // SAFETY: as above, and `&mut self` is exclusive.
         unsafe { core::slice::from_raw_parts_mut(self.pointer.as_ptr().cast(), self.length) }
     }

@@ -131,6 +131,21 @@ impl Ring {
         self.plan_of(i).forward_small(values, limb, upcoming);
     }
 
+    /// The forward transform modulo prime `i` of a polynomial in `X^(N/M)`, given by its `M` coefficients: of each run of `N/M` equal values of
+    /// [`Self::forward_limb`] one ([`NttPlan::forward_subring`]).
+    ///
+    /// # Panics
+    /// Unless `M` is a power of two from `2^`[`MIN_LOG_N`] to `N`.
+    #[inline]
+    pub fn forward_subring_limb(&self, i: usize, limb: &mut [u64]) {
+        let m = limb.len();
+        assert!(
+            m.is_power_of_two() && m >= 1 << MIN_LOG_N && m <= self.n(),
+            "{m} words are no limb of a subring"
+        );
+        self.plan_of(i).forward_subring(limb);
+    }
+
     /// Transforms one limb to coefficient form modulo prime `i`, in place; canonical in, canonical out.
     #[inline]
     pub fn inverse_limb(&self, i: usize, limb: &mut [u64]) {

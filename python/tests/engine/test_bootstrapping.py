@@ -260,12 +260,26 @@ def test_the_modulus_is_raised_first() -> None:
     owner.assert_decrypts(result, values)
 
 
-def test_diagonals_are_generated_where_they_are_used(full: Bootstrapping) -> None:
-    generated = kw.Bootstrapper(full.plan, store_diagonals=False)
-    assert generated.bytes == 0 < full.bootstrapper.bytes
+@pytest.mark.parametrize("storage", ["coefficients", "streamed"])
+def test_diagonals_are_kept_as_coefficients_or_made_for_each_use(full: Bootstrapping, storage: str) -> None:
+    other = kw.Bootstrapper(full.plan, storage=storage)
+    assert other.bytes == full.plan.diagonal_bytes(storage) < full.bootstrapper.bytes
+    assert full.bootstrapper.bytes == full.plan.diagonal_bytes()
+    assert full.plan.diagonal_bytes("streamed") == 0
     ciphertext = full.encrypt(full.fresh())
     expected = full.bootstrapper.bootstrap(full.evaluator, ciphertext).to_bytes()
-    assert generated.bootstrap(full.evaluator, ciphertext).to_bytes() == expected
+    assert other.bootstrap(full.evaluator, ciphertext).to_bytes() == expected
+
+
+@pytest.mark.parametrize("values", ["complex", "real"])
+@pytest.mark.parametrize("slots", [64, None])
+def test_bytes_of_diagonals_are_predicted(values: str, slots: int | None) -> None:
+    plan = small_plan(small_parameters(), slots=slots, values=values)
+    for storage in ("encoded", "coefficients", "streamed"):
+        assert kw.Bootstrapper(plan, storage=storage).bytes == plan.diagonal_bytes(storage)
+    with pytest.raises(kw.ParameterError, match="streamed") as caught:
+        plan.diagonal_bytes("dropped")
+    assert (caught.value.what, caught.value.value) == ("storage", "dropped")
 
 
 def test_the_stages_are_the_whole(full: Bootstrapping) -> None:

@@ -11,11 +11,10 @@ use super::stages::eval_mod::eval_mod;
 use super::stages::mod_raise::{mod_raise, switch_to_ephemeral};
 use super::stages::require_input;
 use super::stages::slots_to_coeffs::SlotsToCoeffs;
-use super::transforms::Diagonals;
 use crate::CircuitError;
-use crate::linear_transform::{LinearTransform, Spread, evaluate};
+use crate::linear_transform::{LinearTransform, Spread, Storage, evaluate};
 
-/// A bootstrapping of given parameters: the composition of the stages. Cheap to share, expensive to make if diagonals are stored.
+/// A bootstrapping of given parameters: the composition of the stages. Cheap to share, expensive to make if diagonals are kept.
 #[derive(Debug)]
 pub struct Bootstrapper {
     parameters: CkksParameters,
@@ -31,17 +30,18 @@ impl Bootstrapper {
     /// # Errors
     /// As [`LinearTransform::new`], for a plan that was made for other parameters.
     pub fn new(parameters: &CkksParameters, plan: &BootstrapperPlan) -> Result<Self, CircuitError> {
-        Self::with_diagonals(parameters, plan, Diagonals::Stored)
+        Self::with_storage(parameters, plan, Some(Storage::Encoded))
     }
 
-    /// A bootstrapping whose transforms have their diagonals stored, which takes time now, or generated at every use.
+    /// A bootstrapping whose transforms have their diagonals kept in one way, which takes time now, or made for each use and dropped. The
+    /// transform that recombines real and imaginary parts, two diagonals, is kept in any case.
     ///
     /// # Errors
-    /// As [`Self::new`].
-    pub fn with_diagonals(
+    /// As [`LinearTransform::with_steps`], for a plan that was made for other parameters.
+    pub fn with_storage(
         parameters: &CkksParameters,
         plan: &BootstrapperPlan,
-        diagonals: Diagonals,
+        kept: Option<Storage>,
     ) -> Result<Self, CircuitError> {
         let recombine = plan
             .recombine
@@ -51,13 +51,13 @@ impl Bootstrapper {
                 let join = |a, b| [vec![a; half], vec![b; half]].concat();
                 let (one, i) = (Complex64::ONE, Complex64::I);
                 let values = BTreeMap::from([(0, join(one, i)), (half, join(i, one))]);
-                factor.encode(parameters, &values, Spread::Arbitrary)
+                factor.encode(parameters, &values, Spread::Arbitrary, kept.unwrap_or(Storage::Coefficients))
             })
             .transpose()?;
         Ok(Self {
             parameters: parameters.clone(),
-            slots_to_coeffs: SlotsToCoeffs::with_diagonals(parameters, &plan.slots_to_coeffs, diagonals)?,
-            coeffs_to_slots: CoeffsToSlots::with_diagonals(parameters, &plan.coeffs_to_slots, diagonals)?,
+            slots_to_coeffs: SlotsToCoeffs::with_storage(parameters, &plan.slots_to_coeffs, kept)?,
+            coeffs_to_slots: CoeffsToSlots::with_storage(parameters, &plan.coeffs_to_slots, kept)?,
             recombine,
             plan: plan.clone(),
         })
@@ -78,7 +78,7 @@ impl Bootstrapper {
         &self.coeffs_to_slots
     }
 
-    /// Bytes of all encoded diagonals that are kept.
+    /// Bytes of all diagonals that are kept: [`BootstrapperPlan::diagonal_bytes`].
     pub fn bytes(&self) -> usize {
         let recombine = self.recombine.as_ref().map_or(0, LinearTransform::bytes);
         self.slots_to_coeffs.bytes() + self.coeffs_to_slots.bytes() + recombine

@@ -50,4 +50,4 @@ pub use stage::{SCALE_DRIFT, Stage};
 pub use stages::coeffs_to_slots::{CoeffsToSlots, CoeffsToSlotsPlan, Values};
 pub use stages::slots_to_coeffs::{SlotsToCoeffs, SlotsToCoeffsPlan};
 pub use stages::{coeffs_to_slots, eval_mod, mod_raise, slots_to_coeffs};
-pub use transforms::{Dft, Diagonals, Direction, FactorPlan, KeyBudget, dft};
+pub use transforms::{Dft, Direction, FactorPlan, KeyBudget, dft};

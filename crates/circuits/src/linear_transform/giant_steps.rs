@@ -5,8 +5,8 @@ use keywright_ckks::Evaluator;
 use keywright_ring::{Buffer, Evaluation, Poly};
 use keywright_rlwe::{Decomposed, LoadedKey, StoredKey, for_each_item};
 
-use super::baby_steps::{groups, transpose};
 use super::keys::Giant;
+use super::products::{groups, transpose};
 use super::rotation::Rotation;
 use super::{GiantSteps, LinearTransform};
 use crate::CircuitError;

@@ -51,13 +51,25 @@ mod diagonals;
 mod evaluate;
 mod giant_steps;
 mod keys;
+mod norms;
 mod plan;
+mod products;
 mod raised;
 mod rotation;
+mod storage;
 mod tiers;
+mod transform;
 
-pub use diagonals::{ENCODING_UNITS, LinearTransform, Spread};
+pub use diagonals::Diagonals;
 pub use evaluate::evaluate;
+pub use norms::Spread;
 pub use plan::{BsgsPlan, GiantSteps, SwitchShape, TransformCost};
 pub(crate) use raised::evaluate_raised;
 pub(crate) use rotation::raised_element;
+pub use storage::{Storage, coefficient_transforms};
+pub use transform::LinearTransform;
+
+/// Error of encoding that comes from computing the embedding in `f64`: with `u = 2^-53`, a diagonal is off by at most
+/// `4 u log2(n)` of its Euclidean norm ([`keywright_ckks::encoder::Embedding`]), so a slot, in the root mean square, by that
+/// times the largest value. Two more are counted with `log2(n)`, for the scale and the conversion to integers.
+pub const ENCODING_UNITS: f64 = 4.0;

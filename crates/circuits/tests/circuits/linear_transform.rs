@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::fixture::{Owner, Values};
 use keywright_circuits::CircuitError;
-use keywright_circuits::linear_transform::{BsgsPlan, LinearTransform, evaluate};
+use keywright_circuits::linear_transform::{self, BsgsPlan, LinearTransform, Storage, evaluate};
 use keywright_ckks::{CkksError, CkksParameters, Complex64, Evaluator};
 use keywright_rlwe::{EvaluationKeys, RlweError};
 use proptest::prelude::*;
@@ -61,8 +61,16 @@ fn run_with(
     let top = owner.parameters.max_level();
     let special = owner.spec(owner.rotation(1), top, alpha).special;
     let steps = |indices, slots| change(BsgsPlan::new(indices, slots, n1)?);
-    let transform =
-        LinearTransform::with_steps(&owner.parameters, diagonals, log_slots, level, &special, steps).unwrap();
+    let transform = LinearTransform::with_steps(
+        &owner.parameters,
+        diagonals,
+        log_slots,
+        level,
+        &special,
+        Storage::Encoded,
+        steps,
+    )
+    .unwrap();
     let keys = keys_for(owner, &[&transform], top, alpha);
     let evaluator = Evaluator::new(&owner.parameters, &keys).unwrap();
     let v = Values(77).complex(1 << log_slots);
@@ -175,7 +183,8 @@ fn block_rows_of_tiers() {
         .zip([2, 8])
         .map(|(set, tier)| {
             let steps = |indices, slots| BsgsPlan::new(indices, slots, 8)?.tiered(tier);
-            LinearTransform::with_steps(&owner.parameters, set, 5, 4, &special, steps).unwrap()
+            LinearTransform::with_steps(&owner.parameters, set, 5, 4, &special, Storage::Encoded, steps)
+                .unwrap()
         })
         .collect();
     let keys = keys_for(&owner, &transforms.iter().collect::<Vec<_>>(), 5, 2);
@@ -201,6 +210,191 @@ fn periodic_diagonals_are_stored_once_and_give_the_same() {
         run(&owner, &diagonals, 10, 3, 0, 4, 2);
         let transform = LinearTransform::new(&owner.parameters, &diagonals, 10, 3, &[6, 7], 4).unwrap();
         assert_eq!(transform.bytes(), 4 * 16 * period * limbs);
+    }
+}
+
+/// The same transform kept in both ways.
+fn both(
+    owner: &Owner,
+    diagonals: &Diagonals,
+    log_slots: u32,
+    level: usize,
+    special: &[usize],
+    change: impl Fn(BsgsPlan) -> Result<BsgsPlan, CircuitError>,
+    n1: usize,
+) -> [LinearTransform; 2] {
+    [Storage::Encoded, Storage::Coefficients].map(|storage| {
+        let steps = |indices, slots| change(BsgsPlan::new(indices, slots, n1)?);
+        let transform = LinearTransform::with_steps(
+            &owner.parameters,
+            diagonals,
+            log_slots,
+            level,
+            special,
+            storage,
+            steps,
+        );
+        transform.unwrap()
+    })
+}
+
+fn periodic(indices: &[usize], periods: &[usize], slots: usize, seed: u64) -> Diagonals {
+    let mut values = Values(seed);
+    let cycle = |values: Vec<Complex64>| values.into_iter().cycle().take(slots).collect();
+    indices.iter().zip(periods).map(|(&r, &period)| (r, cycle(values.complex(period)))).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+
+    /// In rings of degree 2^10, where every subring is transformed in a larger one, and above.
+    #[test]
+    fn diagonals_kept_as_coefficients_give_the_same_ciphertext(
+        log_n in 10u32..=13,
+        less in 0u32..=3,
+        level in 1usize..=5,
+        n1 in 1usize..=64,
+        special in 1usize..=2,
+        rows in proptest::collection::btree_map(0usize..512, 0u32..=12, 1..10),
+        seed in any::<u64>(),
+        chained in any::<bool>(),
+        threads in 1usize..=2,
+    ) {
+        let owner = Owner::insecure(log_n, &[50, 45, 45, 45, 45, 45], &[50, 60], 45.0);
+        let log_slots = log_n - 1 - less;
+        let slots = 1usize << log_slots;
+        let indices: Vec<usize> = rows.keys().map(|r| r % slots).collect();
+        let periods: Vec<usize> = rows.values().map(|&log| 1 << log.min(log_slots)).collect();
+        let diagonals = periodic(&indices, &periods, slots, seed);
+        let removed = owner.spec(owner.rotation(1), level, special).special;
+        let n1 = n1.min(slots);
+        let change = |plan: BsgsPlan| Ok(if chained { plan.chained() } else { plan });
+        let transforms = both(&owner, &diagonals, log_slots, level, &removed, change, n1);
+        let keys = keys_for(&owner, &[&transforms[0]], level, special);
+        let evaluator = Evaluator::new(&owner.parameters, &keys).unwrap();
+        let input = owner.encrypt(&Values(77).complex(slots), level);
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        let [encoded, kept] =
+            [0, 1].map(|i| pool.install(|| evaluate(&evaluator, &[(&transforms[i], &input)]).unwrap()));
+        prop_assert!(encoded.rlwe.polys == kept.rlwe.polys);
+        prop_assert_eq!(encoded.estimate.deviation, kept.estimate.deviation);
+        // What is predicted from indices and periods alone.
+        let least = |r: usize| (0..=log_slots).map(|log| 1usize << log).find(|&p| {
+            let d = &diagonals[&r];
+            (0..slots).all(|k| d[k] == d[k % p])
+        });
+        let least: Vec<usize> = diagonals.keys().filter_map(|&r| least(r)).collect();
+        for transform in &transforms {
+            let primes = level + 1 + removed.len();
+            prop_assert_eq!(transform.bytes(), transform.storage().bytes(least.iter().copied(), primes));
+        }
+    }
+}
+
+#[test]
+fn block_rows_of_both_kinds_of_storage() {
+    let owner = small();
+    let special = owner.spec(owner.rotation(1), 5, 2).special;
+    let sets = [random(&[0, 1, 2, 9, 17, 22], 32, 1), random(&[3, 8, 24, 31], 32, 2)];
+    let made = sets.each_ref().map(|set| both(&owner, set, 5, 4, &special, Ok, 8));
+    let keys = keys_for(&owner, &[&made[0][0], &made[1][0]], 5, 2);
+    let evaluator = Evaluator::new(&owner.parameters, &keys).unwrap();
+    let inputs = [50, 51].map(|seed| owner.encrypt(&Values(seed).complex(32), 4));
+    let result = |i: usize, j: usize| {
+        evaluate(&evaluator, &[(&made[0][i], &inputs[0]), (&made[1][j], &inputs[1])]).unwrap().rlwe.polys
+    };
+    let expected = result(0, 0);
+    for (i, j) in [(0, 1), (1, 0), (1, 1)] {
+        assert!(result(i, j) == expected, "{i} {j}");
+    }
+}
+
+/// At `N = 2^16` 40 baby steps are made in two turns, and 12 transformed diagonals do not fit the scratch at once.
+#[test]
+fn more_baby_steps_than_are_kept_at_a_time() {
+    let owner = Owner::insecure(16, &[50, 45], &[50], 45.0);
+    let (log_slots, slots) = (15, 1usize << 15);
+    let indices: Vec<usize> = (0..52).collect();
+    let periods: Vec<usize> =
+        indices.iter().map(|r| if r % 3 == 0 { slots } else { slots >> (r % 5) }).collect();
+    let diagonals = periodic(&indices, &periods, slots, 3);
+    let transforms = both(&owner, &diagonals, log_slots, 1, &[2], Ok, 40);
+    let keys = keys_for(&owner, &[&transforms[0]], 1, 1);
+    let evaluator = Evaluator::new(&owner.parameters, &keys).unwrap();
+    let v = Values(77).complex(slots);
+    let input = owner.encrypt(&v, 1);
+    let [encoded, kept] = [0, 1].map(|i| evaluate(&evaluator, &[(&transforms[i], &input)]).unwrap());
+    assert!(encoded.rlwe.polys == kept.rlwe.polys);
+    let float = FLOAT * transforms[0].row_sum();
+    owner.check(&kept, &product(&diagonals, &v), float, "40 baby steps");
+}
+
+#[test]
+fn rows_are_diagonals() {
+    let owner = small();
+    let (slots, period) = (64, 16);
+    let indices = [0, 3, 17, 67, 40];
+    let mut values = Values(4).reals(indices.len() * period);
+    // A row of a smaller period, and one of zeros.
+    values.copy_within(0..period / 2, period / 2);
+    values[4 * period..].fill(0.0);
+    let rows = linear_transform::Diagonals::Rows { indices: &indices, values: &values, period };
+    let mut map = Diagonals::new();
+    for (&r, row) in indices.iter().zip(values.chunks_exact(period)) {
+        map.insert(r, (0..slots).map(|k| Complex64::from(row[k % period])).collect());
+    }
+    for storage in [Storage::Encoded, Storage::Coefficients] {
+        let steps = |indices, slots| BsgsPlan::new(indices, slots, 4);
+        let p = &owner.parameters;
+        let [rows, map] = [rows, (&map).into()].map(|diagonals: linear_transform::Diagonals<'_>| {
+            LinearTransform::with_steps(p, diagonals, 6, 3, &[6], storage, steps).unwrap()
+        });
+        // 3 and 67 are one.
+        assert_eq!(rows.bytes(), storage.bytes([8, 16, 16, 1], 5));
+        assert_eq!((rows.bytes(), rows.plan(), rows.row_sum()), (map.bytes(), map.plan(), map.row_sum()));
+        let keys = keys_for(&owner, &[&rows], 3, 1);
+        let evaluator = Evaluator::new(p, &keys).unwrap();
+        let input = owner.encrypt(&Values(5).complex(slots), 3);
+        let [a, b] = [&rows, &map].map(|t| evaluate(&evaluator, &[(t, &input)]).unwrap());
+        assert!(a.rlwe.polys == b.rlwe.polys);
+    }
+}
+
+#[test]
+fn rows_and_coefficients_that_do_not_fit_are_refused() {
+    let owner = small();
+    let refuse = |indices: &[usize], values: &[f64], period| {
+        let rows = linear_transform::Diagonals::Rows { indices, values, period };
+        LinearTransform::new(&owner.parameters, rows, 4, 2, &[6], 2).unwrap_err()
+    };
+    for period in [0, 3, 32] {
+        let error = refuse(&[1], &vec![1.0; period], period);
+        assert_eq!(error, CircuitError::DiagonalPeriod { period, slots: 16 });
+    }
+    for values in [0, 4, 12, 15] {
+        let error = refuse(&[1, 2], &vec![1.0; values], 4);
+        assert!(matches!(error, CircuitError::DiagonalLength { index: 1, expected: 4, .. }), "{error}");
+    }
+    for value in [f64::NAN, f64::NEG_INFINITY] {
+        let error = refuse(&[1, 2], &[1.0, 2.0, 3.0, value], 2);
+        assert!(matches!(error, CircuitError::NotFinite { index: 2, .. }), "{error}");
+    }
+    // The scale is the prime of 45 bits: a value of 2^17 makes the coefficients of a constant 62 bits.
+    for (value, fits) in [(65536.0, true), (262_144.0, false)] {
+        let diagonals = Diagonals::from([(3, vec![Complex64::from(value); 16])]);
+        let make = |storage| {
+            let steps = |indices, slots| BsgsPlan::new(indices, slots, 2);
+            LinearTransform::with_steps(&owner.parameters, &diagonals, 4, 2, &[6], storage, steps)
+        };
+        assert!(make(Storage::Encoded).is_ok());
+        let kept = make(Storage::Coefficients);
+        assert_eq!(kept.is_ok(), fits);
+        if let Err(error) = kept {
+            assert!(
+                matches!(error, CircuitError::CoefficientWidth { index: 3, bits } if (62.9..63.1).contains(&bits)),
+                "{error}"
+            );
+        }
     }
 }
 
@@ -365,7 +559,8 @@ fn misuse_is_refused() {
         CircuitError::Mismatch { what: "level", .. }
     ));
     let chained = |indices, slots| Ok(BsgsPlan::new(indices, slots, 2)?.chained());
-    let other = LinearTransform::with_steps(p, &diagonals, 4, 2, &special, chained).unwrap();
+    let other =
+        LinearTransform::with_steps(p, &diagonals, 4, 2, &special, Storage::Encoded, chained).unwrap();
     assert!(matches!(
         refuse(&[(&transform, &good), (&other, &good)]),
         CircuitError::Mismatch { what: "giant steps", .. }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::fixture::{Owner, Values};
 use keywright_circuits::CircuitError;
-use keywright_circuits::linear_transform::{BsgsPlan, LinearTransform, evaluate};
+use keywright_circuits::linear_transform::{BsgsPlan, LinearTransform, Storage, evaluate};
 use keywright_ckks::{CkksError, Complex64, Evaluator};
 use keywright_rlwe::{EvaluationKeys, Hop, KeyElement, KeyRoutes, KeySpec, RlweError, Route};
 use proptest::prelude::*;
@@ -82,7 +82,7 @@ proptest! {
             Ok::<_, CircuitError>(if chained { plan.chained() } else { plan })
         };
         let transform =
-            LinearTransform::with_steps(&owner.parameters, &diagonals, log_slots, LEVEL, &[6, 7], steps).unwrap();
+            LinearTransform::with_steps(&owner.parameters, &diagonals, log_slots, LEVEL, &[6, 7], Storage::Encoded, steps).unwrap();
         let plan = transform.plan();
         let babies: BTreeSet<u64> = plan.babies.iter().filter(|&&k| k != 0).map(|&k| element(&owner, k)).collect();
         let giants = plan.rotations().into_iter().filter(|k| !plan.babies.contains(k) || k % n1.min(slots) == 0);

@@ -153,30 +153,26 @@ impl Integers {
         Ok(())
     }
 
-    /// Writes the residues modulo one prime, in coefficient form: a limb of `N` words.
+    /// The coefficients of `X^(i N / words.len())`, each a word, if all are below `2^62` in magnitude.
+    pub fn words(&self) -> Option<&[i64]> {
+        self.shifts.is_empty().then_some(&self.words[..])
+    }
+
+    /// Writes the residues modulo one prime, in coefficient form: a limb of `N` words, or of the `M` words of a subring of polynomials in
+    /// `X^(N/M)` that it belongs to.
     ///
     /// # Panics
-    /// If `limb` does not have the `N` words of the ring that the polynomial was encoded for.
+    /// If `limb` has another number of words.
     pub fn residues(&self, modulus: &Modulus, limb: &mut [u64]) {
-        assert_eq!(limb.len(), self.n, "a limb has one word per coefficient of the ring");
-        let isa = self.isa;
-        if self.words.len() == self.n && self.shifts.is_empty() {
-            return reduce_words(isa, &self.words, modulus, self.largest, limb);
-        }
-        let gap = self.n / self.words.len();
-        limb.fill(0);
+        assert!(
+            limb.len().is_power_of_two() && (self.words.len()..=self.n).contains(&limb.len()),
+            "a limb has one word per coefficient of the ring"
+        );
         if self.shifts.is_empty() {
-            const BLOCK: usize = 256;
-            let mut block = [0; BLOCK];
-            for (words, places) in self.words.chunks(BLOCK).zip(limb.chunks_mut(BLOCK * gap)) {
-                let block = &mut block[..words.len()];
-                reduce_words(isa, words, modulus, self.largest, block);
-                for (&residue, place) in block.iter().zip(places.iter_mut().step_by(gap)) {
-                    *place = residue;
-                }
-            }
-            return;
+            return spread_words(self.isa, &self.words, modulus, self.largest, limb);
         }
+        let gap = limb.len() / self.words.len();
+        limb.fill(0);
         let top = usize::from(self.shifts.iter().copied().max().unwrap_or(0));
         let mut power = modulus.reduce(1);
         let powers: Vec<_> = (0..=top)
@@ -238,6 +234,38 @@ dispatched! {
     fn round_words(values: &[f64], words: &mut [i64]) {
         for (word, &value) in words.iter_mut().zip(values) {
             *word = round_word(value);
+        }
+    }
+}
+
+impl Embedding {
+    /// What [`Integers::residues`] writes for coefficients that are [`Integers::words`], of magnitude at most `largest`.
+    ///
+    /// # Panics
+    /// If `limb` has not the words of a subring that they belong to.
+    pub fn residues_of_words(&self, words: &[i64], largest: f64, modulus: &Modulus, limb: &mut [u64]) {
+        assert!(
+            limb.len().is_power_of_two() && (words.len()..=1 << self.log_n()).contains(&limb.len()),
+            "a limb has one word per coefficient of the ring"
+        );
+        spread_words(self.isa(), words, modulus, largest, limb);
+    }
+}
+
+/// Residues of words of magnitude at most `largest < 2^62`, equally far from each other, with zeros between them.
+fn spread_words(isa: Isa, words: &[i64], modulus: &Modulus, largest: f64, limb: &mut [u64]) {
+    const BLOCK: usize = 256;
+    if words.len() == limb.len() {
+        return reduce_words(isa, words, modulus, largest, limb);
+    }
+    let gap = limb.len() / words.len();
+    limb.fill(0);
+    let mut block = [0; BLOCK];
+    for (words, places) in words.chunks(BLOCK).zip(limb.chunks_mut(BLOCK * gap)) {
+        let block = &mut block[..words.len()];
+        reduce_words(isa, words, modulus, largest, block);
+        for (&residue, place) in block.iter().zip(places.iter_mut().step_by(gap)) {
+            *place = residue;
         }
     }
 }

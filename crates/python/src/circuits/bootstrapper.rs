@@ -3,11 +3,12 @@ use std::sync::Arc;
 use keywright_circuits::CircuitError;
 use keywright_circuits::bootstrapping::eval_mod::{eval_mod, inspect_input};
 use keywright_circuits::bootstrapping::mod_raise::mod_raise;
-use keywright_circuits::bootstrapping::{Bootstrapper, Diagonals, Stage};
+use keywright_circuits::bootstrapping::{Bootstrapper, Stage};
 use keywright_ckks::{Ciphertext, Decryptor, Evaluator};
 use pyo3::prelude::*;
 
 use crate::circuits::bootstrapper_plan::PyBootstrapperPlan;
+use crate::circuits::plan_arguments::parse_kept;
 use crate::ckks::ciphertext::PyCiphertext;
 use crate::ckks::evaluator::PyEvaluator;
 use crate::errors::Failure;
@@ -34,7 +35,12 @@ use crate::threads::compute;
 ///
 /// Args:
 ///     plan: what it does.
-///     store_diagonals: whether the matrices are encoded once and kept, which takes seconds and up to a gigabyte at N = 2^16, or at every use.
+///     storage: what is kept of the matrices: "encoded", the fastest, which takes up to a gigabyte at N = 2^16, "coefficients", a tenth of it or
+///         less, or "streamed": nothing, they are made for each use. `plan.diagonal_bytes` says how much. Results are the same.
+///
+/// Raises:
+///     ParameterError: a storage is not known.
+///     EncodeError: coefficients that are to be kept are 2^62 or more.
 #[pyclass(name = "Bootstrapper", module = "keywright", frozen)]
 pub(crate) struct PyBootstrapper {
     plan: Py<PyBootstrapperPlan>,
@@ -65,12 +71,11 @@ not_pickled!(PyBootstrapper);
 #[pymethods]
 impl PyBootstrapper {
     #[new]
-    #[pyo3(signature = (plan, *, store_diagonals=true))]
-    fn new(py: Python<'_>, plan: Py<PyBootstrapperPlan>, store_diagonals: bool) -> Result<Self, Failure> {
-        let diagonals = if store_diagonals { Diagonals::Stored } else { Diagonals::Generated };
-        let made = compute(py, || {
-            Bootstrapper::with_diagonals(&plan.get().parameters.0, &plan.get().plan, diagonals)
-        })?;
+    #[pyo3(signature = (plan, *, storage="encoded"))]
+    fn new(py: Python<'_>, plan: Py<PyBootstrapperPlan>, storage: &str) -> Result<Self, Failure> {
+        let kept = parse_kept(storage)?;
+        let made =
+            compute(py, || Bootstrapper::with_storage(&plan.get().parameters.0, &plan.get().plan, kept))?;
         Ok(Self { bootstrapper: Arc::new(made), plan })
     }
 
@@ -98,7 +103,7 @@ impl PyBootstrapper {
         self.bootstrapper.plan().output_level()
     }
 
-    /// Bytes of the encoded matrices that are kept.
+    /// Bytes of the matrices that are kept: `plan.diagonal_bytes`.
     #[getter]
     fn bytes(&self) -> usize {
         self.bootstrapper.bytes()

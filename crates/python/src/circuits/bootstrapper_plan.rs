@@ -14,7 +14,7 @@ use pyo3::types::PyDict;
 use crate::array::log_slots;
 use crate::circuits::arithmetic::named;
 use crate::circuits::plan_arguments::{
-    Alpha, PyKeyBudget, parse_budget, parse_design, parse_iterations, parse_order, parse_values,
+    Alpha, PyKeyBudget, parse_budget, parse_design, parse_iterations, parse_kept, parse_order, parse_values,
 };
 use crate::errors::Failure;
 use crate::keys::spec::PyKeySpec;
@@ -339,6 +339,15 @@ impl PyBootstrapperPlan {
             out.set_item(stage[0].0.name(), bytes)?;
         }
         Ok(out)
+    }
+
+    /// Bytes of the matrices that a `Bootstrapper` with this storage keeps: "encoded", "coefficients" or "streamed".
+    ///
+    /// Raises:
+    ///     ParameterError: the storage is not known.
+    #[pyo3(signature = (storage="encoded"))]
+    fn diagonal_bytes(&self, storage: &str) -> Result<usize, Failure> {
+        Ok(self.plan.diagonal_bytes(parse_kept(storage)?))
     }
 
     /// Every key that bootstrapping uses, each once, at the level at which it is used: the `specs` of

@@ -1,12 +1,16 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use keywright_circuits::linear_transform::{self, BsgsPlan, LinearTransform, SwitchShape};
+use keywright_circuits::CircuitError;
+use keywright_circuits::linear_transform::{
+    self, BsgsPlan, Diagonals, LinearTransform, Storage, SwitchShape,
+};
 use keywright_ckks::Complex64;
 use keywright_rlwe::{KeyElement, KeySpec};
 use pyo3::prelude::*;
 
-use crate::array::{Numbers, log_slots};
+use crate::array::{Numbers, log_slots, real_rows};
+use crate::circuits::plan_arguments::parse_storage;
 use crate::ckks::ciphertext::PyCiphertext;
 use crate::ckks::evaluator::PyEvaluator;
 use crate::errors::{Failure, Refusal};
@@ -29,11 +33,13 @@ use crate::threads::compute;
 ///     level: of the ciphertexts it takes, the highest by default; the result is one lower.
 ///     n1: number of possible baby steps; by default the one of least work.
 ///     special: indices of the special primes of its keys; by default those of `KeySpec.rotation` at that level.
+///     storage: "encoded" keeps a diagonal of the period p as its values modulo every prime, 16 p (level + 1 + len(special)) bytes;
+///         "coefficients" as its integer coefficients, 16 p bytes, which every use transforms. Results are the same.
 ///
 /// Raises:
 ///     LevelError: the level does not exist or is 0.
-///     EncodeError: a diagonal is not a vector of `slots` finite numbers.
-///     ParameterError: slots, n1 or a special prime is not legal, or there are no diagonals.
+///     EncodeError: a diagonal is not a vector of `slots` finite numbers, or has coefficients of 2^62 or more that are to be kept.
+///     ParameterError: slots, n1 or a special prime is not legal, there are no diagonals, or a storage is not known.
 #[pyclass(name = "LinearTransform", module = "keywright", frozen)]
 pub(crate) struct PyLinearTransform {
     parameters: PyParameters,
@@ -45,7 +51,7 @@ not_pickled!(PyLinearTransform);
 #[pymethods]
 impl PyLinearTransform {
     #[new]
-    #[pyo3(signature = (parameters, diagonals, slots=None, level=None, n1=None, special=None))]
+    #[pyo3(signature = (parameters, diagonals, slots=None, level=None, n1=None, special=None, *, storage="encoded"))]
     fn new(
         py: Python<'_>,
         parameters: &PyParameters,
@@ -54,10 +60,9 @@ impl PyLinearTransform {
         level: Option<usize>,
         n1: Option<usize>,
         special: Option<Vec<usize>>,
+        storage: &str,
     ) -> Result<Self, Failure> {
-        let log_slots = log_slots(&parameters.0, slots)?;
-        let level = level.unwrap_or(parameters.0.max_level());
-        parameters.0.rlwe().require_level(level)?;
+        let shape = Shape::new(parameters, slots, level, n1, special, storage)?;
         let mut vectors = BTreeMap::new();
         for (r, values) in &diagonals {
             let vector = match Numbers::vector(values)? {
@@ -67,35 +72,65 @@ impl PyLinearTransform {
             };
             vectors.insert(*r, vector);
         }
-        let transform = compute(py, || -> Result<_, Failure> {
-            let rlwe = parameters.0.rlwe();
-            let special = special.unwrap_or_else(|| {
-                let alpha = KeySpec::best_alpha(rlwe, level);
-                KeySpec::new(rlwe, KeyElement::Relinearization, level, alpha, true).special
-            });
-            let n1 = match n1 {
-                Some(n1) => n1,
-                None => {
-                    let bits = special
-                        .iter()
-                        .filter(|&&i| i < rlwe.prime_count())
-                        .map(|&i| rlwe.log2_prime(i))
-                        .sum();
-                    let digits = rlwe.widths().digits(level, level + 1, bits)?.len();
-                    let shape = SwitchShape { level, digits, special: special.len() };
-                    BsgsPlan::optimal(
-                        vectors.keys().copied(),
-                        1 << log_slots,
-                        rlwe.log_n(),
-                        shape,
-                        usize::MAX,
-                    )?
-                    .n1
-                }
-            };
-            Ok(LinearTransform::new(&parameters.0, &vectors, log_slots, level, &special, n1)?)
-        })?;
-        Ok(Self { parameters: parameters.clone(), transform: Arc::new(transform) })
+        shape.make(py, parameters, Diagonals::Slots(&vectors))
+    }
+
+    /// The transform of real diagonals that repeat, from one array: encoded on all threads, without the interpreter.
+    ///
+    /// Args:
+    ///     indices: of the diagonals; those that coincide modulo `slots` are summed.
+    ///     values: of shape (len(indices), period), the diagonals as rows. The period is a power of two; a diagonal repeats its row up to `slots`
+    ///         values.
+    ///     slots, level, n1, special, storage: as for the class.
+    ///
+    /// Raises:
+    ///     as for the class; ParameterError: the period is not a power of two up to `slots`.
+    #[staticmethod]
+    #[pyo3(signature = (parameters, indices, values, slots=None, level=None, n1=None, special=None, *, storage="encoded"))]
+    fn from_rows(
+        py: Python<'_>,
+        parameters: &PyParameters,
+        indices: Vec<usize>,
+        values: &Bound<'_, PyAny>,
+        slots: Option<usize>,
+        level: Option<usize>,
+        n1: Option<usize>,
+        special: Option<Vec<usize>>,
+        storage: &str,
+    ) -> Result<Self, Failure> {
+        let shape = Shape::new(parameters, slots, level, n1, special, storage)?;
+        let (values, period) = real_rows(values, indices.len())?;
+        shape.make(py, parameters, Diagonals::Rows { indices: &indices, values: &values, period })
+    }
+
+    /// Bytes of the diagonals that a transform would keep.
+    ///
+    /// Args:
+    ///     periods: for each diagonal the least power of two after which it repeats; a number of slots is always one.
+    ///     primes: level + 1 + len(special).
+    ///     storage: as for the class.
+    ///
+    /// Raises:
+    ///     ParameterError: a period is not a power of two up to 2^16, or a storage is not known.
+    #[staticmethod]
+    #[pyo3(signature = (periods, primes, storage="encoded"))]
+    fn predicted_bytes(periods: Vec<usize>, primes: usize, storage: &str) -> Result<usize, Failure> {
+        Ok(parse_storage(storage)?.bytes(checked_periods(periods)?, primes))
+    }
+
+    /// How many transforms of whole polynomials modulo one prime have as many butterflies as those that an evaluation makes, modulo each
+    /// prime, of diagonals kept as coefficients: those of degree 2p for the period p, and at least 2^10.
+    ///
+    /// Args:
+    ///     parameters: of the ciphertexts.
+    ///     periods: as for `predicted_bytes`.
+    ///
+    /// Raises:
+    ///     ParameterError: a period is not a power of two up to 2^16.
+    #[staticmethod]
+    fn coefficient_transforms(parameters: &PyParameters, periods: Vec<usize>) -> Result<f64, Failure> {
+        let log_n = parameters.0.rlwe().log_n();
+        Ok(linear_transform::coefficient_transforms(log_n, checked_periods(periods)?))
     }
 
     /// The parameters it is encoded for.
@@ -134,7 +169,16 @@ impl PyLinearTransform {
         self.transform.plan().rotations()
     }
 
-    /// Bytes of the encoded diagonals.
+    /// "encoded" or "coefficients": how the diagonals are kept.
+    #[getter]
+    fn storage(&self) -> &'static str {
+        match self.transform.storage() {
+            Storage::Encoded => "encoded",
+            Storage::Coefficients => "coefficients",
+        }
+    }
+
+    /// Bytes of the diagonals that are kept: `predicted_bytes`.
     #[getter]
     fn bytes(&self) -> usize {
         self.transform.bytes()
@@ -168,6 +212,77 @@ impl PyLinearTransform {
             self.level(),
             plan.rotations().len()
         )
+    }
+}
+
+/// Arguments of a transform beside its diagonals.
+struct Shape {
+    log_slots: u32,
+    level: usize,
+    n1: Option<usize>,
+    special: Option<Vec<usize>>,
+    storage: Storage,
+}
+
+impl Shape {
+    fn new(
+        parameters: &PyParameters,
+        slots: Option<usize>,
+        level: Option<usize>,
+        n1: Option<usize>,
+        special: Option<Vec<usize>>,
+        storage: &str,
+    ) -> Result<Self, Failure> {
+        let log_slots = log_slots(&parameters.0, slots)?;
+        let level = level.unwrap_or(parameters.0.max_level());
+        parameters.0.rlwe().require_level(level)?;
+        Ok(Self { log_slots, level, n1, special, storage: parse_storage(storage)? })
+    }
+
+    fn make(
+        self,
+        py: Python<'_>,
+        parameters: &PyParameters,
+        diagonals: Diagonals<'_>,
+    ) -> Result<PyLinearTransform, Failure> {
+        let Self { log_slots, level, n1, special, storage } = self;
+        let transform = compute(py, || -> Result<_, Failure> {
+            let rlwe = parameters.0.rlwe();
+            let special = special.unwrap_or_else(|| {
+                let alpha = KeySpec::best_alpha(rlwe, level);
+                KeySpec::new(rlwe, KeyElement::Relinearization, level, alpha, true).special
+            });
+            let bits = special.iter().filter(|&&i| i < rlwe.prime_count()).map(|&i| rlwe.log2_prime(i)).sum();
+            let digits = match n1 {
+                Some(_) => 0,
+                None => rlwe.widths().digits(level, level + 1, bits)?.len(),
+            };
+            let steps = |indices: Vec<usize>, slots: usize| match n1 {
+                Some(n1) => BsgsPlan::new(indices, slots, n1),
+                None => {
+                    let shape = SwitchShape { level, digits, special: special.len() };
+                    BsgsPlan::optimal(indices, slots, rlwe.log_n(), shape, usize::MAX)
+                }
+            };
+            Ok(LinearTransform::with_steps(
+                &parameters.0,
+                diagonals,
+                log_slots,
+                level,
+                &special,
+                storage,
+                steps,
+            )?)
+        })?;
+        Ok(PyLinearTransform { parameters: parameters.clone(), transform: Arc::new(transform) })
+    }
+}
+
+fn checked_periods(periods: Vec<usize>) -> Result<Vec<usize>, Failure> {
+    let max = 1usize << (keywright_ring::MAX_LOG_N - 1);
+    match periods.iter().find(|period| !period.is_power_of_two() || **period > max) {
+        Some(&period) => Err(CircuitError::DiagonalPeriod { period, slots: max }.into()),
+        None => Ok(periods),
     }
 }
 

@@ -3,6 +3,7 @@
 use keywright_circuits::bootstrapping::{
     DigitRule, Iterations, KeyBudget, KeyDesign, KeyLevels, Order, Values,
 };
+use keywright_circuits::linear_transform::Storage;
 use keywright_rlwe::Parameters;
 use pyo3::prelude::*;
 
@@ -23,6 +24,30 @@ pub(super) fn parse_budget(budget: PyKeyBudget) -> Result<KeyBudget, Failure> {
             "fewest" => Ok(KeyBudget::Fewest),
             _ => Err(Refusal::KeyBudget(name).into()),
         },
+    }
+}
+
+/// How a transform keeps its diagonals.
+pub(super) fn parse_storage(name: &str) -> Result<Storage, Failure> {
+    match name {
+        "encoded" => Ok(Storage::Encoded),
+        "coefficients" => Ok(Storage::Coefficients),
+        _ => {
+            let known = "\"encoded\" or \"coefficients\"";
+            Err(Refusal::Choice { argument: "storage", value: name.into(), known }.into())
+        }
+    }
+}
+
+/// How a bootstrapping keeps its diagonals, if it does.
+pub(super) fn parse_kept(name: &str) -> Result<Option<Storage>, Failure> {
+    match (name, parse_storage(name)) {
+        ("streamed", _) => Ok(None),
+        (_, Ok(storage)) => Ok(Some(storage)),
+        (_, Err(_)) => {
+            let known = "\"encoded\", \"coefficients\" or \"streamed\"";
+            Err(Refusal::Choice { argument: "storage", value: name.into(), known }.into())
+        }
     }
 }
 

@@ -88,6 +88,12 @@ pub(super) fn circuit<'py>(py: Python<'py>, error: &CircuitError) -> PyResult<De
         CircuitError::DiagonalLength { index, found, expected } => {
             described!(py, "EncodeError", index = index, count = found, bound = expected)
         }
+        CircuitError::DiagonalPeriod { period, slots } => {
+            described!(py, "ParameterError", what = "period", value = period, minimum = 1, maximum = slots)
+        }
+        CircuitError::CoefficientWidth { index, bits } => {
+            described!(py, "EncodeError", index = index, needed_bits = bits, available_bits = 62.0)
+        }
         CircuitError::Empty(what) => described!(py, "ParameterError", what = what, value = 0, minimum = 1),
         CircuitError::Mismatch { what, .. } => described!(py, "ParameterError", what = what),
         CircuitError::NotFinite { index, value, .. } => {

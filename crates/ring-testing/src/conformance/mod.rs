@@ -16,7 +16,7 @@ pub use permutation::permutation_is_the_automorphism;
 pub use planes::{planes_are_added, sums_are_folded};
 pub use pointwise::pointwise_is_modular_arithmetic;
 pub use sampling::{key_stream_equals_portable, samples_equal_portable};
-pub use transform::{transform_equals_portable, transform_is_evaluation};
+pub use transform::{subring_transform_is_the_rings, transform_equals_portable, transform_is_evaluation};
 
 use keywright_ring::{Backend, Ring, backend};
 
@@ -54,6 +54,7 @@ macro_rules! conformance_suite {
         $crate::conformance_suite!($name:
             transform_is_evaluation,
             transform_equals_portable,
+            subring_transform_is_the_rings,
             pointwise_is_modular_arithmetic,
             permutation_is_the_automorphism,
             conversion_is_exact,

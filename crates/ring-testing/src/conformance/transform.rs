@@ -74,3 +74,29 @@ pub fn transform_equals_portable(backend: &'static dyn Backend) {
         }
     }
 }
+
+/// At `N = 2^10`, `2^13` and `2^16`, in every subring: of each run of equal values of the transform in the ring one.
+pub fn subring_transform_is_the_rings(backend: &'static dyn Backend) {
+    for log_n in [10, 13, 16] {
+        let edges = edge_primes(log_n);
+        let ring = ring(log_n, &edges, backend);
+        for (i, &q) in edges.iter().enumerate() {
+            for log_m in 10..=log_n {
+                let repeat = 1usize << (log_n - log_m);
+                for number in [2, 6, 8] {
+                    let coefficients = &edge_limbs(q, 1 << log_m)[number];
+                    let mut whole = vec![0; 1 << log_n];
+                    whole.iter_mut().step_by(repeat).zip(coefficients).for_each(|(word, c)| *word = *c);
+                    ring.forward_limb(i, &mut whole);
+                    let mut part = coefficients.clone();
+                    ring.forward_subring_limb(i, &mut part);
+                    let expanded: Vec<u64> =
+                        part.iter().flat_map(|&value| std::iter::repeat_n(value, repeat)).collect();
+                    assert_limb(&expanded, &whole, || {
+                        format!("degree 2^{log_m} in 2^{log_n}, limb {number}, mod {q}")
+                    });
+                }
+            }
+        }
+    }
+}

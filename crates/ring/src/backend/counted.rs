@@ -54,6 +54,11 @@ impl NttPlan for CountedPlan {
         self.plan.forward(limb, upcoming);
     }
 
+    fn forward_subring(&self, limb: &mut [u64]) {
+        count(Counter::Transforms, self.wide, limb.len());
+        self.plan.forward_subring(limb);
+    }
+
     fn forward_small(&self, values: &[i64], limb: &mut [u64], upcoming: &[u64]) {
         count(Counter::Transforms, self.wide, limb.len());
         self.plan.forward_small(values, limb, upcoming);

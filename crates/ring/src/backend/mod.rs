@@ -49,6 +49,10 @@ pub trait NttPlan: Send + Sync {
     /// Coefficients to evaluations, in place; canonical in, canonical out. Meanwhile `upcoming` is fetched from memory, as far
     /// as there is such an instruction; it may be of any length.
     fn forward(&self, limb: &mut [u64], upcoming: &[u64]);
+    /// The same in the subring of polynomials in `Y = X^(N/M)`, for the `M` coefficients of a limb of `M` words, a power of two from
+    /// [`crate::MIN_LOG_N`] on: entry `i` is the value at `Y = (psi^(N/M))^(2 brv(i) + 1)`, and every entry `i N/M + k`, `k < N/M`, of the
+    /// transform in the ring.
+    fn forward_subring(&self, limb: &mut [u64]);
     /// The evaluations of integers smaller than the modulus in absolute value, without a branch on them: what
     /// [`Backend::lift_small`] and [`Self::forward`] give.
     fn forward_small(&self, values: &[i64], limb: &mut [u64], upcoming: &[u64]);

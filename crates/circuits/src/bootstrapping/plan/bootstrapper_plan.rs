@@ -8,7 +8,8 @@ use crate::bootstrapping::stages::coeffs_to_slots::CoeffsToSlotsPlan;
 use crate::bootstrapping::stages::eval_mod::EvalModPlan;
 use crate::bootstrapping::stages::mod_raise::ModRaisePlan;
 use crate::bootstrapping::stages::slots_to_coeffs::SlotsToCoeffsPlan;
-use crate::bootstrapping::transforms::FactorPlan;
+use crate::bootstrapping::transforms::{Direction, FactorPlan};
+use crate::linear_transform::Storage;
 
 /// What a bootstrapping does, stage by stage, before any key is made or diagonal encoded. Plain data.
 ///
@@ -94,6 +95,32 @@ impl BootstrapperPlan {
     /// Levels that can be computed on between two bootstraps.
     pub fn levels_left(&self) -> usize {
         self.output_level() - self.input_level()
+    }
+
+    /// Bytes of the diagonals of all stages that [`crate::bootstrapping::Bootstrapper::with_storage`] keeps.
+    pub fn diagonal_bytes(&self, kept: Option<Storage>) -> usize {
+        let (to_coeffs, to_slots) = (&self.slots_to_coeffs, &self.coeffs_to_slots);
+        let bytes = |factor: &FactorPlan, period: usize, storage: Storage| {
+            let periods = std::iter::repeat_n(period, factor.bsgs.diagonals);
+            storage.bytes(periods, factor.level + 1 + factor.special.len())
+        };
+        let stages = kept.map_or(0, |storage| {
+            let first = to_coeffs.factors.iter().zip(to_coeffs.dft.order(Direction::Forward));
+            let second = to_slots.factors.iter().zip(to_slots.dft.order(Direction::Inverse));
+            let first = first.map(|(factor, index)| bytes(factor, to_coeffs.dft.period(index), storage));
+            let second = second.map(|(factor, index)| {
+                // Side by side with its product with -i, a factor has no shorter period.
+                let doubled = factor.log_slots > to_slots.dft.log_slots();
+                let period = if doubled { 1 << factor.log_slots } else { to_slots.dft.period(index) };
+                bytes(factor, period, storage)
+            });
+            first.chain(second).sum()
+        });
+        let join = self.recombine.as_ref();
+        stages
+            + join.map_or(0, |factor| {
+                bytes(factor, 1 << factor.log_slots, kept.unwrap_or(Storage::Coefficients))
+            })
     }
 
     /// `q_0` to the scale of the coefficients.

@@ -39,9 +39,9 @@ use crate::bootstrapping::keys::{KeyDesign, quiet_key};
 use crate::bootstrapping::stage::Stage;
 use crate::bootstrapping::transforms::FactorPlan;
 use crate::bootstrapping::transforms::KeyBudget;
+use crate::bootstrapping::transforms::Transforms;
 use crate::bootstrapping::transforms::dft::{Dft, Direction};
-use crate::bootstrapping::transforms::{Diagonals, Transforms};
-use crate::linear_transform::{LinearTransform, Spread};
+use crate::linear_transform::{LinearTransform, Spread, Storage};
 
 /// What the slots hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -207,19 +207,20 @@ impl CoeffsToSlots {
     /// # Errors
     /// As [`LinearTransform::new`].
     pub fn new(parameters: &CkksParameters, plan: &CoeffsToSlotsPlan) -> Result<Self, CircuitError> {
-        Self::with_diagonals(parameters, plan, Diagonals::Stored)
+        Self::with_storage(parameters, plan, Some(Storage::Encoded))
     }
 
-    /// The stage with its diagonals stored or generated.
+    /// The stage with its diagonals kept in one way, or made for each use.
     ///
     /// # Errors
-    /// As [`LinearTransform::new`], for diagonals that are stored.
-    pub fn with_diagonals(
+    /// As [`LinearTransform::with_steps`], for diagonals that are kept.
+    pub fn with_storage(
         parameters: &CkksParameters,
         plan: &CoeffsToSlotsPlan,
-        diagonals: Diagonals,
+        kept: Option<Storage>,
     ) -> Result<Self, CircuitError> {
-        let transforms = Transforms::new(diagonals, plan.factors.len(), |i| encode(parameters, plan, i))?;
+        let transforms =
+            Transforms::new(kept, plan.factors.len(), |i, storage| encode(parameters, plan, i, storage))?;
         Ok(Self { parameters: parameters.clone(), plan: plan.clone(), transforms })
     }
 
@@ -272,8 +273,8 @@ impl CoeffsToSlots {
         let scale = traced.scale;
         let slots = self
             .transforms
-            .apply(&self.parameters, keys, stage, &plan.factors, traced, |i| {
-                encode(&self.parameters, plan, i)
+            .apply(&self.parameters, keys, stage, &plan.factors, traced, |i, storage| {
+                encode(&self.parameters, plan, i, storage)
             })
             .map_err(|e| stage.error(plan.input_level(), e))?;
         self.finish(keys, slots, scale, input.estimate.magnitude)
@@ -302,7 +303,7 @@ impl CoeffsToSlots {
         let (scale, magnitude) = (sum.scale, input.estimate.magnitude);
         let slots = self
             .transforms
-            .apply_raised(evaluator, weight, sum, |i| encode(&self.parameters, plan, i))
+            .apply_raised(evaluator, weight, sum, |i, storage| encode(&self.parameters, plan, i, storage))
             .map_err(|e| stage.error(level, e))?;
         self.finish(&mut evaluator.keys(), slots, scale, magnitude)
     }
@@ -375,6 +376,7 @@ fn encode(
     parameters: &CkksParameters,
     plan: &CoeffsToSlotsPlan,
     index: usize,
+    storage: Storage,
 ) -> Result<LinearTransform, CircuitError> {
     let constant = plan.constant().powf(1.0 / plan.factors.len() as f64);
     let (factor, step) = (plan.dft.order(Direction::Inverse)[index], &plan.factors[index]);
@@ -385,5 +387,5 @@ fn encode(
             diagonal.extend(diagonal.clone().into_iter().map(|v| Complex64::new(v.im, -v.re)));
         }
     }
-    step.encode(parameters, &diagonals, Spread::RootMeanSquare)
+    step.encode(parameters, &diagonals, Spread::RootMeanSquare, storage)
 }

@@ -27,9 +27,9 @@ use crate::bootstrapping::keys::KeyDesign;
 use crate::bootstrapping::stage::Stage;
 use crate::bootstrapping::transforms::FactorPlan;
 use crate::bootstrapping::transforms::KeyBudget;
+use crate::bootstrapping::transforms::Transforms;
 use crate::bootstrapping::transforms::dft::{Dft, Direction};
-use crate::bootstrapping::transforms::{Diagonals, Transforms};
-use crate::linear_transform::{LinearTransform, Spread};
+use crate::linear_transform::{LinearTransform, Spread, Storage};
 
 /// What the stage does, without diagonals and keys.
 #[derive(Debug, Clone, PartialEq)]
@@ -122,19 +122,20 @@ impl SlotsToCoeffs {
     /// # Errors
     /// As [`LinearTransform::new`].
     pub fn new(parameters: &CkksParameters, plan: &SlotsToCoeffsPlan) -> Result<Self, CircuitError> {
-        Self::with_diagonals(parameters, plan, Diagonals::Stored)
+        Self::with_storage(parameters, plan, Some(Storage::Encoded))
     }
 
-    /// The stage with its diagonals stored or generated.
+    /// The stage with its diagonals kept in one way, or made for each use.
     ///
     /// # Errors
-    /// As [`LinearTransform::new`], for diagonals that are stored.
-    pub fn with_diagonals(
+    /// As [`LinearTransform::with_steps`], for diagonals that are kept.
+    pub fn with_storage(
         parameters: &CkksParameters,
         plan: &SlotsToCoeffsPlan,
-        diagonals: Diagonals,
+        kept: Option<Storage>,
     ) -> Result<Self, CircuitError> {
-        let transforms = Transforms::new(diagonals, plan.factors.len(), |i| encode(parameters, plan, i))?;
+        let transforms =
+            Transforms::new(kept, plan.factors.len(), |i, storage| encode(parameters, plan, i, storage))?;
         Ok(Self { parameters: parameters.clone(), plan: plan.clone(), transforms })
     }
 
@@ -196,9 +197,14 @@ impl SlotsToCoeffs {
         let (plan, stage, scale) = (&self.plan, Stage::SlotsToCoeffs, input.scale);
         let mut out = self
             .transforms
-            .apply(evaluator.parameters(), &mut evaluator.keys(), stage, &plan.factors, input, |i| {
-                encode(&self.parameters, plan, i)
-            })
+            .apply(
+                evaluator.parameters(),
+                &mut evaluator.keys(),
+                stage,
+                &plan.factors,
+                input,
+                |i, storage| encode(&self.parameters, plan, i, storage),
+            )
             .map_err(|error| Stage::SlotsToCoeffs.error(plan.input_level(), error))?;
         let factor = plan.output_scale / plan.input_scale;
         out.scale = scale * factor;
@@ -213,9 +219,10 @@ fn encode(
     parameters: &CkksParameters,
     plan: &SlotsToCoeffsPlan,
     index: usize,
+    storage: Storage,
 ) -> Result<LinearTransform, CircuitError> {
     let constant = (plan.output_scale / plan.input_scale).powf(1.0 / plan.factors.len() as f64);
     let factor = plan.dft.order(Direction::Forward)[index];
     let diagonals = plan.dft.diagonals(Direction::Forward, factor, constant);
-    plan.factors[index].encode(parameters, &diagonals, Spread::RootMeanSquare)
+    plan.factors[index].encode(parameters, &diagonals, Spread::RootMeanSquare, storage)
 }

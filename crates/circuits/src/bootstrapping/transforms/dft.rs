@@ -174,6 +174,14 @@ impl Dft {
         (1 - reach..reach).map(|k| ((k << start) + shift).rem_euclid(slots) as usize).collect()
     }
 
+    /// A period of all diagonals of a factor.
+    ///
+    /// # Panics
+    /// If there is no such factor.
+    pub fn period(&self, factor: usize) -> usize {
+        1 << self.range(factor).end
+    }
+
     /// Diagonals of `constant` times a factor. In both directions the factor is a multiple of a unitary matrix:
     /// `constant 2^(layers/2)` forwards, `constant 2^(-layers/2)` backwards.
     ///
@@ -187,7 +195,7 @@ impl Dft {
     ) -> BTreeMap<usize, Vec<Complex64>> {
         let range = self.range(factor);
         let slots = 1i64 << self.log_slots;
-        let period = 1usize << range.end;
+        let period = self.period(factor);
         let identity = BTreeMap::from([(0, vec![Complex64::from(constant); period])]);
         let layer = |log_distance| layer(direction, log_distance, period);
         let product = match direction {

@@ -6,7 +6,9 @@ use std::ops::Range;
 
 use crate::CircuitError;
 use crate::bootstrapping::keys::KeyDesign;
-use crate::linear_transform::{BsgsPlan, LinearTransform, Spread, SwitchShape, evaluate, raised_element};
+use crate::linear_transform::{
+    BsgsPlan, LinearTransform, Spread, Storage, SwitchShape, evaluate, raised_element,
+};
 
 /// One linear transform of a stage: its level, its baby and giant steps and its keys. Plain data.
 #[derive(Debug, Clone, PartialEq)]
@@ -213,12 +215,13 @@ impl FactorPlan {
         out
     }
 
-    /// The transform with its diagonals encoded, for errors of the given [`Spread`].
+    /// The transform, for errors of the given [`Spread`].
     pub(crate) fn encode(
         &self,
         parameters: &CkksParameters,
         diagonals: &BTreeMap<usize, Vec<Complex64>>,
         spread: Spread,
+        storage: Storage,
     ) -> Result<LinearTransform, CircuitError> {
         let BsgsPlan { n1, tier, .. } = self.bsgs;
         let transform = LinearTransform::with_steps(
@@ -227,6 +230,7 @@ impl FactorPlan {
             self.log_slots,
             self.level,
             &self.special,
+            storage,
             |indices, slots| BsgsPlan::new(indices, slots, n1)?.chained().tiered(tier),
         )?;
         Ok(transform.with_spread(spread))

@@ -10,5 +10,4 @@ pub use dft::{Dft, Direction};
 pub use factor::FactorPlan;
 pub use key_budget::KeyBudget;
 pub(crate) use key_budget::worthwhile;
-pub use sequence::Diagonals;
 pub(crate) use sequence::Transforms;

@@ -4,36 +4,27 @@ use super::factor::{FactorPlan, apply};
 use crate::CircuitError;
 use crate::bootstrapping::keys::StageKeys;
 use crate::bootstrapping::stage::Stage;
-use crate::linear_transform::{LinearTransform, evaluate_raised};
+use crate::linear_transform::{LinearTransform, Storage, evaluate_raised};
 
-/// What becomes of the encoded diagonals of a stage's transforms.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Diagonals {
-    /// They are encoded once and kept.
-    Stored,
-    /// Those of one transform at a time are encoded when it is evaluated, and dropped: memory against time.
-    Generated,
-}
+/// What is used once is transformed once, whether before or then; as coefficients it takes less memory meanwhile.
+const FOR_ONE_USE: Storage = Storage::Coefficients;
 
 /// The transforms of a stage, in the order in which they are applied.
 #[derive(Debug)]
 pub(crate) struct Transforms {
     count: usize,
-    /// None if they are encoded when they are needed.
+    /// None if they are made when they are needed, and dropped.
     stored: Option<Vec<LinearTransform>>,
 }
 
 impl Transforms {
-    /// `count` transforms, of which `encode` makes each.
+    /// `count` transforms, of which `encode` makes each; made now and kept so, or made for each use.
     pub(crate) fn new(
-        diagonals: Diagonals,
+        kept: Option<Storage>,
         count: usize,
-        encode: impl Fn(usize) -> Result<LinearTransform, CircuitError>,
+        encode: impl Fn(usize, Storage) -> Result<LinearTransform, CircuitError>,
     ) -> Result<Self, CircuitError> {
-        let stored = match diagonals {
-            Diagonals::Stored => Some((0..count).map(encode).collect::<Result<_, _>>()?),
-            Diagonals::Generated => None,
-        };
+        let stored = kept.map(|storage| (0..count).map(|i| encode(i, storage)).collect()).transpose()?;
         Ok(Self { count, stored })
     }
 
@@ -50,13 +41,13 @@ impl Transforms {
         stage: Stage,
         factors: &[FactorPlan],
         input: Ciphertext,
-        encode: impl Fn(usize) -> Result<LinearTransform, CircuitError>,
+        encode: impl Fn(usize, Storage) -> Result<LinearTransform, CircuitError>,
     ) -> Result<Ciphertext, CircuitError> {
         factors.iter().enumerate().try_fold(input, |ciphertext, (index, factor)| {
             let evaluator = Evaluator::new(parameters, keys.supply(stage, &factor.keys)?)?;
             match self.stored.as_ref().and_then(|stored| stored.get(index)) {
                 Some(stored) => apply(&evaluator, [stored], ciphertext),
-                None => apply(&evaluator, [&encode(index)?], ciphertext),
+                None => apply(&evaluator, [&encode(index, FOR_ONE_USE)?], ciphertext),
             }
         })
     }
@@ -68,14 +59,14 @@ impl Transforms {
         evaluator: &Evaluator<'_>,
         weight: usize,
         input: Ciphertext,
-        encode: impl Fn(usize) -> Result<LinearTransform, CircuitError>,
+        encode: impl Fn(usize, Storage) -> Result<LinearTransform, CircuitError>,
     ) -> Result<Ciphertext, CircuitError> {
         let first = |transform: &LinearTransform| evaluate_raised(evaluator, transform, weight, &input);
         match self.stored.as_deref() {
             Some([transform, others @ ..]) => apply(evaluator, others, first(transform)?),
             Some([]) => Ok(input),
-            None => (1..self.count).try_fold(first(&encode(0)?)?, |ciphertext, index| {
-                apply(evaluator, [&encode(index)?], ciphertext)
+            None => (1..self.count).try_fold(first(&encode(0, FOR_ONE_USE)?)?, |ciphertext, index| {
+                apply(evaluator, [&encode(index, FOR_ONE_USE)?], ciphertext)
             }),
         }
     }

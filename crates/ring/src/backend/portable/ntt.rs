@@ -94,6 +94,11 @@ impl NttPlan for ScalarPlan {
         }
     }
 
+    fn forward_subring(&self, x: &mut [u64]) {
+        // psi^brv(i) for i < M are the powers of psi^(N/M) in the order of M: the subring's factors are the first of the ring's.
+        self.forward(x, &[]);
+    }
+
     fn forward_small(&self, values: &[i64], limb: &mut [u64], upcoming: &[u64]) {
         kernels::lift_small(&self.modulus, values, limb);
         self.forward(limb, upcoming);

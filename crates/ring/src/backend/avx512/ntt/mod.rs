@@ -15,6 +15,8 @@ use core::marker::PhantomData;
 
 use super::lanes::Lanes;
 use super::short::is_short;
+#[cfg(feature = "std")]
+use crate::RaceOnce;
 use crate::backend::NttPlan;
 use crate::conversion::{Column, ScaledLayout, ScaledPart};
 use crate::{Buffer, Modulus, ShoupFactor};
@@ -50,6 +52,11 @@ pub(super) struct Plan<L> {
     length: usize,
     forward: Buffer,
     inverse: Buffer,
+    psi: u64,
+    /// Tables of forward transforms in subrings, from degree `2^MIN_LOG_N` on, made when they are first used: factors lie in the order of the
+    /// passes, which is another one for each degree.
+    #[cfg(feature = "std")]
+    subrings: [RaceOnce<Buffer>; SUBRINGS],
     lanes: PhantomData<fn() -> L>,
 }
 
@@ -63,10 +70,23 @@ impl<L: Lanes + 'static> Plan<L> {
             length,
             forward: tables::forward::<L>(modulus, log_n, psi),
             inverse: tables::inverse::<L>(modulus, log_n, psi),
+            psi,
+            #[cfg(feature = "std")]
+            subrings: core::array::from_fn(|_| RaceOnce::new()),
             lanes: PhantomData,
         })
     }
+
+    /// The table of the forward transform in the subring of degree `2^log_m`.
+    fn subring_table(&self, log_m: u32) -> Buffer {
+        let root = self.modulus.pow(self.psi, (self.length >> log_m) as u64);
+        tables::forward::<L>(&self.modulus, log_m, root)
+    }
 }
+
+/// Degrees that are below the largest.
+#[cfg(feature = "std")]
+const SUBRINGS: usize = (crate::MAX_LOG_N - crate::MIN_LOG_N) as usize;
 
 /// A part of the forward transform of a plan, with the arithmetic of its prime.
 macro_rules! forward {
@@ -85,6 +105,26 @@ impl<L: Lanes + 'static> NttPlan for Plan<L> {
         // SAFETY: length and tables agree, and the CPU features are there, by the invariant.
         unsafe {
             forward!(self, transform[](&self.modulus, limb.as_mut_ptr(), limb.len(), &self.forward, upcoming));
+        }
+    }
+
+    fn forward_subring(&self, limb: &mut [u64]) {
+        let (length, log_m) = (limb.len(), limb.len().trailing_zeros());
+        assert!(
+            length.is_power_of_two() && log_m >= crate::MIN_LOG_N && length <= self.length,
+            "a limb of a subring of this plan's degree"
+        );
+        if length == self.length {
+            return self.forward(limb, &[]);
+        }
+        #[cfg(feature = "std")]
+        let table =
+            self.subrings[(log_m - crate::MIN_LOG_N) as usize].get_or_init(|| self.subring_table(log_m));
+        #[cfg(not(feature = "std"))]
+        let table = &self.subring_table(log_m);
+        // SAFETY: length and table agree, and the CPU features are there, by the invariant.
+        unsafe {
+            forward!(self, transform[](&self.modulus, limb.as_mut_ptr(), length, table, &[]));
         }
     }
 

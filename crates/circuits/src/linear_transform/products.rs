@@ -1,0 +1,343 @@
+use std::ops::Range;
+
+use keywright_ckks::Evaluator;
+use keywright_ring::backend::UniformRow;
+use keywright_ring::{Buffer, Evaluation, Poly, Ring};
+use keywright_rlwe::for_each_item;
+
+use super::LinearTransform;
+use super::baby_steps::Loaded;
+use super::storage::{Place, Storage, repeated};
+use super::tiers::Input;
+
+/// Primes that digits are raised to together: their conversion rows, which come from a far cache, are then read once for all.
+const GROUP: usize = 2;
+
+/// Words of baby steps that a thread keeps, 64 MiB: at `N = 2^16` of 32 modulo two primes. More are made in turns, and each turn adds to the
+/// sums once.
+const BABY_WORDS: usize = 1 << 23;
+
+/// Words of a limb that all giant steps visit together: of 16 baby steps 256 KiB.
+const BLOCK: usize = 1024;
+
+/// Words of diagonals that are transformed at a time, 2 MiB: they are used before they leave the cache.
+const TRANSFORMED_WORDS: usize = 1 << 18;
+
+/// Where a baby step is while it is in memory.
+#[derive(Clone, Copy)]
+enum Made {
+    /// Not there.
+    Not,
+    /// `P` times a tier: zero modulo the special primes.
+    Lifted(usize),
+    /// Made by a key switch that is not divided.
+    Switched(usize),
+}
+
+/// The baby steps of all inputs that are in memory together, modulo a few primes.
+struct Babies {
+    /// For each input and each of its baby steps.
+    made: Vec<Vec<Made>>,
+    count: usize,
+    most: usize,
+    /// For each prime, of each baby step both halves.
+    words: Buffer,
+}
+
+impl Babies {
+    /// Words for each prime.
+    fn stride(&self, n: usize) -> usize {
+        2 * n * self.most
+    }
+
+    fn add(&mut self, input: usize, baby: usize, made: fn(usize) -> Made) -> usize {
+        self.made[input][baby] = made(self.count);
+        self.count += 1;
+        self.count - 1
+    }
+
+    fn clear(&mut self) {
+        self.made.iter_mut().flatten().for_each(|made| *made = Made::Not);
+        self.count = 0;
+    }
+}
+
+/// What some baby steps add to `w_j`: the first time, if `fresh`, it is written, with the baby steps that need no key. A few primes at a time:
+/// every baby step is made, used by all giant steps and forgotten.
+pub(super) fn products(
+    evaluator: &Evaluator<'_>,
+    first: &LinearTransform,
+    inputs: &[Input<'_>],
+    loaded: &[Loaded<'_, '_>],
+    giants: &[usize],
+    fresh: bool,
+    sums: &mut [[Poly<Evaluation>; 2]],
+) {
+    let ring = evaluator.parameters().rlwe().ring();
+    let (backend, n) = (ring.backend(), ring.n());
+    let scratch_words =
+        loaded.iter().map(|group| group.hoisted.decomposed.scratch_words()).max().unwrap_or(0);
+    let most = {
+        let lifted = inputs.iter().flat_map(|input| &input.tiers).filter(|tier| tier.baby.is_some()).count();
+        let switched: usize = loaded.iter().map(|group| group.rotations.len()).sum();
+        (switched + if fresh { lifted } else { 0 }).clamp(1, (BABY_WORDS / (2 * n * GROUP)).max(1))
+    };
+
+    for_each_item(groups(transpose(sums.as_flattened_mut())), |_, (start, mut group_limbs)| {
+        let positions = start..start + group_limbs.len();
+        let mut scratch = Buffer::unspecified(scratch_words * positions.len());
+        let mut product = Buffer::unspecified(2 * n);
+        let (product_b, product_a) = product.split_at_mut(n);
+        // For each position: `P` times the first half of an input.
+        let mut lifted = Buffer::unspecified(n * positions.len());
+        let mut babies = Babies {
+            made: inputs.iter().map(|input| vec![Made::Not; input.transform.plan().babies.len()]).collect(),
+            count: 0,
+            most,
+            words: Buffer::unspecified(2 * n * most * positions.len()),
+        };
+        let mut fresh_sums = fresh;
+        let mut flush = |babies: &mut Babies| {
+            for (position, (limbs, words)) in
+                positions.clone().zip(group_limbs.iter_mut().zip(babies.words.chunks_exact(babies.stride(n))))
+            {
+                let made = &babies.made;
+                Products { first, inputs, made, position, words, ring }.add(giants, fresh_sums, limbs);
+            }
+            fresh_sums = false;
+            babies.clear();
+        };
+        let tiers = inputs.iter().enumerate().flat_map(|(index, input)| {
+            input.tiers.iter().enumerate().map(move |(hop, tier)| (index, input, hop, tier))
+        });
+        for (index, input, hop, tier) in tiers {
+            let unrotated = tier.baby.filter(|_| fresh && !input.raised);
+            let groups = || loaded.iter().filter(|group| group.hoisted.tier == (index, hop));
+            if unrotated.is_none() && groups().next().is_none() {
+                continue;
+            }
+            if unrotated.is_some() && babies.count == most {
+                flush(&mut babies);
+            }
+            let slot = unrotated.map(|baby| babies.add(index, baby, Made::Lifted));
+            let stride = babies.stride(n);
+            let targets = lifted.chunks_exact_mut(n).zip(babies.words.chunks_exact_mut(stride));
+            for (position, (lifted, words)) in positions.clone().zip(targets) {
+                if position > first.level() {
+                    // P v is zero modulo the special primes; the terms below leave it out there.
+                    continue;
+                }
+                let m = ring.modulus(first.prime(position));
+                lifted.copy_from_slice(tier.halves[0].limb(position));
+                backend.mul_scalar_assign(m, lifted, first.lift[position]);
+                if let Some(slot) = slot {
+                    let unrotated = &mut words[2 * n * slot..][..2 * n];
+                    unrotated[..n].copy_from_slice(lifted);
+                    unrotated[n..].copy_from_slice(tier.halves[1].limb(position));
+                    backend.mul_scalar_assign(m, &mut unrotated[n..], first.lift[position]);
+                }
+            }
+            for group in groups() {
+                let decomposed = &group.hoisted.decomposed;
+                let raised = decomposed.mod_up(positions.clone(), &mut scratch);
+                let mut left = &group.rotations[..];
+                while !left.is_empty() {
+                    if babies.count == most {
+                        flush(&mut babies);
+                    }
+                    let begin = babies.count;
+                    let (now, later) = left.split_at(left.len().min(most - begin));
+                    now.iter().for_each(|(baby, ..)| {
+                        babies.add(index, *baby, Made::Switched);
+                    });
+                    left = later;
+                    let targets = lifted.chunks_exact(n).zip(babies.words.chunks_exact_mut(stride));
+                    for ((position, raised), (lifted, words)) in positions.clone().zip(&raised).zip(targets) {
+                        let m = ring.modulus(first.prime(position));
+                        let slots = words[2 * n * begin..].chunks_exact_mut(2 * n);
+                        for ((_, rotation, key, rows), slot) in now.iter().zip(slots) {
+                            decomposed.multiply(raised, key, rows, product_b, product_a);
+                            if position <= first.level() {
+                                backend.add_assign(m, product_b, lifted);
+                            }
+                            let (b, a) = slot.split_at_mut(n);
+                            backend.permute(&rotation.automorphism, product_b, b);
+                            backend.permute(&rotation.automorphism, product_a, a);
+                        }
+                    }
+                }
+            }
+        }
+        flush(&mut babies);
+    });
+}
+
+/// The products of some baby steps with their diagonals modulo one prime.
+struct Products<'p> {
+    first: &'p LinearTransform,
+    inputs: &'p [Input<'p>],
+    made: &'p [Vec<Made>],
+    position: usize,
+    /// Of each baby step both halves.
+    words: &'p [u64],
+    ring: &'p Ring,
+}
+
+/// One product: a diagonal and both halves of a baby step.
+struct Term<'p> {
+    transform: &'p LinearTransform,
+    place: &'p Place,
+    b: &'p [u64],
+    a: &'p [u64],
+}
+
+/// Both halves of a sum, one after the other, and whether they have been written.
+struct Sum<'s, 'l> {
+    limbs: &'s mut [&'l mut [u64]; 2],
+    written: bool,
+}
+
+impl<'p> Products<'p> {
+    /// Adds them to `w_j` for every giant step `j`, or writes them: both halves one after the other.
+    fn add(&self, giants: &[usize], fresh: bool, limbs: &mut [&mut [u64]]) {
+        let (encoded, kept): (Vec<_>, Vec<_>) = giants.iter().map(|&step| self.terms(step)).unzip();
+        let mut sums: Vec<Sum<'_, '_>> =
+            limbs.as_chunks_mut::<2>().0.iter_mut().map(|limbs| Sum { limbs, written: !fresh }).collect();
+        let block = BLOCK.min(self.ring.n());
+        let most = encoded.iter().chain(&kept).map(Vec::len).max().unwrap_or(0);
+        let mut scratch =
+            Scratch { expanded: Buffer::unspecified(most * block), added: Buffer::unspecified(2 * block) };
+        self.add_encoded(&encoded, &mut sums, &mut scratch);
+        self.add_coefficients(&kept, &mut sums, &mut scratch);
+        for sum in sums.iter_mut().filter(|sum| !sum.written) {
+            sum.limbs.iter_mut().for_each(|limb| limb.fill(0));
+        }
+    }
+
+    /// The terms of a giant step, with encoded diagonals and with others.
+    fn terms(&self, step: usize) -> (Vec<Term<'p>>, Vec<Term<'p>>) {
+        let n = self.ring.n();
+        let mut out = (Vec::new(), Vec::new());
+        for (input, made) in self.inputs.iter().zip(self.made) {
+            let transform = input.transform;
+            let giant = transform.giants.iter().find(|giant| giant.step == step);
+            for (baby, place) in giant.into_iter().flat_map(|giant| &giant.terms) {
+                let slot = match made[*baby] {
+                    Made::Not => continue,
+                    Made::Lifted(_) if self.position > self.first.level() => continue,
+                    Made::Lifted(slot) | Made::Switched(slot) => slot,
+                };
+                let (b, a) = self.words[2 * n * slot..][..2 * n].split_at(n);
+                let list = match transform.storage() {
+                    Storage::Encoded => &mut out.0,
+                    Storage::Coefficients => &mut out.1,
+                };
+                list.push(Term { transform, place, b, a });
+            }
+        }
+        out
+    }
+
+    /// Block by block, so that all giant steps find a block of the baby steps in a near cache.
+    fn add_encoded(&self, terms: &[Vec<Term<'_>>], sums: &mut [Sum<'_, '_>], scratch: &mut Scratch) {
+        let n = self.ring.n();
+        let limbs: Vec<Vec<&[u64]>> = terms
+            .iter()
+            .map(|terms| terms.iter().map(|t| t.transform.stored.limb(t.place, self.position)).collect())
+            .collect();
+        for start in (0..n).step_by(BLOCK) {
+            let words = start..(start + BLOCK).min(n);
+            for ((limbs, terms), sum) in limbs.iter().zip(terms).zip(&mut *sums) {
+                self.add_block(limbs, terms, words.clone(), scratch, sum);
+            }
+        }
+        sums.iter_mut().zip(terms).for_each(|(sum, terms)| sum.written |= !terms.is_empty());
+    }
+
+    /// A few diagonals at a time: they are transformed, used and forgotten.
+    fn add_coefficients(&self, terms: &[Vec<Term<'_>>], sums: &mut [Sum<'_, '_>], scratch: &mut Scratch) {
+        let words = |term: &Term<'_>| term.place.transformed_words();
+        let all: usize = terms.iter().flatten().map(words).sum();
+        let largest = terms.iter().flatten().map(words).max().unwrap_or(0);
+        let mut transformed = Buffer::unspecified(all.min(TRANSFORMED_WORDS).max(largest));
+        let (prime, n) = (self.first.prime(self.position), self.ring.n());
+        for (terms, sum) in terms.iter().zip(sums) {
+            let mut left = &terms[..];
+            while !left.is_empty() {
+                let mut rest = &mut transformed[..];
+                let mut limbs: Vec<&[u64]> = Vec::new();
+                for term in left {
+                    if rest.len() < words(term) {
+                        break;
+                    }
+                    let (limb, after) = rest.split_at_mut(words(term));
+                    term.transform.stored.transform(self.first.parameters(), term.place, prime, limb);
+                    limbs.push(limb);
+                    rest = after;
+                }
+                let (now, later) = left.split_at(limbs.len());
+                for start in (0..n).step_by(BLOCK) {
+                    self.add_block(&limbs, now, start..(start + BLOCK).min(n), scratch, sum);
+                }
+                sum.written = true;
+                left = later;
+            }
+        }
+    }
+
+    /// Adds the products of some words, or writes them if the sum is not written.
+    fn add_block(
+        &self,
+        limbs: &[&[u64]],
+        terms: &[Term<'_>],
+        words: Range<usize>,
+        scratch: &mut Scratch,
+        sum: &mut Sum<'_, '_>,
+    ) {
+        if terms.is_empty() {
+            return;
+        }
+        let (n, backend, m) =
+            (self.ring.n(), self.ring.backend(), self.ring.modulus(self.first.prime(self.position)));
+        let room = scratch.expanded.chunks_exact_mut(words.len());
+        let diagonals: Vec<&[u64]> =
+            limbs.iter().zip(room).map(|(limb, room)| repeated(limb, n, words.clone(), room)).collect();
+        let b: Vec<&[u64]> = terms.iter().map(|term| &term.b[words.clone()]).collect();
+        let a: Vec<UniformRow<'_>> =
+            terms.iter().map(|term| UniformRow::Stored(&term.a[words.clone()])).collect();
+        let [out_b, out_a] = &mut *sum.limbs;
+        let (out_b, out_a) = (&mut out_b[words.clone()], &mut out_a[words.clone()]);
+        if sum.written {
+            let (added_b, added_a) = scratch.added.split_at_mut(words.len());
+            let added_a = &mut added_a[..words.len()];
+            backend.inner_product(m, &diagonals, &b, &a, added_b, added_a);
+            backend.add_assign(m, out_b, added_b);
+            backend.add_assign(m, out_a, added_a);
+        } else {
+            backend.inner_product(m, &diagonals, &b, &a, out_b, out_a);
+        }
+    }
+}
+
+/// Memory of [`Products::add_block`].
+struct Scratch {
+    expanded: Buffer,
+    added: Buffer,
+}
+
+/// Runs of [`GROUP`] items, each with the index of its first.
+pub(super) fn groups<T>(items: Vec<T>) -> Vec<(usize, Vec<T>)> {
+    let mut items = items.into_iter().peekable();
+    let mut out: Vec<(usize, Vec<T>)> = Vec::new();
+    while items.peek().is_some() {
+        out.push((GROUP * out.len(), items.by_ref().take(GROUP).collect()));
+    }
+    out
+}
+
+/// Limb `i` of every polynomial, for each `i`: what a task that owns one prime writes to.
+pub(super) fn transpose(polys: &mut [Poly<Evaluation>]) -> Vec<Vec<&mut [u64]>> {
+    let count = polys.first().map_or(0, Poly::limb_count);
+    let mut limbs: Vec<_> = polys.iter_mut().map(Poly::limbs_mut).collect();
+    (0..count).map(|_| limbs.iter_mut().filter_map(Iterator::next).collect()).collect()
+}
