@@ -391,3 +391,69 @@ def test_what_is_not_a_ciphertext_is_a_type_error(small: Party) -> None:
     ):
         with pytest.raises(TypeError):
             act()
+
+
+def test_transforms_of_rows_and_coefficients_are_those_of_encoded_vectors(small: Party) -> None:
+    n, period, indices = 64, 16, [0, 3, 5, 40]
+    rows = np.random.default_rng(5).uniform(-1, 1, (len(indices), period))
+    rows[1] = 0.25
+    vectors = {r: np.tile(row, n // period) for r, row in zip(indices, rows, strict=True)}
+    transforms = [
+        kw.LinearTransform(small.parameters, vectors, slots=n, level=3),
+        kw.LinearTransform(small.parameters, vectors, slots=n, level=3, storage="coefficients"),
+        kw.LinearTransform.from_rows(small.parameters, indices, rows, slots=n, level=3),
+        kw.LinearTransform.from_rows(
+            small.parameters, np.asarray(indices), rows, slots=n, level=3, storage="coefficients"
+        ),
+    ]
+    specs = transforms[0].key_specs()
+    keys = small.generator.evaluation_keys(specs=specs, relinearization=False)
+    evaluator = kw.Evaluator(small.parameters, keys)
+    ciphertext = small.encryptor.encrypt(np.linspace(-1, 1, n), slots=n, level=3)
+    results = {evaluator.linear_transform(ciphertext, t).to_bytes() for t in transforms}
+    assert len(results) == 1
+    periods, primes = [16, 1, 16, 16], 4 + len(transforms[0].special)
+    for transform in transforms:
+        predicted = kw.LinearTransform.predicted_bytes(periods, primes, transform.storage)
+        assert transform.bytes == predicted
+    assert [t.bytes for t in transforms[:2]] == [16 * 49 * primes, 16 * 49]
+
+
+def test_rows_that_are_no_diagonals_are_refused(small: Party) -> None:
+    def make(indices: list[int], values: object, storage: str = "encoded") -> kw.LinearTransform:
+        return kw.LinearTransform.from_rows(
+            small.parameters,
+            indices,
+            values,  # type: ignore[arg-type]
+            slots=16,
+            level=2,
+            storage=storage,
+        )
+
+    for values in (np.ones(4), np.ones((3, 4)), np.ones((2, 4), complex), [["a"], ["b"]]):
+        with pytest.raises(kw.EncodeError, match="a row of real numbers for each of the 2 indices"):
+            make([0, 1], values)
+    for period in (0, 3, 32):
+        with pytest.raises(kw.ParameterError, match="power of two") as caught:
+            make([0, 1], np.ones((2, period)))
+        assert (caught.value.what, caught.value.value, caught.value.maximum) == ("period", period, 16)
+    with pytest.raises(kw.EncodeError, match="NaN") as refused:
+        make([0, 7], [[1.0], [np.nan]])
+    assert refused.value.index == 7
+    with pytest.raises(kw.EncodeError, match="below 62") as wide:
+        make([0], [[2.0**40]], "coefficients")
+    assert wide.value.available_bits == 62
+    with pytest.raises(kw.ParameterError, match="storage `streamed`"):
+        make([0], [[1.0]], "streamed")
+    with pytest.raises(kw.ParameterError, match="power of two"):
+        kw.LinearTransform.predicted_bytes([16, 3], 5)
+    with pytest.raises(kw.ParameterError, match="storage"):
+        kw.LinearTransform.predicted_bytes([16], 5, "streamed")
+
+
+def test_coefficients_are_counted_in_transforms_of_whole_polynomials(small: Party) -> None:
+    log_n = small.parameters.log_n
+    half = 2 ** (log_n - 1)
+    assert kw.LinearTransform.coefficient_transforms(small.parameters, [half, half]) == 2
+    least = kw.LinearTransform.coefficient_transforms(small.parameters, [1])
+    assert least == 10 * 2**10 / (log_n * 2**log_n)
