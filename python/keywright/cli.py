@@ -1,73 +1,22 @@
 """The command line: ``keywright COMMAND ...``."""
 
-import argparse
 import sys
 from collections.abc import Sequence
 
-from keywright import __version__
-from keywright._terminal import Terminal
-from keywright.commands import (
-    bench,
-    calibrate,
-    compile,  # noqa: A004 (the command is called so)
-    decrypt,
-    demo,
-    encrypt,
-    infer,
-    info,
-    keygen,
-    plan,
-    run,
-    serve,
-)
-from keywright.commands.helpers.errors import CommandError
-from keywright.errors import KeywrightError
-from keywright.nn import ModelRefusedError
-
-COMMANDS = (demo, infer, keygen, encrypt, run, decrypt, compile, serve, info, plan, calibrate, bench)
-FAILED = 2
-INTERRUPTED = 130
+from keywright._interrupts import INTERRUPTED, MESSAGE, ending_at_interrupts
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status: 0, 2 after an error, 130 after ctrl-C."""
-    parser = _parser()
-    options = parser.parse_args(arguments)
-    terminal = Terminal(json=options.json)
     try:
-        options.run(options, terminal)
+        with ending_at_interrupts():
+            # Imported here: it takes long enough to be interrupted.
+            from keywright.commands.command_line import run_command
+
+            return run_command(arguments)
     except KeyboardInterrupt:
-        terminal.note("interrupted; no file was left half written")
+        sys.stderr.write(f"{MESSAGE}\n")
         return INTERRUPTED
-    except ModelRefusedError as refusal:
-        reasons = "; ".join(str(reason) for reason in refusal.exceptions)
-        terminal.error(CommandError(f"the model cannot be compiled: {reasons}"))
-        return FAILED
-    except (CommandError, KeywrightError) as error:
-        terminal.error(error)
-        return FAILED
-    except OSError as error:
-        named = [str(name) for name in (error.filename, error.filename2) if name is not None]
-        terminal.error(CommandError(f"{' to '.join(named)}: {error.strerror}") if named else error)
-        return FAILED
-    return 0
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="keywright", description="Private inference on encrypted data, with RNS-CKKS and planned keys."
-    )
-    parser.add_argument("--version", action="version", version=f"keywright {__version__}")
-    subparsers = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    for command in COMMANDS:
-        name = command.__name__.rpartition(".")[2]
-        summary = (command.__doc__ or "").partition("\n")[0]
-        subparser = subparsers.add_parser(name, help=summary, description=command.__doc__)
-        subparser.formatter_class = argparse.RawDescriptionHelpFormatter
-        command.add_arguments(subparser)
-        subparser.add_argument("--json", action="store_true", help="print JSON, one object per line")
-        subparser.set_defaults(run=command.run)
-    return parser
 
 
 if __name__ == "__main__":

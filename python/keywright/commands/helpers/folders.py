@@ -1,5 +1,6 @@
 """The files of commands: their names in a folder, folders and files that appear whole."""
 
+import atexit
 import os
 import re
 import shutil
@@ -7,6 +8,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from .errors import CommandError
@@ -49,6 +51,8 @@ def new_folder(path: Path) -> Iterator[Path]:
         raise CommandError(f"{path} exists; remove it or name another folder")
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}."))
+    remove = partial(shutil.rmtree, temporary, ignore_errors=True)
+    atexit.register(remove)
     try:
         yield temporary
         try:
@@ -59,8 +63,10 @@ def new_folder(path: Path) -> Iterator[Path]:
                 raise CommandError(f"{path} exists by now; remove it or name another folder") from error
             raise
     except BaseException:
-        shutil.rmtree(temporary, ignore_errors=True)
+        remove()
         raise
+    finally:
+        atexit.unregister(remove)
 
 
 def require_place(path: Path) -> None:
