@@ -59,7 +59,7 @@ def arrange(
         headroom: of `bound_values`.
 
     Raises:
-        RefusalError: no placement of bootstraps reaches a layer.
+        RefusalError: no placement of bootstraps reaches a layer, or a layer is too large.
     """
     options = _needed_bootstraps(graph, target, costs)
     best = min(

@@ -17,7 +17,7 @@ from .errors import (
     TooDeepError,
     TooWideError,
 )
-from .graph.graph import Graph
+from .graph.graph import Graph, Linear
 from .graph.simplify import scale_value
 from .layout.batches import interleave_layout, interleave_linear
 from .placement.bounding import largest_values
@@ -51,7 +51,7 @@ def compile(  # noqa: A001 (read as keywright.nn.compile)
 
     Raises:
         ModelRefusedError: with every reason found: `UnsupportedOperatorError`, `UnsupportedAttributeError`,
-            `DynamicShapeError`, `InvalidModelError`, `TooDeepError`, `TooWideError`,
+            `DynamicShapeError`, `InvalidModelError`, `TooLargeError`, `TooDeepError`, `TooWideError`,
             `CalibrationMissingError`, `CannotPlaceError`, `RangesMissingError`, `MethodError`,
             `UnknownActivationError`, `AccuracyError`.
         InvalidSamplesError: calibration data of the wrong shape or not finite.
@@ -61,6 +61,7 @@ def compile(  # noqa: A001 (read as keywright.nn.compile)
     run, fit = approximated.run, approximated.fit
     samples, graph = run.samples, Graph(dict(approximated.graph.nodes), approximated.graph.output)
     _refuse(_too_deep(graph, target, measured=len(samples) > 0))
+    _require_memory(_least_bytes(graph), max_plaintext_bytes)
     seen = largest_values(graph, samples)
     output_scale = _bound_output(graph, seen, MARGIN if fit.margin is None else fit.margin)
 
@@ -80,7 +81,7 @@ def compile(  # noqa: A001 (read as keywright.nn.compile)
         report(graph, run, approximated.fitted, output_scale, fit) if len(samples) else None,
         output_scale,
     ).program()
-    _require_memory(program, max_plaintext_bytes)
+    _require_memory(sum(transform.bytes for transform in program.transforms), max_plaintext_bytes)
     return program
 
 
@@ -111,10 +112,15 @@ def _too_deep(graph: Graph, target: Target, *, measured: bool) -> list[RefusalEr
     return [RangesMissingError(depth, available) if target.bootstraps else TooDeepError(depth, available)]
 
 
-def _require_memory(program: Program, most: int) -> None:
+def _require_memory(size: int, most: int) -> None:
     """Refuse diagonals of more bytes than are allowed."""
-    size = sum(transform.bytes for transform in program.transforms)
     _refuse([TooWideError(size, most)] if size > most else [])
+
+
+def _least_bytes(graph: Graph) -> int:
+    """Of the diagonals at least, in any layout: every entry of a matrix has a place of its own on one."""
+    linears = [node for node in graph.nodes.values() if isinstance(node, Linear)]
+    return 8 * sum(matrix.entries for node in linears for matrix in node.matrices)
 
 
 def _bound_output(graph: Graph, largest: dict[int, float], margin: float) -> float:

@@ -128,6 +128,22 @@ class TooWideError(RefusalError):
         self.needed, self.allowed = needed, allowed
 
 
+class TooLargeError(RefusalError):
+    """A part of the model would take more than compiling may; nothing of that size was made.
+
+    Attributes:
+        size: what it would take.
+        allowed: the bound.
+    """
+
+    def __init__(self, what: str, unit: str, size: int, allowed: int) -> None:
+        super().__init__(
+            f"{what} takes {size} {unit} and {allowed} are allowed; use smaller images, fewer channels or a "
+            "stride before wide layers"
+        )
+        self.size, self.allowed = size, allowed
+
+
 class RangesMissingError(RefusalError):
     """Bootstraps are needed, which take values of at most 1, and no calibration data were given."""
 

@@ -1,8 +1,9 @@
 """From an ONNX model to a `Graph`, refusing what has no encrypted form."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import cast
+from typing import TypeVar, cast
 
 import numpy as np
 import onnx
@@ -13,13 +14,27 @@ from keywright.nn.errors import (
     DynamicShapeError,
     InvalidModelError,
     RefusalError,
+    TooLargeError,
     UnsupportedAttributeError,
     UnsupportedOperatorError,
 )
 from keywright.nn.graph.graph import Graph, Input, Linear, Shape
 from keywright.nn.graph.sparse import SparseMatrix
+from keywright.nn.limits import (
+    MAX_CONSTANTS,
+    MAX_ELEMENTS,
+    MAX_MODEL_BYTES,
+    require_at_most,
+    require_elements,
+    shown_shape,
+)
 
 from .operators import OPERATORS, Constant, EncryptedValue, Operand, OperatorContext
+
+Result = TypeVar("Result")
+
+MAX_RANK = 1 << 10
+"""Integers of a constant that may be sizes."""
 
 ADVICE = {
     "MaxPool": "train with AveragePool, which is linear",
@@ -35,20 +50,46 @@ def load_model(model: onnx.ModelProto | str | Path | bytes) -> onnx.ModelProto:
 
     Raises:
         InvalidModelError: not an ONNX model, or one that contradicts the standard.
+        TooLargeError: the model, or the weights in files beside it, have too many bytes; nothing was read.
+        FileNotFoundError: there is no such file.
     """
+    if isinstance(model, onnx.ModelProto):
+        loaded = model
+    elif isinstance(model, bytes):
+        require_at_most("the model", "bytes", len(model), MAX_MODEL_BYTES)
+        loaded = _parsed(lambda: onnx.load_model_from_string(model))
+    else:
+        path = Path(model)
+        size = path.stat().st_size
+        require_at_most(f"the model {path.name!r}", "bytes", size, MAX_MODEL_BYTES)
+        loaded = _parsed(lambda: onnx.load(path, load_external_data=False))
+        beside = {name for tensor in loaded.graph.initializer if (name := _external_file(tensor))}
+        size += sum(_size_beside(path, name) for name in beside)
+        require_at_most(f"the model {path.name!r} with its weights", "bytes", size, MAX_MODEL_BYTES)
+        _parsed(lambda: onnx.external_data_helper.load_external_data_for_model(loaded, str(path.parent)))
+    _parsed(lambda: onnx.checker.check_model(loaded))
+    return loaded
+
+
+def _parsed(read: Callable[[], Result]) -> Result:
+    """What onnx reads; it raises errors of many classes for damaged models."""
     try:
-        if isinstance(model, onnx.ModelProto):
-            loaded = model
-        elif isinstance(model, bytes):
-            loaded = onnx.load_model_from_string(model)
-        else:
-            loaded = onnx.load(model)
-        onnx.checker.check_model(loaded)
-    except FileNotFoundError:
-        raise
+        return read()
     except Exception as error:
         raise InvalidModelError(f"not a valid ONNX model: {error}") from error
-    return loaded
+
+
+def _external_file(tensor: onnx.TensorProto) -> str | None:
+    """The file beside the model that holds a tensor, if one does."""
+    if tensor.data_location != onnx.TensorProto.EXTERNAL:
+        return None
+    return next((entry.value for entry in tensor.external_data if entry.key == "location"), None)
+
+
+def _size_beside(path: Path, name: str) -> int:
+    """Bytes of a file beside a model; 0 where there is none, which onnx says when it reads it."""
+    beside = path.parent / name
+    return beside.stat().st_size if beside.is_file() else 0
 
 
 def sample_shape(model: onnx.ModelProto) -> Sequence[object]:
@@ -76,13 +117,20 @@ class _Importer:
         self.graph = Graph()
         self.reasons: list[RefusalError] = []
         self.values: dict[str, Operand] = {}
+        self.computed = 0
         self.opsets = {entry.domain: entry.version for entry in model.opset_import}
 
     def run(self) -> tuple[Graph, list[RefusalError]]:
         body = self.model.graph
         for tensor in body.initializer:
-            self.values[tensor.name] = Constant(np.asarray(onnx.numpy_helper.to_array(tensor)))
-        self._check_finite()
+            try:
+                self._constant(tensor.name, np.asarray(onnx.numpy_helper.to_array(tensor)))
+            except (ValueError, TypeError, MemoryError) as error:
+                shape = shown_shape(list(tensor.dims))
+                reason = InvalidModelError(
+                    f"weights {tensor.name!r} do not have their shape {shape}: {error}"
+                )
+                self.reasons.append(reason)
         inputs = [value for value in body.input if value.name not in self.values]
         if len(inputs) != 1 or len(body.output) != 1:
             self.reasons.append(
@@ -92,9 +140,13 @@ class _Importer:
             )
         self.inferred = self._inferred_shapes()
         for value in inputs:
-            shape = self._declared_shape(value)
-            number = self.graph.add(Input(shape))
-            self.values[value.name] = EncryptedValue(number, shape)
+            try:
+                declared = self._declared_shape(value)
+            except TooLargeError as refusal:
+                self.reasons.append(refusal)
+                return self.graph, self.reasons
+            number = self.graph.add(Input(declared))
+            self.values[value.name] = EncryptedValue(number, declared)
         for index, node in enumerate(body.node):
             self._node(node, node.name or f"{node.op_type}_{index}")
         for value in body.output[:1]:
@@ -105,11 +157,17 @@ class _Importer:
                 self.reasons.append(InvalidModelError(f"output {value.name!r} does not depend on the input"))
         return self.graph, self.reasons
 
-    def _check_finite(self) -> None:
-        for name, value in self.values.items():
-            data = cast(Constant, value).array
-            if np.issubdtype(data.dtype, np.floating) and not np.isfinite(data).all():
-                self.reasons.append(InvalidModelError(f"weights {name!r} hold values that are not finite"))
+    def _constant(self, name: str, array: NDArray[np.generic]) -> None:
+        """Note a constant, and what is wrong with it; the rest of the model is examined with zeros then."""
+        wrong = ""
+        if array.dtype.kind == "c":
+            wrong = "are complex numbers"
+        elif array.dtype.kind not in "biuOSUT" and not np.isfinite(np.asarray(array, np.float64)).all():
+            wrong = "hold values that are not finite"
+        if wrong:
+            self.reasons.append(InvalidModelError(f"weights {name!r} {wrong}"))
+            array = np.zeros(array.shape)
+        self.values[name] = Constant(array)
 
     def _inferred_shapes(self) -> dict[str, Shape]:
         try:
@@ -120,7 +178,7 @@ class _Importer:
         found: dict[str, Shape] = {}
         for value in [*inferred.value_info, *inferred.output]:
             sizes = [dimension.dim_value for dimension in value.type.tensor_type.shape.dim][1:]
-            if all(size > 0 for size in sizes):
+            if all(size > 0 for size in sizes) and math.prod(sizes) <= MAX_ELEMENTS:
                 found[value.name] = tuple(sizes)
         return found
 
@@ -133,6 +191,7 @@ class _Importer:
             return tuple(size if isinstance(size, int) and size > 0 else 1 for size in fixed)
         if isinstance(sizes[0], int) and sizes[0] not in (0, 1):
             self.reasons.append(DynamicShapeError(value.name, sizes))
+        require_elements(f"input {value.name!r}", cast(Shape, fixed))
         return cast(Shape, tuple(fixed))
 
     def _node(self, node: onnx.NodeProto, name: str) -> None:
@@ -189,6 +248,7 @@ class _Importer:
             for name, source in zip(node.input, sources, strict=True)
             if isinstance(source, Constant)
         }
+        self._require_small(node, body, opsets)
         try:
             results = ReferenceEvaluator(onnx.helper.make_model(body, opset_imports=opsets)).run(None, feeds)
         except Exception as error:
@@ -200,4 +260,42 @@ class _Importer:
                 "operands that can be folded",
             ) from error
         for name, result in zip(node.output, cast(list[NDArray[np.generic]], results), strict=True):
-            self.values[name] = Constant(np.asarray(result))
+            self._constant(name, np.asarray(result))
+
+    def _require_small(
+        self, node: onnx.NodeProto, body: onnx.GraphProto, opsets: list[onnx.OperatorSetIdProto]
+    ) -> None:
+        """Refuse to compute a constant whose shape is too large, or cannot be told before it is computed.
+
+        Raises:
+            UnsupportedAttributeError, TooLargeError: which of both.
+        """
+        name = node.name or node.op_type
+        known = onnx.GraphProto()
+        known.CopyFrom(body)
+        for source in dict.fromkeys(node.input):
+            value = self.values.get(source)
+            if isinstance(value, Constant):
+                known.initializer.append(_shape_only(source, value.array))
+        model = onnx.helper.make_model(known, opset_imports=opsets)
+        try:
+            inferred = onnx.shape_inference.infer_shapes(model, data_prop=True, strict_mode=True).graph
+        except Exception as error:
+            raise InvalidModelError(f"node {name!r}: shapes do not fit: {error}") from error
+        for value_info in inferred.output:
+            tensor = value_info.type.tensor_type
+            sizes = [dimension.dim_value for dimension in tensor.shape.dim]
+            if not tensor.HasField("shape") or not all(d.HasField("dim_value") for d in tensor.shape.dim):
+                raise UnsupportedAttributeError(
+                    name, node.op_type, "constant operands", "of a result of unknown shape", "a known shape"
+                )
+            self.computed += math.prod(sizes)
+            require_at_most(f"the constants up to node {name!r}", "elements", self.computed, MAX_CONSTANTS)
+
+
+def _shape_only(name: str, array: NDArray[np.generic]) -> onnx.TensorProto:
+    """A tensor for the inference of shapes: with its values where they can be sizes."""
+    if (array.dtype.kind in "iu" and array.size <= MAX_RANK) or array.size == 1:
+        return onnx.numpy_helper.from_array(array, name)
+    kind = onnx.helper.np_dtype_to_tensor_dtype(array.dtype)
+    return onnx.TensorProto(name=name, data_type=kind, dims=array.shape)

@@ -8,7 +8,7 @@ import onnx
 from numpy.typing import NDArray
 
 from keywright.nn.errors import InvalidModelError, UnsupportedAttributeError
-from keywright.nn.graph.convolution import Matrix
+from keywright.nn.graph.convolution import Convolution, Matrix
 from keywright.nn.graph.graph import Graph, Linear, Shape
 from keywright.nn.graph.sparse import Vector
 
@@ -122,11 +122,17 @@ class OperatorContext:
         bias: Vector | None = None,
         stride: int = 1,
     ) -> EncryptedValue:
-        """Add matrix @ source + bias. Raises `InvalidModelError` where the sizes do not fit."""
+        """Add matrix @ source + bias. Raises `InvalidModelError` where sizes do not fit or weights are
+        not finite."""
         size = int(np.prod(shape, dtype=np.int64))
         if matrix.shape != (size, source.size):
             raise InvalidModelError(
                 f"node {self.name!r}: a {matrix.shape} matrix cannot map {source.shape} to {shape}"
+            )
+        weights = matrix.kernel if isinstance(matrix, Convolution) else matrix.values
+        if not (np.isfinite(weights).all() and (bias is None or np.isfinite(bias).all())):
+            raise InvalidModelError(
+                f"node {self.name!r}: weights are not finite, or become so where they are put together"
             )
         offset = np.zeros(size) if bias is None else np.asarray(bias, np.float64)
         node = Linear(shape, (source.number,), (matrix,), offset, stride, self.name)

@@ -7,6 +7,8 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from keywright.nn.limits import MAX_ENTRIES, require_at_most
+
 from .sparse import Indices, SparseMatrix, Vector
 
 
@@ -72,8 +74,9 @@ class Convolution:
         return into, into // (outputs // self.groups) * members + member
 
     def explicit(self) -> SparseMatrix:
-        """The same matrix, entry by entry."""
+        """The same matrix, entry by entry. Raises `TooLargeError`."""
         window = self.window
+        require_at_most("a convolution whose pixels differ", "entries", self.entries, MAX_ENTRIES)
         into, origin = (channel[:, None] for channel in self.channels())
         return SparseMatrix.from_distinct(
             self.shape,

@@ -7,6 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from keywright.nn.limits import MAX_ENTRIES
+
 from .convolution import Matrix, product, product_entries, total
 from .graph import Activation, Add, Graph, Linear, Multiply, Node, Polynomial, Shift, operands
 from .piecewise import Function, PiecewiseLinear, composed, summed
@@ -126,7 +128,8 @@ def _can_merge(outer: Node, number: int, inner: Linear) -> bool:
     for operand, matrix in zip(outer.operands, outer.matrices, strict=True):
         if operand == number:
             parts = matrix.entries + sum(m.entries for m in inner.matrices)
-            if sum(product_entries(matrix, m) for m in inner.matrices) > MERGE_GROWTH * parts:
+            terms = sum(product_entries(matrix, m) for m in inner.matrices)
+            if terms > min(MERGE_GROWTH * parts, MAX_ENTRIES):
                 return False
     return True
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
+from keywright.nn.errors import TooLargeError
 from keywright.nn.graph.graph import Graph, Linear, Shape, operands
 
 from .cyclic import cyclic_layouts
@@ -29,6 +30,9 @@ def choose_layouts(
     Args:
         cyclic: whether images have the layouts of `cyclic_layouts`, where there are such, instead of the
             cheapest.
+
+    Raises:
+        TooLargeError: a layer is too large in every layout.
     """
     smallest = max_slots if fixed else min(next_power_of_two(largest_tensor(graph)), max_slots)
     options = []
@@ -38,7 +42,9 @@ def choose_layouts(
             given = cyclic_layouts(graph, slots) if cyclic else {}
             search = _Search(graph, slots, prices, given)
             options.append((search.run(), slots, search))
-    search = min(options, key=lambda option: option[:2])[2]
+    cost, _, search = min(options, key=lambda option: option[:2])
+    if search.refusal is not None and cost == float("inf"):
+        raise search.refusal
     return {number: search.chosen[group] for number, group in search.group.items()}
 
 
@@ -66,6 +72,7 @@ class _Search:
             groups = self._touched(number, node)
             for group in groups:
                 self.near[group] |= groups - {group}
+        self.refusal: TooLargeError | None = None
         self.kept: list[Layout] = []  # keeps every layout alive, since costs are remembered by identity
 
     def run(self) -> float:
@@ -129,7 +136,10 @@ class _Search:
         target = self.chosen[self.group[number]]
         key = (number, id(target), *(id(source) for source in sources))
         if key not in self.costs:
-            self.costs[key] = placement_cost(list(node.matrices), sources, target, self.prices)
+            try:
+                self.costs[key] = placement_cost(list(node.matrices), sources, target, self.prices)
+            except TooLargeError as refusal:
+                self.costs[key], self.refusal = float("inf"), refusal
         return self.costs[key]
 
     def _size_cost(self, group: int) -> float:

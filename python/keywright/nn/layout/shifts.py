@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from keywright.nn.graph.convolution import Convolution, Matrix
 from keywright.nn.graph.sparse import SparseMatrix, Vector
+from keywright.nn.limits import MAX_STEPS, require_at_most
 
 from .layout import Layout
 
@@ -62,8 +63,19 @@ class Between:
 
 
 def used_diagonals(matrix: Matrix, between: Between) -> Used:
-    """Which diagonals are not zero: (ciphertexts of the target, of the source, slots)."""
+    """Which diagonals are not zero: (ciphertexts of the target, of the source, slots).
+
+    Raises:
+        TooLargeError: between too many ciphertexts, or of a matrix with too many entries.
+    """
     source, target = between.source, between.target
+    steps = target.ciphertexts * source.ciphertexts * source.slots
+    require_at_most(
+        f"a layer between {source.ciphertexts} and {target.ciphertexts} ciphertexts",
+        "steps",
+        steps,
+        MAX_STEPS,
+    )
     used = np.zeros((target.ciphertexts, source.ciphertexts, source.slots), bool)
     parts = _Separated.of(matrix, between)
     if parts is not None:

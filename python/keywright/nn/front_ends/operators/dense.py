@@ -4,6 +4,7 @@ import numpy as np
 
 from keywright.nn.front_ends.operator_context import EncryptedValue, OperatorContext
 from keywright.nn.graph.sparse import SparseMatrix, Vector
+from keywright.nn.limits import MAX_ENTRIES, require_at_most
 
 
 def gemm(context: OperatorContext) -> EncryptedValue:
@@ -37,6 +38,7 @@ def _dense(
     context: OperatorContext, source: EncryptedValue, weight: Vector, bias: Vector | None
 ) -> EncryptedValue:
     outputs = int(weight.shape[0])
+    require_at_most(f"node {context.name!r}", "entries", weight.size, MAX_ENTRIES)
     if bias is not None:
         try:
             bias = np.broadcast_to(bias, (1, outputs)).reshape(outputs)

@@ -16,7 +16,8 @@ def batch_normalization(context: OperatorContext) -> EncryptedValue:
     channels = source.shape[0]
     if any(value.shape != (channels,) for value in (scale, bias, mean, variance)):
         raise context.refuse("parameters of shape", scale.shape, f"({channels},)")
-    factor = scale / np.sqrt(variance + context.attribute("epsilon", 1e-5))
+    with np.errstate(invalid="ignore", divide="ignore"):  # `linear` refuses what is not finite
+        factor = scale / np.sqrt(variance + context.attribute("epsilon", 1e-5))
     pixels = source.size // channels
     matrix = SparseMatrix.diagonal(np.repeat(factor, pixels))
     return context.linear(source, source.shape, matrix, np.repeat(bias - mean * factor, pixels))

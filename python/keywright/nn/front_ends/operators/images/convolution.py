@@ -5,6 +5,7 @@ import numpy as np
 from keywright.nn.errors import InvalidModelError
 from keywright.nn.front_ends.operator_context import EncryptedValue, OperatorContext
 from keywright.nn.graph.convolution import Convolution, Matrix, Window
+from keywright.nn.limits import require_elements
 
 from .window import pixel_stride, window_axes, window_pairs
 
@@ -26,6 +27,7 @@ def convolution(context: OperatorContext) -> EncryptedValue:
         )
     rows, columns = window_axes(context, (height, width), kernel)
     out_size = rows.output * columns.output
+    require_elements(f"the result of node {context.name!r}", (outputs, rows.output, columns.output))
     window = Window(out_size, height * width, kernel[0] * kernel[1], *window_pairs(rows, columns))
     matrix: Matrix = Convolution(weight.reshape(outputs, group_inputs, -1), groups, window)
     if group_inputs == window.taps == 1:

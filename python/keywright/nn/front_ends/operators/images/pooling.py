@@ -4,6 +4,7 @@ import numpy as np
 
 from keywright.nn.front_ends.operator_context import EncryptedValue, OperatorContext
 from keywright.nn.graph.sparse import SparseMatrix
+from keywright.nn.limits import MAX_ENTRIES, require_at_most
 
 from .window import pixel_stride, window_axes, window_pairs
 
@@ -14,6 +15,7 @@ def average_pool(context: OperatorContext) -> EncryptedValue:
     kernel = context.attribute("kernel_shape", [0, 0])
     rows, columns = window_axes(context, (height, width), kernel)
     out_pixel, _, in_pixel = window_pairs(rows, columns)
+    require_at_most(f"node {context.name!r}", "entries", channels * len(out_pixel), MAX_ENTRIES)
     out_size = rows.output * columns.output
     if context.attribute("count_include_pad", 0):
         share = np.full(len(out_pixel), 1.0 / (kernel[0] * kernel[1]))

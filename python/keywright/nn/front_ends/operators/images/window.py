@@ -1,12 +1,14 @@
 """Sliding windows over images: output sizes and which pixel meets which tap. Shared by convolutions and
 pools."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from keywright.nn.front_ends.operator_context import OperatorContext
 from keywright.nn.graph.sparse import Indices
+from keywright.nn.limits import MAX_ENTRIES, require_at_most, require_elements, shown_shape
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,7 @@ def window_axes(context: OperatorContext, sizes: tuple[int, int], kernel: list[i
 
     Raises:
         UnsupportedAttributeError: another rank than two, or a window larger than the padded image.
+        TooLargeError: the windows have too many pixels together.
     """
     strides = context.attribute("strides", [1, 1])
     dilations = context.attribute("dilations", [1, 1])
@@ -63,7 +66,11 @@ def window_axes(context: OperatorContext, sizes: tuple[int, int], kernel: list[i
                 "kernel_shape", kernel, f"at most the padded image, {size + before + after} pixels"
             )
         output = (size + before + after - extent) // stride + 1
+        require_elements(f"the window of node {context.name!r}", (output, kernel[axis]))
         axes.append(Axis(size, kernel[axis], stride, dilations[axis], before, output))
+    pairs = [size for axis in axes for size in (axis.output, axis.kernel)]
+    what = f"the windows of node {context.name!r} of shape {shown_shape(pairs)}"
+    require_at_most(what, "entries", math.prod(pairs), MAX_ENTRIES)
     return axes[0], axes[1]
 
 
