@@ -61,7 +61,8 @@ def parse_options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
 
 def name(options: argparse.Namespace) -> str:
     """Of a record's files."""
-    return options.network + (f"-batch{options.batch}" if options.batch > 1 else "")
+    network: str = options.network
+    return network + (f"-batch{options.batch}" if options.batch > 1 else "")
 
 
 class Measurement:

@@ -1,0 +1,191 @@
+"""The steps of fhe-benchmarking/ml-inference: what client and server do between the harness's own steps.
+
+The harness starts each in a process of its own, in the root of its checkout, with the number of a size. Its
+folders: datasets/SIZE/intermediate/test_pixels.txt has an image a line, 784 numbers in [0, 1]; in io/SIZE,
+public_keys, ciphertexts_upload and ciphertexts_download pass between client and server, secret_key and
+intermediate stay with the client, and encrypted_model_predictions.txt gets a label a line.
+"""
+
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import keywright as kw
+import numpy as np
+from keywright.nn.run.encrypted import decrypt_result, encrypt_sample_seeded
+from keywright.serve.model import Model, ModelRunner
+from numpy.typing import NDArray
+
+HERE = Path(__file__).resolve().parent
+BUILD = HERE / "build"
+
+SIZES = (("single", 1), ("small", 15), ("medium", 1_000), ("large", 10_000))
+"""Names and numbers of images, in the harness's order."""
+
+PIXELS = 784
+
+
+class Folders:
+    """Where the harness has what belongs to a size."""
+
+    def __init__(self, size: int) -> None:
+        name = SIZES[size][0]
+        exchange = Path("io") / name
+        self.pixels = Path("datasets") / name / "intermediate" / "test_pixels.txt"
+        self.keys = exchange / "public_keys" / "evaluation_keys.kw"
+        self.secret = exchange / "secret_key" / "secret.kw"
+        self.upload, self.download = exchange / "ciphertexts_upload", exchange / "ciphertexts_download"
+        self.samples = exchange / "intermediate" / "samples.npy"
+        self.scores = exchange / "intermediate" / "scores.npy"
+        self.predictions = exchange / "encrypted_model_predictions.txt"
+
+
+def model_folder(size: int) -> Path:
+    """What `build.py` compiled for a size."""
+    return BUILD / "models" / SIZES[size][0]
+
+
+def client_key_generation(size: int) -> None:
+    """A secret, and the keys that the model's plan names."""
+    model, folders = Model.load(model_folder(size)), Folders(size)
+    folders.secret.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    folders.keys.parent.mkdir(parents=True, exist_ok=True)
+    secret = kw.SecretKey.generate(model.parameters)
+    secret.save(folders.secret)
+    kw.KeyGenerator(secret).save_evaluation_keys(folders.keys, model.specs)
+
+
+def server_preprocess_model(size: int) -> None:
+    """See that the model is whole. It was compiled before keys could be made, and its diagonals are encoded
+    when it is loaded: nothing else is left to do."""
+    model = Model.load(model_folder(size))
+    say("server", f"{SIZES[size][0]}: {model.program.depth} levels, {len(model.specs)} keys")
+
+
+def client_preprocess_input(size: int) -> None:
+    """Pixels from text to numbers.
+
+    Raises:
+        SystemExit: they are not as many images as the size has, or not in [0, 1].
+    """
+    folders = Folders(size)
+    values = np.loadtxt(folders.pixels, dtype=np.float64, ndmin=2)
+    if values.shape != (SIZES[size][1], PIXELS):
+        raise SystemExit(f"{folders.pixels} has numbers {values.shape}, expected {(SIZES[size][1], PIXELS)}")
+    if not ((values >= 0) & (values <= 1)).all():
+        raise SystemExit(f"{folders.pixels} has pixels that are not in [0, 1]")
+    folders.samples.parent.mkdir(parents=True, exist_ok=True)
+    np.save(folders.samples, values)
+
+
+def client_encode_encrypt_input(size: int) -> None:
+    """A seeded ciphertext, or several, for as many images as share ciphertexts."""
+    model, folders = Model.load(model_folder(size)), Folders(size)
+    program = model.program
+    client = kw.Decryptor(kw.SecretKey.load(folders.secret, model.parameters))
+    samples = np.load(folders.samples).reshape(-1, *program.input_shape)
+    folder = emptied(folders.upload)
+    for batch, group in enumerate(program.batches(samples)):
+        for index, ciphertext in enumerate(encrypt_sample_seeded(program, client, group)):
+            ciphertext.save(folder / file_name(batch, index))
+
+
+def server_encrypted_compute(size: int) -> None:
+    """Evaluate the network on every batch."""
+    start = time.perf_counter()
+    model, folders = Model.load(model_folder(size)), Folders(size)
+    keys = model.execution.load_keys(folders.keys)
+    loaded = time.perf_counter()
+    runner = ModelRunner(model)
+    say("server", f"model and keys read in {loaded - start:.3f} s")
+    say("server", f"diagonals encoded in {time.perf_counter() - loaded:.3f} s")
+    seconds = []
+    folder = emptied(folders.download)
+    for batch, paths in enumerate(batches(folders.upload)):
+        inputs = [model.read_input(path.read_bytes()) for path in paths]
+        start = time.perf_counter()
+        results = runner.run(keys, inputs, lambda: None)
+        seconds.append(time.perf_counter() - start)
+        for index, result in enumerate(results):
+            (folder / file_name(batch, index)).write_bytes(model.write_output(result))
+    images = f"{model.program.batch} images" if model.program.batch > 1 else "image"
+    say("server", f"evaluation: {sum(seconds):.3f} s, {np.median(seconds):.3f} s for {images}")
+
+
+def client_decrypt_decode(size: int) -> None:
+    """Scores of all images."""
+    model, folders = Model.load(model_folder(size)), Folders(size)
+    program, left = model.program, SIZES[size][1]
+    client = kw.Decryptor(kw.SecretKey.load(folders.secret, model.parameters))
+    scores: list[NDArray[np.float64]] = []
+    for paths in batches(folders.download):
+        count = min(left, program.batch)
+        results = [kw.Ciphertext.load(path, model.parameters) for path in paths]
+        scores.append(decrypt_result(program, client, results, count).reshape(count, -1))
+        left -= count
+    np.save(folders.scores, np.concatenate(scores))
+
+
+def client_postprocess(size: int) -> None:
+    """The label of every image is the place of its largest score."""
+    folders = Folders(size)
+    labels = np.load(folders.scores).argmax(axis=1)
+    if len(labels) != SIZES[size][1]:
+        raise SystemExit(f"{len(labels)} images were decrypted, {SIZES[size][1]} were encrypted")
+    folders.predictions.write_text("".join(f"{label}\n" for label in labels))
+
+
+STEPS: dict[str, Callable[[int], None]] = {
+    step.__name__: step
+    for step in (
+        client_key_generation,
+        server_preprocess_model,
+        client_preprocess_input,
+        client_encode_encrypt_input,
+        server_encrypted_compute,
+        client_decrypt_decode,
+        client_postprocess,
+    )
+}
+
+
+def file_name(batch: int, index: int) -> str:
+    """The file of a ciphertext: its batch, and its place in it."""
+    return f"{batch:06}-{index}.kw"
+
+
+def batches(folder: Path) -> Iterator[list[Path]]:
+    """The files of each batch, in order."""
+    found: dict[str, list[Path]] = {}
+    for path in sorted(folder.glob("*-*.kw")):
+        found.setdefault(path.name.partition("-")[0], []).append(path)
+    yield from found.values()
+
+
+def emptied(folder: Path) -> Path:
+    """The folder, without what an earlier run left in it."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    return folder
+
+
+def say(who: str, text: str) -> None:
+    """A line among the harness's."""
+    print(f"         [{who}] {text}", flush=True)
+
+
+def main(name: str, arguments: Sequence[str]) -> None:
+    """Run a step for the size that is given; for every size where none is, as the harness asks of the model.
+
+    Raises:
+        SystemExit: there is no such size.
+    """
+    if not arguments and name == server_preprocess_model.__name__:
+        for size in range(len(SIZES)):
+            STEPS[name](size)
+        return
+    if len(arguments) != 1 or arguments[0] not in ("0", "1", "2", "3"):
+        raise SystemExit(f"usage: {Path(sys.argv[0]).name} SIZE, from 0 (single) to 3 (large)")
+    STEPS[name](int(arguments[0]))

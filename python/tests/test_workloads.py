@@ -1,0 +1,103 @@
+"""The adapters of examples/workloads, in folders as the harness of the workload has them."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from keywright.nn.run.checking import run_onnxruntime
+from onnx import TensorProto, helper, numpy_helper
+
+ROOT = Path(__file__).parents[2]
+INSTALL = ROOT / "examples" / "workloads" / "ml-inference" / "install.py"
+STEPS = (
+    "client_preprocess_input",
+    "client_encode_encrypt_input",
+    "server_encrypted_compute",
+    "client_decrypt_decode",
+    "client_postprocess",
+)
+
+
+def network() -> onnx.ModelProto:
+    """784 pixels, a square, ten scores."""
+    rng = np.random.default_rng(7)
+    weights = rng.normal(size=(784, 16)) / 28, rng.normal(size=(16, 10))
+    nodes = [
+        helper.make_node("Flatten", ["image"], ["flat"]),
+        helper.make_node("MatMul", ["flat", "w0"], ["h"]),
+        helper.make_node("Mul", ["h", "h"], ["s"]),
+        helper.make_node("MatMul", ["s", "w1"], ["scores"]),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "small",
+        [helper.make_tensor_value_info("image", TensorProto.FLOAT, ["batch", 1, 28, 28])],
+        [helper.make_tensor_value_info("scores", TensorProto.FLOAT, ["batch", 10])],
+        [numpy_helper.from_array(w.astype(np.float32), f"w{k}") for k, w in enumerate(weights)],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+def called(checkout: Path, *command: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, cwd=checkout, capture_output=True, text=True, check=False, timeout=120)
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    folder = tmp_path / "checkout"
+    (folder / "harness").mkdir(parents=True)
+    onnx.save(network(), tmp_path / "model.onnx")
+    done = called(tmp_path, sys.executable, str(INSTALL), str(folder), "--model", "model.onnx")
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def test_every_step_of_every_kind_of_size(checkout: Path) -> None:
+    """As the harness calls them: scripts, keys, the others, and the model's without a size."""
+    for script in (("scripts/get_openfhe.sh",), ("scripts/build_task.sh", "./submission")):
+        done = called(checkout, *script)
+        assert done.returncode == 0, done.stderr
+    rng = np.random.default_rng(1)
+    for size, name, count in (("0", "single", 1), ("1", "small", 15)):
+        exchange = checkout / "io" / name
+        exchange.mkdir(parents=True)
+        done = called(checkout, "submission/build/client_key_generation", size)
+        assert done.returncode == 0, done.stderr
+        assert (exchange / "secret_key").stat().st_mode & 0o077 == 0
+        assert not list((exchange / "public_keys").glob("*secret*"))
+        for folder in ("ciphertexts_upload", "ciphertexts_download"):
+            (exchange / folder).mkdir()
+            (exchange / folder / "999999-0.kw").write_bytes(b"of an earlier run")
+        data = checkout / "datasets" / name / "intermediate"
+        data.mkdir(parents=True)
+        np.savetxt(data / "test_pixels.txt", rng.integers(0, 256, (count, 784)) / 255, fmt="%.6f")
+        for step in STEPS:
+            done = called(checkout, f"submission/build/{step}", size)
+            assert done.returncode == 0, done.stderr
+        pixels = np.loadtxt(data / "test_pixels.txt").reshape(-1, 1, 28, 28)
+        labels = (exchange / "encrypted_model_predictions.txt").read_text().split()
+        assert labels == [str(label) for label in run_onnxruntime(network(), pixels).argmax(1)]
+    done = called(checkout, "submission/build/server_preprocess_model")
+    assert done.returncode == 0, done.stderr
+    assert "large: 3 levels" in done.stdout
+
+
+def test_what_does_not_fit_is_refused(checkout: Path, tmp_path: Path) -> None:
+    done = called(tmp_path, sys.executable, str(INSTALL), str(checkout))
+    assert done.returncode == 1
+    assert "is there: remove it first" in done.stderr
+    done = called(tmp_path, sys.executable, str(INSTALL), str(tmp_path))
+    assert "has no folder harness" in done.stderr
+    assert called(checkout, "scripts/build_task.sh", "./submission").returncode == 0
+    data = checkout / "datasets" / "single" / "intermediate"
+    data.mkdir(parents=True)
+    for text, message in (("0.5 " * 783, "expected (1, 784)"), ("0.5 " * 783 + "1.5", "not in [0, 1]")):
+        (data / "test_pixels.txt").write_text(text + "\n")
+        done = called(checkout, "submission/build/client_preprocess_input", "0")
+        assert done.returncode == 1
+        assert message in done.stderr
+    done = called(checkout, "submission/build/client_postprocess", "4")
+    assert "from 0 (single) to 3 (large)" in done.stderr
