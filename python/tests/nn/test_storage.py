@@ -2,6 +2,7 @@
 
 import io
 import json
+import tracemalloc
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +12,7 @@ import onnx
 import pytest
 from keywright import nn
 from keywright.nn.compiled import storage
+from keywright.nn.layout.diagonals import Diagonals
 from keywright.nn.run.checking import run_clear
 from onnx import helper
 
@@ -174,6 +176,55 @@ def test_missing_entries(stored: Path) -> None:
 def test_size_is_bounded_before_reading(stored: Path) -> None:
     with pytest.raises(nn.ProgramFormatError, match="more than 100 bytes"):
         storage.load(stored, nn.Program, max_bytes=100)
+
+
+@pytest.fixture(scope="module")
+def wide(build: Build) -> nn.Program:
+    """With 256 diagonals of 256 values, half a megabyte that packs well."""
+    weights = {"w": np.ones((256, 256), np.float32)}
+    model = build([helper.make_node("MatMul", ["x", "w"], ["y"])], (256,), weights)
+    return nn.compile(model, nn.Target(slots=256, levels=1))
+
+
+def test_unpacked_arrays_are_bounded_before_reading(wide: nn.Program, tmp_path: Path) -> None:
+    path = tmp_path / "wide.kwp"
+    wide.save(path)
+    needed = 256 * 256 * 8 + 2 * 256 * 4
+    assert path.stat().st_size < needed // 8
+    assert storage.load(path, nn.Program, max_bytes=needed).instructions == wide.instructions
+    with pytest.raises(nn.ProgramFormatError, match=f"more than {needed - 1} bytes"):
+        storage.load(path, nn.Program, max_bytes=needed - 1)
+
+
+def test_a_loaded_program_holds_its_file_and_not_its_diagonals(wide: nn.Program, tmp_path: Path) -> None:
+    path = tmp_path / "wide.kwp"
+    wide.save(path)
+    Diagonals.release()
+    tracemalloc.start()
+    try:
+        loaded = nn.Program.load(path)
+        Diagonals.release()
+        held, _ = tracemalloc.get_traced_memory()
+        x = np.linspace(-1, 1, 256)
+        path.unlink()  # what was loaded does not need it
+        assert np.array_equal(run_clear(loaded, x), run_clear(wide, x))
+    finally:
+        tracemalloc.stop()
+    assert held < loaded.transforms[0].bytes / 4
+
+
+@pytest.mark.parametrize("steps", [[0, 2, 1], [0, 0, 1], [0, 1, 1]])
+def test_diagonals_ascend(stored: Path, steps: list[int]) -> None:
+    def edit(entries: dict[str, bytes]) -> None:
+        description = json.loads(entries["program.json"])
+        entry = description["transforms"][0]["inputs"][0]
+        assert entry["steps"][:3] == [0, 1, 2]
+        entry["steps"][:3] = steps
+        entries["program.json"] = json.dumps(description).encode()
+
+    rewrite(stored, edit)
+    with pytest.raises(nn.ProgramFormatError, match="ascending"):
+        nn.Program.load(stored)
 
 
 def test_foreign_and_missing_files(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ checked before an array is read.
 
 import dataclasses
 import hashlib
+import io
 import json
 import math
 import os
@@ -17,6 +18,7 @@ import tempfile
 import zipfile
 import zlib
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -25,7 +27,8 @@ from numpy.typing import NDArray
 
 from keywright.nn.activations.polynomials import PolynomialSpec
 from keywright.nn.errors import ProgramFormatError
-from keywright.nn.layout.diagonals import DiagonalMatrix, period_of, table_of
+from keywright.nn.graph.sparse import Vector
+from keywright.nn.layout.diagonals import DiagonalMatrix, Diagonals, period_of, table_of
 from keywright.nn.layout.layout import Layout, next_power_of_two
 from keywright.nn.placement.bootstraps import Bootstrap
 
@@ -82,10 +85,13 @@ def save(program: CompiledNetwork, path: str | Path) -> None:
 def load(path: str | Path, kind: type[Kind], max_bytes: int = MAX_BYTES) -> Kind:
     """Read a program and check that it is consistent, so that running it cannot fail half way.
 
+    The file is kept as it is, packed; diagonals are unpacked one table after the other, to check them and
+    whenever they are asked for.
+
     Args:
         path: of the file.
         kind: class of what is made of it.
-        max_bytes: bound on the arrays' bytes in memory.
+        max_bytes: bound on the bytes of the file, and of the arrays unpacked.
 
     Raises:
         ProgramFormatError: not a program file, another version, damaged, inconsistent, or larger than
@@ -93,9 +99,12 @@ def load(path: str | Path, kind: type[Kind], max_bytes: int = MAX_BYTES) -> Kind
         FileNotFoundError: there is no such file.
     """
     with Path(path).open("rb") as file:
+        if os.fstat(file.fileno()).st_size > max_bytes:
+            raise ProgramFormatError(f"{path}: {_too_large(max_bytes)}")
+        data = file.read()
         try:
-            with zipfile.ZipFile(file) as archive:
-                program = _read(archive, kind, max_bytes)
+            with zipfile.ZipFile(io.BytesIO(data)) as archive:
+                program = _read(_Reader(archive, data, max_bytes), kind)
                 validate(program)
         except ProgramFormatError as error:
             raise ProgramFormatError(f"{path}: {error}") from error
@@ -163,32 +172,58 @@ def _arrays(program: CompiledNetwork) -> Iterator[tuple[str, NDArray[np.generic]
         yield f"vectors/{number}.npy", vector
 
 
-class _Reader:
-    """Reads arrays of known shapes from an archive within a budget of bytes."""
+def _too_large(budget: int) -> str:
+    return f"the file or its arrays take more than {budget} bytes; raise max_bytes if that is meant"
 
-    def __init__(self, archive: zipfile.ZipFile, budget: int) -> None:
-        self.archive, self.budget, self.left = archive, budget, budget
+
+class _Reader:
+    """Reads arrays of known shapes from an archive, which it has in memory, within a budget of bytes."""
+
+    def __init__(self, archive: zipfile.ZipFile, data: bytes, budget: int) -> None:
+        self.archive, self.data, self.budget, self.left = archive, data, budget, budget
 
     def array(self, name: str, shape: tuple[int, ...], dtype: type[np.generic]) -> NDArray[Any]:
-        size = math.prod(shape) * np.dtype(dtype).itemsize
-        self.left -= size
+        """An array that is kept."""
+        self._spend(shape, dtype)
+        return _array(self.archive, name, shape, dtype)
+
+    def diagonals(self, name: str, steps: list[int], period: int) -> Diagonals:
+        """Diagonals that are read from the archive whenever they are asked for, and stay packed otherwise."""
+        shape, data = (len(steps), period), self.data
+        self._spend(shape, np.float64)
+        if any(low >= high for low, high in pairwise(steps)):
+            raise ProgramFormatError(f"the diagonals of {name} are not in ascending order")
+
+        def read() -> Vector:
+            with zipfile.ZipFile(io.BytesIO(data)) as archive:
+                return _array(archive, name, shape, np.float64)
+
+        return Diagonals(steps, period, read)
+
+    def _spend(self, shape: tuple[int, ...], dtype: type[np.generic]) -> None:
+        self.left -= math.prod(shape) * np.dtype(dtype).itemsize
         if self.left < 0:
-            raise ProgramFormatError(
-                f"the arrays take more than {self.budget} bytes; raise max_bytes if that is meant"
-            )
-        if self.archive.getinfo(name).file_size > size + NPY_HEADER_BYTES:
-            raise ProgramFormatError(f"{name} is larger than the {size} bytes that its shape {shape} takes")
-        with self.archive.open(name) as entry:
-            array = np.lib.format.read_array(entry, allow_pickle=False)
-            entry.read()  # to the end, where the checksum is compared
-        if array.shape != shape or array.dtype != dtype:
-            raise ProgramFormatError(
-                f"{name} holds {array.dtype} {array.shape}, expected {np.dtype(dtype)} {shape}"
-            )
-        return array
+            raise ProgramFormatError(_too_large(self.budget))
 
 
-def _read(archive: zipfile.ZipFile, kind: type[Kind], max_bytes: int) -> Kind:
+def _array(
+    archive: zipfile.ZipFile, name: str, shape: tuple[int, ...], dtype: type[np.generic]
+) -> NDArray[Any]:
+    size = math.prod(shape) * np.dtype(dtype).itemsize
+    if archive.getinfo(name).file_size > size + NPY_HEADER_BYTES:
+        raise ProgramFormatError(f"{name} is larger than the {size} bytes that its shape {shape} takes")
+    with archive.open(name) as entry:
+        array = np.lib.format.read_array(entry, allow_pickle=False)
+        entry.read()  # to the end, where the checksum is compared
+    if array.shape != shape or array.dtype != dtype:
+        raise ProgramFormatError(
+            f"{name} holds {array.dtype} {array.shape}, expected {np.dtype(dtype)} {shape}"
+        )
+    return array
+
+
+def _read(reader: _Reader, kind: type[Kind]) -> Kind:
+    archive = reader.archive
     if archive.getinfo("program.json").file_size > MAX_DESCRIPTION_BYTES:
         raise ProgramFormatError(f"program.json is larger than {MAX_DESCRIPTION_BYTES} bytes")
     data = json.loads(archive.read("program.json"))
@@ -203,7 +238,6 @@ def _read(archive: zipfile.ZipFile, kind: type[Kind], max_bytes: int) -> Kind:
         data["batch"] = 1
     if data["version"] < 4:
         data |= {"fit_report": None, "ranges": []}
-    reader = _Reader(archive, max_bytes)
     slots = _power_of_two(data["slots"], 1 << 17, "slots")
     batch = _power_of_two(data["batch"], slots, "batch")
     shapes = [tuple(_integer(size, "size") for size in data[f"{end}_shape"]) for end in ("input", "output")]
@@ -221,9 +255,8 @@ def _read(archive: zipfile.ZipFile, kind: type[Kind], max_bytes: int) -> Kind:
         diagonals = []
         for operand, entry in enumerate(transform["inputs"]):
             steps = [_integer(step, "step") for step in entry["steps"]]
-            shape = (len(steps), _power_of_two(entry["period"], slots, "period"))
-            table = reader.array(f"transforms/{number}.{operand}.npy", shape, np.float64)
-            diagonals.append(dict(zip(steps, table, strict=True)))
+            period = _power_of_two(entry["period"], slots, "period")
+            diagonals.append(reader.diagonals(f"transforms/{number}.{operand}.npy", steps, period))
         transforms.append(DiagonalMatrix(slots, tuple(diagonals), _integer(transform["n1"], "n1")))
     vectors = tuple(
         reader.array(f"vectors/{number}.npy", (slots,), np.float64)

@@ -6,7 +6,7 @@ from keywright._core import polynomial_depth
 from keywright.nn.activations.polynomials import PolynomialSpec
 from keywright.nn.errors import ProgramFormatError
 from keywright.nn.graph.sparse import Vector
-from keywright.nn.layout.diagonals import DiagonalMatrix
+from keywright.nn.layout.diagonals import DiagonalMatrix, table_of
 from keywright.nn.layout.layout import Layout
 
 from .instructions import OPCODES, Instruction
@@ -94,9 +94,9 @@ def _transform(transform: DiagonalMatrix) -> None:
     _require(bool(transform.diagonals), "a transform has no inputs")
     for diagonals in transform.diagonals:
         _require(bool(diagonals), "a transform has an input without diagonals")
-        for r, values in diagonals.items():
+        for r in diagonals:
             _require(0 <= r < transform.slots, f"diagonal {r} of {transform.slots} slots")
-            _finite(f"diagonal {r}", values)
+        _finite("a diagonal", table_of(diagonals))
 
 
 def _polynomial(polynomial: PolynomialSpec) -> None:

@@ -33,6 +33,11 @@ class Diagonals(Mapping[int, Vector]):
             latest = Diagonals._latest = self, self._make()
         return latest[1]
 
+    @classmethod
+    def release(cls) -> None:
+        """Forget the table that was made last."""
+        Diagonals._latest = None
+
     def __getitem__(self, step: int) -> Vector:
         values: Vector = self.table()[self._place[step]]
         return values
