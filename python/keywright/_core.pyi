@@ -49,6 +49,7 @@ __all__ = [
     "Evaluator",
     "KeyGenerator",
     "KeySpec",
+    "ErrorModel",
     "LinearTransform",
     "MasterKeys",
     "Parameters",
@@ -434,6 +435,8 @@ class KeyGenerator:
 @final
 class EvaluationKeys:
     def __new__(cls, parameters: _KeyParameters) -> Self: ...
+    @staticmethod
+    def outline(parameters: _KeyParameters, specs: Sequence[KeySpec]) -> EvaluationKeys: ...
     @property
     def parameters(self) -> _KeyParameters: ...
     def add(self, key: SwitchingKey) -> None: ...
@@ -552,6 +555,33 @@ class PrimeWidths:
     def operation(
         self, level: int, counts: Mapping[str, int], removed: Sequence[int], relinearization: Sequence[int]
     ) -> list[int]: ...
+
+@final
+class ErrorModel:
+    def __new__(cls, parameters: Parameters, keys: EvaluationKeys) -> Self: ...
+    @property
+    def parameters(self) -> Parameters: ...
+    def deviation_unit(self, slots: int, scale: float) -> float: ...
+    def encryption(self, public: bool = False) -> tuple[float, float]: ...
+    def rescaling(self) -> tuple[float, float]: ...
+    def rotation(self, steps: int, slots: int, level: int) -> tuple[float, float]: ...
+    def linear_transform(
+        self,
+        diagonals: Sequence[Sequence[int]],
+        slots: int,
+        n1: int,
+        level: int,
+        special: Sequence[int],
+    ) -> tuple[list[list[tuple[int, tuple[float, float]]]], tuple[float, float]]: ...
+    def diagonal(self, period: int, level: int) -> float: ...
+    def polynomial(
+        self,
+        coefficients: ArrayLike,
+        basis: str,
+        level: int,
+        scale: float,
+        values: ArrayLike,
+    ) -> list[float]: ...
 
 @final
 class LinearTransform:
@@ -879,6 +909,7 @@ class BootstrapperPlan:
     @property
     def key_bytes(self) -> dict[str, int]: ...
     def predicted_bits(self, vectors: int = 1) -> tuple[float, float] | None: ...
+    def errors_of(self, messages: ArrayLike) -> dict[str, Any] | None: ...
     @property
     def key_groups(
         self,

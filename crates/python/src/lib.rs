@@ -50,6 +50,8 @@ mod _core {
     #[pymodule_export]
     use crate::circuits::bootstrapper_plan::{PyBootstrapperPlan, bootstrap_presets};
     #[pymodule_export]
+    use crate::circuits::error_model::PyErrorModel;
+    #[pymodule_export]
     use crate::circuits::linear_transform::PyLinearTransform;
     #[pymodule_export]
     use crate::circuits::polynomial::{polynomial_arithmetic, polynomial_depth, polynomial_relinearizations};

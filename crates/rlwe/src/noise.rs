@@ -4,7 +4,7 @@
 //! probability below `2^-40`: for a sum of many independent terms, `N` coefficients and [`TAIL`] standard deviations,
 //! `N erfc(9 / sqrt 2) < 2^17 * 2^-61`.
 
-use core::ops::Range;
+use core::ops::{Add, AddAssign, Mul, Range};
 
 use keywright_ring::sampling::SIGMA;
 
@@ -20,6 +20,47 @@ pub const TAIL: f64 = 9.0;
 /// a slot, or where a plaintext factor has its weight at few roots.
 pub const PRODUCT_TAIL: f64 = 21.0;
 
+/// A variance in two parts: what is the same at every root of unity, and what meets the secret there.
+///
+/// With `X = |s(zeta)|^2 / |s|^2`, of mean 1, it is `plain + secret X` at the root of unity `zeta`: in every slot another, in all errors of one
+/// slot the same.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Variance {
+    /// The same at every root.
+    pub plain: f64,
+    /// Times `X`.
+    pub secret: f64,
+}
+
+impl Variance {
+    /// Over all roots of unity.
+    pub fn mean(self) -> f64 {
+        self.plain + self.secret
+    }
+}
+
+impl Add for Variance {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self { plain: self.plain + other.plain, secret: self.secret + other.secret }
+    }
+}
+
+impl AddAssign for Variance {
+    fn add_assign(&mut self, other: Self) {
+        *self = *self + other;
+    }
+}
+
+impl Mul<f64> for Variance {
+    type Output = Self;
+
+    fn mul(self, factor: f64) -> Self {
+        Self { plain: self.plain * factor, secret: self.secret * factor }
+    }
+}
+
 /// Variance of the error of a fresh symmetric encryption.
 pub fn fresh_symmetric() -> f64 {
     SIGMA * SIGMA
@@ -31,10 +72,26 @@ pub fn fresh_public(parameters: &Parameters) -> f64 {
     SIGMA * SIGMA * (1.0 + 2.0 * n / 3.0 + parameters.secret().expected_norm2(parameters.n()))
 }
 
+/// [`fresh_public`] in parts: `e_1` meets the secret.
+pub fn fresh_public_parts(parameters: &Parameters) -> Variance {
+    let secret = SIGMA * SIGMA * parameters.secret().expected_norm2(parameters.n());
+    Variance { plain: fresh_public(parameters) - secret, secret }
+}
+
 /// Variance of the rounding of a division: each half is off by a uniform value in `[-1/2, 1/2]`, the second one meets the
 /// secret.
 pub fn division(parameters: &Parameters) -> f64 {
     division_of_degree(parameters, 1)
+}
+
+/// [`division`] in parts: the rounding of the second half meets the secret.
+pub fn division_parts(parameters: &Parameters) -> Variance {
+    rounding_parts(parameters.secret().expected_norm2(parameters.n()))
+}
+
+/// The parts for a secret of expected squared norm `h`.
+fn rounding_parts(h: f64) -> Variance {
+    Variance { plain: 1.0 / 12.0, secret: h / 12.0 }
 }
 
 /// The same for a ciphertext of any degree: part `k` meets `s^k`. With `h` the expected squared norm of `s`, its value at a
@@ -64,6 +121,15 @@ pub fn key_switch(parameters: &Parameters, plan: &SwitchPlan, key: &impl AsRef<K
     } else {
         inner + rounding(key.as_ref().spec.target_secret(parameters).expected_norm2(parameters.n()), 1)
     }
+}
+
+/// [`key_switch`] in parts: the rounding of its division meets the secret.
+pub fn key_switch_parts(parameters: &Parameters, plan: &SwitchPlan, key: &impl AsRef<KeyLayout>) -> Variance {
+    let inner = Variance { plain: key_switch_raised(parameters, plan, key), secret: 0.0 };
+    if plan.rescales() {
+        return inner;
+    }
+    inner + rounding_parts(key.as_ref().spec.target_secret(parameters).expected_norm2(parameters.n()))
 }
 
 /// Variance that one key switch adds when its result stays in the raised basis: the inner product with the key alone,

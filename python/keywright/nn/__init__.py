@@ -21,6 +21,7 @@ from .errors import (
     MinimaxError,
     ModelRefusedError,
     NnError,
+    NoPredictionError,
     OnnxruntimeMissingError,
     OutOfLevelsError,
     OutOfRangeError,
@@ -43,6 +44,7 @@ from .program import Program
 from .run.backend import Backend
 from .run.checking import CheckReport
 from .run.clear import ClearBackend, ClearCiphertext
+from .simulation.simulate import Simulation, simulate
 
 __all__ = [
     "AccuracyError",
@@ -73,6 +75,7 @@ __all__ = [
     "MinimaxError",
     "ModelRefusedError",
     "NnError",
+    "NoPredictionError",
     "OnnxruntimeMissingError",
     "OutOfLevelsError",
     "OutOfRangeError",
@@ -82,6 +85,7 @@ __all__ = [
     "RangesMissingError",
     "RefusalError",
     "RequiredKey",
+    "Simulation",
     "Target",
     "TooDeepError",
     "TooLargeError",
@@ -92,4 +96,5 @@ __all__ = [
     "ValueRange",
     "approximate",
     "compile",
+    "simulate",
 ]

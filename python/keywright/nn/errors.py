@@ -262,6 +262,21 @@ class OutOfRangeError(NnError):
         self.layer, self.value, self.low, self.high = layer, value, low, high
 
 
+class NoPredictionError(NnError):
+    """The engine has no model of the errors of a bootstrapping.
+
+    Attributes:
+        order: of its stages.
+    """
+
+    def __init__(self, order: str) -> None:
+        super().__init__(
+            f'there is no prediction of the errors of a bootstrapping of order "{order}"; use one of order '
+            '"slots_to_coeffs_first"'
+        )
+        self.order = order
+
+
 class OutOfLevelsError(NnError):
     """An operation needs more levels than its operand has.
 

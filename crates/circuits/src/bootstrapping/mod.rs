@@ -38,7 +38,7 @@ mod stages;
 mod transforms;
 
 pub use bootstrapper::Bootstrapper;
-pub use error_prediction::ErrorPrediction;
+pub use error_prediction::{ErrorPrediction, ErrorsOfMessages};
 pub use keys::{DigitRule, KeyDesign, KeyLevels, StageKeys};
 pub use mod_one::{range, sine};
 pub use plan::{

@@ -7,6 +7,7 @@ use keywright_rlwe::{ModDown, RlweError, for_each_item};
 
 use super::diagonals::{Diagonal, Diagonals};
 use super::norms::{RowNorms, RowSums, Spread};
+use super::prediction::diagonal_variance;
 use super::storage::{Place, Storage, Stored};
 use super::{BsgsPlan, ENCODING_UNITS};
 use crate::CircuitError;
@@ -276,7 +277,7 @@ impl Rows {
                 let squares = diagonal.squares();
                 let largest = squares.iter().copied().fold(0.0, f64::max).sqrt();
                 let embedding = ENCODING_UNITS * f64::from(log_slots + 2) * largest * 2f64.powi(-53);
-                variance += squares.len() as f64 / 6.0 / (scale * scale) + embedding * embedding;
+                variance += diagonal_variance(squares.len(), scale) + embedding * embedding;
                 sums.add_diagonal(&squares);
             }
             all.add(&sums);

@@ -122,7 +122,7 @@ pub(crate) fn evaluate_at(
     let errors = powers.errors;
     let reached: Vec<Point> = points
         .iter()
-        .map(|point| Differentiation::new(plan, point.value).run(root, &errors, point.deviation))
+        .map(|point| Differentiation::absolute(plan, point.value).run(root, &errors, point.deviation))
         .collect();
     out.estimate.deviation = reached.iter().map(|point| point.deviation).fold(0.0, f64::max);
     Ok((out, reached))

@@ -36,6 +36,7 @@ pub use evaluate::evaluate;
 pub(crate) use evaluate::{check, double_angle, evaluate_at};
 pub use plan::{Node, PolynomialPlan, Power, degree_depth};
 pub(crate) use rounding::Roundings;
+pub use rounding::rounding_gains;
 
 use crate::CircuitError;
 

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use keywright_ckks::CkksError;
 use keywright_rlwe::Parameters;
 
 use super::Point;
 use super::plan::{Node, PolynomialPlan, Power};
 use super::sensitivity::{Differentiation, StepErrors};
+use crate::CircuitError;
 
 /// The steps of one evaluation with the error that the rounding of each has, in units of its value.
 pub(crate) struct Roundings<'p> {
@@ -46,6 +48,36 @@ impl<'p> Roundings<'p> {
             Differentiation::new(self.plan, at.value).run(root, &self.errors, at.deviation)
         })
     }
+}
+
+/// By how much one evaluation of a planned polynomial amplifies a rounding at scale 1, at each of some real values of the input: the deviation that its steps
+/// add to the result for roundings of unit deviation.
+///
+/// The input is at a level and scale and the result at exactly `scale`, as [`super::evaluate`] has them. Relinearizations are not counted: each is
+/// divided by the prime that is rescaled by.
+///
+/// # Errors
+/// [`CkksError::LevelsExhausted`] for a level below the depth of the plan, [`keywright_rlwe::RlweError::Level`] for one that does not exist.
+pub fn rounding_gains(
+    plan: &PolynomialPlan,
+    parameters: &Parameters,
+    level: usize,
+    input_scale: f64,
+    scale: f64,
+    values: &[f64],
+) -> Result<Vec<f64>, CircuitError> {
+    parameters.require_level(level)?;
+    let needed = plan.depth();
+    if needed > level {
+        let operation = "polynomial evaluation";
+        return Err(CkksError::LevelsExhausted { operation, needed, available: level }.into());
+    }
+    let (factor, shift) = plan.basis().change_of_variable();
+    // A change of variable that multiplies ends with a rounding of its own.
+    let deviation = if plan.change_depth() > 0 { 1.0 / input_scale } else { 0.0 };
+    let roundings = Roundings::new(plan, parameters, level - plan.change_depth(), input_scale, scale, 1.0);
+    let at = |value: &f64| roundings.reach(Point { value: factor * value + shift, deviation }).deviation;
+    Ok(values.iter().map(at).collect())
 }
 
 /// Errors of a node and its quotients in the order in which they are finished.

@@ -53,7 +53,12 @@ impl<'p> Differentiation<'p> {
             };
             values.insert(exponent, value);
         }
-        Self { plan, absolute: plan.basis() == Basis::Monomial, values, derivatives: BTreeMap::new() }
+        Self { plan, absolute: false, values, derivatives: BTreeMap::new() }
+    }
+
+    /// What bounds everything at every point whose absolute value is at most `x`, in the monomial basis.
+    pub(super) fn absolute(plan: &'p PolynomialPlan, x: f64) -> Self {
+        Self { absolute: plan.basis() == Basis::Monomial, ..Self::new(plan, x) }
     }
 
     fn coefficient(&self, c: f64) -> f64 {
@@ -124,7 +129,7 @@ mod tests {
     }
 
     fn run(plan: &PolynomialPlan, x: f64, errors: &StepErrors, deviation: f64) -> Point {
-        Differentiation::new(plan, x).run(plan.root().unwrap(), errors, deviation)
+        Differentiation::absolute(plan, x).run(plan.root().unwrap(), errors, deviation)
     }
 
     #[test]
@@ -139,6 +144,18 @@ mod tests {
                 let found = at(x).deviation;
                 assert!((found / slope.abs() - 1.0).abs() < 1e-5, "{degree} {x}: {found} {slope}");
             }
+        }
+    }
+
+    #[test]
+    fn a_point_has_the_value_and_the_slope_of_its_sign() {
+        let polynomial = Polynomial::new(Basis::Monomial, vec![0.3, -1.0, 0.5, 2.0]).unwrap();
+        let plan = PolynomialPlan::new(&polynomial);
+        for x in [-0.7, 0.4] {
+            let found = Differentiation::new(&plan, x).run(plan.root().unwrap(), &StepErrors::default(), 1.0);
+            let slope: f64 = -1.0 + x + 6.0 * x * x;
+            assert!((found.value - polynomial.value(x)).abs() < 1e-12);
+            assert!((found.deviation - slope.abs()).abs() < 1e-12, "{x}: {found:?}");
         }
     }
 

@@ -85,6 +85,30 @@ impl Evaluator<'_> {
         Ok(elements.iter().enumerate().map(&mut take).collect())
     }
 
+    /// Variance of a coefficient that [`Self::rotate`] adds to a ciphertext of `2^log_slots` slots at a level, the hops of a route together. Known before
+    /// any key is made, from [`keywright_rlwe::EvaluationKeys::outline`].
+    ///
+    /// # Errors
+    /// A missing key.
+    pub fn rotation_variance(
+        &self,
+        steps: i64,
+        log_slots: u32,
+        level: usize,
+    ) -> Result<noise::Variance, CkksError> {
+        let rlwe = self.parameters.rlwe();
+        let mut place = rotation_element(rlwe.log_n(), steps.rem_euclid(1 << log_slots));
+        let mut sum = noise::Variance::default();
+        // Parents come before their children.
+        for hop in self.keys.serve(&[place], level, &[])?.iter().rev() {
+            if hop.child == place {
+                sum += noise::key_switch_parts(rlwe, &hop.found.plan, &hop.found.key);
+                place = hop.parent;
+            }
+        }
+        Ok(sum)
+    }
+
     /// `rlwe` as the result of one key switch of `a`.
     fn switched(&self, a: &Ciphertext, rlwe: RlweCiphertext, found: &KeyUse) -> Ciphertext {
         let added = a.deviation_of(noise::key_switch(self.parameters.rlwe(), &found.plan, &found.key));

@@ -11,7 +11,7 @@ use keywright_thin_server as server;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::array::log_slots;
+use crate::array::{Numbers, log_slots};
 use crate::circuits::arithmetic::named;
 use crate::circuits::plan_arguments::{
     Alpha, PyKeyBudget, parse_budget, parse_design, parse_iterations, parse_kept, parse_order, parse_values,
@@ -418,6 +418,33 @@ impl PyBootstrapperPlan {
             let bits = prediction.map(|found| (found.mean_bits(), found.worst_bits(vectors)));
             Ok::<_, CircuitError>(bits)
         })
+    }
+
+    /// The errors that a bootstrap adds to parts of values that are known, in units of the message; None for the order "mod_raise_first". Raising the
+    /// modulus adds an integer to each of them, which is not known: a part with integer i and message m has an error of mean `bias[i][m]` and variance
+    /// `rest + (steps[i][m] + other) / 2 * rounding`, where `rest` and `rounding` are pairs as of `ErrorModel`, of a slot.
+    ///
+    /// Args:
+    ///     messages: parts of values, in [-1, 1].
+    ///
+    /// Returns: a dictionary of `probabilities` of the integers, `steps`, `other`, `bias`, `rest` and `rounding`.
+    fn errors_of<'py>(
+        &self,
+        py: Python<'py>,
+        messages: &Bound<'_, PyAny>,
+    ) -> Result<Option<Bound<'py, PyDict>>, Failure> {
+        let messages = Numbers::real_vector(messages)?;
+        let Some(found) = compute(py, || self.plan.errors_of(&self.parameters.0, &messages))? else {
+            return Ok(None);
+        };
+        let out = PyDict::new(py);
+        out.set_item("probabilities", found.probabilities)?;
+        out.set_item("steps", found.steps)?;
+        out.set_item("other", found.other)?;
+        out.set_item("bias", found.bias)?;
+        out.set_item("rest", (found.rest.plain, found.rest.secret))?;
+        out.set_item("rounding", (found.rounding.plain, found.rounding.secret))?;
+        Ok(Some(out))
     }
 
     fn __repr__(&self) -> String {

@@ -21,7 +21,7 @@ fn parse_basis(name: &str, interval: Option<(f64, f64)>) -> Result<Basis, Failur
 }
 
 /// How the engine evaluates a polynomial: a plan of its coefficients alone.
-fn plan(coefficients: &Bound<'_, PyAny>, basis: &str) -> Result<PolynomialPlan, Failure> {
+pub(crate) fn plan(coefficients: &Bound<'_, PyAny>, basis: &str) -> Result<PolynomialPlan, Failure> {
     let basis = parse_basis(basis, None)?;
     Ok(PolynomialPlan::new(&Polynomial::new(basis, Numbers::real_vector(coefficients)?)?))
 }

@@ -83,6 +83,19 @@ impl PyEvaluationKeys {
         self.parameters.clone()
     }
 
+    /// A set that knows its keys and has none of them: what errors they would add is known before any is made (`ErrorModel`). Whatever
+    /// computes with one raises KeySourceError.
+    ///
+    /// Raises:
+    ///     MixedParametersError: a spec is for other parameters.
+    ///     KeySpecError: there are two keys to or from an ephemeral secret of one weight.
+    #[staticmethod]
+    fn outline(parameters: KeyParameters, specs: Vec<PyRef<'_, PyKeySpec>>) -> Result<Self, Failure> {
+        let specs = specs_for(parameters.rlwe(), &specs, "the key set", "the key spec")?;
+        let keys = EvaluationKeys::outline(parameters.rlwe(), specs)?;
+        Ok(Self::new(parameters, keys))
+    }
+
     /// Adds a key; operations that run already go on without it.
     ///
     /// Raises:

@@ -1,6 +1,7 @@
 //! Keys: what they are ([`KeySpec`]), secrets and the keys made from them, sets of keys, and routes through a set.
 
 mod generator;
+mod outline;
 mod public;
 mod route;
 mod secret;

@@ -2,14 +2,12 @@
 
 from collections.abc import Callable, Sequence
 from copy import copy
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from keywright._core import (
-    SCALE_TOLERANCE,
     Bootstrapper,
     BootstrapperPlan,
     Ciphertext,
@@ -28,6 +26,7 @@ from keywright.nn.layout.diagonals import DiagonalMatrix
 from keywright.plan.keys.execution import PlanExecution
 
 from .executor import execute
+from .scales import LevelDropped, as_ciphertext, at_one_scale, level_dropped
 
 
 def _match(program: CompiledNetwork, plans: Sequence[BootstrapperPlan]) -> None:
@@ -71,22 +70,10 @@ def decrypt_result(
     Raises:
         InvalidSamplesError: another number of ciphertexts, of slots or of samples than the program returns.
     """
-    return program.unpack(np.asarray([decryptor.decrypt(_ciphertext(output)) for output in outputs]), count)
+    return program.unpack(np.asarray([decryptor.decrypt(as_ciphertext(output)) for output in outputs]), count)
 
 
-@dataclass(frozen=True, eq=False)
-class LevelDropped:
-    """A ciphertext at a lower level than it was, and what it was: sums can use the levels to match scales."""
-
-    ciphertext: Ciphertext
-    source: Ciphertext
-
-
-Value: TypeAlias = Ciphertext | LevelDropped
-
-
-def _ciphertext(value: Value) -> Ciphertext:
-    return value.ciphertext if isinstance(value, LevelDropped) else value
+Value: TypeAlias = Ciphertext | LevelDropped[Ciphertext]
 
 
 class EncryptedBackend:
@@ -156,11 +143,11 @@ class EncryptedBackend:
                     f"the program takes ciphertexts of {program.slots} slots, got {ciphertext!r}"
                 )
         values: list[Value] = list(inputs)
-        return [_ciphertext(output) for output in execute(program, self, values)]
+        return [as_ciphertext(output) for output in execute(program, self, values)]
 
     def level(self, ct: Value) -> int:
         """See `Backend.level`."""
-        return _ciphertext(ct).level
+        return as_ciphertext(ct).level
 
     def linear_transform(self, cts: list[Value], transform: DiagonalMatrix) -> Ciphertext:
         """See `Backend.linear_transform`.
@@ -174,7 +161,7 @@ class EncryptedBackend:
 
     def rotate(self, ct: Value, step: int) -> Ciphertext:
         """See `Backend.rotate`."""
-        return self._done(self.evaluator.rotate(_ciphertext(ct), step))
+        return self._done(self.evaluator.rotate(as_ciphertext(ct), step))
 
     def add(self, left: Value, right: Value) -> Ciphertext:
         """See `Backend.add`.
@@ -186,30 +173,28 @@ class EncryptedBackend:
 
     def add_plain(self, ct: Value, vector: Vector) -> Ciphertext:
         """See `Backend.add_plain`."""
-        return self._done(self.evaluator.add(_ciphertext(ct), vector))
+        return self._done(self.evaluator.add(as_ciphertext(ct), vector))
 
     def mul(self, left: Value, right: Value) -> Ciphertext:
         """See `Backend.mul`."""
-        a, b = _ciphertext(left), _ciphertext(right)
+        a, b = as_ciphertext(left), as_ciphertext(right)
         return self._done(self.evaluator.square(a) if a is b else self.evaluator.multiply(a, b))
 
     def polynomial(self, ct: Value, polynomial: PolynomialSpec) -> Ciphertext:
         """See `Backend.polynomial`."""
-        a = _ciphertext(ct)
+        a = as_ciphertext(ct)
         result = self.evaluator.polynomial(a, polynomial.coefficients, polynomial.basis)
         # Zeros at the end of the coefficients can make it less deep than its degree says.
         return self._done(self.evaluator.drop_to_level(result, a.level - polynomial_depth(polynomial.degree)))
 
     def drop_level(self, ct: Value, level: int) -> Value:
         """See `Backend.drop_level`."""
-        a = _ciphertext(ct)
-        lowered = self._done(self.evaluator.drop_to_level(a, level))
-        source = ct.source if isinstance(ct, LevelDropped) else a
-        return LevelDropped(lowered, source) if source.level > level else lowered
+        lowered = self._done(self.evaluator.drop_to_level(as_ciphertext(ct), level))
+        return level_dropped(ct, lowered)
 
     def bootstrap(self, ct: Value, index: int) -> Ciphertext:
         """See `Backend.bootstrap`. Values above 1 cannot be seen; their results are wrong."""
-        return self._done(self.bootstrappers[index].bootstrap(self.evaluator, _ciphertext(ct)))
+        return self._done(self.bootstrappers[index].bootstrap(self.evaluator, as_ciphertext(ct)))
 
     @property
     def plaintext_bytes(self) -> int:
@@ -217,21 +202,11 @@ class EncryptedBackend:
         return sum(e.bytes for _, encoded in self._encoded.values() for e in encoded)
 
     def _at_one_scale(self, values: list[Value]) -> list[Ciphertext]:
-        """Values that were dropped to a lower level, at the scale of those that were not."""
-        scale = next(
-            (v.scale for v in values if not isinstance(v, LevelDropped)), _ciphertext(values[0]).scale
-        )
-        return [
-            self._at_scale(v, scale)
-            if isinstance(v, LevelDropped) and abs(v.ciphertext.scale / scale - 1.0) > SCALE_TOLERANCE
-            else _ciphertext(v)
-            for v in values
-        ]
+        return at_one_scale(values, self._set_scale)
 
-    def _at_scale(self, dropped: LevelDropped, scale: float) -> Ciphertext:
-        """The value at the level it was dropped to and at another scale."""
-        above = self.evaluator.drop_to_level(dropped.source, dropped.ciphertext.level + 1)
-        return self.evaluator.set_scale(above, scale)
+    def _set_scale(self, source: Ciphertext, level: int, scale: float) -> Ciphertext:
+        """The value at a lower level and at another scale."""
+        return self.evaluator.set_scale(self.evaluator.drop_to_level(source, level + 1), scale)
 
     def _encode(self, transform: DiagonalMatrix, level: int) -> tuple[list[int], list[LinearTransform]]:
         """The operands that have diagonals, and these diagonals, encoded once for each level."""

@@ -1,21 +1,6 @@
 use std::f64::consts::{PI, SQRT_2};
 
-/// A variance that depends on the secret at the slot: `plain + secret X`.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(super) struct Variance {
-    pub(super) plain: f64,
-    pub(super) secret: f64,
-}
-
-impl Variance {
-    pub(super) fn mean(self) -> f64 {
-        self.plain + self.secret
-    }
-
-    pub(super) fn times(self, factor: f64) -> Self {
-        Self { plain: self.plain * factor, secret: self.secret * factor }
-    }
-}
+use keywright_rlwe::noise::Variance;
 
 /// What one part of a slot can be: an integer and a message.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -36,3 +36,4 @@ mod distribution;
 mod model;
 
 pub use distribution::ErrorPrediction;
+pub use model::ErrorsOfMessages;

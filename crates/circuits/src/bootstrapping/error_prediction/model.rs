@@ -1,13 +1,15 @@
 //! The variances of all stages, in units of the message.
 
 use keywright_ckks::{CkksParameters, Packing};
-use keywright_rlwe::{KeySpec, Parameters, noise};
+use keywright_rlwe::noise::{self, Variance};
+use keywright_rlwe::{KeySpec, Parameters};
 
-use super::distribution::{Case, ErrorPrediction, Variance, secret_at_slots};
+use super::distribution::{Case, ErrorPrediction, secret_at_slots};
 use crate::CircuitError;
 use crate::bootstrapping::mod_one::range::log2_tail;
 use crate::bootstrapping::plan::{BootstrapperPlan, Order};
 use crate::bootstrapping::stages::coeffs_to_slots::Values;
+use crate::bootstrapping::stages::eval_mod::EvalModPlan;
 use crate::bootstrapping::transforms::FactorPlan;
 use crate::bootstrapping::transforms::dft::{Dft, Direction};
 use crate::polynomial::{Point, Roundings};
@@ -27,12 +29,12 @@ impl BootstrapperPlan {
         // errors.
         let power = model.gain * model.gain;
         let recombine = model.recombine()?;
-        let s2c = model.slots_to_coeffs()?.times(power);
-        let raise = model.mod_raise()?.times(power);
-        let c2s = model.coeffs_to_slots()?.times(power);
-        let rounding = model.rounding(model.working).times(power);
+        let s2c = model.slots_to_coeffs()? * power;
+        let raise = model.mod_raise()? * power;
+        let c2s = model.coeffs_to_slots()? * power;
+        let rounding = model.rounding(model.working) * power;
         let complex = self.coeffs_to_slots.values == Values::Complex;
-        let cases = model.cases(rlwe);
+        let cases = model.cases();
         let other =
             if complex { merged(&cases) } else { vec![Case { probability: 1.0, steps: 0.0, bias: 0.0 }] };
         let steps = |list: &[Case]| list.iter().map(|c| c.probability * c.steps).sum::<f64>();
@@ -48,7 +50,7 @@ impl BootstrapperPlan {
         stages.push(("approximation", bias));
         let mut rest = Variance::default();
         for part in [s2c, raise, c2s, recombine] {
-            rest = Variance { plain: rest.plain + part.plain, secret: rest.secret + part.secret };
+            rest += part;
         }
         let log_slots = self.slots_to_coeffs.dft.log_slots();
         let approximation = &self.eval_mod.approximation;
@@ -65,6 +67,54 @@ impl BootstrapperPlan {
             secret: secret_at_slots(copies as f64),
             slots: f64::from(log_slots).exp2(),
             parts: if complex { 2.0 } else { 1.0 },
+        }))
+    }
+}
+
+/// The distribution of a bootstrap's errors where the messages are known, in units of the message: the integers that raising the modulus adds
+/// are not.
+///
+/// A part of a value with integer `i` and message `m` has an error of mean `bias[i][m]` and variance `rest + (steps[i][m] + other) rounding / 2`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ErrorsOfMessages {
+    /// All but `eval_mod`.
+    pub rest: Variance,
+    /// A rounding at scale 1, of which a part has half.
+    pub rounding: Variance,
+    /// Probability of each integer.
+    pub probabilities: Vec<f64>,
+    /// For each integer and message, the squared error that the steps of `eval_mod` make of roundings of unit variance at scale 1.
+    pub steps: Vec<Vec<f64>>,
+    /// The same of the other half of complex values, in the mean.
+    pub other: f64,
+    /// For each integer and message, the error of the approximation.
+    pub bias: Vec<Vec<f64>>,
+}
+
+impl BootstrapperPlan {
+    /// [`Self::prediction`] for known messages: parts of values, in `[-1, 1]`.
+    ///
+    /// # Errors
+    /// As [`Self::prediction`].
+    pub fn errors_of(
+        &self,
+        parameters: &CkksParameters,
+        messages: &[f64],
+    ) -> Result<Option<ErrorsOfMessages>, CircuitError> {
+        let Some(prediction) = self.prediction(parameters)? else { return Ok(None) };
+        let model = Model::new(self, parameters);
+        let (reduction, integers) = (Reduction::new(&model), model.integers());
+        let at = |&(integer, _): &(i64, f64)| -> (Vec<f64>, Vec<f64>) {
+            messages.iter().map(|message| reduction.at(integer, message * model.messages())).unzip()
+        };
+        let (steps, bias) = integers.iter().map(at).unzip();
+        Ok(Some(ErrorsOfMessages {
+            rest: prediction.rest,
+            rounding: prediction.rounding,
+            probabilities: integers.iter().map(|(_, probability)| *probability).collect(),
+            steps,
+            other: prediction.other.iter().map(|case| case.probability * case.steps).sum(),
+            bias,
         }))
     }
 }
@@ -108,7 +158,7 @@ impl<'p> Model<'p> {
 
     /// `E |e|^2` of a rounding in a slot in which so many coefficients meet, at scale 1.
     fn rounding(&self, spread: f64) -> Variance {
-        Variance { plain: spread / 12.0, secret: spread * self.norm2 / 12.0 }
+        noise::division_parts(self.rlwe()) * spread
     }
 
     /// `E |e|^2` of what the factors of a transform do, in integers at its output, but the last rounding; and what
@@ -244,41 +294,69 @@ impl<'p> Model<'p> {
     }
 
     /// What becomes of every integer and message.
-    fn cases(&self, rlwe: &Parameters) -> Vec<Case> {
-        let (plan, ratio) = (&self.plan.eval_mod, self.plan.ratio());
-        let (level, approximation) = (self.plan.coeffs_to_slots.output_level(), &plan.approximation);
-        let (scales, last) = plan.scales(rlwe, level, ratio, self.scale);
-        let variable = self.plan.coeffs_to_slots.output_scale;
+    fn cases(&self) -> Vec<Case> {
+        let reduction = Reduction::new(self);
+        let mut out = Vec::new();
+        for (integer, probability) in self.integers() {
+            for (node, weight) in MESSAGES {
+                let (steps, bias) = reduction.at(integer, node * self.messages());
+                out.push(Case { probability: probability * weight, steps, bias });
+            }
+        }
+        out
+    }
+
+    /// The integers that occur, with their probabilities.
+    fn integers(&self) -> Vec<(i64, f64)> {
+        integers(self.plan.eval_mod.approximation.k, self.plan.mod_raise.weight(self.rlwe()))
+    }
+}
+
+/// `eval_mod` of one value at a time.
+struct Reduction<'p> {
+    plan: &'p EvalModPlan,
+    cosine: Roundings<'p>,
+    arcsine: Option<Roundings<'p>>,
+    /// Of the cosine and of what each double angle makes.
+    scales: Vec<f64>,
+    ratio: f64,
+    gain: f64,
+}
+
+impl<'p> Reduction<'p> {
+    fn new(model: &Model<'p>) -> Self {
+        let (plan, ratio, rlwe) = (&model.plan.eval_mod, model.plan.ratio(), model.rlwe());
+        let level = model.plan.coeffs_to_slots.output_level();
+        let (scales, last) = plan.scales(rlwe, level, ratio, model.scale);
+        let variable = model.plan.coeffs_to_slots.output_scale;
         let cosine = Roundings::new(&plan.cosine, rlwe, level, variable, scales[0], 1.0);
         let below = level - plan.cosine.depth() - (scales.len() - 1);
         let arcsine = plan
             .arcsine
             .as_ref()
             .map(|arcsine| Roundings::new(arcsine, rlwe, below, scales[scales.len() - 1], last, 1.0));
+        Self { plan, cosine, arcsine, scales, ratio, gain: model.gain }
+    }
+
+    /// Squared error of all steps for roundings of unit variance at scale 1, and the error of the approximation, where the integer is
+    /// this one and the message, in units of the largest, that.
+    fn at(&self, integer: i64, message: f64) -> (f64, f64) {
+        let approximation = &self.plan.approximation;
         let linear = approximation.arcsine.coefficients().get(1).copied().unwrap_or(1.0);
-        let mut out = Vec::new();
-        for (integer, probability) in integers(plan.approximation.k, self.plan.mod_raise.weight(rlwe)) {
-            for (node, weight) in MESSAGES {
-                let message = node * self.messages() * approximation.message;
-                let x = integer as f64 + message;
-                let y = (x - 0.25) / approximation.half_width();
-                let mut point = cosine.reach(Point { value: y, deviation: 0.0 });
-                for scale in &scales[1..] {
-                    let deviation = (4.0 * point.value * point.deviation).hypot(1.0 / scale);
-                    point = Point { value: 2.0 * point.value * point.value - 1.0, deviation };
-                }
-                let deviation = match &arcsine {
-                    Some(arcsine) => arcsine.reach(point).deviation,
-                    None => linear * point.deviation,
-                };
-                out.push(Case {
-                    probability: probability * weight,
-                    steps: (ratio * deviation).powi(2),
-                    bias: self.gain * ratio * (approximation.value(x) - message),
-                });
-            }
+        let message = message * approximation.message;
+        let x = integer as f64 + message;
+        let y = (x - 0.25) / approximation.half_width();
+        let mut point = self.cosine.reach(Point { value: y, deviation: 0.0 });
+        for scale in &self.scales[1..] {
+            let deviation = (4.0 * point.value * point.deviation).hypot(1.0 / scale);
+            point = Point { value: 2.0 * point.value * point.value - 1.0, deviation };
         }
-        out
+        let deviation = match &self.arcsine {
+            Some(arcsine) => arcsine.reach(point).deviation,
+            None => linear * point.deviation,
+        };
+        let bias = self.gain * self.ratio * (approximation.value(x) - message);
+        ((self.ratio * deviation).powi(2), bias)
     }
 }
 

@@ -1,0 +1,153 @@
+"""Runs programs in the clear with the errors of an encrypted run."""
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+import numpy as np
+
+from keywright._core import BootstrapperPlan, polynomial_depth
+from keywright.nn.activations.polynomials import PolynomialSpec
+from keywright.nn.errors import BackendMisuseError, OutOfRangeError
+from keywright.nn.graph.sparse import Vector
+from keywright.nn.layout.diagonals import DiagonalMatrix
+from keywright.nn.run.scales import LevelDropped, as_ciphertext, at_one_scale, level_dropped
+
+from .ciphertext import SimulatedCiphertext
+from .noise import BootstrapErrors, NoiseSource
+
+Value: TypeAlias = SimulatedCiphertext | LevelDropped[SimulatedCiphertext]
+
+GRID = 1025
+"""Points at which the gain of a polynomial's roundings is asked for; between them it is interpolated."""
+
+
+class SimulatedBackend:
+    """Evaluates programs on plain vectors, level and scale as `EncryptedBackend` has them, with the errors that
+    the engine predicts for each operation drawn and added; implements `Backend`.
+
+    Not in it, as far below the rest: relinearizations that end with a rescaling, which divides their error by a
+    prime, constants and vectors that are added, which are rounded once, and what the imaginary parts of errors do
+    to the real ones: products of two errors.
+
+    Args:
+        noise: where errors come from.
+        special: for each level, the primes that the key switches of linear transforms divide by.
+        bootstraps: plans of the program's bootstraps, in order.
+
+    Raises:
+        NoPredictionError: a bootstrap has no prediction.
+    """
+
+    def __init__(
+        self,
+        noise: NoiseSource,
+        special: Callable[[int], Sequence[int]],
+        bootstraps: Sequence[BootstrapperPlan] = (),
+    ) -> None:
+        self.noise, self.model, self._special = noise, noise.model, special
+        self._primes = noise.model.parameters.q
+        self._bootstraps = tuple(bootstraps)
+        self._errors = [BootstrapErrors(plan) for plan in bootstraps]
+        self._rescaling = self.model.rescaling()
+
+    def encrypt(self, values: Vector, level: int, repetitions: int, *, public: bool) -> SimulatedCiphertext:
+        """Vectors (batches, slots) as fresh ciphertexts."""
+        rows = np.repeat(values[:, None, :], 1 + repetitions, axis=1)
+        scale = self.model.parameters.scale
+        self.noise.add(rows, self.model.encryption(public), scale)
+        return SimulatedCiphertext(rows, level, scale)
+
+    def level(self, ct: Value) -> int:
+        """See `Backend.level`."""
+        return as_ciphertext(ct).level
+
+    def linear_transform(self, cts: list[Value], transform: DiagonalMatrix) -> SimulatedCiphertext:
+        """See `Backend.linear_transform`."""
+        operands = [k for k, diagonals in enumerate(transform.diagonals) if diagonals]
+        inputs = at_one_scale([cts[k] for k in operands], self._set_scale)
+        level, scale = inputs[0].level, inputs[0].scale
+        indices = [sorted(transform.diagonals[k]) for k in operands]
+        babies, end = self.model.linear_transform(
+            indices, transform.slots, transform.n1, level, list(self._special(level))
+        )
+        total = np.zeros_like(inputs[0].values)
+        product = np.empty_like(total)
+        encoding = 0.0
+        for k, ct, added in zip(operands, inputs, babies, strict=True):
+            by_baby: dict[int, list[int]] = {}
+            for r in transform.diagonals[k]:
+                by_baby.setdefault(r % transform.n1, []).append(r)
+            for baby, variance in added:
+                rotated = np.roll(ct.values, -baby, axis=-1)
+                self.noise.add(rotated, variance, scale)
+                doubled = np.concatenate([rotated, rotated], axis=-1)
+                for r in by_baby[baby]:
+                    giant = r - baby
+                    diagonal = transform.full_diagonal(k, r)
+                    total += np.multiply(doubled[..., giant : giant + transform.slots], diagonal, out=product)
+            errors = [self.model.diagonal(len(d), level) for d in transform.diagonals[k].values()]
+            encoding += sum(errors) * float(np.mean(ct.values[:, 0] ** 2))
+        self.noise.add_deviation(total, np.sqrt(encoding))
+        self.noise.add(total, end, scale)
+        return SimulatedCiphertext(total, level - 1, scale)
+
+    def rotate(self, ct: Value, step: int) -> SimulatedCiphertext:
+        """See `Backend.rotate`."""
+        a = as_ciphertext(ct)
+        values = np.roll(a.values, -step, axis=-1)
+        self.noise.add(values, self.model.rotation(step, self.noise.slots, a.level), a.scale)
+        return SimulatedCiphertext(values, a.level, a.scale)
+
+    def add(self, left: Value, right: Value) -> SimulatedCiphertext:
+        """See `Backend.add`."""
+        a, b = at_one_scale([left, right], self._set_scale)
+        return SimulatedCiphertext(a.values + b.values, a.level, a.scale)
+
+    def add_plain(self, ct: Value, vector: Vector) -> SimulatedCiphertext:
+        """See `Backend.add_plain`."""
+        a = as_ciphertext(ct)
+        return SimulatedCiphertext(a.values + vector, a.level, a.scale)
+
+    def mul(self, left: Value, right: Value) -> SimulatedCiphertext:
+        """See `Backend.mul`."""
+        a, b = as_ciphertext(left), as_ciphertext(right)
+        scale = a.scale * b.scale / self._primes[a.level]
+        return self._rescaled(a.values * b.values, a.level - 1, scale)
+
+    def polynomial(self, ct: Value, polynomial: PolynomialSpec) -> SimulatedCiphertext:
+        """See `Backend.polynomial`."""
+        a = as_ciphertext(ct)
+        largest = float(np.abs(a.values).max())
+        grid = largest * np.cos(np.linspace(np.pi, 0.0, GRID))
+        coefficients, basis = polynomial.coefficients, polynomial.basis
+        gains = self.model.polynomial(coefficients, basis, a.level, a.scale, grid)
+        evaluate = (
+            np.polynomial.chebyshev.chebval if basis == "chebyshev" else np.polynomial.polynomial.polyval
+        )
+        values = np.asarray(evaluate(a.values, coefficients), np.float64)
+        self.noise.add_amplified(values, self._rescaling, np.interp(a.values[:, 1:], grid, gains))
+        return SimulatedCiphertext(values, a.level - polynomial_depth(polynomial.degree), a.scale)
+
+    def drop_level(self, ct: Value, level: int) -> Value:
+        """See `Backend.drop_level`."""
+        a = as_ciphertext(ct)
+        return level_dropped(ct, SimulatedCiphertext(a.values, level, a.scale))
+
+    def bootstrap(self, ct: Value, index: int) -> SimulatedCiphertext:
+        """See `Backend.bootstrap`. Raises `OutOfRangeError` for values above 1."""
+        if not 0 <= index < len(self._bootstraps):
+            raise BackendMisuseError(f"bootstrap {index} of {len(self._bootstraps)}")
+        a, plan = as_ciphertext(ct), self._bootstraps[index]
+        largest = float(np.abs(a.values[:, 0]).max())
+        if largest > 1:
+            raise OutOfRangeError(largest)
+        values = a.values.copy()
+        self.noise.add_bootstrap(values, self._errors[index])
+        return SimulatedCiphertext(values, plan.output_level, plan.parameters.scale)
+
+    def _set_scale(self, source: SimulatedCiphertext, level: int, scale: float) -> SimulatedCiphertext:
+        return self._rescaled(source.values.copy(), level, scale)
+
+    def _rescaled(self, values: Vector, level: int, scale: float) -> SimulatedCiphertext:
+        self.noise.add(values, self._rescaling, scale)
+        return SimulatedCiphertext(values, level, scale)
