@@ -41,9 +41,7 @@ def level_dropped(value: C | LevelDropped[C], lowered: C) -> C | LevelDropped[C]
     return LevelDropped(lowered, source) if source.level > lowered.level else lowered
 
 
-def at_one_scale(
-    values: Sequence[C | LevelDropped[C]], set_scale: Callable[[C, int, float], C]
-) -> list[C]:
+def at_one_scale(values: Sequence[C | LevelDropped[C]], set_scale: Callable[[C, int, float], C]) -> list[C]:
     """Values that were dropped to a lower level, at the scale of those that were not.
 
     Args:

@@ -1,1 +1,1 @@
-"""What an encrypted run of a program will be off by: a run in the clear with the errors that the engine predicts."""
+"""What an encrypted run will be off by: runs in the clear with the errors that the engine predicts."""

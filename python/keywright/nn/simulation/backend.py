@@ -22,12 +22,12 @@ GRID = 1025
 
 
 class SimulatedBackend:
-    """Evaluates programs on plain vectors, level and scale as `EncryptedBackend` has them, with the errors that
-    the engine predicts for each operation drawn and added; implements `Backend`.
+    """Evaluates programs on plain vectors, at the levels and scales that `EncryptedBackend` has, with the
+    errors that the engine predicts for each operation drawn and added; implements `Backend`.
 
-    Not in it, as far below the rest: relinearizations that end with a rescaling, which divides their error by a
-    prime, constants and vectors that are added, which are rounded once, and what the imaginary parts of errors do
-    to the real ones: products of two errors.
+    Not in it, as far below the rest: relinearizations that end with a rescaling, which divides their error by
+    a prime; constants and vectors that are added, which are rounded once; what the imaginary parts of errors
+    do to the real ones, which are products of two errors.
 
     Args:
         noise: where errors come from.

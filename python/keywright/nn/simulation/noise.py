@@ -16,10 +16,10 @@ MESSAGES = np.linspace(-1.0, 1.0, 65)
 class NoiseSource:
     """Adds errors to all rows of a ciphertext but those that are computed without.
 
-    Errors of coefficients are independent, so those of the parts of slots are normal and independent as well,
-    but for the secret: its absolute value at a slot multiplies every rounding there, in all ciphertexts of one
-    repetition. Its square over its mean is exponentially distributed, and a mean of ``max_slots / slots`` such
-    variables where only ``slots`` slots are kept.
+    Errors of coefficients are independent, so those of the parts of slots are normal and independent as
+    well, but for the secret: its absolute value at a slot multiplies every rounding there, in all ciphertexts
+    of one repetition. Its square over its mean is exponentially distributed, and a mean of
+    ``max_slots / slots`` such variables where only ``slots`` slots are kept.
 
     Args:
         model: of the parameters and keys.

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from keywright.plan.keys.execution import PlanExecution
 
 REPETITIONS = 4
-"""Runs with errors of each sample, where nothing else is said: figures are then good to a quarter of a bit."""
+"""Runs with errors of each sample, where nothing else is said."""
 
 SEED = 22
 """Of what is drawn, where nothing else is said: a prediction is the same every time."""
@@ -66,8 +66,8 @@ class Simulation:
 
     @property
     def decided(self) -> NDArray[np.bool_]:
-        """For each sample, whether its two best outputs differ by more than `worst_error`: those whose label an
-        encrypted run does not change. A program of one output decides nothing."""
+        """For each sample, whether its two best outputs differ by more than `worst_error`: those whose label
+        an encrypted run does not change. A program of one output decides nothing."""
         scores = np.sort(self.outputs.reshape(len(self.outputs), -1), axis=1)
         if scores.shape[1] < 2:
             return np.zeros(len(scores), bool)
@@ -77,8 +77,8 @@ class Simulation:
         count = len(self.outputs)
         samples = "1 sample" if count == 1 else f"{count} samples"
         return (
-            f"predicted error of the outputs: mean {self.mean_error:.2g}, largest {self.worst_error:.2g} over "
-            f"{samples}, of an encrypted run against the program in the clear"
+            f"predicted error of the outputs: mean {self.mean_error:.2g}, largest {self.worst_error:.2g} "
+            f"over {samples}; of an encrypted run against the program in the clear, not against the model"
         )
 
 
@@ -97,10 +97,11 @@ def simulate(
 ) -> Simulation:
     """Run a program in the clear, with every error that the engine predicts drawn and added.
 
-    Encryptions, roundings and key switches, by the keys and routes that would be used, have normal errors of the
-    variances of `keywright.ErrorModel`, bootstraps those of `keywright.BootstrapperPlan.errors_of`; what becomes of
-    them, the network itself says. Each repetition has another secret. Mean and largest error come out within 2 bits
-    of what is measured, on samples like these: on others, errors differ as far as the network's slopes do.
+    Encryptions, roundings and key switches, by the keys and routes that would be used, have normal errors of
+    the variances of `keywright.ErrorModel`, bootstraps those of `keywright.BootstrapperPlan.errors_of`; what
+    becomes of them, the network itself says. Each repetition has another secret. Mean and largest error come
+    out within 2 bits of what is measured on these samples; on others, errors differ as far as the network's
+    slopes do.
 
     Args:
         samples: (count, *input_shape), at least one; a few are enough.
@@ -128,12 +129,8 @@ def simulate(
         keys = _outline(program, parameters, bootstraps, special, plan)
     own = list(range(parameters.max_level + 1, parameters.max_level + 1 + len(parameters.p)))
     constant = own if special is None else list(special)
-    noise = NoiseSource(
-        ErrorModel(parameters, keys), program.slots, repetitions, np.random.default_rng(seed)
-    )
-    backend = SimulatedBackend(
-        noise, (lambda level: constant) if plan is None else plan.special, bootstraps
-    )
+    noise = NoiseSource(ErrorModel(parameters, keys), program.slots, repetitions, np.random.default_rng(seed))
+    backend = SimulatedBackend(noise, (lambda level: constant) if plan is None else plan.special, bootstraps)
     packed = np.asarray([program.pack(batch) for batch in batches])
     encrypted: list[Value] = [
         backend.encrypt(packed[:, row], program.input_level, repetitions, public=public)
