@@ -15,7 +15,9 @@ from keywright.serve.model import Model
 from .helpers.arguments import add_batch_argument, add_model_arguments
 from .helpers.errors import CommandError
 from .helpers.folders import new_folder
+from .helpers.inputs import load_samples
 from .helpers.program_and_keys import THIN_PRESETS, compile_model, compile_thin
+from .infer import predict_error
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -56,6 +58,9 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
             )
     with terminal.progress("planning keys", None):
         _ = model.execution
+    if options.slots and options.calibration is not None:
+        samples = load_samples(options.calibration, model.program.input_shape)
+        predict_error(model.program, model.execution, samples, terminal)
     with new_folder(options.out) as folder:
         model.save(folder)
     terminal.table(

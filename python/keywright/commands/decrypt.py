@@ -41,6 +41,10 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         with new_file(options.out) as path, path.open("wb") as file:
             np.save(file, np.asarray(results))
     terminal.table([*PREDICTION, Column("error_bound", "error at most", "number")], rows)
+    terminal.note(
+        "errors are those of an encrypted run against the program in the clear, in the worst case over all "
+        "inputs; keywright infer --explain predicts what they will be"
+    )
 
 
 PREDICTION = (

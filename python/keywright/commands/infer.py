@@ -16,6 +16,7 @@ from keywright import nn
 from keywright._terminal import Column, Terminal
 from keywright.nn.run.encrypted import EncryptedBackend, decrypt_result, encrypt_sample_seeded
 from keywright.nn.run.timing import LayerClock
+from keywright.plan.keys.execution import PlanExecution
 
 from .decrypt import PREDICTION, prediction
 from .helpers.arguments import add_batch_argument, add_model_arguments, add_preset_argument
@@ -32,6 +33,9 @@ LAYERS = [
     Column("seconds", "measured", "seconds"),
     Column("predicted", "predicted", "seconds"),
 ]
+
+PREDICTED_BATCHES = 2
+"""Runs of a program on whose samples the error is predicted: a few times the work of these in the clear."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -144,6 +148,25 @@ def infer(compiled: Compiled, samples: NDArray[np.float64], terminal: Terminal) 
     )
 
 
+def predict_error(
+    program: nn.Program, plan: PlanExecution, samples: NDArray[np.float64], terminal: Terminal
+) -> nn.Simulation:
+    """Predict the error of the first samples' results, and say it.
+
+    Raises:
+        OutOfRangeError: a sample drives a value above 1 into a bootstrap.
+    """
+    with terminal.progress("predicting the error", None):
+        found = nn.simulate(program, plan, samples[: PREDICTED_BATCHES * program.batch])
+    terminal.note(str(found))
+    return found
+
+
+def _predicted(found: nn.Simulation) -> dict[str, float]:
+    """Of an output, for programs that read it."""
+    return {"predicted_mean_error": found.mean_error, "predicted_error": found.worst_error}
+
+
 def explain(program: nn.Program, terminal: Terminal) -> None:
     """Print what a program does at which level, and why."""
     terminal.table(
@@ -216,6 +239,14 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     if options.explain:
         explain(compiled.program, terminal)
         explain_batches(options, compiled, terminal)
+        source = options.input or options.calibration
+        if source is None:
+            terminal.note("with --input or --calibration the error of the outputs is predicted")
+            return
+        samples = load_samples(source, compiled.program.input_shape, options.count)
+        found = predict_error(compiled.program, compiled.execution, samples, terminal)
+        if terminal.json:
+            terminal.record(_predicted(found))
         return
     samples = load_samples(options.input, compiled.program.input_shape, options.count)
     with terminal.progress("planning keys", None):
@@ -223,13 +254,14 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     compile_seconds = time.perf_counter() - start
     batch = f", {compiled.program.batch} samples at a time" if compiled.program.batch > 1 else ""
     terminal.note(f"{compiled.program.depth} levels deep{batch}; {compiled.parameters!r}")
+    predicted = predict_error(compiled.program, compiled.execution, samples, terminal)
     inference = infer(compiled, samples, terminal)
     if options.out is not None:
         with new_file(options.out) as path, path.open("wb") as file:
             np.save(file, inference.outputs)
     terminal.table([*PREDICTION, Column("seconds", "evaluation", "seconds")], _predictions(inference))
     if terminal.json:
-        terminal.record(_summary(compiled, inference, compile_seconds))
+        terminal.record(_summary(compiled, inference, compile_seconds) | _predicted(predicted))
     else:
         batch = "sample" if compiled.program.batch == 1 else f"{compiled.program.batch} samples"
         terminal.table(LAYERS, inference.kinds, title=f"Time of {batch} by kind of layer")
@@ -294,9 +326,10 @@ def key_switches(compiled: Compiled) -> int:
 
 
 def error_text(inference: Inference) -> str:
-    """What the bound says about the outputs. It holds for all inputs: deep networks have none of use."""
+    """What the bound says about the outputs of an encrypted run against those of the program in the clear. It
+    holds for all inputs: deep networks have none of use."""
     if inference.error_bound < np.abs(inference.outputs).max(initial=0.0):
-        return f"error of outputs at most {inference.error_bound:.2g}"
+        return f"error of the outputs at most {inference.error_bound:.2g} whatever the input"
     return "the worst case over all inputs bounds the error of the outputs by more than they are"
 
 

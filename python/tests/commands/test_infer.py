@@ -61,6 +61,8 @@ def test_a_deep_model_is_explained_with_its_bootstraps(
     assert main([*arguments, "--calibration", str(folder / "inputs.npy")]) == 0
     lines: list[dict[str, Any]] = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     rows = [line for line in lines if "layer" in line]
+    predicted = lines[-1]
+    assert 0 < predicted["predicted_mean_error"] < predicted["predicted_error"] < 1e-4
     bootstraps = [row for row in rows if row["layer"].startswith("bootstrap after")]
     plan = kw.BootstrapperPlan.preset(DEFAULT_BOOTSTRAP_PRESET)
     # 32 levels: 9 of them before the first bootstrap and after each.

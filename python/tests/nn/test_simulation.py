@@ -18,9 +18,10 @@ from keywright.nn.run.encrypted import (
     decrypt_result,
     encrypt_sample,
     encrypt_sample_seeded,
-    key_specs,
 )
 from keywright.nn.simulation.noise import BootstrapErrors, NoiseSource
+from keywright.plan.keys.execution import PlanExecution
+from keywright.plan.search.quick import plan_network
 from numpy.typing import NDArray
 from onnx import helper
 
@@ -39,14 +40,13 @@ class Case:
     """A compiled network, and the errors of encrypted runs: (runs, samples, outputs)."""
 
     program: nn.Program
-    parameters: kw.Parameters
-    plans: list[kw.BootstrapperPlan]
+    plan: PlanExecution
     samples: Array
     public: bool
     measured: Array
 
     def simulate(self) -> nn.Simulation:
-        return nn.simulate(self.program, self.parameters, self.samples, self.plans, public=self.public)
+        return nn.simulate(self.program, self.plan, self.samples, public=self.public)
 
     def bits_off(self) -> tuple[float, float]:
         """log2 of the measured mean and largest error over the predicted ones."""
@@ -59,19 +59,19 @@ def run(
     program: nn.Program,
     parameters: kw.Parameters,
     samples: Array,
-    plans: list[kw.BootstrapperPlan],
+    bootstraps: list[kw.BootstrapperPlan],
     *,
     public: bool = False,
     runs: int = 3,
 ) -> Case:
-    specs = key_specs(program, parameters, plans)
+    plan = plan_network(program, parameters, bootstraps)
     errors = []
     for number in range(runs):
         secret = kw.SecretKey.generate(parameters, bytes([number]) * 32)
         generator = kw.KeyGenerator(secret)
-        keys = generator.evaluation_keys(relinearization=False, specs=specs)
-        bootstrappers = [kw.Bootstrapper(plan) for plan in plans]
-        backend = EncryptedBackend(kw.Evaluator(parameters, keys), bootstrappers)
+        keys = plan.follow(generator.evaluation_keys(relinearization=False, specs=plan.key_specs()))
+        bootstrappers = [kw.Bootstrapper(found) for found in plan.bootstrapper_plans]
+        backend = EncryptedBackend(kw.Evaluator(parameters, keys), bootstrappers, plan=plan)
         decryptor, encryptor = kw.Decryptor(secret), kw.Encryptor(generator.public_key())
         found = []
         for sample in samples:
@@ -83,7 +83,7 @@ def run(
             result = decrypt_result(program, decryptor, backend.run(program, inputs))
             found.append(np.abs(result - run_clear(program, sample)).ravel())
         errors.append(found)
-    return Case(program, parameters, plans, samples, public, np.asarray(errors))
+    return Case(program, plan, samples, public, np.asarray(errors))
 
 
 def perceptron(build: Build) -> onnx.ModelProto:
@@ -188,11 +188,10 @@ def test_what_cannot_be_simulated_is_refused(build: Build) -> None:
     samples = np.random.default_rng(4).uniform(-1, 1, (4, 12))
     target = nn.Target(slots=1024, levels=parameters.max_level)
     program = nn.compile(perceptron(build), target, nn.Fit(calibration=samples))
+    plan = plan_network(program, parameters)
     with pytest.raises(nn.InvalidSamplesError):
-        nn.simulate(program, parameters, samples[:0])
+        nn.simulate(program, plan, samples[:0])
     with pytest.raises(nn.InvalidSamplesError):
-        nn.simulate(program, parameters, samples[:, :3])
+        nn.simulate(program, plan, samples[:, :3])
     with pytest.raises(nn.InvalidSamplesError):
-        nn.simulate(program, parameters, samples, repetitions=0)
-    with pytest.raises(kw.MissingKeyError):
-        nn.simulate(program, parameters, samples, keys=kw.EvaluationKeys(parameters))
+        nn.simulate(program, plan, samples, repetitions=0)

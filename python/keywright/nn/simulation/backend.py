@@ -1,16 +1,16 @@
 """Runs programs in the clear with the errors of an encrypted run."""
 
-from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 import numpy as np
 
-from keywright._core import BootstrapperPlan, polynomial_depth
+from keywright._core import polynomial_depth
 from keywright.nn.activations.polynomials import PolynomialSpec
 from keywright.nn.errors import BackendMisuseError, OutOfRangeError
 from keywright.nn.graph.sparse import Vector
 from keywright.nn.layout.diagonals import DiagonalMatrix
 from keywright.nn.run.scales import LevelDropped, as_ciphertext, at_one_scale, level_dropped
+from keywright.plan.keys.execution import PlanExecution
 
 from .ciphertext import SimulatedCiphertext
 from .noise import BootstrapErrors, NoiseSource
@@ -31,23 +31,17 @@ class SimulatedBackend:
 
     Args:
         noise: where errors come from.
-        special: for each level, the primes that the key switches of linear transforms divide by.
-        bootstraps: plans of the program's bootstraps, in order.
+        plan: of the program's keys.
 
     Raises:
         NoPredictionError: a bootstrap has no prediction.
     """
 
-    def __init__(
-        self,
-        noise: NoiseSource,
-        special: Callable[[int], Sequence[int]],
-        bootstraps: Sequence[BootstrapperPlan] = (),
-    ) -> None:
-        self.noise, self.model, self._special = noise, noise.model, special
+    def __init__(self, noise: NoiseSource, plan: PlanExecution) -> None:
+        self.noise, self.model, self._plan = noise, noise.model, plan
         self._primes = noise.model.parameters.q
-        self._bootstraps = tuple(bootstraps)
-        self._errors = [BootstrapErrors(plan) for plan in bootstraps]
+        self._bootstraps = plan.bootstrapper_plans
+        self._errors = [BootstrapErrors(bootstrap) for bootstrap in self._bootstraps]
         self._rescaling = self.model.rescaling()
 
     def encrypt(self, values: Vector, level: int, repetitions: int, *, public: bool) -> SimulatedCiphertext:
@@ -68,7 +62,7 @@ class SimulatedBackend:
         level, scale = inputs[0].level, inputs[0].scale
         indices = [sorted(transform.diagonals[k]) for k in operands]
         babies, end = self.model.linear_transform(
-            indices, transform.slots, transform.n1, level, list(self._special(level))
+            indices, transform.slots, transform.n1, level, self._plan.special(level)
         )
         total = np.zeros_like(inputs[0].values)
         product = np.empty_like(total)

@@ -1,25 +1,20 @@
 """Predicts the error of an encrypted run's results, before any key is made."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keywright._core import BootstrapperPlan, ErrorModel, EvaluationKeys, Parameters
+from keywright._core import ErrorModel, EvaluationKeys
 from keywright.nn.compiled.network import CompiledNetwork
 from keywright.nn.errors import InvalidSamplesError
 from keywright.nn.graph.sparse import Vector
-from keywright.nn.run.encrypted import key_specs
 from keywright.nn.run.executor import execute
 from keywright.nn.run.scales import as_ciphertext
+from keywright.plan.keys.execution import PlanExecution
 
 from .backend import SimulatedBackend, Value
 from .noise import NoiseSource
-
-if TYPE_CHECKING:
-    from keywright.plan.keys.execution import PlanExecution
 
 REPETITIONS = 4
 """Runs with errors of each sample, where nothing else is said."""
@@ -84,53 +79,40 @@ class Simulation:
 
 def simulate(
     program: CompiledNetwork,
-    parameters: Parameters,
+    plan: PlanExecution,
     samples: ArrayLike,
-    bootstraps: Sequence[BootstrapperPlan] = (),
     *,
-    keys: EvaluationKeys | None = None,
-    special: Sequence[int] | None = None,
-    plan: "PlanExecution | None" = None,
     public: bool = False,
     repetitions: int = REPETITIONS,
     seed: int = SEED,
 ) -> Simulation:
     """Run a program in the clear, with every error that the engine predicts drawn and added.
 
-    Encryptions, roundings and key switches, by the keys and routes that would be used, have normal errors of
-    the variances of `keywright.ErrorModel`, bootstraps those of `keywright.BootstrapperPlan.errors_of`; what
+    Encryptions, roundings and key switches, by the plan's keys and routes, have normal errors of the
+    variances of `keywright.ErrorModel`, bootstraps those of `keywright.BootstrapperPlan.errors_of`; what
     becomes of them, the network itself says. Each repetition has another secret. Mean and largest error come
     out within 2 bits of what is measured on these samples; on others, errors differ as far as the network's
     slopes do.
 
     Args:
+        plan: of the program's keys. Those that it derives from master keys count as if they were made.
         samples: (count, *input_shape), at least one; a few are enough.
-        bootstraps: plans of the program's bootstraps, in order.
-        keys: those of the run, made or `keywright.EvaluationKeys.outline`; by default those of ``plan``, and
-            without one those of `keywright.nn.run.encrypted.key_specs`.
-        special: as of `EncryptedBackend`.
-        plan: that the keys follow.
         public: whether samples are encrypted with the public key.
         repetitions: runs with errors of each sample.
         seed: of what is drawn.
 
     Raises:
-        InvalidSamplesError: there are none, or they are not of the input's shape.
+        InvalidSamplesError: there are no samples, or they are not of the input's shape; no repetitions.
         OutOfRangeError: a sample drives a value above 1 into a bootstrap.
         NoPredictionError: a bootstrap has no prediction.
-        MissingKeyError: the keys do not serve the program.
     """
     if repetitions < 1:
         raise InvalidSamplesError(f"a simulation needs 1 repetition or more, got {repetitions}")
     batches = program.batches(samples)
-    if plan is not None:
-        bootstraps = plan.bootstrapper_plans
-    if keys is None:
-        keys = _outline(program, parameters, bootstraps, special, plan)
-    own = list(range(parameters.max_level + 1, parameters.max_level + 1 + len(parameters.p)))
-    constant = own if special is None else list(special)
-    noise = NoiseSource(ErrorModel(parameters, keys), program.slots, repetitions, np.random.default_rng(seed))
-    backend = SimulatedBackend(noise, (lambda level: constant) if plan is None else plan.special, bootstraps)
+    outline = EvaluationKeys.outline(plan.parameters, [*plan.key_specs(), *plan.derived_specs()])
+    model = ErrorModel(plan.parameters, plan.follow(outline))
+    noise = NoiseSource(model, program.slots, repetitions, np.random.default_rng(seed))
+    backend = SimulatedBackend(noise, plan)
     packed = np.asarray([program.pack(batch) for batch in batches])
     encrypted: list[Value] = [
         backend.encrypt(packed[:, row], program.input_level, repetitions, public=public)
@@ -144,16 +126,3 @@ def simulate(
         for run in runs
     ]
     return Simulation(unpacked[0], np.asarray(unpacked[1:]))
-
-
-def _outline(
-    program: CompiledNetwork,
-    parameters: Parameters,
-    bootstraps: Sequence[BootstrapperPlan],
-    special: Sequence[int] | None,
-    plan: "PlanExecution | None",
-) -> EvaluationKeys:
-    """The keys of a run, not made. Of a plan's, derived ones count as if they were made."""
-    if plan is None:
-        return EvaluationKeys.outline(parameters, key_specs(program, parameters, bootstraps, special=special))
-    return plan.follow(EvaluationKeys.outline(parameters, [*plan.key_specs(), *plan.derived_specs()]))
