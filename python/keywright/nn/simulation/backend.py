@@ -8,7 +8,7 @@ from keywright._core import polynomial_depth
 from keywright.nn.activations.polynomials import PolynomialSpec
 from keywright.nn.errors import BackendMisuseError, OutOfRangeError
 from keywright.nn.graph.sparse import Vector
-from keywright.nn.layout.diagonals import DiagonalMatrix
+from keywright.nn.layout.diagonals import DiagonalMatrix, period_of
 from keywright.nn.run.scales import LevelDropped, as_ciphertext, at_one_scale, level_dropped
 from keywright.plan.keys.execution import PlanExecution
 
@@ -79,8 +79,8 @@ class SimulatedBackend:
                     giant = r - baby
                     diagonal = transform.full_diagonal(k, r)
                     total += np.multiply(doubled[..., giant : giant + transform.slots], diagonal, out=product)
-            errors = [self.model.diagonal(len(d), level) for d in transform.diagonals[k].values()]
-            encoding += sum(errors) * float(np.mean(ct.values[:, 0] ** 2))
+            one = self.model.diagonal(period_of(transform.diagonals[k]), level)
+            encoding += one * len(transform.diagonals[k]) * float(np.mean(ct.values[:, 0] ** 2))
         self.noise.add_deviation(total, np.sqrt(encoding))
         self.noise.add(total, end, scale)
         return SimulatedCiphertext(total, level - 1, scale)
