@@ -119,13 +119,13 @@ def levelled(build: Build, slots: int, special: int) -> Case:
     return run(program, parameters, samples, [], public=slots < 1024)
 
 
-def bootstrapped(build: Build) -> Case:
+def bootstrapped(build: Build, runs: int = 3) -> Case:
     plan = small_plan()
     samples = np.random.default_rng(8).uniform(-1, 1, (3, 2, 8, 8))
     target = nn.Target(slots=plan.slots, levels=plan.output_level, bootstraps=(nn.Bootstrap.of(plan),))
     program = nn.compile(residual_network(build), target, nn.Fit(calibration=samples))
     assert any(step.opcode == "bootstrap" for step in program.instructions)
-    return run(program, plan.parameters, samples, [plan])
+    return run(program, plan.parameters, samples, [plan], runs=runs)
 
 
 CASES: dict[str, Callable[[Build], Case]] = {
@@ -195,3 +195,10 @@ def test_what_cannot_be_simulated_is_refused(build: Build) -> None:
         nn.simulate(program, plan, samples[:, :3])
     with pytest.raises(nn.InvalidSamplesError):
         nn.simulate(program, plan, samples, repetitions=0)
+
+
+def test_values_beyond_a_bootstrap_are_refused(build: Build) -> None:
+    case = bootstrapped(build, runs=0)
+    with pytest.raises(nn.OutOfRangeError) as caught:
+        nn.simulate(case.program, case.plan, 1000 * case.samples)
+    assert abs(caught.value.value) > 1

@@ -134,7 +134,7 @@ class SimulatedBackend:
         a, plan = as_ciphertext(ct), self._bootstraps[index]
         largest = float(np.abs(a.values[:, 0]).max())
         if largest > 1:
-            raise OutOfRangeError(largest)
+            raise OutOfRangeError("a bootstrap", largest, -1.0, 1.0)
         values = a.values.copy()
         self.noise.add_bootstrap(values, self._errors[index])
         return SimulatedCiphertext(values, plan.output_level, plan.parameters.scale)
