@@ -165,7 +165,7 @@ def toy_model() -> serve.Model:
     return serve.Model("digits", program, parameters, (), plan, entry, tuple("0123456789"))
 
 
-def make_model(arguments: argparse.Namespace, scratch: Path) -> serve.Model:
+def make_model(arguments: argparse.Namespace) -> serve.Model:
     """The model that is served, for thin clients."""
     if arguments.toy:
         return toy_model()
@@ -178,8 +178,7 @@ def make_model(arguments: argparse.Namespace, scratch: Path) -> serve.Model:
             tuple("0123456789"),
         )
     typical = [planes / 255 for _, planes in islice(cifar(arguments.cifar, test=False), CALIBRATION)]
-    np.save(scratch / "calibration.npy", np.stack(typical))
-    return compile_thin(arguments.model, scratch / "calibration.npy", None, "cifar", CLASSES)
+    return compile_thin(arguments.model, nn.Fit(calibration=np.stack(typical)), None, "cifar", CLASSES)
 
 
 def main() -> int:
@@ -194,7 +193,7 @@ def main() -> int:
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         scratch = Path(name)
-        model = make_model(arguments, scratch)
+        model = make_model(arguments)
         program = scratch / "classify"
         compile_client(arguments.folder, program)
         service = serve.Service(model, scratch / "state")

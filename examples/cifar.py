@@ -63,10 +63,10 @@ class OnnxWriter:
         self.nodes.append(helper.make_node(operator, list(operands), [result], result, **attributes))
         return result
 
-    def normalise(self, source: str) -> str:
-        """Pixels in [0, 1] to mean 0 and deviation 1 in each channel."""
-        centred = self.node("Sub", source, self.constant(MEAN.reshape(1, 3, 1, 1)))
-        return self.node("Div", centred, self.constant(DEVIATION.reshape(1, 3, 1, 1)))
+    def normalise(self, source: str, mean: Array = MEAN, deviation: Array = DEVIATION) -> str:
+        """Pixels in [0, 1], of a mean and a deviation in each channel, to mean 0 and deviation 1."""
+        centred = self.node("Sub", source, self.constant(mean.reshape(1, 3, 1, 1)))
+        return self.node("Div", centred, self.constant(deviation.reshape(1, 3, 1, 1)))
 
     def convolution(self, source: str, weight: Array, bias: Array | None, stride: int, name: str) -> str:
         """A convolution that keeps the size of the image, but for the stride."""

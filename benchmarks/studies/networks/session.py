@@ -13,8 +13,9 @@ import keywright as kw
 import numpy as np
 from harness.peer import peak_rss_bytes
 from keywright._terminal import Terminal
+from keywright.commands.helpers.inputs import load_inputs
 from keywright.commands.helpers.program_and_keys import compile_model, make_keys
-from keywright.nn import Program
+from keywright.nn import Fit, Program
 from keywright.nn.run.checking import run_clear
 from keywright.nn.run.encrypted import EncryptedBackend, decrypt_result, encrypt_sample_seeded
 from keywright.nn.run.timing import LayerClock
@@ -51,7 +52,9 @@ class Session:
         kw.set_threads(setting.threads)
         clock = time.perf_counter
         start = clock()
-        compiled = compile_model(setting.model, setting.calibration, setting.preset, batch=setting.batch)
+        typical = None if setting.calibration is None else load_inputs(setting.calibration)
+        fit = Fit(calibration=typical)
+        compiled = compile_model(setting.model, fit, setting.preset, batch=setting.batch)
         self.facts: dict[str, Any] = {"compile_s": clock() - start, "compile_peak_bytes": peak_rss_bytes()}
         self.program, self.parameters = compiled.program, compiled.parameters
         self.facts |= stored(self.program)

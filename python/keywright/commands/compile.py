@@ -14,6 +14,7 @@ from keywright.serve.model import Model
 
 from .helpers.arguments import add_batch_argument, add_model_arguments
 from .helpers.errors import CommandError
+from .helpers.fit import print_fit, read_fit
 from .helpers.folders import new_folder
 from .helpers.inputs import load_samples
 from .helpers.program_and_keys import THIN_PRESETS, compile_model, compile_thin
@@ -43,7 +44,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     if options.slots:
         with terminal.progress("compiling", None):
             compiled = compile_model(
-                options.model, options.calibration, options.preset, batch=options.batch or 1
+                options.model, read_fit(options), options.preset, batch=options.batch or 1
             )
         model = Model(name, compiled.program, compiled.parameters, compiled.plans, labels=labels)
     else:
@@ -54,12 +55,12 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
             )
         with terminal.progress("compiling", None):
             model = compile_thin(
-                options.model, options.calibration, options.preset, name, labels, batch=options.batch or 1
+                options.model, read_fit(options), options.preset, name, labels, batch=options.batch or 1
             )
     with terminal.progress("planning keys", None):
         _ = model.execution
     if options.slots and options.calibration is not None:
-        samples = load_samples(options.calibration, model.program.input_shape)
+        samples = load_samples(options.calibration, model.program.input_shape, options.calibration_count)
         predict_error(model.program, model.execution, samples, terminal)
     with new_folder(options.out) as folder:
         model.save(folder)
@@ -81,4 +82,5 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
             }
         ],
     )
+    print_fit(model.program, terminal)
     terminal.note(f"{model.parameters!r}; serve it with keywright serve {options.out}")

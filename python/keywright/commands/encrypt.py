@@ -17,6 +17,8 @@ from keywright import nn
 from keywright._terminal import Column, Terminal
 from keywright.nn.run.encrypted import encrypt_sample, encrypt_sample_seeded
 
+from .helpers.arguments import add_force_argument
+from .helpers.fit import guard_samples
 from .helpers.folders import (
     PARAMETERS,
     PROGRAM,
@@ -34,6 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--keys", type=Path, required=True, help="client folder of keywright keygen")
     parser.add_argument("--input", type=Path, required=True, help="one sample or many (.npy)")
     parser.add_argument("--out", type=Path, required=True, help="folder of ciphertexts to make")
+    add_force_argument(parser)
 
 
 def run(options: argparse.Namespace, terminal: Terminal) -> None:
@@ -42,6 +45,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     parameters = kw.Parameters.load(options.keys / PARAMETERS)
     program = nn.Program.load(options.keys / PROGRAM)
     samples = load_samples(options.input, program.input_shape)
+    guard_samples(program, samples, parameters, force=options.force, terminal=terminal)
     encrypt = _encryption(options.keys, parameters, program)
     seconds, size = 0.0, 0
     with (

@@ -19,11 +19,17 @@ from keywright.nn.run.timing import LayerClock
 from keywright.plan.keys.execution import PlanExecution
 
 from .decrypt import PREDICTION, prediction
-from .helpers.arguments import add_batch_argument, add_model_arguments, add_preset_argument
+from .helpers.arguments import (
+    add_batch_argument,
+    add_force_argument,
+    add_model_arguments,
+    add_preset_argument,
+)
 from .helpers.errors import CommandError
+from .helpers.fit import fit_record, guard_samples, print_fit, read_fit
 from .helpers.folders import new_file
 from .helpers.inputs import count_samples, load_samples
-from .helpers.program_and_keys import Compiled, compile_model, make_keys
+from .helpers.program_and_keys import Compiled, approximate_model, compile_model, make_keys
 
 LAYERS = [
     Column("kind", "kind"),
@@ -44,9 +50,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--input", type=Path, help="one sample or many (.npy), an image, or a folder of images in [0, 1]"
     )
-    parser.add_argument(
-        "--count", type=int, help="how many samples to classify, and to calibrate on, at most"
-    )
+    parser.add_argument("--count", type=int, help="how many samples to classify at most")
+    add_force_argument(parser)
     add_batch_argument(parser, automatic=True)
     parser.add_argument("--out", type=Path, help="file of the results (.npy), (count, *output_shape)")
     parser.add_argument(
@@ -197,7 +202,9 @@ BATCHES = [
 ]
 
 
-def explain_batches(options: argparse.Namespace, compiled: Compiled, terminal: Terminal) -> None:
+def explain_batches(
+    approximated: nn.ApproximatedModel, preset: str | None, compiled: Compiled, terminal: Terminal
+) -> None:
     """Print what a sample takes where 1, 2, 4, ... share ciphertexts, as long as that makes it faster."""
     slots = min((plan.slots for plan in compiled.plans), default=compiled.parameters.max_slots)
     rows: list[dict[str, int | float]] = []
@@ -205,7 +212,8 @@ def explain_batches(options: argparse.Namespace, compiled: Compiled, terminal: T
         while True:
             batch = 1 << len(rows)
             same = compiled.program.batch == batch
-            rows.append(batch_row(compiled if same else _compiled(options, 1, batch)))
+            other = compiled if same else compile_model(approximated, None, preset, batch=batch)
+            rows.append(batch_row(other))
             if len(rows) > 1 and rows[-1]["seconds"] >= rows[-2]["seconds"]:
                 break
             if 2 * batch * len(compiled.program.input_layout.positions) > slots:
@@ -235,20 +243,25 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     start = time.perf_counter()
     count = 1 if options.input is None else count_samples(options.input, options.model, options.count)
     with terminal.progress("compiling", None):
-        compiled = _compiled(options, count, options.batch)
+        approximated = approximate_model(options.model, read_fit(options), options.preset)
+        compiled = compile_model(approximated, None, options.preset, samples=count, batch=options.batch)
+    print_fit(compiled.program, terminal, table=options.explain)
     if options.explain:
         explain(compiled.program, terminal)
-        explain_batches(options, compiled, terminal)
+        explain_batches(approximated, options.preset, compiled, terminal)
         source = options.input or options.calibration
         if source is None:
             terminal.note("with --input or --calibration the error of the outputs is predicted")
             return
-        samples = load_samples(source, compiled.program.input_shape, options.count)
+        count = options.calibration_count if options.input is None else options.count
+        samples = load_samples(source, compiled.program.input_shape, count)
         found = predict_error(compiled.program, compiled.execution, samples, terminal)
         if terminal.json:
             terminal.record(_predicted(found))
         return
     samples = load_samples(options.input, compiled.program.input_shape, options.count)
+    program, parameters = compiled.program, compiled.parameters
+    guard_samples(program, samples, parameters, force=options.force, terminal=terminal)
     with terminal.progress("planning keys", None):
         _ = compiled.execution
     compile_seconds = time.perf_counter() - start
@@ -269,12 +282,6 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     terminal.note(
         f"keys {inference.key_seconds:.2f} s, {error_text(inference)}; "
         f"GB: keys {gigabytes[0]:.2f}, encoded model {gigabytes[1]:.2f}, peak memory {gigabytes[2]:.2f}"
-    )
-
-
-def _compiled(options: argparse.Namespace, samples: int, batch: int | None) -> Compiled:
-    return compile_model(
-        options.model, options.calibration, options.preset, options.count, samples=samples, batch=batch
     )
 
 
@@ -306,6 +313,7 @@ def _summary(compiled: Compiled, inference: Inference, compile_seconds: float) -
         "model_bytes": inference.plaintext_bytes,
         "peak_bytes": peak_bytes(),
         "error_bound": inference.error_bound if np.isfinite(inference.error_bound) else None,
+        "fit": fit_record(compiled.program),
         "key_switches": key_switches(compiled),
         "kinds": inference.kinds,
     }

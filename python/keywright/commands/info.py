@@ -10,6 +10,7 @@ from keywright import nn
 from keywright._terminal import Column, Terminal, Value
 
 from .helpers.errors import CommandError
+from .helpers.fit import fit_record, print_fit
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -22,14 +23,21 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     path: Path = options.file
     if path.is_dir():
         raise CommandError(f"{path} is a folder; name one of its files")
-    described = _program(path) if zipfile.is_zipfile(path) else kw.inspect(path)
+    program = nn.Program.load(path) if zipfile.is_zipfile(path) else None
+    described = kw.inspect(path) if program is None else _program(path, program)
     if terminal.json:
         terminal.record(described)
         return
     keys = described.pop("keys", [])
     columns = [Column("field", "field"), Column("value", "value")]
-    rows = [{"field": field.replace("_", " "), "value": _shown(value)} for field, value in described.items()]
+    rows = [
+        {"field": field.replace("_", " "), "value": _shown(value)}
+        for field, value in described.items()
+        if field != "fit"
+    ]
     terminal.table(columns, rows, title=str(path))
+    if program is not None:
+        print_fit(program, terminal)
     if keys:
         headings = [
             Column("element", "element"),
@@ -42,8 +50,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         terminal.table(headings, keys)
 
 
-def _program(path: Path) -> dict[str, Any]:
-    program = nn.Program.load(path)
+def _program(path: Path, program: nn.Program) -> dict[str, Any]:
     return {
         "kind": "a program",
         "bytes": path.stat().st_size,
@@ -57,7 +64,7 @@ def _program(path: Path) -> dict[str, Any]:
         "instructions": len(program.instructions),
         "key_switches": sum(switch.count for switch in program.key_switches),
         "evaluation_keys": len(program.required_keys),
-    }
+    } | ({"fit": fit_record(program)} if program.fit_report is not None else {})
 
 
 def _shown(value: Value) -> str:

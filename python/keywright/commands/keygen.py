@@ -21,6 +21,7 @@ from keywright.plan.keys.execution import PlanExecution
 
 from .helpers.arguments import add_batch_argument, add_model_arguments, add_preset_argument
 from .helpers.errors import CommandError
+from .helpers.fit import print_fit, read_fit
 from .helpers.folders import (
     EVALUATION_KEYS,
     MASTER_KEYS,
@@ -74,7 +75,7 @@ class _Keys:
 def _of_model(options: argparse.Namespace, plan: KeyPlan | None) -> _Keys:
     if options.parameters is not None:
         raise CommandError("--parameters is for plans without a model; name those of a model with --preset")
-    compiled = compile_model(options.model, options.calibration, options.preset, batch=options.batch or 1)
+    compiled = compile_model(options.model, read_fit(options), options.preset, batch=options.batch or 1)
     if plan is None:
         execution = compiled.execution
     else:
@@ -86,8 +87,8 @@ def _of_plan(options: argparse.Namespace, plan: KeyPlan | None) -> _Keys:
     """Keys of a plan for a bootstrap alone, or for key switches of an application's own."""
     if plan is None:
         raise CommandError("no model and no plan: give --model, or --plan with a plan that is for no model")
-    if options.calibration is not None:
-        raise CommandError("--calibration is for a model; leave it out, or give --model")
+    if options.calibration is not None or options.activation:
+        raise CommandError("--calibration and --activation are for a model; leave them out, or give --model")
     if options.batch is not None:
         raise CommandError("--batch is for a model; leave it out, or give --model")
     parameters, bootstraps = _parameters(options, plan)
@@ -159,6 +160,8 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
             for path in files
         ]
     terminal.table([Column("file", "file"), Column("bytes", "bytes", "bytes")], rows)
+    if program is not None:
+        print_fit(program, terminal)
     beside = f"{masters} master keys and " if masters else ""
     terminal.note(f"{beside}{len(specs)} evaluation keys in {time.perf_counter() - start:.1f} s")
     terminal.note(f"keep {options.out / 'client'}; give {options.out / 'server'} to the server")

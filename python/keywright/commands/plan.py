@@ -20,6 +20,7 @@ from keywright.plan.workload.network import convert, convert_bootstrap, on_param
 
 from .helpers.arguments import add_batch_argument
 from .helpers.errors import CommandError
+from .helpers.fit import add_fit_arguments, read_fit
 from .helpers.folders import new_file, require_place
 from .helpers.inputs import parse_bytes
 from .helpers.plan_picture import draw_frontier, draw_residency, draw_rotations
@@ -87,7 +88,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="let the server derive the Galois keys of the shown plan from master keys; the most bytes that "
         "the client sends, as 600MB (default: the fewest that any master keys take)",
     )
-    parser.add_argument("--calibration", type=Path, help="samples for fitting activations of a model (.npy)")
+    add_fit_arguments(parser)
     parser.add_argument(
         "--preset",
         choices=[*presets(), *bootstrap_presets()],
@@ -341,7 +342,7 @@ def _load(options: argparse.Namespace) -> tuple[planning.Workload, list[planning
         budget = workload.noise_bits
     else:
         _refuse(options, "a model", "parameters")
-        compiled = compile_model(path, options.calibration, options.preset, batch=options.batch or 1)
+        compiled = compile_model(path, read_fit(options), options.preset, batch=options.batch or 1)
         workload = convert(compiled.program, compiled.parameters, path.stem, compiled.plans)
         if compiled.plans:
             variants = open_bootstraps(compiled.plans, path.stem, compiled.program)

@@ -51,12 +51,14 @@ class ApproximatedModel:
     fit: Fit
 
 
-def approximate(model: Source, fit: Fit | None = None) -> ApproximatedModel:
-    """Put polynomials in the place of a model's activations, as the fit says, whatever levels they take.
+def approximate(model: Source, fit: Fit | None = None, *, depth: int | None = None) -> ApproximatedModel:
+    """Put polynomials in the place of a model's activations, as the fit says.
 
     Args:
         model: the model, its bytes, or its path.
         fit: calibration data, methods, or how closely to follow the model; `Fit()` where not given.
+        depth: levels that the network may consume where the fit asks for no accuracy and any choice consumes
+            no more; None for any number.
 
     Raises:
         ModelRefusedError: with every reason found; see `keywright.nn.compile`.
@@ -66,7 +68,7 @@ def approximate(model: Source, fit: Fit | None = None) -> ApproximatedModel:
     graph, reasons = read_model(model, fit)
     if reasons:
         raise ModelRefusedError(reasons)
-    return put_polynomials(graph, fit, None)
+    return put_polynomials(graph, fit, depth)
 
 
 def read_model(model: Source, fit: Fit) -> tuple[Graph, list[RefusalError]]:
@@ -97,7 +99,8 @@ def put_polynomials(graph: Graph, fit: Fit, depth: int | None) -> ApproximatedMo
     """The graph with polynomials in the place of activations.
 
     Args:
-        depth: levels that it may consume where nothing was asked for; None for any number.
+        depth: levels that it may consume where nothing was asked for and any choice consumes no more; None
+            for any number.
 
     Raises:
         ModelRefusedError: what was asked for cannot be reached.

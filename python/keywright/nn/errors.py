@@ -248,14 +248,14 @@ class OutOfRangeError(NnError):
     """A sample drives a value out of the range that the program is calibrated for: its result would be wrong.
 
     Attributes:
-        layer: what computes the value, or on what.
+        layer: what takes the value.
         value: the one that is furthest outside.
         low, high: the range.
     """
 
     def __init__(self, layer: str, value: float, low: float, high: float) -> None:
         super().__init__(
-            f"{layer} is calibrated for values from {low:.6g} to {high:.6g}, and this sample gives "
+            f"{layer} takes values from {low:.6g} to {high:.6g}, and this sample gives "
             f"{value:.6g}: the encrypted result would be wrong; check the sample's scale, or compile with "
             "calibration data that cover it"
         )

@@ -10,6 +10,7 @@ from .compiled.network import CompiledNetwork
 from .run import checking
 from .run.backend import Backend, Ciphertext
 from .run.executor import execute
+from .run.guard import guard
 
 
 class Program(CompiledNetwork):
@@ -22,6 +23,10 @@ class Program(CompiledNetwork):
     def check(self, samples: ArrayLike, model: onnx.ModelProto | str | Path | bytes) -> checking.CheckReport:
         """Compare with onnxruntime on clear data; see `keywright.nn.run.checking.check`."""
         return checking.check(self, samples, model)
+
+    def guard(self, samples: ArrayLike, largest_output: float | None = None) -> None:
+        """Refuse samples that leave a calibrated range; see `keywright.nn.run.guard.guard`."""
+        guard(self, samples, largest_output)
 
     def save(self, path: str | Path) -> None:
         """Write to one file, whole or not at all; see `keywright.nn.compiled.storage.save`."""

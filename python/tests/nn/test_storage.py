@@ -18,6 +18,7 @@ from onnx import helper
 
 Build = Callable[..., onnx.ModelProto]
 Edit = Callable[[dict[str, bytes]], None]
+METHODS = {"sigmoid": "chebyshev:7"}
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +30,7 @@ def program(build: Build) -> nn.Program:
         {"w": np.tri(6, 4, dtype=np.float32), "v": np.tri(4, 3, dtype=np.float32)},
     )
     samples = np.random.default_rng(1).normal(size=(20, 6))
-    return nn.compile(model, nn.Target(slots=4, levels=9), nn.Fit(calibration=samples))
+    return nn.compile(model, nn.Target(slots=4, levels=9), nn.Fit(calibration=samples, activations=METHODS))
 
 
 @pytest.fixture

@@ -5,14 +5,21 @@ from pathlib import Path
 
 import keywright as kw
 
+from .fit import add_fit_arguments
+
 
 def add_model_arguments(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
     """Declare what is compiled."""
     parser.add_argument("--model", type=Path, required=required, help="ONNX model")
+    add_fit_arguments(parser)
+
+
+def add_force_argument(parser: argparse.ArgumentParser) -> None:
+    """Declare that samples may leave ranges."""
     parser.add_argument(
-        "--calibration",
-        type=Path,
-        help="typical inputs, on which ranges are measured: .npy, an image or a folder of images",
+        "--force",
+        action="store_true",
+        help="encrypt samples that leave a range that the program is calibrated for, too: results are wrong",
     )
 
 

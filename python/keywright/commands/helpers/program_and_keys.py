@@ -6,9 +6,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 import keywright as kw
 from keywright import nn
 from keywright._terminal import Column, Terminal
@@ -21,7 +18,6 @@ from keywright.plan.search.quick import plan_network
 from keywright.serve.model import Model
 
 from .errors import CommandError
-from .inputs import load_inputs
 
 THIN_PRESETS = ("N15_QP858_L5_S32_real", DEFAULT_BOOTSTRAP_PRESET, "N16_QP1745_L15_S40_real")
 """For models of thin clients, by the bytes of their keys. The last bootstraps inside the program where it
@@ -100,11 +96,45 @@ def bootstrap_plans(program: nn.Program) -> list[kw.BootstrapperPlan]:
     return [kw.BootstrapperPlan.preset(bootstrap.preset) for bootstrap in program.bootstraps]
 
 
+Source = Path | bytes | nn.ApproximatedModel
+"""A model, or what `approximate_model` made of it."""
+
+
+def approximate_model(
+    model: Path | bytes, fit: nn.Fit | None = None, preset: str | None = None, *, thin: bool = False
+) -> nn.ApproximatedModel:
+    """Put polynomials in the place of activations, within the levels of a preset, or of the deepest one
+    without bootstraps, where any choice is; for many calls of `compile_model` and `compile_thin`.
+
+    Args:
+        fit: calibration data and methods.
+        thin: whether it will be compiled for thin clients.
+
+    Raises:
+        ModelRefusedError: it cannot be compiled for any target.
+    """
+    names = list(THIN_PRESETS) if thin else kw.presets()
+    depths = [_depth(name) for name in (names if preset is None else [preset])]
+    return nn.approximate(model, fit, depth=max(depths))
+
+
+def _depth(preset: str) -> int:
+    """Levels of a preset before a bootstrap."""
+    if preset in kw.bootstrap_presets():
+        plan = kw.BootstrapperPlan.preset(preset)
+        return plan.output_level - plan.input_level
+    return kw.Parameters.preset(preset).max_level - _lowest(kw.Parameters.preset(preset))
+
+
+def _lowest(parameters: kw.Parameters) -> int:
+    """The lowest level at which a result has room."""
+    return 0 if headroom_bits(parameters) >= HEADROOM_BITS else 1
+
+
 def compile_model(
-    model: Path | bytes,
-    calibration: Path | None,
+    model: Source,
+    fit: nn.Fit | None,
     preset: str | None,
-    count: int | None = None,
     *,
     samples: int = 1,
     batch: int | None = None,
@@ -114,8 +144,7 @@ def compile_model(
     `DEFAULT_BOOTSTRAP_PRESET`.
 
     Args:
-        calibration: array, image or folder of images.
-        count: how many of the calibration samples to use; all where not given.
+        fit: calibration data and methods; None for a model that is approximated.
         samples: how many samples are to be evaluated; see `nn.Target`.
         batch: how many of them share ciphertexts; what is best for them where not given.
 
@@ -123,21 +152,29 @@ def compile_model(
         ModelRefusedError: it cannot be compiled for any of them.
         CommandError: the ciphertexts have fewer slots than the batch has samples.
     """
-    typical = None if calibration is None else load_inputs(calibration, count)
+    approximated = _approximated(model, fit, preset)
     batching = Batching(samples, batch)
     if preset in kw.bootstrap_presets():
-        return _compile_bootstrapped(model, typical, preset, batching)
+        return _compile_bootstrapped(approximated, preset, batching)
     try:
-        return _compile_levelled(model, typical, kw.presets() if preset is None else [preset], batching)
+        return _compile_levelled(approximated, kw.presets() if preset is None else [preset], batching)
     except nn.ModelRefusedError as refusal:
         if preset is not None or not all(isinstance(r, nn.TooDeepError) for r in refusal.exceptions):
             raise
-        return _compile_bootstrapped(model, typical, DEFAULT_BOOTSTRAP_PRESET, batching)
+        return _compile_bootstrapped(approximated, DEFAULT_BOOTSTRAP_PRESET, batching)
+
+
+def _approximated(
+    model: Source, fit: nn.Fit | None, preset: str | None, *, thin: bool = False
+) -> nn.ApproximatedModel:
+    if isinstance(model, nn.ApproximatedModel):
+        return model
+    return approximate_model(model, fit, preset, thin=thin)
 
 
 def compile_thin(
-    model: Path | bytes,
-    calibration: Path | None,
+    model: Source,
+    fit: nn.Fit | None,
     preset: str | None,
     name: str,
     labels: tuple[str, ...] = (),
@@ -148,19 +185,20 @@ def compile_thin(
     bootstrapping, which clients' ciphertexts enter and leave by.
 
     Args:
+        fit: calibration data and methods; None for a model that is approximated.
         preset: a bootstrapping; by default the first of `THIN_PRESETS` that leaves enough levels.
         batch: how many samples of a client share ciphertexts.
 
     Raises:
         ModelRefusedError: it cannot be compiled.
     """
-    typical = None if calibration is None else load_inputs(calibration)
+    approximated = _approximated(model, fit, preset, thin=True)
     for choice in THIN_PRESETS if preset is None else (preset,):
         plan = kw.BootstrapperPlan.preset(choice)
         last = choice == (preset or THIN_PRESETS[-1])
         try:
             program = nn.compile(
-                model,
+                approximated,
                 Batching(1, batch).target(
                     slots=plan.slots,
                     levels=plan.output_level,
@@ -168,7 +206,6 @@ def compile_thin(
                     fixed_slots=True,
                     bootstraps=(nn.Bootstrap.of(plan, preset=choice),) if last else (),
                 ),
-                nn.Fit(calibration=typical),
                 costs=_costs(plan.parameters, [plan] if last else []),
             )
         except nn.ModelRefusedError as refusal:
@@ -180,31 +217,26 @@ def compile_thin(
     raise AssertionError("the last preset is compiled or refused")
 
 
-def _compile_bootstrapped(
-    model: Path | bytes, typical: NDArray[np.float64] | None, preset: str, batching: Batching
-) -> Compiled:
+def _compile_bootstrapped(model: nn.ApproximatedModel, preset: str, batching: Batching) -> Compiled:
     plan = kw.BootstrapperPlan.preset(preset)
     program = nn.compile(
         model,
         batching.target(
             slots=plan.slots, levels=plan.output_level, bootstraps=(nn.Bootstrap.of(plan, preset=preset),)
         ),
-        nn.Fit(calibration=typical),
         costs=_costs(plan.parameters, [plan]),
     )
     return Compiled(program, plan.parameters, [plan] if program.bootstraps else [])
 
 
-def _compile_levelled(
-    model: Path | bytes, typical: NDArray[np.float64] | None, names: list[str], batching: Batching
-) -> Compiled:
+def _compile_levelled(model: nn.ApproximatedModel, names: list[str], batching: Batching) -> Compiled:
     found: list[Compiled] = []
     needed = 0
     for name in names:
         parameters = kw.Parameters.preset(name)
         if found and parameters.n > found[0].parameters.n:
             break
-        lowest = 0 if headroom_bits(parameters) >= HEADROOM_BITS else 1
+        lowest = _lowest(parameters)
         full = batching.batch is not None and batching.batch > parameters.max_slots
         if (full or needed > parameters.max_level - lowest) and name != names[-1]:
             continue
@@ -212,7 +244,6 @@ def _compile_levelled(
             program = nn.compile(
                 model,
                 batching.target(slots=parameters.max_slots, levels=parameters.max_level, output_level=lowest),
-                nn.Fit(calibration=typical),
                 costs=_costs(parameters),
             )
         except nn.ModelRefusedError as refusal:

@@ -76,7 +76,8 @@ def choose(graph: Graph, run: ExactRun, fit: Fit, price: Price, depth: int | Non
     Args:
         run: of the graph on calibration data.
         price: of a method.
-        depth: levels that the graph may consume where the fit asks for no accuracy; None for any number.
+        depth: levels that the graph may consume where the fit asks for no accuracy and any choice consumes no
+            more; None for any number.
 
     Raises:
         AccuracyError: the fit asks for an accuracy or an error that no choice reaches.
@@ -85,10 +86,13 @@ def choose(graph: Graph, run: ExactRun, fit: Fit, price: Price, depth: int | Non
     required = bool(run.lows) and (fit.accuracy is not None or fit.error is not None)
     search, wanted = _Search(graph, run.ranges(fit.margin), fit, price), Wanted.of(fit, run.outputs)
     best: Chosen | None = None
+    best_fits = False
     for methods in search.candidates():
         tried = search.replaced(methods)
-        if best is not None and not required and depth is not None and tried.graph.depth() > depth:
+        fits = depth is None or tried.graph.depth() <= depth
+        if best is not None and not required and not fits and best_fits:
             break
+        best_fits = fits
         best = tried
         if not (search.free or required) or _follows(tried.graph, run, wanted):
             return tried

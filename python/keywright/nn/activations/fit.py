@@ -31,8 +31,9 @@ class Fit:
         accuracy: least share of calibration samples whose prediction, the index of the largest output, may
             not change; a model for which no choice reaches it is refused.
         error: most by which any output may change on calibration data.
-        margin: share of its width by which each measured range is widened on both sides; None doubles 0.1
-            until the held-out samples are inside, too.
+        margin: share of its width by which each measured range is widened on both sides. None takes a tenth,
+            or more where the largest values of samples scatter, and widens a range further where a held-out
+            sample leaves it.
         headroom: how many times the values of the calibration data a bootstrapped value may reach; each
             doubling costs a bit.
 

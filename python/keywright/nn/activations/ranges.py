@@ -12,9 +12,12 @@ from keywright.nn.graph.sparse import Vector
 HOLD_OUT_EVERY = 5
 LEAST_TO_HOLD_OUT = 50
 MARGIN = 0.1
-"""Share of its width by which a range is widened on both sides where no other is asked for."""
+"""Share of its width by which a range is widened on both sides, at least, where no other is asked for."""
 
-MAX_DOUBLINGS = 6
+DEVIATIONS = 8.0
+"""How many standard deviations above their mean the largest values of samples may be where no margin is asked
+for: extremes of many values follow Gumbel's distribution, of which 2e-5 is beyond."""
+
 MAX_VALUES = 1 << 13
 """Values of an activation that polynomials are fitted to; of more, evenly spread ones are taken."""
 
@@ -62,7 +65,8 @@ class ExactRun:
 
     def ranges(self, margin: float | None) -> dict[int, MeasuredRange]:
         """Of each activation, on the samples that are not held out and widened by a share of its width on
-        both sides; None doubles `MARGIN` until those that are held out are inside."""
+        both sides. None takes `MARGIN` or what `DEVIATIONS` say, whichever is more, and widens a range
+        further where a sample that is held out leaves it."""
         return {number: self._range(number, margin) for number in self.lows}
 
     def input_range(self, margin: float | None) -> tuple[float, float]:
@@ -77,12 +81,15 @@ class ExactRun:
         share = MARGIN if margin is None else margin
         # A constant input still needs a range.
         widening = share * (high - low) or max(abs(low), 1.0) * 1e-3
-        escaped = (lows < low - widening) | (highs > high + widening)
-        for _ in range(MAX_DOUBLINGS if margin is None else 0):
-            if not ((lows < low - widening) | (highs > high + widening)).any():
-                break
-            widening *= 2
-        return MeasuredRange(low - widening, high + widening, self.values[number], escaped)
+        low, high = low - widening, high + widening
+        if margin is None:
+            low = min(low, float(lows[fitted].mean() - DEVIATIONS * lows[fitted].std()))
+            high = max(high, float(highs[fitted].mean() + DEVIATIONS * highs[fitted].std()))
+        escaped = (lows < low) | (highs > high)
+        if margin is None and escaped.any():
+            low = min(low, float(lows.min()) - widening)
+            high = max(high, float(highs.max()) + widening)
+        return MeasuredRange(low, high, self.values[number], escaped)
 
 
 def hold_out(count: int) -> NDArray[np.bool_]:

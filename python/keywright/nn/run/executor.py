@@ -1,5 +1,8 @@
 """Runs a program on a back end."""
 
+from collections.abc import Callable
+
+from keywright.nn.compiled.instructions import Instruction
 from keywright.nn.compiled.network import CompiledNetwork
 from keywright.nn.errors import BackendMisuseError
 
@@ -7,7 +10,10 @@ from .backend import Backend, Ciphertext
 
 
 def execute(
-    program: CompiledNetwork, backend: Backend[Ciphertext], inputs: list[Ciphertext]
+    program: CompiledNetwork,
+    backend: Backend[Ciphertext],
+    inputs: list[Ciphertext],
+    look: Callable[[Instruction, list[Ciphertext]], object] | None = None,
 ) -> list[Ciphertext]:
     """The encrypted result of a program.
 
@@ -15,6 +21,7 @@ def execute(
 
     Args:
         inputs: the encrypted rows of `CompiledNetwork.pack`, at ``program.input_level`` or above.
+        look: called with every instruction and its operands before it is executed.
 
     Raises:
         BackendMisuseError: another number of inputs than the program has, or inputs at too low a level.
@@ -31,6 +38,8 @@ def execute(
     live: dict[int, Ciphertext] = {}
     for index, step in enumerate(program.instructions):
         cts = [live[operand] for operand in step.operands]
+        if look is not None:
+            look(step, cts)
         result: Ciphertext
         match step.opcode:
             case "input":

@@ -35,11 +35,11 @@ def largest_error(function: Function, low: float, high: float, coefficients: Vec
     """The largest distance of a polynomial from a function on a range.
 
     It is taken on points that are as dense at the ends as Chebyshev nodes, 16 for each degree. Between two of
-    them the error strays from its chord by an eighth of its second difference where it is smooth, and by a
-    quarter where it has a kink: a quarter of the largest one is added.
+    them the error strays from its chord by an eighth of its second difference where it is smooth, and by at
+    most half of it where it has a kink: half of the largest one is added.
     """
     count = max(ERROR_GRID, 16 * len(coefficients))
     nodes = np.cos(np.pi * np.arange(count + 1) / count)
     error = np.polynomial.chebyshev.chebval(nodes, coefficients)
     error -= function(nodes * (high - low) / 2 + (low + high) / 2)
-    return float(np.abs(error).max() + np.abs(np.diff(error, 2)).max() / 4)
+    return float(np.abs(error).max() + np.abs(np.diff(error, 2)).max() / 2)

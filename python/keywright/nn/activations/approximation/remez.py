@@ -17,6 +17,9 @@ MAX_ROUNDS = 60
 LEVELLED = 1e-7
 """The algorithm ends when the largest error exceeds the levelled one by this share."""
 
+ROUNDED_UP = 1 + 1e-6
+"""The largest error is stated by more than what extrema that are found by parabolas miss of it."""
+
 PER_INTERVAL = 64
 """Points at which the error is looked at between two points of the reference, before a parabola refines."""
 
@@ -67,7 +70,7 @@ def odd_minimax(degree: int, low: float) -> OddMinimax:
         coefficients, levelled = _solve(points, degree)
         points, largest = _exchange(points, coefficients, low)
         if largest - levelled <= LEVELLED * levelled + ROUNDING:
-            return OddMinimax(coefficients, low, largest, points)
+            return OddMinimax(coefficients, low, largest * ROUNDED_UP, points)
     raise MinimaxError(
         f"degree {degree} on [{low:g}, 1]: the largest error, {largest:g}, does not come down to the "
         f"levelled one, {levelled:g}; double precision does not reach further"

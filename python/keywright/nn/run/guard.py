@@ -1,0 +1,64 @@
+"""Whether samples stay inside the ranges that a program is calibrated for, before they are encrypted."""
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from keywright.nn.compiled.instructions import Instruction
+from keywright.nn.compiled.network import CompiledNetwork
+from keywright.nn.errors import OutOfRangeError
+
+from .clear import ClearBackend, ClearCiphertext
+from .executor import execute
+
+ROUNDING = 1e-6
+"""By which share of a range's width a value may pass its ends."""
+
+
+def guard(program: CompiledNetwork, samples: ArrayLike, largest_output: float | None = None) -> None:
+    """Run samples through a program in the clear and refuse what leaves a range.
+
+    The server cannot see this: a value outside the range of a polynomial gives a wrong result that looks like
+    any other. Whoever has the program, as a client that compiled it, looks before encrypting.
+
+    Args:
+        samples: one, of shape ``program.input_shape``, or (count, *input_shape).
+        largest_output: most that a ciphertext of the result holds: half the primes that are left, over the
+            scale; no bound where not given.
+
+    Raises:
+        OutOfRangeError: naming the layer, the value that is furthest outside its range, and the range; of
+            the first layer where there is one.
+        InvalidSamplesError: another shape, no samples, or values that are not finite.
+    """
+    values = np.asarray(samples, np.float64)
+    for batch in program.batches(values[None] if values.shape == program.input_shape else values):
+        watch = _Watch(program)
+        backend = ClearBackend(program.slots, program.bootstraps)
+        inputs = [backend.encrypt(row, program.input_level) for row in program.pack(batch)]
+        with np.errstate(over="ignore", invalid="ignore"):
+            outputs = execute(program, backend, inputs, watch.look)
+        for output in outputs:
+            peak = float(np.abs(output.values).max())
+            if largest_output is not None and not peak <= largest_output:
+                most = largest_output * program.output_scale
+                raise OutOfRangeError("the output", peak * program.output_scale, -most, most)
+
+
+class _Watch:
+    """Compares the operands of instructions with their ranges."""
+
+    def __init__(self, program: CompiledNetwork) -> None:
+        self.ranges = {range_.result: range_ for range_ in program.ranges}
+
+    def look(self, step: Instruction, operands: list[ClearCiphertext]) -> None:
+        """Called before every instruction."""
+        range_ = self.ranges.get(step.result)
+        if range_ is None:
+            return
+        middle, half = (range_.low + range_.high) / 2, (range_.high - range_.low) / 2
+        distances = np.abs(operands[0].values - middle)
+        worst = int(np.nan_to_num(distances, nan=np.inf).argmax())
+        if not distances[worst] <= half * (1 + 2 * ROUNDING):
+            share = (operands[0].values[worst] - range_.low) / (range_.high - range_.low)
+            value = range_.model_low + share * (range_.model_high - range_.model_low)
+            raise OutOfRangeError(range_.name, float(value), range_.model_low, range_.model_high)
