@@ -198,6 +198,7 @@ pub fn run_derived(request: &DerivedRequest) -> Result<DerivedRecord, StudyError
         alpha: request.alpha,
         special: parameters.special_primes().collect(),
         seeded: true,
+        subring: None,
     };
     let specs: Vec<KeySpec> = request.targets.iter().map(spec).collect();
     let mut generator = KeyGenerator::new(&secret, rng(3));

@@ -91,6 +91,7 @@ pub fn run_relinearization(
         alpha: request.alpha,
         special: rlwe.special_primes().collect(),
         seeded: true,
+        subring: None,
     })?)?;
     let keys = if request.coalescing { keys } else { keys.without_coalescing() };
     let evaluator = Evaluator::new(&parameters, &keys)?;

@@ -224,7 +224,14 @@ pub fn run_switches(log_n: u32, runs: usize, emit: &mut dyn FnMut(SwitchRecord))
         let security =
             if insecure(log_n) { Security::InsecureForExperiments } else { Security::Classical128 };
         let secret = SecretDistribution::Ternary;
-        let rlwe = ParametersLiteral { log_n, q: vec![modulus], p: Vec::new(), secret, security };
+        let rlwe = ParametersLiteral {
+            log_n,
+            q: vec![modulus],
+            p: Vec::new(),
+            secret,
+            security,
+            subrings: Vec::new(),
+        };
         let parameters = CkksParameters::new(CkksLiteral { rlwe, log_scale: f64::from(log_scale) })?;
         for (data, log_slots) in [("full", log_n - 1), ("small", log_n - 7)] {
             numbers(&parameters, log_scale, data, log_slots, runs, emit)?;

@@ -73,8 +73,14 @@ pub fn run_thin_encrypt(log_n: u32, bits: u32, runs: usize) -> Result<Record, St
     }
     times.sort_by(f64::total_cmp);
     let security = if insecure { Security::InsecureForExperiments } else { Security::Classical128 };
-    let ring =
-        Parameters::new(ParametersLiteral { log_n, q: vec![modulus], p: Vec::new(), secret, security })?;
+    let ring = Parameters::new(ParametersLiteral {
+        log_n,
+        q: vec![modulus],
+        p: Vec::new(),
+        secret,
+        security,
+        subrings: Vec::new(),
+    })?;
     let mut found = vec![0; numbers.len()];
     owner.decrypt(&bytes, &mut found)?;
     // Numbers are in units of a coefficient.

@@ -162,6 +162,7 @@ pub fn run_video(request: &VideoRequest<'_>, emit: &mut dyn FnMut(VideoRecord)) 
             p: Vec::new(),
             secret: SecretDistribution::Ternary,
             security: if insecure(log_n) { Security::InsecureForExperiments } else { Security::Classical128 },
+            subrings: Vec::new(),
         })?;
         let (public, secret) = (noise::fresh_public(&ring), noise::fresh_symmetric());
         let mut cases = Vec::new();

@@ -237,7 +237,14 @@ fn rotation(parameters: &CkksParameters, steps: usize) -> KeyElement {
 
 fn spec(parameters: &CkksParameters, element: KeyElement, alpha: usize, seeded: bool) -> KeySpec {
     let rlwe = parameters.rlwe();
-    KeySpec { element, level: rlwe.max_level(), alpha, special: rlwe.special_primes().collect(), seeded }
+    KeySpec {
+        element,
+        level: rlwe.max_level(),
+        alpha,
+        special: rlwe.special_primes().collect(),
+        seeded,
+        subring: rlwe.as_subring(),
+    }
 }
 
 impl Party {

@@ -128,7 +128,7 @@ impl SeededCiphertext {
     }
 }
 
-/// Decrypts and decodes, and encrypts symmetrically: what the owner of the secret does.
+/// Decrypts and decodes ciphertexts of every ring of its parameters, and encrypts symmetrically: what the owner of the secret does.
 pub struct Decryptor<'k> {
     parameters: CkksParameters,
     secret: &'k SecretKey,
@@ -148,6 +148,15 @@ impl<'k> Decryptor<'k> {
     pub fn new(parameters: &CkksParameters, secret: &'k SecretKey) -> Result<Self, CkksError> {
         parameters.rlwe().require_same(secret.parameters(), "the decryptor", "the secret key")?;
         Ok(Self { parameters: parameters.clone(), secret })
+    }
+
+    /// The decryptor of the ring of that degree of its parameters, for encryptions there.
+    ///
+    /// # Errors
+    /// [`CkksError::Rlwe`] for a ring that the parameters do not have.
+    pub fn in_ring(&self, log_n: u32) -> Result<Self, CkksError> {
+        let parameters = self.parameters.ring_of_degree(log_n)?.clone();
+        Ok(Self { secret: self.secret.ring_like(parameters.rlwe())?, parameters })
     }
 
     /// Encrypts real values symmetrically in the given packing at a level, at the parameters' scale.
@@ -186,11 +195,12 @@ impl<'k> Decryptor<'k> {
     /// to be larger, all of them are.
     fn coefficients(&self, ciphertext: &Ciphertext) -> Result<Vec<f64>, CkksError> {
         let rlwe = self.parameters.rlwe();
-        rlwe.require_same(ciphertext.parameters.rlwe(), "the decryptor", "the ciphertext")?;
+        rlwe.ring_like(ciphertext.parameters.rlwe(), "the decryptor", "the ciphertext")?;
+        let secret = self.secret.ring_like(ciphertext.parameters.rlwe())?;
         let all = ciphertext.level() + 1;
         let wanted = ciphertext.scale.log2() + HEADROOM_BITS + DETECTION_BITS;
         let enough = (1..=all).find(|&k| rlwe.log2_q(k - 1) >= wanted).unwrap_or(all);
-        let mut first = self.decrypt_with(ciphertext, enough);
+        let mut first = Self::decrypt_with(secret, ciphertext, enough);
         if enough == all {
             return Ok(first);
         }
@@ -199,12 +209,12 @@ impl<'k> Decryptor<'k> {
             return Ok(first);
         }
         first.zeroize();
-        Ok(self.decrypt_with(ciphertext, all))
+        Ok(Self::decrypt_with(secret, ciphertext, all))
     }
 
-    fn decrypt_with(&self, ciphertext: &Ciphertext, limbs: usize) -> Vec<f64> {
-        let mut poly = decrypt(self.secret, &ciphertext.rlwe, limbs);
-        let moduli = &self.parameters.rlwe().ring().moduli()[..limbs];
+    fn decrypt_with(secret: &SecretKey, ciphertext: &Ciphertext, limbs: usize) -> Vec<f64> {
+        let mut poly = decrypt(secret, &ciphertext.rlwe, limbs);
+        let moduli = &secret.parameters().ring().moduli()[..limbs];
         let values = centred(moduli, &poly.limbs().collect::<Vec<_>>());
         // With the ciphertext the exact message and error give the secret away.
         poly.zeroize();
@@ -227,7 +237,7 @@ impl<'k> Decryptor<'k> {
             .map(|i| Complex64::new(coefficients[i * gap], coefficients[(i + n) * gap]) / ciphertext.scale)
             .collect();
         coefficients.zeroize();
-        self.parameters.embedding().to_slots(log_slots, &mut slots);
+        ciphertext.parameters.embedding().to_slots(log_slots, &mut slots);
         Ok(slots)
     }
 

@@ -83,6 +83,7 @@ struct Inner {
     rlwe: Parameters,
     log_scale: f64,
     embedding: Embedding,
+    subrings: Vec<CkksParameters>,
 }
 
 /// Checked CKKS parameters with every precomputed table. Cheap to clone.
@@ -109,8 +110,13 @@ impl CkksParameters {
         if !(log_scale > 0.0 && log_scale < log_q) {
             return Err(CkksError::Scale { log_scale, log_q, level: 0 });
         }
+        let subrings = rlwe.subrings().iter().map(|ring| Self::build(ring, log_scale, Vec::new())).collect();
+        Ok(Self::build(&rlwe, log_scale, subrings))
+    }
+
+    fn build(rlwe: &Parameters, log_scale: f64, subrings: Vec<Self>) -> Self {
         let embedding = Embedding::new(rlwe.log_n());
-        Ok(Self(Arc::new(Inner { rlwe, log_scale, embedding })))
+        Self(Arc::new(Inner { rlwe: rlwe.clone(), log_scale, embedding, subrings }))
     }
 
     /// A preset by name.
@@ -150,6 +156,36 @@ impl CkksParameters {
     /// The canonical embedding of the ring.
     pub fn embedding(&self) -> &Embedding {
         &self.0.embedding
+    }
+
+    /// The parameters of the subrings, from the largest down, at the same scale.
+    pub fn subrings(&self) -> &[Self] {
+        &self.0.subrings
+    }
+
+    /// The ring of that degree: these parameters themselves, or a subring.
+    ///
+    /// # Errors
+    /// [`RlweError::NoRing`].
+    pub fn ring_of_degree(&self, log_n: u32) -> Result<&Self, RlweError> {
+        let ring = self.rlwe().ring_of_degree(log_n)?;
+        self.ring_like(ring, "the parameters", "the ring")
+    }
+
+    /// Which of the rings of these parameters an object of other parameters is of.
+    ///
+    /// # Errors
+    /// [`RlweError::MixedParameters`] if it is of none of them.
+    pub fn ring_like(
+        &self,
+        other: &Parameters,
+        left: &'static str,
+        right: &'static str,
+    ) -> Result<&Self, RlweError> {
+        std::iter::once(self)
+            .chain(self.subrings())
+            .find(|ring| ring.rlwe().same(other))
+            .ok_or(RlweError::MixedParameters { left, right })
     }
 
     /// Refuses objects of other parameters.

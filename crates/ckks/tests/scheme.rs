@@ -375,6 +375,7 @@ fn every_preset_is_secure_and_works_at_full_size() {
             alpha: 1,
             special: rlwe.special_primes().collect(),
             seeded: true,
+            subring: None,
         };
         widest.validate(rlwe).unwrap();
         if preset.log_n > 14 && cfg!(debug_assertions) {

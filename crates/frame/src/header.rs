@@ -14,7 +14,7 @@ pub const MAX_DESCRIPTOR_BYTES: u64 = 4096;
 pub const MAX_KEYS: usize = 1 << 16;
 /// Most extra primes of master keys.
 pub const MAX_EXTRA_PRIMES: usize = keywright_rlwe::derive::MAX_EXTRA_PRIMES;
-/// Longest entry of a key set's directory: a spec with 255 special primes, and a length.
+/// Longest entry of a key set's directory: a spec of a subring with 255 special primes, and a length.
 pub const MAX_KEY_ENTRY_BYTES: u64 = 280;
 
 /// Bytes of the fixed part of a header.

@@ -1,11 +1,15 @@
 //! Specs and descriptors of switching keys.
 
-use keywright_ring::{MAX_LOG_N, Seed};
+use keywright_ring::{MAX_LOG_N, MIN_LOG_N, Seed};
 use keywright_rlwe::{KeyElement, KeySpec};
 
 use crate::FrameError;
 use crate::error::in_range;
 use crate::fields::{FieldReader, FieldSink, FieldWriter, Fields};
+
+/// Bit of the type that says that the degree of a subring follows it. Keys of the parameters' own ring are written as they were before there
+/// were subrings.
+const OF_SUBRING: u8 = 0x80;
 
 impl Fields for KeySpec {
     fn encode<B: FieldSink>(&self, out: &mut FieldWriter<B>) -> Result<(), FrameError> {
@@ -16,8 +20,14 @@ impl Fields for KeySpec {
             KeyElement::DenseToSparse(weight) => (3, weight as u64),
             KeyElement::SparseToDense(weight) => (4, weight as u64),
             KeyElement::SparseToDenseGalois { weight, galois } => (5, galois << 32 | weight as u64),
+            KeyElement::RingDown { from, part } => (6, u64::from(from) << 32 | part as u64),
+            KeyElement::RingUp { from } => (7, u64::from(from) << 32),
+            KeyElement::RingUpToSparse { from, weight } => (8, u64::from(from) << 32 | weight as u64),
         };
-        out.u8(tag);
+        out.u8(tag | if self.subring.is_some() { OF_SUBRING } else { 0 });
+        if let Some(log_n) = self.subring {
+            out.small("log2 of the degree of a key's subring", log_n as usize)?;
+        }
         out.u64(value);
         out.small("level of a key", self.level)?;
         out.small("alpha of a key", self.alpha)?;
@@ -27,8 +37,10 @@ impl Fields for KeySpec {
     }
 
     fn decode(fields: &mut FieldReader<'_>) -> Result<Self, FrameError> {
-        let (tag, value) = (fields.u8()?, fields.u64()?);
-        let element = match tag {
+        let tag = fields.u8()?;
+        let subring = if tag & OF_SUBRING == 0 { None } else { Some(fields.u8()?.into()) };
+        let value = fields.u64()?;
+        let element = match tag & !OF_SUBRING {
             0 => KeyElement::Galois(value),
             1 => {
                 in_range("element of a relinearization key", value, 0, 0)?;
@@ -40,16 +52,28 @@ impl Fields for KeySpec {
             5 => {
                 KeyElement::SparseToDenseGalois { weight: weight(value & 0xFFFF_FFFF)?, galois: value >> 32 }
             }
+            6 => KeyElement::RingDown { from: ring(value)?, part: (value & 0xFFFF_FFFF) as usize },
+            7 => {
+                in_range("parts of a key between rings", value & 0xFFFF_FFFF, 0, 0)?;
+                KeyElement::RingUp { from: ring(value)? }
+            }
+            8 => KeyElement::RingUpToSparse { from: ring(value)?, weight: weight(value & 0xFFFF_FFFF)? },
             other => {
-                return Err(FrameError::Field { what: "type of a key", value: other.into(), min: 0, max: 5 });
+                return Err(FrameError::Field { what: "type of a key", value: other.into(), min: 0, max: 8 });
             }
         };
         let (level, alpha) = (fields.small()?, fields.small()?);
         let seeded = fields.flag("seeded flag of a key")?;
         let count = fields.small()?;
         let special = (0..count).map(|_| fields.small()).collect::<Result<_, _>>()?;
-        Ok(Self { element, level, alpha, special, seeded })
+        Ok(Self { element, level, alpha, special, seeded, subring })
     }
+}
+
+/// `log2` of the degree of the other ring of a key between rings.
+fn ring(value: u64) -> Result<u32, FrameError> {
+    in_range("log2 of the degree of a ring", value >> 32, MIN_LOG_N.into(), MAX_LOG_N.into())?;
+    Ok((value >> 32) as u32)
 }
 
 /// Hamming weight of an ephemeral secret.
@@ -72,7 +96,12 @@ pub struct KeyDescriptor {
 impl KeyDescriptor {
     /// Bytes of the fields of a key with this spec.
     pub fn bytes(spec: &KeySpec) -> usize {
-        1 + 8 + 4 + spec.special.len() + 1 + if spec.seeded { 32 } else { 0 }
+        1 + usize::from(spec.subring.is_some())
+            + 8
+            + 4
+            + spec.special.len()
+            + 1
+            + if spec.seeded { 32 } else { 0 }
     }
 }
 

@@ -1,6 +1,8 @@
 //! Parameters, and what of them stands elsewhere too.
 
-use keywright_rlwe::{ParametersLiteral, SecretDistribution, Security};
+use alloc::vec::Vec;
+
+use keywright_rlwe::{MAX_SUBRINGS, ParametersLiteral, SecretDistribution, Security, SubringLiteral};
 
 use crate::FrameError;
 use crate::error::in_range;
@@ -39,25 +41,60 @@ impl Fields for SecretDistribution {
     }
 }
 
-/// The canonical encoding, of which the fingerprint is made.
+/// Bit of the byte of the security code that says that subrings follow the primes.
+const HAS_SUBRINGS: u8 = 2;
+
+impl Fields for SubringLiteral {
+    fn encode<B: FieldSink>(&self, out: &mut FieldWriter<B>) -> Result<(), FrameError> {
+        out.small("log2 of the degree of a subring", self.log_n as usize)?;
+        out.small("level of a subring", self.level)?;
+        out.small("number of special primes of a subring", self.special.len())?;
+        self.special.iter().try_for_each(|&index| out.small("index of a special prime", index))
+    }
+
+    fn decode(fields: &mut FieldReader<'_>) -> Result<Self, FrameError> {
+        let (log_n, level, count) = (fields.u8()?.into(), fields.small()?, fields.small()?);
+        let special = (0..count).map(|_| fields.small()).collect::<Result<_, _>>()?;
+        Ok(Self { log_n, level, special })
+    }
+}
+
+/// The canonical encoding, of which the fingerprint is made. Parameters without subrings have the encoding that they had before there were
+/// any.
 impl Fields for ParametersLiteral {
     fn encode<B: FieldSink>(&self, out: &mut FieldWriter<B>) -> Result<(), FrameError> {
         out.small("log2 of the ring degree", self.log_n as usize)?;
-        out.u8(security_code(self.security));
+        let subrings = if self.subrings.is_empty() { 0 } else { HAS_SUBRINGS };
+        out.u8(security_code(self.security) | subrings);
         self.secret.encode(out)?;
         out.small("number of ciphertext primes", self.q.len())?;
         out.small("number of special primes", self.p.len())?;
         self.q.iter().chain(&self.p).for_each(|&prime| out.u64(prime));
-        Ok(())
+        if !self.subrings.is_empty() {
+            let count = self.subrings.len();
+            in_range("number of subrings", count as u64, 1, MAX_SUBRINGS as u64)?;
+            out.small("number of subrings", count)?;
+        }
+        self.subrings.iter().try_for_each(|subring| subring.encode(out))
     }
 
     fn decode(fields: &mut FieldReader<'_>) -> Result<Self, FrameError> {
         let log_n = fields.u8()?.into();
-        let security = decode_security(fields)?;
+        let code = fields.u8()?;
+        let security = decode_security(&mut FieldReader::new(&[code & !HAS_SUBRINGS]))?;
         let secret = SecretDistribution::decode(fields)?;
         let (q_count, p_count) = (fields.small()?, fields.small()?);
         let q = (0..q_count).map(|_| fields.u64()).collect::<Result<_, _>>()?;
         let p = (0..p_count).map(|_| fields.u64()).collect::<Result<_, _>>()?;
-        Ok(Self { log_n, q, p, secret, security })
+        let mut subrings = Vec::new();
+        if code & HAS_SUBRINGS != 0 {
+            let count = fields.u8()?;
+            // None has another encoding.
+            in_range("number of subrings", count.into(), 1, MAX_SUBRINGS as u64)?;
+            for _ in 0..count {
+                subrings.push(SubringLiteral::decode(fields)?);
+            }
+        }
+        Ok(Self { log_n, q, p, secret, security, subrings })
     }
 }

@@ -27,7 +27,7 @@ macro_rules! stored_ciphertext {
                 $crate::stored::to_bytes(py, &self.0, &self.0.parameters)
             }
 
-            /// A ciphertext from the bytes of `to_bytes`.
+            /// A ciphertext from the bytes of `to_bytes`, of any ring of the parameters.
             ///
             /// Raises:
             ///     FormatError: the bytes are not a whole, intact ciphertext of this class.
@@ -38,7 +38,8 @@ macro_rules! stored_ciphertext {
                 data: &[u8],
                 parameters: &$parameters,
             ) -> Result<Self, $crate::errors::Failure> {
-                $crate::stored::from_bytes(py, data, &parameters.0).map(Self)
+                use $crate::stored::Rings;
+                $crate::stored::from_bytes(py, data, &parameters.0.of_object(&mut &*data)?).map(Self)
             }
 
             /// Writes the ciphertext to a file, which appears whole or not at all.
@@ -57,7 +58,8 @@ macro_rules! stored_ciphertext {
                 path: std::path::PathBuf,
                 parameters: &$parameters,
             ) -> Result<Self, $crate::errors::Failure> {
-                $crate::stored::load(py, &path, &parameters.0).map(Self)
+                use $crate::stored::Rings;
+                $crate::stored::load(py, &path, &parameters.0.of_file(&path)?).map(Self)
             }
         }
     };

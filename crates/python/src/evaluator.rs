@@ -1,4 +1,4 @@
-/// What the evaluators of both schemes share. `$class` computes by an `$evaluator` on `$ciphertext`s of `$parameters`,
+/// What the evaluators of both schemes share, beside a `run_on` that computes in the ring of a ciphertext. `$class` computes by an `$evaluator` on `$ciphertext`s of `$parameters`,
 /// which keys know as `$scheme`. Called with a ciphertext it gives the `$value` of `keywright.values`.
 macro_rules! evaluator_methods {
     (
@@ -74,12 +74,12 @@ macro_rules! evaluator_methods {
 
             /// -a.
             fn neg(&self, py: Python<'_>, a: &$ciphertext) -> Result<$ciphertext, Failure> {
-                self.run(py, |evaluator| evaluator.neg(&a.0))
+                self.run_on(py, a, |evaluator| evaluator.neg(&a.0))
             }
 
             /// a at degree 1.
             fn relinearize(&self, py: Python<'_>, a: &$ciphertext) -> Result<$ciphertext, Failure> {
-                self.run(py, |evaluator| evaluator.relinearize(&a.0))
+                self.run_on(py, a, |evaluator| evaluator.relinearize(&a.0))
             }
 
             fn __repr__(&self) -> String {

@@ -1,12 +1,18 @@
 //! How objects become bytes and files. Never by pickling: to unpickle is to run code.
 
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 
-use keywright_wire::Wire;
+use keywright_bfv::BfvParameters;
+use keywright_ckks::CkksParameters;
+use keywright_wire::{Wire, ring_of};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::errors::{Failure, file};
+use crate::parameters::ckks::PyParameters;
+use crate::parameters::keys::KeyParameters;
 use crate::threads::compute;
 
 pub(crate) fn to_bytes<'py, T: Wire<Context: Sync> + Sync>(
@@ -23,6 +29,44 @@ pub(crate) fn from_bytes<T: Wire<Context: Sync> + Send>(
     context: &T::Context,
 ) -> Result<T, Failure> {
     compute(py, || T::from_bytes(data, context))
+}
+
+/// Parameters of which an object may be of one ring or another.
+pub(crate) trait Rings: Sized {
+    /// Those of the ring that an object says that it is of.
+    fn of_object(&self, reader: &mut impl Read) -> Result<Self, Failure>;
+
+    /// Those of the ring that the object in a file says that it is of.
+    fn of_file(&self, path: &Path) -> Result<Self, Failure> {
+        let mut opened = File::open(path).map_err(|error| file(path)(error.into()))?;
+        self.of_object(&mut opened)
+    }
+}
+
+impl Rings for CkksParameters {
+    fn of_object(&self, reader: &mut impl Read) -> Result<Self, Failure> {
+        if self.subrings().is_empty() {
+            return Ok(self.clone());
+        }
+        let ring = ring_of(reader, self.rlwe())?;
+        Ok(self.ring_like(ring, "the parameters", "the object")?.clone())
+    }
+}
+
+/// BFV has one ring.
+impl Rings for BfvParameters {
+    fn of_object(&self, _: &mut impl Read) -> Result<Self, Failure> {
+        Ok(self.clone())
+    }
+}
+
+impl Rings for KeyParameters {
+    fn of_object(&self, reader: &mut impl Read) -> Result<Self, Failure> {
+        match self {
+            Self::Ckks(parameters) => Ok(Self::Ckks(PyParameters(parameters.0.of_object(reader)?))),
+            Self::Bfv(_) => Ok(self.clone()),
+        }
+    }
 }
 
 pub(crate) fn save<T: Wire<Context: Sync> + Sync>(

@@ -197,6 +197,50 @@ pub enum RlweError {
         /// Why not.
         reason: &'static str,
     },
+    /// What is described as a subring is none of the parameters.
+    #[error("the subring of N = 2^{log_n} to level {level} is refused: {reason}")]
+    Subring {
+        /// `log2` of its degree.
+        log_n: u32,
+        /// Its highest level.
+        level: usize,
+        /// Why.
+        reason: String,
+    },
+    /// The parameters have no ring of that degree.
+    #[error(
+        "the parameters have no ring of N = 2^{log_n}; they have log_n {known}. Add it to their subrings"
+    )]
+    NoRing {
+        /// `log2` of the degree.
+        log_n: u32,
+        /// Those of all rings.
+        known: String,
+    },
+    /// A switch between rings that cannot be.
+    #[error("a key for {element} cannot be one of the ring of N = 2^{log_n}: {reason}")]
+    RingSwitch {
+        /// Element of the key.
+        element: KeyElement,
+        /// `log2` of the degree of the key's ring.
+        log_n: u32,
+        /// Why not.
+        reason: &'static str,
+    },
+    /// Objects of different rings were mixed.
+    #[error(
+        "{left} is of the ring of N = 2^{left_log_n}, {right} of that of N = 2^{right_log_n}; bring them into one ring with switch_ring"
+    )]
+    MixedRings {
+        /// One object.
+        left: &'static str,
+        /// The other.
+        right: &'static str,
+        /// `log2` of the degree of the one's ring.
+        left_log_n: u32,
+        /// `log2` of that of the other's.
+        right_log_n: u32,
+    },
     /// Objects of different parameters were mixed.
     #[error("{left} and {right} belong to different parameters")]
     MixedParameters {

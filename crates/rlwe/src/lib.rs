@@ -22,6 +22,7 @@ mod parameters;
 #[cfg(feature = "std")]
 pub mod residency;
 mod security;
+mod subring;
 pub mod switch;
 mod widths;
 
@@ -38,7 +39,9 @@ pub use keys::{
 pub use parallel::{MAX_THREADS, for_each_index, for_each_item, join, threads};
 pub use parameters::{Parameters, ParametersLiteral, Security};
 pub use security::{maximum_log_qp, require_secure};
+pub use subring::{MAX_SUBRINGS, SubringLiteral};
 pub use switch::{
     Decomposed, Finish, ModDown, ModUpDigits, SwitchLayout, SwitchPlan, SwitchWork, Work, raise_modulus,
+    ring_down, ring_up,
 };
 pub use widths::PrimeWidths;

@@ -8,7 +8,9 @@ use core::ops::{Add, AddAssign, Mul, Range};
 
 use keywright_ring::sampling::SIGMA;
 
-use crate::{KeyLayout, Parameters, PrimeWidths, SecretDistribution, SwitchLayout, SwitchPlan};
+use crate::{
+    KeyElement, KeyLayout, KeyUse, Parameters, PrimeWidths, SecretDistribution, SwitchLayout, SwitchPlan,
+};
 
 /// Standard deviations in a bound on a sum of many independent terms.
 pub const TAIL: f64 = 9.0;
@@ -135,10 +137,22 @@ pub fn key_switch_parts(parameters: &Parameters, plan: &SwitchPlan, key: &impl A
 /// Variance that one key switch adds when its result stays in the raised basis: the inner product with the key alone,
 /// in units of a ciphertext modulo `Q` (its error modulo `Q P D`, divided by `P D`).
 ///
-/// `N V_e / 12` times [`crate::SwitchLayout::relative_noise`], where `V_e` is [`KeyLayout::error_variance`].
+/// `N V_e / 12` times [`crate::SwitchLayout::relative_noise`], where `V_e` is [`KeyLayout::error_variance`]. What comes from a ring of
+/// degree `n` has `n` coefficients, not `N`.
 pub fn key_switch_raised(parameters: &Parameters, plan: &SwitchPlan, key: &impl AsRef<KeyLayout>) -> f64 {
     let digits = plan.layout.relative_noise(parameters.widths(), &key.as_ref().digits) / 12.0;
-    parameters.n() as f64 * digits * key.as_ref().error_variance
+    let coefficients = match key.as_ref().spec.element {
+        KeyElement::RingUp { from } | KeyElement::RingUpToSparse { from, .. } => 1 << from,
+        _ => parameters.n(),
+    };
+    coefficients as f64 * digits * key.as_ref().error_variance
+}
+
+/// Variance that a switch to a smaller ring adds: the inner products with the keys of all parts, which are summed, and the rounding of one
+/// division. The parameters are those of the smaller ring.
+pub fn ring_down(parameters: &Parameters, uses: &[KeyUse]) -> f64 {
+    let inner: f64 = uses.iter().map(|found| key_switch_raised(parameters, &found.plan, &found.key)).sum();
+    inner + division(parameters)
 }
 
 /// Variance that the derivation of a key with a master key adds to the errors of its rows: that of a key switch. At the

@@ -1,4 +1,5 @@
 use alloc::format;
+use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
@@ -6,7 +7,7 @@ use keywright_ring::conversion::MIN_SOURCE_BITS;
 use keywright_ring::{Backend, Modulus, Ring, backend, ntt_primes};
 
 use crate::switch::PlanCache;
-use crate::{PrimeWidths, RlweError, SecretDistribution, require_secure};
+use crate::{PrimeWidths, RlweError, SecretDistribution, SubringLiteral, require_secure};
 
 /// Whether 128-bit security is enforced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -33,6 +34,8 @@ pub struct ParametersLiteral {
     pub secret: SecretDistribution,
     /// Whether the bound is enforced.
     pub security: Security,
+    /// Smaller rings that ciphertexts of low levels can be switched to, from the largest down.
+    pub subrings: Vec<SubringLiteral>,
 }
 
 impl ParametersLiteral {
@@ -59,7 +62,8 @@ impl ParametersLiteral {
         };
         let p = choose(p_bits)?;
         let q = choose(q_bits)?;
-        Ok(Self { log_n, q, p, secret: SecretDistribution::Ternary, security: Security::Classical128 })
+        let (secret, security) = (SecretDistribution::Ternary, Security::Classical128);
+        Ok(Self { log_n, q, p, secret, security, subrings: Vec::new() })
     }
 }
 
@@ -68,6 +72,8 @@ struct Inner {
     ring: Ring,
     widths: PrimeWidths,
     plans: PlanCache,
+    subrings: Vec<Parameters>,
+    is_subring: bool,
 }
 
 /// Checked, immutable parameters with every precomputed table. Cheap to clone.
@@ -81,7 +87,7 @@ impl Parameters {
     ///
     /// # Errors
     /// [`RlweError::Ring`], [`RlweError::Count`], [`RlweError::PrimeTooSmall`], [`RlweError::Insecure`] if the ciphertext
-    /// modulus alone is above the bound, [`RlweError::NoBound`].
+    /// modulus alone is above the bound, [`RlweError::NoBound`]; the same of subrings, [`RlweError::Subring`].
     pub fn new(literal: ParametersLiteral) -> Result<Self, RlweError> {
         Self::with_backend(literal, backend::default()?)
     }
@@ -93,6 +99,20 @@ impl Parameters {
     pub fn with_backend(
         literal: ParametersLiteral,
         backend: &'static dyn Backend,
+    ) -> Result<Self, RlweError> {
+        let subrings = literal.subring_literals()?;
+        let subrings = subrings
+            .into_iter()
+            .map(|literal| Self::build(literal, backend, Vec::new(), true))
+            .collect::<Result<_, _>>()?;
+        Self::build(literal, backend, subrings, false)
+    }
+
+    fn build(
+        literal: ParametersLiteral,
+        backend: &'static dyn Backend,
+        subrings: Vec<Self>,
+        is_subring: bool,
     ) -> Result<Self, RlweError> {
         for (what, list, min) in [("ciphertext primes", &literal.q, 1), ("special primes", &literal.p, 0)] {
             if list.len() < min || list.len() > MAX_PRIMES {
@@ -119,10 +139,13 @@ impl Parameters {
         }
         if literal.security == Security::Classical128 {
             let log_q = widths.log2_product(0..literal.q.len());
-            require_secure(|| "the ciphertext modulus".into(), literal.log_n, log_q, literal.secret)?;
+            let object =
+                if is_subring { "the ciphertext modulus of a subring" } else { "the ciphertext modulus" };
+            require_secure(|| object.into(), literal.log_n, log_q, literal.secret)?;
         }
         let ring = Ring::new(literal.log_n, &primes, backend)?;
-        Ok(Self(Arc::new(Inner { literal, ring, widths, plans: PlanCache::default() })))
+        let plans = PlanCache::default();
+        Ok(Self(Arc::new(Inner { literal, ring, widths, plans, subrings, is_subring })))
     }
 
     /// The literal these parameters were made from.
@@ -199,20 +222,28 @@ impl Parameters {
 
     /// Whether two values stand for the same parameters.
     pub fn same(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0) || self.0.literal == other.0.literal
+        Arc::ptr_eq(&self.0, &other.0)
+            || self.0.is_subring == other.0.is_subring && self.0.literal == other.0.literal
     }
 
     /// Refuses objects of other parameters.
     ///
     /// # Errors
-    /// [`RlweError::MixedParameters`].
+    /// [`RlweError::MixedParameters`], [`RlweError::MixedRings`].
     pub fn require_same(
         &self,
         other: &Self,
         left: &'static str,
         right: &'static str,
     ) -> Result<(), RlweError> {
-        if self.same(other) { Ok(()) } else { Err(RlweError::MixedParameters { left, right }) }
+        if self.same(other) {
+            return Ok(());
+        }
+        let (left_log_n, right_log_n) = (self.log_n(), other.log_n());
+        if left_log_n != right_log_n && (self.0.is_subring || other.0.is_subring) {
+            return Err(RlweError::MixedRings { left, right, left_log_n, right_log_n });
+        }
+        Err(RlweError::MixedParameters { left, right })
     }
 
     /// Refuses a level above the highest.
@@ -221,6 +252,15 @@ impl Parameters {
     /// [`RlweError::Level`].
     pub fn require_level(&self, level: usize) -> Result<(), RlweError> {
         self.0.widths.require_level(level)
+    }
+
+    /// `log2` of the degree if these are the parameters of a subring: how keys name their ring.
+    pub fn as_subring(&self) -> Option<u32> {
+        self.0.is_subring.then(|| self.log_n())
+    }
+
+    pub(crate) fn subring_list(&self) -> &[Self] {
+        &self.0.subrings
     }
 
     pub(crate) fn plans(&self) -> &PlanCache {
@@ -232,13 +272,16 @@ impl core::fmt::Debug for Parameters {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         let l = self.literal();
         let text = format!(
-            "Parameters(N = 2^{}, log Q = {:.1} in {} primes, log P = {:.1} in {}, secret {}{}, {})",
+            "Parameters(N = 2^{}, log Q = {:.1} in {} primes, log P = {:.1} in {}, secret {}{}{}, {})",
             l.log_n,
             self.log2_q(self.max_level()),
             l.q.len(),
             self.special_primes().map(|i| self.log2_prime(i)).sum::<f64>(),
             l.p.len(),
             l.secret,
+            l.subrings.iter().fold(String::new(), |list, ring| {
+                format!("{list}, subring 2^{} to level {}", ring.log_n, ring.level)
+            }),
             if l.security == Security::InsecureForExperiments { ", INSECURE" } else { "" },
             self.ring().backend().kind().name(),
         );

@@ -160,7 +160,8 @@ fn dropped_primes_and_some_special_primes() {
     assert!(low.bytes() < high.bytes() / 2);
     let element = KeyElement::Galois(125 * 2047 % 2048);
     for special in [vec![4], vec![5], vec![5, 4], vec![4, 3], vec![2, 3]] {
-        let spec = KeySpec { element, level: 1, alpha: 1, special: special.clone(), seeded: true };
+        let spec =
+            KeySpec { element, level: 1, alpha: 1, special: special.clone(), seeded: true, subring: None };
         // A special prime above the masters' level is out of their reach.
         let reach = special.iter().all(|&prime| prime <= 1 || prime >= 4);
         for (masters, reaches) in [(&low, reach), (&high, true)] {
@@ -205,6 +206,7 @@ fn a_secure_set() {
         alpha: 3,
         special: chain.chain().special_primes().collect(),
         seeded: true,
+        subring: None,
     };
     let mut refused = MasterKeys::new(&chain);
     let error = refused.generate_specs(&secret, rng(5), &[all]).unwrap_err();

@@ -57,6 +57,7 @@ fn expected(
                 backend.mul(m, &input, s, limb);
             }
             KeyElement::Secret(_) | KeyElement::DenseToSparse(_) | KeyElement::SparseToDense(_) => {}
+            other => panic!("{other} is tested with the rings"),
         }
     }
     out
@@ -129,7 +130,14 @@ fn every_level_alpha_and_special() {
             specials.extend((key_level < 5).then(|| vec![6, 7]));
             for special in specials {
                 for (element, seeded) in [(rotation, true), (KeyElement::Relinearization, false)] {
-                    let spec = KeySpec { element, level: key_level, alpha, special: special.clone(), seeded };
+                    let spec = KeySpec {
+                        element,
+                        level: key_level,
+                        alpha,
+                        special: special.clone(),
+                        seeded,
+                        subring: None,
+                    };
                     if spec.alpha > (key_level + 1).max(special.len()) {
                         assert!(matches!(spec.validate(&parameters), Err(RlweError::Count { .. })));
                         continue;
@@ -153,7 +161,7 @@ fn coalesced_rows_serve_coarser_digits() {
     let secret = SecretKey::sample(&parameters, &mut rng(3)).unwrap();
     let mut generator = KeyGenerator::new(&secret, rng(4));
     for element in [KeyElement::Galois(rotation_element(11, -7)), KeyElement::Relinearization] {
-        let spec = KeySpec { element, level: 7, alpha: 1, special: vec![8, 9], seeded: true };
+        let spec = KeySpec { element, level: 7, alpha: 1, special: vec![8, 9], seeded: true, subring: None };
         let key = generator.switching_key(&spec).unwrap();
         let mut used = 0;
         for level in 0..=7 {
@@ -180,7 +188,7 @@ fn keys_of_different_rows_share_a_plan() {
     let mut generator = KeyGenerator::new(&secret, rng(6));
     let element = KeyElement::Galois(rotation_element(11, 5));
     let mut key = |alpha| {
-        let spec = KeySpec { element, level: 7, alpha, special: vec![8, 9, 10], seeded: true };
+        let spec = KeySpec { element, level: 7, alpha, special: vec![8, 9, 10], seeded: true, subring: None };
         generator.switching_key(&spec).unwrap()
     };
     let (fine, coarse) = (key(1), key(2));
@@ -199,7 +207,7 @@ fn a_set_without_coalescing_uses_keys_with_their_own_digits() {
     let parameters = parameters(11);
     let secret = SecretKey::sample(&parameters, &mut rng(3)).unwrap();
     let element = KeyElement::Relinearization;
-    let spec = KeySpec { element, level: 7, alpha: 1, special: vec![8, 9], seeded: true };
+    let spec = KeySpec { element, level: 7, alpha: 1, special: vec![8, 9], seeded: true, subring: None };
     let mut keys = EvaluationKeys::new(&parameters);
     keys.insert(KeyGenerator::new(&secret, rng(4)).switching_key(&spec).unwrap()).unwrap();
     assert!(keys.uses(element, 3, false).any(|found| found.coalesce > 1));
@@ -222,6 +230,7 @@ fn truncation_is_generation_at_the_lower_level() {
             alpha: 2,
             special: vec![8, 9, 10],
             seeded,
+            subring: None,
         };
         let key = generator.switching_key(&spec).unwrap();
         for level in 0..7 {
@@ -407,6 +416,7 @@ fn keys_of_an_ephemeral_secret_are_checked_against_its_bound() {
         alpha: 1,
         special,
         seeded: true,
+        subring: None,
     };
     assert!(spec(vec![3]).validate(&parameters).is_ok());
     let error = spec(vec![3, 4]).validate(&parameters).unwrap_err();

@@ -16,7 +16,7 @@ pub(crate) fn identity(literal: &ParametersLiteral) -> Result<IdentityBytes, Ser
 /// The parameters with `q_0` alone: those of a client's public key.
 pub fn entry_literal(parameters: &CkksParameters) -> ParametersLiteral {
     let literal = parameters.rlwe().literal();
-    ParametersLiteral { q: vec![literal.q[0]], p: Vec::new(), ..literal.clone() }
+    ParametersLiteral { q: vec![literal.q[0]], p: Vec::new(), subrings: Vec::new(), ..literal.clone() }
 }
 
 /// What clients of a bootstrapping have to know: numbers of at most 1, with `fraction_bits` after the point, at the

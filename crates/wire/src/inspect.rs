@@ -6,7 +6,7 @@ use keywright_bfv::BfvLiteral;
 use keywright_ckks::CkksLiteral;
 use keywright_frame::{CiphertextDescriptor, FieldReader, KeyDescriptor, SeededDescriptor};
 use keywright_ring::Seed;
-use keywright_rlwe::ParametersLiteral;
+use keywright_rlwe::{Parameters, ParametersLiteral};
 
 use crate::aggregation::{SumDescriptor, UpdateDescriptor};
 use crate::bfv::{BfvCiphertextDescriptor, BfvSeededDescriptor};
@@ -79,6 +79,20 @@ pub enum Content {
     EncryptedUpdate(UpdateDescriptor),
     /// A sum of encrypted updates.
     EncryptedSum(SumDescriptor),
+}
+
+/// Which ring of some parameters an object says that it is of: their own, if it is of none of them, so that loading it says what it is.
+///
+/// # Errors
+/// [`WireError`] if the header is not one that this version can have written.
+pub fn ring_of<'p>(reader: &mut impl Read, parameters: &'p Parameters) -> Result<&'p Parameters, WireError> {
+    let identity = Header::read(reader)?.identity;
+    for ring in parameters.subrings() {
+        if Identity::of(ring.literal())? == identity {
+            return Ok(ring);
+        }
+    }
+    Ok(parameters)
 }
 
 /// Says what an object is from its header alone, whose checksum is verified. The body is not read; whether it is intact

@@ -55,7 +55,7 @@ pub use bfv::{BfvCiphertextDescriptor, BfvSeededDescriptor, ValueDescriptor};
 pub use ckks::{CkksCiphertextDescriptor, CkksSeededDescriptor, MessageDescriptor, PlaintextDescriptor};
 pub use error::WireError;
 pub use file::AtomicFile;
-pub use inspect::{Content, Info, inspect};
+pub use inspect::{Content, Info, inspect, ring_of};
 pub use key_set::{KeyEntry, KeySetFile, KeySetLoader, KeySetReader, KeySetWriter};
 pub use keywright_frame::{
     CiphertextDescriptor, FORMAT_VERSION, Fingerprint, FrameError, Identity, KeyDescriptor, Kind, MAGIC,

@@ -32,6 +32,7 @@ fn parameters(log_n: u32) -> Result<Parameters, String> {
         secret: SecretDistribution::Ternary,
         // A core for N = 2^10 exists for tests alone: 60 bits are above its bound.
         security: if log_n < 12 { Security::InsecureForExperiments } else { Security::Classical128 },
+        subrings: vec![],
     };
     Parameters::new(literal).map_err(say)
 }

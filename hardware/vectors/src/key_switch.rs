@@ -47,6 +47,7 @@ fn parameters(shape: Shape) -> Result<CkksParameters, String> {
         secret: SecretDistribution::Ternary,
         // 111 bits and more are above the bound at 2^12, which is simulated because it is short.
         security: if log_n < 14 { Security::InsecureForExperiments } else { Security::Classical128 },
+        subrings: vec![],
     };
     CkksParameters::new(CkksLiteral { rlwe, log_scale: LOG_SCALE }).map_err(say)
 }
@@ -73,7 +74,14 @@ impl Case {
         let secret = SecretKey::sample(rlwe, &mut rng(1)).map_err(say)?;
         let mut generator = KeyGenerator::new(&secret, rng(2));
         let special = rlwe.special_primes().collect();
-        let spec = KeySpec { element: KeyElement::Relinearization, level, alpha, special, seeded: false };
+        let spec = KeySpec {
+            element: KeyElement::Relinearization,
+            level,
+            alpha,
+            special,
+            seeded: false,
+            subring: None,
+        };
         let mut keys = EvaluationKeys::new(rlwe);
         keys.insert(generator.switching_key(&spec).map_err(say)?).map_err(say)?;
         let public = generator.public_key();

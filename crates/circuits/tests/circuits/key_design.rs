@@ -133,7 +133,7 @@ fn dynamic_digits_make_the_fewest_transforms() {
                 for alpha in 1..=level + 1 {
                     let special: Vec<usize> = (level + 1..=level + more).chain(20..20 + count).collect();
                     let element = KeyElement::Relinearization;
-                    let spec = KeySpec { element, level, alpha, special, seeded: true };
+                    let spec = KeySpec { element, level, alpha, special, seeded: true, subring: None };
                     if let Ok(digits) = spec.validate(rlwe) {
                         least = least.min((digits.len() + 2) * (level + 1 + count + more));
                     }

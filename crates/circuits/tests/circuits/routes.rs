@@ -21,7 +21,7 @@ fn small() -> Owner {
 /// A key of one of several shapes: two special primes, one, or one and a dropped ciphertext prime.
 fn shaped(g: u64, shape: usize) -> KeySpec {
     let (alpha, special) = [(2, vec![6, 7]), (1, vec![6]), (2, vec![6, 5])][shape % 3].clone();
-    KeySpec { element: KeyElement::Galois(g), level: LEVEL, alpha, special, seeded: true }
+    KeySpec { element: KeyElement::Galois(g), level: LEVEL, alpha, special, seeded: true, subring: None }
 }
 
 /// A random tree: every target hangs on the ciphertext or on any automorphism made before, now and then on one that nobody asked for.

@@ -5,6 +5,7 @@ mod constant;
 mod multiply;
 mod rescale;
 mod rotate;
+mod switch_ring;
 
 use keywright_ring::{Evaluation, Poly};
 use keywright_rlwe::{EvaluationKeys, RlweCiphertext, for_each_item};

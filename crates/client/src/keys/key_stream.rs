@@ -112,6 +112,7 @@ impl KeyStream {
             if let KeyElement::Secret(id) = spec.element {
                 return Err(RlweError::SourceSecret(id).into());
             }
+            require_one_ring(spec, log_n)?;
             digits.push(spec.validate(parameters)?);
         }
         let identity = client.literal().identity;
@@ -317,6 +318,19 @@ struct Secrets<'s> {
     squared: bool,
 }
 
+/// Refuses a key of another ring, or from one: a thin client has the secret of one.
+fn require_one_ring(spec: &KeySpec, log_n: u32) -> Result<(), ClientError> {
+    if spec.subring.is_some() || spec.element.source_ring().is_some() {
+        return Err(between_rings(spec.element, spec.subring.unwrap_or(log_n)));
+    }
+    Ok(())
+}
+
+fn between_rings(element: KeyElement, log_n: u32) -> ClientError {
+    let reason = "a thin client has no secrets of subrings; make these keys with the full library";
+    RlweError::RingSwitch { element, log_n, reason }.into()
+}
+
 impl<'s> Secrets<'s> {
     /// Of a key; `sampled` has the ephemeral ones by weight.
     fn new(
@@ -341,6 +355,10 @@ impl<'s> Secrets<'s> {
                 Self { automorphism: inverse(galois)?, ..plain(dense, ephemeral()) }
             }
             KeyElement::Secret(id) => return Err(RlweError::SourceSecret(id).into()),
+            // Refused before any key is made: see [`require_one_ring`].
+            KeyElement::RingDown { .. } | KeyElement::RingUp { .. } | KeyElement::RingUpToSparse { .. } => {
+                return Err(between_rings(element, log_n));
+            }
         })
     }
 

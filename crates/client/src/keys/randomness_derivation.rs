@@ -57,6 +57,9 @@ impl RandomnessDerivation {
             KeyElement::DenseToSparse(weight) => [3, weight as u64, 0],
             KeyElement::SparseToDense(weight) => [4, weight as u64, 0],
             KeyElement::SparseToDenseGalois { weight, galois } => [5, weight as u64, galois],
+            KeyElement::RingDown { from, part } => [6, u64::from(from), part as u64],
+            KeyElement::RingUp { from } => [7, u64::from(from), 0],
+            KeyElement::RingUpToSparse { from, weight } => [8, u64::from(from), weight as u64],
         };
         let mut mac = Hmac::new(&self.0);
         mac.bytes(KEY);
@@ -155,8 +158,14 @@ mod tests {
     fn first(session: u8, identity: u8, literal: &ParametersLiteral, secret: &[u8]) -> [u64; 2] {
         let derivation =
             RandomnessDerivation::new(&Zeroizing::new([session; 32]), &[identity; 20], literal, secret);
-        let spec =
-            KeySpec { element: KeyElement::Galois(5), level: 1, alpha: 1, special: vec![3], seeded: true };
+        let spec = KeySpec {
+            element: KeyElement::Galois(5),
+            level: 1,
+            alpha: 1,
+            special: vec![3],
+            seeded: true,
+            subring: None,
+        };
         let mut generators = [derivation.key(&spec, &[0..1, 1..2]), derivation.ephemeral(32)];
         generators.each_mut().map(SecretRng::next_word)
     }
@@ -198,8 +207,14 @@ mod tests {
     fn everything_of_a_key_is_in_its_generator() {
         const WHOLE: Range<usize> = 0..2;
         let derivation = RandomnessDerivation::new(&Zeroizing::new([1; 32]), &[1; 20], &literal(), &[0; 256]);
-        let spec =
-            KeySpec { element: KeyElement::Galois(5), level: 1, alpha: 2, special: vec![3, 4], seeded: true };
+        let spec = KeySpec {
+            element: KeyElement::Galois(5),
+            level: 1,
+            alpha: 2,
+            special: vec![3, 4],
+            seeded: true,
+            subring: None,
+        };
         let mut generators: Vec<SecretRng> = [
             KeyElement::Galois(5),
             KeyElement::Galois(7),

@@ -57,6 +57,21 @@ impl PyBfvEvaluator {
     }
 }
 
+impl PyBfvEvaluator {
+    /// Computes a ciphertext: BFV has one ring.
+    fn run_on<E>(
+        &self,
+        py: Python<'_>,
+        _: &PyBfvCiphertext,
+        work: impl FnOnce(&Evaluator<'_>) -> Result<Ciphertext, E> + Send,
+    ) -> Result<PyBfvCiphertext, Failure>
+    where
+        Failure: From<E>,
+    {
+        self.run(py, work)
+    }
+}
+
 #[pymethods]
 impl PyBfvEvaluator {
     /// a + b, with b a ciphertext or integers.

@@ -98,7 +98,9 @@ impl PyBootstrapperPlan {
     }
 
     fn key(&self, spec: KeySpec) -> PyKeySpec {
-        PyKeySpec { parameters: KeyParameters::Ckks(self.parameters.clone()), spec }
+        let parameters = KeyParameters::Ckks(self.parameters.clone());
+        let ring = parameters.ring_named(spec.subring).unwrap_or_else(|_| parameters.clone());
+        PyKeySpec { parameters: ring, spec }
     }
 }
 

@@ -314,7 +314,10 @@ impl PyEvaluator {
         self.run(py, |evaluator| {
             let pairs: Vec<_> =
                 transforms.iter().zip(&inputs).map(|(t, a)| (&*t.get().transform, &a.get().0)).collect();
-            linear_transform::evaluate(evaluator, &pairs)
+            let Some((_, first)) = pairs.first() else {
+                return linear_transform::evaluate(evaluator, &pairs);
+            };
+            linear_transform::evaluate(&evaluator.of(first)?, &pairs)
         })
     }
 }

@@ -54,7 +54,7 @@ impl PyEvaluator {
     ) -> Result<PyCiphertext, Failure> {
         let coefficients = Numbers::real_vector(coefficients)?;
         let basis = parse_basis(basis, interval)?;
-        self.run(py, |evaluator| {
+        self.run_on(py, a, |evaluator| {
             let plan = PolynomialPlan::new(&Polynomial::new(basis, coefficients)?);
             polynomial::evaluate(evaluator, &plan, &a.0, scale)
         })

@@ -28,6 +28,18 @@ whole_ciphertext!(PyCiphertext of PyParameters, packed as packing_name);
 
 #[pymethods]
 impl PyCiphertext {
+    /// log2 of the degree of its ring.
+    #[getter]
+    fn log_n(&self) -> u32 {
+        self.0.parameters.rlwe().log_n()
+    }
+
+    /// Degree of its ring.
+    #[getter]
+    fn n(&self) -> usize {
+        self.0.parameters.rlwe().n()
+    }
+
     /// Number of rescalings it still admits.
     #[getter]
     fn level(&self) -> usize {

@@ -1,4 +1,4 @@
-use keywright_ckks::{Complex64, Decryptor, Packing};
+use keywright_ckks::{CkksParameters, Complex64, Decryptor, Packing};
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 
@@ -67,16 +67,19 @@ impl PyDecryptor {
     }
 
     /// Encrypts a vector of real numbers in slots; arguments and errors as of `Encryptor.encrypt`.
-    #[pyo3(signature = (values, slots=None, level=None))]
+    /// `log_n` is log2 of the degree of the ring that is encrypted in, that of the parameters by default.
+    #[pyo3(signature = (values, slots=None, level=None, log_n=None))]
     fn encrypt(
         &self,
         py: Python<'_>,
         values: &Bound<'_, PyAny>,
         slots: Option<usize>,
         level: Option<usize>,
+        log_n: Option<u32>,
     ) -> Result<PySeededCiphertext, Failure> {
-        let log_slots = log_slots(self.secret.get().parameters.ckks()?, slots)?;
-        self.run(py, values, Packing::Slots { log_slots }, level)
+        let parameters = self.secret.get().parameters.ckks()?;
+        let ring = parameters.ring_of_degree(log_n.unwrap_or(parameters.rlwe().log_n()))?;
+        self.run(py, values, Packing::Slots { log_slots: log_slots(ring, slots)? }, level, ring)
     }
 
     /// Encrypts up to N real numbers in coefficients; arguments and errors as of `Encryptor.encrypt_coefficients`.
@@ -87,7 +90,7 @@ impl PyDecryptor {
         values: &Bound<'_, PyAny>,
         level: Option<usize>,
     ) -> Result<PySeededCiphertext, Failure> {
-        self.run(py, values, Packing::Coefficients, level)
+        self.run(py, values, Packing::Coefficients, level, self.secret.get().parameters.ckks()?)
     }
 }
 
@@ -98,14 +101,16 @@ impl PyDecryptor {
         values: &Bound<'_, PyAny>,
         packing: Packing,
         level: Option<usize>,
+        ring: &CkksParameters,
     ) -> Result<PySeededCiphertext, Failure> {
         let values = Numbers::real_vector(values)?;
         let secret = self.secret.get();
         let parameters = secret.parameters.ckks()?;
-        let level = level.unwrap_or(parameters.max_level());
+        let level = level.unwrap_or(ring.max_level());
         let mut rng = self.rng.split()?;
         compute(py, || {
-            Decryptor::new(parameters, &secret.key)?.encrypt_real(&values, packing, level, &mut rng)
+            let decryptor = Decryptor::new(parameters, &secret.key)?.in_ring(ring.rlwe().log_n())?;
+            decryptor.encrypt_real(&values, packing, level, &mut rng)
         })
         .map(PySeededCiphertext)
     }

@@ -1,7 +1,7 @@
 use keywright_ckks::{Ciphertext, Evaluator};
 use pyo3::prelude::*;
 
-use crate::array::Numbers;
+use crate::array::{Numbers, log_slots};
 use crate::ckks::ciphertext::PyCiphertext;
 use crate::ckks::plaintext;
 use crate::errors::Failure;
@@ -17,7 +17,9 @@ use crate::parameters::keys::KeyParameters;
 /// they are encoded for the level of the ciphertext at the scale that makes the result exact. Binary operations bring both
 /// ciphertexts to the lower of their levels.
 ///
-/// All raise MixedParametersError for ciphertexts of other parameters; those that need a key raise MissingKeyError, naming
+/// Ciphertexts may be of any ring of the parameters: each operation is done in the ring of its operands, with the keys of that ring.
+///
+/// All raise MixedParametersError for ciphertexts of other parameters, and for two of different rings; those that need a key raise MissingKeyError, naming
 /// element, rotation and level, and the nearest keys there are.
 ///
 /// Args:
@@ -36,6 +38,21 @@ evaluator_methods!(
     called for "Encrypted"
 );
 
+impl PyEvaluator {
+    /// Computes a ciphertext in the ring of one, with the keys of that ring.
+    pub(crate) fn run_on<E>(
+        &self,
+        py: Python<'_>,
+        a: &PyCiphertext,
+        work: impl FnOnce(&Evaluator<'_>) -> Result<Ciphertext, E> + Send,
+    ) -> Result<PyCiphertext, Failure>
+    where
+        Failure: From<E>,
+    {
+        self.run::<Failure>(py, |evaluator| Ok(work(&evaluator.of(&a.0)?)?))
+    }
+}
+
 #[pymethods]
 impl PyEvaluator {
     /// a + b, with b a ciphertext or numbers.
@@ -45,7 +62,7 @@ impl PyEvaluator {
     ///     PackingError: the packings differ.
     fn add(&self, py: Python<'_>, a: &PyCiphertext, b: &Bound<'_, PyAny>) -> Result<PyCiphertext, Failure> {
         let b = Operand::new(b, Numbers::from_python)?;
-        self.run(py, |evaluator| match &b {
+        self.run_on(py, a, |evaluator| match &b {
             Operand::Ciphertext(b) => Ok(evaluator.add(&a.0, &b.get().0)?),
             Operand::Numbers(b) => plaintext::add(evaluator, &a.0, b),
         })
@@ -54,7 +71,7 @@ impl PyEvaluator {
     /// a - b, with b a ciphertext or numbers; errors as of `add`.
     fn sub(&self, py: Python<'_>, a: &PyCiphertext, b: &Bound<'_, PyAny>) -> Result<PyCiphertext, Failure> {
         let b = Operand::new(b, Numbers::from_python)?;
-        self.run(py, |evaluator| match &b {
+        self.run_on(py, a, |evaluator| match &b {
             Operand::Ciphertext(b) => Ok(evaluator.sub(&a.0, &b.get().0)?),
             Operand::Numbers(b) => plaintext::sub(evaluator, &a.0, b),
         })
@@ -75,7 +92,7 @@ impl PyEvaluator {
         b: &Bound<'_, PyAny>,
     ) -> Result<PyCiphertext, Failure> {
         let b = Operand::new(b, Numbers::from_python)?;
-        self.run(py, |evaluator| match &b {
+        self.run_on(py, a, |evaluator| match &b {
             Operand::Ciphertext(b) => Ok(evaluator.multiply(&a.0, &b.get().0)?),
             Operand::Numbers(b) => plaintext::multiply(evaluator, &a.0, b),
         })
@@ -83,7 +100,7 @@ impl PyEvaluator {
 
     /// a^2, relinearized and rescaled: two products of polynomials instead of four; errors as of `multiply`.
     fn square(&self, py: Python<'_>, a: &PyCiphertext) -> Result<PyCiphertext, Failure> {
-        self.run(py, |evaluator| evaluator.square(&a.0))
+        self.run_on(py, a, |evaluator| evaluator.square(&a.0))
     }
 
     /// a b of two ciphertexts at degree 2, or of a ciphertext and numbers at degree 1; not rescaled. Sums of such
@@ -99,7 +116,7 @@ impl PyEvaluator {
         b: &Bound<'_, PyAny>,
     ) -> Result<PyCiphertext, Failure> {
         let b = Operand::new(b, Numbers::from_python)?;
-        self.run(py, |evaluator| match &b {
+        self.run_on(py, a, |evaluator| match &b {
             Operand::Ciphertext(b) => Ok(evaluator.multiply_lazy(&a.0, &b.get().0)?),
             Operand::Numbers(b) => plaintext::multiply_lazy(evaluator, &a.0, b),
         })
@@ -110,7 +127,7 @@ impl PyEvaluator {
     /// Raises:
     ///     LevelError: a is at level 0.
     fn relinearize_rescale(&self, py: Python<'_>, a: &PyCiphertext) -> Result<PyCiphertext, Failure> {
-        self.run(py, |evaluator| evaluator.relinearize_rescale(&a.0))
+        self.run_on(py, a, |evaluator| evaluator.relinearize_rescale(&a.0))
     }
 
     /// a with message and scale divided by the last prime: one level less.
@@ -118,7 +135,7 @@ impl PyEvaluator {
     /// Raises:
     ///     LevelError: a is at level 0.
     fn rescale(&self, py: Python<'_>, a: &PyCiphertext) -> Result<PyCiphertext, Failure> {
-        self.run(py, |evaluator| evaluator.rescale(&a.0))
+        self.run_on(py, a, |evaluator| evaluator.rescale(&a.0))
     }
 
     /// The slots moved to the left: numpy.roll(slots, -steps), modulo their number.
@@ -127,7 +144,7 @@ impl PyEvaluator {
     ///     PackingError: the values are in coefficients.
     ///     DegreeError: a has degree 2.
     fn rotate(&self, py: Python<'_>, a: &PyCiphertext, steps: i64) -> Result<PyCiphertext, Failure> {
-        self.run(py, |evaluator| evaluator.rotate(&a.0, steps))
+        self.run_on(py, a, |evaluator| evaluator.rotate(&a.0, steps))
     }
 
     /// Several rotations of one ciphertext, which share its decomposition: cheaper than one by one; errors as of
@@ -138,7 +155,7 @@ impl PyEvaluator {
         a: &PyCiphertext,
         steps: Vec<i64>,
     ) -> Result<Vec<PyCiphertext>, Failure> {
-        let rotated = self.with(py, |evaluator| evaluator.rotate_hoisted(&a.0, &steps))?;
+        let rotated = self.with(py, |evaluator| evaluator.of(&a.0)?.rotate_hoisted(&a.0, &steps))?;
         Ok(rotated.into_iter().map(PyCiphertext).collect())
     }
 
@@ -147,7 +164,7 @@ impl PyEvaluator {
     /// Raises:
     ///     DegreeError: a has degree 2.
     fn conjugate(&self, py: Python<'_>, a: &PyCiphertext) -> Result<PyCiphertext, Failure> {
-        self.run(py, |evaluator| evaluator.conjugate(&a.0))
+        self.run_on(py, a, |evaluator| evaluator.conjugate(&a.0))
     }
 
     /// Each slot times the imaginary unit: exact, no level.
@@ -155,7 +172,7 @@ impl PyEvaluator {
     /// Raises:
     ///     PackingError: the values are in coefficients.
     fn multiply_by_i(&self, py: Python<'_>, a: &PyCiphertext) -> Result<PyCiphertext, Failure> {
-        self.run(py, |evaluator| evaluator.multiply_by_i(&a.0))
+        self.run_on(py, a, |evaluator| evaluator.multiply_by_i(&a.0))
     }
 
     /// In each slot i the sum of the slots i, i + stride, ..., i + (count - 1) stride.
@@ -179,7 +196,7 @@ impl PyEvaluator {
         let count = count
             .or_else(|| crate::ckks::ciphertext::slots(a.0.packing))
             .unwrap_or(a.0.parameters.rlwe().n());
-        self.run(py, |evaluator| evaluator.inner_sum(&a.0, stride, count))
+        self.run_on(py, a, |evaluator| evaluator.inner_sum(&a.0, stride, count))
     }
 
     /// a with fewer primes and the same message.
@@ -187,7 +204,40 @@ impl PyEvaluator {
     /// Raises:
     ///     LevelError: the level is above that of a.
     fn drop_to_level(&self, py: Python<'_>, a: &PyCiphertext, level: usize) -> Result<PyCiphertext, Failure> {
-        self.run(py, |evaluator| evaluator.drop_to_level(&a.0, level))
+        self.run_on(py, a, |evaluator| evaluator.drop_to_level(&a.0, level))
+    }
+
+    /// The same values in another ring of the parameters, at the same level and scale.
+    ///
+    /// Down, to a smaller ring, it needs the keys of `KeySpec.ring_down`, up the key of `KeySpec.ring_up`.
+    ///
+    /// Args:
+    ///     log_n: log2 of the degree of the ring: that of the parameters, or of one of their subrings.
+    ///
+    /// Raises:
+    ///     ParameterError: the parameters have no such ring.
+    ///     PackingError: the values are in coefficients, or in more slots than the smaller ring has: see `view_slots`.
+    ///     LevelError: a is above the highest level of that ring.
+    ///     DegreeError: a has degree 2.
+    fn switch_ring(&self, py: Python<'_>, a: &PyCiphertext, log_n: u32) -> Result<PyCiphertext, Failure> {
+        self.run(py, |evaluator| evaluator.switch_ring(&a.0, log_n))
+    }
+
+    /// a seen as a ciphertext of another number of slots: nothing is computed.
+    ///
+    /// Seen with more slots, the values repeat. Seen with fewer, they must repeat already, to their errors: slot j is read as the mean of
+    /// the slots j + m slots, and if they differ, products are not those of the means. The error bound stays or, with more slots, grows by
+    /// the square root of their ratio.
+    ///
+    /// Args:
+    ///     slots: a power of two up to half the degree of the ring of a.
+    ///
+    /// Raises:
+    ///     ParameterError: slots is not such a number.
+    ///     PackingError: the values are in coefficients.
+    fn view_slots(&self, py: Python<'_>, a: &PyCiphertext, slots: usize) -> Result<PyCiphertext, Failure> {
+        let log_slots = log_slots(&a.0.parameters, Some(slots))?;
+        self.run(py, |evaluator| evaluator.view_slots(&a.0, log_slots))
     }
 
     /// a at another scale, exactly, one level lower: so that it can be added to what has that scale.
@@ -196,6 +246,6 @@ impl PyEvaluator {
     ///     LevelError: a is at level 0.
     ///     ScaleError: the scale cannot be reached from that of a.
     fn set_scale(&self, py: Python<'_>, a: &PyCiphertext, scale: f64) -> Result<PyCiphertext, Failure> {
-        self.run(py, |evaluator| evaluator.set_scale(&a.0, scale))
+        self.run_on(py, a, |evaluator| evaluator.set_scale(&a.0, scale))
     }
 }

@@ -14,6 +14,12 @@ seeded_ciphertext!(PySeededCiphertext of PyParameters, packed as packing_name, e
 
 #[pymethods]
 impl PySeededCiphertext {
+    /// log2 of the degree of its ring.
+    #[getter]
+    fn log_n(&self) -> u32 {
+        self.0.parameters.rlwe().log_n()
+    }
+
     /// Number of rescalings it admits.
     #[getter]
     fn level(&self) -> usize {

@@ -80,6 +80,9 @@ pub(super) fn element_name(element: &KeyElement) -> String {
         KeyElement::SparseToDenseGalois { weight, galois } => {
             format!("sparse_to_dense_galois {weight} {galois}")
         }
+        KeyElement::RingDown { from, part } => format!("ring_down {from} {part}"),
+        KeyElement::RingUp { from } => format!("ring_up {from}"),
+        KeyElement::RingUpToSparse { from, weight } => format!("ring_up_to_sparse {from} {weight}"),
     }
 }
 
@@ -138,11 +141,20 @@ pub(super) fn rlwe<'py>(py: Python<'py>, error: &RlweError) -> PyResult<Describe
             level = level,
             coalesce = coalesce
         ),
-        RlweError::MixedParameters { left, right } => {
+        RlweError::MixedParameters { left, right } | RlweError::MixedRings { left, right, .. } => {
             described!(py, "MixedParametersError", left = left, right = right)
         }
         RlweError::EphemeralSecret(element) | RlweError::EphemeralRepeated(element) => {
             described!(py, "ParameterError", what = "ephemeral keys", value = element_name(element))
+        }
+        RlweError::Subring { log_n, level, .. } => {
+            described!(py, "ParameterError", what = "subring", value = log_n, level = level)
+        }
+        RlweError::NoRing { log_n, known } => {
+            described!(py, "ParameterError", what = "log_n", value = log_n, known = known)
+        }
+        RlweError::RingSwitch { element, log_n, .. } => {
+            described!(py, "ParameterError", what = "log_n", value = log_n, element = element_name(element))
         }
         RlweError::Route { level, child, .. } => {
             described!(py, "PlanMismatchError", level = level, galois_element = child)

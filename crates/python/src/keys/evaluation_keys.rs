@@ -212,8 +212,8 @@ impl PyEvaluationKeys {
         let specs: Vec<_> = self
             .snapshot()
             .iter()
-            .map(|key| PyKeySpec { parameters: self.parameters.clone(), spec: key.spec().clone() })
-            .collect();
+            .map(|key| PyKeySpec::of(&self.parameters, key.spec().clone()))
+            .collect::<Result<_, Failure>>()?;
         PyList::new(py, specs)?.try_iter()
     }
 

@@ -88,11 +88,20 @@ impl PyKeyGenerator {
     }
 
     /// A public key, to be given to whoever encrypts.
-    fn public_key(&self, py: Python<'_>) -> Result<PyPublicKey, Failure> {
-        let secret = &self.secret.get().key;
+    ///
+    /// Args:
+    ///     log_n: log2 of the degree of the ring that is encrypted in; that of the parameters by default.
+    ///
+    /// Raises:
+    ///     ParameterError: the parameters have no such ring.
+    #[pyo3(signature = (log_n=None))]
+    fn public_key(&self, py: Python<'_>, log_n: Option<u32>) -> Result<PyPublicKey, Failure> {
+        let log_n = log_n.unwrap_or(self.parameters().rlwe().log_n());
+        let parameters = self.parameters().ring_of_degree(log_n)?;
+        let secret = self.secret.get().key.ring_of_degree(log_n)?;
         let rng = self.rng.split()?;
         let key = compute(py, || -> Result<_, Failure> { Ok(KeyGenerator::new(secret, rng).public_key()) })?;
-        Ok(PyPublicKey { parameters: self.parameters().clone(), key: Arc::new(key) })
+        Ok(PyPublicKey { parameters, key: Arc::new(key) })
     }
 
     /// A key that makes products of ciphertexts degree 1 again.
@@ -138,7 +147,7 @@ impl PyKeyGenerator {
     ///     MixedParametersError: the spec is for other parameters.
     fn switching_key(&self, py: Python<'_>, spec: &PyKeySpec) -> Result<PySwitchingKey, Failure> {
         let parameters = self.parameters();
-        parameters.rlwe().require_same(spec.parameters.rlwe(), "the key generator", "the spec")?;
+        parameters.rlwe().ring_like(spec.parameters.rlwe(), "the key generator", "the spec")?;
         Ok(PySwitchingKey { parameters: parameters.clone(), key: self.generate(py, &spec.spec)? })
     }
 

@@ -7,7 +7,7 @@ use pyo3::types::PyBytes;
 
 use crate::errors::Failure;
 use crate::parameters::keys::KeyParameters;
-use crate::stored::{self, not_pickled};
+use crate::stored::{self, Rings, not_pickled};
 
 /// A key that anyone may have, to encrypt for the owner of the secret.
 #[pyclass(name = "PublicKey", module = "keywright", frozen)]
@@ -38,6 +38,7 @@ impl PyPublicKey {
     ///     MixedParametersError: it belongs to other parameters.
     #[staticmethod]
     fn from_bytes(py: Python<'_>, data: &[u8], parameters: KeyParameters) -> Result<Self, Failure> {
+        let parameters = parameters.of_object(&mut &*data)?;
         let key = Arc::new(stored::from_bytes(py, data, parameters.rlwe())?);
         Ok(Self { parameters, key })
     }
@@ -50,6 +51,7 @@ impl PyPublicKey {
     /// Reads the key of a file; errors as of `from_bytes`.
     #[staticmethod]
     fn load(py: Python<'_>, path: PathBuf, parameters: KeyParameters) -> Result<Self, Failure> {
+        let parameters = parameters.of_file(&path)?;
         let key = Arc::new(stored::load(py, &path, parameters.rlwe())?);
         Ok(Self { parameters, key })
     }

@@ -13,19 +13,22 @@ use crate::parameters::keys::KeyParameters;
 ///
 /// Args:
 ///     specs: at least one, all of the same parameters.
+///     parameters: those that the specs are of, where some are of subrings; by default those of the first spec.
 ///
 /// Raises:
 ///     ValueError: there are none.
 ///     MixedParametersError: they belong to different parameters.
 #[pyfunction]
+#[pyo3(signature = (specs, parameters=None))]
 pub(crate) fn key_set_head<'py>(
     py: Python<'py>,
     specs: Vec<PyRef<'py, PyKeySpec>>,
+    parameters: Option<KeyParameters>,
 ) -> PyResult<Bound<'py, PyBytes>> {
     let Some(first) = specs.first() else {
         return Err(PyValueError::new_err("a key set head of no keys says nothing; name at least one"));
     };
-    let rlwe = first.parameters.rlwe();
+    let rlwe = parameters.as_ref().unwrap_or(&first.parameters).rlwe();
     let wanted = specs_for(rlwe, &specs, "the first spec", "another spec")?;
     let mut head = Vec::new();
     KeySetWriter::new(&mut head, &wanted, rlwe).map_err(Failure::from)?;
@@ -40,9 +43,6 @@ pub(crate) fn key_set_head<'py>(
 #[pyfunction]
 pub(crate) fn read_key_set_head(data: &[u8], parameters: KeyParameters) -> Result<Vec<PyKeySpec>, Failure> {
     let reader = KeySetReader::new(data, parameters.rlwe())?;
-    let spec = |entry: &keywright_wire::KeyEntry| PyKeySpec {
-        parameters: parameters.clone(),
-        spec: entry.spec.clone(),
-    };
-    Ok(reader.entries().iter().map(spec).collect())
+    let spec = |entry: &keywright_wire::KeyEntry| PyKeySpec::of(&parameters, entry.spec.clone());
+    reader.entries().iter().map(spec).collect()
 }

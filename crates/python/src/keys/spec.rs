@@ -51,7 +51,7 @@ pub(crate) fn spec(
     Ok(spec)
 }
 
-/// The specs of a list, all for the same parameters as `left`.
+/// The specs of a list, all for rings of the same parameters as `left`.
 ///
 /// # Errors
 /// `MixedParametersError`, which names the two that differ.
@@ -64,7 +64,7 @@ pub(crate) fn specs_for(
     specs
         .iter()
         .map(|spec| {
-            rlwe.require_same(spec.parameters.rlwe(), left, right)?;
+            rlwe.ring_like(spec.parameters.rlwe(), left, right)?;
             Ok(spec.spec.clone())
         })
         .collect()
@@ -94,16 +94,23 @@ impl PyKeySpec {
         Ok(Self { parameters: parameters.clone(), spec })
     }
 
+    /// The spec of a key of one of the rings of some parameters.
+    pub(crate) fn of(parameters: &KeyParameters, spec: KeySpec) -> Result<Self, Failure> {
+        Ok(Self { parameters: parameters.ring_named(spec.subring)?, spec })
+    }
+
     /// The spec in words.
     pub(crate) fn describe(&self) -> String {
         let what = match self.steps() {
             Some(steps) => format!("rotation by {steps}"),
+            None if self.spec.element.source_ring().is_some() => self.spec.element.to_string(),
             None => self.kind().into(),
         };
+        let ring = self.spec.subring.map_or(String::new(), |log_n| format!(" at N = 2^{log_n}"));
         let seeded = if self.spec.seeded { ", seeded" } else { "" };
         let special = self.spec.special.len();
         format!(
-            "{what}, level {}, alpha {}, {special} special primes{seeded}",
+            "{what}{ring}, level {}, alpha {}, {special} special primes{seeded}",
             self.spec.level, self.spec.alpha
         )
     }
@@ -171,14 +178,70 @@ impl PyKeySpec {
         Self::make(&parameters, KeyElement::Galois(element), level, alpha, seeded, special)
     }
 
-    /// The parameters it is for.
+    /// The keys with which `Evaluator.switch_ring` goes down to a smaller ring: one for each of the 2^(source - log_n) parts of the larger
+    /// ring's secret. All are needed, and of one shape.
+    ///
+    /// Args:
+    ///     parameters: with the subring.
+    ///     log_n: log2 of the degree of the smaller ring, of which the keys are: level and special are those of that ring.
+    ///     source: log2 of the degree of the larger ring; that of the parameters by default.
+    ///
+    /// Raises:
+    ///     ParameterError: the parameters have no such ring, or it is not smaller.
+    #[staticmethod]
+    #[pyo3(signature = (parameters, log_n, level=None, alpha=None, seeded=true, special=None, source=None))]
+    fn ring_down(
+        parameters: KeyParameters,
+        log_n: u32,
+        level: Option<usize>,
+        alpha: Option<usize>,
+        seeded: bool,
+        special: Option<Vec<usize>>,
+        source: Option<u32>,
+    ) -> Result<Vec<Self>, Failure> {
+        let from = parameters.ring_of_degree(source.unwrap_or(parameters.rlwe().log_n()))?.rlwe().log_n();
+        let ring = parameters.ring_of_degree(log_n)?;
+        let element = KeyElement::RingDown { from, part: 0 };
+        let first = Self::make(&ring, element, level, alpha, seeded, special)?;
+        let part = |element| Self { spec: KeySpec { element, ..first.spec.clone() }, ..first.clone() };
+        Ok(KeyElement::ring_down(from, log_n).map(part).collect())
+    }
+
+    /// The key with which `Evaluator.switch_ring` goes up to a larger ring.
+    ///
+    /// Args:
+    ///     parameters: with the subring.
+    ///     source: log2 of the degree of the smaller ring.
+    ///     log_n: log2 of the degree of the larger ring, of which the key is; that of the parameters by default.
+    ///
+    /// Raises:
+    ///     ParameterError: the parameters have no such ring, or it is not larger.
+    #[staticmethod]
+    #[pyo3(signature = (parameters, source, level=None, alpha=None, seeded=true, special=None, log_n=None))]
+    fn ring_up(
+        parameters: KeyParameters,
+        source: u32,
+        level: Option<usize>,
+        alpha: Option<usize>,
+        seeded: bool,
+        special: Option<Vec<usize>>,
+        log_n: Option<u32>,
+    ) -> Result<Self, Failure> {
+        let from = parameters.ring_of_degree(source)?;
+        let ring = parameters.ring_of_degree(log_n.unwrap_or(parameters.rlwe().log_n()))?;
+        let level = level.unwrap_or(from.rlwe().max_level());
+        let element = KeyElement::RingUp { from: source };
+        Self::make(&ring, element, Some(level), alpha, seeded, special)
+    }
+
+    /// The parameters it is for: those of its ring.
     #[getter]
     fn parameters(&self) -> KeyParameters {
         self.parameters.clone()
     }
 
-    /// "rotation", "conjugation", "galois", "relinearization", "secret", "dense_to_sparse", "sparse_to_dense" or
-    /// "sparse_to_dense_galois".
+    /// "rotation", "conjugation", "galois", "relinearization", "secret", "dense_to_sparse", "sparse_to_dense", "sparse_to_dense_galois",
+    /// "ring_down", "ring_up" or "ring_up_to_sparse".
     #[getter]
     pub(crate) fn kind(&self) -> &'static str {
         match self.spec.element {
@@ -187,6 +250,9 @@ impl PyKeySpec {
             KeyElement::DenseToSparse(_) => "dense_to_sparse",
             KeyElement::SparseToDense(_) => "sparse_to_dense",
             KeyElement::SparseToDenseGalois { .. } => "sparse_to_dense_galois",
+            KeyElement::RingDown { .. } => "ring_down",
+            KeyElement::RingUp { .. } => "ring_up",
+            KeyElement::RingUpToSparse { .. } => "ring_up_to_sparse",
             element if element == conjugation(self.parameters.rlwe()) => "conjugation",
             _ if self.steps().is_some() => "rotation",
             KeyElement::Galois(_) => "galois",
@@ -204,6 +270,27 @@ impl PyKeySpec {
     fn galois_element(&self) -> Option<u64> {
         match self.spec.element {
             KeyElement::Galois(g) | KeyElement::SparseToDenseGalois { galois: g, .. } => Some(g),
+            _ => None,
+        }
+    }
+
+    /// log2 of the degree of its ring.
+    #[getter]
+    fn log_n(&self) -> u32 {
+        self.parameters.rlwe().log_n()
+    }
+
+    /// log2 of the degree of the other ring, of a key that leads from one ring to another; None for others.
+    #[getter]
+    fn source_log_n(&self) -> Option<u32> {
+        self.spec.element.source_ring()
+    }
+
+    /// Which part of the larger ring's secret a "ring_down" key is for; None for others.
+    #[getter]
+    fn part(&self) -> Option<usize> {
+        match self.spec.element {
+            KeyElement::RingDown { part, .. } => Some(part),
             _ => None,
         }
     }

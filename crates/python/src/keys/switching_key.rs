@@ -29,8 +29,8 @@ impl PySwitchingKey {
 
     /// What it switches, at which level, with which digits.
     #[getter]
-    fn spec(&self) -> PyKeySpec {
-        PyKeySpec { parameters: self.parameters.clone(), spec: self.key.spec().clone() }
+    fn spec(&self) -> Result<PyKeySpec, Failure> {
+        PyKeySpec::of(&self.parameters, self.key.spec().clone())
     }
 
     /// Bytes in memory; a seeded key has half of an unseeded one.
@@ -70,7 +70,7 @@ impl PySwitchingKey {
         Ok(Self { parameters, key })
     }
 
-    fn __repr__(&self) -> String {
-        format!("SwitchingKey({}, {} bytes)", self.spec().describe(), self.bytes())
+    fn __repr__(&self) -> Result<String, Failure> {
+        Ok(format!("SwitchingKey({}, {} bytes)", self.spec()?.describe(), self.bytes()))
     }
 }

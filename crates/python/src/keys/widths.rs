@@ -116,6 +116,34 @@ impl PyPrimeWidths {
         )))
     }
 
+    /// The work of a switch between rings, in limbs of the ring of these widths: what `switch` is for other switches. None where that is.
+    ///
+    /// Args:
+    ///     key_level, alpha, special, seeded: of its keys, which are of this ring.
+    ///     level: of the ciphertext.
+    ///     parts: for the way down from a larger ring, how many times as large that is; None for the way up from any smaller one.
+    #[pyo3(signature = (key_level, alpha, special, seeded, level, parts=None))]
+    fn ring_switch(
+        &self,
+        key_level: usize,
+        alpha: usize,
+        special: Vec<usize>,
+        seeded: bool,
+        level: usize,
+        parts: Option<usize>,
+    ) -> Result<Option<Row>, Failure> {
+        self.require(key_level, &special)?;
+        let Some((digits, layout)) = self.best_use(key_level, alpha, &special, level) else {
+            return Ok(None);
+        };
+        let rows = used_rows(&digits, level);
+        let work = match parts {
+            Some(parts) => layout.ring_down_work(&self.0, rows, seeded, parts),
+            None => layout.ring_up_work(&self.0, rows, seeded),
+        };
+        Ok(Some(work.row()))
+    }
+
     /// Variance that a derivation with a master key adds to the errors of a derived key, over that of a fresh key's errors:
     /// of the first derivation, and of every other one. The secret is uniform ternary; sparse ones add less. None where
     /// `switch` is.

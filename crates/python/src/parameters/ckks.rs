@@ -68,6 +68,44 @@ impl PyParameters {
         })
     }
 
+    /// The same parameters with further subrings: smaller rings, to which ciphertexts of low levels can be switched.
+    ///
+    /// Parameters with other subrings are other parameters: secrets, keys and ciphertexts of the one are none of the other.
+    ///
+    /// Args:
+    ///     subrings: of each, log2 of its degree, its highest level, and the indices of its special primes, counted through
+    ///         q_0 .. q_L, p_0, ...: special primes, or ciphertext primes above its level. None for as many of the first special primes as
+    ///         the bound of that degree leaves room for.
+    ///
+    /// Raises:
+    ///     SecurityError: the ciphertext modulus of a subring is above the bound of its degree.
+    ///     ParameterError: a subring is not smaller than the ring, a degree stands twice, or a special prime is not legal.
+    ///     LevelError: there is no such level.
+    fn with_subrings(
+        &self,
+        py: Python<'_>,
+        subrings: Vec<(u32, usize, Option<Vec<usize>>)>,
+    ) -> Result<Self, Failure> {
+        py.detach(|| {
+            let CkksLiteral { rlwe, log_scale } = self.0.literal();
+            Ok(Self(CkksParameters::new(CkksLiteral { rlwe: rlwe.with_subrings(&subrings)?, log_scale })?))
+        })
+    }
+
+    /// The parameters of the subrings, from the largest down: parameters like any others, with their own levels and special primes.
+    #[getter]
+    fn subrings(&self) -> Vec<Self> {
+        self.0.subrings().iter().cloned().map(Self).collect()
+    }
+
+    /// The ring of a degree: these parameters themselves, or a subring.
+    ///
+    /// Raises:
+    ///     ParameterError: they have no such ring.
+    fn subring(&self, log_n: u32) -> Result<Self, Failure> {
+        Ok(Self(self.0.ring_of_degree(log_n)?.clone()))
+    }
+
     /// Ring degree N.
     #[getter]
     fn n(&self) -> usize {
@@ -117,13 +155,14 @@ impl PyParameters {
         use std::hash::{DefaultHasher, Hash, Hasher};
         let mut hasher = DefaultHasher::new();
         self.0.rlwe().literal().hash(&mut hasher);
+        self.0.rlwe().as_subring().hash(&mut hasher);
         self.0.scale().to_bits().hash(&mut hasher);
         hasher.finish()
     }
 
     pub(crate) fn __repr__(&self) -> String {
         format!(
-            "Parameters(N = 2^{}, {} levels, scale 2^{}, log Q = {:.1}, log QP = {:.1}, security {}, {})",
+            "Parameters(N = 2^{}, {} levels, scale 2^{}, log Q = {:.1}, log QP = {:.1}, security {}, {}{})",
             self.log_n(),
             self.max_level(),
             self.log_scale(),
@@ -131,6 +170,9 @@ impl PyParameters {
             self.log_qp(),
             self.security(),
             self.backend(),
+            self.0.subrings().iter().fold(String::new(), |list, ring| {
+                format!("{list}, subring 2^{} to level {}", ring.rlwe().log_n(), ring.max_level())
+            }),
         )
     }
 }

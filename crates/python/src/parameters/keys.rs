@@ -33,6 +33,33 @@ impl KeyParameters {
         }
     }
 
+    /// The parameters of one of the rings, as keys name it.
+    ///
+    /// # Errors
+    /// `ParameterError` for a ring that the parameters do not have.
+    pub(crate) fn ring_named(&self, subring: Option<u32>) -> Result<Self, Failure> {
+        self.ring_like(self.rlwe().ring_named(subring)?)
+    }
+
+    /// The parameters of the ring of that degree.
+    ///
+    /// # Errors
+    /// `ParameterError` for a ring that the parameters do not have.
+    pub(crate) fn ring_of_degree(&self, log_n: u32) -> Result<Self, Failure> {
+        self.ring_like(self.rlwe().ring_of_degree(log_n)?)
+    }
+
+    fn ring_like(&self, rlwe: &Parameters) -> Result<Self, Failure> {
+        match self {
+            Self::Ckks(parameters) => {
+                let ring = parameters.0.ring_like(rlwe, "the parameters", "the ring")?;
+                Ok(Self::Ckks(PyParameters(ring.clone())))
+            }
+            // BFV has one ring.
+            Self::Bfv(_) => Ok(self.clone()),
+        }
+    }
+
     /// # Errors
     /// `MixedParametersError` for keys of BFV parameters.
     pub(crate) fn ckks(&self) -> Result<&CkksParameters, Failure> {

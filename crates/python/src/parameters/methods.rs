@@ -3,7 +3,7 @@ macro_rules! parameter_methods {
     ($class:ident wraps $parameters:ident, described by $literal:ident) => {
         impl PartialEq for $class {
             fn eq(&self, other: &Self) -> bool {
-                self.0.literal() == other.0.literal()
+                self.0.literal() == other.0.literal() && self.0.rlwe().same(other.0.rlwe())
             }
         }
 

@@ -36,7 +36,7 @@ impl MasterParameters {
         require_count(extra.len())?;
         let literal = evaluation.literal();
         let q = literal.p.iter().chain(&literal.q).copied().collect();
-        let chain = ParametersLiteral { q, p: extra, ..literal.clone() };
+        let chain = ParametersLiteral { q, p: extra, subrings: Vec::new(), ..literal.clone() };
         let chain = Parameters::with_backend(chain, evaluation.ring().backend())?;
         Ok(Self { evaluation: evaluation.clone(), chain })
     }
@@ -141,6 +141,6 @@ impl MasterParameters {
     fn candidate(&self, galois: u64, level: usize, special: &[usize], seeded: bool) -> KeySpec {
         let level = self.specials() + level;
         let element = KeyElement::Galois(galois);
-        KeySpec { element, level, alpha: level + 1, special: special.to_vec(), seeded }
+        KeySpec { element, level, alpha: level + 1, special: special.to_vec(), seeded, subring: None }
     }
 }

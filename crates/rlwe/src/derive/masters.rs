@@ -55,7 +55,7 @@ impl MasterKeys {
         evaluation.require_same(secret.parameters(), "the master keys", "the secret")?;
         // The same coefficients, modulo the primes of the chain.
         let coefficients = Zeroizing::new(secret.coefficients().to_vec());
-        let secret = SecretKey::from_ternary(self.parameters.chain(), coefficients)?;
+        let secret = SecretKey::from_ternary(self.parameters.chain(), alloc::vec![coefficients])?;
         let mut generator = KeyGenerator::new(&secret, rng);
         for spec in specs {
             require_galois(spec)?;

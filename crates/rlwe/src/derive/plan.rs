@@ -83,12 +83,23 @@ impl DerivationPlan {
         for spec in specs {
             let element = require_galois(spec)?;
             spec.validate(evaluation)?;
+            if spec.subring.is_some() {
+                let reason = "it is a key of a subring, whose secret master keys do not depend on";
+                return Err(RlweError::Underivable { element: spec.element, reason });
+            }
             wanted.entry(shape_of(spec)).or_default().insert(element);
         }
         let mut families = Vec::with_capacity(wanted.len());
         for (&(level, alpha, special), targets) in &wanted {
             let special = special.to_vec();
-            let spec = KeySpec { element: KeyElement::Galois(1), level, alpha, special, seeded: false };
+            let spec = KeySpec {
+                element: KeyElement::Galois(1),
+                level,
+                alpha,
+                special,
+                seeded: false,
+                subring: None,
+            };
             let chain_level = parameters.chain_level(&spec);
             let targets: Vec<u64> = targets.iter().copied().collect();
             let reaching = masters.elements(chain_level);

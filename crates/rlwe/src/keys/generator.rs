@@ -46,7 +46,7 @@ impl<'s> KeyGenerator<'s> {
         PublicKey::generate(self.secret, &mut self.rng)
     }
 
-    /// A relinearization or Galois key.
+    /// A relinearization or Galois key, or one that leads from one ring to another, of the ring that the spec names.
     ///
     /// # Errors
     /// What [`KeySpec::validate`] says; [`RlweError::SourceSecret`] for a spec that switches from another secret, which
@@ -58,7 +58,21 @@ impl<'s> KeyGenerator<'s> {
         if spec.element.ephemeral_weight().is_some() {
             return Err(RlweError::EphemeralSecret(spec.element));
         }
-        self.generate(spec, self.secret, self.secret)
+        spec.validate(self.parameters())?;
+        let target = self.secret_of(spec)?;
+        let source = match spec.element {
+            KeyElement::RingDown { from, part } => {
+                self.secret.ring_of_degree(from)?.part_in(target.parameters(), part)
+            }
+            KeyElement::RingUp { from } => self.secret.ring_of_degree(from)?.embedded_in(target.parameters()),
+            _ => return self.generate(spec, target, target),
+        };
+        self.generate(spec, &source, target)
+    }
+
+    /// The secret of a key's ring.
+    fn secret_of(&self, spec: &KeySpec) -> Result<&'s SecretKey, RlweError> {
+        self.secret.ring_like(self.parameters().ring_named(spec.subring)?)
     }
 
     /// The two ephemeral keys, of sparse-secret encapsulation (Bossuat, Troncoso-Pastoriza and Hubaux, ePrint 2022/024): to an
@@ -67,27 +81,31 @@ impl<'s> KeyGenerator<'s> {
     ///
     /// # Errors
     /// [`RlweError::EphemeralSecret`] unless the elements are [`KeyElement::DenseToSparse`] and
-    /// [`KeyElement::SparseToDense`] of one weight; what [`KeySpec::validate`] says; [`RlweError::Ring`] for a weight above `N`.
+    /// [`KeyElement::SparseToDense`] of one weight, and the rings the same; what [`KeySpec::validate`] says; [`RlweError::Ring`] for a weight above `N`.
     pub fn ephemeral_keys(
         &mut self,
         to_sparse: &KeySpec,
         to_dense: &KeySpec,
     ) -> Result<[SwitchingKey; 2], RlweError> {
         let weight = match (to_sparse.element, to_dense.element) {
-            (KeyElement::DenseToSparse(a), KeyElement::SparseToDense(b)) if a == b => a,
+            (KeyElement::DenseToSparse(a), KeyElement::SparseToDense(b))
+                if a == b && to_sparse.subring == to_dense.subring =>
+            {
+                a
+            }
             (element, _) => return Err(RlweError::EphemeralSecret(element)),
         };
         // Both are checked before a secret is sampled.
         to_sparse.validate(self.parameters())?;
         to_dense.validate(self.parameters())?;
-        let ephemeral = self.ephemeral_secret(weight)?;
+        let ephemeral = self.ephemeral_secret(to_sparse, weight)?;
         Ok([self.ephemeral_key(to_sparse, &ephemeral)?, self.ephemeral_key(to_dense, &ephemeral)?])
     }
 
-    /// A ternary secret of that weight.
-    pub(crate) fn ephemeral_secret(&mut self, weight: usize) -> Result<SecretKey, RlweError> {
+    /// A ternary secret of that weight, of the ring of a key.
+    pub(crate) fn ephemeral_secret(&mut self, spec: &KeySpec, weight: usize) -> Result<SecretKey, RlweError> {
         let distribution = SecretDistribution::Sparse { weight };
-        SecretKey::sample_from(self.parameters(), distribution, &mut self.rng)
+        SecretKey::sample_from(self.parameters().ring_named(spec.subring)?, distribution, &mut self.rng)
     }
 
     /// A key to an ephemeral secret, or back.
@@ -96,9 +114,13 @@ impl<'s> KeyGenerator<'s> {
         spec: &KeySpec,
         ephemeral: &SecretKey,
     ) -> Result<SwitchingKey, RlweError> {
-        let secret = self.secret;
+        let secret = self.secret_of(spec)?;
         match spec.element {
             KeyElement::DenseToSparse(_) => self.generate(spec, secret, ephemeral),
+            KeyElement::RingUpToSparse { from, .. } => {
+                let source = self.secret.ring_of_degree(from)?.embedded_in(ephemeral.parameters());
+                self.generate(spec, &source, ephemeral)
+            }
             _ => self.generate(spec, ephemeral, secret),
         }
     }
@@ -115,16 +137,18 @@ impl<'s> KeyGenerator<'s> {
         spec: &KeySpec,
     ) -> Result<SwitchingKey, RlweError> {
         self.parameters().require_same(source.parameters(), "the generator", "the source secret")?;
-        self.generate(&KeySpec { element: KeyElement::Secret(id), ..spec.clone() }, source, self.secret)
+        let (element, subring) = (KeyElement::Secret(id), self.parameters().as_subring());
+        self.generate(&KeySpec { element, subring, ..spec.clone() }, source, self.secret)
     }
 
+    /// A key between secrets of one ring, that of the spec.
     fn generate(
         &mut self,
         spec: &KeySpec,
         source: &SecretKey,
         target: &SecretKey,
     ) -> Result<SwitchingKey, RlweError> {
-        let parameters = self.parameters();
+        let parameters = target.parameters();
         let (ring, n) = (parameters.ring(), parameters.n());
         let digits = spec.validate(parameters)?;
         self.rng.begin()?;
@@ -143,7 +167,7 @@ impl<'s> KeyGenerator<'s> {
             .map(|&prime| {
                 let b: Vec<&mut [u64]> = b_limbs.iter_mut().filter_map(Iterator::next).collect();
                 let a: Vec<&mut [u64]> = a_limbs.iter_mut().filter_map(Iterator::next).collect();
-                Ok((prime, self.secret_limbs(spec, source, target, prime)?, b, a))
+                Ok((prime, secret_limbs(spec, source, target, prime)?, b, a))
             })
             .collect::<Result<_, RlweError>>()?;
         for_each_item(tasks, |_, (prime, secrets, mut b, mut a)| {
@@ -164,37 +188,42 @@ impl<'s> KeyGenerator<'s> {
         let uniform = if spec.seeded { UniformPart::Seeded(seed) } else { UniformPart::Stored(a) };
         SwitchingKey::from_parts(parameters, spec.clone(), b, uniform)
     }
+}
 
-    fn secret_limbs(
-        &self,
-        spec: &KeySpec,
-        source: &SecretKey,
-        target: &SecretKey,
-        prime: usize,
-    ) -> Result<SecretLimbs, RlweError> {
-        let parameters = self.parameters();
-        let (ring, n) = (parameters.ring(), parameters.n());
-        let (m, backend) = (ring.modulus(prime), ring.backend());
-        let mut limbs =
-            SecretLimbs { negated_target: Buffer::unspecified(n), scaled_source: Buffer::unspecified(n) };
-        match spec.element {
-            KeyElement::Galois(g) | KeyElement::SparseToDenseGalois { galois: g, .. } => {
-                target.inverse_image(g, prime, &mut limbs.negated_target)?;
-                limbs.scaled_source.copy_from_slice(source.limb(prime));
-            }
-            KeyElement::Relinearization => {
-                limbs.negated_target.copy_from_slice(target.limb(prime));
-                let s = source.limb(prime);
-                backend.mul(m, s, s, &mut limbs.scaled_source);
-            }
-            KeyElement::Secret(_) | KeyElement::DenseToSparse(_) | KeyElement::SparseToDense(_) => {
-                limbs.negated_target.copy_from_slice(target.limb(prime));
-                limbs.scaled_source.copy_from_slice(source.limb(prime));
-            }
+/// The secrets of a key modulo one of its primes.
+fn secret_limbs(
+    spec: &KeySpec,
+    source: &SecretKey,
+    target: &SecretKey,
+    prime: usize,
+) -> Result<SecretLimbs, RlweError> {
+    let parameters = target.parameters();
+    let (ring, n) = (parameters.ring(), parameters.n());
+    let (m, backend) = (ring.modulus(prime), ring.backend());
+    let mut limbs =
+        SecretLimbs { negated_target: Buffer::unspecified(n), scaled_source: Buffer::unspecified(n) };
+    match spec.element {
+        KeyElement::Galois(g) | KeyElement::SparseToDenseGalois { galois: g, .. } => {
+            target.inverse_image(g, prime, &mut limbs.negated_target)?;
+            limbs.scaled_source.copy_from_slice(source.limb(prime));
         }
-        backend.neg_assign(m, &mut limbs.negated_target);
-        let p = m.shoup(parameters.product(&spec.special, m));
-        backend.mul_scalar_assign(m, &mut limbs.scaled_source, p);
-        Ok(limbs)
+        KeyElement::Relinearization => {
+            limbs.negated_target.copy_from_slice(target.limb(prime));
+            let s = source.limb(prime);
+            backend.mul(m, s, s, &mut limbs.scaled_source);
+        }
+        KeyElement::Secret(_)
+        | KeyElement::DenseToSparse(_)
+        | KeyElement::SparseToDense(_)
+        | KeyElement::RingDown { .. }
+        | KeyElement::RingUp { .. }
+        | KeyElement::RingUpToSparse { .. } => {
+            limbs.negated_target.copy_from_slice(target.limb(prime));
+            limbs.scaled_source.copy_from_slice(source.limb(prime));
+        }
     }
+    backend.neg_assign(m, &mut limbs.negated_target);
+    let p = m.shoup(parameters.product(&spec.special, m));
+    backend.mul_scalar_assign(m, &mut limbs.scaled_source, p);
+    Ok(limbs)
 }

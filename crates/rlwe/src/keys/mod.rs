@@ -3,6 +3,7 @@
 mod generator;
 mod outline;
 mod public;
+mod ring_secrets;
 mod route;
 mod secret;
 mod sequence;

@@ -21,7 +21,7 @@ pub struct Hop {
     pub spec: KeySpec,
 }
 
-/// The route of one group.
+/// The route of one group, in the ring of its keys.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Route {
     /// Level of the ciphertext.
@@ -32,11 +32,11 @@ pub struct Route {
     pub hops: Vec<Hop>,
 }
 
-/// The routes of a program, and the keys of its relinearizations by level. Immutable, cheap to share.
+/// The routes of a program, and the keys of its relinearizations by level, of every ring apart. Immutable, cheap to share.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct KeyRoutes {
-    groups: BTreeMap<(usize, BTreeSet<u64>), Arc<[Hop]>>,
-    relinearizations: BTreeMap<usize, KeySpec>,
+    groups: BTreeMap<(Option<u32>, usize, BTreeSet<u64>), Arc<[Hop]>>,
+    relinearizations: BTreeMap<(Option<u32>, usize), KeySpec>,
 }
 
 impl KeyRoutes {
@@ -52,9 +52,10 @@ impl KeyRoutes {
     ) -> Result<Self, RlweError> {
         let mut out = Self::default();
         for Route { level, targets, hops } in routes {
-            check(parameters, level, &targets, &hops)?;
+            let subring = hops.first().map_or(parameters.as_subring(), |hop| hop.spec.subring);
+            check(parameters.ring_named(subring)?, level, &targets, &hops)?;
             let hops: Arc<[Hop]> = hops.into();
-            let known = out.groups.entry((level, targets)).or_insert_with(|| hops.clone());
+            let known = out.groups.entry((subring, level, targets)).or_insert_with(|| hops.clone());
             if *known != hops {
                 return Err(RlweError::Route {
                     level,
@@ -68,23 +69,28 @@ impl KeyRoutes {
                 let reason = "its relinearization key is none, or below the level";
                 return Err(RlweError::Route { level, child: 1, reason });
             }
-            out.relinearizations.insert(level, spec);
+            out.relinearizations.insert((spec.subring, level), spec);
         }
         Ok(out)
     }
 
     /// The hops of a group: its own, or, if it has no route of its own, those of the smallest group of the level that contains its targets,
     /// without those that lead to none of them.
-    pub(crate) fn hops(&self, level: usize, targets: &BTreeSet<u64>) -> Option<Vec<Hop>> {
-        if let Some(hops) = self.groups.get(&(level, targets.clone())) {
+    pub(crate) fn hops(
+        &self,
+        subring: Option<u32>,
+        level: usize,
+        targets: &BTreeSet<u64>,
+    ) -> Option<Vec<Hop>> {
+        if let Some(hops) = self.groups.get(&(subring, level, targets.clone())) {
             return Some(hops.to_vec());
         }
         let (_, hops) = self
             .groups
-            .range((level, BTreeSet::new())..)
-            .take_while(|((of, _), _)| *of == level)
-            .filter(|((_, of), _)| targets.is_subset(of))
-            .min_by_key(|((_, of), _)| of.len())?;
+            .range((subring, level, BTreeSet::new())..)
+            .take_while(|((ring, of, _), _)| (*ring, *of) == (subring, level))
+            .filter(|((_, _, of), _)| targets.is_subset(of))
+            .min_by_key(|((_, _, of), _)| of.len())?;
         let mut needed = targets.clone();
         for hop in hops.iter().rev() {
             if needed.contains(&hop.child) {
@@ -95,8 +101,8 @@ impl KeyRoutes {
     }
 
     /// The key of the relinearizations at a level.
-    pub(crate) fn relinearization(&self, level: usize) -> Option<&KeySpec> {
-        self.relinearizations.get(&level)
+    pub(crate) fn relinearization(&self, subring: Option<u32>, level: usize) -> Option<&KeySpec> {
+        self.relinearizations.get(&(subring, level))
     }
 
     /// Every key that something uses.

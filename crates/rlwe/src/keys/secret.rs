@@ -53,22 +53,27 @@ impl fmt::Display for SecretDistribution {
     }
 }
 
-/// A secret, wiped when dropped, never shown.
+/// A secret and one for each subring of the parameters, independent of each other; wiped when dropped, never shown.
 pub struct SecretKey {
     parameters: Parameters,
     coefficients: Zeroizing<Vec<i64>>,
     /// Over all primes of the parameters.
     evaluations: Poly<Evaluation>,
+    /// In the order of the parameters' subrings.
+    subrings: Vec<Self>,
 }
 
 impl SecretKey {
-    /// Samples a secret of the parameters' distribution.
+    /// Samples a secret of the parameters' distribution, then those of the subrings.
     ///
     /// # Errors
     /// [`RlweError::Ring`] for a Hamming weight above `N`, which [`Parameters`] already refuse, and for a generator of given entropy in a
     /// forked child.
     pub fn sample(parameters: &Parameters, rng: &mut sampling::SecretRng) -> Result<Self, RlweError> {
-        Self::sample_from(parameters, parameters.secret(), rng)
+        let mut secret = Self::sample_from(parameters, parameters.secret(), rng)?;
+        secret.subrings =
+            parameters.subrings().iter().map(|ring| Self::sample(ring, rng)).collect::<Result<_, _>>()?;
+        Ok(secret)
     }
 
     /// Samples a secret of another distribution, for keys that switch to it and are checked accordingly.
@@ -88,15 +93,29 @@ impl SecretKey {
         Ok(Self::from_coefficients(parameters, coefficients))
     }
 
-    /// A secret from its ternary coefficients, as stored in a file.
+    /// A secret from the ternary coefficients of all its rings, as stored in a file: first its own, then those of the subrings in order.
     ///
     /// # Errors
-    /// [`RlweError::Count`] if their number is not `N`, a coefficient is not in `{-1, 0, 1}`, or their Hamming weight is none that
+    /// [`RlweError::Count`] if there are not as many lists as rings, their number is not the degree, a coefficient is not in `{-1, 0, 1}`, or their Hamming weight is none that
     /// [`SecretDistribution::weights`] allows.
-    pub fn from_ternary(
-        parameters: &Parameters,
-        coefficients: Zeroizing<Vec<i64>>,
-    ) -> Result<Self, RlweError> {
+    pub fn from_ternary(parameters: &Parameters, rings: Vec<Zeroizing<Vec<i64>>>) -> Result<Self, RlweError> {
+        let wanted = parameters.subrings().len() + 1;
+        let (count, mut rings) = (rings.len(), rings.into_iter());
+        let Some(own) = rings.next().filter(|_| count == wanted) else {
+            return Err(RlweError::Count { what: "rings of a secret", count, min: wanted, max: wanted });
+        };
+        let mut secret = Self::from_checked(parameters, own)?;
+        secret.subrings = parameters
+            .subrings()
+            .iter()
+            .zip(rings)
+            .map(|(ring, coefficients)| Self::from_checked(ring, coefficients))
+            .collect::<Result<_, _>>()?;
+        Ok(secret)
+    }
+
+    /// One ring's secret from coefficients that are not trusted.
+    fn from_checked(parameters: &Parameters, coefficients: Zeroizing<Vec<i64>>) -> Result<Self, RlweError> {
         let n = parameters.n();
         if coefficients.len() != n {
             return Err(RlweError::Count {
@@ -128,18 +147,43 @@ impl SecretKey {
         Ok(Self::from_coefficients(parameters, coefficients))
     }
 
-    fn from_coefficients(parameters: &Parameters, coefficients: Zeroizing<Vec<i64>>) -> Self {
+    /// A secret of one ring, or a part of one, that is used like a secret.
+    pub(super) fn from_coefficients(parameters: &Parameters, coefficients: Zeroizing<Vec<i64>>) -> Self {
         let ring = parameters.ring();
         let mut evaluations = Poly::unspecified(parameters.n(), parameters.prime_count());
         for (i, limb) in evaluations.limbs_mut().enumerate() {
             ring.forward_small_limb(i, &coefficients, limb, &[]);
         }
-        Self { parameters: parameters.clone(), coefficients, evaluations }
+        Self { parameters: parameters.clone(), coefficients, evaluations, subrings: Vec::new() }
     }
 
     /// The parameters it belongs to.
     pub fn parameters(&self) -> &Parameters {
         &self.parameters
+    }
+
+    /// The secrets of the subrings, from the largest down.
+    pub fn subrings(&self) -> &[Self] {
+        &self.subrings
+    }
+
+    /// The secret of the ring of these parameters, its own or that of a subring.
+    ///
+    /// # Errors
+    /// [`RlweError::MixedParameters`] if it is of none of the secret's rings.
+    pub fn ring_like(&self, parameters: &Parameters) -> Result<&Self, RlweError> {
+        core::iter::once(self)
+            .chain(&self.subrings)
+            .find(|secret| secret.parameters.same(parameters))
+            .ok_or(RlweError::MixedParameters { left: "the secret", right: "the object" })
+    }
+
+    /// The secret of the ring of that degree.
+    ///
+    /// # Errors
+    /// [`RlweError::NoRing`].
+    pub fn ring_of_degree(&self, log_n: u32) -> Result<&Self, RlweError> {
+        self.ring_like(self.parameters.ring_of_degree(log_n)?)
     }
 
     /// Coefficients in `{-1, 0, 1}`. Secret: for storage by the owner.

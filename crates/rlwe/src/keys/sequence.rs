@@ -2,7 +2,7 @@ use alloc::collections::BTreeMap;
 use alloc::collections::btree_map::Entry;
 use alloc::vec::Vec;
 
-use crate::{KeyElement, KeyGenerator, KeySpec, RlweError, SecretKey, SwitchingKey};
+use crate::{KeyGenerator, KeySpec, RlweError, SecretKey, SwitchingKey};
 
 /// The keys of a list, made one by one in its order by a generator that is lent for each: for owners that cannot hold a borrow between
 /// them, as behind a foreign interface. [`KeyGenerator::switching_keys`] is the same as an iterator.
@@ -13,25 +13,27 @@ pub struct KeySequence {
     specs: Vec<KeySpec>,
     /// How many have been given out.
     given: usize,
-    /// Ephemeral secrets by weight.
-    ephemeral: BTreeMap<usize, SecretKey>,
+    /// Ephemeral secrets by ring and weight.
+    ephemeral: BTreeMap<(Option<u32>, usize), SecretKey>,
 }
 
 impl KeySequence {
     /// The keys of a list.
     ///
     /// # Errors
-    /// [`RlweError::EphemeralSecret`] if there is not exactly one key to the ephemeral secret of a weight, none back, or one of them
-    /// twice: a second one would belong to another secret.
+    /// [`RlweError::EphemeralSecret`] if there is no key to the ephemeral secret of a weight, none back, or one of them twice: a second one
+    /// would belong to another secret.
     pub fn new(specs: &[KeySpec]) -> Result<Self, RlweError> {
-        let count = |element| specs.iter().filter(|spec| spec.element == element).count();
-        for element in specs.iter().map(|spec| spec.element) {
-            let Some(weight) = element.ephemeral_weight() else { continue };
-            let there = KeyElement::DenseToSparse(weight);
-            let of_weight = |spec: &&KeySpec| spec.element.ephemeral_weight() == Some(weight);
-            let all = specs.iter().filter(of_weight).count();
-            if count(element) != 1 || count(there) != 1 || all < 2 {
-                return Err(RlweError::EphemeralSecret(element));
+        for spec in specs {
+            if spec.element.ephemeral_weight().is_none() {
+                continue;
+            }
+            let family = || specs.iter().filter(|other| ephemeral_of(other) == ephemeral_of(spec));
+            let alike = family().filter(|other| other.element == spec.element).count();
+            let there = family().any(|other| other.element.leads_to_ephemeral());
+            let back = family().any(|other| !other.element.leads_to_ephemeral());
+            if alike != 1 || !there || !back {
+                return Err(RlweError::EphemeralSecret(spec.element));
             }
         }
         Ok(Self { specs: specs.to_vec(), given: 0, ephemeral: BTreeMap::new() })
@@ -56,19 +58,23 @@ impl KeySequence {
         let Some(weight) = spec.element.ephemeral_weight() else {
             return generator.switching_key(spec);
         };
-        let ephemeral = match self.ephemeral.entry(weight) {
+        let ephemeral = match self.ephemeral.entry((spec.subring, weight)) {
             Entry::Occupied(found) => found.into_mut(),
             Entry::Vacant(free) => {
                 // All are checked before a secret is sampled.
-                let of_weight = |spec: &&KeySpec| spec.element.ephemeral_weight() == Some(weight);
-                for spec in self.specs.iter().filter(of_weight) {
+                for spec in self.specs.iter().filter(|other| ephemeral_of(other) == ephemeral_of(spec)) {
                     spec.validate(generator.parameters())?;
                 }
-                free.insert(generator.ephemeral_secret(weight)?)
+                free.insert(generator.ephemeral_secret(spec, weight)?)
             }
         };
         generator.ephemeral_key(spec, ephemeral)
     }
+}
+
+/// Which ephemeral secret a key depends on: its ring and weight.
+fn ephemeral_of(spec: &KeySpec) -> Option<(Option<u32>, usize)> {
+    Some((spec.subring, spec.element.ephemeral_weight()?))
 }
 
 /// The keys of a list, made one by one in its order: what [`KeyGenerator::switching_keys`] returns.

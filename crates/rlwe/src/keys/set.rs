@@ -35,11 +35,14 @@ pub struct ServedHop {
     pub found: KeyUse,
 }
 
-/// The switching keys a server holds: any number per element, with or without routes that say how a program is to use them.
+/// The switching keys a server holds: any number per element, with or without routes that say how a program is to use them. Those of
+/// subrings are sets of their own within it.
 #[derive(Debug, Clone)]
 pub struct EvaluationKeys {
     parameters: Parameters,
     keys: BTreeMap<KeyElement, Vec<StoredKey>>,
+    /// In the order of the parameters' subrings.
+    subrings: Vec<Self>,
     coalescing: bool,
     routes: Option<Arc<KeyRoutes>>,
 }
@@ -50,13 +53,16 @@ const NEAREST: usize = 4;
 impl EvaluationKeys {
     /// An empty set.
     pub fn new(parameters: &Parameters) -> Self {
-        Self { parameters: parameters.clone(), keys: BTreeMap::new(), coalescing: true, routes: None }
+        let (parameters, subrings) =
+            (parameters.clone(), parameters.subrings().iter().map(Self::new).collect());
+        Self { parameters, keys: BTreeMap::new(), subrings, coalescing: true, routes: None }
     }
 
     /// The same keys, each used with its own digits at every level: a measure of what coalescing does.
     #[must_use]
     pub fn without_coalescing(self) -> Self {
-        Self { coalescing: false, ..self }
+        let subrings = self.subrings.into_iter().map(Self::without_coalescing).collect();
+        Self { coalescing: false, subrings, ..self }
     }
 
     /// The same keys, used as a plan says: every automorphism is made by its route, every relinearization with the key of its level.
@@ -66,9 +72,30 @@ impl EvaluationKeys {
     /// [`RlweError::MissingKey`] for a key of the routes that the set lacks.
     pub fn with_routes(self, routes: Arc<KeyRoutes>) -> Result<Self, RlweError> {
         for spec in routes.keys() {
-            self.exact(spec)?;
+            self.ring_named(spec.subring)?.exact(spec)?;
         }
-        Ok(Self { routes: Some(routes), ..self })
+        Ok(self.routed(&routes))
+    }
+
+    fn routed(self, routes: &Arc<KeyRoutes>) -> Self {
+        let subrings = self.subrings.into_iter().map(|keys| keys.routed(routes)).collect();
+        Self { routes: Some(routes.clone()), subrings, ..self }
+    }
+
+    /// The keys of one of its rings, known by its parameters.
+    ///
+    /// # Errors
+    /// [`RlweError::MixedParameters`] if it is none of them.
+    pub fn ring_like(&self, parameters: &Parameters) -> Result<&Self, RlweError> {
+        core::iter::once(self)
+            .chain(&self.subrings)
+            .find(|keys| keys.parameters.same(parameters))
+            .ok_or(RlweError::MixedParameters { left: "the key set", right: "the object" })
+    }
+
+    /// The keys of the ring that a spec names.
+    fn ring_named(&self, subring: Option<u32>) -> Result<&Self, RlweError> {
+        self.ring_like(self.parameters.ring_named(subring)?)
     }
 
     /// The routes that it follows.
@@ -81,12 +108,18 @@ impl EvaluationKeys {
         &self.parameters
     }
 
-    /// Adds a key.
+    /// Adds a key to those of its ring.
     ///
     /// # Errors
-    /// [`RlweError::MixedParameters`]; [`RlweError::EphemeralRepeated`] for a second key to or from an ephemeral secret of one weight.
+    /// [`RlweError::MixedParameters`]; [`RlweError::NoRing`]; [`RlweError::EphemeralRepeated`] for a second key to or from an ephemeral secret of one weight.
     pub fn insert(&mut self, key: impl Into<StoredKey>) -> Result<(), RlweError> {
         let key = key.into();
+        let ring = self.parameters.ring_named(key.spec().subring)?.as_subring();
+        if ring != self.parameters.as_subring()
+            && let Some(keys) = self.subrings.iter_mut().find(|keys| keys.parameters.as_subring() == ring)
+        {
+            return keys.insert(key);
+        }
         if let Some(key) = key.in_memory() {
             self.parameters.require_same(key.parameters(), "the key set", "the key")?;
         }
@@ -99,19 +132,20 @@ impl EvaluationKeys {
         Ok(())
     }
 
-    /// All keys, by element.
+    /// All keys, by ring and element.
     pub fn iter(&self) -> impl Iterator<Item = &StoredKey> {
-        self.keys.values().flatten()
+        let sets = core::iter::once(self).chain(&self.subrings);
+        sets.flat_map(|keys| keys.keys.values().flatten())
     }
 
     /// Number of keys.
     pub fn len(&self) -> usize {
-        self.keys.values().map(Vec::len).sum()
+        self.iter().count()
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.keys.is_empty()
+        self.iter().next().is_none()
     }
 
     /// Whether no key is in a [`crate::KeySource`].
@@ -165,7 +199,7 @@ impl EvaluationKeys {
     /// relinearization that the routes do not know.
     pub fn best(&self, element: KeyElement, level: usize, rescale: bool) -> Result<KeyUse, RlweError> {
         if let (Some(routes), KeyElement::Relinearization) = (&self.routes, element) {
-            let Some(spec) = routes.relinearization(level) else {
+            let Some(spec) = routes.relinearization(self.parameters.as_subring(), level) else {
                 return Err(RlweError::NotPlanned { what: "the relinearization".into(), level });
             };
             let uses = self.uses_of(self.exact(spec)?, level, rescale);
@@ -203,7 +237,7 @@ impl EvaluationKeys {
             let direct = |&g: &u64| hop(1, g, g, &mut self.uses(KeyElement::Galois(g), level, false));
             return targets.iter().map(direct).collect();
         };
-        let Some(hops) = routes.hops(level, &targets) else {
+        let Some(hops) = routes.hops(self.parameters.as_subring(), level, &targets) else {
             let names: Vec<String> = targets.iter().map(|&g| self.describe(KeyElement::Galois(g))).collect();
             return Err(RlweError::NotPlanned { what: names.join(", "), level });
         };
@@ -217,11 +251,38 @@ impl EvaluationKeys {
             .collect()
     }
 
+    /// The uses of the keys by which ciphertexts of the larger ring of degree `2^from` come into this set's, part by part: of all ways that
+    /// have one decomposition for every part, the cheapest.
+    ///
+    /// # Errors
+    /// [`RlweError::MissingKey`] for a part without a key at the level, or without one of the shape of the others;
+    /// [`RlweError::NoRing`] if the other ring is not larger.
+    pub fn ring_down(&self, from: u32, level: usize) -> Result<Vec<KeyUse>, RlweError> {
+        let elements = || KeyElement::ring_down(from, self.parameters.log_n());
+        let Some(first) = elements().next() else { return Err(self.parameters.no_ring(from)) };
+        let mut ways: Vec<KeyUse> = self.uses(first, level, false).collect();
+        ways.sort_by_key(|way| way.rank);
+        let all = |way: &KeyUse| {
+            let alike = |found: &KeyUse| found.plan.layout == way.plan.layout;
+            elements().map(|element| self.uses(element, level, false).find(alike).ok_or(element)).collect()
+        };
+        let mut lacking = first;
+        for way in &ways {
+            match all(way) {
+                Ok(uses) => return Ok(uses),
+                Err(element) => lacking = element,
+            }
+        }
+        Err(self.missing(lacking, level))
+    }
+
     fn missing(&self, element: KeyElement, level: usize) -> RlweError {
         let order = 1i64 << (self.parameters.log_n() - 1);
         let steps = element.rotation_steps(self.parameters.log_n());
         let mut candidates: Vec<_> = self
-            .iter()
+            .keys
+            .values()
+            .flatten()
             .map(|key| {
                 let distance = match (steps, key.spec().element.rotation_steps(self.parameters.log_n())) {
                     _ if key.spec().element == element => -1,

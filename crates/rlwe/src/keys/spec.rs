@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::ops::Range;
 
-use keywright_ring::{RingError, rotation_element};
+use keywright_ring::{MAX_LOG_N, MIN_LOG_N, RingError, rotation_element};
 
 use crate::{Parameters, RlweError, SecretDistribution, Security, require_secure};
 
@@ -30,6 +30,28 @@ pub enum KeyElement {
         /// `g`.
         galois: u64,
     },
+    /// One of the `k` keys by which ciphertexts of a larger ring come into the key's: from a part of the larger ring's secret `s` to the
+    /// secret of the key's ring. With `s = sum_i X^i s_i(Y)`, `Y = X^k`, part 0 is `s_0` and part `j` is `Y s_{k-j}`: see
+    /// [`crate::switch::ring_down`].
+    RingDown {
+        /// `log2` of the degree of the larger ring.
+        from: u32,
+        /// `j`.
+        part: usize,
+    },
+    /// From `s'(X^k)`, with `s'` the secret of a smaller ring, to the secret of the key's ring: see [`crate::switch::ring_up`].
+    RingUp {
+        /// `log2` of the degree of the smaller ring.
+        from: u32,
+    },
+    /// From `s'(X^k)` to an ephemeral ternary secret of this Hamming weight: what [`Self::DenseToSparse`] is for a ciphertext of a smaller
+    /// ring.
+    RingUpToSparse {
+        /// `log2` of the degree of the smaller ring.
+        from: u32,
+        /// Hamming weight of the ephemeral secret.
+        weight: usize,
+    },
 }
 
 impl KeyElement {
@@ -38,9 +60,36 @@ impl KeyElement {
         match self {
             Self::DenseToSparse(weight)
             | Self::SparseToDense(weight)
-            | Self::SparseToDenseGalois { weight, .. } => Some(weight),
-            Self::Galois(_) | Self::Relinearization | Self::Secret(_) => None,
+            | Self::SparseToDenseGalois { weight, .. }
+            | Self::RingUpToSparse { weight, .. } => Some(weight),
+            Self::Galois(_)
+            | Self::Relinearization
+            | Self::Secret(_)
+            | Self::RingDown { .. }
+            | Self::RingUp { .. } => None,
         }
+    }
+
+    /// Whether the key switches to an ephemeral secret.
+    pub fn leads_to_ephemeral(self) -> bool {
+        matches!(self, Self::DenseToSparse(_) | Self::RingUpToSparse { .. })
+    }
+
+    /// `log2` of the degree of the other ring, of a key that leads from one ring to another.
+    pub fn source_ring(self) -> Option<u32> {
+        match self {
+            Self::RingDown { from, .. } | Self::RingUp { from } | Self::RingUpToSparse { from, .. } => {
+                Some(from)
+            }
+            _ => None,
+        }
+    }
+
+    /// The elements of the keys by which ciphertexts of the ring of degree `2^from` come into that of `2^to`, part by part; none unless
+    /// that is smaller.
+    pub fn ring_down(from: u32, to: u32) -> impl Iterator<Item = Self> {
+        let parts = if from > to && from <= MAX_LOG_N { 1 << (from - to) } else { 0 };
+        (0..parts).map(move |part| Self::RingDown { from, part })
     }
 
     /// Whether the key raises the modulus: from an ephemeral secret.
@@ -80,6 +129,11 @@ impl fmt::Display for KeyElement {
                     "the switch from an ephemeral secret of weight {weight} with Galois element {galois}"
                 )
             }
+            Self::RingDown { from, part } => write!(f, "part {part} of the switch down from N = 2^{from}"),
+            Self::RingUp { from } => write!(f, "the switch up from N = 2^{from}"),
+            Self::RingUpToSparse { from, weight } => {
+                write!(f, "the switch up from N = 2^{from} to an ephemeral secret of weight {weight}")
+            }
         }
     }
 }
@@ -97,6 +151,9 @@ pub struct KeySpec {
     pub special: Vec<usize>,
     /// Whether the uniform half is a 32-byte seed, expanded where it is used.
     pub seeded: bool,
+    /// The ring that it is a key of: `None` for that of the parameters, or `log2` of the degree of one of their subrings. Levels and
+    /// indices of primes are those of that ring.
+    pub subring: Option<u32>,
 }
 
 impl KeySpec {
@@ -117,6 +174,7 @@ impl KeySpec {
             alpha,
             special: (all.start..all.start + count).collect(),
             seeded,
+            subring: parameters.as_subring(),
         };
         (1..=all.len())
             .map(spec)
@@ -153,7 +211,7 @@ impl KeySpec {
     /// `log2` of the special modulus.
     ///
     /// # Panics
-    /// If the parameters have no such special prime; [`Self::validate`] finds out.
+    /// If the parameters, those of the key's ring, have no such special prime; [`Self::validate`] finds out.
     pub fn special_bits(&self, parameters: &Parameters) -> f64 {
         parameters.widths().log2_product(self.special.iter().copied())
     }
@@ -162,8 +220,11 @@ impl KeySpec {
     ///
     /// # Errors
     /// [`RlweError::Ring`] for a Galois element that is even or above `2N`, [`RlweError::Level`], [`RlweError::Count`],
-    /// [`RlweError::SpecialPrime`], [`RlweError::SpecialTooSmall`], [`RlweError::Insecure`], [`RlweError::NoBound`].
+    /// [`RlweError::SpecialPrime`], [`RlweError::SpecialTooSmall`], [`RlweError::Insecure`], [`RlweError::NoBound`]; [`RlweError::NoRing`] for
+    /// a key of a ring that the parameters do not have, [`RlweError::RingSwitch`] for one between rings that cannot be.
     pub fn validate(&self, parameters: &Parameters) -> Result<Vec<Range<usize>>, RlweError> {
+        let parameters = parameters.ring_named(self.subring)?;
+        self.require_rings(parameters)?;
         if let KeyElement::Galois(element) | KeyElement::SparseToDenseGalois { galois: element, .. } =
             self.element
         {
@@ -204,10 +265,33 @@ impl KeySpec {
         Ok(digits)
     }
 
-    /// Distribution of the secret that the key switches to: what its security depends on.
+    /// Refuses a switch between rings of which one is not larger than the other, in the direction of the element. That the other ring is
+    /// there is found when the key is made: who uses it needs no more than the key.
+    fn require_rings(&self, ring: &Parameters) -> Result<(), RlweError> {
+        let (element, log_n) = (self.element, ring.log_n());
+        let refuse = |reason| Err(RlweError::RingSwitch { element, log_n, reason });
+        match element {
+            KeyElement::RingDown { from, .. } if !(log_n + 1..=MAX_LOG_N).contains(&from) => {
+                refuse("the way down leads from a larger ring")
+            }
+            KeyElement::RingDown { from, part } if part >> (from - log_n) != 0 => {
+                refuse("the secret of the larger ring has fewer parts")
+            }
+            KeyElement::RingUp { from } | KeyElement::RingUpToSparse { from, .. }
+                if !(MIN_LOG_N..log_n).contains(&from) =>
+            {
+                refuse("the way up leads from a smaller ring")
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Distribution of the secret that the key switches to: what its security depends on. The parameters are those of the key's ring.
     pub fn target_secret(&self, parameters: &Parameters) -> SecretDistribution {
         match self.element {
-            KeyElement::DenseToSparse(weight) => SecretDistribution::Sparse { weight },
+            KeyElement::DenseToSparse(weight) | KeyElement::RingUpToSparse { weight, .. } => {
+                SecretDistribution::Sparse { weight }
+            }
             _ => parameters.secret(),
         }
     }
@@ -233,6 +317,7 @@ impl KeySpec {
     /// As [`KeySpec::validate`].
     pub fn bytes(&self, parameters: &Parameters) -> Result<usize, RlweError> {
         let digits = self.validate(parameters)?.len();
+        let parameters = parameters.ring_named(self.subring)?;
         Ok(parameters.widths().key_bytes(digits, self.primes().count(), self.seeded))
     }
 }

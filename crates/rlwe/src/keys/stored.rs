@@ -28,6 +28,7 @@ impl KeyLayout {
     /// What [`KeySpec::validate`] says of the spec.
     pub fn new(parameters: &Parameters, spec: KeySpec) -> Result<Self, RlweError> {
         let digits = spec.validate(parameters)?;
+        let parameters = parameters.ring_named(spec.subring)?;
         let bytes = parameters.widths().key_bytes(digits.len(), spec.primes().count(), spec.seeded);
         Ok(Self { spec, digits, bytes, error_variance: SIGMA * SIGMA })
     }

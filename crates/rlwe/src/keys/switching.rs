@@ -42,11 +42,16 @@ pub(crate) fn stream_object(element: KeyElement) -> u64 {
         KeyElement::SparseToDenseGalois { weight, galois } => {
             7 << 40 | (galois & 0xF_FFFF) << 20 | weight as u64 & 0xF_FFFF
         }
+        KeyElement::RingDown { from, part } => 8 << 40 | u64::from(from) << 20 | part as u64 & 0xF_FFFF,
+        KeyElement::RingUp { from } => 9 << 40 | u64::from(from),
+        KeyElement::RingUpToSparse { from, weight } => {
+            10 << 40 | u64::from(from) << 20 | weight as u64 & 0xF_FFFF
+        }
     }
 }
 
 impl SwitchingKey {
-    /// Puts a key together from its parts, as read from a file.
+    /// Puts a key of the ring that the spec names together from its parts, as read from a file.
     ///
     /// # Errors
     /// What [`KeySpec::validate`] says of the spec; [`RlweError::Count`] if rows or limbs are missing or left over.
@@ -58,6 +63,7 @@ impl SwitchingKey {
     ) -> Result<Self, RlweError> {
         let layout = KeyLayout::new(parameters, spec)?;
         let KeyLayout { spec, digits, .. } = &layout;
+        let parameters = parameters.ring_named(spec.subring)?;
         let limbs = spec.level + 1 + spec.special.len();
         let stored: &[Poly<Evaluation>] = match &a {
             UniformPart::Stored(rows) => rows,
@@ -107,7 +113,7 @@ impl SwitchingKey {
         &self.layout
     }
 
-    /// The parameters it belongs to.
+    /// The parameters of its ring.
     pub fn parameters(&self) -> &Parameters {
         &self.parameters
     }

@@ -214,8 +214,8 @@ impl KeyStore {
 }
 
 /// What tells keys of one store apart.
-fn key_of(spec: &KeySpec) -> (crate::KeyElement, usize, usize, &[usize], bool) {
-    (spec.element, spec.level, spec.alpha, &spec.special, spec.seeded)
+fn key_of(spec: &KeySpec) -> (Option<u32>, crate::KeyElement, usize, usize, &[usize], bool) {
+    (spec.subring, spec.element, spec.level, spec.alpha, &spec.special, spec.seeded)
 }
 
 fn refusal(layout: &KeyLayout, needed: usize, budget: usize) -> RlweError {

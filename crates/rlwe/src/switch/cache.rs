@@ -2,13 +2,13 @@
 
 use alloc::sync::Arc;
 
-use keywright_ring::{Automorphism, RingError};
+use keywright_ring::{Automorphism, Buffer, RingError};
 
 use super::SwitchLayout;
 use super::plan::{PlanId, SwitchPlan, identify};
 use crate::{KeySpec, ModDown, Parameters, RlweError};
 
-/// Plans and automorphisms made so far. In a child that was forked while a list was locked, they are made each time.
+/// Plans, automorphisms and monomials made so far. In a child that was forked while a list was locked, they are made each time.
 #[derive(Default)]
 pub(crate) struct PlanCache {
     #[cfg(feature = "std")]
@@ -17,6 +17,8 @@ pub(crate) struct PlanCache {
     mod_downs: List<usize, ModDown>,
     #[cfg(feature = "std")]
     automorphisms: List<u64, Automorphism>,
+    #[cfg(feature = "std")]
+    inverses_of_x: List<usize, Buffer>,
 }
 
 #[cfg(feature = "std")]
@@ -82,7 +84,24 @@ impl PlanCache {
     }
 }
 
+/// `X^-1 = -X^(N-1)` modulo a prime, in evaluation form.
+fn inverse_of_x(parameters: &Parameters, prime: usize) -> Arc<Buffer> {
+    let mut limb = Buffer::zeroed(parameters.n());
+    limb[parameters.n() - 1] = parameters.modulus(prime).value() - 1;
+    parameters.ring().forward_limb(prime, &mut limb);
+    Arc::new(limb)
+}
+
 impl Parameters {
+    /// `X^-1` modulo prime `prime` in evaluation form, computed once where there is a standard library.
+    pub(super) fn inverse_of_x(&self, prime: usize) -> Arc<Buffer> {
+        #[cfg(feature = "std")]
+        if let Ok(mut list) = self.plans().inverses_of_x.lock() {
+            return list.entry(prime).or_insert_with(|| inverse_of_x(self, prime)).clone();
+        }
+        inverse_of_x(self, prime)
+    }
+
     /// The plan of a key of this spec for ciphertexts at `level`, with `coalesce` key rows per digit, rescaling or not.
     ///
     /// # Errors

@@ -10,6 +10,8 @@ mod mod_raise;
 mod mod_up;
 mod pipeline;
 pub mod plan;
+pub mod ring_down;
+pub mod ring_up;
 mod work;
 
 pub(crate) use cache::PlanCache;
@@ -20,4 +22,6 @@ pub use mod_raise::raise_modulus;
 pub use mod_up::{Decomposed, ModUpDigits};
 pub use pipeline::Finish;
 pub use plan::SwitchPlan;
+pub use ring_down::ring_down;
+pub use ring_up::ring_up;
 pub use work::{RANK_WEIGHTS, SwitchWork, Work};

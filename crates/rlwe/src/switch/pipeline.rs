@@ -137,7 +137,7 @@ impl Decomposed<'_> {
 }
 
 /// Limb `i` of every polynomial, for each `i`: what a task that owns one prime writes to.
-fn transpose<D: Domain>(polys: &mut [Poly<D>]) -> Vec<Vec<&mut [u64]>> {
+pub(super) fn transpose<D: Domain>(polys: &mut [Poly<D>]) -> Vec<Vec<&mut [u64]>> {
     let count = polys.first().map_or(0, Poly::limb_count);
     let mut limbs: Vec<_> = polys.iter_mut().map(Poly::limbs_mut).collect();
     (0..count).map(|_| limbs.iter_mut().filter_map(Iterator::next).collect()).collect()

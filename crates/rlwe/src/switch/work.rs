@@ -141,6 +141,34 @@ impl SwitchLayout {
         }
     }
 
+    /// What a switch to a smaller ring computes, in limbs of that ring: one with keys of `parts` parts of which it uses so many rows each,
+    /// see [`super::ring_down`]. The components of one half are `parts` products and sums of neighbours each, those of the other one sum.
+    pub fn ring_down_work(&self, widths: &PrimeWidths, rows: usize, seeded: bool, parts: usize) -> Work {
+        let (kept, parts) = (self.level as i64 + 1, parts as i64);
+        let SwitchWork { shared, whole, baby, .. } = self.work(widths, rows, seeded);
+        let mut out = Work::default();
+        out.add(&shared, parts);
+        out.add(&baby, parts);
+        // Two divisions in all: those that a switch by itself has and a baby step has not.
+        out.add(&whole, 1);
+        out.add(&baby, -1);
+        out.calls = 1 + parts;
+        out.visits = parts * shared.visits
+            + (parts - 1) * 2 * self.target_count() as i64
+            + (parts * parts + parts + 3) * kept;
+        out.multiplications = parts * (parts - 1) * kept;
+        out
+    }
+
+    /// What a switch to a larger ring computes beside an ordinary one, in limbs of that ring: both halves are written out.
+    pub fn ring_up_work(&self, widths: &PrimeWidths, rows: usize, seeded: bool) -> Work {
+        let SwitchWork { shared, whole, .. } = self.work(widths, rows, seeded);
+        let mut out = shared;
+        out.add(&whole, 1);
+        out.visits += 2 * (self.level as i64 + 1);
+        out
+    }
+
     /// What orders the ways to switch, with a key of which `rows` are used: an estimate of the time, in units of one conversion term of one target prime, by
     /// [`RANK_WEIGHTS`]. Only the order matters. With a rescaling the division is by `q_level` as well.
     ///

@@ -1,4 +1,5 @@
 use std::io::{Read, Write};
+use std::iter;
 
 use keywright_frame::packing::{pack_ternary, packed_ternary_len, unpack_ternary};
 use keywright_frame::{FieldReader, FieldWriter};
@@ -22,7 +23,7 @@ impl Descriptor for SecretKeyDescriptor {
     }
 }
 
-/// The coefficients, packed as ternary values. Neither direction branches on a coefficient.
+/// The coefficients, packed as ternary values, then those of the subrings' secrets. Neither direction branches on a coefficient.
 impl Record for SecretKey {
     type Context = Parameters;
     type Descriptor = SecretKeyDescriptor;
@@ -38,14 +39,17 @@ impl Record for SecretKey {
     }
 
     fn body_len(_: &SecretKeyDescriptor, parameters: &Parameters) -> Result<u64, WireError> {
-        Ok(packed_ternary_len(parameters.n()) as u64)
+        Ok(rings(parameters).map(|ring| packed_ternary_len(ring.n()) as u64).sum())
     }
 
     fn write_body<W: Write>(&self, body: &mut BodyWriter<W>, _: &Parameters) -> Result<(), WireError> {
-        let coefficients = self.coefficients();
-        let mut packed = Zeroizing::new(vec![0; packed_ternary_len(coefficients.len())]);
-        pack_ternary(coefficients, &mut packed);
-        Ok(body.write_all(&packed)?)
+        for secret in iter::once(self).chain(self.subrings()) {
+            let coefficients = secret.coefficients();
+            let mut packed = Zeroizing::new(vec![0; packed_ternary_len(coefficients.len())]);
+            pack_ternary(coefficients, &mut packed);
+            body.write_all(&packed)?;
+        }
+        Ok(())
     }
 
     fn read_body<R: Read>(
@@ -53,16 +57,24 @@ impl Record for SecretKey {
         body: &mut BodyReader<R>,
         parameters: &Parameters,
     ) -> Result<Self, WireError> {
-        let n = parameters.n();
-        let mut packed = Zeroizing::new(vec![0; packed_ternary_len(n)]);
-        body.bytes(&mut packed)?;
-        let mut coefficients = Zeroizing::new(vec![0i64; n]);
-        let invalid = unpack_ternary(&packed, &mut coefficients);
-        if invalid > 0 {
-            return Err(WireError::SecretCoefficient { count: invalid });
+        let mut secrets = Vec::new();
+        for ring in rings(parameters) {
+            let mut packed = Zeroizing::new(vec![0; packed_ternary_len(ring.n())]);
+            body.bytes(&mut packed)?;
+            let mut coefficients = Zeroizing::new(vec![0i64; ring.n()]);
+            let invalid = unpack_ternary(&packed, &mut coefficients);
+            if invalid > 0 {
+                return Err(WireError::SecretCoefficient { count: invalid });
+            }
+            secrets.push(coefficients);
         }
-        Ok(Self::from_ternary(parameters, coefficients)?)
+        Ok(Self::from_ternary(parameters, secrets)?)
     }
+}
+
+/// The rings that a secret has coefficients for, in order.
+fn rings(parameters: &Parameters) -> impl Iterator<Item = &Parameters> {
+    iter::once(parameters).chain(parameters.subrings())
 }
 
 impl WireSecret for SecretKey {}

@@ -1,8 +1,8 @@
 use std::io::{Read, Write};
 
 use keywright_frame::KeyDescriptor;
-use keywright_ring::{Modulus, Poly, RingError};
-use keywright_rlwe::{KeyElement, KeyLayout, KeySpec, Parameters, RlweError, SwitchingKey, UniformPart};
+use keywright_ring::{Modulus, Poly};
+use keywright_rlwe::{KeyLayout, KeySpec, Parameters, SwitchingKey, UniformPart};
 
 use super::poly_len;
 use crate::body::{BodyReader, BodyWriter};
@@ -11,12 +11,6 @@ use crate::{Identity, Kind, Wire, WireError, error::in_range};
 
 /// Checks a spec as strictly as key generation does and counts its digits.
 pub(crate) fn digits(spec: &KeySpec, parameters: &Parameters) -> Result<usize, WireError> {
-    if let KeyElement::Galois(element) = spec.element {
-        let two_n = 2 * parameters.n() as u64;
-        if element % 2 == 0 || element >= two_n {
-            return Err(RlweError::Ring(RingError::GaloisElement { element, two_n }).into());
-        }
-    }
     Ok(spec.validate(parameters)?.len())
 }
 
@@ -33,7 +27,7 @@ fn key_moduli<'p>(spec: &KeySpec, parameters: &'p Parameters) -> Vec<&'p Modulus
     spec.primes().map(|i| parameters.modulus(i)).collect()
 }
 
-/// For every digit a row `b`, and for keys that are not seeded a row `a`, over the primes of the spec.
+/// For every digit a row `b`, and for keys that are not seeded a row `a`, over the primes of the spec, in the ring that it names.
 impl Record for SwitchingKey {
     type Context = Parameters;
     type Descriptor = KeyDescriptor;
@@ -44,11 +38,8 @@ impl Record for SwitchingKey {
     }
 
     fn descriptor(&self, parameters: &Parameters) -> Result<KeyDescriptor, WireError> {
-        self.parameters().require_same(
-            parameters,
-            "the switching key",
-            "the parameters it is written for",
-        )?;
+        let ring = parameters.ring_named(self.spec().subring)?;
+        self.parameters().require_same(ring, "the switching key", "the parameters it is written for")?;
         require_made(self)?;
         let seed = match self.uniform() {
             UniformPart::Stored(_) => None,
@@ -62,7 +53,7 @@ impl Record for SwitchingKey {
         let digits = digits(spec, parameters)? as u64;
         in_range("number of digits of a key", descriptor.digits as u64, digits, digits)?;
         let halves = if spec.seeded { 1 } else { 2 };
-        Ok(halves * digits * poly_len(parameters, spec.primes()))
+        Ok(halves * digits * poly_len(parameters.ring_named(spec.subring)?, spec.primes()))
     }
 
     fn write_body<W: Write>(
@@ -70,7 +61,7 @@ impl Record for SwitchingKey {
         body: &mut BodyWriter<W>,
         parameters: &Parameters,
     ) -> Result<(), WireError> {
-        let moduli = key_moduli(self.spec(), parameters);
+        let moduli = key_moduli(self.spec(), parameters.ring_named(self.spec().subring)?);
         let stored: &[Poly<_>] = match self.uniform() {
             UniformPart::Stored(rows) => rows,
             UniformPart::Seeded(_) => &[],
@@ -89,12 +80,13 @@ impl Record for SwitchingKey {
         body: &mut BodyReader<R>,
         parameters: &Parameters,
     ) -> Result<Self, WireError> {
-        let moduli = key_moduli(&descriptor.spec, parameters);
+        let ring = parameters.ring_named(descriptor.spec.subring)?;
+        let moduli = key_moduli(&descriptor.spec, ring);
         let (mut b, mut a) = (Vec::new(), Vec::new());
         for _ in 0..descriptor.digits {
-            b.push(body.poly(parameters.n(), moduli.iter().copied())?);
+            b.push(body.poly(ring.n(), moduli.iter().copied())?);
             if descriptor.seed.is_none() {
-                a.push(body.poly(parameters.n(), moduli.iter().copied())?);
+                a.push(body.poly(ring.n(), moduli.iter().copied())?);
             }
         }
         let uniform = descriptor.seed.map_or(UniformPart::Stored(a), UniformPart::Seeded);

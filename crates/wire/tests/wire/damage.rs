@@ -263,7 +263,8 @@ fn secrets_must_be_ternary_and_of_their_weight() {
     let sparse = Parameters::new(sparse).unwrap();
     let mut weighted = vec![0; sparse.n()];
     weighted[..64].fill(1);
-    let good = SecretKey::from_ternary(&sparse, weighted.into()).unwrap().to_secret_bytes(&sparse).unwrap();
+    let good =
+        SecretKey::from_ternary(&sparse, vec![weighted.into()]).unwrap().to_secret_bytes(&sparse).unwrap();
     assert_eq!(SecretKey::from_secret_bytes(&good, &sparse).unwrap().coefficients()[..65], {
         let mut expected = [1; 65];
         expected[64] = 0;
@@ -298,7 +299,7 @@ fn keys_are_checked_as_key_generation_checks_them() {
         SwitchingKey::from_bytes(&bytes, &p).unwrap_err()
     };
     // Type, element (8 bytes), level, alpha, seeded, number of special primes, their indices, digits.
-    assert!(matches!(load(&|b| b[DESCRIPTOR] = 6), WireError::Field { value: 6, max: 5, .. }));
+    assert!(matches!(load(&|b| b[DESCRIPTOR] = 9), WireError::Field { value: 9, max: 8, .. }));
     // An ephemeral secret's weight is at least 1 and at most the largest ring's degree, then the ring's.
     for kind in [3, 4] {
         let weight = |b: &mut Vec<u8>, value: u64| {

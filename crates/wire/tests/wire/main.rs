@@ -4,5 +4,6 @@
 mod damage;
 mod golden;
 mod key_set;
+mod rings;
 mod round_trip;
 mod samples;

@@ -5,9 +5,9 @@ use keywright_ring::sampling::SecretRng;
 use keywright_ring::{Coefficient, Poly};
 use keywright_rlwe::derive::{MasterKeys, MasterParameters};
 use keywright_rlwe::{
-    EvaluationKeys, KeyElement, KeyGenerator, KeySpec, Parameters, ParametersLiteral, PublicKey,
-    RlweCiphertext, SecretDistribution, SecretKey, Security, SeededRlweCiphertext, SwitchingKey, UniformPart,
-    encrypt_zero_symmetric,
+    EvaluationKeys, KeyElement, KeyGenerator, KeySpec, MAX_SUBRINGS, Parameters, ParametersLiteral,
+    PublicKey, RlweCiphertext, SecretDistribution, SecretKey, Security, SeededRlweCiphertext, SubringLiteral,
+    SwitchingKey, UniformPart, encrypt_zero_symmetric,
 };
 use keywright_wire::{
     Content, Kind, Wire, WireError, WireSecret, inspect, sequence_from_bytes, sequence_to_bytes,
@@ -16,7 +16,7 @@ use proptest::prelude::*;
 use zeroize::Zeroizing;
 
 /// Writes, checks the announced length, inspects, reads.
-fn round_trip<T: Wire>(object: &T, context: &T::Context) -> T {
+pub(crate) fn round_trip<T: Wire>(object: &T, context: &T::Context) -> T {
     let bytes = object.to_bytes(context).unwrap();
     assert_eq!(bytes.len() as u64, object.encoded_len(context).unwrap());
     let info = inspect(&mut &bytes[..]).unwrap();
@@ -220,8 +220,23 @@ fn any_literal() -> impl Strategy<Value = ParametersLiteral> {
     ];
     let security = prop_oneof![Just(Security::Classical128), Just(Security::InsecureForExperiments)];
     let primes = || proptest::collection::vec(any::<u64>(), 0..=64);
-    (0..=255u32, primes(), primes(), secret, security)
-        .prop_map(|(log_n, q, p, secret, security)| ParametersLiteral { log_n, q, p, secret, security })
+    let indices = proptest::collection::vec(0..=255usize, 0..=64);
+    let subring = (0..=255u32, 0..=255usize, indices).prop_map(|(log_n, level, special)| SubringLiteral {
+        log_n,
+        level,
+        special,
+    });
+    let subrings = proptest::collection::vec(subring, 0..=MAX_SUBRINGS);
+    (0..=255u32, primes(), primes(), secret, security, subrings).prop_map(
+        |(log_n, q, p, secret, security, subrings)| ParametersLiteral {
+            log_n,
+            q,
+            p,
+            secret,
+            security,
+            subrings,
+        },
+    )
 }
 
 proptest! {

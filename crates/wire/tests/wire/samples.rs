@@ -75,7 +75,7 @@ pub(crate) fn filler<D: Domain>(
 
 pub(crate) fn secret_key(p: &Parameters) -> SecretKey {
     let coefficients = (0..p.n() as i64).map(|i| (i * i + i / 7) % 3 - 1).collect();
-    SecretKey::from_ternary(p, Zeroizing::new(coefficients)).unwrap()
+    SecretKey::from_ternary(p, vec![Zeroizing::new(coefficients)]).unwrap()
 }
 
 pub(crate) fn public_key(p: &Parameters) -> PublicKey {
@@ -119,7 +119,7 @@ pub(crate) fn master_keys(p: &Parameters) -> MasterKeys {
     let parameters = MasterParameters::from_bits(p, &[61]).unwrap();
     let chain = parameters.chain();
     let element = KeyElement::Galois(5);
-    let spec = KeySpec { element, level: 1, alpha: 1, special: vec![4], seeded: true };
+    let spec = KeySpec { element, level: 1, alpha: 1, special: vec![4], seeded: true, subring: None };
     let b = (0..2).map(|j| filler(chain, object::MASTER_KEYS, j, spec.primes())).collect();
     let mut keys = MasterKeys::new(&parameters);
     keys.insert(SwitchingKey::from_parts(chain, spec, b, UniformPart::Seeded(HALF)).unwrap()).unwrap();

@@ -95,6 +95,7 @@ impl KeyDesign {
             alpha,
             special,
             seeded: true,
+            subring: rlwe.as_subring(),
         });
         let cost = |spec: &KeySpec, digits: &[Range<usize>]| {
             (loud(spec, digits), spec.transforms(digits.len()), spec.alpha, spec.special.len())

@@ -39,7 +39,14 @@ pub(crate) fn quiet_key(rlwe: &Parameters, element: KeyElement, level: usize) ->
     let specs = (1..=primes.len()).flat_map(|count| {
         let special = primes[..count].to_vec();
         let alphas = 1..=(level + 1).max(count);
-        alphas.map(move |alpha| KeySpec { element, level, alpha, special: special.clone(), seeded: true })
+        alphas.map(move |alpha| KeySpec {
+            element,
+            level,
+            alpha,
+            special: special.clone(),
+            seeded: true,
+            subring: rlwe.as_subring(),
+        })
     });
     let cost = |spec: &KeySpec, digits: &[Range<usize>]| {
         (is_loud(rlwe, spec, digits), spec.transforms(digits.len()))

@@ -60,7 +60,8 @@ fn key_shapes(rlwe: &Parameters, level: usize) -> Result<Vec<KeyShape>, RlweErro
     let mut shapes: Vec<KeyShape> = Vec::new();
     for count in 1..=primes.len() {
         let special = primes[..count].to_vec();
-        let spec = KeySpec { element, level, alpha: level + 1, special, seeded: true };
+        let spec =
+            KeySpec { element, level, alpha: level + 1, special, seeded: true, subring: rlwe.as_subring() };
         let Ok(digits) = spec.validate(rlwe) else { continue };
         let alpha = digits.iter().map(Range::len).max().unwrap_or(1);
         // Targets grow with the count: only fewer digits make up for it.
@@ -129,6 +130,7 @@ impl FactorPlan {
                         alpha: shape.alpha,
                         special: shape.special.clone(),
                         seeded: true,
+                        subring: rlwe.as_subring(),
                     };
                     let keys: Vec<KeySpec> = bsgs.rotations().into_iter().map(key).collect();
                     let key_bytes = keys.len() * shape.bytes;
@@ -175,6 +177,7 @@ impl FactorPlan {
                     alpha: shape.alpha,
                     special: shape.special.clone(),
                     seeded: true,
+                    subring: rlwe.as_subring(),
                 });
                 let keys: Vec<KeySpec> = babies.chain(giant).collect();
                 let giants = keys.len() - bsgs.babies.len();

@@ -1,0 +1,85 @@
+use keywright_rlwe::{KeyElement, RlweCiphertext, RlweError, noise, ring_down, ring_up};
+
+use super::Evaluator;
+use crate::{Ciphertext, CkksError, Packing};
+
+impl<'k> Evaluator<'k> {
+    /// The evaluator of the ring that a ciphertext is of: this one's, or that of a subring, with the keys of that ring.
+    ///
+    /// # Errors
+    /// [`CkksError::Rlwe`] for a ciphertext of other parameters.
+    pub fn of(&self, ciphertext: &Ciphertext) -> Result<Self, CkksError> {
+        let rlwe = ciphertext.parameters.rlwe();
+        let parameters = self.parameters.ring_like(rlwe, "the evaluator", "the ciphertext")?.clone();
+        Ok(Self { keys: self.keys.ring_like(parameters.rlwe())?, parameters })
+    }
+
+    /// The same values in another ring of the evaluator's parameters, at the same level and scale. One of the same ring is returned as it is.
+    ///
+    /// Down, to a smaller ring, one key for each part of the larger one's secret is needed ([`KeyElement::RingDown`]), up one key
+    /// ([`KeyElement::RingUp`]). Their errors are added to the estimate.
+    ///
+    /// # Errors
+    /// [`CkksError::PackingMismatch`] for values in coefficients, or in more slots than the smaller ring has: see [`Self::view_slots`].
+    /// [`CkksError::Rlwe`] for a ring that the parameters do not have, a level above its highest one, a missing key, mixed parameters.
+    /// [`CkksError::Degree`].
+    pub fn switch_ring(&self, a: &Ciphertext, log_n: u32) -> Result<Ciphertext, CkksError> {
+        let to = self.parameters.ring_of_degree(log_n)?;
+        let from = self.parameters.ring_like(a.parameters.rlwe(), "the evaluator", "the ciphertext")?;
+        if to.rlwe().same(from.rlwe()) {
+            return Ok(a.clone());
+        }
+        Self::require_degree_one("switch_ring", a)?;
+        let most = to.max_log_slots().min(from.max_log_slots());
+        if !matches!(a.packing, Packing::Slots { log_slots } if log_slots <= most) {
+            let right = Packing::Slots { log_slots: most };
+            return Err(CkksError::PackingMismatch { left: a.packing, right });
+        }
+        let (level, max) = (a.level(), to.max_level());
+        if level > max {
+            let object = "the ring that the ciphertext is to come into";
+            return Err(RlweError::Level { level, max, object }.into());
+        }
+        let (keys, source) = (self.keys.ring_like(to.rlwe())?, from.rlwe().log_n());
+        let switched = |rlwe: RlweCiphertext, variance: f64| {
+            let mut out = Ciphertext { parameters: to.clone(), rlwe, ..a.clone_header() };
+            out.estimate = a.estimate.with_noise(a.deviation_of(variance));
+            out
+        };
+        if log_n < source {
+            let uses = keys.ring_down(source, level)?;
+            let rlwe = ring_down(from.rlwe(), to.rlwe(), &a.rlwe, &uses)?;
+            Ok(switched(rlwe, noise::ring_down(to.rlwe(), &uses)))
+        } else {
+            let found = keys.best(KeyElement::RingUp { from: source }, level, false)?;
+            let rlwe = ring_up(to.rlwe(), &a.rlwe, &found)?;
+            Ok(switched(rlwe, noise::key_switch(to.rlwe(), &found.plan, &found.key)))
+        }
+    }
+
+    /// The same ciphertext seen as one of `2^log_slots` slots: nothing is computed.
+    ///
+    /// A plaintext of fewer slots is one of more slots whose values repeat. Seen with more slots, every value stands as often as there are
+    /// new slots for one. Seen with fewer, the values must repeat already, to their errors: slot `j` is then read as the mean of the slots
+    /// `j + m 2^log_slots`, and if they differ the product of two such ciphertexts is not that of the means. The estimate stays; with more
+    /// slots the errors of the coefficients between those that were in use count as well, and are taken to be as large as theirs.
+    ///
+    /// # Errors
+    /// [`CkksError::PackingMismatch`] for values in coefficients, or for more slots than the ciphertext's ring has; mixed parameters.
+    pub fn view_slots(&self, a: &Ciphertext, log_slots: u32) -> Result<Ciphertext, CkksError> {
+        let ring = self.parameters.ring_like(a.parameters.rlwe(), "the evaluator", "the ciphertext")?;
+        let packing = Packing::Slots { log_slots };
+        let Packing::Slots { log_slots: before } = a.packing else {
+            return Err(CkksError::PackingMismatch { left: a.packing, right: packing });
+        };
+        if log_slots > ring.max_log_slots() {
+            let right = Packing::Slots { log_slots: ring.max_log_slots() };
+            return Err(CkksError::PackingMismatch { left: packing, right });
+        }
+        let mut out = Ciphertext { packing, ..a.clone() };
+        if log_slots > before {
+            out.estimate.deviation *= (packing.spread() / a.packing.spread()).sqrt();
+        }
+        Ok(out)
+    }
+}

@@ -1,0 +1,161 @@
+//! Subrings: parameters of a smaller degree over primes of larger ones.
+//!
+//! With `Y = X^k`, `k = N / n`, the polynomials in `Y` are a copy of `Z[Y]/(Y^n + 1)` in `Z[X]/(X^N + 1)`. A message of at most `n/2`
+//! slots lies there. Ciphertexts at low levels can be switched to a secret of the subring ([`crate::switch::ring_down`]) and back
+//! ([`crate::switch::ring_up`]): in between, keys, transforms and ciphertexts are a `k`-th as large. What is secure is decided by the
+//! degree of the ring that a key is of, so a subring has a highest level of its own.
+
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use crate::{Parameters, ParametersLiteral, RlweError, SecretDistribution, Security, maximum_log_qp};
+
+/// Most subrings of one ring.
+pub const MAX_SUBRINGS: usize = 7;
+
+/// Description of a subring, not yet checked.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct SubringLiteral {
+    /// `log2` of its degree `n`.
+    pub log_n: u32,
+    /// Its highest level: its ciphertext primes are `q_0 .. q_level`.
+    pub level: usize,
+    /// Its special primes, as indices of the parameters that it is of: special primes, or ciphertext primes above the level.
+    pub special: Vec<usize>,
+}
+
+impl ParametersLiteral {
+    /// The literal with further subrings, which are put in order. Where special primes are not named, they are the first ones of these
+    /// parameters, as many as are within the bound of the subring together with its ciphertext primes.
+    ///
+    /// # Errors
+    /// [`RlweError::Level`] for a level that the parameters do not have, [`RlweError::NoBound`] for a degree without a bound. Everything
+    /// else is found by [`Parameters::new`].
+    pub fn with_subrings(mut self, subrings: &[(u32, usize, Option<Vec<usize>>)]) -> Result<Self, RlweError> {
+        for (log_n, level, special) in subrings {
+            let (log_n, level) = (*log_n, *level);
+            if level >= self.q.len() {
+                let max = self.q.len().saturating_sub(1);
+                return Err(RlweError::Level { level, max, object: "the parameters" });
+            }
+            let special = match special {
+                Some(special) => special.clone(),
+                None => self.special_within_bound(log_n, level)?,
+            };
+            self.subrings.push(SubringLiteral { log_n, level, special });
+        }
+        self.subrings.sort_by_key(|subring| core::cmp::Reverse(subring.log_n));
+        Ok(self)
+    }
+
+    /// The first special primes that a subring's bound leaves room for above `q_0 .. q_level`.
+    fn special_within_bound(&self, log_n: u32, level: usize) -> Result<Vec<usize>, RlweError> {
+        let all = self.q.len()..self.q.len() + self.p.len();
+        if self.security == Security::InsecureForExperiments {
+            return Ok(all.collect());
+        }
+        let bits = |prime: &u64| if *prime == 0 { 0.0 } else { crate::widths::log2(*prime) };
+        let bound = f64::from(maximum_log_qp(log_n, SecretDistribution::Ternary)?);
+        let mut left = bound - self.q[..=level].iter().map(bits).sum::<f64>();
+        let within = |&index: &usize| {
+            left -= bits(&self.p[index - self.q.len()]);
+            left >= 0.0
+        };
+        Ok(all.take_while(within).collect())
+    }
+
+    /// The literals of the subrings, as of parameters of their own. Their secrets are uniform ternary, whatever that of the larger ring.
+    ///
+    /// # Errors
+    /// [`RlweError::Count`] for too many of them; [`RlweError::Subring`] for one that is none of these parameters.
+    pub(crate) fn subring_literals(&self) -> Result<Vec<Self>, RlweError> {
+        let count = self.subrings.len();
+        if count > MAX_SUBRINGS {
+            return Err(RlweError::Count { what: "subrings", count, min: 0, max: MAX_SUBRINGS });
+        }
+        let mut above = self.log_n;
+        let mut literals = Vec::with_capacity(count);
+        for SubringLiteral { log_n, level, special } in &self.subrings {
+            let refuse = |reason: &str| {
+                Err(RlweError::Subring { log_n: *log_n, level: *level, reason: reason.to_string() })
+            };
+            if *log_n >= above {
+                return refuse("subrings are listed from the largest down, each smaller than the one before");
+            }
+            above = *log_n;
+            if *level >= self.q.len() {
+                return refuse("the parameters have no such level");
+            }
+            let prime = |&index: &usize| self.q.iter().chain(&self.p).nth(index).copied();
+            let primes: Option<Vec<u64>> = special.iter().map(prime).collect();
+            let Some(p) = primes else { return refuse("the parameters have no such special prime") };
+            if special.iter().any(|index| index <= level) {
+                return refuse("one of its special primes is a prime of its ciphertexts");
+            }
+            literals.push(Self {
+                log_n: *log_n,
+                q: self.q[..=*level].to_vec(),
+                p,
+                secret: SecretDistribution::Ternary,
+                security: self.security,
+                subrings: Vec::new(),
+            });
+        }
+        Ok(literals)
+    }
+}
+
+impl Parameters {
+    /// The parameters of the subrings, from the largest down. They are parameters like any others, over primes of these.
+    pub fn subrings(&self) -> &[Self] {
+        self.subring_list()
+    }
+
+    /// The ring of that degree: these parameters themselves, or a subring.
+    ///
+    /// # Errors
+    /// [`RlweError::NoRing`] naming the rings there are.
+    pub fn ring_of_degree(&self, log_n: u32) -> Result<&Self, RlweError> {
+        if log_n == self.log_n() {
+            return Ok(self);
+        }
+        self.subrings().iter().find(|ring| ring.log_n() == log_n).ok_or_else(|| self.no_ring(log_n))
+    }
+
+    /// The ring that a key or a ciphertext says that it is of: `None` stands for that of the parameters themselves, and a subring is
+    /// known by the `log2` of its degree, also to itself.
+    ///
+    /// # Errors
+    /// [`RlweError::NoRing`].
+    pub fn ring_named(&self, subring: Option<u32>) -> Result<&Self, RlweError> {
+        match subring {
+            _ if subring == self.as_subring() => Ok(self),
+            None => Err(self.no_ring(0)),
+            Some(log_n) => {
+                self.subrings().iter().find(|ring| ring.log_n() == log_n).ok_or_else(|| self.no_ring(log_n))
+            }
+        }
+    }
+
+    /// Which of the rings of these parameters an object of other parameters is of.
+    ///
+    /// # Errors
+    /// [`RlweError::MixedParameters`] if it is of none of them.
+    pub fn ring_like(
+        &self,
+        other: &Self,
+        left: &'static str,
+        right: &'static str,
+    ) -> Result<&Self, RlweError> {
+        core::iter::once(self)
+            .chain(self.subrings())
+            .find(|ring| ring.same(other))
+            .ok_or(RlweError::MixedParameters { left, right })
+    }
+
+    pub(crate) fn no_ring(&self, log_n: u32) -> RlweError {
+        let known = core::iter::once(self).chain(self.subrings());
+        let known: Vec<String> = known.map(|ring| ring.log_n().to_string()).collect();
+        RlweError::NoRing { log_n, known: known.join(", ") }
+    }
+}
