@@ -432,7 +432,7 @@ mod tests {
             for alpha in 1..=most {
                 for level in [3, rlwe.max_level() - 3, rlwe.max_level()] {
                     let special = rlwe.special_primes().take(alpha).collect();
-                    let spec = KeySpec { element, level, alpha, special, seeded: true };
+                    let spec = KeySpec { element, level, alpha, special, seeded: true, subring: None };
                     let digits = spec.validate(&rlwe).unwrap();
                     assert_eq!(digits.len(), (level + 1).div_ceil(alpha), "depth {depth}, {spec:?}");
                     assert!(rlwe.log2_q(level) + spec.special_bits(&rlwe) <= 1747.0);

@@ -436,6 +436,7 @@ fn keys_of_other_levels_and_digits_can_be_mixed() {
         alpha: 1 + k / 4 % 2 + k % 2,
         special: special.clone(),
         seeded: k.is_multiple_of(2),
+        subring: None,
     };
     let keys = owner.keys(transform.plan().rotations().into_iter().map(spec));
     let evaluator = Evaluator::new(&owner.parameters, &keys).unwrap();

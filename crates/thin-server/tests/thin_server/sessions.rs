@@ -70,7 +70,7 @@ impl Session {
             KeyElement::DenseToSparse(weight) => [3, weight as u64, 0],
             KeyElement::SparseToDense(weight) => [4, weight as u64, 0],
             KeyElement::SparseToDenseGalois { weight, galois } => [5, weight as u64, galois],
-            KeyElement::Secret(_) => unreachable!("no client makes these"),
+            _ => unreachable!("no client makes these"),
         };
         let special: Vec<u64> = spec.special.iter().map(|&index| index as u64).collect();
         let digits = spec.validate(parameters).unwrap();
