@@ -24,9 +24,6 @@ from .layout import Layout
 Steps = NDArray[np.signedinteger[Any]]
 Used = NDArray[np.bool_]
 
-CHUNK = 1 << 20
-"""Entries of a convolution that are placed at once."""
-
 
 @dataclass(frozen=True, eq=False)
 class Between:
@@ -181,22 +178,25 @@ class _Separated:
         used[self.between.diagonal(np.flatnonzero(sums))] = True
 
     def fill(self, table: Vector, row: Steps, block: tuple[int, int]) -> None:
-        """Set the entries between two ciphertexts."""
+        """Set the entries between two ciphertexts: for each shift of pixels, every pair of channels has one
+        diagonal."""
         slots = self.between.source.slots
-        chosen = np.flatnonzero((self.into // slots == block[0]) & (self.origin // slots == block[1]))
-        count = max(CHUNK // len(self.tap), 1)
-        for first in range(0, len(chosen), count):
-            pairs = chosen[first : first + count]
-            into = self.into[pairs, None] + self.pixel_into
-            origin = self.origin[pairs, None] + self.pixel_origin
-            diagonal = self.between.diagonal(origin - into)
-            values = self.kernel[pairs][:, self.tap]
+        pairs = np.flatnonzero((self.into // slots == block[0]) & (self.origin // slots == block[1]))
+        into, origin, kernel = self.into[pairs, None], self.origin[pairs, None], self.kernel[pairs]
+        shifts, place = np.unique(self.pixel_origin - self.pixel_into, return_inverse=True)
+        order = np.argsort(place, kind="stable")
+        flat, period = table.reshape(-1), np.int64(self.between.period)
+        for shift, pixels in zip(shifts, np.split(order, np.cumsum(np.bincount(place))[:-1]), strict=True):
+            diagonal = self.between.diagonal(origin - into + shift)
+            slot = self.between.slot(
+                origin + self.pixel_origin[pixels], into + self.pixel_into[pixels], diagonal
+            )
+            values, index = kernel[:, self.tap[pixels]], row[diagonal] * period + slot
             present = values != 0
             if present.all():
-                table[row[diagonal], self.between.slot(origin, into, diagonal)] = values
+                flat[index] = values
             else:
-                slot = self.between.slot(origin, into, diagonal)
-                table[row[diagonal[present]], slot[present]] = values[present]
+                flat[index[present]] = values[present]
 
 
 def _distinct(shifts: Steps, modulus: int) -> Used:
