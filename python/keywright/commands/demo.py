@@ -41,7 +41,8 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     if not 1 <= options.samples <= len(images):
         raise CommandError(f"--samples {options.samples}: there are 1 to {len(images)} digits")
     require_picture(options.picture)
-    compiled = compile_model((data / "digits.onnx").read_bytes(), None, None)
+    with terminal.progress("compiling", None):
+        compiled = compile_model((data / "digits.onnx").read_bytes(), None, None)
     terminal.note(f"{compiled.parameters!r}")
     images, labels = images[: options.samples], labels[: options.samples]
     inference = infer(compiled, images.astype(np.float64), terminal)

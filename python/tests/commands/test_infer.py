@@ -108,7 +108,8 @@ def test_a_program_of_an_unknown_bootstrap_is_refused(squares: Write) -> None:
         bootstrap_plans(loaded)
 
 
-def test_both_sides_in_one_process(squares: Write) -> None:
+@pytest.mark.parametrize("batch", [1, 4])
+def test_both_sides_in_one_process(squares: Write, batch: int) -> None:
     folder, inputs = squares(3), np.load(squares(3) / "inputs.npy")
     widths = [50, 40, 40, 45, 45, 45, *[50] * 7, 59, 60, 50, 50, 50]
     parameters = kw.Parameters.from_bits(10, widths, [50, 50, 50], 45, insecure=True)
@@ -124,12 +125,17 @@ def test_both_sides_in_one_process(squares: Write) -> None:
     )
     program = nn.compile(
         folder / "squares.onnx",
-        nn.Target(slots=plan.slots, levels=plan.output_level, bootstraps=(nn.Bootstrap.of(plan),)),
+        nn.Target(
+            slots=plan.slots, levels=plan.output_level, bootstraps=(nn.Bootstrap.of(plan),), batch=batch
+        ),
         nn.Fit(calibration=inputs),
     )
     compiled = Compiled(program, parameters, [plan])
-    inference = infer(compiled, inputs[:2], Terminal(json=True))
-    expected = program.check(inputs[:2], folder / "squares.onnx").outputs
+    count = batch + 1
+    inference = infer(compiled, inputs[:count], Terminal(json=True))
+    assert inference.batches == ([1, 1] if batch == 1 else [4, 1])
+    assert len(inference.evaluate_seconds) == 2
+    expected = program.check(inputs[:count], folder / "squares.onnx").outputs
     assert np.abs(inference.outputs - expected).max() <= inference.error_bound
     assert inference.outputs.argmax(1).tolist() == expected.argmax(1).tolist()
     kinds = {row["kind"]: row for row in inference.kinds}

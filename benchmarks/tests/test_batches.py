@@ -1,0 +1,23 @@
+import numpy as np
+import pytest
+from keywright import nn
+from keywright.nn.run.checking import run_clear, run_onnxruntime
+from studies import batches
+
+
+def test_a_line_has_medians_of_a_sample() -> None:
+    row = batches.Row(4, 3, [0.3, 0.6, 1.2], [1.5] * 3, 3 * 1024, 3 * 512, 5_000_000, 1e-8, 1e-6, 0.5)
+    head, rule, line = batches.table([row])
+    assert head.count("|") == rule.count("|") == line.count("|")
+    assert line == "| 4 | 200 [100, 400] | 500 [500, 500] | 1 | 0.5 | 5 | 1.0e-08 | 50.0% |"
+
+
+def test_the_network_is_followed() -> None:
+    pytest.importorskip("onnxruntime")
+    model, typical, tests = batches.perceptron()
+    assert tests.shape == (143, 30)
+    fit = nn.Fit(calibration=typical, activations={"relu": batches.ACTIVATION})
+    program = nn.compile(model, nn.Target(slots=16384, levels=14, samples=len(tests)), fit)
+    assert program.batch == 256
+    labels = run_onnxruntime(model, tests).argmax(1)
+    assert np.array_equal(run_clear(program, tests).argmax(1), labels)
