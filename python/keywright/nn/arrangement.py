@@ -43,13 +43,24 @@ class Arrangement:
         """Predicted time of so many samples."""
         return self.placement.seconds * -(-samples // self.batch)
 
+    @property
+    def plaintext_bytes(self) -> int:
+        """Of the diagonals, in double precision."""
+        rows = [transform for linear in self.lowered.values() for _, transform in linear.rows]
+        return self.batch * sum(transform.bytes for transform in rows)
+
     def entry_level(self, target: Target) -> int:
         """At which the input enters."""
         return self.placement.needs[_source(self.graph)] if target.input_level is None else target.entry_level
 
 
 def arrange(
-    graph: Graph, seen: Mapping[int, float], target: Target, headroom: float, costs: CostTable
+    graph: Graph,
+    seen: Mapping[int, float],
+    target: Target,
+    headroom: float,
+    costs: CostTable,
+    max_plaintext_bytes: int,
 ) -> Arrangement:
     """The arrangement of least predicted time for the target's samples.
 
@@ -57,13 +68,14 @@ def arrange(
         graph: without activations; it is not changed.
         seen: of `largest_values`.
         headroom: of `bound_values`.
+        max_plaintext_bytes: most bytes of the diagonals of a batch that nobody asked for.
 
     Raises:
         RefusalError: no placement of bootstraps reaches a layer, or a layer is too large.
     """
     options = _needed_bootstraps(graph, target, costs)
     best = min(
-        _of_batches(graph, seen, target, headroom, costs, options, cyclic=False),
+        _of_batches(graph, seen, target, headroom, costs, options, max_plaintext_bytes, cyclic=False),
         key=lambda found: found.seconds(target.samples),
     )
     repacked = repack_before_strides(graph)
@@ -72,7 +84,8 @@ def arrange(
     graph, origin = repacked
     seen = {number: seen[old] for number, old in origin.items()}
     try:
-        for found in _of_batches(graph, seen, target, headroom, costs, options, cyclic=True):
+        tried = _of_batches(graph, seen, target, headroom, costs, options, max_plaintext_bytes, cyclic=True)
+        for found in tried:
             if found.seconds(target.samples) < best.seconds(target.samples):
                 best = found
     except RefusalError:
@@ -87,26 +100,42 @@ def _of_batches(
     headroom: float,
     costs: CostTable,
     options: tuple[Bootstrap, ...],
+    max_plaintext_bytes: int,
     *,
     cyclic: bool,
 ) -> Iterator[Arrangement]:
-    """One arrangement for each batch that is tried."""
+    """One arrangement for each batch that is tried: the first of `Target.batch_range`, larger ones as long as
+    all samples take less time, smaller ones if none did."""
     graph = Graph(dict(graph.nodes), graph.output)
     largest = bound_values(graph, seen, headroom) if options else {}
     slots, fixed = (options[0].slots, True) if options else (target.slots, target.fixed_slots)
     prices = costs.prices((target.levels + target.exit_level) // 2)
-    found: dict[int, Arrangement] = {}
-    for batch in target.batch_options(largest_tensor(graph)):
+    kept: dict[int, Arrangement] = {}
+
+    def arranged(batch: int) -> Arrangement:
         room = slots // batch if fixed else useful_slots(graph, slots // batch)
-        if room not in found:
+        if room not in kept:
             layouts = choose_layouts(graph, room, prices, fixed=fixed, cyclic=cyclic)
             lowered = _lower(graph, layouts, prices)
             work = _work(graph, layouts, lowered)
             ciphertexts = {number: layout.ciphertexts for number, layout in layouts.items()}
             levels, entry, lowest = target.levels, target.entry_level, target.exit_level
             problem = Problem(graph, work, ciphertexts, options, largest, levels, entry, lowest, costs)
-            found = {room: Arrangement(graph, options, layouts, lowered, work, place(problem), 1)}
-        yield replace(found[room], batch=batch)
+            kept.clear()
+            kept[room] = Arrangement(graph, options, layouts, lowered, work, place(problem), 1)
+        return replace(kept[room], batch=batch)
+
+    least, first, most = target.batch_range(largest_tensor(graph))
+    best = arranged(first)
+    yield best
+    for larger in (True, False):
+        while (best.batch < most) if larger else (least < best.batch <= first):
+            tried = arranged(best.batch * 2 if larger else best.batch // 2)
+            shorter = tried.seconds(target.samples) < best.seconds(target.samples)
+            if not shorter or (larger and tried.plaintext_bytes > max_plaintext_bytes):
+                break
+            best = tried
+            yield best
 
 
 def _source(graph: Graph) -> int:

@@ -66,7 +66,7 @@ def compile(  # noqa: A001 (read as keywright.nn.compile)
     output_scale = _bound_output(graph, seen, MARGIN if fit.margin is None else fit.margin)
 
     try:
-        chosen = arrange(graph, seen, target, fit.headroom, costs)
+        chosen = arrange(graph, seen, target, fit.headroom, costs, max_plaintext_bytes)
     except RefusalError as reason:
         raise ModelRefusedError([reason]) from reason
     program = Assembly(

@@ -8,6 +8,10 @@ from keywright.nn.layout.packing import SLOT_DOUBLINGS
 
 from .bootstraps import Bootstrap
 
+SPREAD_DOUBLINGS = 2
+"""How many doublings of the samples that fit one ciphertext are tried. Every one doubles the bytes of the
+diagonals."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Target:
@@ -72,14 +76,19 @@ class Target:
         """Most slots of a ciphertext of the program, with its bootstraps if it needs them."""
         return min((option.slots for option in self.bootstraps), default=self.slots)
 
-    def batch_options(self, largest: int) -> list[int]:
-        """The batches that are tried for a network whose largest tensor has so many elements: as many samples
-        as there are or fit, and fewer, since room can save rotations."""
+    def batch_range(self, largest: int) -> tuple[int, int, int]:
+        """The fewest samples in a ciphertext that are tried for a network whose largest tensor has so many
+        elements, those that are tried first, and the most.
+
+        The first are as many as there are, or as fit one ciphertext. Fewer have more room, which can save
+        rotations; more are spread over several ciphertexts, in which smaller tensors are still together.
+        """
         if self.batch is not None:
-            return [self.batch]
+            return self.batch, self.batch, self.batch
         fitting = max(self.most_slots // next_power_of_two(largest), 1)
-        most = min(next_power_of_two(self.samples), fitting)
-        return [most >> k for k in range(SLOT_DOUBLINGS, -1, -1) if most >> k]
+        every = min(next_power_of_two(self.samples), self.most_slots)
+        first = min(every, fitting)
+        return max(first >> SLOT_DOUBLINGS, 1), first, min(every, fitting << SPREAD_DOUBLINGS)
 
     @property
     def entry_level(self) -> int:
