@@ -9,6 +9,7 @@ import numpy as np
 import onnx
 import pytest
 from keywright import nn
+from keywright.nn.layout.cyclic import REPACKED
 from keywright.nn.run.checking import run_clear
 from keywright.nn.run.encrypted import EncryptedBackend, decrypt_result, encrypt_sample
 from keywright.plan import plan_network
@@ -64,6 +65,36 @@ def test_digits(generator: kw.KeyGenerator) -> None:
         images = np.load(file)["images"]
     program = nn.compile((data / "digits.onnx").read_bytes(), nn.Target(slots=1 << 13, levels=8))
     compare(program, generator, images[:3])
+
+
+def test_an_image_that_is_repacked_before_a_stride(build: Build, generator: kw.KeyGenerator) -> None:
+    """Products with diagonals are dear here, so that what two convolutions save pays for a repacking."""
+    node, rng = helper.make_node, np.random.default_rng(5)
+    model = build(
+        [
+            node("Conv", ["x", "w"], ["a"], pads=[1] * 4, strides=[2, 2]),
+            node("Mul", ["a", "a"], ["b"]),
+            node("Conv", ["b", "v"], ["c"], pads=[1] * 4),
+            node("Mul", ["c", "c"], ["d"]),
+            node("Conv", ["d", "v"], ["y"], pads=[1] * 4),
+        ],
+        (4, 8, 8),
+        {
+            "w": rng.normal(size=(8, 4, 3, 3)).astype(np.float32) / 6,
+            "v": rng.normal(size=(8, 8, 3, 3)).astype(np.float32) / 8,
+        },
+    )
+    cheap = (1e-6, 1e-6)
+    costs = nn.CostTable(
+        rotation=cheap, hoisted=cheap, diagonal=(1.0, 1.0), multiplication=cheap, bootstrap=cheap
+    )
+    program = nn.compile(model, nn.Target(slots=256, levels=7), costs=costs)
+    assert any(REPACKED in layer.name for layer in program.layers)
+    samples = rng.normal(size=(2, 4, 8, 8)).astype(np.float32)
+    report = program.check(samples, model)
+    # Single precision through sums of 36, 72 and 72 products: 2^-24 each, and twice that behind a square.
+    assert report.max_abs_error <= 2 * (2 * (36 + 1) + 72 + 1 + 72) * 2**-24 * np.abs(report.expected).max()
+    compare(program, generator, samples)
 
 
 @pytest.mark.parametrize("slots", [16, 256])
