@@ -113,7 +113,7 @@ class Manifest:
         input_level: level of the ciphertexts that are sent.
         output_level: level of those that come back.
         scale: at which values are encrypted.
-        magnitude: largest absolute value of an input; None if there is no bound.
+        magnitude: largest absolute value of an input that the model is for; None if there is no bound.
         factor: decrypted numbers are multiplied by it.
         program: SHA-256 of the program, which binds the weights without showing them.
         labels: what the outputs stand for; empty if they have no names.

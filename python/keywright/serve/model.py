@@ -162,11 +162,20 @@ class Model:
             input_level=program.input_level if entry is None else 0,
             output_level=program.output_level if entry is None else 0,
             scale=round(self.parameters.scale) if client is None else client.scale,
-            magnitude=None if entry is None else 1.0,
+            magnitude=self._magnitude(),
             factor=float(program.output_scale),
             program=digest(program),
             labels=self.labels,
         )
+
+    def _magnitude(self) -> float | None:
+        """The largest input that the model is for: of thin clients at most 1, and what the calibration says
+        where polynomials stand for functions."""
+        report = self.program.fit_report
+        bounds = [] if self.entry is None else [1.0]
+        if report is not None and report.activations:
+            bounds.append(max(-report.input_low, report.input_high))
+        return min(bounds, default=None)
 
     @property
     def request_bytes(self) -> int:

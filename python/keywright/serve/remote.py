@@ -31,6 +31,9 @@ from keywright._core import (
     read_key_set_head,
 )
 from keywright.errors import FormatError, MixedParametersError, ParameterError
+from keywright.nn import Program
+from keywright.nn.compiled.storage import digest
+from keywright.nn.run.guard import guard
 
 from . import framing
 from .errors import (
@@ -64,17 +67,18 @@ class RemoteModel:
     Args:
         url: of the server.
         pinned: hash of the manifest that is expected; any if it is not given.
+        program: of the model, for clients that have it: samples are looked at more closely, see `check`.
 
     Raises:
         UnreachableError: no server is there.
         InvalidReplyError, ManifestError: what answers is no keywright server of this version.
-        OtherModelError: the hash is another.
+        OtherModelError: the hash is another, or the program.
 
     Attributes:
         manifest: what the model takes and gives.
     """
 
-    def __init__(self, url: str, pinned: str | None = None) -> None:
+    def __init__(self, url: str, pinned: str | None = None, program: Program | None = None) -> None:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise UnreachableError(f"{url!r} is no address of a server; it begins with http:// or https://")
@@ -88,6 +92,42 @@ class RemoteModel:
                 found=self.manifest.hash,
                 expected=pinned,
             )
+        self._program = program
+        if program is not None and digest(program) != self.manifest.program:
+            raise OtherModelError(
+                f"the server has the program {self.manifest.program}, and {digest(program)} is given",
+                found=self.manifest.program,
+                expected=digest(program),
+            )
+
+    def check(self, samples: ArrayLike, *, force: bool = False) -> NDArray[np.float64]:
+        """Samples as the model takes them, before keys are made for them. With the program they are run
+        through it in the clear; without, inputs must be in the range that the manifest states. The server
+        sees neither.
+
+        Args:
+            samples: one, of the shape of ``manifest.input``, or any number of them, (count, *shape).
+            force: whether they may leave a range; results are wrong then.
+
+        Raises:
+            BadRequestError: the samples have another shape, or values that are too large or not finite.
+            OutOfRangeError: a sample leaves a range of the program.
+        """
+        manifest, values = self.manifest, np.asarray(samples, np.float64)
+        shape = manifest.input.shape
+        if values.shape != shape and (values.shape[1:] != shape or values.size == 0):
+            raise BadRequestError(f"the model takes samples of shape {shape}, got {values.shape}")
+        if not np.isfinite(values).all():
+            raise BadRequestError("the samples hold values that are not finite")
+        largest = np.abs(values).max(initial=0.0)
+        known = self._program is not None and manifest.packing == "slots"
+        if manifest.magnitude is not None and largest > manifest.magnitude and not (force or known):
+            raise BadRequestError(
+                f"values up to {largest:.4g}; the model takes at most {manifest.magnitude:.4g}"
+            )
+        if self._program is not None and not force:
+            guard(self._program, values)
+        return values
 
     def session(self, secret: SecretKey | None = None) -> "Session":
         """A client of the model, with a secret of its own unless one is given."""
@@ -215,7 +255,9 @@ class Session:
                     progress(received, total)
         path.unlink()
 
-    def infer(self, samples: ArrayLike, progress: Progress | None = None) -> NDArray[np.float64]:
+    def infer(
+        self, samples: ArrayLike, progress: Progress | None = None, *, force: bool = False
+    ) -> NDArray[np.float64]:
         """The model's result for samples, computed on ciphertexts. As many as the model takes at a time are
         one request. After a connection that breaks, or where the server is busy, a request is made again: at
         worst its samples are evaluated twice.
@@ -223,17 +265,18 @@ class Session:
         Args:
             samples: one, of the shape of ``manifest.input``, or any number of them, (count, *shape).
             progress: called with steps that are done and steps in all.
+            force: whether samples may leave the ranges of the model; see `RemoteModel.check`.
 
         Returns:
             Of the shape of ``manifest.output``, or (count, *shape).
 
         Raises:
-            BadRequestError: the samples have another shape, or values that are too large or not finite.
+            BadRequestError, OutOfRangeError: as of `RemoteModel.check`.
             InvalidReplyError: the server's ciphertexts cannot be read.
             ServeError: what the server refuses.
         """
         shape, size = self.manifest.input.shape, self.manifest.input.batch
-        values = self._checked(samples)
+        values = self.remote.check(samples, force=force)
         many = values.reshape(-1, *shape)
         batches = [many[first : first + size] for first in range(0, len(many), size)]
         results = []
@@ -278,20 +321,6 @@ class Session:
     def _received(self) -> int:
         entry = self.remote.ask("GET", f"/v1/keys/{self._identifier}")
         return _count(entry, "received", self.manifest.key_bytes)
-
-    def _checked(self, samples: ArrayLike) -> NDArray[np.float64]:
-        """Samples that the model takes."""
-        manifest, values = self.manifest, np.asarray(samples, np.float64)
-        shape = manifest.input.shape
-        if values.shape != shape and (values.shape[1:] != shape or values.size == 0):
-            raise BadRequestError(f"the model takes samples of shape {shape}, got {values.shape}")
-        if not np.isfinite(values).all():
-            raise BadRequestError("the samples hold values that are not finite")
-        if manifest.magnitude is not None and np.abs(values).max(initial=0.0) > manifest.magnitude:
-            raise BadRequestError(
-                f"values up to {np.abs(values).max():.4g}; the model takes at most {manifest.magnitude:.4g}"
-            )
-        return values
 
     def _encrypt(self, batch: NDArray[np.float64]) -> list[bytes]:
         manifest = self.manifest

@@ -17,6 +17,7 @@ from typing import Any
 import keywright as kw
 import numpy as np
 import pytest
+from keywright import nn
 from keywright.nn.run.checking import run_clear
 from keywright.serve import Model, RemoteModel, ServeError, Server, Service
 from keywright.serve.errors import (
@@ -32,7 +33,8 @@ from keywright.serve.errors import (
 from keywright.serve.http import MAX_PIECE
 from keywright.serve.manifest import MAX_BYTES
 from keywright.serve.remote import PIECE_BYTES
-from tests.serve.network import INPUTS, listening, make_full, make_thin
+from onnx import helper
+from tests.serve.network import INPUTS, listening, make_full, make_thin, network
 
 Sample = np.ndarray[Any, np.dtype[np.float64]]
 BROWSER = Path(__file__).parents[3] / "web" / "client" / "src"
@@ -174,6 +176,38 @@ def test_samples_of_the_wrong_shape_or_size_are_refused(server: Server) -> None:
         with pytest.raises(BadRequestError):
             session.infer(values)
     session.close()
+
+
+def test_samples_out_of_range_are_refused_before_keys_are_made(tmp_path: Path, sample: Sample) -> None:
+    """By the manifest where a client knows no more, by the program where it has it."""
+    source = network()
+    source.graph.node[1].CopyFrom(helper.make_node("Tanh", ["h"], ["s"], "squash"))
+    typical = np.random.default_rng(5).uniform(-1, 1, (60, INPUTS))
+    parameters = kw.Parameters.from_bits(11, [55, *[45] * 5], [50, 50], 45, insecure=True)
+    fit = nn.Fit(calibration=typical, activations={"tanh": "chebyshev:7"})
+    program = nn.compile(source, nn.Target(slots=parameters.max_slots, levels=5), fit)
+    service = Service(Model("squash", program, parameters), tmp_path / "state")
+    with listening(service) as server:
+        stranger, owner = RemoteModel(server.url), RemoteModel(server.url, program=program)
+        assert stranger.manifest.magnitude is not None
+        assert 1 < stranger.manifest.magnitude < 2
+        for remote in (stranger, owner):
+            assert remote.check(typical[0]).shape == (INPUTS,)
+        with pytest.raises(BadRequestError, match="the model takes at most"):
+            stranger.check(100 * typical)
+        with pytest.raises(nn.OutOfRangeError, match="Tanh at 'squash' takes values"):
+            owner.check(100 * typical)
+        # One large input alone leaves the inputs' range and none of the program's.
+        peak = np.zeros(INPUTS)
+        peak[0] = 1.5 * stranger.manifest.magnitude
+        with pytest.raises(BadRequestError):
+            stranger.check(peak)
+        assert owner.check(peak).max() > stranger.manifest.magnitude
+        for remote in (stranger, owner):
+            assert remote.check(100 * typical, force=True).shape == typical.shape
+        with pytest.raises(OtherModelError, match="has the program"):
+            RemoteModel(server.url, program=make_full().program)
+    service.close()
 
 
 def test_a_pinned_model_must_be_the_served_one(server: Server) -> None:

@@ -70,13 +70,20 @@ class ExactRun:
         return {number: self._range(number, margin) for number in self.lows}
 
     def input_range(self, margin: float | None) -> tuple[float, float]:
-        """Of all inputs, widened by the margin."""
-        low, high = float(self.samples.min()), float(self.samples.max())
-        widening = (MARGIN if margin is None else margin) * (high - low)
-        return low - widening, high + widening
+        """Of all inputs, widened as the others are."""
+        low, high, _ = self._widened(self.samples.min(axis=1), self.samples.max(axis=1), margin)
+        return low, high
 
     def _range(self, number: int, margin: float | None) -> MeasuredRange:
-        lows, highs, fitted = self.lows[number], self.highs[number], ~self.held_out
+        low, high, escaped = self._widened(self.lows[number], self.highs[number], margin)
+        return MeasuredRange(low, high, self.values[number], escaped)
+
+    def _widened(
+        self, lows: Vector, highs: Vector, margin: float | None
+    ) -> tuple[float, float, NDArray[np.bool_]]:
+        """The range of values whose ends are known for every sample, and who left it before it was widened
+        for them."""
+        fitted = ~self.held_out
         low, high = float(lows[fitted].min()), float(highs[fitted].max())
         share = MARGIN if margin is None else margin
         # A constant input still needs a range.
@@ -89,7 +96,7 @@ class ExactRun:
         if margin is None and escaped.any():
             low = min(low, float(lows.min()) - widening)
             high = max(high, float(highs.max()) + widening)
-        return MeasuredRange(low, high, self.values[number], escaped)
+        return low, high, escaped
 
 
 def hold_out(count: int) -> NDArray[np.bool_]:

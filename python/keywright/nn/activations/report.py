@@ -46,7 +46,7 @@ class FitReport:
         largest_output: largest absolute output of the model, to compare these with.
         agreement: share of samples with equal predictions, the index of the largest output; None for one
             output.
-        input_low, input_high: range of the inputs, widened by the margin.
+        input_low, input_high: range of the inputs, widened as those of activations are.
     """
 
     activations: tuple[FittedActivation, ...]
