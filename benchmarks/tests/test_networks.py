@@ -44,6 +44,8 @@ def test_a_record_goes_on_where_it_was_cut_off(tmp_path: Path) -> None:
         assert np.abs(own - line["model_scores"]).max() < line["error_bound"] + 1e-4
         assert 0 < sum(line["kinds"].values()) <= line["seconds"]
         assert line["peak_bytes"] >= record.runs[0]["key_bytes"]
+    worst = max(line["error"] for line in record.images.values())
+    assert abs(np.log2(worst / record.runs[0]["predicted_error"])) < 2
     assert record.runs[0]["key_bytes"] >= record.runs[0]["key_file_bytes"] > 0
 
     text = "\n".join(report.tables(record))
@@ -72,7 +74,7 @@ def test_a_record_of_another_model_is_not_added_to(tmp_path: Path) -> None:
 
 def run(**changes: Any) -> dict[str, Any]:
     zeros: dict[Any, Any] = {str: "", int: 0, float: 0.0}
-    fields = {name: None if isinstance(kind, tuple) else zeros[kind] for name, kind in RUN_FIELDS.items()}
+    fields = {name: zeros[kind] for name, kind in RUN_FIELDS.items()}
     return {**fields, **changes}
 
 
@@ -94,8 +96,7 @@ def test_labels_are_counted_where_scores_are_apart() -> None:
     record.add(image(2, [0.0, 1.0], [1.0, 0.0]))
     lines = list(record.images.values())
     assert report.clear_cut(lines, record.runs) == (1, 2), "an error above the prediction shows"
-    # Without a prediction the derived bound says which images are counted.
-    record.runs[0]["predicted_error"] = None
+    record.runs[0]["predicted_error"] = 2.0
     assert report.clear_cut(lines, record.runs) == (0, 0)
 
 

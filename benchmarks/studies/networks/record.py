@@ -6,13 +6,11 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 from harness.record import BadRecord
 
-Kinds: TypeAlias = type | tuple[type, ...]
-
-RUN_FIELDS: dict[str, Kinds] = {
+RUN_FIELDS: dict[str, type] = {
     "parameters": str,
     "threads": int,
     "depth": int,
@@ -20,7 +18,9 @@ RUN_FIELDS: dict[str, Kinds] = {
     "bootstraps": int,
     "rotations": int,
     "predicted_s": float,
-    "predicted_error": (float, type(None)),
+    "predicted_error": float,
+    "predicted_mean_error": float,
+    "predict_s": float,
     "compile_s": float,
     "save_s": float,
     "load_s": float,
@@ -39,9 +39,9 @@ RUN_FIELDS: dict[str, Kinds] = {
     "load": float,
 }
 """Of a run: seconds of each part, bytes, `model` is the SHA-256 of its file, `load` that of the machine,
-`predicted_error` of the scores, against the program in the clear; None where there is no prediction."""
+`predicted_error` the largest of the scores against the program in the clear, before the run."""
 
-IMAGE_FIELDS: dict[str, Kinds] = {
+IMAGE_FIELDS: dict[str, type] = {
     "image": int,
     "label": int,
     "clear_label": int,
@@ -97,7 +97,7 @@ class Record:
         self.images[image["image"]] = {**image, "of_run": len(self.runs) - 1}
 
 
-def _checked(fields: Any, wanted: dict[str, Kinds]) -> dict[str, Any]:
+def _checked(fields: Any, wanted: dict[str, type]) -> dict[str, Any]:
     if not isinstance(fields, dict):
         raise BadRecord(f"not a JSON object: {str(fields)[:80]!r}")
     for name, kind in wanted.items():

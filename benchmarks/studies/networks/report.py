@@ -20,16 +20,9 @@ def agreement(images: Sequence[Line]) -> tuple[int, int]:
 
 def clear_cut(images: Sequence[Line], runs: Sequence[Line]) -> tuple[int, int]:
     """How many encrypted labels are those of the program in the clear, of the images whose two best scores
-    differ by more than the error that was predicted before the run: `expected_error`."""
-    chosen = [line for line in images if margin(line) > expected_error(line, runs[line["of_run"]])]
+    differ by more than the error that was predicted before the run."""
+    chosen = [line for line in images if margin(line) > runs[line["of_run"]]["predicted_error"]]
     return sum(label(line["scores"]) == label(line["program_scores"]) for line in chosen), len(chosen)
-
-
-def expected_error(line: Line, run: Line) -> float:
-    """The error that is predicted for the scores of a run; without a prediction the derived bound."""
-    predicted: float | None = run["predicted_error"]
-    bound: float = line["error_bound"]
-    return bound if predicted is None else predicted
 
 
 def label(scores: Sequence[float]) -> int:
@@ -110,7 +103,9 @@ def figures(record: Record, images: Sequence[Line]) -> list[tuple[str, str]]:
         ("encode the model, s", of_runs("prepare_s")),
         ("encrypt an image, s", of_images("encrypt_s")),
         ("decrypt its scores, s", of_images("decrypt_s")),
-        ("error against the program in the clear", of_images("error")),
+        ("largest error of an image's scores against the program in the clear", of_images("error")),
+        ("the same, predicted", of_runs("predicted_error")),
+        ("predict the error, s", of_runs("predict_s")),
         ("load of the machine when a run began", of_runs("load")),
     ]
     if together > 1:
@@ -123,7 +118,7 @@ def labels(record: Record, images: Sequence[Line]) -> list[tuple[str, str]]:
     clear = sum(line["clear_label"] == line["label"] for line in images)
     right = sum(label(line["scores"]) == line["label"] for line in images)
     program = sum(label(line["program_scores"]) == line["clear_label"] for line in images)
-    expected = max(expected_error(line, record.runs[line["of_run"]]) for line in images)
+    expected = max(record.runs[line["of_run"]]["predicted_error"] for line in images)
     rule = f"its two best scores differ by more than the predicted error, {expected:.2g}"
     return [
         ("encrypted label is the model's", share(*agreement(images))),

@@ -15,7 +15,7 @@ from harness.peer import peak_rss_bytes
 from keywright._terminal import Terminal
 from keywright.commands.helpers.inputs import load_inputs
 from keywright.commands.helpers.program_and_keys import compile_model, make_keys
-from keywright.nn import Fit, Program
+from keywright.nn import Fit, Program, simulate
 from keywright.nn.run.checking import run_clear
 from keywright.nn.run.encrypted import EncryptedBackend, decrypt_result, encrypt_sample_seeded
 from keywright.nn.run.timing import LayerClock
@@ -44,16 +44,19 @@ class Setting:
 class Session:
     """Compiles, makes keys and encodes the model.
 
+    Args:
+        typical: samples on which the error is predicted, (count, *input_shape).
+
     Attributes:
         facts: of a record's line about a run; see `record.RUN_FIELDS`.
     """
 
-    def __init__(self, setting: Setting) -> None:
+    def __init__(self, setting: Setting, typical: NDArray[np.float64]) -> None:
         kw.set_threads(setting.threads)
         clock = time.perf_counter
         start = clock()
-        typical = None if setting.calibration is None else load_inputs(setting.calibration)
-        fit = Fit(calibration=typical)
+        calibration = None if setting.calibration is None else load_inputs(setting.calibration)
+        fit = Fit(calibration=calibration)
         compiled = compile_model(setting.model, fit, setting.preset, batch=setting.batch)
         self.facts: dict[str, Any] = {"compile_s": clock() - start, "compile_peak_bytes": peak_rss_bytes()}
         self.program, self.parameters = compiled.program, compiled.parameters
@@ -62,6 +65,14 @@ class Session:
         start = clock()
         execution = compiled.execution
         self.facts["plan_s"] = clock() - start
+
+        start = clock()
+        predicted = simulate(self.program, execution, typical)
+        self.facts |= {
+            "predict_s": clock() - start,
+            "predicted_error": predicted.worst_error,
+            "predicted_mean_error": predicted.mean_error,
+        }
 
         start = clock()
         secret = kw.SecretKey.generate(self.parameters)
@@ -89,7 +100,6 @@ class Session:
             "bootstraps": sum(step.opcode == "bootstrap" for step in self.program.instructions),
             "rotations": sum(layer.rotations for layer in self.program.layers),
             "predicted_s": sum(layer.seconds for layer in self.program.layers),
-            "predicted_error": None,
             "setup_peak_bytes": peak_rss_bytes(),
         }
 

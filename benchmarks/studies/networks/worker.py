@@ -14,6 +14,9 @@ import numpy as np
 
 from studies.networks.session import Session, Setting
 
+PREDICTED = 2
+"""Images on which the error of the scores is predicted."""
+
 
 def main() -> None:
     """Serve until the input ends."""
@@ -27,7 +30,7 @@ def main() -> None:
         given["threads"],
     )
     samples = np.load(given["samples"], mmap_mode="r")
-    session = Session(setting)
+    session = Session(setting, np.asarray(samples[:PREDICTED], np.float64))
     print(json.dumps(session.facts), flush=True)
     for request in sys.stdin:
         for line in session.classify(np.asarray(samples[json.loads(request)], np.float64)):
