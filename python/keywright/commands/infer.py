@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 import keywright as kw
 from keywright import nn
 from keywright._terminal import Column, Terminal
+from keywright.nn.placement.target import SPREAD_DOUBLINGS
 from keywright.nn.run.encrypted import EncryptedBackend, decrypt_result, encrypt_sample_seeded
 from keywright.nn.run.timing import LayerClock
 from keywright.plan.keys.execution import PlanExecution
@@ -207,16 +208,18 @@ def explain_batches(
 ) -> None:
     """Print what a sample takes where 1, 2, 4, ... share ciphertexts, as long as that makes it faster."""
     slots = min((plan.slots for plan in compiled.plans), default=compiled.parameters.max_slots)
+    most = (slots << SPREAD_DOUBLINGS) // len(compiled.program.input_layout.positions)
     rows: list[dict[str, int | float]] = []
     with terminal.progress("weighing batches", None):
-        while True:
+        while not rows or 1 << len(rows) <= most:
             batch = 1 << len(rows)
             same = compiled.program.batch == batch
-            other = compiled if same else compile_model(approximated, None, preset, batch=batch)
+            try:
+                other = compiled if same else compile_model(approximated, None, preset, batch=batch)
+            except nn.ModelRefusedError:
+                break  # its diagonals are too large
             rows.append(batch_row(other))
             if len(rows) > 1 and rows[-1]["seconds"] >= rows[-2]["seconds"]:
-                break
-            if 2 * batch * len(compiled.program.input_layout.positions) > slots:
                 break
     terminal.table(BATCHES, rows, title="Samples that share ciphertexts")
 
