@@ -41,8 +41,8 @@ LAYERS = [
     Column("predicted", "predicted", "seconds"),
 ]
 
-PREDICTED_BATCHES = 2
-"""Runs of a program on whose samples the error is predicted: a few times the work of these in the clear."""
+PREDICTED_BATCHES, PREDICTED_REPETITIONS = 2, 2
+"""Runs of a program on whose samples the error is predicted, and with errors: six times the work of one."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -163,7 +163,9 @@ def predict_error(
         OutOfRangeError: a sample drives a value above 1 into a bootstrap.
     """
     with terminal.progress("predicting the error", None):
-        found = nn.simulate(program, plan, samples[: PREDICTED_BATCHES * program.batch])
+        found = nn.simulate(
+            program, plan, samples[: PREDICTED_BATCHES * program.batch], repetitions=PREDICTED_REPETITIONS
+        )
     terminal.note(str(found))
     return found
 
