@@ -1,6 +1,7 @@
 """The examples run, in a process each; the numbered ones fail where an error is above its bound."""
 
 import os
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -43,3 +44,21 @@ def test_a_regression_is_trained_as_in_the_clear() -> None:
 def test_the_c_client_asks_a_server() -> None:
     said = run("c_client.py", "--toy", "--library", str(LIBRARIES), "--count", "1")
     assert "0 classes differ" in said
+
+
+def test_a_torch_file_that_names_code_is_not_run(tmp_path: Path) -> None:
+    """The converter of ResNet-20 knows tensors and nothing else; a file that calls a function is refused."""
+    weights, marker = tmp_path / "weights.th", tmp_path / "marker"
+
+    class Call:
+        def __reduce__(self) -> tuple[object, tuple[str]]:
+            return os.mkdir, (str(marker),)
+
+    parts: tuple[object, ...] = (0x1950A86A20F9469CFC6C, 1001, {}, {"state_dict": Call()})
+    weights.write_bytes(b"".join(pickle.dumps(part, protocol=2) for part in parts))
+    script = ROOT / "examples" / "convert_resnet20.py"
+    command = [sys.executable, str(script), str(weights), str(tmp_path / "r.onnx")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode != 0
+    assert "mkdir, which is not read" in done.stderr
+    assert not marker.exists()
