@@ -68,12 +68,12 @@ def test_images_of_a_batch_share_what_it_takes(tmp_path: Path) -> None:
 
 def test_a_record_of_another_model_is_not_added_to(tmp_path: Path) -> None:
     (tmp_path / "digits.jsonl").write_text(json.dumps({"run": run(model="0123")}) + "\n")
-    with pytest.raises(BadRecord, match="is of the model 0123"):
+    with pytest.raises(BadRecord, match="has model 0123, not"):
         Measurement(options(1), tmp_path)
 
 
 def run(**changes: Any) -> dict[str, Any]:
-    zeros: dict[Any, Any] = {str: "", int: 0, float: 0.0}
+    zeros: dict[Any, Any] = {str: "", int: 0, float: 0.0, dict: {}}
     fields = {name: zeros[kind] for name, kind in RUN_FIELDS.items()}
     return {**fields, **changes}
 

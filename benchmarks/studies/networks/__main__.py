@@ -46,6 +46,13 @@ def parse_options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--model", type=Path, help="its ONNX file, where it does not come with Keywright")
     parser.add_argument("--data", type=Path, help="folder of MNIST's files, tar of CIFAR-10's test images")
     parser.add_argument("--images", type=int, default=10, help="encrypted images in all (default: 10)")
+    parser.add_argument(
+        "--activation",
+        action="append",
+        default=[],
+        metavar="NAME=METHOD",
+        help="polynomials for a function, as relu=minimax:13; chosen where not given; may be given often",
+    )
     parser.add_argument("--preset", help="parameters (default: as `keywright infer` chooses)")
     parser.add_argument("--batch", type=int, default=1, help="images in a ciphertext (default: 1)")
     parser.add_argument("--threads", type=int, default=2, help="of the engine (default: 2)")
@@ -53,6 +60,9 @@ def parse_options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     options = parser.parse_args(arguments)
     if min(options.images, options.threads, options.batch) < 1:
         parser.error("--images, --threads and --batch are at least 1")
+    if bad := [text for text in options.activation if not all(text.partition("="))]:
+        parser.error(f"--activation {bad[0]}: write NAME=METHOD, as relu=minimax:13")
+    options.activation = dict(text.split("=", 1) for text in options.activation)
     options.model = options.model or NETWORKS[options.network].model
     if options.model is None:
         parser.error(f"--model names the ONNX file of {options.network}: see examples/README.md")
@@ -78,13 +88,17 @@ class Measurement:
 
     def __init__(self, options: argparse.Namespace, folder: Path) -> None:
         self.options, self.path = options, folder / f"{name(options)}.jsonl"
-        self.model = sha256(options.model.read_bytes()).hexdigest()
+        self.subject = {
+            "model": sha256(options.model.read_bytes()).hexdigest(),
+            "activations": options.activation,
+        }
         self.record = read(self.path)
-        if other := [run["model"] for run in self.record.runs if run["model"] != self.model]:
-            raise BadRecord(
-                f"{self.path} is of the model {other[0][:16]}, {options.model} is {self.model[:16]}; name "
-                "another folder with --out"
-            )
+        for run in self.record.runs:
+            for key, own in self.subject.items():
+                if run[key] != own:
+                    raise BadRecord(
+                        f"{self.path} has {key} {run[key]}, not {own}; name another folder with --out"
+                    )
 
     def run(self, console: Console) -> None:
         """Run the images that the record lacks.
@@ -106,6 +120,7 @@ class Measurement:
                 self.options.model,
                 images.samples,
                 self._calibration(network),
+                activations=self.options.activation,
                 preset=self.options.preset,
                 batch=self.options.batch,
                 threads=self.options.threads,
@@ -114,7 +129,7 @@ class Measurement:
         ):
             console.status("compiling, keys, diagonals")
             facts = measured.facts()
-            added = {"model": self.model, "commit": machine.commit(), "load": os.getloadavg()[0]}
+            added = {"commit": machine.commit(), "load": os.getloadavg()[0], **self.subject}
             self._take({"run": facts | added}, raw)
             for places in groups(missing, facts["batch"]):
                 for place, line in zip(places, measured.classify(places), strict=True):

@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -23,6 +23,7 @@ class Measured:
         scratch: folder for what the process reads.
         samples: (count, *input_shape).
         calibration: samples that activations are fitted on, if there are any.
+        activations: methods of `keywright.nn.Fit.activations`.
         batch: samples in a ciphertext.
     """
 
@@ -33,6 +34,7 @@ class Measured:
         samples: NDArray[np.float32],
         calibration: NDArray[np.float32] | None = None,
         *,
+        activations: Mapping[str, str] | None = None,
         preset: str | None,
         batch: int = 1,
         threads: int,
@@ -45,6 +47,7 @@ class Measured:
         fields = {
             "model": str(model.resolve()),
             "calibration": None if calibration is None else str(paths[1]),
+            "activations": dict(activations or {}),
             "preset": preset,
             "batch": batch,
             "threads": threads,

@@ -35,6 +35,7 @@ RUN_FIELDS: dict[str, type] = {
     "compile_peak_bytes": int,
     "setup_peak_bytes": int,
     "model": str,
+    "activations": dict,
     "commit": str,
     "load": float,
 }

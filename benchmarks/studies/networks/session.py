@@ -29,6 +29,7 @@ class Setting:
     Attributes:
         model: ONNX file.
         calibration: file of samples that activations are fitted on (.npy).
+        activations: methods of `Fit.activations`.
         preset: parameters; chosen as `keywright infer` does where not given.
         batch: images in a ciphertext.
         threads: of the engine.
@@ -36,6 +37,7 @@ class Setting:
 
     model: Path
     calibration: Path | None
+    activations: dict[str, str]
     preset: str | None
     batch: int
     threads: int
@@ -56,7 +58,7 @@ class Session:
         clock = time.perf_counter
         start = clock()
         calibration = None if setting.calibration is None else load_inputs(setting.calibration)
-        fit = Fit(calibration=calibration)
+        fit = Fit(calibration=calibration, activations=setting.activations)
         compiled = compile_model(setting.model, fit, setting.preset, batch=setting.batch)
         self.facts: dict[str, Any] = {"compile_s": clock() - start, "compile_peak_bytes": peak_rss_bytes()}
         self.program, self.parameters = compiled.program, compiled.parameters

@@ -25,6 +25,7 @@ def main() -> None:
     setting = Setting(
         Path(given["model"]),
         None if calibration is None else Path(calibration),
+        given["activations"],
         given["preset"],
         given["batch"],
         given["threads"],
