@@ -34,10 +34,12 @@ pub struct Preset {
 /// The shipped leveled parameter sets: 128-bit secure for every key that uses all special primes at the top level, or
 /// less. Precision and failure probability follow from the error estimate ([`crate::ErrorEstimate`]): errors stay within
 /// [`crate::PRODUCT_TAIL`] deviations except with probability below `2^-40` per operation.
-pub const PRESETS: [Preset; 5] = [
+pub const PRESETS: [Preset; 6] = [
     Preset { name: "N13_QP214_S38", log_n: 13, q: &[(50, 1), (38, 3)], p: &[(50, 1)], log_scale: 38 },
     Preset { name: "N14_QP415_S45", log_n: 14, q: &[(50, 1), (45, 7)], p: &[(50, 1)], log_scale: 45 },
     Preset { name: "N14_QP430_S40", log_n: 14, q: &[(50, 1), (40, 8)], p: &[(60, 1)], log_scale: 40 },
+    // Digits of four primes, so small keys, for networks whose scores need not be close.
+    Preset { name: "N14_QP426_S33", log_n: 14, q: &[(45, 1), (33, 7)], p: &[(50, 3)], log_scale: 33 },
     Preset { name: "N15_QP830_S45", log_n: 15, q: &[(50, 1), (45, 14)], p: &[(50, 3)], log_scale: 45 },
     Preset { name: "N16_QP1660_S50", log_n: 16, q: &[(60, 1), (50, 26)], p: &[(50, 6)], log_scale: 50 },
 ];
