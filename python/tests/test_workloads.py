@@ -99,5 +99,7 @@ def test_what_does_not_fit_is_refused(checkout: Path, tmp_path: Path) -> None:
         done = called(checkout, "submission/build/client_preprocess_input", "0")
         assert done.returncode == 1
         assert message in done.stderr
+    done = called(checkout, "submission/build/server_encrypted_compute", "0")
+    assert "holds no ciphertexts: an earlier step failed" in done.stderr
     done = called(checkout, "submission/build/client_postprocess", "4")
     assert "from 0 (single) to 3 (large)" in done.stderr

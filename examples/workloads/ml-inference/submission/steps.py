@@ -9,7 +9,7 @@ intermediate stay with the client, and encrypted_model_predictions.txt gets a la
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import keywright as kw
@@ -96,6 +96,7 @@ def server_encrypted_compute(size: int) -> None:
     """Evaluate the network on every batch."""
     start = time.perf_counter()
     model, folders = Model.load(model_folder(size)), Folders(size)
+    uploads = batches(folders.upload)
     keys = model.execution.load_keys(folders.keys)
     loaded = time.perf_counter()
     runner = ModelRunner(model)
@@ -103,7 +104,7 @@ def server_encrypted_compute(size: int) -> None:
     say("server", f"diagonals encoded in {time.perf_counter() - loaded:.3f} s")
     seconds = []
     folder = emptied(folders.download)
-    for batch, paths in enumerate(batches(folders.upload)):
+    for batch, paths in enumerate(uploads):
         inputs = [model.read_input(path.read_bytes()) for path in paths]
         start = time.perf_counter()
         results = runner.run(keys, inputs, lambda: None)
@@ -156,12 +157,18 @@ def file_name(batch: int, index: int) -> str:
     return f"{batch:06}-{index}.kw"
 
 
-def batches(folder: Path) -> Iterator[list[Path]]:
-    """The files of each batch, in order."""
+def batches(folder: Path) -> list[list[Path]]:
+    """The files of each batch, in order.
+
+    Raises:
+        SystemExit: there are none.
+    """
     found: dict[str, list[Path]] = {}
     for path in sorted(folder.glob("*-*.kw")):
         found.setdefault(path.name.partition("-")[0], []).append(path)
-    yield from found.values()
+    if not found:
+        raise SystemExit(f"{folder} holds no ciphertexts: an earlier step failed")
+    return list(found.values())
 
 
 def emptied(folder: Path) -> Path:
