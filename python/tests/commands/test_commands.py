@@ -20,6 +20,7 @@ import pytest
 from keywright import nn
 from keywright.cli import main
 from keywright.commands.helpers.program_and_keys import compile_model
+from keywright.serve import Model
 from onnx import TensorProto, helper
 from tests.commands.conftest import COUNT, DATA
 from tests.commands.printed import fails, lines, process
@@ -139,6 +140,15 @@ def test_samples_share_ciphertexts(folder: Path, tmp_path: Path, capsys: pytest.
     assert "power of two" in capsys.readouterr().err
     assert main(["keygen", "--model", model, "--out", str(tmp_path / "more"), "--batch", "65536"]) == 2
     assert "--batch 65536" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("slots", [[], ["--slots"]])
+def test_a_served_model_takes_a_batch(folder: Path, tmp_path: Path, slots: list[str]) -> None:
+    arguments = ["compile", "--model", str(folder / "digits.onnx"), "--out", str(tmp_path / "served")]
+    assert main([*arguments, "--batch", "4", *slots]) == 0
+    manifest = Model.load(tmp_path / "served").manifest
+    assert manifest.input.batch == manifest.output.batch == 4
+    assert manifest.input.shape == (1, 8, 8)
 
 
 def test_what_batches_take(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
