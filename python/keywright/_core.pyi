@@ -910,9 +910,19 @@ class BootstrapperPlan:
         iterations: int = 1,
         log_precision: int | None = None,
         output_level: int | None = None,
+        input_log_n: int | None = None,
     ) -> Self: ...
     @staticmethod
-    def preset(name: str, key_budget: int | str | None = None) -> BootstrapperPlan: ...
+    def preset(
+        name: str,
+        key_budget: int | str | None = None,
+        *,
+        slots: int | None = None,
+        subrings: Sequence[tuple[int, int, Sequence[int] | None]] = ...,
+        input_log_n: int | None = None,
+    ) -> BootstrapperPlan: ...
+    @property
+    def input_log_n(self) -> int: ...
     @property
     def parameters(self) -> Parameters: ...
     @property

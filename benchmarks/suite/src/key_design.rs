@@ -132,6 +132,7 @@ fn literal(log_n: u32, keys: KeyDesign) -> BootstrapperLiteral {
         arcsine_degree: 3,
         iterations: None,
         output_level: None,
+        input_log_n: None,
     }
 }
 

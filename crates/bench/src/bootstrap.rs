@@ -74,6 +74,7 @@ pub fn bootstrap_parameters(name: &str) -> Result<(CkksParameters, BootstrapperL
             arcsine_degree: 7,
             iterations: None,
             output_level: None,
+            input_log_n: None,
         };
         return Ok((CkksParameters::new(literal)?, bootstrapper));
     }

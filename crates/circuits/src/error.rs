@@ -55,6 +55,12 @@ pub enum CircuitError {
     /// A modulus that is raised under the main secret.
     #[error("the plan has no ephemeral secret; give its bootstrapping an ephemeral weight")]
     NoEphemeralSecret,
+    /// Inputs of a subring where they do not begin with slots to coefficients, or come back.
+    #[error(
+        "inputs of a subring are for bootstraps of one pass in which slots_to_coeffs comes first; switch them up before, or leave out \
+         the input ring"
+    )]
+    InputRing,
     /// A stage that is one with the stage before.
     #[error(
         "the plan makes the switch back from the ephemeral secret one with the first rotations of coeffs_to_slots: bootstrap as a whole, \

@@ -18,7 +18,7 @@ fn rng(byte: u8) -> SecretRng {
 fn parameters() -> CkksParameters {
     let mut literal = CkksLiteral::from_bits(13, &[55, 40, 40, 40, 40], &[50, 50], 40.0).unwrap();
     literal.rlwe.security = Security::InsecureForExperiments;
-    literal.rlwe = literal.rlwe.with_subrings(&[(12, 3, None), (10, 2, None)]).unwrap();
+    literal.rlwe = literal.rlwe.with_subrings(&[(12, 3, None), (10, 2, None)]);
     CkksParameters::new(literal).unwrap()
 }
 

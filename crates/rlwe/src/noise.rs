@@ -151,8 +151,13 @@ pub fn key_switch_raised(parameters: &Parameters, plan: &SwitchPlan, key: &impl 
 /// Variance that a switch to a smaller ring adds: the inner products with the keys of all parts, which are summed, and the rounding of one
 /// division. The parameters are those of the smaller ring.
 pub fn ring_down(parameters: &Parameters, uses: &[KeyUse]) -> f64 {
-    let inner: f64 = uses.iter().map(|found| key_switch_raised(parameters, &found.plan, &found.key)).sum();
-    inner + division(parameters)
+    ring_down_parts(parameters, uses).mean()
+}
+
+/// [`ring_down`] in parts: the rounding of its division meets the secret.
+pub fn ring_down_parts(parameters: &Parameters, uses: &[KeyUse]) -> Variance {
+    let inner = uses.iter().map(|found| key_switch_raised(parameters, &found.plan, &found.key)).sum();
+    Variance { plain: inner, secret: 0.0 } + division_parts(parameters)
 }
 
 /// Variance that the derivation of a key with a master key adds to the errors of its rows: that of a key switch. At the

@@ -8,7 +8,7 @@
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use crate::{Parameters, ParametersLiteral, RlweError, SecretDistribution, Security, maximum_log_qp};
+use crate::{Parameters, ParametersLiteral, RlweError, SecretDistribution};
 
 /// Most subrings of one ring.
 pub const MAX_SUBRINGS: usize = 7;
@@ -34,34 +34,12 @@ impl ParametersLiteral {
     pub fn with_subrings(mut self, subrings: &[(u32, usize, Option<Vec<usize>>)]) -> Result<Self, RlweError> {
         for (log_n, level, special) in subrings {
             let (log_n, level) = (*log_n, *level);
-            if level >= self.q.len() {
-                let max = self.q.len().saturating_sub(1);
-                return Err(RlweError::Level { level, max, object: "the parameters" });
-            }
-            let special = match special {
-                Some(special) => special.clone(),
-                None => self.special_within_bound(log_n, level)?,
-            };
+            let all = self.q.len()..self.q.len() + self.p.len();
+            let special = special.clone().unwrap_or_else(|| all.collect());
             self.subrings.push(SubringLiteral { log_n, level, special });
         }
         self.subrings.sort_by_key(|subring| core::cmp::Reverse(subring.log_n));
-        Ok(self)
-    }
-
-    /// The first special primes that a subring's bound leaves room for above `q_0 .. q_level`.
-    fn special_within_bound(&self, log_n: u32, level: usize) -> Result<Vec<usize>, RlweError> {
-        let all = self.q.len()..self.q.len() + self.p.len();
-        if self.security == Security::InsecureForExperiments {
-            return Ok(all.collect());
-        }
-        let bits = |prime: &u64| if *prime == 0 { 0.0 } else { crate::widths::log2(*prime) };
-        let bound = f64::from(maximum_log_qp(log_n, SecretDistribution::Ternary)?);
-        let mut left = bound - self.q[..=level].iter().map(bits).sum::<f64>();
-        let within = |&index: &usize| {
-            left -= bits(&self.p[index - self.q.len()]);
-            left >= 0.0
-        };
-        Ok(all.take_while(within).collect())
+        self
     }
 
     /// The literals of the subrings, as of parameters of their own. Their secrets are uniform ternary, whatever that of the larger ring.

@@ -20,7 +20,7 @@ fn parameters() -> Parameters {
     let mut literal = ParametersLiteral::from_bits(13, &[58, 45, 45, 45, 45], &[50, 50]).unwrap();
     literal.security = Security::InsecureForExperiments;
     let subrings = [(12, 3, None), (10, 1, Some(vec![5, 6])), (11, 2, Some(vec![5, 4]))];
-    Parameters::new(literal.with_subrings(&subrings).unwrap()).unwrap()
+    Parameters::new(literal.with_subrings(&subrings)).unwrap()
 }
 
 /// The keys of the way from one ring to another, of each of `alphas`.
@@ -278,16 +278,16 @@ fn secrets_of_the_rings_are_ternary_and_independent() {
 fn what_is_no_subring_is_refused() {
     let literal = ParametersLiteral::from_bits(13, &[50, 38, 38, 38], &[50]).unwrap();
     let with = |list: &[(u32, usize, Option<Vec<usize>>)]| {
-        literal.clone().with_subrings(list).and_then(|literal| Parameters::new(literal).map(drop))
+        Parameters::new(literal.clone().with_subrings(list)).map(drop)
     };
     assert_eq!(with(&[(12, 1, None)]), Ok(()));
     // 88 bits at 2^12: one more prime is above 106.
     assert!(matches!(with(&[(12, 2, None)]), Err(RlweError::Insecure { log_n: 12, bound: 106, .. })));
     assert!(matches!(with(&[(9, 0, None)]), Err(RlweError::NoBound { log_n: 9, .. })));
-    assert!(matches!(with(&[(12, 4, None)]), Err(RlweError::Level { level: 4, max: 3, .. })));
     for (list, reason) in [
         (vec![(13, 1, None)], "smaller"),
         (vec![(12, 0, None), (12, 1, None)], "smaller"),
+        (vec![(12, 4, None)], "no such level"),
         (vec![(12, 1, Some(vec![1]))], "of its ciphertexts"),
         (vec![(12, 1, Some(vec![5]))], "no such special prime"),
     ] {
@@ -299,16 +299,21 @@ fn what_is_no_subring_is_refused() {
     assert!(matches!(with(&many), Err(RlweError::Count { what: "subrings", count: 8, max: 7, .. })));
 }
 
-/// Special primes that are not named are those that the bound of the subring has room for.
+/// Special primes that are not named are those of the ring; each key takes what its own bound leaves room for.
 #[test]
-fn special_primes_are_within_the_bound() {
+fn special_primes_are_those_of_the_ring() {
     let literal = ParametersLiteral::from_bits(14, &[50, 40, 40, 40, 40], &[50, 50, 50]).unwrap();
-    let special = |log_n, level| {
-        literal.clone().with_subrings(&[(log_n, level, None)]).unwrap().subrings[0].special.clone()
+    let parameters = Parameters::new(literal.with_subrings(&[(13, 3, None)])).unwrap();
+    assert_eq!(parameters.literal().subrings[0].special, [5, 6, 7]);
+    let ring = parameters.ring_of_degree(13).unwrap();
+    let legal = |level, special| {
+        let spec = KeySpec::new(ring, KeyElement::Relinearization, level, 1, true);
+        KeySpec { special, ..spec }.validate(&parameters).is_ok()
     };
-    assert_eq!(special(13, 3), Vec::<usize>::new());
-    assert_eq!(special(13, 2), [5]);
-    assert_eq!(special(13, 0), [5, 6, 7]);
+    assert_eq!(
+        [legal(3, vec![4]), legal(2, vec![4]), legal(2, vec![4, 5]), legal(1, vec![4, 5])],
+        [false, true, false, true]
+    );
 }
 
 /// The bound that counts is that of the key's own ring.
@@ -316,7 +321,7 @@ fn special_primes_are_within_the_bound() {
 fn keys_are_checked_by_the_degree_of_their_ring() {
     let literal = ParametersLiteral::from_bits(14, &[50, 40, 40, 40, 40], &[50, 50, 50]).unwrap();
     let subrings = [(13, 2, Some(vec![5, 6, 7]))];
-    let parameters = Parameters::new(literal.with_subrings(&subrings).unwrap()).unwrap();
+    let parameters = Parameters::new(literal.with_subrings(&subrings)).unwrap();
     let ring = parameters.ring_of_degree(13).unwrap();
     let spec = |count: usize, element, level| KeySpec {
         element,

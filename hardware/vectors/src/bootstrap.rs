@@ -44,6 +44,7 @@ fn parameters(log_n: u32) -> Result<(CkksParameters, BootstrapperPlan), String> 
         arcsine_degree: 5,
         iterations: None,
         output_level: Some(5),
+        input_log_n: None,
     };
     let plan = BootstrapperPlan::new(&parameters, &literal).map_err(say)?;
     Ok((parameters, plan))

@@ -207,3 +207,61 @@ def test_security_is_that_of_the_ring() -> None:
     with pytest.raises(kw.SecurityError):
         kw.KeySpec.rotation(ring, 1, level=3, alpha=1, special=[4])
     assert kw.KeySpec.rotation(ring, 1, level=2, alpha=1, special=[4]).digits == [(0, 1), (1, 2), (2, 3)]
+
+
+def test_a_bootstrap_begins_in_a_small_ring() -> None:
+    bits = [50, 40, 40, 45, 45, 45] + 14 * [50]
+    alone = kw.Parameters.from_bits(12, bits, [50, 50, 50], 45, insecure=True)
+    parameters = alone.with_subrings([(11, 5, None), (10, 3, None)])
+    plan = kw.BootstrapperPlan(
+        parameters,
+        slots_to_coeffs=2,
+        coeffs_to_slots=2,
+        log_ratio=6,
+        cosine_degree=30,
+        double_angles=3,
+        arcsine_degree=5,
+        slots=SLOTS,
+        values="real",
+        output_level=5,
+        input_log_n=10,
+    )
+    assert (plan.input_log_n, plan.input_level) == (10, 2)
+    rings = {spec.log_n for spec in plan.stage_keys["slots_to_coeffs"]}
+    assert rings == {10}
+    assert [spec.kind for spec in plan.stage_keys["mod_raise"]] == ["ring_up_to_sparse", "sparse_to_dense"]
+    specs = [
+        *plan.required_keys(),
+        *kw.KeySpec.ring_down(parameters, 11),
+        *kw.KeySpec.ring_down(parameters, 10, source=11),
+        kw.KeySpec.relinearization(parameters.subring(11)),
+    ]
+    secret = kw.SecretKey.generate(parameters, ENTROPY)
+    keys = kw.KeyGenerator(secret, ENTROPY).evaluation_keys(relinearization=False, specs=specs)
+    evaluator, decryptor = kw.Evaluator(parameters, keys), kw.Decryptor(secret, ENTROPY)
+    x = values(6)
+    a = decryptor.encrypt(x, slots=SLOTS, level=5).expand()
+    bootstrapper = kw.Bootstrapper(plan)
+    for _ in range(2):
+        low = evaluator.switch_ring(a, 11)
+        low = evaluator.square(low)
+        low = evaluator.switch_ring(evaluator.drop_to_level(low, 3), 10)
+        assert (low.log_n, low.level) == (10, 3)
+        a = bootstrapper.bootstrap(evaluator, low)
+        x = x * x
+        assert (a.log_n, a.level, a.slots) == (12, 5, SLOTS)
+        error = np.abs(decryptor.decrypt(a) - x).max()
+        assert error <= a.error_bound < 2**-10
+    with pytest.raises(kw.ParameterError, match="one pass"):
+        kw.BootstrapperPlan(
+            parameters,
+            slots_to_coeffs=2,
+            coeffs_to_slots=2,
+            log_ratio=6,
+            cosine_degree=30,
+            double_angles=3,
+            arcsine_degree=5,
+            slots=SLOTS,
+            order="mod_raise_first",
+            input_log_n=10,
+        )

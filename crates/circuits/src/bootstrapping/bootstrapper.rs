@@ -56,7 +56,11 @@ impl Bootstrapper {
             .transpose()?;
         Ok(Self {
             parameters: parameters.clone(),
-            slots_to_coeffs: SlotsToCoeffs::with_storage(parameters, &plan.slots_to_coeffs, kept)?,
+            slots_to_coeffs: SlotsToCoeffs::with_storage(
+                plan.input_ring(parameters)?,
+                &plan.slots_to_coeffs,
+                kept,
+            )?,
             coeffs_to_slots: CoeffsToSlots::with_storage(parameters, &plan.coeffs_to_slots, kept)?,
             recombine,
             plan: plan.clone(),
@@ -129,7 +133,7 @@ impl Bootstrapper {
         }
     }
 
-    /// From coefficients, where [`SlotsToCoeffs`] leaves them or a client has put them, to slots at the plan's
+    /// From coefficients of the ring of inputs, where [`SlotsToCoeffs`] leaves them or a client has put them, to slots at the plan's
     /// [`slots_level`](BootstrapperPlan::slots_level): slot `j` of `n` holds coefficient `brv(j) N/2n` as its real and, for complex values,
     /// coefficient `N/2 + brv(j) N/2n` as its imaginary part. `brv` reverses the bits of `j`. The input is at any level, of which level 0 is taken, and,
     /// to [`super::SCALE_DRIFT`], at the plan's `coefficients_scale`.
@@ -143,8 +147,10 @@ impl Bootstrapper {
     ) -> Result<Ciphertext, CircuitError> {
         let (plan, packing) = (&self.plan, Packing::Coefficients);
         plan.require_keys(evaluator.keys())?;
-        require_input(Stage::ModRaise, &self.parameters, input, packing, 0, plan.coefficients_scale)?;
-        let lowest = evaluator.drop_to_level(input, 0).map_err(|e| Stage::ModRaise.error(0, e))?;
+        let ring = plan.input_ring(&self.parameters)?;
+        require_input(Stage::ModRaise, ring, input, packing, 0, plan.coefficients_scale)?;
+        let lowest = evaluator.of(input).and_then(|evaluator| evaluator.drop_to_level(input, 0));
+        let lowest = lowest.map_err(|e| Stage::ModRaise.error(0, e))?;
         let pass = |c: &Ciphertext, scale| self.coefficients_to_slots(evaluator, c, scale);
         let back = |result: &Ciphertext, like: &Ciphertext| {
             let transform = self.slots_to_coeffs.plan();

@@ -45,6 +45,7 @@ const FULL: BootstrapperLiteral = BootstrapperLiteral {
     arcsine_degree: 7,
     iterations: None,
     output_level: None,
+    input_log_n: None,
 };
 
 /// `log2` of a probability below that of every bootstrap that can fail: `K = 15` has `2^-130`, `K = 16` has 0.

@@ -46,6 +46,7 @@ pub(crate) fn literal(log_slots: u32, values: Values) -> BootstrapperLiteral {
         arcsine_degree: 5,
         iterations: None,
         output_level: Some(5),
+        input_log_n: None,
     }
 }
 

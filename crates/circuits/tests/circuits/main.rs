@@ -5,6 +5,7 @@ mod bootstrapper;
 mod bootstrapping;
 mod eval_mod;
 mod fixture;
+mod input_ring;
 mod iterations;
 mod key_design;
 mod linear_transform;

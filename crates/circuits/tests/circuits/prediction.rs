@@ -31,6 +31,7 @@ fn owners() -> [(Owner, BootstrapperLiteral); 3] {
         arcsine_degree: 7,
         iterations: None,
         output_level: Some(5),
+        input_log_n: None,
     };
     let usual = chain(&[(50, 1), (40, 2), (45, 3), (50, 8), (59, 1), (60, 1), (50, 3)]);
     let narrow = chain(&[(50, 1), (26, 2), (45, 3), (50, 8), (59, 1), (60, 1), (50, 1), (34, 2)]);

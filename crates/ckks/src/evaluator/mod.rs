@@ -8,7 +8,7 @@ mod rotate;
 mod switch_ring;
 
 use keywright_ring::{Evaluation, Poly};
-use keywright_rlwe::{EvaluationKeys, RlweCiphertext, for_each_item};
+use keywright_rlwe::{EvaluationKeys, RlweCiphertext, RlweError, for_each_item};
 
 use crate::{Ciphertext, CkksError, CkksParameters, Plaintext};
 
@@ -23,12 +23,16 @@ pub struct Evaluator<'k> {
 }
 
 impl<'k> Evaluator<'k> {
-    /// An evaluator for parameters and the keys of the owner of the data.
+    /// An evaluator for parameters and the keys of the owner of the data. Of the keys of parameters with subrings, one for a subring takes
+    /// those of that ring.
     ///
     /// # Errors
     /// [`CkksError::Rlwe`] if the keys belong to other parameters.
     pub fn new(parameters: &CkksParameters, keys: &'k EvaluationKeys) -> Result<Self, CkksError> {
-        parameters.rlwe().require_same(keys.parameters(), "the evaluator", "the key set")?;
+        let Ok(keys) = keys.ring_like(parameters.rlwe()) else {
+            parameters.rlwe().require_same(keys.parameters(), "the evaluator", "the key set")?;
+            return Err(RlweError::MixedParameters { left: "the evaluator", right: "the key set" }.into());
+        };
         Ok(Self { parameters: parameters.clone(), keys })
     }
 

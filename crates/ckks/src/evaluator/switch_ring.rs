@@ -1,4 +1,5 @@
-use keywright_rlwe::{KeyElement, RlweCiphertext, RlweError, noise, ring_down, ring_up};
+use keywright_rlwe::noise::{self, Variance};
+use keywright_rlwe::{KeyElement, RlweCiphertext, RlweError, ring_down, ring_up};
 
 use super::Evaluator;
 use crate::{Ciphertext, CkksError, Packing};
@@ -55,6 +56,25 @@ impl<'k> Evaluator<'k> {
             let rlwe = ring_up(to.rlwe(), &a.rlwe, &found)?;
             Ok(switched(rlwe, noise::key_switch(to.rlwe(), &found.plan, &found.key)))
         }
+    }
+
+    /// Variance of a coefficient that [`Self::switch_ring`] adds at a level, between the rings of these degrees. Known before any key is made,
+    /// from [`keywright_rlwe::EvaluationKeys::outline`].
+    ///
+    /// # Errors
+    /// A missing key; [`CkksError::Rlwe`] for a ring that the parameters do not have.
+    pub fn switch_ring_variance(&self, source: u32, log_n: u32, level: usize) -> Result<Variance, CkksError> {
+        let [from, to] = [source, log_n].map(|log_n| self.parameters.rlwe().ring_of_degree(log_n));
+        let (from, to) = (from?.log_n(), to?);
+        let keys = self.keys.ring_like(to)?;
+        if log_n == from {
+            return Ok(Variance::default());
+        }
+        if log_n < from {
+            return Ok(noise::ring_down_parts(to, &keys.ring_down(from, level)?));
+        }
+        let found = keys.best(KeyElement::RingUp { from }, level, false)?;
+        Ok(noise::key_switch_parts(to, &found.plan, &found.key))
     }
 
     /// The same ciphertext seen as one of `2^log_slots` slots: nothing is computed.

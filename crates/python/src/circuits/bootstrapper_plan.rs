@@ -6,6 +6,7 @@ use keywright_circuits::bootstrapping::{
     BOOTSTRAP_PRESETS, BootstrapperLiteral, BootstrapperPlan, FactorPlan, FactorSteps, KeyGroup, Order,
     Values, bootstrap_preset,
 };
+use keywright_ckks::{CkksLiteral, CkksParameters};
 use keywright_rlwe::KeySpec;
 use keywright_thin_server as server;
 use pyo3::prelude::*;
@@ -68,6 +69,8 @@ type PyFactor<'py> = (&'static str, usize, Vec<PyWay<'py>>);
 ///     log_precision: bits after the point that the bound on the error of one pass has at least, by which the next one corrects it. Needed for
 ///         2 iterations or more, and for these alone.
 ///     output_level: level of results, the highest by default. A lower one is cheaper.
+///     input_log_n: log2 of the degree of the ring that inputs are of: a subring of the parameters, in which `slots_to_coeffs` is done with
+///         smaller keys. Then `slots` is up to half of that degree. Results are always of the parameters' own ring.
 ///
 /// Raises:
 ///     LevelError: the parameters have too few levels, or the output level is below the input level.
@@ -83,6 +86,20 @@ pub(crate) struct PyBootstrapperPlan {
     pub(crate) plan: Arc<BootstrapperPlan>,
     log_slots: u32,
     values: Values,
+}
+
+/// The ring of inputs.
+fn input_ring(parameters: &CkksParameters, log_n: Option<u32>) -> Result<&CkksParameters, Failure> {
+    Ok(log_n.map_or(Ok(parameters), |log_n| parameters.ring_of_degree(log_n))?)
+}
+
+/// `log2` of the number of slots of inputs.
+fn input_slots(
+    parameters: &CkksParameters,
+    slots: Option<usize>,
+    log_n: Option<u32>,
+) -> Result<u32, Failure> {
+    log_slots(input_ring(parameters, log_n)?, slots)
 }
 
 /// Names of the shipped bootstrappings, with parameters that fit them.
@@ -112,7 +129,8 @@ impl PyBootstrapperPlan {
     #[pyo3(signature = (
         parameters, *, slots_to_coeffs, coeffs_to_slots, log_ratio, cosine_degree, double_angles, arcsine_degree, slots=None,
         values="complex", order="slots_to_coeffs_first", key_budget=PyKeyBudget::Name("fastest".into()), stages_apart=false,
-        alpha=None, key_levels="needed", ephemeral_weight=32, log2_failure=-40.0, iterations=1, log_precision=None, output_level=None
+        alpha=None, key_levels="needed", ephemeral_weight=32, log2_failure=-40.0, iterations=1, log_precision=None, output_level=None,
+        input_log_n=None
     ))]
     fn new(
         py: Python<'_>,
@@ -135,9 +153,10 @@ impl PyBootstrapperPlan {
         iterations: usize,
         log_precision: Option<u32>,
         output_level: Option<usize>,
+        input_log_n: Option<u32>,
     ) -> Result<Self, Failure> {
         let literal = BootstrapperLiteral {
-            log_slots: log_slots(&parameters.0, slots)?,
+            log_slots: input_slots(&parameters.0, slots, input_log_n)?,
             values: parse_values(values)?,
             order: parse_order(order)?,
             slots_to_coeffs,
@@ -153,6 +172,7 @@ impl PyBootstrapperPlan {
             arcsine_degree,
             iterations: parse_iterations(iterations, log_precision)?,
             output_level,
+            input_log_n,
         };
         compute(py, || Self::make(parameters.clone(), &literal))
     }
@@ -162,18 +182,46 @@ impl PyBootstrapperPlan {
     /// Args:
     ///     name: one of `keywright.bootstrap_presets()`.
     ///     key_budget: another one than the preset's.
+    ///     slots: another number of slots: fewer of them take smaller transforms.
+    ///     subrings: those that the parameters are to have, as of `Parameters.with_subrings`.
+    ///     input_log_n: log2 of the degree of the ring that inputs are of, one of these; that of the preset by default.
     ///
     /// Raises:
-    ///     ParameterError: there is no such preset; the budget is below its `minimum`.
+    ///     ParameterError: there is no such preset; the budget is below its `minimum`; slots is not a power of two up to half the degree of
+    ///         the ring of inputs.
+    ///     SecurityError, LevelError: as of the constructor and of `Parameters.with_subrings`.
     #[staticmethod]
-    #[pyo3(signature = (name, key_budget=None))]
-    fn preset(py: Python<'_>, name: &str, key_budget: Option<PyKeyBudget>) -> Result<Self, Failure> {
+    #[pyo3(signature = (name, key_budget=None, *, slots=None, subrings=Vec::new(), input_log_n=None))]
+    fn preset(
+        py: Python<'_>,
+        name: &str,
+        key_budget: Option<PyKeyBudget>,
+        slots: Option<usize>,
+        subrings: Vec<(u32, usize, Option<Vec<usize>>)>,
+        input_log_n: Option<u32>,
+    ) -> Result<Self, Failure> {
         let budget = key_budget.map(parse_budget).transpose()?;
         compute(py, || -> Result<_, Failure> {
             let mut preset = bootstrap_preset(name)?;
+            let CkksLiteral { rlwe, log_scale } = preset.literal()?;
+            let literal = CkksLiteral { rlwe: rlwe.with_subrings(&subrings), log_scale };
+            let parameters = PyParameters(CkksParameters::new(literal)?);
             preset.bootstrapper.budget = budget.unwrap_or(preset.bootstrapper.budget);
-            Self::make(PyParameters(preset.parameters()?), &preset.bootstrapper)
+            preset.bootstrapper.input_log_n = input_log_n;
+            if slots.is_some() || input_log_n.is_some() {
+                let own = 1usize << preset.bootstrapper.log_slots;
+                let largest = 1usize << input_ring(&parameters.0, input_log_n)?.max_log_slots();
+                let slots = slots.unwrap_or(own.min(largest));
+                preset.bootstrapper.log_slots = input_slots(&parameters.0, Some(slots), input_log_n)?;
+            }
+            Self::make(parameters, &preset.bootstrapper)
         })
+    }
+
+    /// log2 of the degree of the ring that inputs are of; that of `slots_to_coeffs` and its keys.
+    #[getter]
+    fn input_log_n(&self) -> u32 {
+        self.plan.input_log_n.unwrap_or(self.parameters.0.rlwe().log_n())
     }
 
     /// Parameters of the ciphertexts.

@@ -17,7 +17,7 @@ use crate::stored::not_pickled;
 /// `plain + secret X` there. `deviation_unit` brings its square root to a part of a slot, in units of the message.
 ///
 /// Args:
-///     parameters: of the ciphertexts.
+///     parameters: of the ciphertexts: those of the keys, or of one of their subrings for operations in that ring.
 ///     keys: those that the operations would use.
 ///
 /// Raises:
@@ -85,6 +85,17 @@ impl PyErrorModel {
         let keys = self.keys.get().snapshot();
         let evaluator = Evaluator::new(&self.parameters.0, &keys)?;
         Ok(pair(evaluator.rotation_variance(steps, log_slots, level)?))
+    }
+
+    /// Of a switch from the ring of degree 2^source to that of degree 2^log_n, at a level.
+    ///
+    /// Raises:
+    ///     MissingKeyError: as of `Evaluator.switch_ring`.
+    ///     ParameterError: the parameters have no such ring.
+    fn switch_ring(&self, source: u32, log_n: u32, level: usize) -> Result<Pair, Failure> {
+        let keys = self.keys.get().snapshot();
+        let evaluator = Evaluator::new(&self.parameters.0, &keys)?;
+        Ok(pair(evaluator.switch_ring_variance(source, log_n, level)?))
     }
 
     /// Of a linear transform of one or several ciphertexts: for each of them and each of its baby steps, ascending, what is added to the rotated ciphertext

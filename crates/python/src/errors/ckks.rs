@@ -75,7 +75,9 @@ pub(super) fn circuit<'py>(py: Python<'py>, error: &CircuitError) -> PyResult<De
         CircuitError::KeyBudget { budget, minimum } => {
             described!(py, "ParameterError", what = "key_budget", value = budget, minimum = minimum)
         }
-        CircuitError::StagesFused | CircuitError::NoEphemeralSecret => described!(py, "ParameterError"),
+        CircuitError::StagesFused | CircuitError::NoEphemeralSecret | CircuitError::InputRing => {
+            described!(py, "ParameterError")
+        }
         CircuitError::FailureProbability { log2 } => {
             described!(py, "ParameterError", what = "log2_failure", value = *log2, maximum = 0.0)
         }

@@ -74,13 +74,12 @@ impl PyParameters {
     ///
     /// Args:
     ///     subrings: of each, log2 of its degree, its highest level, and the indices of its special primes, counted through
-    ///         q_0 .. q_L, p_0, ...: special primes, or ciphertext primes above its level. None for as many of the first special primes as
-    ///         the bound of that degree leaves room for.
+    ///         q_0 .. q_L, p_0, ...: special primes, or ciphertext primes above its level. None for all special primes: a key takes as
+    ///         many of them as its own bound leaves room for.
     ///
     /// Raises:
     ///     SecurityError: the ciphertext modulus of a subring is above the bound of its degree.
-    ///     ParameterError: a subring is not smaller than the ring, a degree stands twice, or a special prime is not legal.
-    ///     LevelError: there is no such level.
+    ///     ParameterError: a subring is not smaller than the ring, a degree stands twice, or a level or a special prime is not legal.
     fn with_subrings(
         &self,
         py: Python<'_>,
@@ -88,7 +87,7 @@ impl PyParameters {
     ) -> Result<Self, Failure> {
         py.detach(|| {
             let CkksLiteral { rlwe, log_scale } = self.0.literal();
-            Ok(Self(CkksParameters::new(CkksLiteral { rlwe: rlwe.with_subrings(&subrings)?, log_scale })?))
+            Ok(Self(CkksParameters::new(CkksLiteral { rlwe: rlwe.with_subrings(&subrings), log_scale })?))
         })
     }
 

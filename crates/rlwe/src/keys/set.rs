@@ -94,7 +94,7 @@ impl EvaluationKeys {
     }
 
     /// The keys of the ring that a spec names.
-    fn ring_named(&self, subring: Option<u32>) -> Result<&Self, RlweError> {
+    pub fn ring_named(&self, subring: Option<u32>) -> Result<&Self, RlweError> {
         self.ring_like(self.parameters.ring_named(subring)?)
     }
 

@@ -57,6 +57,7 @@ pub(crate) fn toy(log_n: u32, log_slots: u32, values: Kind) -> (CkksParameters, 
         arcsine_degree: 5,
         iterations: None,
         output_level: Some(5),
+        input_log_n: None,
     };
     let plan = BootstrapperPlan::new(&parameters, &literal).unwrap();
     (parameters, plan)

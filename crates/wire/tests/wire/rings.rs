@@ -21,7 +21,7 @@ fn rng(byte: u8) -> SecretRng {
 fn literal() -> ParametersLiteral {
     let bits = ParametersLiteral::from_bits(12, &[50, 40, 61], &[61]).unwrap();
     let open = ParametersLiteral { security: samples::literal().security, ..bits };
-    open.with_subrings(&[(11, 1, None), (10, 0, Some(vec![3, 1]))]).unwrap()
+    open.with_subrings(&[(11, 1, None), (10, 0, Some(vec![3, 1]))])
 }
 
 fn encoding(literal: &ParametersLiteral) -> Vec<u8> {

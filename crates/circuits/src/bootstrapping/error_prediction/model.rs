@@ -25,11 +25,12 @@ impl BootstrapperPlan {
             return Ok(None);
         }
         let (rlwe, model) = (parameters.rlwe(), Model::new(self, parameters));
+        let input = Model::new(self, self.input_ring(parameters)?);
         // Of an iterated bootstrapping the last pass corrects what was scaled up by `1 / gain`, and so are its
         // errors.
         let power = model.gain * model.gain;
         let recombine = model.recombine()?;
-        let s2c = model.slots_to_coeffs()? * power;
+        let s2c = input.slots_to_coeffs()? * power;
         let raise = model.mod_raise()? * power;
         let c2s = model.coeffs_to_slots()? * power;
         let rounding = model.rounding(model.working) * power;
@@ -205,10 +206,11 @@ impl<'p> Model<'p> {
         Ok((1.0 + hops) * self.switch(key)?)
     }
 
-    /// Variance in coefficients of a switch of what is below `q_0 / 2`: one digit.
+    /// Variance in coefficients of a switch of what is below `q_0 / 2`: one digit. What comes from a subring has its coefficients alone.
     fn lowest_switch(&self, key: &KeySpec) -> f64 {
         let ratio = (self.rlwe().log2_prime(0) - key.special_bits(self.rlwe())).exp2();
-        self.rlwe().n() as f64 * noise::fresh_symmetric() * ratio * ratio / 12.0
+        let n = key.element.source_ring().map_or(self.rlwe().n(), |log_n| 1 << log_n);
+        n as f64 * noise::fresh_symmetric() * ratio * ratio / 12.0
     }
 
     /// `N sigma^2 sum_j Q_j^2 / 12 P^2`.
@@ -241,7 +243,11 @@ impl<'p> Model<'p> {
     }
 
     fn mod_raise(&self) -> Result<Variance, CircuitError> {
-        let Some(keys) = &self.plan.mod_raise.ephemeral else { return Ok(Variance::default()) };
+        let Some(keys) = &self.plan.mod_raise.ephemeral else {
+            let up = self.plan.mod_raise.up.as_ref();
+            let variance = up.map_or(0.0, |key| self.lowest_switch(key) + (1.0 + self.norm2) / 12.0);
+            return Ok(Variance { plain: variance * self.coefficient_unit(), secret: 0.0 });
+        };
         let mut variance = self.lowest_switch(&keys.to_sparse) + (1.0 + keys.weight as f64) / 12.0;
         // Where the first factor of `coeffs_to_slots` is one with the switch back, that is counted there.
         if self.plan.coeffs_to_slots.factors.first().is_none_or(|factor| factor.raised.is_none()) {

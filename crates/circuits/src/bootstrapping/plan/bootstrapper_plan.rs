@@ -1,7 +1,9 @@
+use keywright_ckks::CkksParameters;
 use keywright_rlwe::KeySpec;
 
 use super::iterations::Iterations;
 use super::literal::Order;
+use crate::CircuitError;
 use crate::bootstrapping::keys::KeyDesign;
 use crate::bootstrapping::stage::Stage;
 use crate::bootstrapping::stages::coeffs_to_slots::CoeffsToSlotsPlan;
@@ -10,6 +12,14 @@ use crate::bootstrapping::stages::mod_raise::ModRaisePlan;
 use crate::bootstrapping::stages::slots_to_coeffs::SlotsToCoeffsPlan;
 use crate::bootstrapping::transforms::{Direction, FactorPlan};
 use crate::linear_transform::Storage;
+
+/// The ring of that degree, or that of the parameters.
+pub(super) fn input_ring(
+    parameters: &CkksParameters,
+    log_n: Option<u32>,
+) -> Result<&CkksParameters, CircuitError> {
+    Ok(log_n.map_or(Ok(parameters), |log_n| parameters.ring_of_degree(log_n))?)
+}
 
 /// What a bootstrapping does, stage by stage, before any key is made or diagonal encoded. Plain data.
 ///
@@ -50,9 +60,19 @@ pub struct BootstrapperPlan {
     pub scale: f64,
     /// Scale of the coefficients of which the modulus is raised: `q_0` divided by the message ratio.
     pub coefficients_scale: f64,
+    /// `log2` of the degree of the subring that inputs are of, and in which `slots_to_coeffs` is done.
+    pub input_log_n: Option<u32>,
 }
 
 impl BootstrapperPlan {
+    /// The parameters of inputs: those of the ring that the plan is for, or of a subring.
+    ///
+    /// # Errors
+    /// [`keywright_rlwe::RlweError::NoRing`], for a plan that was made for other parameters.
+    pub fn input_ring<'p>(&self, parameters: &'p CkksParameters) -> Result<&'p CkksParameters, CircuitError> {
+        input_ring(parameters, self.input_log_n)
+    }
+
     /// Level at which [`crate::bootstrapping::Bootstrapper::bootstrap`] takes ciphertexts; those above are taken at
     /// it.
     pub fn input_level(&self) -> usize {

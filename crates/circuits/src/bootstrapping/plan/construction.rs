@@ -6,7 +6,7 @@ use keywright_ckks::CkksParameters;
 use keywright_ring::rotation_element;
 use keywright_rlwe::{KeyElement, KeySpec, Parameters};
 
-use super::bootstrapper_plan::BootstrapperPlan;
+use super::bootstrapper_plan::{BootstrapperPlan, input_ring};
 use super::literal::{BootstrapperLiteral, Order};
 use crate::CircuitError;
 use crate::bootstrapping::mod_one::range::integer_part_bound;
@@ -32,7 +32,7 @@ impl BootstrapperPlan {
     /// [`CircuitError::KeyBudget`].
     pub fn new(parameters: &CkksParameters, literal: &BootstrapperLiteral) -> Result<Self, CircuitError> {
         literal.require(parameters)?;
-        let wanted = Construction::new(parameters, literal);
+        let wanted = Construction::new(parameters, literal)?;
         // The first transform does not depend on the other stages; the last one begins where they end.
         let first = match literal.order {
             Order::SlotsToCoeffsFirst => Some(wanted.slots_to_coeffs(wanted.input_level())?),
@@ -65,6 +65,7 @@ impl BootstrapperPlan {
             recombine,
             scale: parameters.scale(),
             coefficients_scale: wanted.coefficients_scale,
+            input_log_n: wanted.input.rlwe().as_subring(),
         };
         plan.within(parameters, literal.budget)
     }
@@ -73,6 +74,8 @@ impl BootstrapperPlan {
 /// What the stages of a plan are made from.
 struct Construction<'p> {
     parameters: &'p CkksParameters,
+    /// The ring of inputs.
+    input: &'p CkksParameters,
     literal: &'p BootstrapperLiteral,
     /// `q_0` divided by the message ratio.
     coefficients_scale: f64,
@@ -94,13 +97,14 @@ struct Levels {
 }
 
 impl<'p> Construction<'p> {
-    fn new(parameters: &'p CkksParameters, literal: &'p BootstrapperLiteral) -> Self {
+    fn new(parameters: &'p CkksParameters, literal: &'p BootstrapperLiteral) -> Result<Self, CircuitError> {
+        let input = input_ring(parameters, literal.input_log_n)?;
         let coefficients_scale = parameters.rlwe().modulus(0).value() as f64 / literal.log_ratio.exp2();
         let values = match literal.order {
             Order::SlotsToCoeffsFirst => literal.values,
             Order::ModRaiseFirst => Values::Complex,
         };
-        Self { parameters, literal, coefficients_scale, values }
+        Ok(Self { parameters, input, literal, coefficients_scale, values })
     }
 
     fn rlwe(&self) -> &'p Parameters {
@@ -126,14 +130,14 @@ impl<'p> Construction<'p> {
             Order::ModRaiseFirst => scale,
         };
         Dft::balanced(literal.log_slots, literal.slots_to_coeffs)
-            .and_then(|dft| SlotsToCoeffsPlan::new(self.parameters, dft, level, scale, output_scale, SPEED))
+            .and_then(|dft| SlotsToCoeffsPlan::new(self.input, dft, level, scale, output_scale, SPEED))
             .map_err(|error| Stage::SlotsToCoeffs.error(level, error))
     }
 
     /// Refuses a design by which no rotation of the input has a key.
     fn require_key_design(&self) -> Result<(), CircuitError> {
         let Some(design) = self.literal.keys else { return Ok(()) };
-        let (rlwe, level) = (self.rlwe(), self.input_level());
+        let (rlwe, level) = (self.input.rlwe(), self.input_level());
         let stage = match self.literal.order {
             Order::SlotsToCoeffsFirst => Stage::SlotsToCoeffs,
             Order::ModRaiseFirst => Stage::ModRaise,
@@ -143,8 +147,13 @@ impl<'p> Construction<'p> {
     }
 
     fn mod_raise(&self, top: usize) -> Result<ModRaisePlan, CircuitError> {
-        ModRaisePlan::new(self.rlwe(), top, self.literal.ephemeral_weight)
-            .map_err(|error| Stage::ModRaise.error(0, error))
+        ModRaisePlan::from_ring(
+            self.rlwe(),
+            top,
+            self.literal.ephemeral_weight,
+            self.input.rlwe().as_subring(),
+        )
+        .map_err(|error| Stage::ModRaise.error(0, error))
     }
 
     /// The approximation for the messages and for all integers that occur but with the probability of failure.

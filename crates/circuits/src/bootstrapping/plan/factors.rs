@@ -49,7 +49,8 @@ impl BootstrapperPlan {
         let raise = self.mod_raise.ephemeral.as_ref().filter(|_| second.is_raised());
         let level = second.input_level();
         let lowest = first.input_level();
-        let mut out = SlotsToCoeffsPlan::ways(parameters, to_coeffs, lowest, self.keys)
+        let input = self.input_ring(parameters)?;
+        let mut out = SlotsToCoeffsPlan::ways(input, to_coeffs, lowest, self.keys)
             .map_err(|error| Stage::SlotsToCoeffs.error(lowest, error))?;
         out.extend(
             CoeffsToSlotsPlan::ways(parameters, to_slots, second.values, level, raise, self.keys)

@@ -50,7 +50,7 @@ pub struct KeyGroup {
 
 impl BootstrapperPlan {
     /// The key switches of one [`crate::bootstrapping::Bootstrapper::bootstrap`], in a ring of degree `2^log_n`, in
-    /// the order of the stages. Those to and from an ephemeral secret, which have one way to be made, are left out:
+    /// the order of the stages; those of `slots_to_coeffs` are in the ring of inputs. Those to and from an ephemeral secret, which have one way to be made, are left out:
     /// [`Self::fixed_keys`].
     pub fn key_groups(&self, log_n: u32) -> Vec<KeyGroup> {
         let mut out = Vec::new();
@@ -61,6 +61,7 @@ impl BootstrapperPlan {
             let part = |form, level, elements, count| KeyGroup { stage, form, level, elements, count };
             match stage {
                 Stage::SlotsToCoeffs => {
+                    let log_n = self.input_log_n.unwrap_or(log_n);
                     self.slots_to_coeffs
                         .factors
                         .iter()

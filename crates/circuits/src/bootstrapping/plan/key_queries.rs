@@ -17,10 +17,10 @@ impl BootstrapperPlan {
         Ok(self.required_keys().iter().map(|key| key.bytes(rlwe)).sum::<Result<_, _>>()?)
     }
 
-    /// The keys to and from an ephemeral secret.
+    /// The keys to and from an ephemeral secret, and that from the ring of inputs.
     pub fn fixed_keys(&self) -> Vec<KeySpec> {
         let mut keys = self.required_keys();
-        keys.retain(|spec| spec.element.ephemeral_weight().is_some());
+        keys.retain(|spec| spec.element.ephemeral_weight().is_some() || spec.element.source_ring().is_some());
         keys
     }
 
@@ -42,7 +42,9 @@ impl BootstrapperPlan {
         let mut seen = BTreeSet::new();
         let specs = self.stage_keys().into_iter().map(|(_, spec)| spec);
         specs
-            .filter(|spec| seen.insert((spec.element, spec.level, spec.alpha, spec.special.clone())))
+            .filter(|spec| {
+                seen.insert((spec.subring, spec.element, spec.level, spec.alpha, spec.special.clone()))
+            })
             .collect()
     }
 
@@ -75,6 +77,7 @@ impl BootstrapperPlan {
             .collect();
         for (stage, spec) in self.stage_keys() {
             let (element, level) = (spec.element, spec.level);
+            let keys = keys.ring_named(spec.subring).map_err(|error| stage.error(level, error))?;
             let planned = matches!(element, KeyElement::Galois(_) | KeyElement::Relinearization);
             if planned && keys.routes().is_some() {
                 continue;

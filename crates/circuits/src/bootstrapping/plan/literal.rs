@@ -59,6 +59,9 @@ pub struct BootstrapperLiteral {
     pub iterations: Option<Iterations>,
     /// Level of the result; `None` for the highest.
     pub output_level: Option<usize>,
+    /// `log2` of the degree of the ring that inputs are of: a subring, in which `slots_to_coeffs` is done; `None` for that of the parameters.
+    /// Results are always of that.
+    pub input_log_n: Option<u32>,
 }
 
 impl BootstrapperLiteral {
@@ -72,6 +75,9 @@ impl BootstrapperLiteral {
             Order::SlotsToCoeffsFirst => (Stage::SlotsToCoeffs, self.slots_to_coeffs),
             Order::ModRaiseFirst => (Stage::ModRaise, 0),
         };
+        if self.input_log_n.is_some() && (self.order == Order::ModRaiseFirst || self.iterations.is_some()) {
+            return Err(first.error(input_level, CircuitError::InputRing));
+        }
         if self.log_slots > max {
             return Err(first.error(input_level, CircuitError::LogSlots { log_slots: self.log_slots, max }));
         }

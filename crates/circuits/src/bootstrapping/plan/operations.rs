@@ -69,7 +69,12 @@ impl BootstrapperPlan {
         let level = self.mod_raise.level;
         let raised = |raised| Arithmetic { raised, ..Arithmetic::default() };
         match &self.mod_raise.ephemeral {
-            None => push(level, None, raised(2), 1),
+            None => {
+                if let Some(up) = &self.mod_raise.up {
+                    push(0, Some(up.special.len()), Arithmetic::switch(), 1);
+                }
+                push(level, None, raised(2), 1);
+            }
             Some(keys) => {
                 push(0, Some(keys.to_sparse.special.len()), Arithmetic::switch(), 1);
                 if !self.coeffs_to_slots.is_raised() {

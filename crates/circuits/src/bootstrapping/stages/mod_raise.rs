@@ -20,18 +20,23 @@
 //! x = (D / q_0) m + I.
 //! ```
 //!
+//! An input of a subring comes up in step 1, whose key is then one from `s'(X^k)` ([`KeyElement::RingUpToSparse`]), or, without an ephemeral
+//! secret, by a key of its own before ([`KeyElement::RingUp`]). It is in coefficients: coefficient `i` becomes coefficient `k i`.
+//!
 //! With fewer than `N/2` slots `I` has all `N` coefficients: a trace to the subring removes the others.
 //!
 //! # Error
-//! In units of coefficients at scale `q_0`: none without an ephemeral secret. With it, variance
+//! In units of coefficients at scale `q_0`: none without an ephemeral secret, but for that of a switch up. With it, variance
 //! `N sigma^2 (q_0 / P')^2 / 12 + (1 + h) / 12` of the first switch and
 //! `N sigma^2 (q_0 / P)^2 / 12 + (1 + |s|^2) / 12` of the second ([`keywright_rlwe::noise`]).
 
-use keywright_ckks::{Ciphertext, CkksError, ErrorEstimate, Evaluator, Packing};
+use std::borrow::Cow;
+
+use keywright_ckks::{Ciphertext, CkksError, CkksParameters, ErrorEstimate, Evaluator, Packing};
 use keywright_ring::Poly;
 use keywright_rlwe::{
     Decomposed, Finish, KeyElement, KeySpec, KeyUse, Parameters, RlweCiphertext, SecretDistribution, noise,
-    raise_modulus,
+    raise_modulus, ring_up,
 };
 
 use crate::CircuitError;
@@ -41,7 +46,7 @@ use crate::CircuitError;
 pub struct EphemeralKeys {
     /// Hamming weight of the ephemeral secret.
     pub weight: usize,
-    /// The key to it, at level 0.
+    /// The key to it, at level 0: from the secret of the ring, or of a subring that inputs are of.
     pub to_sparse: KeySpec,
     /// The key back, at the raised level.
     pub to_dense: KeySpec,
@@ -54,6 +59,9 @@ pub struct ModRaisePlan {
     pub level: usize,
     /// The switch to an ephemeral secret, if any.
     pub ephemeral: Option<EphemeralKeys>,
+    /// The key by which inputs of a subring come up where there is no ephemeral secret, at level 0. With one, [`EphemeralKeys::to_sparse`]
+    /// does it.
+    pub up: Option<KeySpec>,
 }
 
 impl ModRaisePlan {
@@ -64,27 +72,54 @@ impl ModRaisePlan {
     /// [`keywright_rlwe::RlweError`]: a level that does not exist, special primes below `q_0`, a modulus `q_0 P'`
     /// above the bound for the ephemeral secret or `Q_level P` above the one for the main secret.
     pub fn new(parameters: &Parameters, level: usize, weight: Option<usize>) -> Result<Self, CircuitError> {
+        Self::from_ring(parameters, level, weight, None)
+    }
+
+    /// The same for inputs of the subring of degree `2^from`, if one is given.
+    ///
+    /// # Errors
+    /// As [`Self::new`]; [`keywright_rlwe::RlweError::RingSwitch`] for a degree that is not smaller.
+    pub fn from_ring(
+        parameters: &Parameters,
+        level: usize,
+        weight: Option<usize>,
+        from: Option<u32>,
+    ) -> Result<Self, CircuitError> {
         parameters.require_level(level)?;
+        let key = |element, level| {
+            let spec = KeySpec::new(parameters, element, level, 1, true);
+            spec.validate(parameters).map(|_| spec)
+        };
         let ephemeral = weight
             .map(|weight| {
-                let key = |element, level| {
-                    let spec = KeySpec::new(parameters, element, level, 1, true);
-                    spec.validate(parameters).map(|_| spec)
+                let there = match from {
+                    Some(from) => KeyElement::RingUpToSparse { from, weight },
+                    None => KeyElement::DenseToSparse(weight),
                 };
                 Ok::<_, CircuitError>(EphemeralKeys {
                     weight,
-                    to_sparse: key(KeyElement::DenseToSparse(weight), 0)?,
+                    to_sparse: key(there, 0)?,
                     to_dense: key(KeyElement::SparseToDense(weight), level)?,
                 })
             })
             .transpose()?;
-        Ok(Self { level, ephemeral })
+        let up = from
+            .filter(|_| ephemeral.is_none())
+            .map(|from| key(KeyElement::RingUp { from }, 0))
+            .transpose()?;
+        Ok(Self { level, ephemeral, up })
     }
 
-    /// Keys that it needs: none, or the pair for [`keywright_rlwe::KeyGenerator::ephemeral_keys`], in that
-    /// order.
+    /// Keys that it needs: none, the pair to and from the ephemeral secret, in that order, or the key from a subring.
     pub fn key_specs(&self) -> Vec<KeySpec> {
-        self.ephemeral.iter().flat_map(|e| [e.to_sparse.clone(), e.to_dense.clone()]).collect()
+        let pair = self.ephemeral.iter().flat_map(|e| [e.to_sparse.clone(), e.to_dense.clone()]);
+        pair.chain(self.up.clone()).collect()
+    }
+
+    /// `log2` of the degree of the subring that inputs are of, if they are of one.
+    fn source(&self) -> Option<u32> {
+        let key = self.ephemeral.as_ref().map(|keys| &keys.to_sparse).or(self.up.as_ref());
+        key.and_then(|spec| spec.element.source_ring())
     }
 
     /// Largest Hamming weight of the secret under which the modulus is raised.
@@ -112,13 +147,16 @@ pub fn switch_to_ephemeral(
     plan: &ModRaisePlan,
     input: &Ciphertext,
 ) -> Result<Raised, CircuitError> {
-    check(evaluator, input)?;
+    check(evaluator, plan, input)?;
     let Some(ephemeral) = &plan.ephemeral else { return Err(CircuitError::NoEphemeralSecret) };
-    let rlwe = evaluator.parameters().rlwe();
-    let found = evaluator.keys().best(KeyElement::DenseToSparse(ephemeral.weight), 0, false)?;
-    let sparse = switch(rlwe, &found, &input.rlwe.polys[0], &input.rlwe.polys[1])?;
+    let (parameters, rlwe) = (evaluator.parameters(), evaluator.parameters().rlwe());
+    let found = evaluator.keys().best(ephemeral.to_sparse.element, 0, false)?;
+    let sparse = match plan.source() {
+        Some(_) => ring_up(rlwe, &input.rlwe, &found)?,
+        None => switch(rlwe, &found, &input.rlwe.polys[0], &input.rlwe.polys[1])?,
+    };
     let variance = noise::key_switch(rlwe, &found.plan, &found.key);
-    Ok(Raised(raised(plan, input, sparse, rlwe, variance)))
+    Ok(Raised(raised(plan, input, sparse, parameters, variance)))
 }
 
 /// Raises the modulus of a ciphertext at level 0.
@@ -131,12 +169,18 @@ pub fn mod_raise(
     plan: &ModRaisePlan,
     input: &Ciphertext,
 ) -> Result<Ciphertext, CircuitError> {
-    check(evaluator, input)?;
-    let rlwe = evaluator.parameters().rlwe();
+    check(evaluator, plan, input)?;
+    let (parameters, rlwe) = (evaluator.parameters(), evaluator.parameters().rlwe());
     let Some(ephemeral) = &plan.ephemeral else {
+        let up = plan.up.as_ref().map(|key| evaluator.keys().best(key.element, 0, false)).transpose()?;
+        let variance = up.as_ref().map_or(0.0, |found| noise::key_switch(rlwe, &found.plan, &found.key));
+        let lowest = match &up {
+            Some(found) => Cow::Owned(ring_up(rlwe, &input.rlwe, found)?),
+            None => Cow::Borrowed(&input.rlwe),
+        };
         let raise = |poly| raise_modulus(rlwe, poly, plan.level);
-        let polys = input.rlwe.polys.iter().map(raise).collect::<Result<_, _>>()?;
-        return Ok(raised(plan, input, RlweCiphertext { polys }, rlwe, 0.0));
+        let polys = lowest.polys.iter().map(raise).collect::<Result<_, _>>()?;
+        return Ok(raised(plan, input, RlweCiphertext { polys }, parameters, variance));
     };
     let back = KeyElement::SparseToDense(ephemeral.weight);
     let found = evaluator.keys().best(back, plan.level, false)?;
@@ -149,8 +193,10 @@ pub fn mod_raise(
     Ok(out)
 }
 
-fn check(evaluator: &Evaluator<'_>, input: &Ciphertext) -> Result<(), CircuitError> {
-    evaluator.parameters().require_same(&input.parameters, "the evaluator", "the ciphertext")?;
+fn check(evaluator: &Evaluator<'_>, plan: &ModRaisePlan, input: &Ciphertext) -> Result<(), CircuitError> {
+    let parameters = evaluator.parameters();
+    let ring = plan.source().map_or(Ok(parameters), |log_n| parameters.ring_of_degree(log_n))?;
+    ring.require_same(&input.parameters, "the evaluator", "the ciphertext")?;
     if input.level() != 0 {
         return Err(CircuitError::StageLevel { stage: "mod_raise", found: input.level(), expected: 0 });
     }
@@ -165,16 +211,18 @@ fn raised(
     plan: &ModRaisePlan,
     input: &Ciphertext,
     polys: RlweCiphertext,
-    rlwe: &Parameters,
+    parameters: &CkksParameters,
     variance: f64,
 ) -> Ciphertext {
+    let rlwe = parameters.rlwe();
     let q0 = rlwe.modulus(0).value() as f64;
     // |c_0 + c_1 s| <= q_0 (1 + h) / 2 in every coefficient. In a slot all of them meet.
     let meeting = if input.packing == Packing::Coefficients { 1.0 } else { rlwe.n() as f64 };
     let overflow = (plan.weight(rlwe) as f64 + 1.0) / 2.0 * meeting;
     let units = input.scale / q0;
     let estimate = ErrorEstimate { deviation: input.estimate.deviation * units, magnitude: overflow };
-    let mut out = Ciphertext { rlwe: polys, scale: q0, estimate, ..input.clone() };
+    let mut out =
+        Ciphertext { parameters: parameters.clone(), rlwe: polys, scale: q0, estimate, ..input.clone() };
     out.estimate = estimate.with_noise(out.deviation_of(variance));
     out
 }

@@ -180,7 +180,8 @@ impl SlotsToCoeffs {
         let (plan, stage) = (&self.plan, Stage::SlotsToCoeffs);
         let (packing, level) = (Packing::Slots { log_slots: plan.dft.log_slots() }, plan.input_level());
         require_input(stage, &self.parameters, input, packing, level, plan.input_scale)?;
-        evaluator.drop_to_level(input, level).map_err(|error| stage.error(level, error))
+        let lowered = evaluator.of(input).and_then(|evaluator| evaluator.drop_to_level(input, level));
+        lowered.map_err(|error| stage.error(level, error))
     }
 
     /// The transform of an input at the plan's level and any scale, as slots: those whose coefficients are the
@@ -195,6 +196,7 @@ impl SlotsToCoeffs {
         magnitude: f64,
     ) -> Result<Ciphertext, CircuitError> {
         let (plan, stage, scale) = (&self.plan, Stage::SlotsToCoeffs, input.scale);
+        let evaluator = evaluator.of(&input).map_err(|error| stage.error(plan.input_level(), error))?;
         let mut out = self
             .transforms
             .apply(
