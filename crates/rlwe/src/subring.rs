@@ -25,13 +25,10 @@ pub struct SubringLiteral {
 }
 
 impl ParametersLiteral {
-    /// The literal with further subrings, which are put in order. Where special primes are not named, they are the first ones of these
-    /// parameters, as many as are within the bound of the subring together with its ciphertext primes.
-    ///
-    /// # Errors
-    /// [`RlweError::Level`] for a level that the parameters do not have, [`RlweError::NoBound`] for a degree without a bound. Everything
-    /// else is found by [`Parameters::new`].
-    pub fn with_subrings(mut self, subrings: &[(u32, usize, Option<Vec<usize>>)]) -> Result<Self, RlweError> {
+    /// The literal with further subrings, which are put in order. Where special primes are not named, they are all those of these
+    /// parameters: a key takes as many of them as its own bound leaves room for. [`Parameters::new`] finds what is wrong.
+    #[must_use]
+    pub fn with_subrings(mut self, subrings: &[(u32, usize, Option<Vec<usize>>)]) -> Self {
         for (log_n, level, special) in subrings {
             let (log_n, level) = (*log_n, *level);
             let all = self.q.len()..self.q.len() + self.p.len();
