@@ -14,10 +14,10 @@ impl SecretKey {
         if part == 0 {
             out.extend(s.iter().step_by(k));
         } else {
-            let component = s[k - part..].iter().step_by(k);
+            let mut component = s[k - part..].iter().step_by(k);
             // Y^n = -1.
-            out.extend(component.clone().last().map(|last| -last));
-            out.extend(component.take(n - 1));
+            out.extend(component.next_back().map(|last| -last));
+            out.extend(component);
         }
         Self::from_coefficients(ring, out)
     }

@@ -32,10 +32,13 @@ pub struct Route {
     pub hops: Vec<Hop>,
 }
 
+/// The ring, level and targets of a group.
+type Group = (Option<u32>, usize, BTreeSet<u64>);
+
 /// The routes of a program, and the keys of its relinearizations by level, of every ring apart. Immutable, cheap to share.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct KeyRoutes {
-    groups: BTreeMap<(Option<u32>, usize, BTreeSet<u64>), Arc<[Hop]>>,
+    groups: BTreeMap<Group, Arc<[Hop]>>,
     relinearizations: BTreeMap<(Option<u32>, usize), KeySpec>,
 }
 
