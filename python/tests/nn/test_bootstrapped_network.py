@@ -169,3 +169,43 @@ def test_a_plan_with_open_factors_is_followed(party: Party) -> None:
         decrypt_result(program, kw.Decryptor(party.secret), outputs) - run_clear(program, party.samples[0])
     ).max()
     assert error <= max(output.error_bound for output in outputs) * program.output_scale
+
+
+def test_a_composition_is_bootstrapped_between_its_polynomials(build: Build) -> None:
+    """ReLU of two polynomials of degree 7, in a ring whose bootstraps leave five levels: the values between
+    them, and their product with the argument, come out as in the clear."""
+    rng, plan = np.random.default_rng(4), small_plan()
+    weights = {"w": rng.normal(size=(8, 8)) / 3, "v": rng.normal(size=(8, 3))}
+    model = build(
+        [
+            node("MatMul", ["x", "w"], ["h"], "first"),
+            node("Relu", ["h"], ["r"], "relu"),
+            node("MatMul", ["r", "v"], ["y"], "second"),
+        ],
+        (8,),
+        {name: weight.astype(np.float32) for name, weight in weights.items()},
+    )
+    samples = rng.uniform(-1, 1, (60, 8))
+    program = nn.compile(
+        model,
+        nn.Target(slots=plan.slots, levels=plan.output_level, bootstraps=(nn.Bootstrap.of(plan),)),
+        nn.Fit(calibration=samples, activations={"relu": "minimax:7"}),
+    )
+    assert program.depth == 9
+    opcodes = [step.opcode for step in program.instructions]
+    first, second = (place for place, opcode in enumerate(opcodes) if opcode == "polynomial")
+    assert "bootstrap" in opcodes[first + 1 : second]
+    program.guard(samples)
+    secret = kw.SecretKey.generate(plan.parameters, ENTROPY)
+    generator = kw.KeyGenerator(secret, ENTROPY)
+    execution = plan_network(program, plan.parameters, [plan])
+    specs = execution.key_specs()
+    keys = execution.follow(generator.evaluation_keys(relinearization=False, specs=specs))
+    bootstrappers = [kw.Bootstrapper(each) for each in execution.bootstrapper_plans]
+    backend = EncryptedBackend(kw.Evaluator(plan.parameters, keys), bootstrappers, plan=execution)
+    encryptor, decryptor = kw.Encryptor(generator.public_key(), ENTROPY), kw.Decryptor(secret)
+    for sample in samples[:3]:
+        outputs = backend.run(program, encrypt_sample(program, encryptor, sample))
+        error = np.abs(decrypt_result(program, decryptor, outputs) - run_clear(program, sample)).max()
+        bound = max(output.error_bound for output in outputs) * program.output_scale
+        assert error <= bound < 2**-12
