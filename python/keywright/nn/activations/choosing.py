@@ -21,6 +21,11 @@ from .report import FitReport, FittedActivation
 DEFAULT_CHANGE = 1 / 16
 """Largest change of an output, as a share of the largest output, where nothing else is asked for."""
 
+UNDECIDED = 1 / 256
+"""Predictions whose two best outputs are closer than this share of the largest output may change where
+nothing else is asked for: the model itself hardly tells them apart, and one of them would cost a deep network
+as much as all its other predictions."""
+
 LARGEST = np.finfo(np.float64).max
 """The change of an output that is no number."""
 
@@ -54,16 +59,19 @@ class Wanted:
     Attributes:
         accuracy: least share of equal predictions.
         error: most by which an output may change.
+        undecided: predictions whose two best outputs are closer may change.
     """
 
     accuracy: float
     error: float
+    undecided: float = 0.0
 
     @staticmethod
     def of(fit: Fit, outputs: Vector) -> "Wanted":
         """What a fit asks for, or the default."""
         if fit.accuracy is None and fit.error is None:
-            return Wanted(1.0, DEFAULT_CHANGE * float(np.abs(outputs).max(initial=0.0)))
+            largest = float(np.abs(outputs).max(initial=0.0))
+            return Wanted(1.0, DEFAULT_CHANGE * largest, UNDECIDED * largest)
         return Wanted(fit.accuracy or 0.0, float("inf") if fit.error is None else fit.error)
 
 
@@ -163,8 +171,11 @@ def _follows(graph: Graph, run: ExactRun, wanted: Wanted) -> bool:
     """Whether a graph follows the model; ends at the first samples that say no."""
     missed, allowed = 0, int((1 - wanted.accuracy) * len(run.samples) + 1e-9)
     for chunk, values in graph.runs(run.samples):
-        changes, equal = _compare(values[graph.output], run.outputs[chunk])
-        missed += 0 if equal is None else int((~equal).sum())
+        exact = run.outputs[chunk]
+        changes, equal = _compare(values[graph.output], exact)
+        if equal is not None:
+            second, best = np.partition(exact, -2, axis=1)[:, -2:].T
+            missed += int((~equal & (best - second > wanted.undecided)).sum())
         if missed > allowed or changes.max() > wanted.error:
             return False
     return True

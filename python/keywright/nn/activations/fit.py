@@ -18,8 +18,8 @@ class Fit:
 
     What `activations` leaves open is chosen: the cheapest polynomials with which the program follows the
     model on all calibration data as closely as `accuracy` and `error` say. Without these, no calibration
-    sample's prediction may change and no output by more than a sixteenth of the largest one, as far as the
-    levels of the target allow.
+    sample's prediction may change that the model decides by more than 1/256 of its largest output, and no
+    output by more than a sixteenth of it, as far as the levels of the target allow.
 
     Attributes:
         calibration: typical inputs, (count, *input_shape). On four fifths of them the ranges of activations
