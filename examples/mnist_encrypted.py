@@ -21,7 +21,7 @@ from keywright.plan import plan_network
 from train_mnist import read_idx
 
 MODEL = Path(__file__).parent / "models" / "lenet_mnist.onnx"
-PRESET = "N14_QP430_S40"
+PRESET = "N14_QP426_S33"
 
 
 def main() -> int:
