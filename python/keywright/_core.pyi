@@ -921,6 +921,7 @@ class BootstrapperPlan:
         slots: int | None = None,
         subrings: Sequence[tuple[int, int, Sequence[int] | None]] = ...,
         input_log_n: int | None = None,
+        output_level: int | None = None,
     ) -> BootstrapperPlan: ...
     @property
     def input_log_n(self) -> int: ...

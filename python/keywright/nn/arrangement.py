@@ -1,12 +1,13 @@
 """Where values are, what is computed on them and at which levels: chosen together, for the least time."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from keywright._core import polynomial_relinearizations
 
 from .errors import RefusalError
 from .graph.graph import Graph, Input, Linear, Multiply, Polynomial
+from .layout.batches import interleave_layout
 from .layout.cyclic import repack_before_strides
 from .layout.layer_work import LayerWork, Prices
 from .layout.layout import Layout
@@ -16,6 +17,7 @@ from .placement.bootstraps import Bootstrap
 from .placement.bounding import bound_values
 from .placement.costs import CostTable
 from .placement.placement import Placement, Problem, assign_levels, place
+from .placement.rings import RingProblem, holding_slots
 from .placement.target import Target
 
 
@@ -29,6 +31,10 @@ class Arrangement:
         layouts, lowered, work: of every value.
         placement: levels and bootstraps.
         batch: samples in one ciphertext.
+        ring_of: the ring of every value, as an index of the target's; nothing where these are not named.
+        switches: to smaller rings: the level at which a value is switched to which.
+        ring_seconds: predicted time with them; None where rings are not named.
+        bootstrap_ring: that all bootstraps begin in.
     """
 
     graph: Graph
@@ -38,10 +44,15 @@ class Arrangement:
     work: Mapping[int, LayerWork]
     placement: Placement
     batch: int
+    ring_of: Mapping[int, int] = field(default_factory=dict)
+    switches: Mapping[tuple[int, int], int] = field(default_factory=dict)
+    ring_seconds: float | None = None
+    bootstrap_ring: int = 0
 
     def seconds(self, samples: int) -> float:
         """Predicted time of so many samples."""
-        return self.placement.seconds * -(-samples // self.batch)
+        each = self.placement.seconds if self.ring_seconds is None else self.ring_seconds
+        return each * -(-samples // self.batch)
 
     @property
     def plaintext_bytes(self) -> int:
@@ -110,7 +121,7 @@ def _of_batches(
     largest = bound_values(graph, seen, headroom) if options else {}
     slots, fixed = (options[0].slots, True) if options else (target.slots, target.fixed_slots)
     prices = costs.prices((target.levels + target.exit_level) // 2)
-    kept: dict[int, Arrangement] = {}
+    kept: dict[int, tuple[Arrangement, Problem]] = {}
 
     def arranged(batch: int) -> Arrangement:
         room = slots // batch if fixed else useful_slots(graph, slots // batch)
@@ -120,10 +131,14 @@ def _of_batches(
             work = _work(graph, layouts, lowered)
             ciphertexts = {number: layout.ciphertexts for number, layout in layouts.items()}
             levels, entry, lowest = target.levels, target.entry_level, target.exit_level
-            problem = Problem(graph, work, ciphertexts, options, largest, levels, entry, lowest, costs)
+            held = {number: holding_slots(number, graph, layouts, target.rings) for number in graph.nodes}
+            problem = Problem(graph, work, ciphertexts, options, largest, levels, entry, lowest, costs, held)
+            placement, problem = _place(problem)
+            alike = tuple(problem.options)
             kept.clear()
-            kept[room] = Arrangement(graph, options, layouts, lowered, work, place(problem), 1)
-        return replace(kept[room], batch=batch)
+            kept[room] = Arrangement(graph, alike, layouts, lowered, work, placement, 1), problem
+        found, problem = kept[room]
+        return _in_rings(replace(found, batch=batch), problem, target)
 
     least, first, most = target.batch_range(largest_tensor(graph))
     best = arranged(first)
@@ -136,6 +151,42 @@ def _of_batches(
                 break
             best = tried
             yield best
+
+
+def _place(problem: Problem) -> tuple[Placement, Problem]:
+    """The placement of least time whose bootstraps all have one output level, and the problem with these
+    alone.
+
+    Raises:
+        RefusalError: no output level reaches a layer: that of the highest.
+    """
+    placed, refusals = [], []
+    for reached in sorted({option.output_level for option in problem.options}) or [problem.levels]:
+        alike = [option for option in problem.options if option.output_level == reached]
+        limited = replace(problem, options=alike)
+        try:
+            placed.append((place(limited), limited))
+        except RefusalError as reason:
+            refusals.append(reason)
+    if not placed:
+        raise refusals[-1]
+    return min(placed, key=lambda entry: entry[0].seconds)
+
+
+def _in_rings(arranged: Arrangement, problem: Problem, target: Target) -> Arrangement:
+    """An arrangement with the rings of its values, of those that the target names."""
+    if not target.rings:
+        return arranged
+    layouts = {n: interleave_layout(layout, arranged.batch) for n, layout in arranged.layouts.items()}
+    rings = RingProblem(problem, arranged.placement, layouts, target.rings, target.fixed_slots)
+    ring_of = rings.assign()
+    return replace(
+        arranged,
+        ring_of=ring_of,
+        switches=rings.switches(ring_of),
+        ring_seconds=rings.seconds(ring_of),
+        bootstrap_ring=rings.bootstrap_ring,
+    )
 
 
 def _source(graph: Graph) -> int:

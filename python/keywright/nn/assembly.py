@@ -1,7 +1,7 @@
 """From a graph, its layouts and its levels to the instructions of a program."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from .activations.polynomials import PolynomialSpec
 from .activations.report import FitReport
@@ -26,6 +26,7 @@ from .layout.lowering import LoweredLinear
 from .placement.bootstraps import Bootstrap
 from .placement.costs import CostTable
 from .placement.placement import Placement
+from .placement.ring import Ring
 from .program import Program
 
 
@@ -41,6 +42,11 @@ class Assembly:
         placement: levels and bootstraps.
         options: what the placement chose from.
         costs: for the predicted times.
+        rings: that values can live in, the largest first; none where there is one, which nobody named.
+        ring_of: of every value, as an index; that of its bootstrap is the first.
+        switches: to smaller rings: the level at which a value is switched to which.
+        bootstrap_ring: that all bootstraps begin in.
+        output_ring: that the output is in; None for the one that it is computed in.
         input_level: at which the input enters; at least its needed level.
         fit_report, output_scale: for the attributes of the program.
     """
@@ -55,6 +61,11 @@ class Assembly:
     input_level: int
     fit_report: FitReport | None
     output_scale: float
+    rings: Sequence[Ring] = ()
+    ring_of: Mapping[int, int] = field(default_factory=dict)
+    switches: Mapping[tuple[int, int], int] = field(default_factory=dict)
+    bootstrap_ring: int = 0
+    output_ring: int | None = None
 
     def program(self) -> Program:
         """The program."""
@@ -64,6 +75,7 @@ class Assembly:
             assembler.node(number)
         source = next(number for number, node in graph.nodes.items() if isinstance(node, Input))
         output_level = self.placement.needs[graph.output]
+        outputs = tuple(assembler.outputs(output_level))
         return Program(
             slots=layouts[source].slots,
             input_shape=graph.nodes[source].shape,
@@ -73,16 +85,30 @@ class Assembly:
             input_level=self.input_level,
             output_level=output_level,
             instructions=tuple(assembler.instructions),
-            outputs=tuple(assembler.at(graph.output, output_level)),
+            outputs=outputs,
             transforms=tuple(assembler.transforms),
             vectors=tuple(assembler.vectors),
             polynomials=tuple(assembler.polynomials),
             fit_report=self.fit_report,
             ranges=tuple(assembler.ranges),
             output_scale=self.output_scale,
-            bootstraps=self.options if self.placement.bootstraps else (),
+            bootstraps=tuple(assembler.bootstraps) if self.placement.bootstraps else (),
             layers=tuple(assembler.layers),
+            input_log_n=self.log_n(self.ring_of.get(source, 0)),
         )
+
+    def log_n(self, ring: int) -> int:
+        """What instructions call a ring: log2 of its degree, or 0 for the largest."""
+        return self.rings[ring].log_n if ring else 0
+
+    def slots(self, ring: int) -> int:
+        """Slots of the ciphertexts of a ring."""
+        most = next(iter(self.layouts.values())).slots
+        return min(most, self.rings[ring].slots) if ring else most
+
+    def ring_costs(self, ring: int) -> CostTable:
+        """What operations cost in a ring."""
+        return self.rings[ring].costs if ring else self.costs
 
 
 class _Assembler:
@@ -94,35 +120,37 @@ class _Assembler:
         self.vectors: list[Vector] = []
         self.polynomials: list[PolynomialSpec] = []
         self.ranges: list[ValueRange] = []
-        self.ciphertexts: dict[tuple[int, int], list[int]] = {}
+        self.bootstraps: list[Bootstrap] = [*assembly.options] if not assembly.rings else []
+        self.ciphertexts: dict[tuple[int, int, int], list[int]] = {}
 
     def node(self, number: int) -> None:
         """Append the instructions that compute one value, and its bootstrap."""
         node, level = self.graph.nodes[number], self.assembly.placement.levels[number]
         layout, first = self.layouts[number], len(self.instructions)
+        ring = self.assembly.ring_of.get(number, 0)
         match node:
             case Input():
                 level = self.assembly.input_level
                 cts = [self._emit("input", (), level, index) for index in range(layout.ciphertexts)]
             case Linear():
-                cts = self._linear(number, node, layout, level)
+                cts = self._linear(number, node, layout, level, ring)
             case Shift(operands=(source,), vector=vector):
-                cts = self._add_plain(self.at(source, level), layout.pack(vector), level)
+                cts = self._add_plain(self.at(source, level, ring), layout.pack(vector), level, ring)
             case Add(operands=(left, right)) | Multiply(operands=(left, right)):
                 spent = levels_consumed(node)
                 opcode: Opcode = "add" if isinstance(node, Add) else "mul"
-                pairs = zip(self.at(left, level + spent), self.at(right, level + spent), strict=True)
-                cts = [self._emit(opcode, pair, level) for pair in pairs]
+                lefts, rights = (self.at(operand, level + spent, ring) for operand in (left, right))
+                cts = [self._emit(opcode, pair, level) for pair in zip(lefts, rights, strict=True)]
             case Polynomial(operands=(source,), coefficients=coefficients):
                 self.polynomials.append(PolynomialSpec(coefficients))
                 index = len(self.polynomials) - 1
                 cts = [
                     self._emit("polynomial", (ct,), level, index)
-                    for ct in self.at(source, level + levels_consumed(node))
+                    for ct in self.at(source, level + levels_consumed(node), ring)
                 ]
             case _:
                 raise TypeError(f"{type(node).__name__} has no instructions; activations are fitted first")
-        self.ciphertexts[number, level] = cts
+        self.ciphertexts[number, level, ring] = cts
         if isinstance(node, Multiply | Polynomial) and node.domain is not None:
             self._range(node.label, node.domain, cts)
         if not isinstance(node, Input):
@@ -132,18 +160,47 @@ class _Assembler:
                 type(node).__name__.lower(),
                 (above, level),
                 work.rotations + work.hoisted,
-                self.assembly.costs.seconds(work, above),
+                self.assembly.ring_costs(ring).seconds(work, above),
                 first,
             )
             self._bootstrap(number)
+        self._switch_rings(number)
 
-    def at(self, number: int, level: int) -> list[int]:
-        """The ciphertexts of a value at a level, dropped from the lowest higher one where need be."""
-        if (number, level) not in self.ciphertexts:
-            above = min(known for value, known in self.ciphertexts if value == number and known > level)
-            cts = [self._emit("drop_level", (ct,), level) for ct in self.ciphertexts[number, above]]
-            self.ciphertexts[number, level] = cts
-        return self.ciphertexts[number, level]
+    def outputs(self, level: int) -> list[int]:
+        """The ciphertexts of the result, in the ring that it has to be in."""
+        number, wanted = self.graph.output, self.assembly.output_ring
+        ring = self.offered(number)
+        cts = self.at(number, level, ring)
+        if wanted is None or wanted == ring:
+            return cts
+        return [self._emit("switch_ring", (ct,), level, self.assembly.log_n(wanted)) for ct in cts]
+
+    def offered(self, number: int) -> int:
+        """The largest ring that a value is in, as an index."""
+        return 0 if number in self.assembly.placement.bootstraps else self.assembly.ring_of.get(number, 0)
+
+    def at(self, number: int, level: int, ring: int) -> list[int]:
+        """The ciphertexts of a value at a level in a ring, dropped from the lowest higher one if need be."""
+        if (number, level, ring) not in self.ciphertexts:
+            known = [at for value, at, where in self.ciphertexts if (value, where) == (number, ring)]
+            above = min(at for at in known if at > level)
+            cts = [self._emit("drop_level", (ct,), level) for ct in self.ciphertexts[number, above, ring]]
+            self.ciphertexts[number, level, ring] = cts
+        return self.ciphertexts[number, level, ring]
+
+    def _switch_rings(self, number: int) -> None:
+        """Bring a value to the smaller rings that it is read in."""
+        source = self.offered(number)
+        for (value, ring), level in self.assembly.switches.items():
+            if value == number:
+                first, log_n = len(self.instructions), self.assembly.log_n(ring)
+                above = self.at(number, level, source)
+                cts = [self._emit("switch_ring", (ct,), level, log_n) for ct in above]
+                self.ciphertexts[number, level, ring] = cts
+                work = LayerWork(rotations=len(cts))
+                seconds = self.assembly.ring_costs(source).seconds(work, level)
+                name = f"to ring 2^{log_n} after {describe(number, self.graph.nodes[number])}"
+                self._layer(name, "switch", (level, level), 0, seconds, first)
 
     def _layer(
         self, name: str, kind: str, levels: tuple[int, int], rotations: int, seconds: float, first: int
@@ -161,18 +218,27 @@ class _Assembler:
         index = self.assembly.placement.bootstraps.get(number)
         if index is None:
             return
-        option, first = self.assembly.options[index], len(self.instructions)
-        cts = [
-            self._emit("bootstrap", (ct,), option.output_level, index)
-            for ct in self.at(number, option.input_level)
-        ]
-        self.ciphertexts[number, option.output_level] = cts
+        assembly, first = self.assembly, len(self.instructions)
+        option, ring = assembly.options[index], assembly.ring_of.get(number, 0)
         seconds = option.seconds
         if seconds is None:
-            seconds = self.assembly.costs.bootstrap_seconds(option.output_level)
+            seconds = assembly.costs.bootstrap_seconds(option.output_level)
+        operands = self.at(number, option.input_level, ring)
+        if assembly.rings:
+            begin = assembly.bootstrap_ring
+            log_n, slots = assembly.log_n(begin), assembly.slots(begin)
+            if ring != begin:
+                operands = [self._emit("switch_ring", (ct,), option.input_level, log_n) for ct in operands]
+            option = replace(option, slots=slots, input_log_n=log_n)
+            seconds *= assembly.rings[begin].bootstraps
+            if option not in self.bootstraps:
+                self.bootstraps.append(option)
+            index = self.bootstraps.index(option)
+        cts = [self._emit("bootstrap", (ct,), option.output_level, index) for ct in operands]
+        self.ciphertexts[number, option.output_level, 0] = cts
         name = (
             f"after {describe(number, self.graph.nodes[number])}, which is read at level "
-            f"{self.assembly.placement.needs[number]}"
+            f"{assembly.placement.needs[number]}"
         )
         self._layer(
             name, "bootstrap", (option.input_level, option.output_level), 0, seconds * len(cts), first
@@ -183,24 +249,24 @@ class _Assembler:
         self.instructions.append(Instruction(opcode, result, cts, level, argument))
         return result
 
-    def _linear(self, number: int, node: Linear, layout: Layout, level: int) -> list[int]:
+    def _linear(self, number: int, node: Linear, layout: Layout, level: int, ring: int) -> list[int]:
         lowered = self.assembly.lowered[number]
-        sources = [ct for operand in node.operands for ct in self.at(operand, level + 1)]
+        sources = [ct for operand in node.operands for ct in self.at(operand, level + 1, ring)]
         results = []
         for used, transform in lowered.rows:
-            self.transforms.append(transform)
+            self.transforms.append(transform.on_slots(self.assembly.slots(ring)))
             index = len(self.transforms) - 1
             ct = self._emit("linear_transform", tuple(sources[i] for i in used), level, index)
             for step in lowered.folds:
                 ct = self._emit("add", (ct, self._emit("rotate", (ct,), level, step)), level)
             results.append(ct)
-        return self._add_plain(results, layout.pack(node.bias), level)
+        return self._add_plain(results, layout.pack(node.bias), level, ring)
 
-    def _add_plain(self, cts: list[int], rows: Vector, level: int) -> list[int]:
+    def _add_plain(self, cts: list[int], rows: Vector, level: int, ring: int) -> list[int]:
         results = []
         for ct, row in zip(cts, rows, strict=True):
             if row.any():
-                self.vectors.append(row)
+                self.vectors.append(row[: self.assembly.slots(ring)])
                 ct = self._emit("add_plain", (ct,), level, len(self.vectors) - 1)
             results.append(ct)
         return results

@@ -46,7 +46,7 @@ def compile(  # noqa: A001 (read as keywright.nn.compile)
         target: slots, levels and bootstraps of the ciphertexts to compute on.
         fit: calibration data, and methods of activations or how closely to follow the model; `Fit()` where
             not given.
-        costs: what operations cost; the shipped table where not given.
+        costs: what operations cost; those of the target's first ring, or the shipped table, where not given.
         max_plaintext_bytes: bound on the memory of the diagonals, in double precision.
 
     Raises:
@@ -56,7 +56,8 @@ def compile(  # noqa: A001 (read as keywright.nn.compile)
             `UnknownActivationError`, `AccuracyError`.
         InvalidSamplesError: calibration data of the wrong shape or not finite.
     """
-    costs = CostTable.default() if costs is None else costs
+    if costs is None:
+        costs = target.rings[0].costs if target.rings else CostTable.default()
     approximated = _approximated(model, target, fit)
     run, fit = approximated.run, approximated.fit
     samples, graph = run.samples, Graph(dict(approximated.graph.nodes), approximated.graph.output)
@@ -80,6 +81,11 @@ def compile(  # noqa: A001 (read as keywright.nn.compile)
         chosen.entry_level(target),
         report(graph, run, approximated.fitted, output_scale, fit) if len(samples) else None,
         output_scale,
+        target.rings,
+        chosen.ring_of,
+        chosen.switches,
+        chosen.bootstrap_ring,
+        0 if target.fixed_slots and target.rings else None,
     ).program()
     _require_memory(sum(transform.bytes for transform in program.transforms), max_plaintext_bytes)
     return program

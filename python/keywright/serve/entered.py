@@ -1,6 +1,6 @@
 """A program as thin clients enter it: what the planner counts the key switches of."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from keywright.nn.compiled.instructions import Instruction
@@ -45,6 +45,11 @@ class EnteredNetwork:
     def polynomials(self) -> Sequence[PolynomialLike]:
         """Those of the program."""
         return self.program.polynomials
+
+    @property
+    def rings(self) -> Mapping[int, int]:
+        """Those of the program."""
+        return self.program.rings
 
     @property
     def key_switches(self) -> Sequence[KeySwitch]:

@@ -34,6 +34,7 @@ from keywright._core import (
 from keywright.errors import KeywrightError
 from keywright.nn.compiled.storage import digest
 from keywright.nn.layout.layout import Layout
+from keywright.nn.presets import preset_plans
 from keywright.nn.run.encrypted import EncryptedBackend
 from keywright.plan.keys import plan_file
 from keywright.plan.keys.execution import PlanExecution
@@ -268,7 +269,7 @@ class Model:
             ) from error
         parameters = Parameters.load(folder / PARAMETERS)
         program = nn.Program.load(folder / PROGRAM)
-        plans = [BootstrapperPlan.preset(bootstrap.preset) for bootstrap in program.bootstraps]
+        plans = preset_plans(program)
         # A folder of an earlier release has no plan: it is planned now.
         planned = plan_file.load(folder / PLAN) if (folder / PLAN).is_file() else None
         return Model(

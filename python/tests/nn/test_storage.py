@@ -114,7 +114,7 @@ def test_truncation_is_refused(stored: Path) -> None:
         ({"version": 5}, "version 5"),
         ({"slots": 3}, "power of two"),
         ({"slots": 1 << 40}, "integer"),
-        ({"slots": 8}, "holds"),
+        ({"slots": 8}, "a transform of 4 slots in a ring of 8"),
         ({"input_shape": [1 << 30]}, "holds|bytes"),
         ({"output_scale": 0.5}, "output_scale"),
         ({"output_scale": float("inf")}, "output_scale"),
@@ -122,7 +122,11 @@ def test_truncation_is_refused(stored: Path) -> None:
         ({"outputs": [0]}, "level"),
         ({"output_level": 1}, "level"),
         ({"input_level": 3}, "level"),
-        ({"vectors": 0}, "vector 0 does not exist"),
+        ({"vectors": []}, "vector 0 does not exist"),
+        ({"vectors": [8]}, "must be a power of two up to 4"),
+        ({"vectors": [2]}, "expected"),
+        ({"input_log_n": 20}, "ring"),
+        ({"input_log_n": 2}, "ring"),
         ({"transforms": []}, "transform 0 does not exist"),
         ({"polynomials": []}, "polynomial 0 does not exist"),
         ({"polynomials": [{"basis": "legendre", "coefficients": [1.0, 2.0]}]}, "basis"),
@@ -253,11 +257,15 @@ def test_an_interrupted_write_leaves_the_old_file(
 
 
 def test_version_1_can_be_read(program: nn.Program, stored: Path) -> None:
-    """Programs of version 1 had no bootstraps and no layers."""
+    """Programs of version 1 had no bootstraps, no layers and no smaller rings."""
 
     def edit(entries: dict[str, bytes]) -> None:
         description = json.loads(entries["program.json"])
-        del description["bootstraps"], description["layers"]
+        for added in ("bootstraps", "layers", "input_log_n", "batch"):
+            del description[added]
+        description["vectors"] = len(description["vectors"])
+        for transform in description["transforms"]:
+            del transform["slots"]
         entries["program.json"] = json.dumps(description | {"version": 1}).encode()
 
     rewrite(stored, edit)
@@ -284,8 +292,8 @@ def test_version_1_can_be_read(program: nn.Program, stored: Path) -> None:
             "gains no level",
         ),
         (
-            {"bootstraps": [{"slots": 2, "input_level": 1, "output_level": 3, "seconds": 1.0, "preset": ""}]},
-            "a bootstrap of 2 slots",
+            {"bootstraps": [{"slots": 8, "input_level": 1, "output_level": 3, "seconds": 1.0, "preset": ""}]},
+            "a bootstrap of 8 slots",
         ),
         (
             {"bootstraps": [{"slots": 4, "input_level": 1, "output_level": 3, "seconds": 1.0, "preset": 7}]},

@@ -185,13 +185,14 @@ impl PyBootstrapperPlan {
     ///     slots: another number of slots: fewer of them take smaller transforms.
     ///     subrings: those that the parameters are to have, as of `Parameters.with_subrings`.
     ///     input_log_n: log2 of the degree of the ring that inputs are of, one of these; that of the preset by default.
+    ///     output_level: level of the result; the highest by default. The modulus is raised as far as that takes.
     ///
     /// Raises:
     ///     ParameterError: there is no such preset; the budget is below its `minimum`; slots is not a power of two up to half the degree of
     ///         the ring of inputs.
     ///     SecurityError, LevelError: as of the constructor and of `Parameters.with_subrings`.
     #[staticmethod]
-    #[pyo3(signature = (name, key_budget=None, *, slots=None, subrings=Vec::new(), input_log_n=None))]
+    #[pyo3(signature = (name, key_budget=None, *, slots=None, subrings=Vec::new(), input_log_n=None, output_level=None))]
     fn preset(
         py: Python<'_>,
         name: &str,
@@ -199,6 +200,7 @@ impl PyBootstrapperPlan {
         slots: Option<usize>,
         subrings: Vec<(u32, usize, Option<Vec<usize>>)>,
         input_log_n: Option<u32>,
+        output_level: Option<usize>,
     ) -> Result<Self, Failure> {
         let budget = key_budget.map(parse_budget).transpose()?;
         compute(py, || -> Result<_, Failure> {
@@ -208,6 +210,7 @@ impl PyBootstrapperPlan {
             let parameters = PyParameters(CkksParameters::new(literal)?);
             preset.bootstrapper.budget = budget.unwrap_or(preset.bootstrapper.budget);
             preset.bootstrapper.input_log_n = input_log_n;
+            preset.bootstrapper.output_level = output_level.or(preset.bootstrapper.output_level);
             if slots.is_some() || input_log_n.is_some() {
                 let own = 1usize << preset.bootstrapper.log_slots;
                 let largest = 1usize << input_ring(&parameters.0, input_log_n)?.max_log_slots();

@@ -10,6 +10,7 @@ import keywright as kw
 from keywright import nn
 from keywright._terminal import Column, Terminal
 from keywright.nn.placement.bootstraps import DEFAULT_BOOTSTRAP_PRESET
+from keywright.nn.presets import BootstrapPreset, preset_plans
 from keywright.plan import CostModel
 from keywright.plan.cost.calibration import stored_model
 from keywright.plan.keys.execution import PlanExecution
@@ -19,7 +20,7 @@ from keywright.serve.model import Model
 
 from .errors import CommandError
 
-THIN_PRESETS = ("N15_QP858_L5_S32_real", DEFAULT_BOOTSTRAP_PRESET, "N16_QP1745_L15_S40_real")
+THIN_PRESETS = ("N15_QP858_L5_S32_real", "N16_QP1732_L9_S45_real", DEFAULT_BOOTSTRAP_PRESET)
 """For models of thin clients, by the bytes of their keys. The last bootstraps inside the program where it
 must."""
 
@@ -93,7 +94,7 @@ def bootstrap_plans(program: nn.Program) -> list[kw.BootstrapperPlan]:
                 f"the program bootstraps with preset {bootstrap.preset!r}, and this release has "
                 f"{', '.join(kw.bootstrap_presets())}; compile the model again"
             )
-    return [kw.BootstrapperPlan.preset(bootstrap.preset) for bootstrap in program.bootstraps]
+    return preset_plans(program)
 
 
 Source = Path | bytes | nn.ApproximatedModel
@@ -218,15 +219,18 @@ def compile_thin(
 
 
 def _compile_bootstrapped(model: nn.ApproximatedModel, preset: str, batching: Batching) -> Compiled:
-    plan = kw.BootstrapperPlan.preset(preset)
+    shipped = BootstrapPreset(preset, stored_model() or CostModel())
     program = nn.compile(
         model,
         batching.target(
-            slots=plan.slots, levels=plan.output_level, bootstraps=(nn.Bootstrap.of(plan, preset=preset),)
+            slots=shipped.plan.slots,
+            levels=shipped.plan.output_level,
+            bootstraps=shipped.options,
+            rings=shipped.rings,
         ),
-        costs=_costs(plan.parameters, [plan]),
     )
-    return Compiled(program, plan.parameters, [plan] if program.bootstraps else [])
+    plans = bootstrap_plans(program)
+    return Compiled(program, plans[0].parameters if plans else shipped.parameters(program), plans)
 
 
 def _compile_levelled(model: nn.ApproximatedModel, names: list[str], batching: Batching) -> Compiled:

@@ -4,7 +4,16 @@ from dataclasses import dataclass
 from typing import Literal
 
 Opcode = Literal[
-    "input", "linear_transform", "rotate", "add", "add_plain", "mul", "polynomial", "drop_level", "bootstrap"
+    "input",
+    "linear_transform",
+    "rotate",
+    "add",
+    "add_plain",
+    "mul",
+    "polynomial",
+    "drop_level",
+    "switch_ring",
+    "bootstrap",
 ]
 OPCODES: tuple[Opcode, ...] = (
     "input",
@@ -15,6 +24,7 @@ OPCODES: tuple[Opcode, ...] = (
     "mul",
     "polynomial",
     "drop_level",
+    "switch_ring",
     "bootstrap",
 )
 
@@ -29,7 +39,7 @@ class Instruction:
         operands: numbers of the ciphertexts that it reads.
         level: level of the result.
         argument: index of the input ciphertext, transform, vector, polynomial or bootstrap; step of a
-            rotation; otherwise 0.
+            rotation; log2 of the degree of the ring that is switched to, 0 for the largest; otherwise 0.
     """
 
     opcode: Opcode

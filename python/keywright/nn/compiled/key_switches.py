@@ -1,6 +1,6 @@
 """Every key switch of a program: what a key planner starts from."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -27,6 +27,7 @@ class KeySwitch:
         source: what is switched: "c7" is ciphertext 7; "c7/64" is the partial sum of giant step 64 of the
             transform that makes ciphertext 7; "c7/p" a product inside the polynomial that makes it. Equal
             sources share a decomposition.
+        log_n: log2 of the degree of the smaller ring that it is in; 0 for the largest.
     """
 
     order: int
@@ -36,15 +37,17 @@ class KeySwitch:
     level: int
     count: int
     source: str
+    log_n: int = 0
 
 
 @dataclass(frozen=True)
 class RequiredKey:
-    """One key and the highest level at which it is used."""
+    """One key of a ring (see `KeySwitch`) and the highest level at which it is used."""
 
     kind: Kind
     step: int
     level: int
+    log_n: int = 0
 
     def galois_element(self, log_n: int) -> int | None:
         """5^step modulo 2N for a rotation in the ring of degree N = 2^log_n; None for a relinearization
@@ -59,12 +62,19 @@ def list_key_switches(
     instructions: Sequence[Instruction],
     transforms: Sequence[DiagonalMatrix],
     polynomials: Sequence[PolynomialSpec],
+    rings: Mapping[int, int],
 ) -> tuple[KeySwitch, ...]:
-    """The key switches of every instruction, in order of execution; see `Backend` for which there are."""
+    """The key switches of every instruction, in order of execution; see `Backend` for which there are. Those
+    from one ring to another, whose keys are no rotations, are left out.
+
+    Args:
+        rings: of all ciphertexts; see `CompiledNetwork.rings`.
+    """
     found: list[KeySwitch] = []
 
     def note(index: int, kind: Kind, step: int, level: int, source: str, count: int = 1) -> None:
-        found.append(KeySwitch(len(found), index, kind, step, level, count, source))
+        ring = rings[instructions[index].result]
+        found.append(KeySwitch(len(found), index, kind, step, level, count, source, ring))
 
     for index, step in enumerate(instructions):
         if step.opcode == "rotate":
@@ -91,9 +101,12 @@ def list_key_switches(
 
 
 def required_keys(switches: Sequence[KeySwitch]) -> tuple[RequiredKey, ...]:
-    """Each key with the highest level at which it is used: relinearization first, then rotations by step."""
-    highest: dict[tuple[Kind, int], int] = {}
+    """Each key with the highest level at which it is used: by ring, relinearization first, then rotations by
+    step."""
+    highest: dict[tuple[int, Kind, int], int] = {}
     for switch in switches:
-        key = (switch.kind, switch.step)
+        key = (switch.log_n, switch.kind, switch.step)
         highest[key] = max(highest.get(key, 0), switch.level)
-    return tuple(RequiredKey(kind, step, level) for (kind, step), level in sorted(highest.items()))
+    return tuple(
+        RequiredKey(kind, step, level, log_n) for (log_n, kind, step), level in sorted(highest.items())
+    )

@@ -24,7 +24,7 @@ class CompiledNetwork:
     """What a program is made of: what runs, stores and checks programs reads this.
 
     Attributes:
-        slots: slots per ciphertext; rotations are modulo this number.
+        slots: slots per ciphertext, fewer in a ring that has fewer (`ring_slots`); rotations are modulo that.
         input_shape, output_shape: tensors of one sample, without the batch dimension.
         input_layout, output_layout: where their elements are.
         input_level, output_level: levels at which ciphertexts enter and leave.
@@ -37,6 +37,7 @@ class CompiledNetwork:
         ranges: of the values that polynomials are for.
         bootstraps: what "bootstrap" instructions refer to.
         layers: in order of execution, what was compiled to which instructions.
+        input_log_n: log2 of the degree of the smaller ring that the input is encrypted in; 0 for the largest.
     """
 
     slots: int
@@ -56,6 +57,7 @@ class CompiledNetwork:
     output_scale: float = 1.0
     bootstraps: tuple[Bootstrap, ...] = ()
     layers: tuple[Layer, ...] = ()
+    input_log_n: int = 0
 
     @property
     def batch(self) -> int:
@@ -65,7 +67,27 @@ class CompiledNetwork:
     @cached_property
     def key_switches(self) -> tuple[KeySwitch, ...]:
         """Every key switch, in order of execution."""
-        return list_key_switches(self.instructions, self.transforms, self.polynomials)
+        return list_key_switches(self.instructions, self.transforms, self.polynomials, self.rings)
+
+    @cached_property
+    def rings(self) -> dict[int, int]:
+        """For each ciphertext log2 of the degree of the smaller ring that it is in, or 0 for the largest."""
+        found: dict[int, int] = {}
+        for step in self.instructions:
+            match step.opcode:
+                case "input":
+                    found[step.result] = self.input_log_n
+                case "switch_ring":
+                    found[step.result] = step.argument
+                case "bootstrap":
+                    found[step.result] = 0
+                case _:
+                    found[step.result] = found.get(step.operands[0], 0) if step.operands else 0
+        return found
+
+    def ring_slots(self, log_n: int) -> int:
+        """Slots of the ciphertexts of a ring; see `rings`."""
+        return min(self.slots, 1 << (log_n - 1)) if log_n else self.slots
 
     @cached_property
     def required_keys(self) -> tuple[RequiredKey, ...]:
@@ -80,7 +102,7 @@ class CompiledNetwork:
         level: dict[int, int] = {}
         for step in self.instructions:
             spent = 0
-            if step.opcode not in ("input", "drop_level", "bootstrap"):
+            if step.opcode not in ("input", "drop_level", "switch_ring", "bootstrap"):
                 spent = level[step.operands[0]] - step.level
             depth[step.result] = max((depth[operand] for operand in step.operands), default=0) + spent
             level[step.result] = step.level
@@ -100,7 +122,7 @@ class CompiledNetwork:
 
     def pack(self, samples: ArrayLike) -> Vector:
         """A sample, or up to ``batch`` of them, as slot vectors of shape (ciphertexts, slots), to be
-        encrypted at ``input_level``.
+        encrypted at ``input_level``; slots are those of the input's ring.
 
         Fewer samples than ``batch`` are repeated: the slots of those that are not there must hold values that
         the program is for, since what leaves the range of a polynomial there spoils every slot.
@@ -121,7 +143,8 @@ class CompiledNetwork:
             )
         _require_finite(values)
         flat = values.reshape(len(values), -1)
-        return self.input_layout.pack(flat[np.arange(self.batch) % len(flat)])
+        packed = self.input_layout.pack(flat[np.arange(self.batch) % len(flat)])
+        return packed[:, : self.ring_slots(self.input_log_n)]
 
     def unpack(self, slots: ArrayLike, count: int | None = None) -> Vector:
         """The result in decrypted slot vectors of shape (ciphertexts, slots).
@@ -133,7 +156,8 @@ class CompiledNetwork:
         Raises:
             InvalidSamplesError: another shape, or a count that is not from 1 to ``batch``.
         """
-        expected = (self.output_layout.ciphertexts, self.slots)
+        held = self.ring_slots(self.rings[self.outputs[0]])
+        expected = (self.output_layout.ciphertexts, held)
         if np.shape(slots) != expected:
             raise InvalidSamplesError(f"the decrypted result has shape {expected}, got {np.shape(slots)}")
         if count is not None and not 1 <= count <= self.batch:

@@ -1,6 +1,6 @@
 """Program files: a zip of one JSON description and numpy arrays, without pickle.
 
-Version 4. Older ones can be read: version 3 had no ranges and no fit report, version 2 one sample a
+Version 4. Older ones can be read: version 3 had one ring, no ranges and no fit report, version 2 one sample a
 ciphertext, version 1 no bootstraps and no layers. ``program.json`` lists everything but the arrays;
 ``transforms/T.K.npy`` holds the diagonals of input K of transform T by rows, ``vectors/V.npy`` vector V,
 ``input.npy`` and ``output.npy`` the positions of the layouts. Sizes follow from the description and are
@@ -139,8 +139,10 @@ def _description(program: CompiledNetwork) -> dict[str, Any]:
             [step.opcode, step.result, step.operands, step.level, step.argument]
             for step in program.instructions
         ],
+        "input_log_n": program.input_log_n,
         "transforms": [
             {
+                "slots": transform.slots,
                 "n1": transform.n1,
                 "inputs": [
                     {"steps": sorted(diagonals), "period": period_of(diagonals)}
@@ -149,7 +151,7 @@ def _description(program: CompiledNetwork) -> dict[str, Any]:
             }
             for transform in program.transforms
         ],
-        "vectors": len(program.vectors),
+        "vectors": [len(vector) for vector in program.vectors],
         "polynomials": [
             {"basis": polynomial.basis, "coefficients": polynomial.coefficients.tolist()}
             for polynomial in program.polynomials
@@ -237,7 +239,9 @@ def _read(reader: _Reader, kind: type[Kind]) -> Kind:
     if data["version"] < 3:
         data["batch"] = 1
     if data["version"] < 4:
-        data |= {"fit_report": None, "ranges": []}
+        data |= {"fit_report": None, "ranges": [], "input_log_n": 0}
+        data["vectors"] = [data["slots"]] * _integer(data["vectors"], "vectors")
+        data["transforms"] = [{"slots": data["slots"], **transform} for transform in data["transforms"]]
     slots = _power_of_two(data["slots"], 1 << 17, "slots")
     batch = _power_of_two(data["batch"], slots, "batch")
     shapes = [tuple(_integer(size, "size") for size in data[f"{end}_shape"]) for end in ("input", "output")]
@@ -252,15 +256,17 @@ def _read(reader: _Reader, kind: type[Kind]) -> Kind:
     ]
     transforms = []
     for number, transform in enumerate(data["transforms"]):
-        diagonals = []
+        held, diagonals = _power_of_two(transform["slots"], slots, "slots of a transform"), []
         for operand, entry in enumerate(transform["inputs"]):
             steps = [_integer(step, "step") for step in entry["steps"]]
-            period = _power_of_two(entry["period"], slots, "period")
+            period = _power_of_two(entry["period"], held, "period")
             diagonals.append(reader.diagonals(f"transforms/{number}.{operand}.npy", steps, period))
-        transforms.append(DiagonalMatrix(slots, tuple(diagonals), _integer(transform["n1"], "n1")))
+        transforms.append(DiagonalMatrix(held, tuple(diagonals), _integer(transform["n1"], "n1")))
     vectors = tuple(
-        reader.array(f"vectors/{number}.npy", (slots,), np.float64)
-        for number in range(_integer(data["vectors"], "vectors"))
+        reader.array(
+            f"vectors/{number}.npy", (_power_of_two(length, slots, "length of a vector"),), np.float64
+        )
+        for number, length in enumerate(data["vectors"])
     )
     return kind(
         slots=slots,
@@ -292,11 +298,17 @@ def _read(reader: _Reader, kind: type[Kind]) -> Kind:
         ranges=tuple(read_range(*entry) for entry in data["ranges"]),
         bootstraps=tuple(_bootstrap(**entry) for entry in data["bootstraps"]),
         layers=tuple(_layer(*entry) for entry in data["layers"]),
+        input_log_n=_integer(data["input_log_n"], "input_log_n"),
     )
 
 
 def _bootstrap(
-    slots: object, input_level: object, output_level: object, seconds: object, preset: object
+    slots: object,
+    input_level: object,
+    output_level: object,
+    seconds: object,
+    preset: object,
+    input_log_n: object = 0,
 ) -> Bootstrap:
     if not isinstance(preset, str):
         raise ProgramFormatError(f"a preset is called {preset!r}")
@@ -306,6 +318,7 @@ def _bootstrap(
         _integer(output_level, "output_level"),
         None if seconds is None else _seconds(seconds),
         preset,
+        _integer(input_log_n, "input_log_n"),
     )
 
 

@@ -20,9 +20,12 @@ OPERAND_COUNT = {
     "mul": 2,
     "polynomial": 1,
     "drop_level": 1,
+    "switch_ring": 1,
     "bootstrap": 1,
 }
 MAX_DEGREE = 1 << 12
+MIN_LOG_N, MAX_LOG_N = 3, 17
+"""Of smaller rings."""
 
 
 def validate(program: CompiledNetwork) -> None:
@@ -38,7 +41,9 @@ def validate(program: CompiledNetwork) -> None:
     for vector in program.vectors:
         _finite("a vector", vector)
     for option in program.bootstraps:
-        _require(option.slots == program.slots, f"a bootstrap of {option.slots} slots")
+        held = program.ring_slots(option.input_log_n)
+        _require(option.slots <= held, f"a bootstrap of {option.slots} slots")
+    _require(program.input_log_n == 0 or MIN_LOG_N <= program.input_log_n <= MAX_LOG_N, "the input's ring")
     levels: dict[int, int] = {}
     inputs = []
     for step in program.instructions:
@@ -113,10 +118,15 @@ def _instruction(program: CompiledNetwork, step: Instruction, levels: dict[int, 
     for operand in step.operands:
         _require(operand in levels, f"ciphertext {operand} is read before it is computed")
     before = [levels[operand] for operand in step.operands]
+    rings = {program.rings[operand] for operand in step.operands}
+    _require(len(rings) <= 1, f"{step.opcode} of operands in rings {sorted(rings)}")
+    slots = program.ring_slots(min(rings, default=program.input_log_n))
     known = len(step.operands)
     if step.opcode == "linear_transform":
         _require(step.argument < len(program.transforms), f"transform {step.argument} does not exist")
         expected = len(program.transforms[step.argument].diagonals)
+        found = program.transforms[step.argument].slots
+        _require(found == slots, f"a transform of {found} slots in a ring of {slots}")
     else:
         expected = OPERAND_COUNT[step.opcode]
     _require(known == expected, f"{step.opcode} of {known} operands instead of {expected}")
@@ -132,13 +142,22 @@ def _instruction(program: CompiledNetwork, step: Instruction, levels: dict[int, 
         spent = polynomial_depth(program.polynomials[step.argument].degree)
     elif step.opcode == "add_plain":
         _require(step.argument < len(program.vectors), f"vector {step.argument} does not exist")
+        found = len(program.vectors[step.argument])
+        _require(found == slots, f"a vector of {found} values in a ring of {slots} slots")
     elif step.opcode == "rotate":
-        _require(0 < step.argument < program.slots, f"a rotation by {step.argument}")
+        _require(0 < step.argument < slots, f"a rotation by {step.argument}")
     if step.opcode == "bootstrap":
         _require(step.argument < len(program.bootstraps), f"bootstrap {step.argument} does not exist")
         option = program.bootstraps[step.argument]
         _require(before[0] >= option.input_level, f"a bootstrap of a ciphertext at level {before[0]}")
+        asked = option.input_log_n
+        _require(rings == {asked}, f"a bootstrap from ring {asked} of {sorted(rings)}")
         _require(step.level == option.output_level, f"a bootstrap to level {step.level}")
+    elif step.opcode == "switch_ring":
+        known = step.argument == 0 or MIN_LOG_N <= step.argument <= MAX_LOG_N
+        _require(known, f"a ring of degree 2^{step.argument}")
+        _require(rings != {step.argument}, f"a switch from ring {step.argument} to itself")
+        _require(step.level == before[0], f"a switch from level {before[0]} to {step.level}")
     elif step.opcode == "drop_level":
         _require(step.level <= before[0], f"a drop from level {before[0]} to {step.level}")
     else:

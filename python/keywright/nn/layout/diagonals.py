@@ -91,6 +91,20 @@ class DiagonalMatrix:
         """Rotations of partial sums, ascending; 0 needs no key."""
         return sorted({r - r % self.n1 for diagonals in self.diagonals for r in diagonals})
 
+    def on_slots(self, slots: int) -> "DiagonalMatrix":
+        """The same map of vectors that repeat after a smaller number of slots.
+
+        Raises:
+            ValueError: it has diagonals that repeat later.
+        """
+        if slots >= self.slots:
+            return self
+        longest = max(period_of(diagonals) for diagonals in self.diagonals)
+        if longest > slots:
+            raise ValueError(f"a diagonal repeats after {longest} slots, there are {slots}")
+        reduced = tuple(_modulo(diagonals, slots) for diagonals in self.diagonals)
+        return DiagonalMatrix(slots, reduced, min(self.n1, slots))
+
     def full_diagonal(self, operand: int, r: int) -> Vector:
         """One diagonal with as many values as there are slots."""
         diagonal = self.diagonals[operand][r]
@@ -100,3 +114,16 @@ class DiagonalMatrix:
     def bytes(self) -> int:
         """Of all values in double precision, whether they are in memory or not."""
         return sum(8 * len(diagonals) * period_of(diagonals) for diagonals in self.diagonals if diagonals)
+
+
+def _modulo(diagonals: Mapping[int, Vector], slots: int) -> Diagonals:
+    """Diagonals with their indices modulo a number of slots; those that coincide are summed."""
+    steps = np.asarray(sorted(diagonals)) % slots
+    kept, place = np.unique(steps, return_inverse=True)
+
+    def make() -> Vector:
+        table = np.zeros((len(kept), period_of(diagonals)))
+        np.add.at(table, place.ravel(), table_of(diagonals))
+        return table
+
+    return Diagonals(kept.tolist(), period_of(diagonals), make)

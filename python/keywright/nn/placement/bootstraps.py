@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from keywright._core import BootstrapperPlan
 from keywright.nn.errors import InvalidBootstrapError
 
-DEFAULT_BOOTSTRAP_PRESET = "N16_QP1732_L9_S45_real"
+DEFAULT_BOOTSTRAP_PRESET = "N16_QP1745_L15_S40_real"
 """Where none is named: costs are predicted for its parameters, and a model that is too deep for every preset
 without bootstraps is bootstrapped with it."""
 
@@ -15,11 +15,12 @@ class Bootstrap:
     """A way to give a ciphertext new levels, and what it costs.
 
     Attributes:
-        slots: slots of the ciphertexts that it takes.
+        slots: slots of the ciphertexts that it takes; values with more repeat after so many.
         input_level: lowest level of its operand.
         output_level: level of its result.
         seconds: measured time; None takes the cost table's.
         preset: which of `keywright.bootstrap_presets()` it is, for who runs a program that was stored.
+        input_log_n: log2 of the degree of the smaller ring that its operand is in; 0 for that of its result.
 
     Raises:
         InvalidBootstrapError: no level is gained, slots are no power of two, or the time is not positive.
@@ -30,6 +31,7 @@ class Bootstrap:
     output_level: int
     seconds: float | None = None
     preset: str = ""
+    input_log_n: int = 0
 
     def __post_init__(self) -> None:
         if not 0 <= self.input_level < self.output_level:

@@ -12,7 +12,7 @@ Orion (Ebel et al., ASPLOS 2025) places bootstraps by a shortest path over the l
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from keywright.nn.errors import CannotPlaceError, RefusalError, TooDeepError
@@ -30,6 +30,7 @@ from keywright.nn.layout.layer_work import LayerWork
 
 from .bootstraps import Bootstrap
 from .costs import CostTable
+from .ring import Ring
 
 MAX_STATES = 2000
 """States kept at each value; beyond, the cheapest are. Networks with shortcuts have tens."""
@@ -65,7 +66,9 @@ class Problem:
         levels: highest level of a ciphertext.
         input_level: highest level of the input.
         output_level: at which the result leaves.
-        costs: of everything.
+        costs: of everything, in the largest ring.
+        rings: of each value those whose ciphertexts have the slots for it, the largest first: it is taken to
+            be computed in the smallest that holds the level.
     """
 
     graph: Graph
@@ -77,10 +80,14 @@ class Problem:
     input_level: int
     output_level: int
     costs: CostTable
+    rings: Mapping[int, Sequence[Ring]] = field(default_factory=dict)
 
     def seconds(self, number: int, level: int) -> float:
         """Time of computing a value at a level."""
-        return self.costs.seconds(self.work[number], level + levels_consumed(self.graph.nodes[number]))
+        above = level + levels_consumed(self.graph.nodes[number])
+        holding = [ring.costs for ring in self.rings.get(number, ()) if above <= ring.level]
+        costs = holding[-1] if holding else self.costs
+        return costs.seconds(self.work[number], above)
 
     def bootstrap_seconds(self, number: int, option: Bootstrap) -> float:
         """Time of bootstrapping a value."""

@@ -7,6 +7,7 @@ from keywright.nn.layout.layout import next_power_of_two
 from keywright.nn.layout.packing import SLOT_DOUBLINGS
 
 from .bootstraps import Bootstrap
+from .ring import Ring
 
 SPREAD_DOUBLINGS = 2
 """How many doublings of the samples that fit one ciphertext are tried. Every one doubles the bytes of the
@@ -24,9 +25,11 @@ class Target:
         output_level: level at which the result leaves; None takes 0, or the highest input level of the
             bootstraps, since primes below it have other widths.
         bootstraps: ways to bootstrap, of equal slots, to choose from; a program that bootstraps has these
-            slots.
-        fixed_slots: whether the program has exactly ``slots`` slots, as its place between the stages of a
-            bootstrapping asks for.
+            slots. All bootstraps of a program have one output level, the one of least time.
+        rings: that values can live in, the largest first; smaller ones are used where that costs less.
+            None stands for one ring.
+        fixed_slots: whether the program has exactly ``slots`` slots, and its input and output are in the
+            first of the rings, as its place between the stages of a bootstrapping asks for.
         samples: how many samples are to be evaluated: with ``batch`` None the compiler chooses how many of
             them share ciphertexts, so that all together take the least predicted time.
         batch: samples in one ciphertext, a power of two.
@@ -42,6 +45,7 @@ class Target:
     input_level: int | None = None
     output_level: int | None = None
     bootstraps: tuple[Bootstrap, ...] = ()
+    rings: tuple[Ring, ...] = ()
     fixed_slots: bool = False
     samples: int = 1
     batch: int | None = None

@@ -10,7 +10,8 @@ Ciphertext = TypeVar("Ciphertext")
 
 
 class Backend(Protocol[Ciphertext]):
-    """Ciphertexts are vectors of ``slots`` reals at a level; rotation by k is ``numpy.roll(v, -k)``.
+    """Ciphertexts are vectors of as many reals as their ring has slots, at a level; rotation by k is
+    ``numpy.roll(v, -k)``.
 
     Operands of `add` and `mul` are at the same level: programs drop levels explicitly. Scales are the
     engine's affair.
@@ -29,7 +30,7 @@ class Backend(Protocol[Ciphertext]):
         """The sum."""
 
     def add_plain(self, ct: Ciphertext, vector: Vector) -> Ciphertext:
-        """The sum with a vector of ``slots`` values."""
+        """The sum with a vector of as many values."""
 
     def mul(self, left: Ciphertext, right: Ciphertext) -> Ciphertext:
         """The product, relinearized and rescaled: one level below."""
@@ -40,5 +41,9 @@ class Backend(Protocol[Ciphertext]):
     def drop_level(self, ct: Ciphertext, level: int) -> Ciphertext:
         """The same values at a lower level."""
 
+    def switch_ring(self, ct: Ciphertext, log_n: int) -> Ciphertext:
+        """The same values in the ring of degree 2^log_n, or the largest for 0. Where it has fewer slots,
+        values repeat after so many; where it has more, they are repeated."""
+
     def bootstrap(self, ct: Ciphertext, index: int) -> Ciphertext:
-        """The same values, at most 1, at the output level of bootstrap ``index`` of the program."""
+        """The same values, at most 1, in the largest ring, at the output level of bootstrap ``index``."""

@@ -56,7 +56,7 @@ def run_clear(program: CompiledNetwork, samples: ArrayLike) -> Vector:
 
 def _run_batch(program: CompiledNetwork, samples: Vector) -> Vector:
     backend = ClearBackend(program.slots, program.bootstraps)
-    inputs = [backend.encrypt(row, program.input_level) for row in program.pack(samples)]
+    inputs = [backend.encrypt(row, program.input_level, program.input_log_n) for row in program.pack(samples)]
     outputs = execute(program, backend, inputs)
     return program.unpack(np.asarray([ct.values for ct in outputs]), len(samples))
 

@@ -24,22 +24,25 @@ from keywright.nn.errors import BackendMisuseError
 from keywright.nn.graph.sparse import Vector
 from keywright.nn.layout.diagonals import DiagonalMatrix
 from keywright.plan.keys.execution import PlanExecution
+from keywright.plan.workload.arithmetic import input_ring
 
 from .executor import execute
 from .scales import LevelDropped, as_ciphertext, at_one_scale, level_dropped
 
 
 def _match(program: CompiledNetwork, plans: Sequence[BootstrapperPlan]) -> None:
-    offered = [(plan.slots, plan.input_level, plan.output_level) for plan in plans]
-    asked = [(b.slots, b.input_level, b.output_level) for b in program.bootstraps]
+    offered = [(plan.slots, plan.input_level, plan.output_level, input_ring(plan)) for plan in plans]
+    asked = [(b.slots, b.input_level, b.output_level, b.input_log_n) for b in program.bootstraps]
     if asked and asked != offered:
         raise BackendMisuseError(
-            f"the program takes bootstraps of (slots, input level, output level) {asked}, got {offered}"
+            "the program takes bootstraps of (slots, input level, output level, input's ring) "
+            f"{asked}, got {offered}"
         )
 
 
 def encrypt_sample(program: CompiledNetwork, encryptor: Encryptor, sample: ArrayLike) -> list[Ciphertext]:
-    """A sample as the ciphertexts that a program takes, encrypted with a public key.
+    """A sample as the ciphertexts that a program takes, encrypted with a public key, which is of the input's
+    ring.
 
     Args:
         sample: of shape ``program.input_shape``, or up to ``program.batch`` of them, (count, *input_shape).
@@ -47,7 +50,7 @@ def encrypt_sample(program: CompiledNetwork, encryptor: Encryptor, sample: Array
     Raises:
         InvalidSamplesError: another shape than the program takes, or values that are not finite.
     """
-    return [encryptor.encrypt(row, program.slots, program.input_level) for row in program.pack(sample)]
+    return [encryptor.encrypt(row, len(row), program.input_level) for row in program.pack(sample)]
 
 
 def encrypt_sample_seeded(
@@ -55,7 +58,8 @@ def encrypt_sample_seeded(
 ) -> list[SeededCiphertext]:
     """A sample encrypted with the secret: half the bytes of `encrypt_sample`, with the same arguments and
     errors."""
-    return [decryptor.encrypt(row, program.slots, program.input_level) for row in program.pack(sample)]
+    level, log_n = program.input_level, program.input_log_n or None
+    return [decryptor.encrypt(row, len(row), level, log_n) for row in program.pack(sample)]
 
 
 def decrypt_result(
@@ -101,8 +105,8 @@ class EncryptedBackend:
         on_step: Callable[[], object] | None = None,
     ) -> None:
         self.evaluator, self.bootstrappers, self._plan = evaluator, tuple(bootstrappers), plan
-        self._on_step = on_step
-        self._encoded: dict[tuple[DiagonalMatrix, int], tuple[list[int], list[LinearTransform]]] = {}
+        self._on_step, self._slots = on_step, 0
+        self._encoded: dict[tuple[DiagonalMatrix, int, int], tuple[list[int], list[LinearTransform]]] = {}
 
     def with_keys(
         self, evaluator: Evaluator, on_step: Callable[[], object] | None = None
@@ -122,7 +126,8 @@ class EncryptedBackend:
         """
         for step in program.instructions:
             if step.opcode == "linear_transform":
-                self._encode(program.transforms[step.argument], step.level + 1)
+                ring = program.rings[step.result]
+                self._encode(program.transforms[step.argument], step.level + 1, ring)
                 progress(1)
 
     def run(self, program: CompiledNetwork, inputs: Sequence[Ciphertext]) -> list[Ciphertext]:
@@ -137,11 +142,14 @@ class EncryptedBackend:
             MissingKeyError: a key is missing.
         """
         _match(program, [bootstrapper.plan for bootstrapper in self.bootstrappers])
+        ring = program.input_log_n
         for ciphertext in inputs:
-            if ciphertext.slots != program.slots:
+            if (ciphertext.slots, self._ring(ciphertext)) != (program.ring_slots(ring), ring):
                 raise BackendMisuseError(
-                    f"the program takes ciphertexts of {program.slots} slots, got {ciphertext!r}"
+                    f"the program takes ciphertexts of {program.ring_slots(ring)} slots in a ring of degree "
+                    f"2^{ring or self.evaluator.parameters.log_n}, got {ciphertext!r}"
                 )
+        self._slots = program.slots
         values: list[Value] = list(inputs)
         return [as_ciphertext(output) for output in execute(program, self, values)]
 
@@ -155,7 +163,8 @@ class EncryptedBackend:
         Raises:
             ScaleError: scales differ between operands that were not dropped from a higher level.
         """
-        operands, encoded = self._encode(transform, self.level(cts[0]))
+        first = as_ciphertext(cts[0])
+        operands, encoded = self._encode(transform, first.level, self._ring(first))
         values = self._at_one_scale([cts[k] for k in operands])
         return self._done(self.evaluator.linear_transform(values, encoded))
 
@@ -194,7 +203,18 @@ class EncryptedBackend:
 
     def bootstrap(self, ct: Value, index: int) -> Ciphertext:
         """See `Backend.bootstrap`. Values above 1 cannot be seen; their results are wrong."""
-        return self._done(self.bootstrappers[index].bootstrap(self.evaluator, as_ciphertext(ct)))
+        bootstrapper, evaluator = self.bootstrappers[index], self.evaluator
+        operand = evaluator.view_slots(as_ciphertext(ct), bootstrapper.plan.slots)
+        return self._done(evaluator.view_slots(bootstrapper.bootstrap(evaluator, operand), self._slots))
+
+    def switch_ring(self, ct: Value, log_n: int) -> Ciphertext:
+        """See `Backend.switch_ring`."""
+        a, evaluator = as_ciphertext(ct), self.evaluator
+        ring = evaluator.parameters.log_n if log_n == 0 else log_n
+        slots = min(self._slots, 1 << (ring - 1))
+        repeating = evaluator.view_slots(a, min(a.slots or slots, slots))
+        switched = evaluator.switch_ring(repeating, ring)
+        return self._done(evaluator.view_slots(switched, slots))
 
     @property
     def plaintext_bytes(self) -> int:
@@ -208,19 +228,27 @@ class EncryptedBackend:
         """The value at a lower level and at another scale."""
         return self.evaluator.set_scale(self.evaluator.drop_to_level(source, level + 1), scale)
 
-    def _encode(self, transform: DiagonalMatrix, level: int) -> tuple[list[int], list[LinearTransform]]:
-        """The operands that have diagonals, and these diagonals, encoded once for each level."""
-        key = (transform, level)
+    def _ring(self, ct: Ciphertext) -> int:
+        """What programs call the ring of a ciphertext."""
+        return 0 if ct.log_n == self.evaluator.parameters.log_n else ct.log_n
+
+    def _encode(
+        self, transform: DiagonalMatrix, level: int, ring: int
+    ) -> tuple[list[int], list[LinearTransform]]:
+        """The operands that have diagonals, and these diagonals, encoded once for each level and ring."""
+        key = (transform, level, ring)
         if key not in self._encoded:
             operands = [k for k, diagonals in enumerate(transform.diagonals) if diagonals]
-            encoded = [self._encode_operand(transform, k, level) for k in operands]
+            encoded = [self._encode_operand(transform, k, level, ring) for k in operands]
             self._encoded[key] = (operands, encoded)
         return self._encoded[key]
 
-    def _encode_operand(self, transform: DiagonalMatrix, operand: int, level: int) -> LinearTransform:
-        parameters = self.evaluator.parameters
+    def _encode_operand(
+        self, transform: DiagonalMatrix, operand: int, level: int, ring: int
+    ) -> LinearTransform:
+        execution = self._plan.in_ring(ring)
+        parameters, special = execution.parameters, execution.special(level)
         diagonals = {r: transform.full_diagonal(operand, r) for r in transform.diagonals[operand]}
-        special = self._plan.special(level)
         return LinearTransform(parameters, diagonals, transform.slots, level, transform.n1, special)
 
     def _done(self, result: Ciphertext) -> Ciphertext:

@@ -58,6 +58,8 @@ def execute(
                 result = backend.mul(cts[0], cts[1])
             case "polynomial":
                 result = backend.polynomial(cts[0], program.polynomials[step.argument])
+            case "switch_ring":
+                result = backend.switch_ring(cts[0], step.argument)
             case "bootstrap":
                 result = backend.bootstrap(cts[0], step.argument)
             case _:

@@ -12,8 +12,10 @@ class SimulatedCiphertext:
     Attributes:
         values: (batches, 1 + repetitions, slots); of each batch of samples the first row has no errors.
         level, scale: as of `keywright.Ciphertext`.
+        ring: log2 of the degree of the smaller ring that it is in; 0 for the largest.
     """
 
     values: Vector
     level: int
     scale: float
+    ring: int = 0

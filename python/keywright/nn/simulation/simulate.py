@@ -110,12 +110,19 @@ def simulate(
         raise InvalidSamplesError(f"a simulation needs 1 repetition or more, got {repetitions}")
     batches = program.batches(samples)
     outline = EvaluationKeys.outline(plan.parameters, [*plan.key_specs(), *plan.derived_specs()])
-    model = ErrorModel(plan.parameters, plan.follow(outline))
-    noise = NoiseSource(model, program.slots, repetitions, np.random.default_rng(seed))
+    keys, rng = plan.follow(outline), np.random.default_rng(seed)
+    noise = {
+        ring: NoiseSource(
+            ErrorModel(plan.in_ring(ring).parameters, keys), program.ring_slots(ring), repetitions, rng
+        )
+        for ring in (0, *plan.subrings)
+    }
     backend = SimulatedBackend(noise, plan)
     packed = np.asarray([program.pack(batch) for batch in batches])
     encrypted: list[Value] = [
-        backend.encrypt(packed[:, row], program.input_level, repetitions, public=public)
+        backend.encrypt(
+            packed[:, row], program.input_level, repetitions, public=public, ring=program.input_log_n
+        )
         for row in range(packed.shape[1])
     ]
     found = [as_ciphertext(output).values for output in execute(program, backend, encrypted)]

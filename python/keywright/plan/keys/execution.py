@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 
@@ -19,7 +20,9 @@ from keywright.errors import ParameterError, PlanMismatchError
 from keywright.plan.cost.model import CostModel
 from keywright.plan.ring.chain import Chain
 from keywright.plan.ring.chain_sources import chain_of
+from keywright.plan.ring.galois import Automorphism
 from keywright.plan.workload.network import (
+    SwitchBundle,
     bootstrap_bundles,
     convert,
     convert_bootstrap,
@@ -27,9 +30,10 @@ from keywright.plan.workload.network import (
     switch_bundles,
 )
 from keywright.plan.workload.network_protocol import NetworkLike
+from keywright.plan.workload.ring_switches import ring_keys
 from keywright.plan.workload.workload import Workload
 
-from .key_plan import KeyPlan, Masters, PlannedKey
+from .key_plan import Hop, KeyPlan, Masters, PlannedKey
 
 
 class PlanExecution:
@@ -37,13 +41,18 @@ class PlanExecution:
 
     Args:
         plan: the plan.
-        parameters: those that its workload is for (`on_parameters`).
+        parameters: those that its workload is for (`on_parameters`), with all rings.
         network: what is to be run; a plan for another one is refused.
         bootstraps: plans of the network's bootstraps, in order; without a network, of the one bootstrap that
             the plan is for. Their factors are evaluated as the plan's workload says, where it does.
+        log_n: which of the network's rings the plan is for: the smaller one of degree 2^log_n, or 0 for the
+            largest, whose plan has those of the others.
+
+    Attributes:
+        subrings: the plans of smaller rings, by the logarithms of their degrees.
 
     Raises:
-        PlanMismatchError: the plan is for other primes, or for another workload.
+        PlanMismatchError: the plan is for other primes, for another workload, or for other rings.
     """
 
     def __init__(
@@ -52,25 +61,57 @@ class PlanExecution:
         parameters: Parameters,
         network: NetworkLike | None = None,
         bootstraps: Sequence[BootstrapperPlan] = (),
+        log_n: int = 0,
     ) -> None:
-        _require_chain(plan.workload.chain, parameters)
-        bootstraps = _as_planned(plan.workload, bootstraps)
+        ring = parameters.subring(log_n) if log_n else parameters
+        _require_chain(plan.workload.chain, ring)
+        bootstraps = as_planned(plan.workload, bootstraps)
         if network is not None:
-            _require_workload(plan.workload, convert(network, parameters, plan.workload.name, bootstraps))
+            expected = convert(network, parameters, plan.workload.name, bootstraps, log_n)
+            _require_workload(plan.workload, expected)
         elif bootstraps:
             _require_workload(plan.workload, convert_bootstrap(bootstraps[0], plan.workload.name))
-        self.plan, self.parameters, self.network = plan, parameters, network
+        self.plan, self.parameters, self.network, self.log_n = plan, ring, network, log_n
         self.bootstraps = tuple(bootstraps)
         self._specs = {key: self._spec(key) for key in plan.keys}
         if plan.masters is not None:
             self._check_master_bytes(plan.masters)
+        if network is not None and log_n == 0:
+            _require_rings(plan, smaller_rings(network))
+        self.subrings = {
+            (smaller := subplan.workload.chain.log_n): PlanExecution(
+                subplan, parameters, network, bootstraps, smaller
+            )
+            for subplan in plan.subrings
+        }
+
+    def in_ring(self, log_n: int) -> "PlanExecution":
+        """The execution for one of the network's rings: that of a smaller one, or this one for 0."""
+        return self.subrings[log_n] if log_n else self
 
     def key_specs(self) -> list[KeySpec]:
         """What the owner of the secret makes beside master keys: exactly the plan's keys that are not
-        derived, and those to and from the ephemeral secrets of bootstraps."""
+        derived, those to and from the ephemeral secrets of bootstraps, and those of smaller rings."""
         made = [spec for key, spec in self._specs.items() if not self.plan.derives(key)]
-        fixed = [spec for plan in self.bootstraps for spec in plan.fixed_keys]
+        fixed = [spec for plan in self.bootstraps for spec in plan.fixed_keys] if self.log_n == 0 else []
+        for ring in (0, *self.subrings) if self.log_n == 0 else ():
+            fixed += self.in_ring(ring).key_specs() if ring else []
+            fixed += [spec for specs in self._ring_specs(ring).values() for spec in specs]
         return list(dict.fromkeys([*made, *fixed]))
+
+    def _ring_specs(self, log_n: int) -> dict[int, list[KeySpec]]:
+        """The keys of ciphertexts that come into a ring, by the logarithm of the degree of the ring that they
+        come from."""
+        workload, parameters = self.in_ring(log_n).plan.workload, self.parameters
+        out = {}
+        for keys in ring_keys(workload.chain, workload.ring_switches):
+            shape, source, ring = keys.shape, keys.source, workload.chain.log_n
+            level, alpha, special = shape.level, shape.alpha, list(shape.special_primes)
+            if source > ring:
+                out[source] = KeySpec.ring_down(parameters, ring, level, alpha, True, special, source)
+            else:
+                out[source] = [KeySpec.ring_up(parameters, source, level, alpha, True, special, ring)]
+        return out
 
     def derived_specs(self) -> list[KeySpec]:
         """The plan's keys that are derived from master keys."""
@@ -174,7 +215,9 @@ class PlanExecution:
         Raises:
             PlanMismatchError: they are not the plan's.
         """
-        found, expected = keys_digest(keys), keys_digest(self._specs.values())
+        executions = [self, *self.subrings.values()]
+        planned = [spec for execution in executions for spec in execution._specs.values()]
+        found, expected = keys_digest(keys), keys_digest(planned)
         if found != expected:
             raise PlanMismatchError(
                 f"the keys have digest {found[:16]}, those of the plan {expected[:16]}; make them with "
@@ -182,6 +225,16 @@ class PlanExecution:
                 found=found,
                 expected=expected,
             )
+        routes = [route for execution in executions for route in execution._routes()]
+        relinearizations = [
+            (level, execution._specs[key])
+            for execution in executions
+            for level, key in execution.plan.relinearization.items()
+        ]
+        return keys.following(routes, relinearizations)
+
+    def _routes(self) -> list[tuple[int, list[int], list[tuple[int, int, KeySpec]]]]:
+        """Level, Galois elements and hops of each group of this ring, equal groups once."""
         galois = self.plan.workload.automorphisms.galois_element
         routes: dict[object, tuple[int, list[int], list[tuple[int, int, KeySpec]]]] = {}
         for group, tree in zip(self.plan.workload.groups, self.plan.hops, strict=True):
@@ -189,8 +242,7 @@ class PlanExecution:
             routes.setdefault(
                 (group.level, group.targets), (group.level, [galois(a) for a in group.targets], hops)
             )
-        relinearizations = [(level, self._specs[key]) for level, key in self.plan.relinearization.items()]
-        return keys.following(list(routes.values()), relinearizations)
+        return list(routes.values())
 
     def special(self, level: int, model: CostModel | None = None) -> list[int]:
         """The primes that most key switches of linear transforms at a level divide by: those to encode
@@ -224,27 +276,45 @@ class PlanExecution:
         Raises:
             ValueError: there is neither.
         """
-        workload = self.plan.workload
-        if self.network is not None:
-            listed = switch_bundles(self.network, workload, self.bootstraps)
-        elif len(self.bootstraps) == 1:
-            listed = bootstrap_bundles(self.bootstraps[0], workload, "b")
-        else:
-            raise ValueError("the order of steps is that of a network or of one bootstrap; none was given")
-        trees = {
-            (group.level, group.targets): tree
-            for group, tree in zip(workload.groups, self.plan.hops, strict=True)
-        }
+        if self.network is None:
+            if len(self.bootstraps) != 1:
+                raise ValueError(
+                    "the order of steps is that of a network or of one bootstrap; none was given"
+                )
+            return self._steps(bootstrap_bundles(self.bootstraps[0], self.plan.workload, "b"))
+        # Of each instruction in each ring: a bootstrap that begins in a smaller ring takes those first.
+        found: dict[int, list[list[KeySpec]]] = {}
+        for execution in (*self.subrings.values(), self):
+            workload, ring = execution.plan.workload, execution.log_n
+            for bundle in switch_bundles(self.network, workload, self.bootstraps, ring):
+                found.setdefault(bundle.instruction, []).extend(execution._steps([bundle]))
+        largest = self.parameters.log_n
+        ring_specs = {ring: self._ring_specs(ring) for ring in (0, *self.subrings)}
+        for index, step in enumerate(self.network.instructions):
+            if step.opcode == "switch_ring":
+                source = self.network.rings[step.operands[0]] or largest
+                found.setdefault(index, []).append(ring_specs[step.argument][source])
+        return [keys for index in sorted(found) for keys in found[index]]
+
+    def _steps(self, bundles: Iterable[SwitchBundle]) -> list[list[KeySpec]]:
+        """The keys of each part of bundles of this ring, in order."""
+        trees = self._trees
         out: list[list[KeySpec]] = []
-        for step in listed:
-            for group in step.groups:
+        for bundle in bundles:
+            for group in bundle.groups:
                 used = [self._specs[hop.key] for hop in trees[group.level, group.targets]]
                 out.append(list(dict.fromkeys(used)))
-            levels = sorted(step.relinearizations, reverse=True)
+            levels = sorted(bundle.relinearizations, reverse=True)
             out += [[self._specs[self.plan.relinearization[level]]] for level in levels]
-            if step.fixed:
-                out.append(list(step.fixed))
+            if bundle.fixed:
+                out.append(list(bundle.fixed))
         return out
+
+    @cached_property
+    def _trees(self) -> dict[tuple[int, tuple[Automorphism, ...]], tuple[Hop, ...]]:
+        """The hops of each group, by its level and targets."""
+        groups = zip(self.plan.workload.groups, self.plan.hops, strict=True)
+        return {(group.level, group.targets): tree for group, tree in groups}
 
     def _spec(self, key: PlannedKey) -> KeySpec:
         shape, parameters = key.shape, self.parameters
@@ -264,7 +334,7 @@ class PlanExecution:
         return spec
 
 
-def _as_planned(workload: Workload, bootstraps: Sequence[BootstrapperPlan]) -> tuple[BootstrapperPlan, ...]:
+def as_planned(workload: Workload, bootstraps: Sequence[BootstrapperPlan]) -> tuple[BootstrapperPlan, ...]:
     """Bootstraps with the factors that a workload states; as they are if it states none."""
     if not workload.bootstraps:
         return tuple(bootstraps)
@@ -295,6 +365,20 @@ def _require_chain(chain: Chain, parameters: Parameters) -> None:
     raise PlanMismatchError(f"the plan is for {names[0]}, the parameters have {names[1]}")
 
 
+def smaller_rings(network: NetworkLike) -> list[int]:
+    """The smaller rings that a network's ciphertexts are in, as logarithms of their degrees, descending."""
+    return sorted({ring for ring in network.rings.values() if ring}, reverse=True)
+
+
+def _require_rings(plan: KeyPlan, rings: list[int]) -> None:
+    """Refuse plans of other smaller rings than a network has."""
+    found = [subring.workload.chain.log_n for subring in plan.subrings]
+    if found != rings:
+        raise PlanMismatchError(
+            f"the plan is for smaller rings of degrees 2^{found}, the program has 2^{rings}; plan it again"
+        )
+
+
 def _require_workload(planned: Workload, expected: Workload) -> None:
     """Refuse a plan of another workload."""
     digests = essence(planned).digest, essence(expected).digest
@@ -309,7 +393,7 @@ def _require_workload(planned: Workload, expected: Workload) -> None:
 def keys_digest(keys: Iterable[KeySpec]) -> str:
     """SHA-256 of what the keys of automorphisms and relinearizations are, in any order."""
     lines = sorted(
-        f"{spec.galois_element or 0} {spec.level} {spec.alpha} {spec.special} {spec.seeded}"
+        f"{spec.log_n} {spec.galois_element or 0} {spec.level} {spec.alpha} {spec.special} {spec.seeded}"
         for spec in keys
         if spec.kind in ("rotation", "conjugation", "galois", "relinearization")
     )

@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from math import log2
 
 from keywright.plan.cost.model import CostModel, Form, SwitchCost, engine_use
@@ -94,6 +95,7 @@ class KeyPlan:
         gap: what the best plan could be better by, as a share, if the strategy is an optimisation; None
             otherwise.
         masters: master keys, if the server derives the keys that they reach; None if the client makes all.
+        subrings: plans of the keys of smaller rings, by falling degree, for what a network computes there.
     """
 
     strategy: str
@@ -102,6 +104,12 @@ class KeyPlan:
     relinearization: Mapping[int, PlannedKey] = field(default_factory=dict)
     gap: float | None = None
     masters: Masters | None = None
+    subrings: tuple["KeyPlan", ...] = ()
+
+    @property
+    def rings(self) -> tuple["KeyPlan", ...]:
+        """This plan and those of smaller rings."""
+        return (self, *self.subrings)
 
     def derives(self, key: PlannedKey) -> bool:
         """Whether the server derives a key: those of automorphisms whose primes master keys have, but for
@@ -124,28 +132,32 @@ class KeyPlan:
     def stored_bytes(self) -> int:
         """Bytes of all keys, uniform halves as seeds: what is stored, and sent where none are derived.
 
-        The keys to and from an ephemeral secret are counted.
+        The keys to and from an ephemeral secret and those of smaller rings are counted.
         """
-        return sum(key.shape.stored_bytes for key in self.keys) + self.workload.ephemeral_bytes
+        own = sum(key.shape.stored_bytes for key in self.keys) + self.workload.ephemeral_bytes
+        return own + sum(plan.stored_bytes for plan in self.subrings)
 
     @property
     def sent_bytes(self) -> int:
         """What the client makes and sends: master keys, and the keys that are not derived."""
         made = sum(key.shape.stored_bytes for key in self.keys if not self.derives(key))
         masters = 0 if self.masters is None else self.masters.stored_bytes
-        return made + masters + self.workload.ephemeral_bytes
+        own = made + masters + self.workload.ephemeral_bytes
+        return own + sum(plan.sent_bytes for plan in self.subrings)
 
     @property
     def max_hops(self) -> int:
         """Most key switches between a ciphertext and a rotation of it."""
-        return max((depth for tree in self.hops for depth in _depths(tree).values()), default=0)
+        own = max((depth for tree in self.hops for depth in _depths(tree).values()), default=0)
+        return max([own, *(plan.max_hops for plan in self.subrings)])
 
     @property
     def switches(self) -> int:
         """Rotations performed, with repetitions."""
-        return sum(
+        own = sum(
             group.count * len(tree) for group, tree in zip(self.workload.groups, self.hops, strict=True)
         )
+        return own + sum(plan.switches for plan in self.subrings)
 
     def seconds(self, model: CostModel) -> float:
         """Predicted time of all key switches, one thread."""
@@ -155,12 +167,13 @@ class KeyPlan:
         )
         for use in self.workload.relinearizations:
             total += use.count * _require(model, self.relinearization[use.level], use.level).alone
-        return total + self.workload.ephemeral_seconds(model)
+        total += self.workload.ephemeral_seconds(model)
+        return total + sum(plan.seconds(model) for plan in self.subrings)
 
     def noise_bits(self, model: CostModel) -> float:
         """log2 of the largest error of a served automorphism, in units of the rounding error of one key
         switch."""
-        worst = 1.0
+        worst = max((2.0 ** (2 * plan.noise_bits(model)) for plan in self.subrings), default=1.0)
         for group, tree in zip(self.workload.groups, self.hops, strict=True):
             sums = {IDENTITY: 0.0}
             for hop in tree:
@@ -204,6 +217,11 @@ class KeyPlan:
             key = self.relinearization.get(use.level)
             if key is None or key.shape.level < use.level:
                 raise WorkloadError(f"no relinearization key for level {use.level}")
+        degrees = [plan.workload.chain.log_n for plan in self.rings]
+        if any(above <= below for above, below in pairwise(degrees)):
+            raise WorkloadError(f"plans of rings of degrees 2^{degrees}; each must be smaller than the last")
+        for plan in self.subrings:
+            plan.check()
 
 
 def tree_seconds(model: CostModel, level: int, tree: Sequence[Hop], form: Form = "whole") -> float:

@@ -14,6 +14,7 @@ from .key_plan import IDENTITY, Hop, KeyPlan, Masters, PlannedKey
 
 FORMAT = "keywright-plan-1"
 MAX_KEYS = 1 << 16
+MAX_SUBRINGS = 7
 
 
 def to_json(plan: KeyPlan) -> str:
@@ -23,7 +24,7 @@ def to_json(plan: KeyPlan) -> str:
     number of its special primes. A hop is [parent, child, place of the key]. Where keys are derived,
     "masters" has the automorphisms of the master keys, the widths of the extra primes, their level in the
     chain, the number of primes that they divide by, the most derivations to a key, and the places of keys
-    that are sent although they could be derived.
+    that are sent although they could be derived. "subrings" has the plans of smaller rings, in the same form.
     """
     masters = plan.masters
     place = {key: index for index, key in enumerate(plan.keys)}
@@ -58,6 +59,11 @@ def to_json(plan: KeyPlan) -> str:
             ],
             "relinearizations": {str(level): place[key] for level, key in plan.relinearization.items()},
             **derived,
+            **(
+                {"subrings": [json.loads(to_json(subring)) for subring in plan.subrings]}
+                if plan.subrings
+                else {}
+            ),
         },
         separators=(",", ":"),
     )
@@ -90,7 +96,8 @@ def load(path: Path) -> KeyPlan:
         raise WorkloadError(f"{path}: {error}; write a plan with keywright plan --out") from None
 
 
-def _read(data: Mapping[str, Any]) -> KeyPlan:
+def _read(data: Mapping[str, Any], *, smaller: bool = False) -> KeyPlan:
+    """A plan, or that of a smaller ring, which has none of its own."""
     workload = Workload.from_json(json.dumps(data["program"]))
     chain = workload.chain
     if len(data["keys"]) > MAX_KEYS:
@@ -128,6 +135,11 @@ def _read(data: Mapping[str, Any]) -> KeyPlan:
         for tree in data["hops"]
     )
     relinearization = {int(level): key(place) for level, place in data["relinearizations"].items()}
+    subrings = data.get("subrings", ())
+    if len(subrings) > MAX_SUBRINGS:
+        raise WorkloadError(f"plans of {len(subrings)} smaller rings; there may be {MAX_SUBRINGS}")
+    if subrings and smaller:
+        raise WorkloadError("the plan of a smaller ring has plans of smaller rings")
     gap = data["gap"]
     masters = data.get("masters")
     return KeyPlan(
@@ -139,6 +151,7 @@ def _read(data: Mapping[str, Any]) -> KeyPlan:
         None
         if masters is None
         else _read_masters(masters, workload, tuple(map(key, masters.get("sent", ())))),
+        tuple(_read(subring, smaller=True) for subring in subrings),
     )
 
 

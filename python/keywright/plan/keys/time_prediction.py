@@ -46,7 +46,11 @@ def predict_plan(plan: KeyPlan, model: CostModel) -> TimePrediction:
     )
     # Switches to and from an ephemeral secret that the workload lists by itself are the same in every plan.
     rest = rest_work(plan).seconds(weights) + plan.workload.ephemeral_seconds(model)
-    return TimePrediction(switches, rest)
+    smaller = [predict_plan(subring, model) for subring in plan.subrings]
+    return TimePrediction(
+        switches + sum(prediction.switches for prediction in smaller),
+        rest + sum(prediction.rest for prediction in smaller),
+    )
 
 
 def plan_work(plan: KeyPlan) -> Work:

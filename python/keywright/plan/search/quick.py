@@ -6,11 +6,12 @@ proves how far the best plan can be.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from keywright._core import BootstrapperPlan, Parameters
 from keywright.plan.cost.error_budget import error_budget
 from keywright.plan.cost.model import CostModel
-from keywright.plan.keys.execution import PlanExecution
+from keywright.plan.keys.execution import PlanExecution, as_planned, smaller_rings
 from keywright.plan.keys.key_plan import KeyPlan
 from keywright.plan.keys.time_prediction import predict_plan
 from keywright.plan.workload.network import convert, open_factors
@@ -86,6 +87,26 @@ def open_network(
     return opened.with_noise(error_budget(bootstraps))
 
 
+def open_ring(
+    network: NetworkLike,
+    parameters: Parameters,
+    bootstraps: Sequence[BootstrapperPlan],
+    name: str,
+    log_n: int,
+) -> OpenWorkload:
+    """What a network computes in a smaller ring, within the same noise.
+
+    Args:
+        network: the compiled network.
+        parameters: those that it was compiled for.
+        bootstraps: plans of its bootstraps, in order, as the plan of the largest ring has them.
+        name: what to call it.
+        log_n: log2 of the degree of the smaller ring.
+    """
+    workload = convert(network, parameters, name, bootstraps, log_n)
+    return OpenWorkload.of(workload).with_noise(error_budget(bootstraps))
+
+
 def plan_network(
     network: NetworkLike,
     parameters: Parameters,
@@ -103,5 +124,11 @@ def plan_network(
         model: predicts times; with built-in weights where not given.
         name: what to call the program.
     """
-    planner = QuickPlanner(open_network(network, parameters, bootstraps, name), model or CostModel())
-    return PlanExecution(planner.best(), parameters, network, bootstraps)
+    model = model or CostModel()
+    best = QuickPlanner(open_network(network, parameters, bootstraps, name), model).best()
+    planned = as_planned(best.workload, bootstraps)
+    subrings = tuple(
+        QuickPlanner(open_ring(network, parameters, planned, name, ring), model).best()
+        for ring in smaller_rings(network)
+    )
+    return PlanExecution(replace(best, subrings=subrings), parameters, network, bootstraps)

@@ -11,11 +11,23 @@ Scale = object
 """What stands for a scale: equal ones are equal."""
 
 
-def bootstrap_operations(plan: BootstrapperPlan, name: str) -> list[Operation]:
-    """The operations of one bootstrap with diagonals that are stored, in the order of its stages."""
+def stage_ring(plan: BootstrapperPlan, stage: str) -> int:
+    """The ring of a stage of a bootstrap: log2 of the degree of the smaller ring that it begins in, or 0."""
+    return input_ring(plan) if stage == "slots_to_coeffs" else 0
+
+
+def input_ring(plan: BootstrapperPlan) -> int:
+    """What programs call the ring that a bootstrap begins in."""
+    return 0 if plan.input_log_n == plan.parameters.log_n else plan.input_log_n
+
+
+def bootstrap_operations(plan: BootstrapperPlan, name: str, log_n: int = 0) -> list[Operation]:
+    """The operations of one bootstrap with diagonals that are stored, in the order of its stages: those in
+    one of its rings (`stage_ring`)."""
     return [
         Operation(f"{name}/{stage}", level, count, special, **counts)
         for stage, level, special, counts, count in plan.operations
+        if stage_ring(plan, stage) == log_n
     ]
 
 
@@ -31,13 +43,26 @@ def factor_operations(plan: BootstrapperPlan, name: str) -> list[dict[int, Opera
     ]
 
 
-def network_operations(network: NetworkLike, bootstraps: Sequence[BootstrapperPlan] = ()) -> list[Operation]:
-    """The operations of a network whose diagonals are encoded, in order; of bootstraps, if they are given."""
+def network_operations(
+    network: NetworkLike, bootstraps: Sequence[BootstrapperPlan] = (), log_n: int = 0
+) -> list[Operation]:
+    """The operations of a network whose diagonals are encoded, in order; of bootstraps, if they are given.
+
+    Args:
+        network: the compiled network.
+        bootstraps: plans of its bootstraps, in order.
+        log_n: which ring's operations: of the smaller ring of degree 2^log_n, or 0 for the largest.
+    """
     out: list[Operation] = []
     scales = _Scales()
     for step in network.instructions:
         name = f"c{step.result}"
-        out += [Operation(name, level + 1, visits=2, rescaled=2) for level in scales.follow(step)]
+        changed = scales.follow(step)
+        if step.opcode == "bootstrap" and bootstraps:
+            out += bootstrap_operations(bootstraps[step.argument], name, log_n)
+        if network.rings[step.result] != log_n:
+            continue
+        out += [Operation(name, level + 1, visits=2, rescaled=2) for level in changed]
         match step.opcode:
             case "linear_transform":
                 out.append(transform_operation(name, step.level + 1, network.transforms[step.argument]))
@@ -52,10 +77,8 @@ def network_operations(network: NetworkLike, bootstraps: Sequence[BootstrapperPl
                 top = step.level + polynomial_depth(polynomial.degree)
                 for below, counts in polynomial_arithmetic(polynomial.coefficients, polynomial.basis):
                     out.append(Operation(name, top - below, **counts))
-            case "bootstrap" if bootstraps:
-                out += bootstrap_operations(bootstraps[step.argument], name)
             case _:
-                pass  # Rotations are key switches alone; the others copy.
+                pass  # Rotations and switches between rings are key switches alone; the others copy.
     return out
 
 

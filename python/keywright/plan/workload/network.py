@@ -12,10 +12,11 @@ from keywright.plan.ring.chain import Chain
 from keywright.plan.ring.chain_sources import chain_of
 from keywright.plan.ring.galois import Automorphism
 
-from .arithmetic import bootstrap_operations, factor_operations, network_operations
+from .arithmetic import bootstrap_operations, factor_operations, network_operations, stage_ring
 from .factors import COUNTS
 from .network_protocol import NetworkLike
 from .open_workload import Alternative, Choice, OpenWorkload
+from .ring_switches import RingSwitches
 from .workload import Group, Relinearizations, Workload, WorkloadError
 
 
@@ -37,9 +38,13 @@ def on_parameters(workload: Workload, parameters: Parameters) -> Workload:
 
 
 def convert(
-    network: NetworkLike, parameters: Parameters, name: str, bootstraps: Sequence[BootstrapperPlan] = ()
+    network: NetworkLike,
+    parameters: Parameters,
+    name: str,
+    bootstraps: Sequence[BootstrapperPlan] = (),
+    log_n: int = 0,
 ) -> Workload:
-    """Every key switch of a network at its level, and what it computes beside.
+    """Every key switch of a network in one of its rings at its level, and what it computes beside.
 
     Rotations of one ciphertext by one instruction share it. Key switches to and from an ephemeral secret have
     one way to be made: they are among the operations, and their keys are listed.
@@ -49,11 +54,24 @@ def convert(
         parameters: those that it was compiled for.
         name: what to call it.
         bootstraps: plans of its bootstraps, in order; without them they are left out.
+        log_n: which ring: the smaller one of degree 2^log_n, or 0 for the largest.
     """
-    chain = chain_of(parameters)
-    listed = switch_bundles(network, Workload(name, chain, ()), bootstraps)
+    chain = chain_of(parameters.subring(log_n) if log_n else parameters)
+    listed = switch_bundles(network, Workload(name, chain, ()), bootstraps, log_n)
     used = bootstraps if any(step.opcode == "bootstrap" for step in network.instructions) else ()
-    return _workload(name, chain, listed, network_operations(network, bootstraps), used)
+    operations = network_operations(network, bootstraps, log_n)
+    workload = _workload(name, chain, listed, operations, () if log_n else used)
+    return replace(workload, ring_switches=_ring_switches(network, log_n, parameters.log_n))
+
+
+def _ring_switches(network: NetworkLike, log_n: int, largest: int) -> tuple[RingSwitches, ...]:
+    """The ciphertexts that come into a ring from others; ``largest`` is the logarithm of the degree that
+    0 stands for."""
+    found: Counter[tuple[int, int]] = Counter()
+    for step in network.instructions:
+        if step.opcode == "switch_ring" and step.argument == log_n:
+            found[network.rings[step.operands[0]] or largest, step.level] += 1
+    return tuple(RingSwitches(source, level, count) for (source, level), count in sorted(found.items()))
 
 
 def convert_bootstrap(plan: BootstrapperPlan, name: str) -> Workload:
@@ -176,7 +194,7 @@ def _open(
         for factor, ((stage, level, ways), (_, now)) in enumerate(
             zip(plan.factor_ways, plan.factors, strict=True)
         ):
-            if _raised(ways):
+            if _raised(ways) or stage_ring(plan, stage):
                 continue
             made = []
             tried = [way for way in ways if way[0] == now or (way[0] in COUNTS and way[0] <= MOST_BABIES)]
@@ -247,23 +265,28 @@ class SwitchBundle:
         relinearizations: how many at each level.
         fixed: keys to and from an ephemeral secret.
         factor: which factor of which bootstrapping's transforms it is; None for no factor.
+        instruction: of the network, that they belong to; 0 for a bootstrap alone.
     """
 
     groups: tuple[Group, ...] = ()
     relinearizations: Mapping[int, int] = field(default_factory=dict)
     fixed: tuple[KeySpec, ...] = ()
     factor: tuple[int, int] | None = None
+    instruction: int = 0
 
 
 def switch_bundles(
-    network: NetworkLike, workload: Workload, bootstraps: Sequence[BootstrapperPlan] = ()
+    network: NetworkLike, workload: Workload, bootstraps: Sequence[BootstrapperPlan] = (), log_n: int = 0
 ) -> list[SwitchBundle]:
-    """The key switches of each instruction, in order; of a bootstrap, of each of its parts."""
+    """The key switches of each instruction in a ring (see `convert`), in order; of a bootstrap, of each of
+    its parts."""
     slots = workload.automorphisms.slots
     sources: dict[tuple[int, str, int], set[Automorphism]] = {}
     transforms = {i for i, s in enumerate(network.instructions) if s.opcode == "linear_transform"}
     relinearizations: dict[int, Counter[int]] = {}
     for switch in network.key_switches:
+        if switch.log_n != log_n:
+            continue
         if switch.kind == "relinearization":
             relinearizations.setdefault(switch.instruction, Counter())[switch.level] += switch.count
         else:
@@ -279,29 +302,36 @@ def switch_bundles(
     out: list[SwitchBundle] = []
     for index, step in enumerate(network.instructions):
         if step.opcode == "bootstrap" and bootstraps:
-            out += bootstrap_bundles(bootstraps[step.argument], workload, f"c{step.result}", step.argument)
+            plan, name = bootstraps[step.argument], f"c{step.result}"
+            bundles = bootstrap_bundles(plan, workload, name, step.argument, log_n)
+            out += [replace(bundle, instruction=index) for bundle in bundles]
         elif index in groups or index in relinearizations:
-            out.append(SwitchBundle(tuple(groups.get(index, ())), relinearizations.get(index, {})))
+            out.append(
+                SwitchBundle(tuple(groups.get(index, ())), relinearizations.get(index, {}), instruction=index)
+            )
     return out
 
 
 def bootstrap_bundles(
-    plan: BootstrapperPlan, workload: Workload, name: str, index: int = 0
+    plan: BootstrapperPlan, workload: Workload, name: str, index: int = 0, log_n: int = 0
 ) -> list[SwitchBundle]:
-    """The key switches of one bootstrap, in the order of its stages.
+    """The key switches of one bootstrap in one of its rings (`stage_ring`), in the order of its stages.
 
     Args:
         plan: the bootstrap.
         workload: of whose automorphisms.
         name: what to call it.
         index: which bootstrapping of a network it is.
+        log_n: which ring.
     """
     read = workload.automorphisms.from_galois_element
     out: list[SwitchBundle] = []
     before = None
-    fixed = tuple(plan.fixed_keys)
-    factors = _factor_groups(plan)
+    fixed = tuple(plan.fixed_keys) if log_n == 0 else ()
+    factors = [entry for entry in _factor_groups(plan) if stage_ring(plan, entry[0]) == log_n]
     for stage, form, level, elements, count in plan.key_groups:
+        if stage_ring(plan, stage) != log_n:
+            continue
         if stage == "coeffs_to_slots" != before and fixed:
             out.append(SwitchBundle(fixed=fixed))
         before = stage

@@ -36,6 +36,10 @@ class KeySwitchLike(Protocol):
     def source(self) -> str:
         """What is switched."""
 
+    @property
+    def log_n(self) -> int:
+        """Of the degree of the smaller ring that it is in; 0 for the largest."""
+
 
 class InstructionLike(Protocol):
     """As of `keywright.nn.Instruction`."""
@@ -107,3 +111,7 @@ class NetworkLike(Protocol):
     @property
     def key_switches(self) -> Sequence[KeySwitchLike]:
         """All of them, in order of execution."""
+
+    @property
+    def rings(self) -> Mapping[int, int]:
+        """For each ciphertext log2 of the degree of the smaller ring that it is in; 0 for the largest."""

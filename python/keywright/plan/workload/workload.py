@@ -22,6 +22,8 @@ from keywright.plan.ring.chain import Chain
 from keywright.plan.ring.chain_sources import read_chain
 from keywright.plan.ring.galois import Automorphism, AutomorphismGroup
 
+from .ring_switches import RingSwitches, ring_keys, ring_seconds
+
 FORMAT = "keywright-program-1"
 MAX_GROUPS = 100_000
 MAX_BYTES = 64 << 20
@@ -67,12 +69,14 @@ _KINDS = {
     Relinearizations: "relinearization",
     EphemeralSwitch: "ephemeral secret",
     FixedKeys: "keys of an ephemeral secret",
+    RingSwitches: "ciphertexts of another ring",
 }
 
 Factors = tuple[tuple[int, int], ...]
 """How the factors of a bootstrapping's transforms are evaluated: of each the layers of the Fourier transform
 that it merges, and its baby steps (`BootstrapperPlan.factors`)."""
 MAX_FACTORS = 512
+MIN_LOG_N, MAX_LOG_N = 3, 17
 
 
 @dataclass(frozen=True)
@@ -89,6 +93,7 @@ class Workload:
         ephemeral: switches to and from an ephemeral secret, whose keys are the same in every plan.
         fixed: keys of such switches that the operations count.
         bootstraps: how the factors of each bootstrapping of a compiled network are evaluated.
+        ring_switches: ciphertexts that come from other rings, each ring and level once.
     """
 
     name: str
@@ -100,6 +105,7 @@ class Workload:
     ephemeral: tuple[EphemeralSwitch, ...] = ()
     fixed: tuple[FixedKeys, ...] = ()
     bootstraps: tuple[Factors, ...] = ()
+    ring_switches: tuple[RingSwitches, ...] = ()
 
     def __post_init__(self) -> None:
         """Check levels and counts.
@@ -115,11 +121,12 @@ class Workload:
         for what, listed in (("groups", self.groups), ("operations", self.operations)):
             if len(listed) > MAX_GROUPS:
                 raise WorkloadError(f"{self.name}: {len(listed)} {what}; there may be {MAX_GROUPS}")
-        uses: tuple[Group | Relinearizations | EphemeralSwitch | FixedKeys, ...] = (
+        uses: tuple[Group | Relinearizations | EphemeralSwitch | FixedKeys | RingSwitches, ...] = (
             *self.groups,
             *self.relinearizations,
             *self.ephemeral,
             *self.fixed,
+            *self.ring_switches,
         )
         for use in uses:
             where = f"{self.name}: {use.name if isinstance(use, Group) else _KINDS[type(use)]}"
@@ -127,6 +134,12 @@ class Workload:
                 raise WorkloadError(f"{where}: level {use.level} is not in [0, {self.chain.max_level}]")
             if not 1 <= use.count < MAX_COUNT:
                 raise WorkloadError(f"{where}: count {use.count} is not in [1, {MAX_COUNT})")
+        for switches in self.ring_switches:
+            if switches.source == self.chain.log_n or not MIN_LOG_N <= switches.source <= MAX_LOG_N:
+                raise WorkloadError(
+                    f"{self.name}: ciphertexts from a ring of degree 2^{switches.source}; it must be another "
+                    f"than 2^{self.chain.log_n}, from 2^{MIN_LOG_N} to 2^{MAX_LOG_N}"
+                )
         for switch in self.ephemeral:
             self._require_secure(switch)
         for keys in self.fixed:
@@ -199,26 +212,30 @@ class Workload:
 
     @property
     def ephemeral_bytes(self) -> int:
-        """Bytes of the keys to and from an ephemeral secret, each once."""
+        """Bytes of the keys to and from an ephemeral secret and between rings, each once."""
         keys = {(use.weight, use.level, use.special): use for use in self.ephemeral}
         switched = sum(use.stored_bytes(self.chain) for use in keys.values())
+        switched += sum(keys.stored_bytes for keys in ring_keys(self.chain, self.ring_switches))
         return switched + sum(use.stored_bytes(self.chain) for use in self.fixed)
 
     @property
     def ephemeral_keys(self) -> int:
         """How many these are."""
         switches = {(use.weight, use.level, use.special) for use in self.ephemeral}
-        return len(switches) + sum(use.count for use in self.fixed)
+        parts = sum(keys.parts for keys in ring_keys(self.chain, self.ring_switches))
+        return len(switches) + parts + sum(use.count for use in self.fixed)
 
     def ephemeral_key_seconds(self, model: CostModel) -> float:
         """Predicted time of making these."""
         switches = {(use.weight, use.level, use.special): use for use in self.ephemeral}
         switched = sum(use.key_seconds(self.chain, model) for use in switches.values())
+        switched += sum(keys.key_seconds(model) for keys in ring_keys(self.chain, self.ring_switches))
         return switched + sum(use.key_seconds(self.chain, model) for use in self.fixed)
 
     def ephemeral_seconds(self, model: CostModel) -> float:
-        """Predicted time of the switches to and from an ephemeral secret."""
-        return sum(use.seconds(self.chain, model) for use in self.ephemeral)
+        """Predicted time of the switches to and from an ephemeral secret and between rings."""
+        rings = ring_seconds(self.chain, self.ring_switches, model)
+        return rings + sum(use.seconds(self.chain, model) for use in self.ephemeral)
 
     def highest_levels(self) -> dict[Automorphism, int]:
         """Every automorphism with the highest level at which it is needed, sorted."""
@@ -238,6 +255,8 @@ class Workload:
         beside: dict[str, object] = {}
         if self.operations:
             beside["operations"] = [use.describe() for use in self.operations]
+        if self.ring_switches:
+            beside["ring_switches"] = [asdict(use) for use in self.ring_switches]
         if self.bootstraps:
             beside["bootstraps"] = [[list(factor) for factor in factors] for factors in self.bootstraps]
         return json.dumps(
@@ -339,10 +358,11 @@ def _read(cls: type[Workload], data: Mapping[str, Any]) -> Workload:
             )
             for factors in data.get("bootstraps", ())
         ),
+        tuple(_numbers(RingSwitches, entry) for entry in data.get("ring_switches", ())),
     )
 
 
-Numbers = TypeVar("Numbers", Relinearizations, EphemeralSwitch, FixedKeys)
+Numbers = TypeVar("Numbers", Relinearizations, EphemeralSwitch, FixedKeys, RingSwitches)
 
 
 def _numbers(kind: type[Numbers], entry: Mapping[str, Any]) -> Numbers:

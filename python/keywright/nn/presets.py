@@ -1,0 +1,112 @@
+"""What networks are compiled for with a shipped bootstrapping: its levels and its smaller rings."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from keywright._core import BootstrapperPlan, Parameters
+from keywright.plan.cost.model import CostModel
+from keywright.plan.ring.chain import Chain, shapes
+from keywright.plan.ring.chain_sources import chain_of
+from keywright.plan.strategies.bootstrap_time import predict_bootstrap
+
+from .compiled.network import CompiledNetwork
+from .placement.bootstraps import Bootstrap
+from .placement.costs import CostTable
+from .placement.ring import Ring
+
+SMALLEST_LOG_N = 13
+"""Rings below hold too few levels of the shipped widths."""
+LEAST_LEVELS = 3
+"""A smaller ring is considered if it holds so many levels above those that a bootstrap begins with."""
+
+Subring = tuple[int, int, Sequence[int] | None]
+"""log2 of the degree, highest level, special primes: as of `Parameters.with_subrings`."""
+
+
+@dataclass(frozen=True)
+class BootstrapPreset:
+    """A shipped bootstrapping as networks use it.
+
+    Attributes:
+        name: one of `keywright.bootstrap_presets()`.
+        model: predicts times.
+    """
+
+    name: str
+    model: CostModel
+
+    @cached_property
+    def plan(self) -> BootstrapperPlan:
+        """The bootstrapping as it is shipped, with one ring."""
+        return BootstrapperPlan.preset(self.name)
+
+    @cached_property
+    def options(self) -> tuple[Bootstrap, ...]:
+        """The bootstrapping to each level that leaves some to compute with, with its predicted time: the
+        modulus is raised as far as is needed."""
+        top, least = self.plan.output_level, self.plan.input_level + LEAST_LEVELS
+        plans = [BootstrapperPlan.preset(self.name, output_level=level) for level in range(least, top + 1)]
+        return tuple(
+            Bootstrap.of(plan, predict_bootstrap(plan, self.model), preset=self.name) for plan in plans
+        )
+
+    @cached_property
+    def rings(self) -> tuple[Ring, ...]:
+        """The ring of the bootstrapping, and smaller ones with the levels that they hold."""
+        chain = chain_of(self.plan.parameters)
+        costs = CostTable.predicted(chain, self.model, [self.plan])
+        out = [Ring(chain.log_n, self.plan.output_level, costs)]
+        for log_n, level, _ in ring_levels(self.plan):
+            smaller = replace(chain, log_n=log_n, q=chain.q[: level + 1])
+            out.append(Ring(log_n, level, CostTable.predicted(smaller, self.model)))
+        return tuple(out)
+
+    def parameters(self, program: CompiledNetwork) -> Parameters:
+        """The parameters of a program without bootstraps, with its rings."""
+        return self.plan.parameters.with_subrings(_subrings(self.plan, program))
+
+
+def ring_levels(plan: BootstrapperPlan) -> list[Subring]:
+    """The smaller rings that values can live in between bootstraps, by falling degree: each with the highest
+    level at which a key is secure, and all special primes."""
+    chain, least = chain_of(plan.parameters), plan.input_level + LEAST_LEVELS
+    out: list[Subring] = []
+    for log_n in range(chain.log_n - 1, SMALLEST_LOG_N - 1, -1):
+        level = highest_level(replace(chain, log_n=log_n), plan.output_level)
+        if level is not None and level >= least:
+            out.append((log_n, level, None))
+    return out
+
+
+def highest_level(chain: Chain, most: int) -> int | None:
+    """The highest level, of at most so many, at which a key with two primes a digit or more is secure in the
+    ring of a chain: shorter digits make more of them than a larger ring would have."""
+    for level in range(most, 0, -1):
+        if any(shape.alpha > 1 for shape in shapes(replace(chain, q=chain.q[: level + 1]), level)):
+            return level
+    return None
+
+
+def preset_plans(program: CompiledNetwork) -> list[BootstrapperPlan]:
+    """The plans that a program's bootstraps name, in order, on parameters with the program's rings.
+
+    Raises:
+        ParameterError: there is no such preset.
+    """
+    return [
+        BootstrapperPlan.preset(
+            option.preset,
+            slots=option.slots,
+            subrings=_subrings(BootstrapperPlan.preset(option.preset), program),
+            input_log_n=option.input_log_n or None,
+            output_level=option.output_level,
+        )
+        for option in program.bootstraps
+    ]
+
+
+def _subrings(plan: BootstrapperPlan, program: CompiledNetwork) -> list[Subring]:
+    """The smaller rings that a program's ciphertexts are in."""
+    used = set(program.rings.values())
+    return [ring for ring in ring_levels(plan) if ring[0] in used]

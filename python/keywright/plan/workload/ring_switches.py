@@ -1,0 +1,113 @@
+"""Switches of ciphertexts from another ring into a workload's, and the keys that they take.
+
+From a larger ring a switch takes 2^(difference of the logarithms) keys, from a smaller one a single key. All
+are of the ring that is switched to, at the highest level at which ciphertexts come from there. A plan does
+not choose them, but its bytes and its time include them.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from keywright.plan.cost.model import CostModel, Work
+from keywright.plan.ring.chain import Chain, Shape, shapes
+
+
+@dataclass(frozen=True)
+class RingSwitches:
+    """Ciphertexts that come from one other ring at one level.
+
+    Attributes:
+        source: log2 of the degree of the other ring.
+        level: of the ciphertexts.
+        count: how many.
+    """
+
+    source: int
+    level: int
+    count: int
+
+
+@dataclass(frozen=True)
+class RingKeys:
+    """The keys of all ciphertexts that come from one other ring.
+
+    Attributes:
+        source: log2 of the degree of the other ring.
+        shape: of every key.
+    """
+
+    source: int
+    shape: Shape
+
+    @property
+    def parts(self) -> int:
+        """How many keys there are."""
+        return _parts(self.shape.chain, self.source) or 1
+
+    @property
+    def stored_bytes(self) -> int:
+        """Bytes of all of them, uniform halves as seeds."""
+        return self.parts * self.shape.stored_bytes
+
+    def key_seconds(self, model: CostModel) -> float:
+        """Predicted time of making them."""
+        shape = self.shape
+        rows, primes = len(shape.digits), shape.level + 1 + shape.special
+        return self.parts * model.making_seconds(shape.chain.log_n, rows, primes)
+
+    def work(self, level: int) -> Work:
+        """What one switch computes at a level."""
+        shape = self.shape
+        work = _work(shape, level, _parts(shape.chain, self.source))
+        if work is None:
+            raise ValueError(f"keys of level {shape.level} cannot be used at level {level}")
+        return work
+
+
+def _parts(chain: Chain, source: int) -> int | None:
+    """Keys of a switch from a larger ring; None from a smaller one."""
+    return 1 << (source - chain.log_n) if source > chain.log_n else None
+
+
+def _work(shape: Shape, level: int, parts: int | None) -> Work | None:
+    chain, special = shape.chain, list(shape.special_primes)
+    row = chain.widths.ring_switch(shape.level, shape.alpha, special, True, level, parts)
+    return None if row is None else Work.counted(row, chain.log_n)
+
+
+def ring_keys(chain: Chain, switches: Iterable[RingSwitches]) -> list[RingKeys]:
+    """The keys for switches into the ring of a chain, by falling degree of where they come from."""
+    highest: dict[int, int] = {}
+    for use in switches:
+        highest[use.source] = max(highest.get(use.source, 0), use.level)
+    return [
+        RingKeys(source, _shape(chain, level, _parts(chain, source)))
+        for source, level in sorted(highest.items(), reverse=True)
+    ]
+
+
+def ring_seconds(chain: Chain, switches: Sequence[RingSwitches], model: CostModel) -> float:
+    """Predicted time of all switches into the ring of a chain."""
+    keys = {each.source: each for each in ring_keys(chain, switches)}
+    weights = model.of_degree(chain.log_n)
+    return sum(use.count * keys[use.source].work(use.level).seconds(weights) for use in switches)
+
+
+@cache
+def _shape(chain: Chain, level: int, parts: int | None) -> Shape:
+    """The fastest shape, by the engine's own proportions: who makes keys and who uses them agree in it,
+    whatever was measured where.
+
+    Raises:
+        ValueError: no key of the level is secure.
+    """
+    weights = CostModel().of_degree(chain.log_n)
+    found = []
+    for shape in shapes(chain, level):
+        work = _work(shape, level, parts)
+        if work is not None:
+            found.append((work.seconds(weights), shape.stored_bytes, shape))
+    if not found:
+        raise ValueError(f"no key of level {level} is within {chain.modulus_bound} bits")
+    return min(found, key=lambda entry: entry[:2])[2]
