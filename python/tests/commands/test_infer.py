@@ -67,7 +67,10 @@ def test_a_deep_model_is_explained_with_its_bootstraps(
     plan = kw.BootstrapperPlan.preset(DEFAULT_BOOTSTRAP_PRESET)
     # 32 levels: 9 of them before the first bootstrap and after each.
     assert len(bootstraps) == 3
-    assert {row["levels"] for row in bootstraps} == {f"{plan.input_level} to {plan.output_level}"}
+    # All lead to one level, which need not be the highest.
+    (levels,) = {row["levels"] for row in bootstraps}
+    low, high = map(int, levels.split(" to "))
+    assert low == plan.input_level < high <= plan.output_level
     assert all("is read at level" in row["layer"] for row in bootstraps)
     assert all(row["seconds"] > 0 for row in rows)
     # A bootstrap refreshes every sample of its ciphertext.

@@ -20,7 +20,7 @@ from keywright.serve.model import Model
 
 from .errors import CommandError
 
-THIN_PRESETS = ("N15_QP858_L5_S32_real", "N16_QP1732_L9_S45_real", DEFAULT_BOOTSTRAP_PRESET)
+THIN_PRESETS = ("N15_QP858_L5_S32_real", DEFAULT_BOOTSTRAP_PRESET, "N16_QP1745_L15_S40_real")
 """For models of thin clients, by the bytes of their keys. The last bootstraps inside the program where it
 must."""
 

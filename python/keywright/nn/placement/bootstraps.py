@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from keywright._core import BootstrapperPlan
 from keywright.nn.errors import InvalidBootstrapError
 
-DEFAULT_BOOTSTRAP_PRESET = "N16_QP1745_L15_S40_real"
+DEFAULT_BOOTSTRAP_PRESET = "N16_QP1732_L9_S45_real"
 """Where none is named: costs are predicted for its parameters, and a model that is too deep for every preset
 without bootstraps is bootstrapped with it."""
 
