@@ -15,7 +15,7 @@ from keywright.plan import CostModel
 from keywright.plan.cost.calibration import stored_model
 from keywright.plan.keys.execution import PlanExecution
 from keywright.plan.ring.chain_sources import chain_of
-from keywright.plan.search.quick import plan_network
+from keywright.plan.search.quick import QuickPlanner, open_network
 from keywright.serve.model import Model
 
 from .errors import CommandError
@@ -57,9 +57,19 @@ class Compiled:
     plans: Sequence[kw.BootstrapperPlan] = ()
 
     @cached_property
+    def _planner(self) -> QuickPlanner:
+        opened = open_network(self.program, self.parameters, self.plans)
+        return QuickPlanner(opened, stored_model() or CostModel())
+
+    @property
+    def candidates(self) -> list[PlanExecution]:
+        """Plans of its keys, from the fewest bytes up to the fastest."""
+        return self._planner.executions(self.parameters, self.program, self.plans)
+
+    @cached_property
     def execution(self) -> PlanExecution:
-        """The plan of its keys (`plan_network`), with the weights of this machine if they were measured."""
-        return plan_network(self.program, self.parameters, self.plans, model=stored_model())
+        """The one of fewest bytes that is about as fast as any."""
+        return PlanExecution(self._planner.best(), self.parameters, self.program, self.plans)
 
     @property
     def specs(self) -> list[kw.KeySpec]:

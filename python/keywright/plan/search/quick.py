@@ -59,6 +59,12 @@ class QuickPlanner:
         self.plans = [search.plan("quick", quiet[place]) for place in sorted(places)]
         self._seconds = [predict_plan(plan, model).seconds for plan in self.plans]
 
+    def executions(
+        self, parameters: Parameters, network: NetworkLike, bootstraps: Sequence[BootstrapperPlan] = ()
+    ) -> list[PlanExecution]:
+        """The plans on parameters."""
+        return [PlanExecution(plan, parameters, network, bootstraps) for plan in self.plans]
+
     def best(self, slower: float = SLOWER) -> KeyPlan:
         """The plan of fewest bytes that is at most so many times as slow as the fastest."""
         limit = min(self._seconds) * slower
