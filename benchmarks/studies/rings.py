@@ -11,6 +11,7 @@ import json
 import statistics
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -52,15 +53,15 @@ def works(level: int) -> dict[str, Work]:
     for source, to in WAYS:
         if to < source:
             shape = best(kw.KeySpec.rotation, rings[to], level, 1)
-            keys = kw.KeySpec.ring_down(
+            way = kw.KeySpec.ring_down(
                 parameters, to, level, shape.alpha, special=shape.special, source=source
             )
         else:
             shape = best(kw.KeySpec.rotation, rings[to], level, 1)
-            keys = [
+            way = [
                 kw.KeySpec.ring_up(parameters, source, level, shape.alpha, special=shape.special, log_n=to)
             ]
-        specs[f"2^{source} to 2^{to}"] = keys
+        specs[f"2^{source} to 2^{to}"] = way
     secret = kw.SecretKey.generate(parameters)
     generator, decryptor = kw.KeyGenerator(secret), kw.Decryptor(secret)
     keys = generator.evaluation_keys(
@@ -73,12 +74,12 @@ def works(level: int) -> dict[str, Work]:
     }
     out = {}
     for name, group in specs.items():
-        source = group[0].source_log_n
-        if source is None:
+        begins = group[0].source_log_n
+        if begins is None:
             run = _rotation(evaluator, inputs[group[0].log_n])
             expected = np.roll(values, -1)
         else:
-            run = _switch(evaluator, inputs[source], group[0].log_n)
+            run = _switch(evaluator, inputs[begins], group[0].log_n)
             expected = values
         result = run()
         error = float(np.abs(decryptor.decrypt(result) - expected).max())
@@ -87,6 +88,52 @@ def works(level: int) -> dict[str, Work]:
         key_bytes = sum(spec.bytes for spec in group)
         out[name] = Work(run, key_bytes, -np.log2(result.error_bound), -np.log2(error))
     return out
+
+
+def bootstrap(log_n: int | None, level: int) -> dict[str, Any]:
+    """A bootstrap of inputs of a ring, after the way down to it with a rotation in each: times and errors."""
+    import keywright as kw
+
+    plan = kw.BootstrapperPlan.preset(f"{PRESET}_real", slots=SLOTS, subrings=SUBRINGS, input_log_n=log_n)
+    parameters, way = plan.parameters, [] if log_n is None else [15, 14]
+    specs = plan.required_keys()
+    for source, to in pairwise([16, *way]):
+        ring = parameters.subring(to)
+        specs += [*kw.KeySpec.ring_down(parameters, to, source=source), kw.KeySpec.rotation(ring, 1)]
+    secret = kw.SecretKey.generate(parameters)
+    keys = kw.KeyGenerator(secret).evaluation_keys(relinearization=False, specs=specs)
+    evaluator, decryptor = kw.Evaluator(parameters, keys), kw.Decryptor(secret)
+    bootstrapper = kw.Bootstrapper(plan)
+    values = np.random.default_rng(1).uniform(-1, 1, SLOTS)
+    a = decryptor.encrypt(values, slots=SLOTS, level=level).expand()
+    bits: list[tuple[int, int, float, float]] = []
+
+    def check(ciphertext: kw.Ciphertext) -> None:
+        error = float(np.abs(decryptor.decrypt(ciphertext) - values).max())
+        if error > ciphertext.error_bound:
+            raise AssertionError(f"{ciphertext}: error {error} above {ciphertext.error_bound}")
+        bound = -float(np.log2(ciphertext.error_bound))
+        bits.append((ciphertext.log_n, ciphertext.level, bound, -float(np.log2(error))))
+
+    for to in way:
+        a = evaluator.switch_ring(
+            evaluator.drop_to_level(a, min(a.level, parameters.subring(to).max_level)), to
+        )
+        check(a)
+        a, values = evaluator.rotate(a, 1), np.roll(values, -1)
+        check(a)
+    first = [timed(bootstrapper.slots_to_coeffs, evaluator, a)[1].cpu for _ in range(3)]
+    whole = [timed(bootstrapper.bootstrap, evaluator, a) for _ in range(3)]
+    check(whole[-1][0])
+    return {
+        "work": f"bootstrap of inputs of 2^{plan.input_log_n}",
+        "slots_to_coeffs_cpu_s": first,
+        "slots_to_coeffs_key_bytes": sum(spec.bytes for spec in plan.stage_keys["slots_to_coeffs"]),
+        "cpu_s": [seconds.cpu for _, seconds in whole],
+        "key_bytes": sum(spec.bytes for spec in plan.required_keys()),
+        "predicted_bits": plan.predicted_bits(1),
+        "bits": bits,
+    }
 
 
 def best(make: Callable[..., kw.KeySpec], ring: kw.Parameters, level: int, steps: int) -> kw.KeySpec:
@@ -119,6 +166,7 @@ def main() -> None:
         "--level", type=int, default=6, help="level of the ciphertexts, at most 7 (default: 6)"
     )
     parser.add_argument("--rounds", type=int, default=21, help="rounds (default: 21)")
+    parser.add_argument("--bootstrap", action="store_true", help="bootstraps of a ring's inputs, 4 GiB")
     parser.add_argument("--out", type=Path, help="folder of the record (default: record/DATE-rings)")
     options = parser.parse_args()
     if options.rounds < 1:
@@ -127,6 +175,14 @@ def main() -> None:
 
     kw.set_threads(1)
     console = Console()
+    folder = record_folder(options.out, "rings")
+    if options.bootstrap:
+        with (folder / "bootstrap.jsonl").open("w") as raw:
+            for log_n in (14, None):
+                line = json.dumps(bootstrap(log_n, SUBRINGS[0][1]))
+                print(line, file=raw, flush=True)
+                console.line(line)
+        return
     measured = works(options.level)
     times: dict[str, list[float]] = {name: [] for name in measured}
     walls: dict[str, list[float]] = {name: [] for name in measured}
@@ -136,7 +192,6 @@ def main() -> None:
             _, seconds = timed(measured[name].run)
             times[name].append(seconds.cpu)
             walls[name].append(seconds.wall)
-    folder = record_folder(options.out, "rings")
     heads = ["", "CPU ms (extremes)", "wall ms", "bytes of keys", "bits: bound", "bits: seen"]
     rows = []
     with (folder / "rings.jsonl").open("w") as raw:
